@@ -1,0 +1,50 @@
+# The commands of the project; CONTRIBUTING.md says when to use which.
+
+PREFIX ?= /opt/tritonserver
+HTTP_PORT ?= 8000
+GRPC_PORT ?= 8001
+METRICS_PORT ?= 8002
+FUZZ_SECONDS ?= 60
+export HTTP_PORT GRPC_PORT METRICS_PORT FUZZ_SECONDS
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test test-long bench install lint format fuzz cov clean
+
+help: ## this list
+	@echo "make <target>:"
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  \1|\2/p' Makefile | awk -F'|' '{ printf "%-13s%s\n", $$1, $$2 }'
+
+run: ## install what is missing, build, write the sample repository, serve it on ports 8000, 8001, 8002
+	@tools/run.sh
+
+build: ## install what is missing and build what is served (build/release)
+	@tools/build.sh release server
+
+test: ## install what is missing, build, run every test that fits in 45 minutes
+	@tools/test.sh
+
+test-long: ## hour-long fuzzing of every codec, after the ordinary tests
+	@tools/test.sh
+	@FUZZ_SECONDS=3600 tools/fuzz.sh
+
+bench: ## ours against the reference and against the bare floor, as a table of ratios
+	@tools/bench.sh
+
+install: build ## install under PREFIX (default /opt/tritonserver)
+	@cmake --install build/release --prefix "$(PREFIX)" --strip
+
+lint: ## clang-tidy, cppcheck and the compiler's static analyser
+	@tools/lint.sh
+
+format: ## format all C files in place
+	@tools/setup.sh test
+	@tools/format.sh
+
+fuzz: ## each fuzzer for FUZZ_SECONDS (default 60)
+	@tools/fuzz.sh
+
+cov: ## line coverage of the C tests, as a table
+	@tools/cov.sh
+
+clean: ## remove the build trees; what was downloaded stays (rm -r build removes that too)
+	rm -rf build/release build/dev build/tsan build/fuzz build/cov build/lint build/models build/models-examples

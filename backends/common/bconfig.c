@@ -1,0 +1,126 @@
+#include "bconfig.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "berr.h"
+
+static TRITONSERVER_Error *parse(TRITONSERVER_Message *message, yyjson_doc **ret_doc)
+{
+    const char *text;
+    size_t size;
+    TRITONSERVER_Error *err = TRITONSERVER_MessageSerializeToJson(message, &text, &size);
+    if (err)
+        return err;
+    if (size == 0) {
+        text = "{}";
+        size = 2;
+    }
+    yyjson_doc *doc = yyjson_read(text, size, 0);
+    if (!doc)
+        return berr_new(TRITONSERVER_ERROR_INTERNAL, "the server's configuration is not JSON");
+    *ret_doc = doc;
+    return NULL;
+}
+
+TRITONSERVER_Error *bconfig_of_model(TRITONBACKEND_Model *model, yyjson_doc **ret_doc)
+{
+    TRITONSERVER_Message *message;
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelConfig(model, 1, &message);
+    if (err)
+        return err;
+    err = parse(message, ret_doc);
+    berr_drop(TRITONSERVER_MessageDelete(message));
+    return err;
+}
+
+TRITONSERVER_Error *bconfig_of_backend(TRITONBACKEND_Backend *backend, yyjson_doc **ret_doc)
+{
+    TRITONSERVER_Message *message;
+    TRITONSERVER_Error *err = TRITONBACKEND_BackendConfig(backend, &message);
+    return err ? err : parse(message, ret_doc);
+}
+
+TRITONSERVER_Error *bconfig_set_of_model(TRITONBACKEND_Model *model, yyjson_mut_doc *doc)
+{
+    size_t size;
+    char *text = yyjson_mut_write(doc, 0, &size);
+    if (!text)
+        return berr_no_memory();
+    TRITONSERVER_Message *message;
+    TRITONSERVER_Error *err = TRITONSERVER_MessageNewFromSerializedJson(&message, text, size);
+    free(text);
+    if (err)
+        return err;
+    err = TRITONBACKEND_ModelSetConfig(model, 1, message);
+    berr_drop(TRITONSERVER_MessageDelete(message));
+    return err;
+}
+
+int64_t bconfig_int(yyjson_val *val, int64_t absent)
+{
+    if (yyjson_is_int(val))
+        return yyjson_get_sint(val);
+    const char *text = yyjson_get_str(val);
+    if (!text || *text == '\0')
+        return absent;
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    return errno || *end ? absent : value;
+}
+
+size_t bconfig_shape(yyjson_val *array, int64_t *ret_dims, size_t cap)
+{
+    size_t index, count;
+    yyjson_val *dim;
+    yyjson_arr_foreach(array, index, count, dim)
+    {
+        if (index < cap)
+            ret_dims[index] = bconfig_int(dim, 0);
+    }
+    return yyjson_arr_size(array);
+}
+
+const char *bconfig_parameter(yyjson_val *config, const char *key)
+{
+    yyjson_val *parameter = yyjson_obj_get(yyjson_obj_get(config, "parameters"), key);
+    return yyjson_get_str(yyjson_obj_get(parameter, "string_value"));
+}
+
+TRITONSERVER_Error *bconfig_parse_int(const char *text, int64_t *ret_value)
+{
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (end == text || *end || errno || value < INT32_MIN || value > INT32_MAX)
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "failed to convert '%s' to integral number",
+                        text);
+    *ret_value = value;
+    return NULL;
+}
+
+TRITONSERVER_Error *bconfig_parse_bool(const char *text, bool *ret_value)
+{
+    static const char *const yes[] = {"true", "on", "1"};
+    static const char *const no[] = {"false", "off", "0"};
+    for (size_t i = 0; i < 3; i++) {
+        bool is_yes = strcasecmp(text, yes[i]) == 0;
+        if (is_yes || strcasecmp(text, no[i]) == 0) {
+            *ret_value = is_yes;
+            return NULL;
+        }
+    }
+    return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "failed to convert '%s' to boolean", text);
+}
+
+TRITONSERVER_DataType bconfig_datatype(const char *name)
+{
+    if (!name || strncmp(name, "TYPE_", 5) != 0)
+        return TRITONSERVER_TYPE_INVALID;
+    if (strcmp(name + 5, "STRING") == 0)
+        return TRITONSERVER_TYPE_BYTES;
+    return TRITONSERVER_StringToDataType(name + 5);
+}

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "triton/core/tritonserver.h"
+
+/* Errors and log lines of a backend. */
+
+/* berr_new - make an error with a formatted text.
+ * fmt      printf format
+ * returns  an error owned by the caller; never NULL */
+TRITONSERVER_Error *berr_new(TRITONSERVER_Error_Code code, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3), returns_nonnull));
+
+/* berr_no_memory - make the error for an allocation that failed. */
+TRITONSERVER_Error *berr_no_memory(void) __attribute__((returns_nonnull));
+
+/* berr_drop - free an error that nobody will see; NULL is allowed. */
+void berr_drop(TRITONSERVER_Error *err);
+
+/* berr_log - log an error as "what: text" and free it; NULL is allowed and logs nothing. */
+void berr_log(TRITONSERVER_Error *err, const char *what);

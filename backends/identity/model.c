@@ -1,0 +1,193 @@
+#include "model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../common/bconfig.h"
+#include "../common/berr.h"
+
+/* "INPUT7" and "OUTPUT7" belong together; other names pair by position. */
+static const char *index_of(const char *name, const char *stem)
+{
+    size_t length = strlen(stem);
+    return strncmp(name, stem, length) == 0 && name[length] ? name + length : NULL;
+}
+
+static yyjson_val *find_input(yyjson_val *inputs, const char *output, size_t position)
+{
+    const char *wanted = index_of(output, "OUTPUT");
+    size_t index, count;
+    yyjson_val *input;
+    yyjson_arr_foreach(inputs, index, count, input)
+    {
+        const char *name = yyjson_get_str(yyjson_obj_get(input, "name"));
+        const char *found = name ? index_of(name, "INPUT") : NULL;
+        if (wanted && found && strcmp(wanted, found) == 0)
+            return input;
+    }
+    return yyjson_arr_get(inputs, position);
+}
+
+/* The shape that the backend sees: reshape where there is one. */
+static size_t shape_of(yyjson_val *tensor, int64_t *dims)
+{
+    yyjson_val *reshape = yyjson_obj_get(tensor, "reshape");
+    yyjson_val *shape = reshape ? yyjson_obj_get(reshape, "shape") : yyjson_obj_get(tensor, "dims");
+    return bconfig_shape(shape, dims, MODEL_MAX_DIMS);
+}
+
+static void format_shape(const int64_t *dims, size_t count, char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "[");
+    for (size_t i = 0; i < count && used < size; i++)
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s%lld", i ? "," : "", (long long)dims[i]);
+    if (used < size)
+        snprintf(text + used, size - used, "]");
+}
+
+static TRITONSERVER_Error *compare_shapes(const int64_t *a, size_t a_count, const int64_t *b,
+                                          size_t b_count)
+{
+    if (a_count == b_count && memcmp(a, b, a_count * sizeof *a) == 0)
+        return NULL;
+    char a_text[256], b_text[256];
+    format_shape(a, a_count, a_text, sizeof a_text);
+    format_shape(b, b_count, b_text, sizeof b_text);
+    return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                    "expected input and output shape to match, got %s and %s", a_text, b_text);
+}
+
+static TRITONSERVER_Error *read_pair(struct model_pair *pair, yyjson_val *input, yyjson_val *output)
+{
+    const char *input_name = yyjson_get_str(yyjson_obj_get(input, "name"));
+    const char *output_name = yyjson_get_str(yyjson_obj_get(output, "name"));
+    const char *input_type = yyjson_get_str(yyjson_obj_get(input, "data_type"));
+    const char *output_type = yyjson_get_str(yyjson_obj_get(output, "data_type"));
+    if (!input_name || !output_name || !input_type || !output_type)
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "every input and output needs a name and a data_type");
+    if (strcmp(input_type, output_type) != 0)
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "expected input and output datatype to match, got %s and %s", input_type,
+                        output_type);
+
+    int64_t output_dims[MODEL_MAX_DIMS];
+    size_t input_count = shape_of(input, pair->dims);
+    size_t output_count = shape_of(output, output_dims);
+    if (input_count > MODEL_MAX_DIMS || output_count > MODEL_MAX_DIMS)
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "'%s' has more than %d dimensions",
+                        input_name, MODEL_MAX_DIMS);
+    TRITONSERVER_Error *err = compare_shapes(pair->dims, input_count, output_dims, output_count);
+    if (err)
+        return err;
+
+    for (size_t i = 0; i < input_count; i++)
+        if (pair->dims[i] < 0)
+            pair->dims[i] = 1;
+    pair->dims_count = (uint32_t)input_count;
+    pair->datatype = bconfig_datatype(input_type);
+    pair->optional = yyjson_get_bool(yyjson_obj_get(input, "optional"));
+    pair->input = strdup(input_name);
+    pair->output = strdup(output_name);
+    return pair->input && pair->output ? NULL : berr_no_memory();
+}
+
+static TRITONSERVER_Error *read_pairs(struct model *model, yyjson_val *config)
+{
+    yyjson_val *inputs = yyjson_obj_get(config, "input");
+    yyjson_val *outputs = yyjson_obj_get(config, "output");
+    size_t count = yyjson_arr_size(outputs);
+    if (count != yyjson_arr_size(inputs))
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "model configuration must have equal input/output pairs");
+    model->pairs = calloc(count ? count : 1, sizeof *model->pairs);
+    if (!model->pairs)
+        return berr_no_memory();
+
+    size_t index, all;
+    yyjson_val *output;
+    yyjson_arr_foreach(outputs, index, all, output)
+    {
+        const char *name = yyjson_get_str(yyjson_obj_get(output, "name"));
+        yyjson_val *input = find_input(inputs, name ? name : "", index);
+        model->pair_count++;
+        TRITONSERVER_Error *err = read_pair(&model->pairs[index], input, output);
+        if (err)
+            return err;
+    }
+    return NULL;
+}
+
+/* Reads a parameter that counts something. */
+static TRITONSERVER_Error *read_count(yyjson_val *config, const char *key, uint64_t *ret_count)
+{
+    const char *text = bconfig_parameter(config, key);
+    if (!text)
+        return NULL;
+    int64_t value = 0;
+    TRITONSERVER_Error *err = bconfig_parse_int(text, &value);
+    if (!err && value < 0)
+        err = berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                       "parameter '%s' must not be negative, got %s", key, text);
+    if (!err)
+        *ret_count = (uint64_t)value;
+    return err;
+}
+
+static TRITONSERVER_Error *read_parameters(struct model *model, yyjson_val *config)
+{
+    uint64_t delay_ms = 0, delay_us = 0, creation_s = 0;
+    TRITONSERVER_Error *err = read_count(config, "execute_delay_ms", &delay_ms);
+    if (!err)
+        err = read_count(config, "execute_delay_us", &delay_us);
+    if (!err)
+        err = read_count(config, "instance_wise_delay_multiplier", &model->delay_multiplier);
+    if (!err)
+        err = read_count(config, "creation_delay_sec", &creation_s);
+    if (err)
+        return err;
+    model->delay_ns = delay_ms * 1000000u + delay_us * 1000u;
+    if (creation_s)
+        nanosleep(&(struct timespec){.tv_sec = (time_t)creation_s}, NULL);
+    return NULL;
+}
+
+TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_model)
+{
+    yyjson_doc *doc = NULL;
+    struct model *model = calloc(1, sizeof *model);
+    if (!model)
+        return berr_no_memory();
+    TRITONSERVER_Error *err = bconfig_of_model(handle, &doc);
+    if (err)
+        goto fail;
+    yyjson_val *config = yyjson_doc_get_root(doc);
+    model->batches = bconfig_int(yyjson_obj_get(config, "max_batch_size"), 0) > 0;
+    err = read_pairs(model, config);
+    if (!err)
+        err = read_parameters(model, config);
+    if (err)
+        goto fail;
+    yyjson_doc_free(doc);
+    *ret_model = model;
+    return NULL;
+fail:
+    yyjson_doc_free(doc);
+    model_free(model);
+    return err;
+}
+
+void model_free(struct model *model)
+{
+    if (!model)
+        return;
+    for (uint32_t i = 0; i < model->pair_count; i++) {
+        free(model->pairs[i].input);
+        free(model->pairs[i].output);
+    }
+    free(model->pairs);
+    free(model);
+}

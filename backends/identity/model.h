@@ -1,0 +1,41 @@
+#pragma once
+
+#include <stdatomic.h>
+
+#include "triton/core/tritonbackend.h"
+
+/* What the identity backend knows about a model; read-only once the model is initialized. */
+
+enum { MODEL_MAX_DIMS = 64 };
+
+/* One output and the input that it copies. */
+struct model_pair {
+    char *input;
+    char *output;
+    TRITONSERVER_DataType datatype;
+    bool optional; /* the input may be missing; then the output is zeros of `dims` */
+    uint32_t dims_count;
+    int64_t dims[MODEL_MAX_DIMS]; /* without batch dimension; -1 became 1 */
+};
+
+struct model {
+    bool batches; /* max_batch_size > 0 */
+    uint32_t pair_count;
+    struct model_pair *pairs;
+    uint64_t delay_ns;               /* 0 = none */
+    uint64_t delay_multiplier;       /* 0 = the same delay for all instances */
+    atomic_uint_fast32_t next_index; /* hands out instance numbers; orders nothing else */
+};
+
+struct instance {
+    const struct model *model;
+    uint64_t delay_ns; /* 0 = none */
+};
+
+/* model_new - read and check a model's configuration.
+ * ret_model  owned by the caller: model_free
+ * errors     INVALID_ARG when inputs and outputs do not pair, or a parameter is no number */
+TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_model);
+
+/* model_free - free a model; NULL and half-built ones are allowed. */
+void model_free(struct model *model);

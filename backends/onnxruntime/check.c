@@ -1,0 +1,265 @@
+#include "check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../common/bconfig.h"
+#include "../common/berr.h"
+#include "sequence.h"
+#include "signature.h"
+
+enum { TEXT_SIZE = 1024 };
+
+struct shape {
+    size_t rank;
+    int64_t dims[MODEL_MAX_DIMS];
+};
+
+static const char *shape_text(const int64_t *dims, size_t rank, char *text)
+{
+    size_t used = (size_t)snprintf(text, TEXT_SIZE, "[");
+    for (size_t i = 0; i < rank && used < TEXT_SIZE - 32; i++)
+        used += (size_t)snprintf(text + used, TEXT_SIZE - used, "%s%lld", i ? "," : "",
+                                 (long long)dims[i]);
+    snprintf(text + used, TEXT_SIZE - used, "]");
+    return text;
+}
+
+/* The tensor that a configuration's entry is about, or an error that lists what there is. */
+static TRITONSERVER_Error *find(struct model_tensor *tensors, size_t count, const char *kind,
+                                const char *name, struct model_tensor **ret_tensor)
+{
+    *ret_tensor = model_find(tensors, count, name);
+    if (*ret_tensor)
+        return NULL;
+    char text[TEXT_SIZE];
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < count && used < TEXT_SIZE; i++)
+        used +=
+            (size_t)snprintf(text + used, TEXT_SIZE - used, "%s%s", i ? ", " : "", tensors[i].name);
+    return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                    "unexpected inference %s '%s', allowed %ss are: %s", kind, name ? name : "",
+                    kind, text);
+}
+
+static TRITONSERVER_Error *check_datatype(const struct model *model,
+                                          const struct model_tensor *tensor, const char *kind,
+                                          yyjson_val *entry)
+{
+    const char *wanted = yyjson_get_str(yyjson_obj_get(entry, "data_type"));
+    TRITONSERVER_DataType datatype = bconfig_datatype(wanted);
+    if (datatype == TRITONSERVER_TYPE_INVALID)
+        return berr_new(TRITONSERVER_ERROR_INTERNAL,
+                        "unsupported datatype %s for %s '%s' for model '%s'", wanted ? wanted : "",
+                        kind, tensor->name, model->name);
+    if (datatype == tensor->datatype)
+        return NULL;
+    return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                    "unable to load model '%s', configuration expects datatype %s for %s '%s', "
+                    "model provides TYPE_%s",
+                    model->name, wanted, kind, tensor->name,
+                    TRITONSERVER_DataTypeString(tensor->datatype));
+}
+
+/* What the model must look like for a batching configuration: the batch dimension, then dims. */
+static TRITONSERVER_Error *full_shape(const struct model *model, const struct model_tensor *tensor,
+                                      const struct shape *dims, struct shape *ret_full)
+{
+    char text[TEXT_SIZE];
+    size_t first = model->max_batch_size > 0 ? 1 : 0;
+    if (first && (tensor->rank == 0 || tensor->dims[0] != -1))
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "model '%s', tensor '%s': for the model to support batching the shape "
+                        "should have at least 1 dimension and the first dimension must be -1; but "
+                        "shape expected by the model is %s",
+                        model->name, tensor->name, shape_text(tensor->dims, tensor->rank, text));
+    if (dims->rank + first > MODEL_MAX_DIMS)
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "model '%s', tensor '%s': at most %d dimensions are supported", model->name,
+                        tensor->name, MODEL_MAX_DIMS);
+    ret_full->dims[0] = -1;
+    memcpy(ret_full->dims + first, dims->dims, dims->rank * sizeof *dims->dims);
+    ret_full->rank = dims->rank + first;
+    return NULL;
+}
+
+/* `exact`: a variable dimension of the model must be variable in the configuration too, because
+ * that is what clients are told about outputs. */
+static TRITONSERVER_Error *check_shape(const struct model *model, const struct model_tensor *tensor,
+                                       const struct shape *dims, bool exact)
+{
+    struct shape full = {0};
+    TRITONSERVER_Error *err = full_shape(model, tensor, dims, &full);
+    if (err)
+        return err;
+    bool same = tensor->rank == full.rank;
+    for (size_t i = 0; same && i < full.rank; i++)
+        same = tensor->dims[i] == full.dims[i] || (!exact && tensor->dims[i] == -1);
+    if (same)
+        return NULL;
+    char model_text[TEXT_SIZE], config_text[TEXT_SIZE];
+    bool batches = model->max_batch_size > 0;
+    return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                    "model '%s', tensor '%s': the model expects %zu dimensions (shape %s) but the "
+                    "model configuration specifies %zu dimensions (%sshape %s)",
+                    model->name, tensor->name, tensor->rank,
+                    shape_text(tensor->dims, tensor->rank, model_text), full.rank,
+                    batches ? "an initial batch dimension because max_batch_size > 0 followed by "
+                              "the explicit tensor shape, making complete "
+                            : "",
+                    shape_text(full.dims, full.rank, config_text));
+}
+
+static TRITONSERVER_Error *check_scalar(const struct model *model,
+                                        const struct model_tensor *tensor, const struct shape *dims)
+{
+    for (size_t i = 0; i < dims->rank; i++) {
+        if (dims->dims[i] == 1)
+            continue;
+        char text[TEXT_SIZE];
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "unable to load model '%s', scalar tensor '%s', should only provide 1 in "
+                        "the model configuration when the model doesn't support batching. Model "
+                        "configuration provided: %s.",
+                        model->name, tensor->name, shape_text(dims->dims, dims->rank, text));
+    }
+    return NULL;
+}
+
+/* The shape that the backend sees: reshape where there is one. */
+static TRITONSERVER_Error *read_shape(const struct model *model, yyjson_val *entry,
+                                      const char *name, struct shape *ret_shape)
+{
+    yyjson_val *reshape = yyjson_obj_get(entry, "reshape");
+    yyjson_val *dims = reshape ? yyjson_obj_get(reshape, "shape") : yyjson_obj_get(entry, "dims");
+    ret_shape->rank = bconfig_shape(dims, ret_shape->dims, MODEL_MAX_DIMS);
+    if (ret_shape->rank <= MODEL_MAX_DIMS)
+        return NULL;
+    return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                    "model '%s', tensor '%s': at most %d dimensions are supported", model->name,
+                    name, MODEL_MAX_DIMS);
+}
+
+static TRITONSERVER_Error *check_input(const struct model *model, yyjson_val *entry)
+{
+    struct model_tensor *tensor;
+    struct shape dims;
+    const char *name = yyjson_get_str(yyjson_obj_get(entry, "name"));
+    bool optional = yyjson_get_bool(yyjson_obj_get(entry, "optional"));
+    if (optional && model->max_batch_size > 0)
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "unable to load model '%s', optional input '%s' is not supported for "
+                        "models that support batching",
+                        model->name, name ? name : "");
+    if (yyjson_get_bool(yyjson_obj_get(entry, "allow_ragged_batch")))
+        return berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
+                        "unable to load model '%s', allow_ragged_batch of input '%s' is not "
+                        "supported by this backend",
+                        model->name, name ? name : "");
+    TRITONSERVER_Error *err = find(model->inputs, model->input_count, "input", name, &tensor);
+    if (!err)
+        err = check_datatype(model, tensor, "input", entry);
+    if (!err)
+        err = read_shape(model, entry, tensor->name, &dims);
+    if (err)
+        return err;
+    return tensor->rank == 0 ? check_scalar(model, tensor, &dims)
+                             : check_shape(model, tensor, &dims, false);
+}
+
+static TRITONSERVER_Error *check_output(const struct model *model, yyjson_val *entry)
+{
+    struct model_tensor *tensor;
+    struct shape dims;
+    const char *name = yyjson_get_str(yyjson_obj_get(entry, "name"));
+    TRITONSERVER_Error *err = find(model->outputs, model->output_count, "output", name, &tensor);
+    if (!err)
+        err = check_datatype(model, tensor, "output", entry);
+    if (!err)
+        err = read_shape(model, entry, tensor->name, &dims);
+    if (!err)
+        err = tensor->rank == 0 ? check_scalar(model, tensor, &dims)
+                                : check_shape(model, tensor, &dims, true);
+    if (err)
+        return err;
+    tensor->served = true;
+    tensor->served_rank = dims.rank;
+    memcpy(tensor->served_dims, dims.dims, dims.rank * sizeof *dims.dims);
+    return NULL;
+}
+
+static TRITONSERVER_Error *check_states(const struct model *model, yyjson_val *states)
+{
+    size_t index, count;
+    yyjson_val *state;
+    yyjson_arr_foreach(states, index, count, state)
+    {
+        struct model_tensor *output;
+        const char *name = yyjson_get_str(yyjson_obj_get(state, "output_name"));
+        TRITONSERVER_Error *err =
+            find(model->outputs, model->output_count, "output", name, &output);
+        if (!err)
+            err = check_datatype(model, output, "output state", state);
+        if (err)
+            return err;
+        output->is_state = true;
+    }
+    return NULL;
+}
+
+static TRITONSERVER_Error *check_input_count(const struct model *model, size_t controls)
+{
+    size_t index, count, optional = 0;
+    yyjson_val *entry;
+    yyjson_val *inputs = yyjson_obj_get(model->config, "input");
+    yyjson_val *sequence = yyjson_obj_get(model->config, "sequence_batching");
+    yyjson_arr_foreach(inputs, index, count, entry)
+    {
+        if (yyjson_get_bool(yyjson_obj_get(entry, "optional")))
+            optional++;
+    }
+    size_t expected = yyjson_arr_size(inputs) - optional + controls +
+                      yyjson_arr_size(yyjson_obj_get(sequence, "state"));
+    if (expected == model->required_count)
+        return NULL;
+    return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                    "unable to load model '%s', configuration expects %zu inputs, model provides "
+                    "%zu",
+                    model->name, expected, model->required_count);
+}
+
+TRITONSERVER_Error *check_model(struct model *model)
+{
+    size_t index, count, controls = 0;
+    yyjson_val *entry;
+    yyjson_val *config = model->config;
+    yyjson_val *inputs = yyjson_obj_get(config, "input");
+    yyjson_val *outputs = yyjson_obj_get(config, "output");
+    yyjson_val *sequence = yyjson_obj_get(config, "sequence_batching");
+    if (yyjson_arr_size(yyjson_obj_get(config, "batch_input")) > 0 ||
+        yyjson_arr_size(yyjson_obj_get(config, "batch_output")) > 0)
+        return berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
+                        "unable to load model '%s', batch_input and batch_output are not supported "
+                        "by this backend",
+                        model->name);
+    TRITONSERVER_Error *err = sequence_check_controls(model, sequence, &controls);
+    if (!err)
+        err = check_input_count(model, controls);
+    if (err)
+        return err;
+    yyjson_arr_foreach(inputs, index, count, entry)
+    {
+        err = check_input(model, entry);
+        if (err)
+            return err;
+    }
+    yyjson_arr_foreach(outputs, index, count, entry)
+    {
+        err = check_output(model, entry);
+        if (err)
+            return err;
+    }
+    return check_states(model, yyjson_obj_get(sequence, "state"));
+}

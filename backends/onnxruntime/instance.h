@@ -1,0 +1,21 @@
+#pragma once
+
+#include "model.h"
+#include "scratch.h"
+
+/* An instance of a model: what one execution at a time needs beside the shared session. */
+struct instance {
+    struct model *model;
+    TRITONBACKEND_ModelInstance *handle;
+    OrtRunOptions *run_options;
+    struct scratch scratch;
+};
+
+/* instance_new - make an instance.
+ * ret_instance  owned by the caller: instance_free
+ * errors        UNSUPPORTED for a GPU instance */
+TRITONSERVER_Error *instance_new(struct model *model, TRITONBACKEND_ModelInstance *handle,
+                                 struct instance **ret_instance);
+
+/* instance_free - free an instance; NULL and half-built ones are allowed. */
+void instance_free(struct instance *instance);

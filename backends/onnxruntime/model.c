@@ -1,0 +1,157 @@
+#include "model.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../common/bconfig.h"
+#include "../common/berr.h"
+#include "check.h"
+#include "complete.h"
+#include "options.h"
+#include "signature.h"
+
+static const char default_file[] = "model.onnx";
+
+/* REPOSITORY/VERSION/FILE, or REPOSITORY/VERSION/FILE/model.onnx when FILE is a directory: the main
+ * file keeps that name whatever the directory is called. */
+static TRITONSERVER_Error *find_file(const struct model *model, char **ret_path)
+{
+    TRITONBACKEND_ArtifactType kind;
+    const char *folder;
+    uint64_t version;
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelRepository(model->handle, &kind, &folder);
+    if (!err)
+        err = TRITONBACKEND_ModelVersion(model->handle, &version);
+    if (err)
+        return err;
+    const char *file = yyjson_get_str(yyjson_obj_get(model->config, "default_model_filename"));
+    if (!file || *file == '\0')
+        file = default_file;
+
+    size_t size = strlen(folder) + strlen(file) + sizeof default_file + 32;
+    char *path = malloc(size);
+    if (!path)
+        return berr_no_memory();
+    snprintf(path, size, "%s/%llu/%s", folder, (unsigned long long)version, file);
+    struct stat status;
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
+        strncat(path, "/", size - strlen(path) - 1);
+        strncat(path, default_file, size - strlen(path) - 1);
+    }
+    if (stat(path, &status) != 0) {
+        err = berr_new(TRITONSERVER_ERROR_UNAVAILABLE,
+                       "unable to find '%s' for model instance '%s': %s", path, model->name,
+                       strerror(errno));
+        free(path);
+        return err;
+    }
+    *ret_path = path;
+    return NULL;
+}
+
+static TRITONSERVER_Error *open_session(struct model *model)
+{
+    OrtSessionOptions *options = NULL;
+    char *path = NULL;
+    TRITONSERVER_Error *err = find_file(model, &path);
+    if (!err)
+        err = options_new(model->ort, model->config, &options);
+    if (!err)
+        err = ort_err(model->api,
+                      model->api->CreateSession(model->ort->env, path, options, &model->session));
+    if (options)
+        model->api->ReleaseSessionOptions(options);
+    free(path);
+    return err;
+}
+
+static TRITONSERVER_Error *read_config(struct model *model)
+{
+    yyjson_doc_free(model->config_doc);
+    model->config_doc = NULL;
+    TRITONSERVER_Error *err = bconfig_of_model(model->handle, &model->config_doc);
+    if (err)
+        return err;
+    model->config = yyjson_doc_get_root(model->config_doc);
+    model->max_batch_size = bconfig_int(yyjson_obj_get(model->config, "max_batch_size"), 0);
+    return NULL;
+}
+
+static TRITONSERVER_Error *complete_config(struct model *model)
+{
+    bool wanted = false, changed = false;
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelAutoCompleteConfig(model->handle, &wanted);
+    if (!err && wanted)
+        err = complete_fill_in(model, &changed);
+    return err || !changed ? err : read_config(model);
+}
+
+static TRITONSERVER_Error *load(struct model *model)
+{
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelName(model->handle, &model->name);
+    if (!err)
+        err = ort_start(model->ort);
+    if (err)
+        return err;
+    model->api = model->ort->api;
+    err = read_config(model);
+    if (!err)
+        err = open_session(model);
+    if (!err)
+        err = signature_read(model);
+    if (!err)
+        err = complete_config(model);
+    return err ? err : check_model(model);
+}
+
+TRITONSERVER_Error *model_new(struct ort *ort, TRITONBACKEND_Model *handle,
+                              struct model **ret_model)
+{
+    struct model *model = calloc(1, sizeof *model);
+    if (!model)
+        return berr_no_memory();
+    model->ort = ort;
+    model->handle = handle;
+    TRITONSERVER_Error *err = load(model);
+    if (err) {
+        model_free(model);
+        return err;
+    }
+    *ret_model = model;
+    return NULL;
+}
+
+static void free_tensors(const OrtApi *api, struct model_tensor *tensors, size_t count)
+{
+    OrtAllocator *allocator;
+    for (size_t i = 0; i < count; i++) {
+        OrtStatus *status = api->GetAllocatorWithDefaultOptions(&allocator);
+        if (!status && tensors[i].name)
+            status = api->AllocatorFree(allocator, tensors[i].name);
+        berr_log(ort_err(api, status), "failed to free a name");
+    }
+    free(tensors);
+}
+
+void model_free(struct model *model)
+{
+    if (!model)
+        return;
+    if (model->session)
+        model->api->ReleaseSession(model->session);
+    free_tensors(model->api, model->inputs, model->input_count);
+    free_tensors(model->api, model->outputs, model->output_count);
+    yyjson_doc_free(model->config_doc);
+    free(model);
+}
+
+struct model_tensor *model_find(struct model_tensor *tensors, size_t count, const char *name)
+{
+    for (size_t i = 0; name && i < count; i++)
+        if (strcmp(tensors[i].name, name) == 0)
+            return &tensors[i];
+    return NULL;
+}

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <stdatomic.h>
+#include <yyjson.h>
+
+#include "ort.h"
+
+/* A loaded model: one session, which all its instances share, and what its tensors look like.
+ * Read-only once model_new has returned, but for what is atomic. */
+
+enum { MODEL_MAX_DIMS = 32 };
+
+/* Whether runs have given an output the shape that the model declares for it. */
+enum model_promise { PROMISE_UNTRIED, PROMISE_KEPT, PROMISE_BROKEN };
+
+struct model_tensor {
+    char *name; /* ONNX Runtime's memory */
+    ONNXTensorElementDataType type;
+    TRITONSERVER_DataType datatype;
+    size_t rank;
+    int64_t dims[MODEL_MAX_DIMS]; /* as the model declares them; -1 = any */
+
+    /* Inputs only. */
+    bool initializer; /* has a default and may be missing */
+
+    /* Outputs only. */
+    bool served;        /* the configuration lists it as an output */
+    bool is_state;      /* the configuration lists it as a state of sequences */
+    size_t served_rank; /* rank 0 in the model: the shape that the configuration gives it */
+    int64_t served_dims[MODEL_MAX_DIMS];
+    atomic_int promise; /* enum model_promise; a hint that orders nothing else */
+};
+
+struct model {
+    struct ort *ort;
+    const OrtApi *api;
+    TRITONBACKEND_Model *handle;
+    const char *name; /* borrowed from the handle */
+    yyjson_doc *config_doc;
+    yyjson_val *config;
+    int64_t max_batch_size;
+    OrtSession *session;
+    size_t input_count; /* required inputs first, then initializers */
+    size_t required_count;
+    struct model_tensor *inputs;
+    size_t output_count;
+    struct model_tensor *outputs;
+};
+
+/* model_new - load a model: its session, the configuration filled in where asked, and checked.
+ * handle     within TRITONBACKEND_ModelInitialize
+ * ret_model  owned by the caller: model_free
+ * errors     what is wrong with the files or the configuration, naming the model and the tensor */
+TRITONSERVER_Error *model_new(struct ort *ort, TRITONBACKEND_Model *handle,
+                              struct model **ret_model);
+
+/* model_free - free a model; NULL and half-built ones are allowed. */
+void model_free(struct model *model);
+
+/* model_find - find a tensor by name.
+ * returns  NULL when there is none */
+struct model_tensor *model_find(struct model_tensor *tensors, size_t count, const char *name);

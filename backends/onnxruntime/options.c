@@ -1,0 +1,235 @@
+#include "options.h"
+
+#include <string.h>
+
+#include "../common/bconfig.h"
+#include "../common/berr.h"
+
+static TRITONSERVER_Error *set_graph_level(const OrtApi *api, yyjson_val *config,
+                                           OrtSessionOptions *options)
+{
+    yyjson_val *graph = yyjson_obj_get(yyjson_obj_get(config, "optimization"), "graph");
+    GraphOptimizationLevel level;
+    switch (bconfig_int(yyjson_obj_get(graph, "level"), 0)) {
+    case -1:
+        level = ORT_ENABLE_BASIC;
+        break;
+    case 1:
+        level = ORT_ENABLE_EXTENDED;
+        break;
+    case 2:
+        level = ORT_DISABLE_ALL;
+        break;
+    default:
+        level = ORT_ENABLE_ALL;
+        break;
+    }
+    return ort_err(api, api->SetSessionGraphOptimizationLevel(options, level));
+}
+
+static TRITONSERVER_Error *read_int(yyjson_val *config, const char *key, int64_t *ret_value)
+{
+    const char *text = bconfig_parameter(config, key);
+    return text ? bconfig_parse_int(text, ret_value) : NULL;
+}
+
+/* 0 processors means "not given" to ONNX Runtime, which would then ignore the CPU quota. */
+static TRITONSERVER_Error *set_own_threads(const struct ort *ort, OrtSessionOptions *options,
+                                           int64_t intra, int64_t inter)
+{
+    const OrtApi *api = ort->api;
+    OrtStatus *status =
+        api->SetIntraOpNumThreads(options, intra > 0 ? (int)intra : ort->processors);
+    if (!status)
+        status = api->SetInterOpNumThreads(options, inter > 0 ? (int)inter : ort->processors);
+    return ort_err(api, status);
+}
+
+static TRITONSERVER_Error *set_threads(const struct ort *ort, yyjson_val *config,
+                                       OrtSessionOptions *options)
+{
+    const OrtApi *api = ort->api;
+    int64_t intra = 0, inter = 0, mode = 0;
+    TRITONSERVER_Error *err = read_int(config, "intra_op_thread_count", &intra);
+    if (!err)
+        err = read_int(config, "inter_op_thread_count", &inter);
+    if (!err)
+        err = read_int(config, "execution_mode", &mode);
+    if (!err && mode != 0 && mode != 1)
+        err = berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                       "Invalid configuration value provided. Expected values for execution_mode "
+                       "are 0 or 1 but got %lld .",
+                       (long long)mode);
+    if (!err)
+        err = ort_err(api,
+                      api->SetSessionExecutionMode(options, mode ? ORT_PARALLEL : ORT_SEQUENTIAL));
+    if (err)
+        return err;
+    bool wants_own = intra > 0 || inter > 0 || mode == 1;
+    bool shares = ort->settings.pool_given ? ort->settings.pool_enabled : !wants_own;
+    return shares ? ort_err(api, api->DisablePerSessionThreads(options))
+                  : set_own_threads(ort, options, intra, inter);
+}
+
+static TRITONSERVER_Error *set_memory(const OrtApi *api, yyjson_val *config,
+                                      OrtSessionOptions *options)
+{
+    const char *arena = bconfig_parameter(config, "enable_mem_arena");
+    const char *pattern = bconfig_parameter(config, "enable_mem_pattern");
+    TRITONSERVER_Error *err = NULL;
+    bool on = true;
+    if (arena)
+        err = bconfig_parse_bool(arena, &on);
+    if (arena && !err)
+        err = ort_err(api, on ? api->EnableCpuMemArena(options) : api->DisableCpuMemArena(options));
+    if (pattern && !err)
+        err = bconfig_parse_bool(pattern, &on);
+    if (pattern && !err)
+        err = ort_err(api, on ? api->EnableMemPattern(options) : api->DisableMemPattern(options));
+    return err;
+}
+
+/* Calls `add` with every parameter whose name begins with `prefix`. */
+static TRITONSERVER_Error *
+add_entries(const OrtApi *api, yyjson_val *config, const char *prefix, void *options,
+            OrtStatus *(*add)(const OrtApi *, void *, const char *, const char *))
+{
+    size_t index, count;
+    yyjson_val *key, *parameter;
+    yyjson_val *parameters = yyjson_obj_get(config, "parameters");
+    yyjson_obj_foreach(parameters, index, count, key, parameter)
+    {
+        const char *name = yyjson_get_str(key);
+        const char *value = yyjson_get_str(yyjson_obj_get(parameter, "string_value"));
+        if (!value || strncmp(name, prefix, strlen(prefix)) != 0)
+            continue;
+        TRITONSERVER_Error *err = ort_err(api, add(api, options, name, value));
+        if (err)
+            return err;
+    }
+    return NULL;
+}
+
+static OrtStatus *add_session_entry(const OrtApi *api, void *options, const char *name,
+                                    const char *value)
+{
+    return api->AddSessionConfigEntry(options, name, value);
+}
+
+static OrtStatus *add_run_entry(const OrtApi *api, void *options, const char *name,
+                                const char *value)
+{
+    return api->AddRunConfigEntry(options, name, value);
+}
+
+static TRITONSERVER_Error *has_provider(const OrtApi *api, const char *name, bool *ret_has)
+{
+    char **names;
+    int count;
+    TRITONSERVER_Error *err = ort_err(api, api->GetAvailableProviders(&names, &count));
+    if (err)
+        return err;
+    *ret_has = false;
+    for (int i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0)
+            *ret_has = true;
+    return ort_err(api, api->ReleaseAvailableProviders(names, count));
+}
+
+static TRITONSERVER_Error *add_openvino(const OrtApi *api, OrtSessionOptions *options)
+{
+    bool has = false;
+    TRITONSERVER_Error *err = has_provider(api, "OpenVINOExecutionProvider", &has);
+    if (err)
+        return err;
+    if (!has)
+        return berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
+                        "Execution Accelerator 'openvino' is requested, but this ONNX Runtime was "
+                        "built without it");
+    static const char *const keys[] = {"device_type"};
+    static const char *const values[] = {"CPU"};
+    return ort_err(
+        api, api->SessionOptionsAppendExecutionProvider_OpenVINO_V2(options, keys, values, 1));
+}
+
+static TRITONSERVER_Error *add_accelerators(const OrtApi *api, yyjson_val *config,
+                                            OrtSessionOptions *options)
+{
+    yyjson_val *optimization = yyjson_obj_get(config, "optimization");
+    yyjson_val *accelerators = yyjson_obj_get(optimization, "execution_accelerators");
+    yyjson_val *list = yyjson_obj_get(accelerators, "cpu_execution_accelerator");
+    size_t index, count;
+    yyjson_val *accelerator;
+    yyjson_arr_foreach(list, index, count, accelerator)
+    {
+        const char *name = yyjson_get_str(yyjson_obj_get(accelerator, "name"));
+        if (!name || strcmp(name, "openvino") != 0)
+            return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                            "unknown Execution Accelerator '%s' is requested", name ? name : "");
+        TRITONSERVER_Error *err = add_openvino(api, options);
+        if (err)
+            return err;
+    }
+    return NULL;
+}
+
+static TRITONSERVER_Error *add_operators(const OrtApi *api, yyjson_val *config,
+                                         OrtSessionOptions *options)
+{
+    yyjson_val *operations = yyjson_obj_get(config, "model_operations");
+    yyjson_val *files = yyjson_obj_get(operations, "op_library_filename");
+    size_t index, count;
+    yyjson_val *file;
+    yyjson_arr_foreach(files, index, count, file)
+    {
+        TRITONSERVER_Error *err =
+            ort_err(api, api->RegisterCustomOpsLibrary_V2(options, yyjson_get_str(file)));
+        if (err)
+            return err;
+    }
+    return NULL;
+}
+
+TRITONSERVER_Error *options_new(const struct ort *ort, yyjson_val *config,
+                                OrtSessionOptions **ret_options)
+{
+    const OrtApi *api = ort->api;
+    OrtSessionOptions *options = NULL;
+    TRITONSERVER_Error *err = ort_err(api, api->CreateSessionOptions(&options));
+    if (err)
+        return err;
+    err = set_graph_level(api, config, options);
+    if (!err)
+        err = set_threads(ort, config, options);
+    if (!err)
+        err = set_memory(api, config, options);
+    if (!err)
+        err = add_entries(api, config, "session.", options, add_session_entry);
+    if (!err)
+        err = add_accelerators(api, config, options);
+    if (!err)
+        err = add_operators(api, config, options);
+    if (err) {
+        api->ReleaseSessionOptions(options);
+        return err;
+    }
+    *ret_options = options;
+    return NULL;
+}
+
+TRITONSERVER_Error *options_run_new(const struct ort *ort, yyjson_val *config,
+                                    OrtRunOptions **ret_options)
+{
+    const OrtApi *api = ort->api;
+    OrtRunOptions *options = NULL;
+    TRITONSERVER_Error *err = ort_err(api, api->CreateRunOptions(&options));
+    if (err)
+        return err;
+    err = add_entries(api, config, "memory.", options, add_run_entry);
+    if (err) {
+        api->ReleaseRunOptions(options);
+        return err;
+    }
+    *ret_options = options;
+    return NULL;
+}

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <yyjson.h>
+
+#include "ort.h"
+
+/* options_new - make the session options that a model's configuration asks for.
+ * ort          started
+ * config       root of the model's configuration
+ * ret_options  owned by the caller: ReleaseSessionOptions
+ * errors       INVALID_ARG for a parameter that does not parse or an unknown accelerator,
+ *              UNSUPPORTED for an accelerator that this ONNX Runtime does not have
+ *
+ * optimization.graph.level      0 all, -1 basic, 1 basic and extended, 2 none
+ * parameters (string_value):
+ *   intra_op_thread_count       threads inside an operator; 0 = the usable processors
+ *   inter_op_thread_count       threads across operators; 0 = the usable processors
+ *   execution_mode              0 sequential, 1 parallel
+ *   enable_mem_arena            0 or 1
+ *   enable_mem_pattern          0 or 1
+ *   session.*                   handed to ONNX Runtime as they are
+ * A model that sets neither thread count and runs sequentially shares the process's pool. */
+TRITONSERVER_Error *options_new(const struct ort *ort, yyjson_val *config,
+                                OrtSessionOptions **ret_options);
+
+/* options_run_new - make the options of a model's runs: the parameters called memory.*, such as
+ * memory.enable_memory_arena_shrinkage, handed on as they are.
+ * ret_options  owned by the caller: ReleaseRunOptions */
+TRITONSERVER_Error *options_run_new(const struct ort *ort, yyjson_val *config,
+                                    OrtRunOptions **ret_options);

@@ -1,0 +1,210 @@
+#include "ort.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../common/bconfig.h"
+#include "../common/berr.h"
+#include "cpus.h"
+
+enum { DEFAULT_MAX_BATCH_SIZE = 4 };
+
+static TRITONSERVER_Error *read_int(yyjson_val *cmdline, const char *key, int64_t *ret_value)
+{
+    const char *text = yyjson_get_str(yyjson_obj_get(cmdline, key));
+    return text ? bconfig_parse_int(text, ret_value) : NULL;
+}
+
+static TRITONSERVER_Error *read_settings(TRITONBACKEND_Backend *backend,
+                                         struct ort_settings *settings)
+{
+    yyjson_doc *doc;
+    TRITONSERVER_Error *err = bconfig_of_backend(backend, &doc);
+    if (err)
+        return err;
+    yyjson_val *cmdline = yyjson_obj_get(yyjson_doc_get_root(doc), "cmdline");
+    settings->default_max_batch_size = DEFAULT_MAX_BATCH_SIZE;
+    const char *pool = yyjson_get_str(yyjson_obj_get(cmdline, "enable-global-threadpool"));
+    settings->pool_given = pool != NULL;
+    if (pool)
+        err = bconfig_parse_bool(pool, &settings->pool_enabled);
+    if (!err)
+        err = read_int(cmdline, "default-max-batch-size", &settings->default_max_batch_size);
+    if (!err)
+        err = read_int(cmdline, "intra_op_thread_count", &settings->intra_op_threads);
+    if (!err)
+        err = read_int(cmdline, "inter_op_thread_count", &settings->inter_op_threads);
+    yyjson_doc_free(doc);
+    return err;
+}
+
+TRITONSERVER_Error *ort_new(TRITONBACKEND_Backend *backend, struct ort **ret_ort)
+{
+    struct ort *ort = calloc(1, sizeof *ort);
+    if (!ort)
+        return berr_no_memory();
+    pthread_mutex_init(&ort->lock, NULL);
+    TRITONBACKEND_ArtifactType kind;
+    const char *folder;
+    TRITONSERVER_Error *err = TRITONBACKEND_BackendArtifacts(backend, &kind, &folder);
+    if (!err) {
+        ort->folder = strdup(folder);
+        err = ort->folder ? read_settings(backend, &ort->settings) : berr_no_memory();
+    }
+    if (err) {
+        ort_free(ort);
+        return err;
+    }
+    *ret_ort = ort;
+    return NULL;
+}
+
+void ort_free(struct ort *ort)
+{
+    if (!ort)
+        return;
+    if (ort->cpu)
+        ort->api->ReleaseMemoryInfo(ort->cpu);
+    if (ort->env)
+        ort->api->ReleaseEnv(ort->env);
+    pthread_mutex_destroy(&ort->lock);
+    free(ort->folder);
+    free(ort);
+}
+
+/* The library beside the backend goes before one that the system has. */
+static TRITONSERVER_Error *load_library(const char *folder, void **ret_library)
+{
+    static const char name[] = "libonnxruntime.so.1";
+    size_t size = strlen(folder) + sizeof name + 1;
+    char *path = malloc(size);
+    if (!path)
+        return berr_no_memory();
+    snprintf(path, size, "%s/%s", folder, name);
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    free(path);
+    if (!library)
+        library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        const char *reason = dlerror();
+        return berr_new(TRITONSERVER_ERROR_UNAVAILABLE, "ONNX Runtime cannot be loaded: %s",
+                        reason ? reason : name);
+    }
+    *ret_library = library;
+    return NULL;
+}
+
+static TRITONSERVER_Error *load_api(struct ort *ort)
+{
+    void *library = NULL;
+    TRITONSERVER_Error *err = load_library(ort->folder, &library);
+    if (err)
+        return err;
+    const OrtApiBase *(*get_base)(void);
+    *(void **)&get_base = dlsym(library, "OrtGetApiBase");
+    if (!get_base)
+        return berr_new(TRITONSERVER_ERROR_UNAVAILABLE,
+                        "%s/libonnxruntime.so.1 is not ONNX Runtime", ort->folder);
+    ort->api = get_base()->GetApi(ORT_API_VERSION);
+    if (!ort->api)
+        return berr_new(TRITONSERVER_ERROR_UNAVAILABLE,
+                        "ONNX Runtime %s is too old: interface version %d is needed",
+                        get_base()->GetVersionString(), ORT_API_VERSION);
+    return NULL;
+}
+
+static TRITONSERVER_LogLevel level_of(OrtLoggingLevel severity)
+{
+    switch (severity) {
+    case ORT_LOGGING_LEVEL_VERBOSE:
+        return TRITONSERVER_LOG_VERBOSE;
+    case ORT_LOGGING_LEVEL_INFO:
+        return TRITONSERVER_LOG_INFO;
+    case ORT_LOGGING_LEVEL_WARNING:
+        return TRITONSERVER_LOG_WARN;
+    case ORT_LOGGING_LEVEL_ERROR:
+    case ORT_LOGGING_LEVEL_FATAL:
+        break;
+    }
+    return TRITONSERVER_LOG_ERROR;
+}
+
+static void ORT_API_CALL write_log(void *unused, OrtLoggingLevel severity, const char *category,
+                                   const char *id, const char *place, const char *text)
+{
+    (void)unused;
+    (void)category;
+    (void)id;
+    /* place is FILE:LINE FUNCTION */
+    char file[128];
+    size_t length = strcspn(place, ":");
+    snprintf(file, sizeof file, "%.*s", (int)length, place);
+    long line = place[length] ? strtol(place + length + 1, NULL, 10) : 0;
+    berr_drop(TRITONSERVER_LogMessage(level_of(severity), file, (int)line, text));
+}
+
+/* One pool for all models keeps the threads at the number of processors, however many models are
+ * loaded. Its threads sleep when they are idle: spinning would take the server's own time. */
+static OrtStatus *make_env(struct ort *ort)
+{
+    const OrtApi *api = ort->api;
+    const struct ort_settings *settings = &ort->settings;
+    if (settings->pool_given && !settings->pool_enabled)
+        return api->CreateEnvWithCustomLogger(write_log, NULL, ORT_LOGGING_LEVEL_WARNING,
+                                              "onnxruntime", &ort->env);
+    int intra = settings->intra_op_threads > 0 ? (int)settings->intra_op_threads : ort->processors;
+    int inter = settings->inter_op_threads > 0 ? (int)settings->inter_op_threads
+                : settings->pool_enabled       ? ort->processors
+                                               : 1;
+    OrtThreadingOptions *threading = NULL;
+    OrtStatus *status = api->CreateThreadingOptions(&threading);
+    if (!status)
+        status = api->SetGlobalIntraOpNumThreads(threading, intra);
+    if (!status)
+        status = api->SetGlobalInterOpNumThreads(threading, inter);
+    if (!status)
+        status = api->SetGlobalSpinControl(threading, 0);
+    if (!status)
+        status = api->CreateEnvWithCustomLoggerAndGlobalThreadPools(
+            write_log, NULL, ORT_LOGGING_LEVEL_WARNING, "onnxruntime", threading, &ort->env);
+    if (threading)
+        api->ReleaseThreadingOptions(threading);
+    return status;
+}
+
+static TRITONSERVER_Error *start_locked(struct ort *ort)
+{
+    if (ort->cpu)
+        return NULL;
+    if (!ort->api) {
+        TRITONSERVER_Error *err = load_api(ort);
+        if (!ort->api)
+            return err;
+    }
+    ort->processors = cpus_usable();
+    OrtStatus *status = ort->env ? NULL : make_env(ort);
+    if (!status)
+        status = ort->api->CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, &ort->cpu);
+    return ort_err(ort->api, status);
+}
+
+TRITONSERVER_Error *ort_start(struct ort *ort)
+{
+    pthread_mutex_lock(&ort->lock);
+    TRITONSERVER_Error *err = start_locked(ort);
+    pthread_mutex_unlock(&ort->lock);
+    return err;
+}
+
+TRITONSERVER_Error *ort_err(const OrtApi *api, OrtStatus *status)
+{
+    if (!status)
+        return NULL;
+    TRITONSERVER_Error *err =
+        berr_new(TRITONSERVER_ERROR_INTERNAL, "onnx runtime error %d: %s",
+                 (int)api->GetErrorCode(status), api->GetErrorMessage(status));
+    api->ReleaseStatus(status);
+    return err;
+}

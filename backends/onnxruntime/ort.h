@@ -1,0 +1,46 @@
+#pragma once
+
+#include <onnxruntime_c_api.h>
+#include <pthread.h>
+
+#include "triton/core/tritonbackend.h"
+
+/* ONNX Runtime itself: its library, loaded when the first model needs it, and its environment. */
+
+/* What the command line says about the backend. */
+struct ort_settings {
+    int64_t default_max_batch_size;
+    bool pool_given;          /* the setting enable-global-threadpool was given at all */
+    bool pool_enabled;        /* its value */
+    int64_t intra_op_threads; /* 0 = the usable processors */
+    int64_t inter_op_threads; /* 0 = the usable processors */
+};
+
+struct ort {
+    struct ort_settings settings;
+    char *folder;         /* where the backend's own files lie */
+    pthread_mutex_t lock; /* guards what follows while it is being set up */
+    const OrtApi *api;    /* NULL until ort_start */
+    OrtEnv *env;
+    OrtMemoryInfo *cpu; /* describes CPU memory that is not ONNX Runtime's */
+    int processors;
+};
+
+/* ort_new - read the backend's settings; loads nothing yet.
+ * ret_ort  owned by the caller: ort_free
+ * errors   INVALID_ARG for a setting that does not parse */
+TRITONSERVER_Error *ort_new(TRITONBACKEND_Backend *backend, struct ort **ret_ort);
+
+/* ort_free - end the environment; NULL is allowed. The library stays mapped: its threads and
+ * destructors do not survive being unmapped. No session may be left. */
+void ort_free(struct ort *ort);
+
+/* ort_start - load the library and make the environment, once; later calls do nothing.
+ * errors   UNAVAILABLE when there is no library that serves the interface
+ * thread   any */
+TRITONSERVER_Error *ort_start(struct ort *ort);
+
+/* ort_err - turn a status of ONNX Runtime into an error and free it.
+ * status   NULL gives NULL
+ * returns  "onnx runtime error CODE: TEXT", INTERNAL */
+TRITONSERVER_Error *ort_err(const OrtApi *api, OrtStatus *status);

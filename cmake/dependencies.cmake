@@ -1,0 +1,96 @@
+# Libraries from outside. The ones unpacked under build/deps go first; the rest is the system's.
+
+find_package(PkgConfig REQUIRED)
+set(deps_libdir ${NEREID_DEPS}/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE})
+set(ENV{PKG_CONFIG_PATH} "${deps_libdir}/pkgconfig:$ENV{PKG_CONFIG_PATH}")
+
+set(setup_hint "run tools/setup.sh run (make run and make test do it)")
+
+# nereid_find(<target> <pkg-config name and version>) - an imported target, or a clear error.
+function(nereid_find target module)
+    pkg_check_modules(${target} IMPORTED_TARGET GLOBAL QUIET ${module})
+    if(NOT ${target}_FOUND)
+        message(FATAL_ERROR "library ${module} not found: ${setup_hint}")
+    endif()
+    add_library(nereid::${target} ALIAS PkgConfig::${target})
+    set(${target}_LIBRARY_DIRS ${${target}_LIBRARY_DIRS} PARENT_SCOPE)
+    set(${target}_LINK_LIBRARIES ${${target}_LINK_LIBRARIES} PARENT_SCOPE)
+    set(${target}_INCLUDE_DIRS ${${target}_INCLUDE_DIRS} PARENT_SCOPE)
+endfunction()
+
+nereid_find(nghttp2 libnghttp2>=1.52)
+nereid_find(protobuf_c libprotobuf-c>=1.4)
+nereid_find(zlib zlib)
+nereid_find(yyjson yyjson>=0.10)
+
+# llhttp: its static library where there is one, so that no file of it needs to be shipped.
+pkg_check_modules(llhttp QUIET IMPORTED_TARGET GLOBAL libllhttp>=9.2)
+if(NOT llhttp_FOUND)
+    message(FATAL_ERROR "library libllhttp>=9.2 not found: ${setup_hint}")
+endif()
+find_library(llhttp_static libllhttp.a HINTS ${deps_libdir} ${llhttp_LIBRARY_DIRS} NO_CACHE)
+if(llhttp_static)
+    add_library(nereid_llhttp STATIC IMPORTED)
+    set_target_properties(nereid_llhttp PROPERTIES
+        IMPORTED_LOCATION ${llhttp_static}
+        INTERFACE_INCLUDE_DIRECTORIES "${llhttp_INCLUDE_DIRS}")
+    add_library(nereid::llhttp ALIAS nereid_llhttp)
+else()
+    add_library(nereid::llhttp ALIAS PkgConfig::llhttp)
+endif()
+
+set(NEREID_LIBRARIES nereid::nghttp2 nereid::llhttp nereid::yyjson nereid::protobuf_c nereid::zlib)
+
+# Shared libraries that are not the system's travel beside libtritonserver.so: list of sonames'
+# files in NEREID_PRIVATE_LIBS, copied into the build tree's lib/ and installed.
+set(NEREID_PRIVATE_LIBS)
+foreach(library IN LISTS yyjson_LINK_LIBRARIES)
+    if(library MATCHES "/lib([a-z0-9]+)\\.so$")
+        set(stem ${CMAKE_MATCH_1})
+        get_filename_component(folder ${library} DIRECTORY)
+        get_filename_component(folder ${folder} REALPATH)
+        if(folder STREQUAL deps_libdir)
+            file(GLOB sonames ${folder}/lib${stem}.so.[0-9])
+            list(APPEND NEREID_PRIVATE_LIBS ${sonames})
+        endif()
+    endif()
+endforeach()
+
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+foreach(library IN LISTS NEREID_PRIVATE_LIBS)
+    get_filename_component(name ${library} NAME)
+    get_filename_component(real ${library} REALPATH)
+    configure_file(${real} ${CMAKE_BINARY_DIR}/lib/${name} COPYONLY)
+    install(PROGRAMS ${real} DESTINATION lib RENAME ${name})
+endforeach()
+
+# ONNX Runtime: the library out of its Python wheel, the C header out of the Debian package.
+file(GLOB onnxruntime_files
+    ${NEREID_VENV}/lib/python3*/site-packages/onnxruntime/capi/libonnxruntime.so.[0-9]*)
+find_path(onnxruntime_include onnxruntime_c_api.h NO_CACHE
+    HINTS ${NEREID_DEPS}/usr/include PATH_SUFFIXES onnxruntime)
+if(onnxruntime_files AND onnxruntime_include)
+    list(GET onnxruntime_files 0 onnxruntime_file)
+    add_library(nereid_onnxruntime SHARED IMPORTED GLOBAL)
+    set_target_properties(nereid_onnxruntime PROPERTIES
+        IMPORTED_LOCATION ${onnxruntime_file}
+        IMPORTED_SONAME libonnxruntime.so.1
+        INTERFACE_INCLUDE_DIRECTORIES ${onnxruntime_include})
+    add_library(nereid::onnxruntime ALIAS nereid_onnxruntime)
+else()
+    message(STATUS "ONNX Runtime not found, its backend is left out: ${setup_hint}")
+endif()
+
+# The licences of what an installation contains besides our own files.
+file(GLOB licence_files ${NEREID_DEPS}/usr/share/doc/*/copyright)
+foreach(file IN LISTS licence_files)
+    get_filename_component(folder ${file} DIRECTORY)
+    get_filename_component(name ${folder} NAME)
+    install(FILES ${file} DESTINATION share/nereid/licences RENAME ${name})
+endforeach()
+if(TARGET nereid::onnxruntime)
+    get_filename_component(folder ${onnxruntime_file}/../.. ABSOLUTE)
+    install(FILES ${folder}/LICENSE DESTINATION share/nereid/licences RENAME onnxruntime OPTIONAL)
+    install(FILES ${folder}/ThirdPartyNotices.txt DESTINATION share/nereid/licences
+        RENAME onnxruntime-third-parties OPTIONAL)
+endif()

@@ -1,0 +1,46 @@
+# One static library per folder of src/, linking exactly the folders that src/LAYERS allows.
+
+set(NEREID_LAYERS)
+set(layers_file ${CMAKE_SOURCE_DIR}/src/LAYERS)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${layers_file})
+file(STRINGS ${layers_file} layer_lines REGEX "^[0-9]+ [a-z0-9_]+:")
+
+# nereid_layer(<folder>) - library nereid_<folder> of src/<folder>/*.c; a folder that has no source
+# yet makes no library.
+function(nereid_layer folder)
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*.c)
+    if(NOT sources)
+        return()
+    endif()
+    add_library(nereid_${folder} STATIC ${sources})
+    target_include_directories(nereid_${folder} PUBLIC
+        ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
+    target_link_libraries(nereid_${folder} PUBLIC nereid_flags ${NEREID_LIBRARIES})
+    if(TARGET nereid_proto_headers)
+        add_dependencies(nereid_${folder} nereid_proto_headers)
+        target_include_directories(nereid_${folder} SYSTEM PUBLIC ${CMAKE_BINARY_DIR}/generated)
+    endif()
+endfunction()
+
+foreach(line IN LISTS layer_lines)
+    string(REGEX MATCH "^[0-9]+ ([a-z0-9_]+):(.*)$" _ "${line}")
+    set(folder ${CMAKE_MATCH_1})
+    separate_arguments(allowed UNIX_COMMAND "${CMAKE_MATCH_2}")
+    set(allowed_of_${folder} ${allowed})
+    if(NOT folder STREQUAL "proto")
+        nereid_layer(${folder})
+    endif()
+    if(TARGET nereid_${folder})
+        list(APPEND NEREID_LAYERS ${folder})
+    endif()
+endforeach()
+
+foreach(folder IN LISTS NEREID_LAYERS)
+    foreach(allowed IN LISTS allowed_of_${folder})
+        if(TARGET nereid_${allowed})
+            target_link_libraries(nereid_${folder} PUBLIC nereid_${allowed})
+        endif()
+    endforeach()
+endforeach()
+
+list(TRANSFORM NEREID_LAYERS PREPEND nereid_ OUTPUT_VARIABLE NEREID_LAYER_TARGETS)

@@ -1,0 +1,49 @@
+# libtritonserver.so from all layers, the executable, and what is installed of both.
+
+set(map_file ${CMAKE_SOURCE_DIR}/src/libtritonserver.map)
+
+# By file name, each whole and once: as linked targets they would be named a second time by their users.
+set(layer_files)
+foreach(target IN LISTS NEREID_LAYER_TARGETS)
+    list(APPEND layer_files $<TARGET_FILE:${target}>)
+endforeach()
+
+add_library(tritonserver SHARED ${CMAKE_SOURCE_DIR}/cmake/empty.c)
+set_target_properties(tritonserver PROPERTIES
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib
+    BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH ON
+    LINK_DEPENDS "${map_file};${layer_files}")
+target_link_options(tritonserver PRIVATE
+    -Wl,--version-script=${map_file} -Wl,-z,now -Wl,-z,relro -Wl,--as-needed ${NEREID_LINK_LTO})
+if(NOT NEREID_SANITIZE)
+    target_link_options(tritonserver PRIVATE -Wl,--no-undefined)
+endif()
+target_link_libraries(tritonserver PRIVATE
+    nereid_flags
+    -Wl,--whole-archive ${layer_files} -Wl,--no-whole-archive
+    ${NEREID_LIBRARIES})
+if(NEREID_LAYER_TARGETS)
+    add_dependencies(tritonserver ${NEREID_LAYER_TARGETS})
+endif()
+target_include_directories(tritonserver INTERFACE ${CMAKE_SOURCE_DIR}/include)
+
+install(TARGETS tritonserver LIBRARY DESTINATION lib)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/triton DESTINATION include
+    FILES_MATCHING PATTERN "*.h")
+install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/THIRD_PARTY DESTINATION share/nereid)
+
+if(EXISTS ${CMAKE_SOURCE_DIR}/src/main.c)
+    add_executable(nereid ${CMAKE_SOURCE_DIR}/src/main.c)
+    # main.c sees the public headers and the one private table, src/nereid_private.h.
+    target_include_directories(nereid PRIVATE ${CMAKE_SOURCE_DIR}/src)
+    target_link_libraries(nereid PRIVATE nereid_flags tritonserver)
+    target_link_options(nereid PRIVATE -Wl,-z,now -Wl,-z,relro ${NEREID_LINK_LTO})
+    set_target_properties(nereid PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin
+        BUILD_RPATH "$ORIGIN/../lib" INSTALL_RPATH "$ORIGIN/../lib" BUILD_WITH_INSTALL_RPATH ON)
+    add_custom_command(TARGET nereid POST_BUILD
+        COMMAND ${CMAKE_COMMAND} -E create_symlink nereid ${CMAKE_BINARY_DIR}/bin/tritonserver)
+    install(TARGETS nereid RUNTIME DESTINATION bin)
+    install(CODE [[
+        file(CREATE_LINK nereid "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/bin/tritonserver" SYMBOLIC)]])
+endif()

@@ -1,0 +1,44 @@
+# C tests: each file is one executable, linked with every layer, run by ctest.
+
+pkg_check_modules(cmocka QUIET IMPORTED_TARGET cmocka)
+if(NOT cmocka_FOUND)
+    message(STATUS "cmocka not found, the C tests are left out: run tools/setup.sh test")
+    return()
+endif()
+
+# What several tests share: tests/support/*.c, included as "support/<name>.h".
+file(GLOB support_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/support/*.c)
+if(support_sources)
+    add_library(nereid_test_support STATIC ${support_sources})
+    target_include_directories(nereid_test_support PUBLIC ${CMAKE_SOURCE_DIR}/tests)
+    target_link_libraries(nereid_test_support PUBLIC ${NEREID_LAYER_TARGETS} PkgConfig::cmocka)
+endif()
+
+# nereid_c_test(<rung> <file>) - executable tests/<rung>/<stem>, ctest name <rung>.<stem>.
+function(nereid_c_test rung file)
+    get_filename_component(stem ${file} NAME_WE)
+    set(target ${rung}_${stem})
+    add_executable(${target} ${file})
+    set_target_properties(${target} PROPERTIES
+        OUTPUT_NAME ${stem}
+        RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/${rung})
+    target_include_directories(${target} PRIVATE
+        ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
+    target_compile_definitions(${target} PRIVATE
+        TEST_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TEST_BINARY_DIR="${CMAKE_BINARY_DIR}")
+    target_link_libraries(${target} PRIVATE
+        nereid_flags $<TARGET_NAME_IF_EXISTS:nereid_test_support>
+        ${NEREID_LAYER_TARGETS} PkgConfig::cmocka ${CMAKE_DL_LIBS} m)
+    target_link_options(${target} PRIVATE ${NEREID_LINK_NO_LTO})
+    add_test(NAME ${rung}.${stem} COMMAND ${target})
+    set_tests_properties(${rung}.${stem} PROPERTIES
+        TIMEOUT 300 LABELS ${rung} WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
+    set_property(GLOBAL APPEND PROPERTY NEREID_TEST_TARGETS ${target})
+endfunction()
+
+foreach(rung 00_unit 10_sim 20_fault)
+    file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/${rung}/*.c)
+    foreach(file IN LISTS files)
+        nereid_c_test(${rung} ${file})
+    endforeach()
+endforeach()

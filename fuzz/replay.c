@@ -1,0 +1,67 @@
+/* The fuzzers without libFuzzer: gives LLVMFuzzerTestOneInput every file of the folders named on the command line. The
+ * ordinary test run replays the corpora with it; one file named instead of a folder repeats a finding. */
+#include <dirent.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int replay_file(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    if (!f) {
+        perror(path);
+        return 0;
+    }
+    struct stat st;
+    size_t size = fstat(fileno(f), &st) == 0 ? (size_t)st.st_size : 0;
+    /* Exactly as large as the input, so that a sanitizer sees a read past its end. */
+    uint8_t *data = malloc(size ? size : 1);
+    int read_all = data && fread(data, 1, size, f) == size;
+    fclose(f);
+    if (read_all)
+        LLVMFuzzerTestOneInput(data, size);
+    else
+        fprintf(stderr, "%s: could not be read\n", path);
+    free(data);
+    return read_all;
+}
+
+static int replay_folder(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    if (!dir)
+        return replay_file(folder);
+    int replayed = 0;
+    for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
+        if (entry->d_name[0] == '.')
+            continue;
+        char path[4096];
+        snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+        if (!replay_file(path)) {
+            closedir(dir);
+            return 0;
+        }
+        replayed++;
+    }
+    closedir(dir);
+    return replayed;
+}
+
+int main(int argc, char **argv)
+{
+    int replayed = 0;
+    for (int i = 1; i < argc; i++) {
+        int inputs = replay_folder(argv[i]);
+        if (inputs == 0) {
+            fprintf(stderr, "%s: nothing replayed\n", argv[i]);
+            return 1;
+        }
+        replayed += inputs;
+    }
+    printf("%d inputs replayed\n", replayed);
+    return replayed > 0 ? 0 : 1;
+}

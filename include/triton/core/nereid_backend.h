@@ -1,0 +1,33 @@
+#ifndef NEREID_BACKEND_H
+#define NEREID_BACKEND_H
+
+/* What a backend may export for Nereid beyond the common backend interface. Every symbol here is
+ * optional, is found with dlsym, and does nothing in a server that does not look for it. */
+
+#include "triton/core/tritonbackend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* nereid_backend_inline_v1 - allow Execute on a network thread.
+ *
+ * A backend that defines this with a value other than 0 promises that
+ * TRITONBACKEND_ModelInstanceExecute
+ * - normally returns within about 50 us,
+ * - does not block: no sleep, no wait for another thread, no input or output,
+ * - has sent every response and released every request when it returns,
+ * - works on whichever thread calls it, as the common interface requires anyway.
+ *
+ * The server may then run a request on the thread that received it, while the instance is idle, its
+ * queue is empty and no batching delay applies. Calls for one instance stay serial. An instance
+ * that takes longer than the limit once is demoted: its requests go through an instance thread from
+ * then on. So a backend whose speed depends on the model may promise for all its models.
+ */
+extern TRITONBACKEND_ISPEC const uint32_t nereid_backend_inline_v1;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* NEREID_BACKEND_H */

@@ -1,0 +1,19 @@
+/* TRITONBACKEND_BackendAttribute functions, called by a backend's TRITONBACKEND_GetBackendAttribute. */
+#include "abi/handle.h"
+#include "plugin/attribute.h"
+#include "triton/core/tritonbackend.h"
+
+TRITONSERVER_Error *TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup(
+    TRITONBACKEND_BackendAttribute *backend_attributes, const TRITONSERVER_InstanceGroupKind kind,
+    const uint64_t count, const uint64_t *device_ids, const uint64_t id_count)
+{
+    return handle_error(attribute_add_wish(attribute_check(backend_attributes), (int)kind, count,
+                                           device_ids, id_count));
+}
+
+TRITONSERVER_Error *TRITONBACKEND_BackendAttributeSetParallelModelInstanceLoading(
+    TRITONBACKEND_BackendAttribute *backend_attributes, bool enabled)
+{
+    attribute_check(backend_attributes)->parallel_instances = enabled;
+    return NULL;
+}

@@ -1,0 +1,272 @@
+/* TRITONBACKEND_ functions about backends, models and instances. */
+#include "abi/handle.h"
+#include "infer/request.h"
+#include "infer/stats.h"
+#include "model/config.h"
+#include "plugin/backend.h"
+#include "plugin/instance.h"
+#include "plugin/message.h"
+#include "plugin/model.h"
+#include "triton/core/tritonbackend.h"
+
+#include <inttypes.h>
+
+TRITONSERVER_Error *TRITONBACKEND_ApiVersion(uint32_t *major, uint32_t *minor)
+{
+    *major = TRITONBACKEND_API_VERSION_MAJOR;
+    *minor = TRITONBACKEND_API_VERSION_MINOR;
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_BackendName(TRITONBACKEND_Backend *backend, const char **name)
+{
+    *name = backend_check(backend)->name;
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_BackendConfig(TRITONBACKEND_Backend *backend,
+                                                TRITONSERVER_Message **backend_config)
+{
+    *backend_config = (TRITONSERVER_Message *)backend_check(backend)->config;
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_BackendExecutionPolicy(TRITONBACKEND_Backend *backend,
+                                                         TRITONBACKEND_ExecutionPolicy *policy)
+{
+    *policy = backend_check(backend)->execution_policy;
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_BackendSetExecutionPolicy(TRITONBACKEND_Backend *backend,
+                                                            TRITONBACKEND_ExecutionPolicy policy)
+{
+    backend_check(backend)->execution_policy = policy;
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_BackendArtifacts(TRITONBACKEND_Backend *backend,
+                                                   TRITONBACKEND_ArtifactType *artifact_type,
+                                                   const char **location)
+{
+    *artifact_type = TRITONBACKEND_ARTIFACT_FILESYSTEM;
+    *location = backend_check(backend)->dir;
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_BackendState(TRITONBACKEND_Backend *backend, void **state)
+{
+    *state = backend_check(backend)->state;
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_BackendSetState(TRITONBACKEND_Backend *backend, void *state)
+{
+    backend_check(backend)->state = state;
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelName(TRITONBACKEND_Model *model, const char **name)
+{
+    *name = model_check(model)->name;
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelVersion(TRITONBACKEND_Model *model, uint64_t *version)
+{
+    *version = (uint64_t)model_check(model)->version;
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelRepository(TRITONBACKEND_Model *model,
+                                                  TRITONBACKEND_ArtifactType *artifact_type,
+                                                  const char **location)
+{
+    *artifact_type = TRITONBACKEND_ARTIFACT_FILESYSTEM;
+    *location = model_check(model)->dir;
+    return NULL;
+}
+
+static struct err *check_config_version(const struct plugin_model *m, uint32_t config_version)
+{
+    if (config_version == 1)
+        return NULL;
+    return err_new(STATUS_INVALID_ARG,
+                   "model '%s': there is version 1 of the configuration only, not %" PRIu32,
+                   m->name, config_version);
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelConfig(TRITONBACKEND_Model *model,
+                                              const uint32_t config_version,
+                                              TRITONSERVER_Message **model_config)
+{
+    const struct plugin_model *m = model_check(model);
+    struct err *e = check_config_version(m, config_version);
+    if (e)
+        return handle_error(e);
+    size_t len;
+    char *json = config_print_json(model_config_now(m), &len);
+    *model_config = (TRITONSERVER_Message *)message_new(json, len);
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelAutoCompleteConfig(TRITONBACKEND_Model *model,
+                                                          bool *auto_complete_config)
+{
+    *auto_complete_config = model_check(model)->auto_complete;
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelSetConfig(TRITONBACKEND_Model *model,
+                                                 const uint32_t config_version,
+                                                 TRITONSERVER_Message *model_config)
+{
+    struct plugin_model *m = model_check(model);
+    const struct message *json = message_check(model_config);
+    struct Inference__ModelConfig *proto;
+    struct err *e = check_config_version(m, config_version);
+    if (!e)
+        e = config_parse_json(json->json, json->len, &proto);
+    if (!e)
+        e = model_set_config(m, proto);
+    return handle_error(e);
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelServer(TRITONBACKEND_Model *model,
+                                              TRITONSERVER_Server **server)
+{
+    *server = model_check(model)->server;
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelBackend(TRITONBACKEND_Model *model,
+                                               TRITONBACKEND_Backend **backend)
+{
+    *backend = (TRITONBACKEND_Backend *)model_check(model)->backend;
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelState(TRITONBACKEND_Model *model, void **state)
+{
+    *state = model_check(model)->state;
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelSetState(TRITONBACKEND_Model *model, void *state)
+{
+    model_check(model)->state = state;
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelInstanceName(TRITONBACKEND_ModelInstance *instance,
+                                                    const char **name)
+{
+    *name = instance_check(instance)->name;
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelInstanceKind(TRITONBACKEND_ModelInstance *instance,
+                                                    TRITONSERVER_InstanceGroupKind *kind)
+{
+    *kind = instance_check(instance)->kind;
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelInstanceDeviceId(TRITONBACKEND_ModelInstance *instance,
+                                                        int32_t *device_id)
+{
+    *device_id = instance_check(instance)->device;
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelInstanceHostPolicy(TRITONBACKEND_ModelInstance *instance,
+                                                          TRITONSERVER_Message **host_policy)
+{
+    *host_policy = (TRITONSERVER_Message *)instance_check(instance)->host_policy;
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelInstanceIsPassive(TRITONBACKEND_ModelInstance *instance,
+                                                         bool *is_passive)
+{
+    *is_passive = instance_check(instance)->passive;
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelInstanceProfileCount(TRITONBACKEND_ModelInstance *instance,
+                                                            uint32_t *count)
+{
+    *count = (uint32_t)instance_check(instance)->profile_count;
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelInstanceProfileName(TRITONBACKEND_ModelInstance *instance,
+                                                           const uint32_t index,
+                                                           const char **profile_name)
+{
+    const struct plugin_instance *i = instance_check(instance);
+    if (index >= i->profile_count)
+        return handle_error(err_new(STATUS_INVALID_ARG,
+                                    "out of bounds index %" PRIu32
+                                    ": instance '%s' is configured with %zu profiles",
+                                    index, i->name, i->profile_count));
+    *profile_name = i->profiles[index];
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelInstanceModel(TRITONBACKEND_ModelInstance *instance,
+                                                     TRITONBACKEND_Model **model)
+{
+    *model = (TRITONBACKEND_Model *)instance_check(instance)->model;
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelInstanceState(TRITONBACKEND_ModelInstance *instance,
+                                                     void **state)
+{
+    *state = instance_check(instance)->state;
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelInstanceSetState(TRITONBACKEND_ModelInstance *instance,
+                                                        void *state)
+{
+    instance_check(instance)->state = state;
+    return NULL;
+}
+
+static struct stats_compute compute_times(uint64_t exec_start_ns, uint64_t compute_start_ns,
+                                          uint64_t compute_end_ns, uint64_t exec_end_ns)
+{
+    return (struct stats_compute){.start = exec_start_ns,
+                                  .input_end = compute_start_ns,
+                                  .output_start = compute_end_ns,
+                                  .end = exec_end_ns};
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelInstanceReportStatistics(
+    TRITONBACKEND_ModelInstance *instance, TRITONBACKEND_Request *request, const bool success,
+    const uint64_t exec_start_ns, const uint64_t compute_start_ns, const uint64_t compute_end_ns,
+    const uint64_t exec_end_ns)
+{
+    struct stats *s = instance_check(instance)->stats;
+    const struct request *r = (const struct request *)request;
+    time_ns now = clock_now_ns();
+    struct stats_compute c =
+        compute_times(exec_start_ns, compute_start_ns, compute_end_ns, exec_end_ns);
+    if (success)
+        stats_success(s, r->times.start, r->times.queue_start, &c, now, r->batch_size);
+    else
+        stats_failure(s, STATS_BACKEND, r->times.start, now);
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelInstanceReportBatchStatistics(
+    TRITONBACKEND_ModelInstance *instance, const uint64_t batch_size, const uint64_t exec_start_ns,
+    const uint64_t compute_start_ns, const uint64_t compute_end_ns, const uint64_t exec_end_ns)
+{
+    struct stats_compute c =
+        compute_times(exec_start_ns, compute_start_ns, compute_end_ns, exec_end_ns);
+    stats_batch(instance_check(instance)->stats, (uint32_t)batch_size, &c, clock_wall_ns());
+    return NULL;
+}

@@ -1,0 +1,29 @@
+#pragma once
+/* One refcounted run of bytes: request bodies, tensors, shared memory, backend outputs. Its size never changes; who holds the
+ * only reference may write, others read. */
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Values of TRITONSERVER_MemoryType. */
+enum buf_memory {
+    BUF_MEMORY_CPU = 0,
+    BUF_MEMORY_CPU_PINNED = 1,
+    BUF_MEMORY_GPU = 2,
+};
+
+struct buf {
+    uint8_t *data;
+    size_t size;
+    enum buf_memory memory;
+    int64_t device;
+    atomic_uint refs;               /* the last unref acquires what every other holder released */
+    void (*free_fn)(struct buf *b); /* frees data, the struct, and what was charged */
+};
+
+/* buf_init - the fields, with one reference that is the caller's. */
+void buf_init(struct buf *b, void *data, size_t size, void (*free_fn)(struct buf *b));
+struct buf *buf_ref(struct buf *b);
+
+/* buf_unref - give a reference back; NULL is fine. Any thread. */
+void buf_unref(struct buf *b);

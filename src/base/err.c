@@ -1,0 +1,118 @@
+#include "base/err.h"
+
+#include "base/check.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ERR_MAGIC 0x45525221u
+
+struct err {
+    uint32_t magic;
+    enum status code;
+    char message[];
+};
+
+static struct err *err_alloc(enum status code, size_t len)
+{
+    struct err *e = mem_alloc(sizeof(*e) + len + 1);
+    e->magic = ERR_MAGIC;
+    e->code = code;
+    return e;
+}
+
+struct err *err_vnew(enum status code, const char *fmt, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    int len = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    struct err *e = err_alloc(code, len > 0 ? (size_t)len : 0);
+    e->message[0] = '\0';
+    if (len > 0)
+        vsnprintf(e->message, (size_t)len + 1, fmt, args);
+    return e;
+}
+
+struct err *err_new(enum status code, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    struct err *e = err_vnew(code, fmt, args);
+    va_end(args);
+    return e;
+}
+
+static struct err *join(enum status code, const char *head, const char *tail)
+{
+    size_t head_len = strlen(head);
+    size_t tail_len = strlen(tail);
+    struct err *e = err_alloc(code, head_len + 2 + tail_len);
+    memcpy(e->message, head, head_len);
+    memcpy(e->message + head_len, ": ", 2);
+    memcpy(e->message + head_len + 2, tail, tail_len + 1);
+    return e;
+}
+
+struct err *err_errno(int number, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    struct err *head = err_vnew(STATUS_INTERNAL, fmt, args);
+    va_end(args);
+    char words[128];
+    enum status code = number == ENOENT ? STATUS_NOT_FOUND : STATUS_INTERNAL;
+    struct err *e = join(code, head->message, strerror_r(number, words, sizeof(words)));
+    err_free(head);
+    return e;
+}
+
+struct err *err_wrap(struct err *e, const char *fmt, ...)
+{
+    if (!e)
+        return NULL;
+    va_list args;
+    va_start(args, fmt);
+    struct err *head = err_vnew(e->code, fmt, args);
+    va_end(args);
+    struct err *both = join(e->code, head->message, e->message);
+    err_free(head);
+    err_free(e);
+    return both;
+}
+
+struct err *err_recode(struct err *e, enum status code)
+{
+    if (e)
+        e->code = code;
+    return e;
+}
+
+struct err *err_copy(const struct err *e)
+{
+    return e ? err_new(e->code, "%s", e->message) : NULL;
+}
+
+enum status err_code(const struct err *e)
+{
+    CHECK_MAGIC(e, ERR_MAGIC);
+    return e->code;
+}
+
+const char *err_message(const struct err *e)
+{
+    CHECK_MAGIC(e, ERR_MAGIC);
+    return e->message;
+}
+
+void err_free(struct err *e)
+{
+    if (!e)
+        return;
+    CHECK_MAGIC(e, ERR_MAGIC);
+    e->magic = 0;
+    mem_free(e);
+}

@@ -1,0 +1,35 @@
+#pragma once
+/* Errors as objects for people, on cold paths: a code and a message that names the thing, the place, what was expected and
+ * what was found. NULL means success. The same object is the TRITONSERVER_Error of the C ABI. */
+#include "base/status.h"
+
+#include <stdarg.h>
+
+struct err;
+
+/* err_new - a new error; the message is formatted as by printf. The caller owns it: return it, or err_free it.
+ * Returns NULL never. Any thread. */
+__attribute__((warn_unused_result, returns_nonnull, format(printf, 2, 3), cold)) struct err *
+err_new(enum status code, const char *fmt, ...);
+__attribute__((warn_unused_result, returns_nonnull, format(printf, 2, 0), cold)) struct err *
+err_vnew(enum status code, const char *fmt, va_list args);
+
+/* err_errno - an error INTERNAL (NOT_FOUND for ENOENT) whose message ends in ": " and the words for `number`. */
+__attribute__((warn_unused_result, returns_nonnull, format(printf, 2, 3), cold)) struct err *
+err_errno(int number, const char *fmt, ...);
+
+/* err_wrap - put context in front: "context: message". Takes `e` over; NULL stays NULL. */
+__attribute__((warn_unused_result, format(printf, 2, 3))) struct err *
+err_wrap(struct err *e, const char *fmt, ...);
+
+/* err_recode - the same message under another code. Takes `e` over; NULL stays NULL. */
+__attribute__((warn_unused_result)) struct err *err_recode(struct err *e, enum status code);
+
+/* err_copy - an independent copy; NULL stays NULL. */
+__attribute__((warn_unused_result)) struct err *err_copy(const struct err *e);
+
+enum status err_code(const struct err *e);
+const char *err_message(const struct err *e);
+
+/* err_free - NULL is fine. */
+void err_free(struct err *e);

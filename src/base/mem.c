@@ -1,0 +1,72 @@
+#include "base/mem.h"
+
+#include "base/check.h"
+#include "base/fault.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *must(void *p)
+{
+    CHECK(p && "out of memory");
+    return p;
+}
+
+void *mem_alloc(size_t n)
+{
+    return must(malloc(n ? n : 1));
+}
+
+void *mem_zalloc(size_t n)
+{
+    return must(calloc(1, n ? n : 1));
+}
+
+void *mem_realloc(void *p, size_t n)
+{
+    return must(realloc(p, n ? n : 1));
+}
+
+char *mem_strndup(const char *s, size_t n)
+{
+    char *copy = mem_alloc(n + 1);
+    if (n)
+        memcpy(copy, s, n);
+    copy[n] = '\0';
+    return copy;
+}
+
+char *mem_strdup(const char *s)
+{
+    return mem_strndup(s, strlen(s));
+}
+
+static void *aligned(size_t n, size_t align)
+{
+    if (n > SIZE_MAX - align)
+        return NULL;
+    size_t rounded = (n + align - 1) & ~(align - 1);
+    return align <= 16 ? malloc(n ? n : 1) : aligned_alloc(align, rounded ? rounded : align);
+}
+
+void *mem_try_alloc(size_t n, size_t align)
+{
+    return fault_hit() ? NULL : aligned(n, align);
+}
+
+void *mem_alloc_aligned(size_t n, size_t align)
+{
+    return must(aligned(n, align));
+}
+
+void mem_free(void *p)
+{
+    free(p);
+}
+
+size_t mem_array_bytes(size_t count, size_t size)
+{
+    size_t bytes;
+    return __builtin_mul_overflow(count, size, &bytes) ? SIZE_MAX : bytes;
+}

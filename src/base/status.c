@@ -1,0 +1,35 @@
+#include "base/status.h"
+
+struct row {
+    const char *text;
+    int http;
+    int grpc;
+};
+
+static const struct row rows[] = {
+#define STATUS(name, abi, http_status, grpc_code, words) \
+    [abi] = {.text = (words), .http = (http_status), .grpc = (grpc_code)},
+#include "base/status.def"
+#undef STATUS
+};
+
+static const struct row *row_of(enum status code)
+{
+    unsigned i = (unsigned)code;
+    return i < sizeof(rows) / sizeof(rows[0]) ? &rows[i] : &rows[STATUS_UNKNOWN];
+}
+
+const char *status_text(enum status code)
+{
+    return row_of(code)->text;
+}
+
+int status_http(enum status code)
+{
+    return row_of(code)->http;
+}
+
+int status_grpc(enum status code)
+{
+    return row_of(code)->grpc;
+}

@@ -1,0 +1,337 @@
+#include "codec/http1.h"
+
+#include <string.h>
+#include <strings.h>
+
+enum field {
+    FIELD_OTHER,
+    FIELD_EXPECT,
+    FIELD_CONTENT_ENCODING,
+    FIELD_ACCEPT_ENCODING,
+    FIELD_TENSOR_HEADER,
+};
+
+static enum field field_of(const char *name, size_t len)
+{
+    switch (len) {
+    case 6:
+        return strncasecmp(name, "Expect", 6) == 0 ? FIELD_EXPECT : FIELD_OTHER;
+    case 15:
+        return strncasecmp(name, "Accept-Encoding", 15) == 0 ? FIELD_ACCEPT_ENCODING : FIELD_OTHER;
+    case 16:
+        return strncasecmp(name, "Content-Encoding", 16) == 0 ? FIELD_CONTENT_ENCODING
+                                                               : FIELD_OTHER;
+    case 31:
+        return strncasecmp(name, "Inference-Header-Content-Length", 31) == 0 ? FIELD_TENSOR_HEADER
+                                                                             : FIELD_OTHER;
+    default:
+        return FIELD_OTHER;
+    }
+}
+
+static int refuse(struct http1_parser *p, uint16_t status, const char *reason)
+{
+    p->error_status = status;
+    p->error_reason = reason;
+    return HPE_USER;
+}
+
+static struct http1_value *value_of(struct http1_parser *p)
+{
+    return p->field == FIELD_TENSOR_HEADER ? &p->head.tensor_header : &p->value;
+}
+
+static enum http1_coding coding_of(const char *s, size_t len)
+{
+    if (len == 4 && strncasecmp(s, "gzip", 4) == 0)
+        return HTTP1_GZIP;
+    if (len == 7 && strncasecmp(s, "deflate", 7) == 0)
+        return HTTP1_DEFLATE;
+    if (len == 0 || (len == 8 && strncasecmp(s, "identity", 8) == 0))
+        return HTTP1_IDENTITY;
+    return HTTP1_UNKNOWN_CODING;
+}
+
+/* A weight "q=0.5" in thousandths; 1000 when there is none or it cannot be read. */
+static unsigned weight_of(const char *s, const char *end)
+{
+    while (s < end && (*s == ' ' || *s == '\t' || *s == ';'))
+        s++;
+    if (end - s < 3 || (*s != 'q' && *s != 'Q') || s[1] != '=')
+        return 1000;
+    if (s[2] != '0')
+        return 1000;
+    unsigned weight = 0, unit = 100;
+    for (s += 4; s < end && *s >= '0' && *s <= '9' && unit; s++, unit /= 10)
+        weight += (unsigned)(*s - '0') * unit;
+    return weight;
+}
+
+enum http1_coding http1_accept_coding(const char *value, size_t len)
+{
+    const char *s = value, *end = value + len;
+    enum http1_coding best = HTTP1_IDENTITY;
+    unsigned best_weight = 0;
+    while (s < end) {
+        const char *comma = memchr(s, ',', (size_t)(end - s));
+        const char *stop = comma ? comma : end;
+        while (s < stop && (*s == ' ' || *s == '\t'))
+            s++;
+        const char *name = s;
+        while (s < stop && *s != ';' && *s != ' ' && *s != '\t')
+            s++;
+        enum http1_coding coding = coding_of(name, (size_t)(s - name));
+        unsigned weight = weight_of(s, stop);
+        if (coding != HTTP1_UNKNOWN_CODING && s > name && weight > best_weight) {
+            best = coding;
+            best_weight = weight;
+        }
+        s = stop + 1;
+    }
+    return best;
+}
+
+/* A header is complete: what it means. */
+static int header_done(struct http1_parser *p)
+{
+    const struct http1_value *v = &p->value;
+    switch ((enum field)p->field) {
+    case FIELD_EXPECT:
+        if (v->len != 12 || strncasecmp(v->text, "100-continue", 12) != 0)
+            return refuse(p, 417, "only 100-continue can be expected");
+        p->head.expect_continue = true;
+        break;
+    case FIELD_CONTENT_ENCODING:
+        p->head.content_coding = v->cut ? HTTP1_UNKNOWN_CODING : coding_of(v->text, v->len);
+        break;
+    case FIELD_ACCEPT_ENCODING:
+        p->head.accept_coding = http1_accept_coding(v->text, v->len);
+        break;
+    case FIELD_TENSOR_HEADER:
+    case FIELD_OTHER:
+        break;
+    }
+    return 0;
+}
+
+static struct http1_parser *parser_of(llhttp_t *ll)
+{
+    return ll->data;
+}
+
+static int on_url(llhttp_t *ll, const char *at, size_t len)
+{
+    struct http1_parser *p = parser_of(ll);
+    if (p->head.url_len + len > HTTP1_MAX_URL_BYTES)
+        return refuse(p, 414, "the URI is over 16384 bytes");
+    if (p->kept.len)
+        strbuf_append(&p->kept, at, len);
+    else if (!p->head.url)
+        p->head.url = at;
+    p->head.url_len += len;
+    return 0;
+}
+
+static int on_header_field(llhttp_t *ll, const char *at, size_t len)
+{
+    struct http1_parser *p = parser_of(ll);
+    if (p->in_value) { /* the first piece of the next name */
+        p->in_value = false;
+        p->name_len = 0;
+    }
+    if (p->name_len + len > sizeof(p->name)) {
+        p->name_len = sizeof(p->name); /* no header of that length is looked at */
+        return 0;
+    }
+    memcpy(p->name + p->name_len, at, len);
+    p->name_len = (uint8_t)(p->name_len + len);
+    return 0;
+}
+
+static int on_header_value(llhttp_t *ll, const char *at, size_t len)
+{
+    struct http1_parser *p = parser_of(ll);
+    if (!p->in_value) {
+        p->in_value = true;
+        p->field = (uint8_t)field_of(p->name, p->name_len);
+        if (++p->headers > HTTP1_MAX_HEADERS)
+            return refuse(p, 431, "the request has over 256 headers");
+        if (p->field == FIELD_OTHER)
+            return 0;
+        struct http1_value *fresh = value_of(p);
+        if (p->field == FIELD_TENSOR_HEADER && fresh->given)
+            return refuse(p, 400, "Inference-Header-Content-Length is given twice");
+        fresh->given = true;
+        fresh->cut = false;
+        fresh->len = 0;
+    }
+    if (p->field == FIELD_OTHER)
+        return 0;
+    struct http1_value *v = value_of(p);
+    size_t room = sizeof(v->text) - 1 - v->len;
+    v->cut = v->cut || len > room;
+    memcpy(v->text + v->len, at, len < room ? len : room);
+    v->len = (uint8_t)(v->len + (len < room ? len : room));
+    v->text[v->len] = '\0';
+    return 0;
+}
+
+static int on_header_value_complete(llhttp_t *ll)
+{
+    struct http1_parser *p = parser_of(ll);
+    return p->field == FIELD_OTHER || p->in_body ? 0 : header_done(p);
+}
+
+static enum http1_method method_of(uint8_t m)
+{
+    if (m == HTTP_POST)
+        return HTTP1_POST;
+    if (m == HTTP_GET)
+        return HTTP1_GET;
+    return m == HTTP_HEAD ? HTTP1_HEAD_METHOD : HTTP1_OTHER;
+}
+
+static int on_headers_complete(llhttp_t *ll)
+{
+    struct http1_parser *p = parser_of(ll);
+    struct http1_head *h = &p->head;
+    if (ll->http_major != 1)
+        return refuse(p, 505, "only HTTP/1.0 and HTTP/1.1 are spoken here");
+    h->chunked = (ll->flags & F_CHUNKED) != 0;
+    if ((ll->flags & F_TRANSFER_ENCODING) && !h->chunked)
+        return refuse(p, 501, "Transfer-Encoding other than chunked is not supported");
+    h->method = method_of(ll->method);
+    h->minor = ll->http_minor;
+    h->keep_alive = llhttp_should_keep_alive(ll) && ll->method != HTTP_CONNECT;
+    h->content_length = h->chunked ? 0 : ll->content_length;
+    return HPE_PAUSED;
+}
+
+static int on_body(llhttp_t *ll, const char *at, size_t len)
+{
+    struct http1_parser *p = parser_of(ll);
+    p->body_bytes += len;
+    return p->piece(p->owner, at, len) ? 0 : refuse(p, 0, NULL);
+}
+
+static int on_chunk_header(llhttp_t *ll)
+{
+    struct http1_parser *p = parser_of(ll);
+    if (ll->content_length && ++p->chunks > HTTP1_MAX_CHUNKS)
+        return refuse(p, 400,
+                      "Chunked request body exceeds maximum of 65536 non-empty chunks. Send fewer "
+                      "or larger HTTP chunks.");
+    return 0;
+}
+
+static int on_message_complete(llhttp_t *ll)
+{
+    (void)ll;
+    return HPE_PAUSED;
+}
+
+static const llhttp_settings_t settings = {
+    .on_url = on_url,
+    .on_header_field = on_header_field,
+    .on_header_value = on_header_value,
+    .on_header_value_complete = on_header_value_complete,
+    .on_headers_complete = on_headers_complete,
+    .on_body = on_body,
+    .on_chunk_header = on_chunk_header,
+    .on_message_complete = on_message_complete,
+};
+
+void http1_init(struct http1_parser *p, http1_piece_fn piece, void *owner)
+{
+    *p = (struct http1_parser){.piece = piece, .owner = owner};
+    http1_next(p);
+}
+
+void http1_fini(struct http1_parser *p)
+{
+    strbuf_fini(&p->kept);
+}
+
+void http1_next(struct http1_parser *p)
+{
+    p->head = (struct http1_head){0};
+    p->error_status = 0;
+    p->error_reason = NULL;
+    p->head_bytes = p->body_bytes = p->chunk_bytes = 0;
+    p->headers = p->chunks = 0;
+    p->field = FIELD_OTHER;
+    p->name_len = 0;
+    p->in_value = p->in_body = false;
+    strbuf_fini(&p->kept);
+    llhttp_init(&p->ll, HTTP_REQUEST, &settings);
+    p->ll.data = p;
+}
+
+bool http1_idle(const struct http1_parser *p)
+{
+    return !p->head.url_len && p->ll.initial_message_completed == 0 && p->head_bytes == 0;
+}
+
+void http1_keep(struct http1_parser *p)
+{
+    if (p->head.url && !p->kept.len)
+        strbuf_append(&p->kept, p->head.url, p->head.url_len);
+    if (p->kept.len)
+        p->head.url = p->kept.data;
+}
+
+static enum http1_event failed(struct http1_parser *p, uint16_t status, const char *reason)
+{
+    p->error_status = status;
+    p->error_reason = reason;
+    return HTTP1_ERROR;
+}
+
+/* A step in the head: pauses after its last byte. */
+static enum http1_event parse_head(struct http1_parser *p, const char *data, size_t len,
+                                   size_t *ret_used)
+{
+    llhttp_errno_t e = llhttp_execute(&p->ll, data, len);
+    size_t used = e == HPE_OK ? len : (size_t)(llhttp_get_error_pos(&p->ll) - data);
+    *ret_used = used;
+    p->head_bytes += used;
+    if (e == HPE_USER)
+        return HTTP1_ERROR;
+    if (p->head_bytes > HTTP1_MAX_HEAD_BYTES)
+        return failed(p, 431, "the request head is over 65536 bytes");
+    if (e == HPE_OK) {
+        http1_keep(p);
+        return HTTP1_MORE;
+    }
+    if (e != HPE_PAUSED)
+        return failed(p, 400, llhttp_get_error_reason(&p->ll));
+    if (p->kept.len)
+        p->head.url = p->kept.data;
+    p->in_body = p->head.chunked;
+    return HTTP1_HEAD;
+}
+
+static enum http1_event parse_chunks(struct http1_parser *p, const char *data, size_t len,
+                                     size_t *ret_used)
+{
+    if (llhttp_get_errno(&p->ll) == HPE_PAUSED)
+        llhttp_resume(&p->ll);
+    llhttp_errno_t e = llhttp_execute(&p->ll, data, len);
+    size_t used = e == HPE_OK ? len : (size_t)(llhttp_get_error_pos(&p->ll) - data);
+    *ret_used = used;
+    p->chunk_bytes += used;
+    if (e == HPE_USER)
+        return HTTP1_ERROR;
+    if (p->chunk_bytes - p->body_bytes > HTTP1_MAX_CHUNK_LINES)
+        return failed(p, 431, "the chunk lines and trailers of the body are over 2 MiB");
+    if (e == HPE_OK)
+        return HTTP1_MORE;
+    if (e != HPE_PAUSED && e != HPE_PAUSED_UPGRADE)
+        return failed(p, 400, llhttp_get_error_reason(&p->ll));
+    return HTTP1_END;
+}
+
+enum http1_event http1_parse(struct http1_parser *p, const char *data, size_t len, size_t *ret_used)
+{
+    return p->in_body ? parse_chunks(p, data, len, ret_used) : parse_head(p, data, len, ret_used);
+}

@@ -1,0 +1,179 @@
+#include "codec/json_out.h"
+
+#include "base/check.h"
+
+#include <math.h>
+#include <string.h>
+#include <yyjson.h>
+
+/* Numbers that go through the library at once, and room for what it needs meanwhile. */
+#define BLOCK 32u
+#define BLOCK_BYTES 4096u
+
+char *json_out_text(char *to, const char *text, size_t len)
+{
+    memcpy(to, text, len);
+    return to + len;
+}
+
+/* What stands behind the backslash for a byte; 0 = nothing to escape, 'u' = \u00XX. */
+static char escape_of(unsigned char c)
+{
+    switch (c) {
+    case '"':
+    case '\\':
+        return (char)c;
+    case '\b':
+        return 'b';
+    case '\f':
+        return 'f';
+    case '\n':
+        return 'n';
+    case '\r':
+        return 'r';
+    case '\t':
+        return 't';
+    default:
+        return c < 0x20 ? 'u' : 0;
+    }
+}
+
+char *json_out_string(char *to, const char *s, size_t len)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    *to++ = '"';
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)s[i];
+        char escape = escape_of(c);
+        if (!escape) {
+            *to++ = (char)c;
+            continue;
+        }
+        *to++ = '\\';
+        *to++ = escape;
+        if (escape == 'u') {
+            *to++ = '0';
+            *to++ = '0';
+            *to++ = hex[c >> 4];
+            *to++ = hex[c & 15];
+        }
+    }
+    *to++ = '"';
+    return to;
+}
+
+static const char digit_pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+                                  "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+                                  "8081828384858687888990919293949596979899";
+
+char *json_out_uint(char *to, uint64_t n)
+{
+    char digits[20];
+    char *at = digits + sizeof(digits);
+    while (n >= 100) {
+        at -= 2;
+        memcpy(at, digit_pairs + n % 100 * 2, 2);
+        n /= 100;
+    }
+    if (n >= 10) {
+        at -= 2;
+        memcpy(at, digit_pairs + n * 2, 2);
+    } else {
+        *--at = (char)('0' + n);
+    }
+    return json_out_text(to, at, (size_t)(digits + sizeof(digits) - at));
+}
+
+char *json_out_int(char *to, int64_t n)
+{
+    if (n >= 0)
+        return json_out_uint(to, (uint64_t)n);
+    *to++ = '-';
+    return json_out_uint(to, (uint64_t)0 - (uint64_t)n);
+}
+
+char *json_out_bool(char *to, bool b)
+{
+    return b ? JSON_OUT_LITERAL(to, "true") : JSON_OUT_LITERAL(to, "false");
+}
+
+/* Small whole numbers are common and cheap; the rest goes through the library, a block at a time. */
+static bool is_small_whole(double d)
+{
+    return fabs(d) < 1e9 && d == (double)(int64_t)d && (d != 0 || !signbit(d));
+}
+
+static char *put_small_whole(char *to, double d)
+{
+    to = json_out_int(to, (int64_t)d);
+    return JSON_OUT_LITERAL(to, ".0");
+}
+
+/* n <= BLOCK numbers as the elements of a JSON array, whose brackets are left out. */
+static char *put_block(char *to, const double *values, size_t n)
+{
+    yyjson_val array[BLOCK + 1];
+    unsafe_yyjson_set_arr(&array[0], n);
+    array[0].uni.ofs = (n + 1) * sizeof(yyjson_val);
+    for (size_t i = 0; i < n; i++)
+        unsafe_yyjson_set_real(&array[i + 1], values[i]);
+    _Alignas(16) char memory[BLOCK_BYTES];
+    yyjson_alc alc;
+    yyjson_alc_pool_init(&alc, memory, sizeof(memory));
+    size_t len;
+    char *text = yyjson_val_write_opts(array, YYJSON_WRITE_ALLOW_INF_AND_NAN, &alc, &len, NULL);
+    CHECK(text);
+    return json_out_text(to, text + 1, len - 2);
+}
+
+char *json_out_real(char *to, double d)
+{
+    return is_small_whole(d) ? put_small_whole(to, d) : put_block(to, &d, 1);
+}
+
+static char *put_numbers(char *to, const double *values, size_t n)
+{
+    bool small = true;
+    for (size_t i = 0; i < n && small; i++)
+        small = is_small_whole(values[i]);
+    if (!small)
+        return put_block(to, values, n);
+    for (size_t i = 0; i < n; i++) {
+        if (i)
+            *to++ = ',';
+        to = put_small_whole(to, values[i]);
+    }
+    return to;
+}
+
+char *json_out_floats(char *to, const void *values, size_t n)
+{
+    const char *from = values;
+    for (size_t done = 0; done < n; done += BLOCK) {
+        size_t step = n - done < BLOCK ? n - done : BLOCK;
+        double wide[BLOCK];
+        for (size_t i = 0; i < step; i++) {
+            float f;
+            memcpy(&f, from + (done + i) * sizeof(f), sizeof(f));
+            wide[i] = (double)f;
+        }
+        if (done)
+            *to++ = ',';
+        to = put_numbers(to, wide, step);
+    }
+    return to;
+}
+
+char *json_out_doubles(char *to, const void *values, size_t n)
+{
+    const char *from = values;
+    for (size_t done = 0; done < n; done += BLOCK) {
+        size_t step = n - done < BLOCK ? n - done : BLOCK;
+        double block[BLOCK];
+        memcpy(block, from + done * sizeof(double), step * sizeof(double));
+        if (done)
+            *to++ = ',';
+        to = put_numbers(to, block, step);
+    }
+    return to;
+}

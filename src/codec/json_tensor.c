@@ -1,0 +1,266 @@
+#include "codec/json_tensor.h"
+
+#include "codec/json_out.h"
+
+#include <string.h>
+
+const char *json_tensor_text(enum json_tensor_result r)
+{
+    switch (r) {
+    case JSON_TENSOR_OK:
+        return "no error";
+    case JSON_TENSOR_NOT_ARRAY:
+        return "attempt to access JSON non-array as array";
+    case JSON_TENSOR_NOT_BOOL:
+        return "attempt to access JSON non-boolean as boolean";
+    case JSON_TENSOR_NOT_UINT:
+        return "attempt to access JSON non-unsigned-integer as unsigned-integer";
+    case JSON_TENSOR_NOT_INT:
+        return "attempt to access JSON non-signed-integer as signed-integer";
+    case JSON_TENSOR_NOT_NUMBER:
+        return "attempt to access JSON non-number as double";
+    case JSON_TENSOR_NOT_STRING:
+        return "attempt to access JSON non-string as string";
+    case JSON_TENSOR_RANGE:
+        return "a number is out of the range of the datatype";
+    case JSON_TENSOR_TOO_MANY:
+    case JSON_TENSOR_TOO_FEW:
+        return "Shape does not match true shape of 'data' field";
+    case JSON_TENSOR_TOO_DEEP:
+        return "JSON nesting depth exceeds maximum allowed limit (100)";
+    case JSON_TENSOR_TOO_LONG:
+        return "a string is over 4294967295 bytes";
+    }
+    return "unknown error";
+}
+
+/* What a walk over nested arrays does with each element. */
+struct reader {
+    struct json_tensor_type type;
+    uint64_t left; /* elements still wanted; unused for BYTES */
+    char *to;      /* NULL: only count bytes */
+    uint64_t bytes;
+};
+
+static enum json_tensor_result read_uint(struct reader *r, const yyjson_val *v)
+{
+    if (!unsafe_yyjson_is_uint((void *)(uintptr_t)v))
+        return JSON_TENSOR_NOT_UINT;
+    uint64_t n = v->uni.u64;
+    if (r->type.width < 8 && n >> (8 * r->type.width))
+        return JSON_TENSOR_RANGE;
+    memcpy(r->to, &n, r->type.width); /* little endian: the low bytes come first */
+    return JSON_TENSOR_OK;
+}
+
+static enum json_tensor_result read_int(struct reader *r, const yyjson_val *v)
+{
+    uint8_t tag = (uint8_t)v->tag;
+    if (tag != (YYJSON_TYPE_NUM | YYJSON_SUBTYPE_UINT) && tag != (YYJSON_TYPE_NUM | YYJSON_SUBTYPE_SINT))
+        return JSON_TENSOR_NOT_INT;
+    if (tag == (YYJSON_TYPE_NUM | YYJSON_SUBTYPE_UINT) && v->uni.u64 > INT64_MAX)
+        return r->type.width < 8 ? JSON_TENSOR_RANGE : JSON_TENSOR_NOT_INT;
+    int64_t n = v->uni.i64;
+    if (r->type.width < 8) {
+        int64_t limit = (int64_t)1 << (8 * r->type.width - 1);
+        if (n >= limit || n < -limit)
+            return JSON_TENSOR_RANGE;
+    }
+    memcpy(r->to, &n, r->type.width);
+    return JSON_TENSOR_OK;
+}
+
+static enum json_tensor_result read_real(struct reader *r, const yyjson_val *v)
+{
+    double d;
+    switch ((uint8_t)v->tag) {
+    case YYJSON_TYPE_NUM | YYJSON_SUBTYPE_REAL:
+        d = v->uni.f64;
+        break;
+    case YYJSON_TYPE_NUM | YYJSON_SUBTYPE_UINT:
+        d = (double)v->uni.u64;
+        break;
+    case YYJSON_TYPE_NUM | YYJSON_SUBTYPE_SINT:
+        d = (double)v->uni.i64;
+        break;
+    default:
+        return JSON_TENSOR_NOT_NUMBER;
+    }
+    float f = (float)d;
+    if (r->type.width == 4)
+        memcpy(r->to, &f, sizeof(f));
+    else
+        memcpy(r->to, &d, sizeof(d));
+    return JSON_TENSOR_OK;
+}
+
+static enum json_tensor_result read_string(struct reader *r, const yyjson_val *v)
+{
+    if ((uint8_t)(v->tag & YYJSON_TYPE_MASK) != YYJSON_TYPE_STR)
+        return JSON_TENSOR_NOT_STRING;
+    size_t len = (size_t)(v->tag >> YYJSON_TAG_BIT);
+    if (len > UINT32_MAX)
+        return JSON_TENSOR_TOO_LONG;
+    r->bytes += sizeof(uint32_t) + len;
+    if (!r->to)
+        return JSON_TENSOR_OK;
+    uint32_t prefix = (uint32_t)len;
+    memcpy(r->to, &prefix, sizeof(prefix));
+    memcpy(r->to + sizeof(prefix), v->uni.str, len);
+    r->to += sizeof(prefix) + len;
+    return JSON_TENSOR_OK;
+}
+
+static enum json_tensor_result read_fixed(struct reader *r, const yyjson_val *v)
+{
+    if (!r->left)
+        return JSON_TENSOR_TOO_MANY;
+    r->left--;
+    enum json_tensor_result result = JSON_TENSOR_OK;
+    switch (r->type.kind) {
+    case JSON_TENSOR_BOOL:
+        if ((uint8_t)(v->tag & YYJSON_TYPE_MASK) != YYJSON_TYPE_BOOL)
+            return JSON_TENSOR_NOT_BOOL;
+        *r->to = (uint8_t)v->tag == (YYJSON_TYPE_BOOL | YYJSON_SUBTYPE_TRUE);
+        break;
+    case JSON_TENSOR_UINT:
+        result = read_uint(r, v);
+        break;
+    case JSON_TENSOR_INT:
+        result = read_int(r, v);
+        break;
+    case JSON_TENSOR_REAL:
+        result = read_real(r, v);
+        break;
+    case JSON_TENSOR_BYTES:
+        break;
+    }
+    r->to += r->type.width;
+    return result;
+}
+
+static enum json_tensor_result walk(struct reader *r, yyjson_val *array, unsigned depth)
+{
+    if (depth >= JSON_TENSOR_MAX_DEPTH)
+        return JSON_TENSOR_TOO_DEEP;
+    size_t n = unsafe_yyjson_get_len(array);
+    yyjson_val *v = unsafe_yyjson_get_first(array);
+    for (size_t i = 0; i < n; i++) {
+        enum json_tensor_result result;
+        if (unsafe_yyjson_is_arr(v)) {
+            result = walk(r, v, depth + 1);
+            if (result != JSON_TENSOR_OK)
+                return result;
+            v = unsafe_yyjson_get_next(v);
+            continue;
+        }
+        result = r->type.kind == JSON_TENSOR_BYTES ? read_string(r, v) : read_fixed(r, v);
+        if (result != JSON_TENSOR_OK)
+            return result;
+        v++; /* no container: an element is one value */
+    }
+    return JSON_TENSOR_OK;
+}
+
+enum json_tensor_result json_tensor_bytes(yyjson_val *data, uint64_t *ret_bytes)
+{
+    if (!yyjson_is_arr(data))
+        return JSON_TENSOR_NOT_ARRAY;
+    struct reader r = {.type = {JSON_TENSOR_BYTES, 0}};
+    enum json_tensor_result result = walk(&r, data, 0);
+    if (result == JSON_TENSOR_OK)
+        *ret_bytes = r.bytes;
+    return result;
+}
+
+enum json_tensor_result json_tensor_read(yyjson_val *data, struct json_tensor_type type, uint64_t count, void *to)
+{
+    if (!yyjson_is_arr(data))
+        return JSON_TENSOR_NOT_ARRAY;
+    struct reader r = {.type = type, .left = count, .to = to};
+    enum json_tensor_result result = walk(&r, data, 0);
+    if (result == JSON_TENSOR_OK && type.kind != JSON_TENSOR_BYTES && r.left)
+        return JSON_TENSOR_TOO_FEW;
+    return result;
+}
+
+bool json_tensor_room(struct json_tensor_type type, uint64_t count, uint64_t bytes, size_t *ret)
+{
+    uint64_t text;
+    if (type.kind == JSON_TENSOR_BYTES) {
+        /* Each string: quotes and a comma for its length prefix, and at most six bytes a byte. */
+        if (__builtin_mul_overflow(bytes, 6, &text))
+            return false;
+    } else if (__builtin_mul_overflow(count, JSON_OUT_NUMBER_BYTES, &text)) {
+        return false;
+    }
+    if (__builtin_add_overflow(text, 16, &text))
+        return false;
+    *ret = (size_t)text;
+    return true;
+}
+
+static char *write_strings(char *to, uint64_t count, const char *from, uint64_t bytes)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        uint32_t len;
+        if (bytes < sizeof(len))
+            return NULL;
+        memcpy(&len, from, sizeof(len));
+        from += sizeof(len);
+        bytes -= sizeof(len);
+        if (bytes < len)
+            return NULL;
+        if (i)
+            *to++ = ',';
+        to = json_out_string(to, from, len);
+        from += len;
+        bytes -= len;
+    }
+    return to;
+}
+
+static uint64_t load_uint(const char *from, unsigned width)
+{
+    uint64_t n = 0;
+    memcpy(&n, from, width);
+    return n;
+}
+
+static int64_t load_int(const char *from, unsigned width)
+{
+    unsigned unused = 64 - 8 * width;
+    return (int64_t)(load_uint(from, width) << unused) >> unused;
+}
+
+static char *write_fixed(char *to, struct json_tensor_type type, uint64_t count, const char *from)
+{
+    for (uint64_t i = 0; i < count; i++, from += type.width) {
+        if (i)
+            *to++ = ',';
+        if (type.kind == JSON_TENSOR_BOOL)
+            to = json_out_bool(to, *from != 0);
+        else if (type.kind == JSON_TENSOR_UINT)
+            to = json_out_uint(to, load_uint(from, type.width));
+        else
+            to = json_out_int(to, load_int(from, type.width));
+    }
+    return to;
+}
+
+char *json_tensor_write(char *to, struct json_tensor_type type, uint64_t count, const void *from, uint64_t bytes)
+{
+    uint64_t expected;
+    *to++ = '[';
+    if (type.kind == JSON_TENSOR_BYTES)
+        to = write_strings(to, count, from, bytes);
+    else if (__builtin_mul_overflow(count, (uint64_t)type.width, &expected) || bytes != expected)
+        return NULL;
+    else if (type.kind == JSON_TENSOR_REAL && count)
+        to = type.width == 4 ? json_out_floats(to, from, count) : json_out_doubles(to, from, count);
+    else
+        to = write_fixed(to, type, count, from);
+    if (to)
+        *to++ = ']';
+    return to;
+}

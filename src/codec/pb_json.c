@@ -1,0 +1,196 @@
+#include "codec/pb_json.h"
+
+#include "codec/pb_field.h"
+
+#include <inttypes.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void pb_json_print_string(const char *s, size_t len, struct strbuf *out)
+{
+    static const char letters[] = "\"\\\b\f\n\r\t";
+    static const char names[] = "\"\\bfnrt";
+    strbuf_putc(out, '"');
+    size_t start = 0;
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)s[i];
+        if (c >= ' ' && c != '"' && c != '\\' && c != 0x7F)
+            continue;
+        strbuf_append(out, s + start, i - start);
+        start = i + 1;
+        const char *letter = c ? strchr(letters, c) : NULL;
+        if (letter)
+            strbuf_printf(out, "\\%c", names[letter - letters]);
+        else
+            strbuf_printf(out, "\\u%04x", c);
+    }
+    strbuf_append(out, s + start, len - start);
+    strbuf_putc(out, '"');
+}
+
+/* print_real - as few digits as read back the same. */
+static void print_real(double value, bool is_float, struct strbuf *out)
+{
+    if (isnan(value) || isinf(value)) {
+        strbuf_puts(out, isnan(value) ? "\"NaN\"" : value > 0 ? "\"Infinity\"" : "\"-Infinity\"");
+        return;
+    }
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* the host's locale may write points as commas */
+    locale_t before = uselocale(c);
+    char text[40];
+    int most = is_float ? 9 : 17;
+    for (int digits = is_float ? 6 : 15; digits <= most; digits++) {
+        snprintf(text, sizeof(text), "%.*g", digits, value);
+        bool same = is_float ? !(strtof(text, NULL) < (float)value) && !(strtof(text, NULL) > (float)value)
+                             : !(strtod(text, NULL) < value) && !(strtod(text, NULL) > value);
+        if (same)
+            break;
+    }
+    uselocale(before);
+    freelocale(c);
+    strbuf_puts(out, text);
+}
+
+static void print_base64(const uint8_t *data, size_t len, struct strbuf *out)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    strbuf_putc(out, '"');
+    for (size_t i = 0; i < len; i += 3) {
+        size_t n = len - i < 3 ? len - i : 3;
+        uint32_t bits = (uint32_t)data[i] << 16;
+        bits |= n > 1 ? (uint32_t)data[i + 1] << 8 : 0;
+        bits |= n > 2 ? data[i + 2] : 0;
+        char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63], n > 1 ? digits[bits >> 6 & 63] : '=',
+                        n > 2 ? digits[bits & 63] : '='};
+        strbuf_append(out, four, 4);
+    }
+    strbuf_putc(out, '"');
+}
+
+static void print_message(const ProtobufCMessage *msg, struct pb_json_style style, struct strbuf *out);
+
+/* print_value - one value of a field's type; `at` points at it. */
+static void print_value(const ProtobufCFieldDescriptor *field, const void *at, struct pb_json_style style, struct strbuf *out)
+{
+    const char *quote = style.plain_int64 ? "" : "\"";
+    switch (field->type) {
+    case PROTOBUF_C_TYPE_INT32:
+    case PROTOBUF_C_TYPE_SINT32:
+    case PROTOBUF_C_TYPE_SFIXED32:
+        strbuf_printf(out, "%" PRId32, *(const int32_t *)at);
+        break;
+    case PROTOBUF_C_TYPE_UINT32:
+    case PROTOBUF_C_TYPE_FIXED32:
+        strbuf_printf(out, "%" PRIu32, *(const uint32_t *)at);
+        break;
+    case PROTOBUF_C_TYPE_INT64:
+    case PROTOBUF_C_TYPE_SINT64:
+    case PROTOBUF_C_TYPE_SFIXED64:
+        strbuf_printf(out, "%s%" PRId64 "%s", quote, *(const int64_t *)at, quote);
+        break;
+    case PROTOBUF_C_TYPE_UINT64:
+    case PROTOBUF_C_TYPE_FIXED64:
+        strbuf_printf(out, "%s%" PRIu64 "%s", quote, *(const uint64_t *)at, quote);
+        break;
+    case PROTOBUF_C_TYPE_FLOAT:
+        print_real((double)*(const float *)at, true, out);
+        break;
+    case PROTOBUF_C_TYPE_DOUBLE:
+        print_real(*(const double *)at, false, out);
+        break;
+    case PROTOBUF_C_TYPE_BOOL:
+        strbuf_puts(out, *(const protobuf_c_boolean *)at ? "true" : "false");
+        break;
+    case PROTOBUF_C_TYPE_ENUM: {
+        const ProtobufCEnumValue *value = protobuf_c_enum_descriptor_get_value(field->descriptor, *(const int *)at);
+        if (value)
+            strbuf_printf(out, "\"%s\"", value->name);
+        else
+            strbuf_printf(out, "%d", *(const int *)at);
+        break;
+    }
+    case PROTOBUF_C_TYPE_STRING: {
+        const char *s = *(const char *const *)at;
+        pb_json_print_string(s ? s : "", s ? strlen(s) : 0, out);
+        break;
+    }
+    case PROTOBUF_C_TYPE_BYTES: {
+        const ProtobufCBinaryData *bytes = at;
+        print_base64(bytes->data, bytes->len, out);
+        break;
+    }
+    case PROTOBUF_C_TYPE_MESSAGE: {
+        const ProtobufCMessage *inner = *(const ProtobufCMessage *const *)at;
+        if (inner)
+            print_message(inner, style, out);
+        else
+            strbuf_puts(out, "{}");
+        break;
+    }
+    }
+}
+
+static void print_map_entry(const ProtobufCMessage *entry, struct pb_json_style style, struct strbuf *out)
+{
+    const ProtobufCFieldDescriptor *key = &entry->descriptor->fields[0];
+    const ProtobufCFieldDescriptor *value = &entry->descriptor->fields[1];
+    bool quoted = key->type != PROTOBUF_C_TYPE_STRING;
+    if (quoted)
+        strbuf_putc(out, '"');
+    print_value(key, pb_field_at(entry, key, 0), (struct pb_json_style){.plain_int64 = true}, out);
+    strbuf_puts(out, quoted ? "\":" : ":");
+    print_value(value, pb_field_at(entry, value, 0), style, out);
+}
+
+static void print_repeated(const ProtobufCMessage *msg, const ProtobufCFieldDescriptor *field, struct pb_json_style style,
+                           struct strbuf *out)
+{
+    bool map = pb_field_is_map(msg->descriptor, field);
+    size_t count = pb_field_count(msg, field);
+    strbuf_putc(out, map ? '{' : '[');
+    for (size_t i = 0; i < count; i++) {
+        const void *at = pb_field_at(msg, field, i);
+        if (i)
+            strbuf_putc(out, ',');
+        if (map)
+            print_map_entry(*(const ProtobufCMessage *const *)at, style, out);
+        else
+            print_value(field, at, style, out);
+    }
+    strbuf_putc(out, map ? '}' : ']');
+}
+
+/* is_printed - set, or at a default that the style wants to see. */
+static bool is_printed(const ProtobufCMessage *msg, const ProtobufCFieldDescriptor *field, struct pb_json_style style)
+{
+    if (pb_field_is_set(msg, field))
+        return true;
+    if (!style.defaults || (field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) || field->label == PROTOBUF_C_LABEL_OPTIONAL)
+        return false;
+    return field->label == PROTOBUF_C_LABEL_REPEATED || field->type != PROTOBUF_C_TYPE_MESSAGE;
+}
+
+static void print_message(const ProtobufCMessage *msg, struct pb_json_style style, struct strbuf *out)
+{
+    char before = '{';
+    for (unsigned i = 0; i < msg->descriptor->n_fields; i++) {
+        const ProtobufCFieldDescriptor *field = &msg->descriptor->fields[i];
+        if (!is_printed(msg, field, style))
+            continue;
+        strbuf_printf(out, "%c\"%s\":", before, field->name);
+        before = ',';
+        if (field->label == PROTOBUF_C_LABEL_REPEATED)
+            print_repeated(msg, field, style, out);
+        else
+            print_value(field, pb_field_at(msg, field, 0), style, out);
+    }
+    strbuf_puts(out, before == '{' ? "{}" : "}");
+}
+
+void pb_json_print(const ProtobufCMessage *msg, struct pb_json_style style, struct strbuf *out)
+{
+    print_message(msg, style, out);
+}

@@ -1,0 +1,437 @@
+#include "codec/pb_json_read.h"
+
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "codec/pb_field.h"
+#include "codec/pb_name.h"
+
+#include <inttypes.h>
+#include <locale.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yyjson.h>
+
+/* Bytes of a value that a message quotes, at most. */
+#define QUOTE_MAX 40
+
+/* Where the reader stands: one frame a nested field, innermost first. */
+struct frame {
+    const struct frame *outer;
+    const ProtobufCFieldDescriptor *field;
+    const char *key; /* inside an entry of a map; else NULL */
+    bool in_list;    /* inside an element of a list */
+    size_t index;
+};
+
+struct reader {
+    const char *what;
+    struct pb_budget budget;
+    unsigned depth;
+};
+
+static void print_path(struct strbuf *sb, const struct frame *at)
+{
+    if (!at)
+        return;
+    print_path(sb, at->outer);
+    strbuf_printf(sb, "%s%s", sb->len ? "." : "", at->field->name);
+    if (at->key)
+        strbuf_printf(sb, "[\"%.*s\"]", QUOTE_MAX, at->key);
+    else if (at->in_list)
+        strbuf_printf(sb, "[%zu]", at->index);
+}
+
+__attribute__((format(printf, 3, 4), cold)) static struct err *fail(const struct reader *r, const struct frame *at,
+                                                                     const char *fmt, ...)
+{
+    struct strbuf path = STRBUF_INIT;
+    print_path(&path, at);
+    va_list args;
+    va_start(args, fmt);
+    struct err *e = err_vnew(STATUS_INVALID_ARG, fmt, args);
+    va_end(args);
+    if (path.len)
+        e = err_wrap(e, "%s", strbuf_str(&path));
+    strbuf_fini(&path);
+    return err_wrap(e, "%s", r->what);
+}
+
+__attribute__((cold)) static struct err *expected(const struct reader *r, const struct frame *at, const char *words,
+                                                  yyjson_val *v)
+{
+    if (yyjson_is_str(v)) {
+        size_t len = yyjson_get_len(v);
+        return fail(r, at, "expected %s, found \"%.*s%s\"", words, (int)(len > QUOTE_MAX ? QUOTE_MAX : len), yyjson_get_str(v),
+                    len > QUOTE_MAX ? "..." : "");
+    }
+    if (yyjson_is_uint(v))
+        return fail(r, at, "expected %s, found %" PRIu64, words, yyjson_get_uint(v));
+    if (yyjson_is_sint(v))
+        return fail(r, at, "expected %s, found %" PRId64, words, yyjson_get_sint(v));
+    if (yyjson_is_bool(v))
+        return fail(r, at, "expected %s, found %s", words, yyjson_get_bool(v) ? "true" : "false");
+    if (yyjson_is_real(v))
+        return fail(r, at, "expected %s, found %g", words, yyjson_get_real(v));
+    return fail(r, at, "expected %s, found %s", words, yyjson_is_obj(v) ? "an object" : yyjson_is_arr(v) ? "a list" : "null");
+}
+
+__attribute__((cold)) static struct err *no_memory(const struct reader *r, const struct frame *at)
+{
+    return err_recode(fail(r, at, "the message takes more memory than it may"), STATUS_UNAVAILABLE);
+}
+
+static bool parse_decimal(const char *s, size_t len, bool *ret_negative, uint64_t *ret)
+{
+    const char *end = s + len;
+    bool negative = len > 0 && *s == '-';
+    uint64_t value = 0;
+    s += negative ? 1 : 0;
+    if (s == end)
+        return false;
+    for (; s < end; s++)
+        if (*s < '0' || *s > '9' || __builtin_mul_overflow(value, 10u, &value) ||
+            __builtin_add_overflow(value, (uint64_t)(*s - '0'), &value))
+            return false;
+    *ret_negative = negative;
+    *ret = value;
+    return true;
+}
+
+/* to_integer - sign and magnitude of a number, or of a string that holds one. */
+static bool to_integer(yyjson_val *v, bool *negative, uint64_t *magnitude)
+{
+    if (yyjson_is_str(v))
+        return parse_decimal(yyjson_get_str(v), yyjson_get_len(v), negative, magnitude);
+    *negative = false;
+    if (yyjson_is_uint(v)) {
+        *magnitude = yyjson_get_uint(v);
+    } else if (yyjson_is_sint(v)) {
+        *negative = true;
+        *magnitude = 0 - (uint64_t)yyjson_get_sint(v);
+    } else if (yyjson_is_real(v)) { /* 1e3 and 2.0 are integers too */
+        double real = yyjson_get_real(v);
+        double size = fabs(real);
+        if (!(size < 18446744073709551616.0) || floor(size) < size)
+            return false;
+        *negative = real < 0;
+        *magnitude = (uint64_t)size;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static const char *integer_words(ProtobufCType type)
+{
+    switch ((int)type) {
+    case PROTOBUF_C_TYPE_UINT32:
+    case PROTOBUF_C_TYPE_FIXED32:
+        return "an integer from 0 to 4294967295";
+    case PROTOBUF_C_TYPE_UINT64:
+    case PROTOBUF_C_TYPE_FIXED64:
+        return "an integer from 0 to 18446744073709551615";
+    case PROTOBUF_C_TYPE_INT64:
+    case PROTOBUF_C_TYPE_SINT64:
+    case PROTOBUF_C_TYPE_SFIXED64:
+        return "an integer from -9223372036854775808 to 9223372036854775807";
+    default:
+        return "an integer from -2147483648 to 2147483647";
+    }
+}
+
+static struct err *read_integer(struct reader *r, const struct frame *at, yyjson_val *v, void *place)
+{
+    bool negative;
+    uint64_t magnitude;
+    if (to_integer(v, &negative, &magnitude) && pb_field_put_integer(place, at->field->type, negative, magnitude))
+        return NULL;
+    return expected(r, at, integer_words(at->field->type), v);
+}
+
+static bool parse_real(const char *s, double *ret)
+{
+    if (strcmp(s, "NaN") == 0)
+        *ret = (double)NAN;
+    else if (strcmp(s, "Infinity") == 0)
+        *ret = HUGE_VAL;
+    else if (strcmp(s, "-Infinity") == 0)
+        *ret = -HUGE_VAL;
+    else {
+        if (s[strspn(s, "0123456789.eE+-")] || !*s)
+            return false;
+        char *end;
+        locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+        *ret = strtod_l(s, &end, c);
+        freelocale(c);
+        return *end == '\0';
+    }
+    return true;
+}
+
+static struct err *read_real(struct reader *r, const struct frame *at, yyjson_val *v, void *place)
+{
+    double value = 0;
+    if (yyjson_is_num(v))
+        value = yyjson_get_num(v);
+    else if (!yyjson_is_str(v) || strlen(yyjson_get_str(v)) != yyjson_get_len(v) || !parse_real(yyjson_get_str(v), &value))
+        return expected(r, at, "a number, \"NaN\", \"Infinity\" or \"-Infinity\"", v);
+    pb_field_put_double(place, at->field->type, value);
+    return NULL;
+}
+
+static struct err *read_bool(struct reader *r, const struct frame *at, yyjson_val *v, protobuf_c_boolean *place)
+{
+    if (!yyjson_is_bool(v))
+        return expected(r, at, "true or false", v);
+    *place = yyjson_get_bool(v);
+    return NULL;
+}
+
+static struct err *read_enum(struct reader *r, const struct frame *at, yyjson_val *v, int *place)
+{
+    const ProtobufCEnumDescriptor *type = at->field->descriptor;
+    if (!yyjson_is_str(v))
+        return read_integer(r, at, v, place);
+    const char *name = yyjson_get_str(v);
+    const ProtobufCEnumValue *value = pb_name_json_value(type, name, yyjson_get_len(v));
+    if (!value) {
+        const char *near = pb_name_nearest_value(type, name, yyjson_get_len(v));
+        return fail(r, at, "expected a value of the enum %s, found \"%.*s\"%s%s%s", type->short_name, QUOTE_MAX, name,
+                    near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    }
+    *place = value->value;
+    return NULL;
+}
+
+static int base64_value(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    if (c == '+' || c == '-')
+        return 62;
+    return c == '/' || c == '_' ? 63 : -1;
+}
+
+/* decode_base64 - into out, which has room for 3 bytes for each 4; false when it is not base64. */
+static bool decode_base64(const char *s, size_t len, char *out, size_t *ret_len)
+{
+    size_t n = len;
+    while (n > 0 && len - n < 2 && s[n - 1] == '=')
+        n--;
+    if (n % 4 == 1 || (n < len && len % 4 != 0))
+        return false;
+    uint32_t bits = 0;
+    size_t written = 0;
+    for (size_t i = 0; i < n; i++) {
+        int v = base64_value(s[i]);
+        if (v < 0)
+            return false;
+        bits = bits << 6 | (uint32_t)v;
+        if (i % 4 != 0)
+            out[written++] = (char)(bits >> (6 - 2 * (i % 4)));
+    }
+    *ret_len = written;
+    return true;
+}
+
+static struct err *read_bytes(struct reader *r, const struct frame *at, yyjson_val *v, void *place)
+{
+    if (!yyjson_is_str(v))
+        return expected(r, at, "a string of base64", v);
+    size_t len = yyjson_get_len(v);
+    char *bytes = mem_try_alloc(len / 4 * 3 + 3, 8);
+    size_t n;
+    struct err *e = NULL;
+    if (!bytes)
+        e = no_memory(r, at);
+    else if (!decode_base64(yyjson_get_str(v), len, bytes, &n))
+        e = expected(r, at, "a string of base64", v);
+    else if (!pb_field_put_bytes(place, at->field, bytes, n, &r->budget))
+        e = no_memory(r, at);
+    mem_free(bytes);
+    return e;
+}
+
+static struct err *read_string(struct reader *r, const struct frame *at, yyjson_val *v, void *place)
+{
+    if (!yyjson_is_str(v))
+        return expected(r, at, "a string", v);
+    const char *s = yyjson_get_str(v);
+    size_t len = yyjson_get_len(v);
+    if (memchr(s, 0, len))
+        return fail(r, at, "expected a string without zero bytes");
+    return pb_field_put_bytes(place, at->field, s, len, &r->budget) ? NULL : no_memory(r, at);
+}
+
+static struct err *read_object(struct reader *r, const struct frame *at, yyjson_val *obj, ProtobufCMessage *msg);
+
+static struct err *read_message(struct reader *r, const struct frame *at, yyjson_val *v, ProtobufCMessage **place)
+{
+    if (!yyjson_is_obj(v))
+        return expected(r, at, "an object", v);
+    if (r->depth == PB_JSON_READ_MAX_DEPTH)
+        return fail(r, at, "objects are nested deeper than %u", PB_JSON_READ_MAX_DEPTH);
+    *place = pb_field_new_message(at->field->descriptor, &r->budget);
+    if (!*place)
+        return no_memory(r, at);
+    r->depth++;
+    struct err *e = read_object(r, at, v, *place);
+    r->depth--;
+    return e;
+}
+
+static struct err *read_value(struct reader *r, const struct frame *at, yyjson_val *v, ProtobufCMessage *msg)
+{
+    void *place = pb_field_add(msg, at->field, &r->budget);
+    if (!place)
+        return no_memory(r, at);
+    switch ((int)at->field->type) {
+    case PROTOBUF_C_TYPE_MESSAGE:
+        return read_message(r, at, v, place);
+    case PROTOBUF_C_TYPE_STRING:
+        return read_string(r, at, v, place);
+    case PROTOBUF_C_TYPE_BYTES:
+        return read_bytes(r, at, v, place);
+    case PROTOBUF_C_TYPE_ENUM:
+        return read_enum(r, at, v, place);
+    case PROTOBUF_C_TYPE_BOOL:
+        return read_bool(r, at, v, place);
+    case PROTOBUF_C_TYPE_FLOAT:
+    case PROTOBUF_C_TYPE_DOUBLE:
+        return read_real(r, at, v, place);
+    default:
+        return read_integer(r, at, v, place);
+    }
+}
+
+static struct err *read_map_key(struct reader *r, const struct frame *at, yyjson_val *key, ProtobufCMessage *entry)
+{
+    struct frame inner = {at, &entry->descriptor->fields[0], NULL, false, 0};
+    if (inner.field->type != PROTOBUF_C_TYPE_BOOL)
+        return read_value(r, &inner, key, entry);
+    const char *s = yyjson_get_str(key);
+    if (strcmp(s, "true") != 0 && strcmp(s, "false") != 0)
+        return expected(r, &inner, "\"true\" or \"false\"", key);
+    *(protobuf_c_boolean *)pb_field_add(entry, inner.field, &r->budget) = *s == 't';
+    return NULL;
+}
+
+static struct err *read_map(struct reader *r, struct frame *at, yyjson_val *obj, ProtobufCMessage *msg)
+{
+    if (!yyjson_is_obj(obj))
+        return expected(r, at, "an object", obj);
+    yyjson_obj_iter it = yyjson_obj_iter_with(obj);
+    for (yyjson_val *key; (key = yyjson_obj_iter_next(&it));) {
+        at->key = yyjson_get_str(key);
+        ProtobufCMessage **place = pb_field_add(msg, at->field, &r->budget);
+        if (!place)
+            return no_memory(r, at);
+        ProtobufCMessage *entry = *place = pb_field_new_message(at->field->descriptor, &r->budget);
+        if (!entry)
+            return no_memory(r, at);
+        struct err *e = read_map_key(r, at, key, entry);
+        struct frame inner = {at, &entry->descriptor->fields[1], NULL, false, 0};
+        if (!e)
+            e = read_value(r, &inner, yyjson_obj_iter_get_val(key), entry);
+        if (e)
+            return e;
+    }
+    at->key = NULL;
+    pb_field_settle_map(msg, at->field);
+    return NULL;
+}
+
+static struct err *read_list(struct reader *r, struct frame *at, yyjson_val *arr, ProtobufCMessage *msg)
+{
+    if (!yyjson_is_arr(arr))
+        return expected(r, at, "a list", arr);
+    at->in_list = true;
+    yyjson_arr_iter it = yyjson_arr_iter_with(arr);
+    for (yyjson_val *v; (v = yyjson_arr_iter_next(&it)); at->index++) {
+        struct err *e = read_value(r, at, v, msg);
+        if (e)
+            return e;
+    }
+    return NULL;
+}
+
+static struct err *read_member(struct reader *r, const struct frame *outer, yyjson_val *key, yyjson_val *v,
+                               ProtobufCMessage *msg)
+{
+    const char *name = yyjson_get_str(key);
+    size_t len = yyjson_get_len(key);
+    struct frame at = {outer, pb_name_json_field(msg->descriptor, name, len), NULL, false, 0};
+    if (!at.field) {
+        const char *near = pb_name_nearest_field(msg->descriptor, name, len);
+        return fail(r, outer, "expected a field of %s, found \"%.*s\"%s%s%s", msg->descriptor->short_name, QUOTE_MAX, name,
+                    near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    }
+    if (yyjson_is_null(v))
+        return NULL;
+    if (pb_field_is_set(msg, at.field))
+        return fail(r, outer, "expected '%s' once, found it again", at.field->name);
+    const ProtobufCFieldDescriptor *rival = pb_field_rival(msg, at.field);
+    if (rival)
+        return fail(r, outer, "expected only one of '%s' and '%s', found both", rival->name, at.field->name);
+    if (pb_field_is_map(msg->descriptor, at.field))
+        return read_map(r, &at, v, msg);
+    return at.field->label == PROTOBUF_C_LABEL_REPEATED ? read_list(r, &at, v, msg) : read_value(r, &at, v, msg);
+}
+
+static struct err *read_object(struct reader *r, const struct frame *at, yyjson_val *obj, ProtobufCMessage *msg)
+{
+    yyjson_obj_iter it = yyjson_obj_iter_with(obj);
+    for (yyjson_val *key; (key = yyjson_obj_iter_next(&it));) {
+        struct err *e = read_member(r, at, key, yyjson_obj_iter_get_val(key), msg);
+        if (e)
+            return e;
+    }
+    return NULL;
+}
+
+/* not_json - where and why the text is no JSON. */
+__attribute__((cold)) static struct err *not_json(const char *what, const char *text, const yyjson_read_err *why)
+{
+    if (why->code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
+        return err_new(STATUS_UNAVAILABLE, "%s: no memory to read the JSON", what);
+    size_t line = 1;
+    size_t column = 1;
+    for (size_t i = 0; i < why->pos; i++, column++)
+        if (text[i] == '\n') {
+            line++;
+            column = 0;
+        }
+    return err_new(STATUS_INVALID_ARG, "%s:%zu:%zu: not valid JSON: %s", what, line, column, why->msg);
+}
+
+struct err *pb_json_read_message(const ProtobufCMessageDescriptor *type, const char *text, size_t len, const char *what,
+                                 size_t max_bytes, ProtobufCMessage **ret)
+{
+    struct reader r = {.what = what, .budget = {max_bytes}};
+    yyjson_read_err why;
+    /* Without the flag that lets it write into the text, yyjson only reads it. */
+    yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)text, len, YYJSON_READ_NOFLAG, NULL, &why);
+    if (!doc)
+        return not_json(what, text, &why);
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    ProtobufCMessage *msg = NULL;
+    struct err *e = NULL;
+    if (!yyjson_is_obj(root))
+        e = expected(&r, NULL, "an object", root);
+    else if (!(msg = pb_field_new_message(type, &r.budget)))
+        e = no_memory(&r, NULL);
+    else
+        e = read_object(&r, NULL, root, msg);
+    yyjson_doc_free(doc);
+    if (e)
+        pb_field_free_message(msg);
+    else
+        *ret = msg;
+    return e;
+}

@@ -1,0 +1,128 @@
+#pragma once
+/* One inference request, from the front end that builds it to the last of its responses.
+ *
+ * Life: a front end makes it with request_new, fills it, calls request_prepare, and gives it to serve_submit; from then on only
+ * the scheduler and the backend touch it. It ends after two events in either order: its final response was delivered, and the
+ * backend released it. Inputs (and `body`) live until release; the memory until the last reference.
+ *
+ * References: request_new gives one, which request_release drops (the release event). Each response, and each response factory,
+ * holds one of its own. */
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/list.h"
+#include "infer/param.h"
+#include "infer/tensor.h"
+#include "os/clock.h"
+
+#include <stdatomic.h>
+
+struct loop;
+struct model_config;
+struct request;
+struct response;
+
+/* Values of TRITONSERVER_RequestFlag. */
+#define REQUEST_SEQUENCE_START 1u
+#define REQUEST_SEQUENCE_END   2u
+
+/* The most inputs, and the most requested outputs, of one request. */
+#define REQUEST_MAX_TENSORS 4096u
+
+/* request_respond_fn - takes a response over (response_free). response_is_final(r) marks the last one.
+ * Runs on the loop `home` where the request has one, else on the thread that completes it. Must not block. */
+typedef void (*request_respond_fn)(struct response *r, void *owner);
+
+/* request_released_fn - the request object is about to go; for callers of the C API that wait for it. May be NULL. */
+typedef void (*request_released_fn)(struct request *r, void *owner);
+
+/* What a request is for: the head of a model version that is being served (serve/version.h). */
+struct request_target {
+    const struct model_config *config;
+    void (*unpin)(struct request_target *target); /* gives back the pin that the request holds */
+};
+
+/* When a request passed what; monotonic ns, 0 = not yet. */
+struct request_times {
+    time_ns start;         /* the front end had it whole */
+    time_ns queue_start;   /* given to the scheduler */
+    time_ns compute_start; /* taken out of the queue for execution */
+};
+
+struct request {
+    uint32_t magic;
+    uint32_t batch_size; /* rows; 1 for a model without batching; set by request_prepare */
+    struct arena arena;
+    struct request_target *target;     /* pinned until the request is freed */
+    const struct model_config *config; /* target->config */
+
+    const char *id; /* "" when there is none */
+    uint32_t flags; /* REQUEST_SEQUENCE_* */
+    uint64_t correlation_id;
+    const char *correlation_string; /* NULL = numeric id */
+    uint64_t priority;              /* 0 = the model's default level */
+    uint64_t timeout_us;            /* 0 = none of its own */
+    struct param_list params;
+
+    struct tensor_input *inputs; /* input_count of input_cap */
+    uint32_t input_count;
+    uint32_t input_cap;
+    const char **
+        outputs; /* requested output names; request_prepare fills in all of them when none was named */
+    uint32_t output_count;
+    uint32_t output_cap;
+    struct buf *
+        body; /* what the input pieces lie in, if the front end handed it over; dropped at release */
+
+    /* Scheduler's, under the lock of its model. */
+    struct list queue_node;
+    time_ns queue_deadline; /* absolute; TIME_NEVER = none */
+    uint32_t
+        queue_level;     /* the batcher's: priority level it is queued at, from 1; 0 = not queued */
+    uint32_t queue_heap; /* the batcher's: place in its heap of deadlines, from 1; 0 = not in it */
+    struct request_times times;
+
+    /* Completion. */
+    struct loop *home; /* loop on which responses are delivered; NULL = none */
+    request_respond_fn respond;
+    request_released_fn released;
+    void *owner;
+    atomic_uint refs;
+    atomic_bool cancelled; /* set by the front end when nobody waits for the answer any more */
+    bool final_sent; /* the final response was made; guarded by the backend's own order of calls */
+};
+
+/* request_new - an empty request for a version that the caller pinned (table_find); the pin moves into the request.
+ * target   &version->target
+ * home     loop on which responses shall be delivered; NULL = on the completing thread
+ * respond  called once or more, see above; owner is passed through
+ * returns  never NULL; one reference, the caller's */
+struct request *request_new(struct request_target *target, struct loop *home,
+                            request_respond_fn respond, void *owner);
+
+/* request_add_input - append an input whose name and shape are copied.
+ * pieces  copied array of piece_count; the bytes themselves are borrowed until release
+ * returns the input, so that more can be set; NULL when there are REQUEST_MAX_TENSORS already */
+struct tensor_input *request_add_input(struct request *r, const char *name, size_t name_len,
+                                       enum datatype datatype, const int64_t *shape, uint32_t rank,
+                                       const struct tensor_piece *pieces, uint32_t piece_count);
+
+/* request_add_output - ask for an output; name copied. false when there are REQUEST_MAX_TENSORS already.
+ * errors of unknown or repeated names are found by request_prepare */
+bool request_add_output(struct request *r, const char *name, size_t name_len);
+
+/* request_prepare - check the request against its model's configuration and fill in what is derived: batch_size, shapes as the
+ * backend sees them, requested outputs. Messages are the reference's.
+ * errors  INVALID_ARG with the prefix "[request id: ...] " */
+struct err *request_prepare(struct request *r);
+
+/* request_release - the release event: drop inputs and body, and the first reference. Any thread, exactly once. */
+void request_release(struct request *r);
+
+struct request *request_ref(struct request *r);
+
+/* request_unref - the last one frees the request and its pin on the version. Any thread. */
+void request_unref(struct request *r);
+
+/* request_error - an INVALID_ARG error whose message begins with "[request id: X] " ("<id_unknown>" without an id). */
+__attribute__((warn_unused_result, format(printf, 2, 3), cold)) struct err *
+request_error(const struct request *r, const char *fmt, ...);

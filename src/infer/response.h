@@ -1,0 +1,71 @@
+#pragma once
+/* One response to a request: outputs or an error, and whether it is the last.
+ *
+ * A backend makes it (response_new), adds outputs, fills their buffers, and sends it (response_send); the front end gets it
+ * through the request's respond callback and frees it. Responses come from any thread, also after the request was released. */
+#include "base/arena.h"
+#include "base/err.h"
+#include "infer/param.h"
+#include "infer/tensor.h"
+#include "os/clock.h"
+#include "os/mailbox.h"
+
+#include <stdbool.h>
+
+struct request;
+
+/* Values of TRITONSERVER_ResponseCompleteFlag. */
+#define RESPONSE_FINAL 1u
+
+struct response {
+    struct mail mail; /* first: delivery on the request's home loop */
+    uint32_t magic;
+    uint32_t flags;          /* RESPONSE_FINAL */
+    bool empty;              /* only carries the final flag: the backend sent none of its own */
+    struct request *request; /* a reference */
+    struct arena arena;
+    struct tensor_output *outputs; /* in order of response_add_output */
+    struct tensor_output **last_output;
+    uint32_t output_count;
+    struct param_list params;
+    struct err *error; /* owned; NULL = success */
+};
+
+/* response_new - an empty response; takes a reference on the request. Never NULL. Any thread. */
+struct response *response_new(struct request *request);
+
+/* response_free - outputs, error and the reference on the request. NULL is fine. */
+void response_free(struct response *r);
+
+/* response_add_output - name and shape are copied.
+ * shape  as the model made it, batch dimension included; where the configuration reshapes the output, the response shows its dims */
+struct tensor_output *response_add_output(struct response *r, const char *name,
+                                          enum datatype datatype, const int64_t *shape,
+                                          uint32_t rank);
+
+/* response_output_buffer - memory of byte_size bytes for an output: small ones in the arena, large ones in a warm buffer that
+ * the budget is charged for; 64-byte aligned.
+ * errors  UNAVAILABLE when the budget is spent or there is no memory */
+struct err *response_output_buffer(struct response *r, struct tensor_output *output,
+                                   uint64_t byte_size);
+
+/* response_send - hand the response to the request's owner; r is the callee's from here on.
+ * flags  RESPONSE_FINAL or 0
+ * error  taken over; NULL = success
+ * Inside response_batch_begin/end on this thread it is kept back until the end; else it is delivered, or posted, at once. */
+void response_send(struct response *r, uint32_t flags, struct err *error);
+
+/* response_fail - make and send a final response that only carries an error, and release the request.
+ * For requests that no backend has: rejected, timed out, cancelled, failed by Execute. */
+void response_fail(struct request *request, struct err *error);
+
+/* response_batch_begin, response_batch_end - keep back what this thread sends in between (one Execute), then deliver it: for
+ * the loop that runs on this very thread directly, for other loops as one posted list each, else by the callback. Nests. */
+struct response_batch {
+    struct mail *first;
+    struct mail *last;
+    struct response_batch *outer;
+};
+
+void response_batch_begin(struct response_batch *b);
+void response_batch_end(struct response_batch *b);

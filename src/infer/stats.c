@@ -1,0 +1,354 @@
+#include "infer/stats.h"
+
+#include "base/mem.h"
+#include "os/thread.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCH_CHAINS 16u
+
+/* Every counter below is relaxed: a reader wants numbers, not an order between them. */
+typedef atomic_uint_fast64_t stats_counter;
+
+/* Executions of one batch size; never removed while the statistics live. */
+struct batch {
+    struct batch *next; /* constant once published */
+    uint32_t size;
+    stats_counter count;
+    stats_counter input_ns;
+    stats_counter infer_ns;
+    stats_counter output_ns;
+};
+
+struct slot {
+    stats_counter success;
+    stats_counter more_rows; /* rows of successful requests beyond one each, less work for the usual single row */
+    stats_counter request_ns;
+    stats_counter queue_ns;
+    stats_counter input_ns;
+    stats_counter infer_ns;
+    stats_counter output_ns;
+    stats_counter executions;
+    struct histogram hists[STATS_HISTS];
+    stats_counter last_ms;
+    stats_counter failures[STATS_REASONS];
+    stats_counter fail_ns;
+    stats_counter hits;
+    stats_counter hit_ns;
+    stats_counter misses;
+    stats_counter miss_ns;
+    _Atomic(struct batch *) batches[BATCH_CHAINS]; /* a push releases the new entry, a walk acquires it */
+};
+
+struct stats {
+    _Atomic(struct slot *) slots[THREAD_SLOTS]; /* published with release: its counters are zero before */
+};
+
+const char *stats_reason_name(enum stats_reason reason)
+{
+    switch (reason) {
+    case STATS_REJECTED:
+        return "REJECTED";
+    case STATS_CANCELED:
+        return "CANCELED";
+    case STATS_BACKEND:
+        return "BACKEND";
+    case STATS_OTHER:
+    case STATS_REASONS:
+        break;
+    }
+    return "OTHER";
+}
+
+struct stats *stats_new(void)
+{
+    return MEM_NEW(struct stats);
+}
+
+static void slot_free(struct slot *slot)
+{
+    for (unsigned i = 0; i < STATS_HISTS; i++)
+        histogram_fini(&slot->hists[i]);
+    for (unsigned i = 0; i < BATCH_CHAINS; i++) {
+        struct batch *b = atomic_load_explicit(&slot->batches[i], memory_order_relaxed);
+        while (b) {
+            struct batch *next = b->next;
+            mem_free(b);
+            b = next;
+        }
+    }
+    mem_free(slot);
+}
+
+void stats_free(struct stats *s)
+{
+    if (!s)
+        return;
+    for (unsigned i = 0; i < THREAD_SLOTS; i++) {
+        struct slot *slot = atomic_load_explicit(&s->slots[i], memory_order_acquire);
+        if (slot)
+            slot_free(slot);
+    }
+    mem_free(s);
+}
+
+/* -- recording -- */
+
+static struct slot *add_slot(struct stats *s, unsigned index)
+{
+    struct slot *fresh = MEM_NEW(struct slot);
+    struct slot *there = NULL;
+    if (atomic_compare_exchange_strong_explicit(&s->slots[index], &there, fresh, memory_order_acq_rel,
+                                                memory_order_acquire))
+        return fresh;
+    mem_free(fresh);
+    return there;
+}
+
+static struct slot *my_slot(struct stats *s)
+{
+    unsigned index = thread_slot();
+    struct slot *slot = atomic_load_explicit(&s->slots[index], memory_order_acquire);
+    return slot ? slot : add_slot(s, index);
+}
+
+static void add(stats_counter *c, uint64_t n)
+{
+    atomic_fetch_add_explicit(c, n, memory_order_relaxed);
+}
+
+static uint64_t span(time_ns from, time_ns to)
+{
+    return from != 0 && to > from ? to - from : 0;
+}
+
+void stats_success(struct stats *s, time_ns request_start, time_ns queue_start, const struct stats_compute *c, time_ns now,
+                   uint32_t batch_size)
+{
+    struct slot *slot = my_slot(s);
+    uint64_t request_ns = span(request_start, now);
+    uint64_t queue_ns = span(queue_start, c->start);
+    uint64_t input_ns = span(c->start, c->input_end);
+    uint64_t infer_ns = span(c->input_end, c->output_start);
+    uint64_t output_ns = span(c->output_start, c->end);
+    add(&slot->success, 1);
+    if (batch_size > 1)
+        add(&slot->more_rows, batch_size - 1);
+    add(&slot->request_ns, request_ns);
+    add(&slot->queue_ns, queue_ns);
+    add(&slot->input_ns, input_ns);
+    add(&slot->infer_ns, infer_ns);
+    add(&slot->output_ns, output_ns);
+    histogram_record(&slot->hists[STATS_HIST_REQUEST], request_ns);
+    histogram_record(&slot->hists[STATS_HIST_QUEUE], queue_ns);
+    histogram_record(&slot->hists[STATS_HIST_COMPUTE], span(c->start, c->end));
+}
+
+void stats_failure(struct stats *s, enum stats_reason reason, time_ns request_start, time_ns now)
+{
+    struct slot *slot = my_slot(s);
+    add(&slot->failures[reason < STATS_REASONS ? reason : STATS_OTHER], 1);
+    add(&slot->fail_ns, span(request_start, now));
+}
+
+static struct batch *find_batch(_Atomic(struct batch *) *chain, uint32_t size)
+{
+    struct batch *head = atomic_load_explicit(chain, memory_order_acquire);
+    struct batch *fresh = NULL;
+    for (;;) {
+        for (struct batch *b = head; b; b = b->next) {
+            if (b->size == size) {
+                mem_free(fresh);
+                return b;
+            }
+        }
+        if (!fresh) {
+            fresh = MEM_NEW(struct batch);
+            fresh->size = size;
+        }
+        fresh->next = head;
+        if (atomic_compare_exchange_strong_explicit(chain, &head, fresh, memory_order_acq_rel, memory_order_acquire))
+            return fresh;
+    }
+}
+
+void stats_batch(struct stats *s, uint32_t batch_size, const struct stats_compute *c, time_ns wall_ns)
+{
+    struct slot *slot = my_slot(s);
+    uint32_t size = batch_size ? batch_size : 1;
+    struct batch *b = find_batch(&slot->batches[size % BATCH_CHAINS], size);
+    add(&slot->executions, 1);
+    add(&b->count, 1);
+    add(&b->input_ns, span(c->start, c->input_end));
+    add(&b->infer_ns, span(c->input_end, c->output_start));
+    add(&b->output_ns, span(c->output_start, c->end));
+    uint64_t ms = wall_ns / 1000000u;
+    if (atomic_load_explicit(&slot->last_ms, memory_order_relaxed) < ms)
+        atomic_store_explicit(&slot->last_ms, ms, memory_order_relaxed);
+}
+
+void stats_cache_hit(struct stats *s, time_ns request_start, time_ns queue_start, time_ns lookup_start, uint64_t hit_ns,
+                     time_ns now)
+{
+    struct slot *slot = my_slot(s);
+    uint64_t request_ns = span(request_start, now);
+    uint64_t queue_ns = span(queue_start, lookup_start);
+    add(&slot->hits, 1);
+    add(&slot->hit_ns, hit_ns);
+    add(&slot->request_ns, request_ns);
+    add(&slot->queue_ns, queue_ns);
+    histogram_record(&slot->hists[STATS_HIST_REQUEST], request_ns);
+    histogram_record(&slot->hists[STATS_HIST_QUEUE], queue_ns);
+}
+
+void stats_cache_miss(struct stats *s, uint64_t miss_ns)
+{
+    struct slot *slot = my_slot(s);
+    add(&slot->misses, 1);
+    add(&slot->miss_ns, miss_ns);
+    add(&slot->request_ns, miss_ns);
+}
+
+/* -- reading -- */
+
+static uint64_t get(const stats_counter *c)
+{
+    return atomic_load_explicit(c, memory_order_relaxed);
+}
+
+static void sum_slot(const struct slot *slot, struct stats_sums *ret)
+{
+    uint64_t computed = get(&slot->success);
+    uint64_t hits = get(&slot->hits);
+    ret->inference_count += computed + get(&slot->more_rows);
+    ret->execution_count += get(&slot->executions);
+    if (get(&slot->last_ms) > ret->last_inference_ms)
+        ret->last_inference_ms = get(&slot->last_ms);
+    ret->success.count += computed + hits;
+    ret->success.ns += get(&slot->request_ns);
+    ret->queue.count += computed + hits;
+    ret->queue.ns += get(&slot->queue_ns);
+    ret->compute_input.count += computed;
+    ret->compute_input.ns += get(&slot->input_ns);
+    ret->compute_infer.count += computed;
+    ret->compute_infer.ns += get(&slot->infer_ns);
+    ret->compute_output.count += computed;
+    ret->compute_output.ns += get(&slot->output_ns);
+    for (unsigned i = 0; i < STATS_REASONS; i++) {
+        uint64_t failed = get(&slot->failures[i]);
+        ret->failures[i] += failed;
+        ret->fail.count += failed;
+    }
+    ret->fail.ns += get(&slot->fail_ns);
+    ret->cache_hit.count += hits;
+    ret->cache_hit.ns += get(&slot->hit_ns);
+    ret->cache_miss.count += get(&slot->misses);
+    ret->cache_miss.ns += get(&slot->miss_ns);
+}
+
+void stats_sum(const struct stats *s, struct stats_sums *ret)
+{
+    *ret = (struct stats_sums){0};
+    for (unsigned i = 0; i < THREAD_SLOTS; i++) {
+        const struct slot *slot = atomic_load_explicit(&s->slots[i], memory_order_acquire);
+        if (slot)
+            sum_slot(slot, ret);
+    }
+    ret->request_us = ret->success.ns / 1000;
+    ret->queue_us = ret->queue.ns / 1000;
+    ret->compute_input_us = ret->compute_input.ns / 1000;
+    ret->compute_infer_us = ret->compute_infer.ns / 1000;
+    ret->compute_output_us = ret->compute_output.ns / 1000;
+}
+
+static uint64_t sum_of(const struct stats_sums *sums, enum stats_hist_kind kind)
+{
+    switch (kind) {
+    case STATS_HIST_REQUEST:
+        return sums->success.ns;
+    case STATS_HIST_QUEUE:
+        return sums->queue.ns;
+    case STATS_HIST_COMPUTE:
+    case STATS_HISTS:
+        break;
+    }
+    return sums->compute_input.ns + sums->compute_infer.ns + sums->compute_output.ns;
+}
+
+void stats_sum_hist(const struct stats *s, enum stats_hist_kind kind, struct histogram_counts *ret, uint64_t *ret_sum_ns)
+{
+    struct stats_sums sums;
+    stats_sum(s, &sums);
+    memset(ret, 0, sizeof(*ret));
+    for (unsigned i = 0; i < THREAD_SLOTS; i++) {
+        const struct slot *slot = atomic_load_explicit(&s->slots[i], memory_order_acquire);
+        if (slot)
+            histogram_read(&slot->hists[kind], ret);
+    }
+    *ret_sum_ns = sum_of(&sums, kind);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const struct stats_batch_sums *x = a;
+    const struct stats_batch_sums *y = b;
+    return (x->batch_size > y->batch_size) - (x->batch_size < y->batch_size);
+}
+
+static void read_batch(const struct batch *b, struct stats_batch_sums *ret)
+{
+    uint64_t count = get(&b->count);
+    *ret = (struct stats_batch_sums){
+        .batch_size = b->size,
+        .compute_input = {count, get(&b->input_ns)},
+        .compute_infer = {count, get(&b->infer_ns)},
+        .compute_output = {count, get(&b->output_ns)},
+    };
+}
+
+static void merge(struct stats_duration *into, const struct stats_duration *d)
+{
+    into->count += d->count;
+    into->ns += d->ns;
+}
+
+/* Sort, and make one entry of those of one size (they come from several slots). */
+static size_t fold(struct stats_batch_sums *all, size_t n)
+{
+    qsort(all, n, sizeof(*all), by_size);
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (kept && all[kept - 1].batch_size == all[i].batch_size) {
+            merge(&all[kept - 1].compute_input, &all[i].compute_input);
+            merge(&all[kept - 1].compute_infer, &all[i].compute_infer);
+            merge(&all[kept - 1].compute_output, &all[i].compute_output);
+        } else {
+            all[kept++] = all[i];
+        }
+    }
+    return kept;
+}
+
+size_t stats_sum_batches(const struct stats *s, struct stats_batch_sums **ret)
+{
+    struct stats_batch_sums *all = NULL;
+    size_t n = 0;
+    size_t cap = 0;
+    for (unsigned i = 0; i < THREAD_SLOTS * BATCH_CHAINS; i++) {
+        const struct slot *slot = atomic_load_explicit(&s->slots[i / BATCH_CHAINS], memory_order_acquire);
+        if (!slot)
+            continue;
+        const struct batch *b = atomic_load_explicit(&slot->batches[i % BATCH_CHAINS], memory_order_acquire);
+        for (; b; b = b->next) {
+            if (n == cap) {
+                cap = cap ? cap * 2 : 16;
+                all = mem_realloc(all, cap * sizeof(*all));
+            }
+            read_batch(b, &all[n++]);
+        }
+    }
+    *ret = all;
+    return n ? fold(all, n) : 0;
+}

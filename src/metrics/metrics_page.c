@@ -1,0 +1,204 @@
+#include "metrics/metrics_page.h"
+
+#include "base/mem.h"
+#include "metrics/prometheus.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const uint64_t metrics_page_bounds_us[METRICS_PAGE_BOUNDS] = {64,    128,   256,    512,    1024,   2048,    4096,   8192,    16384,
+                                                              32768, 65536, 131072, 262144, 524288, 1048576, 4194304, 16777216};
+
+static const char *const reasons[METRICS_PAGE_REASONS] = {"REJECTED", "CANCELED", "BACKEND", "OTHER"};
+
+enum kind { KIND_MODEL, KIND_REASON, KIND_HISTOGRAM, KIND_PROCESS, KIND_BUILD };
+enum unit { COUNT, SECONDS, RATIO };
+
+struct family {
+    enum kind kind;
+    enum unit unit;
+    size_t at; /* offset of the field, or index of the histogram */
+    const char *name;
+    const char *type;
+    const char *help;
+};
+
+static const struct family families[] = {
+#define METRIC_MODEL(type, name, unit, field, help)                                                                    \
+    {KIND_MODEL, unit, offsetof(struct metrics_model, field), #name, #type, help},
+#define METRIC_REASON(name, help) {KIND_REASON, COUNT, 0, #name, "counter", help},
+#define METRIC_HISTOGRAM(name, index, help) {KIND_HISTOGRAM, COUNT, (index), #name, "histogram", help},
+#define METRIC_PROCESS(type, name, unit, field, help)                                                                  \
+    {KIND_PROCESS, unit, offsetof(struct metrics_process, field), #name, #type, help},
+#define METRIC_BUILD(name, help) {KIND_BUILD, COUNT, 0, #name, "gauge", help},
+#include "metrics/metric.def"
+};
+
+/* The labels of a model, made once: all of them, and with "reason" where the alphabet wants it. */
+struct labels {
+    struct strbuf all;
+    struct strbuf failure[METRICS_PAGE_REASONS];
+};
+
+static int by_name(const void *a, const void *b)
+{
+    char *const *x = a; /* a name, and its value behind it */
+    char *const *y = b;
+    int order = strcmp(x[0], y[0]);
+    return order ? order : strcmp(x[1], y[1]);
+}
+
+/* Tags are shown as _key. Two keys that make the same label name are shown once: a name may not stand twice. */
+static void put_tags(struct strbuf *out, const struct metrics_model *m)
+{
+    char **names = mem_zalloc(m->tag_count * 2 * sizeof(char *)); /* name, then value, of each */
+    for (size_t i = 0; i < m->tag_count; i++) {
+        struct strbuf name = STRBUF_INIT;
+        strbuf_putc(&name, '_');
+        prometheus_label_name(&name, m->tags[i].key);
+        names[2 * i] = strbuf_take(&name);
+        names[2 * i + 1] = mem_strdup(m->tags[i].value);
+    }
+    qsort(names, m->tag_count, 2 * sizeof(char *), by_name);
+    for (size_t i = 0; i < m->tag_count; i++)
+        if (i == 0 || strcmp(names[2 * i], names[2 * i - 2]) != 0)
+            prometheus_label(out, names[2 * i], names[2 * i + 1]);
+    for (size_t i = 0; i < m->tag_count * 2; i++)
+        mem_free(names[i]);
+    mem_free(names);
+}
+
+static void make_labels(const struct metrics_model *m, struct labels *l)
+{
+    char version[24];
+    snprintf(version, sizeof(version), "%" PRId64, m->version);
+    *l = (struct labels){0};
+    put_tags(&l->all, m);
+    prometheus_label(&l->all, "model", m->name);
+    if (m->space)
+        prometheus_label(&l->all, "namespace", m->space);
+    for (size_t i = 0; i < METRICS_PAGE_REASONS; i++) {
+        strbuf_append(&l->failure[i], l->all.data, l->all.len);
+        prometheus_label(&l->failure[i], "reason", reasons[i]);
+        prometheus_label(&l->failure[i], "version", version);
+    }
+    prometheus_label(&l->all, "version", version);
+}
+
+static void free_labels(struct labels *l)
+{
+    strbuf_fini(&l->all);
+    for (size_t i = 0; i < METRICS_PAGE_REASONS; i++)
+        strbuf_fini(&l->failure[i]);
+}
+
+void metrics_page_hist(const struct histogram_counts *c, uint64_t sum_ns, struct metrics_hist *ret)
+{
+    for (size_t i = 0; i < METRICS_PAGE_BOUNDS; i++)
+        ret->at_most[i] = histogram_at_most(c, metrics_page_bounds_us[i]);
+    ret->count = c->total;
+    ret->sum_us = sum_ns / 1000;
+}
+
+static void put_value(struct strbuf *out, const struct family *f, const char *labels, uint64_t value)
+{
+    switch (f->unit) {
+    case COUNT:
+        if (value == UINT64_MAX)
+            strbuf_printf(out, "%s +Inf\n", f->name);
+        else
+            prometheus_sample(out, f->name, "", labels, value);
+        break;
+    case SECONDS:
+        prometheus_sample_parts(out, f->name, labels, value / 1000000000u, value % 1000000000u, 1000000000u);
+        break;
+    case RATIO:
+        prometheus_sample_parts(out, f->name, labels, value / 1000000u, value % 1000000u, 1000000u);
+        break;
+    }
+}
+
+static uint64_t field(const void *object, size_t at)
+{
+    uint64_t value;
+    memcpy(&value, (const char *)object + at, sizeof(value));
+    return value;
+}
+
+/* Shorten to its first n bytes. */
+static void cut(struct strbuf *sb, size_t n)
+{
+    sb->len = n;
+    sb->data[n] = '\0';
+}
+
+static void put_hist(struct strbuf *out, const struct family *f, const struct metrics_hist *h, struct strbuf *labels)
+{
+    size_t plain = labels->len;
+    for (size_t i = 0; i < METRICS_PAGE_BOUNDS; i++) {
+        char le[24];
+        snprintf(le, sizeof(le), "%" PRIu64, metrics_page_bounds_us[i]);
+        prometheus_label(labels, "le", le);
+        prometheus_sample(out, f->name, "_bucket", labels->data, h->at_most[i]);
+        cut(labels, plain);
+    }
+    prometheus_label(labels, "le", "+Inf");
+    prometheus_sample(out, f->name, "_bucket", labels->data, h->count);
+    cut(labels, plain);
+    prometheus_sample(out, f->name, "_sum", labels->data, h->sum_us);
+    prometheus_sample(out, f->name, "_count", labels->data, h->count);
+}
+
+static void put_model(struct strbuf *out, const struct family *f, const struct metrics_model *m, struct labels *l)
+{
+    switch (f->kind) {
+    case KIND_MODEL:
+        put_value(out, f, l->all.data, field(m, f->at));
+        break;
+    case KIND_REASON:
+        for (size_t i = 0; i < METRICS_PAGE_REASONS; i++)
+            prometheus_sample(out, f->name, "", l->failure[i].data, m->failures[i]);
+        break;
+    case KIND_HISTOGRAM:
+        put_hist(out, f, &m->hists[f->at], &l->all);
+        break;
+    case KIND_PROCESS:
+    case KIND_BUILD:
+        break;
+    }
+}
+
+static void put_build(struct strbuf *out, const struct family *f, const struct metrics_process *p)
+{
+    struct strbuf labels = STRBUF_INIT;
+    prometheus_label(&labels, "version", p->server_version ? p->server_version : "");
+    prometheus_sample(out, f->name, "", strbuf_str(&labels), 1);
+    strbuf_fini(&labels);
+}
+
+void metrics_page_render(struct strbuf *out, const struct metrics_model *models, size_t count,
+                         const struct metrics_process *process)
+{
+    struct labels *labels = mem_alloc(count * sizeof(*labels));
+    for (size_t k = 0; k < count; k++)
+        make_labels(&models[k], &labels[k]);
+    for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+        const struct family *f = &families[i];
+        bool of_process = f->kind == KIND_PROCESS || f->kind == KIND_BUILD;
+        if (!of_process && count == 0)
+            continue;
+        prometheus_family(out, f->name, f->type, f->help);
+        if (f->kind == KIND_PROCESS)
+            put_value(out, f, "", field(process, f->at));
+        else if (f->kind == KIND_BUILD)
+            put_build(out, f, process);
+        for (size_t k = 0; !of_process && k < count; k++)
+            put_model(out, f, &models[k], &labels[k]);
+    }
+    for (size_t k = 0; k < count; k++)
+        free_labels(&labels[k]);
+    mem_free(labels);
+}

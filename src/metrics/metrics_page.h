@@ -1,0 +1,74 @@
+#pragma once
+/* The page of all metric families (metric.def) from numbers that the caller collected. Pure. */
+#include "base/strbuf.h"
+#include "metrics/histogram.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Upper bounds of the buckets that the page shows, in us; powers of two, so that the counts are exact. +Inf comes on top. */
+#define METRICS_PAGE_BOUNDS 17
+extern const uint64_t metrics_page_bounds_us[METRICS_PAGE_BOUNDS];
+
+/* Reasons of nv_inference_request_failure, in the order of enum stats_reason. */
+#define METRICS_PAGE_REASONS 4
+
+/* A distribution as the page shows it. */
+struct metrics_hist {
+    uint64_t at_most[METRICS_PAGE_BOUNDS];
+    uint64_t count;
+    uint64_t sum_us;
+};
+
+struct metrics_tag {
+    const char *key; /* without the leading "_" */
+    const char *value;
+};
+
+/* One model version. */
+struct metrics_model {
+    const char *name;
+    const char *space; /* model namespace; NULL = none */
+    int64_t version;
+    const struct metrics_tag *tags; /* metric_tags of its configuration */
+    size_t tag_count;
+    uint64_t success;
+    uint64_t failures[METRICS_PAGE_REASONS];
+    uint64_t inferences;
+    uint64_t executions;
+    uint64_t request_us;
+    uint64_t queue_us;
+    uint64_t compute_input_us;
+    uint64_t compute_infer_us;
+    uint64_t compute_output_us;
+    uint64_t pending;
+    uint64_t load_ns;
+    struct metrics_hist hists[3]; /* request, queue, compute */
+};
+
+/* The process and its machine. What is not known is 0. */
+struct metrics_process {
+    const char *server_version;
+    uint64_t pinned_total_bytes;
+    uint64_t pinned_used_bytes;
+    uint64_t cpu_busy_ppm;
+    uint64_t host_total_bytes;
+    uint64_t host_used_bytes;
+    uint64_t budget_used_bytes;
+    uint64_t budget_limit_bytes; /* UINT64_MAX = no limit, shown as +Inf */
+    uint64_t cpu_ns;
+    uint64_t resident_bytes;
+    uint64_t virtual_bytes;
+    uint64_t threads;
+    uint64_t open_fds;
+    uint64_t max_fds; /* UINT64_MAX = no limit */
+    uint64_t start_wall_ns;
+};
+
+/* metrics_page_hist - cut a reading down to what the page shows. sum_ns: all its durations added up. */
+void metrics_page_hist(const struct histogram_counts *c, uint64_t sum_ns, struct metrics_hist *ret);
+
+/* metrics_page_render - append the page.
+ * models  `count` of them, in the order in which they are to be shown; families without samples are left out */
+void metrics_page_render(struct strbuf *out, const struct metrics_model *models, size_t count,
+                         const struct metrics_process *process);

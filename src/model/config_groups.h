@@ -1,0 +1,35 @@
+#pragma once
+/* Instance groups: what the server fills in, and the rules that they must keep on this machine. */
+#include "base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct Inference__ModelConfig;
+
+/* A group that the backend would rather have (TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup). */
+struct config_groups_wish {
+    int kind; /* a value of ModelInstanceGroup.Kind */
+    int32_t count;
+    const int32_t *gpus;
+    size_t gpu_count;
+};
+
+/* What there is; borrowed for the call. All zero: no GPU, no wishes. */
+struct config_groups_machine {
+    const int32_t *gpus; /* ids of the GPUs that may be used */
+    size_t gpu_count;
+    double min_compute_capability; /* for messages only */
+    const struct config_groups_wish *wishes; /* in order of preference */
+    size_t wish_count;
+};
+
+/* config_groups_fill - complete the instance groups: one group where there is none, names, kinds, counts and GPUs.
+ * KIND_AUTO becomes KIND_GPU when every GPU it lists is there, else KIND_CPU. Ensembles have no groups.
+ * machine  NULL = all zero
+ * source   spec/model_config_proto.txt, ModelInstanceGroup; X-20 */
+void config_groups_fill(struct Inference__ModelConfig *proto, const struct config_groups_machine *machine);
+
+/* config_groups_check - the first rule that the groups break; after config_groups_fill.
+ * errors  INVALID_ARG, worded as the reference does */
+struct err *config_groups_check(const struct Inference__ModelConfig *proto, const struct config_groups_machine *machine);

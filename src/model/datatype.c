@@ -1,0 +1,44 @@
+#include "model/datatype.h"
+
+#include <string.h>
+
+struct row {
+    const char *name;
+    const char *config_name;
+    uint32_t bytes;
+};
+
+static const struct row rows[DATATYPE_COUNT] = {
+    [DATATYPE_INVALID] = {"<invalid>", "TYPE_INVALID", 0},
+#define DATATYPE(suffix, number, size, config) [DATATYPE_##suffix] = {#suffix, (config), (size)},
+#include "model/datatype.def"
+#undef DATATYPE
+};
+
+static const struct row *row_of(enum datatype t)
+{
+    return &rows[(unsigned)t < DATATYPE_COUNT ? t : DATATYPE_INVALID];
+}
+
+const char *datatype_name(enum datatype t)
+{
+    return row_of(t)->name;
+}
+
+const char *datatype_config_name(enum datatype t)
+{
+    return row_of(t)->config_name;
+}
+
+enum datatype datatype_parse(const char *name, size_t len)
+{
+    for (unsigned i = DATATYPE_INVALID + 1; i < DATATYPE_COUNT; i++)
+        if (strlen(rows[i].name) == len && memcmp(rows[i].name, name, len) == 0)
+            return (enum datatype)i;
+    return DATATYPE_INVALID;
+}
+
+uint32_t datatype_bytes(enum datatype t)
+{
+    return row_of(t)->bytes;
+}

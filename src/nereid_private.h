@@ -1,0 +1,11 @@
+#pragma once
+/* The one private symbol of the library: a table of functions for the executable and the bindings. Not an interface for others;
+ * it may change with every version. */
+
+struct nereid_private {
+    /* run - the whole server with the command line of argv, until a signal ends it; returns the exit status. The calling thread
+     * must be the only one, since signals are blocked here. */
+    int (*run)(int argc, char **argv);
+};
+
+extern __attribute__((visibility("default"))) const struct nereid_private nereid_private_v1;

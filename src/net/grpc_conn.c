@@ -1,0 +1,267 @@
+#include "net/grpc_conn.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "net/grpc_answer.h"
+#include "os/sock.h"
+#include "server/worker.h"
+
+#include <sys/epoll.h>
+
+/* A client must finish its handshake, go on with a message that it began, and take what we write within this time. */
+#define PATIENCE TIME_S(60)
+
+/* The most one frame of ours carries, if the client takes frames that large. */
+#define MAX_DATA_BYTES     262144u
+#define DEFAULT_DATA_BYTES 16384u
+#define FRAME_HEAD_BYTES   9u
+
+/* How many reads a connection may do in one turn while its buffer comes back full. */
+#define READS_PER_TURN 8
+
+static struct loop *loop_of(const struct grpc_conn *c)
+{
+    return c->home->worker->loop;
+}
+
+static bool owes(const struct grpc_conn *c)
+{
+    return !c->greeted || c->receiving > 0 || grpc_out_waits(&c->out);
+}
+
+static void watch_progress(struct grpc_conn *c)
+{
+    if (c->timer.heap_index == 0 && owes(c))
+        loop_timer_set(loop_of(c), &c->timer, loop_now(loop_of(c)) + PATIENCE);
+}
+
+static void on_timer(struct loop_timer *t)
+{
+    struct grpc_conn *c = LIST_ITEM(t, struct grpc_conn, timer);
+    if (!owes(c))
+        return;
+    if (loop_now(loop_of(c)) >= c->progress + PATIENCE) {
+        LOG_VERBOSE(1, "gRPC: closing a connection that made no progress");
+        grpc_conn_close(c);
+        return;
+    }
+    loop_timer_set(loop_of(c), t, c->progress + PATIENCE);
+}
+
+/* Moves frames from the session into the batch until either has no more. */
+static bool gather(struct grpc_conn *c, struct grpc_batch *b)
+{
+    while (grpc_out_has_room(b)) {
+        const uint8_t *frame;
+        ssize_t n = nghttp2_session_mem_send(c->session, &frame);
+        if (n < 0)
+            return false;
+        if (n == 0)
+            break;
+        grpc_out_copy(&c->out, b, frame, (size_t)n);
+    }
+    return true;
+}
+
+/* Writes until the session has no more to say or the socket takes no more. false: the connection is over. */
+static bool write_out(struct grpc_conn *c)
+{
+    struct grpc_batch *b = c->home->batch;
+    uint64_t before = c->out.written;
+    bool ok = !grpc_out_waits(&c->out) || grpc_out_resume(&c->out, c->watch.fd);
+    while (ok && !grpc_out_waits(&c->out)) {
+        ok = gather(c, b);
+        if (b->count == 0)
+            break;
+        ok = grpc_out_write(&c->out, b, c->watch.fd) && ok;
+    }
+    if (c->out.written != before)
+        c->progress = loop_now(loop_of(c));
+    if (!ok)
+        return false;
+    loop_mod(loop_of(c), &c->watch, grpc_out_waits(&c->out) ? EPOLLIN | EPOLLOUT : EPOLLIN);
+    return grpc_out_waits(&c->out) || nghttp2_session_want_read(c->session) ||
+           nghttp2_session_want_write(c->session);
+}
+
+static void on_flush(struct loop_task *t)
+{
+    struct grpc_conn *c = LIST_ITEM(t, struct grpc_conn, flush);
+    bool ok = write_out(c);
+    if (ok && c->held_streams)
+        grpc_stream_resume(c);
+    bool over = !ok || (c->said_goodbye && list_empty(&c->streams) && !grpc_out_waits(&c->out));
+    if (over)
+        grpc_conn_close(c);
+    else
+        watch_progress(c);
+}
+
+void grpc_conn_flush_later(struct grpc_conn *c)
+{
+    loop_later(loop_of(c), LOOP_PHASE_FLUSH, &c->flush);
+}
+
+/* false: the connection is over. */
+static bool read_in(struct grpc_conn *c)
+{
+    struct worker *w = c->home->worker;
+    for (int i = 0; i < READS_PER_TURN; i++) {
+        ssize_t n = sock_read(c->watch.fd, w->receive, w->receive_bytes);
+        if (n == -1)
+            break;
+        if (n <= 0)
+            return false;
+        c->progress = loop_now(loop_of(c));
+        ssize_t used = nghttp2_session_mem_recv(c->session, (const uint8_t *)w->receive, (size_t)n);
+        if (used < 0) {
+            LOG_VERBOSE(1, "gRPC: closing a connection: %s", nghttp2_strerror((int)used));
+            write_out(c); /* what the session could still say */
+            return false;
+        }
+        if ((size_t)n < w->receive_bytes)
+            break;
+    }
+    return true;
+}
+
+static void on_ready(struct loop_fd *watch, uint32_t events)
+{
+    struct grpc_conn *c = LIST_ITEM(watch, struct grpc_conn, watch);
+    if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && !read_in(c)) {
+        grpc_conn_close(c);
+        return;
+    }
+    grpc_conn_flush_later(c);
+}
+
+static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
+{
+    (void)session;
+    struct grpc_conn *c = user;
+    if (frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS)
+        grpc_stream_frame(c, frame);
+    else if (frame->hd.type == NGHTTP2_SETTINGS)
+        c->greeted = true;
+    return 0;
+}
+
+/* How long the next DATA frame may be: longer than the default only where the reply has so much. */
+static ssize_t data_bytes(nghttp2_session *session, uint8_t type, int32_t id,
+                          int32_t session_window, int32_t stream_window, uint32_t frame_bytes,
+                          void *user)
+{
+    (void)type;
+    (void)user;
+    uint32_t most = frame_bytes < MAX_DATA_BYTES ? frame_bytes : MAX_DATA_BYTES;
+    if (most > DEFAULT_DATA_BYTES) {
+        uint64_t left = grpc_answer_left(nghttp2_session_get_stream_user_data(session, id));
+        if (left < most)
+            most = left > DEFAULT_DATA_BYTES ? (uint32_t)left : DEFAULT_DATA_BYTES;
+    }
+    int32_t window = session_window < stream_window ? session_window : stream_window;
+    return window < (int32_t)most ? window : (ssize_t)most;
+}
+
+static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *head,
+                     size_t length, nghttp2_data_source *source, void *user)
+{
+    (void)session;
+    struct grpc_conn *c = user;
+    (void)frame; /* has no padding: none is asked for */
+    bool done = grpc_answer_gather(source->ptr, c->home->batch, head, FRAME_HEAD_BYTES, length);
+    return done ? 0 : NGHTTP2_ERR_WOULDBLOCK;
+}
+
+void grpc_conn_callbacks(nghttp2_session_callbacks *c)
+{
+    nghttp2_session_callbacks_set_on_frame_recv_callback(c, on_frame);
+    nghttp2_session_callbacks_set_data_source_read_length_callback(c, data_bytes);
+    nghttp2_session_callbacks_set_send_data_callback(c, send_data);
+    grpc_stream_callbacks(c);
+}
+
+void grpc_conn_options(nghttp2_option *o)
+{
+    nghttp2_option_set_no_auto_window_update(o, 1);
+    nghttp2_option_set_no_closed_streams(o, 1);
+    nghttp2_option_set_max_settings(o, 32);
+    nghttp2_option_set_max_outbound_ack(o, 1000);
+    nghttp2_option_set_stream_reset_rate_limit(o, 1000, 200);
+}
+
+static bool start_session(struct grpc_conn *c)
+{
+    static const nghttp2_settings_entry settings[] = {
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, GRPC_CONN_MAX_STREAMS},
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, GRPC_CONN_WINDOW},
+        {NGHTTP2_SETTINGS_MAX_FRAME_SIZE, GRPC_CONN_FRAME_BYTES},
+        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, GRPC_CONN_HEADER_BYTES},
+        {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
+    };
+    return nghttp2_session_server_new2(&c->session, c->home->callbacks, c, c->home->options) == 0 &&
+           nghttp2_submit_settings(c->session, NGHTTP2_FLAG_NONE, settings,
+                                   sizeof(settings) / sizeof(*settings)) == 0 &&
+           nghttp2_session_set_local_window_size(c->session, NGHTTP2_FLAG_NONE, 0, INT32_MAX) == 0;
+}
+
+void grpc_conn_open(struct grpc_home *home, int fd)
+{
+    struct grpc_conn *c = MEM_NEW(struct grpc_conn);
+    c->home = home;
+    c->watch.fd = fd;
+    c->watch.ready = on_ready;
+    c->flush.run = on_flush;
+    c->timer.due = on_timer;
+    list_init(&c->flush.node);
+    list_init(&c->streams);
+    grpc_out_init(&c->out);
+    c->progress = loop_now(home->worker->loop);
+    if (!home->batch)
+        home->batch = mem_alloc(sizeof(*home->batch));
+    home->batch->count = 0;
+    home->batch->used = 0;
+    list_append(&home->conns, &c->node);
+    struct err *e = loop_add(home->worker->loop, &c->watch, EPOLLIN);
+    if (e) {
+        LOG_WARN("gRPC: cannot serve a connection: %s", err_message(e));
+        err_free(e);
+        c->watch.ready = NULL; /* not watched */
+        grpc_conn_close(c);
+        return;
+    }
+    if (!start_session(c)) {
+        grpc_conn_close(c);
+        return;
+    }
+    watch_progress(c);
+    grpc_conn_flush_later(c);
+}
+
+void grpc_conn_goodbye(struct grpc_conn *c)
+{
+    if (c->said_goodbye)
+        return;
+    c->said_goodbye = true;
+    nghttp2_submit_goaway(c->session, NGHTTP2_FLAG_NONE,
+                          nghttp2_session_get_last_proc_stream_id(c->session), NGHTTP2_NO_ERROR,
+                          NULL, 0);
+    grpc_conn_flush_later(c);
+}
+
+void grpc_conn_close(struct grpc_conn *c)
+{
+    struct grpc_home *home = c->home;
+    LIST_EACH (node, &c->streams)
+        grpc_stream_closed(LIST_ITEM(node, struct grpc_stream, node));
+    if (c->watch.ready)
+        loop_del(home->worker->loop, &c->watch);
+    loop_timer_clear(home->worker->loop, &c->timer);
+    loop_task_cancel(&c->flush);
+    nghttp2_session_del(c->session);
+    sock_close(c->watch.fd);
+    grpc_out_fini(&c->out);
+    list_remove(&c->node);
+    mem_free(c);
+    home->conn_gone(home);
+}

@@ -1,0 +1,32 @@
+#pragma once
+/* The gRPC front end of a server (port 8001): a listening socket, its connections on the workers' loops, and the methods of
+ * inference.GRPCInferenceService and grpc.health.v1.Health.
+ *
+ * Life: grpc_front_open, grpc_front_stop while the workers still run, grpc_front_free. */
+#include "base/err.h"
+#include "os/clock.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct grpc_front;
+struct server;
+
+/* grpc_front_open - listen and serve.
+ * s        borrowed until grpc_front_free
+ * address  as sock_listen takes it; port 0 = the system chooses: see grpc_front_port
+ * errors   those of listener_open
+ * Any thread but the workers'. */
+struct err *grpc_front_open(struct server *s, const char *address, uint16_t port, bool reuse,
+                            struct grpc_front **ret);
+
+/* grpc_front_port - the port it listens on. */
+uint16_t grpc_front_port(const struct grpc_front *f);
+
+/* grpc_front_stop - accept no more, tell every client to go (GOAWAY), close connections without a call, let calls under way
+ * finish until `until`, then close what is left. On return no connection exists; answers that still come for closed ones are
+ * dropped. Blocks: not for worker threads; the workers must run. NULL, and a second call, are fine. */
+void grpc_front_stop(struct grpc_front *f, time_ns until);
+
+/* grpc_front_free - after grpc_front_stop. NULL is fine. */
+void grpc_front_free(struct grpc_front *f);

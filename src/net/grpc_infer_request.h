@@ -1,0 +1,29 @@
+#pragma once
+/* From a ModelInferRequest as it was read to a request of the model that it names. Order of the checks and wording of the
+ * messages are the reference's. */
+#include "base/err.h"
+#include "codec/infer_pb.h"
+#include "infer/request.h"
+
+struct buf;
+struct loop;
+struct table_view;
+
+struct grpc_infer_options {
+    bool one_response; /* in: refuse models that may answer any number of times */
+    bool decoupled;    /* out: the model is one of those */
+    bool empty_final;  /* out: triton_enable_empty_final_response */
+};
+
+/* grpc_infer_request - make a request and prepare it.
+ * view     the worker's
+ * pb       lies in a message that is in *buf, or, when *buf is NULL, in received bytes that are soon gone
+ * buf      taken over, and set to NULL, when the request's tensors lie in it
+ * respond  with owner: as request_new
+ * options  what goes out is also set on errors, as far as it is known then
+ * ret      the request; request_release it or submit it
+ * errors   those of table_find and request_prepare; INVALID_ARG, UNSUPPORTED, UNAVAILABLE */
+struct err *grpc_infer_request(struct table_view *view, struct loop *loop,
+                               const struct infer_pb_request *pb, struct buf **buf,
+                               request_respond_fn respond, void *owner,
+                               struct grpc_infer_options *options, struct request **ret);

@@ -1,0 +1,20 @@
+#pragma once
+/* The methods of the services: which path is which. */
+#include "net/grpc_stream.h"
+
+struct grpc_method {
+    const char *path;
+    bool streams; /* the client sends any number of messages; else exactly one */
+    bool tensors; /* messages are ModelInferRequests */
+
+    /* message - a whole message came; of a unary call, also the end of what its client sends.
+     * data, len  borrowed for the call
+     * buf        what data lies in, NULL when it lies in received bytes; taken over by setting it to NULL */
+    void (*message)(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf);
+
+    /* half_closed - the client of a streaming call sends no more. NULL for unary ones. */
+    void (*half_closed)(struct grpc_stream *s);
+};
+
+/* grpc_method_find - by the path of the call; NULL when there is none. */
+const struct grpc_method *grpc_method_find(const char *path, size_t len);

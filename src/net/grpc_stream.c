@@ -1,0 +1,398 @@
+#include "net/grpc_stream.h"
+
+#include "base/check.h"
+#include "base/slab.h"
+#include "codec/grpc_text.h"
+#include "infer/request.h"
+#include "net/grpc_answer.h"
+#include "net/grpc_conn.h"
+#include "net/grpc_method.h"
+#include "os/pool.h"
+#include "server/worker.h"
+
+#include <string.h>
+
+#define MAGIC 0x47535452u
+
+static const struct slab slab = {.index = 7, .object_bytes = sizeof(struct grpc_stream)};
+
+static struct loop *loop_of(const struct grpc_stream *s)
+{
+    return s->conn->home->worker->loop;
+}
+
+static void on_deadline(struct loop_timer *t)
+{
+    struct grpc_stream *s = LIST_ITEM(t, struct grpc_stream, timer);
+    grpc_answer_end(s, GRPC_ANSWER_DEADLINE_EXCEEDED, "Deadline Exceeded");
+}
+
+static struct grpc_stream *new_stream(struct grpc_conn *c, int32_t id)
+{
+    struct grpc_stream *s = slab_alloc(&slab);
+    memset(s, 0, sizeof(*s));
+    s->magic = MAGIC;
+    s->id = id;
+    s->conn = c;
+    s->last_reply = &s->replies;
+    s->timer.due = on_deadline;
+    list_init(&s->calls);
+    list_append(&c->streams, &s->node);
+    return s;
+}
+
+static bool is_request(const nghttp2_frame *frame)
+{
+    return frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST;
+}
+
+static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *user)
+{
+    if (!is_request(frame))
+        return 0;
+    struct grpc_stream *s = new_stream(user, frame->hd.stream_id);
+    return nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, s);
+}
+
+#define IS(text, len, literal) \
+    ((len) == sizeof(literal) - 1 && memcmp((text), (literal), sizeof(literal) - 1) == 0)
+
+static void take_header(struct grpc_stream *s, const char *name, size_t name_len, const char *value,
+                        size_t len)
+{
+    if (IS(name, name_len, ":path"))
+        s->method = grpc_method_find(value, len);
+    else if (IS(name, name_len, ":method"))
+        s->post = IS(value, len, "POST");
+    else if (IS(name, name_len, "content-type"))
+        s->grpc = grpc_text_is_grpc(value, len);
+    else if (IS(name, name_len, "grpc-timeout"))
+        s->bad_timeout = !grpc_text_timeout(value, len, &s->timeout);
+    else if (IS(name, name_len, "grpc-encoding"))
+        s->encoding = grpc_inflate_encoding(value, len);
+    else if (IS(name, name_len, "triton_grpc_error"))
+        s->grpc_errors = IS(value, len, "true");
+}
+
+static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
+                     size_t name_len, const uint8_t *value, size_t len, uint8_t flags, void *user)
+{
+    (void)flags;
+    (void)user;
+    if (!is_request(frame))
+        return 0;
+    struct grpc_stream *s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+    if (!s)
+        return 0;
+    s->header_bytes +=
+        (uint32_t)(name_len + len + 32); /* as SETTINGS_MAX_HEADER_LIST_SIZE counts */
+    if (s->header_bytes <= GRPC_CONN_HEADER_BYTES)
+        take_header(s, (const char *)name, name_len, (const char *)value, len);
+    return 0;
+}
+
+/* The metadata is there: refuse the call, or let its messages come. */
+static void admit(struct grpc_stream *s)
+{
+    if (!s->post)
+        grpc_answer_http(s, "405");
+    else if (!s->grpc)
+        grpc_answer_http(s, "415");
+    else if (s->header_bytes > GRPC_CONN_HEADER_BYTES)
+        grpc_answer_end(s, GRPC_ANSWER_RESOURCE_EXHAUSTED, "received metadata size exceeds limit");
+    else if (!s->method)
+        grpc_answer_end(s, GRPC_ANSWER_UNIMPLEMENTED, "unknown method");
+    else if (s->encoding == GRPC_INFLATE_UNKNOWN)
+        grpc_answer_encoding(s);
+    else if (s->bad_timeout)
+        grpc_answer_end(s, GRPC_ANSWER_INTERNAL, "grpc-timeout cannot be read");
+    else if (s->timeout)
+        loop_timer_set(loop_of(s), &s->timer, loop_now(loop_of(s)) + s->timeout);
+}
+
+/* The connection's client owes us the rest of a message, or no longer does. */
+static void count_partial(struct grpc_stream *s)
+{
+    bool partial = !s->ended && grpc_inbox_partial(&s->in);
+    if (partial == s->counted)
+        return;
+    s->counted = partial;
+    s->conn->receiving += partial ? 1u : -1u;
+}
+
+/* The window is opened by what was reserved for the message. */
+static void open_window(struct grpc_stream *s)
+{
+    nghttp2_session *session = s->conn->session;
+    int64_t missing = (int64_t)grpc_inbox_left(&s->in) -
+                      nghttp2_session_get_stream_local_window_size(session, s->id);
+    if (missing > 0)
+        nghttp2_submit_window_update(session, NGHTTP2_FLAG_NONE, s->id, (int32_t)missing);
+}
+
+static void refuse(struct grpc_stream *s, enum grpc_inbox_result why, struct err *e)
+{
+    if (why == GRPC_INBOX_NO_ROOM) {
+        grpc_answer_fail(s, e);
+    } else if (why == GRPC_INBOX_TOO_LARGE) {
+        e = err_new(STATUS_INTERNAL, "Received message larger than max (%u vs. %u)", s->in.size,
+                    GRPC_INBOX_MAX_BYTES);
+        grpc_answer_end(s, GRPC_ANSWER_RESOURCE_EXHAUSTED, err_message(e));
+        err_free(e);
+    } else {
+        grpc_answer_end(s, GRPC_ANSWER_INTERNAL,
+                        "a message has flags that this server does not know");
+    }
+}
+
+/* Takes bytes; true when a message is whole. */
+static bool feed(struct grpc_stream *s, const uint8_t **data, size_t *len)
+{
+    struct err *e = NULL;
+    enum grpc_inbox_result r = grpc_inbox_feed(&s->in, data, len, s->method->tensors, &e);
+    if (r == GRPC_INBOX_WHOLE)
+        return true;
+    if (r != GRPC_INBOX_MORE)
+        refuse(s, r, e);
+    else if (s->in.prefix_got == GRPC_INBOX_PREFIX)
+        open_window(s);
+    return false;
+}
+
+/* Hands a whole message to the method, inflated if need be. */
+static void deliver(struct grpc_stream *s)
+{
+    const uint8_t *data = s->in.data;
+    size_t len = s->in.size;
+    struct buf *buf = s->in.buf;
+    struct err *e = NULL;
+    if (s->in.compressed && s->encoding == GRPC_INFLATE_IDENTITY) {
+        e = err_new(STATUS_INTERNAL, "Compressed-Flag bit set, but no grpc-encoding header");
+    } else if (s->in.compressed) {
+        struct buf *plain = NULL;
+        e = grpc_inflate(s->encoding, data, len, GRPC_INBOX_MAX_BYTES, &plain, &len);
+        buf_unref(buf);
+        buf = plain;
+        data = plain ? plain->data : NULL;
+    }
+    s->in = (struct grpc_inbox){0};
+    if (e)
+        grpc_answer_fail(s, e);
+    else
+        s->method->message(s, data, len, &buf);
+    buf_unref(buf);
+}
+
+/* Bytes of a unary call. last: they are of the client's last frame, so that a whole message can be used where it lies. */
+static void take_unary(struct grpc_stream *s, const uint8_t *data, size_t len, bool last)
+{
+    if (s->unary == GRPC_STREAM_WAITING && !feed(s, &data, &len))
+        return;
+    if (len > 0 || s->unary != GRPC_STREAM_WAITING) {
+        grpc_answer_end(s, GRPC_ANSWER_INTERNAL, "a unary call has more than one message");
+    } else if (last) {
+        s->unary = GRPC_STREAM_DELIVERED;
+        s->half_closed = true;
+        deliver(s);
+    } else {
+        s->unary = GRPC_STREAM_KEPT;
+        struct err *e = grpc_inbox_keep(&s->in);
+        if (e)
+            grpc_answer_fail(s, e);
+    }
+}
+
+static bool paused(const struct grpc_stream *s)
+{
+    return s->call_count >= GRPC_STREAM_MAX_CALLS || s->reply_bytes > GRPC_STREAM_REPLY_BYTES;
+}
+
+/* Bytes of a streaming call, until it pauses; returns how many were taken. */
+static size_t take_streamed(struct grpc_stream *s, const uint8_t *data, size_t len)
+{
+    size_t left = len;
+    while (left > 0 && !s->ended && !paused(s))
+        if (feed(s, &data, &left))
+            deliver(s);
+    size_t taken = s->ended ? len : len - left;
+    nghttp2_session_consume_stream(s->conn->session, s->id, taken);
+    return taken;
+}
+
+static void drop_held(struct grpc_stream *s)
+{
+    buf_unref(s->held);
+    s->held = NULL;
+    s->held_at = s->held_end = 0;
+    s->conn->held_streams--;
+}
+
+/* Keeps bytes for later; the window, which is not opened meanwhile, bounds them. */
+static void keep(struct grpc_stream *s, const uint8_t *data, size_t len)
+{
+    size_t kept = s->held_end - s->held_at;
+    if (!s->held)
+        s->conn->held_streams++;
+    if (!s->held || s->held->size - s->held_end < len) {
+        struct buf *bigger;
+        struct err *e = pool_buf((kept + len) * 2, &bigger);
+        if (e) {
+            drop_held(s);
+            grpc_answer_fail(s, e);
+            return;
+        }
+        if (kept)
+            memcpy(bigger->data, s->held->data + s->held_at, kept);
+        buf_unref(s->held);
+        s->held = bigger;
+        s->held_at = 0;
+        s->held_end = kept;
+    }
+    memcpy(s->held->data + s->held_end, data, len);
+    s->held_end += len;
+}
+
+static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *data,
+                   size_t len, void *user)
+{
+    (void)user;
+    nghttp2_session_consume_connection(session, len);
+    struct grpc_stream *s = nghttp2_session_get_stream_user_data(session, id);
+    if (!s || s->ended)
+        return 0;
+    CHECK_MAGIC(s, MAGIC);
+    if (!s->method->streams) {
+        take_unary(s, data, len, flags & NGHTTP2_FLAG_END_STREAM);
+    } else {
+        size_t taken = s->held ? 0 : take_streamed(s, data, len);
+        if (taken < len)
+            keep(s, data + taken, len - taken);
+    }
+    count_partial(s);
+    return 0;
+}
+
+/* The client has sent everything, and the method has seen it all. */
+static void on_half_closed(struct grpc_stream *s)
+{
+    if (s->ended || s->held)
+        return;
+    bool partial = grpc_inbox_partial(&s->in);
+    if (s->method->streams && !partial) {
+        s->method->half_closed(s);
+    } else if (s->unary == GRPC_STREAM_KEPT) {
+        s->unary = GRPC_STREAM_DELIVERED;
+        deliver(s);
+    } else if (s->unary == GRPC_STREAM_WAITING || partial) {
+        grpc_answer_end(s, GRPC_ANSWER_INTERNAL,
+                        partial ? "the message is cut off" : "the call has no message");
+        count_partial(s);
+    }
+}
+
+void grpc_stream_frame(struct grpc_conn *c, const nghttp2_frame *frame)
+{
+    struct grpc_stream *s = nghttp2_session_get_stream_user_data(c->session, frame->hd.stream_id);
+    if (!s)
+        return;
+    if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)
+        s->half_closed = true;
+    if (is_request(frame))
+        admit(s);
+    if (s->half_closed)
+        on_half_closed(s);
+}
+
+void grpc_stream_hold(struct grpc_stream *s, struct grpc_call *call)
+{
+    call->stream = s;
+    list_append(&s->calls, &call->node);
+    s->call_count++;
+}
+
+static void free_stream(struct grpc_stream *s)
+{
+    s->magic = 0;
+    slab_free(&slab, s);
+}
+
+/* A paused call goes on with the bytes that were kept. */
+static void go_on(struct grpc_stream *s)
+{
+    if (!s->ended && (paused(s) || s->call_count > GRPC_STREAM_MAX_CALLS / 2))
+        return;
+    s->held_at += take_streamed(s, s->held->data + s->held_at, s->held_end - s->held_at);
+    if (s->held_at < s->held_end)
+        return;
+    drop_held(s);
+    if (s->half_closed)
+        on_half_closed(s);
+    count_partial(s);
+}
+
+void grpc_stream_resume(struct grpc_conn *c)
+{
+    LIST_EACH (node, &c->streams) {
+        struct grpc_stream *s = LIST_ITEM(node, struct grpc_stream, node);
+        if (s->held)
+            go_on(s);
+    }
+}
+
+void grpc_stream_release(struct grpc_stream *s, struct grpc_call *call)
+{
+    CHECK_MAGIC(s, MAGIC);
+    list_remove(&call->node);
+    s->call_count--;
+    if (!s->conn) {
+        if (s->call_count == 0)
+            free_stream(s);
+        return;
+    }
+    if (s->held)
+        grpc_conn_flush_later(s->conn);
+}
+
+void grpc_stream_cancel(struct grpc_stream *s)
+{
+    LIST_EACH (node, &s->calls) {
+        struct grpc_call *call = LIST_ITEM(node, struct grpc_call, node);
+        if (call->request && !call->done)
+            atomic_store_explicit(&call->request->cancelled, true, memory_order_relaxed);
+    }
+}
+
+void grpc_stream_closed(struct grpc_stream *s)
+{
+    CHECK_MAGIC(s, MAGIC);
+    s->ended = true;
+    count_partial(s);
+    loop_timer_clear(loop_of(s), &s->timer);
+    grpc_answer_drop(s);
+    grpc_inbox_next(&s->in);
+    if (s->held)
+        drop_held(s);
+    list_remove(&s->node);
+    s->conn = NULL;
+    grpc_stream_cancel(s);
+    if (s->call_count == 0)
+        free_stream(s);
+}
+
+static int on_close(nghttp2_session *session, int32_t id, uint32_t error, void *user)
+{
+    (void)error;
+    (void)user;
+    struct grpc_stream *s = nghttp2_session_get_stream_user_data(session, id);
+    if (s)
+        grpc_stream_closed(s);
+    return 0;
+}
+
+void grpc_stream_callbacks(nghttp2_session_callbacks *c)
+{
+    nghttp2_session_callbacks_set_on_begin_headers_callback(c, on_begin_headers);
+    nghttp2_session_callbacks_set_on_header_callback(c, on_header);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(c, on_data);
+    nghttp2_session_callbacks_set_on_stream_close_callback(c, on_close);
+}

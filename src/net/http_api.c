@@ -1,0 +1,240 @@
+#include "net/http_api.h"
+
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "codec/pb_json.h"
+#include "net/http_exchange.h"
+#include "net/http_infer.h"
+#include "net/http_json.h"
+#include "net/http_route.h"
+#include "server/describe.h"
+
+/* As the reference prints what the control plane tells. */
+static const struct pb_json_style style = {.plain_int64 = true, .defaults = true};
+static const struct pb_json_style sparse = {.plain_int64 = true};
+
+static bool is_read(const struct http1_head *h)
+{
+    return h->method == HTTP1_GET || h->method == HTTP1_HEAD_METHOD;
+}
+
+static bool method_fits(enum http_route_kind kind, const struct http1_head *h)
+{
+    switch (kind) {
+    case HTTP_ROUTE_NONE:
+    case HTTP_ROUTE_SHARED_MEMORY:
+    case HTTP_ROUTE_TRACE:
+    case HTTP_ROUTE_LOGGING:
+    case HTTP_ROUTE_MODEL_TRACE:
+        return true;
+    case HTTP_ROUTE_SERVER:
+    case HTTP_ROUTE_LIVE:
+    case HTTP_ROUTE_READY:
+    case HTTP_ROUTE_ALL_STATS:
+    case HTTP_ROUTE_MODEL:
+    case HTTP_ROUTE_MODEL_READY:
+    case HTTP_ROUTE_MODEL_CONFIG:
+    case HTTP_ROUTE_MODEL_STATS:
+        return is_read(h);
+    case HTTP_ROUTE_MODEL_INFER:
+    case HTTP_ROUTE_MODEL_GENERATE:
+    case HTTP_ROUTE_INDEX:
+    case HTTP_ROUTE_CONTROL:
+        return h->method == HTTP1_POST;
+    }
+    return false;
+}
+
+/* The JSON part must stay within the limit; tensors behind it only within the budget. */
+static struct err *admit_infer(const struct http_front *f, const struct http1_head *head, uint64_t *ret_max)
+{
+    uint64_t max = f->server->options.http_max_input_bytes;
+    uint64_t json = head->content_length;
+    *ret_max = head->tensor_header.given ? SIZE_MAX / 4 : max;
+    if (head->chunked)
+        return NULL;
+    struct err *e = http_infer_json_bytes(head, head->content_length, &json);
+    return e || json <= max ? e : http_infer_too_large(json, max);
+}
+
+static struct err *admit(const struct http_front *f, const struct http1_head *head, uint64_t *ret_max)
+{
+    struct http_route route = http_route_find(head->url, head->url_len);
+    *ret_max = 0;
+    if (!method_fits(route.kind, head))
+        return NULL;
+    if (route.kind == HTTP_ROUTE_MODEL_INFER)
+        return admit_infer(f, head, ret_max);
+    if (route.kind != HTTP_ROUTE_INDEX)
+        return NULL;
+    *ret_max = f->server->options.http_max_input_bytes;
+    return head->content_length > *ret_max ? http_infer_too_large(head->content_length, *ret_max) : NULL;
+}
+
+static void answer_text(struct http_exchange *x, struct strbuf *sb)
+{
+    size_t len = sb->len;
+    http_exchange_text(x, 200, HTTP_JSON, strbuf_take(sb), len);
+}
+
+/* Prints a message, and frees what it belongs to. */
+static void answer_message(struct http_exchange *x, const ProtobufCMessage *shown, ProtobufCMessage *whole)
+{
+    struct strbuf sb = STRBUF_INIT;
+    pb_json_print(shown, style, &sb);
+    protobuf_c_message_free_unpacked(whole, NULL);
+    answer_text(x, &sb);
+}
+
+static void answer_bool(struct http_exchange *x, bool yes)
+{
+    http_exchange_static(x, yes ? 200 : 400, HTTP_TEXT, NULL, 0);
+}
+
+static struct err *serve_model(struct http_exchange *x, const struct http_route *route)
+{
+    struct table_view *view = &x->shard->worker->view;
+    int64_t version;
+    struct err *e = describe_parse_version(route->version.text, route->version.len, &version);
+    if (e)
+        return e;
+    const char *name = route->model.text;
+    size_t len = route->model.len;
+    if (route->kind == HTTP_ROUTE_MODEL) {
+        Inference__ModelMetadataResponse *m;
+        e = describe_model(view, name, len, version, &m);
+        if (!e)
+            answer_message(x, &m->base, &m->base);
+    } else if (route->kind == HTTP_ROUTE_MODEL_CONFIG) {
+        Inference__ModelConfigResponse *m;
+        e = describe_config(view, name, len, version, &m);
+        if (!e)
+            answer_message(x, &m->config->base, &m->base);
+    } else if (route->kind == HTTP_ROUTE_MODEL_STATS) {
+        Inference__ModelStatisticsResponse *m;
+        e = describe_statistics(view, name, len, version, &m);
+        if (!e)
+            answer_message(x, &m->base, &m->base);
+    } else {
+        bool ready;
+        e = describe_model_ready(view, name, len, version, &ready);
+        if (!e && !ready)
+            http_exchange_fault(x, 400, "Model version not ready");
+        else if (!e)
+            answer_bool(x, true);
+    }
+    return e;
+}
+
+static struct err *serve_all_stats(struct http_exchange *x)
+{
+    Inference__ModelStatisticsResponse *m;
+    struct err *e = describe_statistics(&x->shard->worker->view, "", 0, -1, &m);
+    if (!e)
+        answer_message(x, &m->base, &m->base);
+    return e;
+}
+
+static struct err *read_ready(struct http_exchange *x, struct http_message *m, bool *ret)
+{
+    *ret = false;
+    if (!m->body_len)
+        return NULL;
+    struct http_json json;
+    struct err *e = http_json_parse(x->shard, m->body, m->body_len, &json);
+    if (e)
+        return e;
+    yyjson_val *ready = http_json_get(yyjson_doc_get_root(json.doc), "ready");
+    if (ready && !yyjson_is_bool(ready))
+        e = err_new(STATUS_INVALID_ARG, "Invalid value for 'ready': expected a boolean");
+    *ret = yyjson_is_true(ready);
+    http_json_end(&json);
+    return e;
+}
+
+static struct err *serve_index(struct http_exchange *x, struct http_message *m)
+{
+    bool ready;
+    struct err *e = read_ready(x, m, &ready);
+    if (e)
+        return e;
+    Inference__RepositoryIndexResponse *index = describe_index(&x->shard->worker->view, ready);
+    struct strbuf sb = STRBUF_INIT;
+    strbuf_putc(&sb, '[');
+    for (size_t i = 0; i < index->n_models; i++) {
+        if (i)
+            strbuf_putc(&sb, ',');
+        pb_json_print(&index->models[i]->base, sparse, &sb);
+    }
+    strbuf_putc(&sb, ']');
+    protobuf_c_message_free_unpacked(&index->base, NULL);
+    answer_text(x, &sb);
+    return NULL;
+}
+
+/* Everything but inference; NULL when x was answered. */
+static struct err *serve_route(struct http_exchange *x, struct http_message *m, const struct http_route *route)
+{
+    struct server *s = x->shard->front->server;
+    switch (route->kind) {
+    case HTTP_ROUTE_NONE:
+    case HTTP_ROUTE_MODEL_INFER:
+        http_exchange_fault(x, 404, "Not Found");
+        return NULL;
+    case HTTP_ROUTE_LIVE:
+        answer_bool(x, server_live(s));
+        return NULL;
+    case HTTP_ROUTE_READY:
+        answer_bool(x, server_ready(s, &x->shard->worker->view));
+        return NULL;
+    case HTTP_ROUTE_SERVER: {
+        Inference__ServerMetadataResponse *metadata = describe_server(s);
+        answer_message(x, &metadata->base, &metadata->base);
+        return NULL;
+    }
+    case HTTP_ROUTE_ALL_STATS:
+        return serve_all_stats(x);
+    case HTTP_ROUTE_MODEL:
+    case HTTP_ROUTE_MODEL_READY:
+    case HTTP_ROUTE_MODEL_CONFIG:
+    case HTTP_ROUTE_MODEL_STATS:
+        return serve_model(x, route);
+    case HTTP_ROUTE_INDEX:
+        return serve_index(x, m);
+    case HTTP_ROUTE_CONTROL:
+        return err_new(STATUS_UNSUPPORTED, "loading and unloading models over HTTP is not supported");
+    case HTTP_ROUTE_MODEL_GENERATE:
+        return err_new(STATUS_UNSUPPORTED, "the generate extension is not supported");
+    case HTTP_ROUTE_SHARED_MEMORY:
+        return err_new(STATUS_UNSUPPORTED, "the shared memory extensions are not supported");
+    case HTTP_ROUTE_MODEL_TRACE:
+    case HTTP_ROUTE_TRACE:
+        return err_new(STATUS_UNSUPPORTED, "the trace extension is not supported");
+    case HTTP_ROUTE_LOGGING:
+        return err_new(STATUS_UNSUPPORTED, "the logging extension is not supported");
+    }
+    return NULL;
+}
+
+static void serve(struct http_exchange *x, struct http_message *m)
+{
+    struct http_route route = http_route_find(m->head->url, m->head->url_len);
+    if (!method_fits(route.kind, m->head)) {
+        http_exchange_fault(x, 405, "Method Not Allowed");
+        return;
+    }
+    if (m->head->content_coding != HTTP1_IDENTITY) {
+        x->extra = "Accept-Encoding: identity\r\n";
+        http_exchange_error(x, err_new(STATUS_UNSUPPORTED, "Unsupported compression type"));
+        return;
+    }
+    if (route.kind == HTTP_ROUTE_MODEL_INFER) {
+        http_infer_serve(x, m, &route);
+        return;
+    }
+    struct err *e = serve_route(x, m, &route);
+    if (e)
+        http_exchange_error(x, e);
+}
+
+const struct http_service http_api_service = {.admit = admit, .serve = serve};

@@ -1,0 +1,441 @@
+#include "net/http_conn.h"
+
+#include "base/check.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/slab.h"
+#include "infer/request.h"
+#include "net/http_body.h"
+#include "net/http_exchange.h"
+#include "net/http_front_priv.h"
+#include "net/http_out.h"
+#include "net/listener.h"
+#include "os/sock.h"
+#include "server/worker.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+#define IDLE_TIMEOUT     TIME_S(600) /* between requests */
+#define HEAD_TIMEOUT     TIME_S(60)  /* from the first byte of a head to its last */
+#define STALL_TIMEOUT    TIME_S(60)  /* without any byte of a body, or of an answer */
+#define LINGER_TIMEOUT   TIME_S(2)
+#define DISCARD_AT_MOST  ((uint64_t)1 << 20) /* of a body that nobody wants; past it the connection closes */
+
+static const struct slab slab = {.index = 6, .object_bytes = sizeof(struct http_conn)};
+
+static struct loop *loop_of(const struct http_conn *c)
+{
+    return c->shard->worker->loop;
+}
+
+/* How long the present wait may last; TIME_NEVER while only the model is waited for. */
+static time_ns limit_of(const struct http_conn *c)
+{
+    if (c->lingering)
+        return LINGER_TIMEOUT;
+    if (c->backlog || c->phase == HTTP_PHASE_BODY || c->phase == HTTP_PHASE_CHUNKS || c->phase == HTTP_PHASE_DISCARD)
+        return STALL_TIMEOUT;
+    if (c->in_flight)
+        return TIME_NEVER;
+    return http1_idle(&c->parser) ? IDLE_TIMEOUT : HEAD_TIMEOUT;
+}
+
+/* The timer is set early when a shorter wait begins, and moved on lazily when it finds that there was progress. */
+static void expect_within(struct http_conn *c, time_ns limit)
+{
+    time_ns when = c->since + limit;
+    if (!c->timer.heap_index || c->timer.when > when)
+        loop_timer_set(loop_of(c), &c->timer, when);
+}
+
+static void on_timer(struct loop_timer *t)
+{
+    struct http_conn *c = LIST_ITEM(t, struct http_conn, timer);
+    time_ns limit = limit_of(c);
+    time_ns now = loop_now(loop_of(c));
+    if (limit == TIME_NEVER)
+        loop_timer_set(loop_of(c), t, now + HEAD_TIMEOUT);
+    else if (now < c->since + limit)
+        loop_timer_set(loop_of(c), t, c->since + limit);
+    else
+        http_conn_kill(c);
+}
+
+void http_conn_watch(struct http_conn *c)
+{
+    bool more = c->phase != HTTP_PHASE_HEAD || (!c->held && !c->backlog && c->in_flight < HTTP_CONN_MAX_IN_FLIGHT);
+    loop_mod(loop_of(c), &c->fd, (more ? EPOLLIN : 0u) | (c->backlog ? EPOLLOUT : 0u));
+    if (c->backlog)
+        expect_within(c, STALL_TIMEOUT);
+}
+
+static void orphan_exchanges(struct http_conn *c)
+{
+    struct list *node;
+    while ((node = list_pop(&c->exchanges))) {
+        struct http_exchange *x = LIST_ITEM(node, struct http_exchange, node);
+        x->conn = NULL;
+        if (x->request)
+            atomic_store_explicit(&x->request->cancelled, true, memory_order_relaxed);
+        else
+            http_exchange_free(x);
+    }
+    c->in_flight = 0;
+}
+
+void http_conn_kill(struct http_conn *c)
+{
+    if (c->dead)
+        return;
+    c->dead = true;
+    loop_timer_clear(loop_of(c), &c->timer);
+    loop_del(loop_of(c), &c->fd);
+    sock_close(c->fd.fd);
+    orphan_exchanges(c);
+    loop_later(loop_of(c), LOOP_PHASE_FLUSH, &c->flush);
+}
+
+static void conn_free(struct http_conn *c)
+{
+    struct http_shard *s = c->shard;
+    http_body_end(c);
+    err_free(c->body_error);
+    mem_free(c->held);
+    http_out_drop(c->backlog);
+    http1_fini(&c->parser);
+    list_remove(&c->node);
+    slab_free(&slab, c);
+    listener_closed(s->front->listener, s->worker);
+    http_front_gone(s);
+}
+
+static void on_flush(struct loop_task *t)
+{
+    struct http_conn *c = LIST_ITEM(t, struct http_conn, flush);
+    if (c->dead)
+        conn_free(c);
+    else
+        http_out_flush(c);
+}
+
+void http_conn_answered(struct http_conn *c, const struct http_exchange *x)
+{
+    if (c->exchanges.next == &x->node)
+        loop_later(loop_of(c), LOOP_PHASE_FLUSH, &c->flush);
+}
+
+void http_conn_finish(struct http_conn *c)
+{
+    shutdown(c->fd.fd, SHUT_WR);
+    c->phase = HTTP_PHASE_IGNORE;
+    c->lingering = true;
+    c->since = loop_now(loop_of(c));
+    orphan_exchanges(c);
+    http_conn_watch(c);
+    expect_within(c, LINGER_TIMEOUT);
+}
+
+/* The last message of the connection was read, or what comes cannot be understood any more. */
+static void read_no_more(struct http_conn *c)
+{
+    http_body_end(c);
+    c->phase = HTTP_PHASE_IGNORE;
+}
+
+static struct http_exchange *exchange_begin(struct http_conn *c)
+{
+    const struct http1_head *h = &c->parser.head;
+    struct http_exchange *x = http_exchange_new(c);
+    x->keep_alive = h->keep_alive && !c->shard->draining;
+    x->head_only = h->method == HTTP1_HEAD_METHOD;
+    x->explicit_keep_alive = h->minor == 0;
+    return x;
+}
+
+/* Hands a whole message over; afterwards the parser is ready for the next. */
+static void serve(struct http_conn *c, char *body, size_t len)
+{
+    struct http_exchange *x = exchange_begin(c);
+    bool last = !x->keep_alive;
+    struct http_message m = {.head = &c->parser.head, .body = body, .body_len = len, .buf = c->body};
+    c->phase = HTTP_PHASE_HEAD;
+    c->shard->front->service->serve(x, &m);
+    http1_next(&c->parser);
+    if (c->body)
+        http_body_end(c);
+    if (last)
+        read_no_more(c);
+}
+
+static void serve_received(struct http_conn *c)
+{
+    char *body = (char *)c->body->data + c->body_at;
+    serve(c, c->body_len ? body : NULL, c->body_len);
+}
+
+/* The stream cannot be understood, or must not go on: say why, then close. */
+static void fail(struct http_conn *c, uint16_t status, const char *reason)
+{
+    struct http_exchange *x = exchange_begin(c);
+    x->keep_alive = false;
+    http_exchange_fault(x, status, reason);
+    read_no_more(c);
+}
+
+/* Answers by the head alone; what comes of the body is dropped. */
+static void refuse(struct http_conn *c, struct err *e)
+{
+    const struct http1_head *h = &c->parser.head;
+    struct http_exchange *x = exchange_begin(c);
+    if (h->expect_continue || h->content_length > DISCARD_AT_MOST || h->chunked)
+        x->keep_alive = false;
+    bool last = !x->keep_alive;
+    c->body_left = h->content_length;
+    http_exchange_error(x, e);
+    http1_next(&c->parser);
+    if (last)
+        read_no_more(c);
+    else if (c->body_left)
+        c->phase = HTTP_PHASE_DISCARD;
+}
+
+/* The body is of no use to whom it was sent: answer now, drop it as it comes. */
+static void serve_without_body(struct http_conn *c)
+{
+    bool chunked = c->parser.head.chunked;
+    uint64_t left = c->parser.head.content_length;
+    struct http_exchange *x = exchange_begin(c);
+    if (left > DISCARD_AT_MOST || chunked)
+        x->keep_alive = false;
+    bool last = !x->keep_alive;
+    struct http_message m = {.head = &c->parser.head};
+    c->shard->front->service->serve(x, &m);
+    http1_next(&c->parser);
+    c->body_left = left;
+    if (last)
+        read_no_more(c);
+    else if (left)
+        c->phase = HTTP_PHASE_DISCARD;
+}
+
+static void promise_to_read(struct http_conn *c)
+{
+    struct http_exchange *x = http_exchange_new(c);
+    http_exchange_static(x, 100, NULL, NULL, 0);
+}
+
+/* A head is complete; n bytes behind it are there already. Returns how many of them were taken. */
+static size_t begin_message(struct http_conn *c, char *data, size_t n)
+{
+    const struct http1_head *h = &c->parser.head;
+    struct err *e = c->shard->front->service->admit(c->shard->front, h, &c->body_max);
+    if (e) {
+        refuse(c, e);
+        return 0;
+    }
+    if (!h->chunked && !h->content_length) {
+        serve(c, NULL, 0);
+        return 0;
+    }
+    if (!c->body_max) {
+        serve_without_body(c);
+        return 0;
+    }
+    if (!h->chunked && h->content_length <= n) {
+        size_t len = (size_t)h->content_length;
+        serve(c, data, len);
+        return len;
+    }
+    e = http_body_begin(c);
+    if (e) {
+        refuse(c, e);
+        return 0;
+    }
+    http1_keep(&c->parser);
+    if (h->expect_continue && !n && h->minor > 0)
+        promise_to_read(c);
+    c->phase = h->chunked ? HTTP_PHASE_CHUNKS : HTTP_PHASE_BODY;
+    c->body_left = h->content_length;
+    expect_within(c, STALL_TIMEOUT);
+    return h->chunked ? 0 : http_body_take(c, data, n);
+}
+
+static size_t take_chunks(struct http_conn *c, const char *data, size_t n)
+{
+    size_t used;
+    switch (http1_parse(&c->parser, data, n, &used)) {
+    case HTTP1_END:
+        serve_received(c);
+        break;
+    case HTTP1_ERROR:
+        if (c->body_error) {
+            fail(c, (uint16_t)status_http(err_code(c->body_error)), err_message(c->body_error));
+            err_free(c->body_error);
+            c->body_error = NULL;
+        } else {
+            fail(c, c->parser.error_status, c->parser.error_reason);
+        }
+        break;
+    case HTTP1_MORE:
+    case HTTP1_HEAD:
+        break;
+    }
+    return used;
+}
+
+static size_t take_head(struct http_conn *c, char *data, size_t n)
+{
+    size_t used;
+    if (http1_idle(&c->parser))
+        c->since = loop_now(loop_of(c));
+    switch (http1_parse(&c->parser, data, n, &used)) {
+    case HTTP1_HEAD:
+        used += begin_message(c, data + used, n - used);
+        break;
+    case HTTP1_ERROR:
+        fail(c, c->parser.error_status, c->parser.error_reason);
+        break;
+    case HTTP1_MORE:
+        expect_within(c, HEAD_TIMEOUT);
+        break;
+    case HTTP1_END:
+        break;
+    }
+    return used;
+}
+
+static size_t take_discarded(struct http_conn *c, size_t n)
+{
+    size_t used = n < c->body_left ? n : (size_t)c->body_left;
+    c->body_left -= used;
+    if (!c->body_left)
+        c->phase = HTTP_PHASE_HEAD;
+    return used;
+}
+
+/* Bytes that must wait until answers are written. */
+static void hold(struct http_conn *c, const char *data, size_t n)
+{
+    char *held = mem_alloc(n + HTTP_BODY_PADDING);
+    memcpy(held, data, n);
+    mem_free(c->held);
+    c->held = held;
+    c->held_len = n;
+}
+
+/* Goes through received bytes. They may be written to, and so may HTTP_BODY_PADDING bytes behind them. */
+static void consume(struct http_conn *c, char *data, size_t n)
+{
+    while (n && !c->dead) {
+        size_t used = n;
+        switch (c->phase) {
+        case HTTP_PHASE_HEAD:
+            if (c->in_flight >= HTTP_CONN_MAX_IN_FLIGHT) {
+                hold(c, data, n);
+                return;
+            }
+            used = take_head(c, data, n);
+            break;
+        case HTTP_PHASE_BODY:
+            used = http_body_take(c, data, n);
+            if (!c->body_left)
+                serve_received(c);
+            break;
+        case HTTP_PHASE_CHUNKS:
+            used = take_chunks(c, data, n);
+            break;
+        case HTTP_PHASE_DISCARD:
+            used = take_discarded(c, n);
+            break;
+        case HTTP_PHASE_IGNORE:
+            break;
+        }
+        data += used;
+        n -= used;
+    }
+}
+
+void http_conn_resume(struct http_conn *c)
+{
+    if (c->held && !c->backlog && c->in_flight < HTTP_CONN_MAX_IN_FLIGHT) {
+        char *held = c->held;
+        c->held = NULL;
+        consume(c, held, c->held_len);
+        mem_free(held);
+    }
+    if (!c->dead)
+        http_conn_watch(c);
+}
+
+static void read_some(struct http_conn *c)
+{
+    struct worker *w = c->shard->worker;
+    long got;
+    if (c->phase == HTTP_PHASE_BODY) {
+        got = http_body_read(c);
+        if (got > 0)
+            c->since = loop_now(w->loop);
+        if (got > 0 && !c->body_left)
+            serve_received(c);
+    } else {
+        got = sock_read(c->fd.fd, w->receive, w->receive_bytes - HTTP_BODY_PADDING);
+        if (got > 0) {
+            if (c->phase != HTTP_PHASE_HEAD && !c->lingering)
+                c->since = loop_now(w->loop);
+            consume(c, w->receive, (size_t)got);
+        }
+    }
+    if (got == 0 || got == -2)
+        http_conn_kill(c);
+    else if (!c->dead)
+        http_conn_watch(c);
+}
+
+static void on_ready(struct loop_fd *fd, uint32_t events)
+{
+    struct http_conn *c = LIST_ITEM(fd, struct http_conn, fd);
+    if (events & EPOLLOUT)
+        http_out_continue(c);
+    if (!c->dead && (events & EPOLLIN) && (c->fd.events & EPOLLIN))
+        read_some(c);
+    else if (!c->dead && (events & (EPOLLERR | EPOLLHUP)))
+        http_conn_kill(c);
+}
+
+void http_conn_open(struct http_shard *s, int fd)
+{
+    struct http_conn *c = slab_alloc(&slab);
+    *c = (struct http_conn){
+        .fd = {.fd = fd, .ready = on_ready},
+        .flush = {.run = on_flush},
+        .timer = LOOP_TIMER_INIT(on_timer),
+        .shard = s,
+        .phase = HTTP_PHASE_HEAD,
+        .since = loop_now(s->worker->loop),
+        .low_water = 1,
+    };
+    list_init(&c->flush.node);
+    list_init(&c->exchanges);
+    list_append(&s->conns, &c->node);
+    http1_init(&c->parser, http_body_piece, c);
+    struct err *e = loop_add(s->worker->loop, &c->fd, EPOLLIN);
+    if (!e) {
+        expect_within(c, HEAD_TIMEOUT);
+        return;
+    }
+    LOG_WARN("HTTP connection closed: %s", err_message(e));
+    err_free(e);
+    sock_close(fd);
+    c->dead = true;
+    loop_later(s->worker->loop, LOOP_PHASE_FLUSH, &c->flush);
+}
+
+void http_conn_drain(struct http_conn *c)
+{
+    bool waits = c->phase == HTTP_PHASE_HEAD && !c->in_flight && !c->backlog && !c->held && http1_idle(&c->parser);
+    if (waits)
+        http_conn_kill(c);
+}

@@ -1,0 +1,75 @@
+#pragma once
+/* One HTTP/1.1 connection on its worker's loop: reads messages, hands them to the service of its port, writes the answers in
+ * order. Worker's thread only. */
+#include "base/list.h"
+#include "codec/http1.h"
+#include "os/loop.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct http_backlog;
+struct http_exchange;
+struct http_shard;
+
+/* Requests of one connection that wait for their answers; more are left unread. */
+#define HTTP_CONN_MAX_IN_FLIGHT 64u
+
+enum http_phase {
+    HTTP_PHASE_HEAD,           /* between messages, or in a head */
+    HTTP_PHASE_BODY,           /* body_left bytes of a body of known length are to come */
+    HTTP_PHASE_CHUNKS,         /* in a chunked body */
+    HTTP_PHASE_DISCARD, /* body_left bytes of a body that nobody wants */
+    HTTP_PHASE_IGNORE,  /* the last message was read: what still comes is dropped */
+};
+
+struct http_conn {
+    struct loop_fd fd; /* first: found through it */
+    struct loop_task flush;
+    struct loop_timer timer;
+    struct list node; /* of the shard's connections */
+    struct http_shard *shard;
+    struct list exchanges; /* not written yet, oldest first */
+    uint32_t in_flight;    /* how many they are */
+    enum http_phase phase;
+    bool dead;      /* the socket is closed; freed at the end of the turn */
+    bool lingering; /* everything is written and our side closed: waiting for the peer to close */
+    time_ns since;  /* when the present wait began, or last made progress */
+    int low_water;  /* SO_RCVLOWAT as set */
+
+    struct buf *body; /* what is being received; NULL = none */
+    size_t body_at;   /* where in it the body begins: the first tensor lies on 64 bytes */
+    size_t body_len;  /* received so far */
+    uint64_t body_left;
+    uint64_t body_max;
+    struct err *body_error; /* why a piece of a chunked body was refused */
+
+    char *held; /* bytes that were received but must wait until answers are written */
+    size_t held_len;
+
+    struct http_backlog *backlog; /* answers that the socket did not take; NULL = none */
+    struct http1_parser parser;
+};
+
+/* http_conn_open - take a fresh socket over. */
+void http_conn_open(struct http_shard *s, int fd);
+
+/* http_conn_kill - close the socket now, free the rest at the end of the turn; requests under way are marked as cancelled. */
+void http_conn_kill(struct http_conn *c);
+
+/* http_conn_drain - the front end stops: close it if it waits for a request, else after the answers. */
+void http_conn_drain(struct http_conn *c);
+
+/* http_conn_answered - the answer of x is complete. */
+void http_conn_answered(struct http_conn *c, const struct http_exchange *x);
+
+/* http_conn_watch - ask the loop for the events that matter now. */
+void http_conn_watch(struct http_conn *c);
+
+/* http_conn_finish - the last answer is written: close our side, wait for the peer. */
+void http_conn_finish(struct http_conn *c);
+
+/* http_conn_resume - room was made for more requests: go on with bytes that were held back. */
+void http_conn_resume(struct http_conn *c);

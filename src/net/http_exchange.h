@@ -1,0 +1,86 @@
+#pragma once
+/* One request of a connection and its answer. It lives until the answer is written, or, when the connection ended before, until
+ * the last response of the model came. Worker's thread only. */
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/list.h"
+#include "codec/http1.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct http_conn;
+struct http_shard;
+struct request;
+struct response;
+
+/* A whole message, as a handler sees it. */
+struct http_message {
+    const struct http1_head *head;
+    char *body; /* may be written to, and HTTP_BODY_PADDING bytes behind it too when they are restored; NULL when body_len is 0 */
+    size_t body_len;
+    struct buf *buf; /* what the body lies in; NULL: in memory that is reused after the call */
+};
+
+#define HTTP_BODY_PADDING 8u
+
+/* How an output that the request named shall be returned. */
+struct http_output_spec {
+    const char *name;
+    uint64_t classes; /* 0 = the tensor itself */
+    bool binary;
+};
+
+struct http_exchange {
+    uint32_t magic;
+    uint16_t status;
+    bool done;       /* the answer is complete */
+    bool keep_alive; /* the connection goes on after it */
+    bool head_only;  /* the answer to HEAD */
+    bool explicit_keep_alive; /* HTTP/1.0 wants to be told */
+    struct list node;
+    struct http_conn *conn; /* NULL: nobody waits for the answer any more */
+    struct http_shard *shard;
+
+    /* An answer that is text. */
+    const char *content_type; /* static; NULL for no body */
+    const char *extra;        /* static further header lines, each with CR LF; or NULL */
+    const char *body;
+    size_t body_len;
+    char *owned; /* what body lies in, if it must be freed */
+
+    /* An answer of a model. */
+    struct request *request;   /* until its final response came */
+    struct response *response; /* the one to be written; its memory holds the specs too */
+    const struct http_output_spec *specs;
+    uint32_t spec_count;
+    bool binary_default; /* for outputs when specs are empty */
+    struct buf *rendered; /* text that was too large for the worker's own buffer */
+};
+
+#define HTTP_EXCHANGE_MAGIC 0x48545850u
+
+#define HTTP_JSON "application/json"
+#define HTTP_TEXT "text/plain"
+
+/* http_exchange_new - appended to the connection's exchanges. */
+struct http_exchange *http_exchange_new(struct http_conn *c);
+
+/* http_exchange_free - it is in no list any more. */
+void http_exchange_free(struct http_exchange *x);
+
+/* http_exchange_static - answer with text that lives forever. */
+void http_exchange_static(struct http_exchange *x, uint16_t status, const char *content_type, const char *body, size_t len);
+
+/* http_exchange_text - answer with text of the heap, taken over. */
+void http_exchange_text(struct http_exchange *x, uint16_t status, const char *content_type, char *body, size_t len);
+
+/* http_exchange_error - answer {"error":message}; e is taken over. */
+void http_exchange_error(struct http_exchange *x, struct err *e);
+
+/* http_exchange_fault - answer {"error":message} with a status of HTTP. */
+void http_exchange_fault(struct http_exchange *x, uint16_t status, const char *message);
+
+/* http_exchange_done - the answer is complete: it is written when its turn comes. */
+void http_exchange_done(struct http_exchange *x);

@@ -1,0 +1,37 @@
+#pragma once
+/* The HTTP/1.1 front ends of a server: the inference protocol (port 8000) and the metrics page (port 8002). Each is a listening
+ * socket and its connections on the workers' loops.
+ *
+ * Life: http_front_open, http_front_stop while the workers still run, http_front_free. */
+#include "base/err.h"
+#include "os/clock.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct http_front;
+struct server;
+
+enum http_front_kind {
+    HTTP_FRONT_INFERENCE, /* health, metadata, models, repository */
+    HTTP_FRONT_METRICS,   /* GET /metrics */
+};
+
+/* http_front_open - listen and serve.
+ * s        borrowed until http_front_free
+ * address  as sock_listen takes it; port 0 = the system chooses: see http_front_port
+ * errors   those of listener_open
+ * Any thread but the workers'. */
+struct err *http_front_open(struct server *s, enum http_front_kind kind, const char *address, uint16_t port, bool reuse,
+                            struct http_front **ret);
+
+/* http_front_port - the port it listens on. */
+uint16_t http_front_port(const struct http_front *f);
+
+/* http_front_stop - accept no more, close connections that wait for a request, let those with requests under way finish until
+ * `until`, then close what is left. On return no connection exists; answers that still come for closed ones are dropped.
+ * Blocks: not for worker threads; the workers must run. NULL, and a second call, are fine. */
+void http_front_stop(struct http_front *f, time_ns until);
+
+/* http_front_free - after http_front_stop. NULL is fine. */
+void http_front_free(struct http_front *f);

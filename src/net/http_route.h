@@ -1,0 +1,39 @@
+#pragma once
+/* What a path means. Paths are taken as sent, without decoding, as the reference does. Pure. */
+#include <stddef.h>
+
+enum http_route_kind {
+    HTTP_ROUTE_NONE,
+    HTTP_ROUTE_SERVER,     /* /v2 */
+    HTTP_ROUTE_LIVE,       /* /v2/health/live */
+    HTTP_ROUTE_READY,      /* /v2/health/ready */
+    HTTP_ROUTE_ALL_STATS,  /* /v2/models/stats */
+    HTTP_ROUTE_MODEL,      /* /v2/models/M[/versions/N], and the next six behind it */
+    HTTP_ROUTE_MODEL_INFER,
+    HTTP_ROUTE_MODEL_READY,
+    HTTP_ROUTE_MODEL_CONFIG,
+    HTTP_ROUTE_MODEL_STATS,
+    HTTP_ROUTE_MODEL_GENERATE, /* generate, generate_stream */
+    HTTP_ROUTE_MODEL_TRACE,    /* /v2/models/M/trace/setting */
+    HTTP_ROUTE_INDEX,          /* /v2/repository[/R]/index */
+    HTTP_ROUTE_CONTROL,        /* /v2/repository[/R]/models/M/load or unload */
+    HTTP_ROUTE_SHARED_MEMORY,  /* /v2/systemsharedmemory..., /v2/cudasharedmemory... */
+    HTTP_ROUTE_TRACE,          /* /v2/trace/setting */
+    HTTP_ROUTE_LOGGING,        /* /v2/logging */
+};
+
+/* A part of the path. */
+struct http_route_part {
+    const char *text;
+    size_t len; /* 0 = the path has no such part */
+};
+
+struct http_route {
+    enum http_route_kind kind;
+    struct http_route_part model;
+    struct http_route_part version; /* digits */
+    struct http_route_part repository;
+};
+
+/* http_route_find - match a request target of len bytes: origin form or absolute form; a query is not looked at. */
+struct http_route http_route_find(const char *target, size_t len);

@@ -1,0 +1,258 @@
+#include "net/listener.h"
+
+#include "base/check.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "os/mutex.h"
+#include "os/sock.h"
+#include "server/server.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+
+#define ACCEPTS_PER_TURN 16
+#define BACK_OFF         TIME_MS(100)
+#define RESERVED_FDS     128u /* model files, sockets of other fronts, the loops themselves */
+
+/* What one worker watches. */
+struct watch {
+    struct loop_fd fd;
+    struct loop_timer again; /* accept() failed for want of something: look again then */
+    struct mail start;
+    struct mail stop;
+    struct worker *worker;
+    struct listener *listener;
+    bool added;
+};
+
+struct listener {
+    struct server *server;
+    int fd;
+    uint16_t port;
+    uint32_t max_connections;
+    listener_accepted_fn accepted;
+    listener_refused_fn refused;
+    void *owner;
+    struct watch *watches;    /* one a worker */
+    atomic_uint connections;  /* relaxed: a limit, not a hand-over */
+    struct mutex lock;        /* rank LEAF; guards busy */
+    struct mutex_cond settled;
+    unsigned busy; /* watches that are set, and connections on their way to another worker */
+    bool stopped;
+};
+
+/* A connection on its way to its worker. */
+struct hand_off {
+    struct mail mail;
+    struct listener *listener;
+    struct worker *worker;
+    int fd;
+};
+
+static void busy_add(struct listener *l)
+{
+    mutex_lock(&l->lock);
+    l->busy++;
+    mutex_unlock(&l->lock);
+}
+
+static void busy_drop(struct listener *l)
+{
+    mutex_lock(&l->lock);
+    if (--l->busy == 0)
+        mutex_cond_broadcast(&l->settled);
+    mutex_unlock(&l->lock);
+}
+
+static void handed_off(struct mail *m)
+{
+    struct hand_off *h = (struct hand_off *)m;
+    h->listener->accepted(h->worker, h->fd, h->listener->owner);
+    busy_drop(h->listener);
+    mem_free(h);
+}
+
+/* The worker with the fewest connections; the one that accepted when there is no better. */
+static struct worker *least_loaded(struct server *s, struct worker *self)
+{
+    struct worker *best = self;
+    unsigned fewest = atomic_load_explicit(&self->connections, memory_order_relaxed);
+    for (unsigned i = 0; i < s->worker_count; i++) {
+        unsigned n = atomic_load_explicit(&s->workers[i].connections, memory_order_relaxed);
+        if (n < fewest) {
+            fewest = n;
+            best = &s->workers[i];
+        }
+    }
+    return best;
+}
+
+static void place(struct listener *l, struct worker *self, int fd)
+{
+    if (atomic_fetch_add_explicit(&l->connections, 1, memory_order_relaxed) >= l->max_connections) {
+        atomic_fetch_sub_explicit(&l->connections, 1, memory_order_relaxed);
+        LOG_WARN("connection refused: %u are open on port %u", l->max_connections, l->port);
+        if (l->refused)
+            l->refused(fd, l->owner);
+        sock_close(fd);
+        return;
+    }
+    struct worker *w = least_loaded(l->server, self);
+    atomic_fetch_add_explicit(&w->connections, 1, memory_order_relaxed);
+    if (w == self) {
+        l->accepted(w, fd, l->owner);
+        return;
+    }
+    struct hand_off *h = MEM_NEW(struct hand_off);
+    *h = (struct hand_off){.mail = {.deliver = handed_off}, .listener = l, .worker = w, .fd = fd};
+    busy_add(l);
+    loop_post(w->loop, &h->mail, &h->mail);
+}
+
+static void watch_on(struct watch *w)
+{
+    struct err *e = loop_add(w->worker->loop, &w->fd, EPOLLIN | EPOLLEXCLUSIVE);
+    w->added = !e;
+    if (!e)
+        return;
+    LOG_WARN("port %u: %s", w->listener->port, err_message(e));
+    err_free(e);
+    loop_timer_set(w->worker->loop, &w->again, loop_now(w->worker->loop) + BACK_OFF);
+}
+
+static void look_again(struct loop_timer *t)
+{
+    watch_on(LIST_ITEM(t, struct watch, again));
+}
+
+/* The connection stays in the backlog; looking at it again at once would only spin. */
+static void back_off(struct watch *w, int error)
+{
+    LOG_WARN("accepting a connection on port %u: %s", w->listener->port, strerror(error));
+    loop_del(w->worker->loop, &w->fd);
+    w->added = false;
+    loop_timer_set(w->worker->loop, &w->again, loop_now(w->worker->loop) + BACK_OFF);
+}
+
+static void on_ready(struct loop_fd *fd, uint32_t events)
+{
+    (void)events;
+    struct watch *w = LIST_ITEM(fd, struct watch, fd);
+    for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+        int conn = sock_accept(w->fd.fd);
+        if (conn >= 0) {
+            place(w->listener, w->worker, conn);
+            continue;
+        }
+        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
+            back_off(w, errno);
+        else if (errno == EINTR || errno == ECONNABORTED)
+            continue;
+        return;
+    }
+}
+
+static void on_start(struct mail *m)
+{
+    watch_on(LIST_ITEM(m, struct watch, start));
+}
+
+static void on_stop(struct mail *m)
+{
+    struct watch *w = LIST_ITEM(m, struct watch, stop);
+    loop_timer_clear(w->worker->loop, &w->again);
+    if (w->added)
+        loop_del(w->worker->loop, &w->fd);
+    w->added = false;
+    busy_drop(w->listener);
+}
+
+/* What the process may open, less a reserve. */
+static uint32_t connections_that_fit(void)
+{
+    struct rlimit r;
+    if (getrlimit(RLIMIT_NOFILE, &r) != 0 || r.rlim_cur > UINT32_MAX)
+        return UINT32_MAX;
+    return r.rlim_cur > 2 * RESERVED_FDS ? (uint32_t)r.rlim_cur - RESERVED_FDS : (uint32_t)r.rlim_cur / 2;
+}
+
+struct err *listener_open(struct server *s, const char *address, uint16_t port, bool reuse, uint32_t max_connections,
+                          listener_accepted_fn accepted, listener_refused_fn refused, void *owner, struct listener **ret)
+{
+    int fd;
+    struct err *e = sock_listen(address, port, reuse, &fd);
+    if (e)
+        return e;
+    struct listener *l = MEM_NEW(struct listener);
+    l->server = s;
+    l->fd = fd;
+    l->port = sock_port(fd);
+    l->max_connections = max_connections ? max_connections : connections_that_fit();
+    l->accepted = accepted;
+    l->refused = refused;
+    l->owner = owner;
+    mutex_init(&l->lock, MUTEX_RANK_LEAF);
+    mutex_cond_init(&l->settled);
+    l->watches = mem_zalloc(s->worker_count * sizeof(*l->watches));
+    l->busy = s->worker_count;
+    *ret = l; /* before the first connection can come */
+    for (unsigned i = 0; i < s->worker_count; i++) {
+        struct watch *w = &l->watches[i];
+        *w = (struct watch){
+            .fd = {.fd = fd, .ready = on_ready},
+            .again = LOOP_TIMER_INIT(look_again),
+            .start = {.deliver = on_start},
+            .stop = {.deliver = on_stop},
+            .worker = &s->workers[i],
+            .listener = l,
+        };
+        loop_post(w->worker->loop, &w->start, &w->start);
+    }
+    return NULL;
+}
+
+uint16_t listener_port(const struct listener *l)
+{
+    return l->port;
+}
+
+void listener_stop(struct listener *l)
+{
+    if (!l || l->stopped)
+        return;
+    l->stopped = true;
+    CHECK(!loop_current());
+    for (unsigned i = 0; i < l->server->worker_count; i++) {
+        struct watch *w = &l->watches[i];
+        loop_post(w->worker->loop, &w->stop, &w->stop);
+    }
+    mutex_lock(&l->lock);
+    while (l->busy)
+        mutex_cond_wait(&l->settled, &l->lock);
+    mutex_unlock(&l->lock);
+    sock_close(l->fd);
+}
+
+void listener_closed(struct listener *l, struct worker *w)
+{
+    atomic_fetch_sub_explicit(&w->connections, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&l->connections, 1, memory_order_relaxed);
+}
+
+uint32_t listener_connections(const struct listener *l)
+{
+    return atomic_load_explicit(&l->connections, memory_order_relaxed);
+}
+
+void listener_free(struct listener *l)
+{
+    if (!l)
+        return;
+    mutex_cond_fini(&l->settled);
+    mutex_fini(&l->lock);
+    mem_free(l->watches);
+    mem_free(l);
+}

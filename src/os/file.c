@@ -1,0 +1,135 @@
+#include "os/file.h"
+
+#include "base/fault.h"
+#include "base/mem.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static struct err *read_fd(int fd, const char *path, size_t max, char **ret, size_t *ret_len)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return err_errno(errno, "reading '%s'", path);
+    if (!S_ISREG(st.st_mode))
+        return err_new(STATUS_INVALID_ARG, "'%s' is not a regular file", path);
+    if ((uint64_t)st.st_size > max)
+        return err_new(STATUS_INVALID_ARG, "'%s' has %lld bytes; at most %zu are read", path,
+                       (long long)st.st_size, max);
+    size_t size = (size_t)st.st_size;
+    char *text = mem_try_alloc(size + 1, 8);
+    if (!text)
+        return err_new(STATUS_UNAVAILABLE, "no memory to read '%s' (%zu bytes)", path, size);
+    size_t got = 0;
+    while (got < size) {
+        ssize_t n = fault_hit() ? (errno = EIO, -1) : read(fd, text + got, size - got);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            struct err *e = err_errno(errno, "reading '%s'", path);
+            mem_free(text);
+            return e;
+        }
+        if (n == 0)
+            break;
+        got += (size_t)n;
+    }
+    text[got] = '\0';
+    *ret = text;
+    *ret_len = got;
+    return NULL;
+}
+
+struct err *file_read(const char *path, size_t max, char **ret, size_t *ret_len)
+{
+    int fd = fault_hit() ? (errno = EMFILE, -1) : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return err_errno(errno, "opening '%s'", path);
+    struct err *e = read_fd(fd, path, max, ret, ret_len);
+    close(fd);
+    return e;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct file_entry *)a)->name, ((const struct file_entry *)b)->name);
+}
+
+static bool entry_is_dir(int dir_fd, const struct dirent *d)
+{
+    struct stat st;
+    if (d->d_type != DT_UNKNOWN && d->d_type != DT_LNK)
+        return d->d_type == DT_DIR;
+    return fstatat(dir_fd, d->d_name, &st, 0) == 0 && S_ISDIR(st.st_mode);
+}
+
+struct err *file_list_dir(const char *path, size_t max, struct file_list *ret)
+{
+    DIR *dir = fault_hit() ? (errno = EMFILE, NULL) : opendir(path);
+    if (!dir)
+        return err_errno(errno, "listing '%s'", path);
+    struct file_list l = {0};
+    size_t cap = 0;
+    const struct dirent *d;
+    struct err *e = NULL;
+    while (!e && (d = readdir(dir))) {
+        if (d->d_name[0] == '.')
+            continue;
+        if (l.count == max) {
+            e = err_new(STATUS_INVALID_ARG, "'%s' has more than %zu entries", path, max);
+            break;
+        }
+        if (l.count == cap) {
+            cap = cap ? cap * 2 : 16;
+            l.entries = mem_realloc(l.entries, cap * sizeof(*l.entries));
+        }
+        l.entries[l.count++] =
+            (struct file_entry){mem_strdup(d->d_name), entry_is_dir(dirfd(dir), d)};
+    }
+    closedir(dir);
+    if (e) {
+        file_list_fini(&l);
+        return e;
+    }
+    if (l.count)
+        qsort(l.entries, l.count, sizeof(*l.entries), by_name);
+    *ret = l;
+    return NULL;
+}
+
+void file_list_fini(struct file_list *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        mem_free(l->entries[i].name);
+    mem_free(l->entries);
+    *l = (struct file_list){0};
+}
+
+bool file_exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+bool file_is_dir(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+char *file_join(const char *a, const char *b)
+{
+    size_t a_len = strlen(a);
+    size_t b_len = strlen(b);
+    while (a_len > 1 && a[a_len - 1] == '/')
+        a_len--;
+    char *joined = mem_alloc(a_len + b_len + 2);
+    memcpy(joined, a, a_len);
+    joined[a_len] = '/';
+    memcpy(joined + a_len + 1, b, b_len + 1);
+    return joined;
+}

@@ -1,0 +1,227 @@
+#include "os/loop.h"
+
+#include "base/check.h"
+#include "base/fault.h"
+#include "base/mem.h"
+#include "os/timer_heap.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define EVENTS_PER_TURN 128
+
+struct loop {
+    int epoll_fd;
+    struct loop_fd wake; /* eventfd that other threads write when the loop sleeps */
+    struct mailbox mail;
+    struct timer_heap timers;
+    struct list later[LOOP_PHASES];
+    time_ns now;
+    atomic_bool stop; /* read once a turn; the message that follows it wakes the loop */
+    /* Events of this turn not handled yet: loop_del takes a descriptor out of them. */
+    struct epoll_event events[EVENTS_PER_TURN];
+    int event_count;
+};
+
+static _Thread_local struct loop *current;
+
+struct loop *loop_current(void)
+{
+    return current;
+}
+
+static void on_wake(struct loop_fd *w, uint32_t events)
+{
+    (void)events;
+    uint64_t count;
+    ssize_t ignored = read(w->fd, &count, sizeof(count));
+    (void)ignored;
+}
+
+struct err *loop_new(struct loop **ret)
+{
+    struct loop *l = MEM_NEW(struct loop);
+    l->wake.fd = -1;
+    l->wake.ready = on_wake;
+    mailbox_init(&l->mail);
+    for (int i = 0; i < LOOP_PHASES; i++)
+        list_init(&l->later[i]);
+    l->now = clock_now_ns();
+    struct err *e = NULL;
+    l->epoll_fd = fault_hit() ? (errno = EMFILE, -1) : epoll_create1(EPOLL_CLOEXEC);
+    if (l->epoll_fd >= 0)
+        l->wake.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (l->epoll_fd < 0 || l->wake.fd < 0)
+        e = err_errno(errno, "creating an event loop");
+    else
+        e = loop_add(l, &l->wake, EPOLLIN);
+    if (e) {
+        loop_free(l);
+        return e;
+    }
+    *ret = l;
+    return NULL;
+}
+
+void loop_free(struct loop *l)
+{
+    if (!l)
+        return;
+    while (mailbox_deliver(&l->mail))
+        ;
+    timer_heap_fini(&l->timers);
+    if (l->wake.fd >= 0)
+        close(l->wake.fd);
+    if (l->epoll_fd >= 0)
+        close(l->epoll_fd);
+    mem_free(l);
+}
+
+struct err *loop_add(struct loop *l, struct loop_fd *w, uint32_t events)
+{
+    struct epoll_event ev = {.events = events, .data.ptr = w};
+    w->events = events;
+    if (fault_hit())
+        errno = ENOMEM;
+    else if (epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, w->fd, &ev) == 0)
+        return NULL;
+    return err_errno(errno, "watching descriptor %d", w->fd);
+}
+
+void loop_mod(struct loop *l, struct loop_fd *w, uint32_t events)
+{
+    if (w->events == events)
+        return;
+    struct epoll_event ev = {.events = events, .data.ptr = w};
+    w->events = events;
+    CHECK(epoll_ctl(l->epoll_fd, EPOLL_CTL_MOD, w->fd, &ev) == 0);
+}
+
+void loop_del(struct loop *l, struct loop_fd *w)
+{
+    CHECK(epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, w->fd, NULL) == 0);
+    for (int i = 0; i < l->event_count; i++)
+        if (l->events[i].data.ptr == w)
+            l->events[i].data.ptr = NULL;
+}
+
+void loop_timer_set(struct loop *l, struct loop_timer *t, time_ns when)
+{
+    timer_heap_set(&l->timers, t, when);
+}
+
+void loop_timer_clear(struct loop *l, struct loop_timer *t)
+{
+    timer_heap_clear(&l->timers, t);
+}
+
+void loop_later(struct loop *l, enum loop_phase phase, struct loop_task *t)
+{
+    if (list_empty(&t->node))
+        list_append(&l->later[phase], &t->node);
+}
+
+void loop_task_cancel(struct loop_task *t)
+{
+    list_remove(&t->node);
+}
+
+void loop_post(struct loop *l, struct mail *first, struct mail *last)
+{
+    if (!mailbox_push(&l->mail, first, last))
+        return;
+    uint64_t one = 1;
+    ssize_t ignored = write(l->wake.fd, &one, sizeof(one));
+    (void)ignored;
+}
+
+static void stop_noted(struct mail *m)
+{
+    mem_free(m);
+}
+
+void loop_stop(struct loop *l)
+{
+    atomic_store(&l->stop, true);
+    struct mail *m = MEM_NEW(struct mail);
+    m->deliver = stop_noted;
+    loop_post(l, m, m);
+}
+
+time_ns loop_now(const struct loop *l)
+{
+    return l->now;
+}
+
+/* Rounded up to the next millisecond: a timer never fires early. */
+static int wait_ms(const struct loop *l)
+{
+    time_ns when = timer_heap_first(&l->timers);
+    if (when == TIME_NEVER)
+        return -1;
+    time_ns now = clock_now_ns();
+    if (when <= now)
+        return 0;
+    time_ns ms = (when - now + 999999) / 1000000;
+    return ms > 60000 ? 60000 : (int)ms;
+}
+
+static void wait_for_events(struct loop *l)
+{
+    int timeout = wait_ms(l);
+    if (timeout != 0 && !mailbox_may_sleep(&l->mail))
+        timeout = 0;
+    l->event_count = epoll_wait(l->epoll_fd, l->events, EVENTS_PER_TURN, timeout);
+    mailbox_awake(&l->mail);
+    l->now = clock_now_ns();
+}
+
+static void run_events(struct loop *l)
+{
+    for (int i = 0; i < l->event_count; i++) {
+        struct loop_fd *w = l->events[i].data.ptr;
+        if (w)
+            w->ready(w, l->events[i].events);
+    }
+    l->event_count = 0;
+}
+
+static void run_timers(struct loop *l)
+{
+    struct loop_timer *t;
+    while ((t = timer_heap_pop_due(&l->timers, l->now)))
+        t->due(t);
+}
+
+/* A later phase may put off work of an earlier one (an answer makes the next pipelined request start): go round again. */
+static void run_later(struct loop *l)
+{
+    for (int phase = 0; phase < LOOP_PHASES;) {
+        struct list *node = list_pop(&l->later[phase]);
+        if (!node) {
+            phase++;
+            continue;
+        }
+        struct loop_task *t = LIST_ITEM(node, struct loop_task, node);
+        t->run(t);
+        if (!list_empty(&l->later[LOOP_PHASE_SUBMIT]))
+            phase = LOOP_PHASE_SUBMIT;
+    }
+}
+
+void loop_run(struct loop *l)
+{
+    current = l;
+    while (!atomic_load(&l->stop)) {
+        wait_for_events(l);
+        run_events(l);
+        mailbox_deliver(&l->mail);
+        run_timers(l);
+        run_later(l);
+    }
+    atomic_store(&l->stop, false);
+    current = NULL;
+}

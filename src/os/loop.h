@@ -1,0 +1,80 @@
+#pragma once
+/* An event loop on epoll: descriptors, timers, messages from other threads, and work put off to the end of a turn.
+ * One thread runs a loop; everything here but loop_post and loop_stop is for that thread alone (or before it runs).
+ *
+ * A turn: wait; descriptors that are ready; messages; timers that are due; then the put-off work of each phase in order.
+ * Phase SUBMIT hands the requests gathered in this turn to their models; phase FLUSH writes what connections have to say, so
+ * that a connection writes once a turn however many answers it got. */
+#include "base/err.h"
+#include "base/list.h"
+#include "os/clock.h"
+#include "os/mailbox.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct loop;
+
+/* A descriptor under watch. Embedded in its owner; must stay where it is while added. */
+struct loop_fd {
+    int fd;
+    uint32_t events; /* EPOLL* bits asked for now */
+    void (*ready)(struct loop_fd *w, uint32_t events);
+};
+
+/* A timer. Embedded in its owner. heap_index is the loop's. */
+struct loop_timer {
+    time_ns when;
+    size_t heap_index; /* 0 = not set */
+    void (*due)(struct loop_timer *t);
+};
+
+#define LOOP_TIMER_INIT(fn) \
+    {                       \
+        0, 0, (fn)          \
+    }
+
+enum loop_phase {
+    LOOP_PHASE_SUBMIT,
+    LOOP_PHASE_FLUSH,
+    LOOP_PHASES,
+};
+
+/* Work at the end of this turn; put off again while it runs, it runs in this turn once more. */
+struct loop_task {
+    struct list node; /* list_init before first use */
+    void (*run)(struct loop_task *t);
+};
+
+struct err *loop_new(struct loop **ret);
+
+/* loop_free - the loop must not run; descriptors and timers left are forgotten, messages left are delivered. NULL is fine. */
+void loop_free(struct loop *l);
+
+/* loop_run - until loop_stop. */
+void loop_run(struct loop *l);
+
+/* loop_stop - make loop_run return after its turn. Any thread. */
+void loop_stop(struct loop *l);
+
+/* loop_add, loop_mod, loop_del - watch w->fd for w->events (set by add and mod). */
+struct err *loop_add(struct loop *l, struct loop_fd *w, uint32_t events);
+void loop_mod(struct loop *l, struct loop_fd *w, uint32_t events);
+void loop_del(struct loop *l, struct loop_fd *w);
+
+/* loop_timer_set - (re)arm; `when` in the past fires in this turn. loop_timer_clear - not armed is fine. */
+void loop_timer_set(struct loop *l, struct loop_timer *t, time_ns when);
+void loop_timer_clear(struct loop *l, struct loop_timer *t);
+
+/* loop_later - run the task at the end of this turn, unless it already waits. loop_task_cancel - it will not run. */
+void loop_later(struct loop *l, enum loop_phase phase, struct loop_task *t);
+void loop_task_cancel(struct loop_task *t);
+
+/* loop_post - deliver messages first..last (linked by next, oldest first) on the loop's thread. Any thread. */
+void loop_post(struct loop *l, struct mail *first, struct mail *last);
+
+/* loop_now - the time at which this turn began; cheap. */
+time_ns loop_now(const struct loop *l);
+
+/* loop_current - the loop that the calling thread runs, NULL if none. */
+struct loop *loop_current(void);

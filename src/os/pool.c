@@ -1,0 +1,154 @@
+#include "os/pool.h"
+
+#include "base/budget.h"
+#include "base/fault.h"
+#include "base/mem.h"
+#include "os/mutex.h"
+
+#include <stdint.h>
+#include <sys/mman.h>
+
+#define HUGE_BYTES ((size_t)2 << 20)
+#define CLASSES    64 /* by power of two */
+
+/* A pooled buffer. The header is heap memory, so that a warm mapping can be returned without touching its pages. */
+struct pooled {
+    struct buf buf; /* first: freed through it */
+    struct pooled *next;
+    void *map;
+    size_t map_bytes; /* 0: heap memory behind the header */
+    unsigned class;
+    time_ns last_used;
+};
+
+static struct mutex lock = MUTEX_INIT(MUTEX_RANK_POOL); /* guards warm */
+static struct pooled *warm[CLASSES];                    /* most recently used first */
+
+static unsigned class_of(size_t size)
+{
+    return 64 - (unsigned)__builtin_clzl(size - 1);
+}
+
+static void heap_free(struct buf *b)
+{
+    budget_release(b->size);
+    mem_free(b);
+}
+
+static void mapped_free(struct buf *b)
+{
+    struct pooled *p = (struct pooled *)b;
+    budget_release(b->size);
+    p->last_used = clock_now_ns();
+    mutex_lock(&lock);
+    p->next = warm[p->class];
+    warm[p->class] = p;
+    mutex_unlock(&lock);
+}
+
+/* A mapping aligned to huge pages when it is that large: map more, cut off what is before and behind. */
+static void *map_pages(size_t bytes)
+{
+    if (fault_hit())
+        return NULL;
+    size_t extra = bytes >= HUGE_BYTES ? HUGE_BYTES : 0;
+    char *p = mmap(NULL, bytes + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    if (!extra)
+        return p;
+    size_t head = -(uintptr_t)p & (HUGE_BYTES - 1);
+    if (head)
+        munmap(p, head);
+    if (extra > head)
+        munmap(p + head + bytes, extra - head);
+    madvise(p + head, bytes, MADV_HUGEPAGE);
+    return p + head;
+}
+
+static struct pooled *take_warm(unsigned class)
+{
+    mutex_lock(&lock);
+    struct pooled *p = warm[class];
+    if (p)
+        warm[class] = p->next;
+    mutex_unlock(&lock);
+    return p;
+}
+
+static struct pooled *mapped_new(size_t size)
+{
+    unsigned class = class_of(size);
+    if (class >= CLASSES)
+        return NULL;
+    struct pooled *p = take_warm(class);
+    if (!p) {
+        void *map = map_pages((size_t)1 << class);
+        if (!map)
+            return NULL;
+        p = MEM_NEW(struct pooled);
+        p->map = map;
+        p->map_bytes = (size_t)1 << class;
+        p->class = class;
+    }
+    buf_init(&p->buf, p->map, size, mapped_free);
+    return p;
+}
+
+/* Header and bytes in one piece of heap memory, the bytes on 64. */
+static struct pooled *heap_new(size_t size)
+{
+    size_t head = (sizeof(struct pooled) + 63) & ~(size_t)63;
+    struct pooled *p = mem_try_alloc(head + size, 64);
+    if (!p)
+        return NULL;
+    *p = (struct pooled){0};
+    buf_init(&p->buf, (char *)p + head, size, heap_free);
+    return p;
+}
+
+struct err *pool_buf(size_t size, struct buf **ret)
+{
+    if (!budget_charge(size))
+        return err_new(STATUS_UNAVAILABLE,
+                       "no room for %zu bytes: %zu of the %zu bytes that may be in flight at once "
+                       "are in use; try again "
+                       "later, or raise --memory-budget",
+                       size, budget_in_use(), budget_limit());
+    struct pooled *p = size >= POOL_MAPPED_BYTES ? mapped_new(size) : heap_new(size);
+    if (!p) {
+        budget_release(size);
+        return err_new(STATUS_UNAVAILABLE, "no memory for %zu bytes: the system gave none", size);
+    }
+    *ret = &p->buf;
+    return NULL;
+}
+
+/* Unlinks what is older than `before`; the list is by last use, newest first, so it is a tail. */
+static struct pooled *cut_old(struct pooled **head, time_ns before, size_t *kept)
+{
+    while (*head && (*head)->last_used >= before) {
+        *kept += (*head)->map_bytes;
+        head = &(*head)->next;
+    }
+    struct pooled *old = *head;
+    *head = NULL;
+    return old;
+}
+
+size_t pool_trim(time_ns before)
+{
+    size_t kept = 0;
+    for (unsigned i = 0; i < CLASSES; i++) {
+        mutex_lock(&lock);
+        struct pooled *old = cut_old(&warm[i], before, &kept);
+        mutex_unlock(&lock);
+        while (old) {
+            struct pooled *next = old->next;
+            munmap(old->map, old->map_bytes);
+            mem_free(old);
+            old = next;
+        }
+    }
+    return kept;
+}

@@ -1,0 +1,18 @@
+#pragma once
+/* Warm buffers for bodies and large tensors. Sizes from POOL_MAPPED_BYTES on are mapped memory, kept warm for a second after
+ * their last use since fresh pages cost more than the copy into them; smaller ones are heap memory. Every byte is charged to the
+ * budget while a buffer is in use. Any thread. */
+#include "base/buf.h"
+#include "base/err.h"
+#include "os/clock.h"
+
+#include <stddef.h>
+
+#define POOL_MAPPED_BYTES ((size_t)32768)
+
+/* pool_buf - a buffer of at least `size` bytes (buf->size is `size`), aligned to 64, contents undefined.
+ * errors  UNAVAILABLE when the budget is spent or there is no memory; says how much was asked for */
+struct err *pool_buf(size_t size, struct buf **ret);
+
+/* pool_trim - give mapped buffers back to the system that nobody used since `before`; returns how many bytes stay warm. */
+size_t pool_trim(time_ns before);

@@ -1,0 +1,19 @@
+#pragma once
+/* What the system knows of this process and its machine, for the metrics page. Some file reads each; not for the request path. */
+#include <stdint.h>
+
+struct process_stats {
+    uint64_t cpu_ns; /* user and system time of all threads */
+    uint64_t resident_bytes;
+    uint64_t virtual_bytes;
+    uint64_t threads;
+    uint64_t open_fds;
+    uint64_t max_fds; /* UINT64_MAX = no limit */
+    uint64_t host_total_bytes;
+    uint64_t host_used_bytes; /* total less what is available */
+    uint64_t host_busy_ticks; /* of all cores since the machine started */
+    uint64_t host_total_ticks;
+};
+
+/* process_read - what cannot be read stays 0. */
+void process_read(struct process_stats *ret);

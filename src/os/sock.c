@@ -1,0 +1,141 @@
+#include "os/sock.h"
+
+#include "base/fault.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define BACKLOG 4096
+
+static int new_socket(int family)
+{
+    return fault_hit() ? (errno = EMFILE, -1)
+                       : socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+}
+
+static struct err *bind_and_listen(int fd, const struct sockaddr *to, socklen_t len,
+                                   const char *shown, int *ret_fd)
+{
+    if (fd >= 0 && bind(fd, to, len) == 0 && listen(fd, BACKLOG) == 0) {
+        *ret_fd = fd;
+        return NULL;
+    }
+    struct err *e = err_recode(err_errno(errno, "cannot listen on %s", shown), STATUS_UNAVAILABLE);
+    if (fd >= 0)
+        close(fd);
+    return e;
+}
+
+/* A socket file that a dead server left behind is in the way of bind: remove it, but nothing that is not a socket. */
+static struct err *listen_unix(const char *path, const char *shown, int *ret_fd)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof(to.sun_path))
+        return err_new(STATUS_INVALID_ARG, "cannot listen on %s: the path is over %zu bytes", shown,
+                       sizeof(to.sun_path) - 1);
+    memcpy(to.sun_path, path, strlen(path) + 1);
+    struct stat st;
+    if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
+        unlink(path);
+    return bind_and_listen(new_socket(AF_UNIX), (struct sockaddr *)&to, sizeof(to), shown, ret_fd);
+}
+
+static struct err *listen_tcp(const char *address, uint16_t port, bool reuse, const char *shown,
+                              int *ret_fd)
+{
+    char service[8];
+    snprintf(service, sizeof(service), "%u", port);
+    struct addrinfo hints = {.ai_family = AF_UNSPEC,
+                             .ai_socktype = SOCK_STREAM,
+                             .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
+    int rc = getaddrinfo(*address ? address : "0.0.0.0", service, &hints, &found);
+    if (rc != 0)
+        return err_new(STATUS_INVALID_ARG, "cannot listen on %s: %s", shown, gai_strerror(rc));
+    int fd = new_socket(found->ai_family);
+    int on = 1;
+    if (fd >= 0) {
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+        if (reuse)
+            setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on));
+    }
+    struct err *e = bind_and_listen(fd, found->ai_addr, found->ai_addrlen, shown, ret_fd);
+    freeaddrinfo(found);
+    return e;
+}
+
+struct err *sock_listen(const char *address, uint16_t port, bool reuse, int *ret_fd)
+{
+    char shown[300];
+    if (strncmp(address, "unix:", 5) == 0)
+        return listen_unix(address + 5, address, ret_fd);
+    snprintf(shown, sizeof(shown), "%s:%u", *address ? address : "0.0.0.0", port);
+    return listen_tcp(address, port, reuse, shown, ret_fd);
+}
+
+uint16_t sock_port(int fd)
+{
+    struct sockaddr_storage at = {0};
+    socklen_t len = sizeof(at);
+    if (getsockname(fd, (struct sockaddr *)&at, &len) != 0)
+        return 0;
+    if (at.ss_family == AF_INET)
+        return ntohs(((struct sockaddr_in *)&at)->sin_port);
+    return at.ss_family == AF_INET6 ? ntohs(((struct sockaddr_in6 *)&at)->sin6_port) : 0;
+}
+
+int sock_accept(int listen_fd)
+{
+    int fd = fault_hit() ? (errno = EMFILE, -1)
+                         : accept4(listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    int on = 1;
+    if (fd >= 0)
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on,
+                   sizeof(on)); /* fails harmlessly on Unix sockets */
+    return fd;
+}
+
+ssize_t sock_read(int fd, void *to, size_t n)
+{
+    for (;;) {
+        ssize_t got = fault_hit() ? (errno = ECONNRESET, -1) : recv(fd, to, n, 0);
+        if (got >= 0)
+            return got;
+        if (errno == EAGAIN)
+            return -1;
+        if (errno != EINTR)
+            return -2;
+    }
+}
+
+ssize_t sock_write(int fd, const struct iovec *pieces, int count)
+{
+    struct msghdr m = {.msg_iov = (struct iovec *)(uintptr_t)pieces, .msg_iovlen = (size_t)count};
+    for (;;) {
+        ssize_t put = fault_hit() ? (errno = EPIPE, -1) : sendmsg(fd, &m, MSG_NOSIGNAL);
+        if (put >= 0)
+            return put;
+        if (errno == EAGAIN)
+            return 0;
+        if (errno != EINTR)
+            return -2;
+    }
+}
+
+void sock_low_water(int fd, int n)
+{
+    setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &n, sizeof(n));
+}
+
+void sock_close(int fd)
+{
+    close(fd);
+}

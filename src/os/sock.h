@@ -1,0 +1,32 @@
+#pragma once
+/* Stream sockets: TCP and Unix. Everything non-blocking, close-on-exec, without SIGPIPE. */
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+/* sock_listen - a listening TCP socket.
+ * address  a numeric IPv4 or IPv6 address, or a host name; "" or "0.0.0.0" = every IPv4 address; "unix:PATH" = a Unix socket
+ * port     0 = the system chooses: see sock_port
+ * reuse    SO_REUSEPORT, so that several processes may share the port
+ * errors   UNAVAILABLE: "cannot listen on ADDRESS:PORT: Address already in use ..." */
+struct err *sock_listen(const char *address, uint16_t port, bool reuse, int *ret_fd);
+
+/* sock_port - the port that a TCP socket is bound to; 0 for others. */
+uint16_t sock_port(int fd);
+
+/* sock_accept - the next connection, TCP_NODELAY set; -1 with errno as accept4 when there is none. */
+int sock_accept(int listen_fd);
+
+/* sock_read - bytes read; 0 = the peer closed; -1 = would block; -2 = error, close it. */
+ssize_t sock_read(int fd, void *to, size_t n);
+
+/* sock_write - bytes written of all pieces, may be fewer; 0 = would block; -2 = error, close it. */
+ssize_t sock_write(int fd, const struct iovec *pieces, int count);
+
+/* sock_low_water - wake up for reading only when n bytes are there (1 = any). */
+void sock_low_water(int fd, int n);
+void sock_close(int fd);

@@ -1,0 +1,65 @@
+#include "os/thread.h"
+
+#include "base/fault.h"
+#include "base/mem.h"
+#include "base/slab.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+
+struct thread {
+    pthread_t id;
+    void (*fn)(void *arg);
+    void *arg;
+    char name[16];
+};
+
+static void *entry(void *p)
+{
+    struct thread *t = p;
+    pthread_setname_np(pthread_self(), t->name);
+    t->fn(t->arg);
+    slab_thread_end();
+    return NULL;
+}
+
+struct err *thread_start(const char *name, void (*fn)(void *arg), void *arg, struct thread **ret)
+{
+    struct thread *t = MEM_NEW(struct thread);
+    t->fn = fn;
+    t->arg = arg;
+    strncpy(t->name, name, sizeof(t->name) - 1);
+    /* Signals are main's business: a new thread inherits a mask that blocks them all. */
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = fault_hit() ? EAGAIN : pthread_create(&t->id, NULL, entry, t);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (rc != 0) {
+        mem_free(t);
+        return err_recode(err_errno(rc, "starting thread '%s'", name), STATUS_UNAVAILABLE);
+    }
+    *ret = t;
+    return NULL;
+}
+
+void thread_join(struct thread *t)
+{
+    if (!t)
+        return;
+    pthread_join(t->id, NULL);
+    mem_free(t);
+}
+
+unsigned thread_slot(void)
+{
+    static atomic_uint next;
+    static _Thread_local unsigned mine; /* slot + 1; 0 = not chosen yet */
+    if (!mine)
+        mine = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed) % THREAD_SLOTS + 1;
+    return mine - 1;
+}

@@ -1,0 +1,80 @@
+#include "os/timer_heap.h"
+
+#include "base/mem.h"
+
+static void place(struct timer_heap *h, struct loop_timer *t, size_t i)
+{
+    h->items[i] = t;
+    t->heap_index = i;
+}
+
+static void sift_up(struct timer_heap *h, struct loop_timer *t, size_t i)
+{
+    for (; i > 1 && h->items[i / 2]->when > t->when; i /= 2)
+        place(h, h->items[i / 2], i);
+    place(h, t, i);
+}
+
+static void sift_down(struct timer_heap *h, struct loop_timer *t, size_t i)
+{
+    for (;;) {
+        size_t child = i * 2;
+        if (child > h->count)
+            break;
+        if (child < h->count && h->items[child + 1]->when < h->items[child]->when)
+            child++;
+        if (h->items[child]->when >= t->when)
+            break;
+        place(h, h->items[child], i);
+        i = child;
+    }
+    place(h, t, i);
+}
+
+void timer_heap_set(struct timer_heap *h, struct loop_timer *t, time_ns when)
+{
+    timer_heap_clear(h, t);
+    if (h->count + 2 > h->cap) {
+        h->cap = h->cap ? h->cap * 2 : 16;
+        h->items = mem_realloc(h->items, h->cap * sizeof(struct loop_timer *));
+    }
+    t->when = when;
+    sift_up(h, t, ++h->count);
+}
+
+void timer_heap_clear(struct timer_heap *h, struct loop_timer *t)
+{
+    size_t i = t->heap_index;
+    if (!i)
+        return;
+    t->heap_index = 0;
+    struct loop_timer *last = h->items[h->count--];
+    if (last == t)
+        return;
+    if (i > 1 && h->items[i / 2]->when > last->when)
+        sift_up(h, last, i);
+    else
+        sift_down(h, last, i);
+}
+
+time_ns timer_heap_first(const struct timer_heap *h)
+{
+    return h->count ? h->items[1]->when : TIME_NEVER;
+}
+
+struct loop_timer *timer_heap_pop_due(struct timer_heap *h, time_ns now)
+{
+    if (!h->count || h->items[1]->when > now)
+        return NULL;
+    struct loop_timer *t = h->items[1];
+    timer_heap_clear(h, t);
+    return t;
+}
+
+void timer_heap_fini(struct timer_heap *h)
+{
+    for (size_t i = 1; i <= h->count; i++)
+        h->items[i]->heap_index = 0;
+    mem_free(h->items);
+    *h = (struct timer_heap){0};
+}

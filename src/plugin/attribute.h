@@ -1,0 +1,31 @@
+#pragma once
+/* What a backend says about itself when it is asked: the TRITONBACKEND_BackendAttribute of the C ABI. */
+#include "base/err.h"
+#include "model/config_groups.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define ATTRIBUTE_MAX_WISHES  16
+#define ATTRIBUTE_MAX_DEVICES 64
+
+struct attribute {
+    uint32_t magic;
+    bool parallel_instances; /* its instances may be initialised at the same time */
+    struct config_groups_wish wishes[ATTRIBUTE_MAX_WISHES]; /* in order of preference */
+    int32_t devices[ATTRIBUTE_MAX_WISHES][ATTRIBUTE_MAX_DEVICES];
+    size_t wish_count;
+};
+
+/* attribute_init - nothing said yet. */
+void attribute_init(struct attribute *a);
+
+/* attribute_add_wish - an instance group that the backend would rather have.
+ * devices  device_count ids, copied
+ * errors   INVALID_ARG over the limits above */
+struct err *attribute_add_wish(struct attribute *a, int kind, uint64_t count,
+                               const uint64_t *devices, uint64_t device_count);
+
+/* attribute_check - the object behind an ABI handle. */
+struct attribute *attribute_check(void *handle);

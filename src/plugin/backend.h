@@ -1,0 +1,83 @@
+#pragma once
+/* Backends: the shared libraries libtriton_NAME.so that run models, and the table of those that are loaded. The C ABI knows a
+ * backend as TRITONBACKEND_Backend. Loaded once a server and library, never unmapped: runtimes leave threads behind that would
+ * run into unmapped code. */
+#include "base/err.h"
+#include "base/map.h"
+#include "os/mutex.h"
+#include "plugin/attribute.h"
+#include "triton/core/tritonbackend.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct dl;
+struct message;
+
+/* What the library exports; only execute is required. */
+struct backend_entries {
+    TRITONSERVER_Error *(*initialize)(TRITONBACKEND_Backend *);
+    TRITONSERVER_Error *(*finalize)(TRITONBACKEND_Backend *);
+    TRITONSERVER_Error *(*attribute)(TRITONBACKEND_Backend *, TRITONBACKEND_BackendAttribute *);
+    TRITONSERVER_Error *(*model_initialize)(TRITONBACKEND_Model *);
+    TRITONSERVER_Error *(*model_finalize)(TRITONBACKEND_Model *);
+    TRITONSERVER_Error *(*instance_initialize)(TRITONBACKEND_ModelInstance *);
+    TRITONSERVER_Error *(*instance_finalize)(TRITONBACKEND_ModelInstance *);
+    TRITONSERVER_Error *(*execute)(TRITONBACKEND_ModelInstance *, TRITONBACKEND_Request **,
+                                   uint32_t);
+};
+
+struct plugin_backend {
+    uint32_t magic;
+    char *name;
+    char *dir;  /* directory of the library */
+    char *path; /* the library */
+    struct dl *dl;
+    struct backend_entries entries;
+    bool inline_ok; /* exports nereid_backend_inline_v1 != 0 */
+    TRITONBACKEND_ExecutionPolicy execution_policy;
+    void *state; /* the backend's own */
+    struct attribute attributes;
+    struct message *config; /* {"cmdline":{...}} */
+    bool ready;             /* guarded by the registry: Initialize has succeeded */
+    bool loading;           /* guarded by the registry: some thread is at it */
+};
+
+/* One setting of the command line for a backend; "" = for every backend. Borrowed, must outlive the registry. */
+struct backend_setting {
+    const char *backend;
+    const char *key;
+    const char *value;
+};
+
+struct backend_registry {
+    struct mutex lock; /* rank REGISTRY; guards by_path and the flags of its backends */
+    struct mutex_cond changed;
+    struct map by_path; /* path -> plugin_backend */
+    const char *directory;
+    const struct backend_setting *settings;
+    size_t setting_count;
+    bool auto_complete;
+};
+
+/* backend_registry_init - directory: where backends lie, each in a directory of its name. Strings are borrowed. */
+void backend_registry_init(struct backend_registry *r, const char *directory,
+                           const struct backend_setting *settings, size_t setting_count,
+                           bool auto_complete);
+
+/* backend_registry_fini - finalize every backend; no model of one may be left. */
+void backend_registry_fini(struct backend_registry *r);
+
+/* backend_get - find the library of a backend and load it, or return the one that is loaded. Blocks.
+ * model_dir, version  the library may lie with the model: MODEL/VERSION/, MODEL/, then the backend directory
+ * errors   INVALID_ARG: "unable to find backend library for backend 'x', try specifying runtime on the model configuration.";
+ *          what the loader or the backend's Initialize say */
+struct err *backend_get(struct backend_registry *r, const char *name, const char *model_dir,
+                        int64_t version, struct plugin_backend **ret);
+
+/* backend_setting_value - what the command line sets for a backend; NULL when nothing. */
+const char *backend_setting_value(const struct backend_registry *r, const char *backend,
+                                  const char *key);
+
+/* backend_check - the object behind an ABI handle. */
+struct plugin_backend *backend_check(void *handle);

@@ -1,0 +1,19 @@
+#pragma once
+/* A JSON text handed over the C ABI: the TRITONSERVER_Message of tritonserver.h. */
+#include <stddef.h>
+#include <stdint.h>
+
+struct message {
+    uint32_t magic;
+    char *json; /* ends in NUL beyond len; owned */
+    size_t len;
+};
+
+/* message_new - takes json (mem_free'able) over. */
+struct message *message_new(char *json, size_t len);
+
+/* message_check - the object if it is one; a check fails otherwise. */
+struct message *message_check(void *p);
+
+/* message_free - NULL is fine. */
+void message_free(struct message *m);

@@ -1,0 +1,141 @@
+#include "repo/load.h"
+
+#include "base/mem.h"
+#include "model/config.h"
+#include "model/config_check.h"
+#include "model/config_fill.h"
+#include "model/config_groups.h"
+#include "model/config_guess.h"
+#include "os/clock.h"
+#include "plugin/backend.h"
+#include "plugin/model.h"
+#include "proto/model_config.pb-c.h"
+#include "serve/version.h"
+#include "store/local.h"
+
+struct err *load_read_config(const struct load_context *c, const char *model_dir,
+                             struct Inference__ModelConfig **ret)
+{
+    char *text;
+    size_t len;
+    char *path;
+    struct err *e = local_read_config(model_dir, &text, &len, &path);
+    if (e)
+        return e;
+    if (text)
+        e = config_parse_text(text, len, path, ret);
+    else if (c->auto_complete)
+        *ret = config_new_proto();
+    else
+        e = err_new(STATUS_NOT_FOUND,
+                    "'%s' is missing, and completing configurations is switched off", path);
+    mem_free(text);
+    mem_free(path);
+    return e;
+}
+
+/* What the author left out and the directory tells: the backend, then every default. */
+static struct err *complete(const struct load_context *c, struct Inference__ModelConfig *proto,
+                            const char *name, const char *model_dir, int64_t number)
+{
+    struct local_names files;
+    struct err *e = local_files(model_dir, number, &files);
+    if (e)
+        return e;
+    if (c->auto_complete)
+        e = config_guess_backend(proto, name, (const char *const *)files.names, files.count);
+    local_names_fini(&files);
+    if (e)
+        return e;
+    config_fill_defaults(proto, name);
+    return config_check_model(proto, name,
+                              c->auto_complete ? CONFIG_CHECK_PARTIAL : CONFIG_CHECK_FULL);
+}
+
+/* What a configuration can ask for and this server does not do. */
+static struct err *check_served(const struct Inference__ModelConfig *proto, const char *name)
+{
+    Inference__ModelConfig__SchedulingChoiceCase choice = proto->scheduling_choice_case;
+    const char *what = NULL;
+    if (choice == INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_SEQUENCE_BATCHING)
+        what = "sequence_batching";
+    else if (choice == INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_ENSEMBLE_SCHEDULING)
+        what = "ensemble_scheduling";
+    if (!what)
+        return NULL;
+    return err_new(STATUS_UNSUPPORTED, "model '%s': '%s' is not served by this version", name,
+                   what);
+}
+
+/* What the backend left is completed and checked once more, and published with the version. */
+static struct err *finish_config(struct plugin_model *m, const char *name,
+                                 struct model_config **ret)
+{
+    config_fill_defaults(m->proto, name);
+    const struct attribute *said = &m->backend->attributes;
+    struct config_groups_machine machine = {.wishes = said->wishes, .wish_count = said->wish_count};
+    config_groups_fill(m->proto, &machine);
+    struct err *e = config_groups_check(m->proto, &machine);
+    if (!e)
+        e = config_check_model(m->proto, name, CONFIG_CHECK_FULL);
+    if (!e)
+        e = config_compile(&m->proto, ret);
+    if (!e)
+        model_close_config(m, (*ret)->proto);
+    return e;
+}
+
+/* The backend's side, and the configuration as it is after the backend completed it. */
+static struct err *initialize(const struct load_context *c, const char *name, const char *model_dir,
+                              int64_t number, struct Inference__ModelConfig **proto,
+                              struct plugin_model **ret_model, struct model_config **ret_config)
+{
+    struct plugin_backend *backend;
+    struct err *e = backend_get(c->backends, (*proto)->backend, model_dir, number, &backend);
+    if (e)
+        return e;
+    struct config_groups_machine machine = {.wishes = backend->attributes.wishes,
+                                            .wish_count = backend->attributes.wish_count};
+    config_groups_fill(*proto, &machine);
+    struct plugin_model *m =
+        model_new(backend, name, number, model_dir, *proto, c->auto_complete, c->server);
+    *proto = NULL;
+    e = model_initialize(m);
+    if (!e)
+        e = finish_config(m, name, ret_config);
+    if (e) {
+        model_free(m);
+        return e;
+    }
+    *ret_model = m;
+    return NULL;
+}
+
+struct err *load_version(const struct load_context *c, const char *name, const char *model_dir,
+                         int64_t number, const struct Inference__ModelConfig *written,
+                         struct serve_version **ret)
+{
+    time_ns start = clock_now_ns();
+    struct Inference__ModelConfig *proto = config_copy_proto(written);
+    struct plugin_model *model = NULL;
+    struct model_config *config = NULL;
+    struct serve_version *v = NULL;
+    struct err *e = complete(c, proto, name, model_dir, number);
+    if (!e)
+        e = check_served(proto, name);
+    if (!e)
+        e = initialize(c, name, model_dir, number, &proto, &model, &config);
+    config_free_proto(proto);
+    if (e)
+        return e;
+    e = version_new(name, number, config, model, c->allow_inline, c->house, &v);
+    if (!e)
+        e = version_start(v);
+    if (e) {
+        version_free(v);
+        return e;
+    }
+    v->load_ns = clock_now_ns() - start;
+    *ret = v;
+    return NULL;
+}

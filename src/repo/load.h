@@ -1,0 +1,35 @@
+#pragma once
+/* Loading one version of a model: configuration, backend, model, instances. */
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct Inference__ModelConfig;
+struct backend_registry;
+struct loop;
+struct serve_version;
+
+/* What loading needs of the server; borrowed. */
+struct load_context {
+    struct backend_registry *backends;
+    bool auto_complete; /* what the configuration leaves out is filled in from the model */
+    bool allow_inline;
+    struct loop *house; /* watches time-outs of queued requests */
+    void *server;       /* what TRITONBACKEND_ModelServer gives out */
+};
+
+/* load_read_config - the configuration of a model directory as its author wrote it; an empty one when there is no config.pbtxt
+ * and the context says that it may be completed.
+ * ret     the caller's (config_free_proto)
+ * errors  INVALID_ARG: missing, or not readable as a configuration, with file, line and column */
+struct err *load_read_config(const struct load_context *c, const char *model_dir,
+                             struct Inference__ModelConfig **ret);
+
+/* load_version - make a version ready to serve. Blocks for as long as the backend takes.
+ * proto   as written; borrowed
+ * ret     ready, not published
+ * errors  what is wrong with the configuration, or what the backend says */
+struct err *load_version(const struct load_context *c, const char *name, const char *model_dir,
+                         int64_t number, const struct Inference__ModelConfig *proto,
+                         struct serve_version **ret);

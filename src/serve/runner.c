@@ -1,0 +1,239 @@
+#include "serve/runner.h"
+
+#include "base/check.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "infer/response.h"
+#include "model/config.h"
+#include "plugin/instance.h"
+#include "serve/reject.h"
+#include "serve/version.h"
+
+#include <stdio.h>
+
+#define INLINE_WINDOW    1024u      /* inline runs after which slow ones are forgotten */
+#define INLINE_MAX_SLOW  4u         /* slow ones in a window that demote */
+#define INLINE_DEMOTE_NS TIME_MS(5) /* one run that long demotes at once */
+
+void runner_init(struct runner *r, struct serve_version *v, struct plugin_instance *instance)
+{
+    *r = (struct runner){.version = v, .instance = instance};
+    r->batch = mem_alloc(batcher_slots(v->batcher) * sizeof(*r->batch));
+    mutex_cond_init(&r->wake);
+}
+
+void runner_fini(struct runner *r)
+{
+    mutex_lock(&r->version->lock);
+    mutex_cond_signal(&r->wake);
+    mutex_unlock(&r->version->lock);
+    thread_join(r->thread);
+    instance_free(r->instance);
+    mutex_cond_fini(&r->wake);
+    mem_free(r->batch);
+}
+
+/* One Execute. What the backend sends meanwhile goes out as one batch at the end. */
+static void execute(struct runner *r, size_t count, time_ns now)
+{
+    for (size_t i = 0; i < count; i++)
+        r->batch[i]->times.compute_start = now;
+    struct response_batch answers;
+    response_batch_begin(&answers);
+    struct err *e = instance_execute(r->instance, r->batch, count);
+    for (size_t i = 0; e && i < count; i++)
+        reject_request(r->batch[i], STATS_BACKEND, err_copy(e));
+    err_free(e);
+    response_batch_end(&answers);
+}
+
+/* Answers what the queue gave up. Caller holds the lock; it is released meanwhile. */
+static void answer_dropped(struct serve_version *v, time_ns now)
+{
+    struct list dropped;
+    list_init(&dropped);
+    batcher_expire(v->batcher, now, &dropped);
+    mutex_unlock(&v->lock);
+    reject_dropped(&dropped);
+    mutex_lock(&v->lock);
+}
+
+/* Takes and runs one batch. Caller holds the lock; false: nothing to run now, *ret_wake as batcher_take. */
+static bool run_one(struct runner *r, time_ns *ret_wake)
+{
+    struct serve_version *v = r->version;
+    time_ns now = clock_now_ns();
+    size_t count = batcher_take(v->batcher, now, r->batch, batcher_slots(v->batcher), ret_wake);
+    if (batcher_has_dropped(v->batcher))
+        answer_dropped(v, now);
+    if (!count)
+        return false;
+    runner_wake(v, now);
+    mutex_unlock(&v->lock);
+    execute(r, count, now);
+    mutex_lock(&v->lock);
+    return true;
+}
+
+/* Waits until runner_wake makes the runner busy, or `until`. A loop may claim the runner meanwhile; then it is not ours. */
+static void wait_for_work(struct runner *r, time_ns until)
+{
+    struct serve_version *v = r->version;
+    r->state = RUNNER_IDLE;
+    while (r->state != RUNNER_BUSY) {
+        bool in_time = mutex_cond_wait_until(&r->wake, &v->lock, until);
+        if (r->state == RUNNER_IDLE && (!in_time || v->stopping))
+            r->state = RUNNER_BUSY;
+        else if (r->state == RUNNER_CLAIMED && !in_time)
+            until = clock_now_ns() + RUNNER_RETIRE_NS;
+    }
+}
+
+static void thread_main(void *arg)
+{
+    struct runner *r = arg;
+    struct serve_version *v = r->version;
+    time_ns retire = clock_now_ns() + RUNNER_RETIRE_NS;
+    mutex_lock(&v->lock);
+    r->state = RUNNER_BUSY;
+    for (;;) {
+        v->waking = false;
+        time_ns wake;
+        if (run_one(r, &wake)) {
+            retire = clock_now_ns() + RUNNER_RETIRE_NS;
+            continue;
+        }
+        if (v->stopping || (wake == TIME_NEVER && clock_now_ns() >= retire))
+            break;
+        time_ns until = wake < retire ? wake : retire;
+        v->timed_until = wake < v->timed_until ? wake : v->timed_until;
+        wait_for_work(r, until);
+        v->timed_until = TIME_NEVER;
+    }
+    r->state = RUNNER_IDLE;
+    r->has_thread = false;
+    mutex_unlock(&v->lock);
+}
+
+/* A thread for a runner that has none. Only the ended thread that was there before has to be joined first. */
+static struct err *start_thread(struct runner *r)
+{
+    thread_join(r->thread);
+    r->thread = NULL;
+    struct err *e = thread_start("instance", thread_main, r, &r->thread);
+    r->has_thread = !e;
+    return e;
+}
+
+static struct runner *find_idle(struct serve_version *v)
+{
+    struct runner *without_thread = NULL;
+    for (uint32_t i = 0; i < v->runner_count; i++) {
+        struct runner *r = &v->runners[i];
+        if (r->state != RUNNER_IDLE)
+            continue;
+        if (r->has_thread)
+            return r;
+        if (!without_thread)
+            without_thread = r;
+    }
+    return without_thread;
+}
+
+/* No thread can be had and none of this model runs: what is queued would wait for ever. Caller holds the lock. */
+static void give_up(struct serve_version *v, struct err *why)
+{
+    for (uint32_t i = 0; i < v->runner_count; i++)
+        if (v->runners[i].has_thread || v->runners[i].state == RUNNER_CLAIMED) {
+            err_free(why);
+            return;
+        }
+    struct list left;
+    list_init(&left);
+    batcher_drain(v->batcher, &left);
+    mutex_unlock(&v->lock);
+    LOG_ERROR("model '%s': %s", v->name, err_message(why));
+    struct list *node;
+    while ((node = list_pop(&left)))
+        reject_request(LIST_ITEM(node, struct request, queue_node), STATS_OTHER, err_copy(why));
+    err_free(why);
+    mutex_lock(&v->lock);
+}
+
+void runner_wake(struct serve_version *v, time_ns now)
+{
+    if (v->waking)
+        return;
+    struct runner *r = find_idle(v);
+    if (!r)
+        return;
+    time_ns wake;
+    if (!batcher_ready(v->batcher, now, &wake) && wake >= v->timed_until)
+        return;
+    v->waking = true;
+    r->state = RUNNER_BUSY;
+    if (r->has_thread) {
+        mutex_cond_signal(&r->wake);
+        return;
+    }
+    struct err *e = start_thread(r);
+    if (!e)
+        return;
+    r->state = RUNNER_IDLE;
+    v->waking = false;
+    give_up(v, e);
+}
+
+struct runner *runner_claim(struct serve_version *v)
+{
+    struct runner *r = find_idle(v);
+    if (!r)
+        return NULL;
+    r->state = RUNNER_CLAIMED;
+    v->timed_until = TIME_NEVER; /* whoever waits for a time waits for a queue that is empty now */
+    return r;
+}
+
+/* A run over the limit is not always the backend's fault (the thread may have been preempted), so a few are forgiven. */
+static void judge(struct runner *r, time_ns took)
+{
+    struct serve_version *v = r->version;
+    if (++r->inline_runs == INLINE_WINDOW) {
+        r->inline_runs = 0;
+        r->slow_runs = 0;
+    }
+    if (took <= RUNNER_INLINE_NS)
+        return;
+    if (++r->slow_runs < INLINE_MAX_SLOW && took < INLINE_DEMOTE_NS)
+        return;
+    v->inline_ok = false;
+    mutex_unlock(&v->lock);
+    LOG_INFO(
+        "model '%s': a run took %llu us on a network thread; it uses instance threads from now on",
+        v->name, (unsigned long long)(took / 1000));
+    mutex_lock(&v->lock);
+}
+
+void runner_run_inline(struct runner *r)
+{
+    struct serve_version *v = r->version;
+    time_ns wake;
+    do {
+        time_ns start = clock_now_ns();
+        size_t count = batcher_take(v->batcher, start, r->batch, batcher_slots(v->batcher), &wake);
+        if (!count)
+            break;
+        mutex_unlock(&v->lock);
+        execute(r, count, start);
+        time_ns took = clock_now_ns() - start;
+        mutex_lock(&v->lock);
+        judge(r, took);
+    } while (v->inline_ok);
+    r->state = RUNNER_IDLE;
+    if (batcher_has_dropped(v->batcher))
+        answer_dropped(v, clock_now_ns());
+    if (batcher_depth(v->batcher))
+        runner_wake(v, clock_now_ns());
+    mutex_unlock(&v->lock);
+}

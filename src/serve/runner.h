@@ -1,0 +1,53 @@
+#pragma once
+/* What runs an instance: a thread while there is work (retired after 10 s without any), or the loop that received the requests.
+ *
+ * Inline: a loop takes an idle runner and executes on its own thread when the backend opted in, all inputs together are small,
+ * and nothing waits in the queue. A model whose inline runs take longer than RUNNER_INLINE_NS too often is demoted. */
+#include "os/clock.h"
+#include "os/mutex.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct plugin_instance;
+struct request;
+struct serve_version;
+struct thread;
+
+#define RUNNER_RETIRE_NS    TIME_S(10)
+#define RUNNER_INLINE_NS    TIME_US(50)
+#define RUNNER_INLINE_BYTES 65536u /* inputs of an inline run, all requests together */
+
+enum runner_state {
+    RUNNER_IDLE,    /* no thread, or one that waits */
+    RUNNER_BUSY,    /* its thread looks for work or executes */
+    RUNNER_CLAIMED, /* a loop executes on it */
+};
+
+struct runner {
+    struct serve_version *version;
+    struct plugin_instance *instance; /* owned */
+    struct request **batch;           /* batcher_slots() of them; the executing thread's */
+    struct thread *thread;            /* also after it retired, until joined */
+    struct mutex_cond wake;
+    enum runner_state state; /* guarded by version->lock, like all that follows */
+    bool has_thread;
+    unsigned slow_runs; /* inline runs over the limit since the last thousand */
+    unsigned inline_runs;
+};
+
+void runner_init(struct runner *r, struct serve_version *v, struct plugin_instance *instance);
+
+/* runner_fini - end the thread and free the instance; version->stopping is set, nothing is queued. Blocks. */
+void runner_fini(struct runner *r);
+
+/* runner_wake - after requests were queued: make an idle runner look, if the queue has something for it or a time to wait for.
+ * Caller holds v->lock; returns with it held. */
+void runner_wake(struct serve_version *v, time_ns now);
+
+/* runner_claim - an idle runner for the calling loop, or NULL. The queue is empty. Caller holds v->lock. */
+struct runner *runner_claim(struct serve_version *v);
+
+/* runner_run_inline - run what is queued on a claimed runner until the queue has nothing that may run now, then give the runner
+ * back. Caller holds v->lock; returns without it. */
+void runner_run_inline(struct runner *r);

@@ -1,0 +1,78 @@
+#pragma once
+/* What is being served, as immutable snapshots: readers look names up without a lock, the repository replaces the whole.
+ *
+ * A view is a reader's cached snapshot: one a loop, or a short-lived one for other threads. */
+#include "base/err.h"
+#include "os/loop.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct serve_table;
+struct serve_version;
+struct table_snapshot;
+
+/* A version as people see it, whether it serves or not. */
+enum table_state {
+    TABLE_UNKNOWN,
+    TABLE_READY,
+    TABLE_UNAVAILABLE,
+    TABLE_LOADING,
+    TABLE_UNLOADING,
+};
+
+struct table_entry {
+    int64_t number;
+    enum table_state state;
+    const char *reason;            /* "" when there is none */
+    struct serve_version *version; /* NULL unless READY */
+};
+
+struct table_model {
+    const char *name;
+    struct table_entry *entries; /* by rising number */
+    uint32_t entry_count;        /* 0: known to the repository, never loaded */
+    uint32_t latest; /* index of the highest READY entry; entry_count when there is none */
+};
+
+struct table_view {
+    struct serve_table *table;
+    struct table_snapshot *snapshot; /* a reference; NULL before the first use */
+    uint64_t generation;
+    struct loop *loop; /* told to let go of an old snapshot; NULL for views of other threads */
+    struct list node;
+    struct mail mail;
+    _Atomic(bool) told; /* the mail is under way; cleared by its delivery */
+};
+
+struct serve_table *table_new(void);
+void table_free(struct serve_table *t);
+
+/* table_state_name - "READY", "UNAVAILABLE", ...; "UNKNOWN" for others. */
+const char *table_state_name(enum table_state s);
+
+/* table_view_open, table_view_close - a loop's view lives as long as the loop; called on its thread or before it runs. */
+void table_view_open(struct table_view *view, struct serve_table *t, struct loop *loop);
+void table_view_close(struct table_view *view);
+
+/* table_find - the version that a request means, pinned for the caller (give the pin to request_new, or version_unpin it).
+ * number  -1 = the latest that is ready
+ * errors  NOT_FOUND and UNAVAILABLE in the reference's words:
+ *         "Request for unknown model: 'x' is not found", "... 'x' version N is not found",
+ *         "... 'x' has no available versions", "... 'x' version N is not at ready state" */
+struct err *table_find(struct table_view *view, const char *name, size_t name_len, int64_t number,
+                       struct serve_version **ret);
+
+/* table_model - what is known of a model; NULL when there is none. Valid until the loop's turn ends, or the next call with
+ * the view. */
+const struct table_model *table_model(struct table_view *view, const char *name, size_t name_len);
+
+/* table_models - all models, by name. */
+const struct table_model *table_models(struct table_view *view, uint32_t *ret_count);
+
+/* table_publish - replace the snapshot; models (sorted by name here) and what they point to are taken over. Repository only. */
+void table_publish(struct serve_table *t, struct table_model *models, uint32_t count);
+
+/* table_settle - wait until no reader holds a snapshot older than the current one. Repository only; blocks. */
+void table_settle(struct serve_table *t);

@@ -1,0 +1,82 @@
+#pragma once
+/* One version of a model that is being served: its configuration, queue, instances and statistics.
+ *
+ * Published in a snapshot (serve/table.h) when it is ready. Requests pin it; after it was unpublished it drains: when no pin is
+ * left its instances are finalised. Pins are counted per thread slot, so that no counter bounces between cores. */
+#include "base/err.h"
+#include "infer/request.h"
+#include "os/mutex.h"
+#include "os/thread.h"
+#include "sched/batcher.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct deadline;
+struct loop;
+struct model_config;
+struct plugin_instance;
+struct plugin_model;
+struct runner;
+struct stats;
+
+struct serve_version {
+    struct request_target target; /* first; what requests know of the version */
+    uint32_t magic;
+    char *name;
+    int64_t number;
+    struct model_config *config; /* a reference; immutable */
+    struct plugin_model *model;  /* owned: the backend's side */
+    struct stats *stats;         /* owned */
+    uint64_t load_ns;            /* how long loading took */
+    bool inline_ok; /* the backend opted in and the server allows it: see serve/runner.h */
+
+    struct mutex lock; /* rank SCHEDULER; guards batcher, runners and what follows */
+    struct batcher *batcher;
+    struct runner *runners; /* one an instance that requests are scheduled on */
+    uint32_t runner_count;
+    struct plugin_instance **passive; /* instances that get no requests */
+    uint32_t passive_count;
+    bool waking; /* a runner was woken and has not looked at the queue yet */
+    time_ns
+        timed_until; /* the earliest time at which a waiting runner looks again; TIME_NEVER = none does */
+    bool stopping;
+    struct deadline *deadline; /* owned; see serve/deadline.h */
+
+    struct {
+        _Alignas(64) atomic_long pins;
+    } slots[THREAD_SLOTS];
+    atomic_bool
+        draining; /* set before the pins are summed: an unpin that follows wakes version_drain */
+    struct mutex drain_lock; /* rank LEAF */
+    struct mutex_cond drained;
+};
+
+/* version_new - everything but the instances; takes config and model over, also on error.
+ * allow_inline  the server's option
+ * house         loop on which time-outs of queued requests are watched; NULL = nobody watches while all instances are busy
+ * errors        INVALID_ARG from the queue's settings */
+struct err *version_new(const char *name, int64_t number, struct model_config *config,
+                        struct plugin_model *model, bool allow_inline, struct loop *house,
+                        struct serve_version **ret);
+
+/* version_start - make the instances that the configuration asks for; after it requests may be submitted. Blocks.
+ * errors  the backend's own, with the instance's name; version_free it then */
+struct err *version_start(struct serve_version *v);
+
+/* version_of - the version that a request is for. */
+static inline struct serve_version *version_of(const struct request *r)
+{
+    return (struct serve_version *)r->target;
+}
+
+/* version_pin, version_unpin - hold it for a request. Pin only under a snapshot that publishes it. Any thread. */
+void version_pin(struct serve_version *v);
+void version_unpin(struct serve_version *v);
+
+/* version_drain - wait until no pin is left. The version must be unpublished. Blocks. */
+void version_drain(struct serve_version *v);
+
+/* version_free - stop the instance threads, finalise instances and model. Drained, or never published. NULL is fine. Blocks. */
+void version_free(struct serve_version *v);

@@ -1,0 +1,115 @@
+/* The statistics part of server/describe.h. */
+#include "server/describe.h"
+
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "infer/stats.h"
+#include "serve/version.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static Inference__StatisticDuration *duration(struct stats_duration d)
+{
+    Inference__StatisticDuration *m = mem_alloc(sizeof(*m));
+    inference__statistic_duration__init(m);
+    m->count = d.count;
+    m->ns = d.ns;
+    return m;
+}
+
+static Inference__InferStatistics *infer_statistics(const struct stats_sums *s)
+{
+    Inference__InferStatistics *m = mem_alloc(sizeof(*m));
+    inference__infer_statistics__init(m);
+    m->success = duration(s->success);
+    m->fail = duration(s->fail);
+    m->queue = duration(s->queue);
+    m->compute_input = duration(s->compute_input);
+    m->compute_infer = duration(s->compute_infer);
+    m->compute_output = duration(s->compute_output);
+    m->cache_hit = duration(s->cache_hit);
+    m->cache_miss = duration(s->cache_miss);
+    return m;
+}
+
+static void put_batches(Inference__ModelStatistics *m, const struct stats *stats)
+{
+    struct stats_batch_sums *batches;
+    size_t count = stats_sum_batches(stats, &batches);
+    m->batch_stats = mem_alloc(count * sizeof(*m->batch_stats));
+    m->n_batch_stats = count;
+    for (size_t i = 0; i < count; i++) {
+        Inference__InferBatchStatistics *b = mem_alloc(sizeof(*b));
+        inference__infer_batch_statistics__init(b);
+        b->batch_size = batches[i].batch_size;
+        b->compute_input = duration(batches[i].compute_input);
+        b->compute_infer = duration(batches[i].compute_infer);
+        b->compute_output = duration(batches[i].compute_output);
+        m->batch_stats[i] = b;
+    }
+    mem_free(batches);
+}
+
+static Inference__ModelStatistics *model_statistics(const struct table_model *model,
+                                                    const struct table_entry *entry)
+{
+    struct stats_sums sums;
+    stats_sum(entry->version->stats, &sums);
+    Inference__ModelStatistics *m = mem_alloc(sizeof(*m));
+    inference__model_statistics__init(m);
+    struct strbuf number = STRBUF_INIT;
+    strbuf_printf(&number, "%" PRId64, entry->number);
+    m->name = mem_strdup(model->name);
+    m->version = strbuf_take(&number);
+    m->last_inference = sums.last_inference_ms;
+    m->inference_count = sums.inference_count;
+    m->execution_count = sums.execution_count;
+    m->inference_stats = infer_statistics(&sums);
+    put_batches(m, entry->version->stats);
+    return m;
+}
+
+static void add_model(Inference__ModelStatisticsResponse *r, const struct table_model *model,
+                      int64_t version)
+{
+    for (uint32_t i = 0; i < model->entry_count; i++) {
+        const struct table_entry *e = &model->entries[i];
+        if (e->state != TABLE_READY || (version != -1 && version != e->number))
+            continue;
+        r->model_stats =
+            mem_realloc(r->model_stats, (r->n_model_stats + 1) * sizeof(*r->model_stats));
+        r->model_stats[r->n_model_stats++] = model_statistics(model, e);
+    }
+}
+
+struct err *describe_statistics(struct table_view *view, const char *name, size_t name_len,
+                                int64_t version, Inference__ModelStatisticsResponse **ret)
+{
+    Inference__ModelStatisticsResponse *r = mem_alloc(sizeof(*r));
+    inference__model_statistics_response__init(r);
+    struct err *e = NULL;
+    if (name_len) {
+        const struct table_model *model = table_model(view, name, name_len);
+        if (model)
+            add_model(r, model, version);
+        if (!model || (version == -1 && !r->n_model_stats))
+            e = err_new(STATUS_INVALID_ARG, "requested model '%.*s' is not available",
+                        (int)name_len, name);
+        else if (!r->n_model_stats)
+            e = err_new(STATUS_INVALID_ARG,
+                        "requested model version is not available for model '%.*s'", (int)name_len,
+                        name);
+    } else {
+        uint32_t count;
+        const struct table_model *models = table_models(view, &count);
+        for (uint32_t i = 0; i < count; i++)
+            add_model(r, &models[i], -1);
+    }
+    if (e) {
+        protobuf_c_message_free_unpacked(&r->base, NULL);
+        return e;
+    }
+    *ret = r;
+    return NULL;
+}

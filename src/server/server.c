@@ -1,0 +1,184 @@
+#include "server/server.h"
+
+#include "base/budget.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "os/cpu.h"
+#include "os/pool.h"
+#include "os/thread.h"
+#include "plugin/backend.h"
+#include "repo/repo.h"
+#include "server/housekeeping.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define RECEIVE_BYTES ((size_t)256 << 10)
+#define MAX_WORKERS   256u
+
+static struct err *worker_init(struct worker *w, struct server *s, unsigned index)
+{
+    w->server = s;
+    w->index = index;
+    struct err *e = loop_new(&w->loop);
+    if (e)
+        return e;
+    table_view_open(&w->view, s->table, w->loop);
+    submit_init(&w->submitter, w->loop);
+    w->receive = mem_alloc(RECEIVE_BYTES);
+    w->receive_bytes = RECEIVE_BYTES;
+    return NULL;
+}
+
+static void worker_fini(struct worker *w)
+{
+    if (!w->loop)
+        return;
+    loop_free(w->loop);
+    table_view_close(&w->view);
+    mem_free(w->receive);
+}
+
+static void worker_main(void *arg)
+{
+    struct worker *w = arg;
+    loop_run(w->loop);
+}
+
+static void make_repo(struct server *s)
+{
+    const struct options *o = &s->options;
+    struct backend_setting *settings = mem_zalloc(o->backend_setting_count * sizeof(*settings));
+    for (size_t i = 0; i < o->backend_setting_count; i++)
+        settings[i] =
+            (struct backend_setting){o->backend_settings[i].backend, o->backend_settings[i].key,
+                                     o->backend_settings[i].value};
+    s->backend_settings = settings;
+    s->backends = MEM_NEW(struct backend_registry);
+    backend_registry_init(s->backends, o->backend_directory, settings, o->backend_setting_count,
+                          o->auto_complete_config);
+    s->repo = repo_new(
+        &(struct repo_settings){
+            .paths = s->options.repositories,
+            .path_count = o->repository_count,
+            .load_threads = o->model_load_threads ? o->model_load_threads : 1,
+            .context = {.backends = s->backends,
+                        .auto_complete = o->auto_complete_config,
+                        .allow_inline = o->inline_execution,
+                        .house = s->workers[0].loop,
+                        .server = s},
+        },
+        s->table);
+}
+
+struct err *server_new(const struct options *options, struct server **ret)
+{
+    struct server *s = MEM_NEW(struct server);
+    s->options = *options;
+    s->start_wall_ns = clock_wall_ns();
+    s->table = table_new();
+    unsigned count = options->loop_threads ? options->loop_threads : cpu_count();
+    count = count < MAX_WORKERS ? count : MAX_WORKERS;
+    budget_set_limit(options->memory_budget_bytes ? options->memory_budget_bytes
+                                                  : cpu_memory_limit() / 2);
+    s->workers = mem_zalloc(count * sizeof(*s->workers));
+    for (unsigned i = 0; i < count; i++) {
+        struct err *e = worker_init(&s->workers[i], s, i);
+        s->worker_count = i + 1;
+        if (e) {
+            server_free(s);
+            return e;
+        }
+    }
+    make_repo(s);
+    *ret = s;
+    return NULL;
+}
+
+struct err *server_start(struct server *s)
+{
+    housekeeping_start(&s->housekeeping, s->workers[0].loop);
+    for (unsigned i = 0; i < s->worker_count; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "loop-%u", i);
+        struct err *e = thread_start(name, worker_main, &s->workers[i], &s->workers[i].thread);
+        if (e)
+            return e;
+    }
+    return NULL;
+}
+
+struct err *server_load(struct server *s)
+{
+    size_t failed = 0;
+    struct err *e = repo_load_all(s->repo, &failed);
+    if (!e && failed && s->options.exit_on_error)
+        e = err_new(STATUS_INTERNAL,
+                    "failed to load all models: %zu could not be loaded, see the lines above; "
+                    "--exit-on-error=false serves the others",
+                    failed);
+    atomic_store(&s->state, e ? SERVER_FAILED : SERVER_READY);
+    return e;
+}
+
+void server_refuse(struct server *s)
+{
+    atomic_store(&s->state, SERVER_STOPPING);
+}
+
+void server_stop(struct server *s)
+{
+    server_refuse(s);
+    if (s->workers[0].thread)
+        repo_unload_all(s->repo);
+    for (unsigned i = 0; i < s->worker_count; i++) {
+        if (!s->workers[i].thread)
+            continue;
+        loop_stop(s->workers[i].loop);
+        thread_join(s->workers[i].thread);
+        s->workers[i].thread = NULL;
+    }
+}
+
+void server_free(struct server *s)
+{
+    if (!s)
+        return;
+    repo_free(s->repo);
+    if (s->backends)
+        backend_registry_fini(s->backends);
+    for (unsigned i = 0; i < s->worker_count; i++)
+        worker_fini(&s->workers[i]);
+    table_free(s->table);
+    pool_trim(TIME_NEVER);
+    mem_free(s->backends);
+    mem_free(s->backend_settings);
+    mem_free(s->workers);
+    mem_free(s);
+}
+
+bool server_live(const struct server *s)
+{
+    enum server_state state = atomic_load(&s->state);
+    return state == SERVER_READY || state == SERVER_STOPPING;
+}
+
+/* An unloaded version does not count against readiness, a failed one does. */
+static bool all_ready(struct table_view *view)
+{
+    uint32_t count;
+    const struct table_model *models = table_models(view, &count);
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < models[i].entry_count; k++) {
+            const struct table_entry *e = &models[i].entries[k];
+            if (e->state != TABLE_READY && strcmp(e->reason, "unloaded") != 0)
+                return false;
+        }
+    return true;
+}
+
+bool server_ready(struct server *s, struct table_view *view)
+{
+    return atomic_load(&s->state) == SERVER_READY &&
+           (!s->options.strict_readiness || all_ready(view));
+}

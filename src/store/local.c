@@ -1,0 +1,77 @@
+#include "store/local.h"
+
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "os/file.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+
+#define CONFIG_READ_BYTES ((size_t)16 << 20)
+
+static void take_names(struct file_list *l, bool only_dirs, struct local_names *ret)
+{
+    ret->names = mem_alloc(l->count * sizeof(char *));
+    ret->count = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        if (only_dirs && !l->entries[i].is_dir)
+            continue;
+        ret->names[ret->count++] = l->entries[i].name;
+        l->entries[i].name = NULL;
+    }
+    file_list_fini(l);
+}
+
+struct err *local_models(const char *repository, struct local_names *ret)
+{
+    struct file_list l;
+    struct err *e = file_list_dir(repository, LOCAL_MAX_ENTRIES, &l);
+    if (e)
+        return err_wrap(e, "failed to read model repository '%s'", repository);
+    take_names(&l, true, ret);
+    return NULL;
+}
+
+struct err *local_directories(const char *model_dir, struct local_names *ret)
+{
+    struct file_list l;
+    struct err *e = file_list_dir(model_dir, LOCAL_MAX_ENTRIES, &l);
+    if (!e)
+        take_names(&l, true, ret);
+    return e;
+}
+
+struct err *local_files(const char *model_dir, int64_t version, struct local_names *ret)
+{
+    struct strbuf path = STRBUF_INIT;
+    strbuf_printf(&path, "%s/%" PRId64, model_dir, version);
+    struct file_list l;
+    struct err *e = file_list_dir(strbuf_str(&path), LOCAL_MAX_ENTRIES, &l);
+    strbuf_fini(&path);
+    if (!e)
+        take_names(&l, false, ret);
+    return e;
+}
+
+void local_names_fini(struct local_names *n)
+{
+    for (size_t i = 0; i < n->count; i++)
+        mem_free(n->names[i]);
+    mem_free(n->names);
+    *n = (struct local_names){0};
+}
+
+struct err *local_read_config(const char *model_dir, char **ret_text, size_t *ret_len,
+                              char **ret_path)
+{
+    *ret_text = NULL;
+    *ret_path = file_join(model_dir, "config.pbtxt");
+    if (!file_exists(*ret_path))
+        return NULL;
+    struct err *e = file_read(*ret_path, CONFIG_READ_BYTES, ret_text, ret_len);
+    if (e) {
+        mem_free(*ret_path);
+        *ret_path = NULL;
+    }
+    return e;
+}

@@ -1,0 +1,372 @@
+/* The HTTP/1.1 parser: what a head means, chunked bodies, what is refused - each however the bytes are cut. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/strbuf.h"
+#include "codec/http1.h"
+
+/* What came of a message. */
+struct outcome {
+    enum http1_event event;
+    struct http1_head head;
+    char url[256];
+    struct strbuf body;
+    uint16_t status;
+    size_t used; /* of the text, up to the end of the message */
+};
+
+static bool collect(void *owner, const char *bytes, size_t len)
+{
+    strbuf_append(owner, bytes, len);
+    return true;
+}
+
+static bool refuse(void *owner, const char *bytes, size_t len)
+{
+    (void)owner;
+    (void)bytes;
+    (void)len;
+    return false;
+}
+
+static void note_head(struct outcome *o, struct http1_parser *p)
+{
+    o->head = p->head;
+    assert_true(p->head.url_len < sizeof(o->url));
+    memcpy(o->url, p->head.url, p->head.url_len);
+    o->url[p->head.url_len] = '\0';
+}
+
+/* Parses one message given in pieces of `step` bytes, each in memory of its own that is gone afterwards. */
+static void parse(const char *text, size_t len, size_t step, struct outcome *o)
+{
+    struct http1_parser p;
+    *o = (struct outcome){.body = STRBUF_INIT};
+    http1_init(&p, collect, &o->body);
+    enum http1_event e = HTTP1_MORE;
+    bool done = false;
+    for (size_t at = 0; at < len && !done;) {
+        size_t n = len - at < step ? len - at : step;
+        char *piece = malloc(n);
+        memcpy(piece, text + at, n);
+        size_t used = 0;
+        for (size_t in = 0; in < n && !done; in += used) {
+            e = http1_parse(&p, piece + in, n - in, &used);
+            assert_true(used <= n - in);
+            o->used += used;
+            if (e == HTTP1_HEAD)
+                note_head(o, &p);
+            done = e == HTTP1_ERROR || e == HTTP1_END || (e == HTTP1_HEAD && !p.head.chunked);
+            if (e == HTTP1_MORE)
+                assert_int_equal(used, n - in);
+            if (e == HTTP1_HEAD && p.head.chunked)
+                http1_keep(&p);
+        }
+        free(piece);
+        at += n;
+    }
+    o->event = e;
+    o->status = p.error_status;
+    http1_fini(&p);
+}
+
+/* Every way of cutting the text into two, and every fixed step, gives what the whole gives. */
+static void parse_every_way(const char *text, struct outcome *whole)
+{
+    size_t len = strlen(text);
+    parse(text, len, len, whole);
+    for (size_t step = 1; step < len; step++) {
+        struct outcome o;
+        parse(text, len, step, &o);
+        assert_int_equal(o.event, whole->event);
+        assert_int_equal(o.status, whole->status);
+        if (o.event != HTTP1_ERROR) {
+            assert_string_equal(o.url, whole->url);
+            assert_int_equal(o.used, whole->used);
+            assert_int_equal(o.head.content_length, whole->head.content_length);
+            assert_int_equal(o.head.keep_alive, whole->head.keep_alive);
+            assert_int_equal(o.head.expect_continue, whole->head.expect_continue);
+            assert_int_equal(o.head.content_coding, whole->head.content_coding);
+            assert_int_equal(o.head.accept_coding, whole->head.accept_coding);
+            assert_string_equal(o.head.tensor_header.text, whole->head.tensor_header.text);
+        }
+        if (o.event == HTTP1_END) {
+            assert_int_equal(o.body.len, whole->body.len);
+            assert_string_equal(strbuf_str(&o.body), strbuf_str(&whole->body));
+        }
+        strbuf_fini(&o.body);
+    }
+}
+
+static void head_is_read(void **state)
+{
+    (void)state;
+    struct outcome o;
+    parse_every_way("POST /v2/models/m/infer?x=1 HTTP/1.1\r\nHost: a\r\ninference-HEADER-content-length: 7\r\n"
+                    "Content-Length: 12\r\nExpect: 100-Continue\r\nAccept-Encoding: gzip;q=0.1, deflate;q=0.9\r\n"
+                    "Content-Encoding: gzip\r\n\r\nabc",
+                    &o);
+    assert_int_equal(o.event, HTTP1_HEAD);
+    assert_int_equal(o.head.method, HTTP1_POST);
+    assert_string_equal(o.url, "/v2/models/m/infer?x=1");
+    assert_int_equal(o.head.content_length, 12);
+    assert_int_equal(o.head.minor, 1);
+    assert_true(o.head.keep_alive);
+    assert_true(o.head.expect_continue);
+    assert_true(o.head.tensor_header.given);
+    assert_string_equal(o.head.tensor_header.text, "7");
+    assert_int_equal(o.head.content_coding, HTTP1_GZIP);
+    assert_int_equal(o.head.accept_coding, HTTP1_DEFLATE);
+}
+
+static void connection_is_kept_by_version_and_header(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool kept;
+    } cases[] = {
+        {"GET / HTTP/1.1\r\n\r\n", true},
+        {"GET / HTTP/1.1\r\nConnection: close\r\n\r\n", false},
+        {"GET / HTTP/1.1\r\nConnection: Keep-Alive\r\n\r\n", true},
+        {"GET / HTTP/1.0\r\n\r\n", false},
+        {"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", true},
+        {"CONNECT a:1 HTTP/1.1\r\n\r\n", false},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct outcome o;
+        parse_every_way(cases[i].text, &o);
+        assert_int_equal(o.event, HTTP1_HEAD);
+        assert_int_equal(o.head.keep_alive, cases[i].kept);
+    }
+}
+
+static void chunked_body_is_put_together(void **state)
+{
+    (void)state;
+    struct outcome o;
+    static const char text[] = "POST /u HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+                               "4\r\nabcd\r\n1;ext=\"x\"\r\ne\r\nA\r\n0123456789\r\n0\r\nTrailer: t\r\n\r\nGET";
+    parse_every_way(text, &o);
+    assert_int_equal(o.event, HTTP1_END);
+    assert_true(o.head.chunked);
+    assert_int_equal(o.head.content_length, 0);
+    assert_string_equal(strbuf_str(&o.body), "abcde0123456789");
+    assert_int_equal(o.used, sizeof(text) - 1 - 3);
+    strbuf_fini(&o.body);
+}
+
+static void trailers_do_not_change_the_head(void **state)
+{
+    (void)state;
+    struct outcome o;
+    parse_every_way("POST /u HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nExpect: nonsense\r\n\r\n", &o);
+    assert_int_equal(o.event, HTTP1_END);
+    strbuf_fini(&o.body);
+}
+
+static void what_two_peers_could_read_differently_is_refused(void **state)
+{
+    (void)state;
+    static const char *const cases[] = {
+        "POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: 3, 3\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: +3\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: -3\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: 0x3\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: 12abc\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n",
+        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked, identity\r\n\r\n",
+        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "GET / HTTP/1.1\r\nA: b\r\n c\r\n\r\n",
+        "GET / HTTP/1.1\r\nA : b\r\n\r\n",
+        "GET / HTTP/1.1\r\n A: b\r\n\r\n",
+        "GET / HTTP/1.1\nA: b\n\n",
+        "GET / HTTP/1.1\r\nA: \x01\r\n\r\n",
+        "GET / HTTP/1.1\r\nA\r\n\r\n",
+        "GET /a b HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.2\r\n\r\n",
+        "NONSENSE / HTTP/1.1\r\n\r\n",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        "\x16\x03\x01\x02\r\n\r\n",
+        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3 \r\nabc\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nx\r\nabc\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n11111111111111111\r\nabc\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\nabc\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nInference-Header-Content-Length: 1\r\nInference-Header-Content-Length: 2\r\n\r\n",
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct outcome o;
+        parse_every_way(cases[i], &o);
+        if (o.event != HTTP1_ERROR || o.status != 400)
+            fail_msg("accepted, or status %u: %s", o.status, cases[i]);
+        strbuf_fini(&o.body);
+    }
+}
+
+static void what_is_not_spoken_has_its_own_status(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint16_t status;
+    } cases[] = {
+        {"GET / HTTP/2.0\r\n\r\n", 505},
+        {"GET /\r\n\r\n", 505},
+        {"POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", 501},
+        {"POST / HTTP/1.1\r\nTransfer-Encoding: xchunked\r\n\r\n", 501},
+        {"POST / HTTP/1.1\r\nExpect: a-miracle\r\n\r\n", 417},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct outcome o;
+        parse_every_way(cases[i].text, &o);
+        assert_int_equal(o.event, HTTP1_ERROR);
+        assert_int_equal(o.status, cases[i].status);
+    }
+}
+
+static char *repeat(const char *before, char c, size_t n, const char *after)
+{
+    char *text = malloc(strlen(before) + n + strlen(after) + 1);
+    memcpy(text, before, strlen(before));
+    memset(text + strlen(before), c, n);
+    memcpy(text + strlen(before) + n, after, strlen(after) + 1);
+    return text;
+}
+
+static void assert_status(char *text, size_t step, uint16_t status)
+{
+    struct outcome o;
+    parse(text, strlen(text), step ? step : strlen(text), &o);
+    assert_int_equal(o.event, HTTP1_ERROR);
+    assert_int_equal(o.status, status);
+    strbuf_fini(&o.body);
+    free(text);
+}
+
+static void sizes_are_limited(void **state)
+{
+    (void)state;
+    for (size_t step = 0; step < 2000; step += 977) {
+        assert_status(repeat("GET /", 'a', HTTP1_MAX_URL_BYTES, " HTTP/1.1\r\n\r\n"), step, 414);
+        assert_status(repeat("GET / HTTP/1.1\r\nA: ", 'a', HTTP1_MAX_HEAD_BYTES, "\r\n\r\n"), step, 431);
+    }
+    struct strbuf sb = STRBUF_INIT;
+    strbuf_puts(&sb, "GET / HTTP/1.1\r\n");
+    for (unsigned i = 0; i <= HTTP1_MAX_HEADERS; i++)
+        strbuf_puts(&sb, "A: b\r\n");
+    strbuf_puts(&sb, "\r\n");
+    assert_status(strdup(strbuf_str(&sb)), 0, 431);
+    strbuf_fini(&sb);
+}
+
+static void chunks_are_limited(void **state)
+{
+    (void)state;
+    struct strbuf sb = STRBUF_INIT;
+    strbuf_puts(&sb, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n");
+    for (unsigned i = 0; i < HTTP1_MAX_CHUNKS; i++)
+        strbuf_puts(&sb, "1\r\na\r\n");
+    struct outcome o;
+    size_t most = sb.len;
+    strbuf_puts(&sb, "0\r\n\r\n");
+    parse(strbuf_str(&sb), sb.len, 5000, &o);
+    assert_int_equal(o.event, HTTP1_END);
+    assert_int_equal(o.body.len, HTTP1_MAX_CHUNKS);
+    strbuf_fini(&o.body);
+    sb.len = most;
+    strbuf_puts(&sb, "1\r\na\r\n0\r\n\r\n");
+    assert_status(strdup(strbuf_str(&sb)), 5000, 400);
+    strbuf_fini(&sb);
+    assert_status(repeat("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1;", 'x', HTTP1_MAX_CHUNK_LINES,
+                         "\r\na\r\n0\r\n\r\n"),
+                  60000, 431);
+}
+
+static void a_refused_piece_stops_the_parse(void **state)
+{
+    (void)state;
+    struct http1_parser p;
+    http1_init(&p, refuse, NULL);
+    static const char text[] = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n";
+    size_t used;
+    assert_int_equal(http1_parse(&p, text, sizeof(text) - 1, &used), HTTP1_HEAD);
+    size_t rest;
+    assert_int_equal(http1_parse(&p, text + used, sizeof(text) - 1 - used, &rest), HTTP1_ERROR);
+    assert_null(p.error_reason);
+    http1_fini(&p);
+}
+
+static void messages_follow_each_other(void **state)
+{
+    (void)state;
+    static const char text[] = "GET /1 HTTP/1.1\r\nInference-Header-Content-Length: 5\r\n\r\n\r\nPOST /2 HTTP/1.1\r\n"
+                               "Content-Length: 2\r\n\r\nxxGET /3 HTTP/1.1\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n";
+    static const char *const urls[] = {"/1", "/2", "/3"};
+    struct http1_parser p;
+    http1_init(&p, collect, NULL);
+    assert_true(http1_idle(&p));
+    size_t at = 0;
+    for (int i = 0; i < 3; i++) {
+        size_t used;
+        assert_int_equal(http1_parse(&p, text + at, sizeof(text) - 1 - at, &used), HTTP1_HEAD);
+        assert_int_equal(p.head.url_len, 2);
+        assert_memory_equal(p.head.url, urls[i], 2);
+        assert_int_equal(p.head.tensor_header.given, i == 0);
+        assert_false(http1_idle(&p));
+        at += used + (size_t)p.head.content_length;
+        http1_next(&p);
+    }
+    assert_int_equal(at, sizeof(text) - 1);
+    http1_fini(&p);
+}
+
+static void accept_encoding_follows_the_weights(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *value;
+        enum http1_coding coding;
+    } cases[] = {
+        {"", HTTP1_IDENTITY},
+        {"gzip", HTTP1_GZIP},
+        {"deflate, gzip", HTTP1_DEFLATE},
+        {"deflate;q=0.5, gzip;q=0.8", HTTP1_GZIP},
+        {"gzip;q=0, identity", HTTP1_IDENTITY},
+        {"br, zstd", HTTP1_IDENTITY},
+        {"br, gzip;q=0.001", HTTP1_GZIP},
+        {"identity;q=1.0, gzip;q=0.5", HTTP1_IDENTITY},
+        {" gzip ; q=1", HTTP1_GZIP},
+        {",,;q=1,", HTTP1_IDENTITY},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+        assert_int_equal(http1_accept_coding(cases[i].value, strlen(cases[i].value)), cases[i].coding);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(head_is_read),
+        cmocka_unit_test(connection_is_kept_by_version_and_header),
+        cmocka_unit_test(chunked_body_is_put_together),
+        cmocka_unit_test(trailers_do_not_change_the_head),
+        cmocka_unit_test(what_two_peers_could_read_differently_is_refused),
+        cmocka_unit_test(what_is_not_spoken_has_its_own_status),
+        cmocka_unit_test(sizes_are_limited),
+        cmocka_unit_test(chunks_are_limited),
+        cmocka_unit_test(a_refused_piece_stops_the_parse),
+        cmocka_unit_test(messages_follow_each_other),
+        cmocka_unit_test(accept_encoding_follows_the_weights),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,135 @@
+#include "base/log.h"
+
+#include "support/unit.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static int fds[2];
+static struct log_settings before;
+static char text[16384];
+
+static int redirect(void **state)
+{
+    (void)state;
+    if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) != 0)
+        return -1;
+    before = log_get();
+    struct log_settings s = before;
+    s.fd = fds[1];
+    log_set(&s);
+    return 0;
+}
+
+static int restore(void **state)
+{
+    (void)state;
+    log_set(&before);
+    close(fds[0]);
+    close(fds[1]);
+    return 0;
+}
+
+/* What was written since the last call. */
+static const char *written(void)
+{
+    ssize_t n = read(fds[0], text, sizeof(text) - 1);
+    text[n > 0 ? n : 0] = '\0';
+    return text;
+}
+
+/* The reference's default form: level, date, time, process, file, line, and the message between quotes. */
+static void default_format(void **state)
+{
+    (void)state;
+    int month, day, hour, minute, second, micro, pid, line;
+    char level;
+    char file[64];
+    char message[64];
+    LOG_WARN("hello %d", 5);
+    assert_int_equal(sscanf(written(), "%c%2d%2d %2d:%2d:%2d.%6d %d %63[^:]:%d] \"%63[^\"]\"\n", &level, &month, &day, &hour,
+                            &minute, &second, &micro, &pid, file, &line, message),
+                     11);
+    assert_int_equal(level, 'W');
+    assert_string_equal(file, "test_log.c");
+    assert_string_equal(message, "hello 5");
+    assert_int_equal(pid, getpid());
+}
+
+static void iso_format(void **state)
+{
+    (void)state;
+    int year, month, day, hour, minute, second;
+    char level;
+    struct log_settings s = log_get();
+    s.format = LOG_FORMAT_ISO8601;
+    log_set(&s);
+    LOG_ERROR("x");
+    assert_int_equal(sscanf(written(), "%4d-%2d-%2dT%2d:%2d:%2dZ %c ", &year, &month, &day, &hour, &minute, &second, &level), 7);
+    assert_true(year >= 2024);
+    assert_int_equal(level, 'E');
+}
+
+static void switches(void **state)
+{
+    (void)state;
+    struct log_settings s = log_get();
+    s.info = false;
+    s.verbose = 2;
+    log_set(&s);
+    LOG_INFO("off");
+    assert_string_equal(written(), "");
+    assert_false(log_enabled(LOG_LEVEL_INFO));
+    assert_true(log_enabled(LOG_LEVEL_ERROR));
+    LOG_VERBOSE(2, "two");
+    assert_non_null(strstr(written(), "\"two\""));
+    LOG_VERBOSE(3, "three");
+    assert_string_equal(written(), "");
+    s.verbose = 0;
+    log_set(&s);
+    assert_false(log_enabled(LOG_LEVEL_VERBOSE));
+    assert_int_equal(log_get().verbose, 0);
+}
+
+/* A peer cannot forge lines or send escape sequences to a terminal. */
+static void messages_are_escaped(void **state)
+{
+    (void)state;
+    LOG_ERROR("%s", "a\nE1121 \"quoted\" \\ \t \x1b[31m \x7f");
+    const char *line = written();
+    assert_non_null(strstr(line, "\"a\\nE1121 \\\"quoted\\\" \\\\ \\t \\u001b[31m \\u007f\"\n"));
+    assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
+}
+
+static void long_messages_are_cut(void **state)
+{
+    (void)state;
+    static char long_text[10000];
+    memset(long_text, 'a', sizeof(long_text) - 1);
+    LOG_ERROR("%s", long_text);
+    const char *line = written();
+    assert_in_range(strlen(line), 1000, 5000);
+    assert_int_equal(line[strlen(line) - 1], '\n');
+}
+
+/* A call site that floods is held back, and the next second tells how much. */
+static void floods_are_counted(void **state)
+{
+    (void)state;
+    struct log_site site = {.second = 5, .lines = 1500};
+    log_line(&site, LOG_LEVEL_ERROR, "dir/x.c", 7, "again");
+    assert_non_null(strstr(written(), "x.c:7] \"again (500 like lines held back)\"\n"));
+    int lines = 0;
+    for (int i = 0; i < 3000; i++) {
+        log_line(&site, LOG_LEVEL_ERROR, "x.c", 7, "flood");
+        for (const char *at = written(); (at = strchr(at, '\n')) != NULL; at++)
+            lines++;
+    }
+    assert_in_range(lines, 999, 2001); /* two seconds can share in it */
+}
+
+#define LOG_UNIT(fn) cmocka_unit_test_setup_teardown(fn, redirect, restore)
+UNIT_MAIN(LOG_UNIT(default_format), LOG_UNIT(iso_format), LOG_UNIT(switches), LOG_UNIT(messages_are_escaped),
+          LOG_UNIT(long_messages_are_cut), LOG_UNIT(floods_are_counted))

@@ -1,0 +1,119 @@
+#include "os/pool.h"
+
+#include "base/budget.h"
+#include "os/thread.h"
+#include "support/unit.h"
+
+#include <string.h>
+
+static struct buf *get(size_t size)
+{
+    struct buf *b = NULL;
+    unit_succeeds(pool_buf(size, &b));
+    assert_int_equal(b->size, size);
+    assert_int_equal((uintptr_t)b->data % 64, 0);
+    memset(b->data, 0x5a, size);
+    return b;
+}
+
+static void sizes_and_charges(void **state)
+{
+    (void)state;
+    const size_t sizes[] = {0, 1, 63, 64, 65, 4096, POOL_MAPPED_BYTES - 1, POOL_MAPPED_BYTES, POOL_MAPPED_BYTES + 1, 100000,
+                            (size_t)2 << 20, ((size_t)2 << 20) + 1, (size_t)5 << 20};
+    struct buf *all[sizeof(sizes) / sizeof(sizes[0])];
+    size_t sum = 0;
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        all[i] = get(sizes[i]);
+        sum += sizes[i];
+        assert_int_equal(budget_in_use(), sum);
+    }
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+        buf_unref(all[i]);
+    assert_int_equal(budget_in_use(), 0);
+    assert_int_equal(pool_trim(TIME_NEVER), 0);
+}
+
+/* A mapped buffer stays warm, and is used again for its size class; trimming gives back what is old only. */
+static void warm_buffers(void **state)
+{
+    (void)state;
+    struct buf *b = get(100000);
+    void *data = b->data;
+    time_ns before = clock_now_ns();
+    buf_unref(b);
+    assert_int_equal(pool_trim(before), 131072);
+    b = get(120000);
+    assert_ptr_equal(b->data, data);
+    assert_int_equal(b->data[99999], 0x5a);
+    buf_unref(b);
+    assert_int_equal(pool_trim(clock_now_ns() + 1), 0);
+}
+
+static void huge_pages_are_aligned(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct buf *b = get((size_t)3 << 20);
+        assert_int_equal((uintptr_t)b->data % ((size_t)2 << 20), 0);
+        buf_unref(b);
+        pool_trim(TIME_NEVER);
+    }
+}
+
+static void budget_is_asked_first(void **state)
+{
+    (void)state;
+    struct buf *b = NULL;
+    budget_set_limit(1000);
+    unit_fails(pool_buf(1001, &b), STATUS_UNAVAILABLE, "no room for 1001 bytes");
+    unit_fails(pool_buf(SIZE_MAX, &b), STATUS_UNAVAILABLE, "no room for");
+    assert_null(b);
+    budget_set_limit(SIZE_MAX);
+    assert_int_equal(budget_in_use(), 0);
+}
+
+/* Sizes that no machine has are errors, and nothing stays charged. */
+static void sizes_that_cannot_be(void **state)
+{
+    (void)state;
+    const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 64, SIZE_MAX / 2 + 2, SIZE_MAX / 2 + 1, SIZE_MAX / 2, (size_t)1 << 62};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        struct buf *b = NULL;
+        unit_fails(pool_buf(sizes[i], &b), STATUS_UNAVAILABLE, "no memory for");
+        assert_null(b);
+        assert_int_equal(budget_in_use(), 0);
+    }
+}
+
+static void get_and_drop(void *arg)
+{
+    uint64_t rng = (uintptr_t)arg;
+    for (int i = 0; i < 500; i++) {
+        struct buf *b;
+        struct err *e = pool_buf(30000 + unit_random(&rng) % 100000, &b);
+        err_free(e);
+        if (e)
+            continue;
+        b->data[0] = 1;
+        b->data[b->size - 1] = 2;
+        buf_unref(b);
+        if (i % 50 == 0)
+            pool_trim(clock_now_ns());
+    }
+}
+
+static void many_threads(void **state)
+{
+    (void)state;
+    struct thread *threads[4];
+    for (uintptr_t i = 0; i < 4; i++)
+        unit_succeeds(thread_start("pool", get_and_drop, (void *)(i + 1), &threads[i]));
+    for (int i = 0; i < 4; i++)
+        thread_join(threads[i]);
+    assert_int_equal(budget_in_use(), 0);
+    assert_int_equal(pool_trim(TIME_NEVER), 0);
+}
+
+UNIT_MAIN(UNIT(sizes_and_charges), UNIT(warm_buffers), UNIT(huge_pages_are_aligned), UNIT(budget_is_asked_first),
+          UNIT(sizes_that_cannot_be), UNIT(many_threads))

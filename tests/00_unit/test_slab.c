@@ -1,0 +1,61 @@
+#include "base/slab.h"
+
+#include "os/thread.h"
+#include "support/unit.h"
+
+#include <string.h>
+
+static const struct slab small = {.index = 6, .object_bytes = 100};
+static const struct slab large = {.index = 7, .object_bytes = 5000};
+
+static void reused_and_aligned(void **state)
+{
+    (void)state;
+    void *a = slab_alloc(&small);
+    void *b = slab_alloc(&large);
+    assert_int_equal((uintptr_t)a % 64, 0);
+    assert_int_equal((uintptr_t)b % 64, 0);
+    memset(a, 1, small.object_bytes);
+    memset(b, 2, large.object_bytes);
+    slab_free(&small, a);
+    slab_free(&large, b);
+    assert_ptr_equal(slab_alloc(&small), a);
+    assert_ptr_equal(slab_alloc(&large), b);
+    slab_free(&small, a);
+    slab_free(&large, b);
+    slab_thread_end();
+}
+
+/* More than a thread keeps goes back to the heap (the leak checker counts the rest). */
+static void full_lists_give_back(void **state)
+{
+    (void)state;
+    void *all[SLAB_KEEP * 2];
+    for (size_t i = 0; i < SLAB_KEEP * 2; i++)
+        all[i] = slab_alloc(&small);
+    for (size_t i = 0; i < SLAB_KEEP * 2; i++)
+        slab_free(&small, all[i]);
+    slab_thread_end();
+    slab_thread_end();
+}
+
+static void free_there(void *arg)
+{
+    void **objects = arg;
+    for (int i = 0; i < 10; i++)
+        slab_free(&small, objects[i]);
+}
+
+static void freed_by_another_thread(void **state)
+{
+    (void)state;
+    void *objects[10];
+    struct thread *t;
+    for (int i = 0; i < 10; i++)
+        objects[i] = slab_alloc(&small);
+    unit_succeeds(thread_start("free", free_there, objects, &t));
+    thread_join(t);
+    slab_thread_end();
+}
+
+UNIT_MAIN(UNIT(reused_and_aligned), UNIT(full_lists_give_back), UNIT(freed_by_another_thread))

@@ -1,0 +1,336 @@
+/* serve/: requests from many threads and from loops reach the backend once each and are answered once each, whatever the number of
+ * instances; queue limits, time-outs, errors of Execute, draining and inline runs. */
+#include "infer/request.h"
+#include "infer/response.h"
+#include "infer/stats.h"
+#include "model/config.h"
+#include "os/loop.h"
+#include "os/thread.h"
+#include "serve/runner.h"
+#include "serve/submit.h"
+#include "serve/version.h"
+#include "support/test_version.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define IO                                                                                    \
+    "input [{ name: 'i' data_type: TYPE_INT32 dims: [ 1 ] }] output [{ name: 'o' data_type: " \
+    "TYPE_INT32 dims: [ 1 ] }] "
+
+static const char two_instances[] =
+    "name: 'm' backend: 'b' " IO "instance_group [{ count: 2 kind: KIND_CPU }]";
+static const char one_instance[] = "name: 'm' backend: 'b' " IO;
+static const char short_queue[] = "name: 'm' backend: 'b' max_batch_size: 8 " IO
+                                  "dynamic_batching { default_queue_policy { max_queue_size: 2 } }";
+static const char impatient[] =
+    "name: 'm' backend: 'b' max_batch_size: 1 " IO
+    "dynamic_batching { default_queue_policy { default_timeout_microseconds: 20000 } }";
+
+/* Waits of the tests: a gate that a test opens, and counters that it waits for. */
+static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF);
+static struct mutex_cond changed;
+static bool gate_open;
+static unsigned entered;
+static unsigned answered;
+static unsigned failed;
+static enum status last_status;
+static char last_message[128];
+
+static int reset(void **state)
+{
+    (void)state;
+    mutex_cond_init(&changed);
+    gate_open = true;
+    entered = answered = failed = 0;
+    return 0;
+}
+
+static void wait_for(const unsigned *counter, unsigned n)
+{
+    mutex_lock(&lock);
+    while (*counter < n)
+        assert_true(mutex_cond_wait_until(&changed, &lock, clock_now_ns() + TIME_S(20)));
+    mutex_unlock(&lock);
+}
+
+static void set_gate(bool open)
+{
+    mutex_lock(&lock);
+    gate_open = open;
+    mutex_cond_broadcast(&changed);
+    mutex_unlock(&lock);
+}
+
+static TRITONSERVER_Error *echo(TRITONBACKEND_ModelInstance *instance,
+                                TRITONBACKEND_Request **requests, uint32_t count)
+{
+    (void)instance;
+    mutex_lock(&lock);
+    entered += count;
+    mutex_cond_broadcast(&changed);
+    while (!gate_open)
+        mutex_cond_wait(&changed, &lock);
+    mutex_unlock(&lock);
+    for (uint32_t i = 0; i < count; i++) {
+        struct request *r = (struct request *)requests[i];
+        struct response *a = response_new(r);
+        struct tensor_output *o =
+            response_add_output(a, "o", DATATYPE_INT32, r->inputs[0].shape, r->inputs[0].rank);
+        assert_null(response_output_buffer(a, o, 4));
+        memcpy(o->data, r->inputs[0].pieces[0].data, 4);
+        response_send(a, RESPONSE_FINAL, NULL);
+        request_release(r);
+    }
+    return NULL;
+}
+
+static TRITONSERVER_Error *refuse(TRITONBACKEND_ModelInstance *instance,
+                                  TRITONBACKEND_Request **requests, uint32_t count)
+{
+    (void)instance;
+    (void)requests;
+    (void)count;
+    return (TRITONSERVER_Error *)err_new(STATUS_UNSUPPORTED, "not today");
+}
+
+/* The value that a request carries is its index; each answer must bring it back. */
+static void on_answer(struct response *r, void *owner)
+{
+    mutex_lock(&lock);
+    if (r->error) {
+        failed++;
+        last_status = err_code(r->error);
+        strncpy(last_message, err_message(r->error), sizeof(last_message) - 1);
+    } else {
+        assert_memory_equal(r->outputs->data, owner, 4);
+    }
+    answered++;
+    mutex_cond_broadcast(&changed);
+    mutex_unlock(&lock);
+    response_free(r);
+}
+
+static struct request *make(struct serve_version *v, struct loop *home, const int32_t *value)
+{
+    version_pin(v);
+    struct request *r = request_new(&v->target, home, on_answer, (void *)(uintptr_t)value);
+    struct tensor_piece piece = {.data = value, .size = 4};
+    uint32_t rank = v->config->max_batch_size ? 2 : 1;
+    request_add_input(r, "i", 1, DATATYPE_INT32, (int64_t[]){1, 1}, rank, &piece, 1);
+    assert_null(request_prepare(r));
+    r->times.start = clock_now_ns();
+    return r;
+}
+
+static void finish(struct serve_version *v)
+{
+    version_drain(v);
+    version_free(v);
+    mutex_cond_fini(&changed);
+}
+
+#define SENDERS 4
+#define EACH    2000
+static int32_t values[SENDERS * EACH];
+
+struct sender {
+    struct serve_version *version;
+    unsigned first;
+};
+
+static void send_many(void *arg)
+{
+    struct sender *s = arg;
+    for (unsigned i = 0; i < EACH; i++) {
+        values[s->first + i] = (int32_t)(s->first + i);
+        submit_now(make(s->version, NULL, &values[s->first + i]));
+    }
+}
+
+static void many_threads_two_instances(void **state)
+{
+    (void)state;
+    struct plugin_backend backend = test_version_backend(echo);
+    struct serve_version *v = test_version_new(&backend, two_instances, NULL);
+    struct sender senders[SENDERS];
+    struct thread *threads[SENDERS];
+    for (unsigned i = 0; i < SENDERS; i++) {
+        senders[i] = (struct sender){v, i * EACH};
+        assert_null(thread_start("sender", send_many, &senders[i], &threads[i]));
+    }
+    for (unsigned i = 0; i < SENDERS; i++)
+        thread_join(threads[i]);
+    wait_for(&answered, SENDERS * EACH);
+    assert_int_equal(answered, SENDERS * EACH);
+    assert_int_equal(failed, 0);
+    finish(v);
+}
+
+static void both_instances_run_at_once(void **state)
+{
+    (void)state;
+    struct plugin_backend backend = test_version_backend(echo);
+    struct serve_version *v = test_version_new(&backend, two_instances, NULL);
+    static const int32_t a = 1;
+    static const int32_t b = 2;
+    set_gate(false);
+    submit_now(make(v, NULL, &a));
+    submit_now(make(v, NULL, &b));
+    wait_for(&entered, 2);
+    set_gate(true);
+    wait_for(&answered, 2);
+    finish(v);
+}
+
+static void execute_error_answers_every_request(void **state)
+{
+    (void)state;
+    struct plugin_backend backend = test_version_backend(refuse);
+    struct serve_version *v = test_version_new(&backend, one_instance, NULL);
+    static const int32_t value = 5;
+    submit_now(make(v, NULL, &value));
+    wait_for(&answered, 1);
+    assert_int_equal(failed, 1);
+    assert_int_equal(last_status, STATUS_UNSUPPORTED);
+    assert_string_equal(last_message, "not today");
+    struct stats_sums sums;
+    stats_sum(v->stats, &sums);
+    assert_int_equal(sums.failures[STATS_BACKEND], 1);
+    finish(v);
+}
+
+/* MC-121, PB-92. */
+static void full_queue_refuses_at_once(void **state)
+{
+    (void)state;
+    struct plugin_backend backend = test_version_backend(echo);
+    struct serve_version *v = test_version_new(&backend, short_queue, NULL);
+    static const int32_t value = 6;
+    set_gate(false);
+    submit_now(make(v, NULL, &value));
+    wait_for(&entered, 1);
+    submit_now(make(v, NULL, &value));
+    submit_now(make(v, NULL, &value));
+    submit_now(make(v, NULL, &value));
+    wait_for(&failed, 1);
+    assert_int_equal(last_status, STATUS_UNAVAILABLE);
+    assert_string_equal(last_message, "Exceeds maximum queue size");
+    set_gate(true);
+    wait_for(&answered, 4);
+    assert_int_equal(failed, 1);
+    finish(v);
+}
+
+static void run_loop(void *arg)
+{
+    loop_run(arg);
+}
+
+/* MC-122, PB-88: a time-out holds while the only instance is busy. */
+static void time_out_while_busy(void **state)
+{
+    (void)state;
+    struct loop *house;
+    struct thread *thread;
+    assert_null(loop_new(&house));
+    assert_null(thread_start("house", run_loop, house, &thread));
+    struct plugin_backend backend = test_version_backend(echo);
+    struct serve_version *v = test_version_new(&backend, impatient, house);
+    static const int32_t value = 7;
+    set_gate(false);
+    submit_now(make(v, NULL, &value));
+    wait_for(&entered, 1);
+    submit_now(make(v, NULL, &value));
+    wait_for(&failed, 1);
+    assert_int_equal(last_status, STATUS_UNAVAILABLE);
+    assert_string_equal(last_message, "Request timeout expired");
+    set_gate(true);
+    wait_for(&answered, 2);
+    finish(v);
+    loop_stop(house);
+    thread_join(thread);
+    loop_free(house);
+}
+
+/* A loop that submits BURST requests in one turn and stops when all are answered. */
+#define BURST 50
+struct looped {
+    struct loop *loop;
+    struct submitter submitter;
+    struct loop_timer begin;
+    struct serve_version *version;
+    unsigned back;
+    bool on_loop;
+};
+
+static struct looped looped;
+
+static void on_loop_answer(struct response *r, void *owner)
+{
+    assert_null(r->error);
+    assert_memory_equal(r->outputs->data, owner, 4);
+    looped.on_loop = looped.on_loop && loop_current() == looped.loop;
+    response_free(r);
+    if (++looped.back == BURST)
+        loop_stop(looped.loop);
+}
+
+static void submit_burst(struct loop_timer *t)
+{
+    (void)t;
+    for (int i = 0; i < BURST; i++) {
+        values[i] = i;
+        struct request *r = make(looped.version, looped.loop, &values[i]);
+        r->respond = on_loop_answer;
+        submit_later(&looped.submitter, r);
+    }
+}
+
+static void run_burst(bool may_inline)
+{
+    struct plugin_backend backend = test_version_backend(echo);
+    backend.inline_ok = may_inline;
+    looped = (struct looped){.on_loop = true, .begin.due = submit_burst};
+    assert_null(loop_new(&looped.loop));
+    looped.version = test_version_new(&backend, one_instance, looped.loop);
+    submit_init(&looped.submitter, looped.loop);
+    loop_timer_set(looped.loop, &looped.begin, loop_now(looped.loop));
+    loop_run(looped.loop);
+    assert_int_equal(looped.back, BURST);
+    assert_true(looped.on_loop);
+    assert_int_equal(looped.version->runners[0].has_thread, !may_inline);
+    finish(looped.version);
+    loop_free(looped.loop);
+}
+
+static void loop_with_instance_threads(void **state)
+{
+    (void)state;
+    run_burst(false);
+}
+
+static void loop_inline(void **state)
+{
+    (void)state;
+    run_burst(true);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(many_threads_two_instances, reset),
+        cmocka_unit_test_setup(both_instances_run_at_once, reset),
+        cmocka_unit_test_setup(execute_error_answers_every_request, reset),
+        cmocka_unit_test_setup(full_queue_refuses_at_once, reset),
+        cmocka_unit_test_setup(time_out_while_busy, reset),
+        cmocka_unit_test_setup(loop_with_instance_threads, reset),
+        cmocka_unit_test_setup(loop_inline, reset),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,20 @@
+"""Both servers are asked the same; every difference that a client could see is a failure."""
+
+import pytest
+import spine_grpc
+import spine_http
+from harness.compare import compare
+from harness.servers import Server
+
+GROUPS = {**spine_http.GROUPS, **spine_grpc.GROUPS}
+QUESTIONS = {f"{group}: {question.name}": question for group, asked in GROUPS.items() for question in asked}
+
+pytestmark = pytest.mark.reference
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_same_answer(nereid: Server, reference: Server, name: str) -> None:
+    found = compare(QUESTIONS[name], nereid, reference)
+    assert not found, f"{name}: {len(found)} difference(s)\n" + "\n".join(found)
+    for server in (nereid, reference):
+        assert server.process.running(), f"{server.kind} ended"

@@ -1,0 +1,143 @@
+"""The process: its command line, its start, its end."""
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from harness import metrics, rawhttp
+from harness.process import ServerFailed
+from harness.repository import Repository
+from harness.servers import HOST, KINDS, Server
+
+Make = Callable[..., Server]
+BOTH = ["nereid", pytest.param("reference", marks=pytest.mark.reference)]
+
+
+@pytest.fixture(params=BOTH)
+def kind(request: pytest.FixtureRequest) -> type[Server]:
+    return KINDS[request.param]
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    made = Repository(tmp_path / "models")
+    made.identity("one")
+    return made
+
+
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection((HOST, port), timeout=5).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
+def test_says_where_it_serves_and_ends_on_sigterm(kind: type[Server], repository: Repository) -> None:
+    server = kind(repository.path).start()
+    for port in (server.http_port, server.grpc_port, server.metrics_port):
+        assert str(port) in server.process.log()
+    assert server.stop(status=0) < 20
+
+
+def test_ends_at_once_when_idle(repository: Repository) -> None:
+    """The reference takes two seconds; a bound that holds on a loaded machine and under a sanitizer."""
+    server = KINDS["nereid"](repository.path).start()
+    assert rawhttp.get(server.http, "/v2").status == 200
+    assert server.stop(status=0) < 1.5
+
+
+def test_empty_repository(kind: type[Server], tmp_path: Path) -> None:
+    """MR-14: starts and serves nothing."""
+    with kind(Repository(tmp_path / "nothing").path) as server:
+        assert rawhttp.post(server.http, "/v2/repository/index", b"").json() == []
+
+
+def test_two_repositories(kind: type[Server], repository: Repository, tmp_path: Path) -> None:
+    """MR-05: the models of all repositories are served together."""
+    second = Repository(tmp_path / "second")
+    second.identity("two")
+    with kind([repository.path, second.path]) as server:
+        for name in ("one", "two"):
+            assert rawhttp.get(server.http, f"/v2/models/{name}/ready").status == 200
+
+
+@pytest.mark.parametrize("front", ["grpc", "metrics"])
+def test_a_front_end_can_be_off(kind: type[Server], repository: Repository, front: str) -> None:
+    server = kind(repository.path, {f"allow-{front}": "false"}, wait_ready=False).start()
+    try:
+        server.process.wait_until(lambda: _listens(server.http_port), 60)
+        server.process.wait_until(lambda: rawhttp.get(server.http, "/v2/health/ready").status == 200, 60)
+        assert not _listens(server.grpc_port if front == "grpc" else server.metrics_port)
+        server.stop()
+    finally:
+        server.kill()
+
+
+def test_http_can_be_off(kind: type[Server], repository: Repository) -> None:
+    server = kind(repository.path, {"allow-http": "false"}, wait_ready=False).start()
+    try:
+        server.process.wait_until(lambda: _listens(server.metrics_port), 60)
+        assert metrics.scrape(server.metrics)
+        assert not _listens(server.http_port)
+        server.stop()
+    finally:
+        server.kill()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"no-such-option": "1"}, {"http-port": "many"}, {"model-control-mode": "sometimes"}],
+    ids=["unknown option", "not a number", "not a mode"],
+)
+def test_wrong_command_lines_are_refused(
+    kind: type[Server], repository: Repository, options: dict[str, str]
+) -> None:
+    server = kind(repository.path, options, wait_ready=False).start()
+    try:
+        assert server.process.ended_within(30)
+        with pytest.raises(ServerFailed, match="exit status"):
+            server.stop(status=0)
+    finally:
+        server.kill()
+
+
+def test_a_missing_repository_is_refused(kind: type[Server], tmp_path: Path) -> None:
+    with pytest.raises(ServerFailed, match="before it was ready"):
+        kind(tmp_path / "nowhere").start()
+
+
+BROKEN = 'name: "broken"\nbackend: "identity"\nmax_batch_size: 0\nno_such_field: 1\n'
+
+
+def test_a_broken_model_ends_the_start(kind: type[Server], repository: Repository) -> None:
+    """--exit-on-error is true when it is not given."""
+    repository.model("broken", BROKEN)
+    with pytest.raises(ServerFailed, match="before it was ready"):
+        kind(repository.path).start()
+
+
+def test_a_broken_model_is_told_of(kind: type[Server], repository: Repository) -> None:
+    """With --exit-on-error=false the others are served; strict readiness says no, the index says why."""
+    repository.model("misnamed", 'name: "other"\nbackend: "identity"\n')  # MC-08
+    server = kind(repository.path, {"exit-on-error": "false"}, wait_ready=False).start()
+    try:
+        server.process.wait_until(lambda: _listens(server.http_port), 60)
+        assert rawhttp.get(server.http, "/v2/models/one/ready").status == 200
+        assert rawhttp.get(server.http, "/v2/models/misnamed/ready").status == 400
+        rows = {row["name"]: row for row in rawhttp.post(server.http, "/v2/repository/index", b"").json()}
+        assert rows["one"]["state"] == "READY"
+        assert rows["misnamed"].get("state") != "READY"
+        server.stop(status=None)
+    finally:
+        server.kill()
+
+
+def test_verbose_log_says_more(kind: type[Server], repository: Repository) -> None:
+    sizes = []
+    for level in ("0", "1"):
+        with kind(repository.path, {"log-verbose": level}) as server:
+            rawhttp.get(server.http, "/v2/models/one")
+            sizes.append(len(server.process.log()))
+    assert sizes[1] > sizes[0]

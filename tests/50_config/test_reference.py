@@ -1,0 +1,124 @@
+"""Configurations of identity models, asked of the reference too: what it fills in, what it refuses, and with which words.
+
+Proves MC-08 to MC-16, MC-23, PB-03, PB-06, PB-11, PB-15, PB-17, PB-23, PB-28, PB-35, PB-36, PB-45, PB-101, PB-110, PB-112, PB-115,
+PB-116, PB-135, PB-148, PB-173, PB-184, X-13, X-32 and, where the specification differs, MC-05, PB-160, X-38.
+"""
+
+import json
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from config_cases import CASES
+from config_tools import Answer, ask
+from harness.repository import Repository
+from harness.servers import Reference
+
+# The reference fills these in while it loads the parts of an ensemble; or it is too old to know the field.
+ONLY_THEIRS = {("ensemble", ".model_transaction_policy")}
+ONLY_OURS = {("ensemble", ".ensemble_scheduling.max_inflight_requests"), ("policy_empty", ".version_policy.latest")}
+# The reference leaves these 64-bit integers as strings.
+STRINGS_THERE = {("optimized", f".optimization.cuda.graph_spec[0].input.i.dim[{i}]") for i in (0, 1)}
+# Accepted by ours alone: newer than the reference; needs the version directories; the specification's default.
+OURS_ACCEPTS = {"metrics", "bad_specific_none", "latest_empty"}
+# Accepted by the reference alone: the specification says at least 1.
+OURS_REFUSES = {"warm_zero"}
+# Refused by both, in words of our own: ours say where in the text, or the reference finds it only while running.
+OTHER_WORDS = {
+    "bad_text": "expected a field of ModelConfig, found 'max_batch'",
+    "bad_two_schedulers": "expected only one of 'dynamic_batching' and 'sequence_batching', found both",
+    "bad_group_gpu_id": "specifies invalid or unsupported gpu id 0",
+    "bad_group_profile": "specifies profile field which is only supported for TensorRT models",
+    "bad_warm_input": "warmup setting expects input 'INPUT0' to have input_data_type set",
+    "bad_warm_dims": "warmup setting expects all variable-size dimensions are specified for input 'INPUT0'",
+    "no_output": "must specify one or more 'output's for no_output",
+}
+
+pytestmark = pytest.mark.reference
+
+
+@pytest.fixture(scope="module")
+def ours() -> dict[str, Answer]:
+    answers = ask([("m", f"{name}\n\n{text}".encode()) for name, text in CASES.items()])
+    return dict(zip(CASES, answers, strict=True))
+
+
+class Theirs:
+    """The reference's answers: the configuration of each model that it serves, and its log."""
+
+    def __init__(self, folder: Path, strict: bool):
+        repository = Repository(folder / "models")
+        for name, text in CASES.items():
+            repository.model(name, text)
+        options = {"exit-on-error": "false", "strict-readiness": "false", "strict-model-config": str(strict).lower()}
+        self.configs: dict[str, dict[str, object]] = {}
+        with Reference(repository.path, options) as server:
+            for name in CASES:
+                try:
+                    with urllib.request.urlopen(f"http://{server.http}/v2/models/{name}/config", timeout=20) as reply:
+                        self.configs[name] = json.load(reply)
+                except urllib.error.HTTPError as error:
+                    error.close()
+            self.log = server.process.log()
+
+
+@pytest.fixture(scope="module")
+def completing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theirs]:
+    yield Theirs(tmp_path_factory.mktemp("completing"), strict=False)
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Theirs]:
+    yield Theirs(tmp_path_factory.mktemp("strict"), strict=True)
+
+
+def _differences(name: str, ours: object, theirs: object, path: str = "") -> Iterator[str]:
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        for key in sorted(ours.keys() | theirs.keys()):
+            here = f"{path}.{key}"
+            if (name, here) in (ONLY_OURS if key in ours else ONLY_THEIRS) and (key in ours) != (key in theirs):
+                continue
+            if key in ours and key in theirs:
+                yield from _differences(name, ours[key], theirs[key], here)
+            else:
+                yield f"{name}{here}: only {'ours' if key in ours else 'theirs'}"
+    elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        for index, (a, b) in enumerate(zip(ours, theirs, strict=True)):
+            yield from _differences(name, a, b, f"{path}[{index}]")
+    elif (name, path) in STRINGS_THERE:
+        if str(ours) != theirs:
+            yield f"{name}{path}: ours {ours!r}, theirs {theirs!r}"
+    elif ours != theirs or isinstance(ours, bool) != isinstance(theirs, bool):
+        yield f"{name}{path}: ours {ours!r}, theirs {theirs!r}"
+
+
+def test_same_configurations_are_accepted(ours: dict[str, Answer], completing: Theirs) -> None:
+    accepted = {name for name, answer in ours.items() if answer.accepted}
+    assert accepted - set(completing.configs) == OURS_ACCEPTS
+    assert set(completing.configs) - accepted == OURS_REFUSES
+    assert len(accepted & set(completing.configs)) > 30
+
+
+def test_same_configurations_are_shown(ours: dict[str, Answer], completing: Theirs) -> None:
+    differences = []
+    for name, config in completing.configs.items():
+        if ours[name].accepted:
+            differences += _differences(name, json.loads(ours[name].data), config)
+    assert not differences, "\n".join(differences)
+
+
+def test_same_words(ours: dict[str, Answer], completing: Theirs, strict: Theirs) -> None:
+    """The reference checks inputs and outputs itself only when no backend may complete them: ask with and without."""
+    missing = []
+    for name, answer in ours.items():
+        if answer.accepted or name in OURS_REFUSES:
+            continue
+        if name in OTHER_WORDS:
+            assert OTHER_WORDS[name] in answer.error
+            assert name not in completing.configs
+        elif not any(re.search(rf"(?m){re.escape(answer.error)}(?!\w)", theirs.log) for theirs in (completing, strict)):
+            missing.append(f"{name}: {answer.error}")
+    assert not missing, "\n".join(missing)

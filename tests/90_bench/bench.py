@@ -1,0 +1,93 @@
+"""make bench: ours against the reference and against the bare floors, in one run.
+
+    python tests/90_bench/bench.py [--only ROW ...] [--subjects NAME ...] [--json FILE] [--quick]
+
+Prints progress while it runs, then the tables. It records and never judges: the exit status is 0
+whenever every answer was right.
+"""
+
+import argparse
+import dataclasses
+import json
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import measure  # noqa: E402
+import report  # noqa: E402
+from rows import ROWS  # noqa: E402
+from subjects import FLOOR  # noqa: E402
+from targets import START_GOALS  # noqa: E402
+
+START = "start"
+EXTRA_UNTIL = 15 * 60  # seconds after the begin; later rows are not repeated, so that it ends within 20 min
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Ours against the reference and the bare floors.")
+    names = [row.name for row in ROWS] + [START]
+    parser.add_argument(
+        "--only", nargs="+", choices=names, metavar="ROW", help=f"only these rows: {', '.join(names)}"
+    )
+    parser.add_argument(
+        "--subjects",
+        nargs="+",
+        choices=measure.SUBJECTS,
+        default=measure.SUBJECTS,
+        metavar="NAME",
+        help=f"of {', '.join(measure.SUBJECTS)}",
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure there")
+    parser.add_argument("--repeats", type=int, default=3, help="runs a row and subject (3)")
+    parser.add_argument("--extra", type=int, default=3, help="further runs where other work disturbed (3)")
+    parser.add_argument("--seconds", type=float, default=2.0, help="length of a run (2)")
+    parser.add_argument("--quick", action="store_true", help="one short run each: does it work at all")
+    chosen = parser.parse_args()
+    if chosen.quick:
+        chosen.repeats, chosen.extra, chosen.seconds = 1, 0, 0.5
+    return chosen
+
+
+def main() -> int:
+    chosen = arguments()
+    begun = time.monotonic()
+
+    def say(text: str) -> None:
+        print(f"[{time.monotonic() - begun:6.1f} s] {text}", flush=True)
+
+    wanted = set(chosen.only or [row.name for row in ROWS] + [START])
+    rows = [row for row in ROWS if row.name in wanted]
+    found = []
+    for index, row in enumerate(rows, 1):
+        say(f"{index}/{len(rows)} {row.title}: {', '.join(chosen.subjects)}")
+        extra = chosen.extra if time.monotonic() - begun < EXTRA_UNTIL else 0
+        found.append((row, measure.row(row, chosen.subjects, chosen.repeats, extra, chosen.seconds, say)))
+    starts = {}
+    if START in wanted:
+        for models in START_GOALS:
+            for name in (name for name in chosen.subjects if name != FLOOR):
+                say(f"start and exit with {models} model(s): {name}")
+                starts[name, models] = measure.start(name, models, 1 if chosen.quick else 5)
+    say("done")
+
+    tables = [report.figures(found), report.goals(found), report.memory(found)] if found else []
+    tables += [report.starts(starts)] if starts else []
+    print("\n" + "\n\n".join(table for table in [*tables, report.LEGEND] if table))
+    if chosen.json:
+        record = {
+            "rows": {
+                row.name: {name: result.figures() for name, result in results.items()}
+                for row, results in found
+            },
+            "start": {
+                f"{name} {models}": dataclasses.asdict(start) for (name, models), start in starts.items()
+            },
+        }
+        chosen.json.write_text(json.dumps(record, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

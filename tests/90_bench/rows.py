@@ -1,0 +1,107 @@
+"""What is asked: one row of the table is one kind of request under one kind of load."""
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from harness import rawgrpc
+
+MODEL = "identity"
+HTTP_PATH = f"/v2/models/{MODEL}/infer"
+GRPC_PATH = f"/{rawgrpc.SERVICE}/ModelInfer"
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    title: str
+    protocol: str  # "http" or "grpc"
+    floats: int
+    connections: int
+    streams: int = 1  # at the same time on one connection
+    binary: bool = True
+
+    @property
+    def concurrency(self) -> int:
+        return self.connections * self.streams
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """Values whose shortest decimal form is exact, so that JSON gives them back bit for bit."""
+        return (np.arange(self.floats, dtype=np.int64) % 1000 - 500).astype("<f4") / np.float32(4)
+
+    @cached_property
+    def payload(self) -> bytes:
+        return self.values.tobytes()
+
+    @cached_property
+    def http_headers(self) -> dict[str, str]:
+        if not self.binary:
+            return {"Content-Type": "application/json"}
+        return {
+            "Content-Type": "application/octet-stream",
+            "Inference-Header-Content-Length": str(len(self._http_json)),
+        }
+
+    @cached_property
+    def _http_json(self) -> bytes:
+        tensor: dict[str, object] = {"name": "INPUT0", "datatype": "FP32", "shape": [self.floats]}
+        request: dict[str, object] = {"inputs": [tensor]}
+        if self.binary:
+            tensor["parameters"] = {"binary_data_size": len(self.payload)}
+            request["parameters"] = {"binary_data_output": True}
+        else:
+            tensor["data"] = self.values.tolist()
+        return json.dumps(request, separators=(",", ":")).encode()
+
+    @cached_property
+    def http_body(self) -> bytes:
+        return self._http_json + (self.payload if self.binary else b"")
+
+    @cached_property
+    def grpc_body(self) -> bytes:
+        tensor = ("INPUT0", "FP32", [self.floats], self.payload)
+        return rawgrpc.infer_request(MODEL, [tensor]).SerializeToString()
+
+
+def _sizes(protocol: str) -> list[Row]:
+    rows = []
+    for floats, size, label in (
+        (16, "64 B", "16"),
+        (16 << 10, "64 KiB", "16k"),
+        (256 << 10, "1 MiB", "256k"),
+        (4 << 20, "16 MiB", "4m"),
+    ):
+        big = floats == 4 << 20
+        connections = 4 if big else 16
+        if protocol == "http":
+            rows.append(
+                Row(
+                    f"http_bin_{label}",
+                    f"HTTP binary, {size}, {connections} connections",
+                    "http",
+                    floats,
+                    connections,
+                )
+            )
+            continue
+        streams = 8 if big else 64
+        rows.append(
+            Row(
+                f"grpc_{label}_conns", f"gRPC, {size}, {connections} connections", "grpc", floats, connections
+            )
+        )
+        rows.append(
+            Row(
+                f"grpc_{label}_streams", f"gRPC, {size}, {streams} streams on one", "grpc", floats, 1, streams
+            )
+        )
+    return rows
+
+
+ROWS = [
+    Row("http_json_16", "HTTP JSON, 16 floats, 16 connections", "http", 16, 16, binary=False),
+    *_sizes("http"),
+    *_sizes("grpc"),
+]

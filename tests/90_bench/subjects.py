@@ -1,0 +1,106 @@
+"""What is measured: ours (inline on and off), the reference and the two floors."""
+
+import json
+import socket
+import tempfile
+from pathlib import Path
+
+from harness import paths, ports, rawhttp
+from harness.process import Process
+from harness.servers import HOST, Nereid, Reference, Server
+from rows import MODEL, Row
+
+INLINE = "inline"
+THREADS = "threads"
+REFERENCE = "reference"
+FLOOR = "floor"
+
+
+class Subject:
+    def __init__(self, name: str):
+        self.name = name
+        self.pid = 0
+
+    def address(self, row: Row) -> tuple[str, int]:
+        raise NotImplementedError
+
+    def answered(self) -> int | None:
+        """Requests answered well so far by the subject's own count; None when it does not count."""
+        return None
+
+    def stop(self) -> None:
+        raise NotImplementedError
+
+    def kill(self) -> None:
+        raise NotImplementedError
+
+
+class Measured(Subject):
+    def __init__(self, name: str, server: Server):
+        super().__init__(name)
+        self.server = server.start(period=0.001)
+        self.pid = server.pid
+
+    def address(self, row: Row) -> tuple[str, int]:
+        return HOST, self.server.http_port if row.protocol == "http" else self.server.grpc_port
+
+    def answered(self) -> int | None:
+        stats = rawhttp.get(self.server.http, f"/v2/models/{MODEL}/stats").json()
+        return stats["model_stats"][0]["inference_stats"]["success"]["count"]
+
+    def stop(self) -> None:
+        self.server.stop()
+
+    def kill(self) -> None:
+        self.server.kill()
+
+
+class Floor(Subject):
+    def __init__(self, protocol: str):
+        super().__init__(FLOOR)
+        self.port = ports.free_port()
+        self._scratch = tempfile.TemporaryDirectory(prefix="floor-")
+        binary = paths.need(paths.BUILD / "bench" / f"bench_floor_{protocol}")
+        self._process = Process(binary.name, [str(binary), str(self.port)], Path(self._scratch.name) / "log")
+        self._process.wait_until(self._ready, 10)
+        self.pid = self._process.pid
+
+    def _ready(self) -> bool:
+        try:
+            socket.create_connection((HOST, self.port), timeout=1).close()
+        except OSError:
+            return False
+        return True
+
+    def address(self, row: Row) -> tuple[str, int]:
+        return HOST, self.port
+
+    def stop(self) -> None:
+        self._process.stop(status=None)
+        self._scratch.cleanup()
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._scratch.cleanup()
+
+
+def nereid(repository: Path, inline: bool) -> Nereid:
+    return Nereid(repository, {"inline-execution": json.dumps(inline)})
+
+
+def start(names: list[str], repository: Path, row: Row) -> list[Subject]:
+    makers = {
+        INLINE: lambda: Measured(INLINE, nereid(repository, True)),
+        THREADS: lambda: Measured(THREADS, nereid(repository, False)),
+        REFERENCE: lambda: Measured(REFERENCE, Reference(repository)),
+        FLOOR: lambda: Floor(row.protocol),
+    }
+    started: list[Subject] = []
+    try:
+        for name in names:
+            started.append(makers[name]())
+    except BaseException:
+        for subject in started:
+            subject.kill()
+        raise
+    return started

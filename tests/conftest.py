@@ -1,0 +1,74 @@
+"""Servers shared by the Python tests. A missing program fails a test; nothing is skipped."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness import models, paths
+from harness.repository import Repository
+from harness.servers import KINDS, Nereid, Reference, Server
+
+_running: dict[str, Server] = {}
+_log_sizes: dict[str, int] = {}
+
+BOTH = ["nereid", pytest.param("reference", marks=pytest.mark.reference)]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "reference: asks the reference server too")
+    config.addinivalue_line("markers", "onnx: needs the ONNX Runtime backend and the sample repository")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for name, server in _running.items():
+        _log_sizes[name] = server.process.log_path.stat().st_size
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    outcome = yield
+    report = outcome.get_result()  # type: ignore[attr-defined]
+    if not report.failed:
+        return
+    for name, server in _running.items():
+        since = server.process.log(offset=_log_sizes.get(name, 0))
+        if since.strip():
+            report.sections.append((f"log of {name} during this test", "\n".join(since.splitlines()[-60:])))
+
+
+def _serve(name: str, server: Server) -> Iterator[Server]:
+    server.start()
+    _running[name] = server
+    yield server
+    del _running[name]
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def identity_repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return models.identity_repository(Repository(tmp_path_factory.mktemp("identity") / "models"))
+
+
+@pytest.fixture(scope="session")
+def nereid(identity_repository: Path) -> Iterator[Server]:
+    yield from _serve("nereid", Nereid(identity_repository))
+
+
+@pytest.fixture(scope="session")
+def reference(identity_repository: Path) -> Iterator[Server]:
+    yield from _serve("reference", Reference(identity_repository))
+
+
+@pytest.fixture(scope="session", params=BOTH)
+def server(request: pytest.FixtureRequest) -> Server:
+    """Each server in turn, with the identity models: what holds for ours holds for the reference."""
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(scope="session", params=BOTH)
+def sample_server(request: pytest.FixtureRequest) -> Iterator[Server]:
+    """Each server in turn, with the sample repository (the digits)."""
+    sample = paths.need(paths.SAMPLE_MODELS)
+    yield from _serve(f"{request.param} (samples)", KINDS[request.param](sample))

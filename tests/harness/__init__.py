@@ -1,0 +1,1 @@
+"""Servers, repositories and raw clients for the Python tests and the benchmark."""

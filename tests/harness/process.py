@@ -1,0 +1,103 @@
+"""One server process: started, waited for, stopped; its output kept."""
+
+import ctypes
+import os
+import re
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+SANITIZER_REPORT = re.compile(
+    r"ERROR: (Address|Leak)Sanitizer|WARNING: ThreadSanitizer|SUMMARY: \w+Sanitizer|: runtime error: "
+)
+_libc = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG = 1
+
+
+class ServerFailed(AssertionError):
+    """The process did not start, ended too early, or left a bad mark. The message holds its log."""
+
+
+def _end_with_parent() -> None:
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Process:
+    """Runs argv with its output in log_path. Ends only the process that it started."""
+
+    def __init__(self, name: str, argv: list[str], log_path: Path, env: dict[str, str] | None = None):
+        self.name = name
+        self.argv = argv
+        self.log_path = log_path
+        self.started_at = time.monotonic()
+        with open(log_path, "wb") as log:
+            self._popen = subprocess.Popen(
+                argv,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env={**os.environ, **(env or {})},
+                preexec_fn=_end_with_parent,
+            )
+        self.pid = self._popen.pid
+        self._pidfd = os.pidfd_open(self.pid)
+
+    def log(self, offset: int = 0, last_lines: int | None = None) -> str:
+        text = self.log_path.read_bytes()[offset:].decode("utf-8", "replace")
+        return text if last_lines is None else "\n".join(line[:300] for line in text.splitlines()[-last_lines:])
+
+    def running(self) -> bool:
+        return self._popen.poll() is None
+
+    def fail(self, what: str) -> ServerFailed:
+        return ServerFailed(f"{self.name}: {what}\n$ {' '.join(self.argv)}\n{self.log(last_lines=60)}")
+
+    def ended_within(self, seconds: float) -> bool:
+        """Waits for the end of the process, at most `seconds`."""
+        if self._pidfd >= 0:
+            poller = select.poll()
+            poller.register(self._pidfd, select.POLLIN)
+            poller.poll(max(0, round(seconds * 1000)))
+        return not self.running()
+
+    def wait_until(self, ready: Callable[[], bool], seconds: float, period: float = 0.01) -> float:
+        """Asks `ready` again and again; returns the seconds since the start of the process."""
+        deadline = time.monotonic() + seconds
+        while True:
+            if ready():
+                return time.monotonic() - self.started_at
+            if self.ended_within(period):
+                raise self.fail(f"ended with status {self._popen.returncode} before it was ready")
+            if time.monotonic() > deadline:
+                raise self.fail(f"not ready after {seconds} s")
+
+    def stop(self, seconds: float = 30, status: int | None = 0) -> float:
+        """SIGTERM, then waits; returns the seconds it took. `status` None accepts any exit status."""
+        begun = time.monotonic()
+        if self.running():
+            self._popen.send_signal(signal.SIGTERM)
+            if not self.ended_within(seconds):
+                self.kill()
+                raise self.fail(f"still running {seconds} s after SIGTERM")
+        took = time.monotonic() - begun
+        self._close()
+        report = SANITIZER_REPORT.search(self.log())
+        if report:
+            raise self.fail(f"sanitizer report: {report.group(0)}")
+        if status is not None and self._popen.returncode != status:
+            raise self.fail(f"exit status {self._popen.returncode}, expected {status}")
+        return took
+
+    def kill(self) -> None:
+        if self.running():
+            self._popen.kill()
+        self._popen.wait()
+        self._close()
+
+    def _close(self) -> None:
+        if self._pidfd >= 0:
+            os.close(self._pidfd)
+            self._pidfd = -1

@@ -1,0 +1,52 @@
+"""What a process used, read from the kernel."""
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+
+def cpu_ns(pid: int) -> int:
+    """CPU time of all threads of the process, the ended ones included, in ns."""
+    process_clock = (~pid << 3) | 2
+    return time.clock_gettime_ns(process_clock)
+
+
+def threads(pid: int) -> int:
+    return len(os.listdir(f"/proc/{pid}/task"))
+
+
+def rss_bytes(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True)
+class Memory:
+    rss: int
+    pss: int
+
+
+def memory(pid: int) -> Memory:
+    rows = {}
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]:
+        key, value = line.split(":")
+        rows[key] = int(value.split()[0]) * 1024
+    return Memory(rows["Rss"], rows["Pss"])
+
+
+@dataclass(frozen=True)
+class MachineTime:
+    """Seconds since boot, summed over the processors."""
+
+    busy: float
+    steal: float
+
+    def __sub__(self, old: "MachineTime") -> "MachineTime":
+        return MachineTime(self.busy - old.busy, self.steal - old.steal)
+
+
+def machine_time() -> MachineTime:
+    first = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+    user, nice, system, _idle, _iowait, irq, softirq, steal = (int(field) for field in first[:8])
+    tick = os.sysconf("SC_CLK_TCK")
+    return MachineTime((user + nice + system + irq + softirq) / tick, steal / tick)

@@ -1,0 +1,135 @@
+"""The two servers under the same roof: Nereid (ours) and Reference (Triton 2.51)."""
+
+import socket
+import tempfile
+from pathlib import Path
+from types import TracebackType
+from typing import ClassVar, Self
+
+from . import paths, ports, rawhttp
+from .process import Process
+
+HOST = "127.0.0.1"
+
+
+class Server:
+    """A context manager: starts on free ports, is ready inside, is stopped and checked on leaving.
+
+    options  further command-line options, without the leading dashes: {"log-verbose": "1"};
+             a list as value repeats the option
+    """
+
+    kind: ClassVar[str]
+
+    def __init__(
+        self,
+        repository: Path | list[Path],
+        options: dict[str, str | list[str]] | None = None,
+        env: dict[str, str] | None = None,
+        ready_within: float = 60,
+        wait_ready: bool = True,
+    ):
+        self.repositories = repository if isinstance(repository, list) else [repository]
+        self.options = options or {}
+        self.env = env
+        self.ready_within = ready_within
+        self.wait_ready = wait_ready
+        self.http_port, self.grpc_port, self.metrics_port = (ports.free_port() for _ in range(3))
+        self.ready_after = 0.0
+        self._scratch = tempfile.TemporaryDirectory(prefix=f"{self.kind}-")
+        self._process: Process | None = None
+
+    @property
+    def http(self) -> str:
+        return f"{HOST}:{self.http_port}"
+
+    @property
+    def grpc(self) -> str:
+        return f"{HOST}:{self.grpc_port}"
+
+    @property
+    def metrics(self) -> str:
+        return f"{HOST}:{self.metrics_port}"
+
+    @property
+    def process(self) -> Process:
+        assert self._process is not None, "not started"
+        return self._process
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def program(self) -> list[str]:
+        raise NotImplementedError
+
+    def command(self) -> list[str]:
+        argv = self.program()
+        argv += [f"--model-repository={path}" for path in self.repositories]
+        argv += [f"--http-port={self.http_port}", f"--grpc-port={self.grpc_port}"]
+        argv += [f"--metrics-port={self.metrics_port}", f"--http-address={HOST}"]
+        argv += [f"--grpc-address={HOST}", f"--metrics-address={HOST}"]
+        for name, value in self.options.items():
+            argv += [f"--{name}={each}" for each in (value if isinstance(value, list) else [value])]
+        return argv
+
+    def ready(self) -> bool:
+        try:
+            if rawhttp.request(HOST, self.http_port, "GET", "/v2/health/ready", timeout=5).status != 200:
+                return False
+            for port in (self.grpc_port, self.metrics_port):
+                socket.create_connection((HOST, port), timeout=5).close()
+        except OSError:
+            return False
+        return True
+
+    def start(self, period: float = 0.01) -> Self:
+        log = Path(self._scratch.name) / "log"
+        self._process = Process(self.kind, self.command(), log, self.env)
+        if self.wait_ready:
+            try:
+                self.ready_after = self._process.wait_until(self.ready, self.ready_within, period)
+            except BaseException:
+                self.kill()
+                raise
+        return self
+
+    def stop(self, **expected: float | int | None) -> float:
+        try:
+            return self.process.stop(**expected)  # type: ignore[arg-type]
+        finally:
+            self._scratch.cleanup()
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+        self._scratch.cleanup()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.stop()
+        else:
+            self.kill()
+
+
+class Nereid(Server):
+    kind = "nereid"
+
+    def program(self) -> list[str]:
+        return [str(paths.nereid_binary()), f"--backend-directory={paths.backends()}"]
+
+
+class Reference(Server):
+    kind = "reference"
+
+    def program(self) -> list[str]:
+        binary = paths.need(paths.reference_root() / "bin" / "tritonserver")
+        return [str(binary), f"--backend-directory={paths.backends(reference=True)}"]
+
+
+KINDS: dict[str, type[Server]] = {"nereid": Nereid, "reference": Reference}

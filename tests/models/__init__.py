@@ -1,0 +1,1 @@
+"""Writes models in the formats that the backends run."""

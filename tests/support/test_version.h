@@ -1,0 +1,17 @@
+#pragma once
+/* A served version around a backend made of C functions, for tests of serve/. */
+#include "plugin/backend.h"
+#include "serve/version.h"
+
+/* A backend struct whose only entry is `execute`. */
+struct plugin_backend
+test_version_backend(TRITONSERVER_Error *(*execute)(TRITONBACKEND_ModelInstance *,
+                                                    TRITONBACKEND_Request **, uint32_t));
+
+/* test_version_config - a configuration compiled from text; defaults filled in. */
+struct model_config *test_version_config(const char *text);
+
+/* test_version_new - started and ready to be submitted to; `backend` must outlive it.
+ * config  text of a config.pbtxt */
+struct serve_version *test_version_new(struct plugin_backend *backend, const char *config,
+                                       struct loop *house);

@@ -1,0 +1,26 @@
+#!/bin/bash
+# build.sh PRESET [TARGET...] - install what building needs, configure the preset where that has not
+# been done, build the targets (all by default).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+preset=$1
+shift
+
+tools/setup.sh run
+tree=build/$preset
+stamp=$(cat CMakePresets.json build/.setup/*.stamp | sha256sum | cut -c1-32)
+if [ ! -f "$tree/build.ninja" ] || [ "$(cat "$tree/.configured" 2>/dev/null)" != "$stamp" ]; then
+    echo "build: configuring $tree"
+    if ! cmake --preset "$preset" >"build/.setup/configure-$preset.log" 2>&1; then
+        cat "build/.setup/configure-$preset.log" >&2
+        echo "build: FAILED: configuring $tree" >&2
+        exit 1
+    fi
+    echo "$stamp" >"$tree/.configured"
+fi
+quiet=()
+if [ ! -t 1 ]; then quiet=(--quiet); fi
+if ! ninja "${quiet[@]}" -C "$tree" "$@"; then
+    echo "build: FAILED: $tree; the compiler's messages are above" >&2
+    exit 1
+fi

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Refuses symbols that do not say where they are from, and exports that nobody meant.
+
+    tools/check_symbols.py [--root FOLDER] [--build FOLDER]
+
+It checks of a build tree (build/release) that
+  - libtritonserver.so exports the four families of the C ABI and exactly one private symbol;
+  - each global symbol of src/<folder>/x.c begins with `x_`; the public names of *_abi.c may be public;
+  - each backend exports the backend ABI and the optional symbols of nereid_backend.h, nothing else, and
+    has no NEEDED entry for libtritonserver, so that the same file runs in the reference.
+Each finding is a line; the exit status is 1 when there is one.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+FAMILIES = re.compile(r"^(TRITONSERVER|TRITONBACKEND|TRITONCACHE|TRITONREPOAGENT)_[A-Za-z0-9_]+$")
+BACKEND_ABI = re.compile(r"^TRITONBACKEND_[A-Za-z0-9_]+$")
+PRIVATE = "nereid_private_v1"
+OPTIONAL_HEADER = Path("include/triton/core/nereid_backend.h")
+# What the compiler itself adds: sanitizers, coverage, unwinding.
+COMPILER = re.compile(r"^(__|_init$|_fini$|_edata$|_end$|DW\.ref\.)")
+
+
+def tool(*argv: str) -> str:
+    return subprocess.run(argv, check=True, capture_output=True, text=True, env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"}).stdout
+
+
+def exported(library: Path) -> list[str]:
+    """Names of the defined dynamic symbols."""
+    lines = tool("nm", "-D", "--defined-only", "--format=posix", str(library)).splitlines()
+    return [line.split()[0].split("@")[0] for line in lines if line.split()[1] != "A"]
+
+
+def check_library(library: Path) -> list[str]:
+    if not library.is_file():
+        return [f"{library}: not built"]
+    names = exported(library)
+    findings = [f"{library.name} exports {name}: no name of the C ABI" for name in names
+                if not FAMILIES.match(name) and name != PRIVATE]
+    if names.count(PRIVATE) != 1:
+        findings.append(f"{library.name} has to export exactly one {PRIVATE}")
+    return findings
+
+
+def check_stems(archive: Path) -> list[str]:
+    """The globals of each object in a layer's library."""
+    findings = []
+    member = stem = ""
+    for line in tool("nm", "-g", "--defined-only", "--format=posix", str(archive)).splitlines():
+        header = re.match(r"^.*\[(.+?)\]:$", line)
+        if header:
+            member = header[1]
+            stem = re.sub(r"\.c\.o$", "", member)
+            continue
+        words = line.split()
+        if len(words) < 2 or COMPILER.match(words[0]):
+            continue
+        name = words[0]
+        public = stem.endswith("_abi") and (FAMILIES.match(name) or name == PRIVATE)
+        if not public and not name.startswith(stem + "_") and name != stem:
+            findings.append(f"{archive.stem.removeprefix('libnereid_')}/{stem}.c: global {name} does not begin with {stem}_")
+    return findings
+
+
+def optional_symbols(root: Path) -> set[str]:
+    header = root / OPTIONAL_HEADER
+    text = header.read_text() if header.is_file() else ""
+    return set(re.findall(r"^(?:extern\s+)?TRITONBACKEND_ISPEC\b[^;]*?\b(nereid_\w+)", text, re.MULTILINE))
+
+
+def check_backend(library: Path, optional: set[str]) -> list[str]:
+    findings = [f"{library.name} exports {name}: neither backend ABI nor in nereid_backend.h" for name in exported(library)
+                if not BACKEND_ABI.match(name) and name not in optional]
+    for needed in re.findall(r"\(NEEDED\).*\[(.+?)\]", tool("readelf", "-d", str(library))):
+        if needed.startswith("libtritonserver"):
+            findings.append(f"{library.name} has a NEEDED entry for {needed}: it could not run in the reference")
+    return findings
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
+    parser.add_argument("--build", type=Path)
+    arguments = parser.parse_args()
+    build = arguments.build or arguments.root / "build" / "release"
+
+    findings = check_library(build / "lib" / "libtritonserver.so")
+    archives = [path for path in sorted(build.glob("libnereid_*.a")) if path.stem not in ("libnereid_proto", "libnereid_test_support")]
+    if not archives:
+        findings.append(f"{build}: no layer is built")
+    for archive in archives:
+        findings += check_stems(archive)
+    optional = optional_symbols(arguments.root)
+    backends = sorted(build.glob("backends/*/libtriton_*.so"))
+    for library in backends:
+        findings += check_backend(library, optional)
+    for finding in findings:
+        print(finding)
+    print(f"symbols: {len(archives)} layers, {len(backends)} backends, {len(findings)} findings")
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

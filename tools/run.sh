@@ -1,0 +1,41 @@
+#!/bin/bash
+# run.sh - build, write the sample repository, serve it in the foreground; a line says what to type
+# once the server is ready. HTTP_PORT, GRPC_PORT and METRICS_PORT choose the ports.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+http=${HTTP_PORT:-8000} grpc=${GRPC_PORT:-8001} metrics=${METRICS_PORT:-8002}
+
+tools/build.sh release server
+tools/samples.sh
+
+# ready - does the server answer 200 to the readiness question?
+ready() {
+    local status
+    exec 3<>"/dev/tcp/127.0.0.1/$http" || return 1
+    printf 'GET /v2/health/ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n' >&3
+    read -r -t 5 _ status _ <&3 || status=none
+    exec 3>&-
+    [ "$status" = 200 ]
+}
+
+announce() {
+    until (ready) 2>/dev/null; do
+        kill -0 $$ 2>/dev/null || return 0
+        sleep 0.05
+    done
+    kill -0 $$ 2>/dev/null || return 0
+    cat <<EOT
+
+Ready: HTTP on port $http, gRPC on $grpc, metrics on $metrics; Ctrl-C stops the server.
+To classify a handwritten digit, type in another terminal, in this folder:
+
+    curl -s localhost:$http/v2/models/digits/infer -d @build/models-examples/digit.json
+
+EOT
+}
+
+# Detached, so that the server, which takes this process over, has no child that it does not know.
+(announce &)
+exec build/release/bin/nereid --model-repository=build/models \
+    --backend-directory=build/release/backends \
+    --http-port="$http" --grpc-port="$grpc" --metrics-port="$metrics"

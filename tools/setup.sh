@@ -1,0 +1,263 @@
+#!/bin/bash
+# setup.sh - install what is missing for one or more purposes.
+#
+#   tools/setup.sh GROUP...      GROUP: run, test, bench, lint, fuzz, cov
+#
+# Debian packages come from the machine's own apt configuration (tools/packages/<group>.apt),
+# libraries that the distribution has too old are unpacked under build/deps from a newer suite of
+# the same mirror (tools/packages/newer.list), Python packages go into build/venv with every hash
+# pinned (tools/packages/<group>.lock). Nothing outside apt's own files and build/ is touched.
+# A stamp under build/.setup remembers what was done, so a second call returns at once.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+ROOT=$PWD
+
+NEWER_SUITE=trixie
+PACKAGES=tools/packages
+STAMPS=build/.setup
+DEPS=build/deps
+VENV=build/venv
+KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
+export DEBIAN_FRONTEND=noninteractive LC_ALL=C
+
+say() { printf 'setup: %s\n' "$*"; }
+
+die() {
+    printf 'setup: FAILED: %s\n' "$1" >&2
+    shift
+    for line in "$@"; do printf 'setup:   %s\n' "$line" >&2; done
+    exit 1
+}
+
+# The groups whose lists a group needs: itself and what it builds upon.
+groups_of() {
+    case "$1" in
+    run) echo run ;;
+    test) echo run test ;;
+    bench) echo run test bench ;;
+    lint) echo run lint ;;
+    fuzz) echo run fuzz ;;
+    cov) echo run test cov ;;
+    *) die "'$1' is no group" "known groups: run test bench lint fuzz cov" ;;
+    esac
+}
+
+lists_of() {
+    local group file
+    for group in $(groups_of "$1"); do
+        for file in "$PACKAGES/$group.apt" "$PACKAGES/$group.lock"; do
+            if [ -f "$file" ]; then echo "$file"; fi
+        done
+    done
+}
+
+# fingerprint GROUP - one word that changes when anything this group installs changes.
+fingerprint() {
+    local files
+    files=$(lists_of "$1")
+    # shellcheck disable=SC2086
+    cat tools/setup.sh "$PACKAGES/newer.list" $files | sha256sum | cut -c1-32
+}
+
+read_list() { sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$1"; }
+
+# run_logged WHAT LOG HINT COMMAND... - run quietly; on failure show the end of the log and stop.
+run_logged() {
+    local what=$1 log=$2 hint=$3
+    shift 3
+    if ! "$@" >"$log" 2>&1; then
+        tail -n 20 "$log" >&2
+        die "$what" "the whole log: $log" "$hint"
+    fi
+}
+
+APT_HINT="check the machine's network and /etc/apt, then run the same command again"
+APT_UPDATED=no
+
+apt_refresh() {
+    [ "$APT_UPDATED" = no ] || return 0
+    say "refreshing the package lists"
+    run_logged "apt-get update" "$STAMPS/apt-update.log" "$APT_HINT" apt-get update -q
+    APT_UPDATED=yes
+}
+
+missing_packages() {
+    local package
+    for package in "$@"; do
+        dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed ||
+            echo "$package"
+    done
+}
+
+# apt_install PACKAGE... - install those that are missing.
+apt_install() {
+    local missing
+    mapfile -t missing < <(missing_packages "$@")
+    [ ${#missing[@]} -gt 0 ] || return 0
+    [ "$(id -u)" = 0 ] || die "${#missing[@]} Debian packages are missing and only root can install them" \
+        "run: sudo apt-get install ${missing[*]}" "then run the same command again"
+    apt_refresh
+    say "installing ${#missing[@]} Debian packages: ${missing[*]}"
+    run_logged "apt-get install ${missing[*]}" "$STAMPS/apt-install.log" "$APT_HINT" \
+        apt-get install -q -y --no-install-recommends "${missing[@]}"
+}
+
+# mirror - the first Debian archive of this machine's apt configuration that is not the security
+# archive. Reads both forms: one line per source, and deb822 stanzas.
+mirror() {
+    local files=() file
+    for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
+        if [ -f "$file" ]; then files+=("$file"); fi
+    done
+    {
+        if [ ${#files[@]} -gt 0 ]; then
+            sed -nE 's/^deb[[:space:]]+(\[[^]]*\][[:space:]]+)?([^[:space:]]+)[[:space:]].*/\2/p' "${files[@]}"
+        fi
+        for file in /etc/apt/sources.list.d/*.sources; do
+            if [ -f "$file" ]; then sed -nE 's/^URIs:[[:space:]]*([^[:space:]]+).*/\1/p' "$file"; fi
+        done
+    } | grep -E '/debian/?$' | head -n 1
+}
+
+# private_apt COMMAND... - apt with lists, cache and sources of its own under build/.
+private_apt() {
+    local root=$ROOT/build/.apt tool=$1
+    shift
+    "$tool" -o "Dir::State::Lists=$root/lists" -o "Dir::Cache=$root/cache" \
+        -o "Dir::Etc::sourcelist=$root/sources.list" -o Dir::Etc::sourceparts=/dev/null \
+        -o APT::Get::List-Cleanup=0 -o Acquire::Languages=none -o APT::Sandbox::User=root \
+        -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false \
+        -o Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled=false "$@"
+}
+
+private_apt_prepare() {
+    local root=build/.apt archive
+    [ ! -f "$root/ready" ] || return 0
+    archive=$(mirror) || true
+    [ -n "$archive" ] || die "no Debian archive found in this machine's apt configuration" \
+        "looked at /etc/apt/sources.list and /etc/apt/sources.list.d for an address ending in /debian"
+    rm -rf "$root"
+    mkdir -p "$root/lists/partial" "$root/cache/archives/partial" "$root/debs"
+    echo "deb [signed-by=$KEYRING] $archive $NEWER_SUITE main" >"$root/sources.list"
+    say "reading the package list of $NEWER_SUITE (kept under build/.apt)"
+    if ! private_apt apt-get update -q >"$STAMPS/newer-update.log" 2>&1 ||
+        grep -qE '^(W|E):.*(NO_PUBKEY|not signed)' "$STAMPS/newer-update.log"; then
+        [ "$(id -u)" = 0 ] || die "the archive's key for $NEWER_SUITE is not on this machine" \
+            "run: sudo apt-get install debian-archive-keyring"
+        apt_refresh
+        run_logged "apt-get install debian-archive-keyring" "$STAMPS/keyring.log" "$APT_HINT" \
+            apt-get install -q -y debian-archive-keyring
+        run_logged "reading the package list of $NEWER_SUITE" "$STAMPS/newer-update.log" \
+            "$APT_HINT" private_apt apt-get update -q
+    fi
+    touch "$root/ready"
+}
+
+# download PACKAGE - into build/.apt/debs; a shell of its own, since apt writes where it stands.
+download() { (cd build/.apt/debs && private_apt apt-get download -q "$1"); }
+
+# unpack PACKAGE MINIMUM - download from the newer suite and unpack under build/deps; leaves the
+# name of the unpacked .deb in UNPACKED.
+unpack() {
+    local package=$1 minimum=$2 version
+    private_apt_prepare
+    version=$(private_apt apt-cache show "$package" 2>/dev/null | sed -n 's/^Version: //p' | head -n 1)
+    [ -n "$version" ] || die "$package is not in $NEWER_SUITE" "$APT_HINT"
+    dpkg --compare-versions "$version" ge "$minimum" ||
+        die "$package $version is too old, $minimum is the oldest that will do"
+    say "unpacking $package $version under $DEPS"
+    rm -f "build/.apt/debs/${package}"_*.deb
+    run_logged "downloading $package" "$STAMPS/download.log" "$APT_HINT" download "$package"
+    UNPACKED=$(ls "build/.apt/debs/${package}"_*.deb)
+    mkdir -p "$DEPS"
+    dpkg -x "$UNPACKED" "$DEPS"
+}
+
+# A .pc file says prefix=/usr; make it say where it now lies.
+relocate_pc_files() {
+    # shellcheck disable=SC2016
+    find "$DEPS" -name '*.pc' -exec sed -i -E -e 's|^prefix=.*|prefix=${pcfiledir}/../../..|' \
+        -e 's|^([a-z_]+=)/usr|\1${prefix}|' {} +
+}
+
+install_newer() {
+    local package minimum runtime candidate library
+    while read -r package minimum runtime; do
+        candidate=$(apt-cache policy "$package" 2>/dev/null | sed -n 's/^  Candidate: //p')
+        if [ -n "$candidate" ] && [ "$candidate" != "(none)" ] &&
+            dpkg --compare-versions "$candidate" ge "$minimum"; then
+            apt_install "$package"
+            continue
+        fi
+        unpack "$package" "$minimum"
+        [ "$runtime" = yes ] || continue
+        # The development package depends on exactly one library package: the one it links to.
+        library=$(dpkg-deb -f "$UNPACKED" Depends | tr ',' '\n' | sed -E 's/^ *([^ ]+).*/\1/' |
+            grep -E '^lib' | grep -vE '^libc[0-9]' | head -n 1)
+        [ -n "$library" ] || die "$package names no library package"
+        unpack "$library" 0
+    done < <(read_list "$PACKAGES/newer.list")
+    if [ -d "$DEPS" ]; then relocate_pc_files; fi
+}
+
+make_venv() {
+    if [ -x "$VENV/bin/python" ] && "$VENV/bin/python" -c 'import pip' 2>/dev/null; then return 0; fi
+    say "making the Python environment $VENV"
+    rm -rf "$VENV" "$STAMPS"/*.lock.done
+    run_logged "python3 -m venv $VENV" "$STAMPS/venv.log" "is python3-venv installed?" \
+        /usr/bin/python3 -m venv "$VENV"
+}
+
+# install_python LOCK - bring build/venv to what the lock says.
+install_python() {
+    local lock=$1 count
+    count=$(grep -cE '^[a-zA-Z0-9].*==' "$lock")
+    say "installing $count Python packages into $VENV (the first time this downloads them)"
+    run_logged "pip install -r $lock" "$STAMPS/pip.log" \
+        "check the machine's network and pip's configuration, then run the same command again" \
+        "$VENV/bin/python" -m pip install -q --disable-pip-version-check --no-input \
+        --only-binary :all: --require-hashes -r "$lock"
+}
+
+# once FILE COMMAND... - run the command unless it has succeeded with FILE as it now is.
+once() {
+    local file=$1 stamp print
+    shift
+    stamp=$STAMPS/$(basename "$file").done
+    print=$(sha256sum <"$file")
+    if [ "$(cat "$stamp" 2>/dev/null)" = "$print" ]; then return 0; fi
+    "$@"
+    echo "$print" >"$stamp"
+}
+
+# still_there - what a stamp vouches for has not been deleted behind its back.
+still_there() { [ -x "$VENV/bin/python" ] && command -v cmake ninja gcc protoc-c >/dev/null; }
+
+setup_group() {
+    local group=$1 stamp=$STAMPS/$1.stamp print part start=$SECONDS packages=()
+    print=$(fingerprint "$group")
+    if [ "$(cat "$stamp" 2>/dev/null)" = "$print" ] && still_there; then return 0; fi
+    say "preparing for '$group'; the first time takes some minutes"
+    mkdir -p "$STAMPS"
+    for part in $(groups_of "$group"); do
+        if [ -f "$PACKAGES/$part.apt" ]; then
+            mapfile -t -O ${#packages[@]} packages < <(read_list "$PACKAGES/$part.apt")
+        fi
+    done
+    apt_install "${packages[@]}"
+    once "$PACKAGES/newer.list" install_newer
+    make_venv
+    for part in $(groups_of "$group"); do
+        if [ -f "$PACKAGES/$part.lock" ]; then
+            once "$PACKAGES/$part.lock" install_python "$PACKAGES/$part.lock"
+        fi
+    done
+    echo "$print" >"$stamp"
+    say "'$group' is ready after $((SECONDS - start)) s"
+}
+
+[ $# -gt 0 ] || die "name a group" "usage: tools/setup.sh run|test|bench|lint|fuzz|cov ..."
+for group in "$@"; do
+    groups_of "$group" >/dev/null
+    setup_group "$group"
+done

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Refuses what the house style rules out and a machine can see.
+
+    tools/tidy.py [--root FOLDER]
+
+  - banned C functions; memory and threads of the system outside src/base and src/os
+  - functions of more than 70 lines, files of more than 800 (a header of the ABI is as long as the ABI)
+  - own header not first; headers that nobody includes
+  - tests that sleep
+  - paths of one machine, hosts of package registries
+  - words that say that something is unfinished
+Each finding is a line `file:line: what`; the exit status is 1 when there is one.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+FUNCTION_LINES = 70
+FILE_LINES = 800
+CODE = {".c", ".h", ".def", ".cc", ".cpp", ".py", ".sh"}
+C = {".c", ".h", ".def"}
+TEXT = CODE | {".md", ".txt", ".cmake", ".json", ".apt", ".list", ".proto", ".map", ".lua", ".pbtxt", ""}
+WALK_SKIPS = {".git", "build", "__pycache__", ".pytest_cache", ".cache"}
+
+BANNED = re.compile(r"(?<![\w.>])(strcpy|strcat|sprintf|vsprintf|strtok|atoi|atol|atof|rand|srand|gets|tmpnam|alloca)\s*\(")
+MEMORY = re.compile(r"(?<![\w.>])(malloc|calloc|realloc|free|strdup|strndup|posix_memalign|aligned_alloc)\s*\(")
+THREADS = re.compile(r"(?<!\w)(pthread_\w+|thrd_\w+|mtx_\w+)")
+# The character classes keep these patterns from matching themselves.
+SLEEP = re.compile(r"time\.slee[p]|asyncio\.slee[p]|\bu?slee[p]\s*\(|nanoslee[p]\s*\(|^\s*slee[p]\s")
+MACHINE = re.compile(r"(?<![\w.])/(?:wor[k]|far[m]|hom[e]|roo[t]|User[s])/")
+REGISTRY = re.compile(r"\b(?:py[p]i\.org|python[h]osted|npm[j]s|(?:deb|ftp|security)\.deb[i]an\.org|repo1?\.mav[e]n|prox[y]\.golang)")
+UNFINISHED = re.compile(r"\b(?:T[O]DO|FIXM[E]|X[X]X|HAC[K])\b|\bnot imp[l]emented\b|\bplace[h]older\b", re.IGNORECASE)
+INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+
+
+def files_of(root: Path) -> list[Path]:
+    """What git tracks or would track; outside of a repository, everything."""
+    if (root / ".git").exists():
+        argv = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        names = subprocess.run(argv, check=True, capture_output=True).stdout.decode().split("\0")
+        paths = [root / name for name in names if name]
+    else:
+        paths = [path for path in root.rglob("*") if not WALK_SKIPS & set(path.relative_to(root).parts)]
+    return sorted(path for path in paths if path.suffix in TEXT and path.is_file() and not path.is_symlink())
+
+
+def without_comments(text: str) -> str:
+    """C with comments and literals blanked; line numbers stay."""
+    def blank(match: re.Match[str]) -> str:
+        kept = match[0] if match[0][0] not in "/\"'" else re.sub(r"[^\n]", " ", match[0])
+        return kept
+    return re.sub(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", blank, text, flags=re.DOTALL)
+
+
+class Tidy:
+    def __init__(self, root: Path):
+        self.root = root
+        self.findings: list[str] = []
+
+    def add(self, path: Path, line: int, what: str) -> None:
+        self.findings.append(f"{path.relative_to(self.root)}:{line}: {what}")
+
+    def search(self, path: Path, text: str, pattern: re.Pattern[str], what: str) -> None:
+        for number, line in enumerate(text.splitlines(), 1):
+            for match in pattern.finditer(line):
+                self.add(path, number, what.format(match[0].strip(" (")))
+
+    def c_words(self, path: Path, text: str) -> None:
+        parts = path.relative_to(self.root).parts
+        code = without_comments(text)
+        self.search(path, code, BANNED, "{} is banned: it has no limit, no error or a state of its own")
+        if parts[0] == "src" and parts[1] not in ("base", "os"):
+            self.search(path, code, MEMORY, "{} outside base/ and os/: use base/mem.h, an arena or a slab")
+            self.search(path, code, THREADS, "{} outside base/ and os/: use os/thread.h and os/mutex.h")
+
+    def function_lengths(self, path: Path, text: str) -> None:
+        lines = text.splitlines()
+        begun = 0
+        for number, line in enumerate(lines, 1):
+            if line == "{" and number > 1 and not lines[number - 2].rstrip().endswith((";", "=")):
+                begun = number
+            elif line == "}" and begun:
+                if number - begun - 1 > FUNCTION_LINES:
+                    self.add(path, begun, f"function of {number - begun - 1} lines; {FUNCTION_LINES} are the most")
+                begun = 0
+
+    def own_header_first(self, path: Path, text: str) -> None:
+        if path.suffix != ".c" or not path.with_suffix(".h").is_file():
+            return
+        includes = re.findall(r'^\s*#\s*include\s*[<"]([^">]+)[">]', text, re.MULTILINE)
+        if includes and Path(includes[0]).name != path.with_suffix(".h").name:
+            self.add(path, 1, f"its own header {path.with_suffix('.h').name} comes first")
+
+    def file(self, path: Path, text: str) -> None:
+        parts = path.relative_to(self.root).parts
+        self.search(path, text, MACHINE, "path of one machine: {}")
+        self.search(path, text, REGISTRY, "host of a package registry: {}")
+        if path.suffix not in CODE:
+            return
+        lines = text.count("\n")
+        if lines > FILE_LINES and parts[0] != "include":
+            self.add(path, 1, f"{lines} lines; {FILE_LINES} are the most")
+        self.search(path, text, UNFINISHED, "unfinished by its own words: {}")
+        if path.suffix in C:
+            self.c_words(path, text)
+            self.function_lengths(path, text)
+            self.own_header_first(path, text)
+        if parts[0] == "tests":
+            self.search(path, text, SLEEP, "a test that sleeps: {}; wait for what should happen, or pass the time in")
+
+    def dead_headers(self, texts: dict[Path, str]) -> None:
+        included = {Path(name).name for path, text in texts.items() if path.suffix in C for name in INCLUDE.findall(text)}
+        for path in texts:
+            parts = path.relative_to(self.root).parts
+            if parts[0] in ("src", "backends") and path.suffix in (".h", ".def") and path.name not in included:
+                self.add(path, 1, "nobody includes it")
+
+    def run(self) -> int:
+        texts = {path: path.read_text(errors="replace") for path in files_of(self.root)}
+        for path, text in texts.items():
+            self.file(path, text)
+        self.dead_headers(texts)
+        for finding in self.findings:
+            print(finding)
+        print(f"tidy: {len(texts)} files, {len(self.findings)} findings")
+        return 1 if self.findings else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
+    return Tidy(parser.parse_args().root.resolve()).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
