@@ -31,6 +31,7 @@ static enum field field_of(const char *name, size_t len)
 
 static int refuse(struct http1_parser *p, uint16_t status, const char *reason)
 {
+    p->refused = true;
     p->error_status = status;
     p->error_reason = reason;
     return HPE_USER;
@@ -261,7 +262,7 @@ void http1_next(struct http1_parser *p)
     p->headers = p->chunks = 0;
     p->field = FIELD_OTHER;
     p->name_len = 0;
-    p->in_value = p->in_body = false;
+    p->in_value = p->in_body = p->refused = false;
     strbuf_fini(&p->kept);
     llhttp_init(&p->ll, HTTP_REQUEST, &settings);
     p->ll.data = p;
@@ -295,7 +296,7 @@ static enum http1_event parse_head(struct http1_parser *p, const char *data, siz
     size_t used = e == HPE_OK ? len : (size_t)(llhttp_get_error_pos(&p->ll) - data);
     *ret_used = used;
     p->head_bytes += used;
-    if (e == HPE_USER)
+    if (p->refused)
         return HTTP1_ERROR;
     if (p->head_bytes > HTTP1_MAX_HEAD_BYTES)
         return failed(p, 431, "the request head is over 65536 bytes");
@@ -320,7 +321,7 @@ static enum http1_event parse_chunks(struct http1_parser *p, const char *data, s
     size_t used = e == HPE_OK ? len : (size_t)(llhttp_get_error_pos(&p->ll) - data);
     *ret_used = used;
     p->chunk_bytes += used;
-    if (e == HPE_USER)
+    if (p->refused)
         return HTTP1_ERROR;
     if (p->chunk_bytes - p->body_bytes > HTTP1_MAX_CHUNK_LINES)
         return failed(p, 431, "the chunk lines and trailers of the body are over 2 MiB");

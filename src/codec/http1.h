@@ -83,6 +83,7 @@ struct http1_parser {
     uint8_t name_len;     /* of the header name so far; saturates */
     bool in_value;        /* a header value has begun */
     bool in_body;         /* HTTP1_HEAD of a chunked message was given */
+    bool refused;         /* by one of our own rules */
     char name[32];        /* the header name */
     struct http1_value value; /* of Expect, Content-Encoding, Accept-Encoding while it comes */
     struct strbuf kept;   /* a copy of the URL */

@@ -97,26 +97,48 @@ char *json_out_bool(char *to, bool b)
     return b ? JSON_OUT_LITERAL(to, "true") : JSON_OUT_LITERAL(to, "false");
 }
 
-/* Small whole numbers are common and cheap; the rest goes through the library, a block at a time. */
-static bool is_small_whole(double d)
+/* A number of at most four decimals and fifteen digits in all: multiplied by 10000 it is a whole number, and since 15 digits tell
+ * any two doubles apart, those digits are the shortest text. That is common and cheap; the rest goes through the library, a block
+ * at a time. */
+static bool is_short(double d, int64_t *ret_scaled)
 {
-    return fabs(d) < 1e9 && d == (double)(int64_t)d && (d != 0 || !signbit(d));
+    double scaled = d * 1e4;
+    if (!(fabs(scaled) < 1e15) || (d == 0 && signbit(d)))
+        return false;
+    *ret_scaled = (int64_t)scaled;
+    return (double)*ret_scaled == scaled && scaled / 1e4 == d;
 }
 
-static char *put_small_whole(char *to, double d)
+static char *put_short(char *to, int64_t scaled)
 {
-    to = json_out_int(to, (int64_t)d);
-    return JSON_OUT_LITERAL(to, ".0");
+    uint64_t n = (uint64_t)scaled;
+    if (scaled < 0) {
+        *to++ = '-';
+        n = 0 - n;
+    }
+    uint64_t decimals = n % 10000;
+    to = json_out_uint(to, n / 10000);
+    *to++ = '.';
+    if (decimals % 100) {
+        memcpy(to, digit_pairs + decimals / 100 * 2, 2);
+        memcpy(to + 2, digit_pairs + decimals % 100 * 2, 2);
+        return to + (to[3] == '0' ? 3 : 4);
+    }
+    memcpy(to, digit_pairs + decimals / 100 * 2, 2);
+    return to + (to[1] == '0' ? 1 : 2);
 }
 
 /* n <= BLOCK numbers as the elements of a JSON array, whose brackets are left out. */
 static char *put_block(char *to, const double *values, size_t n)
 {
     yyjson_val array[BLOCK + 1];
+    array[0].tag = 0;
     unsafe_yyjson_set_arr(&array[0], n);
     array[0].uni.ofs = (n + 1) * sizeof(yyjson_val);
-    for (size_t i = 0; i < n; i++)
-        unsafe_yyjson_set_real(&array[i + 1], values[i]);
+    for (size_t i = 1; i <= n; i++) {
+        array[i].tag = 0;
+        unsafe_yyjson_set_real(&array[i], values[i - 1]);
+    }
     _Alignas(16) char memory[BLOCK_BYTES];
     yyjson_alc alc;
     yyjson_alc_pool_init(&alc, memory, sizeof(memory));
@@ -128,20 +150,21 @@ static char *put_block(char *to, const double *values, size_t n)
 
 char *json_out_real(char *to, double d)
 {
-    return is_small_whole(d) ? put_small_whole(to, d) : put_block(to, &d, 1);
+    int64_t scaled;
+    return is_short(d, &scaled) ? put_short(to, scaled) : put_block(to, &d, 1);
 }
 
+/* n <= BLOCK numbers. */
 static char *put_numbers(char *to, const double *values, size_t n)
 {
-    bool small = true;
-    for (size_t i = 0; i < n && small; i++)
-        small = is_small_whole(values[i]);
-    if (!small)
-        return put_block(to, values, n);
+    int64_t scaled[BLOCK];
+    for (size_t i = 0; i < n; i++)
+        if (!is_short(values[i], &scaled[i]))
+            return put_block(to, values, n);
     for (size_t i = 0; i < n; i++) {
         if (i)
             *to++ = ',';
-        to = put_small_whole(to, values[i]);
+        to = put_short(to, scaled[i]);
     }
     return to;
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MEMBER(type, msg, off) (*(type *)(void *)((char *)(msg) + (off)))
+#define MEMBER(type, msg, off)       (*(type *)(void *)((char *)(msg) + (off)))
 #define MEMBER_CONST(type, msg, off) (*(const type *)(const void *)((const char *)(msg) + (off)))
 
 static void *spend(struct pb_budget *budget, size_t n)
@@ -19,7 +19,8 @@ static void *spend(struct pb_budget *budget, size_t n)
     return p;
 }
 
-ProtobufCMessage *pb_field_new_message(const ProtobufCMessageDescriptor *type, struct pb_budget *budget)
+ProtobufCMessage *pb_field_new_message(const ProtobufCMessageDescriptor *type,
+                                       struct pb_budget *budget)
 {
     ProtobufCMessage *msg = spend(budget, type->sizeof_message);
     if (msg)
@@ -43,7 +44,8 @@ ProtobufCMessage *pb_field_copy_message(const ProtobufCMessage *msg)
     return copy;
 }
 
-bool pb_field_is_map(const ProtobufCMessageDescriptor *parent, const ProtobufCFieldDescriptor *field)
+bool pb_field_is_map(const ProtobufCMessageDescriptor *parent,
+                     const ProtobufCFieldDescriptor *field)
 {
     if (field->label != PROTOBUF_C_LABEL_REPEATED || field->type != PROTOBUF_C_TYPE_MESSAGE)
         return false;
@@ -129,7 +131,8 @@ bool pb_field_is_set(const ProtobufCMessage *msg, const ProtobufCFieldDescriptor
     return !value_is_zero((const char *)msg + field->offset, field);
 }
 
-const ProtobufCFieldDescriptor *pb_field_rival(const ProtobufCMessage *msg, const ProtobufCFieldDescriptor *field)
+const ProtobufCFieldDescriptor *pb_field_rival(const ProtobufCMessage *msg,
+                                               const ProtobufCFieldDescriptor *field)
 {
     if (!(field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF))
         return NULL;
@@ -144,7 +147,8 @@ size_t pb_field_count(const ProtobufCMessage *msg, const ProtobufCFieldDescripto
     return MEMBER_CONST(size_t, msg, field->quantifier_offset);
 }
 
-const void *pb_field_at(const ProtobufCMessage *msg, const ProtobufCFieldDescriptor *field, size_t i)
+const void *pb_field_at(const ProtobufCMessage *msg, const ProtobufCFieldDescriptor *field,
+                        size_t i)
 {
     if (field->label != PROTOBUF_C_LABEL_REPEATED)
         return (const char *)msg + field->offset;
@@ -152,7 +156,8 @@ const void *pb_field_at(const ProtobufCMessage *msg, const ProtobufCFieldDescrip
 }
 
 /* Arrays have room for the next power of two of their count: full exactly when the count is 0 or a power of two. */
-static void *grow(ProtobufCMessage *msg, const ProtobufCFieldDescriptor *field, struct pb_budget *budget)
+static void *grow(ProtobufCMessage *msg, const ProtobufCFieldDescriptor *field,
+                  struct pb_budget *budget)
 {
     size_t *count = &MEMBER(size_t, msg, field->quantifier_offset);
     char **array = &MEMBER(char *, msg, field->offset);
@@ -172,7 +177,8 @@ static void *grow(ProtobufCMessage *msg, const ProtobufCFieldDescriptor *field, 
     return place;
 }
 
-void *pb_field_add(ProtobufCMessage *msg, const ProtobufCFieldDescriptor *field, struct pb_budget *budget)
+void *pb_field_add(ProtobufCMessage *msg, const ProtobufCFieldDescriptor *field,
+                   struct pb_budget *budget)
 {
     if (field->label == PROTOBUF_C_LABEL_REPEATED)
         return grow(msg, field, budget);
@@ -182,8 +188,8 @@ void *pb_field_add(ProtobufCMessage *msg, const ProtobufCFieldDescriptor *field,
         if (*chosen == 0)
             memset(place, 0, pb_field_size(field));
         *chosen = field->id;
-    } else if (field->label == PROTOBUF_C_LABEL_OPTIONAL && field->type != PROTOBUF_C_TYPE_MESSAGE &&
-               field->type != PROTOBUF_C_TYPE_STRING) {
+    } else if (field->label == PROTOBUF_C_LABEL_OPTIONAL &&
+               field->type != PROTOBUF_C_TYPE_MESSAGE && field->type != PROTOBUF_C_TYPE_STRING) {
         MEMBER(protobuf_c_boolean, msg, field->quantifier_offset) = 1;
     }
     return place;
@@ -253,8 +259,8 @@ void pb_field_put_double(void *place, ProtobufCType type, double value)
     }
 }
 
-bool pb_field_put_bytes(void *place, const ProtobufCFieldDescriptor *field, const char *data, size_t len,
-                        struct pb_budget *budget)
+bool pb_field_put_bytes(void *place, const ProtobufCFieldDescriptor *field, const char *data,
+                        size_t len, struct pb_budget *budget)
 {
     char *copy = spend(budget, len + 1);
     if (!copy)

@@ -38,14 +38,16 @@ static void print_real(double value, bool is_float, struct strbuf *out)
         strbuf_puts(out, isnan(value) ? "\"NaN\"" : value > 0 ? "\"Infinity\"" : "\"-Infinity\"");
         return;
     }
-    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* the host's locale may write points as commas */
+    locale_t c =
+        newlocale(LC_ALL_MASK, "C", (locale_t)0); /* the host's locale may write points as commas */
     locale_t before = uselocale(c);
     char text[40];
     int most = is_float ? 9 : 17;
     for (int digits = is_float ? 6 : 15; digits <= most; digits++) {
         snprintf(text, sizeof(text), "%.*g", digits, value);
-        bool same = is_float ? !(strtof(text, NULL) < (float)value) && !(strtof(text, NULL) > (float)value)
-                             : !(strtod(text, NULL) < value) && !(strtod(text, NULL) > value);
+        bool same =
+            is_float ? !(strtof(text, NULL) < (float)value) && !(strtof(text, NULL) > (float)value)
+                     : !(strtod(text, NULL) < value) && !(strtod(text, NULL) > value);
         if (same)
             break;
     }
@@ -63,17 +65,19 @@ static void print_base64(const uint8_t *data, size_t len, struct strbuf *out)
         uint32_t bits = (uint32_t)data[i] << 16;
         bits |= n > 1 ? (uint32_t)data[i + 1] << 8 : 0;
         bits |= n > 2 ? data[i + 2] : 0;
-        char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63], n > 1 ? digits[bits >> 6 & 63] : '=',
-                        n > 2 ? digits[bits & 63] : '='};
+        char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63],
+                        n > 1 ? digits[bits >> 6 & 63] : '=', n > 2 ? digits[bits & 63] : '='};
         strbuf_append(out, four, 4);
     }
     strbuf_putc(out, '"');
 }
 
-static void print_message(const ProtobufCMessage *msg, struct pb_json_style style, struct strbuf *out);
+static void print_message(const ProtobufCMessage *msg, struct pb_json_style style,
+                          struct strbuf *out);
 
 /* print_value - one value of a field's type; `at` points at it. */
-static void print_value(const ProtobufCFieldDescriptor *field, const void *at, struct pb_json_style style, struct strbuf *out)
+static void print_value(const ProtobufCFieldDescriptor *field, const void *at,
+                        struct pb_json_style style, struct strbuf *out)
 {
     const char *quote = style.plain_int64 ? "" : "\"";
     switch (field->type) {
@@ -105,7 +109,8 @@ static void print_value(const ProtobufCFieldDescriptor *field, const void *at, s
         strbuf_puts(out, *(const protobuf_c_boolean *)at ? "true" : "false");
         break;
     case PROTOBUF_C_TYPE_ENUM: {
-        const ProtobufCEnumValue *value = protobuf_c_enum_descriptor_get_value(field->descriptor, *(const int *)at);
+        const ProtobufCEnumValue *value =
+            protobuf_c_enum_descriptor_get_value(field->descriptor, *(const int *)at);
         if (value)
             strbuf_printf(out, "\"%s\"", value->name);
         else
@@ -133,7 +138,8 @@ static void print_value(const ProtobufCFieldDescriptor *field, const void *at, s
     }
 }
 
-static void print_map_entry(const ProtobufCMessage *entry, struct pb_json_style style, struct strbuf *out)
+static void print_map_entry(const ProtobufCMessage *entry, struct pb_json_style style,
+                            struct strbuf *out)
 {
     const ProtobufCFieldDescriptor *key = &entry->descriptor->fields[0];
     const ProtobufCFieldDescriptor *value = &entry->descriptor->fields[1];
@@ -145,8 +151,8 @@ static void print_map_entry(const ProtobufCMessage *entry, struct pb_json_style 
     print_value(value, pb_field_at(entry, value, 0), style, out);
 }
 
-static void print_repeated(const ProtobufCMessage *msg, const ProtobufCFieldDescriptor *field, struct pb_json_style style,
-                           struct strbuf *out)
+static void print_repeated(const ProtobufCMessage *msg, const ProtobufCFieldDescriptor *field,
+                           struct pb_json_style style, struct strbuf *out)
 {
     bool map = pb_field_is_map(msg->descriptor, field);
     size_t count = pb_field_count(msg, field);
@@ -164,16 +170,19 @@ static void print_repeated(const ProtobufCMessage *msg, const ProtobufCFieldDesc
 }
 
 /* is_printed - set, or at a default that the style wants to see. */
-static bool is_printed(const ProtobufCMessage *msg, const ProtobufCFieldDescriptor *field, struct pb_json_style style)
+static bool is_printed(const ProtobufCMessage *msg, const ProtobufCFieldDescriptor *field,
+                       struct pb_json_style style)
 {
     if (pb_field_is_set(msg, field))
         return true;
-    if (!style.defaults || (field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) || field->label == PROTOBUF_C_LABEL_OPTIONAL)
+    if (!style.defaults || (field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) ||
+        field->label == PROTOBUF_C_LABEL_OPTIONAL)
         return false;
     return field->label == PROTOBUF_C_LABEL_REPEATED || field->type != PROTOBUF_C_TYPE_MESSAGE;
 }
 
-static void print_message(const ProtobufCMessage *msg, struct pb_json_style style, struct strbuf *out)
+static void print_message(const ProtobufCMessage *msg, struct pb_json_style style,
+                          struct strbuf *out)
 {
     char before = '{';
     for (unsigned i = 0; i < msg->descriptor->n_fields; i++) {

@@ -8,7 +8,8 @@
 /* How to print. All false is the canonical form of proto3, with the names of the schema. */
 struct pb_json_style {
     bool plain_int64; /* 64-bit integers as numbers; else as strings */
-    bool defaults;    /* fields at their default too: empty lists and maps, zeros, "" - but no unset message or oneof member */
+    bool
+        defaults; /* fields at their default too: empty lists and maps, zeros, "" - but no unset message or oneof member */
 };
 
 /* pb_json_print - append the message as one JSON object without blanks, fields by their numbers.

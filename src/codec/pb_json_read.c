@@ -43,8 +43,8 @@ static void print_path(struct strbuf *sb, const struct frame *at)
         strbuf_printf(sb, "[%zu]", at->index);
 }
 
-__attribute__((format(printf, 3, 4), cold)) static struct err *fail(const struct reader *r, const struct frame *at,
-                                                                     const char *fmt, ...)
+__attribute__((format(printf, 3, 4), cold)) static struct err *
+fail(const struct reader *r, const struct frame *at, const char *fmt, ...)
 {
     struct strbuf path = STRBUF_INIT;
     print_path(&path, at);
@@ -58,12 +58,13 @@ __attribute__((format(printf, 3, 4), cold)) static struct err *fail(const struct
     return err_wrap(e, "%s", r->what);
 }
 
-__attribute__((cold)) static struct err *expected(const struct reader *r, const struct frame *at, const char *words,
-                                                  yyjson_val *v)
+__attribute__((cold)) static struct err *expected(const struct reader *r, const struct frame *at,
+                                                  const char *words, yyjson_val *v)
 {
     if (yyjson_is_str(v)) {
         size_t len = yyjson_get_len(v);
-        return fail(r, at, "expected %s, found \"%.*s%s\"", words, (int)(len > QUOTE_MAX ? QUOTE_MAX : len), yyjson_get_str(v),
+        return fail(r, at, "expected %s, found \"%.*s%s\"", words,
+                    (int)(len > QUOTE_MAX ? QUOTE_MAX : len), yyjson_get_str(v),
                     len > QUOTE_MAX ? "..." : "");
     }
     if (yyjson_is_uint(v))
@@ -74,7 +75,10 @@ __attribute__((cold)) static struct err *expected(const struct reader *r, const 
         return fail(r, at, "expected %s, found %s", words, yyjson_get_bool(v) ? "true" : "false");
     if (yyjson_is_real(v))
         return fail(r, at, "expected %s, found %g", words, yyjson_get_real(v));
-    return fail(r, at, "expected %s, found %s", words, yyjson_is_obj(v) ? "an object" : yyjson_is_arr(v) ? "a list" : "null");
+    return fail(r, at, "expected %s, found %s", words,
+                yyjson_is_obj(v)   ? "an object"
+                : yyjson_is_arr(v) ? "a list"
+                                   : "null");
 }
 
 __attribute__((cold)) static struct err *no_memory(const struct reader *r, const struct frame *at)
@@ -141,11 +145,13 @@ static const char *integer_words(ProtobufCType type)
     }
 }
 
-static struct err *read_integer(struct reader *r, const struct frame *at, yyjson_val *v, void *place)
+static struct err *read_integer(struct reader *r, const struct frame *at, yyjson_val *v,
+                                void *place)
 {
     bool negative;
     uint64_t magnitude;
-    if (to_integer(v, &negative, &magnitude) && pb_field_put_integer(place, at->field->type, negative, magnitude))
+    if (to_integer(v, &negative, &magnitude) &&
+        pb_field_put_integer(place, at->field->type, negative, magnitude))
         return NULL;
     return expected(r, at, integer_words(at->field->type), v);
 }
@@ -175,13 +181,15 @@ static struct err *read_real(struct reader *r, const struct frame *at, yyjson_va
     double value = 0;
     if (yyjson_is_num(v))
         value = yyjson_get_num(v);
-    else if (!yyjson_is_str(v) || strlen(yyjson_get_str(v)) != yyjson_get_len(v) || !parse_real(yyjson_get_str(v), &value))
+    else if (!yyjson_is_str(v) || strlen(yyjson_get_str(v)) != yyjson_get_len(v) ||
+             !parse_real(yyjson_get_str(v), &value))
         return expected(r, at, "a number, \"NaN\", \"Infinity\" or \"-Infinity\"", v);
     pb_field_put_double(place, at->field->type, value);
     return NULL;
 }
 
-static struct err *read_bool(struct reader *r, const struct frame *at, yyjson_val *v, protobuf_c_boolean *place)
+static struct err *read_bool(struct reader *r, const struct frame *at, yyjson_val *v,
+                             protobuf_c_boolean *place)
 {
     if (!yyjson_is_bool(v))
         return expected(r, at, "true or false", v);
@@ -198,8 +206,9 @@ static struct err *read_enum(struct reader *r, const struct frame *at, yyjson_va
     const ProtobufCEnumValue *value = pb_name_json_value(type, name, yyjson_get_len(v));
     if (!value) {
         const char *near = pb_name_nearest_value(type, name, yyjson_get_len(v));
-        return fail(r, at, "expected a value of the enum %s, found \"%.*s\"%s%s%s", type->short_name, QUOTE_MAX, name,
-                    near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+        return fail(r, at, "expected a value of the enum %s, found \"%.*s\"%s%s%s",
+                    type->short_name, QUOTE_MAX, name, near ? "; did you mean \"" : "",
+                    near ? near : "", near ? "\"?" : "");
     }
     *place = value->value;
     return NULL;
@@ -269,9 +278,11 @@ static struct err *read_string(struct reader *r, const struct frame *at, yyjson_
     return pb_field_put_bytes(place, at->field, s, len, &r->budget) ? NULL : no_memory(r, at);
 }
 
-static struct err *read_object(struct reader *r, const struct frame *at, yyjson_val *obj, ProtobufCMessage *msg);
+static struct err *read_object(struct reader *r, const struct frame *at, yyjson_val *obj,
+                               ProtobufCMessage *msg);
 
-static struct err *read_message(struct reader *r, const struct frame *at, yyjson_val *v, ProtobufCMessage **place)
+static struct err *read_message(struct reader *r, const struct frame *at, yyjson_val *v,
+                                ProtobufCMessage **place)
 {
     if (!yyjson_is_obj(v))
         return expected(r, at, "an object", v);
@@ -286,7 +297,8 @@ static struct err *read_message(struct reader *r, const struct frame *at, yyjson
     return e;
 }
 
-static struct err *read_value(struct reader *r, const struct frame *at, yyjson_val *v, ProtobufCMessage *msg)
+static struct err *read_value(struct reader *r, const struct frame *at, yyjson_val *v,
+                              ProtobufCMessage *msg)
 {
     void *place = pb_field_add(msg, at->field, &r->budget);
     if (!place)
@@ -310,7 +322,8 @@ static struct err *read_value(struct reader *r, const struct frame *at, yyjson_v
     }
 }
 
-static struct err *read_map_key(struct reader *r, const struct frame *at, yyjson_val *key, ProtobufCMessage *entry)
+static struct err *read_map_key(struct reader *r, const struct frame *at, yyjson_val *key,
+                                ProtobufCMessage *entry)
 {
     struct frame inner = {at, &entry->descriptor->fields[0], NULL, false, 0};
     if (inner.field->type != PROTOBUF_C_TYPE_BOOL)
@@ -322,7 +335,8 @@ static struct err *read_map_key(struct reader *r, const struct frame *at, yyjson
     return NULL;
 }
 
-static struct err *read_map(struct reader *r, struct frame *at, yyjson_val *obj, ProtobufCMessage *msg)
+static struct err *read_map(struct reader *r, struct frame *at, yyjson_val *obj,
+                            ProtobufCMessage *msg)
 {
     if (!yyjson_is_obj(obj))
         return expected(r, at, "an object", obj);
@@ -347,7 +361,8 @@ static struct err *read_map(struct reader *r, struct frame *at, yyjson_val *obj,
     return NULL;
 }
 
-static struct err *read_list(struct reader *r, struct frame *at, yyjson_val *arr, ProtobufCMessage *msg)
+static struct err *read_list(struct reader *r, struct frame *at, yyjson_val *arr,
+                             ProtobufCMessage *msg)
 {
     if (!yyjson_is_arr(arr))
         return expected(r, at, "a list", arr);
@@ -361,16 +376,17 @@ static struct err *read_list(struct reader *r, struct frame *at, yyjson_val *arr
     return NULL;
 }
 
-static struct err *read_member(struct reader *r, const struct frame *outer, yyjson_val *key, yyjson_val *v,
-                               ProtobufCMessage *msg)
+static struct err *read_member(struct reader *r, const struct frame *outer, yyjson_val *key,
+                               yyjson_val *v, ProtobufCMessage *msg)
 {
     const char *name = yyjson_get_str(key);
     size_t len = yyjson_get_len(key);
     struct frame at = {outer, pb_name_json_field(msg->descriptor, name, len), NULL, false, 0};
     if (!at.field) {
         const char *near = pb_name_nearest_field(msg->descriptor, name, len);
-        return fail(r, outer, "expected a field of %s, found \"%.*s\"%s%s%s", msg->descriptor->short_name, QUOTE_MAX, name,
-                    near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+        return fail(r, outer, "expected a field of %s, found \"%.*s\"%s%s%s",
+                    msg->descriptor->short_name, QUOTE_MAX, name, near ? "; did you mean \"" : "",
+                    near ? near : "", near ? "\"?" : "");
     }
     if (yyjson_is_null(v))
         return NULL;
@@ -378,13 +394,16 @@ static struct err *read_member(struct reader *r, const struct frame *outer, yyjs
         return fail(r, outer, "expected '%s' once, found it again", at.field->name);
     const ProtobufCFieldDescriptor *rival = pb_field_rival(msg, at.field);
     if (rival)
-        return fail(r, outer, "expected only one of '%s' and '%s', found both", rival->name, at.field->name);
+        return fail(r, outer, "expected only one of '%s' and '%s', found both", rival->name,
+                    at.field->name);
     if (pb_field_is_map(msg->descriptor, at.field))
         return read_map(r, &at, v, msg);
-    return at.field->label == PROTOBUF_C_LABEL_REPEATED ? read_list(r, &at, v, msg) : read_value(r, &at, v, msg);
+    return at.field->label == PROTOBUF_C_LABEL_REPEATED ? read_list(r, &at, v, msg)
+                                                        : read_value(r, &at, v, msg);
 }
 
-static struct err *read_object(struct reader *r, const struct frame *at, yyjson_val *obj, ProtobufCMessage *msg)
+static struct err *read_object(struct reader *r, const struct frame *at, yyjson_val *obj,
+                               ProtobufCMessage *msg)
 {
     yyjson_obj_iter it = yyjson_obj_iter_with(obj);
     for (yyjson_val *key; (key = yyjson_obj_iter_next(&it));) {
@@ -396,7 +415,8 @@ static struct err *read_object(struct reader *r, const struct frame *at, yyjson_
 }
 
 /* not_json - where and why the text is no JSON. */
-__attribute__((cold)) static struct err *not_json(const char *what, const char *text, const yyjson_read_err *why)
+__attribute__((cold)) static struct err *not_json(const char *what, const char *text,
+                                                  const yyjson_read_err *why)
 {
     if (why->code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
         return err_new(STATUS_UNAVAILABLE, "%s: no memory to read the JSON", what);
@@ -407,16 +427,19 @@ __attribute__((cold)) static struct err *not_json(const char *what, const char *
             line++;
             column = 0;
         }
-    return err_new(STATUS_INVALID_ARG, "%s:%zu:%zu: not valid JSON: %s", what, line, column, why->msg);
+    return err_new(STATUS_INVALID_ARG, "%s:%zu:%zu: not valid JSON: %s", what, line, column,
+                   why->msg);
 }
 
-struct err *pb_json_read_message(const ProtobufCMessageDescriptor *type, const char *text, size_t len, const char *what,
-                                 size_t max_bytes, ProtobufCMessage **ret)
+struct err *pb_json_read_message(const ProtobufCMessageDescriptor *type, const char *text,
+                                 size_t len, const char *what, size_t max_bytes,
+                                 ProtobufCMessage **ret)
 {
     struct reader r = {.what = what, .budget = {max_bytes}};
     yyjson_read_err why;
     /* Without the flag that lets it write into the text, yyjson only reads it. */
-    yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)text, len, YYJSON_READ_NOFLAG, NULL, &why);
+    yyjson_doc *doc =
+        yyjson_read_opts((char *)(uintptr_t)text, len, YYJSON_READ_NOFLAG, NULL, &why);
     if (!doc)
         return not_json(what, text, &why);
     yyjson_val *root = yyjson_doc_get_root(doc);

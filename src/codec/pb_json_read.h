@@ -20,5 +20,6 @@
  * Names as in the schema or in lowerCamelCase; integers as numbers or strings; enums by name or number; maps as objects; bytes
  * in base64, either alphabet, padded or not. A null leaves a singular field alone. Unknown fields are errors.
  * source     the JSON mapping of proto3 */
-struct err *pb_json_read_message(const ProtobufCMessageDescriptor *type, const char *text, size_t len, const char *what,
-                                 size_t max_bytes, ProtobufCMessage **ret);
+struct err *pb_json_read_message(const ProtobufCMessageDescriptor *type, const char *text,
+                                 size_t len, const char *what, size_t max_bytes,
+                                 ProtobufCMessage **ret);

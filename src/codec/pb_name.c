@@ -12,7 +12,8 @@ static bool same(const char *a, const char *b, size_t len)
     return strlen(a) == len && memcmp(a, b, len) == 0;
 }
 
-const ProtobufCFieldDescriptor *pb_name_field(const ProtobufCMessageDescriptor *type, const char *name, size_t len)
+const ProtobufCFieldDescriptor *pb_name_field(const ProtobufCMessageDescriptor *type,
+                                              const char *name, size_t len)
 {
     for (unsigned i = 0; i < type->n_fields; i++)
         if (same(type->fields[i].name, name, len))
@@ -30,7 +31,8 @@ static bool same_camel(const char *schema, const char *name, size_t len)
             upper = true;
             continue;
         }
-        char want = upper && *schema >= 'a' && *schema <= 'z' ? (char)(*schema - 'a' + 'A') : *schema;
+        char want =
+            upper && *schema >= 'a' && *schema <= 'z' ? (char)(*schema - 'a' + 'A') : *schema;
         if (n == len || name[n++] != want)
             return false;
         upper = false;
@@ -38,7 +40,8 @@ static bool same_camel(const char *schema, const char *name, size_t len)
     return n == len;
 }
 
-const ProtobufCFieldDescriptor *pb_name_json_field(const ProtobufCMessageDescriptor *type, const char *name, size_t len)
+const ProtobufCFieldDescriptor *pb_name_json_field(const ProtobufCMessageDescriptor *type,
+                                                   const char *name, size_t len)
 {
     const ProtobufCFieldDescriptor *found = pb_name_field(type, name, len);
     for (unsigned i = 0; !found && i < type->n_fields; i++)
@@ -47,7 +50,8 @@ const ProtobufCFieldDescriptor *pb_name_json_field(const ProtobufCMessageDescrip
     return found;
 }
 
-const ProtobufCEnumValue *pb_name_value(const ProtobufCEnumDescriptor *type, const char *name, size_t len)
+const ProtobufCEnumValue *pb_name_value(const ProtobufCEnumDescriptor *type, const char *name,
+                                        size_t len)
 {
     for (unsigned i = 0; i < type->n_value_names; i++)
         if (same(type->values_by_name[i].name, name, len))
@@ -55,7 +59,8 @@ const ProtobufCEnumValue *pb_name_value(const ProtobufCEnumDescriptor *type, con
     return NULL;
 }
 
-const ProtobufCEnumValue *pb_name_json_value(const ProtobufCEnumDescriptor *type, const char *name, size_t len)
+const ProtobufCEnumValue *pb_name_json_value(const ProtobufCEnumDescriptor *type, const char *name,
+                                             size_t len)
 {
     const ProtobufCEnumValue *found = pb_name_value(type, name, len);
     for (unsigned i = 0; !found && i < type->n_value_names; i++) {
@@ -108,7 +113,8 @@ static void consider(struct nearest *best, const char *candidate, const char *na
         *best = (struct nearest){candidate, d};
 }
 
-const char *pb_name_nearest_field(const ProtobufCMessageDescriptor *type, const char *name, size_t len)
+const char *pb_name_nearest_field(const ProtobufCMessageDescriptor *type, const char *name,
+                                  size_t len)
 {
     struct nearest best = {NULL, SIZE_MAX};
     for (unsigned i = 0; i < type->n_fields; i++)

@@ -38,8 +38,10 @@ static void print_path(struct strbuf *sb, const struct frame *at)
         strbuf_printf(sb, "[%zu]", at->index);
 }
 
-__attribute__((format(printf, 4, 5), cold)) static struct err *
-fail_at(const struct reader *r, const struct pb_token *t, const struct frame *at, const char *fmt, ...)
+__attribute__((format(printf, 4, 5), cold)) static struct err *fail_at(const struct reader *r,
+                                                                       const struct pb_token *t,
+                                                                       const struct frame *at,
+                                                                       const char *fmt, ...)
 {
     struct strbuf path = STRBUF_INIT;
     print_path(&path, at);
@@ -54,7 +56,8 @@ fail_at(const struct reader *r, const struct pb_token *t, const struct frame *at
 }
 
 /* expected - what stands here is not what the grammar or the field's type wants. */
-__attribute__((cold)) static struct err *expected(const struct reader *r, const struct frame *at, const char *what)
+__attribute__((cold)) static struct err *expected(const struct reader *r, const struct frame *at,
+                                                  const char *what)
 {
     const struct pb_token *t = &r->lx.token;
     if (t->kind == PB_TOKEN_END)
@@ -70,7 +73,8 @@ __attribute__((cold)) static struct err *expected(const struct reader *r, const 
 
 __attribute__((cold)) static struct err *no_memory(const struct reader *r, const struct frame *at)
 {
-    return err_recode(fail_at(r, &r->lx.token, at, "the message takes more memory than it may"), STATUS_UNAVAILABLE);
+    return err_recode(fail_at(r, &r->lx.token, at, "the message takes more memory than it may"),
+                      STATUS_UNAVAILABLE);
 }
 
 /* accept - go past a symbol if it stands here. */
@@ -112,8 +116,9 @@ static const char *type_words(ProtobufCType type)
 static struct err *read_integer(struct reader *r, const struct frame *at, void *place)
 {
     ProtobufCType type = at->field->type;
-    bool is_unsigned = type == PROTOBUF_C_TYPE_UINT32 || type == PROTOBUF_C_TYPE_FIXED32 || type == PROTOBUF_C_TYPE_UINT64 ||
-                       type == PROTOBUF_C_TYPE_FIXED64 || type == PROTOBUF_C_TYPE_BOOL;
+    bool is_unsigned = type == PROTOBUF_C_TYPE_UINT32 || type == PROTOBUF_C_TYPE_FIXED32 ||
+                       type == PROTOBUF_C_TYPE_UINT64 || type == PROTOBUF_C_TYPE_FIXED64 ||
+                       type == PROTOBUF_C_TYPE_BOOL;
     struct pb_token first = r->lx.token;
     bool negative = !is_unsigned && accept(r, "-");
     const struct pb_token *t = &r->lx.token;
@@ -121,15 +126,17 @@ static struct err *read_integer(struct reader *r, const struct frame *at, void *
     if (t->kind != PB_TOKEN_INTEGER)
         return expected(r, at, type_words(type));
     if (!pb_token_integer(t, &magnitude) || !pb_field_put_integer(place, type, negative, magnitude))
-        return fail_at(r, &first, at, "expected %s, found %s%.*s", type_words(type), negative ? "-" : "",
-                       (int)(t->len > QUOTE_MAX ? QUOTE_MAX : t->len), t->start);
+        return fail_at(r, &first, at, "expected %s, found %s%.*s", type_words(type),
+                       negative ? "-" : "", (int)(t->len > QUOTE_MAX ? QUOTE_MAX : t->len),
+                       t->start);
     pb_token_next(&r->lx);
     return NULL;
 }
 
 static bool name_is(const struct pb_token *t, const char *lower)
 {
-    return t->kind == PB_TOKEN_NAME && strlen(lower) == t->len && strncasecmp(t->start, lower, t->len) == 0;
+    return t->kind == PB_TOKEN_NAME && strlen(lower) == t->len &&
+           strncasecmp(t->start, lower, t->len) == 0;
 }
 
 static struct err *read_float(struct reader *r, const struct frame *at, void *place)
@@ -175,9 +182,9 @@ static struct err *read_enum(struct reader *r, const struct frame *at, int *plac
     const ProtobufCEnumValue *value = pb_name_value(type, t->start, t->len);
     if (!value) {
         const char *near = pb_name_nearest_value(type, t->start, t->len);
-        return fail_at(r, t, at, "expected a value of the enum %s, found '%.*s'%s%s%s", type->short_name,
-                       (int)(t->len > QUOTE_MAX ? QUOTE_MAX : t->len), t->start, near ? "; did you mean '" : "",
-                       near ? near : "", near ? "'?" : "");
+        return fail_at(r, t, at, "expected a value of the enum %s, found '%.*s'%s%s%s",
+                       type->short_name, (int)(t->len > QUOTE_MAX ? QUOTE_MAX : t->len), t->start,
+                       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     }
     *place = value->value;
     pb_token_next(&r->lx);
@@ -203,7 +210,8 @@ static struct err *read_bytes(struct reader *r, const struct frame *at, void *pl
     return pb_field_put_bytes(place, at->field, data, len, &r->budget) ? NULL : no_memory(r, at);
 }
 
-static struct err *read_fields(struct reader *r, const struct frame *at, ProtobufCMessage *msg, const char *close);
+static struct err *read_fields(struct reader *r, const struct frame *at, ProtobufCMessage *msg,
+                               const char *close);
 
 static struct err *read_message(struct reader *r, const struct frame *at, ProtobufCMessage **place)
 {
@@ -259,21 +267,23 @@ static struct err *read_list(struct reader *r, struct frame *at, ProtobufCMessag
     }
 }
 
-__attribute__((cold)) static struct err *unknown_field(const struct reader *r, const struct frame *outer,
+__attribute__((cold)) static struct err *unknown_field(const struct reader *r,
+                                                       const struct frame *outer,
                                                        const ProtobufCMessageDescriptor *type)
 {
     const struct pb_token *t = &r->lx.token;
     const char *near = pb_name_nearest_field(type, t->start, t->len);
     return fail_at(r, t, outer, "expected a field of %s, found '%.*s'%s%s%s", type->short_name,
-                   (int)(t->len > QUOTE_MAX ? QUOTE_MAX : t->len), t->start, near ? "; did you mean '" : "",
-                   near ? near : "", near ? "'?" : "");
+                   (int)(t->len > QUOTE_MAX ? QUOTE_MAX : t->len), t->start,
+                   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 static struct err *read_field(struct reader *r, const struct frame *outer, ProtobufCMessage *msg)
 {
     struct pb_token name = r->lx.token;
     if (name.kind != PB_TOKEN_NAME)
-        return expected(r, outer, outer ? "a field name or the end of the message" : "a field name");
+        return expected(r, outer,
+                        outer ? "a field name or the end of the message" : "a field name");
     struct frame at = {outer, pb_name_field(msg->descriptor, name.start, name.len), 0};
     if (!at.field)
         return unknown_field(r, outer, msg->descriptor);
@@ -282,7 +292,8 @@ static struct err *read_field(struct reader *r, const struct frame *outer, Proto
     if (!repeated && pb_field_is_set(msg, at.field))
         return fail_at(r, &name, outer, "expected '%s' once, found it again", at.field->name);
     if (rival)
-        return fail_at(r, &name, outer, "expected only one of '%s' and '%s', found both", rival->name, at.field->name);
+        return fail_at(r, &name, outer, "expected only one of '%s' and '%s', found both",
+                       rival->name, at.field->name);
     pb_token_next(&r->lx);
     if (!accept(r, ":") && at.field->type != PROTOBUF_C_TYPE_MESSAGE)
         return expected(r, &at, "':'");
@@ -300,7 +311,8 @@ static void settle_maps(ProtobufCMessage *msg)
 }
 
 /* read_fields - the inside of a message up to and with its closing symbol; NULL = up to the end of the text. */
-static struct err *read_fields(struct reader *r, const struct frame *at, ProtobufCMessage *msg, const char *close)
+static struct err *read_fields(struct reader *r, const struct frame *at, ProtobufCMessage *msg,
+                               const char *close)
 {
     while (close ? !accept(r, close) : r->lx.token.kind != PB_TOKEN_END) {
         struct err *e = read_field(r, at, msg);
@@ -311,8 +323,8 @@ static struct err *read_fields(struct reader *r, const struct frame *at, Protobu
     return NULL;
 }
 
-struct err *pb_text_read(const ProtobufCMessageDescriptor *type, const char *text, size_t len, const char *file,
-                         size_t max_bytes, ProtobufCMessage **ret)
+struct err *pb_text_read(const ProtobufCMessageDescriptor *type, const char *text, size_t len,
+                         const char *file, size_t max_bytes, ProtobufCMessage **ret)
 {
     struct reader r = {.file = file, .budget = {max_bytes}};
     pb_token_start(&r.lx, text, len);

@@ -20,5 +20,5 @@
  * over PB_TEXT_MAX_DEPTH. A singular field may be given again only while it holds its default; of two map entries with one key
  * the later stays.
  * source     the protobuf text format language specification */
-struct err *pb_text_read(const ProtobufCMessageDescriptor *type, const char *text, size_t len, const char *file,
-                         size_t max_bytes, ProtobufCMessage **ret);
+struct err *pb_text_read(const ProtobufCMessageDescriptor *type, const char *text, size_t len,
+                         const char *file, size_t max_bytes, ProtobufCMessage **ret);

@@ -240,7 +240,8 @@ bool pb_token_integer(const struct pb_token *t, uint64_t *ret)
     }
     uint64_t value = 0;
     for (; p < end; p++)
-        if (__builtin_mul_overflow(value, base, &value) || __builtin_add_overflow(value, (uint64_t)hex_value(*p), &value))
+        if (__builtin_mul_overflow(value, base, &value) ||
+            __builtin_add_overflow(value, (uint64_t)hex_value(*p), &value))
             return false;
     *ret = value;
     return true;
@@ -254,8 +255,9 @@ double pb_token_double(const struct pb_token *t)
         memcpy(small, t->start, t->len);
         small[t->len] = '\0';
     }
-    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* the host's locale may write points as commas */
-    double value = strtod_l(copy, NULL, c);                /* stops at a trailing f */
+    locale_t c =
+        newlocale(LC_ALL_MASK, "C", (locale_t)0); /* the host's locale may write points as commas */
+    double value = strtod_l(copy, NULL, c);       /* stops at a trailing f */
     freelocale(c);
     if (copy != small)
         mem_free(copy);

@@ -1,6 +1,8 @@
 /* Checks a request against its model's configuration and derives what the scheduler and the backend need. The order of the
  * checks and the wording of the messages are the reference's. */
 #include "infer/request.h"
+
+#include "base/map.h"
 #include "model/config.h"
 #include "model/shape.h"
 
@@ -15,17 +17,34 @@ static bool has_input(const struct request *r, const char *name)
     return false;
 }
 
-/* No name twice. Quadratic only in what a handful of tensors need: long lists go through the count check first. */
-static struct err *check_repeats(const struct request *r)
+/* The first of `count` names that stands there twice, NULL when none does. Few names are compared with each other, many go
+ * through a table. */
+static const char *find_repeat(const char *const *names, uint32_t count)
 {
+    struct map seen = MAP_INIT;
+    const char *repeat = NULL;
+    for (uint32_t i = 0; i < count && !repeat; i++) {
+        if (count > 16 && map_put(&seen, names[i], strlen(names[i]), &seen))
+            repeat = names[i];
+        for (uint32_t k = 0; count <= 16 && k < i; k++)
+            if (strcmp(names[i], names[k]) == 0)
+                repeat = names[i];
+    }
+    map_fini(&seen);
+    return repeat;
+}
+
+static struct err *check_repeats(struct request *r)
+{
+    const char **names = arena_alloc(&r->arena, r->input_count * sizeof(*names));
     for (uint32_t i = 0; i < r->input_count; i++)
-        for (uint32_t k = 0; k < i; k++)
-            if (strcmp(r->inputs[i].name, r->inputs[k].name) == 0)
-                return request_error(r, "input '%s' already exists in request", r->inputs[i].name);
-    for (uint32_t i = 0; i < r->output_count; i++)
-        for (uint32_t k = 0; k < i; k++)
-            if (strcmp(r->outputs[i], r->outputs[k]) == 0)
-                return request_error(r, "output '%s' already exists in request", r->outputs[i]);
+        names[i] = r->inputs[i].name;
+    const char *repeat = find_repeat(names, r->input_count);
+    if (repeat)
+        return request_error(r, "input '%s' already exists in request", repeat);
+    repeat = find_repeat(r->outputs, r->output_count);
+    if (repeat)
+        return request_error(r, "output '%s' already exists in request", repeat);
     return NULL;
 }
 
@@ -249,13 +268,14 @@ static struct err *prepare_input(struct request *r, struct tensor_input *in,
 struct err *request_prepare(struct request *r)
 {
     const struct model_config *cfg = r->config;
+    struct err *e = check_repeats(r);
+    if (e)
+        return e;
     if (r->input_count > cfg->input_count || r->input_count < cfg->required_inputs) {
-        struct err *e = r->output_count ? prepare_outputs(r) : NULL;
+        e = r->output_count ? prepare_outputs(r) : NULL;
         return e ? e : wrong_count(r);
     }
-    struct err *e = check_repeats(r);
-    if (!e)
-        e = prepare_outputs(r);
+    e = prepare_outputs(r);
     if (e)
         return e;
     const struct model_io **ios =

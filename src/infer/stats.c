@@ -24,7 +24,8 @@ struct batch {
 
 struct slot {
     stats_counter success;
-    stats_counter more_rows; /* rows of successful requests beyond one each, less work for the usual single row */
+    /* Rows of successful requests beyond one each: less work for the usual single row. */
+    stats_counter more_rows;
     stats_counter request_ns;
     stats_counter queue_ns;
     stats_counter input_ns;
@@ -39,11 +40,13 @@ struct slot {
     stats_counter hit_ns;
     stats_counter misses;
     stats_counter miss_ns;
-    _Atomic(struct batch *) batches[BATCH_CHAINS]; /* a push releases the new entry, a walk acquires it */
+    /* A push releases the new entry, a walk acquires it. */
+    _Atomic(struct batch *) batches[BATCH_CHAINS];
 };
 
 struct stats {
-    _Atomic(struct slot *) slots[THREAD_SLOTS]; /* published with release: its counters are zero before */
+    /* Published with release: the counters of a slot are zero before. */
+    _Atomic(struct slot *) slots[THREAD_SLOTS];
 };
 
 const char *stats_reason_name(enum stats_reason reason)
@@ -100,8 +103,8 @@ static struct slot *add_slot(struct stats *s, unsigned index)
 {
     struct slot *fresh = MEM_NEW(struct slot);
     struct slot *there = NULL;
-    if (atomic_compare_exchange_strong_explicit(&s->slots[index], &there, fresh, memory_order_acq_rel,
-                                                memory_order_acquire))
+    if (atomic_compare_exchange_strong_explicit(&s->slots[index], &there, fresh,
+                                                memory_order_acq_rel, memory_order_acquire))
         return fresh;
     mem_free(fresh);
     return there;
@@ -124,8 +127,8 @@ static uint64_t span(time_ns from, time_ns to)
     return from != 0 && to > from ? to - from : 0;
 }
 
-void stats_success(struct stats *s, time_ns request_start, time_ns queue_start, const struct stats_compute *c, time_ns now,
-                   uint32_t batch_size)
+void stats_success(struct stats *s, time_ns request_start, time_ns queue_start,
+                   const struct stats_compute *c, time_ns now, uint32_t batch_size)
 {
     struct slot *slot = my_slot(s);
     uint64_t request_ns = span(request_start, now);
@@ -169,12 +172,14 @@ static struct batch *find_batch(_Atomic(struct batch *) *chain, uint32_t size)
             fresh->size = size;
         }
         fresh->next = head;
-        if (atomic_compare_exchange_strong_explicit(chain, &head, fresh, memory_order_acq_rel, memory_order_acquire))
+        if (atomic_compare_exchange_strong_explicit(chain, &head, fresh, memory_order_acq_rel,
+                                                    memory_order_acquire))
             return fresh;
     }
 }
 
-void stats_batch(struct stats *s, uint32_t batch_size, const struct stats_compute *c, time_ns wall_ns)
+void stats_batch(struct stats *s, uint32_t batch_size, const struct stats_compute *c,
+                 time_ns wall_ns)
 {
     struct slot *slot = my_slot(s);
     uint32_t size = batch_size ? batch_size : 1;
@@ -189,8 +194,8 @@ void stats_batch(struct stats *s, uint32_t batch_size, const struct stats_comput
         atomic_store_explicit(&slot->last_ms, ms, memory_order_relaxed);
 }
 
-void stats_cache_hit(struct stats *s, time_ns request_start, time_ns queue_start, time_ns lookup_start, uint64_t hit_ns,
-                     time_ns now)
+void stats_cache_hit(struct stats *s, time_ns request_start, time_ns queue_start,
+                     time_ns lookup_start, uint64_t hit_ns, time_ns now)
 {
     struct slot *slot = my_slot(s);
     uint64_t request_ns = span(request_start, now);
@@ -277,7 +282,8 @@ static uint64_t sum_of(const struct stats_sums *sums, enum stats_hist_kind kind)
     return sums->compute_input.ns + sums->compute_infer.ns + sums->compute_output.ns;
 }
 
-void stats_sum_hist(const struct stats *s, enum stats_hist_kind kind, struct histogram_counts *ret, uint64_t *ret_sum_ns)
+void stats_sum_hist(const struct stats *s, enum stats_hist_kind kind, struct histogram_counts *ret,
+                    uint64_t *ret_sum_ns)
 {
     struct stats_sums sums;
     stats_sum(s, &sums);
@@ -337,10 +343,12 @@ size_t stats_sum_batches(const struct stats *s, struct stats_batch_sums **ret)
     size_t n = 0;
     size_t cap = 0;
     for (unsigned i = 0; i < THREAD_SLOTS * BATCH_CHAINS; i++) {
-        const struct slot *slot = atomic_load_explicit(&s->slots[i / BATCH_CHAINS], memory_order_acquire);
+        const struct slot *slot =
+            atomic_load_explicit(&s->slots[i / BATCH_CHAINS], memory_order_acquire);
         if (!slot)
             continue;
-        const struct batch *b = atomic_load_explicit(&slot->batches[i % BATCH_CHAINS], memory_order_acquire);
+        const struct batch *b =
+            atomic_load_explicit(&slot->batches[i % BATCH_CHAINS], memory_order_acquire);
         for (; b; b = b->next) {
             if (n == cap) {
                 cap = cap ? cap * 2 : 16;

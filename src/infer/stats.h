@@ -1,9 +1,11 @@
 #pragma once
-/* Statistics of one model version: counters per thread slot, added with relaxed atomics and summed when read, so that a request
- * touches only lines of its own slot. A slot's memory is allocated when a thread of it records for the first time: a model that
- * nobody asks costs nothing, one that is served by two threads about 4 KiB.
+/* Statistics of one model version: counters per thread slot, added with relaxed atomics and summed
+ * when read, so that a request touches only lines of its own slot. A slot's memory is allocated
+ * when a thread of it records for the first time: a model that nobody asks costs nothing, one that
+ * is served by two threads about 4 KiB.
  *
- * source  the statistics extension of the protocol; TRITONBACKEND_ModelInstanceReportStatistics and ...ReportBatchStatistics */
+ * source  the statistics extension of the protocol; TRITONBACKEND_ModelInstanceReportStatistics
+ *         and ...ReportBatchStatistics */
 #include "metrics/histogram.h"
 #include "os/clock.h"
 
@@ -12,7 +14,8 @@
 
 struct stats;
 
-/* Why a request failed; the label `reason` of nv_inference_request_failure, in the order in which it is shown. */
+/* Why a request failed; the label `reason` of nv_inference_request_failure, in the order in
+ * which it is shown. */
 enum stats_reason {
     STATS_REJECTED = 0, /* by the queue: full, or timed out */
     STATS_CANCELED,     /* nobody waited for the answer any more */
@@ -24,7 +27,8 @@ enum stats_reason {
 /* stats_reason_name - "REJECTED", "CANCELED", "BACKEND", "OTHER". */
 const char *stats_reason_name(enum stats_reason reason);
 
-/* The four instants that a backend reports, monotonic ns, in rising order. A pair that runs backwards counts as 0 ns. */
+/* The four instants that a backend reports, monotonic ns, in rising order. A pair that runs
+ * backwards counts as 0 ns. */
 struct stats_compute {
     time_ns start;        /* execution began: inputs are gathered */
     time_ns input_end;    /* the model runs */
@@ -48,9 +52,9 @@ enum stats_hist_kind {
 
 /* What stats_sum returns. */
 struct stats_sums {
-    uint64_t inference_count; /* rows of successful requests */
-    uint64_t execution_count; /* executions of the model: batches */
-    uint64_t last_inference_ms; /* since 1970; 0 = never */
+    uint64_t inference_count;      /* rows of successful requests */
+    uint64_t execution_count;      /* executions of the model: batches */
+    uint64_t last_inference_ms;    /* since 1970; 0 = never */
     struct stats_duration success; /* ns: from request start to the report */
     struct stats_duration fail;
     struct stats_duration queue;
@@ -76,13 +80,14 @@ struct stats_batch_sums {
 struct stats *stats_new(void);
 void stats_free(struct stats *s);
 
-/* stats_success - a request that the backend reported as a success. Any thread; costs some tens of ns.
+/* stats_success - a request that the backend reported as a success. Any thread; costs some tens of
+ * ns.
  * request_start, queue_start  from the request's times; 0 counts as no duration
  * c           as reported, borrowed
  * now         when it was reported: the end of the request
  * batch_size  rows of the request; 0 counts as 1 */
-void stats_success(struct stats *s, time_ns request_start, time_ns queue_start, const struct stats_compute *c, time_ns now,
-                   uint32_t batch_size);
+void stats_success(struct stats *s, time_ns request_start, time_ns queue_start,
+                   const struct stats_compute *c, time_ns now, uint32_t batch_size);
 
 /* stats_failure - a request that failed. Any thread. */
 void stats_failure(struct stats *s, enum stats_reason reason, time_ns request_start, time_ns now);
@@ -90,19 +95,23 @@ void stats_failure(struct stats *s, enum stats_reason reason, time_ns request_st
 /* stats_batch - one execution of a batch. Any thread.
  * batch_size  rows; 0 counts as 1
  * wall_ns     clock_wall_ns() at the report: becomes last_inference */
-void stats_batch(struct stats *s, uint32_t batch_size, const struct stats_compute *c, time_ns wall_ns);
+void stats_batch(struct stats *s, uint32_t batch_size, const struct stats_compute *c,
+                 time_ns wall_ns);
 
 /* stats_cache_hit - a request answered from the response cache: a success without compute.
- * stats_cache_miss - what looking up and inserting cost a request that missed; its success is reported by stats_success. */
-void stats_cache_hit(struct stats *s, time_ns request_start, time_ns queue_start, time_ns lookup_start, uint64_t hit_ns,
-                     time_ns now);
+ * stats_cache_miss - what looking up and inserting cost a request that missed; its success is
+ * reported by stats_success. */
+void stats_cache_hit(struct stats *s, time_ns request_start, time_ns queue_start,
+                     time_ns lookup_start, uint64_t hit_ns, time_ns now);
 void stats_cache_miss(struct stats *s, uint64_t miss_ns);
 
 /* stats_sum - everything so far. Any thread; what is recorded meanwhile may be in parts there. */
 void stats_sum(const struct stats *s, struct stats_sums *ret);
 
-/* stats_sum_hist - the distribution of one kind of duration, and all of them added up; both are overwritten. Any thread. */
-void stats_sum_hist(const struct stats *s, enum stats_hist_kind kind, struct histogram_counts *ret, uint64_t *ret_sum_ns);
+/* stats_sum_hist - the distribution of one kind of duration, and all of them added up; both are
+ * overwritten. Any thread. */
+void stats_sum_hist(const struct stats *s, enum stats_hist_kind kind, struct histogram_counts *ret,
+                    uint64_t *ret_sum_ns);
 
 /* stats_sum_batches - executions by batch size, in rising order.
  * ret      array of the caller's to free with mem_free; NULL when there were none

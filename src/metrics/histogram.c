@@ -4,16 +4,17 @@
 
 #include <stdatomic.h>
 
-#define SUB_BITS 3 /* 8 buckets an octave */
-#define SUB      (1u << SUB_BITS)
+#define SUB_BITS  3 /* 8 buckets an octave */
+#define SUB       (1u << SUB_BITS)
 #define MAX_VALUE ((1ull << 38) - 1)
 
 struct histogram_page {
-    atomic_uint_fast64_t counts[HISTOGRAM_PAGE_BUCKETS]; /* relaxed: only the numbers matter, they order nothing */
+    /* Relaxed: only the numbers matter, they order nothing. */
+    atomic_uint_fast64_t counts[HISTOGRAM_PAGE_BUCKETS];
 };
 
-/* Buckets hold (lower, upper] us. With u = ceil(us) - 1 that is [lower, upper) of whole numbers: below 8 a bucket each, above
- * that 8 an octave. */
+/* Buckets hold (lower, upper] us. With u = ceil(us) - 1 that is [lower, upper) of whole numbers:
+ * below 8 a bucket each, above that 8 an octave. */
 static uint32_t bucket_of(uint64_t ns)
 {
     uint64_t u = ns ? (ns - 1) / 1000 : 0;
@@ -37,8 +38,8 @@ static struct histogram_page *add_page(struct histogram *h, uint32_t index)
 {
     struct histogram_page *fresh = MEM_NEW(struct histogram_page);
     struct histogram_page *there = NULL;
-    if (atomic_compare_exchange_strong_explicit(&h->pages[index], &there, fresh, memory_order_acq_rel,
-                                                memory_order_acquire))
+    if (atomic_compare_exchange_strong_explicit(&h->pages[index], &there, fresh,
+                                                memory_order_acq_rel, memory_order_acquire))
         return fresh;
     mem_free(fresh);
     return there;
@@ -51,7 +52,8 @@ void histogram_record(struct histogram *h, uint64_t ns)
     struct histogram_page *page = atomic_load_explicit(&h->pages[index], memory_order_acquire);
     if (!page)
         page = add_page(h, index);
-    atomic_fetch_add_explicit(&page->counts[bucket % HISTOGRAM_PAGE_BUCKETS], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&page->counts[bucket % HISTOGRAM_PAGE_BUCKETS], 1,
+                              memory_order_relaxed);
 }
 
 void histogram_read(const struct histogram *h, struct histogram_counts *sum)

@@ -1,7 +1,8 @@
 #pragma once
-/* A latency histogram that is always on: log-linear, 8 buckets an octave of microseconds, so that a bucket is at most 12.5 % wide.
- * Counters are relaxed atomics; their memory is allocated by pages of four octaves when a value first falls there, so a model
- * whose latencies stay within a decade costs some hundred bytes. One histogram a thread slot, added up when read. */
+/* A latency histogram that is always on: log-linear, 8 buckets an octave of microseconds, so
+ * that a bucket is at most 12.5 % wide. Counters are relaxed atomics; their memory is allocated
+ * by pages of four octaves when a value first falls there, so a model whose latencies stay
+ * within a decade costs some hundred bytes. One histogram a thread slot, added up when read. */
 #include <stdint.h>
 
 #define HISTOGRAM_BUCKETS      288u /* up to 2^38 us; longer counts as that */
@@ -12,7 +13,8 @@ struct histogram_page;
 
 /* All zeros is empty. */
 struct histogram {
-    _Atomic(struct histogram_page *) pages[HISTOGRAM_PAGES]; /* published with release: the counters are zero before */
+    /* Published with release: the counters of a page are zero before. */
+    _Atomic(struct histogram_page *) pages[HISTOGRAM_PAGES];
 };
 
 /* A reading: plain numbers that add up over histograms. All zeros is empty. */
@@ -30,14 +32,14 @@ void histogram_read(const struct histogram *h, struct histogram_counts *sum);
 /* histogram_fini - free the pages; nobody may record any more. */
 void histogram_fini(struct histogram *h);
 
-/* histogram_upper_us - the longest duration that falls into a bucket, in us; the shortest is just above that of the bucket
- * before. */
+/* histogram_upper_us - the longest duration that falls into a bucket, in us; the shortest is
+ * just above that of the bucket before. */
 uint64_t histogram_upper_us(uint32_t bucket);
 
-/* histogram_at_most - how many durations were <= bound_us. Exact when the bound is a power of two (or below 8), else up to the
- * width of one bucket too few. */
+/* histogram_at_most - how many durations were <= bound_us. Exact when the bound is a power of
+ * two (or below 8), else up to the width of one bucket too few. */
 uint64_t histogram_at_most(const struct histogram_counts *c, uint64_t bound_us);
 
-/* histogram_percentile_us - the duration that `fraction` (0..1) of all did not exceed, between the bounds of its bucket;
- * 0 when there were none. */
+/* histogram_percentile_us - the duration that `fraction` (0..1) of all did not exceed, between
+ * the bounds of its bucket; 0 when there were none. */
 double histogram_percentile_us(const struct histogram_counts *c, double fraction);

@@ -9,10 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-const uint64_t metrics_page_bounds_us[METRICS_PAGE_BOUNDS] = {64,    128,   256,    512,    1024,   2048,    4096,   8192,    16384,
-                                                              32768, 65536, 131072, 262144, 524288, 1048576, 4194304, 16777216};
+const uint64_t metrics_page_bounds_us[METRICS_PAGE_BOUNDS] = {
+    64,    128,   256,    512,    1024,   2048,    4096,    8192,    16384,
+    32768, 65536, 131072, 262144, 524288, 1048576, 4194304, 16777216};
 
-static const char *const reasons[METRICS_PAGE_REASONS] = {"REJECTED", "CANCELED", "BACKEND", "OTHER"};
+static const char *const reasons[METRICS_PAGE_REASONS] = {"REJECTED", "CANCELED", "BACKEND",
+                                                          "OTHER"};
 
 enum kind { KIND_MODEL, KIND_REASON, KIND_HISTOGRAM, KIND_PROCESS, KIND_BUILD };
 enum unit { COUNT, SECONDS, RATIO };
@@ -27,11 +29,12 @@ struct family {
 };
 
 static const struct family families[] = {
-#define METRIC_MODEL(type, name, unit, field, help)                                                                    \
+#define METRIC_MODEL(type, name, unit, field, help) \
     {KIND_MODEL, unit, offsetof(struct metrics_model, field), #name, #type, help},
 #define METRIC_REASON(name, help) {KIND_REASON, COUNT, 0, #name, "counter", help},
-#define METRIC_HISTOGRAM(name, index, help) {KIND_HISTOGRAM, COUNT, (index), #name, "histogram", help},
-#define METRIC_PROCESS(type, name, unit, field, help)                                                                  \
+#define METRIC_HISTOGRAM(name, index, help) \
+    {KIND_HISTOGRAM, COUNT, (index), #name, "histogram", help},
+#define METRIC_PROCESS(type, name, unit, field, help) \
     {KIND_PROCESS, unit, offsetof(struct metrics_process, field), #name, #type, help},
 #define METRIC_BUILD(name, help) {KIND_BUILD, COUNT, 0, #name, "gauge", help},
 #include "metrics/metric.def"
@@ -51,7 +54,8 @@ static int by_name(const void *a, const void *b)
     return order ? order : strcmp(x[1], y[1]);
 }
 
-/* Tags are shown as _key. Two keys that make the same label name are shown once: a name may not stand twice. */
+/* Tags are shown as _key. Two keys that make the same label name are shown once: a name may not
+ * stand twice. */
 static void put_tags(struct strbuf *out, const struct metrics_model *m)
 {
     char **names = mem_zalloc(m->tag_count * 2 * sizeof(char *)); /* name, then value, of each */
@@ -103,7 +107,8 @@ void metrics_page_hist(const struct histogram_counts *c, uint64_t sum_ns, struct
     ret->sum_us = sum_ns / 1000;
 }
 
-static void put_value(struct strbuf *out, const struct family *f, const char *labels, uint64_t value)
+static void put_value(struct strbuf *out, const struct family *f, const char *labels,
+                      uint64_t value)
 {
     switch (f->unit) {
     case COUNT:
@@ -113,7 +118,8 @@ static void put_value(struct strbuf *out, const struct family *f, const char *la
             prometheus_sample(out, f->name, "", labels, value);
         break;
     case SECONDS:
-        prometheus_sample_parts(out, f->name, labels, value / 1000000000u, value % 1000000000u, 1000000000u);
+        prometheus_sample_parts(out, f->name, labels, value / 1000000000u, value % 1000000000u,
+                                1000000000u);
         break;
     case RATIO:
         prometheus_sample_parts(out, f->name, labels, value / 1000000u, value % 1000000u, 1000000u);
@@ -135,7 +141,8 @@ static void cut(struct strbuf *sb, size_t n)
     sb->data[n] = '\0';
 }
 
-static void put_hist(struct strbuf *out, const struct family *f, const struct metrics_hist *h, struct strbuf *labels)
+static void put_hist(struct strbuf *out, const struct family *f, const struct metrics_hist *h,
+                     struct strbuf *labels)
 {
     size_t plain = labels->len;
     for (size_t i = 0; i < METRICS_PAGE_BOUNDS; i++) {
@@ -152,7 +159,8 @@ static void put_hist(struct strbuf *out, const struct family *f, const struct me
     prometheus_sample(out, f->name, "_count", labels->data, h->count);
 }
 
-static void put_model(struct strbuf *out, const struct family *f, const struct metrics_model *m, struct labels *l)
+static void put_model(struct strbuf *out, const struct family *f, const struct metrics_model *m,
+                      struct labels *l)
 {
     switch (f->kind) {
     case KIND_MODEL:

@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Upper bounds of the buckets that the page shows, in us; powers of two, so that the counts are exact. +Inf comes on top. */
+/* Upper bounds of the buckets that the page shows, in us; powers of two, so that the counts are
+ * exact. +Inf comes on top. */
 #define METRICS_PAGE_BOUNDS 17
 extern const uint64_t metrics_page_bounds_us[METRICS_PAGE_BOUNDS];
 
@@ -65,10 +66,12 @@ struct metrics_process {
     uint64_t start_wall_ns;
 };
 
-/* metrics_page_hist - cut a reading down to what the page shows. sum_ns: all its durations added up. */
+/* metrics_page_hist - cut a reading down to what the page shows. sum_ns: all its durations added
+ * up. */
 void metrics_page_hist(const struct histogram_counts *c, uint64_t sum_ns, struct metrics_hist *ret);
 
 /* metrics_page_render - append the page.
- * models  `count` of them, in the order in which they are to be shown; families without samples are left out */
+ * models  `count` of them, in the order in which they are to be shown; families without samples
+ *         are left out */
 void metrics_page_render(struct strbuf *out, const struct metrics_model *models, size_t count,
                          const struct metrics_process *process);

@@ -84,14 +84,15 @@ static void put_name(struct strbuf *out, const char *name, const char *suffix, c
     strbuf_putc(out, ' ');
 }
 
-void prometheus_sample(struct strbuf *out, const char *name, const char *suffix, const char *labels, uint64_t value)
+void prometheus_sample(struct strbuf *out, const char *name, const char *suffix, const char *labels,
+                       uint64_t value)
 {
     put_name(out, name, suffix, labels);
     strbuf_printf(out, "%" PRIu64 "\n", value);
 }
 
-void prometheus_sample_parts(struct strbuf *out, const char *name, const char *labels, uint64_t whole, uint64_t part,
-                             uint64_t scale)
+void prometheus_sample_parts(struct strbuf *out, const char *name, const char *labels,
+                             uint64_t whole, uint64_t part, uint64_t scale)
 {
     put_name(out, name, "", labels);
     strbuf_printf(out, "%" PRIu64, whole);

@@ -43,15 +43,18 @@ static struct err *too_long(const char *what, size_t len)
 {
     if (len <= CONFIG_MAX_BYTES)
         return NULL;
-    return err_new(STATUS_INVALID_ARG, "%s: expected at most %zu bytes, found %zu", what, CONFIG_MAX_BYTES, len);
+    return err_new(STATUS_INVALID_ARG, "%s: expected at most %zu bytes, found %zu", what,
+                   CONFIG_MAX_BYTES, len);
 }
 
-struct err *config_parse_text(const char *text, size_t len, const char *file, Inference__ModelConfig **ret)
+struct err *config_parse_text(const char *text, size_t len, const char *file,
+                              Inference__ModelConfig **ret)
 {
     ProtobufCMessage *msg = NULL;
     struct err *e = too_long(file, len);
     if (!e)
-        e = pb_text_read(&inference__model_config__descriptor, text, len, file, MESSAGE_MAX_BYTES, &msg);
+        e = pb_text_read(&inference__model_config__descriptor, text, len, file, MESSAGE_MAX_BYTES,
+                         &msg);
     if (!e)
         *ret = (Inference__ModelConfig *)msg;
     return e;
@@ -62,7 +65,8 @@ struct err *config_parse_json(const char *text, size_t len, Inference__ModelConf
     ProtobufCMessage *msg = NULL;
     struct err *e = too_long("model configuration", len);
     if (!e)
-        e = pb_json_read_message(&inference__model_config__descriptor, text, len, "model configuration", MESSAGE_MAX_BYTES, &msg);
+        e = pb_json_read_message(&inference__model_config__descriptor, text, len,
+                                 "model configuration", MESSAGE_MAX_BYTES, &msg);
     if (!e)
         *ret = (Inference__ModelConfig *)msg;
     return e;
@@ -71,7 +75,8 @@ struct err *config_parse_json(const char *text, size_t len, Inference__ModelConf
 char *config_print_json(const Inference__ModelConfig *proto, size_t *ret_len)
 {
     struct strbuf out = STRBUF_INIT;
-    pb_json_print(&proto->base, (struct pb_json_style){.plain_int64 = true, .defaults = true}, &out);
+    pb_json_print(&proto->base, (struct pb_json_style){.plain_int64 = true, .defaults = true},
+                  &out);
     if (ret_len)
         *ret_len = out.len;
     return strbuf_take(&out);
@@ -91,7 +96,8 @@ static struct model_io input_of(const Inference__ModelInput *in)
     struct model_io io = {
         .name = in->name,
         .name_len = strlen(in->name),
-        .datatype = (unsigned)in->data_type < DATATYPE_COUNT ? (enum datatype)in->data_type : DATATYPE_INVALID,
+        .datatype = (unsigned)in->data_type < DATATYPE_COUNT ? (enum datatype)in->data_type
+                                                             : DATATYPE_INVALID,
         .dims = in->dims,
         .rank = (uint32_t)in->n_dims,
         .optional = in->optional,
@@ -109,7 +115,8 @@ static struct model_io output_of(const Inference__ModelOutput *out)
     struct model_io io = {
         .name = out->name,
         .name_len = strlen(out->name),
-        .datatype = (unsigned)out->data_type < DATATYPE_COUNT ? (enum datatype)out->data_type : DATATYPE_INVALID,
+        .datatype = (unsigned)out->data_type < DATATYPE_COUNT ? (enum datatype)out->data_type
+                                                              : DATATYPE_INVALID,
         .dims = out->dims,
         .rank = (uint32_t)out->n_dims,
         .shape_tensor = out->is_shape_tensor,
@@ -135,11 +142,14 @@ static enum config_scheduler scheduler_of(const Inference__ModelConfig *proto)
 }
 
 /* index_names - fill the map, and find a name that occurs twice. */
-static struct err *index_names(struct map *map, struct model_io *ios, uint32_t count, const char *model, const char *kind)
+static struct err *index_names(struct map *map, struct model_io *ios, uint32_t count,
+                               const char *model, const char *kind)
 {
     for (uint32_t i = 0; i < count; i++)
         if (map_put(map, ios[i].name, ios[i].name_len, &ios[i]))
-            return err_new(STATUS_INVALID_ARG, "%s: expected different names of %ss, found '%s' twice", model, kind, ios[i].name);
+            return err_new(STATUS_INVALID_ARG,
+                           "%s: expected different names of %ss, found '%s' twice", model, kind,
+                           ios[i].name);
     if (count <= LINEAR_NAMES)
         map_fini(map);
     return NULL;
@@ -148,7 +158,8 @@ static struct err *index_names(struct map *map, struct model_io *ios, uint32_t c
 static struct err *check_counts(const Inference__ModelConfig *proto)
 {
     if (proto->n_input > CONFIG_MAX_IO || proto->n_output > CONFIG_MAX_IO)
-        return err_new(STATUS_INVALID_ARG, "%s: expected at most %u inputs and outputs, found %zu and %zu", proto->name,
+        return err_new(STATUS_INVALID_ARG,
+                       "%s: expected at most %u inputs and outputs, found %zu and %zu", proto->name,
                        CONFIG_MAX_IO, proto->n_input, proto->n_output);
     return NULL;
 }
@@ -213,7 +224,8 @@ void config_unref(struct model_config *cfg)
     mem_free(cfg);
 }
 
-static int32_t find(const struct map *map, const struct model_io *ios, uint32_t count, const char *name, size_t len)
+static int32_t find(const struct map *map, const struct model_io *ios, uint32_t count,
+                    const char *name, size_t len)
 {
     if (map->count) {
         const struct model_io *io = map_get(map, name, len);

@@ -45,10 +45,10 @@ struct model_io {
     bool has_reshape; /* true with reshape_rank 0 is legal: "reshape { shape: [ ] }" */
     const int64_t *reshape;
     uint32_t reshape_rank;
-    bool optional;             /* inputs: may be left out of a request */
-    bool ragged;               /* inputs: requests of different shapes may share a batch */
-    bool shape_tensor;         /* the request's shape has no batch dimension */
-    bool non_linear;           /* in a format of the backend's own; shape and size are not compared */
+    bool optional;     /* inputs: may be left out of a request */
+    bool ragged;       /* inputs: requests of different shapes may share a batch */
+    bool shape_tensor; /* the request's shape has no batch dimension */
+    bool non_linear;   /* in a format of the backend's own; shape and size are not compared */
     const char *label_filename; /* outputs: "" when there is none */
 };
 
@@ -67,7 +67,7 @@ struct model_config {
     uint32_t input_count;
     struct model_io *outputs;
     uint32_t output_count;
-    uint32_t required_inputs; /* inputs that are not optional */
+    uint32_t required_inputs;                   /* inputs that are not optional */
     const struct Inference__ModelConfig *proto; /* owned */
 
     /* private to config.c */
@@ -88,7 +88,8 @@ struct Inference__ModelConfig *config_copy_proto(const struct Inference__ModelCo
  * ret     the message, the caller's (config_free_proto)
  * errors  INVALID_ARG "file:line:column: field: expected ..., found ..."
  * source  spec/model_configuration.txt, Introduction */
-struct err *config_parse_text(const char *text, size_t len, const char *file, struct Inference__ModelConfig **ret);
+struct err *config_parse_text(const char *text, size_t len, const char *file,
+                              struct Inference__ModelConfig **ret);
 
 /* config_parse_json - read the JSON form, as the load API and TRITONBACKEND_ModelSetConfig give it.
  * ret     the message, the caller's

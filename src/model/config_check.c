@@ -15,13 +15,15 @@ struct err *config_check_file(const char *model, const char *what, const char *f
     }
     if (!leaves)
         return NULL;
-    return err_new(STATUS_INVALID_ARG, "%s '%s' must stay inside the model's directory for %s", what, file, model);
+    return err_new(STATUS_INVALID_ARG, "%s '%s' must stay inside the model's directory for %s",
+                   what, file, model);
 }
 
 static struct err *check_backend_name(const Inference__ModelConfig *p)
 {
     if (strchr(p->backend, '/') || strcmp(p->backend, ".") == 0 || strcmp(p->backend, "..") == 0)
-        return err_new(STATUS_INVALID_ARG, "backend '%s' must be a name, not a path for %s", p->backend, p->name);
+        return err_new(STATUS_INVALID_ARG, "backend '%s' must be a name, not a path for %s",
+                       p->backend, p->name);
     return NULL;
 }
 
@@ -29,17 +31,22 @@ static struct err *check_platform(const Inference__ModelConfig *p)
 {
     bool ensemble = strcmp(p->platform, CONFIG_PLATFORM_ENSEMBLE) == 0;
     if (!*p->platform && !*p->backend)
-        return err_new(STATUS_INVALID_ARG, "must specify 'platform' or 'backend' for '%s'", p->name);
+        return err_new(STATUS_INVALID_ARG, "must specify 'platform' or 'backend' for '%s'",
+                       p->name);
     if (!*p->backend && !ensemble)
-        return err_new(STATUS_INVALID_ARG, "unexpected platform type '%s' for %s", p->platform, p->name);
+        return err_new(STATUS_INVALID_ARG, "unexpected platform type '%s' for %s", p->platform,
+                       p->name);
     if (*p->backend && ensemble)
-        return err_new(STATUS_INVALID_ARG, "Ensemble model '%s' must have platform type '%s' and empty backend type", p->name,
-                       p->platform);
+        return err_new(STATUS_INVALID_ARG,
+                       "Ensemble model '%s' must have platform type '%s' and empty backend type",
+                       p->name, p->platform);
     /* A backend that we know goes with its own platforms; any other backend goes with any platform name. */
     const struct config_platform *of_backend = config_platform_of_backend(p->backend);
     const struct config_platform *of_platform = config_platform_find(p->platform);
-    if (of_backend && *of_backend->name && (!of_platform || strcmp(of_platform->backend, p->backend) != 0))
-        return err_new(STATUS_INVALID_ARG, "unexpected 'platform' and 'backend' pair, got:%s, %s", p->platform, p->backend);
+    if (of_backend && *of_backend->name &&
+        (!of_platform || strcmp(of_platform->backend, p->backend) != 0))
+        return err_new(STATUS_INVALID_ARG, "unexpected 'platform' and 'backend' pair, got:%s, %s",
+                       p->platform, p->backend);
     return check_backend_name(p);
 }
 
@@ -62,7 +69,8 @@ static struct err *check_versions(const Inference__ModelConfig *p)
         return NULL;
     for (size_t i = 0; i < v->specific->n_versions; i++)
         if (v->specific->versions[i] < 1)
-            return err_new(STATUS_INVALID_ARG, "version policy 'specific' must list versions >= 1, got %lld for %s",
+            return err_new(STATUS_INVALID_ARG,
+                           "version policy 'specific' must list versions >= 1, got %lld for %s",
                            (long long)v->specific->versions[i], p->name);
     return NULL;
 }
@@ -73,12 +81,14 @@ static struct err *check_cache(const Inference__ModelConfig *p)
         return NULL;
     if (p->scheduling_choice_case == INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_SEQUENCE_BATCHING)
         return err_new(STATUS_INVALID_ARG,
-                       "Response Cache does not currently support model %s with sequence batching scheduler. Please disable the "
+                       "Response Cache does not currently support model %s with sequence batching "
+                       "scheduler. Please disable the "
                        "response cache.",
                        p->name);
     if (p->model_transaction_policy && p->model_transaction_policy->decoupled)
         return err_new(STATUS_INVALID_ARG,
-                       "Response Cache does not currently support model %s with 'decoupled' transaction policy. Please disable "
+                       "Response Cache does not currently support model %s with 'decoupled' "
+                       "transaction policy. Please disable "
                        "the response cache.",
                        p->name);
     return NULL;
@@ -93,7 +103,8 @@ static struct err *check_metrics(const Inference__ModelConfig *p)
             wrong = "metric control must specify 'metric_identifier'";
         else if (!*c->metric_identifier->family)
             wrong = "metric identifier must specify non-empty 'family'";
-        else if (c->metric_options_case != INFERENCE__MODEL_METRICS__METRIC_CONTROL__METRIC_OPTIONS_HISTOGRAM_OPTIONS)
+        else if (c->metric_options_case !=
+                 INFERENCE__MODEL_METRICS__METRIC_CONTROL__METRIC_OPTIONS_HISTOGRAM_OPTIONS)
             wrong = "metric control must specify 'histogram_options'";
         else if (c->histogram_options->n_buckets == 0)
             wrong = "histogram options must specify non-empty 'buckets'";
@@ -109,15 +120,18 @@ static struct err *check_partial(const Inference__ModelConfig *p)
         return err_new(STATUS_INVALID_ARG, "model configuration must specify 'name'");
     struct err *e = check_platform(p);
     if (!e && p->max_batch_size < 0)
-        e = err_new(STATUS_INVALID_ARG, "'max_batch_size' must be non-negative value for %s", p->name);
+        e = err_new(STATUS_INVALID_ARG, "'max_batch_size' must be non-negative value for %s",
+                    p->name);
     if (!e)
         e = check_versions(p);
     if (!e)
         e = config_check_sched_rules(p);
-    if (!e && p->scheduling_choice_case == INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_ENSEMBLE_SCHEDULING)
+    if (!e &&
+        p->scheduling_choice_case == INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_ENSEMBLE_SCHEDULING)
         e = config_check_ensemble_rules(p);
     else if (!e && strcmp(p->platform, CONFIG_PLATFORM_ENSEMBLE) == 0)
-        e = err_new(STATUS_INVALID_ARG, "ensemble scheduling must be set for ensemble %s whose platform is %s", p->name,
+        e = err_new(STATUS_INVALID_ARG,
+                    "ensemble scheduling must be set for ensemble %s whose platform is %s", p->name,
                     CONFIG_PLATFORM_ENSEMBLE);
     if (!e)
         e = check_cache(p);
@@ -126,12 +140,15 @@ static struct err *check_partial(const Inference__ModelConfig *p)
     return e ? e : check_files(p);
 }
 
-struct err *config_check_model(const Inference__ModelConfig *proto, const char *model_name, enum config_check_stage stage)
+struct err *config_check_model(const Inference__ModelConfig *proto, const char *model_name,
+                               enum config_check_stage stage)
 {
     struct err *e = check_partial(proto);
     if (!e && model_name && strcmp(model_name, proto->name) != 0)
-        e = err_new(STATUS_INVALID_ARG,
-                    "unexpected directory name '%s' for model '%s', directory name must equal model name", model_name, proto->name);
+        e = err_new(
+            STATUS_INVALID_ARG,
+            "unexpected directory name '%s' for model '%s', directory name must equal model name",
+            model_name, proto->name);
     if (!e && stage == CONFIG_CHECK_FULL)
         e = config_check_io_rules(proto);
     return e ? e : config_check_warmup_rules(proto, stage == CONFIG_CHECK_FULL);

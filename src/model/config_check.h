@@ -7,7 +7,7 @@ struct Inference__ModelConfig;
 /* Which rules apply. */
 enum config_check_stage {
     CONFIG_CHECK_PARTIAL, /* before the backend completed it: inputs and outputs may be missing or unfinished */
-    CONFIG_CHECK_FULL,    /* what is about to be served */
+    CONFIG_CHECK_FULL, /* what is about to be served */
 };
 
 /* The most dimensions of an input, an output or a reshape. */

@@ -64,8 +64,9 @@ static struct err *check_whole(const Inference__ModelConfig *p)
 {
     const char *wrong = NULL;
     if (strcmp(p->platform, CONFIG_PLATFORM_ENSEMBLE) != 0)
-        return err_new(STATUS_INVALID_ARG, "ensemble scheduling cannot be set for model '%s' whose platform is not %s", p->name,
-                       CONFIG_PLATFORM_ENSEMBLE);
+        return err_new(STATUS_INVALID_ARG,
+                       "ensemble scheduling cannot be set for model '%s' whose platform is not %s",
+                       p->name, CONFIG_PLATFORM_ENSEMBLE);
     if (p->n_instance_group)
         wrong = "instance group should not be specified for ensemble";
     else if (p->optimization)
@@ -79,14 +80,17 @@ static struct err *check_whole(const Inference__ModelConfig *p)
 
 static struct err *check_step(const Inference__ModelConfig *p, const step_proto *s, size_t index)
 {
-    const char *missing = !*s->model_name      ? "model_name"
+    const char *missing = !*s->model_name    ? "model_name"
                           : !s->n_input_map  ? "input_map"
                           : !s->n_output_map ? "output_map"
                                              : NULL;
     if (missing)
-        return err_new(STATUS_INVALID_ARG, "must specify '%s' in step %zu of ensemble '%s'", missing, index, p->name);
+        return err_new(STATUS_INVALID_ARG, "must specify '%s' in step %zu of ensemble '%s'",
+                       missing, index, p->name);
     if (s->model_version < -1)
-        return err_new(STATUS_INVALID_ARG, "'model_version' must be -1 or a version in step %zu of ensemble '%s'", index, p->name);
+        return err_new(STATUS_INVALID_ARG,
+                       "'model_version' must be -1 or a version in step %zu of ensemble '%s'",
+                       index, p->name);
     return NULL;
 }
 
@@ -97,8 +101,9 @@ static struct err *add_step(struct graph *g, const step_proto *s, size_t index)
         struct tensor *t = tensor_named(g, s->output_map[i]->value);
         if (t->maker != NO_STEP)
             e = err_new(STATUS_INVALID_ARG,
-                        "ensemble tensor '%s' can appear in an output map only once for ensemble '%s' step %zu", t->name,
-                        g->p->name, index);
+                        "ensemble tensor '%s' can appear in an output map only once for ensemble "
+                        "'%s' step %zu",
+                        t->name, g->p->name, index);
         t->maker = index;
     }
     for (size_t i = 0; !e && i < s->n_input_map; i++) {
@@ -159,7 +164,8 @@ static struct err *flow(struct graph *g)
         if (t)
             mark_ready(&q, t);
         else
-            e = err_new(STATUS_INVALID_ARG, "ensemble input '%s' for ensemble %s' is not used", p->input[i]->name, p->name);
+            e = err_new(STATUS_INVALID_ARG, "ensemble input '%s' for ensemble %s' is not used",
+                        p->input[i]->name, p->name);
     }
     if (!e)
         spread(g, &q);
@@ -173,7 +179,8 @@ static struct tensor *unready_source(struct graph *g, struct tensor *t)
     for (;;) {
         t->visited = true;
         struct tensor *up = NULL;
-        const step_proto *s = t->maker == NO_STEP ? NULL : g->p->ensemble_scheduling->step[t->maker];
+        const step_proto *s =
+            t->maker == NO_STEP ? NULL : g->p->ensemble_scheduling->step[t->maker];
         for (size_t i = 0; s && !up && i < s->n_input_map; i++) {
             struct tensor *candidate = tensor_named(g, s->input_map[i]->value);
             if (!candidate->ready && !candidate->visited)
@@ -192,15 +199,18 @@ static struct err *check_outputs(struct graph *g)
         const char *name = p->output[i]->name;
         struct tensor *t = map_get(&g->tensors, name, strlen(name));
         if (!t)
-            return err_new(STATUS_INVALID_ARG, "ensemble output '%s' for ensemble %s' is not used", name, p->name);
+            return err_new(STATUS_INVALID_ARG, "ensemble output '%s' for ensemble %s' is not used",
+                           name, p->name);
         t->is_output = true;
         if (t->ready)
             continue;
         const struct tensor *source = unready_source(g, t);
         if (source == t)
-            return err_new(STATUS_INVALID_ARG, "output '%s' for ensemble '%s' is not written", name, p->name);
+            return err_new(STATUS_INVALID_ARG, "output '%s' for ensemble '%s' is not written", name,
+                           p->name);
         return err_new(STATUS_INVALID_ARG,
-                       "output '%s' for ensemble '%s' is not written: at least one of its depending tensors, '%s', is not connected",
+                       "output '%s' for ensemble '%s' is not written: at least one of its "
+                       "depending tensors, '%s', is not connected",
                        name, p->name, source->name);
     }
     return NULL;
@@ -214,7 +224,8 @@ static struct err *check_unused(struct graph *g)
     while (map_next(&g->tensors, &pos, &name, &value)) {
         const struct tensor *t = value;
         if (!t->is_output && (!t->ready || !t->uses))
-            return err_new(STATUS_INVALID_ARG, "ensemble tensor '%s' is unused in ensemble '%s'", t->name, g->p->name);
+            return err_new(STATUS_INVALID_ARG, "ensemble tensor '%s' is unused in ensemble '%s'",
+                           t->name, g->p->name);
     }
     return NULL;
 }

@@ -21,7 +21,8 @@ struct io {
     bool non_linear;
 };
 
-__attribute__((format(printf, 2, 3), cold)) static struct err *fail(const struct io *io, const char *fmt, ...)
+__attribute__((format(printf, 2, 3), cold)) static struct err *fail(const struct io *io,
+                                                                    const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -35,13 +36,15 @@ __attribute__((format(printf, 2, 3), cold)) static struct err *fail(const struct
     return e;
 }
 
-static struct err *check_dims(const struct io *io, const char *what, const int64_t *dims, size_t rank)
+static struct err *check_dims(const struct io *io, const char *what, const int64_t *dims,
+                              size_t rank)
 {
     if (rank > CONFIG_CHECK_MAX_RANK)
         return fail(io, "%s must be at most %u, got %zu", what, CONFIG_CHECK_MAX_RANK, rank);
     for (size_t i = 0; i < rank; i++)
         if (dims[i] < 1 && dims[i] != SHAPE_ANY)
-            return fail(io, "%s must be integer >= 1, or -1 to indicate a variable-size dimension", what);
+            return fail(io, "%s must be integer >= 1, or -1 to indicate a variable-size dimension",
+                        what);
     return NULL;
 }
 
@@ -70,7 +73,9 @@ static struct err *check_reshape(const struct io *io, int32_t max_batch_size)
     const int64_t *shape = io->reshape->shape;
     size_t rank = io->reshape->n_shape;
     if (rank == 0 && max_batch_size == 0)
-        return fail(io, "cannot have empty reshape for non-batching model as scalar tensors are not supported");
+        return fail(
+            io,
+            "cannot have empty reshape for non-batching model as scalar tensors are not supported");
     struct err *e = check_dims(io, "reshape dimensions", shape, rank);
     if (e)
         return e;
@@ -115,9 +120,11 @@ static struct err *check_torch_name(const struct io *io, const Inference__ModelC
     const char *digits = end;
     while (digits > io->name && digits[-1] >= '0' && digits[-1] <= '9')
         digits--;
-    if (digits < end && end - digits <= 9 && digits - io->name > 2 && digits[-1] == '_' && digits[-2] == '_')
+    if (digits < end && end - digits <= 9 && digits - io->name > 2 && digits[-1] == '_' &&
+        digits[-2] == '_')
         return NULL;
-    return fail(io, "must be named <name>__<index>, as platform %s knows tensors by position only", p->platform);
+    return fail(io, "must be named <name>__<index>, as platform %s knows tensors by position only",
+                p->platform);
 }
 
 static struct err *check_io(const struct io *io, const Inference__ModelConfig *p)
@@ -135,7 +142,8 @@ static struct err *check_io(const struct io *io, const Inference__ModelConfig *p
     if (!e && io->shape_tensor && !tensorrt)
         e = err_new(STATUS_INVALID_ARG, "shape tensors are only supported for TensorRT platform");
     if (!e && io->non_linear && !tensorrt)
-        e = err_new(STATUS_INVALID_ARG, "Non-linear IO format is only supported for the TensorRT platform");
+        e = err_new(STATUS_INVALID_ARG,
+                    "Non-linear IO format is only supported for the TensorRT platform");
     if (!e && io->non_linear && io->rank != 3)
         e = err_new(STATUS_INVALID_ARG, "Non-linear IO format %s requires 3 dims", io->kind);
     return e ? e : check_torch_name(io, p);
@@ -143,8 +151,8 @@ static struct err *check_io(const struct io *io, const Inference__ModelConfig *p
 
 static struct err *check_input(const Inference__ModelInput *in, const Inference__ModelConfig *p)
 {
-    struct io io = {"input", in->name, (int)in->data_type, in->dims, in->n_dims, in->reshape, in->is_shape_tensor,
-                    in->is_non_linear_format_io};
+    struct io io = {"input",    in->name,    (int)in->data_type,  in->dims,
+                    in->n_dims, in->reshape, in->is_shape_tensor, in->is_non_linear_format_io};
     struct err *e = check_io(&io, p);
     int format = (int)in->format;
     if (!e && (format < 0 || format > (int)INFERENCE__MODEL_INPUT__FORMAT__FORMAT_NCHW))
@@ -156,18 +164,19 @@ static struct err *check_input(const Inference__ModelInput *in, const Inference_
 
 static struct err *check_output(const Inference__ModelOutput *out, const Inference__ModelConfig *p)
 {
-    struct io io = {"output", out->name, (int)out->data_type, out->dims, out->n_dims, out->reshape, out->is_shape_tensor,
-                    out->is_non_linear_format_io};
+    struct io io = {"output",    out->name,    (int)out->data_type,  out->dims,
+                    out->n_dims, out->reshape, out->is_shape_tensor, out->is_non_linear_format_io};
     return check_io(&io, p);
 }
 
-static struct err *check_sources(const char *kind, const char *kind_name, char *const *sources, size_t count,
-                                 const struct map *inputs)
+static struct err *check_sources(const char *kind, const char *kind_name, char *const *sources,
+                                 size_t count, const struct map *inputs)
 {
     if (!kind_name)
         return err_new(STATUS_INVALID_ARG, "unknown batch %s kind", kind);
     if (count != 1)
-        return err_new(STATUS_INVALID_ARG, "batch %s kind '%s' expects 1 source input, got %zu", kind, kind_name, count);
+        return err_new(STATUS_INVALID_ARG, "batch %s kind '%s' expects 1 source input, got %zu",
+                       kind, kind_name, count);
     if (!map_get(inputs, sources[0], strlen(sources[0])))
         return err_new(STATUS_INVALID_ARG, "unknown source input name '%s'", sources[0]);
     return NULL;
@@ -181,24 +190,29 @@ static const char *enum_name(const ProtobufCEnumDescriptor *type, int value)
 
 static struct err *check_batch_input(const Inference__BatchInput *b, const struct map *inputs)
 {
-    struct err *e = check_sources("input", enum_name(&inference__batch_input__kind__descriptor, (int)b->kind), b->source_input,
-                                  b->n_source_input, inputs);
-    if (!e && b->data_type != INFERENCE__DATA_TYPE__TYPE_INT32 && b->data_type != INFERENCE__DATA_TYPE__TYPE_FP32)
+    struct err *e =
+        check_sources("input", enum_name(&inference__batch_input__kind__descriptor, (int)b->kind),
+                      b->source_input, b->n_source_input, inputs);
+    if (!e && b->data_type != INFERENCE__DATA_TYPE__TYPE_INT32 &&
+        b->data_type != INFERENCE__DATA_TYPE__TYPE_FP32)
         e = err_new(STATUS_INVALID_ARG, "batch input data type must be TYPE_INT32 or TYPE_FP32");
     return e;
 }
 
-static struct err *check_batch_output(const Inference__BatchOutput *b, const struct map *inputs, const struct map *outputs)
+static struct err *check_batch_output(const Inference__BatchOutput *b, const struct map *inputs,
+                                      const struct map *outputs)
 {
-    struct err *e = check_sources("output", enum_name(&inference__batch_output__kind__descriptor, (int)b->kind), b->source_input,
-                                  b->n_source_input, inputs);
+    struct err *e =
+        check_sources("output", enum_name(&inference__batch_output__kind__descriptor, (int)b->kind),
+                      b->source_input, b->n_source_input, inputs);
     struct map seen = MAP_INIT;
     for (size_t i = 0; !e && i < b->n_target_name; i++) {
         const char *name = b->target_name[i];
         if (!map_get(outputs, name, strlen(name)))
             e = err_new(STATUS_INVALID_ARG, "unknown target output name '%s'", name);
         else if (map_put(&seen, name, strlen(name), &seen))
-            e = err_new(STATUS_INVALID_ARG, "target output name '%s' can only be specified once", name);
+            e = err_new(STATUS_INVALID_ARG, "target output name '%s' can only be specified once",
+                        name);
     }
     map_fini(&seen);
     return e;
@@ -236,10 +250,12 @@ struct err *config_check_io_rules(const Inference__ModelConfig *p)
 {
     struct err *e = NULL;
     if (p->n_input == 0 || p->n_output == 0)
-        return err_new(STATUS_INVALID_ARG, "must specify one or more '%s's for %s", p->n_input == 0 ? "input" : "output", p->name);
+        return err_new(STATUS_INVALID_ARG, "must specify one or more '%s's for %s",
+                       p->n_input == 0 ? "input" : "output", p->name);
     if (p->n_input > CONFIG_MAX_IO || p->n_output > CONFIG_MAX_IO)
-        return err_new(STATUS_INVALID_ARG, "expected at most %u inputs and outputs, got %zu and %zu for %s", CONFIG_MAX_IO,
-                       p->n_input, p->n_output, p->name);
+        return err_new(STATUS_INVALID_ARG,
+                       "expected at most %u inputs and outputs, got %zu and %zu for %s",
+                       CONFIG_MAX_IO, p->n_input, p->n_output, p->name);
     for (size_t i = 0; !e && i < p->n_input; i++)
         e = check_input(p->input[i], p);
     for (size_t i = 0; !e && i < p->n_output; i++)

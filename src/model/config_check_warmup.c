@@ -11,20 +11,24 @@
 
 typedef Inference__ModelWarmup__InputsEntry entry_proto;
 
-static struct err *check_entry(const Inference__ModelConfig *p, const Inference__ModelWarmup *w, const entry_proto *entry)
+static struct err *check_entry(const Inference__ModelConfig *p, const Inference__ModelWarmup *w,
+                               const entry_proto *entry)
 {
     const Inference__ModelWarmup__Input *in = entry->value;
     if ((int)in->data_type <= DATATYPE_INVALID || (int)in->data_type >= DATATYPE_COUNT)
-        return err_new(STATUS_INVALID_ARG, "warmup sample '%s' must specify 'data_type' of input '%s' for %s", w->name, entry->key,
-                       p->name);
+        return err_new(STATUS_INVALID_ARG,
+                       "warmup sample '%s' must specify 'data_type' of input '%s' for %s", w->name,
+                       entry->key, p->name);
     for (size_t i = 0; i < in->n_dims; i++)
         if (in->dims[i] < 0)
             return err_new(STATUS_INVALID_ARG,
-                           "warmup setting expects all variable-size dimensions are specified for input '%s' of sample '%s' for %s",
+                           "warmup setting expects all variable-size dimensions are specified for "
+                           "input '%s' of sample '%s' for %s",
                            entry->key, w->name, p->name);
     if (in->input_data_type_case == INFERENCE__MODEL_WARMUP__INPUT__INPUT_DATA_TYPE__NOT_SET)
-        return err_new(STATUS_INVALID_ARG, "warmup setting expects input '%s' to have input_data_type set for %s", entry->key,
-                       p->name);
+        return err_new(STATUS_INVALID_ARG,
+                       "warmup setting expects input '%s' to have input_data_type set for %s",
+                       entry->key, p->name);
     if (in->input_data_type_case == INFERENCE__MODEL_WARMUP__INPUT__INPUT_DATA_TYPE_INPUT_DATA_FILE)
         return config_check_file(p->name, "input_data_file", in->input_data_file);
     return NULL;
@@ -36,7 +40,8 @@ static const void *sample_has(const struct map *given, const char *name)
 }
 
 /* check_complete - the sample has an entry for each input that requests must have, and for each control tensor. */
-static struct err *check_complete(const Inference__ModelConfig *p, const Inference__ModelWarmup *w, const struct map *given)
+static struct err *check_complete(const Inference__ModelConfig *p, const Inference__ModelWarmup *w,
+                                  const struct map *given)
 {
     const char *missing = NULL;
     for (size_t i = 0; !missing && i < p->n_input; i++)
@@ -47,23 +52,30 @@ static struct err *check_complete(const Inference__ModelConfig *p, const Inferen
             if (!sample_has(given, p->sequence_batching->control_input[i]->name))
                 missing = p->sequence_batching->control_input[i]->name;
     if (missing)
-        return err_new(STATUS_INVALID_ARG, "warmup sample '%s' must specify input '%s' for %s", w->name, missing, p->name);
+        return err_new(STATUS_INVALID_ARG, "warmup sample '%s' must specify input '%s' for %s",
+                       w->name, missing, p->name);
     return NULL;
 }
 
-static struct err *check_sample(const Inference__ModelConfig *p, const Inference__ModelWarmup *w, bool full)
+static struct err *check_sample(const Inference__ModelConfig *p, const Inference__ModelWarmup *w,
+                                bool full)
 {
     if (w->batch_size < 1)
-        return err_new(STATUS_INVALID_ARG, "warmup sample '%s' must have batch_size >= 1 for %s", w->name, p->name);
+        return err_new(STATUS_INVALID_ARG, "warmup sample '%s' must have batch_size >= 1 for %s",
+                       w->name, p->name);
     if (p->max_batch_size == 0 && full && w->batch_size != 1)
         return err_new(STATUS_INVALID_ARG,
-                       "warmup sample '%s' must have batch_size 1, as the model does not support batching, for %s", w->name,
-                       p->name);
+                       "warmup sample '%s' must have batch_size 1, as the model does not support "
+                       "batching, for %s",
+                       w->name, p->name);
     if (full && p->max_batch_size > 0 && w->batch_size > (uint32_t)p->max_batch_size)
-        return err_new(STATUS_INVALID_ARG, "warmup sample '%s' must have batch_size <= max batch size for %s", w->name, p->name);
-    if (w->batch_size > REPEAT_MAX || w->count > REPEAT_MAX)
-        return err_new(STATUS_INVALID_ARG, "warmup sample '%s' must have batch_size and count <= %u for %s", w->name, REPEAT_MAX,
+        return err_new(STATUS_INVALID_ARG,
+                       "warmup sample '%s' must have batch_size <= max batch size for %s", w->name,
                        p->name);
+    if (w->batch_size > REPEAT_MAX || w->count > REPEAT_MAX)
+        return err_new(STATUS_INVALID_ARG,
+                       "warmup sample '%s' must have batch_size and count <= %u for %s", w->name,
+                       REPEAT_MAX, p->name);
     struct map given = MAP_INIT;
     struct err *e = NULL;
     for (size_t i = 0; !e && i < w->n_inputs; i++) {

@@ -16,7 +16,8 @@ static void fill_string(char **member, const char *value)
 
 static void fill_backend(Inference__ModelConfig *p)
 {
-    bool ensemble = p->scheduling_choice_case == INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_ENSEMBLE_SCHEDULING;
+    bool ensemble =
+        p->scheduling_choice_case == INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_ENSEMBLE_SCHEDULING;
     if (ensemble && !*p->platform && !*p->backend)
         pb_field_set_string(&p->platform, CONFIG_PLATFORM_ENSEMBLE);
     const struct config_platform *row = config_platform_find(p->platform);
@@ -46,7 +47,8 @@ static void fill_version_policy(Inference__ModelConfig *p)
         policy->latest = mem_alloc(sizeof(*policy->latest));
         inference__model_version_policy__latest__init(policy->latest);
     }
-    if (policy->policy_choice_case == INFERENCE__MODEL_VERSION_POLICY__POLICY_CHOICE_LATEST && policy->latest->num_versions == 0)
+    if (policy->policy_choice_case == INFERENCE__MODEL_VERSION_POLICY__POLICY_CHOICE_LATEST &&
+        policy->latest->num_versions == 0)
         policy->latest->num_versions = 1;
 }
 
@@ -71,7 +73,8 @@ static void fill_scheduling(Inference__ModelConfig *p)
     if (s->max_sequence_idle_microseconds == 0)
         s->max_sequence_idle_microseconds = CONFIG_FILL_SEQUENCE_IDLE_US;
     if (s->strategy_choice_case == INFERENCE__MODEL_SEQUENCE_BATCHING__STRATEGY_CHOICE_OLDEST)
-        fill_preferred(&s->oldest->n_preferred_batch_size, &s->oldest->preferred_batch_size, p->max_batch_size);
+        fill_preferred(&s->oldest->n_preferred_batch_size, &s->oldest->preferred_batch_size,
+                       p->max_batch_size);
 }
 
 static void fill_pinned(Inference__ModelOptimizationPolicy__PinnedMemoryBuffer **buffer)

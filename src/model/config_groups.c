@@ -19,7 +19,8 @@ static const struct config_groups_machine no_machine;
 
 static bool is_ensemble(const Inference__ModelConfig *p)
 {
-    return p->scheduling_choice_case == INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_ENSEMBLE_SCHEDULING;
+    return p->scheduling_choice_case ==
+           INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_ENSEMBLE_SCHEDULING;
 }
 
 static bool has_gpu(const struct config_groups_machine *m, int32_t id)
@@ -31,8 +32,8 @@ static bool has_gpu(const struct config_groups_machine *m, int32_t id)
 }
 
 /* set_gpus - the ids that there are, or all ids when `only_present` is false. */
-static void set_gpus(Inference__ModelInstanceGroup *g, const int32_t *ids, size_t count, const struct config_groups_machine *m,
-                     bool only_present)
+static void set_gpus(Inference__ModelInstanceGroup *g, const int32_t *ids, size_t count,
+                     const struct config_groups_machine *m, bool only_present)
 {
     mem_free(g->gpus);
     g->gpus = mem_alloc(count * sizeof(*ids));
@@ -69,7 +70,8 @@ static void settle_kind(Inference__ModelInstanceGroup *g, const struct config_gr
     bool present = m->gpu_count > 0;
     for (size_t i = 0; i < g->n_gpus; i++)
         present = present && has_gpu(m, g->gpus[i]);
-    g->kind = present ? INFERENCE__MODEL_INSTANCE_GROUP__KIND__KIND_GPU : INFERENCE__MODEL_INSTANCE_GROUP__KIND__KIND_CPU;
+    g->kind = present ? INFERENCE__MODEL_INSTANCE_GROUP__KIND__KIND_GPU
+                      : INFERENCE__MODEL_INSTANCE_GROUP__KIND__KIND_CPU;
 }
 
 static void fill_group(Inference__ModelInstanceGroup *g, const struct config_groups_machine *m)
@@ -112,11 +114,13 @@ void config_groups_fill(Inference__ModelConfig *proto, const struct config_group
     }
 }
 
-static struct err *check_gpus(const Inference__ModelConfig *p, const Inference__ModelInstanceGroup *g,
+static struct err *check_gpus(const Inference__ModelConfig *p,
+                              const Inference__ModelInstanceGroup *g,
                               const struct config_groups_machine *m)
 {
     if (g->n_gpus == 0)
-        return err_new(STATUS_INVALID_ARG, "instance group %s of model %s has kind KIND_GPU but %s", g->name, p->name,
+        return err_new(STATUS_INVALID_ARG, "instance group %s of model %s has kind KIND_GPU but %s",
+                       g->name, p->name,
                        m->gpu_count ? "specifies no GPUs" : "no GPUs are available");
     for (size_t i = 0; i < g->n_gpus; i++) {
         if (has_gpu(m, g->gpus[i]))
@@ -124,59 +128,71 @@ static struct err *check_gpus(const Inference__ModelConfig *p, const Inference__
         struct strbuf ids = STRBUF_INIT;
         for (size_t k = 0; k < m->gpu_count; k++)
             strbuf_printf(&ids, "%s%d", k ? ", " : "", m->gpus[k]);
-        struct err *e = err_new(STATUS_INVALID_ARG,
-                                "instance group %s of model %s specifies invalid or unsupported gpu id %d. GPUs with at least the "
-                                "minimum required CUDA compute compatibility of %f are: %s",
-                                g->name, p->name, g->gpus[i], m->min_compute_capability, strbuf_str(&ids));
+        struct err *e =
+            err_new(STATUS_INVALID_ARG,
+                    "instance group %s of model %s specifies invalid or unsupported gpu id %d. "
+                    "GPUs with at least the "
+                    "minimum required CUDA compute compatibility of %f are: %s",
+                    g->name, p->name, g->gpus[i], m->min_compute_capability, strbuf_str(&ids));
         strbuf_fini(&ids);
         return e;
     }
     return NULL;
 }
 
-static struct err *check_profile(const Inference__ModelConfig *p, const Inference__ModelInstanceGroup *g)
+static struct err *check_profile(const Inference__ModelConfig *p,
+                                 const Inference__ModelInstanceGroup *g)
 {
     if (g->n_profile && strcmp(p->platform, "tensorrt_plan") != 0)
         return err_new(STATUS_INVALID_ARG,
-                       "instance group %s of model %s and platform %s specifies profile field which is only supported for TensorRT "
+                       "instance group %s of model %s and platform %s specifies profile field "
+                       "which is only supported for TensorRT "
                        "models",
                        g->name, p->name, p->platform);
     for (size_t i = 0; i < g->n_profile; i++) {
         const char *profile = g->profile[i];
         if (!*profile || profile[strspn(profile, "0123456789")] || strlen(profile) > 9)
             return err_new(STATUS_INVALID_ARG,
-                           "instance group %s of model %s and platform %s specifies invalid profile %s. The field should contain "
+                           "instance group %s of model %s and platform %s specifies invalid "
+                           "profile %s. The field should contain "
                            "the string representation of a non-negative integer.",
                            g->name, p->name, p->platform, profile);
     }
     return NULL;
 }
 
-static struct err *check_group(const Inference__ModelConfig *p, const Inference__ModelInstanceGroup *g,
+static struct err *check_group(const Inference__ModelConfig *p,
+                               const Inference__ModelInstanceGroup *g,
                                const struct config_groups_machine *m)
 {
     struct err *e = NULL;
     if ((int)g->kind == KIND(GPU))
         e = check_gpus(p, g, m);
     else if ((int)g->kind != KIND(CPU) && (int)g->kind != KIND(MODEL))
-        e = err_new(STATUS_INVALID_ARG, "instance group %s of model %s has unexpected kind %d", g->name, p->name, (int)g->kind);
+        e = err_new(STATUS_INVALID_ARG, "instance group %s of model %s has unexpected kind %d",
+                    g->name, p->name, (int)g->kind);
     else if (g->n_gpus)
-        e = err_new(STATUS_INVALID_ARG, "instance group %s of model %s has kind %s but specifies one or more GPUs", g->name, p->name,
-                    (int)g->kind == KIND(CPU) ? "KIND_CPU" : "KIND_MODEL");
+        e = err_new(STATUS_INVALID_ARG,
+                    "instance group %s of model %s has kind %s but specifies one or more GPUs",
+                    g->name, p->name, (int)g->kind == KIND(CPU) ? "KIND_CPU" : "KIND_MODEL");
     if (!e && g->count > COUNT_MAX)
-        e = err_new(STATUS_INVALID_ARG, "instance group %s of model %s has count %d, at most %d is possible", g->name, p->name,
-                    g->count, COUNT_MAX);
+        e = err_new(STATUS_INVALID_ARG,
+                    "instance group %s of model %s has count %d, at most %d is possible", g->name,
+                    p->name, g->count, COUNT_MAX);
     return e ? e : check_profile(p, g);
 }
 
-struct err *config_groups_check(const Inference__ModelConfig *proto, const struct config_groups_machine *machine)
+struct err *config_groups_check(const Inference__ModelConfig *proto,
+                                const struct config_groups_machine *machine)
 {
     if (is_ensemble(proto))
         return NULL;
     if (proto->n_instance_group == 0)
-        return err_new(STATUS_INVALID_ARG, "must specify one or more 'instance group's for %s", proto->name);
+        return err_new(STATUS_INVALID_ARG, "must specify one or more 'instance group's for %s",
+                       proto->name);
     for (size_t i = 0; i < proto->n_instance_group; i++) {
-        struct err *e = check_group(proto, proto->instance_group[i], machine ? machine : &no_machine);
+        struct err *e =
+            check_group(proto, proto->instance_group[i], machine ? machine : &no_machine);
         if (e)
             return e;
     }

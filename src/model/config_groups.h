@@ -19,7 +19,7 @@ struct config_groups_wish {
 struct config_groups_machine {
     const int32_t *gpus; /* ids of the GPUs that may be used */
     size_t gpu_count;
-    double min_compute_capability; /* for messages only */
+    double min_compute_capability;           /* for messages only */
     const struct config_groups_wish *wishes; /* in order of preference */
     size_t wish_count;
 };
@@ -28,8 +28,10 @@ struct config_groups_machine {
  * KIND_AUTO becomes KIND_GPU when every GPU it lists is there, else KIND_CPU. Ensembles have no groups.
  * machine  NULL = all zero
  * source   spec/model_config_proto.txt, ModelInstanceGroup; X-20 */
-void config_groups_fill(struct Inference__ModelConfig *proto, const struct config_groups_machine *machine);
+void config_groups_fill(struct Inference__ModelConfig *proto,
+                        const struct config_groups_machine *machine);
 
 /* config_groups_check - the first rule that the groups break; after config_groups_fill.
  * errors  INVALID_ARG, worded as the reference does */
-struct err *config_groups_check(const struct Inference__ModelConfig *proto, const struct config_groups_machine *machine);
+struct err *config_groups_check(const struct Inference__ModelConfig *proto,
+                                const struct config_groups_machine *machine);

@@ -9,13 +9,15 @@
 #include <string.h>
 
 /* has_definition - the version directory holds the row's default definition, in the form that it must have. */
-static bool has_definition(const struct config_platform *row, const char *const *entries, size_t count)
+static bool has_definition(const struct config_platform *row, const char *const *entries,
+                           size_t count)
 {
     size_t len = strlen(row->filename);
     for (size_t i = 0; i < count; i++) {
         if (strncmp(entries[i], row->filename, len) != 0)
             continue;
-        if ((row->form != 'd' && strcmp(entries[i] + len, "") == 0) || (row->form != 'f' && strcmp(entries[i] + len, "/") == 0))
+        if ((row->form != 'd' && strcmp(entries[i] + len, "") == 0) ||
+            (row->form != 'f' && strcmp(entries[i] + len, "/") == 0))
             return true;
     }
     return false;
@@ -43,7 +45,8 @@ static struct err *from_model_name(Inference__ModelConfig *proto, const char *mo
     const char *dot = strchr(model_name, '.');
     if (!dot || !dot[1])
         return err_new(STATUS_INVALID_ARG,
-                       "Invalid model name: Could not determine backend for model '%s' with no backend in model configuration. "
+                       "Invalid model name: Could not determine backend for model '%s' with no "
+                       "backend in model configuration. "
                        "Expected model name of the form 'model.<backend_name>'.",
                        model_name);
     struct strbuf filename = STRBUF_INIT;
@@ -54,17 +57,19 @@ static struct err *from_model_name(Inference__ModelConfig *proto, const char *mo
     return NULL;
 }
 
-struct err *config_guess_backend(Inference__ModelConfig *proto, const char *model_name, const char *const *entries, size_t count)
+struct err *config_guess_backend(Inference__ModelConfig *proto, const char *model_name,
+                                 const char *const *entries, size_t count)
 {
-    if (!is_open(proto) ||
-        proto->scheduling_choice_case == INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_ENSEMBLE_SCHEDULING)
+    if (!is_open(proto) || proto->scheduling_choice_case ==
+                               INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_ENSEMBLE_SCHEDULING)
         return NULL;
     const char *filename = proto->default_model_filename;
     const struct config_platform *row;
     for (size_t i = 0; (row = config_platform_at(i)); i++) {
         if (!row->guessed || (*proto->backend && strcmp(proto->backend, row->backend) != 0))
             continue;
-        if (*filename ? strcmp(filename, row->filename) == 0 : has_definition(row, entries, count)) {
+        if (*filename ? strcmp(filename, row->filename) == 0
+                      : has_definition(row, entries, count)) {
             adopt(proto, row);
             return NULL;
         }

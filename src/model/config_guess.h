@@ -12,5 +12,5 @@ struct Inference__ModelConfig;
  * entries     names in the version directory that is looked at; a directory's name ends in '/'; may be empty
  * errors      INVALID_ARG when nothing fits
  * source      spec/model_configuration.txt, Generated Model Configuration; spec/model_repository.txt, default names */
-struct err *config_guess_backend(struct Inference__ModelConfig *proto, const char *model_name, const char *const *entries,
-                                 size_t count);
+struct err *config_guess_backend(struct Inference__ModelConfig *proto, const char *model_name,
+                                 const char *const *entries, size_t count);

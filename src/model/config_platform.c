@@ -5,14 +5,15 @@
 #include <string.h>
 
 #define BIT(type) (1u << DATATYPE_##type)
-#define ALL (~0u)
+#define ALL       (~0u)
 /* BF16 is newer than the table of the specification, which therefore says nothing about it. */
 #define TENSORRT (BIT(BOOL) | BIT(INT8) | BIT(INT32) | BIT(FP16) | BIT(FP32) | BIT(BF16))
-#define CAFFE2                                                                                                         \
-    (BIT(BOOL) | BIT(UINT8) | BIT(UINT16) | BIT(INT8) | BIT(INT16) | BIT(INT32) | BIT(INT64) | BIT(FP16) | BIT(FP32) | \
-     BIT(FP64))
-#define PYTORCH                                                                                                        \
-    (BIT(BOOL) | BIT(UINT8) | BIT(INT8) | BIT(INT16) | BIT(INT32) | BIT(INT64) | BIT(FP32) | BIT(FP64) | BIT(BF16))
+#define CAFFE2                                                                                 \
+    (BIT(BOOL) | BIT(UINT8) | BIT(UINT16) | BIT(INT8) | BIT(INT16) | BIT(INT32) | BIT(INT64) | \
+     BIT(FP16) | BIT(FP32) | BIT(FP64))
+#define PYTORCH                                                                              \
+    (BIT(BOOL) | BIT(UINT8) | BIT(INT8) | BIT(INT16) | BIT(INT32) | BIT(INT64) | BIT(FP32) | \
+     BIT(FP64) | BIT(BF16))
 
 /* source: spec/model_repository.txt (names of definitions), spec/model_configuration.txt (platforms, table of datatypes) */
 static const struct config_platform rows[] = {

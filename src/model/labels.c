@@ -31,10 +31,12 @@ static struct err *split(struct labels *l, size_t len, const char *file)
         l->start[i] = (uint32_t)at;
         at += n + 1;
         if (n > LABELS_MAX_LINE)
-            return err_new(STATUS_INVALID_ARG, "%s:%u: expected a label of at most %zu bytes, found %zu", file, i + 1,
+            return err_new(STATUS_INVALID_ARG,
+                           "%s:%u: expected a label of at most %zu bytes, found %zu", file, i + 1,
                            LABELS_MAX_LINE, n);
         if (memchr(line, 0, n))
-            return err_new(STATUS_INVALID_ARG, "%s:%u: expected a label without zero bytes", file, i + 1);
+            return err_new(STATUS_INVALID_ARG, "%s:%u: expected a label without zero bytes", file,
+                           i + 1);
         line[n] = '\0';
         if (n && line[n - 1] == '\r')
             line[n - 1] = '\0';
@@ -45,7 +47,8 @@ static struct err *split(struct labels *l, size_t len, const char *file)
 struct err *labels_parse(const char *text, size_t len, const char *file, struct labels **ret)
 {
     if (len > LABELS_MAX_BYTES)
-        return err_new(STATUS_INVALID_ARG, "%s: expected at most %zu bytes of labels, found %zu", file, LABELS_MAX_BYTES, len);
+        return err_new(STATUS_INVALID_ARG, "%s: expected at most %zu bytes of labels, found %zu",
+                       file, LABELS_MAX_BYTES, len);
     struct labels *l = MEM_NEW(struct labels);
     l->count = count_lines(text, len);
     l->text = mem_try_alloc(len + 1, 8);

@@ -7,7 +7,7 @@
 
 /* The largest label file, and the longest label, that is read. */
 #define LABELS_MAX_BYTES ((size_t)64 << 20)
-#define LABELS_MAX_LINE ((size_t)64 << 10)
+#define LABELS_MAX_LINE  ((size_t)64 << 10)
 
 struct labels;
 

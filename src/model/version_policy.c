@@ -26,8 +26,8 @@ static int ascending(const void *x, const void *y)
 }
 
 /* pick_specific - move those that are asked for to the front, in order. */
-static size_t pick_specific(const Inference__ModelVersionPolicy__Specific *specific, int64_t *versions, size_t count,
-                            int64_t *missing)
+static size_t pick_specific(const Inference__ModelVersionPolicy__Specific *specific,
+                            int64_t *versions, size_t count, int64_t *missing)
 {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
@@ -42,8 +42,8 @@ static size_t pick_specific(const Inference__ModelVersionPolicy__Specific *speci
     return kept;
 }
 
-void version_policy_pick(const Inference__ModelVersionPolicy *policy, int64_t *versions, size_t count, size_t *ret_count,
-                         int64_t *missing)
+void version_policy_pick(const Inference__ModelVersionPolicy *policy, int64_t *versions,
+                         size_t count, size_t *ret_count, int64_t *missing)
 {
     int64_t ignored;
     int64_t *first_missing = missing ? missing : &ignored;
@@ -57,7 +57,9 @@ void version_policy_pick(const Inference__ModelVersionPolicy *policy, int64_t *v
     } else if (choice == INFERENCE__MODEL_VERSION_POLICY__POLICY_CHOICE_SPECIFIC) {
         *ret_count = pick_specific(policy->specific, versions, count, first_missing);
     } else {
-        size_t n = choice == INFERENCE__MODEL_VERSION_POLICY__POLICY_CHOICE_LATEST ? policy->latest->num_versions : 0;
+        size_t n = choice == INFERENCE__MODEL_VERSION_POLICY__POLICY_CHOICE_LATEST
+                       ? policy->latest->num_versions
+                       : 0;
         n = n == 0 ? 1 : n;
         *ret_count = n < count ? n : count;
         memmove(versions, versions + (count - *ret_count), *ret_count * sizeof(*versions));

@@ -17,5 +17,5 @@ bool version_policy_parse_dir(const char *name, int64_t *ret);
  * ret_count  how many were chosen; may be 0
  * missing    receives the first version that `specific` asks for and that was not found, else -1; may be NULL
  * source     spec/model_configuration.txt, Version Policy; X-38 */
-void version_policy_pick(const struct Inference__ModelVersionPolicy *policy, int64_t *versions, size_t count, size_t *ret_count,
-                         int64_t *missing);
+void version_policy_pick(const struct Inference__ModelVersionPolicy *policy, int64_t *versions,
+                         size_t count, size_t *ret_count, int64_t *missing);

@@ -39,10 +39,19 @@ static void submitted(struct grpc_stream *s, int rc)
     grpc_conn_flush_later(s->conn);
 }
 
-/* A call that is answered before its client has sent everything: the rest is not wanted. */
+/* A call that is answered before its client has sent everything: the rest is not wanted, and once the answer is out the client
+ * is told so. Not earlier: nghttp2 sends nothing more on a stream that is to be reset. */
 static void stop_client(struct grpc_stream *s)
 {
-    if (!s->half_closed)
+    if (s->half_closed || s->stopping)
+        return;
+    s->stopping = true;
+    s->conn->stopping_streams++;
+}
+
+void grpc_answer_sent(struct grpc_stream *s)
+{
+    if (s->stopping && !s->half_closed)
         nghttp2_submit_rst_stream(session_of(s), NGHTTP2_FLAG_NONE, s->id, NGHTTP2_NO_ERROR);
 }
 
@@ -226,4 +235,6 @@ void grpc_answer_drop(struct grpc_stream *s)
         grpc_out_retire(&s->conn->out, pop_reply(s));
     mem_free(s->message);
     s->message = NULL;
+    if (s->stopping)
+        s->conn->stopping_streams--;
 }

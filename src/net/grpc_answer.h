@@ -37,5 +37,8 @@ uint64_t grpc_answer_left(const struct grpc_stream *s);
 bool grpc_answer_gather(struct grpc_stream *s, struct grpc_batch *b, const uint8_t *head,
                         size_t head_bytes, size_t n);
 
+/* grpc_answer_sent - the last frame of the answer was gathered. */
+void grpc_answer_sent(struct grpc_stream *s);
+
 /* grpc_answer_drop - the stream closes: free what was not sent. */
 void grpc_answer_drop(struct grpc_stream *s);

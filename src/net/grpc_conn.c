@@ -146,6 +146,18 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     return 0;
 }
 
+static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user)
+{
+    struct grpc_conn *c = user;
+    if (!c->stopping_streams || frame->hd.type != NGHTTP2_HEADERS ||
+        !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
+        return 0;
+    struct grpc_stream *s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+    if (s)
+        grpc_answer_sent(s);
+    return 0;
+}
+
 /* How long the next DATA frame may be: longer than the default only where the reply has so much. */
 static ssize_t data_bytes(nghttp2_session *session, uint8_t type, int32_t id,
                           int32_t session_window, int32_t stream_window, uint32_t frame_bytes,
@@ -176,6 +188,7 @@ static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
 void grpc_conn_callbacks(nghttp2_session_callbacks *c)
 {
     nghttp2_session_callbacks_set_on_frame_recv_callback(c, on_frame);
+    nghttp2_session_callbacks_set_on_frame_send_callback(c, on_sent);
     nghttp2_session_callbacks_set_data_source_read_length_callback(c, data_bytes);
     nghttp2_session_callbacks_set_send_data_callback(c, send_data);
     grpc_stream_callbacks(c);

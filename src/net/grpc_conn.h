@@ -43,11 +43,12 @@ struct grpc_conn {
     nghttp2_session *session;
     struct grpc_out out;
     struct list streams;
-    uint32_t held_streams; /* paused streams that hold bytes */
-    uint32_t receiving;    /* streams with a message that has begun and is not whole */
-    bool greeted;          /* the client's SETTINGS came */
-    bool said_goodbye;     /* GOAWAY was submitted */
-    time_ns progress;      /* when bytes last moved */
+    uint32_t held_streams;     /* paused streams that hold bytes */
+    uint32_t stopping_streams; /* answered before their client has sent everything */
+    uint32_t receiving;        /* streams with a message that has begun and is not whole */
+    bool greeted;              /* the client's SETTINGS came */
+    bool said_goodbye;         /* GOAWAY was submitted */
+    time_ns progress;          /* when bytes last moved */
 };
 
 /* grpc_conn_callbacks - set the callbacks of sessions: those of the connection and of its streams. */

@@ -149,8 +149,10 @@ void grpc_control_model_ready(struct grpc_stream *s, const uint8_t *data, size_t
     int64_t version;
     bool ready = false;
     struct err *e = describe_parse_version(in->version, strlen(in->version), &version);
+    /* A model that is not there is not ready; over gRPC that is no error. */
     if (!e)
-        e = describe_model_ready(&worker_of(s)->view, in->name, strlen(in->name), version, &ready);
+        err_free(
+            describe_model_ready(&worker_of(s)->view, in->name, strlen(in->name), version, &ready));
     out.ready = ready;
     answer(s, e, &out.base);
     protobuf_c_message_free_unpacked(m, NULL);
@@ -241,17 +243,12 @@ void grpc_control_health_check(struct grpc_stream *s, const uint8_t *data, size_
     ProtobufCMessage *m = unpack(s, &grpc__health__v1__health_check_request__descriptor, data, len);
     if (!m)
         return;
-    const Grpc__Health__V1__HealthCheckRequest *in =
-        (const Grpc__Health__V1__HealthCheckRequest *)m;
-    if (*in->service && strcmp(in->service, "inference.GRPCInferenceService") != 0) {
-        grpc_answer_end(s, GRPC_ANSWER_NOT_FOUND, "unknown service");
-    } else {
-        Grpc__Health__V1__HealthCheckResponse out = GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__INIT;
-        out.status = server_ready(worker_of(s)->server, &worker_of(s)->view)
-                         ? GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVING
-                         : GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__NOT_SERVING;
-        answer(s, NULL, &out.base);
-    }
+    /* Whatever service is asked for, it is ready when the server is: as the reference answers. */
+    Grpc__Health__V1__HealthCheckResponse out = GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__INIT;
+    out.status = server_ready(worker_of(s)->server, &worker_of(s)->view)
+                     ? GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVING
+                     : GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__NOT_SERVING;
+    answer(s, NULL, &out.base);
     protobuf_c_message_free_unpacked(m, NULL);
 }
 

@@ -43,16 +43,16 @@ static bool read_message(struct grpc_stream *s, const uint8_t *data, size_t len,
 }
 
 /* The one response of a unary call, taken over, or NULL when there was none. */
-static void answer_unary(struct grpc_stream *s, uint32_t responses, struct response *r)
+static void answer_unary(struct grpc_stream *s, const struct grpc_call *call, struct response *r)
 {
     struct grpc_reply *reply;
     struct err *e = NULL;
-    if (responses != 1)
-        e = err_new(STATUS_INTERNAL, "expected a single response, got %u", responses);
+    if (call->responses != 1)
+        e = err_new(STATUS_INTERNAL, "expected a single response, got %u", call->responses);
     else if (r->error)
         e = err_copy(r->error);
     else
-        e = grpc_infer_response(r, &reply);
+        e = grpc_infer_response(r, call->classes, &reply);
     if (e) {
         response_free(r);
         grpc_answer_fail(s, e);
@@ -80,7 +80,7 @@ static void respond_unary(struct response *r, void *owner)
     r = call->held;
     call->held = NULL;
     if (s->conn && !s->ended)
-        answer_unary(s, call->responses, r);
+        answer_unary(s, call, r);
     else
         response_free(r);
     grpc_stream_release(s, call);
@@ -95,6 +95,7 @@ static struct err *submit(struct grpc_call *call, const struct infer_pb_request 
     struct err *e = grpc_infer_request(&w->view, w->loop, pb, buf, respond, call, &options, &r);
     call->decoupled = options.decoupled;
     call->empty_final = options.empty_final;
+    call->classes = options.classes;
     if (e)
         return e;
     call->request = r;
@@ -177,7 +178,7 @@ static struct grpc_reply *streamed_reply(struct grpc_stream *s, struct grpc_call
         response_free(r);
         return NULL;
     }
-    struct err *e = grpc_infer_response_streamed(r, call->version_text, &reply);
+    struct err *e = grpc_infer_response_streamed(r, call->classes, call->version_text, &reply);
     if (!e)
         return reply;
     struct infer_pb_slice id = {r->request->id, strlen(r->request->id)};

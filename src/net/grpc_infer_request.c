@@ -214,16 +214,42 @@ static const struct infer_pb_param *find_param(const struct infer_pb_tensor *t, 
     return NULL;
 }
 
+/* No shared memory can be registered, so a tensor that names a region well names one that is not there. */
+static struct err *check_shared_memory(const struct infer_pb_tensor *t)
+{
+    const struct infer_pb_param *region = find_param(t, "shared_memory_region");
+    if (!region)
+        return NULL;
+    int len = (int)t->name.len;
+    if (region->choice != INFER_PB_STRING)
+        return err_new(STATUS_INVALID_ARG,
+                       "invalid value type for 'shared_memory_region' parameter for tensor '%.*s', "
+                       "expected string_param.",
+                       len, t->name.data);
+    const struct infer_pb_param *size = find_param(t, "shared_memory_byte_size");
+    if (!size)
+        return err_new(STATUS_INVALID_ARG,
+                       "'shared_memory_byte_size' must be specified along with "
+                       "'shared_memory_region' parameter for tensor '%.*s'",
+                       len, t->name.data);
+    if (size->choice != INFER_PB_INT64)
+        return err_new(STATUS_INVALID_ARG,
+                       "invalid value type for 'shared_memory_byte_size' parameter for tensor "
+                       "'%.*s', expected int64_param.",
+                       len, t->name.data);
+    return err_new(STATUS_NOT_FOUND, "Unable to find shared memory region: '%.*s'",
+                   (int)region->string.len, region->string.data);
+}
+
 /* Names the source of an input; *raw is the next of the message's raw contents. */
 static struct err *find_source(const struct request *r, const struct infer_pb_request *pb,
                                const struct infer_pb_tensor *t, enum datatype type,
                                const struct infer_pb_part **raw, struct source *ret)
 {
     *ret = (struct source){0};
-    const struct infer_pb_param *region = find_param(t, "shared_memory_region");
-    if (region)
-        return err_new(STATUS_NOT_FOUND, "Unable to find shared memory region: '%.*s'",
-                       (int)region->string.len, region->string.data ? region->string.data : "");
+    struct err *e = check_shared_memory(t);
+    if (e)
+        return e;
     if (t->contents && pb->raw_count)
         return err_new(STATUS_INVALID_ARG,
                        "contents field must not be specified when using raw_input_contents for "
@@ -304,21 +330,38 @@ static struct err *add_inputs(struct request *r, const struct infer_pb_request *
     return NULL;
 }
 
-static struct err *add_outputs(struct request *r, const struct infer_pb_request *pb)
+static struct err *add_classes(struct request *r, const struct infer_pb_tensor *t,
+                               const struct infer_pb_param *classes,
+                               struct grpc_infer_classes **list)
+{
+    if (classes->choice != INFER_PB_INT64)
+        return err_new(STATUS_INVALID_ARG,
+                       "invalid value type for 'classification' parameter, expected int64_param");
+    if (classes->int64 <= 0)
+        return err_new(STATUS_INVALID_ARG,
+                       "invalid value for 'classification' parameter, expected >= 0");
+    struct grpc_infer_classes *c = arena_alloc(&r->arena, sizeof(*c));
+    *c = (struct grpc_infer_classes){
+        .next = *list,
+        .output = arena_strndup(&r->arena, t->name.data, t->name.len),
+        .classes = classes->bits,
+    };
+    *list = c;
+    return NULL;
+}
+
+static struct err *add_outputs(struct request *r, const struct infer_pb_request *pb,
+                               struct grpc_infer_options *options)
 {
     for (const struct infer_pb_tensor *t = pb->outputs; t; t = t->next) {
         struct err *e = check_text(t->name, "output");
+        if (!e)
+            e = check_shared_memory(t);
+        const struct infer_pb_param *classes = find_param(t, "classification");
+        if (!e && classes)
+            e = add_classes(r, t, classes, &options->classes);
         if (e)
             return e;
-        const struct infer_pb_param *region = find_param(t, "shared_memory_region");
-        if (region)
-            return err_new(STATUS_NOT_FOUND, "Unable to find shared memory region: '%.*s'",
-                           (int)region->string.len, region->string.data ? region->string.data : "");
-        if (find_param(t, "classification"))
-            return err_new(
-                STATUS_UNSUPPORTED,
-                "the classification extension is not supported, requested for output '%.*s'",
-                (int)t->name.len, t->name.data);
         request_add_output(r, t->name.data, t->name.len);
     }
     return NULL;
@@ -346,7 +389,7 @@ struct err *grpc_infer_request(struct table_view *view, struct loop *loop,
     r->times.start = loop_now(loop);
     e = set_metadata(r, pb, options);
     if (!e)
-        e = add_outputs(r, pb);
+        e = add_outputs(r, pb, options);
     if (!e)
         e = add_inputs(r, pb, *buf != NULL);
     if (!e && pb->raw_count && *buf) {

@@ -9,10 +9,18 @@ struct buf;
 struct loop;
 struct table_view;
 
+/* An output that was asked for as a classification. */
+struct grpc_infer_classes {
+    struct grpc_infer_classes *next;
+    const char *output;
+    uint64_t classes;
+};
+
 struct grpc_infer_options {
-    bool one_response; /* in: refuse models that may answer any number of times */
-    bool decoupled;    /* out: the model is one of those */
-    bool empty_final;  /* out: triton_enable_empty_final_response */
+    bool one_response;                  /* in: refuse models that may answer any number of times */
+    bool decoupled;                     /* out: the model is one of those */
+    bool empty_final;                   /* out: triton_enable_empty_final_response */
+    struct grpc_infer_classes *classes; /* out: in the request's arena */
 };
 
 /* grpc_infer_request - make a request and prepare it.

@@ -6,6 +6,9 @@
 #include "infer/response.h"
 #include "model/config.h"
 #include "net/grpc_inbox.h"
+#include "net/grpc_infer_request.h"
+#include "infer/classify.h"
+#include "serve/version.h"
 #include "serve/version.h"
 
 #include <inttypes.h>
@@ -114,6 +117,26 @@ static struct err *set_params(struct response *r, struct infer_pb_param **ret)
     return NULL;
 }
 
+/* Classifies what is to be, and refuses what cannot be sent. */
+static struct err *check_outputs(struct response *r, const struct grpc_infer_classes *classes)
+{
+    bool batched = r->request->config->max_batch_size > 0;
+    for (struct tensor_output *o = r->outputs; o; o = o->next) {
+        if (o->memory == BUF_MEMORY_GPU)
+            return err_new(STATUS_UNSUPPORTED, "output '%s' lies in GPU memory", o->name);
+        for (const struct grpc_infer_classes *c = classes; c; c = c->next) {
+            if (strcmp(c->output, o->name) != 0)
+                continue;
+            struct err *e = classify_output(r, o, c->classes, batched,
+                                            version_labels(version_of(r->request), o->name));
+            if (e)
+                return e;
+            break;
+        }
+    }
+    return NULL;
+}
+
 static struct err *set_outputs(struct response *r, struct infer_pb_response *pb)
 {
     pb->outputs = arena_try_alloc(&r->arena, r->output_count * sizeof(*pb->outputs), 8);
@@ -144,29 +167,34 @@ static struct infer_pb_slice version_text(int64_t number, char to[VERSION_BYTES]
 }
 
 /* What the message says: descriptions and tensors. */
-static struct err *fill(struct response *r, struct infer_pb_response *pb,
-                        char version[VERSION_BYTES], struct infer_pb_param **params)
+static struct err *fill(struct response *r, const struct grpc_infer_classes *classes,
+                        struct infer_pb_response *pb, char version[VERSION_BYTES],
+                        struct infer_pb_param **params)
 {
     const struct serve_version *v = version_of(r->request);
     pb->id = slice(r->request->id);
     pb->model_name = slice(r->request->config->name);
     pb->model_version = version_text(v->number, version);
-    struct err *e = set_params(r, params);
+    struct err *e = check_outputs(r, classes);
+    if (!e)
+        e = set_params(r, params);
     return e ? e : set_outputs(r, pb);
 }
 
-struct err *grpc_infer_response(struct response *r, struct grpc_reply **ret)
+struct err *grpc_infer_response(struct response *r, const struct grpc_infer_classes *classes,
+                                struct grpc_reply **ret)
 {
     struct infer_pb_response pb = {0};
     struct infer_pb_param *params = NULL;
     char version[VERSION_BYTES];
-    struct err *e = fill(r, &pb, version, &params);
+    struct err *e = fill(r, classes, &pb, version, &params);
     pb.params = params;
     return e ? e : encode(&pb, r, ret);
 }
 
-struct err *grpc_infer_response_streamed(struct response *r, const char *version_as_given,
-                                         struct grpc_reply **ret)
+struct err *grpc_infer_response_streamed(struct response *r,
+                                         const struct grpc_infer_classes *classes,
+                                         const char *version_as_given, struct grpc_reply **ret)
 {
     struct infer_pb_response pb = {.streamed = true};
     struct infer_pb_param last = {
@@ -185,7 +213,7 @@ struct err *grpc_infer_response_streamed(struct response *r, const char *version
         if (r->error)
             pb.error_message = slice(err_message(r->error));
     } else {
-        e = fill(r, &pb, version, &params);
+        e = fill(r, classes, &pb, version, &params);
     }
     if (e)
         return e;

@@ -101,7 +101,7 @@ static void admit(struct grpc_stream *s)
     else if (s->header_bytes > GRPC_CONN_HEADER_BYTES)
         grpc_answer_end(s, GRPC_ANSWER_RESOURCE_EXHAUSTED, "received metadata size exceeds limit");
     else if (!s->method)
-        grpc_answer_end(s, GRPC_ANSWER_UNIMPLEMENTED, "unknown method");
+        grpc_answer_end(s, GRPC_ANSWER_UNIMPLEMENTED, NULL);
     else if (s->encoding == GRPC_INFLATE_UNKNOWN)
         grpc_answer_encoding(s);
     else if (s->bad_timeout)

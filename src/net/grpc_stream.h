@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 struct grpc_conn;
+struct grpc_infer_classes;
 struct grpc_method;
 struct grpc_stream;
 struct request;
@@ -29,8 +30,9 @@ struct grpc_call {
     struct list node; /* in stream->calls, by arrival */
     struct grpc_stream *stream;
     struct request
-        *request;          /* valid until its final response is freed; NULL = none was submitted */
-    struct response *held; /* a unary call's response that came before the final flag */
+        *request; /* valid until its final response is freed; NULL = none was submitted */
+    const struct grpc_infer_classes *classes; /* outputs to classify; in the request's arena */
+    struct response *held;    /* a unary call's response that came before the final flag */
     struct grpc_reply *reply; /* a streamed one that waits for those before it */
     char *
         version_text; /* of a streamed one: the version as the request named it, NULL = none; owned */
@@ -75,6 +77,7 @@ struct grpc_stream {
     /* Going out: grpc_answer.c. */
     bool responding; /* headers were submitted */
     bool deferred;   /* nghttp2 waits for the next reply */
+    bool stopping;   /* the client is to be stopped when the answer is out */
     bool ended;      /* no message will follow; nothing that comes in matters */
     int status;      /* for the trailers */
     char *message;   /* NULL = none; owned */

@@ -1,11 +1,11 @@
 #include "net/http_answer.h"
 
 #include "codec/json_out.h"
+#include "infer/classify.h"
 #include "infer/request.h"
 #include "infer/response.h"
 #include "model/config.h"
 #include "model/shape.h"
-#include "net/http_classify.h"
 #include "net/http_exchange.h"
 #include "net/http_out.h"
 #include "net/http_tensor.h"
@@ -121,7 +121,8 @@ static struct err *check_output(struct http_exchange *x, struct tensor_output *o
     const struct http_output_spec *spec = spec_of(x, o, hint);
     if (spec && spec->classes) {
         bool batched = x->response->request->config->max_batch_size > 0;
-        struct err *e = http_classify(x->response, o, spec->classes, batched);
+        struct err *e = classify_output(x->response, o, spec->classes, batched,
+                                        version_labels(version_of(x->response->request), o->name));
         if (e)
             return e;
     }

@@ -10,6 +10,7 @@
 #include "plugin/backend.h"
 #include "plugin/model.h"
 #include "proto/model_config.pb-c.h"
+#include "repo/load_labels.h"
 #include "serve/version.h"
 #include "store/local.h"
 
@@ -129,6 +130,8 @@ struct err *load_version(const struct load_context *c, const char *name, const c
     if (e)
         return e;
     e = version_new(name, number, config, model, c->allow_inline, c->house, &v);
+    if (!e)
+        e = load_labels(v->config, model_dir, &v->labels);
     if (!e)
         e = version_start(v);
     if (e) {

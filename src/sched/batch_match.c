@@ -38,7 +38,8 @@ static bool shapes_equal(const struct tensor_input *a, const struct tensor_input
 }
 
 /* The input of r called like `in`; nearly always the one at the same place. */
-static const struct tensor_input *find(const struct request *r, const struct tensor_input *in, uint32_t place)
+static const struct tensor_input *find(const struct request *r, const struct tensor_input *in,
+                                       uint32_t place)
 {
     if (strcmp(r->inputs[place].name, in->name) == 0)
         return &r->inputs[place];
@@ -48,8 +49,8 @@ static const struct tensor_input *find(const struct request *r, const struct ten
     return NULL;
 }
 
-bool batch_match_equal(const struct request *a, const struct request *b, bool batched, char *const *shape_tensors,
-                       size_t count)
+bool batch_match_equal(const struct request *a, const struct request *b, bool batched,
+                       char *const *shape_tensors, size_t count)
 {
     if (a->input_count != b->input_count)
         return false;

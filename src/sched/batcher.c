@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The batch that would be taken now, as far as it was looked at: a prefix of the running order. It is kept between calls, so
- * that each request is compared once while a batch grows. */
+/* The batch that would be taken now, as far as it was looked at: a prefix of the running order.
+ * It is kept between calls, so that each request is compared once while a batch grows. */
 struct pending {
     struct levels_cursor last; /* its last request; before the first while empty */
     struct request *first;
@@ -20,8 +20,9 @@ struct pending {
     bool closed; /* the next request cannot join, or no more may */
     uint64_t rows;
     size_t next_preferred; /* index of the smallest preferred size > rows */
-    uint32_t best_count;   /* requests of the prefix whose rows are the largest preferred size so far; 0 = none yet */
-    time_ns oldest;        /* smallest queue_start */
+    /* Requests of the prefix whose rows are the largest preferred size so far; 0 = none yet. */
+    uint32_t best_count;
+    time_ns oldest; /* smallest queue_start */
 };
 
 struct batcher {
@@ -51,11 +52,12 @@ static struct err *check_config(const struct batcher_config *c)
         if (c->preferred[i] == 0)
             return err_new(STATUS_INVALID_ARG, "dynamic batching preferred size must be positive");
         if (c->preferred[i] > c->max_batch_size)
-            return err_new(STATUS_INVALID_ARG, "dynamic batching preferred size must be <= max batch size");
+            return err_new(STATUS_INVALID_ARG,
+                           "dynamic batching preferred size must be <= max batch size");
     }
     if (c->priority_levels > BATCHER_MAX_LEVELS)
-        return err_new(STATUS_INVALID_ARG, "priority levels must be at most %u, got %llu", BATCHER_MAX_LEVELS,
-                       (unsigned long long)c->priority_levels);
+        return err_new(STATUS_INVALID_ARG, "priority levels must be at most %u, got %llu",
+                       BATCHER_MAX_LEVELS, (unsigned long long)c->priority_levels);
     if (c->priority_levels == 0)
         return NULL;
     if (c->default_level == 0 || c->default_level > c->priority_levels)
@@ -63,7 +65,8 @@ static struct err *check_config(const struct batcher_config *c)
                        (unsigned long long)c->priority_levels);
     for (size_t i = 0; i < c->level_policy_count; i++)
         if (c->level_policies[i].level == 0 || c->level_policies[i].level > c->priority_levels)
-            return err_new(STATUS_INVALID_ARG, "priority queue policy must have priority level in range [1, %llu]",
+            return err_new(STATUS_INVALID_ARG,
+                           "priority queue policy must have priority level in range [1, %llu]",
                            (unsigned long long)c->priority_levels);
     return NULL;
 }
@@ -90,7 +93,8 @@ static void set_policies(struct batcher *b, const struct batcher_config *c)
     size_t own = b->dynamic && c->priority_levels ? c->level_policy_count : 0;
     b->policies = mem_zalloc((own + 1) * sizeof(struct batcher_policy));
     /* The default scheduler has no policy to set: a time-out that a request brings holds. */
-    b->policies[0] = b->dynamic ? c->default_policy : (struct batcher_policy){.allow_timeout_override = true};
+    b->policies[0] =
+        b->dynamic ? c->default_policy : (struct batcher_policy){.allow_timeout_override = true};
     for (uint32_t i = 0; i < b->levels.count; i++)
         b->levels.queues[i].policy = &b->policies[0];
     for (size_t i = 0; i < own; i++) {
@@ -126,11 +130,14 @@ struct err *batcher_new(const struct batcher_config *c, struct batcher **ret)
     b->dynamic = c->dynamic;
     b->batched = c->max_batch_size > 0;
     b->max_rows = c->max_batch_size ? c->max_batch_size : 1;
-    b->slots = !b->dynamic ? 1 : b->max_rows < BATCHER_MAX_REQUESTS ? b->max_rows : BATCHER_MAX_REQUESTS;
+    b->slots = !b->dynamic                          ? 1
+               : b->max_rows < BATCHER_MAX_REQUESTS ? b->max_rows
+                                                    : BATCHER_MAX_REQUESTS;
     b->delay = from_us(c->delay_us);
     b->default_level = b->dynamic && c->priority_levels ? (uint32_t)c->default_level : 1;
     pending_reset(b);
-    if (!levels_init(&b->levels, b->dynamic && c->priority_levels ? (uint32_t)c->priority_levels : 1)) {
+    if (!levels_init(&b->levels,
+                     b->dynamic && c->priority_levels ? (uint32_t)c->priority_levels : 1)) {
         batcher_free(b);
         return err_new(STATUS_UNAVAILABLE, "no memory for %llu priority levels",
                        (unsigned long long)c->priority_levels);
@@ -181,7 +188,8 @@ static void drop(struct batcher *b, struct request *r)
     list_append(&b->dropped, &r->queue_node);
 }
 
-/* The flag is a hint from another thread; what it allows (answering without running) needs no other memory of that thread. */
+/* The flag is a hint from another thread; what it allows (answering without running) needs no
+ * other memory of that thread. */
 static bool is_cancelled(const struct request *r)
 {
     return atomic_load_explicit(&r->cancelled, memory_order_relaxed);
@@ -283,7 +291,8 @@ static void pending_extend(struct batcher *b)
             continue;
         }
         if (p->count && (p->rows + rows_of(r) > b->max_rows ||
-                         !batch_match_equal(p->first, r, b->batched, b->shape_tensors, b->shape_tensor_count))) {
+                         !batch_match_equal(p->first, r, b->batched, b->shape_tensors,
+                                            b->shape_tensor_count))) {
             p->closed = true;
             return;
         }
@@ -311,7 +320,8 @@ static uint32_t choose(struct batcher *b, time_ns now, time_ns *ret_wake)
     return 0;
 }
 
-/* Requests of the pending batch may have been cancelled since they were looked at: start again without them. */
+/* Requests of the pending batch may have been cancelled since they were looked at: start again
+ * without them. */
 static void pending_recheck(struct batcher *b)
 {
     struct levels_cursor at = {0};
@@ -360,7 +370,8 @@ static size_t take_one(struct batcher *b, struct request **out, time_ns *ret_wak
     return 0;
 }
 
-size_t batcher_take(struct batcher *b, time_ns now, struct request **out, size_t cap, time_ns *ret_wake)
+size_t batcher_take(struct batcher *b, time_ns now, struct request **out, size_t cap,
+                    time_ns *ret_wake)
 {
     CHECK(cap >= b->slots);
     sweep(b, now);
@@ -386,7 +397,7 @@ size_t batcher_expire(struct batcher *b, time_ns now, struct list *ret_list)
 {
     sweep(b, now);
     size_t n = 0;
-    LIST_EACH(it, &b->dropped)
+    LIST_EACH (it, &b->dropped)
         n++;
     list_splice(ret_list, &b->dropped);
     return n;
@@ -450,7 +461,8 @@ time_ns batcher_oldest(const struct batcher *b)
         for (size_t k = 0; k < 2; k++) {
             if (list_empty(heads[k]))
                 continue;
-            time_ns start = LIST_ITEM(heads[k]->next, struct request, queue_node)->times.queue_start;
+            time_ns start =
+                LIST_ITEM(heads[k]->next, struct request, queue_node)->times.queue_start;
             oldest = start < oldest ? start : oldest;
         }
     }

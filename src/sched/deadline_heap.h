@@ -1,6 +1,7 @@
 #pragma once
-/* Queued requests by deadline, earliest first; of equal deadlines the one that was added first. A request knows its place
- * (queue_heap), so that any of them leaves in O(log n). Locks are the caller's. */
+/* Queued requests by deadline, earliest first; of equal deadlines the one that was added first.
+ * A request knows its place (queue_heap), so that any of them leaves in O(log n). Locks are the
+ * caller's. */
 #include "os/clock.h"
 
 #include <stddef.h>
@@ -34,7 +35,8 @@ static inline time_ns deadline_heap_first(const struct deadline_heap *h)
     return h->count ? h->items[1].when : TIME_NEVER;
 }
 
-/* deadline_heap_pop_due - the request with the earliest deadline, if that is not after `now`; else NULL. */
+/* deadline_heap_pop_due - the request with the earliest deadline, if that is not after `now`;
+ * else NULL. */
 struct request *deadline_heap_pop_due(struct deadline_heap *h, time_ns now);
 
 void deadline_heap_fini(struct deadline_heap *h);

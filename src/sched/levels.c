@@ -76,7 +76,8 @@ static uint32_t next_occupied(const struct levels *l, uint32_t from)
     return word * 64u + (uint32_t)__builtin_ctzll(bits);
 }
 
-static struct request *move_to(struct levels_cursor *c, struct list *node, uint32_t level, bool late)
+static struct request *move_to(struct levels_cursor *c, struct list *node, uint32_t level,
+                               bool late)
 {
     *c = (struct levels_cursor){node, level, late};
     return LIST_ITEM(node, struct request, queue_node);

@@ -25,7 +25,8 @@ static void append(struct mail **first, struct mail **last, struct mail *from, s
     *last = to;
 }
 
-/* Move what the ticket in front holds to what is ready, and go on to the next one when that was all of it. */
+/* Move what the ticket in front holds to what is ready, and go on to the next one when that was
+ * all of it. */
 static void advance(struct order_gate *g)
 {
     while (!list_empty(&g->tickets)) {

@@ -7,6 +7,7 @@
 #include "infer/response.h"
 #include "infer/stats.h"
 #include "model/config.h"
+#include "model/labels.h"
 #include "plugin/backend.h"
 #include "plugin/instance.h"
 #include "plugin/model.h"
@@ -38,8 +39,7 @@ struct err *version_new(const char *name, int64_t number, struct model_config *c
                         struct plugin_model *model, bool allow_inline, struct loop *house,
                         struct serve_version **ret)
 {
-    struct serve_version *v = mem_try_alloc(sizeof(*v), 64);
-    CHECK(v && "out of memory");
+    struct serve_version *v = mem_alloc_aligned(sizeof(*v), 64);
     memset(v, 0, sizeof(*v));
     v->target = (struct request_target){.config = config, .unpin = unpin_target};
     v->magic = VERSION_MAGIC;
@@ -117,6 +117,19 @@ struct err *version_start(struct serve_version *v)
     return NULL;
 }
 
+const struct labels *version_labels(const struct serve_version *v, const char *output)
+{
+    int32_t i = v->labels ? config_output(v->config, output, strlen(output)) : -1;
+    return i >= 0 ? v->labels[i] : NULL;
+}
+
+void version_free_labels(struct labels **labels, uint32_t count)
+{
+    for (uint32_t i = 0; labels && i < count; i++)
+        labels_free(labels[i]);
+    mem_free(labels);
+}
+
 void version_pin(struct serve_version *v)
 {
     CHECK_MAGIC(v, VERSION_MAGIC);
@@ -172,6 +185,7 @@ void version_free(struct serve_version *v)
     model_free(v->model);
     batcher_free(v->batcher);
     stats_free(v->stats);
+    version_free_labels(v->labels, v->config->output_count);
     config_unref(v->config);
     mem_free(v->runners);
     mem_free(v->passive);

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 struct deadline;
+struct labels;
 struct loop;
 struct model_config;
 struct plugin_instance;
@@ -29,8 +30,10 @@ struct serve_version {
     struct model_config *config; /* a reference; immutable */
     struct plugin_model *model;  /* owned: the backend's side */
     struct stats *stats;         /* owned */
-    uint64_t load_ns;            /* how long loading took */
-    bool inline_ok; /* the backend opted in and the server allows it: see serve/runner.h */
+    struct labels *
+        *labels;      /* owned; one an output, NULL where it has none; NULL = no labels at all */
+    uint64_t load_ns; /* how long loading took */
+    bool inline_ok;   /* the backend opted in and the server allows it: see serve/runner.h */
 
     struct mutex lock; /* rank SCHEDULER; guards batcher, runners and what follows */
     struct batcher *batcher;
@@ -70,6 +73,12 @@ static inline struct serve_version *version_of(const struct request *r)
 {
     return (struct serve_version *)r->target;
 }
+
+/* version_labels - the labels of an output; NULL when it has none. Any thread that holds a pin. */
+const struct labels *version_labels(const struct serve_version *v, const char *output);
+
+/* version_free_labels - an array as in serve_version; NULL is fine. */
+void version_free_labels(struct labels **labels, uint32_t count);
 
 /* version_pin, version_unpin - hold it for a request. Pin only under a snapshot that publishes it. Any thread. */
 void version_pin(struct serve_version *v);

@@ -180,16 +180,14 @@ struct err *describe_parse_version(const char *text, size_t len, int64_t *ret)
     errno = 0;
     long long n = strtoll(copy, &end, 10);
     struct err *e = NULL;
-    if (end == copy)
+    if (end == copy || *end || errno)
         e = err_new(STATUS_INVALID_ARG,
                     "failed to get model version from specified version string '%s' (details: "
-                    "stol), version should be an "
-                    "integral value > 0",
+                    "stol), version should be an integral value > 0",
                     copy);
-    else if (errno || *end || n <= 0)
+    else if (n <= 0)
         e = err_new(STATUS_INVALID_ARG,
-                    "failed to get model version from specified version string '%s', version "
-                    "should be an integral value > 0",
+                    "invalid model version specified '%s' , version should be an integral value > 0",
                     copy);
     mem_free(copy);
     *ret = n;

@@ -37,7 +37,8 @@ static void first_memory_is_used_first(void **state)
     assert_ptr_equal(p, first);
     char *large = arena_alloc(&a, 5000);
     assert_true(large < first || large >= first + sizeof(first));
-    assert_ptr_equal(arena_alloc(&a, 24), first + 40); /* a large piece does not close what is left */
+    assert_ptr_equal(arena_alloc(&a, 24),
+                     first + 40); /* a large piece does not close what is left */
     char *beyond = arena_alloc(&a, 1);
     assert_true(beyond < first || beyond >= first + sizeof(first));
     arena_fini(&a);
@@ -93,5 +94,5 @@ static void cleanups_run_last_first(void **state)
     (void)second;
 }
 
-UNIT_MAIN(UNIT(alignment_and_contents), UNIT(first_memory_is_used_first), UNIT(sizes_that_cannot_be), UNIT(zeros_and_copies),
-          UNIT(cleanups_run_last_first))
+UNIT_MAIN(UNIT(alignment_and_contents), UNIT(first_memory_is_used_first),
+          UNIT(sizes_that_cannot_be), UNIT(zeros_and_copies), UNIT(cleanups_run_last_first))

@@ -78,7 +78,8 @@ static struct request *with_content(const void *bytes, size_t size)
     return r;
 }
 
-/* MC-72, MC-74: shape tensors have no batch dimension, and a batch has one content of them; all of it counts, NULs included. */
+/* MC-72, MC-74: shape tensors have no batch dimension, and a batch has one content of them; all
+ * of it counts, NULs included. */
 static void contents_of_shape_tensors(void **state)
 {
     (void)state;
@@ -102,4 +103,5 @@ static void contents_of_shape_tensors(void **state)
     fake_request_free(on_device);
 }
 
-UNIT_MAIN(UNIT(shapes_but_for_the_batch_dimension), UNIT(rank_counts), UNIT(set_of_inputs), UNIT(contents_of_shape_tensors))
+UNIT_MAIN(UNIT(shapes_but_for_the_batch_dimension), UNIT(rank_counts), UNIT(set_of_inputs),
+          UNIT(contents_of_shape_tensors))

@@ -3,7 +3,7 @@
 #include "support/fake_request.h"
 #include "support/unit.h"
 
-#define MAX 64
+#define MAX   64
 #define START TIME_S(10)
 
 struct rig {
@@ -71,11 +71,15 @@ static const uint32_t four_and_eight[] = {4, 8};
 
 static struct batcher_config preferring_4_8(uint64_t delay_us)
 {
-    return (struct batcher_config){
-        .dynamic = true, .max_batch_size = 16, .preferred = four_and_eight, .preferred_count = 2, .delay_us = delay_us};
+    return (struct batcher_config){.dynamic = true,
+                                   .max_batch_size = 16,
+                                   .preferred = four_and_eight,
+                                   .preferred_count = 2,
+                                   .delay_us = delay_us};
 }
 
-/* MC-94, MC-95: without a scheduler setting each request runs alone, in order, on whichever instance asks. */
+/* MC-94, MC-95: without a scheduler setting each request runs alone, in order, on whichever
+ * instance asks. */
 static void default_scheduler_runs_each_alone(void **state)
 {
     (void)state;
@@ -96,7 +100,8 @@ static void default_scheduler_runs_each_alone(void **state)
     rig_end(rig);
 }
 
-/* MC-101, MC-104, PB-94: of the preferred sizes that can be made the largest is made. MC-103: in order. */
+/* MC-101, MC-104, PB-94: of the preferred sizes that can be made the largest is made. MC-103: in
+ * order. */
 static void largest_preferred_size(void **state)
 {
     (void)state;
@@ -133,7 +138,8 @@ static void largest_possible_otherwise(void **state)
     rig_end(rig);
 }
 
-/* MC-106, MC-108, MC-109, MC-111, MC-112, PB-96: the wait is counted from the oldest request, then what is there goes. */
+/* MC-106, MC-108, MC-109, MC-111, MC-112, PB-96: the wait is counted from the oldest request,
+ * then what is there goes. */
 static void delay_is_counted_from_the_oldest(void **state)
 {
     (void)state;
@@ -164,7 +170,8 @@ static void completed_size_goes_at_once(void **state)
     rig_end(rig);
 }
 
-/* MC-113: a preferred size does not wait for a larger one; MC-104 holds beyond the delay as well. */
+/* MC-113: a preferred size does not wait for a larger one; MC-104 holds beyond the delay as
+ * well. */
 static void smaller_preferred_does_not_wait(void **state)
 {
     (void)state;
@@ -221,8 +228,10 @@ static void shapes_part_batches(void **state)
 
 static struct batcher_config levels(uint64_t count, uint64_t default_level)
 {
-    return (struct batcher_config){
-        .dynamic = true, .max_batch_size = 2, .priority_levels = count, .default_level = default_level};
+    return (struct batcher_config){.dynamic = true,
+                                   .max_batch_size = 2,
+                                   .priority_levels = count,
+                                   .default_level = default_level};
 }
 
 static struct request *push_at(struct rig *rig, uint64_t priority)
@@ -233,7 +242,8 @@ static struct request *push_at(struct rig *rig, uint64_t priority)
     return r;
 }
 
-/* MC-115, MC-116, MC-117, MC-118, PB-99, PB-100: level 1 first, order of arrival within one, the default for those without. */
+/* MC-115, MC-116, MC-117, MC-118, PB-99, PB-100: level 1 first, order of arrival within one, the
+ * default for those without. */
 static void priority_levels(void **state)
 {
     (void)state;
@@ -300,7 +310,8 @@ static void full_of_the_expired(void **state)
 static void timed_out_requests_are_rejected(void **state)
 {
     (void)state;
-    struct batcher_config c = {.dynamic = true, .max_batch_size = 8, .default_policy = {.default_timeout_us = 50}};
+    struct batcher_config c = {
+        .dynamic = true, .max_batch_size = 8, .default_policy = {.default_timeout_us = 50}};
     struct rig *rig = rig_new(&c);
     assert_true(batcher_next_deadline(rig->batcher) == TIME_NEVER);
     push(rig, START, 1);
@@ -315,12 +326,14 @@ static void timed_out_requests_are_rejected(void **state)
     rig_end(rig);
 }
 
-/* PB-86, PB-87: DELAY puts a request behind those of its level that are in time, before the next level. */
+/* PB-86, PB-87: DELAY puts a request behind those of its level that are in time, before the next
+ * level. */
 static void timed_out_requests_are_delayed(void **state)
 {
     (void)state;
     struct batcher_config c = levels(2, 1);
-    c.default_policy = (struct batcher_policy){.action = BATCHER_TIMEOUT_DELAY, .default_timeout_us = 50};
+    c.default_policy =
+        (struct batcher_policy){.action = BATCHER_TIMEOUT_DELAY, .default_timeout_us = 50};
     struct rig *rig = rig_new(&c);
     struct request *late = push_at(rig, 1);
     struct request *below = push_at(rig, 2);
@@ -428,14 +441,17 @@ static void settings_out_of_range(void **state)
     const uint32_t nought[] = {0};
     const uint32_t nine[] = {9};
     const struct batcher_level_policy third[] = {{3, {0}}};
-    struct batcher_config c = {.dynamic = true, .max_batch_size = 8, .preferred = nought, .preferred_count = 1};
+    struct batcher_config c = {
+        .dynamic = true, .max_batch_size = 8, .preferred = nought, .preferred_count = 1};
     unit_fails(batcher_new(&c, &b), STATUS_INVALID_ARG, "preferred size must be positive");
     c.preferred = nine;
     unit_fails(batcher_new(&c, &b), STATUS_INVALID_ARG, "preferred size must be <= max batch size");
     c = levels(2, 0);
-    unit_fails(batcher_new(&c, &b), STATUS_INVALID_ARG, "default priority level must be in range [1, 2]");
+    unit_fails(batcher_new(&c, &b), STATUS_INVALID_ARG,
+               "default priority level must be in range [1, 2]");
     c = levels(2, 3);
-    unit_fails(batcher_new(&c, &b), STATUS_INVALID_ARG, "default priority level must be in range [1, 2]");
+    unit_fails(batcher_new(&c, &b), STATUS_INVALID_ARG,
+               "default priority level must be in range [1, 2]");
     c = levels(2, 1);
     c.level_policies = third;
     c.level_policy_count = 1;
@@ -446,9 +462,11 @@ static void settings_out_of_range(void **state)
     batcher_free(NULL);
 }
 
-UNIT_MAIN(UNIT(default_scheduler_runs_each_alone), UNIT(largest_preferred_size), UNIT(largest_possible_otherwise),
-          UNIT(delay_is_counted_from_the_oldest), UNIT(completed_size_goes_at_once), UNIT(smaller_preferred_does_not_wait),
-          UNIT(past_all_preferred_sizes), UNIT(preferred_size_by_default), UNIT(shapes_part_batches), UNIT(priority_levels),
-          UNIT(queue_size), UNIT(full_of_the_expired), UNIT(timed_out_requests_are_rejected),
-          UNIT(timed_out_requests_are_delayed), UNIT(own_timeouts), UNIT(policies_of_levels), UNIT(cancelled_requests),
-          UNIT(drain_and_oldest), UNIT(settings_out_of_range))
+UNIT_MAIN(UNIT(default_scheduler_runs_each_alone), UNIT(largest_preferred_size),
+          UNIT(largest_possible_otherwise), UNIT(delay_is_counted_from_the_oldest),
+          UNIT(completed_size_goes_at_once), UNIT(smaller_preferred_does_not_wait),
+          UNIT(past_all_preferred_sizes), UNIT(preferred_size_by_default),
+          UNIT(shapes_part_batches), UNIT(priority_levels), UNIT(queue_size),
+          UNIT(full_of_the_expired), UNIT(timed_out_requests_are_rejected),
+          UNIT(timed_out_requests_are_delayed), UNIT(own_timeouts), UNIT(policies_of_levels),
+          UNIT(cancelled_requests), UNIT(drain_and_oldest), UNIT(settings_out_of_range))

@@ -31,7 +31,8 @@ static void earliest_first_and_stable(void **state)
         struct request *r = deadline_heap_pop_due(&h, 100);
         assert_non_null(r);
         assert_int_equal(r->queue_heap, 0);
-        assert_true(r->queue_deadline > last || (r->queue_deadline == last && (i == 0 || r->timeout_us > last_place)));
+        assert_true(r->queue_deadline > last ||
+                    (r->queue_deadline == last && (i == 0 || r->timeout_us > last_place)));
         last = r->queue_deadline;
         last_place = r->timeout_us;
         fake_request_free(r);

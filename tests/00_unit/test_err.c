@@ -49,7 +49,8 @@ static void long_and_odd_messages(void **state)
 static void system_errors(void **state)
 {
     (void)state;
-    unit_fails(err_errno(ENOENT, "opening '%s'", "x"), STATUS_NOT_FOUND, "opening 'x': No such file or directory");
+    unit_fails(err_errno(ENOENT, "opening '%s'", "x"), STATUS_NOT_FOUND,
+               "opening 'x': No such file or directory");
     unit_fails(err_errno(EACCES, "opening"), STATUS_INTERNAL, "opening: Permission denied");
 }
 
@@ -74,8 +75,8 @@ static void status_table(void **state)
     assert_int_equal(status_http(STATUS_UNAVAILABLE), 503);
     assert_int_equal(status_grpc(STATUS_CANCELLED), 1);
     assert_string_equal(status_text((enum status)99), "Unknown");
-    assert_string_equal(status_text((enum status)-1), "Unknown");
+    assert_string_equal(status_text((enum status) - 1), "Unknown");
 }
 
-UNIT_MAIN(UNIT(message_and_code), UNIT(success_stays_success), UNIT(long_and_odd_messages), UNIT(system_errors),
-          UNIT(not_an_error), UNIT(status_table))
+UNIT_MAIN(UNIT(message_and_code), UNIT(success_stays_success), UNIT(long_and_odd_messages),
+          UNIT(system_errors), UNIT(not_an_error), UNIT(status_table))

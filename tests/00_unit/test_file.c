@@ -67,11 +67,14 @@ static void what_cannot_be_read(void **state)
     char *text = NULL;
     size_t len = 0;
     put("a", "1234", 4);
-    unit_fails(file_read(path("a"), 3, &text, &len), STATUS_INVALID_ARG, "has 4 bytes; at most 3 are read");
-    unit_fails(file_read(path("nothing"), 10, &text, &len), STATUS_NOT_FOUND, "/nothing': No such file or directory");
+    unit_fails(file_read(path("a"), 3, &text, &len), STATUS_INVALID_ARG,
+               "has 4 bytes; at most 3 are read");
+    unit_fails(file_read(path("nothing"), 10, &text, &len), STATUS_NOT_FOUND,
+               "/nothing': No such file or directory");
     unit_fails(file_read(dir, 10, &text, &len), STATUS_INVALID_ARG, "is not a regular file");
     assert_int_equal(mkfifo(path("fifo"), 0600), 0);
-    unit_fails(file_read(path("fifo"), 10, &text, &len), STATUS_INVALID_ARG, "is not a regular file");
+    unit_fails(file_read(path("fifo"), 10, &text, &len), STATUS_INVALID_ARG,
+               "is not a regular file");
     assert_null(text);
 }
 
@@ -131,4 +134,5 @@ static void joins(void **state)
 }
 
 #define FILE_UNIT(fn) cmocka_unit_test_setup_teardown(fn, make, end)
-UNIT_MAIN(FILE_UNIT(reads_the_whole), FILE_UNIT(what_cannot_be_read), FILE_UNIT(lists_by_name), FILE_UNIT(questions), UNIT(joins))
+UNIT_MAIN(FILE_UNIT(reads_the_whole), FILE_UNIT(what_cannot_be_read), FILE_UNIT(lists_by_name),
+          FILE_UNIT(questions), UNIT(joins))

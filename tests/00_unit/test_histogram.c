@@ -92,7 +92,7 @@ static void pages_on_demand(void **state)
 }
 
 #define THREADS 4
-#define EACH 20000u
+#define EACH    20000u
 
 static void record_many(void *arg)
 {
@@ -116,4 +116,5 @@ static void many_threads(void **state)
     histogram_fini(&h);
 }
 
-UNIT_MAIN(UNIT(bounds), UNIT(at_most_is_exact), UNIT(percentiles), UNIT(pages_on_demand), UNIT(many_threads))
+UNIT_MAIN(UNIT(bounds), UNIT(at_most_is_exact), UNIT(percentiles), UNIT(pages_on_demand),
+          UNIT(many_threads))

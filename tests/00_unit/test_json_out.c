@@ -27,6 +27,16 @@ static void reals_are_written_as_the_reference_does(void **state)
     assert_real(0, "0.0");
     assert_real(-0.0, "-0.0");
     assert_real(2.5, "2.5");
+    assert_real(-124.75, "-124.75");
+    assert_real(0.0001, "0.0001");
+    assert_real(0.00011, "0.00011");
+    assert_real(10.01, "10.01");
+    assert_real(0.1 + 0.2, "0.30000000000000004");
+    assert_real(99999999999.9999, "99999999999.9999");
+    assert_real(-0.5, "-0.5");
+    assert_real(1234.5678, "1234.5678");
+    assert_real(1234.567, "1234.567");
+    assert_real(100.0001, "100.0001");
     assert_real(-17, "-17.0");
     assert_real((double)0.1f, "0.10000000149011612");
     assert_real((double)(1.0f / 3), "0.3333333432674408");
@@ -78,7 +88,7 @@ static void lists_of_any_length_read_back(void **state)
             uint64_t bits = next_random(&seed);
             memcpy(&values[i], &bits, sizeof(bits));
             if (!isfinite(values[i]) || n % 3 == 0)
-                values[i] = (double)(int64_t)(bits % 2000) - 1000;
+                values[i] = ((double)(int64_t)(bits % 2000000) - 1000000) / 1000;
         }
         char *text = malloc(n * JSON_OUT_NUMBER_BYTES + 1);
         *json_out_doubles(text, values, n) = '\0';

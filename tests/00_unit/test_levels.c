@@ -55,7 +55,8 @@ static void only_late_ones_in_a_level(void **state)
     levels_fini(&l);
 }
 
-/* What is appended to a level comes after a cursor at or above it, unless the cursor is among the late ones of that level. */
+/* What is appended to a level comes after a cursor at or above it, unless the cursor is among
+ * the late ones of that level. */
 static void after_a_cursor(void **state)
 {
     (void)state;

@@ -40,8 +40,7 @@ static void walk_while_removing(void **state)
     list_init(&l);
     for (int i = 0; i < 4; i++)
         list_append(&l, &items[i].node);
-    LIST_EACH(it, &l)
-    {
+    LIST_EACH (it, &l) {
         int n = LIST_ITEM(it, struct item, node)->number;
         sum += n;
         if (n % 2 == 0)

@@ -40,7 +40,8 @@ static const char *written(void)
     return text;
 }
 
-/* The reference's default form: level, date, time, process, file, line, and the message between quotes. */
+/* The reference's default form: level, date, time, process, file, line, and the message between
+ * quotes. */
 static void default_format(void **state)
 {
     (void)state;
@@ -49,8 +50,9 @@ static void default_format(void **state)
     char file[64];
     char message[64];
     LOG_WARN("hello %d", 5);
-    assert_int_equal(sscanf(written(), "%c%2d%2d %2d:%2d:%2d.%6d %d %63[^:]:%d] \"%63[^\"]\"\n", &level, &month, &day, &hour,
-                            &minute, &second, &micro, &pid, file, &line, message),
+    assert_int_equal(sscanf(written(), "%c%2d%2d %2d:%2d:%2d.%6d %d %63[^:]:%d] \"%63[^\"]\"\n",
+                            &level, &month, &day, &hour, &minute, &second, &micro, &pid, file,
+                            &line, message),
                      11);
     assert_int_equal(level, 'W');
     assert_string_equal(file, "test_log.c");
@@ -67,7 +69,9 @@ static void iso_format(void **state)
     s.format = LOG_FORMAT_ISO8601;
     log_set(&s);
     LOG_ERROR("x");
-    assert_int_equal(sscanf(written(), "%4d-%2d-%2dT%2d:%2d:%2dZ %c ", &year, &month, &day, &hour, &minute, &second, &level), 7);
+    assert_int_equal(sscanf(written(), "%4d-%2d-%2dT%2d:%2d:%2dZ %c ", &year, &month, &day, &hour,
+                            &minute, &second, &level),
+                     7);
     assert_true(year >= 2024);
     assert_int_equal(level, 'E');
 }
@@ -131,5 +135,6 @@ static void floods_are_counted(void **state)
 }
 
 #define LOG_UNIT(fn) cmocka_unit_test_setup_teardown(fn, redirect, restore)
-UNIT_MAIN(LOG_UNIT(default_format), LOG_UNIT(iso_format), LOG_UNIT(switches), LOG_UNIT(messages_are_escaped),
-          LOG_UNIT(long_messages_are_cut), LOG_UNIT(floods_are_counted))
+UNIT_MAIN(LOG_UNIT(default_format), LOG_UNIT(iso_format), LOG_UNIT(switches),
+          LOG_UNIT(messages_are_escaped), LOG_UNIT(long_messages_are_cut),
+          LOG_UNIT(floods_are_counted))

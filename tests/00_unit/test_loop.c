@@ -113,7 +113,8 @@ static void watch(struct watched *p, char letter)
 {
     int fds[2];
     assert_int_equal(pipe2(fds, O_NONBLOCK | O_CLOEXEC), 0);
-    *p = (struct watched){.w = {.fd = fds[0], .ready = on_ready}, .other_end = fds[1], .letter = letter};
+    *p = (struct watched){
+        .w = {.fd = fds[0], .ready = on_ready}, .other_end = fds[1], .letter = letter};
     unit_succeeds(loop_add(loop, &p->w, EPOLLIN));
 }
 
@@ -139,7 +140,8 @@ static void descriptors(void **state)
     close(p.other_end);
 }
 
-/* Two are ready in one turn, and the one that comes first ends the other: it hears nothing any more. */
+/* Two are ready in one turn, and the one that comes first ends the other: it hears nothing any
+ * more. */
 static void forgotten_in_the_same_turn(void **state)
 {
     (void)state;
@@ -191,7 +193,8 @@ static void init_task(struct task *t, char letter)
     list_init(&t->t.node);
 }
 
-/* What is to be submitted goes first, also when writing brings it up; a task waits once however often it is put off. */
+/* What is to be submitted goes first, also when writing brings it up; a task waits once however
+ * often it is put off. */
 static void phases(void **state)
 {
     (void)state;
@@ -272,6 +275,7 @@ static void stop_before_run_and_late_mail(void **state)
 }
 
 #define LOOP_UNIT(fn) cmocka_unit_test_setup_teardown(fn, make, end)
-UNIT_MAIN(LOOP_UNIT(timers_in_order), LOOP_UNIT(timer_ahead), LOOP_UNIT(descriptors), LOOP_UNIT(forgotten_in_the_same_turn),
-          LOOP_UNIT(descriptor_that_cannot_be_watched), LOOP_UNIT(phases), LOOP_UNIT(messages_wake_the_loop),
+UNIT_MAIN(LOOP_UNIT(timers_in_order), LOOP_UNIT(timer_ahead), LOOP_UNIT(descriptors),
+          LOOP_UNIT(forgotten_in_the_same_turn), LOOP_UNIT(descriptor_that_cannot_be_watched),
+          LOOP_UNIT(phases), LOOP_UNIT(messages_wake_the_loop),
           LOOP_UNIT(stop_before_run_and_late_mail))

@@ -5,7 +5,7 @@
 #include "support/unit.h"
 
 #define POSTERS 4
-#define EACH 5000
+#define EACH    5000
 
 struct letter {
     struct mail mail; /* first */

@@ -40,7 +40,8 @@ static void keys_are_bytes(void **state)
     map_fini(&m);
 }
 
-/* Against a plain array, with many removals: the places they leave must neither hide keys nor fill the table. */
+/* Against a plain array, with many removals: the places they leave must neither hide keys nor
+ * fill the table. */
 static void random_changes(void **state)
 {
     (void)state;

@@ -7,7 +7,8 @@
 
 static struct strbuf page;
 
-static void render(const struct metrics_model *models, size_t count, const struct metrics_process *process)
+static void render(const struct metrics_model *models, size_t count,
+                   const struct metrics_process *process)
 {
     strbuf_fini(&page);
     metrics_page_render(&page, models, count, process);
@@ -21,8 +22,12 @@ static bool has(const char *line)
 
 static struct metrics_model model(void)
 {
-    return (struct metrics_model){
-        .name = "m", .version = 3, .success = 7, .failures = {1, 2, 3, 4}, .pending = 5, .load_ns = 1500000000};
+    return (struct metrics_model){.name = "m",
+                                  .version = 3,
+                                  .success = 7,
+                                  .failures = {1, 2, 3, 4},
+                                  .pending = 5,
+                                  .load_ns = 1500000000};
 }
 
 /* Names, label sets and their order are the reference's. */
@@ -40,9 +45,12 @@ static void families_of_models(void **state)
     render(&m, 1, &(struct metrics_process){0});
     assert_true(has("# TYPE nv_inference_request_success counter"));
     assert_true(has("nv_inference_request_success{model=\"m\",version=\"3\"} 7"));
-    assert_true(has("nv_inference_request_failure{model=\"m\",reason=\"REJECTED\",version=\"3\"} 1"));
-    assert_true(has("nv_inference_request_failure{model=\"m\",reason=\"CANCELED\",version=\"3\"} 2"));
-    assert_true(has("nv_inference_request_failure{model=\"m\",reason=\"BACKEND\",version=\"3\"} 3"));
+    assert_true(
+        has("nv_inference_request_failure{model=\"m\",reason=\"REJECTED\",version=\"3\"} 1"));
+    assert_true(
+        has("nv_inference_request_failure{model=\"m\",reason=\"CANCELED\",version=\"3\"} 2"));
+    assert_true(
+        has("nv_inference_request_failure{model=\"m\",reason=\"BACKEND\",version=\"3\"} 3"));
     assert_true(has("nv_inference_request_failure{model=\"m\",reason=\"OTHER\",version=\"3\"} 4"));
     assert_true(has("nv_inference_count{model=\"m\",version=\"3\"} 8"));
     assert_true(has("nv_inference_exec_count{model=\"m\",version=\"3\"} 2"));
@@ -59,13 +67,15 @@ static void families_of_models(void **state)
 static void tags(void **state)
 {
     (void)state;
-    const struct metrics_tag given[] = {{"team", "x\"y"}, {"te-am", "1"}, {"te.am", "2"}, {"9", "z"}};
+    const struct metrics_tag given[] = {
+        {"team", "x\"y"}, {"te-am", "1"}, {"te.am", "2"}, {"9", "z"}};
     struct metrics_model m = model();
     m.tags = given;
     m.tag_count = 4;
     m.space = "s";
     render(&m, 1, &(struct metrics_process){0});
-    assert_true(has("nv_inference_request_success{_9=\"z\",_te_am=\"1\",_team=\"x\\\"y\",model=\"m\",namespace=\"s\","
+    assert_true(has("nv_inference_request_success{_9=\"z\",_te_am=\"1\",_team=\"x\\\"y\",model="
+                    "\"m\",namespace=\"s\","
                     "version=\"3\"} 7"));
 }
 
@@ -83,10 +93,14 @@ static void histograms(void **state)
     metrics_page_hist(&c, 60000128001ull, &m.hists[1]);
     render(&m, 1, &(struct metrics_process){0});
     assert_true(has("# TYPE nereid_inference_queue_latency_us histogram"));
-    assert_true(has("nereid_inference_queue_latency_us_bucket{model=\"m\",version=\"3\",le=\"64\"} 1"));
-    assert_true(has("nereid_inference_queue_latency_us_bucket{model=\"m\",version=\"3\",le=\"128\"} 2"));
-    assert_true(has("nereid_inference_queue_latency_us_bucket{model=\"m\",version=\"3\",le=\"16777216\"} 2"));
-    assert_true(has("nereid_inference_queue_latency_us_bucket{model=\"m\",version=\"3\",le=\"+Inf\"} 3"));
+    assert_true(
+        has("nereid_inference_queue_latency_us_bucket{model=\"m\",version=\"3\",le=\"64\"} 1"));
+    assert_true(
+        has("nereid_inference_queue_latency_us_bucket{model=\"m\",version=\"3\",le=\"128\"} 2"));
+    assert_true(has(
+        "nereid_inference_queue_latency_us_bucket{model=\"m\",version=\"3\",le=\"16777216\"} 2"));
+    assert_true(
+        has("nereid_inference_queue_latency_us_bucket{model=\"m\",version=\"3\",le=\"+Inf\"} 3"));
     assert_true(has("nereid_inference_queue_latency_us_sum{model=\"m\",version=\"3\"} 60000128"));
     assert_true(has("nereid_inference_queue_latency_us_count{model=\"m\",version=\"3\"} 3"));
 }
@@ -111,7 +125,8 @@ static void families_of_the_process(void **state)
     assert_true(has("process_start_time_seconds 1700000000.5"));
 }
 
-/* The form that scrapers insist on: HELP and TYPE once and before the samples, a family in one piece, no label set twice. */
+/* The form that scrapers insist on: HELP and TYPE once and before the samples, a family in one
+ * piece, no label set twice. */
 static void form(void **state)
 {
     (void)state;
@@ -147,4 +162,5 @@ static void end(void **state)
     strbuf_fini(&page);
 }
 
-UNIT_MAIN(UNIT(families_of_models), UNIT(tags), UNIT(histograms), UNIT(families_of_the_process), UNIT(form), UNIT(end))
+UNIT_MAIN(UNIT(families_of_models), UNIT(tags), UNIT(histograms), UNIT(families_of_the_process),
+          UNIT(form), UNIT(end))

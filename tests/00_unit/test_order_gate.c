@@ -4,7 +4,8 @@
 
 #define REQUESTS 50
 
-/* MC-114, PB-97: whatever the order in which requests complete, answers leave in the order of arrival. */
+/* MC-114, PB-97: whatever the order in which requests complete, answers leave in the order of
+ * arrival. */
 static void in_order_of_arrival(void **state)
 {
     (void)state;
@@ -27,7 +28,8 @@ static void in_order_of_arrival(void **state)
     assert_true(order_gate_empty(&g));
 }
 
-/* A request with several responses: they leave at once while it is the first, and hold the others until the final one. */
+/* A request with several responses: they leave at once while it is the first, and hold the
+ * others until the final one. */
 static void several_responses(void **state)
 {
     (void)state;
@@ -96,4 +98,5 @@ static void random_completion(void **state)
     assert_true(order_gate_empty(&g));
 }
 
-UNIT_MAIN(UNIT(in_order_of_arrival), UNIT(several_responses), UNIT(one_deliverer_at_a_time), UNIT(random_completion))
+UNIT_MAIN(UNIT(in_order_of_arrival), UNIT(several_responses), UNIT(one_deliverer_at_a_time),
+          UNIT(random_completion))

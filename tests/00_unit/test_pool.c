@@ -19,8 +19,19 @@ static struct buf *get(size_t size)
 static void sizes_and_charges(void **state)
 {
     (void)state;
-    const size_t sizes[] = {0, 1, 63, 64, 65, 4096, POOL_MAPPED_BYTES - 1, POOL_MAPPED_BYTES, POOL_MAPPED_BYTES + 1, 100000,
-                            (size_t)2 << 20, ((size_t)2 << 20) + 1, (size_t)5 << 20};
+    const size_t sizes[] = {0,
+                            1,
+                            63,
+                            64,
+                            65,
+                            4096,
+                            POOL_MAPPED_BYTES - 1,
+                            POOL_MAPPED_BYTES,
+                            POOL_MAPPED_BYTES + 1,
+                            100000,
+                            (size_t)2 << 20,
+                            ((size_t)2 << 20) + 1,
+                            (size_t)5 << 20};
     struct buf *all[sizeof(sizes) / sizeof(sizes[0])];
     size_t sum = 0;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
@@ -34,7 +45,8 @@ static void sizes_and_charges(void **state)
     assert_int_equal(pool_trim(TIME_NEVER), 0);
 }
 
-/* A mapped buffer stays warm, and is used again for its size class; trimming gives back what is old only. */
+/* A mapped buffer stays warm, and is used again for its size class; trimming gives back what is
+ * old only. */
 static void warm_buffers(void **state)
 {
     (void)state;
@@ -77,7 +89,8 @@ static void budget_is_asked_first(void **state)
 static void sizes_that_cannot_be(void **state)
 {
     (void)state;
-    const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 64, SIZE_MAX / 2 + 2, SIZE_MAX / 2 + 1, SIZE_MAX / 2, (size_t)1 << 62};
+    const size_t sizes[] = {SIZE_MAX,         SIZE_MAX - 64, SIZE_MAX / 2 + 2,
+                            SIZE_MAX / 2 + 1, SIZE_MAX / 2,  (size_t)1 << 62};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         struct buf *b = NULL;
         unit_fails(pool_buf(sizes[i], &b), STATUS_UNAVAILABLE, "no memory for");
@@ -115,5 +128,5 @@ static void many_threads(void **state)
     assert_int_equal(pool_trim(TIME_NEVER), 0);
 }
 
-UNIT_MAIN(UNIT(sizes_and_charges), UNIT(warm_buffers), UNIT(huge_pages_are_aligned), UNIT(budget_is_asked_first),
-          UNIT(sizes_that_cannot_be), UNIT(many_threads))
+UNIT_MAIN(UNIT(sizes_and_charges), UNIT(warm_buffers), UNIT(huge_pages_are_aligned),
+          UNIT(budget_is_asked_first), UNIT(sizes_that_cannot_be), UNIT(many_threads))

@@ -7,7 +7,8 @@ static void family_lines(void **state)
     (void)state;
     struct strbuf out = STRBUF_INIT;
     prometheus_family(&out, "a_b", "counter", "line\nback\\slash \"quoted\"");
-    assert_string_equal(strbuf_str(&out), "# HELP a_b line\\nback\\\\slash \"quoted\"\n# TYPE a_b counter\n");
+    assert_string_equal(strbuf_str(&out),
+                        "# HELP a_b line\\nback\\\\slash \"quoted\"\n# TYPE a_b counter\n");
     strbuf_fini(&out);
 }
 
@@ -33,7 +34,8 @@ static void shown_as(const char *text, const char *expected)
 static void labels_are_utf8(void **state)
 {
     (void)state;
-    shown_as("h\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", "a=\"h\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"");
+    shown_as("h\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80",
+             "a=\"h\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\"");
     shown_as("x\xffy", "a=\"x\xef\xbf\xbdy\"");
     shown_as("\xc0\xaf", "a=\"\xef\xbf\xbd\xef\xbf\xbd\"");                 /* too long a form */
     shown_as("\xed\xa0\x80", "a=\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""); /* surrogate */
@@ -69,4 +71,5 @@ static void samples(void **state)
     strbuf_fini(&out);
 }
 
-UNIT_MAIN(UNIT(family_lines), UNIT(labels_are_escaped), UNIT(labels_are_utf8), UNIT(label_names), UNIT(samples))
+UNIT_MAIN(UNIT(family_lines), UNIT(labels_are_escaped), UNIT(labels_are_utf8), UNIT(label_names),
+          UNIT(samples))

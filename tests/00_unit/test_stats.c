@@ -139,7 +139,8 @@ static void distributions(void **state)
     stats_sum_hist(s, STATS_HIST_REQUEST, &c, &sum_ns);
     assert_int_equal(c.total, 1000);
     assert_true(sum_ns == 500500ull * 1000000);
-    assert_true(histogram_percentile_us(&c, 0.5) > 460000 && histogram_percentile_us(&c, 0.5) < 540000);
+    assert_true(histogram_percentile_us(&c, 0.5) > 460000 &&
+                histogram_percentile_us(&c, 0.5) < 540000);
     stats_sum_hist(s, STATS_HIST_QUEUE, &c, &sum_ns);
     assert_int_equal(histogram_at_most(&c, 1), 1000);
     assert_int_equal(sum_ns, 500 * 1000);
@@ -151,7 +152,7 @@ static void distributions(void **state)
 }
 
 #define THREADS 12 /* more than slots */
-#define EACH 3000
+#define EACH    3000
 
 static void record(void *arg)
 {
@@ -185,5 +186,5 @@ static void many_threads(void **state)
     stats_free(NULL);
 }
 
-UNIT_MAIN(UNIT(success), UNIT(failures), UNIT(batches), UNIT(cache), UNIT(times_that_run_backwards), UNIT(distributions),
-          UNIT(many_threads))
+UNIT_MAIN(UNIT(success), UNIT(failures), UNIT(batches), UNIT(cache), UNIT(times_that_run_backwards),
+          UNIT(distributions), UNIT(many_threads))

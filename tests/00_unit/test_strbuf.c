@@ -70,4 +70,5 @@ static void reserved_but_not_written(void **state)
     strbuf_fini(&sb);
 }
 
-UNIT_MAIN(UNIT(grows_and_ends_in_nul), UNIT(large_prints), UNIT(take), UNIT(reserved_but_not_written))
+UNIT_MAIN(UNIT(grows_and_ends_in_nul), UNIT(large_prints), UNIT(take),
+          UNIT(reserved_but_not_written))

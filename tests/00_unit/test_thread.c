@@ -22,7 +22,8 @@ static void look(void *arg)
     sigset_t mask;
     pthread_getname_np(pthread_self(), s->name, sizeof(s->name));
     pthread_sigmask(SIG_SETMASK, NULL, &mask);
-    s->all_blocked = sigismember(&mask, SIGTERM) && sigismember(&mask, SIGINT) && sigismember(&mask, SIGUSR1);
+    s->all_blocked =
+        sigismember(&mask, SIGTERM) && sigismember(&mask, SIGINT) && sigismember(&mask, SIGUSR1);
     s->slot = thread_slot();
     slab_free(&objects, slab_alloc(&objects)); /* kept by the thread, freed at its end */
     s->slot_again = thread_slot();

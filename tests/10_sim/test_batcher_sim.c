@@ -1,6 +1,7 @@
-/* The batcher under a virtual clock: random configurations, arrivals, time-outs and cancellations, against a plain oracle.
- * NEREID_SIM_SEED=n plays one seed, NEREID_SIM_RUNS=n sets how many are played.
- * Proves MC-94..MC-122, PB-85..PB-94, PB-96, PB-99..PB-105 and X-21, X-31, X-32 as far as the queue decides them. */
+/* The batcher under a virtual clock: random configurations, arrivals, time-outs and
+ * cancellations, against a plain oracle. NEREID_SIM_SEED=n plays one seed, NEREID_SIM_RUNS=n
+ * sets how many are played. Proves MC-94..MC-122, PB-85..PB-94, PB-96, PB-99..PB-105 and X-21,
+ * X-31, X-32 as far as the queue decides them. */
 #include "support/batcher_sim.h"
 #include "support/unit.h"
 
@@ -24,8 +25,8 @@ static bool play(uint64_t seed, unsigned long *batches)
     int events = script.event_count;
     sim_shrink(&script);
     unsigned long ignored = 0;
-    fprintf(stderr, "NEREID_SIM_SEED=%llu fails: %s (%d of %d events suffice)\n", (unsigned long long)seed,
-            sim_run(&script, &ignored), script.event_count, events);
+    fprintf(stderr, "NEREID_SIM_SEED=%llu fails: %s (%d of %d events suffice)\n",
+            (unsigned long long)seed, sim_run(&script, &ignored), script.event_count, events);
     sim_print(&script);
     return false;
 }

@@ -24,7 +24,8 @@ static void answer(char kind, const void *bytes, size_t len)
     fflush(stdout);
 }
 
-static struct err *read_config(char kind, const char *text, size_t len, Inference__ModelConfig **ret)
+static struct err *read_config(char kind, const char *text, size_t len,
+                               Inference__ModelConfig **ret)
 {
     if (kind == 't' || kind == 'T')
         return config_parse_text(text, len, "config.pbtxt", ret);
@@ -38,7 +39,8 @@ static struct err *complete(Inference__ModelConfig *config, const char *model, c
 {
     const char *entries[MAX_ENTRIES];
     size_t count = 0;
-    for (char *save = NULL, *name = strtok_r(names, " ", &save); name && count < MAX_ENTRIES; name = strtok_r(NULL, " ", &save))
+    for (char *save = NULL, *name = strtok_r(names, " ", &save); name && count < MAX_ENTRIES;
+         name = strtok_r(NULL, " ", &save))
         entries[count++] = name;
     struct err *e = config_guess_backend(config, model, entries, count);
     if (e)
@@ -79,7 +81,8 @@ static struct err *serve_config(char *record, size_t len, Inference__ModelConfig
 static void handle(char kind, char *text, size_t len)
 {
     Inference__ModelConfig *config = NULL;
-    struct err *e = kind == 'm' ? serve_config(text, len, &config) : read_config(kind, text, len, &config);
+    struct err *e =
+        kind == 'm' ? serve_config(text, len, &config) : read_config(kind, text, len, &config);
     if (e) {
         answer('e', err_message(e), strlen(err_message(e)));
         err_free(e);

@@ -1,5 +1,6 @@
 """Asks two servers the same thing and tells where the answers differ."""
 
+import contextlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -107,12 +108,14 @@ def _short(value: Any) -> str:
     return text if len(text) <= 600 else f"{text[:600]}... ({len(text)} characters)"
 
 
+def answer(question: Question, server: Server) -> Answer:
+    got = question.ask(server)
+    if question.adjust:
+        # An answer that is not of the form that is adjusted stays: the difference shows as it is.
+        with contextlib.suppress(KeyError, IndexError, TypeError, AttributeError):
+            question.adjust(got)
+    return got
+
+
 def compare(question: Question, ours: Server, reference: Server) -> list[str]:
-    answers = question.ask(ours), question.ask(reference)
-    for answer in answers:
-        try:
-            if question.adjust:
-                question.adjust(answer)
-        except (KeyError, IndexError, TypeError, AttributeError):
-            continue  # not of the form that is adjusted: the difference shows as it is
-    return differences(*answers)
+    return differences(answer(question, ours), answer(question, reference))

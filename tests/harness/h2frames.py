@@ -124,10 +124,12 @@ class Call:
 
     @property
     def headers(self) -> dict[str, str]:
+        assert self.blocks, f"no headers came: {self}"
         return self.blocks[0]
 
     @property
     def trailers(self) -> dict[str, str]:
+        assert self.blocks, f"no headers came: {self}"
         return self.blocks[-1]
 
     def messages(self) -> list[bytes]:

@@ -51,8 +51,8 @@ void oracle_advance(struct oracle *o, time_ns now)
     }
 }
 
-bool oracle_push(struct oracle *o, time_ns now, int id, uint32_t rows, uint64_t priority, uint64_t timeout_us,
-                 uint64_t likeness)
+bool oracle_push(struct oracle *o, time_ns now, int id, uint32_t rows, uint64_t priority,
+                 uint64_t timeout_us, uint64_t likeness)
 {
     uint64_t level = level_of(o, priority);
     const struct batcher_policy *p = policy_of(o, level);

@@ -1,6 +1,6 @@
 #pragma once
-/* What a batcher must do, said the slow and plain way: every question sorts and walks everything that waits. Shares nothing with
- * src/sched but the configuration struct. */
+/* What a batcher must do, said the slow and plain way: every question sorts and walks everything
+ * that waits. Shares nothing with src/sched but the configuration struct. */
 #include "sched/batcher.h"
 
 #define ORACLE_MAX 160
@@ -35,13 +35,14 @@ struct oracle {
 void oracle_init(struct oracle *o, const struct batcher_config *config);
 
 /* oracle_push - whether the request is accepted. priority, timeout_us: as in the request. */
-bool oracle_push(struct oracle *o, time_ns now, int id, uint32_t rows, uint64_t priority, uint64_t timeout_us,
-                 uint64_t likeness);
+bool oracle_push(struct oracle *o, time_ns now, int id, uint32_t rows, uint64_t priority,
+                 uint64_t timeout_us, uint64_t likeness);
 
 /* oracle_advance - apply the policies to what is over its deadline at `now`. */
 void oracle_advance(struct oracle *o, time_ns now);
 
-/* oracle_choose - the ids of the batch that is to run at `now`, in order; 0 = wait until *ret_wake. */
+/* oracle_choose - the ids of the batch that is to run at `now`, in order; 0 = wait until
+ * *ret_wake. */
 int oracle_choose(const struct oracle *o, time_ns now, int *ids, time_ns *ret_wake);
 
 /* oracle_next_deadline - of what is queued in time, flagged or not. */

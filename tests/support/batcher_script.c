@@ -20,7 +20,8 @@ static uint64_t one_of(uint64_t *state, const uint64_t *values, size_t n)
 {
     return values[below(state, n)];
 }
-#define ONE_OF(state, ...) one_of((state), (const uint64_t[]){__VA_ARGS__}, sizeof((uint64_t[]){__VA_ARGS__}) / 8)
+#define ONE_OF(state, ...) \
+    one_of((state), (const uint64_t[]){__VA_ARGS__}, sizeof((uint64_t[]){__VA_ARGS__}) / 8)
 
 static struct batcher_policy random_policy(uint64_t *rng)
 {
@@ -47,12 +48,14 @@ static void random_config(struct sim_script *s, uint64_t *rng)
     c->default_policy = chance(rng, 40) ? (struct batcher_policy){0} : random_policy(rng);
     c->level_policies = s->level_policies;
     for (uint64_t i = below(rng, 3); i && i < c->priority_levels; i--)
-        s->level_policies[c->level_policy_count++] = (struct batcher_level_policy){i, random_policy(rng)};
+        s->level_policies[c->level_policy_count++] =
+            (struct batcher_level_policy){i, random_policy(rng)};
     c->shape_tensors = shape_tensors;
     c->shape_tensor_count = chance(rng, 30) ? 1 : 0;
 }
 
-static struct sim_event random_event(const struct sim_script *s, uint64_t *rng, int *arrived, time_ns at)
+static struct sim_event random_event(const struct sim_script *s, uint64_t *rng, int *arrived,
+                                     time_ns at)
 {
     uint64_t max = s->config.max_batch_size ? s->config.max_batch_size : 1;
     struct sim_event e = {.at = at};
@@ -127,14 +130,17 @@ void sim_shrink(struct sim_script *s)
 static void print_policy(const struct batcher_policy *p)
 {
     fprintf(stderr, "{%s, override %d, default %llu us, size %u}", p->action ? "DELAY" : "REJECT",
-            p->allow_timeout_override, (unsigned long long)p->default_timeout_us, p->max_queue_size);
+            p->allow_timeout_override, (unsigned long long)p->default_timeout_us,
+            p->max_queue_size);
 }
 
 void sim_print(const struct sim_script *s)
 {
     static const char *const kinds[] = {"arrive", "flag", "remove", "drain"};
     const struct batcher_config *c = &s->config;
-    fprintf(stderr, "seed %llu: %s, max %u, delay %llu us, %d instances, levels %llu (default %llu), shape tensors %zu, policy ",
+    fprintf(stderr,
+            "seed %llu: %s, max %u, delay %llu us, %d instances, levels %llu (default %llu), shape "
+            "tensors %zu, policy ",
             (unsigned long long)s->seed, c->dynamic ? "dynamic" : "default", c->max_batch_size,
             (unsigned long long)c->delay_us, s->instances, (unsigned long long)c->priority_levels,
             (unsigned long long)c->default_level, c->shape_tensor_count);
@@ -149,11 +155,15 @@ void sim_print(const struct sim_script *s)
     fprintf(stderr, "\n");
     for (int i = 0; i < s->event_count; i++) {
         const struct sim_event *e = &s->events[i];
-        fprintf(stderr, "  +%llu us %s %d", (unsigned long long)((e->at - TIME_S(1)) / 1000), kinds[e->kind], e->id);
+        fprintf(stderr, "  +%llu us %s %d", (unsigned long long)((e->at - TIME_S(1)) / 1000),
+                kinds[e->kind], e->id);
         if (e->kind == SIM_ARRIVE)
-            fprintf(stderr, " rows %u priority %llu timeout %llu us dim %lld content %d optional %d runs %llu us", e->rows,
-                    (unsigned long long)e->priority, (unsigned long long)e->timeout_us, (long long)e->dim, e->content,
-                    e->with_optional, (unsigned long long)(e->run_ns / 1000));
+            fprintf(stderr,
+                    " rows %u priority %llu timeout %llu us dim %lld content %d optional %d runs "
+                    "%llu us",
+                    e->rows, (unsigned long long)e->priority, (unsigned long long)e->timeout_us,
+                    (long long)e->dim, e->content, e->with_optional,
+                    (unsigned long long)(e->run_ns / 1000));
         fprintf(stderr, "\n");
     }
 }

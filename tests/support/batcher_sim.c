@@ -23,8 +23,8 @@ struct sim {
     time_ns run_ns[ORACLE_MAX];
     struct instance instances[SIM_MAX_INSTANCES];
     time_ns now;
-    time_ns wake;  /* when an idle instance tries again */
-    time_ns timer; /* when the home loop calls batcher_expire */
+    time_ns wake;               /* when an idle instance tries again */
+    time_ns timer;              /* when the home loop calls batcher_expire */
     uint64_t last_arrival[128]; /* per level: of the last request taken in time */
     unsigned long *batches;
     int steps;
@@ -35,7 +35,8 @@ __attribute__((format(printf, 2, 3))) static void fail(struct sim *s, const char
 {
     if (s->fail[0])
         return;
-    int n = snprintf(s->fail, sizeof(s->fail), "+%llu us: ", (unsigned long long)((s->now - TIME_S(1)) / 1000));
+    int n = snprintf(s->fail, sizeof(s->fail),
+                     "+%llu us: ", (unsigned long long)((s->now - TIME_S(1)) / 1000));
     va_list args;
     va_start(args, fmt);
     vsnprintf(s->fail + n, sizeof(s->fail) - (size_t)n, fmt, args);
@@ -64,8 +65,7 @@ static void collect_dropped(struct sim *s)
         return;
     size_t n = batcher_expire(s->batcher, s->now, &dropped);
     oracle_advance(&s->oracle, s->now);
-    LIST_EACH(it, &dropped)
-    {
+    LIST_EACH (it, &dropped) {
         struct request *r = LIST_ITEM(it, struct request, queue_node);
         struct oracle_request *o = &s->oracle.requests[id_of(r)];
         list_remove(it);
@@ -123,7 +123,8 @@ static void take(struct sim *s, struct instance *in)
             fail(s, "request %d taken as number %d, expected %d", id_of(out[i]), i, expected[i]);
     if (n == 0) {
         if (wake != expected_wake)
-            fail(s, "wake at %llu, expected %llu", (unsigned long long)wake, (unsigned long long)expected_wake);
+            fail(s, "wake at %llu, expected %llu", (unsigned long long)wake,
+                 (unsigned long long)expected_wake);
         s->wake = wake;
         return;
     }
@@ -236,8 +237,7 @@ static void drain(struct sim *s)
     list_init(&all);
     size_t n = batcher_drain(s->batcher, &all);
     int at = 0;
-    LIST_EACH(it, &all)
-    {
+    LIST_EACH (it, &all) {
         int id = id_of(LIST_ITEM(it, struct request, queue_node));
         list_remove(it);
         n--;
@@ -269,7 +269,8 @@ static void check_instant(struct sim *s)
     bool flagged = false; /* then the batcher may know less than the oracle */
     oracle_advance(&s->oracle, s->now);
     for (int i = 0; i < ORACLE_MAX; i++)
-        flagged = flagged || (s->oracle.requests[i].place == ORACLE_QUEUED && s->oracle.requests[i].flagged);
+        flagged = flagged ||
+                  (s->oracle.requests[i].place == ORACLE_QUEUED && s->oracle.requests[i].flagged);
     for (int i = 0; i < ORACLE_MAX; i++) {
         const struct oracle_request *o = &s->oracle.requests[i];
         queued += o->place == ORACLE_QUEUED;

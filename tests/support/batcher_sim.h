@@ -1,9 +1,10 @@
 #pragma once
-/* A model with several instances under a virtual clock: a script of arrivals and cancellations drives a batcher the way the
- * serve layer does, and after each instant the invariants are checked against the oracle. */
+/* A model with several instances under a virtual clock: a script of arrivals and cancellations
+ * drives a batcher the way the serve layer does, and after each instant the invariants are
+ * checked against the oracle. */
 #include "sched/batcher.h"
 
-#define SIM_MAX_EVENTS 120
+#define SIM_MAX_EVENTS    120
 #define SIM_MAX_INSTANCES 4
 
 enum sim_kind {
@@ -20,11 +21,11 @@ struct sim_event {
     uint32_t rows;
     uint64_t priority;
     uint64_t timeout_us;
-    int64_t dim;       /* of input "a" */
-    int content;       /* of input "s" */
+    int64_t dim;        /* of input "a" */
+    int content;        /* of input "s" */
     bool with_optional; /* input "o" is given */
-    bool swapped;      /* inputs in another order */
-    time_ns run_ns;    /* what the request adds to its batch's execution */
+    bool swapped;       /* inputs in another order */
+    time_ns run_ns;     /* what the request adds to its batch's execution */
 };
 
 struct sim_script {
@@ -42,8 +43,8 @@ struct sim_script {
 /* sim_generate - a random configuration and script. */
 void sim_generate(struct sim_script *s, uint64_t seed);
 
-/* sim_run - play it; "" when every invariant held, else what went wrong, in static memory. *ret_batches is increased by the
- * number of batches that ran. */
+/* sim_run - play it; "" when every invariant held, else what went wrong, in static memory.
+ * *ret_batches is increased by the number of batches that ran. */
 const char *sim_run(const struct sim_script *s, unsigned long *ret_batches);
 
 /* sim_shrink - drop events while the script still fails. */

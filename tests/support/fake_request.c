@@ -18,8 +18,8 @@ struct request *fake_request_new(uint32_t rows)
     return r;
 }
 
-struct tensor_input *fake_request_input(struct request *r, const char *name, const int64_t *shape, uint32_t rank,
-                                        const void *bytes, size_t size)
+struct tensor_input *fake_request_input(struct request *r, const char *name, const int64_t *shape,
+                                        uint32_t rank, const void *bytes, size_t size)
 {
     struct tensor_input *in = &r->inputs[r->input_count++];
     int64_t *dims = arena_alloc(&r->arena, (rank + 1) * sizeof(*dims));

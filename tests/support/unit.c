@@ -15,7 +15,8 @@ void unit_fails_at(struct err *e, enum status code, const char *part, const char
         _fail(file, line);
     }
     if (err_code(e) != code || !strstr(err_message(e), part)) {
-        print_error("error %d '%s', expected %d '%s'\n", (int)err_code(e), err_message(e), (int)code, part);
+        print_error("error %d '%s', expected %d '%s'\n", (int)err_code(e), err_message(e),
+                    (int)code, part);
         _fail(file, line);
     }
     err_free(e);

@@ -11,11 +11,11 @@
 
 /* UNIT_MAIN(UNIT(a), UNIT(b)) - the main function of a test program. */
 #define UNIT(fn) cmocka_unit_test(fn)
-#define UNIT_MAIN(...)                                                                                                 \
-    int main(void)                                                                                                     \
-    {                                                                                                                  \
-        const struct CMUnitTest tests[] = {__VA_ARGS__};                                                               \
-        return cmocka_run_group_tests(tests, NULL, NULL);                                                              \
+#define UNIT_MAIN(...)                                    \
+    int main(void)                                        \
+    {                                                     \
+        const struct CMUnitTest tests[] = {__VA_ARGS__};  \
+        return cmocka_run_group_tests(tests, NULL, NULL); \
     }
 
 /* unit_fails - e is an error of this code whose message contains `part`; frees it. */

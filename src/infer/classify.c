@@ -1,6 +1,7 @@
-#include "net/http_classify.h"
+#include "infer/classify.h"
 
 #include "infer/response.h"
+#include "model/labels.h"
 #include "model/shape.h"
 #include "os/pool.h"
 
@@ -10,7 +11,8 @@
 #include <string.h>
 
 #define MAX_ELEMENTS 1000000u
-#define MAX_TEXT     352u /* "%f" of the largest double takes 317 bytes; an index, a colon, a length */
+#define MAX_TEXT \
+    352u /* without the label: "%f" of the largest double takes 317 bytes; an index, colons, a length */
 
 /* A value with its place. Values of every type are ordered by one of the two. */
 struct candidate {
@@ -82,20 +84,26 @@ static int compare(const void *a, const void *b)
     return l->index < r->index ? -1 : l->index > r->index;
 }
 
-static char *put(char *to, const struct candidate *c, enum order order)
+static char *put(char *to, const struct candidate *c, enum order order, const char *label)
 {
     char *text = to + sizeof(uint32_t);
     int len;
     if (order == ORDER_REAL)
         len = snprintf(text, MAX_TEXT - sizeof(uint32_t), "%f:%" PRIu64, c->real, c->index);
     else if (order == ORDER_SIGNED)
-        len = snprintf(text, MAX_TEXT - sizeof(uint32_t), "%" PRId64 ":%" PRIu64, c->whole, c->index);
+        len =
+            snprintf(text, MAX_TEXT - sizeof(uint32_t), "%" PRId64 ":%" PRIu64, c->whole, c->index);
     else
-        len = snprintf(text, MAX_TEXT - sizeof(uint32_t), "%" PRIu64 ":%" PRIu64, (uint64_t)c->whole ^ ((uint64_t)1 << 63),
-                       c->index);
-    uint32_t prefix = (uint32_t)len;
+        len = snprintf(text, MAX_TEXT - sizeof(uint32_t), "%" PRIu64 ":%" PRIu64,
+                       (uint64_t)c->whole ^ ((uint64_t)1 << 63), c->index);
+    size_t label_len = label ? strlen(label) : 0;
+    if (label) {
+        text[len++] = ':';
+        memcpy(text + len, label, label_len);
+    }
+    uint32_t prefix = (uint32_t)((size_t)len + label_len);
     memcpy(to, &prefix, sizeof(prefix));
-    return text + len;
+    return text + prefix;
 }
 
 struct job {
@@ -105,8 +113,14 @@ struct job {
     uint64_t rows;
     uint64_t row_elements;
     uint64_t kept; /* classes a row */
+    const struct labels *labels;
     struct candidate *candidates;
 };
+
+static const char *label_of(const struct job *j, uint64_t index)
+{
+    return j->labels ? labels_get(j->labels, index) : NULL;
+}
 
 static char *classify_rows(const struct job *j, char *to)
 {
@@ -116,17 +130,29 @@ static char *classify_rows(const struct job *j, char *to)
             j->candidates[i] = load(from + i * j->width, j->order, j->width, i);
         qsort(j->candidates, j->row_elements, sizeof(*j->candidates), compare);
         for (uint64_t i = 0; i < j->kept; i++)
-            to = put(to, &j->candidates[i], j->order);
+            to = put(to, &j->candidates[i], j->order, label_of(j, j->candidates[i].index));
     }
     return to;
 }
 
-static struct err *run(struct response *r, struct tensor_output *o, struct job *j, char **ret_text, char **ret_end)
+/* The most bytes that labels can add to a row: every kept one has the longest. */
+static size_t label_bytes(const struct job *j)
+{
+    size_t longest = 0;
+    for (uint64_t i = 0; i < j->row_elements; i++) {
+        const char *label = label_of(j, i);
+        size_t len = label ? strlen(label) : 0;
+        longest = len > longest ? len : longest;
+    }
+    return longest;
+}
+
+static struct err *run(struct tensor_output *o, struct job *j, char **ret_text, char **ret_end)
 {
     struct buf *scratch = NULL, *text = NULL;
     struct err *e = pool_buf((size_t)j->row_elements * sizeof(struct candidate) + 1, &scratch);
     if (!e)
-        e = pool_buf((size_t)(j->rows * j->kept) * MAX_TEXT + 1, &text);
+        e = pool_buf((size_t)(j->rows * j->kept) * (MAX_TEXT + label_bytes(j)) + 1, &text);
     if (!e) {
         j->candidates = (struct candidate *)(void *)scratch->data;
         *ret_text = (char *)text->data;
@@ -135,30 +161,36 @@ static struct err *run(struct response *r, struct tensor_output *o, struct job *
         o->buf = text;
     }
     buf_unref(scratch);
-    (void)r;
     return e;
 }
 
-struct err *http_classify(struct response *r, struct tensor_output *o, uint64_t classes, bool batched)
+struct err *classify_output(struct response *r, struct tensor_output *o, uint64_t classes,
+                            bool batched, const struct labels *labels)
 {
     enum order order = order_of(o->datatype);
     if (order == ORDER_NONE)
-        return err_new(STATUS_INVALID_ARG, "class result not available for output due to unsupported type '%s'",
+        return err_new(STATUS_INVALID_ARG,
+                       "class result not available for output due to unsupported type '%s'",
                        datatype_name(o->datatype));
     bool rows_first = batched && o->rank > 0;
     uint64_t elements;
-    struct job j = {.from = o->data, .order = order, .width = datatype_bytes(o->datatype), .rows = 1};
+    struct job j = {.from = o->data,
+                    .order = order,
+                    .width = datatype_bytes(o->datatype),
+                    .rows = 1,
+                    .labels = labels};
     if (!shape_elements(o->shape, o->rank, &elements) ||
         !shape_elements(o->shape + rows_first, o->rank - rows_first, &j.row_elements) ||
         o->byte_size != elements * j.width)
-        return err_new(STATUS_INTERNAL, "output tensor shape does not match size of output for '%s'", o->name);
+        return err_new(STATUS_INTERNAL,
+                       "output tensor shape does not match size of output for '%s'", o->name);
     if (elements > MAX_ELEMENTS)
         return err_new(STATUS_INVALID_ARG, "classification output tensor too large");
     if (rows_first)
         j.rows = (uint64_t)o->shape[0];
     j.kept = classes < j.row_elements ? classes : j.row_elements;
     char *text, *end;
-    struct err *e = run(r, o, &j, &text, &end);
+    struct err *e = run(o, &j, &text, &end);
     if (e)
         return e;
     int64_t *shape = arena_alloc(&r->arena, 2 * sizeof(*shape));

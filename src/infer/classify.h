@@ -5,11 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct labels;
 struct response;
 struct tensor_output;
 
-/* http_classify - replace the output's tensor by a BYTES tensor of shape [batch,] min(classes, elements).
+/* classify_output - replace the output's tensor by a BYTES tensor of shape [batch,] min(classes, elements).
  * batched  the first dimension is the batch
+ * labels   of the output; NULL = none: "value:index"
  * errors   INVALID_ARG for a datatype that has no order, or more than a million elements; UNAVAILABLE
  * source   parity with the reference: values as printf("%f") prints them */
-struct err *http_classify(struct response *r, struct tensor_output *o, uint64_t classes, bool batched);
+struct err *classify_output(struct response *r, struct tensor_output *o, uint64_t classes,
+                            bool batched, const struct labels *labels);

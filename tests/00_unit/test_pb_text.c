@@ -1,0 +1,222 @@
+/* The text format reader. What it accepts is compared with protobuf's own parsers in tests/50_config; here is what they cannot tell:
+ * ownership, limits, positions. Proves MC-07. */
+#include "codec/pb_text.h"
+
+#include "base/fault.h"
+#include "codec/pb_field.h"
+#include "proto/model_config.pb-c.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define MIB ((size_t)1 << 20)
+
+static struct err *read_text(const char *text, size_t max_bytes, Inference__ModelConfig **ret)
+{
+    /* On the heap and without NUL, so that a sanitizer sees a read past the end. */
+    size_t len = strlen(text);
+    char *copy = malloc(len ? len : 1);
+    memcpy(copy, text, len);
+    ProtobufCMessage *msg = NULL;
+    struct err *e =
+        pb_text_read(&inference__model_config__descriptor, copy, len, "f", max_bytes, &msg);
+    free(copy);
+    *ret = (Inference__ModelConfig *)msg;
+    return e;
+}
+
+static void assert_error(const char *text, const char *message)
+{
+    Inference__ModelConfig *config = NULL;
+    struct err *e = read_text(text, MIB, &config);
+    assert_non_null(e);
+    assert_null(config);
+    assert_string_equal(err_message(e), message);
+    assert_int_equal(err_code(e), STATUS_INVALID_ARG);
+    err_free(e);
+}
+
+static void maps_keep_the_last_value_in_first_order(void **state)
+{
+    (void)state;
+    Inference__ModelConfig *config;
+    assert_null(read_text(
+        "metric_tags [ { key: 'b' value: '1' }, { key: 'a' value: '2' }, { key: 'b' value: '3' } ]"
+        "parameters { key: 'none' }",
+        MIB, &config));
+    assert_int_equal(config->n_metric_tags, 2);
+    assert_string_equal(config->metric_tags[0]->key, "b");
+    assert_string_equal(config->metric_tags[0]->value, "3");
+    assert_string_equal(config->metric_tags[1]->key, "a");
+    assert_non_null(config->parameters[0]->value); /* never NULL, so that readers need not ask */
+    pb_field_free_message(&config->base);
+}
+
+static void oneofs_and_presence(void **state)
+{
+    (void)state;
+    Inference__ModelConfig *config;
+    assert_null(read_text(
+        "dynamic_batching { } input { name: 'x' reshape { shape: [ ] } } output { name: 'y' }", MIB,
+        &config));
+    assert_int_equal(config->scheduling_choice_case,
+                     INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_DYNAMIC_BATCHING);
+    assert_non_null(config->dynamic_batching);
+    assert_non_null(config->input[0]->reshape);
+    assert_int_equal(config->input[0]->reshape->n_shape, 0);
+    assert_null(config->output[0]->reshape);
+    pb_field_free_message(&config->base);
+}
+
+static void many_elements(void **state)
+{
+    (void)state;
+    char text[4096] = "input { dims: [ 0";
+    for (int i = 1; i < 200; i++)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), ", %d", i);
+    strcat(text, " ] }");
+    Inference__ModelConfig *config;
+    assert_null(read_text(text, MIB, &config));
+    assert_int_equal(config->input[0]->n_dims, 200);
+    for (int i = 0; i < 200; i++)
+        assert_int_equal(config->input[0]->dims[i], i);
+    pb_field_free_message(&config->base);
+}
+
+static void positions(void **state)
+{
+    (void)state;
+    assert_error("\n\n   max_batch: 8", "f:3:4: expected a field of ModelConfig, found "
+                                        "'max_batch'; did you mean 'max_batch_size'?");
+    assert_error("# a comment\ninput [\n  { name: \"a\" },\n\t{ name: 7 }\n]",
+                 "f:4:10: input[1].name: expected a quoted string, found '7'");
+    assert_error("input { dims: [ 1,\n 2,\n x ] }",
+                 "f:3:2: input[0].dims[2]: expected an integer from -9223372036854775808 to "
+                 "9223372036854775807, found 'x'");
+}
+
+static void positions_at_the_end(void **state)
+{
+    (void)state;
+    assert_error("name:", "f:1:6: name: expected a quoted string, found the end of the text");
+    assert_error("input {\n", "f:2:1: input[0]: expected a field name or the end of the message, "
+                              "found the end of the text");
+}
+
+/* A message that holds itself, which no schema of ours has. */
+static const ProtobufCMessageDescriptor self_descriptor;
+
+struct self {
+    ProtobufCMessage base;
+    struct self *inner;
+};
+
+static void self_init(ProtobufCMessage *msg)
+{
+    *(struct self *)(void *)msg = (struct self){.base = PROTOBUF_C_MESSAGE_INIT(&self_descriptor)};
+}
+
+static const ProtobufCFieldDescriptor self_fields[] = {{
+    .name = "a",
+    .id = 1,
+    .label = PROTOBUF_C_LABEL_NONE,
+    .type = PROTOBUF_C_TYPE_MESSAGE,
+    .offset = offsetof(struct self, inner),
+    .descriptor = &self_descriptor,
+}};
+static const unsigned self_by_name[] = {0};
+static const ProtobufCIntRange self_ranges[] = {{1, 0}, {0, 1}};
+
+static const ProtobufCMessageDescriptor self_descriptor = {
+    .magic = PROTOBUF_C__MESSAGE_DESCRIPTOR_MAGIC,
+    .name = "Self",
+    .short_name = "Self",
+    .sizeof_message = sizeof(struct self),
+    .n_fields = 1,
+    .fields = self_fields,
+    .fields_sorted_by_name = self_by_name,
+    .n_field_ranges = 1,
+    .field_ranges = self_ranges,
+    .message_init = self_init,
+};
+
+static struct err *read_nested(unsigned depth, ProtobufCMessage **ret)
+{
+    char text[4 * PB_TEXT_MAX_DEPTH + 16] = "";
+    for (unsigned i = 0; i < depth; i++)
+        strcat(text, "a{");
+    for (unsigned i = 0; i < depth; i++)
+        strcat(text, "}");
+    return pb_text_read(&self_descriptor, text, strlen(text), "f", MIB, ret);
+}
+
+static void nesting_has_a_limit(void **state)
+{
+    (void)state;
+    ProtobufCMessage *msg = NULL;
+    assert_null(read_nested(PB_TEXT_MAX_DEPTH, &msg));
+    pb_field_free_message(msg);
+    struct err *e = read_nested(PB_TEXT_MAX_DEPTH + 1, &msg);
+    assert_non_null(strstr(err_message(e), "messages are nested deeper than 64"));
+    assert_memory_equal(err_message(e), "f:1:130: a.a.", 13);
+    err_free(e);
+}
+
+static void memory_has_a_limit(void **state)
+{
+    (void)state;
+    Inference__ModelConfig *config = NULL;
+    struct err *e = read_text("name: 'x' input { name: 'y' }", 300, &config);
+    assert_non_null(e);
+    assert_int_equal(err_code(e), STATUS_UNAVAILABLE);
+    assert_null(config);
+    err_free(e);
+}
+
+static void every_failing_allocation_is_an_error(void **state)
+{
+    (void)state;
+    const char *text =
+        "name: 'x' input [ { name: 'a' dims: [ 1, 2, 3 ] }, { name: 'b' reshape { shape: [ 1 ] } } "
+        "]"
+        "metric_tags { key: 'k' value: 'v' } parameters { key: 'p' value { string_value: 's' } }"
+        "version_policy { specific { versions: [ 1, 2 ] } }";
+    Inference__ModelConfig *config = NULL;
+    long n = 0;
+    struct err *e;
+    do {
+        fault_arm(++n);
+        e = read_text(text, MIB, &config);
+        bool failed = e != NULL;
+        assert_true(failed == (config == NULL));
+        if (failed)
+            assert_int_equal(err_code(e), STATUS_UNAVAILABLE);
+        err_free(e);
+        if (!failed)
+            break;
+    } while (n < 1000);
+    fault_arm(0);
+    assert_true(n > 15 && n < 1000);
+    pb_field_free_message(&config->base);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(maps_keep_the_last_value_in_first_order),
+        cmocka_unit_test(oneofs_and_presence),
+        cmocka_unit_test(many_elements),
+        cmocka_unit_test(positions),
+        cmocka_unit_test(positions_at_the_end),
+        cmocka_unit_test(nesting_has_a_limit),
+        cmocka_unit_test(memory_has_a_limit),
+        cmocka_unit_test(every_failing_allocation_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
