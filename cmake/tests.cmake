@@ -42,3 +42,14 @@ foreach(rung 00_unit 10_sim 20_fault)
         nereid_c_test(${rung} ${file})
     endforeach()
 endforeach()
+
+# What the Python tests of tests/50_config drive; no test by itself.
+set(target 50_config_text_tool)
+add_executable(${target} ${CMAKE_SOURCE_DIR}/tests/50_config/text_tool.c)
+set_target_properties(${target} PROPERTIES
+    OUTPUT_NAME text_tool
+    RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/50_config)
+target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src)
+target_link_libraries(${target} PRIVATE nereid_flags ${NEREID_LAYER_TARGETS} ${CMAKE_DL_LIBS} m)
+target_link_options(${target} PRIVATE ${NEREID_LINK_NO_LTO})
+set_property(GLOBAL APPEND PROPERTY NEREID_TEST_TARGETS ${target})

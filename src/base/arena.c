@@ -52,8 +52,8 @@ static void *alloc_slow(struct arena *a, size_t n, size_t align, bool may_fail)
     size_t need = n + align;
     bool alone = need > a->next_chunk_bytes / 2;
     size_t bytes = alone ? need : a->next_chunk_bytes;
-    struct arena_chunk *chunk =
-        may_fail ? mem_try_alloc(sizeof(*chunk) + bytes, 16) : mem_alloc_aligned(sizeof(*chunk) + bytes, 16);
+    struct arena_chunk *chunk = may_fail ? mem_try_alloc(sizeof(*chunk) + bytes, 16)
+                                         : mem_alloc_aligned(sizeof(*chunk) + bytes, 16);
     if (!chunk)
         return NULL;
     chunk->next = a->chunks;

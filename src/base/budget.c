@@ -27,7 +27,8 @@ bool budget_charge(size_t n)
     do {
         if (n > most || now > most - n)
             return false;
-    } while (!atomic_compare_exchange_weak_explicit(&in_use, &now, now + n, memory_order_relaxed, memory_order_relaxed));
+    } while (!atomic_compare_exchange_weak_explicit(&in_use, &now, now + n, memory_order_relaxed,
+                                                    memory_order_relaxed));
     return true;
 }
 

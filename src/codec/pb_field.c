@@ -155,7 +155,8 @@ const void *pb_field_at(const ProtobufCMessage *msg, const ProtobufCFieldDescrip
     return MEMBER_CONST(char *, msg, field->offset) + i * pb_field_size(field);
 }
 
-/* Arrays have room for the next power of two of their count: full exactly when the count is 0 or a power of two. */
+/* Arrays have room for the next power of two of their count: full exactly when the count is 0 or a
+ * power of two. */
 static void *grow(ProtobufCMessage *msg, const ProtobufCFieldDescriptor *field,
                   struct pb_budget *budget)
 {

@@ -12,13 +12,15 @@
  * type       what to read
  * text       len bytes, need not end in NUL
  * what       how error messages name the text, e.g. "config"
- * max_bytes  the most memory the message may take; the JSON tree takes up to 13 times the text besides, while reading
+ * max_bytes  the most memory the message may take; the JSON tree takes up to 13 times the text
+ *            besides, while reading
  * ret        the message, the caller's (pb_field_free_message)
- * returns    NULL, or INVALID_ARG "what: path: expected ..., found ..." or "what:line:column: ..." where it is no JSON;
- *            UNAVAILABLE when the memory is used up
+ * returns    NULL, or INVALID_ARG "what: path: expected ..., found ..." or "what:line:column: ..."
+ *            where it is no JSON; UNAVAILABLE when the memory is used up
  *
- * Names as in the schema or in lowerCamelCase; integers as numbers or strings; enums by name or number; maps as objects; bytes
- * in base64, either alphabet, padded or not. A null leaves a singular field alone. Unknown fields are errors.
+ * Names as in the schema or in lowerCamelCase; integers as numbers or strings; enums by name or
+ * number; maps as objects; bytes in base64, either alphabet, padded or not. A null leaves a
+ * singular field alone. Unknown fields are errors.
  * source     the JSON mapping of proto3 */
 struct err *pb_json_read_message(const ProtobufCMessageDescriptor *type, const char *text,
                                  size_t len, const char *what, size_t max_bytes,

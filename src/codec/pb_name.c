@@ -76,7 +76,8 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* distance - how many letters must be changed, added or dropped. Both at most NAME_MAX_BYTES long. */
+/* distance - how many letters must be changed, added or dropped. Both at most
+ * NAME_MAX_BYTES long. */
 static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
     size_t row[NAME_MAX_BYTES + 1];
@@ -105,7 +106,8 @@ static void consider(struct nearest *best, const char *candidate, const char *na
     if (len > NAME_MAX_BYTES || n > NAME_MAX_BYTES)
         return;
     size_t d = distance(candidate, n, name, len);
-    /* A beginning of a name, and a name with one thing behind it, are likely too: "max_batch", "inputs". */
+    /* A beginning of a name, and a name with one thing behind it, are likely too: "max_batch",
+     * "inputs". */
     size_t common = smaller(n, len);
     if (common >= 3 && memcmp(candidate, name, common) == 0)
         d = smaller(d, 2);
@@ -127,7 +129,8 @@ const char *pb_name_nearest_value(const ProtobufCEnumDescriptor *type, const cha
     struct nearest best = {NULL, SIZE_MAX};
     for (unsigned i = 0; i < type->n_value_names; i++)
         consider(&best, type->values_by_name[i].name, name, len);
-    /* "FP32" and "fp32" for TYPE_FP32: the part behind the prefix that all values of an enum share. */
+    /* "FP32" and "fp32" for TYPE_FP32: the part behind the prefix that all values of an enum
+     * share. */
     for (unsigned i = 0; !best.name && i < type->n_value_names; i++) {
         const char *value = type->values_by_name[i].name;
         size_t n = strlen(value);

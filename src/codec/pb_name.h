@@ -1,6 +1,6 @@
 #pragma once
-/* Names of fields and enum values in protobuf-c descriptors: exact look-up, and the nearest one for messages about typing slips.
- * Pure; any thread. A name is len bytes and need not end in NUL. */
+/* Names of fields and enum values in protobuf-c descriptors: exact look-up, and the nearest one for
+ * messages about typing slips. Pure; any thread. A name is len bytes and need not end in NUL. */
 #include <protobuf-c/protobuf-c.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +19,8 @@ const ProtobufCEnumValue *pb_name_value(const ProtobufCEnumDescriptor *type, con
 const ProtobufCEnumValue *pb_name_json_value(const ProtobufCEnumDescriptor *type, const char *name,
                                              size_t len);
 
-/* pb_name_nearest_field, pb_name_nearest_value - the name that is most like a misspelt one; NULL when none is near. */
+/* pb_name_nearest_field, pb_name_nearest_value - the name that is most like a misspelt one; NULL
+ * when none is near. */
 const char *pb_name_nearest_field(const ProtobufCMessageDescriptor *type, const char *name,
                                   size_t len);
 const char *pb_name_nearest_value(const ProtobufCEnumDescriptor *type, const char *name,

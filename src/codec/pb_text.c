@@ -310,7 +310,8 @@ static void settle_maps(ProtobufCMessage *msg)
             pb_field_settle_map(msg, &msg->descriptor->fields[i]);
 }
 
-/* read_fields - the inside of a message up to and with its closing symbol; NULL = up to the end of the text. */
+/* read_fields - the inside of a message up to and with its closing symbol; NULL = up to the end of
+ * the text. */
 static struct err *read_fields(struct reader *r, const struct frame *at, ProtobufCMessage *msg,
                                const char *close)
 {

@@ -1,6 +1,7 @@
 #pragma once
 /* Tokens of the protobuf text format. Pure; works on borrowed bytes that need not end in NUL.
- * source: the protobuf text format language specification; where its parsers differ, as the C++ one reads */
+ * source: the protobuf text format language specification; where its parsers differ, as the C++ one
+ * reads */
 #include "base/strbuf.h"
 
 #include <stdbool.h>
@@ -34,7 +35,8 @@ struct pb_lexer {
     uint32_t line;
 };
 
-/* pb_token_start - stand on the first token of len bytes; pb_token_next - go on to the next one. At END and BAD it stays. */
+/* pb_token_start - stand on the first token of len bytes; pb_token_next - go on to the next one. At
+ * END and BAD it stays. */
 void pb_token_start(struct pb_lexer *lx, const char *text, size_t len);
 void pb_token_next(struct pb_lexer *lx);
 

@@ -10,8 +10,9 @@
 
 #include <string.h>
 
-/* Memory that a message may take: real ones need a few times their text, "input{}" repeated would need thirty times. */
-#define MESSAGE_MAX_BYTES (CONFIG_MAX_BYTES * 16)
+/* Memory that a message may take: real ones need a few times their text, "input{}" repeated would
+ * need over ten times. */
+#define MESSAGE_MAX_BYTES (CONFIG_MAX_BYTES * 8)
 
 /* With more names than this, look-up goes through a map. */
 #define LINEAR_NAMES 8u
@@ -212,7 +213,8 @@ struct model_config *config_ref(struct model_config *cfg)
 
 void config_unref(struct model_config *cfg)
 {
-    /* Release: what others did with it comes before the free; acquire: the one that frees sees it. */
+    /* Release: what others did with it comes before the free; acquire: the one that frees sees
+     * it. */
     if (!cfg || atomic_fetch_sub_explicit(&cfg->refs, 1, memory_order_acq_rel) > 1)
         return;
     map_fini(&cfg->names->inputs);

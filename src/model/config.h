@@ -1,6 +1,7 @@
 #pragma once
-/* The configuration of one model: a ModelConfig message (proto/model_config.proto), read from text or JSON, completed, checked,
- * and compiled into an immutable index for the request path. All of it is pure: bytes and facts in, structs and errors out.
+/* The configuration of one model: a ModelConfig message (proto/model_config.proto), read from text
+ * or JSON, completed, checked, and compiled into an immutable index for the request path. All of it
+ * is pure: bytes and facts in, structs and errors out.
  *
  * The way of a configuration, each step on a message that one thread owns:
  *   config_parse_text, config_parse_json   or config_new_proto when there is no file
@@ -9,8 +10,8 @@
  *   config_check_model, PARTIAL            (config_check.h)
  *   the backend may complete the message; config_fill_defaults runs again
  *   config_check_model, FULL
- *   config_groups_fill, config_groups_check (config_groups.h), with the backend's wishes and the machine's GPUs
- *   config_compile                         -> struct model_config, shared by reference count from then on
+ *   config_groups_fill, config_groups_check (config_groups.h), with the GPUs there are
+ *   config_compile                         -> struct model_config, shared by reference count
  */
 #include "base/err.h"
 #include "model/datatype.h"
@@ -54,7 +55,8 @@ struct model_io {
 
 struct config_names;
 
-/* A published configuration: nothing of it changes any more, any thread may read it while holding a reference. */
+/* A published configuration: nothing of it changes any more, any thread may read it while holding a
+ * reference. */
 struct model_config {
     const char *name;
     const char *platform; /* "" when only the backend is named */
@@ -79,7 +81,8 @@ struct model_config {
 struct Inference__ModelConfig *config_new_proto(void);
 void config_free_proto(struct Inference__ModelConfig *proto);
 
-/* config_copy_proto - an independent copy, e.g. to complete what a published configuration holds. Never NULL. */
+/* config_copy_proto - an independent copy, e.g. to complete what a published configuration holds.
+ * Never NULL. */
 struct Inference__ModelConfig *config_copy_proto(const struct Inference__ModelConfig *proto);
 
 /* config_parse_text - read a config.pbtxt.
@@ -96,21 +99,22 @@ struct err *config_parse_text(const char *text, size_t len, const char *file,
  * errors  INVALID_ARG naming the JSON position or the path of the field */
 struct err *config_parse_json(const char *text, size_t len, struct Inference__ModelConfig **ret);
 
-/* config_print_json - the message as JSON, in the form of version 1 of the C ABI: names as in the schema, every field but unset
- * messages, 64-bit integers as numbers.
+/* config_print_json - the message as JSON, in the form of version 1 of the C ABI: names as in the
+ * schema, every field but unset messages, 64-bit integers as numbers.
  * returns the text, the caller's (mem_free); ends in NUL; ret_len may be NULL */
 char *config_print_json(const struct Inference__ModelConfig *proto, size_t *ret_len);
 
 /* config_compile - make the shared form of a checked message.
  * proto   moved on success: *proto is NULL then
  * ret     one reference, the caller's
- * errors  INVALID_ARG for two inputs or two outputs of one name, or more than CONFIG_MAX_IO of them */
+ * errors  INVALID_ARG for two inputs or two outputs of one name, or too many of them */
 struct err *config_compile(struct Inference__ModelConfig **proto, struct model_config **ret);
 
 /* config_ref, config_unref - count references; the last one frees. Any thread. */
 struct model_config *config_ref(struct model_config *cfg);
 void config_unref(struct model_config *cfg);
 
-/* config_input, config_output - the index of an input or output by name; -1 when there is none. Any thread. */
+/* config_input, config_output - the index of an input or output by name; -1 when there is none. Any
+ * thread. */
 int32_t config_input(const struct model_config *cfg, const char *name, size_t len);
 int32_t config_output(const struct model_config *cfg, const char *name, size_t len);

@@ -6,18 +6,20 @@ struct Inference__ModelConfig;
 
 /* Which rules apply. */
 enum config_check_stage {
-    CONFIG_CHECK_PARTIAL, /* before the backend completed it: inputs and outputs may be missing or unfinished */
-    CONFIG_CHECK_FULL, /* what is about to be served */
+    CONFIG_CHECK_PARTIAL, /* before the backend completed it: inputs and outputs may be missing */
+    CONFIG_CHECK_FULL,    /* what is about to be served */
 };
 
 /* The most dimensions of an input, an output or a reshape. */
 #define CONFIG_CHECK_MAX_RANK 64u
 
-/* config_check_model - the first rule that the message breaks. Instance groups: config_groups_check.
+/* config_check_model - the first rule that the message breaks. Groups: config_groups_check.
  * proto       after config_fill_defaults
  * model_name  the directory's name, which the message's must equal; NULL = not compared
- * returns     NULL when every rule holds; else a message that names the model, the field and what it must be
+ * returns     NULL when every rule holds; else a message that names the model, the field and what
+ *             it must be
  * errors      INVALID_ARG
- * source      spec/model_configuration.txt, spec/model_config_proto.txt; the wording is the reference's where it has one */
+ * source      spec/model_configuration.txt, spec/model_config_proto.txt; the wording is the
+ *             reference's where it has one */
 struct err *config_check_model(const struct Inference__ModelConfig *proto, const char *model_name,
                                enum config_check_stage stage);

@@ -1,4 +1,5 @@
-/* Rules for ensembles: every tensor of the data flow is made once, used, and can be reached from the inputs. */
+/* Rules for ensembles: every tensor of the data flow is made once, used, and can be reached from
+ * the inputs. */
 #include "base/map.h"
 #include "base/mem.h"
 #include "model/config_check_priv.h"
@@ -173,7 +174,8 @@ static struct err *flow(struct graph *g)
     return e;
 }
 
-/* unready_source - go up from a tensor that is not ready to the one that nothing makes, or around a circle once. */
+/* unready_source - go up from a tensor that is not ready to the one that nothing makes, or around a
+ * circle once. */
 static struct tensor *unready_source(struct graph *g, struct tensor *t)
 {
     for (;;) {

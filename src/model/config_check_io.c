@@ -48,7 +48,8 @@ static struct err *check_dims(const struct io *io, const char *what, const int64
     return NULL;
 }
 
-/* chunk - the number of elements up to the next variable dimension, or the end; moves *at past it. */
+/* chunk - the number of elements up to the next variable dimension, or the end; moves *at
+ * past it. */
 static bool chunk(const int64_t *dims, size_t rank, size_t *at, uint64_t *ret)
 {
     size_t from = *at;
@@ -67,7 +68,8 @@ static size_t count_any(const int64_t *dims, size_t rank)
     return n;
 }
 
-/* check_reshape - dims and reshape have as many elements, chunk by chunk between variable dimensions: [2,4,-1,6] fits [8,-1,1,6]. */
+/* check_reshape - dims and reshape have as many elements, chunk by chunk between variable
+ * dimensions: [2,4,-1,6] fits [8,-1,1,6]. */
 static struct err *check_reshape(const struct io *io, int32_t max_batch_size)
 {
     const int64_t *shape = io->reshape->shape;

@@ -39,7 +39,8 @@ static const void *sample_has(const struct map *given, const char *name)
     return map_get(given, name, strlen(name));
 }
 
-/* check_complete - the sample has an entry for each input that requests must have, and for each control tensor. */
+/* check_complete - the sample has an entry for each input that requests must have, and for each
+ * control tensor. */
 static struct err *check_complete(const Inference__ModelConfig *p, const Inference__ModelWarmup *w,
                                   const struct map *given)
 {

@@ -43,7 +43,8 @@ static void set_gpus(Inference__ModelInstanceGroup *g, const int32_t *ids, size_
             g->gpus[g->n_gpus++] = ids[i];
 }
 
-/* add_group - the group of a configuration that has none: the first wish that can be had, else one that leaves all open. */
+/* add_group - the group of a configuration that has none: the first wish that can be had, else one
+ * that leaves all open. */
 static void add_group(Inference__ModelConfig *p, const struct config_groups_machine *m)
 {
     p->instance_group = mem_alloc(sizeof(*p->instance_group));

@@ -7,7 +7,8 @@
 
 struct Inference__ModelConfig;
 
-/* A group that the backend would rather have (TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup). */
+/* A group that the backend would rather have
+ * (TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup). */
 struct config_groups_wish {
     int kind; /* a value of ModelInstanceGroup.Kind */
     int32_t count;
@@ -24,8 +25,9 @@ struct config_groups_machine {
     size_t wish_count;
 };
 
-/* config_groups_fill - complete the instance groups: one group where there is none, names, kinds, counts and GPUs.
- * KIND_AUTO becomes KIND_GPU when every GPU it lists is there, else KIND_CPU. Ensembles have no groups.
+/* config_groups_fill - complete the instance groups: one group where there is none, names, kinds,
+ * counts and GPUs. KIND_AUTO becomes KIND_GPU when every GPU it lists is there, else KIND_CPU.
+ * Ensembles have no groups.
  * machine  NULL = all zero
  * source   spec/model_config_proto.txt, ModelInstanceGroup; X-20 */
 void config_groups_fill(struct Inference__ModelConfig *proto,

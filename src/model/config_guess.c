@@ -8,7 +8,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* has_definition - the version directory holds the row's default definition, in the form that it must have. */
+/* has_definition - the version directory holds the row's default definition, in the form that it
+ * must have. */
 static bool has_definition(const struct config_platform *row, const char *const *entries,
                            size_t count)
 {
@@ -33,7 +34,8 @@ static void adopt(Inference__ModelConfig *proto, const struct config_platform *r
         pb_field_set_string(&proto->default_model_filename, row->filename);
 }
 
-/* is_open - the message leaves it open which row serves it: it names no platform, and no backend or one of several platforms. */
+/* is_open - the message leaves it open which row serves it: it names no platform, and no backend or
+ * one of several platforms. */
 static bool is_open(const Inference__ModelConfig *proto)
 {
     return !*proto->platform && (!*proto->backend || strcmp(proto->backend, "tensorflow") == 0);

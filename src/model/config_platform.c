@@ -15,7 +15,8 @@
     (BIT(BOOL) | BIT(UINT8) | BIT(INT8) | BIT(INT16) | BIT(INT32) | BIT(INT64) | BIT(FP32) | \
      BIT(FP64) | BIT(BF16))
 
-/* source: spec/model_repository.txt (names of definitions), spec/model_configuration.txt (platforms, table of datatypes) */
+/* source: spec/model_repository.txt (names of definitions), spec/model_configuration.txt
+ * (platforms, table of datatypes) */
 static const struct config_platform rows[] = {
     {"tensorflow_savedmodel", "tensorflow", "model.savedmodel", ALL, true, 'd'},
     {"tensorflow_graphdef", "tensorflow", "model.graphdef", ALL, true, 'f'},

@@ -1,5 +1,6 @@
 #pragma once
-/* The platforms of a configuration, and the backends behind them: one table for filling in, guessing and checking. */
+/* The platforms of a configuration, and the backends behind them: one table for filling in,
+ * guessing and checking. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +23,6 @@ const struct config_platform *config_platform_at(size_t i);
 /* config_platform_find - the row of a platform's name (not ""); NULL when there is none. */
 const struct config_platform *config_platform_find(const char *name);
 
-/* config_platform_of_backend - the first row of a backend; NULL for a backend that is not in the table. */
+/* config_platform_of_backend - the first row of a backend; NULL for a backend that is not in the
+ * table. */
 const struct config_platform *config_platform_of_backend(const char *backend);

@@ -1,5 +1,6 @@
 #pragma once
-/* The names of the classes of an output, one a line in a file of the model directory. Immutable once made. */
+/* The names of the classes of an output, one a line in a file of the model directory. Immutable
+ * once made. */
 #include "base/err.h"
 
 #include <stddef.h>

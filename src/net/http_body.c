@@ -12,6 +12,7 @@
 #define FIRST_CHUNKS    ((size_t)16384)
 #define READ_AT_ONCE    ((size_t)2 << 20) /* then other connections have their turn */
 #define LOW_WATER_BYTES ((uint64_t)256 << 10)
+#define LOW_WATER_FROM  ((uint64_t)64 << 10)
 #define MAX_BODY_BYTES  (SIZE_MAX / 4)
 
 /* How far behind a multiple of 64 the body must begin for what follows its JSON to lie on one. */
@@ -23,16 +24,18 @@ static size_t offset_for(const struct http1_head *h)
     return (ALIGN - json) % ALIGN;
 }
 
-/* Wake up only when a good part of a large body is there. */
+/* Wake up only when a good part of what is left is there; small rests are not worth the system call. */
 static void set_low_water(struct http_conn *c)
 {
-    uint64_t want = c->body_left < LOW_WATER_BYTES ? c->body_left : LOW_WATER_BYTES;
-    if (want < 2)
-        want = 1;
-    if (c->low_water == (int)want)
+    int want = 1;
+    if (c->body_left >= LOW_WATER_FROM)
+        want = (int)(c->body_left < LOW_WATER_BYTES ? c->body_left : LOW_WATER_BYTES);
+    else if ((uint64_t)c->low_water <= c->body_left)
         return;
-    c->low_water = (int)want;
-    sock_low_water(c->fd.fd, c->low_water);
+    if (c->low_water == want)
+        return;
+    c->low_water = want;
+    sock_low_water(c->fd.fd, want);
 }
 
 struct err *http_body_begin(struct http_conn *c)
@@ -53,8 +56,6 @@ size_t http_body_take(struct http_conn *c, const char *bytes, size_t len)
     memcpy(c->body->data + c->body_at + c->body_len, bytes, len);
     c->body_len += len;
     c->body_left -= len;
-    if (c->body_left)
-        set_low_water(c);
     return len;
 }
 
@@ -65,8 +66,9 @@ long http_body_read(struct http_conn *c)
     if (got > 0) {
         c->body_len += (size_t)got;
         c->body_left -= (uint64_t)got;
-        set_low_water(c);
     }
+    if (c->body_left && got != 0 && got != -2)
+        set_low_water(c);
     return got;
 }
 

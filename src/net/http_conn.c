@@ -21,6 +21,7 @@
 #define IDLE_TIMEOUT     TIME_S(600) /* between requests */
 #define HEAD_TIMEOUT     TIME_S(60)  /* from the first byte of a head to its last */
 #define STALL_TIMEOUT    TIME_S(60)  /* without any byte of a body, or of an answer */
+#define READ_AT_MOST     ((size_t)16384)
 #define LINGER_TIMEOUT   TIME_S(2)
 #define DISCARD_AT_MOST  ((uint64_t)1 << 20) /* of a body that nobody wants; past it the connection closes */
 
@@ -370,24 +371,41 @@ void http_conn_resume(struct http_conn *c)
         http_conn_watch(c);
 }
 
-static void read_some(struct http_conn *c)
+/* Little enough that most of a large body is received straight into its own buffer. */
+static size_t read_at_once(const struct worker *w)
+{
+    size_t room = w->receive_bytes - HTTP_BODY_PADDING;
+    return room < READ_AT_MOST ? room : READ_AT_MOST;
+}
+
+/* Straight into the body's own buffer. */
+static long read_body(struct http_conn *c)
+{
+    long got = http_body_read(c);
+    if (got > 0) {
+        c->since = loop_now(loop_of(c));
+        if (!c->body_left)
+            serve_received(c);
+    }
+    return got;
+}
+
+static long read_messages(struct http_conn *c)
 {
     struct worker *w = c->shard->worker;
-    long got;
-    if (c->phase == HTTP_PHASE_BODY) {
-        got = http_body_read(c);
-        if (got > 0)
-            c->since = loop_now(w->loop);
-        if (got > 0 && !c->body_left)
-            serve_received(c);
-    } else {
-        got = sock_read(c->fd.fd, w->receive, w->receive_bytes - HTTP_BODY_PADDING);
-        if (got > 0) {
-            if (c->phase != HTTP_PHASE_HEAD && !c->lingering)
-                c->since = loop_now(w->loop);
-            consume(c, w->receive, (size_t)got);
-        }
-    }
+    long got = sock_read(c->fd.fd, w->receive, read_at_once(w));
+    if (got <= 0)
+        return got;
+    if (c->phase != HTTP_PHASE_HEAD && !c->lingering)
+        c->since = loop_now(w->loop);
+    consume(c, w->receive, (size_t)got);
+    /* A large body has begun, and most of it is there by now: no need to wait for the next turn. */
+    return c->phase == HTTP_PHASE_BODY && !c->dead ? read_body(c) : got;
+}
+
+static void read_some(struct http_conn *c)
+{
+    long got = c->phase == HTTP_PHASE_BODY ? read_body(c) : read_messages(c);
     if (got == 0 || got == -2)
         http_conn_kill(c);
     else if (!c->dead)

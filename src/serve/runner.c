@@ -63,10 +63,17 @@ static void answer_dropped(struct serve_version *v, time_ns now)
 static bool run_one(struct runner *r, time_ns *ret_wake)
 {
     struct serve_version *v = r->version;
-    time_ns now = clock_now_ns();
-    size_t count = batcher_take(v->batcher, now, r->batch, batcher_slots(v->batcher), ret_wake);
-    if (batcher_has_dropped(v->batcher))
-        answer_dropped(v, now);
+    time_ns now;
+    size_t count;
+    bool dropped;
+    do {
+        now = clock_now_ns();
+        count = batcher_take(v->batcher, now, r->batch, batcher_slots(v->batcher), ret_wake);
+        dropped = batcher_has_dropped(v->batcher);
+        if (dropped)
+            answer_dropped(v, now);
+        /* What came while the lock was open found this runner busy and woke nobody: look again. */
+    } while (dropped && !count);
     if (!count)
         return false;
     runner_wake(v, now);

@@ -1,6 +1,6 @@
 /* Configurations: the examples of the specification, and the index that requests use.
- * Proves MC-02, MC-06, MC-07, MC-26, MC-27, MC-66, MC-67, MC-69, MC-71, MC-83, MC-88 to MC-90, MC-99, MC-101, MC-108, X-12, X-19,
- * RX-27, RX-29, RX-44, X-07, X-08. */
+ * Proves MC-02, MC-06, MC-07, MC-26, MC-27, MC-66, MC-67, MC-69, MC-71, MC-83, MC-88 to MC-90,
+ * MC-99, MC-101, MC-108, X-12, X-19, RX-27, RX-29, RX-44, X-07, X-08. */
 #include "support/config_steps.h"
 
 #include "base/mem.h"

@@ -1,6 +1,6 @@
-/* Rules that the reference does not have, or has elsewhere; those that it shares are compared with it in tests/50_config.
- * Proves MC-05, MC-08, MC-10, MC-12, MC-18 to MC-21, MC-47 to MC-60, MC-129, PB-06, PB-22, PB-112, PB-140, PB-151, PB-158, PB-160, PB-161,
- * PB-163, X-13, X-17, X-36. */
+/* Rules that the reference does not have, or has elsewhere; those that it shares are compared with
+ * it in tests/50_config. Proves MC-05, MC-08, MC-10, MC-12, MC-18 to MC-21, MC-47 to MC-60, MC-129,
+ * PB-06, PB-22, PB-112, PB-140, PB-151, PB-158, PB-160, PB-161, PB-163, X-13, X-17, X-36. */
 #include "support/config_steps.h"
 
 #include "base/strbuf.h"
@@ -91,7 +91,7 @@ static const struct rule rules[] = {
      "model_metrics { metric_control { metric_identifier { family: 'f' } histogram_options { } } }",
      "histogram options must specify non-empty 'buckets' for m"},
     {"platform: 'ensemble' " IO "ensemble_scheduling { step { model_name: 'x' model_version: -2 "
-                                "input_map { key: 'a' value: 'i' } "
+     "input_map { key: 'a' value: 'i' } "
      "output_map { key: 'b' value: 'o' } } }",
      "'model_version' must be -1 or a version in step 0 of ensemble 'm'"},
     {IO "ensemble_scheduling { step { model_name: 'x' model_version: -1 input_map { key: 'a' "
@@ -183,7 +183,8 @@ static void gpus(void **state)
         "instance group m_0 of model m has kind KIND_GPU but no GPUs are available");
 }
 
-/* The table of the specification, column by column; one letter a datatype in the order of the numbers, '-' = no entry. */
+/* The table of the specification, column by column; one letter a datatype in the order of the
+ * numbers, '-' = no entry. */
 static void datatypes_by_platform(void **state)
 {
     (void)state;
@@ -191,10 +192,11 @@ static void datatypes_by_platform(void **state)
         const char *platform;
         const char *types;
     } table[] = {
-        /*                          BUuuuIiiiHFDS   bool, uint8..64, int8..64, fp16, fp32, fp64, string */
-        {"tensorrt_plan", "x----x-x-xx--"},         {"tensorflow_graphdef", "xxxxxxxxxxxxx"},
-        {"tensorflow_savedmodel", "xxxxxxxxxxxxx"}, {"caffe2_netdef", "xxx--xxxxxxx-"},
-        {"onnxruntime_onnx", "xxxxxxxxxxxxx"},      {"pytorch_libtorch", "xx---xxxx-xx-"},
+        /*                          BUuuuIiiiHFDS   bool, uint8..64, int8..64, fp16, fp32, fp64,
+         * string */
+        {"tensorrt_plan", "+----+-+-++--"},         {"tensorflow_graphdef", "+++++++++++++"},
+        {"tensorflow_savedmodel", "+++++++++++++"}, {"caffe2_netdef", "+++--+++++++-"},
+        {"onnxruntime_onnx", "+++++++++++++"},      {"pytorch_libtorch", "++---++++-++-"},
     };
     for (size_t row = 0; row < sizeof(table) / sizeof(table[0]); row++)
         for (int type = 1; type <= 13; type++) {

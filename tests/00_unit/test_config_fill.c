@@ -1,6 +1,7 @@
-/* What is filled in and guessed. The same is compared with the reference, for its backends, in tests/50_config.
- * Proves MR-29 to MR-35, MR-65, MC-34 to MC-44 as far as file names decide, MC-81, MC-86, PB-05, PB-11, PB-13, PB-17, PB-19, PB-51,
- * PB-81, PB-95, PB-129, PB-135, PB-178, X-13, X-20, X-30, X-32, X-37, X-38. */
+/* What is filled in and guessed. The same is compared with the reference, for its backends, in
+ * tests/50_config. Proves MR-29 to MR-35, MR-65, MC-34 to MC-44 as far as file names decide, MC-81,
+ * MC-86, PB-05, PB-11, PB-13, PB-17, PB-19, PB-51, PB-81, PB-95, PB-129, PB-135, PB-178, X-13,
+ * X-20, X-30, X-32, X-37, X-38. */
 #include "support/config_steps.h"
 
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* JSON over descriptors, for messages of the control plane; ModelConfig is compared with protobuf's own in tests/50_config. */
+/* JSON over descriptors, for messages of the control plane; ModelConfig is compared with protobuf's
+ * own in tests/50_config. */
 #include "codec/pb_json.h"
 #include "codec/pb_json_read.h"
 
@@ -10,6 +11,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -94,8 +96,8 @@ static void bytes_as_base64(void **state)
     pb_field_free_message(msg);
     const char *const wrong[] = {"Y", "YQ=", "Y===", "YQ==YQ==", "Y Q=", "Y\\u0000Q", "=", "YWJjZ"};
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        char json[64] = "{\"bytes_contents\":[\"";
-        strcat(strcat(json, wrong[i]), "\"]}");
+        char json[64];
+        snprintf(json, sizeof(json), "{\"bytes_contents\":[\"%s\"]}", wrong[i]);
         struct err *e = pb_json_read_message(&inference__infer_tensor_contents__descriptor, json,
                                              strlen(json), "t", MIB, &msg);
         assert_non_null(e);

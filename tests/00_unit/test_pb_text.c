@@ -1,8 +1,9 @@
-/* The text format reader. What it accepts is compared with protobuf's own parsers in tests/50_config; here is what they cannot tell:
- * ownership, limits, positions. Proves MC-07. */
+/* The text format reader. What it accepts is compared with protobuf's own parsers in
+ * tests/50_config; here is what they cannot tell: ownership, limits, positions. Proves MC-07. */
 #include "codec/pb_text.h"
 
 #include "base/fault.h"
+#include "base/strbuf.h"
 #include "codec/pb_field.h"
 #include "proto/model_config.pb-c.h"
 
@@ -10,7 +11,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -77,12 +77,14 @@ static void oneofs_and_presence(void **state)
 static void many_elements(void **state)
 {
     (void)state;
-    char text[4096] = "input { dims: [ 0";
+    struct strbuf text = STRBUF_INIT;
+    strbuf_puts(&text, "input { dims: [ 0");
     for (int i = 1; i < 200; i++)
-        snprintf(text + strlen(text), sizeof(text) - strlen(text), ", %d", i);
-    strcat(text, " ] }");
+        strbuf_printf(&text, ", %d", i);
+    strbuf_puts(&text, " ] }");
     Inference__ModelConfig *config;
-    assert_null(read_text(text, MIB, &config));
+    assert_null(read_text(strbuf_str(&text), MIB, &config));
+    strbuf_fini(&text);
     assert_int_equal(config->input[0]->n_dims, 200);
     for (int i = 0; i < 200; i++)
         assert_int_equal(config->input[0]->dims[i], i);
@@ -148,12 +150,14 @@ static const ProtobufCMessageDescriptor self_descriptor = {
 
 static struct err *read_nested(unsigned depth, ProtobufCMessage **ret)
 {
-    char text[4 * PB_TEXT_MAX_DEPTH + 16] = "";
+    struct strbuf text = STRBUF_INIT;
     for (unsigned i = 0; i < depth; i++)
-        strcat(text, "a{");
+        strbuf_puts(&text, "a{");
     for (unsigned i = 0; i < depth; i++)
-        strcat(text, "}");
-    return pb_text_read(&self_descriptor, text, strlen(text), "f", MIB, ret);
+        strbuf_putc(&text, '}');
+    struct err *e = pb_text_read(&self_descriptor, text.data, text.len, "f", MIB, ret);
+    strbuf_fini(&text);
+    return e;
 }
 
 static void nesting_has_a_limit(void **state)

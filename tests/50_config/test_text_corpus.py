@@ -39,6 +39,7 @@ def test_mutated_texts_read_as_in_cpp() -> None:
     assert 20 < _compare_with_cpp(texts) < 380
 
 
+@pytest.mark.filterwarnings("ignore:invalid escape sequence:DeprecationWarning")  # of Python's parser, about our texts
 def test_texts_read_as_in_python() -> None:
     differences = []
     texts = TEXTS + random_texts(seed=8, count=60)

@@ -1,10 +1,13 @@
-/* Reads ModelConfig texts for the Python tests of this folder, which ask protobuf's own parsers and the reference the same.
+/* Reads ModelConfig texts for the Python tests of this folder, which ask protobuf's own parsers and
+ * the reference the same.
  *
  * stdin:  any number of records: a letter, the length in decimal, LF, that many bytes.
- *         t, T = text format; j, J = JSON; m = the name of a model directory, LF, the names in its version directory separated by
- *         blanks, LF, config.pbtxt: the whole way from the text to the served configuration, on a machine without GPU
+ *         t, T = text format; j, J = JSON; m = the name of a model directory, LF, the names in its
+ *         version directory separated by blanks, LF, config.pbtxt: the whole way from the text to
+ *         the served configuration, on a machine without GPU
  * stdout: for each one record of the same form.
- *         p = accepted, the message in protobuf wire format (for t, j); J = accepted, as JSON (for T, J, m); e = the error */
+ *         p = accepted, the message in protobuf wire format (for t, j); J = accepted, as JSON (for
+ *         T, J, m); e = the error */
 #include "base/mem.h"
 #include "codec/pb_field.h"
 #include "model/config.h"

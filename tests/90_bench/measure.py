@@ -13,7 +13,7 @@ import subjects
 from harness import procfs
 from harness.repository import Repository
 from harness.servers import Reference
-from rows import MODEL, Row
+from rows import MODEL, ROWS, Row
 from subjects import FLOOR, INLINE, REFERENCE, THREADS, Subject
 
 OTHER_LIMIT = 0.05  # share of all processors that other work may take during a run
@@ -91,7 +91,9 @@ def row(
         generator = load.generator(asked, scratch)
         started = subjects.start(names, repository(scratch / "models"), asked)
         try:
+            first = next(each for each in ROWS if each.protocol == asked.protocol and each.binary)
             for subject in started:
+                check.answer_size(subject, first)
                 results[subject.name].memory_start = procfs.memory(subject.pid).rss
             sizes = {subject.name: check.answer_size(subject, asked) for subject in started}
             for turn in range(repeats + extra):

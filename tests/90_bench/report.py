@@ -170,6 +170,7 @@ floor        a bare epoll loop (HTTP) or a bare nghttp2 echo (gRPC): reads, copi
 inline       ours, the loop runs idle instances itself; threads: ours, instance threads only
 scaled goal  the goal times the floor measured here over the floor stated with the goal; for large gRPC
              tensors the HTTP floor of the same size; for the start the reference's time
-RSS          memory in MiB: ready and idle, the most during the runs, two seconds after the last one
+RSS          memory in MiB: ready, with one small request answered; the most during the runs; two
+             seconds after the last one
 other        processor share of other work on the machine meanwhile; "disturbed" rows stayed above
              the limit, or spread too widely, after all repeats"""

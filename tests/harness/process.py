@@ -32,7 +32,6 @@ class Process:
         self.name = name
         self.argv = argv
         self.log_path = log_path
-        self.started_at = time.monotonic()
         with open(log_path, "wb") as log:
             self._popen = subprocess.Popen(
                 argv,
@@ -42,6 +41,7 @@ class Process:
                 env={**os.environ, **(env or {})},
                 preexec_fn=_end_with_parent,
             )
+        self.started_at = time.monotonic()  # the program has just been executed
         self.pid = self._popen.pid
         self._pidfd = os.pidfd_open(self.pid)
 

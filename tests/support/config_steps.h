@@ -7,10 +7,12 @@
 /* config_steps_parse - the message of a text that must be valid; config_free_proto. */
 Inference__ModelConfig *config_steps_parse(const char *text);
 
-/* config_steps_fill - parse, guess (the version directory holds nothing) and fill; the text must be valid. */
+/* config_steps_fill - parse, guess (the version directory holds nothing) and fill; the text must be
+ * valid. */
 Inference__ModelConfig *config_steps_fill(const char *text);
 
-/* config_steps_error - go the whole way as model "m"; the error's message, until the next call, or "" when there is none. */
+/* config_steps_error - go the whole way as model "m"; the error's message, until the next call, or
+ * "" when there is none. */
 const char *config_steps_error(const char *text, const struct config_groups_machine *machine);
 
 /* config_steps_load - the whole way for a text that must be valid; config_unref. */
