@@ -20,7 +20,7 @@ static enum field field_of(const char *name, size_t len)
         return strncasecmp(name, "Accept-Encoding", 15) == 0 ? FIELD_ACCEPT_ENCODING : FIELD_OTHER;
     case 16:
         return strncasecmp(name, "Content-Encoding", 16) == 0 ? FIELD_CONTENT_ENCODING
-                                                               : FIELD_OTHER;
+                                                              : FIELD_OTHER;
     case 31:
         return strncasecmp(name, "Inference-Header-Content-Length", 31) == 0 ? FIELD_TENSOR_HEADER
                                                                              : FIELD_OTHER;

@@ -14,9 +14,9 @@
 #define HTTP1_MAX_HEAD_BYTES  ((size_t)64 << 10)
 #define HTTP1_MAX_URL_BYTES   ((size_t)16 << 10)
 #define HTTP1_MAX_HEADERS     256u
-#define HTTP1_MAX_CHUNKS      65536u           /* that hold bytes */
+#define HTTP1_MAX_CHUNKS      65536u            /* that hold bytes */
 #define HTTP1_MAX_CHUNK_LINES ((size_t)2 << 20) /* bytes of chunk lines and trailers of one body */
-#define HTTP1_VALUE_BYTES     128u             /* of a header value are looked at */
+#define HTTP1_VALUE_BYTES     128u              /* of a header value are looked at */
 
 enum http1_event {
     HTTP1_MORE,  /* everything was taken, more bytes are needed */
@@ -50,7 +50,8 @@ struct http1_value {
 /* What the server looks at in a request head. */
 struct http1_head {
     enum http1_method method;
-    const char *url; /* as sent, not decoded; valid until the bytes given to http1_parse go, or until http1_next after http1_keep */
+    const char *
+        url; /* as sent, not decoded; valid until the bytes given to http1_parse go, or until http1_next after http1_keep */
     size_t url_len;
     uint8_t minor;           /* HTTP/1.minor */
     bool keep_alive;         /* by version and Connection */
@@ -58,7 +59,8 @@ struct http1_head {
     bool expect_continue;    /* Expect: 100-continue */
     uint64_t content_length; /* 0 without a Content-Length */
     enum http1_coding content_coding;
-    enum http1_coding accept_coding; /* the best of gzip, deflate, identity that Accept-Encoding asks for */
+    enum http1_coding
+        accept_coding; /* the best of gzip, deflate, identity that Accept-Encoding asks for */
     struct http1_value tensor_header; /* Inference-Header-Content-Length, as sent */
 };
 
@@ -79,14 +81,14 @@ struct http1_parser {
     size_t chunk_bytes; /* chunked: taken so far, lines included */
     uint32_t headers;
     uint32_t chunks;
-    uint8_t field;        /* which header the value belongs to */
-    uint8_t name_len;     /* of the header name so far; saturates */
-    bool in_value;        /* a header value has begun */
-    bool in_body;         /* HTTP1_HEAD of a chunked message was given */
-    bool refused;         /* by one of our own rules */
-    char name[32];        /* the header name */
+    uint8_t field;            /* which header the value belongs to */
+    uint8_t name_len;         /* of the header name so far; saturates */
+    bool in_value;            /* a header value has begun */
+    bool in_body;             /* HTTP1_HEAD of a chunked message was given */
+    bool refused;             /* by one of our own rules */
+    char name[32];            /* the header name */
     struct http1_value value; /* of Expect, Content-Encoding, Accept-Encoding while it comes */
-    struct strbuf kept;   /* a copy of the URL */
+    struct strbuf kept;       /* a copy of the URL */
 };
 
 /* http1_init - piece and owner serve chunked bodies. http1_fini - NULL-safe parts only. */
@@ -96,7 +98,8 @@ void http1_fini(struct http1_parser *p);
 /* http1_parse - take bytes of the message.
  * ret_used  how many of len bytes were taken; all of them for HTTP1_MORE
  * Not to be called between HTTP1_HEAD of a message that is not chunked, or HTTP1_END, and http1_next. */
-enum http1_event http1_parse(struct http1_parser *p, const char *data, size_t len, size_t *ret_used);
+enum http1_event http1_parse(struct http1_parser *p, const char *data, size_t len,
+                             size_t *ret_used);
 
 /* http1_keep - after HTTP1_HEAD: copy what head points to, so that it outlives the bytes that were parsed. */
 void http1_keep(struct http1_parser *p);

@@ -7,7 +7,7 @@
 #include <yyjson.h>
 
 /* Numbers that go through the library at once, and room for what it needs meanwhile. */
-#define BLOCK 32u
+#define BLOCK       32u
 #define BLOCK_BYTES 4096u
 
 char *json_out_text(char *to, const char *text, size_t len)
@@ -62,9 +62,10 @@ char *json_out_string(char *to, const char *s, size_t len)
     return to;
 }
 
-static const char digit_pairs[] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
-                                  "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
-                                  "8081828384858687888990919293949596979899";
+static const char digit_pairs[] =
+    "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+    "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+    "8081828384858687888990919293949596979899";
 
 char *json_out_uint(char *to, uint64_t n)
 {

@@ -56,7 +56,8 @@ static enum json_tensor_result read_uint(struct reader *r, const yyjson_val *v)
 static enum json_tensor_result read_int(struct reader *r, const yyjson_val *v)
 {
     uint8_t tag = (uint8_t)v->tag;
-    if (tag != (YYJSON_TYPE_NUM | YYJSON_SUBTYPE_UINT) && tag != (YYJSON_TYPE_NUM | YYJSON_SUBTYPE_SINT))
+    if (tag != (YYJSON_TYPE_NUM | YYJSON_SUBTYPE_UINT) &&
+        tag != (YYJSON_TYPE_NUM | YYJSON_SUBTYPE_SINT))
         return JSON_TENSOR_NOT_INT;
     if (tag == (YYJSON_TYPE_NUM | YYJSON_SUBTYPE_UINT) && v->uni.u64 > INT64_MAX)
         return r->type.width < 8 ? JSON_TENSOR_RANGE : JSON_TENSOR_NOT_INT;
@@ -173,7 +174,8 @@ enum json_tensor_result json_tensor_bytes(yyjson_val *data, uint64_t *ret_bytes)
     return result;
 }
 
-enum json_tensor_result json_tensor_read(yyjson_val *data, struct json_tensor_type type, uint64_t count, void *to)
+enum json_tensor_result json_tensor_read(yyjson_val *data, struct json_tensor_type type,
+                                         uint64_t count, void *to)
 {
     if (!yyjson_is_arr(data))
         return JSON_TENSOR_NOT_ARRAY;
@@ -248,7 +250,8 @@ static char *write_fixed(char *to, struct json_tensor_type type, uint64_t count,
     return to;
 }
 
-char *json_tensor_write(char *to, struct json_tensor_type type, uint64_t count, const void *from, uint64_t bytes)
+char *json_tensor_write(char *to, struct json_tensor_type type, uint64_t count, const void *from,
+                        uint64_t bytes)
 {
     uint64_t expected;
     *to++ = '[';

@@ -48,7 +48,8 @@ enum json_tensor_result json_tensor_bytes(yyjson_val *data, uint64_t *ret_bytes)
  * data   an array, nested in any way
  * count  elements wanted; for BYTES as many as there are, and `to` has the room that json_tensor_bytes said
  * to     count * width bytes; need not be aligned */
-enum json_tensor_result json_tensor_read(yyjson_val *data, struct json_tensor_type type, uint64_t count, void *to);
+enum json_tensor_result json_tensor_read(yyjson_val *data, struct json_tensor_type type,
+                                         uint64_t count, void *to);
 
 /* json_tensor_room - the most bytes that json_tensor_write can need; false when that overflows. */
 bool json_tensor_room(struct json_tensor_type type, uint64_t count, uint64_t bytes, size_t *ret);
@@ -56,4 +57,5 @@ bool json_tensor_room(struct json_tensor_type type, uint64_t count, uint64_t byt
 /* json_tensor_write - "[...]", the elements in order.
  * from, bytes  the tensor
  * returns      the end of the text; NULL when `bytes` is not what `count` elements take, or strings run past the end */
-char *json_tensor_write(char *to, struct json_tensor_type type, uint64_t count, const void *from, uint64_t bytes);
+char *json_tensor_write(char *to, struct json_tensor_type type, uint64_t count, const void *from,
+                        uint64_t bytes);

@@ -18,6 +18,7 @@
 
 struct loop;
 struct model_config;
+struct order_ticket;
 struct request;
 struct response;
 
@@ -34,6 +35,9 @@ typedef void (*request_respond_fn)(struct response *r, void *owner);
 
 /* request_released_fn - the request object is about to go; for callers of the C API that wait for it. May be NULL. */
 typedef void (*request_released_fn)(struct request *r, void *owner);
+
+/* request_hold_fn - keeps a sent response back until it may be delivered (response_deliver); preserve_ordering. */
+typedef void (*request_hold_fn)(struct response *r);
 
 /* What a request is for: the head of a model version that is being served (serve/version.h). */
 struct request_target {
@@ -86,6 +90,8 @@ struct request {
     request_respond_fn respond;
     request_released_fn released;
     void *owner;
+    request_hold_fn hold;        /* NULL = responses are delivered as they come */
+    struct order_ticket *ticket; /* hold's own */
     atomic_uint refs;
     atomic_bool cancelled; /* set by the front end when nobody waits for the answer any more */
     bool final_sent; /* the final response was made; guarded by the backend's own order of calls */

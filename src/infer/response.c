@@ -116,6 +116,10 @@ void response_send(struct response *r, uint32_t flags, struct err *error)
     r->mail.next = NULL;
     if (flags & RESPONSE_FINAL)
         r->request->final_sent = true;
+    if (r->request->hold) {
+        r->request->hold(r);
+        return;
+    }
     struct response_batch *b = open_batch;
     struct loop *home = r->request->home;
     if (b) {
@@ -159,15 +163,14 @@ static struct mail *cut_run(struct mail **list, struct mail **ret_last)
     return first;
 }
 
-void response_batch_end(struct response_batch *b)
+/* Runs what goes to the loop of this very thread, or to no loop, here; posts the rest. */
+static void deliver_list(struct mail *list, const struct loop *here)
 {
-    open_batch = b->outer;
-    struct mail *list = b->first;
     while (list) {
         struct mail *last;
         struct mail *first = cut_run(&list, &last);
         struct loop *home = home_of(first);
-        if (home && home != loop_current()) {
+        if (home && home != here) {
             loop_post(home, first, last);
             continue;
         }
@@ -177,4 +180,15 @@ void response_batch_end(struct response_batch *b)
             first = next;
         }
     }
+}
+
+void response_deliver(struct mail *first)
+{
+    deliver_list(first, NULL);
+}
+
+void response_batch_end(struct response_batch *b)
+{
+    open_batch = b->outer;
+    deliver_list(b->first, loop_current());
 }

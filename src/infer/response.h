@@ -55,6 +55,10 @@ struct err *response_output_buffer(struct response *r, struct tensor_output *out
  * Inside response_batch_begin/end on this thread it is kept back until the end; else it is delivered, or posted, at once. */
 void response_send(struct response *r, uint32_t flags, struct err *error);
 
+/* response_deliver - deliver a chain of sent responses (linked by mail.next) now, in order: posted to their home loops, or by the
+ * callback. For a request_hold_fn. */
+void response_deliver(struct mail *first);
+
 /* response_fail - make and send a final response that only carries an error, and release the request.
  * For requests that no backend has: rejected, timed out, cancelled, failed by Execute. */
 void response_fail(struct request *request, struct err *error);

@@ -58,7 +58,8 @@ static char *put_string(char *to, const char *s)
 }
 
 /* How the output is wanted; *hint is where to look first, since outputs mostly come in the order of the request. */
-static const struct http_output_spec *spec_of(const struct http_exchange *x, const struct tensor_output *o, uint32_t *hint)
+static const struct http_output_spec *spec_of(const struct http_exchange *x,
+                                              const struct tensor_output *o, uint32_t *hint)
 {
     for (uint32_t i = 0; i < x->spec_count; i++) {
         uint32_t at = (*hint + i) % x->spec_count;
@@ -101,17 +102,21 @@ static struct err *check_json(const struct tensor_output *o)
     uint64_t elements, bytes;
     if (!http_tensor_type(o->datatype, &type))
         return err_new(STATUS_INVALID_ARG,
-                       "sending %s data via JSON is not supported. Please use the binary data format for output",
+                       "sending %s data via JSON is not supported. Please use the binary data "
+                       "format for output",
                        datatype_name(o->datatype));
     bool fits = shape_elements(o->shape, o->rank, &elements);
     if (fits && type.kind == JSON_TENSOR_BYTES)
         fits = strings_fit(o, elements);
     else if (fits)
-        fits = !__builtin_mul_overflow(elements, (uint64_t)type.width, &bytes) && bytes == o->byte_size;
+        fits = !__builtin_mul_overflow(elements, (uint64_t)type.width, &bytes) &&
+               bytes == o->byte_size;
     if (fits)
         return NULL;
-    return err_new(STATUS_INTERNAL,
-                   "Failed to write 'data' field: output tensor shape does not match size of output for '%s'", o->name);
+    return err_new(
+        STATUS_INTERNAL,
+        "Failed to write 'data' field: output tensor shape does not match size of output for '%s'",
+        o->name);
 }
 
 static struct err *check_output(struct http_exchange *x, struct tensor_output *o, uint32_t *hint)
@@ -138,7 +143,8 @@ struct err *http_answer_prepare(struct http_exchange *x)
     for (const struct param *p = r->params.first; !e && p; p = p->next)
         if (p->type == PARAM_BYTES)
             e = err_new(STATUS_UNSUPPORTED,
-                        "Response parameter of type 'TRITONSERVER_PARAMETER_BYTES' is not currently supported");
+                        "Response parameter of type 'TRITONSERVER_PARAMETER_BYTES' is not "
+                        "currently supported");
     uint32_t hint = 0;
     for (struct tensor_output *o = r->outputs; !e && o; o = o->next)
         e = check_output(x, o, &hint);
@@ -164,12 +170,14 @@ static size_t model_room(const struct http_exchange *x)
                (p->type == PARAM_STRING ? json_out_string_bytes(p->bytes.len) : 0);
     uint32_t hint = 0;
     for (const struct tensor_output *o = r->outputs; o; o = o->next) {
-        sum += OUTPUT_BYTES + json_out_string_bytes(strlen(o->name)) + o->rank * JSON_OUT_NUMBER_BYTES;
+        sum +=
+            OUTPUT_BYTES + json_out_string_bytes(strlen(o->name)) + o->rank * JSON_OUT_NUMBER_BYTES;
         struct json_tensor_type type;
         uint64_t elements = 0;
         size_t data = 0;
         if (!is_binary(x, o, &hint) &&
-            (!http_tensor_type(o->datatype, &type) || !shape_elements(o->shape, o->rank, &elements) ||
+            (!http_tensor_type(o->datatype, &type) ||
+             !shape_elements(o->shape, o->rank, &elements) ||
              !json_tensor_room(type, elements, o->byte_size, &data) || !add(&sum, data)))
             return SIZE_MAX;
     }
@@ -232,13 +240,15 @@ static char *put_output(char *to, const struct tensor_output *o, bool binary)
     http_tensor_type(o->datatype, &type);
     shape_elements(o->shape, o->rank, &elements);
     to = JSON_OUT_LITERAL(to, "],\"data\":");
-    to = json_tensor_write(to, type, elements, o->data, o->byte_size); /* checked by http_answer_prepare */
+    to = json_tensor_write(to, type, elements, o->data,
+                           o->byte_size); /* checked by http_answer_prepare */
     *to++ = '}';
     return to;
 }
 
 /* The JSON of a model's response; *ret_binary is what follows it. */
-static char *put_response(char *to, const struct http_exchange *x, uint64_t *ret_binary, bool *ret_any)
+static char *put_response(char *to, const struct http_exchange *x, uint64_t *ret_binary,
+                          bool *ret_any)
 {
     const struct response *r = x->response;
     const struct serve_version *v = version_of(r->request);
@@ -282,7 +292,8 @@ static char *put_status_line(char *to, uint16_t status)
 }
 
 /* The head; json_len is told when binary data follow the JSON (else 0). */
-static char *put_head(char *to, const struct http_exchange *x, const char *content_type, uint64_t json_len, uint64_t length)
+static char *put_head(char *to, const struct http_exchange *x, const char *content_type,
+                      uint64_t json_len, uint64_t length)
 {
     to = put_status_line(to, x->status);
     if (x->status == 100)
@@ -309,8 +320,8 @@ static char *put_head(char *to, const struct http_exchange *x, const char *conte
 }
 
 /* Writes the head so that it ends where the body begins; returns where it begins. */
-static char *put_head_before(char *body, const struct http_exchange *x, const char *content_type, uint64_t json_len,
-                             uint64_t length)
+static char *put_head_before(char *body, const struct http_exchange *x, const char *content_type,
+                             uint64_t json_len, uint64_t length)
 {
     char head[HTTP_ANSWER_HEAD_BYTES];
     size_t len = (size_t)(put_head(head, x, content_type, json_len, length) - head);
@@ -339,7 +350,8 @@ size_t http_answer_write(struct http_exchange *x, char *to, struct http_out *out
     bool any;
     char *end = put_response(body, x, &binary, &any);
     size_t json_len = (size_t)(end - body);
-    char *head = put_head_before(body, x, any ? "application/octet-stream" : HTTP_JSON, any ? json_len : 0, json_len + binary);
+    char *head = put_head_before(body, x, any ? "application/octet-stream" : HTTP_JSON,
+                                 any ? json_len : 0, json_len + binary);
     http_out_add(out, head, (size_t)(end - head));
     uint32_t hint = 0;
     for (const struct tensor_output *o = x->response->outputs; any && o; o = o->next)

@@ -46,7 +46,8 @@ static bool method_fits(enum http_route_kind kind, const struct http1_head *h)
 }
 
 /* The JSON part must stay within the limit; tensors behind it only within the budget. */
-static struct err *admit_infer(const struct http_front *f, const struct http1_head *head, uint64_t *ret_max)
+static struct err *admit_infer(const struct http_front *f, const struct http1_head *head,
+                               uint64_t *ret_max)
 {
     uint64_t max = f->server->options.http_max_input_bytes;
     uint64_t json = head->content_length;
@@ -57,7 +58,8 @@ static struct err *admit_infer(const struct http_front *f, const struct http1_he
     return e || json <= max ? e : http_infer_too_large(json, max);
 }
 
-static struct err *admit(const struct http_front *f, const struct http1_head *head, uint64_t *ret_max)
+static struct err *admit(const struct http_front *f, const struct http1_head *head,
+                         uint64_t *ret_max)
 {
     struct http_route route = http_route_find(head->url, head->url_len);
     *ret_max = 0;
@@ -68,7 +70,8 @@ static struct err *admit(const struct http_front *f, const struct http1_head *he
     if (route.kind != HTTP_ROUTE_INDEX)
         return NULL;
     *ret_max = f->server->options.http_max_input_bytes;
-    return head->content_length > *ret_max ? http_infer_too_large(head->content_length, *ret_max) : NULL;
+    return head->content_length > *ret_max ? http_infer_too_large(head->content_length, *ret_max)
+                                           : NULL;
 }
 
 static void answer_text(struct http_exchange *x, struct strbuf *sb)
@@ -78,7 +81,8 @@ static void answer_text(struct http_exchange *x, struct strbuf *sb)
 }
 
 /* Prints a message, and frees what it belongs to. */
-static void answer_message(struct http_exchange *x, const ProtobufCMessage *shown, ProtobufCMessage *whole)
+static void answer_message(struct http_exchange *x, const ProtobufCMessage *shown,
+                           ProtobufCMessage *whole)
 {
     struct strbuf sb = STRBUF_INIT;
     pb_json_print(shown, style, &sb);
@@ -173,7 +177,8 @@ static struct err *serve_index(struct http_exchange *x, struct http_message *m)
 }
 
 /* Everything but inference; NULL when x was answered. */
-static struct err *serve_route(struct http_exchange *x, struct http_message *m, const struct http_route *route)
+static struct err *serve_route(struct http_exchange *x, struct http_message *m,
+                               const struct http_route *route)
 {
     struct server *s = x->shard->front->server;
     switch (route->kind) {
@@ -202,7 +207,8 @@ static struct err *serve_route(struct http_exchange *x, struct http_message *m, 
     case HTTP_ROUTE_INDEX:
         return serve_index(x, m);
     case HTTP_ROUTE_CONTROL:
-        return err_new(STATUS_UNSUPPORTED, "loading and unloading models over HTTP is not supported");
+        return err_new(STATUS_UNSUPPORTED,
+                       "loading and unloading models over HTTP is not supported");
     case HTTP_ROUTE_MODEL_GENERATE:
         return err_new(STATUS_UNSUPPORTED, "the generate extension is not supported");
     case HTTP_ROUTE_SHARED_MEMORY:

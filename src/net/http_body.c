@@ -19,7 +19,8 @@
 static size_t offset_for(const struct http1_head *h)
 {
     size_t json = 0;
-    for (const char *s = h->tensor_header.text; h->tensor_header.given && *s >= '0' && *s <= '9'; s++)
+    for (const char *s = h->tensor_header.text; h->tensor_header.given && *s >= '0' && *s <= '9';
+         s++)
         json = (json * 10 + (size_t)(*s - '0')) % ALIGN;
     return (ALIGN - json) % ALIGN;
 }
@@ -43,7 +44,8 @@ struct err *http_body_begin(struct http_conn *c)
     const struct http1_head *h = &c->parser.head;
     uint64_t size = h->chunked ? FIRST_CHUNKS : h->content_length;
     if (size > MAX_BODY_BYTES)
-        return err_new(STATUS_UNAVAILABLE, "no room for a body of %llu bytes", (unsigned long long)size);
+        return err_new(STATUS_UNAVAILABLE, "no room for a body of %llu bytes",
+                       (unsigned long long)size);
     c->body_at = offset_for(h);
     c->body_len = 0;
     return pool_buf(c->body_at + (size_t)size + HTTP_BODY_PADDING, &c->body);
@@ -95,10 +97,11 @@ bool http_body_piece(void *conn, const char *bytes, size_t len)
     if (c->phase != HTTP_PHASE_CHUNKS)
         return true;
     if (len > c->body_max - c->body_len)
-        c->body_error = err_new(STATUS_INVALID_ARG,
-                                "request body exceeds the maximum allowed input size of %llu bytes. Use "
-                                "--http-max-input-size to increase the limit.",
-                                (unsigned long long)c->body_max);
+        c->body_error =
+            err_new(STATUS_INVALID_ARG,
+                    "request body exceeds the maximum allowed input size of %llu bytes. Use "
+                    "--http-max-input-size to increase the limit.",
+                    (unsigned long long)c->body_max);
     else
         c->body_error = grow(c, len);
     if (c->body_error)

@@ -18,12 +18,13 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#define IDLE_TIMEOUT     TIME_S(600) /* between requests */
-#define HEAD_TIMEOUT     TIME_S(60)  /* from the first byte of a head to its last */
-#define STALL_TIMEOUT    TIME_S(60)  /* without any byte of a body, or of an answer */
-#define READ_AT_MOST     ((size_t)16384)
-#define LINGER_TIMEOUT   TIME_S(2)
-#define DISCARD_AT_MOST  ((uint64_t)1 << 20) /* of a body that nobody wants; past it the connection closes */
+#define IDLE_TIMEOUT   TIME_S(600) /* between requests */
+#define HEAD_TIMEOUT   TIME_S(60)  /* from the first byte of a head to its last */
+#define STALL_TIMEOUT  TIME_S(60)  /* without any byte of a body, or of an answer */
+#define READ_AT_MOST   ((size_t)16384)
+#define LINGER_TIMEOUT TIME_S(2)
+#define DISCARD_AT_MOST \
+    ((uint64_t)1 << 20) /* of a body that nobody wants; past it the connection closes */
 
 static const struct slab slab = {.index = 6, .object_bytes = sizeof(struct http_conn)};
 
@@ -37,7 +38,8 @@ static time_ns limit_of(const struct http_conn *c)
 {
     if (c->lingering)
         return LINGER_TIMEOUT;
-    if (c->backlog || c->phase == HTTP_PHASE_BODY || c->phase == HTTP_PHASE_CHUNKS || c->phase == HTTP_PHASE_DISCARD)
+    if (c->backlog || c->phase == HTTP_PHASE_BODY || c->phase == HTTP_PHASE_CHUNKS ||
+        c->phase == HTTP_PHASE_DISCARD)
         return STALL_TIMEOUT;
     if (c->in_flight)
         return TIME_NEVER;
@@ -67,7 +69,8 @@ static void on_timer(struct loop_timer *t)
 
 void http_conn_watch(struct http_conn *c)
 {
-    bool more = c->phase != HTTP_PHASE_HEAD || (!c->held && !c->backlog && c->in_flight < HTTP_CONN_MAX_IN_FLIGHT);
+    bool more = c->phase != HTTP_PHASE_HEAD ||
+                (!c->held && !c->backlog && c->in_flight < HTTP_CONN_MAX_IN_FLIGHT);
     loop_mod(loop_of(c), &c->fd, (more ? EPOLLIN : 0u) | (c->backlog ? EPOLLOUT : 0u));
     if (c->backlog)
         expect_within(c, STALL_TIMEOUT);
@@ -161,7 +164,8 @@ static void serve(struct http_conn *c, char *body, size_t len)
 {
     struct http_exchange *x = exchange_begin(c);
     bool last = !x->keep_alive;
-    struct http_message m = {.head = &c->parser.head, .body = body, .body_len = len, .buf = c->body};
+    struct http_message m = {
+        .head = &c->parser.head, .body = body, .body_len = len, .buf = c->body};
     c->phase = HTTP_PHASE_HEAD;
     c->shard->front->service->serve(x, &m);
     http1_next(&c->parser);
@@ -453,7 +457,8 @@ void http_conn_open(struct http_shard *s, int fd)
 
 void http_conn_drain(struct http_conn *c)
 {
-    bool waits = c->phase == HTTP_PHASE_HEAD && !c->in_flight && !c->backlog && !c->held && http1_idle(&c->parser);
+    bool waits = c->phase == HTTP_PHASE_HEAD && !c->in_flight && !c->backlog && !c->held &&
+                 http1_idle(&c->parser);
     if (waits)
         http_conn_kill(c);
 }

@@ -18,9 +18,9 @@ struct http_shard;
 #define HTTP_CONN_MAX_IN_FLIGHT 64u
 
 enum http_phase {
-    HTTP_PHASE_HEAD,           /* between messages, or in a head */
-    HTTP_PHASE_BODY,           /* body_left bytes of a body of known length are to come */
-    HTTP_PHASE_CHUNKS,         /* in a chunked body */
+    HTTP_PHASE_HEAD,    /* between messages, or in a head */
+    HTTP_PHASE_BODY,    /* body_left bytes of a body of known length are to come */
+    HTTP_PHASE_CHUNKS,  /* in a chunked body */
     HTTP_PHASE_DISCARD, /* body_left bytes of a body that nobody wants */
     HTTP_PHASE_IGNORE,  /* the last message was read: what still comes is dropped */
 };

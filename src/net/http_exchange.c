@@ -13,7 +13,8 @@ static const struct slab slab = {.index = 5, .object_bytes = sizeof(struct http_
 struct http_exchange *http_exchange_new(struct http_conn *c)
 {
     struct http_exchange *x = slab_alloc(&slab);
-    *x = (struct http_exchange){.magic = HTTP_EXCHANGE_MAGIC, .conn = c, .keep_alive = true, .shard = c->shard};
+    *x = (struct http_exchange){
+        .magic = HTTP_EXCHANGE_MAGIC, .conn = c, .keep_alive = true, .shard = c->shard};
     list_append(&c->exchanges, &x->node);
     c->in_flight++;
     return x;
@@ -35,7 +36,8 @@ void http_exchange_done(struct http_exchange *x)
         http_conn_answered(x->conn, x);
 }
 
-void http_exchange_static(struct http_exchange *x, uint16_t status, const char *content_type, const char *body, size_t len)
+void http_exchange_static(struct http_exchange *x, uint16_t status, const char *content_type,
+                          const char *body, size_t len)
 {
     x->status = status;
     x->content_type = content_type;
@@ -44,7 +46,8 @@ void http_exchange_static(struct http_exchange *x, uint16_t status, const char *
     http_exchange_done(x);
 }
 
-void http_exchange_text(struct http_exchange *x, uint16_t status, const char *content_type, char *body, size_t len)
+void http_exchange_text(struct http_exchange *x, uint16_t status, const char *content_type,
+                        char *body, size_t len)
 {
     x->owned = body;
     http_exchange_static(x, status, content_type, body, len);

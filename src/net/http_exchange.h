@@ -18,7 +18,8 @@ struct response;
 /* A whole message, as a handler sees it. */
 struct http_message {
     const struct http1_head *head;
-    char *body; /* may be written to, and HTTP_BODY_PADDING bytes behind it too when they are restored; NULL when body_len is 0 */
+    char *
+        body; /* may be written to, and HTTP_BODY_PADDING bytes behind it too when they are restored; NULL when body_len is 0 */
     size_t body_len;
     struct buf *buf; /* what the body lies in; NULL: in memory that is reused after the call */
 };
@@ -35,9 +36,9 @@ struct http_output_spec {
 struct http_exchange {
     uint32_t magic;
     uint16_t status;
-    bool done;       /* the answer is complete */
-    bool keep_alive; /* the connection goes on after it */
-    bool head_only;  /* the answer to HEAD */
+    bool done;                /* the answer is complete */
+    bool keep_alive;          /* the connection goes on after it */
+    bool head_only;           /* the answer to HEAD */
     bool explicit_keep_alive; /* HTTP/1.0 wants to be told */
     struct list node;
     struct http_conn *conn; /* NULL: nobody waits for the answer any more */
@@ -55,7 +56,7 @@ struct http_exchange {
     struct response *response; /* the one to be written; its memory holds the specs too */
     const struct http_output_spec *specs;
     uint32_t spec_count;
-    bool binary_default; /* for outputs when specs are empty */
+    bool binary_default;  /* for outputs when specs are empty */
     struct buf *rendered; /* text that was too large for the worker's own buffer */
 };
 
@@ -71,10 +72,12 @@ struct http_exchange *http_exchange_new(struct http_conn *c);
 void http_exchange_free(struct http_exchange *x);
 
 /* http_exchange_static - answer with text that lives forever. */
-void http_exchange_static(struct http_exchange *x, uint16_t status, const char *content_type, const char *body, size_t len);
+void http_exchange_static(struct http_exchange *x, uint16_t status, const char *content_type,
+                          const char *body, size_t len);
 
 /* http_exchange_text - answer with text of the heap, taken over. */
-void http_exchange_text(struct http_exchange *x, uint16_t status, const char *content_type, char *body, size_t len);
+void http_exchange_text(struct http_exchange *x, uint16_t status, const char *content_type,
+                        char *body, size_t len);
 
 /* http_exchange_error - answer {"error":message}; e is taken over. */
 void http_exchange_error(struct http_exchange *x, struct err *e);

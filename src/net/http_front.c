@@ -18,16 +18,18 @@ static void accepted(struct worker *w, int fd, void *owner)
 static void refused(int fd, void *owner)
 {
     (void)owner;
-    static const char text[] = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
-                               "Content-Length: 37\r\nConnection: close\r\n\r\n"
-                               "{\"error\":\"Too many open connections\"}";
-    _Static_assert(sizeof("{\"error\":\"Too many open connections\"}") - 1 == 37, "see Content-Length");
+    static const char text[] =
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
+        "Content-Length: 37\r\nConnection: close\r\n\r\n"
+        "{\"error\":\"Too many open connections\"}";
+    _Static_assert(sizeof("{\"error\":\"Too many open connections\"}") - 1 == 37,
+                   "see Content-Length");
     struct iovec piece = {(void *)(uintptr_t)text, sizeof(text) - 1};
     sock_write(fd, &piece, 1);
 }
 
-struct err *http_front_open(struct server *s, enum http_front_kind kind, const char *address, uint16_t port, bool reuse,
-                            struct http_front **ret)
+struct err *http_front_open(struct server *s, enum http_front_kind kind, const char *address,
+                            uint16_t port, bool reuse, struct http_front **ret)
 {
     struct http_front *f = MEM_NEW(struct http_front);
     f->server = s;
@@ -72,7 +74,7 @@ static void on_drain(struct mail *m)
 {
     struct http_shard *s = LIST_ITEM(m, struct http_shard, drain_mail);
     s->draining = true;
-    LIST_EACH(it, &s->conns)
+    LIST_EACH (it, &s->conns)
         http_conn_drain(LIST_ITEM(it, struct http_conn, node));
     settle(s->front, true);
 }
@@ -80,7 +82,7 @@ static void on_drain(struct mail *m)
 static void on_kill(struct mail *m)
 {
     struct http_shard *s = LIST_ITEM(m, struct http_shard, kill_mail);
-    LIST_EACH(it, &s->conns)
+    LIST_EACH (it, &s->conns)
         http_conn_kill(LIST_ITEM(it, struct http_conn, node));
     settle(s->front, true);
 }

@@ -22,8 +22,8 @@ enum http_front_kind {
  * address  as sock_listen takes it; port 0 = the system chooses: see http_front_port
  * errors   those of listener_open
  * Any thread but the workers'. */
-struct err *http_front_open(struct server *s, enum http_front_kind kind, const char *address, uint16_t port, bool reuse,
-                            struct http_front **ret);
+struct err *http_front_open(struct server *s, enum http_front_kind kind, const char *address,
+                            uint16_t port, bool reuse, struct http_front **ret);
 
 /* http_front_port - the port it listens on. */
 uint16_t http_front_port(const struct http_front *f);

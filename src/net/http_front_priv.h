@@ -19,7 +19,8 @@ struct http_service {
     /* admit - decide about a message by its head, before its body is received.
      * ret_max  how many bytes its body may have; 0 = the body is of no use and is dropped
      * errors   answered at once; the body is dropped then */
-    struct err *(*admit)(const struct http_front *f, const struct http1_head *head, uint64_t *ret_max);
+    struct err *(*admit)(const struct http_front *f, const struct http1_head *head,
+                         uint64_t *ret_max);
 
     /* serve - a whole message: answer x now, or later on this loop. The message is valid for the call. */
     void (*serve)(struct http_exchange *x, struct http_message *m);
@@ -32,7 +33,7 @@ struct http_shard {
     struct list conns;
     struct http_out out;
     char *json_memory; /* for parsing small texts; NULL until first used */
-    bool draining; /* stopping: answers close their connection */
+    bool draining;     /* stopping: answers close their connection */
     struct mail drain_mail;
     struct mail kill_mail;
 };
@@ -42,7 +43,7 @@ struct http_front {
     const struct http_service *service;
     struct listener *listener;
     struct http_shard *shards; /* one a worker */
-    struct mutex lock;         /* rank LEAF; with settled: a connection or a shard's message is gone */
+    struct mutex lock; /* rank LEAF; with settled: a connection or a shard's message is gone */
     struct mutex_cond settled;
     unsigned mails; /* messages to shards on their way; under lock */
     bool stopped;

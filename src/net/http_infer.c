@@ -30,10 +30,12 @@ struct err *http_infer_json_bytes(const struct http1_head *head, uint64_t body_l
     }
     bool negative = v->len > 1 && v->text[0] == '-' && v->text[1] >= '0' && v->text[1] <= '9';
     if (!number && !negative)
-        return err_new(STATUS_INVALID_ARG, "Unable to parse Inference-Header-Content-Length, got: %s", v->text);
+        return err_new(STATUS_INVALID_ARG,
+                       "Unable to parse Inference-Header-Content-Length, got: %s", v->text);
     if (negative || n > body_len)
-        return err_new(STATUS_INVALID_ARG, "inference header size should be in range (0, %" PRIu64 "), got: %s", body_len,
-                       v->text);
+        return err_new(STATUS_INVALID_ARG,
+                       "inference header size should be in range (0, %" PRIu64 "), got: %s",
+                       body_len, v->text);
     *ret = n;
     return NULL;
 }
@@ -41,7 +43,8 @@ struct err *http_infer_json_bytes(const struct http1_head *head, uint64_t body_l
 struct err *http_infer_too_large(uint64_t bytes, uint64_t max)
 {
     return err_new(STATUS_INVALID_ARG,
-                   "request JSON size of %" PRIu64 " bytes exceeds the maximum allowed input size of %" PRIu64
+                   "request JSON size of %" PRIu64
+                   " bytes exceeds the maximum allowed input size of %" PRIu64
                    " bytes. Use --http-max-input-size to increase the limit.",
                    bytes, max);
 }
@@ -91,7 +94,8 @@ static void on_response(struct response *response, void *owner)
         complete(x);
 }
 
-static struct err *find_version(struct worker *w, const struct http_route *route, struct serve_version **ret)
+static struct err *find_version(struct worker *w, const struct http_route *route,
+                                struct serve_version **ret)
 {
     int64_t number = -1;
     struct err *e = describe_parse_version(route->version.text, route->version.len, &number);
@@ -100,10 +104,12 @@ static struct err *find_version(struct worker *w, const struct http_route *route
     if (e || !(*ret)->config->decoupled)
         return e;
     version_unpin(*ret);
-    return err_new(STATUS_UNSUPPORTED, "HTTP end point doesn't support models with decoupled transaction policy");
+    return err_new(STATUS_UNSUPPORTED,
+                   "HTTP end point doesn't support models with decoupled transaction policy");
 }
 
-void http_infer_serve(struct http_exchange *x, struct http_message *m, const struct http_route *route)
+void http_infer_serve(struct http_exchange *x, struct http_message *m,
+                      const struct http_route *route)
 {
     struct worker *w = x->shard->worker;
     struct serve_version *v;

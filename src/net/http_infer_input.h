@@ -13,14 +13,14 @@ struct request;
 struct http_infer_tail {
     const char *at;
     size_t left;
-    struct buf *buf;    /* what they lie in; NULL: in memory that is reused, so they are copied */
-    size_t max_bytes;   /* of a tensor in JSON */
+    struct buf *buf;  /* what they lie in; NULL: in memory that is reused, so they are copied */
+    size_t max_bytes; /* of a tensor in JSON */
 };
 
 /* http_infer_input - add one element of "inputs" to r.
  * errors  in the reference's words */
 struct err *http_infer_input(struct request *r, yyjson_val *input, struct http_infer_tail *tail);
 
-/* http_infer_keep - n bytes that live as long as r, aligned to 64; large ones are charged to the budget.
+/* http_infer_input_keep - n bytes that live as long as r, aligned to 64; large ones are charged to the budget.
  * errors  UNAVAILABLE */
-struct err *http_infer_keep(struct request *r, size_t n, void **ret);
+struct err *http_infer_input_keep(struct request *r, size_t n, void **ret);

@@ -57,7 +57,8 @@ static struct err *set_sequence(struct request *r, yyjson_val *v)
     if (!yyjson_is_str(v))
         return wrong_type("sequence_id", JSON_TENSOR_NOT_STRING);
     if (unsafe_yyjson_get_len(v))
-        r->correlation_string = arena_strndup(&r->arena, unsafe_yyjson_get_str(v), unsafe_yyjson_get_len(v));
+        r->correlation_string =
+            arena_strndup(&r->arena, unsafe_yyjson_get_str(v), unsafe_yyjson_get_len(v));
     return NULL;
 }
 
@@ -66,7 +67,8 @@ static struct err *add_param(struct request *r, const char *name, size_t len, yy
 {
     struct param *p;
     if (yyjson_is_str(v)) {
-        param_add_string(&r->params, &r->arena, name, len, unsafe_yyjson_get_str(v), unsafe_yyjson_get_len(v));
+        param_add_string(&r->params, &r->arena, name, len, unsafe_yyjson_get_str(v),
+                         unsafe_yyjson_get_len(v));
     } else if (yyjson_is_sint(v) || (yyjson_is_uint(v) && unsafe_yyjson_get_uint(v) <= INT64_MAX)) {
         p = param_add(&r->params, &r->arena, name, len, PARAM_INT);
         p->i = unsafe_yyjson_get_sint(v);
@@ -77,13 +79,16 @@ static struct err *add_param(struct request *r, const char *name, size_t len, yy
         p = param_add(&r->params, &r->arena, name, len, PARAM_DOUBLE);
         p->d = yyjson_get_num(v);
     } else {
-        return err_new(STATUS_INVALID_ARG,
-                       "parameter '%s' has invalid type. It should be either 'int', 'bool', or 'string'.", name);
+        return err_new(
+            STATUS_INVALID_ARG,
+            "parameter '%s' has invalid type. It should be either 'int', 'bool', or 'string'.",
+            name);
     }
     return NULL;
 }
 
-static struct err *read_param(struct http_exchange *x, struct request *r, yyjson_val *key, yyjson_val *v)
+static struct err *read_param(struct http_exchange *x, struct request *r, yyjson_val *key,
+                              yyjson_val *v)
 {
     const char *name = unsafe_yyjson_get_str(key);
     if (strcmp(name, "sequence_id") == 0)
@@ -103,8 +108,10 @@ static struct err *read_param(struct http_exchange *x, struct request *r, yyjson
         return NULL;
     }
     if (strncmp(name, "triton_", 7) == 0)
-        return err_new(STATUS_INVALID_ARG, "parameter keys starting with 'triton_' are reserved for Triton usage and should "
-                                           "not be specified.");
+        return err_new(
+            STATUS_INVALID_ARG,
+            "parameter keys starting with 'triton_' are reserved for Triton usage and should "
+            "not be specified.");
     return add_param(r, name, unsafe_yyjson_get_len(key), v);
 }
 
@@ -114,7 +121,8 @@ static struct err *read_params(struct http_exchange *x, struct request *r, yyjso
     if (!params)
         return NULL;
     if (!yyjson_is_obj(params))
-        return err_new(STATUS_INTERNAL, "failed to get request params.: attempt to get members for non-object");
+        return err_new(STATUS_INTERNAL,
+                       "failed to get request params.: attempt to get members for non-object");
     if (unsafe_yyjson_get_len(params) > MAX_PARAMS)
         return err_new(STATUS_INVALID_ARG, "a request may have at most %u parameters", MAX_PARAMS);
     size_t i, n;
@@ -132,7 +140,9 @@ static struct err *read_inputs(struct request *r, yyjson_val *root, struct http_
 {
     yyjson_val *inputs = http_json_get(root, "inputs");
     if (!inputs)
-        return err_new(STATUS_INTERNAL, "Unable to parse 'inputs': attempt to access non-existing object member 'inputs'");
+        return err_new(
+            STATUS_INTERNAL,
+            "Unable to parse 'inputs': attempt to access non-existing object member 'inputs'");
     if (!yyjson_is_arr(inputs))
         return wrong_type("inputs", JSON_TENSOR_NOT_ARRAY);
     size_t i, n;
@@ -144,7 +154,8 @@ static struct err *read_inputs(struct request *r, yyjson_val *root, struct http_
             return e;
     }
     if (tail->left)
-        return err_new(STATUS_INVALID_ARG, "unexpected additional input data for model '%s'", version_of(r)->name);
+        return err_new(STATUS_INVALID_ARG, "unexpected additional input data for model '%s'",
+                       version_of(r)->name);
     return NULL;
 }
 
@@ -155,18 +166,24 @@ static struct err *read_output(struct request *r, yyjson_val *output, struct htt
     yyjson_val *binary = http_json_get(params, "binary_data");
     bool shared = http_json_get(params, "shared_memory_region") != NULL;
     if (shared && classes)
-        return err_new(STATUS_INVALID_ARG, "Output can't set both 'shared_memory_region' and 'classification'");
+        return err_new(STATUS_INVALID_ARG,
+                       "Output can't set both 'shared_memory_region' and 'classification'");
     if (shared && yyjson_is_true(binary))
-        return err_new(STATUS_INVALID_ARG, "Output can't set both 'shared_memory_region' and 'binary_data'");
+        return err_new(STATUS_INVALID_ARG,
+                       "Output can't set both 'shared_memory_region' and 'binary_data'");
     yyjson_val *name = http_json_get(output, "name");
     if (!name)
-        return err_new(STATUS_INTERNAL, "Unable to parse 'name': attempt to access non-existing object member 'name'");
+        return err_new(
+            STATUS_INTERNAL,
+            "Unable to parse 'name': attempt to access non-existing object member 'name'");
     if (!yyjson_is_str(name))
         return wrong_type("name", JSON_TENSOR_NOT_STRING);
     if (!request_add_output(r, unsafe_yyjson_get_str(name), unsafe_yyjson_get_len(name)))
-        return err_new(STATUS_INVALID_ARG, "a request may name at most %u outputs", REQUEST_MAX_TENSORS);
+        return err_new(STATUS_INVALID_ARG, "a request may name at most %u outputs",
+                       REQUEST_MAX_TENSORS);
     if (classes && !yyjson_is_uint(classes))
-        return err_new(STATUS_INTERNAL, "Unable to set 'classification': %s", json_tensor_text(JSON_TENSOR_NOT_UINT));
+        return err_new(STATUS_INTERNAL, "Unable to set 'classification': %s",
+                       json_tensor_text(JSON_TENSOR_NOT_UINT));
     if (binary && !yyjson_is_bool(binary))
         return wrong_type("binary_data", JSON_TENSOR_NOT_BOOL);
     if (shared)
@@ -186,7 +203,8 @@ static struct err *read_outputs(struct http_exchange *x, struct request *r, yyjs
         return wrong_type("outputs", JSON_TENSOR_NOT_ARRAY);
     size_t n = unsafe_yyjson_get_len(outputs);
     if (n > REQUEST_MAX_TENSORS)
-        return err_new(STATUS_INVALID_ARG, "a request may name at most %u outputs", REQUEST_MAX_TENSORS);
+        return err_new(STATUS_INVALID_ARG, "a request may name at most %u outputs",
+                       REQUEST_MAX_TENSORS);
     struct http_output_spec *specs = arena_zalloc(&r->arena, n * sizeof(*specs));
     yyjson_val *output = unsafe_yyjson_get_first(outputs);
     for (size_t i = 0; i < n; i++, output = unsafe_yyjson_get_next(output)) {
@@ -199,7 +217,8 @@ static struct err *read_outputs(struct http_exchange *x, struct request *r, yyjs
     return NULL;
 }
 
-struct err *http_infer_json_fill(struct http_exchange *x, struct request *r, struct http_message *m, size_t json_len)
+struct err *http_infer_json_fill(struct http_exchange *x, struct request *r, struct http_message *m,
+                                 size_t json_len)
 {
     uint64_t max = x->shard->front->server->options.http_max_input_bytes;
     if (json_len > max)

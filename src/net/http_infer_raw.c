@@ -21,7 +21,8 @@ struct raw {
 };
 
 /* The configured shape, with 1 for the batch. One dimension may vary; *ret_varies is its place, or NULL. */
-static struct err *begin_shape(struct request *r, struct raw *raw, int64_t **ret_varies, uint64_t *ret_elements)
+static struct err *begin_shape(struct request *r, struct raw *raw, int64_t **ret_varies,
+                               uint64_t *ret_elements)
 {
     const struct model_io *io = raw->io;
     int64_t *varies = NULL;
@@ -39,7 +40,8 @@ static struct err *begin_shape(struct request *r, struct raw *raw, int64_t **ret
         }
         if (varies)
             return request_error(r,
-                                 "The shape of the raw input '%s' can not be deduced because there are more than one "
+                                 "The shape of the raw input '%s' can not be deduced because there "
+                                 "are more than one "
                                  "variable-sized dimension",
                                  io->name);
         varies = dim;
@@ -64,16 +66,20 @@ static struct err *make_shape(struct request *r, struct raw *raw)
         return NULL;
     }
     if (varies || elements != 1 || bytes > UINT32_MAX)
-        return request_error(r, "For BYTE datatype raw input '%s', the model must have input shape [1]", raw->io->name);
+        return request_error(
+            r, "For BYTE datatype raw input '%s', the model must have input shape [1]",
+            raw->io->name);
     uint32_t *length = arena_alloc(&r->arena, sizeof(*length));
     *length = (uint32_t)bytes;
-    raw->pieces[0] = (struct tensor_piece){.data = length, .size = sizeof(*length), .memory = BUF_MEMORY_CPU};
+    raw->pieces[0] =
+        (struct tensor_piece){.data = length, .size = sizeof(*length), .memory = BUF_MEMORY_CPU};
     return NULL;
 }
 
 static struct err *keep_bytes(struct request *r, struct raw *raw, struct http_message *m)
 {
-    raw->pieces[1] = (struct tensor_piece){.data = m->body, .size = m->body_len, .memory = BUF_MEMORY_CPU};
+    raw->pieces[1] =
+        (struct tensor_piece){.data = m->body, .size = m->body_len, .memory = BUF_MEMORY_CPU};
     if (!m->body_len)
         return NULL;
     if (m->buf) {
@@ -81,7 +87,7 @@ static struct err *keep_bytes(struct request *r, struct raw *raw, struct http_me
         return NULL;
     }
     void *copy;
-    struct err *e = http_infer_keep(r, m->body_len, &copy);
+    struct err *e = http_infer_input_keep(r, m->body_len, &copy);
     if (e)
         return e;
     memcpy(copy, m->body, m->body_len);
@@ -95,12 +101,14 @@ struct err *http_infer_raw_fill(struct http_exchange *x, struct request *r, stru
     uint64_t max = x->shard->front->server->options.http_max_input_bytes;
     if (m->body_len > max)
         return err_new(STATUS_INVALID_ARG,
-                       "Raw input has a byte_size (%zu bytes) that exceeds the maximum allowed value of %" PRIu64
+                       "Raw input has a byte_size (%zu bytes) that exceeds the maximum allowed "
+                       "value of %" PRIu64
                        " bytes. Use --http-max-input-size to increase the limit.",
                        m->body_len, max);
     if (c->input_count != 1)
         return request_error(r,
-                             "Raw request must only have 1 input (found 1) to be deduced but got %u inputs in '%s' model "
+                             "Raw request must only have 1 input (found 1) to be deduced but got "
+                             "%u inputs in '%s' model "
                              "configuration",
                              c->input_count, version_of(r)->name);
     struct raw raw = {.io = &c->inputs[0]};
@@ -112,7 +120,8 @@ struct err *http_infer_raw_fill(struct http_exchange *x, struct request *r, stru
     bool prefixed = raw.pieces[0].size != 0;
     const struct tensor_piece *first = prefixed ? &raw.pieces[0] : &raw.pieces[1];
     uint32_t count = (prefixed ? 1u : 0u) + (raw.pieces[1].size ? 1u : 0u);
-    request_add_input(r, raw.io->name, raw.io->name_len, raw.io->datatype, raw.dims, raw.rank, first, count);
+    request_add_input(r, raw.io->name, raw.io->name_len, raw.io->datatype, raw.dims, raw.rank,
+                      first, count);
     x->binary_default = true;
     return NULL;
 }

@@ -14,7 +14,8 @@ _Static_assert(HTTP_BODY_PADDING >= YYJSON_PADDING_SIZE, "the parser writes behi
 struct err *http_json_parse(struct http_shard *s, char *text, size_t len, struct http_json *ret)
 {
     /* As the reference: NaN and infinities by name, and strings that need not be UTF-8. */
-    const yyjson_read_flag flags = YYJSON_READ_INSITU | YYJSON_READ_ALLOW_INF_AND_NAN | YYJSON_READ_ALLOW_INVALID_UNICODE;
+    const yyjson_read_flag flags =
+        YYJSON_READ_INSITU | YYJSON_READ_ALLOW_INF_AND_NAN | YYJSON_READ_ALLOW_INVALID_UNICODE;
     size_t need = yyjson_read_max_memory_usage(len, flags);
     struct http_json j = {0};
     yyjson_alc alc;
@@ -36,7 +37,8 @@ struct err *http_json_parse(struct http_shard *s, char *text, size_t len, struct
     memcpy(text + len, behind, sizeof(behind));
     if (!j.doc) {
         buf_unref(j.memory);
-        return err_new(STATUS_INTERNAL, "failed to parse the request JSON buffer: %s at %zu", why.msg, why.pos);
+        return err_new(STATUS_INTERNAL, "failed to parse the request JSON buffer: %s at %zu",
+                       why.msg, why.pos);
     }
     *ret = j;
     return NULL;

@@ -86,8 +86,9 @@ static bool write_pieces(struct http_conn *c, struct iovec *iov, size_t count, s
 /* A text that does not fit the worker's buffer gets one of its own, or becomes an error when there is no room. */
 static void write_large(struct http_exchange *x, size_t room, struct http_out *o)
 {
-    struct err *e = room == SIZE_MAX ? err_new(STATUS_UNAVAILABLE, "no room for the text of the response")
-                                     : pool_buf(room, &x->rendered);
+    struct err *e = room == SIZE_MAX
+                        ? err_new(STATUS_UNAVAILABLE, "no room for the text of the response")
+                        : pool_buf(room, &x->rendered);
     if (!e) {
         http_answer_write(x, (char *)x->rendered->data, o);
         return;
@@ -127,7 +128,8 @@ static bool gather(struct http_conn *c, struct http_out *o, struct list *batch)
 }
 
 /* Keeps what the socket did not take. */
-static struct err *keep(struct http_conn *c, const struct http_out *o, size_t at, struct list *batch, bool last)
+static struct err *keep(struct http_conn *c, const struct http_out *o, size_t at,
+                        struct list *batch, bool last)
 {
     const char *begin = o->text, *end = o->text + HTTP_OUT_BYTES;
     size_t copied = 0;

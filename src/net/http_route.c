@@ -87,7 +87,8 @@ static void find_repository(struct path p, struct http_route *r)
             r->kind = HTTP_ROUTE_INDEX;
             return;
         }
-        if (eat(&rest, "models/") && eat_part(&rest, &model) && (is(&rest, "/load") || is(&rest, "/unload"))) {
+        if (eat(&rest, "models/") && eat_part(&rest, &model) &&
+            (is(&rest, "/load") || is(&rest, "/unload"))) {
             r->kind = HTTP_ROUTE_CONTROL;
             r->model = model;
             return;

@@ -4,11 +4,11 @@
 
 enum http_route_kind {
     HTTP_ROUTE_NONE,
-    HTTP_ROUTE_SERVER,     /* /v2 */
-    HTTP_ROUTE_LIVE,       /* /v2/health/live */
-    HTTP_ROUTE_READY,      /* /v2/health/ready */
-    HTTP_ROUTE_ALL_STATS,  /* /v2/models/stats */
-    HTTP_ROUTE_MODEL,      /* /v2/models/M[/versions/N], and the next six behind it */
+    HTTP_ROUTE_SERVER,    /* /v2 */
+    HTTP_ROUTE_LIVE,      /* /v2/health/live */
+    HTTP_ROUTE_READY,     /* /v2/health/ready */
+    HTTP_ROUTE_ALL_STATS, /* /v2/models/stats */
+    HTTP_ROUTE_MODEL,     /* /v2/models/M[/versions/N], and the next six behind it */
     HTTP_ROUTE_MODEL_INFER,
     HTTP_ROUTE_MODEL_READY,
     HTTP_ROUTE_MODEL_CONFIG,

@@ -36,9 +36,9 @@ struct listener {
     listener_accepted_fn accepted;
     listener_refused_fn refused;
     void *owner;
-    struct watch *watches;    /* one a worker */
-    atomic_uint connections;  /* relaxed: a limit, not a hand-over */
-    struct mutex lock;        /* rank LEAF; guards busy */
+    struct watch *watches;   /* one a worker */
+    atomic_uint connections; /* relaxed: a limit, not a hand-over */
+    struct mutex lock;       /* rank LEAF; guards busy */
     struct mutex_cond settled;
     unsigned busy; /* watches that are set, and connections on their way to another worker */
     bool stopped;
@@ -176,11 +176,13 @@ static uint32_t connections_that_fit(void)
     struct rlimit r;
     if (getrlimit(RLIMIT_NOFILE, &r) != 0 || r.rlim_cur > UINT32_MAX)
         return UINT32_MAX;
-    return r.rlim_cur > 2 * RESERVED_FDS ? (uint32_t)r.rlim_cur - RESERVED_FDS : (uint32_t)r.rlim_cur / 2;
+    return r.rlim_cur > 2 * RESERVED_FDS ? (uint32_t)r.rlim_cur - RESERVED_FDS
+                                         : (uint32_t)r.rlim_cur / 2;
 }
 
-struct err *listener_open(struct server *s, const char *address, uint16_t port, bool reuse, uint32_t max_connections,
-                          listener_accepted_fn accepted, listener_refused_fn refused, void *owner, struct listener **ret)
+struct err *listener_open(struct server *s, const char *address, uint16_t port, bool reuse,
+                          uint32_t max_connections, listener_accepted_fn accepted,
+                          listener_refused_fn refused, void *owner, struct listener **ret)
 {
     int fd;
     struct err *e = sock_listen(address, port, reuse, &fd);

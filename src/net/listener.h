@@ -32,8 +32,9 @@ typedef void (*listener_refused_fn)(int fd, void *owner);
  * refused          NULL: connections over the limit are just closed
  * errors           those of sock_listen
  * Any thread, before listener_stop. */
-struct err *listener_open(struct server *s, const char *address, uint16_t port, bool reuse, uint32_t max_connections,
-                          listener_accepted_fn accepted, listener_refused_fn refused, void *owner, struct listener **ret);
+struct err *listener_open(struct server *s, const char *address, uint16_t port, bool reuse,
+                          uint32_t max_connections, listener_accepted_fn accepted,
+                          listener_refused_fn refused, void *owner, struct listener **ret);
 
 /* listener_port - the TCP port it is bound to; 0 for Unix sockets. */
 uint16_t listener_port(const struct listener *l);

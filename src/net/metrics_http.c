@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-static struct err *admit(const struct http_front *f, const struct http1_head *head, uint64_t *ret_max)
+static struct err *admit(const struct http_front *f, const struct http1_head *head,
+                         uint64_t *ret_max)
 {
     (void)f;
     (void)head;

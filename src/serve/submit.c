@@ -5,6 +5,7 @@
 #include "model/config.h"
 #include "sched/batcher.h"
 #include "serve/deadline.h"
+#include "serve/ordering.h"
 #include "serve/reject.h"
 #include "serve/runner.h"
 #include "serve/version.h"
@@ -32,10 +33,13 @@ static void push_all(struct serve_version *v, struct list *requests, time_ns now
     struct list full;
     list_init(&full);
     struct list *node;
-    while ((node = list_pop(requests)))
-        if (batcher_push(v->batcher, now, LIST_ITEM(node, struct request, queue_node)) ==
-            BATCHER_PUSH_FULL)
+    while ((node = list_pop(requests))) {
+        struct request *r = LIST_ITEM(node, struct request, queue_node);
+        if (v->ordered)
+            ordering_enter(v, r);
+        if (batcher_push(v->batcher, now, r) == BATCHER_PUSH_FULL)
             list_append(&full, node);
+    }
     list_splice(requests, &full);
 }
 

@@ -51,6 +51,10 @@ struct err *version_new(const char *name, int64_t number, struct model_config *c
     v->inline_ok = allow_inline && may_inline(config, model->backend);
     v->timed_until = TIME_NEVER;
     mutex_init(&v->lock, MUTEX_RANK_SCHEDULER);
+    v->ordered = config->scheduler == CONFIG_SCHEDULER_DYNAMIC &&
+                 config->proto->dynamic_batching->preserve_ordering;
+    mutex_init(&v->gate_lock, MUTEX_RANK_LEAF);
+    order_gate_init(&v->gate);
     mutex_init(&v->drain_lock, MUTEX_RANK_LEAF);
     mutex_cond_init(&v->drained);
     v->deadline = deadline_new(v, house);
@@ -192,6 +196,7 @@ void version_free(struct serve_version *v)
     mem_free(v->name);
     mutex_cond_fini(&v->drained);
     mutex_fini(&v->drain_lock);
+    mutex_fini(&v->gate_lock);
     mutex_fini(&v->lock);
     v->magic = 0;
     mem_free(v);

@@ -8,6 +8,7 @@
 #include "os/mutex.h"
 #include "os/thread.h"
 #include "sched/batcher.h"
+#include "sched/order_gate.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -46,6 +47,10 @@ struct serve_version {
         timed_until; /* the earliest time at which a waiting runner looks again; TIME_NEVER = none does */
     bool stopping;
     struct deadline *deadline; /* owned; see serve/deadline.h */
+
+    bool ordered;           /* preserve_ordering: see serve/ordering.h */
+    struct mutex gate_lock; /* rank LEAF; guards gate */
+    struct order_gate gate;
 
     struct {
         _Alignas(64) atomic_long pins;

@@ -108,10 +108,12 @@ static void head_is_read(void **state)
 {
     (void)state;
     struct outcome o;
-    parse_every_way("POST /v2/models/m/infer?x=1 HTTP/1.1\r\nHost: a\r\ninference-HEADER-content-length: 7\r\n"
-                    "Content-Length: 12\r\nExpect: 100-Continue\r\nAccept-Encoding: gzip;q=0.1, deflate;q=0.9\r\n"
-                    "Content-Encoding: gzip\r\n\r\nabc",
-                    &o);
+    parse_every_way(
+        "POST /v2/models/m/infer?x=1 HTTP/1.1\r\nHost: a\r\ninference-HEADER-content-length: 7\r\n"
+        "Content-Length: 12\r\nExpect: 100-Continue\r\nAccept-Encoding: gzip;q=0.1, "
+        "deflate;q=0.9\r\n"
+        "Content-Encoding: gzip\r\n\r\nabc",
+        &o);
     assert_int_equal(o.event, HTTP1_HEAD);
     assert_int_equal(o.head.method, HTTP1_POST);
     assert_string_equal(o.url, "/v2/models/m/infer?x=1");
@@ -151,8 +153,9 @@ static void chunked_body_is_put_together(void **state)
 {
     (void)state;
     struct outcome o;
-    static const char text[] = "POST /u HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
-                               "4\r\nabcd\r\n1;ext=\"x\"\r\ne\r\nA\r\n0123456789\r\n0\r\nTrailer: t\r\n\r\nGET";
+    static const char text[] =
+        "POST /u HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+        "4\r\nabcd\r\n1;ext=\"x\"\r\ne\r\nA\r\n0123456789\r\n0\r\nTrailer: t\r\n\r\nGET";
     parse_every_way(text, &o);
     assert_int_equal(o.event, HTTP1_END);
     assert_true(o.head.chunked);
@@ -166,7 +169,9 @@ static void trailers_do_not_change_the_head(void **state)
 {
     (void)state;
     struct outcome o;
-    parse_every_way("POST /u HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nExpect: nonsense\r\n\r\n", &o);
+    parse_every_way("POST /u HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nExpect: "
+                    "nonsense\r\n\r\n",
+                    &o);
     assert_int_equal(o.event, HTTP1_END);
     strbuf_fini(&o.body);
 }
@@ -201,9 +206,11 @@ static void what_two_peers_could_read_differently_is_refused(void **state)
         "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3 \r\nabc\r\n0\r\n\r\n",
         "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcd\r\n0\r\n\r\n",
         "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nx\r\nabc\r\n0\r\n\r\n",
-        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n11111111111111111\r\nabc\r\n0\r\n\r\n",
+        "POST / HTTP/1.1\r\nTransfer-Encoding: "
+        "chunked\r\n\r\n11111111111111111\r\nabc\r\n0\r\n\r\n",
         "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\nabc\r\n0\r\n\r\n",
-        "POST / HTTP/1.1\r\nInference-Header-Content-Length: 1\r\nInference-Header-Content-Length: 2\r\n\r\n",
+        "POST / HTTP/1.1\r\nInference-Header-Content-Length: 1\r\nInference-Header-Content-Length: "
+        "2\r\n\r\n",
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct outcome o;
@@ -259,7 +266,8 @@ static void sizes_are_limited(void **state)
     (void)state;
     for (size_t step = 0; step < 2000; step += 977) {
         assert_status(repeat("GET /", 'a', HTTP1_MAX_URL_BYTES, " HTTP/1.1\r\n\r\n"), step, 414);
-        assert_status(repeat("GET / HTTP/1.1\r\nA: ", 'a', HTTP1_MAX_HEAD_BYTES, "\r\n\r\n"), step, 431);
+        assert_status(repeat("GET / HTTP/1.1\r\nA: ", 'a', HTTP1_MAX_HEAD_BYTES, "\r\n\r\n"), step,
+                      431);
     }
     struct strbuf sb = STRBUF_INIT;
     strbuf_puts(&sb, "GET / HTTP/1.1\r\n");
@@ -288,8 +296,8 @@ static void chunks_are_limited(void **state)
     strbuf_puts(&sb, "1\r\na\r\n0\r\n\r\n");
     assert_status(strdup(strbuf_str(&sb)), 5000, 400);
     strbuf_fini(&sb);
-    assert_status(repeat("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1;", 'x', HTTP1_MAX_CHUNK_LINES,
-                         "\r\na\r\n0\r\n\r\n"),
+    assert_status(repeat("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1;", 'x',
+                         HTTP1_MAX_CHUNK_LINES, "\r\na\r\n0\r\n\r\n"),
                   60000, 431);
 }
 
@@ -298,7 +306,8 @@ static void a_refused_piece_stops_the_parse(void **state)
     (void)state;
     struct http1_parser p;
     http1_init(&p, refuse, NULL);
-    static const char text[] = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n";
+    static const char text[] =
+        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n";
     size_t used;
     assert_int_equal(http1_parse(&p, text, sizeof(text) - 1, &used), HTTP1_HEAD);
     size_t rest;
@@ -310,8 +319,9 @@ static void a_refused_piece_stops_the_parse(void **state)
 static void messages_follow_each_other(void **state)
 {
     (void)state;
-    static const char text[] = "GET /1 HTTP/1.1\r\nInference-Header-Content-Length: 5\r\n\r\n\r\nPOST /2 HTTP/1.1\r\n"
-                               "Content-Length: 2\r\n\r\nxxGET /3 HTTP/1.1\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n";
+    static const char text[] =
+        "GET /1 HTTP/1.1\r\nInference-Header-Content-Length: 5\r\n\r\n\r\nPOST /2 HTTP/1.1\r\n"
+        "Content-Length: 2\r\n\r\nxxGET /3 HTTP/1.1\r\nUpgrade: h2c\r\nConnection: upgrade\r\n\r\n";
     static const char *const urls[] = {"/1", "/2", "/3"};
     struct http1_parser p;
     http1_init(&p, collect, NULL);
@@ -350,7 +360,8 @@ static void accept_encoding_follows_the_weights(void **state)
         {",,;q=1,", HTTP1_IDENTITY},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
-        assert_int_equal(http1_accept_coding(cases[i].value, strlen(cases[i].value)), cases[i].coding);
+        assert_int_equal(http1_accept_coding(cases[i].value, strlen(cases[i].value)),
+                         cases[i].coding);
 }
 
 int main(void)

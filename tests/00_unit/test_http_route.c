@@ -21,7 +21,8 @@ static void assert_part(struct http_route_part part, const char *expected, const
 {
     size_t len = expected ? strlen(expected) : 0;
     if (part.len != len || (len && memcmp(part.text, expected, len) != 0))
-        fail_msg("%s: '%.*s' instead of '%s'", target, (int)part.len, len ? part.text : "", expected ? expected : "");
+        fail_msg("%s: '%.*s' instead of '%s'", target, (int)part.len, len ? part.text : "",
+                 expected ? expected : "");
 }
 
 static void paths_have_their_meaning(void **state)

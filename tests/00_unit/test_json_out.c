@@ -55,7 +55,8 @@ static void reals_are_written_as_the_reference_does(void **state)
 static void integers_are_written_whole(void **state)
 {
     (void)state;
-    static const uint64_t numbers[] = {0, 1, 9, 10, 99, 100, 101, 12345, UINT32_MAX, INT64_MAX, UINT64_MAX};
+    static const uint64_t numbers[] = {0,   1,     9,          10,        99,        100,
+                                       101, 12345, UINT32_MAX, INT64_MAX, UINT64_MAX};
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
         char text[32], expected[32];
         *json_out_uint(text, numbers[i]) = '\0';

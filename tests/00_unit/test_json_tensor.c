@@ -27,7 +27,8 @@ static struct json_tensor_type int_of(uint8_t width)
     return (struct json_tensor_type){JSON_TENSOR_INT, width};
 }
 
-static enum json_tensor_result read_text(const char *text, struct json_tensor_type type, uint64_t count, void *to)
+static enum json_tensor_result read_text(const char *text, struct json_tensor_type type,
+                                         uint64_t count, void *to)
 {
     yyjson_read_flag flags = YYJSON_READ_ALLOW_INF_AND_NAN | YYJSON_READ_ALLOW_INVALID_UNICODE;
     yyjson_doc *doc = yyjson_read(text, strlen(text), flags);
@@ -38,7 +39,8 @@ static enum json_tensor_result read_text(const char *text, struct json_tensor_ty
 }
 
 /* Reads the text, writes it back, compares. */
-static void assert_round_trip(const char *text, struct json_tensor_type type, uint64_t count, const char *expected)
+static void assert_round_trip(const char *text, struct json_tensor_type type, uint64_t count,
+                              const char *expected)
 {
     size_t bytes = count * type.width;
     char *tensor = malloc(bytes + 1);
@@ -93,7 +95,8 @@ static void depth_is_limited(void **state)
         memset(text, '[', depth);
         text[depth] = '1';
         memset(text + depth + 1, ']', depth);
-        assert_int_equal(read_text(text, f32, 1, &f), depth <= 100 ? JSON_TENSOR_OK : JSON_TENSOR_TOO_DEEP);
+        assert_int_equal(read_text(text, f32, 1, &f),
+                         depth <= 100 ? JSON_TENSOR_OK : JSON_TENSOR_TOO_DEEP);
     }
 }
 
@@ -115,12 +118,15 @@ static void types_must_agree(void **state)
     static const char *const others[] = {"[null]", "[{}]", "[\"1\"]"};
     char to[8];
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
-        assert_int_equal(read_text(others[i], (struct json_tensor_type){JSON_TENSOR_BOOL, 1}, 1, to), JSON_TENSOR_NOT_BOOL);
+        assert_int_equal(
+            read_text(others[i], (struct json_tensor_type){JSON_TENSOR_BOOL, 1}, 1, to),
+            JSON_TENSOR_NOT_BOOL);
         assert_int_equal(read_text(others[i], uint_of(4), 1, to), JSON_TENSOR_NOT_UINT);
         assert_int_equal(read_text(others[i], int_of(4), 1, to), JSON_TENSOR_NOT_INT);
         assert_int_equal(read_text(others[i], f32, 1, to), JSON_TENSOR_NOT_NUMBER);
     }
-    assert_int_equal(read_text("[1]", (struct json_tensor_type){JSON_TENSOR_BOOL, 1}, 1, to), JSON_TENSOR_NOT_BOOL);
+    assert_int_equal(read_text("[1]", (struct json_tensor_type){JSON_TENSOR_BOOL, 1}, 1, to),
+                     JSON_TENSOR_NOT_BOOL);
     assert_int_equal(read_text("[true]", uint_of(1), 1, to), JSON_TENSOR_NOT_UINT);
     assert_int_equal(read_text("[1.0]", uint_of(1), 1, to), JSON_TENSOR_NOT_UINT);
     assert_int_equal(read_text("[-1]", uint_of(8), 1, to), JSON_TENSOR_NOT_UINT);
@@ -155,7 +161,8 @@ static void strings_become_length_and_bytes(void **state)
     static const char expected[] = "\1\0\0\0a\3\0\0\0b\0c\0\0\0\0\1\0\0\0\xff";
     assert_int_equal(bytes, sizeof(expected) - 1);
     char *tensor = malloc(bytes);
-    assert_int_equal(json_tensor_read(yyjson_doc_get_root(doc), strings, 4, tensor), JSON_TENSOR_OK);
+    assert_int_equal(json_tensor_read(yyjson_doc_get_root(doc), strings, 4, tensor),
+                     JSON_TENSOR_OK);
     assert_memory_equal(tensor, expected, bytes);
     yyjson_doc_free(doc);
 

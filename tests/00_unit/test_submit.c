@@ -32,6 +32,14 @@ static const char impatient[] =
     "name: 'm' backend: 'b' max_batch_size: 1 " IO
     "dynamic_batching { default_queue_policy { default_timeout_microseconds: 20000 } }";
 
+static const char ordered[] =
+    "name: 'm' backend: 'b' max_batch_size: 1 " IO "dynamic_batching { preserve_ordering: true } "
+    "instance_group [{ count: 2 kind: KIND_CPU }]";
+
+#define SENDERS 4
+#define EACH    2000
+static int32_t values[SENDERS * EACH];
+
 /* Waits of the tests: a gate that a test opens, and counters that it waits for. */
 static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF);
 static struct mutex_cond changed;
@@ -39,6 +47,9 @@ static bool gate_open;
 static unsigned entered;
 static unsigned answered;
 static unsigned failed;
+static unsigned late_done;
+#define ORDERED 20
+static int32_t order[ORDERED];
 static enum status last_status;
 static char last_message[128];
 
@@ -135,10 +146,6 @@ static void finish(struct serve_version *v)
     mutex_cond_fini(&changed);
 }
 
-#define SENDERS 4
-#define EACH    2000
-static int32_t values[SENDERS * EACH];
-
 struct sender {
     struct serve_version *version;
     unsigned first;
@@ -224,6 +231,66 @@ static void full_queue_refuses_at_once(void **state)
     set_gate(true);
     wait_for(&answered, 4);
     assert_int_equal(failed, 1);
+    finish(v);
+}
+
+/* Runs the request that carries 1 only once the gate is open; notes who entered. */
+static TRITONSERVER_Error *first_waits(TRITONBACKEND_ModelInstance *instance,
+                                       TRITONBACKEND_Request **requests, uint32_t count)
+{
+    struct request *r = (struct request *)requests[0];
+    int32_t value;
+    memcpy(&value, r->inputs[0].pieces[0].data, sizeof(value));
+    if (value == 1)
+        return echo(instance, requests, count);
+    mutex_lock(&lock);
+    entered++;
+    mutex_unlock(&lock);
+    struct response *a = response_new(r);
+    struct tensor_output *o = response_add_output(a, "o", DATATYPE_INT32, (int64_t[]){1, 1}, 2);
+    assert_null(response_output_buffer(a, o, 4));
+    memcpy(o->data, &value, 4);
+    response_send(a, RESPONSE_FINAL, NULL);
+    request_release(r);
+    mutex_lock(&lock);
+    late_done++;
+    mutex_cond_broadcast(&changed);
+    mutex_unlock(&lock);
+    return NULL;
+}
+
+static void note_order(struct response *r, void *owner)
+{
+    (void)owner;
+    mutex_lock(&lock);
+    memcpy(&order[answered++], r->outputs->data, 4);
+    mutex_cond_broadcast(&changed);
+    mutex_unlock(&lock);
+    response_free(r);
+}
+
+/* MC-114, PB-97: the second instance is done with every later request before the first one's is. */
+static void answers_keep_the_order(void **state)
+{
+    (void)state;
+    struct plugin_backend backend = test_version_backend(first_waits);
+    struct serve_version *v = test_version_new(&backend, ordered, NULL);
+    set_gate(false);
+    late_done = 0;
+    for (int32_t i = 0; i < ORDERED; i++) {
+        values[i] = i + 1;
+        struct request *r = make(v, NULL, &values[i]);
+        r->respond = note_order;
+        submit_now(r);
+        if (i == 0)
+            wait_for(&entered, 1);
+    }
+    wait_for(&late_done, ORDERED - 1);
+    assert_int_equal(answered, 0);
+    set_gate(true);
+    wait_for(&answered, ORDERED);
+    for (int32_t i = 0; i < ORDERED; i++)
+        assert_int_equal(order[i], i + 1);
     finish(v);
 }
 
@@ -328,6 +395,7 @@ int main(void)
         cmocka_unit_test_setup(both_instances_run_at_once, reset),
         cmocka_unit_test_setup(execute_error_answers_every_request, reset),
         cmocka_unit_test_setup(full_queue_refuses_at_once, reset),
+        cmocka_unit_test_setup(answers_keep_the_order, reset),
         cmocka_unit_test_setup(time_out_while_busy, reset),
         cmocka_unit_test_setup(loop_with_instance_threads, reset),
         cmocka_unit_test_setup(loop_inline, reset),

@@ -60,9 +60,7 @@ def test_mean_batch_of_the_digits(sample_server: Server) -> None:
 def test_mean_batch_of_the_digits_over_grpc(sample_server: Server) -> None:
     """64 streams of one connection in one write, again and again."""
     raw = np.array(IMAGE, dtype="<f4").tobytes()
-    body = h2.message(
-        rawgrpc.infer_request("digits", [("image", "FP32", [1, 64], raw)]).SerializeToString()
-    )
+    body = h2.message(rawgrpc.infer_request("digits", [("image", "FP32", [1, 64], raw)]).SerializeToString())
     block = h2.header_block(h2.call_headers(f"/{rawgrpc.SERVICE}/ModelInfer"))
     before = _executed(sample_server, "digits")
     with h2.Connection(sample_server.grpc) as connection:

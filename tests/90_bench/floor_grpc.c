@@ -255,9 +255,8 @@ static void accept_one(int listener)
 
 static int listen_on(uint16_t port)
 {
-    struct sockaddr_in addr = {.sin_family = AF_INET,
-                               .sin_port = htons(port),
-                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in addr = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int one = 1;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 

@@ -76,10 +76,11 @@ static bool parse_head(struct conn *c)
 /* The answer's JSON up to the data, or up to its end when the data are binary. */
 static int format_json(char *to, size_t cap, size_t floats, bool binary, size_t payload)
 {
-    int len = snprintf(to, cap,
-                       "{\"model_name\":\"identity\",\"model_version\":\"1\",\"outputs\":[{\"name\":"
-                       "\"OUTPUT0\",\"datatype\":\"FP32\",\"shape\":[%zu],",
-                       floats);
+    int len =
+        snprintf(to, cap,
+                 "{\"model_name\":\"identity\",\"model_version\":\"1\",\"outputs\":[{\"name\":"
+                 "\"OUTPUT0\",\"datatype\":\"FP32\",\"shape\":[%zu],",
+                 floats);
 
     if (binary)
         return len + snprintf(to + len, cap - (size_t)len,
@@ -148,8 +149,7 @@ static void watch(struct conn *c, int op, uint32_t events)
 static void write_out(struct conn *c)
 {
     while (c->out_sent < c->out.len) {
-        ssize_t n =
-            send(c->fd, c->out.data + c->out_sent, c->out.len - c->out_sent, MSG_NOSIGNAL);
+        ssize_t n = send(c->fd, c->out.data + c->out_sent, c->out.len - c->out_sent, MSG_NOSIGNAL);
         if (n < 0)
             break;
         c->out_sent += (size_t)n;
@@ -194,9 +194,8 @@ static bool on_event(struct conn *c, uint32_t events)
 
 static int listen_on(uint16_t port)
 {
-    struct sockaddr_in addr = {.sin_family = AF_INET,
-                               .sin_port = htons(port),
-                               .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in addr = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int one = 1;
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 

@@ -177,8 +177,8 @@ class H2load:
         data = int(re.search(r"\((\d+)\) data", output).group(1))  # type: ignore[union-attr]
         if load.requests != count or answered != count or data != count * size:
             raise WrongAnswer(
-                f"{subject.name}, {self.row.name}: {load.requests} of {count} succeeded, {answered} answered, "
-                f"{data} bytes instead of {count * size}:\n{output}"
+                f"{subject.name}, {self.row.name}: {load.requests} of {count} succeeded, "
+                f"{answered} answered, {data} bytes instead of {count * size}:\n{output}"
             )
         return run
 

@@ -74,9 +74,11 @@ def repository(folder: Path, models: int = 1) -> Path:
 
 
 def _idle_memory(started: list[Subject], results: dict[str, Result]) -> None:
-    """What stays two seconds after the last request; the machine rests meanwhile."""
-    time.sleep(IDLE_SECONDS)
+    """What stays two seconds after the last request; a server that ends meanwhile is a failure."""
+    idle_since = time.monotonic()
     for subject in started:
+        if subject.process.ended_within(idle_since + IDLE_SECONDS - time.monotonic()):
+            raise subject.process.fail("ended while it was idle")
         memory = procfs.memory(subject.pid)
         results[subject.name].memory_after = memory.rss
         results[subject.name].memory_after_pss = memory.pss

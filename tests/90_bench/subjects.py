@@ -17,9 +17,10 @@ FLOOR = "floor"
 
 
 class Subject:
-    def __init__(self, name: str):
+    def __init__(self, name: str, process: Process):
         self.name = name
-        self.pid = 0
+        self.process = process
+        self.pid = process.pid
 
     def address(self, row: Row) -> tuple[str, int]:
         raise NotImplementedError
@@ -37,9 +38,8 @@ class Subject:
 
 class Measured(Subject):
     def __init__(self, name: str, server: Server):
-        super().__init__(name)
         self.server = server.start(period=0.001)
-        self.pid = server.pid
+        super().__init__(name, server.process)
 
     def address(self, row: Row) -> tuple[str, int]:
         return HOST, self.server.http_port if row.protocol == "http" else self.server.grpc_port
@@ -57,13 +57,12 @@ class Measured(Subject):
 
 class Floor(Subject):
     def __init__(self, protocol: str):
-        super().__init__(FLOOR)
         self.port = ports.free_port()
         self._scratch = tempfile.TemporaryDirectory(prefix="floor-")
         binary = paths.need(paths.BUILD / "bench" / f"bench_floor_{protocol}")
-        self._process = Process(binary.name, [str(binary), str(self.port)], Path(self._scratch.name) / "log")
-        self._process.wait_until(self._ready, 10)
-        self.pid = self._process.pid
+        log = Path(self._scratch.name) / "log"
+        super().__init__(FLOOR, Process(binary.name, [str(binary), str(self.port)], log))
+        self.process.wait_until(self._ready, 10)
 
     def _ready(self) -> bool:
         try:
@@ -76,11 +75,11 @@ class Floor(Subject):
         return HOST, self.port
 
     def stop(self) -> None:
-        self._process.stop(status=None)
+        self.process.stop(status=None)
         self._scratch.cleanup()
 
     def kill(self) -> None:
-        self._process.kill()
+        self.process.kill()
         self._scratch.cleanup()
 
 

@@ -47,7 +47,9 @@ class Process:
 
     def log(self, offset: int = 0, last_lines: int | None = None) -> str:
         text = self.log_path.read_bytes()[offset:].decode("utf-8", "replace")
-        return text if last_lines is None else "\n".join(line[:300] for line in text.splitlines()[-last_lines:])
+        return (
+            text if last_lines is None else "\n".join(line[:300] for line in text.splitlines()[-last_lines:])
+        )
 
     def running(self) -> bool:
         return self._popen.poll() is None

@@ -1,0 +1,70 @@
+"""The harness itself: what goes wrong in a server must not pass for a success."""
+
+from pathlib import Path
+
+import pytest
+from harness import compare, metrics
+from harness.process import Process, ServerFailed
+
+
+def _shell(tmp_path: Path, script: str) -> Process:
+    return Process("sh", ["/bin/sh", "-c", script], tmp_path / "log")
+
+
+def test_an_exit_status_is_noticed(tmp_path: Path) -> None:
+    process = _shell(tmp_path, "exit 3")
+    assert process.ended_within(30)
+    with pytest.raises(ServerFailed, match="exit status 3"):
+        process.stop()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "==1==ERROR: AddressSanitizer: heap-use-after-free",
+        "==1==ERROR: LeakSanitizer: detected memory leaks",
+        "WARNING: ThreadSanitizer: data race (pid=1)",
+        "src/base/buf.c:1:2: runtime error: shift exponent 64 is too large",
+    ],
+)
+def test_a_sanitizer_report_is_noticed(tmp_path: Path, line: str) -> None:
+    process = _shell(tmp_path, f"echo '{line}'")
+    assert process.ended_within(30)
+    with pytest.raises(ServerFailed, match="sanitizer report"):
+        process.stop()
+
+
+def test_an_early_end_is_noticed(tmp_path: Path) -> None:
+    process = _shell(tmp_path, "echo no port for me; exit 1")
+    with pytest.raises(ServerFailed, match="(?s)before it was ready.*no port for me"):
+        process.wait_until(lambda: False, 30)
+    process.kill()
+
+
+def test_a_deaf_server_is_ended(tmp_path: Path) -> None:
+    process = _shell(tmp_path, "trap '' TERM; echo deaf; exec sleep 60")
+    process.wait_until(lambda: "deaf" in process.log(), 30)
+    with pytest.raises(ServerFailed, match="still running"):
+        process.stop(seconds=0.2)
+    assert not process.running()
+
+
+def test_differences_are_found() -> None:
+    ours = {"a": [1, {"b": True}], "c": 1, "same": "x"}
+    theirs = {"a": [1, {"b": 1}], "d": 1, "same": "x"}
+    places = [line.split(":")[0] for line in compare.differences(ours, theirs)]
+    assert places == ["a[1].b", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a 1\n",
+        "# HELP a x\n# TYPE a counter\na{b=c} 1\n",
+        "# HELP a x\n# TYPE a counter\na 1",
+        "# HELP a x\n# TYPE a odd\n",
+    ],
+)
+def test_wrong_metrics_do_not_parse(text: str) -> None:
+    with pytest.raises(AssertionError):
+        metrics.parse(text)
