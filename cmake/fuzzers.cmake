@@ -1,17 +1,27 @@
 # fuzz/fuzz_<name>.c defines LLVMFuzzerTestOneInput. With NEREID_FUZZ it is built for libFuzzer; else
-# it is linked with fuzz/replay.c and ctest runs it over fuzz/corpus/<name>.
+# it is linked with fuzz/replay.c and ctest runs it over fuzz/corpus/<name>. What fuzzers of whole
+# connections share is fuzz/support/*.c, with the identity backend linked in.
 
 file(GLOB fuzzers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/fuzz/fuzz_*.c)
 if(NOT NEREID_FUZZ AND NOT NEREID_TESTS)
     return()
 endif()
+file(GLOB support_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/fuzz/support/*.c)
+set(identity ${CMAKE_SOURCE_DIR}/backends/identity)
+add_library(nereid_fuzz_support STATIC ${support_sources}
+    ${identity}/backend.c ${identity}/model.c ${identity}/execute.c
+    ${CMAKE_SOURCE_DIR}/backends/common/bconfig.c ${CMAKE_SOURCE_DIR}/backends/common/berr.c)
+target_include_directories(nereid_fuzz_support PUBLIC ${CMAKE_SOURCE_DIR}/fuzz PRIVATE ${identity})
+target_link_libraries(nereid_fuzz_support PUBLIC nereid_flags ${NEREID_LAYER_TARGETS} nereid::yyjson)
+
 foreach(file IN LISTS fuzzers)
     get_filename_component(target ${file} NAME_WE)
     string(REGEX REPLACE "^fuzz_" "" name ${target})
     set(corpus ${CMAKE_SOURCE_DIR}/fuzz/corpus/${name})
     add_executable(${target} ${file})
     set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
-    target_link_libraries(${target} PRIVATE nereid_flags ${NEREID_LAYER_TARGETS} m)
+    target_link_libraries(${target} PRIVATE
+        nereid_flags nereid_fuzz_support ${NEREID_LAYER_TARGETS} ${CMAKE_DL_LIBS} m)
     target_compile_options(${target} PRIVATE -Wno-missing-prototypes)
     if(NEREID_FUZZ)
         target_link_options(${target} PRIVATE -fsanitize=fuzzer)

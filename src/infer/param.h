@@ -11,8 +11,8 @@ enum param_type {
     PARAM_STRING = 0,
     PARAM_INT = 1,
     PARAM_BOOL = 2,
-    PARAM_BYTES = 3,
-    PARAM_DOUBLE = 4,
+    PARAM_DOUBLE = 3,
+    PARAM_BYTES = 4,
 };
 
 struct param {

@@ -1,7 +1,12 @@
 #include "os/dl.h"
 
+#include "base/mem.h"
+
 #include <dlfcn.h>
+#include <link.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 struct err *dl_open(const char *path, struct dl **ret)
 {
@@ -32,4 +37,34 @@ void dl_make_self_global(const void *address)
      * (tests) cannot be opened again; its symbols are global as they are. */
     (void)dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
     dlerror();
+}
+
+struct search {
+    const char *prefix;
+    uintptr_t address;
+    char *found;
+};
+
+static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    (void)size;
+    struct search *s = arg;
+    const char *slash = strrchr(info->dlpi_name, '/');
+    const char *name = slash ? slash + 1 : info->dlpi_name;
+    if (s->found || strncmp(name, s->prefix, strlen(s->prefix)) != 0)
+        return 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        uintptr_t begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+        if (info->dlpi_phdr[i].p_type == PT_LOAD && s->address - begin < info->dlpi_phdr[i].p_memsz)
+            return 0;
+    }
+    s->found = mem_strdup(info->dlpi_name);
+    return 0;
+}
+
+char *dl_find_other(const char *prefix, const void *address)
+{
+    struct search s = {.prefix = prefix, .address = (uintptr_t)address};
+    dl_iterate_phdr(look_at, &s);
+    return s.found;
 }

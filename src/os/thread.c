@@ -9,6 +9,8 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
 
 struct thread {
     pthread_t id;
@@ -62,4 +64,14 @@ unsigned thread_slot(void)
     if (!mine)
         mine = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed) % THREAD_SLOTS + 1;
     return mine - 1;
+}
+
+void thread_usage(struct thread_usage *ret)
+{
+    struct timespec cpu;
+    struct rusage use;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu);
+    getrusage(RUSAGE_THREAD, &use);
+    ret->cpu_ns = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec;
+    ret->blocks = (uint64_t)use.ru_nvcsw;
 }

@@ -19,3 +19,11 @@ void thread_join(struct thread *t);
  * Counters that every thread adds to are kept per slot and summed when read. */
 #define THREAD_SLOTS 8
 unsigned thread_slot(void);
+
+/* What the calling thread has used so far. Two system calls: not for every request. */
+struct thread_usage {
+    uint64_t cpu_ns;
+    uint64_t blocks; /* how often it gave up its core by itself: slept, waited */
+};
+
+void thread_usage(struct thread_usage *ret);

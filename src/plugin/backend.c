@@ -119,13 +119,30 @@ static struct err *find_entries(struct plugin_backend *b)
     return NULL;
 }
 
+/* A plug-in that brings a server library of its own would call into that one, with objects of this one. */
+static struct err *check_alone(const struct plugin_backend *b)
+{
+    char *other = dl_find_other("libtritonserver", (const void *)(uintptr_t)check_alone);
+    if (!other)
+        return NULL;
+    struct err *e = err_new(STATUS_INVALID_ARG,
+                            "backend '%s' brings a second server library into the process, '%s'; "
+                            "expected one that needs "
+                            "none, or needs 'libtritonserver.so'",
+                            b->name, other);
+    mem_free(other);
+    return e;
+}
+
 static struct err *backend_load(struct plugin_backend *b)
 {
     dl_make_self_global((const void *)(uintptr_t)backend_load);
     struct err *e = dl_open(b->path, &b->dl);
     if (e)
         return e;
-    e = find_entries(b);
+    e = check_alone(b);
+    if (!e)
+        e = find_entries(b);
     if (!e && b->entries.initialize)
         e = (struct err *)b->entries.initialize((TRITONBACKEND_Backend *)b);
     attribute_init(&b->attributes);

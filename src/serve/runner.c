@@ -12,9 +12,8 @@
 
 #include <stdio.h>
 
-#define INLINE_WINDOW    1024u      /* inline runs after which slow ones are forgotten */
-#define INLINE_MAX_SLOW  4u         /* slow ones in a window that demote */
-#define INLINE_DEMOTE_NS TIME_MS(5) /* one run that long demotes at once */
+#define INLINE_WATCH    64u /* runs that are watched after a long one */
+#define INLINE_MAX_SLOW 3u  /* slow ones among them that demote */
 
 void runner_init(struct runner *r, struct serve_version *v, struct plugin_instance *instance)
 {
@@ -202,24 +201,46 @@ struct runner *runner_claim(struct serve_version *v)
     return r;
 }
 
-/* A run over the limit is not always the backend's fault (the thread may have been preempted), so a few are forgiven. */
-static void judge(struct runner *r, time_ns took)
+/* Whether the run that began at `before` was slow by its own doing: it used the core for too long, or it blocked. A thread that the
+ * kernel preempted in the middle of a run was neither. */
+static bool was_slow(const struct thread_usage *before)
 {
-    struct serve_version *v = r->version;
-    if (++r->inline_runs == INLINE_WINDOW) {
-        r->inline_runs = 0;
-        r->slow_runs = 0;
-    }
-    if (took <= RUNNER_INLINE_NS)
-        return;
-    if (++r->slow_runs < INLINE_MAX_SLOW && took < INLINE_DEMOTE_NS)
-        return;
+    struct thread_usage now;
+    thread_usage(&now);
+    return now.cpu_ns - before->cpu_ns > RUNNER_INLINE_NS || now.blocks != before->blocks;
+}
+
+/* Caller holds the lock; it is released to log. */
+static void demote(struct serve_version *v)
+{
     v->inline_ok = false;
     mutex_unlock(&v->lock);
-    LOG_INFO(
-        "model '%s': a run took %llu us on a network thread; it uses instance threads from now on",
-        v->name, (unsigned long long)(took / 1000));
+    LOG_INFO("model '%s' is too slow for network threads, or blocks them: it uses instance threads "
+             "from now on",
+             v->name);
     mutex_lock(&v->lock);
+}
+
+/* One batch on this thread. Caller holds the lock. */
+static void execute_inline(struct runner *r, size_t count, time_ns start)
+{
+    struct thread_usage before;
+    bool watch = r->watched > 0;
+    mutex_unlock(&r->version->lock);
+    if (watch)
+        thread_usage(&before);
+    execute(r, count, start);
+    bool slow = watch && was_slow(&before);
+    bool late = !watch && clock_now_ns() - start > RUNNER_INLINE_NS;
+    mutex_lock(&r->version->lock);
+    if (watch)
+        r->watched--;
+    if (slow && ++r->slow_runs >= INLINE_MAX_SLOW)
+        demote(r->version);
+    if (late) {
+        r->watched = INLINE_WATCH;
+        r->slow_runs = 0;
+    }
 }
 
 void runner_run_inline(struct runner *r)
@@ -231,11 +252,7 @@ void runner_run_inline(struct runner *r)
         size_t count = batcher_take(v->batcher, start, r->batch, batcher_slots(v->batcher), &wake);
         if (!count)
             break;
-        mutex_unlock(&v->lock);
-        execute(r, count, start);
-        time_ns took = clock_now_ns() - start;
-        mutex_lock(&v->lock);
-        judge(r, took);
+        execute_inline(r, count, start);
     } while (v->inline_ok);
     r->state = RUNNER_IDLE;
     if (batcher_has_dropped(v->batcher))

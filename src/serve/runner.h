@@ -2,7 +2,8 @@
 /* What runs an instance: a thread while there is work (retired after 10 s without any), or the loop that received the requests.
  *
  * Inline: a loop takes an idle runner and executes on its own thread when the backend opted in, all inputs together are small,
- * and nothing waits in the queue. A model whose inline runs take longer than RUNNER_INLINE_NS too often is demoted. */
+ * and nothing waits in the queue. After a run that took longer than RUNNER_INLINE_NS the next ones are watched: a model that uses that
+ * much of a core, or blocks, again and again is demoted. */
 #include "os/clock.h"
 #include "os/mutex.h"
 
@@ -32,8 +33,8 @@ struct runner {
     struct mutex_cond wake;
     enum runner_state state; /* guarded by version->lock, like all that follows */
     bool has_thread;
-    unsigned slow_runs; /* inline runs over the limit since the last thousand */
-    unsigned inline_runs;
+    unsigned watched;   /* inline runs still to be watched */
+    unsigned slow_runs; /* of those watched, the ones over the limit */
 };
 
 void runner_init(struct runner *r, struct serve_version *v, struct plugin_instance *instance);

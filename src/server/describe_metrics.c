@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "infer/stats.h"
+#include "metrics/custom.h"
 #include "metrics/metrics_page.h"
 #include "model/config.h"
 #include "os/process.h"
@@ -104,6 +105,7 @@ char *describe_metrics(struct server *s, struct table_view *view, size_t *ret_le
     struct metrics_process process = process_numbers(s);
     struct strbuf page = STRBUF_INIT;
     metrics_page_render(&page, all, n, &process);
+    custom_render(&page);
     for (size_t i = 0; i < n; i++)
         mem_free((void *)(uintptr_t)all[i].tags);
     mem_free(all);

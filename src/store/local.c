@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdbool.h>
+#include <string.h>
 
 #define CONFIG_READ_BYTES ((size_t)16 << 20)
 
@@ -41,6 +42,18 @@ struct err *local_directories(const char *model_dir, struct local_names *ret)
     return e;
 }
 
+/* So that who looks for a definition knows whether it is a file or a directory. */
+static void mark_directories(struct file_list *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        if (!l->entries[i].is_dir)
+            continue;
+        size_t len = strlen(l->entries[i].name);
+        l->entries[i].name = mem_realloc(l->entries[i].name, len + 2);
+        memcpy(l->entries[i].name + len, "/", 2);
+    }
+}
+
 struct err *local_files(const char *model_dir, int64_t version, struct local_names *ret)
 {
     struct strbuf path = STRBUF_INIT;
@@ -48,9 +61,11 @@ struct err *local_files(const char *model_dir, int64_t version, struct local_nam
     struct file_list l;
     struct err *e = file_list_dir(strbuf_str(&path), LOCAL_MAX_ENTRIES, &l);
     strbuf_fini(&path);
-    if (!e)
-        take_names(&l, false, ret);
-    return e;
+    if (e)
+        return e;
+    mark_directories(&l);
+    take_names(&l, false, ret);
+    return NULL;
 }
 
 void local_names_fini(struct local_names *n)

@@ -21,7 +21,7 @@ struct err *local_models(const char *repository, struct local_names *ret);
 /* local_directories - the names of the directories in a model's directory: its versions, and what is ignored. */
 struct err *local_directories(const char *model_dir, struct local_names *ret);
 
-/* local_files - the names in a version directory, files and directories. */
+/* local_files - the names in a version directory, files and directories; a directory's name ends in '/'. */
 struct err *local_files(const char *model_dir, int64_t version, struct local_names *ret);
 void local_names_fini(struct local_names *n);
 

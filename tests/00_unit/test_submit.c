@@ -388,6 +388,41 @@ static void loop_inline(void **state)
     run_burst(true);
 }
 
+/* Sleeps for every request: what no backend that asks to run inline may do. */
+static TRITONSERVER_Error *sleeper(TRITONBACKEND_ModelInstance *instance,
+                                   TRITONBACKEND_Request **requests, uint32_t count)
+{
+    static struct mutex never_lock = MUTEX_INIT(MUTEX_RANK_LEAF);
+    static struct mutex_cond never;
+    mutex_cond_init(&never);
+    mutex_lock(&never_lock);
+    while (mutex_cond_wait_until(&never, &never_lock, clock_now_ns() + TIME_US(200)))
+        ;
+    mutex_unlock(&never_lock);
+    mutex_cond_fini(&never);
+    return echo(instance, requests, count);
+}
+
+/* A backend that blocks the loop is moved to an instance thread within a few requests; nothing is lost on the way. */
+static void a_blocking_backend_is_demoted(void **state)
+{
+    (void)state;
+    struct plugin_backend backend = test_version_backend(sleeper);
+    backend.inline_ok = true;
+    looped = (struct looped){.on_loop = true, .begin.due = submit_burst};
+    assert_null(loop_new(&looped.loop));
+    looped.version = test_version_new(&backend, one_instance, looped.loop);
+    assert_true(looped.version->inline_ok);
+    submit_init(&looped.submitter, looped.loop);
+    loop_timer_set(looped.loop, &looped.begin, loop_now(looped.loop));
+    loop_run(looped.loop);
+    assert_int_equal(looped.back, BURST);
+    assert_false(looped.version->inline_ok);
+    assert_true(looped.version->runners[0].has_thread);
+    finish(looped.version);
+    loop_free(looped.loop);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -399,6 +434,7 @@ int main(void)
         cmocka_unit_test_setup(time_out_while_busy, reset),
         cmocka_unit_test_setup(loop_with_instance_threads, reset),
         cmocka_unit_test_setup(loop_inline, reset),
+        cmocka_unit_test_setup(a_blocking_backend_is_demoted, reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,61 @@
+/* The messages of a gRPC call, cut into frames of a size that the first byte chooses: the same bytes come out, wherever they lie. */
+#include "base/budget.h"
+#include "base/check.h"
+#include "base/strbuf.h"
+#include "net/grpc_inbox.h"
+
+#include <string.h>
+
+/* All messages, one after the other; "!" and the reason where it ends early. */
+static struct strbuf read_all(const uint8_t *data, size_t size, size_t piece, bool tensors, bool keep)
+{
+    struct strbuf seen = STRBUF_INIT;
+    struct grpc_inbox in = {0};
+    enum grpc_inbox_result r = GRPC_INBOX_MORE;
+    for (size_t at = 0; at < size && (r == GRPC_INBOX_MORE || r == GRPC_INBOX_WHOLE); at += piece) {
+        const uint8_t *bytes = data + at;
+        size_t len = size - at < piece ? size - at : piece;
+        do {
+            struct err *e = NULL;
+            const uint8_t *before = bytes;
+            size_t had = len;
+            r = grpc_inbox_feed(&in, &bytes, &len, tensors, &e);
+            CHECK(bytes >= before && had - len == (size_t)(bytes - before));
+            CHECK((r == GRPC_INBOX_NO_ROOM) == (e != NULL));
+            err_free(e);
+            if (r == GRPC_INBOX_MORE)
+                CHECK(len == 0);
+            if (r != GRPC_INBOX_WHOLE)
+                break;
+            CHECK(grpc_inbox_left(&in) == 0);
+            if (keep)
+                CHECK(!grpc_inbox_keep(&in));
+            strbuf_printf(&seen, "[%d %u]", in.compressed, in.size);
+            if (in.size)
+                strbuf_append(&seen, in.data, in.size);
+            grpc_inbox_next(&in);
+        } while (len);
+    }
+    if (r == GRPC_INBOX_TOO_LARGE || r == GRPC_INBOX_BAD)
+        strbuf_printf(&seen, "!%d", r);
+    grpc_inbox_next(&in);
+    return seen;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 2)
+        return 0;
+    budget_set_limit((uint64_t)16 << 20); /* what is announced is allocated */
+    size_t piece = (size_t)(data[0] >> 2) + 1;
+    struct strbuf whole = read_all(data + 1, size - 1, size, data[0] & 1, false);
+    struct strbuf pieces = read_all(data + 1, size - 1, piece, data[0] & 1, data[0] & 2);
+    /* A message that is announced and never comes whole may be refused for its size where it is taken in pieces. */
+    size_t n = whole.len < pieces.len ? whole.len : pieces.len;
+    CHECK(n == 0 || memcmp(whole.data, pieces.data, n) == 0);
+    strbuf_fini(&whole);
+    strbuf_fini(&pieces);
+    return 0;
+}

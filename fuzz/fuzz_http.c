@@ -1,0 +1,36 @@
+/* A whole HTTP connection, with models behind it. The first byte chooses how the rest is cut into pieces. */
+#include "base/check.h"
+#include "net/http_conn.h"
+#include "net/http_front.h"
+#include "net/http_front_priv.h"
+#include "server/worker.h"
+#include "support/fuzz_server.h"
+
+#include <string.h>
+
+static struct http_front *front;
+
+static int open_connections(void)
+{
+    return !list_empty(&front->shards[0].conns);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size < 2)
+        return 0;
+    struct worker *w = fuzz_server_worker();
+    if (!front)
+        CHECK(!http_front_open(w->server, HTTP_FRONT_INFERENCE, "127.0.0.1", 0, false, &front));
+    fuzz_server_fresh();
+    int fd;
+    struct fuzz_client c = {.fd = fuzz_server_open(&fd)};
+    http_conn_open(&front->shards[0], fd);
+    fuzz_server_send(&c, data + 1, size - 1, data[0]);
+    fuzz_server_hang_up(&c);
+    fuzz_server_settle(open_connections);
+    CHECK(c.received < 9 || memcmp(c.first, "HTTP/1.1 ", 9) == 0);
+    return 0;
+}

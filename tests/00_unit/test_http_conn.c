@@ -1,0 +1,206 @@
+/* Messages on a connection: order of answers, limits in flight, bodies in any pieces, slow readers, what is refused. */
+#include "base/budget.h"
+#include "net/http_conn.h"
+
+#include "support/http_rig.h"
+#include "support/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void answers_come_in_order(void **state)
+{
+    (void)state;
+    struct http_rig *r = http_rig_new(0);
+    int fd = http_rig_dial(r);
+    http_rig_send(fd,
+                  "GET /later HTTP/1.1\r\n\r\nPOST /echo HTTP/1.1\r\nContent-Length: 1\r\n\r\naGET "
+                  "/later HTTP/1.1\r\n\r\n"
+                  "GET /fail HTTP/1.1\r\n\r\nGET /flush HTTP/1.1\r\n\r\n");
+    http_rig_expect(fd, 200, "later");
+    http_rig_expect(fd, 200, "a");
+    http_rig_expect(fd, 200, "later");
+    http_rig_expect(fd, 404, "{\"error\":\"a \\\"quoted\\\" reason\"}");
+    http_rig_expect(fd, 200, "ok");
+    close(fd);
+    http_rig_free(r);
+}
+
+static void a_long_pipeline_is_served_in_pieces(void **state)
+{
+    (void)state;
+    struct http_rig *r = http_rig_new(0);
+    int fd = http_rig_dial(r);
+    char *text = malloc(1000 * 64), expected[16];
+    size_t len = 0;
+    for (int i = 0; i < 1000; i++)
+        len +=
+            (size_t)sprintf(text + len, "POST /echo HTTP/1.1\r\nContent-Length: 4\r\n\r\n%04d", i);
+    http_rig_send(fd, text);
+    for (int i = 0; i < 1000; i++) {
+        sprintf(expected, "%04d", i);
+        http_rig_expect(fd, 200, expected);
+    }
+    free(text);
+    close(fd);
+    http_rig_free(r);
+}
+
+static void no_more_than_the_limit_is_in_flight(void **state)
+{
+    (void)state;
+    struct http_rig *r = http_rig_new(0);
+    int fd = http_rig_dial(r);
+    char text[4096] = "";
+    const unsigned more = 6;
+    for (unsigned i = 0; i < HTTP_CONN_MAX_IN_FLIGHT + more; i++)
+        strcat(text, "GET /later HTTP/1.1\r\n\r\n");
+    http_rig_send(fd, text);
+    unsigned waiting;
+    while ((waiting = http_rig_run(http_rig_count_later)) < HTTP_CONN_MAX_IN_FLIGHT)
+        ;
+    assert_int_equal(waiting, HTTP_CONN_MAX_IN_FLIGHT);
+    http_rig_run(http_rig_answer_later);
+    for (unsigned i = 0; i < HTTP_CONN_MAX_IN_FLIGHT; i++)
+        http_rig_expect(fd, 200, "later");
+    assert_int_equal(http_rig_run(http_rig_count_later), more);
+    http_rig_run(http_rig_answer_later);
+    for (unsigned i = 0; i < more; i++)
+        http_rig_expect(fd, 200, "later");
+    close(fd);
+    http_rig_free(r);
+}
+
+static void a_slow_reader_gets_everything(void **state)
+{
+    (void)state;
+    struct http_rig *r = http_rig_new(0);
+    int fd = http_rig_dial(r);
+    char head[1024];
+    char *got = malloc(HTTP_RIG_LARGE);
+    for (int i = 0; i < 3; i++)
+        http_rig_send(fd, "GET /large HTTP/1.1\r\n\r\nGET /fail HTTP/1.1\r\n\r\n");
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(http_rig_head(fd, head), 200);
+        http_rig_read(fd, got, HTTP_RIG_LARGE);
+        assert_memory_equal(got, http_rig_large, HTTP_RIG_LARGE);
+        http_rig_expect(fd, 404, "{\"error\":\"a \\\"quoted\\\" reason\"}");
+    }
+    free(got);
+    close(fd);
+    http_rig_free(r);
+}
+
+static void bodies_arrive_in_any_pieces(void **state)
+{
+    (void)state;
+    struct http_rig *r = http_rig_new(0);
+    int fd = http_rig_dial(r);
+    for (const char *c = "POST /echo HTTP/1.1\r\nContent-Length: 10\r\n\r\n0123456789"; *c; c++)
+        assert_int_equal(send(fd, c, 1, MSG_NOSIGNAL), 1);
+    http_rig_expect(fd, 200, "0123456789");
+    for (const char *c = "POST /echo HTTP/1.1\r\nTransfer-Encoding: "
+                         "chunked\r\n\r\n3\r\nabc\r\n1\r\nd\r\n0\r\n\r\n";
+         *c; c++)
+        assert_int_equal(send(fd, c, 1, MSG_NOSIGNAL), 1);
+    http_rig_expect(fd, 200, "abcd");
+    close(fd);
+    http_rig_free(r);
+}
+
+static void large_bodies_put_the_first_tensor_on_64_bytes(void **state)
+{
+    (void)state;
+    struct http_rig *r = http_rig_new(0);
+    int fd = http_rig_dial(r);
+    static const int json_bytes[] = {1, 63, 64, 65, 1000, 131};
+    char head[1024];
+    char *got = malloc(HTTP_RIG_LARGE);
+    for (size_t i = 0; i < sizeof(json_bytes) / sizeof(*json_bytes); i++) {
+        http_rig_aligned = false;
+        sprintf(head,
+                "POST /echo HTTP/1.1\r\nInference-Header-Content-Length: %d\r\nContent-Length: "
+                "%zu\r\n\r\n",
+                json_bytes[i], HTTP_RIG_LARGE);
+        http_rig_send(fd, head);
+        for (size_t at = 0; at < HTTP_RIG_LARGE;) {
+            ssize_t put = send(fd, http_rig_large + at, HTTP_RIG_LARGE - at, MSG_NOSIGNAL);
+            assert_true(put > 0);
+            at += (size_t)put;
+        }
+        assert_int_equal(http_rig_head(fd, head), 200);
+        http_rig_read(fd, got, HTTP_RIG_LARGE);
+        assert_memory_equal(got, http_rig_large, HTTP_RIG_LARGE);
+        assert_true(http_rig_aligned);
+    }
+    free(got);
+    close(fd);
+    http_rig_free(r);
+}
+
+static void a_body_is_asked_for_when_the_peer_waits(void **state)
+{
+    (void)state;
+    struct http_rig *r = http_rig_new(0);
+    int fd = http_rig_dial(r);
+    char head[1024];
+    http_rig_send(fd, "POST /echo HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
+    assert_int_equal(http_rig_head(fd, head), 100);
+    http_rig_send(fd, "abc");
+    http_rig_expect(fd, 200, "abc");
+    http_rig_send(fd, "POST /refuse HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
+    http_rig_expect(fd, 400, "{\"error\":\"not this one\"}");
+    http_rig_expect_end(fd);
+    http_rig_free(r);
+}
+
+static void bodies_that_nobody_wants_are_dropped(void **state)
+{
+    (void)state;
+    struct http_rig *r = http_rig_new(0);
+    int fd = http_rig_dial(r);
+    http_rig_send(fd, "POST /drop HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcPOST /refuse "
+                      "HTTP/1.1\r\nContent-Length: 3\r\n\r\na");
+    http_rig_send(fd, "bcPOST /echo HTTP/1.1\r\nContent-Length: 1\r\n\r\nx");
+    http_rig_expect(fd, 200, "");
+    http_rig_expect(fd, 400, "{\"error\":\"not this one\"}");
+    http_rig_expect(fd, 200, "x");
+    http_rig_send(fd,
+                  "POST /refuse HTTP/1.1\r\nContent-Length: 0\r\n\r\nGET /fail HTTP/1.1\r\n\r\n");
+    http_rig_expect(fd, 400, "{\"error\":\"not this one\"}");
+    http_rig_expect(fd, 404, "{\"error\":\"a \\\"quoted\\\" reason\"}");
+    http_rig_send(fd, "POST /refuse HTTP/1.1\r\nContent-Length: 99999999\r\n\r\nabc");
+    http_rig_expect(fd, 400, "{\"error\":\"not this one\"}");
+    http_rig_expect_end(fd);
+    http_rig_free(r);
+}
+
+static void a_spent_budget_is_an_answer(void **state)
+{
+    (void)state;
+    struct http_rig *r = http_rig_new(0);
+    size_t before = budget_limit();
+    budget_set_limit((size_t)8 << 20);
+    int fd = http_rig_dial(r);
+    char head[1024];
+    http_rig_send(fd, "POST /echo HTTP/1.1\r\nContent-Length: 1099511627776\r\n\r\nabc");
+    assert_int_equal(http_rig_head(fd, head), 503);
+    assert_non_null(strstr(head, "Connection: close"));
+    close(fd);
+    fd = http_rig_dial(r);
+    http_rig_send(fd, "GET /fail HTTP/1.1\r\n\r\n");
+    http_rig_expect(fd, 404, "{\"error\":\"a \\\"quoted\\\" reason\"}");
+    close(fd);
+    http_rig_free(r);
+    assert_int_equal(budget_in_use(), 0);
+    budget_set_limit(before);
+}
+
+UNIT_MAIN(UNIT(answers_come_in_order), UNIT(a_long_pipeline_is_served_in_pieces),
+          UNIT(no_more_than_the_limit_is_in_flight), UNIT(a_slow_reader_gets_everything),
+          UNIT(bodies_arrive_in_any_pieces), UNIT(large_bodies_put_the_first_tensor_on_64_bytes),
+          UNIT(a_body_is_asked_for_when_the_peer_waits), UNIT(bodies_that_nobody_wants_are_dropped),
+          UNIT(a_spent_budget_is_an_answer))

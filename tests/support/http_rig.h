@@ -1,0 +1,63 @@
+#pragma once
+/* The HTTP front end on real loops and sockets, in front of a service for tests:
+ *   /later    is answered "later" when somebody asks for /flush, the newest first
+ *   /flush    "ok"
+ *   /large    HTTP_RIG_LARGE bytes of http_rig_large
+ *   /fail     404 {"error":"a \"quoted\" reason"}
+ *   /drop...  takes no body; /refuse... is refused by its head, 400 {"error":"not this one"}
+ *   others    the body as it came */
+#include "net/http_front_priv.h"
+#include "net/listener.h"
+#include "server/server.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HTTP_RIG_WORKERS 2u
+#define HTTP_RIG_LARGE   ((size_t)6 << 20)
+
+struct http_rig {
+    struct server server;
+    struct worker workers[HTTP_RIG_WORKERS];
+    struct http_front *front;
+    uint16_t port;
+};
+
+extern char *http_rig_large;
+extern atomic_bool
+    http_rig_cancelled;              /* a request that was answered had been marked as cancelled */
+extern atomic_bool http_rig_aligned; /* the last large body with a tensor had it on 64 bytes */
+
+/* http_rig_new - two workers that run, and a front end on a free port; max_connections as listener_open takes it. */
+struct http_rig *http_rig_new(uint32_t max_connections);
+
+/* http_rig_free - stop the front end at once and end the workers; answers what still waits. */
+void http_rig_free(struct http_rig *r);
+
+/* http_rig_dial - a blocking connection to the front end. */
+int http_rig_dial(const struct http_rig *r);
+
+/* http_rig_send, http_rig_read - all of it, or the test fails. */
+void http_rig_send(int fd, const char *text);
+void http_rig_read(int fd, char *to, size_t n);
+
+/* http_rig_head - read up to the blank line; returns the status. */
+int http_rig_head(int fd, char head[1024]);
+
+/* http_rig_expect - read an answer with this status and body. http_rig_expect_end - the peer closes; closes fd too. */
+void http_rig_expect(int fd, int status, const char *body);
+void http_rig_expect_end(int fd);
+
+/* http_rig_run - call a function on the worker where requests for /later wait, once there was one; returns what it returned. */
+unsigned http_rig_run(unsigned (*run)(void));
+
+/* http_rig_count_later, http_rig_answer_later, http_rig_draining - for http_rig_run: how many wait; answer them; whether the
+ * worker of the first that waits has been told to stop. */
+unsigned http_rig_draining(void);
+unsigned http_rig_count_later(void);
+unsigned http_rig_answer_later(void);
+
+/* http_rig_until_empty - wait until every connection is closed. */
+void http_rig_until_empty(const struct http_rig *r);
