@@ -7,12 +7,20 @@ if(NOT NEREID_FUZZ AND NOT NEREID_TESTS)
     return()
 endif()
 file(GLOB support_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/fuzz/support/*.c)
+add_library(nereid_fuzz_support STATIC ${support_sources})
+target_include_directories(nereid_fuzz_support PUBLIC ${CMAKE_SOURCE_DIR}/fuzz)
+
+# A backend's names are its own inside its library; here they must differ from the server's.
 set(identity ${CMAKE_SOURCE_DIR}/backends/identity)
-add_library(nereid_fuzz_support STATIC ${support_sources}
+add_library(nereid_fuzz_identity OBJECT
     ${identity}/backend.c ${identity}/model.c ${identity}/execute.c
     ${CMAKE_SOURCE_DIR}/backends/common/bconfig.c ${CMAKE_SOURCE_DIR}/backends/common/berr.c)
-target_include_directories(nereid_fuzz_support PUBLIC ${CMAKE_SOURCE_DIR}/fuzz PRIVATE ${identity})
-target_link_libraries(nereid_fuzz_support PUBLIC nereid_flags ${NEREID_LAYER_TARGETS} nereid::yyjson)
+target_include_directories(nereid_fuzz_identity PRIVATE ${CMAKE_SOURCE_DIR}/include ${identity})
+target_compile_definitions(nereid_fuzz_identity PRIVATE
+    model_new=identity_model_new model_free=identity_model_free)
+target_link_libraries(nereid_fuzz_identity PRIVATE nereid_flags nereid::yyjson)
+target_sources(nereid_fuzz_support PRIVATE $<TARGET_OBJECTS:nereid_fuzz_identity>)
+target_link_libraries(nereid_fuzz_support PUBLIC nereid_flags nereid::yyjson ${NEREID_LAYER_TARGETS})
 
 foreach(file IN LISTS fuzzers)
     get_filename_component(target ${file} NAME_WE)

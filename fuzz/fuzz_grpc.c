@@ -152,7 +152,7 @@ static void data(struct strbuf *out, struct input *in, bool message)
     size_t len = length(in);
     frame_head(out, len + (message ? 5 : 0), NGHTTP2_DATA, flags & NGHTTP2_FLAG_END_STREAM, id);
     if (message) {
-        const uint8_t prefix[5] = {flags >> 7, 0, 0, (uint8_t)(len >> 8), (uint8_t)len};
+        const uint8_t prefix[5] = {(uint8_t)(flags >> 7 & 1), 0, 0, (uint8_t)(len >> 8), (uint8_t)len};
         strbuf_append(out, (const char *)prefix, sizeof(prefix));
     }
     payload(out, in, len);

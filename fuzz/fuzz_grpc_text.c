@@ -11,9 +11,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *text = (const char *)data;
-    time_ns timeout = -1;
-    if (grpc_text_timeout(text, size, &timeout))
-        CHECK(timeout >= 0 && size >= 2 && size <= 9);
+    time_ns timeout = TIME_NEVER;
+    if (grpc_text_timeout(text, size, &timeout)) {
+        CHECK(size >= 2 && size <= 9);
+        time_ns n = strtoull(text, NULL, 10);
+        bool longest = timeout == GRPC_TEXT_MAX_TIMEOUT;
+        CHECK(longest || (timeout >= n && timeout < GRPC_TEXT_MAX_TIMEOUT));
+        CHECK(longest || text[size - 1] != 'H' || timeout / TIME_S(3600) == n);
+    }
     if (grpc_text_is_grpc(text, size))
         CHECK(size >= strlen("application/grpc"));
     grpc_inflate_encoding(text, size);

@@ -7,6 +7,7 @@
 #include "plugin/instance.h"
 #include "plugin/message.h"
 #include "plugin/model.h"
+#include "proto/model_config.pb-c.h"
 #include "triton/core/tritonbackend.h"
 
 #include <inttypes.h>
@@ -196,7 +197,7 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceIsPassive(TRITONBACKEND_ModelInst
 TRITONSERVER_Error *TRITONBACKEND_ModelInstanceProfileCount(TRITONBACKEND_ModelInstance *instance,
                                                             uint32_t *count)
 {
-    *count = (uint32_t)instance_check(instance)->profile_count;
+    *count = (uint32_t)instance_check(instance)->group->n_profile;
     return NULL;
 }
 
@@ -205,12 +206,12 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceProfileName(TRITONBACKEND_ModelIn
                                                            const char **profile_name)
 {
     const struct plugin_instance *i = instance_check(instance);
-    if (index >= i->profile_count)
+    if (index >= i->group->n_profile)
         return handle_error(err_new(STATUS_INVALID_ARG,
                                     "out of bounds index %" PRIu32
                                     ": instance '%s' is configured with %zu profiles",
-                                    index, i->name, i->profile_count));
-    *profile_name = i->profiles[index];
+                                    index, i->name, i->group->n_profile));
+    *profile_name = i->group->profile[index];
     return NULL;
 }
 

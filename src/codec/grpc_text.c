@@ -35,7 +35,7 @@ bool grpc_text_timeout(const char *text, size_t len, time_ns *ret)
     }
     time_ns unit = unit_ns(text[len - 1]);
     if (unit)
-        *ret = n * unit; /* at most 99999999 hours: fits */
+        *ret = n < GRPC_TEXT_MAX_TIMEOUT / unit ? n * unit : GRPC_TEXT_MAX_TIMEOUT;
     return unit != 0;
 }
 

@@ -9,7 +9,11 @@
 /* The most bytes that a grpc-message of ours takes: clients refuse trailers of more than 8 KiB in all. */
 #define GRPC_TEXT_MESSAGE_BYTES ((size_t)4096)
 
-/* grpc_text_timeout - read a grpc-timeout: one to eight digits and a unit of H, M, S, m, u, n.
+/* The longest time-out that is told apart; clients say 99999999 hours for "none". */
+#define GRPC_TEXT_MAX_TIMEOUT TIME_S(3600ull * 24 * 365 * 10)
+
+/* grpc_text_timeout - read a grpc-timeout: one to eight digits and a unit of H, M, S, m, u, n. What is longer than
+ * GRPC_TEXT_MAX_TIMEOUT is that.
  * returns  false when it is something else */
 bool grpc_text_timeout(const char *text, size_t len, time_ns *ret);
 

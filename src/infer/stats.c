@@ -1,6 +1,7 @@
 #include "infer/stats.h"
 
 #include "base/mem.h"
+#include "infer/response_stats.h"
 #include "os/thread.h"
 
 #include <stdatomic.h>
@@ -47,6 +48,8 @@ struct slot {
 struct stats {
     /* Published with release: the counters of a slot are zero before. */
     _Atomic(struct slot *) slots[THREAD_SLOTS];
+    /* Published with release, like a slot; NULL until the first report. */
+    _Atomic(struct response_stats *) responses;
 };
 
 const char *stats_reason_name(enum stats_reason reason)
@@ -94,7 +97,21 @@ void stats_free(struct stats *s)
         if (slot)
             slot_free(slot);
     }
+    response_stats_free(atomic_load_explicit(&s->responses, memory_order_acquire));
     mem_free(s);
+}
+
+struct response_stats *stats_responses(struct stats *s, bool make)
+{
+    struct response_stats *there = atomic_load_explicit(&s->responses, memory_order_acquire);
+    if (there || !make)
+        return there;
+    struct response_stats *fresh = response_stats_new();
+    if (atomic_compare_exchange_strong_explicit(&s->responses, &there, fresh, memory_order_acq_rel,
+                                                memory_order_acquire))
+        return fresh;
+    response_stats_free(fresh);
+    return there;
 }
 
 /* -- recording -- */

@@ -9,9 +9,11 @@
 #include "metrics/histogram.h"
 #include "os/clock.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+struct response_stats;
 struct stats;
 
 /* Why a request failed; the label `reason` of nv_inference_request_failure, in the order in
@@ -104,6 +106,9 @@ void stats_batch(struct stats *s, uint32_t batch_size, const struct stats_comput
 void stats_cache_hit(struct stats *s, time_ns request_start, time_ns queue_start,
                      time_ns lookup_start, uint64_t hit_ns, time_ns now);
 void stats_cache_miss(struct stats *s, uint64_t miss_ns);
+
+/* stats_responses - what was reported about single responses; NULL when nothing was and make is false. Any thread. */
+struct response_stats *stats_responses(struct stats *s, bool make);
 
 /* stats_sum - everything so far. Any thread; what is recorded meanwhile may be in parts there. */
 void stats_sum(const struct stats *s, struct stats_sums *ret);

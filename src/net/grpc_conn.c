@@ -113,6 +113,7 @@ static bool read_in(struct grpc_conn *c)
         if (n <= 0)
             return false;
         c->progress = loop_now(loop_of(c));
+        worker_received(w, (size_t)n);
         ssize_t used = nghttp2_session_mem_recv(c->session, (const uint8_t *)w->receive, (size_t)n);
         if (used < 0) {
             LOG_VERBOSE(1, "gRPC: closing a connection: %s", nghttp2_strerror((int)used));

@@ -402,6 +402,7 @@ static long read_messages(struct http_conn *c)
         return got;
     if (c->phase != HTTP_PHASE_HEAD && !c->lingering)
         c->since = loop_now(w->loop);
+    worker_received(w, (size_t)got);
     consume(c, w->receive, (size_t)got);
     /* A large body has begun, and most of it is there by now: no need to wait for the next turn. */
     return c->phase == HTTP_PHASE_BODY && !c->dead ? read_body(c) : got;

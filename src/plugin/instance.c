@@ -7,6 +7,7 @@
 #include "plugin/backend.h"
 #include "plugin/message.h"
 #include "plugin/model.h"
+#include "proto/model_config.pb-c.h"
 
 #define INSTANCE_MAGIC 0x494e5354u
 
@@ -24,8 +25,8 @@ static struct message *host_policy(TRITONSERVER_InstanceGroupKind kind, int32_t 
 }
 
 struct err *instance_new(struct plugin_model *model, struct stats *stats, const char *name,
-                         TRITONSERVER_InstanceGroupKind kind, int32_t device, bool passive,
-                         const char *const *profiles, size_t profile_count,
+                         TRITONSERVER_InstanceGroupKind kind, int32_t device,
+                         const struct Inference__ModelInstanceGroup *group,
                          struct plugin_instance **ret)
 {
     struct plugin_instance *i = MEM_NEW(struct plugin_instance);
@@ -36,11 +37,11 @@ struct err *instance_new(struct plugin_model *model, struct stats *stats, const 
         .name = mem_strdup(name),
         .kind = kind,
         .device = device,
-        .passive = passive,
-        .profiles = profiles,
-        .profile_count = profile_count,
+        .passive = group->passive,
+        .group = group,
         .host_policy = host_policy(kind, device),
     };
+    usage_init(&i->usage);
     if (model->backend->entries.instance_initialize) {
         struct err *e = (struct err *)model->backend->entries.instance_initialize(
             (TRITONBACKEND_ModelInstance *)i);
@@ -80,6 +81,7 @@ void instance_free(struct plugin_instance *i)
         err_free(e);
     }
     message_free(i->host_policy);
+    usage_fini(&i->usage);
     mem_free(i->name);
     i->magic = 0;
     mem_free(i);

@@ -1,12 +1,14 @@
 #pragma once
 /* One instance of a model: the TRITONBACKEND_ModelInstance of the C ABI. Execute is called on it by one thread at a time. */
 #include "base/err.h"
+#include "plugin/usage.h"
 #include "triton/core/tritonserver.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+struct Inference__ModelInstanceGroup;
 struct message;
 struct plugin_model;
 struct request;
@@ -20,20 +22,21 @@ struct plugin_instance {
     TRITONSERVER_InstanceGroupKind kind;
     int32_t device;
     bool passive;
-    const char *const *profiles; /* borrowed from the configuration */
-    size_t profile_count;
+    const struct Inference__ModelInstanceGroup *group; /* borrowed from the configuration */
     struct message *host_policy; /* {"cpu":{}} */
     bool initialized;
-    void *state; /* the backend's own */
+    void *state;        /* the backend's own */
+    struct usage usage; /* memory that it holds, as the backend reports it */
 };
 
 /* instance_new - and initialize it with the backend. Blocks.
- * name  copied
+ * name   copied
+ * group  what it belongs to; borrowed, lives as long as the instance
  * ret   on success
  * errors  the backend's own */
 struct err *instance_new(struct plugin_model *model, struct stats *stats, const char *name,
-                         TRITONSERVER_InstanceGroupKind kind, int32_t device, bool passive,
-                         const char *const *profiles, size_t profile_count,
+                         TRITONSERVER_InstanceGroupKind kind, int32_t device,
+                         const struct Inference__ModelInstanceGroup *group,
                          struct plugin_instance **ret);
 
 /* instance_execute - run a batch.

@@ -16,6 +16,7 @@ struct plugin_model *model_new(struct plugin_backend *backend, const char *name,
 {
     struct plugin_model *m = MEM_NEW(struct plugin_model);
     m->magic = MODEL_MAGIC;
+    usage_init(&m->usage);
     m->backend = backend;
     m->name = mem_strdup(name);
     m->version = version;
@@ -82,6 +83,7 @@ void model_free(struct plugin_model *m)
         err_free(e);
     }
     config_free_proto(m->proto);
+    usage_fini(&m->usage);
     mem_free(m->name);
     mem_free(m->dir);
     m->magic = 0;

@@ -1,6 +1,7 @@
 #pragma once
 /* One version of a model as its backend knows it: the TRITONBACKEND_Model of the C ABI. */
 #include "base/err.h"
+#include "plugin/usage.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,7 +20,8 @@ struct plugin_model {
     const struct Inference__ModelConfig *published; /* borrowed; NULL while proto is in force */
     bool auto_complete;                             /* the backend shall fill in what is missing */
     bool initialized;
-    void *state; /* the backend's own */
+    void *state;        /* the backend's own */
+    struct usage usage; /* memory outside its instances, as the backend reports it */
 };
 
 /* model_new - takes proto over. */

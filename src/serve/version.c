@@ -94,8 +94,7 @@ static struct err *add_instance(struct serve_version *v, const Inference__ModelI
     strbuf_printf(&name, group->count > 1 ? "%s_%d" : "%s", group->name, index);
     struct plugin_instance *i = NULL;
     struct err *e =
-        instance_new(v->model, v->stats, strbuf_str(&name), kind_of(group), 0, group->passive,
-                     (const char *const *)group->profile, group->n_profile, &i);
+        instance_new(v->model, v->stats, strbuf_str(&name), kind_of(group), 0, group, &i);
     if (e)
         e = err_wrap(e, "instance '%s'", strbuf_str(&name));
     else if (group->passive)

@@ -186,9 +186,9 @@ struct err *describe_parse_version(const char *text, size_t len, int64_t *ret)
                     "stol), version should be an integral value > 0",
                     copy);
     else if (n <= 0)
-        e = err_new(STATUS_INVALID_ARG,
-                    "invalid model version specified '%s' , version should be an integral value > 0",
-                    copy);
+        e = err_new(
+            STATUS_INVALID_ARG,
+            "invalid model version specified '%s' , version should be an integral value > 0", copy);
     mem_free(copy);
     *ret = n;
     return e;

@@ -3,7 +3,12 @@
 
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "infer/response_stats.h"
 #include "infer/stats.h"
+#include "plugin/instance.h"
+#include "plugin/model.h"
+#include "plugin/usage.h"
+#include "serve/runner.h"
 #include "serve/version.h"
 
 #include <inttypes.h>
@@ -51,6 +56,64 @@ static void put_batches(Inference__ModelStatistics *m, const struct stats *stats
     mem_free(batches);
 }
 
+/* Of the model and of all its instances together. */
+static void put_usage(Inference__ModelStatistics *m, const struct serve_version *v)
+{
+    static const char *const types[] = {"CPU", "CPU_PINNED", "GPU"};
+    struct usage_row *rows = NULL;
+    size_t count = 0;
+    usage_sum(&v->model->usage, &rows, &count);
+    for (uint32_t i = 0; i < v->runner_count; i++)
+        usage_sum(&v->runners[i].instance->usage, &rows, &count);
+    for (uint32_t i = 0; i < v->passive_count; i++)
+        usage_sum(&v->passive[i]->usage, &rows, &count);
+    m->memory_usage = mem_alloc((count + 1) * sizeof(*m->memory_usage));
+    m->n_memory_usage = count;
+    for (size_t i = 0; i < count; i++) {
+        Inference__MemoryUsage *u = mem_alloc(sizeof(*u));
+        inference__memory_usage__init(u);
+        u->type = mem_strdup(types[rows[i].memory]);
+        u->id = rows[i].device;
+        u->byte_size = rows[i].bytes;
+        m->memory_usage[i] = u;
+    }
+    mem_free(rows);
+}
+
+static Inference__InferResponseStatistics *response_statistics(const struct response_stats_row *row)
+{
+    Inference__InferResponseStatistics *m = mem_alloc(sizeof(*m));
+    inference__infer_response_statistics__init(m);
+    m->compute_infer = duration(row->compute_infer);
+    m->compute_output = duration(row->compute_output);
+    m->success = duration(row->success);
+    m->fail = duration(row->fail);
+    m->empty_response = duration(row->empty_response);
+    m->cancel = duration(row->cancel);
+    return m;
+}
+
+static void put_responses(Inference__ModelStatistics *m, struct stats *stats)
+{
+    struct response_stats *responses = stats_responses(stats, false);
+    if (!responses)
+        return;
+    struct response_stats_row *rows;
+    size_t count = response_stats_sum(responses, &rows);
+    m->response_stats = mem_alloc((count + 1) * sizeof(*m->response_stats));
+    m->n_response_stats = count;
+    for (size_t i = 0; i < count; i++) {
+        Inference__ModelStatistics__ResponseStatsEntry *entry = mem_alloc(sizeof(*entry));
+        inference__model_statistics__response_stats_entry__init(entry);
+        struct strbuf key = STRBUF_INIT;
+        strbuf_printf(&key, "%" PRIu32, rows[i].index);
+        entry->key = strbuf_take(&key);
+        entry->value = response_statistics(&rows[i]);
+        m->response_stats[i] = entry;
+    }
+    mem_free(rows);
+}
+
 static Inference__ModelStatistics *model_statistics(const struct table_model *model,
                                                     const struct table_entry *entry)
 {
@@ -67,6 +130,8 @@ static Inference__ModelStatistics *model_statistics(const struct table_model *mo
     m->execution_count = sums.execution_count;
     m->inference_stats = infer_statistics(&sums);
     put_batches(m, entry->version->stats);
+    put_usage(m, entry->version);
+    put_responses(m, entry->version->stats);
     return m;
 }
 

@@ -1,11 +1,14 @@
 #pragma once
-/* What a server does every second on one of its loops: give memory back that nobody used lately. */
+/* What every loop does once a second: give memory back that was not used lately. */
 #include "os/loop.h"
 
+struct worker;
+
 struct housekeeping {
-    struct loop *loop;
+    struct worker *worker;
     struct loop_timer timer;
+    bool warm; /* buffers were kept warm a second ago */
 };
 
-/* housekeeping_start - before the loop runs. */
-void housekeeping_start(struct housekeeping *h, struct loop *loop);
+/* housekeeping_start - before the worker's loop runs. */
+void housekeeping_start(struct worker *w);

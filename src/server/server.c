@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "os/cpu.h"
+#include "os/pages.h"
 #include "os/pool.h"
 #include "os/thread.h"
 #include "plugin/backend.h"
@@ -25,9 +26,10 @@ static struct err *worker_init(struct worker *w, struct server *s, unsigned inde
         return e;
     table_view_open(&w->view, s->table, w->loop);
     submit_init(&w->submitter, w->loop);
-    w->receive = mem_alloc(RECEIVE_BYTES);
+    w->receive = pages_map(RECEIVE_BYTES);
     w->receive_bytes = RECEIVE_BYTES;
-    return NULL;
+    return w->receive ? NULL
+                      : err_new(STATUS_UNAVAILABLE, "no memory for the receive buffer of a loop");
 }
 
 static void worker_fini(struct worker *w)
@@ -36,7 +38,7 @@ static void worker_fini(struct worker *w)
         return;
     loop_free(w->loop);
     table_view_close(&w->view);
-    mem_free(w->receive);
+    pages_unmap(w->receive, w->receive_bytes);
 }
 
 static void worker_main(void *arg)
@@ -97,10 +99,10 @@ struct err *server_new(const struct options *options, struct server **ret)
 
 struct err *server_start(struct server *s)
 {
-    housekeeping_start(&s->housekeeping, s->workers[0].loop);
     for (unsigned i = 0; i < s->worker_count; i++) {
         char name[16];
         snprintf(name, sizeof(name), "loop-%u", i);
+        housekeeping_start(&s->workers[i]);
         struct err *e = thread_start(name, worker_main, &s->workers[i], &s->workers[i].thread);
         if (e)
             return e;

@@ -1,7 +1,6 @@
 #pragma once
 /* The server: options, workers, what is served, the repository. Front ends (net/) and the C API sit on top of it. */
 #include "base/err.h"
-#include "server/housekeeping.h"
 #include "server/options.h"
 #include "server/worker.h"
 
@@ -26,7 +25,6 @@ struct server {
     struct backend_registry *backends;
     struct backend_setting *backend_settings;
     struct repo *repo;
-    struct housekeeping housekeeping;
     struct worker *workers;
     unsigned worker_count;
     _Atomic(enum server_state)

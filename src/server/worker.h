@@ -3,11 +3,15 @@
 #include "os/loop.h"
 #include "serve/submit.h"
 #include "serve/table.h"
+#include "server/housekeeping.h"
 
 #include <stdatomic.h>
 
 struct server;
 struct thread;
+
+/* Bytes of the receive buffer that are never given back. */
+#define WORKER_RECEIVE_KEEP ((size_t)16384)
 
 struct worker {
     struct server *server;
@@ -21,4 +25,15 @@ struct worker {
      * next connection reads. */
     char *receive;
     size_t receive_bytes;
+    size_t
+        receive_high; /* the most that was received at once lately; whoever reads says so: worker_received */
+    bool receive_full; /* pages beyond WORKER_RECEIVE_KEEP were touched */
+    struct housekeeping housekeeping;
 };
+
+/* worker_received - n bytes were read into the receive buffer. */
+static inline void worker_received(struct worker *w, size_t n)
+{
+    if (n > w->receive_high)
+        w->receive_high = n;
+}
