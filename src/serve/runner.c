@@ -12,8 +12,9 @@
 
 #include <stdio.h>
 
-#define INLINE_WATCH    64u /* runs that are watched after a long one */
-#define INLINE_MAX_SLOW 3u  /* slow ones among them that demote */
+#define TURN_NS         TIME_US(50) /* answers wait for no longer than that for more */
+#define INLINE_WATCH    64u         /* runs that are watched after a long one */
+#define INLINE_MAX_SLOW 3u          /* slow ones among them that demote */
 
 void runner_init(struct runner *r, struct serve_version *v, struct plugin_instance *instance)
 {
@@ -33,18 +34,16 @@ void runner_fini(struct runner *r)
     mem_free(r->batch);
 }
 
-/* One Execute. What the backend sends meanwhile goes out as one batch at the end. */
+/* One Execute. */
 static void execute(struct runner *r, size_t count, time_ns now)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         r->batch[i]->times.compute_start = now;
-    struct response_batch answers;
-    response_batch_begin(&answers);
+    }
     struct err *e = instance_execute(r->instance, r->batch, count);
     for (size_t i = 0; e && i < count; i++)
         reject_request(r->batch[i], STATS_BACKEND, err_copy(e));
     err_free(e);
-    response_batch_end(&answers);
 }
 
 /* Answers what the queue gave up. Caller holds the lock; it is released meanwhile. */
@@ -58,28 +57,52 @@ static void answer_dropped(struct serve_version *v, time_ns now)
     mutex_lock(&v->lock);
 }
 
-/* Takes and runs one batch. Caller holds the lock; false: nothing to run now, *ret_wake as batcher_take. */
-static bool run_one(struct runner *r, time_ns *ret_wake)
+/* Takes the next batch. Caller holds the lock; 0: nothing to run now, *ret_wake as batcher_take. */
+static size_t take(struct runner *r, time_ns now, time_ns *ret_wake)
 {
     struct serve_version *v = r->version;
-    time_ns now;
-    size_t count;
-    bool dropped;
-    do {
-        now = clock_now_ns();
-        count = batcher_take(v->batcher, now, r->batch, batcher_slots(v->batcher), ret_wake);
-        dropped = batcher_has_dropped(v->batcher);
-        if (dropped)
-            answer_dropped(v, now);
+    for (;;) {
+        size_t count = batcher_take(v->batcher, now, r->batch, batcher_slots(v->batcher), ret_wake);
+        if (!batcher_has_dropped(v->batcher))
+            return count;
+        answer_dropped(v, now);
+        if (count)
+            return count;
         /* What came while the lock was open found this runner busy and woke nobody: look again. */
-    } while (dropped && !count);
-    if (!count)
-        return false;
-    runner_wake(v, now);
-    mutex_unlock(&v->lock);
-    execute(r, count, now);
-    mutex_lock(&v->lock);
-    return true;
+        now = clock_now_ns();
+    }
+}
+
+/* Runs batches until the queue has none, or TURN_NS are over, and delivers their answers together: one message to a loop instead of
+ * one for each. Answers of a decoupled model go out as they come. Caller holds the lock.
+ * returns  false: there was nothing to do, and the lock was not released */
+static bool run_turn(struct runner *r, time_ns *ret_wake)
+{
+    struct serve_version *v = r->version;
+    bool together = !v->config->decoupled;
+    struct response_batch answers = {0};
+    time_ns begun = clock_now_ns();
+    time_ns now = begun;
+    size_t count;
+    bool ran = false;
+    if (together)
+        response_batch_begin(&answers);
+    while (now - begun < TURN_NS && (count = take(r, now, ret_wake))) {
+        ran = true;
+        runner_wake(v, now);
+        mutex_unlock(&v->lock);
+        execute(r, count, now);
+        now = clock_now_ns();
+        mutex_lock(&v->lock);
+    }
+    ran = ran || answers.first;
+    if (ran)
+        mutex_unlock(&v->lock);
+    if (together)
+        response_batch_end(&answers);
+    if (ran)
+        mutex_lock(&v->lock);
+    return ran;
 }
 
 /* Waits until runner_wake makes the runner busy, or `until`. A loop may claim the runner meanwhile; then it is not ours. */
@@ -106,7 +129,7 @@ static void thread_main(void *arg)
     for (;;) {
         v->waking = false;
         time_ns wake;
-        if (run_one(r, &wake)) {
+        if (run_turn(r, &wake)) {
             retire = clock_now_ns() + RUNNER_RETIRE_NS;
             continue;
         }
@@ -221,8 +244,8 @@ static void demote(struct serve_version *v)
     mutex_lock(&v->lock);
 }
 
-/* One batch on this thread. Caller holds the lock. */
-static void execute_inline(struct runner *r, size_t count, time_ns start)
+/* One batch on this thread. Caller holds the lock. Returns when it was done. */
+static time_ns execute_inline(struct runner *r, size_t count, time_ns start)
 {
     struct thread_usage before;
     bool watch = r->watched > 0;
@@ -231,33 +254,35 @@ static void execute_inline(struct runner *r, size_t count, time_ns start)
         thread_usage(&before);
     execute(r, count, start);
     bool slow = watch && was_slow(&before);
-    bool late = !watch && clock_now_ns() - start > RUNNER_INLINE_NS;
+    time_ns end = clock_now_ns();
     mutex_lock(&r->version->lock);
     if (watch)
         r->watched--;
     if (slow && ++r->slow_runs >= INLINE_MAX_SLOW)
         demote(r->version);
-    if (late) {
+    if (!watch && end - start > RUNNER_INLINE_NS) {
         r->watched = INLINE_WATCH;
         r->slow_runs = 0;
     }
+    return end;
 }
 
 void runner_run_inline(struct runner *r)
 {
     struct serve_version *v = r->version;
+    struct response_batch answers;
+    time_ns now = clock_now_ns();
     time_ns wake;
-    do {
-        time_ns start = clock_now_ns();
-        size_t count = batcher_take(v->batcher, start, r->batch, batcher_slots(v->batcher), &wake);
-        if (!count)
-            break;
-        execute_inline(r, count, start);
-    } while (v->inline_ok);
+    size_t count;
+    response_batch_begin(&answers);
+    while (v->inline_ok &&
+           (count = batcher_take(v->batcher, now, r->batch, batcher_slots(v->batcher), &wake)))
+        now = execute_inline(r, count, now);
     r->state = RUNNER_IDLE;
     if (batcher_has_dropped(v->batcher))
-        answer_dropped(v, clock_now_ns());
+        answer_dropped(v, now);
     if (batcher_depth(v->batcher))
         runner_wake(v, clock_now_ns());
     mutex_unlock(&v->lock);
+    response_batch_end(&answers);
 }
