@@ -23,8 +23,9 @@ build: ## install what is missing and build what is served (build/release)
 test: ## install what is missing, build, run every test that fits in 45 minutes
 	@tools/test.sh
 
-test-long: ## hour-long fuzzing of every codec, after the ordinary tests
+test-long: ## hour-long fuzzing of every codec and larger crowds of hostile clients, after the ordinary tests
 	@tools/test.sh
+	@NEREID_HOSTILE_FULL=1 tools/test.sh hostile hostile-dev
 	@FUZZ_SECONDS=3600 tools/fuzz.sh
 
 bench: ## ours against the reference and against the bare floor, as a table of ratios

@@ -53,3 +53,50 @@ target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src)
 target_link_libraries(${target} PRIVATE nereid_flags ${NEREID_LAYER_TARGETS} ${CMAKE_DL_LIBS} m)
 target_link_options(${target} PRIVATE ${NEREID_LINK_NO_LTO})
 set_property(GLOBAL APPEND PROPERTY NEREID_TEST_TARGETS ${target})
+
+# Programs that embed the server: they see the public headers alone and link the shared library, as a user's program does. Plug-ins
+# of theirs are tests/10_inprocess/plugins/<name>.c, as libtriton_<name>.so in tests/backends/<name>.
+function(nereid_host_test file)
+    get_filename_component(stem ${file} NAME_WE)
+    set(target 10_inprocess_${stem})
+    add_executable(${target} ${file} ${CMAKE_SOURCE_DIR}/tests/10_inprocess/host.c)
+    set_target_properties(${target} PROPERTIES
+        OUTPUT_NAME ${stem}
+        RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/10_inprocess
+        BUILD_RPATH ${CMAKE_BINARY_DIR}/lib)
+    target_include_directories(${target} PRIVATE
+        ${CMAKE_SOURCE_DIR}/tests ${CMAKE_SOURCE_DIR}/include)
+    target_compile_definitions(${target} PRIVATE
+        TEST_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TEST_BINARY_DIR="${CMAKE_BINARY_DIR}")
+    target_link_libraries(${target} PRIVATE nereid_flags tritonserver PkgConfig::cmocka m)
+    target_link_options(${target} PRIVATE ${NEREID_LINK_NO_LTO})
+    get_property(backends GLOBAL PROPERTY NEREID_BACKENDS)
+    add_dependencies(${target} ${backends})
+    add_test(NAME 10_inprocess.${stem} COMMAND ${target})
+    set_tests_properties(10_inprocess.${stem} PROPERTIES
+        TIMEOUT 300 LABELS 10_inprocess WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
+    set_property(GLOBAL APPEND PROPERTY NEREID_TEST_TARGETS ${target})
+endfunction()
+
+file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/10_inprocess/test_*.c)
+if(NEREID_SANITIZE MATCHES "thread")
+    # ONNX Runtime was not built for the thread sanitizer.
+    list(FILTER files EXCLUDE REGEX "test_digits\\.c$")
+endif()
+foreach(file IN LISTS files)
+    nereid_host_test(${file})
+endforeach()
+
+file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/10_inprocess/plugins/*.c)
+foreach(file IN LISTS files)
+    get_filename_component(stem ${file} NAME_WE)
+    set(target 10_inprocess_plugin_${stem})
+    add_library(${target} MODULE ${file})
+    target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/include)
+    target_link_libraries(${target} PRIVATE nereid_flags)
+    target_link_options(${target} PRIVATE ${NEREID_LINK_NO_LTO})
+    set_target_properties(${target} PROPERTIES
+        OUTPUT_NAME triton_${stem}
+        LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/backends/${stem})
+    set_property(GLOBAL APPEND PROPERTY NEREID_TEST_TARGETS ${target})
+endforeach()

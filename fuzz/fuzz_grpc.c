@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/strbuf.h"
 #include "net/grpc_conn.h"
+#include "net/grpc_method.h"
 #include "server/worker.h"
 #include "support/fuzz_server.h"
 
@@ -82,6 +83,7 @@ static void prepare(void)
     grpc_conn_callbacks(callbacks);
     grpc_conn_options(options);
     home = (struct grpc_home){.worker = fuzz_server_worker(),
+                              .metrics = front_metrics_new(grpc_method_metrics()),
                               .callbacks = callbacks,
                               .options = options,
                               .conn_gone = on_gone};
@@ -103,8 +105,14 @@ static size_t length(struct input *in)
 
 static void frame_head(struct strbuf *out, size_t len, unsigned type, unsigned flags, unsigned id)
 {
-    const uint8_t head[9] = {(uint8_t)(len >> 16), (uint8_t)(len >> 8), (uint8_t)len, (uint8_t)type,
-                             (uint8_t)flags,       0,                   0,            0,
+    const uint8_t head[9] = {(uint8_t)(len >> 16),
+                             (uint8_t)(len >> 8),
+                             (uint8_t)len,
+                             (uint8_t)type,
+                             (uint8_t)flags,
+                             0,
+                             0,
+                             0,
                              (uint8_t)id};
     strbuf_append(out, (const char *)head, sizeof(head));
 }
@@ -152,7 +160,8 @@ static void data(struct strbuf *out, struct input *in, bool message)
     size_t len = length(in);
     frame_head(out, len + (message ? 5 : 0), NGHTTP2_DATA, flags & NGHTTP2_FLAG_END_STREAM, id);
     if (message) {
-        const uint8_t prefix[5] = {(uint8_t)(flags >> 7 & 1), 0, 0, (uint8_t)(len >> 8), (uint8_t)len};
+        const uint8_t prefix[5] = {(uint8_t)(flags >> 7 & 1), 0, 0, (uint8_t)(len >> 8),
+                                   (uint8_t)len};
         strbuf_append(out, (const char *)prefix, sizeof(prefix));
     }
     payload(out, in, len);

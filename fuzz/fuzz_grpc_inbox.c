@@ -7,7 +7,8 @@
 #include <string.h>
 
 /* All messages, one after the other; "!" and the reason where it ends early. */
-static struct strbuf read_all(const uint8_t *data, size_t size, size_t piece, bool tensors, bool keep)
+static struct strbuf read_all(const uint8_t *data, size_t size, size_t piece, bool tensors,
+                              bool keep)
 {
     struct strbuf seen = STRBUF_INIT;
     struct grpc_inbox in = {0};

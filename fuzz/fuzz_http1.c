@@ -9,7 +9,7 @@
 /* What a reader of the connection saw, as text. */
 struct seen {
     struct strbuf text;
-    bool over; /* the connection cannot go on */
+    bool over;     /* the connection cannot go on */
     uint64_t left; /* of a body of known length */
 };
 
@@ -94,7 +94,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     struct strbuf whole = read_all(data + 1, size - 1, size);
     struct strbuf pieces = read_all(data + 1, size - 1, (size_t)data[0] + 1);
-    CHECK(whole.len == pieces.len && (!whole.len || memcmp(whole.data, pieces.data, whole.len) == 0));
+    CHECK(whole.len == pieces.len &&
+          (!whole.len || memcmp(whole.data, pieces.data, whole.len) == 0));
     strbuf_fini(&whole);
     strbuf_fini(&pieces);
     return 0;

@@ -1,5 +1,5 @@
-/* ModelInferRequest from the wire: whatever protobuf-c refuses is refused, sizes agree with what is written, and what is read is
- * written as a response without loss. */
+/* ModelInferRequest from the wire: protobuf-c sees the same in it, sizes agree with what is written, and what is read can be
+ * written as a response. */
 #include "base/arena.h"
 #include "base/check.h"
 #include "base/mem.h"
@@ -59,15 +59,32 @@ static void write_response(const struct infer_pb_request *q, struct arena *a, bo
         at += pieces[i].iov_len;
     }
     CHECK(at == size.total);
-    const ProtobufCMessageDescriptor *type = streamed
-                                                 ? &inference__model_stream_infer_response__descriptor
-                                                 : &inference__model_infer_response__descriptor;
+    const ProtobufCMessageDescriptor *type =
+        streamed ? &inference__model_stream_infer_response__descriptor
+                 : &inference__model_infer_response__descriptor;
     ProtobufCMessage *m = protobuf_c_message_unpack(type, NULL, size.total, whole);
     CHECK(m);
     protobuf_c_message_free_unpacked(m, NULL);
     mem_free(whole);
     mem_free(pieces);
     mem_free(head);
+}
+
+/* protobuf-c refuses fields of another wire type, which are unknown fields to others; else both see the same. */
+static void compare(const struct infer_pb_request *q, const uint8_t *data, size_t size)
+{
+    Inference__ModelInferRequest *m = inference__model_infer_request__unpack(NULL, size, data);
+    if (!m)
+        return;
+    CHECK(m->n_inputs == q->input_count && m->n_outputs == q->output_count &&
+          m->n_raw_input_contents == q->raw_count);
+    CHECK(strlen(m->model_name) <= q->model_name.len && strlen(m->id) <= q->id.len);
+    const struct infer_pb_tensor *t = q->inputs;
+    for (size_t i = 0; i < m->n_inputs; i++, t = t->next)
+        CHECK(
+            m->inputs[i]->n_shape == t->rank &&
+            (!t->rank || memcmp(m->inputs[i]->shape, t->shape, t->rank * sizeof(*t->shape)) == 0));
+    inference__model_infer_request__free_unpacked(m, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -81,12 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t len = 0; len <= size; len += size / 8 + 1)
         CHECK(infer_pb_raw_offset(data, len) <= size);
     if (result == INFER_PB_OK) {
-        Inference__ModelInferRequest *m = inference__model_infer_request__unpack(NULL, size, data);
-        CHECK(m);
-        CHECK(m->n_inputs == q.input_count && m->n_outputs == q.output_count &&
-              m->n_raw_input_contents == q.raw_count);
-        CHECK(strlen(m->model_name) <= q.model_name.len);
-        inference__model_infer_request__free_unpacked(m, NULL);
+        compare(&q, data, size);
         for (struct infer_pb_tensor *t = q.inputs; t; t = t->next)
             if (t->contents)
                 write_contents(t->contents);

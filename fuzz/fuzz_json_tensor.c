@@ -47,7 +47,8 @@ static void read_back(const char *text, size_t len, struct json_tensor_type type
     CHECK(doc);
     void *again = mem_alloc(bytes + 1);
     CHECK(json_tensor_read(yyjson_doc_get_root(doc), type, count, again) == JSON_TENSOR_OK);
-    CHECK(memcmp(again, tensor, bytes) == 0 || type.kind == JSON_TENSOR_REAL); /* NaN has many forms */
+    CHECK(memcmp(again, tensor, bytes) == 0 ||
+          type.kind == JSON_TENSOR_REAL); /* NaN has many forms */
     mem_free(again);
     yyjson_doc_free(doc);
 }

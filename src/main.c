@@ -2,11 +2,32 @@
 #include "nereid_private.h"
 
 #include <malloc.h>
+#include <signal.h>
+#include <stddef.h>
+
+/* Says what crashed, then lets the signal do what it does without a handler. */
+static void on_crash(int number)
+{
+    nereid_private_v1.crash_line(number);
+    raise(number); /* waits until this returns; the handler is gone by then */
+}
+
+static void watch_crashes(void)
+{
+    static const int numbers[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+    struct sigaction act = {.sa_handler = on_crash, .sa_flags = (int)SA_RESETHAND};
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+        struct sigaction there;
+        if (sigaction(numbers[i], NULL, &there) == 0 && there.sa_handler == SIG_DFL)
+            sigaction(numbers[i], &act, NULL);
+    }
+}
 
 int main(int argc, char **argv)
 {
     /* Few heaps and prompt trimming: the memory of a burst goes back instead of staying in a heap per thread. */
     mallopt(M_ARENA_MAX, 2);
     mallopt(M_TRIM_THRESHOLD, 1 << 20);
+    watch_crashes();
     return nereid_private_v1.run(argc, argv);
 }

@@ -6,6 +6,9 @@ struct nereid_private {
     /* run - the whole server with the command line of argv, until a signal ends it; returns the exit status. The calling thread
      * must be the only one, since signals are blocked here. */
     int (*run)(int argc, char **argv);
+
+    /* crash_line - tell the standard error what a signal that ends the process hit. For its handler. */
+    void (*crash_line)(int signal_number);
 };
 
 extern __attribute__((visibility("default"))) const struct nereid_private nereid_private_v1;

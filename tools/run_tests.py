@@ -112,6 +112,10 @@ def samples(stage: Stage) -> Outcome:
     return Outcome() if stage.command(["tools/samples.sh"]) == 0 else Outcome(0, 1, "could not be written")
 
 
+def clients(stage: Stage) -> Outcome:
+    return Outcome() if stage.command(["tools/setup_clients.sh"]) == 0 else Outcome(0, 1, "do not build")
+
+
 def ctest(preset: str) -> Callable[[Stage], Outcome]:
     def run(stage: Stage) -> Outcome:
         argv = ["ctest", "--test-dir", f"build/{preset}", "-j", JOBS, "--output-on-failure", "--no-tests=error"]
@@ -139,9 +143,13 @@ STAGES = [
     Stage("gates", "gates: layers, symbols, tidy, format, and that they refuse", pytest(["tests/00_gates"]), 600),
     Stage("c", "C tests: unit, simulation, fault, headers, fuzz corpora", ctest("release"), 900),
     Stage("python", "Python tests: protocols, end to end, compared with the reference", pytest(PYTHON_RUNGS), 900),
+    Stage("hostile", "hostile clients", pytest(["tests/45_hostile"]), 900),
+    Stage("clients-build", "build: gRPC clients of C++, Go, Java and Node", clients, 900),
+    Stage("clients", "these clients, and tritonclient's asyncio ones", pytest(["tests/46_clients"]), 600),
     Stage("build-dev", "build: address and undefined-behaviour sanitizers", build("dev"), 900),
     Stage("c-dev", "C tests under these sanitizers", ctest("dev"), 900),
     Stage("python-dev", "Python tests under these sanitizers", pytest(PYTHON_RUNGS, "dev", "not reference"), 900),
+    Stage("hostile-dev", "hostile clients under these sanitizers", pytest(["tests/45_hostile"], "dev"), 900),
     Stage("build-tsan", "build: thread sanitizer", build("tsan"), 900),
     Stage("c-tsan", "C tests under the thread sanitizer", ctest("tsan"), 900),
     Stage(

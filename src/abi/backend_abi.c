@@ -2,9 +2,11 @@
 #include "abi/handle.h"
 #include "infer/request.h"
 #include "infer/stats.h"
+#include "infer/trace.h"
 #include "model/config.h"
 #include "plugin/backend.h"
 #include "plugin/instance.h"
+#include "plugin/memory_manager.h"
 #include "plugin/message.h"
 #include "plugin/model.h"
 #include "proto/model_config.pb-c.h"
@@ -21,6 +23,8 @@ TRITONSERVER_Error *TRITONBACKEND_ApiVersion(uint32_t *major, uint32_t *minor)
 
 TRITONSERVER_Error *TRITONBACKEND_BackendName(TRITONBACKEND_Backend *backend, const char **name)
 {
+    if (!backend_is(backend))
+        return handle_invalid("TRITONBACKEND_Backend");
     *name = backend_check(backend)->name;
     return NULL;
 }
@@ -28,6 +32,8 @@ TRITONSERVER_Error *TRITONBACKEND_BackendName(TRITONBACKEND_Backend *backend, co
 TRITONSERVER_Error *TRITONBACKEND_BackendConfig(TRITONBACKEND_Backend *backend,
                                                 TRITONSERVER_Message **backend_config)
 {
+    if (!backend_is(backend))
+        return handle_invalid("TRITONBACKEND_Backend");
     *backend_config = (TRITONSERVER_Message *)backend_check(backend)->config;
     return NULL;
 }
@@ -35,6 +41,8 @@ TRITONSERVER_Error *TRITONBACKEND_BackendConfig(TRITONBACKEND_Backend *backend,
 TRITONSERVER_Error *TRITONBACKEND_BackendExecutionPolicy(TRITONBACKEND_Backend *backend,
                                                          TRITONBACKEND_ExecutionPolicy *policy)
 {
+    if (!backend_is(backend))
+        return handle_invalid("TRITONBACKEND_Backend");
     *policy = backend_check(backend)->execution_policy;
     return NULL;
 }
@@ -42,6 +50,8 @@ TRITONSERVER_Error *TRITONBACKEND_BackendExecutionPolicy(TRITONBACKEND_Backend *
 TRITONSERVER_Error *TRITONBACKEND_BackendSetExecutionPolicy(TRITONBACKEND_Backend *backend,
                                                             TRITONBACKEND_ExecutionPolicy policy)
 {
+    if (!backend_is(backend))
+        return handle_invalid("TRITONBACKEND_Backend");
     backend_check(backend)->execution_policy = policy;
     return NULL;
 }
@@ -50,31 +60,72 @@ TRITONSERVER_Error *TRITONBACKEND_BackendArtifacts(TRITONBACKEND_Backend *backen
                                                    TRITONBACKEND_ArtifactType *artifact_type,
                                                    const char **location)
 {
+    if (!backend_is(backend))
+        return handle_invalid("TRITONBACKEND_Backend");
     *artifact_type = TRITONBACKEND_ARTIFACT_FILESYSTEM;
     *location = backend_check(backend)->dir;
     return NULL;
 }
 
+TRITONSERVER_Error *TRITONBACKEND_BackendMemoryManager(TRITONBACKEND_Backend *backend,
+                                                       TRITONBACKEND_MemoryManager **manager)
+{
+    if (!backend_is(backend))
+        return handle_invalid("TRITONBACKEND_Backend");
+    *manager = memory_manager_handle();
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_MemoryManagerAllocate(TRITONBACKEND_MemoryManager *manager,
+                                                        void **buffer,
+                                                        const TRITONSERVER_MemoryType memory_type,
+                                                        const int64_t memory_type_id,
+                                                        const uint64_t byte_size)
+{
+    if (!memory_manager_is(manager))
+        return handle_invalid("TRITONBACKEND_MemoryManager");
+    return handle_error(
+        memory_manager_alloc((enum buf_memory)memory_type, memory_type_id, byte_size, buffer));
+}
+
+TRITONSERVER_Error *TRITONBACKEND_MemoryManagerFree(TRITONBACKEND_MemoryManager *manager,
+                                                    void *buffer,
+                                                    const TRITONSERVER_MemoryType memory_type,
+                                                    const int64_t memory_type_id)
+{
+    if (!memory_manager_is(manager))
+        return handle_invalid("TRITONBACKEND_MemoryManager");
+    return handle_error(memory_manager_free(buffer, (enum buf_memory)memory_type, memory_type_id));
+}
+
 TRITONSERVER_Error *TRITONBACKEND_BackendState(TRITONBACKEND_Backend *backend, void **state)
 {
+    if (!backend_is(backend))
+        return handle_invalid("TRITONBACKEND_Backend");
     *state = backend_check(backend)->state;
     return NULL;
 }
 
 TRITONSERVER_Error *TRITONBACKEND_BackendSetState(TRITONBACKEND_Backend *backend, void *state)
 {
+    if (!backend_is(backend))
+        return handle_invalid("TRITONBACKEND_Backend");
     backend_check(backend)->state = state;
     return NULL;
 }
 
 TRITONSERVER_Error *TRITONBACKEND_ModelName(TRITONBACKEND_Model *model, const char **name)
 {
+    if (!model_is(model))
+        return handle_invalid("TRITONBACKEND_Model");
     *name = model_check(model)->name;
     return NULL;
 }
 
 TRITONSERVER_Error *TRITONBACKEND_ModelVersion(TRITONBACKEND_Model *model, uint64_t *version)
 {
+    if (!model_is(model))
+        return handle_invalid("TRITONBACKEND_Model");
     *version = (uint64_t)model_check(model)->version;
     return NULL;
 }
@@ -83,6 +134,8 @@ TRITONSERVER_Error *TRITONBACKEND_ModelRepository(TRITONBACKEND_Model *model,
                                                   TRITONBACKEND_ArtifactType *artifact_type,
                                                   const char **location)
 {
+    if (!model_is(model))
+        return handle_invalid("TRITONBACKEND_Model");
     *artifact_type = TRITONBACKEND_ARTIFACT_FILESYSTEM;
     *location = model_check(model)->dir;
     return NULL;
@@ -101,6 +154,8 @@ TRITONSERVER_Error *TRITONBACKEND_ModelConfig(TRITONBACKEND_Model *model,
                                               const uint32_t config_version,
                                               TRITONSERVER_Message **model_config)
 {
+    if (!model_is(model))
+        return handle_invalid("TRITONBACKEND_Model");
     const struct plugin_model *m = model_check(model);
     struct err *e = check_config_version(m, config_version);
     if (e)
@@ -114,6 +169,8 @@ TRITONSERVER_Error *TRITONBACKEND_ModelConfig(TRITONBACKEND_Model *model,
 TRITONSERVER_Error *TRITONBACKEND_ModelAutoCompleteConfig(TRITONBACKEND_Model *model,
                                                           bool *auto_complete_config)
 {
+    if (!model_is(model))
+        return handle_invalid("TRITONBACKEND_Model");
     *auto_complete_config = model_check(model)->auto_complete;
     return NULL;
 }
@@ -122,8 +179,12 @@ TRITONSERVER_Error *TRITONBACKEND_ModelSetConfig(TRITONBACKEND_Model *model,
                                                  const uint32_t config_version,
                                                  TRITONSERVER_Message *model_config)
 {
+    if (!model_is(model))
+        return handle_invalid("TRITONBACKEND_Model");
     struct plugin_model *m = model_check(model);
-    const struct message *json = message_check(model_config);
+    const struct message *json = message_of(model_config);
+    if (!json)
+        return handle_invalid("TRITONSERVER_Message");
     struct Inference__ModelConfig *proto;
     struct err *e = check_config_version(m, config_version);
     if (!e)
@@ -136,6 +197,8 @@ TRITONSERVER_Error *TRITONBACKEND_ModelSetConfig(TRITONBACKEND_Model *model,
 TRITONSERVER_Error *TRITONBACKEND_ModelServer(TRITONBACKEND_Model *model,
                                               TRITONSERVER_Server **server)
 {
+    if (!model_is(model))
+        return handle_invalid("TRITONBACKEND_Model");
     *server = model_check(model)->server;
     return NULL;
 }
@@ -143,18 +206,24 @@ TRITONSERVER_Error *TRITONBACKEND_ModelServer(TRITONBACKEND_Model *model,
 TRITONSERVER_Error *TRITONBACKEND_ModelBackend(TRITONBACKEND_Model *model,
                                                TRITONBACKEND_Backend **backend)
 {
+    if (!model_is(model))
+        return handle_invalid("TRITONBACKEND_Model");
     *backend = (TRITONBACKEND_Backend *)model_check(model)->backend;
     return NULL;
 }
 
 TRITONSERVER_Error *TRITONBACKEND_ModelState(TRITONBACKEND_Model *model, void **state)
 {
+    if (!model_is(model))
+        return handle_invalid("TRITONBACKEND_Model");
     *state = model_check(model)->state;
     return NULL;
 }
 
 TRITONSERVER_Error *TRITONBACKEND_ModelSetState(TRITONBACKEND_Model *model, void *state)
 {
+    if (!model_is(model))
+        return handle_invalid("TRITONBACKEND_Model");
     model_check(model)->state = state;
     return NULL;
 }
@@ -162,6 +231,8 @@ TRITONSERVER_Error *TRITONBACKEND_ModelSetState(TRITONBACKEND_Model *model, void
 TRITONSERVER_Error *TRITONBACKEND_ModelInstanceName(TRITONBACKEND_ModelInstance *instance,
                                                     const char **name)
 {
+    if (!instance_is(instance))
+        return handle_invalid("TRITONBACKEND_ModelInstance");
     *name = instance_check(instance)->name;
     return NULL;
 }
@@ -169,6 +240,8 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceName(TRITONBACKEND_ModelInstance 
 TRITONSERVER_Error *TRITONBACKEND_ModelInstanceKind(TRITONBACKEND_ModelInstance *instance,
                                                     TRITONSERVER_InstanceGroupKind *kind)
 {
+    if (!instance_is(instance))
+        return handle_invalid("TRITONBACKEND_ModelInstance");
     *kind = instance_check(instance)->kind;
     return NULL;
 }
@@ -176,6 +249,8 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceKind(TRITONBACKEND_ModelInstance 
 TRITONSERVER_Error *TRITONBACKEND_ModelInstanceDeviceId(TRITONBACKEND_ModelInstance *instance,
                                                         int32_t *device_id)
 {
+    if (!instance_is(instance))
+        return handle_invalid("TRITONBACKEND_ModelInstance");
     *device_id = instance_check(instance)->device;
     return NULL;
 }
@@ -183,6 +258,8 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceDeviceId(TRITONBACKEND_ModelInsta
 TRITONSERVER_Error *TRITONBACKEND_ModelInstanceHostPolicy(TRITONBACKEND_ModelInstance *instance,
                                                           TRITONSERVER_Message **host_policy)
 {
+    if (!instance_is(instance))
+        return handle_invalid("TRITONBACKEND_ModelInstance");
     *host_policy = (TRITONSERVER_Message *)instance_check(instance)->host_policy;
     return NULL;
 }
@@ -190,6 +267,8 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceHostPolicy(TRITONBACKEND_ModelIns
 TRITONSERVER_Error *TRITONBACKEND_ModelInstanceIsPassive(TRITONBACKEND_ModelInstance *instance,
                                                          bool *is_passive)
 {
+    if (!instance_is(instance))
+        return handle_invalid("TRITONBACKEND_ModelInstance");
     *is_passive = instance_check(instance)->passive;
     return NULL;
 }
@@ -197,6 +276,8 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceIsPassive(TRITONBACKEND_ModelInst
 TRITONSERVER_Error *TRITONBACKEND_ModelInstanceProfileCount(TRITONBACKEND_ModelInstance *instance,
                                                             uint32_t *count)
 {
+    if (!instance_is(instance))
+        return handle_invalid("TRITONBACKEND_ModelInstance");
     *count = (uint32_t)instance_check(instance)->group->n_profile;
     return NULL;
 }
@@ -205,6 +286,8 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceProfileName(TRITONBACKEND_ModelIn
                                                            const uint32_t index,
                                                            const char **profile_name)
 {
+    if (!instance_is(instance))
+        return handle_invalid("TRITONBACKEND_ModelInstance");
     const struct plugin_instance *i = instance_check(instance);
     if (index >= i->group->n_profile)
         return handle_error(err_new(STATUS_INVALID_ARG,
@@ -215,9 +298,35 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceProfileName(TRITONBACKEND_ModelIn
     return NULL;
 }
 
+TRITONSERVER_Error *
+TRITONBACKEND_ModelInstanceSecondaryDeviceCount(TRITONBACKEND_ModelInstance *instance,
+                                                uint32_t *count)
+{
+    if (!instance_is(instance))
+        return handle_invalid("TRITONBACKEND_ModelInstance");
+    *count = (uint32_t)instance_check(instance)->group->n_secondary_devices;
+    return NULL;
+}
+
+TRITONSERVER_Error *
+TRITONBACKEND_ModelInstanceSecondaryDeviceProperties(TRITONBACKEND_ModelInstance *instance,
+                                                     uint32_t index, const char **kind, int64_t *id)
+{
+    if (!instance_is(instance))
+        return handle_invalid("TRITONBACKEND_ModelInstance");
+    const Inference__ModelInstanceGroup *group = instance_check(instance)->group;
+    if (index >= group->n_secondary_devices)
+        return handle_bounds("secondary devices", index, group->n_secondary_devices);
+    *kind = "KIND_NVDLA"; /* the only one there is */
+    *id = group->secondary_devices[index]->device_id;
+    return NULL;
+}
+
 TRITONSERVER_Error *TRITONBACKEND_ModelInstanceModel(TRITONBACKEND_ModelInstance *instance,
                                                      TRITONBACKEND_Model **model)
 {
+    if (!instance_is(instance))
+        return handle_invalid("TRITONBACKEND_ModelInstance");
     *model = (TRITONBACKEND_Model *)instance_check(instance)->model;
     return NULL;
 }
@@ -225,6 +334,8 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceModel(TRITONBACKEND_ModelInstance
 TRITONSERVER_Error *TRITONBACKEND_ModelInstanceState(TRITONBACKEND_ModelInstance *instance,
                                                      void **state)
 {
+    if (!instance_is(instance))
+        return handle_invalid("TRITONBACKEND_ModelInstance");
     *state = instance_check(instance)->state;
     return NULL;
 }
@@ -232,6 +343,8 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceState(TRITONBACKEND_ModelInstance
 TRITONSERVER_Error *TRITONBACKEND_ModelInstanceSetState(TRITONBACKEND_ModelInstance *instance,
                                                         void *state)
 {
+    if (!instance_is(instance))
+        return handle_invalid("TRITONBACKEND_ModelInstance");
     instance_check(instance)->state = state;
     return NULL;
 }
@@ -245,11 +358,21 @@ static struct stats_compute compute_times(uint64_t exec_start_ns, uint64_t compu
                                   .end = exec_end_ns};
 }
 
+static void trace_compute(struct trace *t, const struct stats_compute *c)
+{
+    trace_report(t, TRITONSERVER_TRACE_COMPUTE_START, c->start);
+    trace_report(t, TRITONSERVER_TRACE_COMPUTE_INPUT_END, c->input_end);
+    trace_report(t, TRITONSERVER_TRACE_COMPUTE_OUTPUT_START, c->output_start);
+    trace_report(t, TRITONSERVER_TRACE_COMPUTE_END, c->end);
+}
+
 TRITONSERVER_Error *TRITONBACKEND_ModelInstanceReportStatistics(
     TRITONBACKEND_ModelInstance *instance, TRITONBACKEND_Request *request, const bool success,
     const uint64_t exec_start_ns, const uint64_t compute_start_ns, const uint64_t compute_end_ns,
     const uint64_t exec_end_ns)
 {
+    if (!instance_is(instance))
+        return handle_invalid("TRITONBACKEND_ModelInstance");
     struct stats *s = instance_check(instance)->stats;
     const struct request *r = (const struct request *)request;
     time_ns now = clock_now_ns();
@@ -259,6 +382,8 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceReportStatistics(
         stats_success(s, r->times.start, r->times.queue_start, &c, now, r->batch_size);
     else
         stats_failure(s, STATS_BACKEND, r->times.start, now);
+    if (r->trace)
+        trace_compute(r->trace, &c);
     return NULL;
 }
 
@@ -266,6 +391,8 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceReportBatchStatistics(
     TRITONBACKEND_ModelInstance *instance, const uint64_t batch_size, const uint64_t exec_start_ns,
     const uint64_t compute_start_ns, const uint64_t compute_end_ns, const uint64_t exec_end_ns)
 {
+    if (!instance_is(instance))
+        return handle_invalid("TRITONBACKEND_ModelInstance");
     struct stats_compute c =
         compute_times(exec_start_ns, compute_start_ns, compute_end_ns, exec_end_ns);
     stats_batch(instance_check(instance)->stats, (uint32_t)batch_size, &c, clock_wall_ns());

@@ -21,7 +21,8 @@ TRITONSERVER_Error *TRITONSERVER_ErrorNew(TRITONSERVER_Error_Code code, const ch
 
 void TRITONSERVER_ErrorDelete(TRITONSERVER_Error *error)
 {
-    err_free((struct err *)error);
+    if (!err_is_lent((struct err *)error))
+        err_free((struct err *)error);
 }
 
 TRITONSERVER_Error_Code TRITONSERVER_ErrorCode(TRITONSERVER_Error *error)
@@ -46,7 +47,8 @@ const char *TRITONSERVER_DataTypeString(TRITONSERVER_DataType datatype)
 
 TRITONSERVER_DataType TRITONSERVER_StringToDataType(const char *dtype)
 {
-    return (TRITONSERVER_DataType)datatype_parse(dtype, strlen(dtype));
+    return dtype ? (TRITONSERVER_DataType)datatype_parse(dtype, strlen(dtype))
+                 : TRITONSERVER_TYPE_INVALID;
 }
 
 uint32_t TRITONSERVER_DataTypeByteSize(TRITONSERVER_DataType datatype)
@@ -92,31 +94,42 @@ TRITONSERVER_Error *TRITONSERVER_LogMessage(TRITONSERVER_LogLevel level, const c
 {
     /* One site for all plug-ins: the limit holds for what they write together. */
     static struct log_site site;
-    if (level > TRITONSERVER_LOG_VERBOSE)
+    if ((unsigned)level > TRITONSERVER_LOG_VERBOSE)
         return handle_error(
             err_new(STATUS_INVALID_ARG, "TRITONSERVER_LogMessage: unknown level %d", (int)level));
     if (log_enabled((enum log_level)level))
-        log_line(&site, (enum log_level)level, filename, line, "%s", msg);
+        log_line(&site, (enum log_level)level, filename ? filename : "", line, "%s",
+                 msg ? msg : "");
     return NULL;
 }
 
 TRITONSERVER_Error *TRITONSERVER_MessageNewFromSerializedJson(TRITONSERVER_Message **message,
                                                               const char *base, size_t byte_size)
 {
-    *message = (TRITONSERVER_Message *)message_new(mem_strndup(base, byte_size), byte_size);
-    return NULL;
+    if (!base)
+        return handle_null("base");
+    struct message *m;
+    struct err *e = message_read(base, byte_size, &m);
+    if (!e)
+        *message = (TRITONSERVER_Message *)m;
+    return handle_error(e);
 }
 
 TRITONSERVER_Error *TRITONSERVER_MessageDelete(TRITONSERVER_Message *message)
 {
-    message_free((struct message *)message);
+    struct message *m = message_of(message);
+    if (message && !m)
+        return handle_invalid("TRITONSERVER_Message");
+    message_free(m);
     return NULL;
 }
 
 TRITONSERVER_Error *TRITONSERVER_MessageSerializeToJson(TRITONSERVER_Message *message,
                                                         const char **base, size_t *byte_size)
 {
-    const struct message *m = message_check(message);
+    const struct message *m = message_of(message);
+    if (!m)
+        return handle_invalid("TRITONSERVER_Message");
     *base = m->json;
     *byte_size = m->len;
     return NULL;

@@ -1,5 +1,7 @@
 /* TRITONBACKEND_ functions about requests and their inputs. */
 #include "abi/handle.h"
+#include "infer/allocator.h"
+#include "infer/buffer_attributes.h"
 #include "infer/request.h"
 #include "triton/core/tritonbackend.h"
 
@@ -25,6 +27,8 @@ static TRITONSERVER_Error *out_of_bounds(const char *what, uint32_t index, uint3
 
 TRITONSERVER_Error *TRITONBACKEND_RequestId(TRITONBACKEND_Request *request, const char **id)
 {
+    if (!request)
+        return handle_invalid("TRITONBACKEND_Request");
     *id = request_of(request)->id;
     return NULL;
 }
@@ -32,12 +36,16 @@ TRITONSERVER_Error *TRITONBACKEND_RequestId(TRITONBACKEND_Request *request, cons
 TRITONSERVER_Error *TRITONBACKEND_RequestIsCancelled(TRITONBACKEND_Request *request,
                                                      bool *is_cancelled)
 {
+    if (!request)
+        return handle_invalid("TRITONBACKEND_Request");
     *is_cancelled = atomic_load_explicit(&request_of(request)->cancelled, memory_order_relaxed);
     return NULL;
 }
 
 TRITONSERVER_Error *TRITONBACKEND_RequestCorrelationId(TRITONBACKEND_Request *request, uint64_t *id)
 {
+    if (!request)
+        return handle_invalid("TRITONBACKEND_Request");
     const struct request *r = request_of(request);
     if (r->correlation_string)
         return handle_error(
@@ -51,6 +59,8 @@ TRITONSERVER_Error *TRITONBACKEND_RequestCorrelationId(TRITONBACKEND_Request *re
 TRITONSERVER_Error *TRITONBACKEND_RequestCorrelationIdString(TRITONBACKEND_Request *request,
                                                              const char **id)
 {
+    if (!request)
+        return handle_invalid("TRITONBACKEND_Request");
     const struct request *r = request_of(request);
     if (!r->correlation_string)
         return handle_error(err_new(STATUS_INVALID_ARG,
@@ -64,12 +74,16 @@ TRITONSERVER_Error *TRITONBACKEND_RequestCorrelationIdString(TRITONBACKEND_Reque
 TRITONSERVER_Error *
 TRITONBACKEND_InferenceRequestTimeoutMicroseconds(TRITONBACKEND_Request *request, uint64_t *timeout)
 {
+    if (!request)
+        return handle_invalid("TRITONBACKEND_Request");
     *timeout = request_of(request)->timeout_us;
     return NULL;
 }
 
 TRITONSERVER_Error *TRITONBACKEND_RequestFlags(TRITONBACKEND_Request *request, uint32_t *flags)
 {
+    if (!request)
+        return handle_invalid("TRITONBACKEND_Request");
     *flags = request_of(request)->flags;
     return NULL;
 }
@@ -77,6 +91,8 @@ TRITONSERVER_Error *TRITONBACKEND_RequestFlags(TRITONBACKEND_Request *request, u
 TRITONSERVER_Error *TRITONBACKEND_RequestParameterCount(TRITONBACKEND_Request *request,
                                                         uint32_t *count)
 {
+    if (!request)
+        return handle_invalid("TRITONBACKEND_Request");
     *count = request_of(request)->params.count;
     return NULL;
 }
@@ -86,6 +102,8 @@ TRITONSERVER_Error *TRITONBACKEND_RequestParameter(TRITONBACKEND_Request *reques
                                                    TRITONSERVER_ParameterType *type,
                                                    const void **vvalue)
 {
+    if (!request)
+        return handle_invalid("TRITONBACKEND_Request");
     const struct param_list *l = &request_of(request)->params;
     if (index >= l->count)
         return out_of_bounds("parameters", index, l->count);
@@ -101,6 +119,8 @@ TRITONSERVER_Error *TRITONBACKEND_RequestParameter(TRITONBACKEND_Request *reques
 
 TRITONSERVER_Error *TRITONBACKEND_RequestInputCount(TRITONBACKEND_Request *request, uint32_t *count)
 {
+    if (!request)
+        return handle_invalid("TRITONBACKEND_Request");
     *count = request_of(request)->input_count;
     return NULL;
 }
@@ -108,6 +128,8 @@ TRITONSERVER_Error *TRITONBACKEND_RequestInputCount(TRITONBACKEND_Request *reque
 TRITONSERVER_Error *TRITONBACKEND_RequestInputName(TRITONBACKEND_Request *request,
                                                    const uint32_t index, const char **input_name)
 {
+    if (!request)
+        return handle_invalid("TRITONBACKEND_Request");
     const struct request *r = request_of(request);
     if (index >= r->input_count)
         return out_of_bounds("inputs", index, r->input_count);
@@ -118,6 +140,8 @@ TRITONSERVER_Error *TRITONBACKEND_RequestInputName(TRITONBACKEND_Request *reques
 TRITONSERVER_Error *TRITONBACKEND_RequestInput(TRITONBACKEND_Request *request, const char *name,
                                                TRITONBACKEND_Input **input)
 {
+    if (!request)
+        return handle_invalid("TRITONBACKEND_Request");
     struct request *r = request_of(request);
     for (uint32_t i = 0; i < r->input_count; i++)
         if (strcmp(r->inputs[i].name, name) == 0) {
@@ -131,6 +155,8 @@ TRITONSERVER_Error *TRITONBACKEND_RequestInputByIndex(TRITONBACKEND_Request *req
                                                       const uint32_t index,
                                                       TRITONBACKEND_Input **input)
 {
+    if (!request)
+        return handle_invalid("TRITONBACKEND_Request");
     struct request *r = request_of(request);
     if (index >= r->input_count)
         return out_of_bounds("inputs", index, r->input_count);
@@ -141,6 +167,8 @@ TRITONSERVER_Error *TRITONBACKEND_RequestInputByIndex(TRITONBACKEND_Request *req
 TRITONSERVER_Error *TRITONBACKEND_RequestOutputCount(TRITONBACKEND_Request *request,
                                                      uint32_t *count)
 {
+    if (!request)
+        return handle_invalid("TRITONBACKEND_Request");
     *count = request_of(request)->output_count;
     return NULL;
 }
@@ -148,6 +176,8 @@ TRITONSERVER_Error *TRITONBACKEND_RequestOutputCount(TRITONBACKEND_Request *requ
 TRITONSERVER_Error *TRITONBACKEND_RequestOutputName(TRITONBACKEND_Request *request,
                                                     const uint32_t index, const char **output_name)
 {
+    if (!request)
+        return handle_invalid("TRITONBACKEND_Request");
     const struct request *r = request_of(request);
     if (index >= r->output_count)
         return out_of_bounds("requested outputs", index, r->output_count);
@@ -158,6 +188,8 @@ TRITONSERVER_Error *TRITONBACKEND_RequestOutputName(TRITONBACKEND_Request *reque
 TRITONSERVER_Error *TRITONBACKEND_RequestRelease(TRITONBACKEND_Request *request,
                                                  uint32_t release_flags)
 {
+    if (!request)
+        return handle_invalid("TRITONBACKEND_Request");
     if (release_flags != TRITONSERVER_REQUEST_RELEASE_ALL)
         return handle_error(err_new(STATUS_UNSUPPORTED,
                                     "TRITONBACKEND_RequestRelease: release flags %" PRIu32
@@ -172,6 +204,8 @@ TRITONSERVER_Error *TRITONBACKEND_InputProperties(TRITONBACKEND_Input *input, co
                                                   const int64_t **shape, uint32_t *dims_count,
                                                   uint64_t *byte_size, uint32_t *buffer_count)
 {
+    if (!input)
+        return handle_invalid("TRITONBACKEND_Input");
     const struct tensor_input *in = input_of(input);
     if (name)
         *name = in->name;
@@ -188,15 +222,48 @@ TRITONSERVER_Error *TRITONBACKEND_InputProperties(TRITONBACKEND_Input *input, co
     return NULL;
 }
 
+/* The buffers that an input has for a policy alone; NULL = the plain ones count. */
+static const struct tensor_policy *find_policy(const struct tensor_input *in, const char *name)
+{
+    const struct tensor_policy *p = name ? in->policies : NULL;
+    while (p && strcmp(p->name, name) != 0)
+        p = p->next;
+    return p;
+}
+
 TRITONSERVER_Error *
 TRITONBACKEND_InputPropertiesForHostPolicy(TRITONBACKEND_Input *input, const char *host_policy_name,
                                            const char **name, TRITONSERVER_DataType *datatype,
                                            const int64_t **shape, uint32_t *dims_count,
                                            uint64_t *byte_size, uint32_t *buffer_count)
 {
-    (void)host_policy_name; /* no input has buffers of its own for a policy */
-    return TRITONBACKEND_InputProperties(input, name, datatype, shape, dims_count, byte_size,
-                                         buffer_count);
+    if (!input)
+        return handle_invalid("TRITONBACKEND_Input");
+    TRITONBACKEND_InputProperties(input, name, datatype, shape, dims_count, byte_size,
+                                  buffer_count);
+    const struct tensor_policy *p = find_policy(input_of(input), host_policy_name);
+    if (p && byte_size)
+        *byte_size = p->byte_size;
+    if (p && buffer_count)
+        *buffer_count = p->piece_count;
+    return NULL;
+}
+
+static TRITONSERVER_Error *give_piece(const struct tensor_piece *pieces, uint32_t count,
+                                      uint32_t index, const void **buffer, uint64_t *byte_size,
+                                      TRITONSERVER_MemoryType *memory_type, int64_t *memory_type_id)
+{
+    if (index >= count) {
+        *buffer = NULL;
+        *byte_size = 0;
+        return out_of_bounds("buffers", index, count);
+    }
+    const struct tensor_piece *p = &pieces[index];
+    *buffer = p->data;
+    *byte_size = p->size;
+    *memory_type = (TRITONSERVER_MemoryType)p->memory;
+    *memory_type_id = p->device;
+    return NULL;
 }
 
 TRITONSERVER_Error *TRITONBACKEND_InputBuffer(TRITONBACKEND_Input *input, const uint32_t index,
@@ -204,18 +271,11 @@ TRITONSERVER_Error *TRITONBACKEND_InputBuffer(TRITONBACKEND_Input *input, const 
                                               TRITONSERVER_MemoryType *memory_type,
                                               int64_t *memory_type_id)
 {
+    if (!input)
+        return handle_invalid("TRITONBACKEND_Input");
     const struct tensor_input *in = input_of(input);
-    if (index >= in->piece_count) {
-        *buffer = NULL;
-        *buffer_byte_size = 0;
-        return out_of_bounds("buffers", index, in->piece_count);
-    }
-    const struct tensor_piece *p = &in->pieces[index];
-    *buffer = p->data;
-    *buffer_byte_size = p->size;
-    *memory_type = (TRITONSERVER_MemoryType)p->memory;
-    *memory_type_id = p->device;
-    return NULL;
+    return give_piece(in->pieces, in->piece_count, index, buffer, buffer_byte_size, memory_type,
+                      memory_type_id);
 }
 
 TRITONSERVER_Error *TRITONBACKEND_InputBufferForHostPolicy(
@@ -223,7 +283,56 @@ TRITONSERVER_Error *TRITONBACKEND_InputBufferForHostPolicy(
     const void **buffer, uint64_t *buffer_byte_size, TRITONSERVER_MemoryType *memory_type,
     int64_t *memory_type_id)
 {
-    (void)host_policy_name;
-    return TRITONBACKEND_InputBuffer(input, index, buffer, buffer_byte_size, memory_type,
-                                     memory_type_id);
+    if (!input)
+        return handle_invalid("TRITONBACKEND_Input");
+    const struct tensor_input *in = input_of(input);
+    const struct tensor_policy *p = find_policy(in, host_policy_name);
+    return give_piece(p ? p->pieces : in->pieces, p ? p->piece_count : in->piece_count, index,
+                      buffer, buffer_byte_size, memory_type, memory_type_id);
+}
+
+TRITONSERVER_Error *
+TRITONBACKEND_InputBufferAttributes(TRITONBACKEND_Input *input, const uint32_t index,
+                                    const void **buffer,
+                                    TRITONSERVER_BufferAttributes **buffer_attributes)
+{
+    if (!input)
+        return handle_invalid("TRITONBACKEND_Input");
+    const struct tensor_input *in = input_of(input);
+    if (!in)
+        return handle_invalid("TRITONBACKEND_Input");
+    if (index >= in->piece_count)
+        return out_of_bounds("buffers", index, in->piece_count);
+    const struct tensor_piece *p = &in->pieces[index];
+    struct buffer_attributes *b = arena_alloc(&in->request->arena, sizeof(*b));
+    buffer_attributes_init(b, p->size, p->memory, p->device);
+    *buffer = p->data;
+    *buffer_attributes = (TRITONSERVER_BufferAttributes *)b;
+    return NULL;
+}
+
+TRITONSERVER_Error *
+TRITONBACKEND_RequestOutputBufferProperties(TRITONBACKEND_Request *request, const char *name,
+                                            size_t *byte_size, TRITONSERVER_MemoryType *memory_type,
+                                            int64_t *memory_type_id)
+{
+    if (!request)
+        return handle_invalid("TRITONBACKEND_Request");
+    const struct request *r = request_of(request);
+    if (!r)
+        return handle_invalid("TRITONBACKEND_Request");
+    if (r->allocator)
+        return handle_error(allocator_query(r, name, byte_size, memory_type, memory_type_id));
+    *memory_type = TRITONSERVER_MEMORY_CPU;
+    *memory_type_id = 0;
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_RequestTrace(TRITONBACKEND_Request *request,
+                                               TRITONSERVER_InferenceTrace **trace)
+{
+    if (!request)
+        return handle_invalid("TRITONBACKEND_Request");
+    *trace = (TRITONSERVER_InferenceTrace *)request_of(request)->trace;
+    return NULL;
 }

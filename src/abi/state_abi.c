@@ -31,6 +31,15 @@ TRITONSERVER_Error *TRITONBACKEND_StateUpdate(TRITONBACKEND_State *state)
     return no_state("TRITONBACKEND_StateUpdate");
 }
 
+TRITONSERVER_Error *
+TRITONBACKEND_StateBufferAttributes(TRITONBACKEND_State *state,
+                                    TRITONSERVER_BufferAttributes **buffer_attributes)
+{
+    (void)state;
+    (void)buffer_attributes;
+    return no_state("TRITONBACKEND_StateBufferAttributes");
+}
+
 TRITONSERVER_Error *TRITONBACKEND_StateBuffer(TRITONBACKEND_State *state, void **buffer,
                                               const uint64_t buffer_byte_size,
                                               TRITONSERVER_MemoryType *memory_type,

@@ -23,8 +23,9 @@ struct arena_cleanup {
 
 void arena_init(struct arena *a, void *first, size_t first_bytes)
 {
-    *a = (struct arena){
-        .cur = first, .end = (char *)first + first_bytes, .next_chunk_bytes = FIRST_CHUNK_BYTES};
+    *a = (struct arena){.cur = first,
+                        .end = first ? (char *)first + first_bytes : NULL,
+                        .next_chunk_bytes = FIRST_CHUNK_BYTES};
 }
 
 void arena_fini(struct arena *a)
@@ -70,10 +71,12 @@ static void *alloc_slow(struct arena *a, size_t n, size_t align, bool may_fail)
 
 static void *alloc(struct arena *a, size_t n, size_t align, bool may_fail)
 {
-    char *p = align_up(a->cur, align);
-    if (a->cur && p <= a->end && n <= (size_t)(a->end - p)) {
-        a->cur = p + n;
-        return p;
+    if (a->cur) {
+        char *p = align_up(a->cur, align);
+        if (p <= a->end && n <= (size_t)(a->end - p)) {
+            a->cur = p + n;
+            return p;
+        }
     }
     return alloc_slow(a, n, align, may_fail);
 }

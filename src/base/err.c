@@ -13,6 +13,7 @@
 struct err {
     uint32_t magic;
     enum status code;
+    bool lent;
     char message[];
 };
 
@@ -21,7 +22,19 @@ static struct err *err_alloc(enum status code, size_t len)
     struct err *e = mem_alloc(sizeof(*e) + len + 1);
     e->magic = ERR_MAGIC;
     e->code = code;
+    e->lent = false;
     return e;
+}
+
+void err_lend(struct err *e)
+{
+    if (e)
+        e->lent = true;
+}
+
+bool err_is_lent(const struct err *e)
+{
+    return e && e->lent;
 }
 
 struct err *err_vnew(enum status code, const char *fmt, va_list args)

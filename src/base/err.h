@@ -4,6 +4,7 @@
 #include "base/status.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 
 struct err;
 
@@ -30,6 +31,11 @@ __attribute__((warn_unused_result)) struct err *err_copy(const struct err *e);
 
 enum status err_code(const struct err *e);
 const char *err_message(const struct err *e);
+
+/* err_lend - mark an error as shown to a caller of the C API who does not own it. err_is_lent - whether it is: such a caller's
+ * TRITONSERVER_ErrorDelete does nothing. err_free frees it all the same. NULL is fine, and not lent. */
+void err_lend(struct err *e);
+bool err_is_lent(const struct err *e);
 
 /* err_free - NULL is fine. */
 void err_free(struct err *e);

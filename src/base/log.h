@@ -1,7 +1,8 @@
 #pragma once
-/* The log of the process: leveled lines in the reference's formats, rate limited per call site. Payloads are never logged.
- * Any thread; never under a lock of the request path. */
+/* The log of the process: leveled lines in the reference's formats or as JSON, rate limited per call site. Payloads are never
+ * logged. Any thread; never under a lock of the request path. */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Values of TRITONSERVER_LogLevel. */
@@ -15,35 +16,73 @@ enum log_level {
 enum log_format {
     LOG_FORMAT_DEFAULT = 0, /* I1121 10:26:55.123456 PID file.c:12] "message" */
     LOG_FORMAT_ISO8601 = 1, /* 2026-11-21T10:26:55Z I PID file.c:12] "message" */
+    LOG_FORMAT_JSON = 2,    /* an object a line */
 };
+
+/* Lines of info and verbose go to the standard output, warnings and errors to the standard error. */
+#define LOG_FD_STANDARD (-1)
 
 struct log_settings {
     bool info;
     bool warning;
     bool error;
-    uint32_t verbose; /* lines of LOG_V(n, ...) with n <= verbose are written */
+    bool escape; /* the message is a JSON string, so that it cannot forge a line; else as it is */
+    uint32_t verbose; /* lines of LOG_VERBOSE(n, ...) with n <= verbose are written */
     enum log_format format;
-    int fd; /* where lines go; 2 by default */
+    int fd; /* where lines go, or LOG_FD_STANDARD */
 };
 
-/* log_get, log_set - read or replace the settings. */
+/* log_get, log_set - read or replace the settings. At first: everything but verbose, the default format, LOG_FD_STANDARD; escape
+ * unless TRITON_SERVER_ESCAPE_LOG_MESSAGES is 0 in the environment. */
 struct log_settings log_get(void);
 void log_set(const struct log_settings *settings);
 
-/* log_enabled - whether a line of this level would be written (verbose: of level 1). */
+/* The folders of the sources; what backends log through the C API is "backends". */
+#define LOG_COMPONENTS                                                                         \
+    "abi, backends, base, codec, infer, metrics, model, net, os, plugin, repo, sched, serve, " \
+    "server, store"
+#define LOG_COMPONENT_COUNT 15
+
+/* log_component_known - whether there is a component of that name. */
+bool log_component_known(const char *name, size_t len);
+
+/* log_component_set - the verbose level of a known component, in place of the general one; LOG_AS_GENERAL = that one again. */
+#define LOG_AS_GENERAL UINT32_MAX
+void log_component_set(const char *name, uint32_t verbose);
+
+/* log_enabled - whether a line of this level would be written (verbose: of level 1, by a backend). */
 bool log_enabled(enum log_level level);
+
+/* log_verbose_enabled - whether any component writes lines of verbose level n. */
 bool log_verbose_enabled(uint32_t n);
 
-/* One call site: lines beyond LOG_BURST a second are held back and counted. Static storage only. */
+/* log_context - what the calling thread works on from here on, for its lines and for a crash: one request, or a batch.
+ * first_id  of its first request, "" = has none; copied, LOG_CONTEXT_BYTES of it
+ * requests  how many they are; 0 = none */
+#define LOG_CONTEXT_BYTES 64
+void log_context(const char *first_id, uint32_t requests);
+
+/* log_context_get - as the calling thread set it; the id is valid on this thread. Safe in a signal handler. */
+void log_context_get(const char **ret_first_id, uint32_t *ret_requests);
+
+/* One call site: lines beyond a thousand a second are held back and counted. Static storage only. */
 struct log_site {
     _Atomic uint32_t second;
     _Atomic uint32_t lines;
+    _Atomic uint32_t component; /* 0 = not looked up yet, 1 = none, n + 2 = the n-th */
 };
+
+/* log_site_verbose - whether this call site, in `file`, writes lines of verbose level n. */
+bool log_site_verbose(struct log_site *site, const char *file, uint32_t n);
 
 /* log_line - write one line; `file` may be a path, only its last part is shown. */
 __attribute__((format(printf, 5, 6))) void log_line(struct log_site *site, enum log_level level,
                                                     const char *file, int line, const char *fmt,
                                                     ...);
+
+/* log_table - a text of several lines as one entry: the reference puts it, unescaped, below the line. */
+void log_table(struct log_site *site, enum log_level level, const char *file, int line,
+               const char *text);
 
 #define LOG_AT_(level, ...)                                                 \
     do {                                                                    \
@@ -57,6 +96,12 @@ __attribute__((format(printf, 5, 6))) void log_line(struct log_site *site, enum 
 #define LOG_VERBOSE(n, ...)                                                           \
     do {                                                                              \
         static struct log_site log_site_;                                             \
-        if (log_verbose_enabled(n))                                                   \
+        if (log_verbose_enabled(n) && log_site_verbose(&log_site_, __FILE__, (n)))    \
             log_line(&log_site_, LOG_LEVEL_VERBOSE, __FILE__, __LINE__, __VA_ARGS__); \
+    } while (0)
+#define LOG_TABLE(text)                                                        \
+    do {                                                                       \
+        static struct log_site log_site_;                                      \
+        if (log_enabled(LOG_LEVEL_INFO))                                       \
+            log_table(&log_site_, LOG_LEVEL_INFO, __FILE__, __LINE__, (text)); \
     } while (0)

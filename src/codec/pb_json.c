@@ -38,6 +38,10 @@ static void print_real(double value, bool is_float, struct strbuf *out)
         strbuf_puts(out, isnan(value) ? "\"NaN\"" : value > 0 ? "\"Infinity\"" : "\"-Infinity\"");
         return;
     }
+    if (value == 0 && signbit(value)) {
+        strbuf_puts(out, "-0.0"); /* "-0" would be read as an integer, which has no sign */
+        return;
+    }
     locale_t c =
         newlocale(LC_ALL_MASK, "C", (locale_t)0); /* the host's locale may write points as commas */
     locale_t before = uselocale(c);

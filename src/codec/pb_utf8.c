@@ -30,7 +30,7 @@ static int tail(unsigned char lead, unsigned char *lo, unsigned char *hi)
 bool pb_utf8_valid(const void *data, size_t len)
 {
     const unsigned char *p = data;
-    const unsigned char *end = p + len;
+    const unsigned char *end = len ? p + len : p;
     while (p < end) {
         uint64_t eight;
         if (end - p >= 8 && (memcpy(&eight, p, 8), (eight & 0x8080808080808080u) == 0)) {

@@ -5,6 +5,7 @@
 #include "base/slab.h"
 #include "base/strbuf.h"
 #include "infer/response.h"
+#include "infer/trace.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -70,6 +71,7 @@ struct tensor_input *request_add_input(struct request *r, const char *name, size
         .pieces = copy,
         .piece_count = piece_count,
     };
+    in->request = r;
     for (uint32_t i = 0; i < piece_count; i++) {
         copy[i] = pieces[i];
         in->byte_size += pieces[i].size;
@@ -110,6 +112,8 @@ void request_unref(struct request *r)
     /* Acquire and release: the last one sees what every other holder did. */
     if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) != 1)
         return;
+    if (r->trace)
+        trace_release(r->trace);
     r->target->unpin(r->target);
     arena_fini(&r->arena);
     r->magic = 0;

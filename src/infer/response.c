@@ -2,7 +2,9 @@
 
 #include "base/check.h"
 #include "base/slab.h"
+#include "infer/allocator.h"
 #include "infer/request.h"
+#include "infer/trace.h"
 #include "model/config.h"
 #include "model/shape.h"
 #include "os/loop.h"
@@ -18,7 +20,7 @@ static const struct slab slab = {.index = 1, .object_bytes = RESPONSE_BYTES};
 
 static _Thread_local struct response_batch *open_batch;
 
-struct response *response_new(struct request *request)
+static struct response *make(struct request *request)
 {
     struct response *r = slab_alloc(&slab);
     memset(r, 0, sizeof(*r));
@@ -27,6 +29,20 @@ struct response *response_new(struct request *request)
     arena_init(&r->arena, r + 1, RESPONSE_BYTES - sizeof(*r));
     r->last_output = &r->outputs;
     return r;
+}
+
+struct response *response_new(struct request *request)
+{
+    struct response *r = make(request);
+    if (request->allocator)
+        allocator_start(request);
+    return r;
+}
+
+struct response *response_from(const void *handle)
+{
+    struct response *r = (struct response *)(uintptr_t)handle;
+    return r && r->magic == RESPONSE_MAGIC ? r : NULL;
 }
 
 void response_free(struct response *r)
@@ -116,6 +132,8 @@ void response_send(struct response *r, uint32_t flags, struct err *error)
     r->mail.next = NULL;
     if (flags & RESPONSE_FINAL)
         r->request->final_sent = true;
+    if (r->request->trace)
+        trace_outputs(r, TRITONSERVER_TRACE_TENSOR_BACKEND_OUTPUT);
     if (r->request->hold) {
         r->request->hold(r);
         return;
@@ -130,6 +148,13 @@ void response_send(struct response *r, uint32_t flags, struct err *error)
     } else {
         loop_post(home, &r->mail, &r->mail);
     }
+}
+
+void response_send_flags(struct request *request, uint32_t flags)
+{
+    struct response *r = make(request);
+    r->empty = true;
+    response_send(r, flags, NULL);
 }
 
 void response_fail(struct request *request, struct err *error)

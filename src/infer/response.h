@@ -37,6 +37,9 @@ struct response *response_new(struct request *request);
 /* response_free - outputs, error and the reference on the request. NULL is fine. */
 void response_free(struct response *r);
 
+/* response_from - the object behind an ABI handle; NULL when it is none. */
+struct response *response_from(const void *handle);
+
 /* response_add_output - name and shape are copied.
  * shape  as the model made it, batch dimension included; where the configuration reshapes the output, the response shows its dims */
 struct tensor_output *response_add_output(struct response *r, const char *name,
@@ -58,6 +61,9 @@ void response_send(struct response *r, uint32_t flags, struct err *error);
 /* response_deliver - deliver a chain of sent responses (linked by mail.next) now, in order: posted to their home loops, or by the
  * callback. For a request_hold_fn. */
 void response_deliver(struct mail *first);
+
+/* response_send_flags - send flags without a response of the backend's. */
+void response_send_flags(struct request *request, uint32_t flags);
 
 /* response_fail - make and send a final response that only carries an error, and release the request.
  * For requests that no backend has: rejected, timed out, cancelled, failed by Execute. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 struct response_stats {
-    struct mutex lock; /* rank LEAF; guards what follows */
+    struct mutex lock;               /* rank LEAF; guards what follows */
     struct response_stats_row *rows; /* by index, without gaps */
     size_t count;
 };
@@ -36,8 +36,7 @@ static struct err *check_times(enum response_stats_outcome outcome,
         return err_new(STATUS_INVALID_ARG,
                        "Response start cannot happen after compute output start");
     if (outputs && t->output_start > t->end)
-        return err_new(STATUS_INVALID_ARG,
-                       "Compute output start cannot happen after response end");
+        return err_new(STATUS_INVALID_ARG, "Compute output start cannot happen after response end");
     if (t->start > t->end)
         return err_new(STATUS_INVALID_ARG, "Response start cannot happen after response end");
     return NULL;

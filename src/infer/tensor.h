@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct request;
+
 /* A run of bytes of a tensor; whoever owns the bytes keeps them until the request is released. */
 struct tensor_piece {
     const void *data;
@@ -15,8 +17,18 @@ struct tensor_piece {
     int64_t device;
 };
 
+/* Pieces that instances of one host policy read instead of the plain ones. */
+struct tensor_policy {
+    struct tensor_policy *next;
+    const char *name;
+    const struct tensor_piece *pieces;
+    uint32_t piece_count;
+    uint64_t byte_size; /* sum of the pieces */
+};
+
 /* An input of a request. All of it lies in the request's arena, but for the bytes. */
 struct tensor_input {
+    struct request *request; /* that it belongs to */
     const char *name;
     enum datatype datatype;
     const int64_t *shape; /* as the request gave it, batch dimension included */
@@ -28,6 +40,7 @@ struct tensor_input {
     uint64_t elements;                 /* product of shape; set by request_prepare */
     const struct tensor_piece *pieces; /* in order; one piece nearly always */
     uint32_t piece_count;
+    const struct tensor_policy *policies; /* NULL nearly always */
     bool
         ragged_ok; /* the configuration lets batches mix shapes of this input; set by request_prepare */
 };

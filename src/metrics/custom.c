@@ -52,7 +52,8 @@ struct custom_metric {
     struct cell *cell;
 };
 
-static struct mutex registry = MUTEX_INIT(MUTEX_RANK_REGISTRY); /* guards tables and what hangs on them */
+static struct mutex registry =
+    MUTEX_INIT(MUTEX_RANK_REGISTRY); /* guards tables and what hangs on them */
 static struct list tables = {&tables, &tables};
 static unsigned table_count;
 
@@ -106,8 +107,8 @@ static struct err *join_table(enum custom_kind kind, const char *name, const cha
 {
     struct table *t = find_table(name);
     if (t && t->kind != kind)
-        return err_new(STATUS_INVALID_ARG,
-                       "metric family '%s' is there already, with another kind", name);
+        return err_new(STATUS_INVALID_ARG, "metric family '%s' is there already, with another kind",
+                       name);
     if (!t && table_count == CUSTOM_MAX_FAMILIES)
         return err_new(STATUS_UNAVAILABLE, "there are %u metric families already", table_count);
     if (!t) {

@@ -16,7 +16,16 @@ const uint64_t metrics_page_bounds_us[METRICS_PAGE_BOUNDS] = {
 static const char *const reasons[METRICS_PAGE_REASONS] = {"REJECTED", "CANCELED", "BACKEND",
                                                           "OTHER"};
 
-enum kind { KIND_MODEL, KIND_REASON, KIND_HISTOGRAM, KIND_PROCESS, KIND_BUILD };
+enum kind {
+    KIND_MODEL,
+    KIND_REASON,
+    KIND_HISTOGRAM,
+    KIND_BATCHES,
+    KIND_FRONT,
+    KIND_REQUESTS,
+    KIND_PROCESS,
+    KIND_BUILD,
+};
 enum unit { COUNT, SECONDS, RATIO };
 
 struct family {
@@ -34,6 +43,10 @@ static const struct family families[] = {
 #define METRIC_REASON(name, help) {KIND_REASON, COUNT, 0, #name, "counter", help},
 #define METRIC_HISTOGRAM(name, index, help) \
     {KIND_HISTOGRAM, COUNT, (index), #name, "histogram", help},
+#define METRIC_BATCHES(name, help) {KIND_BATCHES, COUNT, 0, #name, "histogram", help},
+#define METRIC_FRONT(type, name, field, help) \
+    {KIND_FRONT, COUNT, offsetof(struct metrics_front, field), #name, #type, help},
+#define METRIC_REQUESTS(name, help) {KIND_REQUESTS, COUNT, 0, #name, "counter", help},
 #define METRIC_PROCESS(type, name, unit, field, help) \
     {KIND_PROCESS, unit, offsetof(struct metrics_process, field), #name, #type, help},
 #define METRIC_BUILD(name, help) {KIND_BUILD, COUNT, 0, #name, "gauge", help},
@@ -159,6 +172,58 @@ static void put_hist(struct strbuf *out, const struct family *f, const struct me
     prometheus_sample(out, f->name, "_count", labels->data, h->count);
 }
 
+void metrics_page_batch(struct metrics_batches *b, uint64_t size, uint64_t times)
+{
+    for (size_t i = 0; i < METRICS_PAGE_BATCH_BOUNDS; i++)
+        if (size <= 1ull << i)
+            b->at_most[i] += times;
+    b->count += times;
+    b->sum += size * times;
+}
+
+static void put_batches(struct strbuf *out, const struct family *f, const struct metrics_batches *b,
+                        struct strbuf *labels)
+{
+    size_t plain = labels->len;
+    for (size_t i = 0; i <= METRICS_PAGE_BATCH_BOUNDS; i++) {
+        char le[24] = "+Inf";
+        bool last = i == METRICS_PAGE_BATCH_BOUNDS;
+        if (!last)
+            snprintf(le, sizeof(le), "%llu", 1ull << i);
+        prometheus_label(labels, "le", le);
+        prometheus_sample(out, f->name, "_bucket", labels->data, last ? b->count : b->at_most[i]);
+        cut(labels, plain);
+    }
+    prometheus_sample(out, f->name, "_sum", labels->data, b->sum);
+    prometheus_sample(out, f->name, "_count", labels->data, b->count);
+}
+
+static void put_fronts(struct strbuf *out, const struct family *f, const struct metrics_process *p)
+{
+    for (size_t i = 0; i < p->front_count; i++) {
+        struct strbuf labels = STRBUF_INIT;
+        prometheus_label(&labels, "protocol", p->fronts[i].protocol);
+        prometheus_sample(out, f->name, "", labels.data, field(&p->fronts[i], f->at));
+        strbuf_fini(&labels);
+    }
+}
+
+static void put_requests(struct strbuf *out, const struct family *f,
+                         const struct metrics_process *p)
+{
+    for (size_t i = 0; i < p->request_count; i++) {
+        const struct metrics_requests *r = &p->requests[i];
+        struct strbuf labels = STRBUF_INIT;
+        prometheus_label(&labels, "code", r->code);
+        if (r->model)
+            prometheus_label(&labels, "model", r->model);
+        prometheus_label(&labels, "protocol", r->protocol);
+        prometheus_label(&labels, "route", r->route);
+        prometheus_sample(out, f->name, "", labels.data, r->count);
+        strbuf_fini(&labels);
+    }
+}
+
 static void put_model(struct strbuf *out, const struct family *f, const struct metrics_model *m,
                       struct labels *l)
 {
@@ -173,6 +238,11 @@ static void put_model(struct strbuf *out, const struct family *f, const struct m
     case KIND_HISTOGRAM:
         put_hist(out, f, &m->hists[f->at], &l->all);
         break;
+    case KIND_BATCHES:
+        put_batches(out, f, &m->batches, &l->all);
+        break;
+    case KIND_FRONT:
+    case KIND_REQUESTS:
     case KIND_PROCESS:
     case KIND_BUILD:
         break;
@@ -187,6 +257,35 @@ static void put_build(struct strbuf *out, const struct family *f, const struct m
     strbuf_fini(&labels);
 }
 
+static void put_process(struct strbuf *out, const struct family *f, const struct metrics_process *p)
+{
+    if (f->kind == KIND_FRONT)
+        put_fronts(out, f, p);
+    else if (f->kind == KIND_REQUESTS)
+        put_requests(out, f, p);
+    else if (f->kind == KIND_BUILD)
+        put_build(out, f, p);
+    else
+        put_value(out, f, "", field(p, f->at));
+}
+
+static bool of_model(const struct family *f)
+{
+    return f->kind == KIND_MODEL || f->kind == KIND_REASON || f->kind == KIND_HISTOGRAM ||
+           f->kind == KIND_BATCHES;
+}
+
+static bool has_samples(const struct family *f, size_t models, const struct metrics_process *p)
+{
+    if (of_model(f))
+        return models > 0;
+    if (f->kind == KIND_FRONT)
+        return p->front_count > 0;
+    if (f->kind == KIND_REQUESTS)
+        return p->request_count > 0;
+    return !p->no_cpu || strncmp(f->name, "nv_cpu_", 7) != 0;
+}
+
 void metrics_page_render(struct strbuf *out, const struct metrics_model *models, size_t count,
                          const struct metrics_process *process)
 {
@@ -195,15 +294,12 @@ void metrics_page_render(struct strbuf *out, const struct metrics_model *models,
         make_labels(&models[k], &labels[k]);
     for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
         const struct family *f = &families[i];
-        bool of_process = f->kind == KIND_PROCESS || f->kind == KIND_BUILD;
-        if (!of_process && count == 0)
+        if (!has_samples(f, count, process))
             continue;
         prometheus_family(out, f->name, f->type, f->help);
-        if (f->kind == KIND_PROCESS)
-            put_value(out, f, "", field(process, f->at));
-        else if (f->kind == KIND_BUILD)
-            put_build(out, f, process);
-        for (size_t k = 0; !of_process && k < count; k++)
+        if (!of_model(f))
+            put_process(out, f, process);
+        for (size_t k = 0; of_model(f) && k < count; k++)
             put_model(out, f, &models[k], &labels[k]);
     }
     for (size_t k = 0; k < count; k++)

@@ -3,6 +3,7 @@
 #include "base/strbuf.h"
 #include "metrics/histogram.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,34 @@ struct metrics_hist {
     uint64_t at_most[METRICS_PAGE_BOUNDS];
     uint64_t count;
     uint64_t sum_us;
+};
+
+/* Upper bounds of the buckets of batch sizes; +Inf comes on top. */
+#define METRICS_PAGE_BATCH_BOUNDS 11 /* 1, 2, 4 ... 1024 */
+
+struct metrics_batches {
+    uint64_t at_most[METRICS_PAGE_BATCH_BOUNDS];
+    uint64_t count;
+    uint64_t sum;
+};
+
+/* A front door; in the order in which they are to be shown. */
+struct metrics_front {
+    const char *protocol;
+    uint64_t in_flight;
+    uint64_t received_bytes;
+    uint64_t sent_bytes;
+    uint64_t connections;
+    uint64_t accepted;
+};
+
+/* Requests of one route that were answered with one code. */
+struct metrics_requests {
+    const char *protocol;
+    const char *route;
+    const char *model; /* NULL = of no model */
+    char code[24];
+    uint64_t count;
 };
 
 struct metrics_tag {
@@ -44,12 +73,21 @@ struct metrics_model {
     uint64_t compute_output_us;
     uint64_t pending;
     uint64_t load_ns;
+    uint64_t oldest_ns;
+    uint64_t instances;
+    uint64_t instances_busy;
+    struct metrics_batches batches;
     struct metrics_hist hists[3]; /* request, queue, compute */
 };
 
 /* The process and its machine. What is not known is 0. */
 struct metrics_process {
     const char *server_version;
+    bool no_cpu; /* leave the families nv_cpu_ out */
+    const struct metrics_front *fronts;
+    size_t front_count;
+    const struct metrics_requests *requests;
+    size_t request_count;
     uint64_t pinned_total_bytes;
     uint64_t pinned_used_bytes;
     uint64_t cpu_busy_ppm;
@@ -69,6 +107,9 @@ struct metrics_process {
 /* metrics_page_hist - cut a reading down to what the page shows. sum_ns: all its durations added
  * up. */
 void metrics_page_hist(const struct histogram_counts *c, uint64_t sum_ns, struct metrics_hist *ret);
+
+/* metrics_page_batch - count `times` runs of a batch of `size`. */
+void metrics_page_batch(struct metrics_batches *b, uint64_t size, uint64_t times);
 
 /* metrics_page_render - append the page.
  * models  `count` of them, in the order in which they are to be shown; families without samples

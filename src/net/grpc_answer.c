@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "codec/grpc_text.h"
+#include "net/access.h"
 #include "net/grpc_conn.h"
 #include "server/worker.h"
 
@@ -122,6 +123,8 @@ void grpc_answer_send(struct grpc_stream *s, struct grpc_reply *r)
     *s->last_reply = r;
     s->last_reply = &r->next;
     s->reply_bytes += r->left;
+    if (s->access)
+        s->access->out_bytes += r->left;
     int rc = 0;
     if (!s->responding) {
         nghttp2_nv nv[] = {HEADER(":status", "200"), HEADER("content-type", "application/grpc")};

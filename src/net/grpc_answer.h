@@ -6,11 +6,13 @@
 
 /* Status codes of gRPC. Those of an enum status: status_grpc. */
 #define GRPC_ANSWER_OK                 0
+#define GRPC_ANSWER_CANCELLED          1
 #define GRPC_ANSWER_DEADLINE_EXCEEDED  4
 #define GRPC_ANSWER_NOT_FOUND          5
 #define GRPC_ANSWER_RESOURCE_EXHAUSTED 8
 #define GRPC_ANSWER_UNIMPLEMENTED      12
 #define GRPC_ANSWER_INTERNAL           13
+#define GRPC_ANSWER_UNAVAILABLE        14
 
 /* grpc_answer_send - send a message; r is the stream's from here on. Dropped when the stream is closed or ended. */
 void grpc_answer_send(struct grpc_stream *s, struct grpc_reply *r);

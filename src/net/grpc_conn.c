@@ -2,10 +2,14 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "metrics/front_metrics.h"
 #include "net/grpc_answer.h"
+#include "net/grpc_method.h"
+#include "net/grpc_scatter.h"
 #include "os/sock.h"
 #include "server/worker.h"
 
+#include <string.h>
 #include <sys/epoll.h>
 
 /* A client must finish its handshake, go on with a message that it began, and take what we write within this time. */
@@ -15,6 +19,10 @@
 #define MAX_DATA_BYTES     262144u
 #define DEFAULT_DATA_BYTES 16384u
 #define FRAME_HEAD_BYTES   9u
+
+/* How long a client has to answer that it knows that the connection ends. */
+#define GOODBYE_PATIENCE TIME_S(1)
+static const uint8_t goodbye_ping[8] = "goodbye";
 
 /* How many reads a connection may do in one turn while its buffer comes back full. */
 #define READS_PER_TURN 8
@@ -75,8 +83,10 @@ static bool write_out(struct grpc_conn *c)
             break;
         ok = grpc_out_write(&c->out, b, c->watch.fd) && ok;
     }
-    if (c->out.written != before)
+    if (c->out.written != before) {
         c->progress = loop_now(loop_of(c));
+        front_metrics_add(&c->home->metrics->sent_bytes, c->out.written - before);
+    }
     if (!ok)
         return false;
     loop_mod(loop_of(c), &c->watch, grpc_out_waits(&c->out) ? EPOLLIN | EPOLLOUT : EPOLLIN);
@@ -102,25 +112,81 @@ void grpc_conn_flush_later(struct grpc_conn *c)
     loop_later(loop_of(c), LOOP_PHASE_FLUSH, &c->flush);
 }
 
+static bool feed(struct grpc_conn *c, const void *data, size_t n)
+{
+    ssize_t used = nghttp2_session_mem_recv(c->session, data, n);
+    if (used >= 0)
+        return true;
+    LOG_VERBOSE(1, "gRPC: closing a connection: %s", nghttp2_strerror((int)used));
+    write_out(c); /* what the session could still say */
+    return false;
+}
+
+/* Feeds bytes of a plan that lie where they were read to. */
+static bool feed_pieces(struct grpc_conn *c, const struct grpc_scatter *plan, size_t n)
+{
+    bool ok = true;
+    for (uint32_t i = 0; n > 0 && ok; i++) {
+        size_t here = plan->pieces[i].iov_len < n ? plan->pieces[i].iov_len : n;
+        ok = feed(c, plan->pieces[i].iov_base, here);
+        n -= here;
+    }
+    return ok;
+}
+
+/* One read, the bytes of a large message to where they belong. As sock_read; -2 also when the session is over. */
+static ssize_t read_filling(struct grpc_conn *c)
+{
+    struct worker *w = c->home->worker;
+    struct grpc_inbox *in = &c->filling->in;
+    uint32_t stream = (uint32_t)c->filling->id;
+    struct grpc_scatter plan;
+    grpc_scatter_plan(&plan, grpc_inbox_place(in), grpc_inbox_left(in), c->frame_left,
+                      c->frame_bytes, w->receive, w->receive_bytes);
+    ssize_t n = sock_read_pieces(c->watch.fd, plan.pieces, (int)plan.count);
+    if (n <= 0)
+        return n;
+    size_t good = grpc_scatter_check(&plan, (size_t)n, stream);
+    size_t wrong = (size_t)n - good;
+    uint8_t *moved = NULL;
+    if (wrong > 0) {
+        moved = mem_try_alloc(wrong, 8);
+        if (!moved)
+            return -2;
+        grpc_scatter_copy(&plan, good, (size_t)n, moved);
+    }
+    worker_received(w, grpc_scatter_rest(&plan, (size_t)n));
+    struct buf *buf = buf_ref(in->buf); /* the bytes in it may end the very call that owns it */
+    bool ok = feed_pieces(c, &plan, good) && (wrong == 0 || feed(c, moved, wrong));
+    buf_unref(buf);
+    mem_free(moved);
+    return ok ? n : -2;
+}
+
+static ssize_t read_once(struct grpc_conn *c)
+{
+    struct worker *w = c->home->worker;
+    if (c->filling)
+        return read_filling(c);
+    ssize_t n = sock_read(c->watch.fd, w->receive, w->receive_bytes);
+    if (n <= 0)
+        return n;
+    worker_received(w, (size_t)n);
+    return feed(c, w->receive, (size_t)n) ? n : -2;
+}
+
 /* false: the connection is over. */
 static bool read_in(struct grpc_conn *c)
 {
-    struct worker *w = c->home->worker;
     for (int i = 0; i < READS_PER_TURN; i++) {
-        ssize_t n = sock_read(c->watch.fd, w->receive, w->receive_bytes);
+        ssize_t n = read_once(c);
         if (n == -1)
             break;
         if (n <= 0)
             return false;
         c->progress = loop_now(loop_of(c));
-        worker_received(w, (size_t)n);
-        ssize_t used = nghttp2_session_mem_recv(c->session, (const uint8_t *)w->receive, (size_t)n);
-        if (used < 0) {
-            LOG_VERBOSE(1, "gRPC: closing a connection: %s", nghttp2_strerror((int)used));
-            write_out(c); /* what the session could still say */
-            return false;
-        }
-        if ((size_t)n < w->receive_bytes)
+        front_metrics_add(&c->home->metrics->received_bytes, (uint64_t)n);
+        if ((size_t)n < c->home->worker->receive_bytes)
             break;
     }
     return true;
@@ -136,6 +202,8 @@ static void on_ready(struct loop_fd *watch, uint32_t events)
     grpc_conn_flush_later(c);
 }
 
+static void say_goodbye(struct grpc_conn *c);
+
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
     (void)session;
@@ -144,6 +212,9 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
         grpc_stream_frame(c, frame);
     else if (frame->hd.type == NGHTTP2_SETTINGS)
         c->greeted = true;
+    else if (c->leaving && frame->hd.type == NGHTTP2_PING && (frame->hd.flags & NGHTTP2_FLAG_ACK) &&
+             memcmp(frame->ping.opaque_data, goodbye_ping, sizeof(goodbye_ping)) == 0)
+        say_goodbye(c);
     return 0;
 }
 
@@ -156,6 +227,19 @@ static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *u
     struct grpc_stream *s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
     if (s)
         grpc_answer_sent(s);
+    return 0;
+}
+
+static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, void *user)
+{
+    (void)session;
+    struct grpc_conn *c = user;
+    c->filling = NULL;
+    if (head->type == NGHTTP2_DATA) {
+        bool plain = !(head->flags & NGHTTP2_FLAG_PADDED);
+        c->frame_bytes = plain ? (uint32_t)head->length : 0;
+        c->frame_left = c->frame_bytes;
+    }
     return 0;
 }
 
@@ -189,6 +273,7 @@ static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
 void grpc_conn_callbacks(nghttp2_session_callbacks *c)
 {
     nghttp2_session_callbacks_set_on_frame_recv_callback(c, on_frame);
+    nghttp2_session_callbacks_set_on_begin_frame_callback(c, on_begin_frame);
     nghttp2_session_callbacks_set_on_frame_send_callback(c, on_sent);
     nghttp2_session_callbacks_set_data_source_read_length_callback(c, data_bytes);
     nghttp2_session_callbacks_set_send_data_callback(c, send_data);
@@ -236,6 +321,7 @@ void grpc_conn_open(struct grpc_home *home, int fd)
     home->batch->count = 0;
     home->batch->used = 0;
     list_append(&home->conns, &c->node);
+    front_metrics_add(&home->metrics->opened, 1);
     struct err *e = loop_add(home->worker->loop, &c->watch, EPOLLIN);
     if (e) {
         LOG_WARN("gRPC: cannot serve a connection: %s", err_message(e));
@@ -252,7 +338,8 @@ void grpc_conn_open(struct grpc_home *home, int fd)
     grpc_conn_flush_later(c);
 }
 
-void grpc_conn_goodbye(struct grpc_conn *c)
+/* No call that comes after this is served. */
+static void say_goodbye(struct grpc_conn *c)
 {
     if (c->said_goodbye)
         return;
@@ -260,6 +347,29 @@ void grpc_conn_goodbye(struct grpc_conn *c)
     nghttp2_submit_goaway(c->session, NGHTTP2_FLAG_NONE,
                           nghttp2_session_get_last_proc_stream_id(c->session), NGHTTP2_NO_ERROR,
                           NULL, 0);
+    grpc_conn_flush_later(c);
+}
+
+static void on_goodbye_due(struct loop_timer *t)
+{
+    say_goodbye(LIST_ITEM(t, struct grpc_conn, goodbye));
+}
+
+/* The notice names no last call: whatever the client opens until it has read it comes before its answer to our ping. */
+void grpc_conn_goodbye(struct grpc_conn *c)
+{
+    if (c->leaving)
+        return;
+    c->leaving = true;
+    nghttp2_submit_shutdown_notice(c->session);
+    nghttp2_submit_ping(c->session, NGHTTP2_FLAG_NONE, goodbye_ping);
+    LIST_EACH (node, &c->streams) {
+        struct grpc_stream *s = LIST_ITEM(node, struct grpc_stream, node);
+        if (s->method && s->method->streams)
+            s->method->half_closed(s);
+    }
+    c->goodbye.due = on_goodbye_due;
+    loop_timer_set(loop_of(c), &c->goodbye, loop_now(loop_of(c)) + GOODBYE_PATIENCE);
     grpc_conn_flush_later(c);
 }
 
@@ -271,11 +381,13 @@ void grpc_conn_close(struct grpc_conn *c)
     if (c->watch.ready)
         loop_del(home->worker->loop, &c->watch);
     loop_timer_clear(home->worker->loop, &c->timer);
+    loop_timer_clear(home->worker->loop, &c->goodbye);
     loop_task_cancel(&c->flush);
     nghttp2_session_del(c->session);
     sock_close(c->watch.fd);
     grpc_out_fini(&c->out);
     list_remove(&c->node);
     mem_free(c);
+    front_metrics_add(&home->metrics->closed, 1);
     home->conn_gone(home);
 }

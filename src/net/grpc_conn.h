@@ -10,7 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct front_metrics;
 struct grpc_front;
+struct grpc_stream;
 struct worker;
 
 /* The limits of a connection. */
@@ -22,6 +24,9 @@ struct worker;
  * by its prefix, and the window is opened further by exactly what was reserved. */
 #define GRPC_CONN_WINDOW ((int32_t)2 << 20)
 
+/* A message that lacks so much is read straight into its buffer: grpc_scatter.h. */
+#define GRPC_CONN_FILL_BYTES ((uint32_t)65536)
+
 /* A front's share of a worker. */
 struct grpc_home {
     struct worker *worker;
@@ -29,6 +34,7 @@ struct grpc_home {
     const nghttp2_session_callbacks *callbacks; /* the front's, and options */
     const nghttp2_option *options;
     struct list conns;
+    struct front_metrics *metrics;
     bool stopping; /* new calls are refused, connections close when their calls are done */
     struct grpc_batch *batch;               /* the worker's, made with its first connection */
     void (*conn_gone)(struct grpc_home *h); /* a connection was closed */
@@ -43,11 +49,17 @@ struct grpc_conn {
     nghttp2_session *session;
     struct grpc_out out;
     struct list streams;
-    uint32_t held_streams;     /* paused streams that hold bytes */
+    struct grpc_stream
+        *filling;          /* whose large message goes on in the current DATA frame; NULL = none */
+    uint32_t frame_bytes;  /* length of that frame; 0 when it is padded */
+    uint32_t frame_left;   /* and what is left of it */
+    uint32_t held_streams; /* paused streams that hold bytes */
     uint32_t stopping_streams; /* answered before their client has sent everything */
     uint32_t receiving;        /* streams with a message that has begun and is not whole */
     bool greeted;              /* the client's SETTINGS came */
-    bool said_goodbye;         /* GOAWAY was submitted */
+    bool leaving;              /* the client was told that the connection will end */
+    bool said_goodbye;         /* and since then which call was the last */
+    struct loop_timer goodbye; /* for a client that does not answer meanwhile */
     time_ns progress;          /* when bytes last moved */
 };
 
@@ -63,7 +75,8 @@ void grpc_conn_open(struct grpc_home *home, int fd);
 /* grpc_conn_flush_later - the session has something to say: write it at the end of this turn. */
 void grpc_conn_flush_later(struct grpc_conn *c);
 
-/* grpc_conn_goodbye - send GOAWAY; the connection closes when its calls are done. */
+/* grpc_conn_goodbye - tell the client to open no more calls (GOAWAY), serve those that it opened before it read that, and close when
+ * they are done. Streaming calls end as soon as none of their requests is under way. */
 void grpc_conn_goodbye(struct grpc_conn *c);
 
 /* grpc_conn_close - close now: calls under way are cancelled, their answers dropped. Not from inside nghttp2's callbacks. */

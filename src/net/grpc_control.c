@@ -98,6 +98,11 @@ static void answer(struct grpc_stream *s, struct err *e, const ProtobufCMessage 
     grpc_answer_end(s, GRPC_ANSWER_OK, NULL);
 }
 
+void grpc_control_answer(struct grpc_stream *s, struct err *e, const ProtobufCMessage *m)
+{
+    answer(s, e, m);
+}
+
 /* The same with a message that is freed. */
 static void answer_owned(struct grpc_stream *s, struct err *e, void *message)
 {
@@ -217,22 +222,6 @@ void grpc_control_model_statistics(struct grpc_stream *s, const uint8_t *data, s
     if (!e)
         e = describe_statistics(&worker_of(s)->view, in->name, strlen(in->name), version, &out);
     answer_owned(s, e, out);
-    protobuf_c_message_free_unpacked(m, NULL);
-}
-
-void grpc_control_repository_index(struct grpc_stream *s, const uint8_t *data, size_t len,
-                                   struct buf **buf)
-{
-    (void)buf;
-    ProtobufCMessage *m = unpack(s, &inference__repository_index_request__descriptor, data, len);
-    if (!m)
-        return;
-    const Inference__RepositoryIndexRequest *in = (const Inference__RepositoryIndexRequest *)m;
-    if (*in->repository_name)
-        grpc_answer_fail(
-            s, err_new(STATUS_UNSUPPORTED, "'repository_name' specification is not supported"));
-    else
-        answer_owned(s, NULL, describe_index(&worker_of(s)->view, in->ready));
     protobuf_c_message_free_unpacked(m, NULL);
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "net/grpc_conn.h"
+#include "net/grpc_method.h"
 #include "net/listener.h"
 #include "os/mutex.h"
 #include "os/sock.h"
@@ -93,6 +94,7 @@ static void init_parts(struct grpc_front *f)
         p->home.callbacks = f->callbacks;
         p->home.options = f->options;
         p->home.conn_gone = on_conn_gone;
+        p->home.metrics = front_metrics_new(grpc_method_metrics());
         list_init(&p->home.conns);
         p->goodbye.deliver = on_goodbye;
         p->cut.deliver = on_cut;
@@ -163,8 +165,10 @@ void grpc_front_free(struct grpc_front *f)
     if (!f)
         return;
     listener_free(f->listener);
-    for (unsigned i = 0; f->parts && i < f->server->worker_count; i++)
+    for (unsigned i = 0; f->parts && i < f->server->worker_count; i++) {
+        front_metrics_free(f->parts[i].home.metrics);
         mem_free(f->parts[i].home.batch);
+    }
     mem_free(f->parts);
     nghttp2_option_del(f->options);
     nghttp2_session_callbacks_del(f->callbacks);

@@ -27,7 +27,7 @@ static struct err *reserve(struct grpc_inbox *in, const uint8_t *data, size_t le
     size_t offset =
         tensors && !in->compressed ? infer_pb_raw_offset(data, len < in->size ? len : in->size) : 0;
     size_t shift = -offset & (ALIGN - 1);
-    struct err *e = pool_buf(in->size + shift, &in->buf);
+    struct err *e = pool_buf_arriving(in->size + shift, &in->buf);
     if (!e)
         in->data = in->buf->data + shift;
     return e;
@@ -64,10 +64,17 @@ enum grpc_inbox_result grpc_inbox_feed(struct grpc_inbox *in, const uint8_t **da
     size_t n = in->size - in->got;
     if (n > *len)
         n = *len;
-    memcpy(in->buf->data + (in->data - in->buf->data) + in->got, *data, n);
+    uint8_t *to = in->buf->data + (in->data - in->buf->data) + in->got;
+    if (to != *data)
+        memcpy(to, *data, n);
     in->got += (uint32_t)n;
     *data += n;
     *len -= n;
+    struct err *e = pool_arrived(in->buf, (size_t)(in->data - in->buf->data) + in->got);
+    if (e) {
+        *ret_err = e;
+        return GRPC_INBOX_NO_ROOM;
+    }
     return in->got == in->size ? GRPC_INBOX_WHOLE : GRPC_INBOX_MORE;
 }
 
@@ -82,6 +89,12 @@ struct err *grpc_inbox_keep(struct grpc_inbox *in)
         memcpy(in->buf->data, in->data, in->size);
     in->data = in->buf->data;
     return NULL;
+}
+
+uint8_t *grpc_inbox_place(const struct grpc_inbox *in)
+{
+    return in->buf && in->got < in->size ? in->buf->data + (in->data - in->buf->data) + in->got
+                                         : NULL;
 }
 
 void grpc_inbox_next(struct grpc_inbox *in)

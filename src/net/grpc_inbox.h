@@ -52,5 +52,9 @@ static inline bool grpc_inbox_partial(const struct grpc_inbox *in)
     return in->prefix_got > 0 && (in->prefix_got < GRPC_INBOX_PREFIX || in->got < in->size);
 }
 
+/* grpc_inbox_place - where the next byte of a message that is being received into a buffer belongs; NULL when there is none.
+ * Bytes that already are there when they are fed need no copy. */
+uint8_t *grpc_inbox_place(const struct grpc_inbox *in);
+
 /* grpc_inbox_next - drop the current message, if any. Also the destructor. */
 void grpc_inbox_next(struct grpc_inbox *in);

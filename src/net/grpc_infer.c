@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "infer/request.h"
 #include "infer/response.h"
+#include "net/access.h"
 #include "net/grpc_answer.h"
 #include "net/grpc_conn.h"
 #include "net/grpc_infer_request.h"
@@ -93,6 +94,9 @@ static struct err *submit(struct grpc_call *call, const struct infer_pb_request 
     struct grpc_infer_options options = {.one_response = respond == respond_unary};
     struct request *r;
     struct err *e = grpc_infer_request(&w->view, w->loop, pb, buf, respond, call, &options, &r);
+    call->stream->model = options.model;
+    access_about(call->stream->access, (const char *)pb->model_name.data, pb->model_name.len,
+                 (const char *)pb->id.data, pb->id.len);
     call->decoupled = options.decoupled;
     call->empty_final = options.empty_final;
     call->classes = options.classes;
@@ -119,11 +123,15 @@ void grpc_infer_unary(struct grpc_stream *s, const uint8_t *data, size_t len, st
     }
 }
 
-/* A streaming call is over once its client has said all and every request was answered. */
+/* A streaming call is over once its client has said all, or the server stops, and every request was answered. */
 static void end_if_over(struct grpc_stream *s)
 {
-    if (s->half_closed && !s->held && s->call_count == 0)
+    if (s->call_count > 0)
+        return;
+    if (s->half_closed && !s->held)
         grpc_answer_end(s, GRPC_ANSWER_OK, NULL);
+    else if (s->conn && s->conn->leaving)
+        grpc_answer_end(s, GRPC_ANSWER_UNAVAILABLE, "the server is stopping");
 }
 
 void grpc_infer_stream_end(struct grpc_stream *s)
@@ -143,20 +151,25 @@ static void finish_call(struct grpc_stream *s, struct grpc_call *call)
         end_if_over(s);
 }
 
-/* Answers of models that answer once go out in the order in which their requests came. */
+/* Answers of models that answer once go out in the order in which their requests came; those of a closed stream are dropped, also
+ * those that waited for their turn. */
 static void send_in_order(struct grpc_stream *s)
 {
-    LIST_EACH (node, &s->calls) {
-        struct grpc_call *call = LIST_ITEM(node, struct grpc_call, node);
+    struct list *next = s->calls.next;
+    for (bool last = next == &s->calls; !last;) {
+        struct grpc_call *call = LIST_ITEM(next, struct grpc_call, node);
+        next = next->next;
+        last = next == &s->calls;
         if (call->decoupled)
             continue;
         if (!call->done)
             return;
-        struct grpc_reply *reply = call->reply;
-        call->reply = NULL;
-        if (reply)
+        struct grpc_reply *reply = s->conn ? call->reply : NULL;
+        if (reply) {
+            call->reply = NULL;
             grpc_answer_send(s, reply);
-        finish_call(s, call);
+        }
+        finish_call(s, call); /* the last call of a closed stream takes it along */
     }
 }
 
@@ -210,10 +223,8 @@ static void respond_streamed(struct response *r, void *owner)
     }
     if (final && call->decoupled)
         finish_call(s, call);
-    else if (final && s->conn)
-        send_in_order(s);
     else if (final)
-        finish_call(s, call);
+        send_in_order(s);
 }
 
 /* A request that could not be submitted: its answer waits for its turn, too. */

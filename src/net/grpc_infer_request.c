@@ -380,6 +380,7 @@ struct err *grpc_infer_request(struct table_view *view, struct loop *loop,
     if (e)
         return e;
     options->decoupled = version->config->decoupled;
+    options->model = version->front_model;
     if (options->one_response && options->decoupled) {
         version_unpin(version);
         return err_new(STATUS_UNSUPPORTED,
@@ -392,13 +393,18 @@ struct err *grpc_infer_request(struct table_view *view, struct loop *loop,
         e = add_outputs(r, pb, options);
     if (!e)
         e = add_inputs(r, pb, *buf != NULL);
-    if (!e && pb->raw_count && *buf) {
+    bool taken = !e && pb->raw_count && *buf;
+    if (taken) {
         r->body = *buf;
         *buf = NULL;
     }
     if (!e)
         e = request_prepare(r);
     if (e) {
+        if (taken) { /* the caller goes on reading pb, which lies in it */
+            *buf = r->body;
+            r->body = NULL;
+        }
         request_release(r);
         return e;
     }

@@ -19,6 +19,7 @@ struct grpc_infer_classes {
 struct grpc_infer_options {
     bool one_response;                  /* in: refuse models that may answer any number of times */
     bool decoupled;                     /* out: the model is one of those */
+    uint32_t model;                     /* out: see front_metrics_model_id */
     bool empty_final;                   /* out: triton_enable_empty_final_response */
     struct grpc_infer_classes *classes; /* out: in the request's arena */
 };
@@ -26,7 +27,7 @@ struct grpc_infer_options {
 /* grpc_infer_request - make a request and prepare it.
  * view     the worker's
  * pb       lies in a message that is in *buf, or, when *buf is NULL, in received bytes that are soon gone
- * buf      taken over, and set to NULL, when the request's tensors lie in it
+ * buf      taken over, and set to NULL, on success when the request's tensors lie in it
  * respond  with owner: as request_new
  * options  what goes out is also set on errors, as far as it is known then
  * ret      the request; request_release it or submit it

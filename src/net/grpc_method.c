@@ -2,6 +2,7 @@
 
 #include "net/grpc_control.h"
 #include "net/grpc_infer.h"
+#include "net/grpc_repository.h"
 
 #include <string.h>
 
@@ -26,9 +27,9 @@ static const struct grpc_method methods[] = {
     {.path = INFERENCE "ModelMetadata", .message = grpc_control_model_metadata},
     {.path = INFERENCE "ModelConfig", .message = grpc_control_model_config},
     {.path = INFERENCE "ModelStatistics", .message = grpc_control_model_statistics},
-    {.path = INFERENCE "RepositoryIndex", .message = grpc_control_repository_index},
-    {.path = INFERENCE "RepositoryModelLoad", .message = grpc_control_unsupported},
-    {.path = INFERENCE "RepositoryModelUnload", .message = grpc_control_unsupported},
+    {.path = INFERENCE "RepositoryIndex", .message = grpc_repository_index},
+    {.path = INFERENCE "RepositoryModelLoad", .message = grpc_repository_load},
+    {.path = INFERENCE "RepositoryModelUnload", .message = grpc_repository_unload},
     {.path = INFERENCE "SystemSharedMemoryStatus", .message = grpc_control_unsupported},
     {.path = INFERENCE "SystemSharedMemoryRegister", .message = grpc_control_unsupported},
     {.path = INFERENCE "SystemSharedMemoryUnregister", .message = grpc_control_unsupported},
@@ -48,4 +49,24 @@ const struct grpc_method *grpc_method_find(const char *path, size_t len)
             return m;
     }
     return NULL;
+}
+
+#define METHODS (sizeof(methods) / sizeof(*methods))
+
+/* Only ModelInfer is about one model: each request of a stream may be for another. Called before the workers serve. */
+const struct front_metrics_kind *grpc_method_metrics(void)
+{
+    static struct front_metrics_route routes[METHODS + 1];
+    static struct front_metrics_kind kind = {
+        .protocol = "grpc", .grpc = true, .routes = routes, .route_count = METHODS + 1};
+    for (size_t i = 0; i <= METHODS; i++)
+        routes[i] = (struct front_metrics_route){
+            .name = i ? strrchr(methods[i - 1].path, '/') + 1 : "other", .model_slot = -1};
+    routes[grpc_method_route(&methods[0])].model_slot = 0;
+    return &kind;
+}
+
+unsigned grpc_method_route(const struct grpc_method *m)
+{
+    return m ? (unsigned)(m - methods) + 1 : 0;
 }

@@ -1,5 +1,6 @@
 #pragma once
 /* The methods of the services: which path is which. */
+#include "metrics/front_metrics.h"
 #include "net/grpc_stream.h"
 
 struct grpc_method {
@@ -15,6 +16,10 @@ struct grpc_method {
     /* half_closed - the client of a streaming call sends no more. NULL for unary ones. */
     void (*half_closed)(struct grpc_stream *s);
 };
+
+/* grpc_method_metrics - the methods as routes; 0 is every other path. grpc_method_route - which of them a method is; NULL = 0. */
+const struct front_metrics_kind *grpc_method_metrics(void);
+unsigned grpc_method_route(const struct grpc_method *m);
 
 /* grpc_method_find - by the path of the call; NULL when there is none. */
 const struct grpc_method *grpc_method_find(const char *path, size_t len);

@@ -4,6 +4,7 @@
 #include "base/slab.h"
 #include "codec/grpc_text.h"
 #include "infer/request.h"
+#include "net/access.h"
 #include "net/grpc_answer.h"
 #include "net/grpc_conn.h"
 #include "net/grpc_method.h"
@@ -38,6 +39,8 @@ static struct grpc_stream *new_stream(struct grpc_conn *c, int32_t id)
     s->timer.due = on_deadline;
     list_init(&s->calls);
     list_append(&c->streams, &s->node);
+    front_metrics_add(&c->home->metrics->begun, 1);
+    s->access = access_begin(c->watch.fd, "grpc", "call");
     return s;
 }
 
@@ -164,6 +167,8 @@ static void deliver(struct grpc_stream *s)
 {
     const uint8_t *data = s->in.data;
     size_t len = s->in.size;
+    if (s->access)
+        s->access->in_bytes += len;
     struct buf *buf = s->in.buf;
     struct err *e = NULL;
     if (s->in.compressed && s->encoding == GRPC_INFLATE_IDENTITY) {
@@ -181,6 +186,14 @@ static void deliver(struct grpc_stream *s)
     else
         s->method->message(s, data, len, &buf);
     buf_unref(buf);
+}
+
+/* The next bytes of a large message are read to where they belong. */
+static void note_filling(struct grpc_stream *s)
+{
+    bool large = grpc_inbox_left(&s->in) >= GRPC_CONN_FILL_BYTES && grpc_inbox_place(&s->in) &&
+                 s->conn->frame_bytes > 0;
+    s->conn->filling = large && !s->ended ? s : NULL;
 }
 
 /* Bytes of a unary call. last: they are of the client's last frame, so that a whole message can be used where it lies. */
@@ -211,10 +224,11 @@ static bool paused(const struct grpc_stream *s)
 static size_t take_streamed(struct grpc_stream *s, const uint8_t *data, size_t len)
 {
     size_t left = len;
-    while (left > 0 && !s->ended && !paused(s))
+    bool wanted = !s->conn->leaving; /* the call's status tells of messages that are not */
+    while (wanted && left > 0 && !s->ended && !paused(s))
         if (feed(s, &data, &left))
             deliver(s);
-    size_t taken = s->ended ? len : len - left;
+    size_t taken = s->ended || !wanted ? len : len - left;
     nghttp2_session_consume_stream(s->conn->session, s->id, taken);
     return taken;
 }
@@ -255,7 +269,9 @@ static void keep(struct grpc_stream *s, const uint8_t *data, size_t len)
 static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *data,
                    size_t len, void *user)
 {
-    (void)user;
+    struct grpc_conn *c = user;
+    c->filling = NULL;
+    c->frame_left -= len < c->frame_left ? (uint32_t)len : c->frame_left;
     nghttp2_session_consume_connection(session, len);
     struct grpc_stream *s = nghttp2_session_get_stream_user_data(session, id);
     if (!s || s->ended)
@@ -269,6 +285,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
             keep(s, data + taken, len - taken);
     }
     count_partial(s);
+    note_filling(s);
     return 0;
 }
 
@@ -362,9 +379,21 @@ void grpc_stream_cancel(struct grpc_stream *s)
     }
 }
 
+/* A call that its client gave up has no status of ours. */
+static void count_call(struct grpc_stream *s)
+{
+    struct front_metrics *metrics = s->conn->home->metrics;
+    unsigned route = grpc_method_route(s->method);
+    int status = s->ended ? s->status : GRPC_ANSWER_CANCELLED;
+    front_metrics_end(metrics, route, s->model, status);
+    access_end(s->access, metrics->kind->routes[route].name, status);
+    s->access = NULL;
+}
+
 void grpc_stream_closed(struct grpc_stream *s)
 {
     CHECK_MAGIC(s, MAGIC);
+    count_call(s);
     s->ended = true;
     count_partial(s);
     loop_timer_clear(loop_of(s), &s->timer);
@@ -373,6 +402,8 @@ void grpc_stream_closed(struct grpc_stream *s)
     if (s->held)
         drop_held(s);
     list_remove(&s->node);
+    if (s->conn->filling == s)
+        s->conn->filling = NULL;
     s->conn = NULL;
     grpc_stream_cancel(s);
     if (s->call_count == 0)

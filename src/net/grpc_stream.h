@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct access;
 struct grpc_conn;
 struct grpc_infer_classes;
 struct grpc_method;
@@ -84,6 +85,9 @@ struct grpc_stream {
     struct grpc_reply *replies;
     struct grpc_reply **last_reply;
     uint64_t reply_bytes; /* that wait to be gathered */
+
+    uint32_t model;        /* of a unary call: see front_metrics_model_id */
+    struct access *access; /* NULL = nobody wants to know */
 
     struct loop_timer timer; /* set while the call has a deadline */
     struct list calls;       /* requests under way: they hold the stream */

@@ -5,13 +5,12 @@
 #include "codec/pb_json.h"
 #include "net/http_exchange.h"
 #include "net/http_infer.h"
-#include "net/http_json.h"
+#include "net/http_repository.h"
 #include "net/http_route.h"
 #include "server/describe.h"
 
 /* As the reference prints what the control plane tells. */
 static const struct pb_json_style style = {.plain_int64 = true, .defaults = true};
-static const struct pb_json_style sparse = {.plain_int64 = true};
 
 static bool is_read(const struct http1_head *h)
 {
@@ -67,7 +66,7 @@ static struct err *admit(const struct http_front *f, const struct http1_head *he
         return NULL;
     if (route.kind == HTTP_ROUTE_MODEL_INFER)
         return admit_infer(f, head, ret_max);
-    if (route.kind != HTTP_ROUTE_INDEX)
+    if (route.kind != HTTP_ROUTE_INDEX && route.kind != HTTP_ROUTE_CONTROL)
         return NULL;
     *ret_max = f->server->options.http_max_input_bytes;
     return head->content_length > *ret_max ? http_infer_too_large(head->content_length, *ret_max)
@@ -139,43 +138,6 @@ static struct err *serve_all_stats(struct http_exchange *x)
     return e;
 }
 
-static struct err *read_ready(struct http_exchange *x, struct http_message *m, bool *ret)
-{
-    *ret = false;
-    if (!m->body_len)
-        return NULL;
-    struct http_json json;
-    struct err *e = http_json_parse(x->shard, m->body, m->body_len, &json);
-    if (e)
-        return e;
-    yyjson_val *ready = http_json_get(yyjson_doc_get_root(json.doc), "ready");
-    if (ready && !yyjson_is_bool(ready))
-        e = err_new(STATUS_INVALID_ARG, "Invalid value for 'ready': expected a boolean");
-    *ret = yyjson_is_true(ready);
-    http_json_end(&json);
-    return e;
-}
-
-static struct err *serve_index(struct http_exchange *x, struct http_message *m)
-{
-    bool ready;
-    struct err *e = read_ready(x, m, &ready);
-    if (e)
-        return e;
-    Inference__RepositoryIndexResponse *index = describe_index(&x->shard->worker->view, ready);
-    struct strbuf sb = STRBUF_INIT;
-    strbuf_putc(&sb, '[');
-    for (size_t i = 0; i < index->n_models; i++) {
-        if (i)
-            strbuf_putc(&sb, ',');
-        pb_json_print(&index->models[i]->base, sparse, &sb);
-    }
-    strbuf_putc(&sb, ']');
-    protobuf_c_message_free_unpacked(&index->base, NULL);
-    answer_text(x, &sb);
-    return NULL;
-}
-
 /* Everything but inference; NULL when x was answered. */
 static struct err *serve_route(struct http_exchange *x, struct http_message *m,
                                const struct http_route *route)
@@ -205,10 +167,9 @@ static struct err *serve_route(struct http_exchange *x, struct http_message *m,
     case HTTP_ROUTE_MODEL_STATS:
         return serve_model(x, route);
     case HTTP_ROUTE_INDEX:
-        return serve_index(x, m);
+        return http_repository_index(x, m, route);
     case HTTP_ROUTE_CONTROL:
-        return err_new(STATUS_UNSUPPORTED,
-                       "loading and unloading models over HTTP is not supported");
+        return http_repository_control(x, m, route);
     case HTTP_ROUTE_MODEL_GENERATE:
         return err_new(STATUS_UNSUPPORTED, "the generate extension is not supported");
     case HTTP_ROUTE_SHARED_MEMORY:
@@ -225,6 +186,7 @@ static struct err *serve_route(struct http_exchange *x, struct http_message *m,
 static void serve(struct http_exchange *x, struct http_message *m)
 {
     struct http_route route = http_route_find(m->head->url, m->head->url_len);
+    x->route = (uint8_t)route.kind;
     if (!method_fits(route.kind, m->head)) {
         http_exchange_fault(x, 405, "Method Not Allowed");
         return;
@@ -243,4 +205,33 @@ static void serve(struct http_exchange *x, struct http_message *m)
         http_exchange_error(x, e);
 }
 
-const struct http_service http_api_service = {.admit = admit, .serve = serve};
+static unsigned route_of(const struct http1_head *head)
+{
+    return http_route_find(head->url, head->url_len).kind;
+}
+
+/* By enum http_route_kind. */
+static const struct front_metrics_route routes[] = {
+    [HTTP_ROUTE_NONE] = {"other", -1},
+    [HTTP_ROUTE_SERVER] = {"server", -1},
+    [HTTP_ROUTE_LIVE] = {"live", -1},
+    [HTTP_ROUTE_READY] = {"ready", -1},
+    [HTTP_ROUTE_ALL_STATS] = {"stats", -1},
+    [HTTP_ROUTE_MODEL] = {"model", -1},
+    [HTTP_ROUTE_MODEL_INFER] = {"infer", 0},
+    [HTTP_ROUTE_MODEL_READY] = {"model_ready", -1},
+    [HTTP_ROUTE_MODEL_CONFIG] = {"model_config", -1},
+    [HTTP_ROUTE_MODEL_STATS] = {"model_stats", -1},
+    [HTTP_ROUTE_MODEL_GENERATE] = {"generate", 1},
+    [HTTP_ROUTE_MODEL_TRACE] = {"model_trace", -1},
+    [HTTP_ROUTE_INDEX] = {"index", -1},
+    [HTTP_ROUTE_CONTROL] = {"control", -1},
+    [HTTP_ROUTE_SHARED_MEMORY] = {"shared_memory", -1},
+    [HTTP_ROUTE_TRACE] = {"trace", -1},
+    [HTTP_ROUTE_LOGGING] = {"logging", -1},
+};
+static const struct front_metrics_kind kind = {
+    .protocol = "http", .routes = routes, .route_count = sizeof(routes) / sizeof(*routes)};
+
+const struct http_service http_api_service = {
+    .metrics = &kind, .admit = admit, .route = route_of, .serve = serve};

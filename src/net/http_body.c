@@ -48,7 +48,7 @@ struct err *http_body_begin(struct http_conn *c)
                        (unsigned long long)size);
     c->body_at = offset_for(h);
     c->body_len = 0;
-    return pool_buf(c->body_at + (size_t)size + HTTP_BODY_PADDING, &c->body);
+    return pool_buf_arriving(c->body_at + (size_t)size + HTTP_BODY_PADDING, &c->body);
 }
 
 size_t http_body_take(struct http_conn *c, const char *bytes, size_t len)
@@ -58,6 +58,7 @@ size_t http_body_take(struct http_conn *c, const char *bytes, size_t len)
     memcpy(c->body->data + c->body_at + c->body_len, bytes, len);
     c->body_len += len;
     c->body_left -= len;
+    c->body_error = pool_arrived(c->body, c->body_at + c->body_len);
     return len;
 }
 
@@ -68,6 +69,7 @@ long http_body_read(struct http_conn *c)
     if (got > 0) {
         c->body_len += (size_t)got;
         c->body_left -= (uint64_t)got;
+        c->body_error = pool_arrived(c->body, c->body_at + c->body_len);
     }
     if (c->body_left && got != 0 && got != -2)
         set_low_water(c);

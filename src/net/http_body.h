@@ -12,11 +12,12 @@ struct http_conn;
  * errors  UNAVAILABLE when the budget is spent */
 struct err *http_body_begin(struct http_conn *c);
 
-/* http_body_take - copy bytes that came with the head; returns how many of len belong to the body. */
+/* http_body_take - copy bytes that came with the head; returns how many of len belong to the body. c->body_error says when there is
+ * no room for them. */
 size_t http_body_take(struct http_conn *c, const char *bytes, size_t len);
 
 /* http_body_read - receive straight into the buffer.
- * returns  what sock_read returns */
+ * returns  what sock_read returns; c->body_error says when there is no room for what came */
 long http_body_read(struct http_conn *c);
 
 /* http_body_piece - a piece of a chunked body (http1_piece_fn); false when it may not or cannot grow: c->body_error says why. */

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/slab.h"
 #include "infer/request.h"
+#include "net/access.h"
 #include "net/http_body.h"
 #include "net/http_exchange.h"
 #include "net/http_front_priv.h"
@@ -84,7 +85,7 @@ static void orphan_exchanges(struct http_conn *c)
         x->conn = NULL;
         if (x->request)
             atomic_store_explicit(&x->request->cancelled, true, memory_order_relaxed);
-        else
+        else if (!x->pending)
             http_exchange_free(x);
     }
     c->in_flight = 0;
@@ -112,6 +113,7 @@ static void conn_free(struct http_conn *c)
     http1_fini(&c->parser);
     list_remove(&c->node);
     slab_free(&slab, c);
+    front_metrics_add(&s->metrics->closed, 1);
     listener_closed(s->front->listener, s->worker);
     http_front_gone(s);
 }
@@ -153,6 +155,7 @@ static struct http_exchange *exchange_begin(struct http_conn *c)
 {
     const struct http1_head *h = &c->parser.head;
     struct http_exchange *x = http_exchange_new(c);
+    http_exchange_count(x, h);
     x->keep_alive = h->keep_alive && !c->shard->draining;
     x->head_only = h->method == HTTP1_HEAD_METHOD;
     x->explicit_keep_alive = h->minor == 0;
@@ -166,6 +169,8 @@ static void serve(struct http_conn *c, char *body, size_t len)
     bool last = !x->keep_alive;
     struct http_message m = {
         .head = &c->parser.head, .body = body, .body_len = len, .buf = c->body};
+    if (x->access)
+        x->access->in_bytes = len;
     c->phase = HTTP_PHASE_HEAD;
     c->shard->front->service->serve(x, &m);
     http1_next(&c->parser);
@@ -195,6 +200,7 @@ static void refuse(struct http_conn *c, struct err *e)
 {
     const struct http1_head *h = &c->parser.head;
     struct http_exchange *x = exchange_begin(c);
+    x->route = (uint8_t)c->shard->front->service->route(h);
     if (h->expect_continue || h->content_length > DISCARD_AT_MOST || h->chunked)
         x->keep_alive = false;
     bool last = !x->keep_alive;
@@ -268,6 +274,24 @@ static size_t begin_message(struct http_conn *c, char *data, size_t n)
     return h->chunked ? 0 : http_body_take(c, data, n);
 }
 
+/* There is no room for what came of the body, or it may not be that long. */
+static void fail_body(struct http_conn *c)
+{
+    struct err *e = c->body_error;
+    c->body_error = NULL;
+    fail(c, (uint16_t)status_http(err_code(e)), err_message(e));
+    err_free(e);
+}
+
+/* Some of a body of known length was received. */
+static void body_arrived(struct http_conn *c)
+{
+    if (c->body_error)
+        fail_body(c);
+    else if (!c->body_left)
+        serve_received(c);
+}
+
 static size_t take_chunks(struct http_conn *c, const char *data, size_t n)
 {
     size_t used;
@@ -276,13 +300,10 @@ static size_t take_chunks(struct http_conn *c, const char *data, size_t n)
         serve_received(c);
         break;
     case HTTP1_ERROR:
-        if (c->body_error) {
-            fail(c, (uint16_t)status_http(err_code(c->body_error)), err_message(c->body_error));
-            err_free(c->body_error);
-            c->body_error = NULL;
-        } else {
+        if (c->body_error)
+            fail_body(c);
+        else
             fail(c, c->parser.error_status, c->parser.error_reason);
-        }
         break;
     case HTTP1_MORE:
     case HTTP1_HEAD:
@@ -346,8 +367,7 @@ static void consume(struct http_conn *c, char *data, size_t n)
             break;
         case HTTP_PHASE_BODY:
             used = http_body_take(c, data, n);
-            if (!c->body_left)
-                serve_received(c);
+            body_arrived(c);
             break;
         case HTTP_PHASE_CHUNKS:
             used = take_chunks(c, data, n);
@@ -387,9 +407,9 @@ static long read_body(struct http_conn *c)
 {
     long got = http_body_read(c);
     if (got > 0) {
+        front_metrics_add(&c->shard->metrics->received_bytes, (uint64_t)got);
         c->since = loop_now(loop_of(c));
-        if (!c->body_left)
-            serve_received(c);
+        body_arrived(c);
     }
     return got;
 }
@@ -403,6 +423,7 @@ static long read_messages(struct http_conn *c)
     if (c->phase != HTTP_PHASE_HEAD && !c->lingering)
         c->since = loop_now(w->loop);
     worker_received(w, (size_t)got);
+    front_metrics_add(&c->shard->metrics->received_bytes, (uint64_t)got);
     consume(c, w->receive, (size_t)got);
     /* A large body has begun, and most of it is there by now: no need to wait for the next turn. */
     return c->phase == HTTP_PHASE_BODY && !c->dead ? read_body(c) : got;
@@ -443,6 +464,7 @@ void http_conn_open(struct http_shard *s, int fd)
     list_init(&c->flush.node);
     list_init(&c->exchanges);
     list_append(&s->conns, &c->node);
+    front_metrics_add(&s->metrics->opened, 1);
     http1_init(&c->parser, http_body_piece, c);
     struct err *e = loop_add(s->worker->loop, &c->fd, EPOLLIN);
     if (!e) {
@@ -460,6 +482,11 @@ void http_conn_drain(struct http_conn *c)
 {
     bool waits = c->phase == HTTP_PHASE_HEAD && !c->in_flight && !c->backlog && !c->held &&
                  http1_idle(&c->parser);
-    if (waits)
+    if (!waits)
+        return;
+    /* A request may lie in the socket, sent while the connection was as good as any: it is answered. */
+    if (read_messages(c) <= 0)
         http_conn_kill(c);
+    else if (!c->dead)
+        http_conn_watch(c);
 }

@@ -59,7 +59,8 @@ void http_conn_open(struct http_shard *s, int fd);
 /* http_conn_kill - close the socket now, free the rest at the end of the turn; requests under way are marked as cancelled. */
 void http_conn_kill(struct http_conn *c);
 
-/* http_conn_drain - the front end stops: close it if it waits for a request, else after the answers. */
+/* http_conn_drain - the front end stops: close it if it waits for a request and none has come, else after the
+ * answers. */
 void http_conn_drain(struct http_conn *c);
 
 /* http_conn_answered - the answer of x is complete. */

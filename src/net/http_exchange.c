@@ -4,9 +4,14 @@
 #include "base/slab.h"
 #include "codec/json_out.h"
 #include "infer/response.h"
+#include "net/access.h"
 #include "net/http_conn.h"
+#include "net/http_front_priv.h"
 
 #include <string.h>
+
+/* The status of a request whose client did not wait for the answer. */
+#define CLIENT_WENT 499
 
 static const struct slab slab = {.index = 5, .object_bytes = sizeof(struct http_exchange)};
 
@@ -20,8 +25,34 @@ struct http_exchange *http_exchange_new(struct http_conn *c)
     return x;
 }
 
+void http_exchange_count(struct http_exchange *x, const struct http1_head *head)
+{
+    static const char *const methods[] = {"GET", "HEAD", "POST", "OTHER"};
+    x->counted = true;
+    front_metrics_add(&x->shard->metrics->begun, 1);
+    x->access =
+        access_begin(x->conn->fd.fd, x->shard->metrics->kind->protocol, methods[head->method]);
+}
+
+void http_exchange_counted(struct http_exchange *x, uint64_t bytes)
+{
+    if (!x->counted)
+        return;
+    x->counted = false;
+    front_metrics_end(x->shard->metrics, x->route, x->model, x->status);
+    if (x->access) {
+        x->access->out_bytes = bytes;
+        access_end(x->access, x->shard->metrics->kind->routes[x->route].name, x->status);
+        x->access = NULL;
+    }
+}
+
 void http_exchange_free(struct http_exchange *x)
 {
+    if (x->counted) {
+        x->status = CLIENT_WENT;
+        http_exchange_counted(x, 0);
+    }
     response_free(x->response);
     buf_unref(x->rendered);
     mem_free(x->owned);

@@ -40,9 +40,14 @@ struct http_exchange {
     bool keep_alive;          /* the connection goes on after it */
     bool head_only;           /* the answer to HEAD */
     bool explicit_keep_alive; /* HTTP/1.0 wants to be told */
+    bool counted;             /* as a request that is under way */
+    uint8_t route;            /* of the service's routes; 0 = none that it knows */
+    uint32_t model;           /* see front_metrics_model_id */
+    bool pending; /* something that is under way will answer it: kept when the connection ends */
     struct list node;
     struct http_conn *conn; /* NULL: nobody waits for the answer any more */
     struct http_shard *shard;
+    struct access *access; /* NULL = nobody wants to know */
 
     /* An answer that is text. */
     const char *content_type; /* static; NULL for no body */
@@ -67,6 +72,12 @@ struct http_exchange {
 
 /* http_exchange_new - appended to the connection's exchanges. */
 struct http_exchange *http_exchange_new(struct http_conn *c);
+
+/* http_exchange_count - a request comes from here on, by its head. */
+void http_exchange_count(struct http_exchange *x, const struct http1_head *head);
+
+/* http_exchange_counted - it was answered with its status and so many bytes. */
+void http_exchange_counted(struct http_exchange *x, uint64_t bytes);
 
 /* http_exchange_free - it is in no list any more. */
 void http_exchange_free(struct http_exchange *x);

@@ -40,6 +40,7 @@ struct err *http_front_open(struct server *s, enum http_front_kind kind, const c
     for (unsigned i = 0; i < s->worker_count; i++) {
         f->shards[i].front = f;
         f->shards[i].worker = &s->workers[i];
+        f->shards[i].metrics = front_metrics_new(f->service->metrics);
         list_init(&f->shards[i].conns);
     }
     struct err *e = listener_open(s, address, port, reuse, 0, accepted, refused, f, &f->listener);
@@ -129,6 +130,7 @@ void http_front_free(struct http_front *f)
         return;
     for (unsigned i = 0; i < f->server->worker_count; i++) {
         http_out_fini(&f->shards[i].out);
+        front_metrics_free(f->shards[i].metrics);
         mem_free(f->shards[i].json_memory);
     }
     listener_free(f->listener);

@@ -1,6 +1,7 @@
 #pragma once
 /* What the files of the HTTP front end share: the front end itself, and its part on each worker. */
 #include "base/list.h"
+#include "metrics/front_metrics.h"
 #include "net/http_front.h"
 #include "net/http_out.h"
 #include "os/mailbox.h"
@@ -16,11 +17,16 @@ struct worker;
 
 /* What a port serves. */
 struct http_service {
+    const struct front_metrics_kind *metrics;
+
     /* admit - decide about a message by its head, before its body is received.
      * ret_max  how many bytes its body may have; 0 = the body is of no use and is dropped
      * errors   answered at once; the body is dropped then */
     struct err *(*admit)(const struct http_front *f, const struct http1_head *head,
                          uint64_t *ret_max);
+
+    /* route - which of its routes (metrics->routes) a head means, where serve was not reached. */
+    unsigned (*route)(const struct http1_head *head);
 
     /* serve - a whole message: answer x now, or later on this loop. The message is valid for the call. */
     void (*serve)(struct http_exchange *x, struct http_message *m);
@@ -31,6 +37,7 @@ struct http_shard {
     struct http_front *front;
     struct worker *worker;
     struct list conns;
+    struct front_metrics *metrics;
     struct http_out out;
     char *json_memory; /* for parsing small texts; NULL until first used */
     bool draining;     /* stopping: answers close their connection */

@@ -4,6 +4,7 @@
 #include "infer/request.h"
 #include "infer/response.h"
 #include "model/config.h"
+#include "net/access.h"
 #include "net/http_answer.h"
 #include "net/http_exchange.h"
 #include "net/http_front_priv.h"
@@ -15,6 +16,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct err *http_infer_json_bytes(const struct http1_head *head, uint64_t body_len, uint64_t *ret)
 {
@@ -115,12 +117,15 @@ void http_infer_serve(struct http_exchange *x, struct http_message *m,
     struct serve_version *v;
     struct err *e = find_version(w, route, &v);
     if (e) {
+        access_about(x->access, route->model.text, route->model.len, "", 0);
         http_exchange_error(x, e);
         return;
     }
+    x->model = v->front_model;
     struct request *r = request_new(&v->target, w->loop, on_response, x);
     r->times.start = loop_now(w->loop);
     e = fill(x, r, m);
+    access_about(x->access, route->model.text, route->model.len, r->id, strlen(r->id));
     if (e) {
         x->specs = NULL; /* they lie in the request */
         request_release(r);

@@ -71,6 +71,7 @@ static bool write_pieces(struct http_conn *c, struct iovec *iov, size_t count, s
             return false;
         if (put == 0)
             return true;
+        front_metrics_add(&c->shard->metrics->sent_bytes, (uint64_t)put);
         size_t left = (size_t)put;
         while (*at < count && left >= iov[*at].iov_len)
             left -= iov[(*at)++].iov_len;
@@ -99,6 +100,15 @@ static void write_large(struct http_exchange *x, size_t room, struct http_out *o
     o->used += http_answer_write(x, o->text + o->used, o);
 }
 
+/* Counts an answer whose pieces begin at `first`. */
+static void count_answer(struct http_exchange *x, const struct http_out *o, size_t first)
+{
+    uint64_t bytes = 0;
+    for (size_t i = first; x->access && i < o->count; i++)
+        bytes += o->iov[i].iov_len;
+    http_exchange_counted(x, bytes);
+}
+
 /* Puts the answers that are due together; true when the last of them ends the connection. */
 static bool gather(struct http_conn *c, struct http_out *o, struct list *batch)
 {
@@ -117,10 +127,12 @@ static bool gather(struct http_conn *c, struct http_out *o, struct list *batch)
         list_remove(&x->node);
         list_append(batch, &x->node);
         c->in_flight--;
+        size_t first = o->count;
         if (room > HTTP_OUT_BYTES)
             write_large(x, room, o);
         else
             o->used += http_answer_write(x, o->text + o->used, o);
+        count_answer(x, o, first);
         if (!x->keep_alive)
             return true;
     }

@@ -91,6 +91,7 @@ static void find_repository(struct path p, struct http_route *r)
             (is(&rest, "/load") || is(&rest, "/unload"))) {
             r->kind = HTTP_ROUTE_CONTROL;
             r->model = model;
+            r->unload = is(&rest, "/unload");
             return;
         }
     }

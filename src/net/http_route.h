@@ -1,5 +1,6 @@
 #pragma once
 /* What a path means. Paths are taken as sent, without decoding, as the reference does. Pure. */
+#include <stdbool.h>
 #include <stddef.h>
 
 enum http_route_kind {
@@ -33,6 +34,7 @@ struct http_route {
     struct http_route_part model;
     struct http_route_part version; /* digits */
     struct http_route_part repository;
+    bool unload; /* of CONTROL: unload, not load */
 };
 
 /* http_route_find - match a request target of len bytes: origin form or absolute form; a query is not looked at. */

@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 
 #define ACCEPTS_PER_TURN 16
+#define ACCEPTS_AT_END   4096 /* of the backlog when the listener stops */
 #define BACK_OFF         TIME_MS(100)
 #define RESERVED_FDS     128u /* model files, sockets of other fronts, the loops themselves */
 
@@ -137,11 +138,9 @@ static void back_off(struct watch *w, int error)
     loop_timer_set(w->worker->loop, &w->again, loop_now(w->worker->loop) + BACK_OFF);
 }
 
-static void on_ready(struct loop_fd *fd, uint32_t events)
+static void accept_some(struct watch *w, int most)
 {
-    (void)events;
-    struct watch *w = LIST_ITEM(fd, struct watch, fd);
-    for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+    for (int i = 0; i < most; i++) {
         int conn = sock_accept(w->fd.fd);
         if (conn >= 0) {
             place(w->listener, w->worker, conn);
@@ -155,6 +154,12 @@ static void on_ready(struct loop_fd *fd, uint32_t events)
     }
 }
 
+static void on_ready(struct loop_fd *fd, uint32_t events)
+{
+    (void)events;
+    accept_some(LIST_ITEM(fd, struct watch, fd), ACCEPTS_PER_TURN);
+}
+
 static void on_start(struct mail *m)
 {
     watch_on(LIST_ITEM(m, struct watch, start));
@@ -163,6 +168,9 @@ static void on_start(struct mail *m)
 static void on_stop(struct mail *m)
 {
     struct watch *w = LIST_ITEM(m, struct watch, stop);
+    if (w->added)
+        accept_some(w,
+                    ACCEPTS_AT_END); /* their clients are connected, and may have sent a request */
     loop_timer_clear(w->worker->loop, &w->again);
     if (w->added)
         loop_del(w->worker->loop, &w->fd);

@@ -31,9 +31,20 @@ static void serve(struct http_exchange *x, struct http_message *m)
         http_exchange_fault(x, 405, "Method Not Allowed");
         return;
     }
+    x->route = 1;
     size_t len;
     char *page = describe_metrics(x->shard->front->server, &x->shard->worker->view, &len);
     http_exchange_text(x, 200, "text/plain; charset=utf-8", page, len);
 }
 
-const struct http_service metrics_http_service = {.admit = admit, .serve = serve};
+static unsigned route_of(const struct http1_head *head)
+{
+    return is_metrics(head);
+}
+
+static const struct front_metrics_route routes[] = {{"other", -1}, {"metrics", -1}};
+static const struct front_metrics_kind kind = {
+    .protocol = "metrics", .routes = routes, .route_count = sizeof(routes) / sizeof(*routes)};
+
+const struct http_service metrics_http_service = {
+    .metrics = &kind, .admit = admit, .route = route_of, .serve = serve};

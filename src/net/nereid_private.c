@@ -1,7 +1,15 @@
 #include "nereid_private.h"
 
 #include "net/run.h"
+#include "os/crash.h"
+#include "server/build_version.h"
+
+static void tell_crash(int signal_number)
+{
+    crash_line(BUILD_VERSION, signal_number);
+}
 
 const struct nereid_private nereid_private_v1 = {
     .run = run_server,
+    .crash_line = tell_crash,
 };

@@ -7,9 +7,12 @@
 #include "net/http_front.h"
 #include "os/signals.h"
 #include "os/thread.h"
+#include "repo/check.h"
 #include "server/build_version.h"
+#include "server/log_files.h"
 #include "server/server.h"
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -87,6 +90,10 @@ static void stop_in_time(struct fronts *f)
         int number = signals_wait(f->until);
         if (atomic_load(&f->stopped))
             break;
+        if (number == SIGHUP) {
+            log_files_anew();
+            continue;
+        }
         LOG_ERROR(number ? "ended at once by a second signal"
                          : "still not stopped after --exit-timeout-secs: ended at once");
         _exit(1);
@@ -94,15 +101,13 @@ static void stop_in_time(struct fronts *f)
     thread_join(thread);
 }
 
-static void apply_log_options(const struct options *o)
+/* SIGHUP, which is waited for only where there are log files, opens them anew. */
+static int wait_for_end(void)
 {
-    struct log_settings s = log_get();
-    s.info = o->log_info;
-    s.warning = o->log_warning;
-    s.error = o->log_error;
-    s.verbose = o->log_verbose;
-    s.format = o->log_iso8601 ? LOG_FORMAT_ISO8601 : LOG_FORMAT_DEFAULT;
-    log_set(&s);
+    int number;
+    while ((number = signals_wait(TIME_NEVER)) == SIGHUP)
+        log_files_anew();
+    return number;
 }
 
 static int serve(const struct options *o)
@@ -126,15 +131,31 @@ static int serve(const struct options *o)
         status = 1;
     } else {
         LOG_INFO("server is ready");
-        int number = signals_wait(TIME_NEVER);
+        int number = wait_for_end();
         LOG_INFO("signal %d (%s) received, stopping", number, strsignal(number));
     }
     stop_in_time(&f);
     return status;
 }
 
+static int run_logged(const struct options *o)
+{
+    signals_block(log_files_any(o));
+    struct err *e = log_files_apply(o);
+    if (e) {
+        fprintf(stderr, "nereid: %s\n", err_message(e));
+        err_free(e);
+        return 1;
+    }
+    int status = serve(o);
+    log_files_close();
+    return status;
+}
+
 int run_server(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "check") == 0)
+        return check_command(argc - 1, argv + 1);
     struct options *o = mem_alloc(sizeof(*o));
     enum options_action action = OPTIONS_RUN;
     options_defaults(o);
@@ -145,16 +166,18 @@ int run_server(int argc, char **argv)
     if (e) {
         fprintf(stderr, "nereid: %s\n", err_message(e));
         err_free(e);
+    } else if (action == OPTIONS_VERSION) {
+        puts("nereid " BUILD_VERSION);
+        status = 0;
     } else if (action == OPTIONS_HELP) {
         char *help = options_help();
         fputs(help, stdout);
         mem_free(help);
         status = 0;
     } else {
-        signals_block();
-        apply_log_options(o);
-        status = serve(o);
+        status = run_logged(o);
     }
+    options_fini(o);
     mem_free(o);
     return status;
 }

@@ -133,3 +133,25 @@ char *file_join(const char *a, const char *b)
     memcpy(joined + a_len + 1, b, b_len + 1);
     return joined;
 }
+
+struct err *file_append(const char *path, int *ret_fd)
+{
+    int fd = fault_hit() ? (errno = EMFILE, -1)
+                         : open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0644);
+    if (fd < 0)
+        return err_errno(errno, "opening '%s'", path);
+    *ret_fd = fd;
+    return NULL;
+}
+
+struct err *file_append_anew(const char *path, int fd)
+{
+    int fresh;
+    struct err *e = file_append(path, &fresh);
+    if (e)
+        return e;
+    if (dup3(fresh, fd, O_CLOEXEC) < 0)
+        e = err_errno(errno, "opening '%s' anew", path);
+    close(fresh);
+    return e;
+}

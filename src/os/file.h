@@ -26,6 +26,14 @@ struct file_list {
 struct err *file_list_dir(const char *path, size_t max, struct file_list *ret);
 void file_list_fini(struct file_list *l);
 
+/* file_append - open a file to append to, make it when it is not there.
+ * ret_fd  close-on-exec; the caller's */
+struct err *file_append(const char *path, int *ret_fd);
+
+/* file_append_anew - open the path again in place of a descriptor of file_append, which stays valid for other threads all along:
+ * after the file was renamed. */
+struct err *file_append_anew(const char *path, int fd);
+
 /* file_exists, file_is_dir - false also for what may not be looked at. */
 bool file_exists(const char *path);
 bool file_is_dir(const char *path);

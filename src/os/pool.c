@@ -18,6 +18,7 @@ struct pooled {
     void *map;
     size_t map_bytes; /* 0: heap memory behind the header */
     unsigned class;
+    size_t charged; /* of a mapped one; heap memory is charged whole */
     time_ns last_used;
 };
 
@@ -38,7 +39,7 @@ static void heap_free(struct buf *b)
 static void mapped_free(struct buf *b)
 {
     struct pooled *p = (struct pooled *)b;
-    budget_release(b->size);
+    budget_release(p->charged);
     p->last_used = clock_now_ns();
     mutex_lock(&lock);
     p->next = warm[p->class];
@@ -107,20 +108,49 @@ static struct pooled *heap_new(size_t size)
     return p;
 }
 
-struct err *pool_buf(size_t size, struct buf **ret)
+static struct err *no_room(size_t bytes)
 {
-    if (!budget_charge(size))
-        return err_new(STATUS_UNAVAILABLE,
-                       "no room for %zu bytes: %zu of the %zu bytes that may be in flight at once "
-                       "are in use; try again "
-                       "later, or raise --memory-budget",
-                       size, budget_in_use(), budget_limit());
+    return err_new(STATUS_UNAVAILABLE,
+                   "no room for %zu bytes: %zu of the %zu bytes that may be in flight at once "
+                   "are in use; try again "
+                   "later, or raise --memory-budget",
+                   bytes, budget_in_use(), budget_limit());
+}
+
+static struct err *make(size_t size, size_t charge, struct buf **ret)
+{
+    if (!budget_charge(charge))
+        return no_room(size);
     struct pooled *p = size >= POOL_MAPPED_BYTES ? mapped_new(size) : heap_new(size);
     if (!p) {
-        budget_release(size);
+        budget_release(charge);
         return err_new(STATUS_UNAVAILABLE, "no memory for %zu bytes: the system gave none", size);
     }
+    p->charged = charge;
     *ret = &p->buf;
+    return NULL;
+}
+
+struct err *pool_buf(size_t size, struct buf **ret)
+{
+    return make(size, size, ret);
+}
+
+struct err *pool_buf_arriving(size_t size, struct buf **ret)
+{
+    return make(size, size < HUGE_BYTES ? size : HUGE_BYTES, ret);
+}
+
+struct err *pool_arrived(struct buf *b, size_t bytes)
+{
+    struct pooled *p = (struct pooled *)b;
+    if (bytes <= p->charged)
+        return NULL;
+    size_t pages = (bytes + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
+    size_t more = (pages < b->size ? pages : b->size) - p->charged;
+    if (!budget_charge(more))
+        return no_room(more);
+    p->charged += more;
     return NULL;
 }
 

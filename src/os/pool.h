@@ -14,5 +14,13 @@
  * errors  UNAVAILABLE when the budget is spent or there is no memory; says how much was asked for */
 struct err *pool_buf(size_t size, struct buf **ret);
 
+/* pool_buf_arriving - as pool_buf, for bytes that a peer announced: what does not come is not charged. Up to 2 MiB are charged
+ * now, the rest by pool_arrived. */
+struct err *pool_buf_arriving(size_t size, struct buf **ret);
+
+/* pool_arrived - the first `bytes` of the buffer came in: charge them. The buffer is of pool_buf or pool_buf_arriving.
+ * errors  UNAVAILABLE when the budget is spent: drop the buffer */
+struct err *pool_arrived(struct buf *b, size_t bytes);
+
 /* pool_trim - give mapped buffers back to the system that nobody used since `before`; returns how many bytes stay warm. */
 size_t pool_trim(time_ns before);

@@ -6,16 +6,21 @@
 #include <stddef.h>
 #include <unistd.h>
 
+static bool hangup_waits; /* main thread only */
+
 static void ending(sigset_t *set)
 {
     sigemptyset(set);
     sigaddset(set, SIGINT);
     sigaddset(set, SIGTERM);
+    if (hangup_waits)
+        sigaddset(set, SIGHUP);
 }
 
-void signals_block(void)
+void signals_block(bool hangup)
 {
     sigset_t set;
+    hangup_waits = hangup;
     ending(&set);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);

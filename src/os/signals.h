@@ -5,10 +5,11 @@
 #include <stdbool.h>
 
 /* signals_block - from here on SIGINT and SIGTERM wait until signals_wait takes them; threads started later inherit it.
- * SIGPIPE is ignored. */
-void signals_block(void);
+ * SIGPIPE is ignored.
+ * hangup  SIGHUP waits, too */
+void signals_block(bool hangup);
 
-/* signals_wait - the next SIGINT or SIGTERM; 0 when `until` passes first (TIME_NEVER = no limit). Main thread. */
+/* signals_wait - the next of them; 0 when `until` passes first (TIME_NEVER = no limit). Main thread. */
 int signals_wait(time_ns until);
 
 /* signals_wake - make the thread in signals_wait return SIGTERM. Any thread. */

@@ -2,6 +2,7 @@
 
 #include "base/fault.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -92,6 +93,26 @@ uint16_t sock_port(int fd)
     return at.ss_family == AF_INET6 ? ntohs(((struct sockaddr_in6 *)&at)->sin6_port) : 0;
 }
 
+void sock_peer(int fd, char *to, size_t bytes)
+{
+    struct sockaddr_storage at = {0};
+    socklen_t len = sizeof(at);
+    char text[INET6_ADDRSTRLEN] = "";
+    if (getpeername(fd, (struct sockaddr *)&at, &len) != 0) {
+        snprintf(to, bytes, "-");
+    } else if (at.ss_family == AF_INET) {
+        const struct sockaddr_in *in = (const struct sockaddr_in *)&at;
+        inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
+        snprintf(to, bytes, "%s:%u", text, ntohs(in->sin_port));
+    } else if (at.ss_family == AF_INET6) {
+        const struct sockaddr_in6 *in = (const struct sockaddr_in6 *)&at;
+        inet_ntop(AF_INET6, &in->sin6_addr, text, sizeof(text));
+        snprintf(to, bytes, "[%s]:%u", text, ntohs(in->sin6_port));
+    } else {
+        snprintf(to, bytes, "unix");
+    }
+}
+
 int sock_accept(int listen_fd)
 {
     int fd = fault_hit() ? (errno = EMFILE, -1)
@@ -107,6 +128,20 @@ ssize_t sock_read(int fd, void *to, size_t n)
 {
     for (;;) {
         ssize_t got = fault_hit() ? (errno = ECONNRESET, -1) : recv(fd, to, n, 0);
+        if (got >= 0)
+            return got;
+        if (errno == EAGAIN)
+            return -1;
+        if (errno != EINTR)
+            return -2;
+    }
+}
+
+ssize_t sock_read_pieces(int fd, const struct iovec *pieces, int count)
+{
+    struct msghdr m = {.msg_iov = (struct iovec *)(uintptr_t)pieces, .msg_iovlen = (size_t)count};
+    for (;;) {
+        ssize_t got = fault_hit() ? (errno = ECONNRESET, -1) : recvmsg(fd, &m, 0);
         if (got >= 0)
             return got;
         if (errno == EAGAIN)

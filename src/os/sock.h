@@ -18,11 +18,17 @@ struct err *sock_listen(const char *address, uint16_t port, bool reuse, int *ret
 /* sock_port - the port that a TCP socket is bound to; 0 for others. */
 uint16_t sock_port(int fd);
 
+/* sock_peer - who is at the other end: "192.0.2.7:40312", "[2001:db8::1]:40312", "unix", or "-" when it is gone; cut to `bytes`. */
+void sock_peer(int fd, char *to, size_t bytes);
+
 /* sock_accept - the next connection, TCP_NODELAY set; -1 with errno as accept4 when there is none. */
 int sock_accept(int listen_fd);
 
 /* sock_read - bytes read; 0 = the peer closed; -1 = would block; -2 = error, close it. */
 ssize_t sock_read(int fd, void *to, size_t n);
+
+/* sock_read_pieces - the same, into several pieces in order. */
+ssize_t sock_read_pieces(int fd, const struct iovec *pieces, int count);
 
 /* sock_write - bytes written of all pieces, may be fewer; 0 = would block; -2 = error, close it. */
 ssize_t sock_write(int fd, const struct iovec *pieces, int count);

@@ -34,10 +34,14 @@ struct err *thread_start(const char *name, void (*fn)(void *arg), void *arg, str
     t->fn = fn;
     t->arg = arg;
     strncpy(t->name, name, sizeof(t->name) - 1);
-    /* Signals are main's business: a new thread inherits a mask that blocks them all. */
+    /* Signals are main's business: a new thread inherits a mask that blocks them all, but for those that tell of a bug where it
+     * happens. */
+    static const int bugs[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
+    for (size_t i = 0; i < sizeof(bugs) / sizeof(*bugs); i++)
+        sigdelset(&all, bugs[i]);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int rc = fault_hit() ? EAGAIN : pthread_create(&t->id, NULL, entry, t);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -1,5 +1,5 @@
 #pragma once
-/* Threads of the server. Each gets a name that tools show, blocks every signal, and frees its slab lists at its end. */
+/* Threads of the server. Each gets a name that tools show, blocks every signal but those of crashes, and frees its slab lists at its end. */
 #include "base/err.h"
 
 #include <stdint.h>

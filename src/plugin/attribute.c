@@ -27,6 +27,12 @@ struct err *attribute_add_wish(struct attribute *a, int kind, uint64_t count,
     return NULL;
 }
 
+bool attribute_is(const void *handle)
+{
+    const struct attribute *o = handle;
+    return o && o->magic == ATTRIBUTE_MAGIC;
+}
+
 struct attribute *attribute_check(void *handle)
 {
     struct attribute *a = handle;

@@ -27,5 +27,6 @@ void attribute_init(struct attribute *a);
 struct err *attribute_add_wish(struct attribute *a, int kind, uint64_t count,
                                const uint64_t *devices, uint64_t device_count);
 
-/* attribute_check - the object behind an ABI handle. */
+/* attribute_check - the object behind an ABI handle. attribute_is - whether it is one. */
 struct attribute *attribute_check(void *handle);
+bool attribute_is(const void *handle);

@@ -27,6 +27,12 @@ void backend_registry_init(struct backend_registry *r, const char *directory,
     mutex_cond_init(&r->changed);
 }
 
+bool backend_is(const void *handle)
+{
+    const struct plugin_backend *o = handle;
+    return o && o->magic == BACKEND_MAGIC;
+}
+
 struct plugin_backend *backend_check(void *handle)
 {
     struct plugin_backend *b = handle;

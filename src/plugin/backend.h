@@ -79,5 +79,6 @@ struct err *backend_get(struct backend_registry *r, const char *name, const char
 const char *backend_setting_value(const struct backend_registry *r, const char *backend,
                                   const char *key);
 
-/* backend_check - the object behind an ABI handle. */
+/* backend_check - the object behind an ABI handle. backend_is - whether it is one. */
 struct plugin_backend *backend_check(void *handle);
+bool backend_is(const void *handle);

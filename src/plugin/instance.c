@@ -55,6 +55,12 @@ struct err *instance_new(struct plugin_model *model, struct stats *stats, const 
     return NULL;
 }
 
+bool instance_is(const void *handle)
+{
+    const struct plugin_instance *o = handle;
+    return o && o->magic == INSTANCE_MAGIC;
+}
+
 struct plugin_instance *instance_check(void *handle)
 {
     struct plugin_instance *i = handle;

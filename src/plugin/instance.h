@@ -23,7 +23,7 @@ struct plugin_instance {
     int32_t device;
     bool passive;
     const struct Inference__ModelInstanceGroup *group; /* borrowed from the configuration */
-    struct message *host_policy; /* {"cpu":{}} */
+    struct message *host_policy;                       /* {"cpu":{}} */
     bool initialized;
     void *state;        /* the backend's own */
     struct usage usage; /* memory that it holds, as the backend reports it */
@@ -46,5 +46,6 @@ struct err *instance_execute(struct plugin_instance *i, struct request **request
 /* instance_free - finalize it; never while it executes. NULL is fine. Blocks. */
 void instance_free(struct plugin_instance *i);
 
-/* instance_check - the object behind an ABI handle. */
+/* instance_check - the object behind an ABI handle. instance_is - whether it is one. */
 struct plugin_instance *instance_check(void *handle);
+bool instance_is(const void *handle);

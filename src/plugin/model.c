@@ -27,6 +27,12 @@ struct plugin_model *model_new(struct plugin_backend *backend, const char *name,
     return m;
 }
 
+bool model_is(const void *handle)
+{
+    const struct plugin_model *o = handle;
+    return o && o->magic == MODEL_MAGIC;
+}
+
 struct plugin_model *model_check(void *handle)
 {
     struct plugin_model *m = handle;

@@ -46,5 +46,6 @@ void model_close_config(struct plugin_model *m, const struct Inference__ModelCon
 /* model_free - finalize the backend's side; its instances are gone. NULL is fine. Blocks. */
 void model_free(struct plugin_model *m);
 
-/* model_check - the object behind an ABI handle. */
+/* model_check - the object behind an ABI handle. model_is - whether it is one. */
 struct plugin_model *model_check(void *handle);
+bool model_is(const void *handle);

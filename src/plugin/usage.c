@@ -32,10 +32,11 @@ struct err *usage_report(struct usage *u, const struct usage_row *rows, size_t c
                        USAGE_MAX_ROWS, count);
     struct usage_row *fresh = mem_alloc((count + 1) * sizeof(*fresh));
     for (size_t i = 0; i < count; i++) {
-        if (find(fresh, i, &rows[i])) {
+        if ((unsigned)rows[i].memory > BUF_MEMORY_GPU || find(fresh, i, &rows[i])) {
             mem_free(fresh);
             return err_new(STATUS_INVALID_ARG,
-                           "memory type %d with id %" PRId64 " stands twice in a report of usage",
+                           "a report of memory usage names memory type %d with id %" PRId64
+                           ", which is no type or stands there twice",
                            (int)rows[i].memory, rows[i].device);
         }
         fresh[i] = rows[i];

@@ -20,7 +20,7 @@ struct err *load_read_config(const struct load_context *c, const char *model_dir
     char *text;
     size_t len;
     char *path;
-    struct err *e = local_read_config(model_dir, &text, &len, &path);
+    struct err *e = local_read_config(model_dir, c->config_name, &text, &len, &path);
     if (e)
         return e;
     if (text)

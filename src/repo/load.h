@@ -13,6 +13,8 @@ struct serve_version;
 /* What loading needs of the server; borrowed. */
 struct load_context {
     struct backend_registry *backends;
+    const char
+        *config_name;   /* configs/<name>.pbtxt is read instead, where it is there; NULL = none */
     bool auto_complete; /* what the configuration leaves out is filled in from the model */
     bool allow_inline;
     struct loop *house; /* watches time-outs of queued requests */

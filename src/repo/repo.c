@@ -1,304 +1,352 @@
 #include "repo/repo.h"
 
+#include "base/check.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/strbuf.h"
-#include "model/config.h"
-#include "model/version_policy.h"
-#include "os/file.h"
-#include "os/mutex.h"
 #include "os/thread.h"
-#include "proto/model_config.pb-c.h"
-#include "serve/table.h"
-#include "serve/version.h"
-#include "store/local.h"
+#include "repo/jobs.h"
+#include "repo/models.h"
+#include "repo/operate.h"
+#include "repo/override.h"
+#include "repo/repo_priv.h"
+#include "repo/retire.h"
+#include "repo/watch.h"
 
-#include <inttypes.h>
-#include <stdatomic.h>
 #include <string.h>
 
-#define MAX_LOAD_THREADS 64u
-
-struct repo_version {
-    int64_t number;
-    enum table_state state;
-    char *reason; /* NULL when there is none */
-    struct serve_version *version;
-};
-
-struct repo_model {
-    char *name;
-    char *dir;
-    bool twice;                    /* more than one repository has a model of this name */
-    struct repo_version *versions; /* ascending */
-    size_t version_count;
-};
-
-struct repo {
-    struct repo_settings settings;
-    struct serve_table *table;
-    struct mutex lock; /* rank REPO; guards the states of the versions while loaders run */
-    struct repo_model *models;
-    size_t model_count;
-    atomic_size_t next; /* the next model that a loader takes */
-};
+/* How long a start may leave what it did unshown. */
+#define PUBLISH_FIRST_NS TIME_MS(5)
+#define PUBLISH_MOST_NS  TIME_MS(80)
 
 struct repo *repo_new(const struct repo_settings *settings, struct serve_table *table)
 {
     struct repo *r = MEM_NEW(struct repo);
     r->settings = *settings;
+    if (r->settings.load_threads < 1)
+        r->settings.load_threads = 1;
+    if (r->settings.load_threads > REPO_MAX_LOADERS / 2)
+        r->settings.load_threads = REPO_MAX_LOADERS / 2;
+    CHECK(settings->path_count <= REPO_MAX_PATHS);
     r->table = table;
     mutex_init(&r->lock, MUTEX_RANK_REPO);
+    mutex_cond_init(&r->changed);
+    list_init(&r->ready);
+    list_init(&r->looks);
+    list_init(&r->retired);
     return r;
 }
 
-/* Publishes the states as they are. Caller holds the lock. */
-static void publish(struct repo *r)
-{
-    struct table_model *models = mem_zalloc(r->model_count * sizeof(*models));
-    for (size_t i = 0; i < r->model_count; i++) {
-        const struct repo_model *m = &r->models[i];
-        struct table_model *t = &models[i];
-        t->name = mem_strdup(m->name);
-        t->entry_count = (uint32_t)m->version_count;
-        t->latest = t->entry_count;
-        t->entries = mem_zalloc(m->version_count * sizeof(*t->entries));
-        for (size_t k = 0; k < m->version_count; k++) {
-            const struct repo_version *v = &m->versions[k];
-            t->entries[k] =
-                (struct table_entry){.number = v->number,
-                                     .state = v->state,
-                                     .reason = mem_strdup(v->reason ? v->reason : ""),
-                                     .version = v->state == TABLE_READY ? v->version : NULL};
-            if (v->state == TABLE_READY)
-                t->latest = (uint32_t)k;
-        }
-    }
-    table_publish(r->table, models, (uint32_t)r->model_count);
-}
+/* How many models should serve and do not. */
+struct count {
+    struct mutex lock; /* rank LEAF */
+    struct mutex_cond changed;
+    size_t left;
+    size_t failed;
+};
 
-static void set_state(struct repo *r, struct repo_version *v, enum table_state state,
-                      const char *reason, struct serve_version *version)
+static void counted(void *owner, struct err *e)
 {
-    mutex_lock(&r->lock);
-    v->state = state;
-    mem_free(v->reason);
-    v->reason = reason ? mem_strdup(reason) : NULL;
-    v->version = version;
-    publish(r);
-    mutex_unlock(&r->lock);
-}
-
-static struct repo_model *find_model(struct repo *r, const char *name)
-{
-    for (size_t i = 0; i < r->model_count; i++)
-        if (strcmp(r->models[i].name, name) == 0)
-            return &r->models[i];
-    return NULL;
-}
-
-static struct err *scan(struct repo *r)
-{
-    for (size_t p = 0; p < r->settings.path_count; p++) {
-        struct local_names names;
-        struct err *e = local_models(r->settings.paths[p], &names);
-        if (e)
-            return e;
-        r->models = mem_realloc(r->models, (r->model_count + names.count) * sizeof(*r->models));
-        for (size_t i = 0; i < names.count; i++) {
-            struct repo_model *there = p ? find_model(r, names.names[i]) : NULL;
-            if (there)
-                there->twice = true;
-            else
-                r->models[r->model_count++] =
-                    (struct repo_model){.name = mem_strdup(names.names[i]),
-                                        .dir = file_join(r->settings.paths[p], names.names[i])};
-        }
-        local_names_fini(&names);
-    }
-    return NULL;
-}
-
-/* A version that will not serve, or is about to: the model's list grows before any loader looks at it. */
-static void add_version(struct repo *r, struct repo_model *m, int64_t number,
-                        enum table_state state, const char *reason)
-{
-    mutex_lock(&r->lock);
-    m->versions = mem_realloc(m->versions, (m->version_count + 1) * sizeof(*m->versions));
-    m->versions[m->version_count++] = (struct repo_version){
-        .number = number, .state = state, .reason = reason ? mem_strdup(reason) : NULL};
-    mutex_unlock(&r->lock);
-}
-
-static struct err *find_versions(const struct repo_model *m,
-                                 const struct Inference__ModelConfig *proto, int64_t **ret,
-                                 size_t *ret_count)
-{
-    struct local_names dirs;
-    struct err *e = local_directories(m->dir, &dirs);
-    if (e)
-        return e;
-    int64_t *numbers = mem_alloc(dirs.count * sizeof(*numbers));
-    size_t found = 0;
-    for (size_t i = 0; i < dirs.count; i++)
-        if (version_policy_parse_dir(dirs.names[i], &numbers[found]))
-            found++;
-    local_names_fini(&dirs);
-    int64_t missing;
-    version_policy_pick(proto->version_policy, numbers, found, ret_count, &missing);
-    if (missing != -1)
-        LOG_WARN("model '%s': its version policy asks for version %" PRId64
-                 ", which is not in the repository",
-                 m->name, missing);
-    *ret = numbers;
-    if (*ret_count)
-        return NULL;
-    mem_free(numbers);
-    if (!found)
-        return err_new(
-            STATUS_INVALID_ARG,
-            "no version of the model in '%s': expected at least one directory named by a number",
-            m->dir);
-    return err_new(STATUS_INVALID_ARG,
-                   "at least one version must be available under the version policy of model '%s'",
-                   m->name);
-}
-
-static void load_one(struct repo *r, struct repo_model *m, size_t index,
-                     const struct Inference__ModelConfig *proto)
-{
-    struct repo_version *rv = &m->versions[index];
-    LOG_INFO("loading: %s:%" PRId64, m->name, rv->number);
-    struct serve_version *v = NULL;
-    struct err *e = load_version(&r->settings.context, m->name, m->dir, rv->number, proto, &v);
-    if (e) {
-        LOG_ERROR("failed to load '%s' version %" PRId64 ": %s: %s", m->name, rv->number,
-                  status_text(err_code(e)), err_message(e));
-        set_state(r, rv, TABLE_UNAVAILABLE, err_message(e), NULL);
-        err_free(e);
-        return;
-    }
-    LOG_INFO("successfully loaded '%s' version %" PRId64, m->name, rv->number);
-    set_state(r, rv, TABLE_READY, NULL, v);
-}
-
-/* A model that has no versions to load is shown as one unavailable entry, with why. */
-static void load_failed(struct repo *r, struct repo_model *m, struct err *e)
-{
-    LOG_ERROR("failed to load '%s': %s", m->name, err_message(e));
-    add_version(r, m, 0, TABLE_UNAVAILABLE, err_message(e));
-    mutex_lock(&r->lock);
-    publish(r);
-    mutex_unlock(&r->lock);
+    struct count *c = owner;
+    mutex_lock(&c->lock);
+    c->left--;
+    c->failed += e != NULL;
+    mutex_cond_signal(&c->changed);
+    mutex_unlock(&c->lock);
     err_free(e);
 }
 
-static void load_model(struct repo *r, struct repo_model *m)
+static struct err *ask_load(struct repo *r, const char *name, struct count *c)
 {
-    struct Inference__ModelConfig *proto = NULL;
-    int64_t *numbers = NULL;
-    size_t count = 0;
-    struct err *e = NULL;
-    if (m->twice)
-        e = err_new(STATUS_INVALID_ARG,
-                    "model '%s' is in more than one repository; its name must be unique", m->name);
-    if (!e)
-        e = load_read_config(&r->settings.context, m->dir, &proto);
-    if (!e)
-        e = find_versions(m, proto, &numbers, &count);
-    if (e) {
-        load_failed(r, m, e);
-    } else {
-        for (size_t i = 0; i < count; i++)
-            add_version(r, m, numbers[i], TABLE_LOADING, NULL);
-        for (size_t i = 0; i < count; i++)
-            load_one(r, m, i, proto);
-    }
-    mem_free(numbers);
-    config_free_proto(proto);
+    struct repo_job *job = MEM_NEW(struct repo_job);
+    *job = (struct repo_job){
+        .action = REPO_LOAD, .places = UINT64_MAX, .first = true, .done = counted, .owner = c};
+    mutex_lock(&c->lock);
+    c->left++;
+    mutex_unlock(&c->lock);
+    struct err *e = jobs_ask(r, job, name);
+    if (e)
+        counted(c, err_copy(e));
+    return e;
 }
 
-static void loader(void *arg)
+/* The names to load at the start, the caller's. */
+static char **startup_names(struct repo *r, size_t *ret_count)
 {
-    struct repo *r = arg;
-    for (;;) {
-        size_t i = atomic_fetch_add_explicit(&r->next, 1, memory_order_relaxed);
-        if (i >= r->model_count)
-            return;
-        load_model(r, &r->models[i]);
-    }
+    const struct repo_settings *s = &r->settings;
+    bool all = s->mode != REPO_MODE_EXPLICIT ||
+               (s->startup_count == 1 && strcmp(s->startup_models[0], "*") == 0);
+    mutex_lock(&r->lock);
+    *ret_count = all ? r->model_count : s->startup_count;
+    char **names = mem_alloc(*ret_count * sizeof(char *));
+    for (size_t i = 0; i < *ret_count; i++)
+        names[i] = mem_strdup(all ? r->models[i]->name : s->startup_models[i]);
+    mutex_unlock(&r->lock);
+    return names;
 }
 
-static size_t count_failed(const struct repo *r)
+static struct err *check_startup(const struct repo_settings *s)
 {
-    size_t failed = 0;
-    for (size_t i = 0; i < r->model_count; i++) {
-        const struct repo_model *m = &r->models[i];
-        bool all_ready = m->version_count > 0;
-        for (size_t k = 0; k < m->version_count; k++)
-            all_ready = all_ready && m->versions[k].state == TABLE_READY;
-        failed += !all_ready;
+    for (size_t i = 0; i < s->startup_count; i++)
+        if (strcmp(s->startup_models[i], "*") == 0 && s->startup_count > 1)
+            return err_new(
+                STATUS_INVALID_ARG,
+                "Wildcard model name '*' must be the ONLY startup model if specified at all.");
+    return NULL;
+}
+
+static void set_starting(struct repo *r, bool starting)
+{
+    mutex_lock(&r->lock);
+    r->starting = starting;
+    models_publish_rest(r);
+    mutex_unlock(&r->lock);
+}
+
+/* Shows now and then what became of the models, until all are done. */
+static void wait_for_start(struct repo *r, struct count *c)
+{
+    bool more = true;
+    for (time_ns period = PUBLISH_FIRST_NS; more;
+         period = period * 2 < PUBLISH_MOST_NS ? period * 2 : PUBLISH_MOST_NS) {
+        mutex_lock(&c->lock);
+        time_ns until = clock_now_ns() + period;
+        while (c->left && clock_now_ns() < until)
+            mutex_cond_wait_until(&c->changed, &c->lock, until);
+        more = c->left > 0;
+        mutex_unlock(&c->lock);
+        set_starting(r, more);
     }
-    return failed;
 }
 
 struct err *repo_load_all(struct repo *r, size_t *ret_failed)
 {
-    struct err *e = scan(r);
+    struct err *e = check_startup(&r->settings);
+    if (!e)
+        e = watch_look(r);
     if (e)
         return e;
-    struct thread *threads[MAX_LOAD_THREADS] = {0};
-    size_t helpers =
-        r->settings.load_threads < MAX_LOAD_THREADS ? r->settings.load_threads : MAX_LOAD_THREADS;
-    if (helpers > r->model_count)
-        helpers = r->model_count;
-    atomic_store(&r->next, 0);
-    /* The calling thread loads too; a helper that cannot be started only makes it slower. */
-    for (size_t i = 1; i < helpers; i++)
-        err_free(thread_start("loader", loader, r, &threads[i]));
-    loader(r);
-    for (size_t i = 1; i < helpers; i++)
-        thread_join(threads[i]);
-    *ret_failed = count_failed(r);
+    struct count c = {.lock = MUTEX_INIT(MUTEX_RANK_LEAF)};
+    mutex_cond_init(&c.changed);
+    size_t count;
+    set_starting(r, true);
+    char **names = startup_names(r, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (r->settings.mode == REPO_MODE_POLL)
+            watch_note(r, names[i]);
+        struct err *refused = ask_load(r, names[i], &c);
+        if (refused)
+            LOG_ERROR("failed to load '%s': %s", names[i], err_message(refused));
+        err_free(refused);
+        mem_free(names[i]);
+    }
+    mem_free(names);
+    wait_for_start(r, &c);
+    *ret_failed = c.failed;
+    mutex_cond_fini(&c.changed);
+    mutex_fini(&c.lock);
+    return r->settings.mode == REPO_MODE_POLL && r->settings.poll_secs ? watch_start(r) : NULL;
+}
+
+static struct err *check_mode(const struct repo *r)
+{
+    if (r->settings.mode == REPO_MODE_EXPLICIT)
+        return NULL;
+    return err_new(STATUS_UNAVAILABLE,
+                   "explicit model load / unload is not allowed if polling is enabled");
+}
+
+static struct err *check_name(const char *name)
+{
+    const char *from = name + strspn(name, " \t\r\n\v\f");
+    size_t len = strlen(from);
+    while (len && strchr(" \t\r\n\v\f", from[len - 1]))
+        len--;
+    if (!len)
+        return err_new(STATUS_INVALID_ARG,
+                       "Model name cannot be empty. Please enter a valid name to deploy.");
+    if ((len == 2 && from[0] == '.' && from[1] == '.') || memchr(from, '/', len))
+        return err_new(STATUS_INVALID_ARG,
+                       "invalid model name '%s', model name must not contain path traversal "
+                       "characters",
+                       name);
     return NULL;
+}
+
+struct err *repo_load(struct repo *r, const struct repo_load *what, repo_done_fn *done, void *owner)
+{
+    uint64_t places;
+    struct err *e = check_mode(r);
+    if (!e)
+        e = check_name(what->model);
+    if (!e)
+        e = repo_places(r, what->repository, &places);
+    if (!e)
+        e = override_check(what->params, what->param_count);
+    if (e)
+        return e;
+    struct repo_job *job = MEM_NEW(struct repo_job);
+    *job = (struct repo_job){
+        .action = REPO_LOAD, .what = *what, .places = places, .done = done, .owner = owner};
+    return jobs_ask(r, job, what->model);
+}
+
+struct err *repo_unload(struct repo *r, const char *model, const char *repository,
+                        bool unload_dependents, repo_done_fn *done, void *owner)
+{
+    /* Nothing is loaded along with a model yet: there is nothing to unload with it. */
+    (void)unload_dependents;
+    uint64_t places;
+    struct err *e = check_mode(r);
+    if (!e)
+        e = check_name(model);
+    if (!e)
+        e = repo_places(r, repository, &places);
+    if (e)
+        return e;
+    struct repo_job *job = MEM_NEW(struct repo_job);
+    *job = (struct repo_job){.action = REPO_UNLOAD, .places = places, .done = done, .owner = owner};
+    return jobs_ask(r, job, model);
+}
+
+struct err *repo_rescan(struct repo *r, repo_done_fn *done, void *owner)
+{
+    return watch_ask(r, done, owner);
+}
+
+/* Somebody who waits for an operation. */
+struct waiter {
+    struct mutex lock; /* rank LEAF */
+    struct mutex_cond done;
+    bool is_done;
+    struct err *error;
+};
+
+static void waiter_init(struct waiter *w)
+{
+    *w = (struct waiter){.is_done = false};
+    mutex_init(&w->lock, MUTEX_RANK_LEAF);
+    mutex_cond_init(&w->done);
+}
+
+static void waited(void *owner, struct err *e)
+{
+    struct waiter *w = owner;
+    mutex_lock(&w->lock);
+    w->is_done = true;
+    w->error = e;
+    mutex_cond_signal(&w->done);
+    mutex_unlock(&w->lock);
+}
+
+/* Waits unless the operation was refused. */
+static struct err *wait_for(struct repo *r, struct waiter *w, struct err *refused)
+{
+    if (!refused) {
+        jobs_lend(r, true);
+        mutex_lock(&w->lock);
+        while (!w->is_done)
+            mutex_cond_wait(&w->done, &w->lock);
+        mutex_unlock(&w->lock);
+        jobs_lend(r, false);
+    }
+    mutex_cond_fini(&w->done);
+    mutex_fini(&w->lock);
+    return refused ? refused : w->error;
+}
+
+struct err *repo_load_wait(struct repo *r, const struct repo_load *what)
+{
+    struct waiter w;
+    waiter_init(&w);
+    return wait_for(r, &w, repo_load(r, what, waited, &w));
+}
+
+struct err *repo_unload_wait(struct repo *r, const char *model, const char *repository,
+                             bool unload_dependents)
+{
+    struct waiter w;
+    waiter_init(&w);
+    return wait_for(r, &w, repo_unload(r, model, repository, unload_dependents, waited, &w));
+}
+
+struct err *repo_rescan_wait(struct repo *r)
+{
+    struct waiter w;
+    waiter_init(&w);
+    return wait_for(r, &w, repo_rescan(r, waited, &w));
+}
+
+static bool named(const char *path, const char *name)
+{
+    if (strcmp(path, name) == 0)
+        return true;
+    size_t end = strlen(path);
+    while (end && path[end - 1] == '/')
+        end--;
+    size_t start = end;
+    while (start && path[start - 1] != '/')
+        start--;
+    return end - start == strlen(name) && strncmp(path + start, name, end - start) == 0;
+}
+
+struct err *repo_places(const struct repo *r, const char *name, uint64_t *ret)
+{
+    if (!name || !*name) {
+        *ret = UINT64_MAX;
+        return NULL;
+    }
+    uint64_t found = 0;
+    unsigned count = 0;
+    for (size_t i = 0; i < r->settings.path_count; i++)
+        if (named(r->settings.paths[i], name)) {
+            found |= UINT64_C(1) << i;
+            count++;
+        }
+    if (!count)
+        return err_new(STATUS_NOT_FOUND,
+                       "repository '%s' is not served; expected the path of a repository as the "
+                       "server was given it, or its last component",
+                       name);
+    if (count > 1)
+        return err_new(STATUS_INVALID_ARG, "several repositories are called '%s'; use a path",
+                       name);
+    *ret = found;
+    return NULL;
+}
+
+void repo_refuse(struct repo *r)
+{
+    jobs_refuse(r);
 }
 
 void repo_unload_all(struct repo *r)
 {
-    if (!r->model_count)
-        return;
-    mutex_lock(&r->lock);
+    jobs_refuse(r);
+    jobs_join(r);
+    watch_stop(r);
     for (size_t i = 0; i < r->model_count; i++)
-        for (size_t k = 0; k < r->models[i].version_count; k++)
-            if (r->models[i].versions[k].state == TABLE_READY)
-                r->models[i].versions[k].state = TABLE_UNLOADING;
-    publish(r);
-    mutex_unlock(&r->lock);
-    table_settle(r->table);
-    for (size_t i = 0; i < r->model_count; i++)
-        for (size_t k = 0; k < r->models[i].version_count; k++) {
-            struct repo_version *v = &r->models[i].versions[k];
-            if (!v->version)
-                continue;
-            version_drain(v->version);
-            version_free(v->version);
-            set_state(r, v, TABLE_UNAVAILABLE, "unloaded", NULL);
-        }
+        err_free(operate_unload(r, r->models[i], UINT64_MAX));
+    retire_stop(r);
 }
 
 void repo_free(struct repo *r)
 {
     if (!r)
         return;
+    jobs_refuse(r);
+    jobs_join(r);
+    watch_stop(r);
     for (size_t i = 0; i < r->model_count; i++) {
-        struct repo_model *m = &r->models[i];
-        for (size_t k = 0; k < m->version_count; k++)
-            mem_free(m->versions[k].reason);
+        struct repo_model *m = r->models[i];
+        while (m->version_count)
+            models_drop_entry(m, &m->versions[m->version_count - 1]);
         mem_free(m->versions);
         mem_free(m->name);
-        mem_free(m->dir);
+        mem_free(m);
     }
     mem_free(r->models);
+    map_fini(&r->by_name);
+    mutex_cond_fini(&r->changed);
     mutex_fini(&r->lock);
     mem_free(r);
 }

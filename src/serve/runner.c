@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "infer/response.h"
+#include "infer/trace.h"
 #include "model/config.h"
 #include "plugin/instance.h"
 #include "serve/reject.h"
@@ -39,8 +40,12 @@ static void execute(struct runner *r, size_t count, time_ns now)
 {
     for (size_t i = 0; i < count; i++) {
         r->batch[i]->times.compute_start = now;
+        if (r->batch[i]->trace)
+            trace_inputs(r->batch[i], TRITONSERVER_TRACE_TENSOR_BACKEND_INPUT);
     }
+    log_context(r->batch[0]->id, (uint32_t)count);
     struct err *e = instance_execute(r->instance, r->batch, count);
+    log_context("", 0);
     for (size_t i = 0; e && i < count; i++)
         reject_request(r->batch[i], STATS_BACKEND, err_copy(e));
     err_free(e);

@@ -34,6 +34,8 @@ struct table_model {
     struct table_entry *entries; /* by rising number */
     uint32_t entry_count;        /* 0: known to the repository, never loaded */
     uint32_t latest; /* index of the highest READY entry; entry_count when there is none */
+    uint64_t places; /* bit n = the n-th repository has it */
+    bool wanted;     /* it was asked for: strict readiness waits for it */
 };
 
 struct table_view {

@@ -6,6 +6,7 @@
 #include "base/strbuf.h"
 #include "infer/response.h"
 #include "infer/stats.h"
+#include "metrics/front_metrics.h"
 #include "model/config.h"
 #include "model/labels.h"
 #include "plugin/backend.h"
@@ -44,6 +45,7 @@ struct err *version_new(const char *name, int64_t number, struct model_config *c
     v->target = (struct request_target){.config = config, .unpin = unpin_target};
     v->magic = VERSION_MAGIC;
     v->name = mem_strdup(name);
+    v->front_model = front_metrics_model_id(name);
     v->number = number;
     v->config = config;
     v->model = model;
@@ -160,6 +162,11 @@ static long pins(struct serve_version *v)
     for (unsigned i = 0; i < THREAD_SLOTS; i++)
         sum += atomic_load_explicit(&v->slots[i].pins, memory_order_acquire);
     return sum;
+}
+
+bool version_drained(struct serve_version *v)
+{
+    return pins(v) == 0;
 }
 
 void version_drain(struct serve_version *v)

@@ -32,9 +32,10 @@ struct serve_version {
     struct plugin_model *model;  /* owned: the backend's side */
     struct stats *stats;         /* owned */
     struct labels *
-        *labels;      /* owned; one an output, NULL where it has none; NULL = no labels at all */
-    uint64_t load_ns; /* how long loading took */
-    bool inline_ok;   /* the backend opted in and the server allows it: see serve/runner.h */
+        *labels; /* owned; one an output, NULL where it has none; NULL = no labels at all */
+    uint32_t front_model; /* see front_metrics_model_id */
+    uint64_t load_ns;     /* how long loading took */
+    bool inline_ok;       /* the backend opted in and the server allows it: see serve/runner.h */
 
     struct mutex lock; /* rank SCHEDULER; guards batcher, runners and what follows */
     struct batcher *batcher;
@@ -91,6 +92,9 @@ void version_unpin(struct serve_version *v);
 
 /* version_drain - wait until no pin is left. The version must be unpublished. Blocks. */
 void version_drain(struct serve_version *v);
+
+/* version_drained - whether no pin is left. The version must be unpublished, and no loop may hold a snapshot that has it. */
+bool version_drained(struct serve_version *v);
 
 /* version_free - stop the instance threads, finalise instances and model. Drained, or never published. NULL is fine. Blocks. */
 void version_free(struct serve_version *v);

@@ -152,6 +152,12 @@ static Inference__RepositoryIndexResponse__ModelIndex *index_entry(const struct 
 
 Inference__RepositoryIndexResponse *describe_index(struct table_view *view, bool ready_only)
 {
+    return describe_index_of(view, ready_only, UINT64_MAX);
+}
+
+Inference__RepositoryIndexResponse *describe_index_of(struct table_view *view, bool ready_only,
+                                                      uint64_t places)
+{
     uint32_t count;
     const struct table_model *models = table_models(view, &count);
     size_t most = 0;
@@ -161,6 +167,8 @@ Inference__RepositoryIndexResponse *describe_index(struct table_view *view, bool
     inference__repository_index_response__init(m);
     m->models = mem_alloc(most * sizeof(*m->models));
     for (uint32_t i = 0; i < count; i++) {
+        if (places != UINT64_MAX && !(models[i].places & places))
+            continue;
         if (!models[i].entry_count && !ready_only)
             m->models[m->n_models++] = index_entry(&models[i], NULL);
         for (uint32_t k = 0; k < models[i].entry_count; k++)

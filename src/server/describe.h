@@ -26,6 +26,10 @@ struct err *describe_statistics(struct table_view *view, const char *name, size_
 /* describe_index - every model of the repository; ready_only: only versions that serve. */
 Inference__RepositoryIndexResponse *describe_index(struct table_view *view, bool ready_only);
 
+/* describe_index_of - the same of some repositories: bits as repo_places gives them. */
+Inference__RepositoryIndexResponse *describe_index_of(struct table_view *view, bool ready_only,
+                                                      uint64_t places);
+
 /* describe_metrics - the Prometheus page; mem_free it. */
 char *describe_metrics(struct server *s, struct table_view *view, size_t *ret_len);
 

@@ -5,11 +5,13 @@
 #include "base/strbuf.h"
 #include "infer/stats.h"
 #include "metrics/custom.h"
+#include "metrics/front_metrics.h"
 #include "metrics/metrics_page.h"
 #include "model/config.h"
 #include "os/process.h"
 #include "sched/batcher.h"
 #include "server/build_version.h"
+#include "serve/runner.h"
 #include "serve/version.h"
 
 #include <string.h>
@@ -32,8 +34,30 @@ static struct metrics_tag *tags_of(const Inference__ModelConfig *proto)
     return tags;
 }
 
+/* What the queue and the instances do at this moment. */
+static void read_now(struct metrics_model *m, struct serve_version *v)
+{
+    time_ns now = clock_now_ns();
+    mutex_lock(&v->lock);
+    time_ns oldest = batcher_oldest(v->batcher);
+    m->oldest_ns = oldest < now ? now - oldest : 0;
+    m->instances = v->runner_count;
+    for (uint32_t i = 0; i < v->runner_count; i++)
+        m->instances_busy += v->runners[i].state != RUNNER_IDLE;
+    mutex_unlock(&v->lock);
+}
+
+static void read_batches(struct metrics_model *m, const struct stats *stats)
+{
+    struct stats_batch_sums *batches;
+    size_t count = stats_sum_batches(stats, &batches);
+    for (size_t i = 0; i < count; i++)
+        metrics_page_batch(&m->batches, batches[i].batch_size, batches[i].compute_infer.count);
+    mem_free(batches);
+}
+
 static void collect(struct metrics_model *m, const struct table_model *model,
-                    const struct serve_version *v)
+                    struct serve_version *v)
 {
     struct stats_sums s;
     stats_sum(v->stats, &s);
@@ -53,19 +77,28 @@ static void collect(struct metrics_model *m, const struct table_model *model,
         .pending = batcher_depth(v->batcher),
         .load_ns = v->load_ns,
     };
+    read_now(m, v);
+    read_batches(m, v->stats);
     memcpy(m->failures, s.failures, sizeof(m->failures));
     put_hist(v->stats, STATS_HIST_REQUEST, &m->hists[0]);
     put_hist(v->stats, STATS_HIST_QUEUE, &m->hists[1]);
     put_hist(v->stats, STATS_HIST_COMPUTE, &m->hists[2]);
 }
 
-/* How busy the machine was since the page was asked for last; the ticks then are kept by the server. */
+/* How busy the machine was since this was measured last, but over --metrics-interval-ms at least. */
 static uint64_t busy_ppm(struct server *s, const struct process_stats *p)
 {
+    time_ns now = clock_now_ns();
+    time_ns last = atomic_load(&s->busy_measured);
+    if (now - last < TIME_MS(s->options.metrics_interval_ms) ||
+        !atomic_compare_exchange_strong(&s->busy_measured, &last, now))
+        return atomic_load(&s->busy_ppm);
     uint64_t busy = p->host_busy_ticks - atomic_exchange(&s->last_busy_ticks, p->host_busy_ticks);
     uint64_t total =
         p->host_total_ticks - atomic_exchange(&s->last_total_ticks, p->host_total_ticks);
-    return total && busy <= total ? busy * 1000000 / total : 0;
+    uint64_t ppm = total && busy <= total ? busy * 1000000 / total : 0;
+    atomic_store(&s->busy_ppm, ppm);
+    return ppm;
 }
 
 static struct metrics_process process_numbers(struct server *s)
@@ -74,6 +107,7 @@ static struct metrics_process process_numbers(struct server *s)
     process_read(&p);
     return (struct metrics_process){
         .server_version = BUILD_VERSION,
+        .no_cpu = !s->options.allow_cpu_metrics,
         .cpu_busy_ppm = busy_ppm(s, &p),
         .host_total_bytes = p.host_total_bytes,
         .host_used_bytes = p.host_used_bytes,
@@ -104,8 +138,10 @@ char *describe_metrics(struct server *s, struct table_view *view, size_t *ret_le
                 collect(&all[n++], &models[i], models[i].entries[k].version);
     struct metrics_process process = process_numbers(s);
     struct strbuf page = STRBUF_INIT;
+    front_metrics_read(&process);
     metrics_page_render(&page, all, n, &process);
     custom_render(&page);
+    front_metrics_read_free(&process);
     for (size_t i = 0; i < n; i++)
         mem_free((void *)(uintptr_t)all[i].tags);
     mem_free(all);

@@ -7,6 +7,7 @@
 #include <malloc.h>
 
 #define PERIOD_NS TIME_S(1)
+#define HEAP_KEEP ((size_t)1 << 20) /* free bytes that are not worth giving back */
 
 /* A receive buffer that was filled goes back once a second passed without much being received. */
 static void trim_receive(struct worker *w)
@@ -20,12 +21,33 @@ static void trim_receive(struct worker *w)
     w->receive_high = 0;
 }
 
-/* The pools of the process are the first worker's business. Once they have cooled down the heap gives back what a burst left. */
-static void trim_pools(struct housekeeping *h, time_ns now)
+/* Free bytes that the heap holds on to. */
+static size_t heap_free_bytes(void)
+{
+    return mallinfo2().fordblks;
+}
+
+/* The heap gives back what a burst left: when the pools have cooled down, and when much was freed (a crowd of connections went
+ * away) and not asked for again within a second. */
+static void trim_heap(struct housekeeping *h, bool cooled)
+{
+    size_t idle = heap_free_bytes();
+    bool much = idle > h->heap_idle + HEAP_KEEP;
+    if (cooled || (much && h->heap_full)) {
+        malloc_trim(0);
+        h->heap_idle = heap_free_bytes(); /* counts what was given back, too */
+        much = false;
+    } else if (idle < h->heap_idle) {
+        h->heap_idle = idle;
+    }
+    h->heap_full = much;
+}
+
+/* The pools and the heap of the process are the first worker's business. */
+static void trim_process(struct housekeeping *h, time_ns now)
 {
     bool warm = pool_trim(now > PERIOD_NS ? now - PERIOD_NS : 0) > 0;
-    if (h->warm && !warm)
-        malloc_trim(0);
+    trim_heap(h, h->warm && !warm);
     h->warm = warm;
 }
 
@@ -36,7 +58,7 @@ static void due(struct loop_timer *t)
     time_ns now = loop_now(w->loop);
     trim_receive(w);
     if (w->index == 0)
-        trim_pools(h, now);
+        trim_process(h, now);
     loop_timer_set(w->loop, t, now + PERIOD_NS);
 }
 

@@ -2,12 +2,17 @@
 /* What every loop does once a second: give memory back that was not used lately. */
 #include "os/loop.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+
 struct worker;
 
 struct housekeeping {
     struct worker *worker;
     struct loop_timer timer;
-    bool warm; /* buffers were kept warm a second ago */
+    bool warm;        /* buffers were kept warm a second ago */
+    bool heap_full;   /* a second ago the heap held more than it should keep */
+    size_t heap_idle; /* the least that was free in the heap since it gave back last */
 };
 
 /* housekeeping_start - before the worker's loop runs. */

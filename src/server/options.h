@@ -1,6 +1,7 @@
 #pragma once
 /* What the command line and the C API can set. One row an option in options.def. */
 #include "base/err.h"
+#include "base/log.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,6 +9,9 @@
 
 #define OPTIONS_MAX_REPOSITORIES   64
 #define OPTIONS_MAX_BACKEND_CONFIG 256
+#define OPTIONS_MAX_LOAD_MODELS    1024
+#define OPTIONS_MAX_COMPONENTS     32
+#define OPTIONS_MAX_WARNINGS       16
 
 struct options_backend_setting {
     const char *backend; /* "" = for the server itself */
@@ -15,15 +19,38 @@ struct options_backend_setting {
     const char *value;
 };
 
+struct options_component {
+    const char *name;
+    uint32_t verbose;
+};
+
+/* When models are loaded. */
+enum options_control_mode {
+    OPTIONS_CONTROL_NONE,
+    OPTIONS_CONTROL_POLL,
+    OPTIONS_CONTROL_EXPLICIT,
+};
+
+struct options_string;
+
 struct options {
+    const char *config_file; /* NULL = none */
     const char *server_id;
     const char *repositories[OPTIONS_MAX_REPOSITORIES];
     size_t repository_count;
     bool exit_on_error;
     bool strict_readiness;
+    bool disable_auto_complete; /* as given; what counts is auto_complete_config */
+    bool strict_model_config;
     bool auto_complete_config;
     uint32_t exit_timeout_secs;
     uint32_t model_load_threads;
+    enum options_control_mode control_mode;
+    uint32_t poll_secs;
+    const char *load_models[OPTIONS_MAX_LOAD_MODELS];
+    size_t load_model_count;
+    const char *model_config_name; /* NULL = none */
+    uint32_t model_load_retries;
     const char *backend_directory;
     struct options_backend_setting backend_settings[OPTIONS_MAX_BACKEND_CONFIG];
     size_t backend_setting_count;
@@ -38,8 +65,10 @@ struct options {
     uint16_t grpc_port;
     bool reuse_grpc_port;
     bool allow_metrics;
-    const char *metrics_address;
+    const char *metrics_address; /* NULL = as http_address */
     uint16_t metrics_port;
+    bool allow_cpu_metrics;
+    uint32_t metrics_interval_ms;
 
     bool inline_execution;
     uint32_t loop_threads;        /* 0 = one per core that the process may use */
@@ -49,22 +78,37 @@ struct options {
     bool log_warning;
     bool log_error;
     uint32_t log_verbose;
-    bool log_iso8601;
+    struct options_component log_components[OPTIONS_MAX_COMPONENTS];
+    size_t log_component_count;
+    enum log_format log_format;
+    const char *log_file;   /* NULL = the standard streams */
+    const char *access_log; /* NULL = none, "-" = the standard output */
+
+    /* What the reading left behind. */
+    const char *warnings[OPTIONS_MAX_WARNINGS]; /* deprecated options that were given; static */
+    size_t warning_count;
+    size_t repositories_of_file;    /* how many of the repositories the file named */
+    struct options_string *strings; /* copies that the other fields point into */
 };
 
 /* What the command line asks for. */
 enum options_action {
     OPTIONS_RUN,
     OPTIONS_HELP,
+    OPTIONS_VERSION,
 };
 
 /* options_defaults - as without any option. Strings point to static memory. */
 void options_defaults(struct options *o);
 
-/* options_parse - read the command line into *o, which holds the defaults. Strings point into argv, or live as long as the
- * process. "--name=value" and "--name value" are the same.
- * errors  INVALID_ARG that names the option, the value, and what is allowed */
+/* options_parse - read the command line, and the file of --config before it, into *o, which holds the defaults. Strings point
+ * into argv or belong to o. "--name=value" and "--name value" are the same; a name may be cut short as long as it is no other's.
+ * A scalar that is given twice has its last value.
+ * errors  INVALID_ARG that names the option, the value, and what is allowed; of the file also its line */
 struct err *options_parse(int argc, char *const *argv, struct options *o, enum options_action *ret);
+
+/* options_fini - free what options_parse allocated. */
+void options_fini(struct options *o);
 
 /* options_help - the text of --help, the caller's (mem_free). */
 char *options_help(void);

@@ -10,6 +10,7 @@
 #include "plugin/backend.h"
 #include "repo/repo.h"
 #include "server/housekeeping.h"
+#include "server/start_table.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -47,6 +48,19 @@ static void worker_main(void *arg)
     loop_run(w->loop);
 }
 
+static enum repo_mode repo_mode(enum options_control_mode mode)
+{
+    switch (mode) {
+    case OPTIONS_CONTROL_NONE:
+        return REPO_MODE_NONE;
+    case OPTIONS_CONTROL_POLL:
+        return REPO_MODE_POLL;
+    case OPTIONS_CONTROL_EXPLICIT:
+        return REPO_MODE_EXPLICIT;
+    }
+    return REPO_MODE_NONE;
+}
+
 static void make_repo(struct server *s)
 {
     const struct options *o = &s->options;
@@ -64,7 +78,13 @@ static void make_repo(struct server *s)
             .paths = s->options.repositories,
             .path_count = o->repository_count,
             .load_threads = o->model_load_threads ? o->model_load_threads : 1,
+            .mode = repo_mode(o->control_mode),
+            .poll_secs = o->poll_secs,
+            .retries = o->model_load_retries,
+            .startup_models = s->options.load_models,
+            .startup_count = o->load_model_count,
             .context = {.backends = s->backends,
+                        .config_name = o->model_config_name,
                         .auto_complete = o->auto_complete_config,
                         .allow_inline = o->inline_execution,
                         .house = s->workers[0].loop,
@@ -76,6 +96,7 @@ static void make_repo(struct server *s)
 struct err *server_new(const struct options *options, struct server **ret)
 {
     struct server *s = MEM_NEW(struct server);
+    s->magic = SERVER_MAGIC;
     s->options = *options;
     s->start_wall_ns = clock_wall_ns();
     s->table = table_new();
@@ -99,6 +120,7 @@ struct err *server_new(const struct options *options, struct server **ret)
 
 struct err *server_start(struct server *s)
 {
+    progress_start(&s->progress, s);
     for (unsigned i = 0; i < s->worker_count; i++) {
         char name[16];
         snprintf(name, sizeof(name), "loop-%u", i);
@@ -110,10 +132,21 @@ struct err *server_start(struct server *s)
     return NULL;
 }
 
+static void log_table_of_models(struct server *s)
+{
+    struct table_view view;
+    table_view_open(&view, s->table, NULL);
+    char *text = start_table_text(&view);
+    table_view_close(&view);
+    LOG_TABLE(text);
+    mem_free(text);
+}
+
 struct err *server_load(struct server *s)
 {
     size_t failed = 0;
     struct err *e = repo_load_all(s->repo, &failed);
+    log_table_of_models(s);
     if (!e && failed && s->options.exit_on_error)
         e = err_new(STATUS_INTERNAL,
                     "failed to load all models: %zu could not be loaded, see the lines above; "
@@ -126,6 +159,7 @@ struct err *server_load(struct server *s)
 void server_refuse(struct server *s)
 {
     atomic_store(&s->state, SERVER_STOPPING);
+    repo_refuse(s->repo);
 }
 
 void server_stop(struct server *s)
@@ -156,6 +190,7 @@ void server_free(struct server *s)
     mem_free(s->backends);
     mem_free(s->backend_settings);
     mem_free(s->workers);
+    s->magic = 0;
     mem_free(s);
 }
 
@@ -165,17 +200,21 @@ bool server_live(const struct server *s)
     return state == SERVER_READY || state == SERVER_STOPPING;
 }
 
-/* An unloaded version does not count against readiness, a failed one does. */
+/* What was replaced or unloaded, or is about to be, does not count against readiness; what failed or still loads does. */
+static bool counts_as_ready(const struct table_entry *e)
+{
+    return e->state == TABLE_READY || e->state == TABLE_UNLOADING ||
+           strcmp(e->reason, "unloaded") == 0;
+}
+
 static bool all_ready(struct table_view *view)
 {
     uint32_t count;
     const struct table_model *models = table_models(view, &count);
     for (uint32_t i = 0; i < count; i++)
-        for (uint32_t k = 0; k < models[i].entry_count; k++) {
-            const struct table_entry *e = &models[i].entries[k];
-            if (e->state != TABLE_READY && strcmp(e->reason, "unloaded") != 0)
+        for (uint32_t k = 0; models[i].wanted && k < models[i].entry_count; k++)
+            if (!counts_as_ready(&models[i].entries[k]))
                 return false;
-        }
     return true;
 }
 

@@ -2,6 +2,7 @@
 /* The server: options, workers, what is served, the repository. Front ends (net/) and the C API sit on top of it. */
 #include "base/err.h"
 #include "server/options.h"
+#include "server/progress.h"
 #include "server/worker.h"
 
 #include <stdbool.h>
@@ -9,8 +10,11 @@
 
 struct backend_registry;
 struct backend_setting;
+struct embed;
 struct repo;
 struct serve_table;
+
+#define SERVER_MAGIC 0x53525652u
 
 enum server_state {
     SERVER_INITIALIZING,
@@ -20,11 +24,14 @@ enum server_state {
 };
 
 struct server {
+    uint32_t magic;
+    struct embed *embed;    /* in a host program; NULL in the executable */
     struct options options; /* as given; strings are borrowed and must outlive the server */
     struct serve_table *table;
     struct backend_registry *backends;
     struct backend_setting *backend_settings;
     struct repo *repo;
+    struct progress progress;
     struct worker *workers;
     unsigned worker_count;
     _Atomic(enum server_state)
@@ -32,6 +39,8 @@ struct server {
     uint64_t start_wall_ns;
     /* Of the machine when the metrics page was asked for last; relaxed would do, they order nothing. */
     _Atomic(uint64_t) last_busy_ticks;
+    _Atomic(uint64_t) busy_ppm;
+    _Atomic(time_ns) busy_measured; /* when */
     _Atomic(uint64_t) last_total_ticks;
 };
 

@@ -76,11 +76,24 @@ void local_names_fini(struct local_names *n)
     *n = (struct local_names){0};
 }
 
-struct err *local_read_config(const char *model_dir, char **ret_text, size_t *ret_len,
-                              char **ret_path)
+/* The file that configures a model, whether it is there or not. */
+static char *config_path(const char *model_dir, const char *name)
+{
+    if (name && *name) {
+        struct strbuf path = STRBUF_INIT;
+        strbuf_printf(&path, "%s/configs/%s.pbtxt", model_dir, name);
+        if (file_exists(strbuf_str(&path)))
+            return strbuf_take(&path);
+        strbuf_fini(&path);
+    }
+    return file_join(model_dir, "config.pbtxt");
+}
+
+struct err *local_read_config(const char *model_dir, const char *name, char **ret_text,
+                              size_t *ret_len, char **ret_path)
 {
     *ret_text = NULL;
-    *ret_path = file_join(model_dir, "config.pbtxt");
+    *ret_path = config_path(model_dir, name);
     if (!file_exists(*ret_path))
         return NULL;
     struct err *e = file_read(*ret_path, CONFIG_READ_BYTES, ret_text, ret_len);

@@ -25,7 +25,9 @@ struct err *local_directories(const char *model_dir, struct local_names *ret);
 struct err *local_files(const char *model_dir, int64_t version, struct local_names *ret);
 void local_names_fini(struct local_names *n);
 
-/* local_read_config - MODEL/config.pbtxt; *ret_text is NULL when there is none.
+/* local_read_config - MODEL/configs/NAME.pbtxt if a name is given and the file is there, else MODEL/config.pbtxt; *ret_text is NULL
+ * when there is none.
+ * name      a file's name, or NULL
  * ret_path  how messages name it; both are the caller's (mem_free) */
-struct err *local_read_config(const char *model_dir, char **ret_text, size_t *ret_len,
-                              char **ret_path);
+struct err *local_read_config(const char *model_dir, const char *name, char **ret_text,
+                              size_t *ret_len, char **ret_path);

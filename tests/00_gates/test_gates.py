@@ -53,6 +53,22 @@ def test_c_files_are_formatted() -> None:
     accepts(run(TOOLS / "format.sh", "--check"))
 
 
+def test_pages_are_what_their_tables_say() -> None:
+    accepts(gate("pages.py", "--check"))
+
+
+def test_pages_differ_from_a_changed_table(tmp_path: Path) -> None:
+    for name in ("src/server/options.def", "src/metrics/metric.def", "docs/user/command-line.md", "docs/user/metrics.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    accepts(gate("pages.py", "--check", "--root", tmp_path))
+    for name in ("src/server/options.def", "src/metrics/metric.def"):
+        table = tmp_path / name
+        text = table.read_text()
+        table.write_text(text.replace("Serve HTTP.", "Serve it.").replace("Open connections", "All connections"))
+    refuses(gate("pages.py", "--check", "--root", tmp_path), "command-line.md", "metrics.md")
+
+
 def test_shell_scripts_parse() -> None:
     for script in sorted(TOOLS.glob("*.sh")):
         accepts(run("bash", "-n", script))

@@ -18,7 +18,11 @@ static void timeouts(void **state)
         {"3S", TIME_S(3)},
         {"2M", TIME_S(120)},
         {"1H", TIME_S(3600)},
-        {"99999999H", TIME_S(3600) * 99999999u},
+        {"87599H", TIME_S(3600) * 87599u},
+        {"87601H", GRPC_TEXT_MAX_TIMEOUT},
+        {"5124096H", GRPC_TEXT_MAX_TIMEOUT}, /* in ns just over 64 bits */
+        {"99999999M", GRPC_TEXT_MAX_TIMEOUT},
+        {"99999999H", GRPC_TEXT_MAX_TIMEOUT},
         {"0S", 0},
     };
     for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {

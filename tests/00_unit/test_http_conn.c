@@ -1,5 +1,6 @@
 /* Messages on a connection: order of answers, limits in flight, bodies in any pieces, slow readers, what is refused. */
 #include "base/budget.h"
+#include "base/strbuf.h"
 #include "net/http_conn.h"
 
 #include "support/http_rig.h"
@@ -34,17 +35,16 @@ static void a_long_pipeline_is_served_in_pieces(void **state)
     (void)state;
     struct http_rig *r = http_rig_new(0);
     int fd = http_rig_dial(r);
-    char *text = malloc(1000 * 64), expected[16];
-    size_t len = 0;
+    struct strbuf text = STRBUF_INIT;
     for (int i = 0; i < 1000; i++)
-        len +=
-            (size_t)sprintf(text + len, "POST /echo HTTP/1.1\r\nContent-Length: 4\r\n\r\n%04d", i);
-    http_rig_send(fd, text);
+        strbuf_printf(&text, "POST /echo HTTP/1.1\r\nContent-Length: 4\r\n\r\n%04d", i);
+    http_rig_send(fd, strbuf_str(&text));
+    strbuf_fini(&text);
     for (int i = 0; i < 1000; i++) {
-        sprintf(expected, "%04d", i);
+        char expected[16];
+        snprintf(expected, sizeof(expected), "%04d", i);
         http_rig_expect(fd, 200, expected);
     }
-    free(text);
     close(fd);
     http_rig_free(r);
 }
@@ -54,11 +54,12 @@ static void no_more_than_the_limit_is_in_flight(void **state)
     (void)state;
     struct http_rig *r = http_rig_new(0);
     int fd = http_rig_dial(r);
-    char text[4096] = "";
+    struct strbuf text = STRBUF_INIT;
     const unsigned more = 6;
     for (unsigned i = 0; i < HTTP_CONN_MAX_IN_FLIGHT + more; i++)
-        strcat(text, "GET /later HTTP/1.1\r\n\r\n");
-    http_rig_send(fd, text);
+        strbuf_puts(&text, "GET /later HTTP/1.1\r\n\r\n");
+    http_rig_send(fd, strbuf_str(&text));
+    strbuf_fini(&text);
     unsigned waiting;
     while ((waiting = http_rig_run(http_rig_count_later)) < HTTP_CONN_MAX_IN_FLIGHT)
         ;
@@ -121,10 +122,10 @@ static void large_bodies_put_the_first_tensor_on_64_bytes(void **state)
     char *got = malloc(HTTP_RIG_LARGE);
     for (size_t i = 0; i < sizeof(json_bytes) / sizeof(*json_bytes); i++) {
         http_rig_aligned = false;
-        sprintf(head,
-                "POST /echo HTTP/1.1\r\nInference-Header-Content-Length: %d\r\nContent-Length: "
-                "%zu\r\n\r\n",
-                json_bytes[i], HTTP_RIG_LARGE);
+        snprintf(head, sizeof(head),
+                 "POST /echo HTTP/1.1\r\nInference-Header-Content-Length: %d\r\nContent-Length: "
+                 "%zu\r\n\r\n",
+                 json_bytes[i], HTTP_RIG_LARGE);
         http_rig_send(fd, head);
         for (size_t at = 0; at < HTTP_RIG_LARGE;) {
             ssize_t put = send(fd, http_rig_large + at, HTTP_RIG_LARGE - at, MSG_NOSIGNAL);

@@ -9,12 +9,12 @@
 
 static int fds[2];
 static struct log_settings before;
-static char text[16384];
+static char text[100000];
 
 static int redirect(void **state)
 {
     (void)state;
-    if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) != 0)
+    if (pipe2(fds, O_NONBLOCK | O_CLOEXEC) != 0 || fcntl(fds[1], F_SETPIPE_SZ, 1 << 20) < 0)
         return -1;
     before = log_get();
     struct log_settings s = before;
@@ -101,20 +101,21 @@ static void switches(void **state)
 static void messages_are_escaped(void **state)
 {
     (void)state;
-    LOG_ERROR("%s", "a\nE1121 \"quoted\" \\ \t \x1b[31m \x7f");
+    LOG_ERROR("%s", "a\nE1121 \"quoted\" \\ \t \x1b[31m \r\f\b\v \xc3\xa9/");
     const char *line = written();
-    assert_non_null(strstr(line, "\"a\\nE1121 \\\"quoted\\\" \\\\ \\t \\u001b[31m \\u007f\"\n"));
+    assert_non_null(strstr(line, "] \"a\\nE1121 \\\"quoted\\\" \\\\ \\t \\u001B[31m "
+                                 "\\r\\f\\b\\u000B \xc3\xa9/\"\n"));
     assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
 }
 
 static void long_messages_are_cut(void **state)
 {
     (void)state;
-    static char long_text[10000];
+    static char long_text[100000];
     memset(long_text, 'a', sizeof(long_text) - 1);
     LOG_ERROR("%s", long_text);
     const char *line = written();
-    assert_in_range(strlen(line), 1000, 5000);
+    assert_in_range(strlen(line), 65000, 66000);
     assert_int_equal(line[strlen(line) - 1], '\n');
 }
 
@@ -134,7 +135,104 @@ static void floods_are_counted(void **state)
     assert_in_range(lines, 999, 2001); /* two seconds can share in it */
 }
 
+static void set_format(enum log_format format, bool escape)
+{
+    struct log_settings s = log_get();
+    s.format = format;
+    s.escape = escape;
+    log_set(&s);
+}
+
+/* TRITON_SERVER_ESCAPE_LOG_MESSAGES=0: no quotes, nothing escaped. */
+static void messages_can_stay_as_they_are(void **state)
+{
+    (void)state;
+    set_format(LOG_FORMAT_DEFAULT, false);
+    LOG_WARN("a \"b\" %s", "c\nd");
+    assert_non_null(strstr(written(), "] a \"b\" c\nd\n"));
+}
+
+static void json_lines(void **state)
+{
+    (void)state;
+    set_format(LOG_FORMAT_JSON, true);
+    struct log_site site = {.second = 5, .lines = 1003};
+    log_line(&site, LOG_LEVEL_WARN, "src/net/x.c", 7, "a \"b\"\n%s", "\xff\xc3\xa9\xed\xa0\x80");
+    const char *line = written();
+    assert_int_equal(strncmp(line, "{\"time\":\"20", 11), 0);
+    assert_non_null(strstr(line, "Z\",\"level\":\"warning\",\"pid\":"));
+    assert_non_null(strstr(line, ",\"component\":\"net\",\"source\":\"x.c:7\",\"message\":\"a "
+                                 "\\\"b\\\"\\n\xef\xbf\xbd\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd"
+                                 "\xef\xbf\xbd\",\"held_back\":3}\n"));
+}
+
+/* What a thread works on is told in its lines; a batch of several is not one request. */
+static void requests_are_named(void **state)
+{
+    (void)state;
+    log_context("id\n7", 1);
+    LOG_ERROR("bad");
+    assert_non_null(strstr(written(), "] \"[request id: id\\n7] bad\"\n"));
+    LOG_ERROR("[request id: other] bad");
+    assert_non_null(strstr(written(), "] \"[request id: other] bad\"\n"));
+    set_format(LOG_FORMAT_JSON, true);
+    LOG_ERROR("bad");
+    assert_non_null(strstr(written(), "\"message\":\"bad\",\"request_id\":\"id\\n7\"}\n"));
+    set_format(LOG_FORMAT_DEFAULT, true);
+    log_context("", 1);
+    LOG_ERROR("bad");
+    assert_non_null(strstr(written(), "] \"[request id: <id_unknown>] bad\"\n"));
+    log_context("first", 2);
+    LOG_ERROR("bad");
+    assert_non_null(strstr(written(), "] \"bad\"\n"));
+    const char *id;
+    uint32_t requests;
+    log_context_get(&id, &requests);
+    assert_string_equal(id, "first");
+    assert_int_equal(requests, 2);
+    log_context("", 0);
+}
+
+/* The reference puts tables below their line, as they are. */
+static void tables(void **state)
+{
+    (void)state;
+    LOG_TABLE("+--+\n| \"|\n+--+\n");
+    assert_non_null(strstr(written(), "] \n+--+\n| \"|\n+--+\n\n"));
+    set_format(LOG_FORMAT_JSON, true);
+    LOG_TABLE("+--+\n");
+    assert_non_null(strstr(written(), "\"message\":\"+--+\\n\"}\n"));
+}
+
+static void components(void **state)
+{
+    (void)state;
+    assert_true(log_component_known("net", 3));
+    assert_true(log_component_known("store", 5));
+    assert_false(log_component_known("ne", 2));
+    assert_false(log_component_known("", 0));
+    struct log_site net = {0}, sched = {0}, elsewhere = {0};
+    assert_false(log_verbose_enabled(1));
+    log_component_set("net", 2);
+    assert_true(log_verbose_enabled(2));
+    assert_false(log_verbose_enabled(3));
+    assert_true(log_site_verbose(&net, "src/net/run.c", 2));
+    assert_false(log_site_verbose(&net, "src/net/run.c", 3));
+    assert_false(log_site_verbose(&sched, "/x/src/sched/batcher.c", 1));
+    struct log_settings s = log_get();
+    s.verbose = 3;
+    log_set(&s);
+    log_component_set("net", 0);
+    assert_false(log_site_verbose(&net, "src/net/run.c", 1));
+    assert_true(log_site_verbose(&sched, "/x/src/sched/batcher.c", 3));
+    assert_true(log_site_verbose(&elsewhere, "x.c", 3));
+    log_component_set("net", LOG_AS_GENERAL);
+    assert_true(log_site_verbose(&net, "src/net/run.c", 3));
+}
+
 #define LOG_UNIT(fn) cmocka_unit_test_setup_teardown(fn, redirect, restore)
 UNIT_MAIN(LOG_UNIT(default_format), LOG_UNIT(iso_format), LOG_UNIT(switches),
           LOG_UNIT(messages_are_escaped), LOG_UNIT(long_messages_are_cut),
-          LOG_UNIT(floods_are_counted))
+          LOG_UNIT(floods_are_counted), LOG_UNIT(messages_can_stay_as_they_are),
+          LOG_UNIT(json_lines), LOG_UNIT(requests_are_named), LOG_UNIT(tables),
+          LOG_UNIT(components))

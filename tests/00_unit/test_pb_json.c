@@ -70,11 +70,12 @@ static void numbers(void **state)
     (void)state;
     const char *text =
         "{\"fp32_contents\":[0.1,16777216,1e+30,-0.5,\"NaN\"],"
-        "\"fp64_contents\":[0.1,1e+300,\"Infinity\",\"-Infinity\",3.141592653589793]}";
+        "\"fp64_contents\":[0.1,1e+300,\"Infinity\",\"-Infinity\",3.141592653589793,0,-0.0]}";
     ProtobufCMessage *msg = read_json(&inference__infer_tensor_contents__descriptor, text);
-    assert_printed(msg, (struct pb_json_style){0},
-                   "{\"fp32_contents\":[0.1,16777216,1e+30,-0.5,\"NaN\"],"
-                   "\"fp64_contents\":[0.1,1e+300,\"Infinity\",\"-Infinity\",3.141592653589793]}");
+    assert_printed(
+        msg, (struct pb_json_style){0},
+        "{\"fp32_contents\":[0.1,16777216,1e+30,-0.5,\"NaN\"],"
+        "\"fp64_contents\":[0.1,1e+300,\"Infinity\",\"-Infinity\",3.141592653589793,0,-0.0]}");
     pb_field_free_message(msg);
 }
 

@@ -85,6 +85,35 @@ static void budget_is_asked_first(void **state)
     assert_int_equal(budget_in_use(), 0);
 }
 
+/* What a peer only announces costs at most a huge page of the budget; what comes is charged, and all of it is given back. */
+static void announced_bytes_are_charged_as_they_come(void **state)
+{
+    (void)state;
+    const size_t page = (size_t)2 << 20;
+    struct buf *b = NULL;
+    unit_succeeds(pool_buf_arriving(1000, &b));
+    assert_int_equal(budget_in_use(), 1000);
+    unit_succeeds(pool_arrived(b, 1000));
+    assert_int_equal(budget_in_use(), 1000);
+    buf_unref(b);
+    budget_set_limit(3 * page);
+    unit_succeeds(pool_buf_arriving(100 * page + 5, &b));
+    assert_int_equal(b->size, 100 * page + 5);
+    assert_int_equal(budget_in_use(), page);
+    unit_succeeds(pool_arrived(b, page));
+    assert_int_equal(budget_in_use(), page);
+    unit_succeeds(pool_arrived(b, page + 1));
+    assert_int_equal(budget_in_use(), 2 * page);
+    unit_fails(pool_arrived(b, 3 * page + 1), STATUS_UNAVAILABLE, "no room for");
+    assert_int_equal(budget_in_use(), 2 * page);
+    budget_set_limit(SIZE_MAX);
+    unit_succeeds(pool_arrived(b, 100 * page + 5));
+    assert_int_equal(budget_in_use(), 100 * page + 5);
+    buf_unref(b);
+    assert_int_equal(budget_in_use(), 0);
+    pool_trim(TIME_NEVER);
+}
+
 /* Sizes that no machine has are errors, and nothing stays charged. */
 static void sizes_that_cannot_be(void **state)
 {
@@ -129,4 +158,5 @@ static void many_threads(void **state)
 }
 
 UNIT_MAIN(UNIT(sizes_and_charges), UNIT(warm_buffers), UNIT(huge_pages_are_aligned),
-          UNIT(budget_is_asked_first), UNIT(sizes_that_cannot_be), UNIT(many_threads))
+          UNIT(budget_is_asked_first), UNIT(announced_bytes_are_charged_as_they_come),
+          UNIT(sizes_that_cannot_be), UNIT(many_threads))

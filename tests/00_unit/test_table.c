@@ -42,9 +42,9 @@ static void publish(struct serve_table *t, struct serve_version *v1, struct serv
     m[2] = entry(3, TABLE_LOADING, NULL);
     struct table_entry *broken = mem_zalloc(sizeof(*broken));
     broken[0] = entry(1, TABLE_UNAVAILABLE, NULL);
-    models[0] = (struct table_model){mem_strdup("m"), m, 3, 1};
-    models[1] = (struct table_model){mem_strdup("empty"), NULL, 0, 0};
-    models[2] = (struct table_model){mem_strdup("broken"), broken, 1, 1};
+    models[0] = (struct table_model){mem_strdup("m"), m, 3, 1, 1, true};
+    models[1] = (struct table_model){mem_strdup("empty"), NULL, 0, 0, 1, false};
+    models[2] = (struct table_model){mem_strdup("broken"), broken, 1, 1, 1, true};
     table_publish(t, models, 3);
 }
 

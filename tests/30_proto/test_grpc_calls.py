@@ -48,15 +48,17 @@ def ours(repository: Path) -> Iterator[Server]:
         yield server
 
 
-def _request(request_id: str, model: str = "fast", datatype: str = "FP32", size: int = 4) -> pb.ModelInferRequest:
+def _request(
+    request_id: str, model: str = "fast", datatype: str = "FP32", size: int = 4
+) -> pb.ModelInferRequest:
     raw = np.full(size, 7, dtype="<f4").tobytes()
     return rawgrpc.infer_request(model, [("INPUT0", datatype, [size], raw)], request_id=request_id)
 
 
-def _stream(channel: rawgrpc.Channel, requests: list[pb.ModelInferRequest], **more: object) -> list[pb.ModelStreamInferResponse]:
-    call = channel.channel.stream_stream(STREAM)(
-        (each.SerializeToString() for each in requests), timeout=60, **more
-    )
+def _stream(
+    channel: rawgrpc.Channel, requests: list[pb.ModelInferRequest]
+) -> list[pb.ModelStreamInferResponse]:
+    call = channel.channel.stream_stream(STREAM)((each.SerializeToString() for each in requests), timeout=60)
     return [pb.ModelStreamInferResponse.FromString(each) for each in call]
 
 
@@ -225,7 +227,11 @@ def test_bombs(ours: Server) -> None:
 
 @pytest.mark.parametrize(
     ("change", "status"),
-    [({":method": "GET"}, "405"), ({"content-type": "application/json"}, "415"), ({"content-type": "application/grpc-web"}, "415")],
+    [
+        ({":method": "GET"}, "405"),
+        ({"content-type": "application/json"}, "415"),
+        ({"content-type": "application/grpc-web"}, "415"),
+    ],
 )
 def test_what_is_no_grpc(ours: Server, change: dict[str, str], status: str) -> None:
     headers = [(name, change.get(name, value)) for name, value in h2.call_headers(INFER)]
@@ -277,7 +283,8 @@ def test_answered_before_the_client_is_done(ours: Server) -> None:
 def test_messages_in_trailers_are_percent_encoded(both: Server) -> None:
     with rawgrpc.Channel(both.grpc) as channel:
         answer = channel.call("ModelInfer", _request("x", "größe 100%"))
-    assert (answer.code, answer.details) == ("NOT_FOUND", "Request for unknown model: 'größe 100%' is not found")
+    assert answer.code == "NOT_FOUND"
+    assert answer.details == "Request for unknown model: 'größe 100%' is not found"
 
 
 def test_rapid_reset(ours: Server) -> None:

@@ -1,7 +1,11 @@
 """The metrics port: a text that parses, the reference's families, counts that are right."""
 
-from harness import metrics, rawhttp
-from harness.servers import Server
+import threading
+from pathlib import Path
+
+from harness import metrics, rawgrpc, rawhttp
+from harness.repository import Repository
+from harness.servers import Nereid, Server
 
 REQUEST = {"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [2, 16], "data": [0.5] * 32}]}
 COUNTERS = (
@@ -120,3 +124,102 @@ def _check_buckets(family: metrics.Family) -> None:
         assert buckets == sorted(buckets)
         assert [count for _, count in buckets] == sorted(count for _, count in buckets)
         assert buckets[-1] == (float("inf"), totals[key])
+
+
+# The front doors.
+
+
+def _requests(server: Server) -> dict[tuple[str, ...], float]:
+    family = metrics.scrape(server.metrics).get("nereid_requests_total")
+    samples = family.samples if family else []
+    keys = ("protocol", "route", "model", "code")
+    return {tuple(labels.get(key, "") for key in keys): value for _, labels, value in samples}
+
+
+def test_requests_by_route_model_and_code(nereid: Server) -> None:
+    before = _requests(nereid)
+    _ask(nereid)
+    _ask(nereid)
+    assert rawhttp.post(nereid.http, "/v2/models/id_batch/infer", b"{}").status == 500
+    assert rawhttp.get(nereid.http, "/v2/models/id_batch/infer").status == 405
+    assert rawhttp.get(nereid.http, "/nothing/of/ours").status == 404
+    assert rawhttp.get(nereid.http, "/v2/health/live").status == 200
+    with rawgrpc.Channel(nereid.grpc) as channel:
+        request = rawgrpc.infer_request("id_batch", [("INPUT0", "FP32", [1, 16], b"\0" * 64)])
+        assert channel.call("ModelInfer", request).code == "OK"
+        assert channel.call("ServerLive").code == "OK"
+        assert channel.call("Nothing").code == "UNIMPLEMENTED"
+    after = _requests(nereid)
+    gained = {key: value - before.get(key, 0) for key, value in after.items()}
+    assert gained.pop(("metrics", "metrics", "", "200")) >= 1
+    assert {key: value for key, value in gained.items() if value} == {
+        ("http", "infer", "id_batch", "200"): 2,
+        ("http", "infer", "id_batch", "500"): 1,
+        ("http", "infer", "", "405"): 1,
+        ("http", "other", "", "404"): 1,
+        ("http", "live", "", "200"): 1,
+        ("grpc", "ModelInfer", "id_batch", "OK"): 1,
+        ("grpc", "ServerLive", "", "OK"): 1,
+        ("grpc", "other", "", "UNIMPLEMENTED"): 1,
+    }
+
+
+def test_names_of_strangers_make_no_labels(nereid: Server) -> None:
+    """Whatever clients ask for, the page does not grow by it."""
+    for index in range(20):
+        assert rawhttp.post(nereid.http, f"/v2/models/stranger{index}/infer", REQUEST).status == 404
+        assert rawhttp.get(nereid.http, f"/strange/{index}").status == 404
+    page = rawhttp.get(nereid.metrics, "/metrics").body
+    assert b"strange" not in page
+
+
+def _front(server: Server, name: str, protocol: str) -> float:
+    return metrics.scrape(server.metrics)[name].value(protocol=protocol)
+
+
+def test_connections_and_bytes(nereid: Server) -> None:
+    host, port = nereid.http.rsplit(":", 1)
+    names = ("nereid_received_bytes_total", "nereid_sent_bytes_total", "nereid_connections_accepted_total")
+    before = [_front(nereid, name, "http") for name in names]
+    open_before = _front(nereid, "nereid_connections", "http")
+    with rawhttp.Connection(host, int(port)) as connection:
+        sent = rawhttp.head("GET", "/v2")
+        connection.send(sent)
+        answer = connection.answer()
+        assert _front(nereid, "nereid_connections", "http") == open_before + 1
+        after = [_front(nereid, name, "http") for name in names]
+        assert [new - old for new, old in zip(after, before, strict=True)] == [len(sent), answer.size, 1]
+        nereid.process.wait_until(lambda: _front(nereid, "nereid_requests_in_flight", "http") == 0, 20)
+    nereid.process.wait_until(lambda: _front(nereid, "nereid_connections", "http") == open_before, 20)
+
+
+def test_what_a_model_does_now(tmp_path: Path) -> None:
+    """Busy instances, the queue behind them and how long its first request has waited; then the batches that ran."""
+    repository = Repository(tmp_path / "models")
+    delay = 'parameters [ { key: "execute_delay_ms" value: { string_value: "300" } } ]\n'
+    repository.identity("slow", dims=(2,), max_batch_size=4, extra="dynamic_batching { }\n" + delay)
+    body = {"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}]}
+    with Nereid(repository.path, {"inline-execution": "false"}) as server:
+
+        def now(name: str) -> float:
+            return metrics.scrape(server.metrics)[name].value(model="slow", version="1")
+
+        def ask() -> None:
+            assert rawhttp.post(server.http, "/v2/models/slow/infer", body).status == 200
+
+        asking = [threading.Thread(target=ask) for _ in range(3)]
+        asking[0].start()
+        server.process.wait_until(lambda: now("nereid_instances_busy") == 1, 20)
+        assert now("nereid_instances") == 1
+        for thread in asking[1:]:
+            thread.start()
+        server.process.wait_until(lambda: now("nv_inference_pending_request_count") == 2, 20)
+        assert 0 < now("nereid_queue_oldest_seconds") < 10
+        assert _front(server, "nereid_requests_in_flight", "http") == 3
+        for thread in asking:
+            thread.join(20)
+        server.process.wait_until(lambda: now("nereid_instances_busy") == 0, 20)
+        assert now("nereid_queue_oldest_seconds") == 0
+        sizes = metrics.scrape(server.metrics)["nereid_inference_batch_size"]
+        buckets = {labels["le"]: value for _, labels, value in sizes.samples if "le" in labels}
+        assert (buckets["1"], buckets["2"], buckets["+Inf"]) == (1, 2, 2)

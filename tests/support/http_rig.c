@@ -77,7 +77,8 @@ static void note_alignment(const struct http_message *m)
 {
     if (!m->head->tensor_header.given || !m->buf)
         return;
-    http_rig_aligned = ((uintptr_t)m->body + (size_t)atoi(m->head->tensor_header.text)) % 64 == 0;
+    http_rig_aligned =
+        ((uintptr_t)m->body + strtoul(m->head->tensor_header.text, NULL, 10)) % 64 == 0;
 }
 
 static void serve(struct http_exchange *x, struct http_message *m)
@@ -100,7 +101,17 @@ static void serve(struct http_exchange *x, struct http_message *m)
     }
 }
 
-static const struct http_service service = {.admit = admit, .serve = serve};
+static unsigned route_of(const struct http1_head *head)
+{
+    (void)head;
+    return 0;
+}
+
+static const struct front_metrics_route routes[] = {{"any", -1}};
+static const struct front_metrics_kind metrics = {
+    .protocol = "rig", .routes = routes, .route_count = 1};
+static const struct http_service service = {
+    .metrics = &metrics, .admit = admit, .route = route_of, .serve = serve};
 
 static void accepted(struct worker *w, int fd, void *owner)
 {
@@ -149,6 +160,7 @@ struct http_rig *http_rig_new(uint32_t max_connections)
         unit_succeeds(loop_new(&w->loop));
         f->shards[i].front = f;
         f->shards[i].worker = w;
+        f->shards[i].metrics = front_metrics_new(&metrics);
         list_init(&f->shards[i].conns);
         unit_succeeds(thread_start("loop", run_loop, w->loop, &w->thread));
     }
@@ -210,7 +222,7 @@ int http_rig_head(int fd, char head[1024])
         http_rig_read(fd, head + len++, 1);
         head[len] = '\0';
     } while (!strstr(head, "\r\n\r\n"));
-    return atoi(head + 9);
+    return (int)strtol(head + 9, NULL, 10);
 }
 
 void http_rig_expect(int fd, int status, const char *body)
@@ -219,7 +231,7 @@ void http_rig_expect(int fd, int status, const char *body)
     assert_int_equal(http_rig_head(fd, head), status);
     const char *length = strstr(head, "Content-Length: ");
     assert_non_null(length);
-    size_t n = (size_t)atoi(length + 16);
+    size_t n = strtoul(length + 16, NULL, 10);
     assert_true(n < sizeof(text));
     http_rig_read(fd, text, n);
     text[n] = '\0';

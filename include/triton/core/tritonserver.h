@@ -548,12 +548,15 @@ TRITONSERVER_DECLSPEC TRITONSERVER_Error *TRITONSERVER_InferenceRequestSetCorrel
 
 /* TRITONSERVER_InferenceRequestCancel - ask that a running request stop early; nobody promises
  *   that it does.
- * thread  any, while the request is in flight; a call before TRITONSERVER_ServerInferAsync is
- *         void */
+ * errors  INTERNAL before the first TRITONSERVER_ServerInferAsync
+ * thread  any; without effect once the request was released */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_InferenceRequestCancel(TRITONSERVER_InferenceRequest *inference_request);
 
-/* TRITONSERVER_InferenceRequestIsCancelled - ask whether cancelling was asked for. */
+/* TRITONSERVER_InferenceRequestIsCancelled - ask whether cancelling was asked for while the
+ *   request was last in flight.
+ * errors  INTERNAL before the first TRITONSERVER_ServerInferAsync
+ * thread  any */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_InferenceRequestIsCancelled(TRITONSERVER_InferenceRequest *inference_request,
                                          bool *is_cancelled);
@@ -680,26 +683,22 @@ TRITONSERVER_DECLSPEC TRITONSERVER_Error *TRITONSERVER_InferenceRequestSetRespon
     TRITONSERVER_ResponseAllocator *response_allocator, void *response_allocator_userp,
     TRITONSERVER_InferenceResponseCompleteFn_t response_fn, void *response_userp);
 
-/* TRITONSERVER_InferenceRequestSetStringParameter - attach a string parameter.
- * errors  INVALID_ARG for a key that the server keeps for itself */
+/* TRITONSERVER_InferenceRequestSetStringParameter - attach a string parameter. */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_InferenceRequestSetStringParameter(TRITONSERVER_InferenceRequest *request,
                                                 const char *key, const char *value);
 
-/* TRITONSERVER_InferenceRequestSetIntParameter - attach an integer parameter.
- * errors  as TRITONSERVER_InferenceRequestSetStringParameter */
+/* TRITONSERVER_InferenceRequestSetIntParameter - attach an integer parameter. */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_InferenceRequestSetIntParameter(TRITONSERVER_InferenceRequest *request,
                                              const char *key, const int64_t value);
 
-/* TRITONSERVER_InferenceRequestSetBoolParameter - attach a boolean parameter.
- * errors  as TRITONSERVER_InferenceRequestSetStringParameter */
+/* TRITONSERVER_InferenceRequestSetBoolParameter - attach a boolean parameter. */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_InferenceRequestSetBoolParameter(TRITONSERVER_InferenceRequest *request,
                                               const char *key, const bool value);
 
-/* TRITONSERVER_InferenceRequestSetDoubleParameter - attach a floating point parameter.
- * errors  as TRITONSERVER_InferenceRequestSetStringParameter */
+/* TRITONSERVER_InferenceRequestSetDoubleParameter - attach a floating point parameter. */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_InferenceRequestSetDoubleParameter(TRITONSERVER_InferenceRequest *request,
                                                 const char *key, const double value);
@@ -712,8 +711,8 @@ TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_InferenceResponseDelete(TRITONSERVER_InferenceResponse *inference_response);
 
 /* TRITONSERVER_InferenceResponseError - give the error that a response stands for.
- * returns  NULL for a good response; otherwise an error that the response owns: do not delete it
- */
+ * returns  NULL for a good response; otherwise an error that the response owns;
+ *   TRITONSERVER_ErrorDelete has no effect on it */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_InferenceResponseError(TRITONSERVER_InferenceResponse *inference_response);
 
@@ -1095,7 +1094,7 @@ TRITONSERVER_ServerSetExitTimeout(TRITONSERVER_Server *server, unsigned int time
 
 /* TRITONSERVER_ServerRegisterModelRepository - add a repository while running.
  * name_mapping  string parameters: a directory's name and the model name that it gets
- * errors  UNSUPPORTED in POLL mode, ALREADY_EXISTS */
+ * errors  UNSUPPORTED: this version has the repositories of its options only */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_ServerRegisterModelRepository(TRITONSERVER_Server *server, const char *repository_path,
                                            const TRITONSERVER_Parameter **name_mapping,
@@ -1103,13 +1102,13 @@ TRITONSERVER_ServerRegisterModelRepository(TRITONSERVER_Server *server, const ch
 
 /* TRITONSERVER_ServerUnregisterModelRepository - take a repository away; models loaded from it
  *   stay.
- * errors  UNSUPPORTED in POLL mode, NOT_FOUND */
+ * errors  UNSUPPORTED as above */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_ServerUnregisterModelRepository(TRITONSERVER_Server *server,
                                              const char *repository_path);
 
 /* TRITONSERVER_ServerPollModelRepository - look for changes and follow them.
- * errors  UNAVAILABLE when the mode is not POLL */
+ * errors  UNAVAILABLE when the mode is not POLL; UNSUPPORTED where the server polls by itself */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_ServerPollModelRepository(TRITONSERVER_Server *server);
 
@@ -1226,9 +1225,10 @@ typedef enum TRITONSERVER_metrickind_enum {
     TRITONSERVER_METRIC_KIND_HISTOGRAM = 2
 } TRITONSERVER_MetricKind;
 
-/* TRITONSERVER_MetricFamilyNew - make a family, or join the one of the same name, kind and
- *   description.
- * family  out: owned by the caller */
+/* TRITONSERVER_MetricFamilyNew - make a family, or join the one of the same name and kind, whose
+ *   description stays.
+ * family  out: owned by the caller
+ * errors  INVALID_ARG for a name that is none, is one of the server's own, or has another kind */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_MetricFamilyNew(TRITONSERVER_MetricFamily **family, const TRITONSERVER_MetricKind kind,
                              const char *name, const char *description);

@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+"""Writes the seeds under fuzz/corpus: small inputs that reach into every corner of a target's format.
+
+    build/venv/bin/python fuzz/make_seeds.py
+
+What a fuzzer found later (fuzz/corpus/<target>/found-*) is left as it is.
+"""
+
+import gzip
+import struct
+import zlib
+from pathlib import Path
+
+from tritonclient.grpc import service_pb2 as pb
+
+CORPUS = Path(__file__).resolve().parent / "corpus"
+POST = "POST /v2/models/{model}/infer HTTP/1.1\r\nHost: a\r\n"
+
+
+def write(target: str, seeds: dict[str, bytes]) -> None:
+    folder = CORPUS / target
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, data in seeds.items():
+        (folder / name).write_bytes(data)
+
+
+def post(body: bytes, model: str = "m", *headers: str) -> bytes:
+    lines = "".join(f"{header}\r\n" for header in headers)
+    return f"{POST.format(model=model)}Content-Length: {len(body)}\r\n{lines}\r\n".encode() + body
+
+
+def get(path: str, version: str = "1.1") -> bytes:
+    return f"GET {path} HTTP/{version}\r\nHost: a\r\n\r\n".encode()
+
+
+def chunked(*chunks: bytes) -> bytes:
+    return b"".join(f"{len(c):x}\r\n".encode() + c + b"\r\n" for c in chunks) + b"0\r\n\r\n"
+
+
+FP32_JSON = b'{"id":"1","inputs":[{"name":"INPUT0","shape":[2],"datatype":"FP32","data":[1,2.5e1]}]}'
+BATCH_JSON = (
+    b'{"inputs":[{"name":"INPUT0","shape":[2,4],"datatype":"INT32","data":[[1,2,3,4],[-5,6,7,8]]}],'
+    b'"outputs":[{"name":"OUTPUT0","parameters":{"classification":2}}]}'
+)
+STRING_JSON = b'{"inputs":[{"name":"INPUT0","shape":[2],"datatype":"BYTES","data":["a","\\u00e9\\n"]}]}'
+TWO_JSON = (
+    b'{"inputs":[{"name":"INPUT0","shape":[2,2],"datatype":"BOOL","data":[true,false,1,0]},'
+    b'{"name":"INPUT1","shape":[2],"datatype":"FP64","data":[NaN,-1e308]}],'
+    b'"outputs":[{"name":"OUTPUT1"},{"name":"OUTPUT0","parameters":{"binary_data":true}}],'
+    b'"parameters":{"timeout":1,"priority":2,"mine":"x"}}'
+)
+BINARY_JSON = (
+    b'{"inputs":[{"name":"INPUT0","shape":[2],"datatype":"FP32","parameters":{"binary_data_size":8}}],'
+    b'"parameters":{"binary_data_output":true}}'
+)
+BINARY_HEADER = f"Inference-Header-Content-Length: {len(BINARY_JSON)}"
+BINARY = BINARY_JSON + struct.pack("<2f", 1, 2)
+
+
+def http() -> dict[str, bytes]:
+    seeds = {
+        "health": b"\0" + get("/v2/health/live") + get("/v2/health/ready") + get("/v2", "1.0"),
+        "metadata": b"\0" + get("/v2/models/m") + get("/v2/models/b/versions/1/config") + get("/v2/models/x"),
+        "statistics": b"\0" + get("/v2/models/stats") + get("/v2/models/m/stats") + get("/v2/models/m/ready"),
+        "json": b"\0" + post(FP32_JSON) + post(BATCH_JSON, "b"),
+        "strings": b"\7" + post(STRING_JSON, "s"),
+        "two": b"\0" + post(TWO_JSON, "t"),
+        "binary": b"\0" + post(BINARY, "m", BINARY_HEADER),
+        "raw": b"\0" + post(b"\0\0\0\0", "m", "Inference-Header-Content-Length: 0"),
+        "pieces": b"\3" + post(BINARY, "m", BINARY_HEADER, "Expect: 100-continue"),
+        "chunked": b"\0" + POST.format(model="m").encode() + b"Transfer-Encoding: chunked\r\n\r\n"
+        + chunked(FP32_JSON[:20], FP32_JSON[20:]) + get("/v2/health/live"),
+        "gzip": b"\0" + post(gzip.compress(FP32_JSON, mtime=0), "m", "Content-Encoding: gzip"),
+        "deflate": b"\0" + post(zlib.compress(FP32_JSON), "m", "Content-Encoding: deflate"),
+        "accept": b"\0" + post(FP32_JSON, "m", "Accept-Encoding: deflate;q=0.5, gzip"),
+        "index": b"\0POST /v2/repository/index HTTP/1.1\r\nContent-Length: 14\r\n\r\n" + b'{"ready":true}',
+        "load": b"\0POST /v2/repository/models/m/load HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}",
+        "head": b"\0HEAD /v2/models/m HTTP/1.1\r\nConnection: close\r\n\r\n",
+        "wrong": b"\0DELETE /v2/models/m HTTP/1.1\r\n\r\nPUT /v3 HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
+        "smuggled": b"\0POST / HTTP/1.1\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    }
+    return seeds
+
+
+def http1() -> dict[str, bytes]:
+    seeds = {f"http-{name}": b"\5" + data[1:] for name, data in http().items() if len(data) < 400}
+    seeds["trailers"] = (
+        b"\1POST /a?b HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTE: trailers\r\n\r\n"
+        b"5;name=\"v\"\r\nhello\r\n00\r\nA: b\r\n\r\nGET * HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
+    )
+    return seeds
+
+
+def json_tensor() -> dict[str, bytes]:
+    texts = [b"[true,[false,1,0]]", b"[0,255,[7]]", b"[65535,1]", b"[4294967295]", b"[18446744073709551615,0]",
+             b"[-128,127]", b"[-32768,32767]", b"[-2147483648]", b"[-9223372036854775808,9223372036854775807]",
+             b"[1.5,-1e38,NaN,Infinity]", b"[1e308,-0.0,1e-320,3]", b'["","a","\\u00e9\\ud83d\\ude00",["x"]]']  # fmt: skip
+    seeds = {f"type-{index:02}": bytes([index]) + text for index, text in enumerate(texts)}
+    seeds["deep"] = b"\3" + b"[" * 101 + b"1" + b"]" * 101
+    seeds["tensor"] = b"\x0b" + struct.pack("<I1sI2s", 1, b"a", 2, b"bc")
+    return seeds
+
+
+def infer_request(model: str = "m", **more: object) -> pb.ModelInferRequest:
+    request = pb.ModelInferRequest(model_name=model, id="1", **more)
+    tensor = request.inputs.add(name="INPUT0", datatype="FP32", shape=[2])
+    tensor.parameters["p"].string_param = "x"
+    request.raw_input_contents.append(struct.pack("<2f", 1, 2))
+    return request
+
+
+def infer_pb() -> dict[str, bytes]:
+    typed = pb.ModelInferRequest(model_name="t", model_version="1")
+    kinds = {"bool": True, "int": -1, "int64": -(2**63), "uint": 7, "uint64": 2**64 - 1, "fp32": 1.5, "fp64": 2.5}
+    for kind, value in kinds.items():
+        tensor = typed.inputs.add(name=kind, shape=[1, -1], datatype="FP32")
+        getattr(tensor.contents, f"{kind}_contents").extend([value, value])
+    typed.inputs.add(name="b").contents.bytes_contents.extend([b"", b"abc"])
+    typed.outputs.add(name="OUTPUT0").parameters["classification"].int64_param = 2
+    for name, value in {"bool_param": True, "double_param": 0.5, "uint64_param": 3}.items():
+        setattr(typed.parameters[name], name, value)
+    raw = infer_request()
+    raw.raw_input_contents.append(b"")
+    return {
+        "raw": raw.SerializeToString(deterministic=True),
+        "typed": typed.SerializeToString(deterministic=True),
+        "merged": typed.SerializeToString(deterministic=True) + raw.SerializeToString(deterministic=True),
+        "groups": b"\x0b\x08\x01\x0c" + raw.SerializeToString(deterministic=True),
+    }
+
+
+def message(body: bytes, compressed: int = 0) -> bytes:
+    return bytes([compressed]) + len(body).to_bytes(4, "big") + body
+
+
+def grpc_inbox() -> dict[str, bytes]:
+    infer = infer_request().SerializeToString(deterministic=True)
+    return {
+        "two": b"\x00" + message(b"") + message(b"abc", 1),
+        "tensors": b"\x41" + message(infer) + message(infer),
+        "kept": b"\x1a" + message(infer),
+        "announced": b"\x12" + b"\0\xff\xff\xff\xff" + b"abc",
+        "cut": b"\x12" + message(infer)[:40],
+        "flags": b"\x02\x07\0\0\0\0",
+    }
+
+
+CALL, MESSAGE, DATA, TRAILERS, RESET, FRAME, WINDOW, TURN = range(8)
+END, COMPRESSED = 0x01, 0x80
+
+
+def call(stream: int, path: int, variant: int = 0) -> bytes:
+    return bytes([CALL, stream, path, variant])
+
+
+def data(stream: int, body: bytes, flags: int = END, step: int = MESSAGE) -> bytes:
+    return bytes([step, stream, flags]) + struct.pack(">H", len(body)) + body
+
+
+def grpc() -> dict[str, bytes]:
+    infer = infer_request().SerializeToString(deterministic=True)
+    batch = pb.ModelInferRequest(model_name="b")
+    batch.inputs.add(name="INPUT0", datatype="INT32", shape=[1, 4]).contents.int_contents.extend([1, 2, 3, 4])
+    batch.outputs.add(name="OUTPUT0").parameters["classification"].int64_param = 3
+    batched = batch.SerializeToString(deterministic=True)
+    named = pb.ModelMetadataRequest(name="m", version="1").SerializeToString()
+    half = len(infer) // 2
+    split = message(infer)
+    seeds = {
+        "unary": b"\0" + call(1, 0) + data(1, infer) + call(3, 0) + data(3, batched),
+        "later": b"\0" + call(1, 0) + data(1, infer, 0) + bytes([TURN, TRAILERS, 1]),
+        "parts": b"\5" + call(1, 0) + data(1, split[:half], 0, DATA) + bytes([TURN])
+        + data(1, split[half:], END, DATA),
+        "streamed": b"\0" + call(1, 1) + data(1, infer, 0) + data(1, batched, 0) + bytes([TURN, WINDOW, 1, 0, 1])
+        + data(1, infer),
+        "streamed-errors": b"\0" + call(1, 1, 0x10) + data(1, b"\x0a\x01x", 0) + data(1, infer),
+        "gzip": b"\0" + call(1, 0, 0x01) + data(1, gzip.compress(infer, mtime=0), END | COMPRESSED),
+        "deflate": b"\0" + call(1, 0, 0x02) + data(1, zlib.compress(infer), END | COMPRESSED),
+        "times": b"\0" + call(1, 0, 0x04) + data(1, infer) + call(3, 0, 0x08) + data(3, infer) + call(5, 0, 0x80),
+        "reset": b"\0" + call(1, 1) + data(1, infer, 0) + bytes([TURN, RESET, 1]) + call(3, 0) + bytes([RESET, 3]),
+        "http": b"\0" + call(1, 0x80) + call(3, 0x40) + data(3, infer) + call(5, 0, 0x40),
+        "health": b"\0" + call(1, 16) + data(1, b"") + call(3, 17) + data(3, b"\x0a\x01m"),
+        "reflection": b"\0" + call(1, 18) + data(1, b"\x3a\x00"),
+        "frames": b"\0" + bytes([FRAME, 6, 0, 0, 0, 8]) + b"12345678" + bytes([FRAME, 4, 0, 0, 0, 6])
+        + struct.pack(">HI", 4, 100) + bytes([FRAME, 1, 0, 1, 0, 2]) + b"\x83\x86" + bytes([FRAME, 9, 4, 1, 0, 1, 0x84]),
+        "raw": b"\xffPRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0",
+    }  # fmt: skip
+    for path in range(2, 16):
+        seeds[f"method-{path:02}"] = b"\0" + call(1, path) + data(1, named if path in (4, 6, 7, 8) else b"")
+    return seeds
+
+
+CONFIG = b"""name: "m" backend: "identity" max_batch_size: 8
+input [ { name: "a" data_type: TYPE_FP32 dims: [ -1, 3 ] reshape { shape: [ -1 ] } } ]
+output [ { name: "b" data_type: TYPE_STRING dims: 1 label_filename: "l.txt" } ]
+"""
+ENSEMBLE = b"""name: "m" platform: "ensemble"
+input { name: "x" data_type: TYPE_INT8 dims: [ 1 ] } output { name: "y" data_type: TYPE_INT8 dims: [ 1 ] }
+ensemble_scheduling { step { model_name: "n" model_version: -1
+  input_map { key: "a" value: "x" } output_map { key: "b" value: "y" } } }
+"""
+
+
+def pb_text() -> dict[str, bytes]:
+    return {
+        "plain": CONFIG,
+        "batching": CONFIG + b"dynamic_batching { preferred_batch_size: [ 2, 4 ] max_queue_delay_microseconds: 100 "
+        b"default_queue_policy { timeout_action: REJECT max_queue_size: 3 } priority_levels: 2 "
+        b"priority_queue_policy { key: 1 value { allow_timeout_override: true } } }",
+        "sequence": CONFIG + b"sequence_batching { oldest { max_candidate_sequences: 4 } "
+        b"control_input { name: 'S' control { kind: CONTROL_SEQUENCE_START int32_false_true: [ 0, 1 ] } } "
+        b"state { input_name: 'i' output_name: 'o' data_type: TYPE_FP32 dims: [ 1 ] } }",
+        "ensemble": ENSEMBLE,
+        "groups": CONFIG + b"instance_group [ { count: 2 kind: KIND_CPU }, { kind: KIND_GPU gpus: [ 0 ] rate_limiter "
+        b"{ resources { name: 'r' count: 1 } priority: 2 } } ] version_policy: { latest { num_versions: 2 } }",
+        "warmup": CONFIG + b"model_warmup { name: 'w' batch_size: 1 inputs { key: 'a' value { data_type: TYPE_FP32 "
+        b"dims: [ 3 ] zero_data: true } } } parameters { key: 'k' value { string_value: \"\\x41\\101\\n\" 'b' } }",
+        "forms": b"name: 'a' \"b\" # c\nmax_batch_size: 0x10, ; version_policy < all < > > "
+        b"optimization { priority: PRIORITY_MAX input_pinned_memory { enable: 1 } }",
+    }
+
+
+def config_json() -> dict[str, bytes]:
+    return {
+        "plain": b'{"name":"m","max_batch_size":"8","maxBatchSize":8,"input":[{"name":"a","data_type":"TYPE_FP32",'
+        b'"dims":["-1",3]}],"parameters":{"k":{"string_value":"\\u00e9"}}}',
+        "oneof": b'{"sequence_batching":{"direct":{},"max_sequence_idle_microseconds":"1"},"dynamic_batching":null}',
+        "floats": b'{"model_metrics":{"metric_control":[{"metric_identifier":{"family":"f"},'
+        b'"histogram_options":{"buckets":[1,2.5,1e3,"NaN"]}}]}}',
+    }
+
+
+def main() -> None:
+    write("http", http())
+    write("http1", http1())
+    write("json_tensor", json_tensor())
+    write("infer_pb", infer_pb())
+    write("grpc_inbox", grpc_inbox())
+    write("grpc", grpc())
+    write("pb_text", pb_text())
+    write("config", {name: b"\2" + text for name, text in pb_text().items()})
+    write("config_json", config_json())
+    texts = [b"1S", b"99999999H", b"1n", b"application/grpc+proto", b"application/grpc;a", b"a%\n\xc3\xa9\xf0", b"gzip"]
+    write("grpc_text", {f"text-{index}": text for index, text in enumerate(texts)})
+    plain = b"The same words, the same words, the same words. " * 4
+    write("grpc_inflate", {
+        "gzip": b"\1\x14" + gzip.compress(plain, mtime=0),
+        "deflate": b"\0\x14" + zlib.compress(plain),
+        "limit": b"\0\4" + zlib.compress(bytes(100000), 9),
+        "stored": b"\0\x14" + zlib.compress(plain[:20], 0),
+    })  # fmt: skip
+    write("labels", {"lines": b"a\nb b\r\n\nlast", "ended": b"one\ntwo\n", "return": b"a\rb\r\n\r", "nul": b"a\0b\n"})
+    write("options", {
+        "equals": b"--model-repository=/m\n--http-port=0\n--log-verbose=1\n--exit-on-error=false",
+        "words": b"--model-repository\n/m\n--backend-config\nonnxruntime,threads=2\n--backend-config=a=b",
+        "wrong": b"--http-port=65536\n", "unknown": b"--nothing=1", "flag": b"--disable-auto-complete-config\n-h",
+        "format": b"--log-format=ISO8601\n--reuse-grpc-port=1",
+        "file": b"\0# options\nhttp-port = 0\nmodel-repository=/m\n\nlog-verbose : 1\nnothing\n",
+    })  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,125 @@
+#include "base/log_text.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const char letters[] = {'I', 'W', 'E', 'I'};
+static const char *const names[] = {"info", "warning", "error", "verbose"};
+
+void log_text_time(struct strbuf *sb, const struct timespec *time)
+{
+    struct tm tm;
+    gmtime_r(&time->tv_sec, &tm);
+    strbuf_printf(sb, "%04d-%02d-%02dT%02d:%02d:%02d.%06ldZ", tm.tm_year + 1900, tm.tm_mon + 1,
+                  tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, time->tv_nsec / 1000);
+}
+
+static void put_prefix(struct strbuf *sb, const struct log_entry *e)
+{
+    struct tm tm;
+    gmtime_r(&e->time.tv_sec, &tm);
+    if (e->format == LOG_FORMAT_ISO8601)
+        strbuf_printf(sb, "%d-%02d-%02dT%02d:%02d:%02dZ %c %d %s:%d] ", tm.tm_year + 1900,
+                      tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
+                      letters[e->level], (int)getpid(), e->file, e->line);
+    else
+        strbuf_printf(sb, "%c%02d%02d %02d:%02d:%02d.%06ld %d %s:%d] ", letters[e->level],
+                      tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
+                      e->time.tv_nsec / 1000, (int)getpid(), e->file, e->line);
+}
+
+/* How many bytes the UTF-8 character at s has; 0 when it is none. */
+static size_t utf8_bytes(const unsigned char *s)
+{
+    size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+    if (s[0] > 0xf4 || (s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) ||
+        (s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    return n;
+}
+
+void log_text_escape(struct strbuf *sb, const char *s, bool strict)
+{
+    static const char names_of[] = "btn\0fr"; /* from backspace to return */
+    const unsigned char *at = (const unsigned char *)s;
+    while (*at) {
+        unsigned char c = *at;
+        if (c == '"' || c == '\\')
+            strbuf_printf(sb, "\\%c", c);
+        else if (c >= '\b' && c <= '\r' && c != '\v')
+            strbuf_printf(sb, "\\%c", names_of[c - '\b']);
+        else if (c < 0x20)
+            strbuf_printf(sb, "\\u%04X", c);
+        else if (c < 0x80 || !strict)
+            strbuf_putc(sb, (char)c);
+        else if (utf8_bytes(at))
+            strbuf_append(sb, at, utf8_bytes(at));
+        else
+            strbuf_puts(sb, "\xef\xbf\xbd");
+        at += strict && utf8_bytes(at) ? utf8_bytes(at) : 1;
+    }
+}
+
+/* Errors about a request name it themselves. */
+static bool names_request(const struct log_entry *e)
+{
+    return strncmp(e->message, "[request id: ", 13) == 0;
+}
+
+static void put_reference(struct strbuf *sb, const struct log_entry *e)
+{
+    put_prefix(sb, e);
+    if (e->table) {
+        strbuf_printf(sb, "\n%s\n", e->message);
+        return;
+    }
+    if (e->escape)
+        strbuf_putc(sb, '"');
+    if (e->request_id && !names_request(e)) {
+        strbuf_puts(sb, "[request id: ");
+        if (e->escape)
+            log_text_escape(sb, *e->request_id ? e->request_id : "<id_unknown>", false);
+        else
+            strbuf_puts(sb, *e->request_id ? e->request_id : "<id_unknown>");
+        strbuf_puts(sb, "] ");
+    }
+    if (e->escape)
+        log_text_escape(sb, e->message, false);
+    else
+        strbuf_puts(sb, e->message);
+    if (e->held)
+        strbuf_printf(sb, " (%u like lines held back)", e->held);
+    strbuf_puts(sb, e->escape ? "\"\n" : "\n");
+}
+
+static void put_json(struct strbuf *sb, const struct log_entry *e)
+{
+    strbuf_puts(sb, "{\"time\":\"");
+    log_text_time(sb, &e->time);
+    strbuf_printf(sb, "\",\"level\":\"%s\",\"pid\":%d,\"component\":\"", names[e->level],
+                  (int)getpid());
+    strbuf_append(sb, e->component, e->component_len);
+    strbuf_puts(sb, "\",\"source\":\"");
+    log_text_escape(sb, e->file, true);
+    strbuf_printf(sb, ":%d\",\"message\":\"", e->line);
+    log_text_escape(sb, e->message, true);
+    if (e->request_id && *e->request_id) {
+        strbuf_puts(sb, "\",\"request_id\":\"");
+        log_text_escape(sb, e->request_id, true);
+    }
+    strbuf_putc(sb, '"');
+    if (e->held)
+        strbuf_printf(sb, ",\"held_back\":%u", e->held);
+    strbuf_puts(sb, "}\n");
+}
+
+void log_text_put(struct strbuf *sb, const struct log_entry *entry)
+{
+    if (entry->format == LOG_FORMAT_JSON)
+        put_json(sb, entry);
+    else
+        put_reference(sb, entry);
+}

@@ -1,0 +1,51 @@
+#include "codec/base64.h"
+
+#include <stdint.h>
+
+static int value_of(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+bool base64_decode(const char *text, size_t len, void *to, size_t *ret_len)
+{
+    unsigned char *out = to;
+    uint32_t bits = 0;
+    unsigned got = 0; /* characters of the present group */
+    unsigned padding = 0;
+    for (size_t i = 0; i < len; i++) {
+        char c = text[i];
+        if (c == '\r' || c == '\n')
+            continue;
+        if (c == '=') {
+            padding++;
+            continue;
+        }
+        int v = value_of(c);
+        if (v < 0 || padding)
+            return false;
+        bits = bits << 6 | (uint32_t)v;
+        if (++got < 4)
+            continue;
+        *out++ = (unsigned char)(bits >> 16);
+        *out++ = (unsigned char)(bits >> 8);
+        *out++ = (unsigned char)bits;
+        got = 0;
+    }
+    if (got == 1 || (padding && got + padding != 4))
+        return false;
+    if (got == 2)
+        *out++ = (unsigned char)(bits >> 4);
+    if (got == 3) {
+        *out++ = (unsigned char)(bits >> 10);
+        *out++ = (unsigned char)(bits >> 2);
+    }
+    *ret_len = (size_t)(out - (unsigned char *)to);
+    return true;
+}

@@ -1,0 +1,81 @@
+#pragma once
+/* Counters of the front doors: requests by route, model and code, requests under way, bytes, connections. Each worker of each
+ * front has its own; its thread alone adds to it, and a reader adds them all up.
+ *
+ * The values of labels are bounded: routes and codes by tables, models by what was loaded. */
+#include "metrics/metrics_page.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FRONT_METRICS_ROUTES      32u
+#define FRONT_METRICS_CODES       24u
+#define FRONT_METRICS_MODEL_SLOTS 2u
+#define FRONT_METRICS_PAGES       64u
+#define FRONT_METRICS_PAGE_MODELS 256u
+
+/* Relaxed, with one writer: only the numbers matter, they order nothing. */
+typedef _Atomic(uint64_t) front_metrics_count_t;
+
+struct front_metrics_route {
+    const char *name;
+    int model_slot; /* requests of this route are counted by model, too; -1 = not */
+};
+
+/* What the workers of a front share; static. */
+struct front_metrics_kind {
+    const char *protocol;
+    bool grpc; /* codes are those of gRPC, else of HTTP */
+    const struct front_metrics_route *routes;
+    unsigned route_count;
+};
+
+struct front_metrics_model {
+    front_metrics_count_t counts[FRONT_METRICS_MODEL_SLOTS][FRONT_METRICS_CODES];
+};
+
+struct front_metrics_page {
+    /* Published with release: their counters are zero before. */
+    _Atomic(struct front_metrics_model *) models[FRONT_METRICS_PAGE_MODELS];
+};
+
+struct front_metrics {
+    const struct front_metrics_kind *kind;
+    struct front_metrics *next; /* in the list of all */
+    front_metrics_count_t begun;
+    front_metrics_count_t ended;
+    front_metrics_count_t received_bytes;
+    front_metrics_count_t sent_bytes;
+    front_metrics_count_t opened;
+    front_metrics_count_t closed;
+    front_metrics_count_t routes[FRONT_METRICS_ROUTES][FRONT_METRICS_CODES];
+    _Atomic(struct front_metrics_page *) pages[FRONT_METRICS_PAGES]; /* published with release */
+};
+
+/* front_metrics_new, front_metrics_free - the counters of one worker of a front. The worker may not count any more when they are
+ * freed. Any thread. */
+struct front_metrics *front_metrics_new(const struct front_metrics_kind *kind);
+void front_metrics_free(struct front_metrics *f);
+
+/* front_metrics_add - by the thread that owns the counter. */
+static inline void front_metrics_add(front_metrics_count_t *count, uint64_t n)
+{
+    atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + n,
+                          memory_order_relaxed);
+}
+
+/* front_metrics_end - a request that was counted as begun was answered.
+ * route  index into the kind's routes
+ * model  as front_metrics_model_id says; 0 = none that is known
+ * code   of HTTP or gRPC */
+void front_metrics_end(struct front_metrics *f, unsigned route, uint32_t model, int code);
+
+/* front_metrics_model_id - the number of a model's name, the same for every version and after a reload; 0 when there were more
+ * than can be told apart. Any thread; takes a lock. */
+uint32_t front_metrics_model_id(const char *name);
+
+/* front_metrics_read - everything that was counted, for the page. Any thread.
+ * process  fronts and requests are set; front_metrics_read_free them */
+void front_metrics_read(struct metrics_process *process);
+void front_metrics_read_free(struct metrics_process *process);

@@ -1,0 +1,95 @@
+#include "net/control_task.h"
+
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/mem.h"
+#include "os/loop.h"
+
+#include <string.h>
+
+static void deliver(struct mail *m)
+{
+    struct control_task *t = LIST_ITEM(m, struct control_task, mail);
+    t->finish(t);
+}
+
+struct control_task *control_task_new(struct loop *loop, void (*finish)(struct control_task *t),
+                                      void *owner)
+{
+    struct control_task *t = MEM_NEW(struct control_task);
+    t->mail.deliver = deliver;
+    t->loop = loop;
+    t->finish = finish;
+    t->owner = owner;
+    t->places = UINT64_MAX;
+    return t;
+}
+
+void control_task_free(struct control_task *t)
+{
+    for (size_t i = 0; i < t->param_count; i++)
+        mem_free(t->names[i]);
+    mem_free(t->names);
+    mem_free(t->params);
+    mem_free(t->model);
+    mem_free(t->repository);
+    mem_free(t->copy);
+    buf_unref(t->body);
+    mem_free(t);
+}
+
+struct err *control_task_name(const void *text, size_t len, char **ret)
+{
+    if (len && memchr(text, '\0', len))
+        return err_new(STATUS_INVALID_ARG, "a name holds a NUL");
+    *ret = mem_strndup(len ? text : "", len);
+    return NULL;
+}
+
+void control_task_param(struct control_task *t, enum repo_param_kind kind, char *name,
+                        const void *data, size_t len)
+{
+    size_t n = t->param_count++;
+    t->params = mem_realloc(t->params, t->param_count * sizeof(*t->params));
+    t->names = mem_realloc(t->names, t->param_count * sizeof(char *));
+    t->names[n] = name;
+    t->params[n] = (struct repo_param){.kind = kind, .name = name, .data = data, .len = len};
+}
+
+/* On whichever thread ended the operation. */
+static void done(void *owner, struct err *e)
+{
+    struct control_task *t = owner;
+    t->error = e;
+    loop_post(t->loop, &t->mail, &t->mail);
+}
+
+void control_task_load(struct control_task *t, struct repo *r)
+{
+    struct err *e = repo_load(r,
+                              &(struct repo_load){.model = t->model,
+                                                  .repository = t->repository,
+                                                  .params = t->params,
+                                                  .param_count = t->param_count},
+                              done, t);
+    if (e)
+        done(t, e);
+}
+
+void control_task_unload(struct control_task *t, struct repo *r, bool unload_dependents)
+{
+    struct err *e = repo_unload(r, t->model, t->repository, unload_dependents, done, t);
+    if (e)
+        done(t, e);
+}
+
+void control_task_index(struct control_task *t, struct repo *r)
+{
+    /* What serves is known without a look at the disk. */
+    struct err *e = repo_places(r, t->repository, &t->places);
+    bool look = !e && !t->ready_only;
+    if (look)
+        e = repo_rescan(r, done, t);
+    if (!look || e)
+        done(t, e);
+}

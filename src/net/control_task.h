@@ -1,0 +1,46 @@
+#pragma once
+/* An operation on the repository that a client asked for: made on a loop, worked on elsewhere, answered on that loop. */
+#include "base/err.h"
+#include "os/mailbox.h"
+#include "repo/repo.h"
+
+struct buf;
+struct loop;
+
+struct control_task {
+    struct mail mail;
+    struct loop *loop;
+    void (*finish)(struct control_task *t); /* on the loop, once; frees the task */
+    void *owner;                            /* whom to answer */
+    struct err *error;                      /* set before finish; finish takes it over */
+
+    char *model; /* owned, as what follows */
+    char *repository;
+    struct buf *body; /* what parameters point into; either of them may be NULL */
+    char *copy;
+    struct repo_param *params;
+    char **names; /* of the parameters */
+    size_t param_count;
+    bool ready_only; /* of an index */
+    uint64_t places;
+};
+
+/* control_task_new - for the loop of the calling thread. */
+struct control_task *control_task_new(struct loop *loop, void (*finish)(struct control_task *t),
+                                      void *owner);
+void control_task_free(struct control_task *t);
+
+/* control_task_name - a copy of a name that a peer sent, which ends in NUL.
+ * errors  INVALID_ARG for one that holds a NUL */
+struct err *control_task_name(const void *text, size_t len, char **ret);
+
+/* control_task_param - one more parameter.
+ * name  a file's, without "file:"; taken over; NULL for a configuration
+ * data  lies in body or copy */
+void control_task_param(struct control_task *t, enum repo_param_kind kind, char *name,
+                        const void *data, size_t len);
+
+/* control_task_load, control_task_unload, control_task_index - begin; finish is called later in any case. */
+void control_task_load(struct control_task *t, struct repo *r);
+void control_task_unload(struct control_task *t, struct repo *r, bool unload_dependents);
+void control_task_index(struct control_task *t, struct repo *r);

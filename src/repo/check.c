@@ -1,0 +1,212 @@
+#include "repo/check.h"
+
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "codec/json_out.h"
+#include "model/config.h"
+#include "os/file.h"
+#include "repo/check_priv.h"
+#include "store/local.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void check_add(struct check *c, const char *model, const char *place, const char *what,
+               const char *mend)
+{
+    struct check_report *r = c->report;
+    r->problems = mem_realloc(r->problems, (r->count + 1) * sizeof(*r->problems));
+    r->problems[r->count++] = (struct check_problem){.model = mem_strdup(model),
+                                                     .place = mem_strdup(place),
+                                                     .what = mem_strdup(what),
+                                                     .mend = mem_strdup(mend)};
+}
+
+/* The length of ":12:3" behind a path, 0 when there is none. */
+static size_t position_len(const char *text)
+{
+    size_t len = 0;
+    while (text[len] == ':' && text[len + 1] >= '0' && text[len + 1] <= '9')
+        len += 1 + strspn(text + len + 1, "0123456789");
+    return text[len] == ':' ? len : 0;
+}
+
+void check_add_error(struct check *c, const char *model, const char *path, struct err *e,
+                     const char *mend)
+{
+    const char *what = err_message(e);
+    size_t len = strlen(path);
+    size_t position = strncmp(what, path, len) == 0 ? position_len(what + len) : 0;
+    char *place = position ? mem_strndup(what, len + position) : mem_strdup(path);
+    if (position)
+        what += len + position + 1 + strspn(what + len + position + 1, " ");
+    check_add(c, model, place, what, mend);
+    mem_free(place);
+    err_free(e);
+}
+
+/* The configuration as written, or an empty one; NULL when it cannot be read. */
+static struct Inference__ModelConfig *read_config(struct check *c, const char *model,
+                                                  const char *dir)
+{
+    char *text;
+    char *path;
+    size_t len;
+    struct Inference__ModelConfig *proto = NULL;
+    struct err *e = local_read_config(dir, c->settings->config_name, &text, &len, &path);
+    if (e) {
+        check_add_error(c, model, dir, e, "make config.pbtxt a readable file");
+        return NULL;
+    }
+    if (text)
+        e = config_parse_text(text, len, path, &proto);
+    else if (c->settings->strict)
+        e = err_new(STATUS_NOT_FOUND, "there is no configuration");
+    else
+        proto = config_new_proto();
+    if (e)
+        check_add_error(c, model, path, e,
+                        text ? "correct the file at this place"
+                             : "write it, or leave --strict-model-config away");
+    mem_free(text);
+    mem_free(path);
+    return proto;
+}
+
+static void check_one(struct check *c, const char *model, const char *dir)
+{
+    c->report->models++;
+    bool twice = map_get(&c->models, model, strlen(model)) != NULL;
+    if (twice)
+        check_add(c, model, dir, "model appears in two or more repositories",
+                  "give one of them another name, or remove it");
+    struct Inference__ModelConfig *proto = read_config(c, model, dir);
+    if (!proto)
+        return;
+    check_files_model(c, model, dir, proto);
+    if (twice)
+        config_free_proto(proto);
+    else
+        map_put(&c->models, model, strlen(model), proto);
+}
+
+void check_repositories(const struct check_settings *s, struct check_report *ret)
+{
+    *ret = (struct check_report){0};
+    struct check c = {.settings = s, .report = ret};
+    for (size_t p = 0; p < s->path_count; p++) {
+        struct local_names names;
+        struct err *e = local_models(s->paths[p], &names);
+        if (e) {
+            check_add_error(&c, "", s->paths[p], e, "name a directory of model directories");
+            continue;
+        }
+        for (size_t i = 0; i < names.count; i++) {
+            char *dir = file_join(s->paths[p], names.names[i]);
+            check_one(&c, names.names[i], dir);
+            mem_free(dir);
+        }
+        local_names_fini(&names);
+    }
+    check_ensembles(&c);
+    size_t pos = 0;
+    void *proto;
+    while (map_next(&c.models, &pos, NULL, &proto))
+        config_free_proto(proto);
+    map_fini(&c.models);
+}
+
+void check_report_fini(struct check_report *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        mem_free(r->problems[i].model);
+        mem_free(r->problems[i].place);
+        mem_free(r->problems[i].what);
+        mem_free(r->problems[i].mend);
+    }
+    mem_free(r->problems);
+    *r = (struct check_report){0};
+}
+
+static void put_json(struct strbuf *sb, const char *key, const char *value)
+{
+    size_t len = strlen(value);
+    strbuf_printf(sb, "\"%s\":", key);
+    char *at = strbuf_reserve(sb, json_out_string_bytes(len));
+    sb->len += (size_t)(json_out_string(at, value, len) - at);
+}
+
+void check_print(const struct check_report *r, bool json, struct strbuf *sb)
+{
+    if (json)
+        strbuf_printf(sb, "{\"models\":%zu,\"problems\":[", r->models);
+    for (size_t i = 0; i < r->count; i++) {
+        const struct check_problem *p = &r->problems[i];
+        if (json) {
+            strbuf_puts(sb, i ? ",{" : "{");
+            put_json(sb, "model", p->model);
+            strbuf_putc(sb, ',');
+            put_json(sb, "place", p->place);
+            strbuf_putc(sb, ',');
+            put_json(sb, "problem", p->what);
+            strbuf_putc(sb, ',');
+            put_json(sb, "mend", p->mend);
+            strbuf_putc(sb, '}');
+        } else {
+            strbuf_printf(sb, "%s: %s\n    mend: %s\n", p->place, p->what, p->mend);
+        }
+    }
+    if (json)
+        strbuf_puts(sb, "]}\n");
+    else
+        strbuf_printf(sb, "%zu models, %zu problems\n", r->models, r->count);
+}
+
+static const char usage[] = "usage: nereid check REPOSITORY... [--json] [--strict-model-config] "
+                            "[--model-config-name=NAME]\n"
+                            "\n"
+                            "Reads model repositories without serving them and prints every "
+                            "problem with its place and its mend.\n"
+                            "Exit status: 0 no problem, 1 problems, 2 wrong command line.\n";
+
+#define CONFIG_NAME "--model-config-name="
+
+int check_command(int argc, char **argv)
+{
+    const char **paths = mem_alloc((size_t)argc * sizeof(char *));
+    struct check_settings s = {.paths = paths};
+    bool json = false;
+    bool help = false;
+    const char *wrong = NULL;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--json") == 0)
+            json = true;
+        else if (strcmp(argv[i], "--strict-model-config") == 0)
+            s.strict = true;
+        else if (strcmp(argv[i], "--help") == 0)
+            help = true;
+        else if (strncmp(argv[i], CONFIG_NAME, sizeof(CONFIG_NAME) - 1) == 0)
+            s.config_name = argv[i] + sizeof(CONFIG_NAME) - 1;
+        else if (argv[i][0] == '-')
+            wrong = argv[i];
+        else
+            paths[s.path_count++] = argv[i];
+    }
+    int status = help ? 0 : 2;
+    if (help || wrong || !s.path_count) {
+        if (wrong)
+            fprintf(stderr, "nereid check: unknown option '%s'\n", wrong);
+        fputs(usage, help ? stdout : stderr);
+    } else {
+        struct check_report report;
+        struct strbuf text = STRBUF_INIT;
+        check_repositories(&s, &report);
+        check_print(&report, json, &text);
+        fputs(strbuf_str(&text), stdout);
+        status = report.count ? 1 : 0;
+        strbuf_fini(&text);
+        check_report_fini(&report);
+    }
+    mem_free(paths);
+    return status;
+}

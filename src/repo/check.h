@@ -1,0 +1,39 @@
+#pragma once
+/* Reading model repositories without serving them: every problem that can be told from the files, with its place and its mend. */
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct strbuf;
+
+struct check_problem {
+    char *model; /* "" = the repository itself */
+    char *place; /* a path, with line and column where it has them */
+    char *what;
+    char *mend; /* what to do about it */
+};
+
+struct check_report {
+    struct check_problem *problems; /* by repository and model, in the order of the directories */
+    size_t count;
+    size_t models; /* that were read */
+};
+
+struct check_settings {
+    const char *const *paths;
+    size_t path_count;
+    const char *config_name; /* as --model-config-name; NULL = none */
+    bool strict;             /* configurations must be complete */
+};
+
+/* check_repositories - look at all of it. What the backends would say is not known: nothing is loaded. Blocks. */
+void check_repositories(const struct check_settings *s, struct check_report *ret);
+void check_report_fini(struct check_report *r);
+
+/* check_print - append the report as text for people, or as one JSON object. */
+void check_print(const struct check_report *r, bool json, struct strbuf *sb);
+
+/* check_command - the command `check`: argv[0] is the word itself.
+ * returns  the exit status: 0 = no problem, 1 = problems, 2 = the command line is wrong */
+int check_command(int argc, char **argv);

@@ -1,0 +1,211 @@
+/* The part of check_priv.h about one model's files. */
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "model/config.h"
+#include "model/config_check.h"
+#include "model/config_fill.h"
+#include "model/config_groups.h"
+#include "model/config_guess.h"
+#include "model/config_platform.h"
+#include "model/version_policy.h"
+#include "os/file.h"
+#include "os/tree.h"
+#include "proto/model_config.pb-c.h"
+#include "repo/check_priv.h"
+#include "repo/load_labels.h"
+#include "serve/version.h"
+#include "store/local.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* What the checks of one model share. */
+struct subject {
+    struct check *c;
+    const char *model;
+    const char *dir;
+    char *config; /* path of its configuration, for messages */
+    const Inference__ModelConfig *written;
+};
+
+static bool all_digits(const char *name)
+{
+    return *name && name[strspn(name, "0123456789")] == '\0';
+}
+
+/* Numbers of the versions that would be served; the caller's. */
+static int64_t *find_versions(const struct subject *s, size_t *ret_count)
+{
+    *ret_count = 0;
+    struct local_names dirs;
+    struct err *e = local_directories(s->dir, &dirs);
+    if (e) {
+        check_add_error(s->c, s->model, s->dir, e, "make the directory readable");
+        return NULL;
+    }
+    int64_t *numbers = mem_alloc((dirs.count + 1) * sizeof(*numbers));
+    size_t found = 0;
+    for (size_t i = 0; i < dirs.count; i++) {
+        if (version_policy_parse_dir(dirs.names[i], &numbers[found])) {
+            found++;
+        } else if (all_digits(dirs.names[i])) {
+            char *path = file_join(s->dir, dirs.names[i]);
+            check_add(s->c, s->model, path,
+                      "this is no version: a number does not begin with 0, and is below 2^63",
+                      "rename the directory");
+            mem_free(path);
+        }
+    }
+    local_names_fini(&dirs);
+    int64_t missing;
+    version_policy_pick(s->written->version_policy, numbers, found, ret_count, &missing);
+    if (!found) {
+        check_add(s->c, s->model, s->dir, "it has no version",
+                  "make a directory named by a number, e.g. 1, with the model in it");
+    } else if (missing != -1) {
+        struct strbuf what = STRBUF_INIT;
+        strbuf_printf(&what, "version_policy asks for version %" PRId64 ", which is not there",
+                      missing);
+        check_add(s->c, s->model, s->config, strbuf_str(&what),
+                  "add the version's directory, or change version_policy");
+        strbuf_fini(&what);
+    }
+    return numbers;
+}
+
+static void need_file(const struct subject *s, const char *dir, const char *name, const char *what,
+                      const char *mend)
+{
+    char *path = file_join(dir, name);
+    if (!tree_name_ok(name))
+        check_add(s->c, s->model, s->config, "a file name leaves the model's directory", mend);
+    else if (!file_exists(path))
+        check_add(s->c, s->model, path, what, mend);
+    mem_free(path);
+}
+
+/* The definition, for backends whose files are known. */
+static void check_definition(const struct subject *s, const Inference__ModelConfig *p,
+                             const char *version_dir)
+{
+    if (!*p->default_model_filename || !config_platform_of_backend(p->backend))
+        return;
+    char *path = file_join(version_dir, p->default_model_filename);
+    bool there = file_exists(path);
+    mem_free(path);
+    if (there)
+        return;
+    for (size_t i = 0; i < p->n_cc_model_filenames; i++)
+        need_file(s, version_dir, p->cc_model_filenames[i]->value,
+                  "cc_model_filenames names it, and it is not there",
+                  "put the model there, or change cc_model_filenames");
+    if (!p->n_cc_model_filenames)
+        need_file(s, version_dir, p->default_model_filename, "the model's definition is not there",
+                  "put it there, or set default_model_filename");
+}
+
+static void check_version(const struct subject *s, int64_t number)
+{
+    struct strbuf dir = STRBUF_INIT;
+    strbuf_printf(&dir, "%s/%" PRId64, s->dir, number);
+    struct local_names files;
+    struct err *e = local_files(s->dir, number, &files);
+    Inference__ModelConfig *p = config_copy_proto(s->written);
+    bool named = *p->backend || *p->platform;
+    if (!e && !s->c->settings->strict)
+        e = config_guess_backend(p, s->model, (const char *const *)files.names, files.count);
+    if (e) {
+        check_add_error(s->c, s->model, named ? s->config : strbuf_str(&dir), e,
+                        "put a model there that has its usual name, or name the backend in "
+                        "config.pbtxt");
+    } else {
+        local_names_fini(&files);
+        config_fill_defaults(p, s->model);
+        check_definition(s, p, strbuf_str(&dir));
+    }
+    config_free_proto(p);
+    strbuf_fini(&dir);
+}
+
+static void check_labels(const struct subject *s, Inference__ModelConfig **p)
+{
+    struct model_config *config;
+    struct labels **labels;
+    struct err *e = config_compile(p, &config);
+    if (e) {
+        check_add_error(s->c, s->model, s->config, e, "correct the configuration");
+        return;
+    }
+    e = load_labels(config, s->dir, &labels);
+    if (e)
+        check_add_error(s->c, s->model, s->config, e,
+                        "put the label file into the model's directory, one label a line");
+    else
+        version_free_labels(labels, config->output_count);
+    config_unref(config);
+}
+
+static void check_warmup(const struct subject *s, const Inference__ModelConfig *p)
+{
+    char *dir = file_join(s->dir, "warmup");
+    for (size_t i = 0; i < p->n_model_warmup; i++)
+        for (size_t k = 0; k < p->model_warmup[i]->n_inputs; k++) {
+            const Inference__ModelWarmup__Input *in = p->model_warmup[i]->inputs[k]->value;
+            if (in && (int)in->input_data_type_case ==
+                          INFERENCE__MODEL_WARMUP__INPUT__INPUT_DATA_TYPE_INPUT_DATA_FILE)
+                need_file(s, dir, in->input_data_file, "model_warmup names it, and it is not there",
+                          "put the file there, or change model_warmup");
+        }
+    mem_free(dir);
+}
+
+/* The rules of the configuration, as far as it goes without the backend. */
+static void check_rules(const struct subject *s, const char *const *files, size_t count)
+{
+    Inference__ModelConfig *p = config_copy_proto(s->written);
+    struct err *e = NULL;
+    if (!s->c->settings->strict)
+        e = config_guess_backend(p, s->model, files, count);
+    if (e) { /* told with the version */
+        err_free(e);
+        config_free_proto(p);
+        return;
+    }
+    config_fill_defaults(p, s->model);
+    e = config_check_model(p, s->model,
+                           s->c->settings->strict ? CONFIG_CHECK_FULL : CONFIG_CHECK_PARTIAL);
+    if (e) {
+        check_add_error(s->c, s->model, s->config, e, "correct the configuration");
+    } else {
+        /* A group that asks for GPUs may be meant for another machine than this one. */
+        int32_t gpu = 0;
+        struct config_groups_machine machine = {.gpus = &gpu, .gpu_count = 1};
+        config_groups_fill(p, &machine);
+        e = config_groups_check(p, &machine);
+        if (e && !strstr(err_message(e), "GPU"))
+            check_add_error(s->c, s->model, s->config, e, "correct instance_group");
+        else
+            err_free(e);
+        check_warmup(s, p);
+        check_labels(s, &p);
+    }
+    config_free_proto(p);
+}
+
+void check_files_model(struct check *c, const char *model, const char *dir,
+                       const Inference__ModelConfig *written)
+{
+    struct subject s = {.c = c, .model = model, .dir = dir, .written = written};
+    s.config = file_join(dir, "config.pbtxt");
+    size_t count;
+    int64_t *numbers = find_versions(&s, &count);
+    struct local_names files = {0};
+    if (count)
+        err_free(local_files(dir, numbers[count - 1], &files));
+    check_rules(&s, (const char *const *)files.names, files.count);
+    local_names_fini(&files);
+    for (size_t i = 0; i < count; i++)
+        check_version(&s, numbers[i]);
+    mem_free(numbers);
+    mem_free(s.config);
+}

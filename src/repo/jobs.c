@@ -1,0 +1,180 @@
+#include "repo/jobs.h"
+
+#include "base/mem.h"
+#include "os/thread.h"
+#include "repo/models.h"
+#include "repo/operate.h"
+#include "repo/repo_priv.h"
+
+static _Thread_local bool is_loader;
+
+static struct err *stopping(void)
+{
+    return err_new(STATUS_UNAVAILABLE, "Server exiting");
+}
+
+static void run(struct repo *r, struct repo_model *m, struct repo_job *job)
+{
+    struct err *e = NULL;
+    switch (job->action) {
+    case REPO_LOAD:
+        e = operate_load(r, m, job);
+        break;
+    case REPO_UNLOAD:
+        e = operate_unload(r, m, job->places);
+        break;
+    }
+    job->done(job->owner, e);
+    mem_free(job);
+}
+
+/* Waits for a model with work; NULL when there was none for a while, or the repository stops. Lock held. */
+static struct repo_model *next_model(struct repo *r)
+{
+    time_ns until = clock_now_ns() + REPO_IDLE_NS;
+    r->idle++;
+    while (list_empty(&r->ready) && !r->stopping && clock_now_ns() < until)
+        mutex_cond_wait_until(&r->changed, &r->lock, until);
+    r->idle--;
+    struct list *node = list_pop(&r->ready);
+    return node ? LIST_ITEM(node, struct repo_model, node) : NULL;
+}
+
+static void loader_main(void *arg)
+{
+    struct repo_loader *self = arg;
+    struct repo *r = self->repo;
+    is_loader = true;
+    mutex_lock(&r->lock);
+    struct repo_model *m;
+    while ((m = next_model(r))) {
+        struct repo_job *job = LIST_ITEM(list_pop(&m->jobs), struct repo_job, node);
+        r->waiting--;
+        m->busy = true;
+        mutex_unlock(&r->lock);
+        run(r, m, job);
+        mutex_lock(&r->lock);
+        m->busy = false;
+        if (!list_empty(&m->jobs))
+            list_append(&r->ready, &m->node);
+        models_prune(r);
+    }
+    r->loader_count--;
+    self->ended = true;
+    mutex_unlock(&r->lock);
+}
+
+/* Joins loaders that have ended; they take no lock any more. Lock held. */
+static struct repo_loader *free_slot(struct repo *r)
+{
+    struct repo_loader *found = NULL;
+    for (unsigned i = 0; i < REPO_MAX_LOADERS; i++) {
+        struct repo_loader *l = &r->loaders[i];
+        if (l->thread && l->ended) {
+            thread_join(l->thread);
+            l->thread = NULL;
+        }
+        if (!l->thread)
+            found = l;
+    }
+    return found;
+}
+
+/* One more loader, if there is more to do than loaders that wait for it. Lock held. */
+static struct err *add_loader(struct repo *r)
+{
+    unsigned ready = 0;
+    for (const struct list *node = r->ready.next; node != &r->ready && ready <= r->idle;
+         node = node->next)
+        ready++;
+    if (ready <= r->idle || r->loader_count >= r->settings.load_threads + r->lent)
+        return NULL;
+    struct repo_loader *l = free_slot(r);
+    if (!l)
+        return NULL;
+    *l = (struct repo_loader){.repo = r};
+    struct err *e = thread_start("loader", loader_main, l, &l->thread);
+    if (e)
+        l->thread = NULL;
+    else
+        r->loader_count++;
+    return e;
+}
+
+struct err *jobs_ask(struct repo *r, struct repo_job *job, const char *model)
+{
+    mutex_lock(&r->lock);
+    struct err *e = r->stopping ? stopping() : NULL;
+    if (!e && r->waiting >= REPO_MAX_WAITING)
+        e = err_new(STATUS_UNAVAILABLE, "%zu loads and unloads wait already", r->waiting);
+    if (e) {
+        mutex_unlock(&r->lock);
+        mem_free(job);
+        return e;
+    }
+    struct repo_model *m = models_of(r, model);
+    bool first = list_empty(&m->jobs) && !m->busy;
+    list_append(&m->jobs, &job->node);
+    r->waiting++;
+    if (first)
+        list_append(&r->ready, &m->node);
+    e = add_loader(r);
+    if (e && r->loader_count) {
+        err_free(e); /* those that run get to it */
+        e = NULL;
+    }
+    if (e) {
+        list_remove(&job->node);
+        list_remove(&m->node);
+        r->waiting--;
+        mem_free(job);
+        models_prune(r);
+    }
+    mutex_cond_broadcast(&r->changed);
+    mutex_unlock(&r->lock);
+    return e;
+}
+
+void jobs_lend(struct repo *r, bool waits)
+{
+    if (!is_loader)
+        return;
+    mutex_lock(&r->lock);
+    if (waits && !r->stopping && r->lent < REPO_MAX_LOADERS / 2) {
+        r->lent++;
+        err_free(add_loader(r));
+    } else if (!waits && r->lent) {
+        r->lent--;
+    }
+    mutex_unlock(&r->lock);
+}
+
+void jobs_refuse(struct repo *r)
+{
+    struct list refused;
+    list_init(&refused);
+    mutex_lock(&r->lock);
+    r->stopping = true;
+    for (size_t i = 0; i < r->model_count; i++) {
+        list_splice(&refused, &r->models[i]->jobs);
+        list_remove(&r->models[i]->node);
+    }
+    r->waiting = 0;
+    models_prune(r);
+    mutex_cond_broadcast(&r->changed);
+    mutex_unlock(&r->lock);
+    struct list *node;
+    while ((node = list_pop(&refused))) {
+        struct repo_job *job = LIST_ITEM(node, struct repo_job, node);
+        job->done(job->owner, stopping());
+        mem_free(job);
+    }
+}
+
+void jobs_join(struct repo *r)
+{
+    for (unsigned i = 0; i < REPO_MAX_LOADERS; i++) {
+        thread_join(r->loaders[i].thread);
+        r->loaders[i].thread = NULL;
+    }
+}

@@ -1,0 +1,149 @@
+#include "repo/models.h"
+
+#include "base/mem.h"
+#include "repo/repo_priv.h"
+#include "repo/source.h"
+
+#include <string.h>
+
+struct repo_model *models_find(struct repo *r, const char *name)
+{
+    return map_get(&r->by_name, name, strlen(name));
+}
+
+struct repo_model *models_of(struct repo *r, const char *name)
+{
+    struct repo_model *m = models_find(r, name);
+    if (m)
+        return m;
+    m = MEM_NEW(struct repo_model);
+    m->name = mem_strdup(name);
+    list_init(&m->jobs);
+    list_init(&m->node);
+    r->models = mem_realloc(r->models, (r->model_count + 1) * sizeof(struct repo_model *));
+    r->models[r->model_count++] = m;
+    map_put(&r->by_name, name, strlen(name), m);
+    return m;
+}
+
+/* Entries of what was unloaded do not keep a model. */
+static bool needed(const struct repo_model *m)
+{
+    if (m->places || m->busy || m->retiring || !list_empty(&m->jobs))
+        return true;
+    for (size_t i = 0; i < m->version_count; i++)
+        if (m->versions[i].state == TABLE_READY || m->versions[i].state == TABLE_LOADING)
+            return true;
+    return false;
+}
+
+void models_prune(struct repo *r)
+{
+    if (r->stopping)
+        return;
+    size_t kept = 0;
+    bool shown = false;
+    for (size_t i = 0; i < r->model_count; i++) {
+        struct repo_model *m = r->models[i];
+        if (needed(m)) {
+            r->models[kept++] = m;
+            continue;
+        }
+        shown = shown || m->version_count;
+        map_remove(&r->by_name, m->name, strlen(m->name));
+        while (m->version_count)
+            models_drop_entry(m, &m->versions[m->version_count - 1]);
+        mem_free(m->versions);
+        mem_free(m->name);
+        mem_free(m);
+    }
+    r->model_count = kept;
+    if (shown)
+        models_publish(r);
+}
+
+struct repo_version *models_entry(struct repo_model *m, int64_t number)
+{
+    size_t at = 0;
+    while (at < m->version_count && m->versions[at].number < number)
+        at++;
+    if (at < m->version_count && m->versions[at].number == number)
+        return &m->versions[at];
+    m->versions = mem_realloc(m->versions, (m->version_count + 1) * sizeof(*m->versions));
+    memmove(&m->versions[at + 1], &m->versions[at], (m->version_count - at) * sizeof(*m->versions));
+    m->version_count++;
+    m->versions[at] = (struct repo_version){.number = number};
+    return &m->versions[at];
+}
+
+void models_drop_entry(struct repo_model *m, const struct repo_version *v)
+{
+    size_t at = (size_t)(v - m->versions);
+    mem_free(v->reason);
+    source_unref(v->source);
+    m->version_count--;
+    memmove(&m->versions[at], &m->versions[at + 1], (m->version_count - at) * sizeof(*m->versions));
+}
+
+void models_say(struct repo_version *v, enum table_state state, const char *reason)
+{
+    v->state = state;
+    mem_free(v->reason);
+    v->reason = reason && *reason ? mem_strdup(reason) : NULL;
+}
+
+static void show_versions(const struct repo_model *m, struct table_model *t)
+{
+    t->entries = mem_zalloc((m->version_count + 1) * sizeof(*t->entries));
+    t->entry_count = t->latest = (uint32_t)m->version_count;
+    for (size_t i = 0; i < m->version_count; i++) {
+        const struct repo_version *v = &m->versions[i];
+        t->entries[i] =
+            (struct table_entry){.number = v->number,
+                                 .state = v->state,
+                                 .reason = mem_strdup(v->reason ? v->reason : ""),
+                                 .version = v->state == TABLE_READY ? v->version : NULL};
+        if (v->state == TABLE_READY)
+            t->latest = (uint32_t)i;
+    }
+    if (m->version_count || !(m->places & (m->places - 1)))
+        return;
+    t->entries[0] = (struct table_entry){
+        .state = TABLE_UNAVAILABLE,
+        .reason = mem_strdup("model appears in two or more repositories"),
+    };
+    t->entry_count = t->latest = 1;
+}
+
+void models_publish(struct repo *r)
+{
+    mutex_assert_held(&r->lock);
+    struct table_model *models = mem_zalloc((r->model_count + 1) * sizeof(*models));
+    uint32_t count = 0;
+    for (size_t i = 0; i < r->model_count; i++) {
+        const struct repo_model *m = r->models[i];
+        if (!m->places && !m->version_count)
+            continue; /* only asked for */
+        struct table_model *t = &models[count++];
+        t->name = mem_strdup(m->name);
+        t->places = m->places | m->from;
+        t->wanted = m->wanted;
+        show_versions(m, t);
+    }
+    table_publish(r->table, models, count);
+    r->unpublished = false;
+}
+
+void models_publish_soon(struct repo *r)
+{
+    if (r->starting)
+        r->unpublished = true;
+    else
+        models_publish(r);
+}
+
+void models_publish_rest(struct repo *r)
+{
+    if (r->unpublished)
+        models_publish(r);
+}

@@ -1,0 +1,35 @@
+#pragma once
+/* The models that there are, and showing them. Private to repo/; the lock of the repository is held. */
+#include "serve/table.h"
+
+#include <stdint.h>
+
+struct repo;
+struct repo_model;
+struct repo_version;
+
+/* models_of - the model of a name, made when it is not there. models_find - NULL when it is not there. */
+struct repo_model *models_of(struct repo *r, const char *name);
+struct repo_model *models_find(struct repo *r, const char *name);
+
+/* models_prune - forget models that lie nowhere, serve nothing and have no work, and show it; not while stopping. */
+void models_prune(struct repo *r);
+
+/* models_publish - show the states as they are. */
+void models_publish(struct repo *r);
+
+/* models_publish_soon - the same, but while the server starts only now and then: for a thousand models that load one after the
+ * other. Not when a version was taken out. */
+void models_publish_soon(struct repo *r);
+
+/* models_publish_rest - what was put off. */
+void models_publish_rest(struct repo *r);
+
+/* models_entry - the entry of a version, made (UNKNOWN) when it is not there; valid until the next is made. */
+struct repo_version *models_entry(struct repo_model *m, int64_t number);
+
+/* models_drop_entry - forget an entry whose version is gone. */
+void models_drop_entry(struct repo_model *m, const struct repo_version *v);
+
+/* models_say - set an entry's state and reason (copied; NULL = none). */
+void models_say(struct repo_version *v, enum table_state state, const char *reason);

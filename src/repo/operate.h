@@ -1,0 +1,20 @@
+#pragma once
+/* Loading and unloading one model: what a loader does for a job. Private to repo/. */
+#include "base/err.h"
+
+#include <stdint.h>
+
+struct repo;
+struct repo_job;
+struct repo_model;
+
+/* operate_load - make what the repository, or the job's own configuration and files, ask for serve; all versions or none. The
+ * model is busy with the calling thread; lock not held. Blocks. Unless it fails before a version was looked at, the model is
+ * wanted from then on.
+ * errors  INTERNAL "failed to load 'x', failed to poll from model repository: ..."; INVALID_ARG "load failed for model 'x': ..." */
+struct err *operate_load(struct repo *r, struct repo_model *m, const struct repo_job *job);
+
+/* operate_unload - unpublish all versions and hand them to the retirer. As above.
+ * places  bits of the repositories that it must have been loaded from; all = anywhere
+ * errors  NOT_FOUND when it was loaded from another */
+struct err *operate_unload(struct repo *r, struct repo_model *m, uint64_t places);

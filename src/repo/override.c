@@ -1,0 +1,93 @@
+#include "repo/override.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "codec/base64.h"
+#include "os/pool.h"
+#include "os/tree.h"
+#include "repo/repo.h"
+#include "repo/source.h"
+
+#include <string.h>
+
+const struct repo_param *override_config(const struct repo_param *params, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (params[i].kind == REPO_PARAM_CONFIG)
+            return &params[i];
+    return NULL;
+}
+
+static struct err *check_file(const struct repo_param *params, size_t i)
+{
+    const char *name = params[i].name;
+    if (!tree_name_ok(name))
+        return err_new(STATUS_INVALID_ARG,
+                       "Invalid file parameter 'file:%s': it must stay within the model directory; "
+                       "expected 'file:<version>/<name>'",
+                       name);
+    for (size_t k = 0; k < i; k++)
+        if (params[k].kind != REPO_PARAM_CONFIG && strcmp(params[k].name, name) == 0)
+            return err_new(STATUS_INVALID_ARG, "file parameter 'file:%s' is given twice", name);
+    return NULL;
+}
+
+struct err *override_check(const struct repo_param *params, size_t count)
+{
+    const struct repo_param *config = override_config(params, count);
+    struct err *e = NULL;
+    for (size_t i = 0; !e && i < count; i++) {
+        if (&params[i] == config)
+            continue;
+        if (params[i].kind == REPO_PARAM_CONFIG)
+            e = err_new(STATUS_INVALID_ARG, "load parameter 'config' is given twice");
+        else if (!config)
+            e = err_new(STATUS_INVALID_ARG,
+                        "Load parameter 'config' must be specified for model file override");
+        else
+            e = check_file(params, i);
+    }
+    return e;
+}
+
+static struct err *write_base64(const char *dir, const struct repo_param *p)
+{
+    struct buf *decoded;
+    struct err *e = pool_buf(base64_room(p->len), &decoded);
+    if (e)
+        return e;
+    size_t len;
+    if (base64_decode(p->data, p->len, decoded->data, &len))
+        e = tree_write(dir, p->name, decoded->data, len);
+    else
+        e = err_new(STATUS_INVALID_ARG, "expected base64");
+    buf_unref(decoded);
+    return e;
+}
+
+struct err *override_write(const struct repo_param *params, size_t count, struct source **ret)
+{
+    struct source *made = NULL;
+    struct err *e = NULL;
+    for (size_t i = 0; !e && i < count; i++) {
+        const struct repo_param *p = &params[i];
+        if (p->kind == REPO_PARAM_CONFIG)
+            continue;
+        if (!made) {
+            char *dir;
+            e = tree_make("nereid-model", &dir);
+            if (e)
+                break;
+            made = source_new(dir, true);
+        }
+        e = p->kind == REPO_PARAM_FILE ? tree_write(made->dir, p->name, p->data, p->len)
+                                       : write_base64(made->dir, p);
+        e = err_wrap(e, "Invalid file parameter 'file:%s'", p->name);
+    }
+    if (e) {
+        source_unref(made);
+        return e;
+    }
+    *ret = made;
+    return NULL;
+}

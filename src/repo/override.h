@@ -1,0 +1,21 @@
+#pragma once
+/* The parameters of a load: a configuration, and files that take the place of the model's directory. Private to repo/. */
+#include "base/err.h"
+
+#include <stddef.h>
+
+struct repo_param;
+struct source;
+
+/* override_check - what can be told without looking at contents. Pure.
+ * errors  INVALID_ARG: files without a configuration, two of a name, a name that would leave the directory
+ * source  spec/model_repository_extension.txt, Load (RX-33, RX-36, RX-39) */
+struct err *override_check(const struct repo_param *params, size_t count);
+
+/* override_config - the configuration; NULL when there is none. */
+const struct repo_param *override_config(const struct repo_param *params, size_t count);
+
+/* override_write - the files in a directory of ours.
+ * ret     NULL when there are no files; else a reference
+ * errors  INVALID_ARG for what is no base64, or a file in the place of a directory; INTERNAL when it cannot be written */
+struct err *override_write(const struct repo_param *params, size_t count, struct source **ret);

@@ -1,0 +1,115 @@
+#pragma once
+/* What the files of repo/ share. */
+#include "base/list.h"
+#include "base/map.h"
+#include "os/clock.h"
+#include "os/mutex.h"
+#include "repo/repo.h"
+#include "serve/table.h"
+
+struct source;
+struct thread;
+
+#define REPO_MAX_LOADERS 64u
+
+/* Operations that may wait, all models together. */
+#define REPO_MAX_WAITING 10000u
+
+/* A thread without work ends after this. */
+#define REPO_IDLE_NS TIME_S(1)
+
+struct repo_version {
+    int64_t number; /* 0 = the model as a whole: why it could not be read */
+    enum table_state state;
+    char *reason;                  /* NULL when there is none */
+    struct serve_version *version; /* owned; NULL unless READY */
+    struct source *source;         /* of version; a reference */
+    uint64_t stamp;                /* of its directory when it was loaded */
+    unsigned unloading; /* versions of this number that the retirer has and that are shown */
+};
+
+/* A model. Its fields are guarded by repo->lock; `busy` lends all of them but jobs and places to the loader that works on it,
+ * which still takes the lock to change what publishing reads. */
+struct repo_model {
+    char *name;
+    struct list jobs; /* that wait, oldest first */
+    struct list node; /* in repo->ready while it has jobs and is not busy */
+    bool busy;
+    bool wanted;
+    unsigned retiring; /* versions that the retirer has */
+    uint64_t places;   /* repositories that had it when they were looked at last */
+    uint64_t from;     /* the repository it was loaded from; 0 = none, or an override alone */
+    struct repo_version *versions; /* ascending */
+    size_t version_count;
+    bool forced;    /* serves with a configuration of the client's: a plain load loads again */
+    uint64_t stamp; /* of what lies beside the versions, when it was loaded */
+    uint64_t tried; /* of all of it, when the poll asked for it last; 0 = never */
+};
+
+enum repo_action {
+    REPO_LOAD,
+    REPO_UNLOAD,
+};
+
+struct repo_job {
+    struct list node;
+    enum repo_action action;
+    struct repo_load what; /* model is the repo_model's own name; repository was resolved */
+    uint64_t places;       /* repositories it may be loaded from, or must have been */
+    bool first;            /* asked for by the start */
+    repo_done_fn *done;
+    void *owner;
+};
+
+struct repo_loader {
+    struct thread *thread; /* NULL = free */
+    struct repo *repo;
+    bool ended; /* joining it does not block */
+};
+
+/* A version that serves no longer, on its way to be freed. */
+struct repo_retired {
+    struct list node;
+    struct repo_model *model;
+    int64_t number;
+    bool shown; /* an entry of the model shows it as unloading */
+    struct serve_version *version;
+    struct source *source;
+};
+
+/* Somebody waits for a look at the repositories. */
+struct repo_look {
+    struct list node;
+    repo_done_fn *done;
+    void *owner;
+};
+
+struct repo {
+    struct repo_settings settings;
+    struct serve_table *table;
+
+    struct mutex lock; /* rank REPO; guards everything below */
+    struct mutex_cond changed;
+    bool stopping;    /* nothing new is taken */
+    bool starting;    /* repo_load_all publishes what its jobs put off */
+    bool unpublished; /* something was put off */
+    struct repo_model **models;
+    size_t model_count;
+    struct map by_name;
+
+    struct list ready; /* models with work for a loader */
+    size_t waiting;    /* jobs that no loader has taken */
+    struct repo_loader loaders[REPO_MAX_LOADERS];
+    unsigned loader_count; /* that run */
+    unsigned idle;         /* of them, those that wait for work */
+    unsigned lent; /* of them, those that wait for another operation: as many more may run */
+
+    struct list looks;
+    struct thread *watcher; /* looks at the repositories; NULL until it is needed */
+    bool watching;          /* poll */
+
+    struct list retired;
+    struct thread *retirer; /* NULL = never started, or joined */
+    bool retirer_runs;
+    bool retirer_stop;
+};

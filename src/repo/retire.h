@@ -1,0 +1,14 @@
+#pragma once
+/* Versions on their way out: waited for, finalised and freed on a thread of their own. Private to repo/. */
+#include <stdbool.h>
+
+struct repo;
+struct repo_model;
+struct repo_version;
+
+/* retire_version - the version of an entry serves no longer; it must be unpublished before the lock is released. Lock held.
+ * shown  the entry shows it as unloading until it is gone; else the entry may be used for its successor at once */
+void retire_version(struct repo *r, struct repo_model *m, struct repo_version *v, bool shown);
+
+/* retire_stop - wait until all are gone. Lock not held. */
+void retire_stop(struct repo *r);

@@ -1,0 +1,250 @@
+#include "repo/watch.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "os/file.h"
+#include "os/stamp.h"
+#include "os/thread.h"
+#include "repo/jobs.h"
+#include "repo/models.h"
+#include "repo/repo_priv.h"
+#include "store/local.h"
+
+#include <string.h>
+
+/* What one look found: names and the repositories that have them. */
+struct view {
+    struct map places; /* -> a uint64_t on the heap */
+};
+
+static void note_place(struct view *v, const char *name, uint64_t bit)
+{
+    uint64_t *places = map_get(&v->places, name, strlen(name));
+    if (!places) {
+        places = MEM_NEW(uint64_t);
+        map_put(&v->places, name, strlen(name), places);
+    }
+    *places |= bit;
+}
+
+static void view_fini(struct view *v)
+{
+    size_t pos = 0;
+    void *value;
+    while (map_next(&v->places, &pos, NULL, &value))
+        mem_free(value);
+    map_fini(&v->places);
+}
+
+/* What lies in the repositories whose bits are in `read`; of the others, what was known stays. Lock held. */
+static void take_view(struct repo *r, const struct view *v, uint64_t read)
+{
+    bool changed = false;
+    for (size_t i = 0; i < r->model_count; i++) {
+        struct repo_model *m = r->models[i];
+        const uint64_t *now = map_get(&v->places, m->name, strlen(m->name));
+        uint64_t places = (m->places & ~read) | (now ? *now : 0);
+        changed = changed || places != m->places;
+        m->places = places;
+    }
+    size_t pos = 0;
+    const char *name;
+    void *value;
+    while (map_next(&v->places, &pos, &name, &value)) {
+        if (models_find(r, name))
+            continue;
+        models_of(r, name)->places = *(uint64_t *)value;
+        changed = true;
+    }
+    models_prune(r);
+    if (changed)
+        models_publish(r);
+}
+
+struct err *watch_look(struct repo *r)
+{
+    struct view v = {0};
+    uint64_t read = 0;
+    struct err *first = NULL;
+    for (size_t p = 0; p < r->settings.path_count; p++) {
+        struct local_names names;
+        struct err *e = local_models(r->settings.paths[p], &names);
+        if (e) {
+            if (first)
+                err_free(e);
+            else
+                first = e;
+            continue;
+        }
+        read |= UINT64_C(1) << p;
+        for (size_t i = 0; i < names.count; i++)
+            note_place(&v, names.names[i], UINT64_C(1) << p);
+        local_names_fini(&names);
+    }
+    mutex_lock(&r->lock);
+    take_view(r, &v, read);
+    mutex_unlock(&r->lock);
+    view_fini(&v);
+    return first;
+}
+
+/* How a model that lies in exactly one place looks now; 0 when it cannot be told. */
+static uint64_t stamp_of(const struct repo *r, const char *name, uint64_t places)
+{
+    uint64_t stamp = 0;
+    if (!places || (places & (places - 1)))
+        return 0;
+    char *dir = file_join(r->settings.paths[__builtin_ctzll(places)], name);
+    err_free(stamp_directory(dir, NULL, &stamp));
+    mem_free(dir);
+    return stamp;
+}
+
+void watch_note(struct repo *r, const char *name)
+{
+    mutex_lock(&r->lock);
+    struct repo_model *m = models_find(r, name);
+    uint64_t places = m ? m->places : 0;
+    mutex_unlock(&r->lock);
+    uint64_t stamp = stamp_of(r, name, places);
+    mutex_lock(&r->lock);
+    if ((m = models_find(r, name)))
+        m->tried = stamp;
+    mutex_unlock(&r->lock);
+}
+
+static void poll_done(void *owner, struct err *e)
+{
+    (void)owner; /* the log has it, and the table */
+    err_free(e);
+}
+
+/* Asks for what must be done about a model, if anything. */
+static void poll_model(struct repo *r, const char *name)
+{
+    mutex_lock(&r->lock);
+    const struct repo_model *m = models_find(r, name);
+    bool under_way = !m || m->busy || !list_empty(&m->jobs);
+    uint64_t places = m ? m->places : 0;
+    uint64_t tried = m ? m->tried : 0;
+    bool wanted = m && m->wanted;
+    mutex_unlock(&r->lock);
+    if (under_way || (!places && !wanted))
+        return;
+    uint64_t stamp = stamp_of(r, name, places);
+    if (places && (!stamp || stamp == tried))
+        return;
+    mutex_lock(&r->lock);
+    struct repo_model *now = models_find(r, name);
+    if (now)
+        now->tried = stamp;
+    mutex_unlock(&r->lock);
+    struct repo_job *job = MEM_NEW(struct repo_job);
+    *job = (struct repo_job){
+        .action = places ? REPO_LOAD : REPO_UNLOAD, .places = UINT64_MAX, .done = poll_done};
+    err_free(jobs_ask(r, job, name));
+}
+
+static void poll_all(struct repo *r)
+{
+    struct err *e = watch_look(r);
+    if (e)
+        LOG_ERROR("failed to poll: %s", err_message(e));
+    err_free(e);
+    mutex_lock(&r->lock);
+    size_t count = r->model_count;
+    char **names = mem_alloc((count + 1) * sizeof(char *));
+    for (size_t i = 0; i < count; i++)
+        names[i] = mem_strdup(r->models[i]->name);
+    mutex_unlock(&r->lock);
+    for (size_t i = 0; i < count; i++) {
+        poll_model(r, names[i]);
+        mem_free(names[i]);
+    }
+    mem_free(names);
+}
+
+/* Answers everybody who asked before the look began. */
+static void look_for(struct repo *r, struct list *who)
+{
+    struct err *e = watch_look(r);
+    struct list *node;
+    while ((node = list_pop(who))) {
+        struct repo_look *look = LIST_ITEM(node, struct repo_look, node);
+        look->done(look->owner, err_copy(e));
+        mem_free(look);
+    }
+    err_free(e);
+}
+
+static void watcher_main(void *arg)
+{
+    struct repo *r = arg;
+    const time_ns period = TIME_S((time_ns)r->settings.poll_secs);
+    time_ns next = clock_now_ns() + period;
+    mutex_lock(&r->lock);
+    while (!r->stopping) {
+        time_ns until = r->watching ? next : TIME_NEVER;
+        if (!list_empty(&r->looks)) {
+            struct list who;
+            list_init(&who);
+            list_splice(&who, &r->looks);
+            mutex_unlock(&r->lock);
+            look_for(r, &who);
+            mutex_lock(&r->lock);
+        } else if (clock_now_ns() < until) {
+            mutex_cond_wait_until(&r->changed, &r->lock, until);
+        } else {
+            mutex_unlock(&r->lock);
+            poll_all(r);
+            next = clock_now_ns() + period;
+            mutex_lock(&r->lock);
+        }
+    }
+    mutex_unlock(&r->lock);
+}
+
+/* Lock held. */
+static struct err *start(struct repo *r)
+{
+    if (r->stopping)
+        return err_new(STATUS_UNAVAILABLE, "Server exiting");
+    return r->watcher ? NULL : thread_start("repo", watcher_main, r, &r->watcher);
+}
+
+struct err *watch_ask(struct repo *r, repo_done_fn *done, void *owner)
+{
+    struct repo_look *look = MEM_NEW(struct repo_look);
+    *look = (struct repo_look){.done = done, .owner = owner};
+    mutex_lock(&r->lock);
+    struct err *e = start(r);
+    if (!e)
+        list_append(&r->looks, &look->node);
+    mutex_cond_broadcast(&r->changed);
+    mutex_unlock(&r->lock);
+    if (e)
+        mem_free(look);
+    return e;
+}
+
+struct err *watch_start(struct repo *r)
+{
+    mutex_lock(&r->lock);
+    r->watching = true;
+    struct err *e = start(r);
+    mutex_cond_broadcast(&r->changed);
+    mutex_unlock(&r->lock);
+    return e;
+}
+
+void watch_stop(struct repo *r)
+{
+    thread_join(r->watcher);
+    r->watcher = NULL;
+    struct list *node;
+    while ((node = list_pop(&r->looks))) {
+        struct repo_look *look = LIST_ITEM(node, struct repo_look, node);
+        look->done(look->owner, err_new(STATUS_UNAVAILABLE, "Server exiting"));
+        mem_free(look);
+    }
+}

@@ -1,0 +1,154 @@
+#include "serve/call.h"
+
+#include "infer/draft.h"
+#include "infer/request.h"
+#include "infer/response.h"
+#include "infer/trace.h"
+#include "os/clock.h"
+#include "sched/batcher.h"
+#include "serve/reject.h"
+#include "serve/submit.h"
+#include "serve/table.h"
+#include "serve/version.h"
+
+#include <string.h>
+
+/* What the answers need of a draft, which belongs to its caller again once the request is released. In the request's arena. */
+struct call {
+    struct draft *draft;
+    TRITONSERVER_InferenceRequestReleaseFn_t release;
+    void *release_userp;
+    TRITONSERVER_InferenceResponseCompleteFn_t respond;
+    void *respond_userp;
+};
+
+static void respond(struct response *r, void *owner)
+{
+    const struct call *c = owner;
+    if (!r->empty) {
+        c->respond((TRITONSERVER_InferenceResponse *)r, r->flags, c->respond_userp);
+        return;
+    }
+    c->respond(NULL, r->flags, c->respond_userp);
+    response_free(r);
+}
+
+static void released(struct request *r, void *owner)
+{
+    const struct call *c = owner;
+    if (r->trace)
+        trace_report(r->trace, TRITONSERVER_TRACE_REQUEST_END, clock_now_ns());
+    draft_returned(c->draft);
+    c->release((TRITONSERVER_InferenceRequest *)c->draft, TRITONSERVER_REQUEST_RELEASE_ALL,
+               c->release_userp);
+}
+
+static struct err *find(struct serve_table *table, const struct draft *d,
+                        struct serve_version **ret)
+{
+    struct table_view view;
+    table_view_open(&view, table, NULL);
+    struct err *e = table_find(&view, d->model, strlen(d->model), d->version, ret);
+    table_view_close(&view);
+    return e;
+}
+
+static struct err *check(struct draft *d)
+{
+    if (!d->respond || !d->allocator)
+        return err_new(STATUS_INVALID_ARG,
+                       "a request for model '%s' needs a response callback and allocator: "
+                       "TRITONSERVER_InferenceRequestSetResponseCallback",
+                       d->model);
+    if (!d->release)
+        return err_new(STATUS_INVALID_ARG,
+                       "a request for model '%s' needs a release callback: "
+                       "TRITONSERVER_InferenceRequestSetReleaseCallback",
+                       d->model);
+    if (draft_busy(d))
+        return err_new(STATUS_INVALID_ARG,
+                       "the server has this request for model '%s' already, it was not released",
+                       d->model);
+    return NULL;
+}
+
+static struct err *make(struct serve_version *v, const struct draft *d, struct request **ret)
+{
+    struct request *r = request_new(&v->target, NULL, respond, NULL);
+    struct err *e = draft_fill(d, r);
+    if (!e)
+        e = request_prepare(r);
+    if (e) {
+        request_unref(r);
+        return e;
+    }
+    r->allocator = d->allocator;
+    r->allocator_userp = d->allocator_userp;
+    *ret = r;
+    return NULL;
+}
+
+static void begin_trace(struct request *r, const struct serve_version *v, struct trace *t)
+{
+    r->trace = t;
+    trace_begin(t, v->name, v->number, r->id);
+    trace_report(t, TRITONSERVER_TRACE_REQUEST_START, r->times.start);
+    trace_inputs(r, TRITONSERVER_TRACE_TENSOR_QUEUE_INPUT);
+    trace_report(t, TRITONSERVER_TRACE_QUEUE_START, clock_now_ns());
+}
+
+struct err *call_start(struct serve_table *table, struct draft *d, struct trace *trace)
+{
+    time_ns start = clock_now_ns();
+    struct serve_version *v = NULL;
+    struct request *r = NULL;
+    struct err *e = check(d);
+    if (!e)
+        e = find(table, d, &v);
+    if (!e)
+        e = make(v, d, &r);
+    if (e) {
+        if (trace)
+            trace_release(trace);
+        return e;
+    }
+    struct call *c = arena_alloc(&r->arena, sizeof(*c));
+    *c = (struct call){.draft = d,
+                       .release = d->release,
+                       .release_userp = d->release_userp,
+                       .respond = d->respond,
+                       .respond_userp = d->respond_userp};
+    r->owner = c;
+    r->released = released;
+    r->times.start = start;
+    draft_sent(d, r);
+    if (trace)
+        begin_trace(r, v, trace);
+    /* What is refused at once is answered before this returns, also inside an Execute that keeps its own answers back. */
+    struct response_batch answers;
+    response_batch_begin(&answers);
+    submit_now(r);
+    response_batch_end(&answers);
+    return NULL;
+}
+
+struct err *call_cancel(struct draft *d)
+{
+    struct request *r;
+    struct err *e = draft_cancel(d, &r);
+    if (e || !r)
+        return e;
+    struct serve_version *v = version_of(r);
+    mutex_lock(&v->lock);
+    bool waited = batcher_remove(v->batcher, r);
+    mutex_unlock(&v->lock);
+    if (waited) {
+        struct response_batch answers;
+        response_batch_begin(&answers);
+        reject_request(r, STATS_CANCELED,
+                       err_new(STATUS_CANCELLED, "request was cancelled before it was executed"));
+        response_batch_end(&answers);
+    }
+    request_unref(r);
+    return NULL;
+}

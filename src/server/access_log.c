@@ -1,0 +1,70 @@
+#include "server/access_log.h"
+
+#include "base/log_text.h"
+#include "base/strbuf.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Relaxed: set before the first request; a line that races with a change may follow either. */
+static atomic_int fd_now = -1;
+static atomic_bool json_now;
+
+void access_log_set(int fd, bool json)
+{
+    atomic_store_explicit(&json_now, json, memory_order_relaxed);
+    atomic_store_explicit(&fd_now, fd, memory_order_relaxed);
+}
+
+bool access_log_on(void)
+{
+    return atomic_load_explicit(&fd_now, memory_order_relaxed) >= 0;
+}
+
+/* A value that came from a client stands between quotes. */
+static void put_value(struct strbuf *sb, const char *key, const char *value, bool json)
+{
+    strbuf_printf(sb, json ? ",\"%s\":\"" : " %s=\"", key);
+    log_text_escape(sb, value, json);
+    strbuf_putc(sb, '"');
+}
+
+static void put_word(struct strbuf *sb, const char *key, const char *value, bool json)
+{
+    strbuf_printf(sb, json ? ",\"%s\":\"%s\"" : " %s=%s", key, value);
+}
+
+static void put_number(struct strbuf *sb, const char *key, uint64_t value, bool json)
+{
+    strbuf_printf(sb, json ? ",\"%s\":%" PRIu64 : " %s=%" PRIu64, key, value);
+}
+
+void access_log_put(const struct access_entry *e)
+{
+    int fd = atomic_load_explicit(&fd_now, memory_order_relaxed);
+    if (fd < 0)
+        return;
+    bool json = atomic_load_explicit(&json_now, memory_order_relaxed);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    struct strbuf sb = STRBUF_INIT;
+    strbuf_puts(&sb, json ? "{\"time\":\"" : "");
+    log_text_time(&sb, &now);
+    strbuf_puts(&sb, json ? "\"" : "");
+    put_word(&sb, "peer", e->peer, json);
+    put_word(&sb, "protocol", e->protocol, json);
+    put_word(&sb, "method", e->method, json);
+    put_word(&sb, "route", e->route, json);
+    put_value(&sb, "model", e->model, json);
+    put_number(&sb, "status", (uint64_t)e->status, json);
+    put_number(&sb, "in", e->in_bytes, json);
+    put_number(&sb, "out", e->out_bytes, json);
+    put_number(&sb, "us", e->duration_ns / 1000, json);
+    put_value(&sb, "id", e->id, json);
+    strbuf_puts(&sb, json ? "}\n" : "\n");
+    ssize_t ignored = write(fd, sb.data, sb.len);
+    (void)ignored;
+    strbuf_fini(&sb);
+}

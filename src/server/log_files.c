@@ -1,0 +1,79 @@
+#include "server/log_files.h"
+
+#include "base/log.h"
+#include "os/file.h"
+#include "os/sock.h"
+#include "server/access_log.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static const struct options *options;
+static int log_fd = -1;
+static int access_fd = -1;
+
+static bool is_file(const char *path)
+{
+    return path && strcmp(path, "-") != 0;
+}
+
+bool log_files_any(const struct options *o)
+{
+    return is_file(o->log_file) || is_file(o->access_log);
+}
+
+struct err *log_files_apply(const struct options *o)
+{
+    options = o;
+    struct err *e = o->log_file ? file_append(o->log_file, &log_fd) : NULL;
+    if (!e && is_file(o->access_log))
+        e = file_append(o->access_log, &access_fd);
+    if (e) {
+        log_files_close();
+        return e;
+    }
+    struct log_settings s = log_get();
+    s.info = o->log_info;
+    s.warning = o->log_warning;
+    s.error = o->log_error;
+    s.verbose = o->log_verbose;
+    s.format = o->log_format;
+    s.fd = log_fd >= 0 ? log_fd : LOG_FD_STANDARD;
+    log_set(&s);
+    for (size_t i = 0; i < o->log_component_count; i++)
+        log_component_set(o->log_components[i].name, o->log_components[i].verbose);
+    if (o->access_log)
+        access_log_set(access_fd >= 0 ? access_fd : STDOUT_FILENO,
+                       o->log_format == LOG_FORMAT_JSON);
+    for (size_t i = 0; i < o->warning_count; i++)
+        LOG_WARN("option --%s is deprecated, see --help", o->warnings[i]);
+    return NULL;
+}
+
+static void anew(const char *path, int fd)
+{
+    struct err *e = fd >= 0 ? file_append_anew(path, fd) : NULL;
+    if (e)
+        LOG_ERROR("%s", err_message(e));
+    err_free(e);
+}
+
+void log_files_anew(void)
+{
+    anew(options->log_file, log_fd);
+    anew(options->access_log, access_fd);
+    LOG_INFO("opened the log files anew");
+}
+
+void log_files_close(void)
+{
+    struct log_settings s = log_get();
+    s.fd = LOG_FD_STANDARD;
+    log_set(&s);
+    access_log_set(-1, false);
+    if (log_fd >= 0)
+        sock_close(log_fd);
+    if (access_fd >= 0)
+        sock_close(access_fd);
+    log_fd = access_fd = -1;
+}

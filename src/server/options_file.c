@@ -1,0 +1,74 @@
+#include "server/options_row.h"
+
+#include "base/mem.h"
+#include "os/file.h"
+
+#include <string.h>
+
+#define MAX_FILE_BYTES ((size_t)1 << 20)
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+/* Cuts blanks off both ends; the text ends in NUL then. */
+static char *trim(char *from, char *end)
+{
+    while (from < end && is_blank(*from))
+        from++;
+    while (end > from && is_blank(end[-1]))
+        end--;
+    *end = '\0';
+    return from;
+}
+
+/* One line that ends in NUL: `name = value`. */
+static struct err *read_line(char *line, struct options *o)
+{
+    char *text = trim(line, line + strlen(line));
+    if (!*text || *text == '#')
+        return NULL;
+    char *equals = strchr(text, '=');
+    if (!equals)
+        return err_new(STATUS_INVALID_ARG, "expected 'name = value', found '%s'", text);
+    const char *value = trim(equals + 1, equals + strlen(equals));
+    const char *name = trim(text, equals);
+    const struct options_row *row = options_row_find(name, strlen(name));
+    if (!row) {
+        const char *nearest = options_row_nearest(name, strlen(name));
+        return err_new(STATUS_INVALID_ARG, "unknown option '%s'%s%s%s", name,
+                       nearest ? ", did you mean '" : "", nearest ? nearest : "",
+                       nearest ? "'?" : "");
+    }
+    if (strcmp(row->name, "config") == 0)
+        return err_new(STATUS_INVALID_ARG, "option config cannot be given in a file");
+    struct err *e = options_value_set(row, options_value_keep(o, value, strlen(value)), o);
+    if (!e)
+        options_row_warn(row, o);
+    return e;
+}
+
+struct err *options_file_read(const char *path, struct options *o)
+{
+    char *text;
+    size_t len;
+    struct err *e = file_read(path, MAX_FILE_BYTES, &text, &len);
+    if (e)
+        return err_wrap(e, "option --config");
+    if (memchr(text, '\0', len)) {
+        mem_free(text);
+        return err_new(STATUS_INVALID_ARG, "option --config: '%s' holds a NUL byte", path);
+    }
+    size_t number = 0;
+    for (char *line = text, *next; line && !e; line = next) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = '\0';
+        number++;
+        e = read_line(line, o);
+    }
+    mem_free(text);
+    o->repositories_of_file = o->repository_count;
+    return e ? err_wrap(e, "%s:%zu", path, number) : NULL;
+}

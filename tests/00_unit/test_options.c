@@ -1,0 +1,209 @@
+#include "server/options.h"
+
+#include "base/mem.h"
+#include "support/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct options o;
+static enum options_action action;
+
+static int fini(void **state)
+{
+    (void)state;
+    options_fini(&o);
+    return 0;
+}
+
+static struct err *parse(const char *const *args)
+{
+    char *argv[32] = {(char *)(uintptr_t) "nereid"};
+    int argc = 1;
+    for (; args[argc - 1]; argc++)
+        argv[argc] = (char *)(uintptr_t)args[argc - 1];
+    options_fini(&o);
+    options_defaults(&o);
+    return options_parse(argc, argv, &o, &action);
+}
+
+#define PARSE(...) parse((const char *const[]){__VA_ARGS__, NULL})
+
+static void accepts(struct err *e)
+{
+    if (e)
+        print_error("%s\n", err_message(e));
+    assert_null(e);
+}
+
+/* The error says each of the words. */
+static void refuses(struct err *e, const char *a, const char *b)
+{
+    assert_non_null(e);
+    if (!strstr(err_message(e), a) || !strstr(err_message(e), b))
+        print_error("%s\n", err_message(e));
+    assert_non_null(strstr(err_message(e), a));
+    assert_non_null(strstr(err_message(e), b));
+    err_free(e);
+}
+
+static void defaults(void **state)
+{
+    (void)state;
+    accepts(PARSE("--id", "x"));
+    assert_string_equal(o.server_id, "x");
+    assert_string_equal(o.backend_directory, "/opt/tritonserver/backends");
+    assert_int_equal(o.http_port, 8000);
+    assert_int_equal(o.grpc_port, 8001);
+    assert_int_equal(o.metrics_port, 8002);
+    assert_int_equal(o.http_max_input_bytes, 64 << 20);
+    assert_int_equal(o.exit_timeout_secs, 30);
+    assert_int_equal(o.model_load_threads, 4);
+    assert_true(o.exit_on_error && o.strict_readiness && o.auto_complete_config);
+    assert_true(o.allow_http && o.allow_grpc && o.allow_metrics);
+    assert_null(o.metrics_address);
+    assert_null(o.log_file);
+}
+
+static void forms_and_repetition(void **state)
+{
+    (void)state;
+    accepts(PARSE("--http-port=1", "--http-port", "2", "--allow-grpc=OFF", "--log-verbose=true"));
+    assert_int_equal(o.http_port, 2);
+    assert_false(o.allow_grpc);
+    assert_int_equal(o.log_verbose, 1);
+    accepts(PARSE("--model-repo=/a", "--model-store", "/b", "--model-repository=/a"));
+    assert_int_equal(o.repository_count, 2);
+    accepts(PARSE("--backend-config=x,a=1", "--backend-config=a=2", "--backend-config=x,a=3,4"));
+    assert_int_equal(o.backend_setting_count, 2);
+    assert_string_equal(o.backend_settings[0].value, "3,4");
+    assert_string_equal(o.backend_settings[1].backend, "");
+    accepts(PARSE("--log-component=net=2", "--log-component=sched=1", "--log-component=net=3"));
+    assert_int_equal(o.log_component_count, 2);
+    assert_int_equal(o.log_components[0].verbose, 3);
+    accepts(PARSE("--log-format=json", "--log-file=/x", "--access-log=-"));
+    assert_int_equal(o.log_format, LOG_FORMAT_JSON);
+    accepts(PARSE("--id=1", "--help", "--nonsense"));
+    assert_int_equal(action, OPTIONS_HELP);
+    accepts(PARSE("--version"));
+    assert_int_equal(action, OPTIONS_VERSION);
+}
+
+static void wrong_values_name_what_is_allowed(void **state)
+{
+    (void)state;
+    refuses(PARSE("--http-port=65536"), "--http-port: expected a number from 0 to 65535",
+            "'65536'");
+    refuses(PARSE("--http-port=-1"), "--http-port", "'-1'");
+    refuses(PARSE("--http-port="), "--http-port", "''");
+    refuses(PARSE("--http-max-input-size=0"), "from 1 to", "'0'");
+    refuses(PARSE("--allow-http=maybe"), "--allow-http: expected true or false", "'maybe'");
+    refuses(PARSE("--log-format=xml"), "default, ISO8601 or json", "'xml'");
+    refuses(PARSE("--log-verbose=x"), "--log-verbose", "'x'");
+    refuses(PARSE("--log-component=nett=1"), "net, os", "'nett=1'");
+    refuses(PARSE("--log-component=net"), "<component>=<level>", "'net'");
+    refuses(PARSE("--log-file="), "--log-file", "a path");
+    refuses(PARSE("--backend-config=x"), "<key>=<value>", "'x'");
+    refuses(PARSE("--http-port"), "--http-port needs a value", "<port>");
+    refuses(PARSE("--disable-auto-complete-config=true"), "takes no value", "'true'");
+    refuses(PARSE("model"), "unexpected argument 'model'", "--help");
+}
+
+static void unknown_names(void **state)
+{
+    (void)state;
+    refuses(PARSE("--htpp-port=1"), "unknown option '--htpp-port=1'", "did you mean --http-port?");
+    refuses(PARSE("--http_port=1"), "unknown", "--http-port?");
+    refuses(PARSE("--strict-readyness=1"), "unknown", "--strict-readiness?");
+    refuses(PARSE("--grpc=1"), "more than one option begins so", "--grpc-");
+    struct err *e = PARSE("--zebra=1");
+    assert_null(strstr(err_message(e), "did you mean"));
+    err_free(e);
+}
+
+/* Known to the reference, not served: refused by name, unless the value is what happens anyway. */
+static void known_but_not_served(void **state)
+{
+    (void)state;
+    refuses(PARSE("--trace-config=rate=1"), "--trace-config is known but not served", "'rate=1'");
+    refuses(PARSE("--grpc-use-ssl=true"), "--grpc-use-ssl is known but not served", "'true'");
+    refuses(PARSE("--http-restricted-api=health,a=b"), "known but not served", "health");
+    accepts(PARSE("--grpc-use-ssl=no", "--rate-limit", "OFF", "--enable-peer-access=1",
+                  "--http-thread-count=8", "--trace-config=level=off", "--trace-count=-1",
+                  "--min-supported-compute-capability=6.0"));
+    assert_int_equal(o.warning_count, 1);
+    assert_string_equal(o.warnings[0], "trace-count");
+}
+
+/* The switch wins over the deprecated option, whichever comes first. */
+static void auto_complete(void **state)
+{
+    (void)state;
+    accepts(PARSE("--strict-model-config=true"));
+    assert_false(o.auto_complete_config);
+    assert_string_equal(o.warnings[0], "strict-model-config");
+    accepts(PARSE("--strict-model-config=true", "--strict-model-config=false"));
+    assert_true(o.auto_complete_config);
+    accepts(PARSE("--disable-auto-complete-config", "--strict-model-config=false"));
+    assert_false(o.auto_complete_config);
+}
+
+static char path[64];
+
+static struct err *parse_file(const char *text, const char *more)
+{
+    snprintf(path, sizeof(path), "/tmp/nereid-options-XXXXXX");
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+    struct err *e = more ? PARSE(more, "--config", path) : PARSE("--config", path);
+    unlink(path);
+    return e;
+}
+
+static void files(void **state)
+{
+    (void)state;
+    accepts(parse_file("# comment\n\n  http-port = 81 \r\nid=a = b # c\nmodel-repository = /m\n"
+                       "model-repository=/n\ndisable-auto-complete-config = true",
+                       NULL));
+    assert_int_equal(o.http_port, 81);
+    assert_string_equal(o.server_id, "a = b # c");
+    assert_int_equal(o.repository_count, 2);
+    assert_string_equal(o.repositories[1], "/n");
+    assert_false(o.auto_complete_config);
+    accepts(parse_file("http-port = 81\nid = x\n", "--http-port=82"));
+    assert_int_equal(o.http_port, 82);
+    assert_string_equal(o.server_id, "x");
+    accepts(parse_file("model-repository = /m\n", "--model-repository=/c"));
+    assert_int_equal(o.repository_count, 1);
+    assert_string_equal(o.repositories[0], "/c");
+    refuses(parse_file("id = x\nhttp-port = many\n", NULL), ":2: option --http-port", "'many'");
+    refuses(parse_file("\nhttp-prt = 1\n", NULL), ":2: unknown option 'http-prt'", "'http-port'");
+    refuses(parse_file("http-port 81\n", NULL), ":1: expected 'name = value'", "http-port 81");
+    refuses(parse_file("config = /x\n", NULL), ":1:", "config");
+    refuses(parse_file("trace-file = /x\n", NULL), ":1:", "not served");
+    refuses(PARSE("--config=/nowhere/at/all"), "--config", "/nowhere/at/all");
+}
+
+static void help_names_every_option(void **state)
+{
+    (void)state;
+    char *help = options_help();
+    assert_non_null(strstr(help, "\n  --http-port <port>\n"));
+    assert_non_null(strstr(help, "Default: 8000."));
+    assert_non_null(strstr(help, "\n  --model-load-gpu-limit <gpu>:<fraction>\n"));
+    assert_non_null(strstr(help, "\n  --version\n"));
+    mem_free(help);
+}
+
+UNIT_MAIN(cmocka_unit_test_teardown(defaults, fini),
+          cmocka_unit_test_teardown(forms_and_repetition, fini),
+          cmocka_unit_test_teardown(wrong_values_name_what_is_allowed, fini),
+          cmocka_unit_test_teardown(unknown_names, fini),
+          cmocka_unit_test_teardown(known_but_not_served, fini),
+          cmocka_unit_test_teardown(auto_complete, fini), cmocka_unit_test_teardown(files, fini),
+          cmocka_unit_test(help_names_every_option))

@@ -1,0 +1,73 @@
+/* repo/override: the parameters of a load. Proves RX-33, RX-36, RX-37, RX-38, RX-39. */
+#include "repo/override.h"
+
+#include "base/mem.h"
+#include "os/file.h"
+#include "repo/repo.h"
+#include "repo/source.h"
+#include "support/unit.h"
+
+#include <string.h>
+
+#define CONFIG                                            \
+    {                                                     \
+        .kind = REPO_PARAM_CONFIG, .data = "{}", .len = 2 \
+    }
+
+static void is_checked(void **state)
+{
+    (void)state;
+    struct repo_param p[] = {
+        CONFIG, {REPO_PARAM_FILE, "1/a", "x", 1}, {REPO_PARAM_FILE_BASE64, "1/b", "eA==", 4}};
+    unit_succeeds(override_check(NULL, 0));
+    unit_succeeds(override_check(p, 1));
+    unit_succeeds(override_check(p, 3));
+    assert_ptr_equal(override_config(p, 3), &p[0]);
+    assert_null(override_config(p + 1, 2));
+    unit_fails(override_check(p + 1, 2), STATUS_INVALID_ARG, "'config' must be specified");
+    p[2].name = "1/a";
+    unit_fails(override_check(p, 3), STATUS_INVALID_ARG, "twice");
+    p[2].name = "1/../../x";
+    unit_fails(override_check(p, 3), STATUS_INVALID_ARG, "must stay within the model directory");
+    struct repo_param two[] = {CONFIG, CONFIG};
+    unit_fails(override_check(two, 2), STATUS_INVALID_ARG, "twice");
+}
+
+static void is_written_and_goes_with_the_last_reference(void **state)
+{
+    (void)state;
+    struct repo_param p[] = {
+        CONFIG, {REPO_PARAM_FILE, "1/a", "raw", 3}, {REPO_PARAM_FILE_BASE64, "1/b/c", "Zm9v", 4}};
+    struct source *made = NULL;
+    unit_succeeds(override_write(p, 1, &made));
+    assert_null(made);
+    unit_succeeds(override_write(p, 3, &made));
+    char *path = file_join(made->dir, "1/b/c");
+    char *text;
+    size_t len;
+    unit_succeeds(file_read(path, 10, &text, &len));
+    assert_string_equal(text, "foo");
+    mem_free(text);
+    struct source *second = source_ref(made);
+    source_unref(made);
+    assert_true(file_exists(path));
+    source_unref(second);
+    assert_false(file_exists(path));
+    mem_free(path);
+}
+
+static void what_cannot_be_written_leaves_nothing(void **state)
+{
+    (void)state;
+    struct repo_param p[] = {CONFIG,
+                             {REPO_PARAM_FILE, "1/a", "raw", 3},
+                             {REPO_PARAM_FILE_BASE64, "1/b", "no base64", 9}};
+    struct source *made = NULL;
+    unit_fails(override_write(p, 3, &made), STATUS_INVALID_ARG, "file:1/b");
+    p[2] = (struct repo_param){REPO_PARAM_FILE, "1/a/below", "x", 1};
+    unit_fails(override_write(p, 3, &made), STATUS_INVALID_ARG, "file:1/a/below");
+    assert_null(made);
+}
+
+UNIT_MAIN(UNIT(is_checked), UNIT(is_written_and_goes_with_the_last_reference),
+          UNIT(what_cannot_be_written_leaves_nothing))

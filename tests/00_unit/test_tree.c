@@ -1,0 +1,92 @@
+/* os/tree: directories of our own that nothing leaves. Proves RX-39. */
+#include "os/tree.h"
+
+#include "base/mem.h"
+#include "os/file.h"
+#include "support/unit.h"
+
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void names_stay_below(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"a",     "1/model.onnx", "1/a/b/c",  "..x",
+                                       "1/...", "1/%2e%2e",     "1/\\..\\x"};
+    static const char *const bad[] = {"",     "/",   "/a",  "a/",   "..",     "../a",
+                                      "a/..", "a/.", "./a", "a//b", "a/../b", "a/b/../c"};
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+        assert_true(tree_name_ok(good[i]));
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        assert_false(tree_name_ok(bad[i]));
+    char deep[TREE_MAX_DEPTH * 2 + 2];
+    for (unsigned i = 0; i < TREE_MAX_DEPTH; i++)
+        memcpy(deep + i * 2, "a/", 2);
+    memcpy(deep + sizeof(deep) - 2, "a", 2);
+    assert_false(tree_name_ok(deep));
+    assert_true(tree_name_ok(deep + 2));
+    char wide[257];
+    memset(wide, 'n', sizeof(wide) - 1);
+    wide[256] = '\0';
+    assert_false(tree_name_ok(wide));
+    assert_true(tree_name_ok(wide + 1));
+}
+
+static void writes_reads_and_removes(void **state)
+{
+    (void)state;
+    char *root;
+    unit_succeeds(tree_make("test-tree", &root));
+    struct stat st;
+    assert_int_equal(stat(root, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0700);
+    unit_succeeds(tree_write(root, "1/deep/file", "bytes", 5));
+    unit_succeeds(tree_write(root, "1/empty", "", 0));
+    char *path = file_join(root, "1/deep/file");
+    char *text;
+    size_t len;
+    unit_succeeds(file_read(path, 100, &text, &len));
+    assert_int_equal(len, 5);
+    assert_string_equal(text, "bytes");
+    mem_free(text);
+    mem_free(path);
+    unit_fails(tree_write(root, "1/empty", "x", 1), STATUS_INVALID_ARG, "1/empty");
+    unit_fails(tree_write(root, "1/empty/below", "x", 1), STATUS_INVALID_ARG, "1/empty/below");
+    unit_fails(tree_write(root, "1/deep", "x", 1), STATUS_INVALID_ARG, "1/deep");
+    unit_fails(tree_write(root, "../escaped", "x", 1), STATUS_INVALID_ARG, "../escaped");
+    tree_remove(root);
+    assert_false(file_exists(root));
+    mem_free(root);
+}
+
+/* A link in the tree is neither followed when writing nor when removing. */
+static void follows_no_link(void **state)
+{
+    (void)state;
+    char *root;
+    char *other;
+    unit_succeeds(tree_make("test-tree", &root));
+    unit_succeeds(tree_make("test-tree", &other));
+    unit_succeeds(tree_write(other, "kept", "x", 1));
+    char *link = file_join(root, "out");
+    assert_int_equal(symlink(other, link), 0);
+    char *file_link = file_join(root, "file");
+    char *target = file_join(other, "made");
+    assert_int_equal(symlink(target, file_link), 0);
+    unit_fails(tree_write(root, "out/x", "x", 1), STATUS_INVALID_ARG, "out/x");
+    unit_fails(tree_write(root, "file", "x", 1), STATUS_INVALID_ARG, "file");
+    assert_false(file_exists(target));
+    tree_remove(root);
+    char *kept = file_join(other, "kept");
+    assert_true(file_exists(kept));
+    tree_remove(other);
+    mem_free(kept);
+    mem_free(target);
+    mem_free(file_link);
+    mem_free(link);
+    mem_free(root);
+    mem_free(other);
+}
+
+UNIT_MAIN(UNIT(names_stay_below), UNIT(writes_reads_and_removes), UNIT(follows_no_link))

@@ -1,0 +1,141 @@
+"""nereid check: every problem of a repository, without serving it."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from harness import paths
+from harness.repository import Repository
+
+ENSEMBLE = """\
+platform: "ensemble"
+max_batch_size: 0
+input [ {{ name: "INPUT0" data_type: TYPE_FP32 dims: [ -1 ] }} ]
+output [ {{ name: "OUTPUT0" data_type: TYPE_FP32 dims: [ -1 ] }} ]
+ensemble_scheduling {{ step [ {{
+  model_name: "{step}" model_version: -1
+  input_map {{ key: "INPUT0" value: "INPUT0" }}
+  output_map {{ key: "OUTPUT0" value: "OUTPUT0" }}
+}} ] }}
+"""
+
+
+def check(*arguments: Path | str) -> subprocess.CompletedProcess[str]:
+    argv = [str(paths.nereid_binary()), "check", *map(str, arguments)]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+
+
+def problems(*arguments: Path | str) -> list[dict[str, str]]:
+    got = check(*arguments, "--json")
+    report = json.loads(got.stdout)
+    assert got.returncode == (1 if report["problems"] else 0)
+    found: list[dict[str, str]] = report["problems"]
+    assert all(one["mend"] and one["problem"] and one["place"] for one in found)
+    return found
+
+
+def with_label(folder: Path, name: str) -> None:
+    path = folder / "config.pbtxt"
+    path.write_text(path.read_text().replace('"OUTPUT0"', f'"OUTPUT0" label_filename: "{name}"'))
+
+
+def test_a_good_repository(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "models")
+    repository.identity("one", versions=(1, 2))
+    got = check(repository.path)
+    assert (got.returncode, got.stdout) == (0, "1 models, 0 problems\n")
+
+
+def make_broken(repository: Repository) -> dict[str, tuple[str, str]]:
+    """Models that are wrong: name -> (end of the place, part of the problem)."""
+    repository.model("broken", 'backend: "identity"\nno_such_field: 1\n')
+    repository.model("misnamed", 'name: "other"\nbackend: "identity"\n')
+    repository.model("noversion", 'backend: "identity"\n', versions=("x",))
+    repository.identity("zero", versions=(1, "01"))
+    repository.model("onnx", 'platform: "onnxruntime_onnx"\nmax_batch_size: 1\n')
+    repository.model("bare", None)
+    repository.identity("many", extra="instance_group [{ count: 10000 }]")
+    repository.identity("asks", versions=(1, 2), extra="version_policy { specific { versions: [ 1, 5 ] } }")
+    with_label(repository.identity("climbs"), "../../etc/passwd")
+    device = repository.identity("device")
+    with_label(device, "labels.txt")
+    (device / "labels.txt").symlink_to("/dev/zero")
+    repository.model("circle1", ENSEMBLE.format(step="circle2"))
+    repository.model("circle2", ENSEMBLE.format(step="circle1"))
+    repository.model("lacks", ENSEMBLE.format(step="nowhere"))
+    warm = "model_warmup [{ name: 'w' batch_size: 1 inputs { key: 'INPUT0' value: { data_type: TYPE_FP32 dims: [ 1 ] input_data_file: 'x' } } }]"
+    repository.identity("warm", extra=warm)
+    huge = repository.model("huge", None) / "config.pbtxt"
+    with open(huge, "wb") as file:
+        file.truncate(1 << 30)
+    return {
+        "broken": ("broken/config.pbtxt:2:1", "found 'no_such_field'"),
+        "misnamed": ("misnamed/config.pbtxt", "directory name must equal model name"),
+        "noversion": ("noversion", "no version"),
+        "zero": ("zero/01", "no version"),
+        "onnx": ("onnx/1/model.onnx", "definition is not there"),
+        "bare": ("bare/1", "Could not determine backend"),
+        "many": ("many/config.pbtxt", "count 10000"),
+        "asks": ("asks/config.pbtxt", "version 5"),
+        "climbs": ("climbs/config.pbtxt", "must stay inside"),
+        "device": ("device/config.pbtxt", "not a regular file"),
+        "circle1": ("circle1/config.pbtxt", "circle1 -> circle2 -> circle1"),
+        "circle2": ("circle2/config.pbtxt", "circle2 -> circle1 -> circle2"),
+        "lacks": ("lacks/config.pbtxt", "'nowhere'"),
+        "warm": ("warm/warmup/x", "model_warmup names it"),
+        "huge": ("huge", "1073741824 bytes"),
+    }
+
+
+def test_every_problem_is_told_once(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "models")
+    repository.identity("good")
+    expected = make_broken(repository)
+    found = problems(repository.path)
+    assert sorted(one["model"] for one in found) == sorted(expected)
+    for one in found:
+        place, what = expected[one["model"]]
+        assert one["place"].endswith(place), one
+        assert what in one["problem"], one
+    text = check(repository.path).stdout
+    assert all(f"{one['place']}: {one['problem']}\n    mend: {one['mend']}\n" in text for one in found)
+    assert text.endswith(f"{len(expected) + 1} models, {len(expected)} problems\n")
+
+
+def test_a_name_in_two_repositories(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        Repository(tmp_path / name).identity("one")
+    (found,) = problems(tmp_path / "first", tmp_path / "second")
+    assert found["place"] == str(tmp_path / "second" / "one")
+    assert found["problem"] == "model appears in two or more repositories"
+
+
+def test_strict(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "models")
+    folder = repository.model("bare", None)
+    (folder / "1" / "model.onnx").write_bytes(b"")
+    assert problems(repository.path) == []
+    (found,) = problems(repository.path, "--strict-model-config")
+    assert found["place"].endswith("bare/config.pbtxt")
+
+
+def test_another_configuration(tmp_path: Path) -> None:
+    folder = Repository(tmp_path / "models").identity("one")
+    (folder / "configs").mkdir()
+    (folder / "configs" / "small.pbtxt").write_text("nonsense")
+    assert problems(tmp_path / "models") == []
+    (found,) = problems(tmp_path / "models", "--model-config-name=small")
+    assert "configs/small.pbtxt:1:" in found["place"]
+
+
+@pytest.mark.parametrize("arguments", [(), ("--nonsense", "x"), ("--json",)])
+def test_wrong_command_lines(arguments: tuple[str, ...]) -> None:
+    got = check(*arguments)
+    assert got.returncode == 2
+    assert got.stderr and not got.stdout
+
+
+def test_a_missing_repository(tmp_path: Path) -> None:
+    (found,) = problems(tmp_path / "nowhere")
+    assert found["model"] == "" and found["place"] == str(tmp_path / "nowhere")

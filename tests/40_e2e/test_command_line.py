@@ -1,0 +1,94 @@
+"""The command line as an operator meets it: what is unknown, wrong or not served ends the start and says why."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from harness import metrics, paths, rawhttp
+from harness.repository import Repository
+from harness.servers import Nereid
+
+
+def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    argv = [str(paths.nereid_binary()), *arguments]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    made = Repository(tmp_path / "models")
+    made.identity("one")
+    return made
+
+
+def test_help_and_version() -> None:
+    for option in ("--help", "-h"):
+        shown = _run(option)
+        assert (shown.returncode, shown.stderr) == (0, "")
+        assert "--model-repository <path>" in shown.stdout
+        assert max(map(len, shown.stdout.splitlines())) <= 100
+    assert re.fullmatch(r"nereid \d+\.\d+\.\d+\n", _run("--version").stdout)
+
+
+@pytest.mark.reference
+def test_every_option_of_the_reference_is_known() -> None:
+    """By its own --help; none may be taken for a slip of the hand, and none may be ignored in silence."""
+    theirs = subprocess.run(
+        [str(paths.reference_root() / "bin" / "tritonserver"), "--help"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    names = set(re.findall(r"^  --([a-z0-9-]+)", theirs.stdout + theirs.stderr, re.MULTILINE)) - {"help"}
+    assert len(names) > 75
+    shown = set(re.findall(r"^  --([a-z0-9-]+)", _run("--help").stdout, re.MULTILINE))
+    assert names - shown == set()
+    for name in sorted(names):
+        answer = _run(f"--{name}=?", "--model-repository=")
+        assert answer.returncode == 1
+        assert "unknown option" not in answer.stderr, name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--http-prt=1"], ["unknown option '--http-prt=1'", "did you mean --http-port?"]),
+        (["--http-port=many"], ["--http-port", "0 to 65535", "'many'"]),
+        (["--grpc-use-ssl=true"], ["--grpc-use-ssl is known but not served by this version"]),
+        (["--trace-config=rate=100"], ["--trace-config is known but not served"]),
+        (["--log-file=/nonexistent/log", "--model-repository=/"], ["/nonexistent/log", "No such file"]),
+        ([], ["--model-repository must be specified"]),
+    ],
+)
+def test_refusals(arguments: list[str], words: list[str]) -> None:
+    answer = _run(*arguments)
+    assert answer.returncode == 1
+    assert answer.stdout == ""
+    for word in words:
+        assert word in answer.stderr
+
+
+def test_a_file_of_options(repository: Repository, tmp_path: Path) -> None:
+    """The names are those of the command line, which wins."""
+    given = tmp_path / "options"
+    given.write_text("# all of it\nid = from the file\nallow-cpu-metrics = false\nhttp-port = 1\nlog-info = false\n")
+    with Nereid(repository.path, {"config": str(given)}) as server:
+        assert rawhttp.get(server.http, "/v2").json()["name"] == "from the file"
+        assert not [name for name in metrics.scrape(server.metrics) if name.startswith("nv_cpu_")]
+        assert server.process.log() == ""
+    given.write_text("id = x\n\nhttp-port = many\n")
+    answer = _run(f"--config={given}")
+    assert answer.returncode == 1
+    assert f"{given}:3: option --http-port: expected a number" in answer.stderr
+
+
+def test_a_repository_named_twice_is_one(repository: Repository) -> None:
+    with Nereid([repository.path, repository.path]) as server:
+        assert rawhttp.get(server.http, "/v2/models/one/ready").status == 200
+
+
+def test_deprecated_options_are_warned_of(repository: Repository) -> None:
+    with Nereid(repository.path, {"strict-model-config": "false"}) as server:
+        assert re.search(r'^W.*"option --strict-model-config is deprecated', server.process.log(), re.MULTILINE)

@@ -1,0 +1,194 @@
+"""What the server logs: the reference's formats to the byte, JSON, the access log, the table at start, the last line of a crash."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from harness import rawgrpc, rawhttp
+from harness.repository import Repository
+from harness.servers import KINDS, Nereid, Server
+
+BOTH = ["nereid", pytest.param("reference", marks=pytest.mark.reference)]
+BODY = {"id": 'a"b\nc', "inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [2], "data": [1, 2]}]}
+BACKEND = "backend: \"no\\tsuch\\\"backend\"\ninput [ { name: \"I\" data_type: TYPE_FP32 dims: [ 1 ] } ]\n"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    made = Repository(tmp_path / "models")
+    made.identity("one")
+    made.identity("two", versions=(1, 2), extra="version_policy: { all { } }\n")
+    return made
+
+
+@pytest.fixture(params=BOTH)
+def kind(request: pytest.FixtureRequest) -> type[Server]:
+    return KINDS[request.param]
+
+
+LINE = {
+    "default": r"[IWE]\d{4} \d\d:\d\d:\d\d\.\d{6} \d+ [\w.]+:\d+\] ",
+    "ISO8601": r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ [IWE] \d+ [\w.]+:\d+\] ",
+}
+
+
+@pytest.mark.parametrize("escaped", [True, False], ids=["escaped", "as it is"])
+@pytest.mark.parametrize("format_name", ["default", "ISO8601"])
+def test_formats(kind: type[Server], repository: Repository, format_name: str, escaped: bool) -> None:
+    """The same pattern for both servers; the message of a failed load holds what has to be escaped."""
+    repository.model("odd", BACKEND + "output [ { name: \"O\" data_type: TYPE_FP32 dims: [ 1 ] } ]\n")
+    env = {} if escaped else {"TRITON_SERVER_ESCAPE_LOG_MESSAGES": "0"}
+    options = {"log-format": format_name, "exit-on-error": "false", "strict-readiness": "false"}
+    server = kind(repository.path, options, env=env)
+    with server:
+        log = server.process.log()
+    message = r'"loading: one:1"' if escaped else r"loading: one:1"
+    assert re.search("^" + LINE[format_name] + message + "$", log, re.MULTILINE), log
+    name = r"no\\tsuch\\\"backend" if escaped else "no\tsuch\"backend"
+    pattern = "^" + LINE[format_name] + '"?failed to load \'odd\' version 1: Invalid argument: unable to find backend library for backend \'' + name
+    assert re.search(pattern, log, re.MULTILINE), log
+
+
+def _table(log: str) -> list[list[str]]:
+    """The rows of the table of models, which stands below a line that has no message."""
+    found = re.search(r"\] \n\+-[-+]+\n(\| Model +\| Version +\| Status +\|\n(?:[|+].*\n)+)\n", log)
+    assert found, log
+    lines = [line for line in found[1].splitlines() if line.startswith("|")]
+    return [[each.strip() for each in line.strip("|").split("|")] for line in lines]
+
+
+def test_table_at_the_start(kind: type[Server], repository: Repository) -> None:
+    repository.model("broken", 'backend: "nosuchbackend"\ninput [ { name: "I" data_type: TYPE_FP32 dims: [ 1 ] } ]\noutput [ { name: "O" data_type: TYPE_FP32 dims: [ 1 ] } ]\n')
+    with kind(repository.path, {"exit-on-error": "false", "strict-readiness": "false"}) as server:
+        rows = _table(server.process.log())
+    broken = next(row for row in rows if row[0] == "broken")
+    rows.remove(broken)
+    assert rows == [["Model", "Version", "Status"], ["one", "1", "READY"], ["two", "1", "READY"], ["two", "2", "READY"]]
+    assert broken[1] == "1"
+    assert broken[2].startswith("UNAVAILABLE: Invalid argument: unable to find backend library for backend 'nosuchbackend'")
+
+
+def test_levels_go_where_the_reference_sends_them(repository: Repository) -> None:
+    """Info to the standard output, errors to the standard error."""
+    argv = Nereid(repository.path, {"http-address": "256.0.0.0.0"}).command()
+    ended = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 1
+    assert ended.stdout.startswith("I")
+    assert ended.stderr.startswith("E")
+    assert "256.0.0.0.0" in ended.stderr
+
+
+def test_json_lines(repository: Repository) -> None:
+    with Nereid(repository.path, {"log-format": "json"}) as server:
+        lines = [json.loads(line) for line in server.process.log().splitlines()]
+    loading = next(line for line in lines if line["message"] == "loading: one:1")
+    assert loading["level"] == "info"
+    assert loading["component"] == "repo"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", loading["time"])
+    assert any(line["message"].startswith("+-") for line in lines)
+
+
+def test_a_component_is_verbose_alone(repository: Repository) -> None:
+    def lines(options: dict[str, str | list[str]]) -> list[dict[str, str]]:
+        with Nereid(repository.path, options | {"log-format": "json"}) as server, rawgrpc.Channel(server.grpc) as channel:
+            channel.call("ModelInfer", rawgrpc.infer_request("nobody", []))
+            return [json.loads(line) for line in server.process.log().splitlines()]
+
+    def verbose(found: list[dict[str, str]]) -> set[str]:
+        return {line["component"] for line in found if line["level"] == "verbose"}
+
+    assert verbose(lines({})) == set()
+    assert verbose(lines({"log-component": "net=1"})) == {"net"}
+    everything = verbose(lines({"log-verbose": "1"}))
+    assert "net" in everything and len(everything) > 1
+    assert verbose(lines({"log-verbose": "1", "log-component": "net=0"})) == everything - {"net"}
+
+
+def test_a_line_about_a_request_names_it(repository: Repository) -> None:
+    with Nereid(repository.path, {"log-verbose": "1"}) as server, rawgrpc.Channel(server.grpc) as channel:
+        tensor = ("INPUT0", "INT32", [2], b"\0" * 8)
+        channel.call("ModelInfer", rawgrpc.infer_request("one", [tensor], request_id="seven"))
+        found = [line for line in server.process.log().splitlines() if "ModelInfer failed" in line]
+    assert len(found) == 1
+    assert "[request id: seven] " in found[0]
+
+
+def test_files_are_opened_anew(repository: Repository, tmp_path: Path) -> None:
+    log, access = tmp_path / "log", tmp_path / "access"
+    with Nereid(repository.path, {"log-file": str(log), "access-log": str(access)}) as server:
+        assert server.process.log() == ""
+        assert "loading: one:1" in log.read_text()
+        for path in (log, access):
+            path.rename(path.with_suffix(".1"))
+        os.kill(server.pid, signal.SIGHUP)
+        server.process.wait_until(lambda: log.exists() and "anew" in log.read_text(), 20)
+        rawhttp.get(server.http, "/v2/models/one")
+        server.process.wait_until(lambda: "route=model" in access.read_text(), 20)
+    assert "stopping" in log.read_text()
+    assert "route=ready" in access.with_suffix(".1").read_text()
+
+
+def _access(repository: Repository, tmp_path: Path, log_format: str, ask: Callable[[Server], None]) -> list[str]:
+    path = tmp_path / "access"
+    with Nereid(repository.path, {"access-log": str(path), "log-format": log_format}) as server:
+        ask(server)
+    return path.read_text().splitlines()
+
+
+def test_access_log(repository: Repository, tmp_path: Path) -> None:
+    answers: list[rawhttp.Answer] = []
+
+    def ask(server: Server) -> None:
+        answers.append(rawhttp.post(server.http, "/v2/models/one/infer", BODY))
+        rawhttp.get(server.http, '/v2/models/no"body/ready')
+        rawhttp.post(server.http, '/v2/models/no"body/infer', BODY)
+        rawhttp.get(server.metrics, "/metrics")
+        with rawgrpc.Channel(server.grpc) as channel:
+            tensor = ("INPUT0", "FP32", [2], b"\0" * 8)
+            channel.call("ModelInfer", rawgrpc.infer_request("one", [tensor], request_id="g"))
+            channel.call("ModelInfer", rawgrpc.infer_request("nobody", [tensor]))
+
+    lines = [json.loads(line) for line in _access(repository, tmp_path, "json", ask)]
+    found = {(line["protocol"], line["route"], line["model"], line["status"]): line for line in lines}
+    infer = found[("http", "infer", "one", 200)]
+    assert (infer["method"], infer["id"], infer["out"]) == ("POST", BODY["id"], answers[0].size)
+    assert infer["in"] == len(json.dumps(BODY))
+    assert re.fullmatch(r"127\.0\.0\.1:\d+", infer["peer"])
+    assert 0 < infer["us"] < 60_000_000
+    assert ("http", "infer", 'no"body', 404) in found
+    assert ("metrics", "metrics", "", 200) in found
+    assert found[("grpc", "ModelInfer", "one", 0)]["id"] == "g"
+    assert ("grpc", "ModelInfer", "nobody", 5) in found
+
+
+def test_access_log_as_text(repository: Repository, tmp_path: Path) -> None:
+    lines = _access(repository, tmp_path, "default", lambda server: rawhttp.post(server.http, "/v2/models/one/infer", BODY) and None)
+    pattern = (
+        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z peer=127\.0\.0\.1:\d+ protocol=http method=POST route=infer "
+        r'model="one" status=200 in=\d+ out=\d+ us=\d+ id="a\\"b\\nc"'
+    )
+    assert [line for line in lines if re.fullmatch(pattern, line)], lines
+
+
+def test_the_last_line_of_a_crash(repository: Repository) -> None:
+    """Version, signal and thread; then the signal does what it does."""
+    server = Nereid(repository.path).start()
+    try:
+        os.kill(server.pid, signal.SIGSEGV)
+        assert server.process.ended_within(30)
+        last = server.process.log().splitlines()
+        found = [line for line in last if " crashed: " in line]
+        if not found:  # a sanitizer that has its own handler says it its own way
+            assert "Sanitizer" in server.process.log()
+        else:
+            assert re.fullmatch(
+                rf"nereid \d+\.\d+\.\d+ crashed: signal 11 \(SIGSEGV\), process {server.pid}, thread \S+", found[0]
+            )
+    finally:
+        server.kill()
+

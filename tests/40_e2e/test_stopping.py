@@ -1,0 +1,223 @@
+"""The end of the process: what was accepted is answered, streams end with a status, and it ends in time."""
+
+import queue
+import select
+import signal
+import socket
+import threading
+import time
+from pathlib import Path
+
+import grpc
+import numpy as np
+import pytest
+import tritonclient.grpc
+from harness import rawgrpc, rawhttp
+from harness.repository import Repository
+from harness.servers import HOST, Nereid
+from tritonclient.utils import InferenceServerException
+
+ROUNDS = 100
+# A network thread that executes answers no scrape, by which these tests see that a model is busy.
+THREADS: dict[str, str | list[str]] = {"inline-execution": "false"}
+BODY = b'{"inputs":[{"name":"INPUT0","datatype":"FP32","shape":[2],"data":[1,2]}]}'
+INFER = rawhttp.head("POST", "/v2/models/one/infer", body=BODY) + BODY
+RAW = np.array([1, 2], np.float32).tobytes()
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    made = Repository(tmp_path / "models")
+    made.identity("one")
+    made.identity("slow", extra='parameters [ { key: "execute_delay_ms" value: { string_value: "1000" } } ]\n')
+    made.identity("stuck", extra='parameters [ { key: "execute_delay_ms" value: { string_value: "60000" } } ]\n')
+    return made
+
+
+def _was_reset(connection: socket.socket) -> bool:
+    """After the end of what the server sent: whether it also refused what we sent. It then says so at once."""
+    poller = select.poll()
+    poller.register(connection, 0)
+    return bool(poller.poll(500)) and connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0
+
+
+class HttpLoad(threading.Thread):
+    """Asks again and again, on a new connection every few requests, until nobody listens."""
+
+    def __init__(self, port: int, per_connection: int):
+        super().__init__()
+        self.port, self.per_connection = port, per_connection
+        self.answered = self.reset = 0
+        self.unanswered: list[str] = []
+
+    def _ask(self, connection: rawhttp.Connection) -> bool:
+        """Whether the connection goes on."""
+        try:
+            connection.send(INFER)
+        except ConnectionError:
+            return False
+        try:
+            answer = connection.answer()
+        except ConnectionResetError:
+            self.reset += 1
+            return False
+        except rawhttp.Closed as error:
+            if _was_reset(connection.socket):
+                self.reset += 1
+            else:
+                self.unanswered.append(str(error))
+            return False
+        assert answer.status == 200, answer
+        self.answered += 1
+        return answer.header("Connection") != "close"
+
+    def run(self) -> None:
+        while True:
+            try:
+                with rawhttp.Connection(HOST, self.port) as connection:
+                    for _ in range(self.per_connection):
+                        if not self._ask(connection):
+                            break
+            except (ConnectionRefusedError, ConnectionResetError):
+                return
+
+
+class GrpcLoad(threading.Thread):
+    """Asks again and again over one channel. A call that was refused without being looked at says UNAVAILABLE."""
+
+    def __init__(self, address: str):
+        super().__init__()
+        self.address = address
+        self.answered = 0
+        self.failed: list[str] = []
+
+    def run(self) -> None:
+        request = rawgrpc.infer_request("one", [("INPUT0", "FP32", [2], RAW)]).SerializeToString()
+        with grpc.insecure_channel(self.address, options=[("grpc.use_local_subchannel_pool", 1)]) as channel:
+            call = channel.unary_unary(f"/{rawgrpc.SERVICE}/ModelInfer")
+            while True:
+                try:
+                    call(request, timeout=20)
+                    self.answered += 1
+                except grpc.RpcError as error:
+                    if error.code() != grpc.StatusCode.UNAVAILABLE:  # type: ignore[attr-defined]
+                        self.failed.append(f"{error.code()}: {error.details()}")  # type: ignore[attr-defined]
+                    elif "refused" not in str(error.details()) and "GOAWAY" not in str(error.details()):  # type: ignore[attr-defined]
+                        self.failed.append(str(error.details()))  # type: ignore[attr-defined]
+                    return
+
+
+def test_nothing_that_was_accepted_goes_unanswered(repository: Repository) -> None:
+    """SIGTERM under load, a hundred times: a request whose bytes were taken gets its answer."""
+    answered = reset = 0
+    for _ in range(ROUNDS):
+        server = Nereid(repository.path, {"exit-timeout-secs": "10"}).start()
+        try:
+            loads: list[HttpLoad | GrpcLoad] = [
+                HttpLoad(server.http_port, 1000),
+                HttpLoad(server.http_port, 3),
+                GrpcLoad(server.grpc),
+            ]
+            for load in loads:
+                load.start()
+            server.process.wait_until(lambda: all(load.answered >= 30 for load in loads), 20, period=0.005)
+            assert server.stop(seconds=12) < 10
+            for load in loads:
+                load.join(20)
+                assert not load.is_alive()
+        finally:
+            server.kill()
+        for load in loads:
+            if isinstance(load, HttpLoad):
+                assert load.unanswered == []
+                reset += load.reset
+            else:
+                assert load.failed == []
+            answered += load.answered
+    assert answered >= 90 * ROUNDS
+    assert reset <= ROUNDS  # a connection that was closed the moment before a request was sent on it
+
+
+def _post_slow(server: Nereid, model: str, got: "queue.Queue[object]") -> threading.Thread:
+    def ask() -> None:
+        try:
+            got.put(rawhttp.post(server.http, f"/v2/models/{model}/infer", BODY))
+        except (OSError, rawhttp.Closed) as error:
+            got.put(error)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    return thread
+
+
+def _busy(server: Nereid, model: str) -> bool:
+    text = rawhttp.get(server.metrics, "/metrics").body.decode()
+    return f'nereid_instances_busy{{model="{model}",version="1"}} 1' in text
+
+
+def test_readiness_ends_first_and_work_under_way_is_answered(repository: Repository) -> None:
+    server = Nereid(repository.path, THREADS).start()
+    got: queue.Queue[object] = queue.Queue()
+    try:
+        with rawhttp.Connection(HOST, server.http_port) as held:
+            thread = _post_slow(server, "slow", got)
+            server.process.wait_until(lambda: _busy(server, "slow"), 20)
+            # A request that has begun keeps its connection while the server stops.
+            held.send(b"GET /v2/health/ready HTTP/1.1\r\n")
+            server.process._popen.send_signal(signal.SIGTERM)
+            server.process.wait_until(lambda: "stopping" in server.process.log(), 10)
+            held.send(b"Host: x\r\n\r\n")
+            assert held.answer().status == 400
+        assert server.process.ended_within(20)
+        thread.join(20)
+        answered = got.get(timeout=5)
+        assert isinstance(answered, rawhttp.Answer), answered
+        assert answered.status == 200
+        server.stop(status=0)
+    finally:
+        server.kill()
+
+
+def test_streams_end_with_a_status(repository: Repository) -> None:
+    """An open stream is not waited for: its requests are answered, then it ends with UNAVAILABLE."""
+    server = Nereid(repository.path, THREADS).start()
+    got: queue.Queue[tuple[object, Exception | None]] = queue.Queue()
+    try:
+        with tritonclient.grpc.InferenceServerClient(server.grpc) as client:
+            client.start_stream(lambda result, error: got.put((result, error)))
+            tensor = tritonclient.grpc.InferInput("INPUT0", [2], "FP32")
+            tensor.set_data_from_numpy(np.array([1, 2], np.float32))
+            client.async_stream_infer("slow", [tensor], request_id="under way")
+            server.process.wait_until(lambda: _busy(server, "slow"), 20)
+            assert server.stop(seconds=20, status=0) < 10
+            result, error = got.get(timeout=10)
+            assert error is None
+            assert result.get_response().id == "under way"  # type: ignore[union-attr, attr-defined]
+            result, error = got.get(timeout=10)
+            assert isinstance(error, InferenceServerException)
+            assert error.status() == "StatusCode.UNAVAILABLE"
+            assert "the server is stopping" in error.message()
+    finally:
+        server.kill()
+
+
+@pytest.mark.parametrize("how", ["time-out", "second signal"])
+def test_a_backend_that_hangs_does_not_hold_the_end(repository: Repository, how: str) -> None:
+    seconds = "1" if how == "time-out" else "50"
+    server = Nereid(repository.path, THREADS | {"exit-timeout-secs": seconds}).start()
+    got: queue.Queue[object] = queue.Queue()
+    try:
+        thread = _post_slow(server, "stuck", got)
+        server.process.wait_until(lambda: _busy(server, "stuck"), 20)
+        begun = time.monotonic()
+        server.process._popen.send_signal(signal.SIGTERM)
+        if how == "second signal":
+            server.process.wait_until(lambda: "stopping" in server.process.log(), 10)
+            server.process._popen.send_signal(signal.SIGTERM)
+        assert server.process.ended_within(20)
+        assert time.monotonic() - begun < 5
+        said = "exit-timeout-secs" if how == "time-out" else "second signal"
+        assert said in server.process.log()
+        thread.join(20)
+    finally:
+        server.kill()

@@ -1,0 +1,28 @@
+"""A server that may have many descriptors open, and a siege of it per test."""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.servers import Nereid, Server
+from siege import Siege, besiege, descriptors
+
+DESCRIPTORS = 20000
+# What was freed goes back to the system soon, so that memory can be watched under the sanitizer too.
+ASAN = "quarantine_size_mb=4:thread_local_quarantine_size_kb=64:allocator_release_to_os_interval_ms=200"
+
+
+@pytest.fixture(scope="module")
+def besieged(identity_repository: Path) -> Iterator[Server]:
+    descriptors(DESCRIPTORS)
+    options = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), ASAN]))
+    with Nereid(identity_repository, {"log-info": "false"}, env={"ASAN_OPTIONS": options}) as server:
+        yield server
+
+
+@pytest.fixture
+def siege(besieged: Server, record_property: Callable[[str, object], None]) -> Iterator[Siege]:
+    with besiege(besieged, record_property) as it:
+        yield it

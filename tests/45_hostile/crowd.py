@@ -1,0 +1,79 @@
+"""Many connections at once, none of which is waited for: what can be written is written, what comes is dropped."""
+
+import select
+import socket
+import time
+from types import TracebackType
+from typing import Self
+
+
+class Crowd:
+    def __init__(self, address: str, count: int, receive_bytes: int | None = None):
+        host, port = address.rsplit(":", 1)
+        self.members: dict[int, socket.socket] = {}
+        self.received: dict[int, int] = {}
+        self.closed = 0  # by the server
+        self._poll = select.epoll()
+        for _ in range(count):
+            member = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+            if receive_bytes:
+                member.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+            member.settimeout(30)
+            member.connect((host, int(port)))
+            member.setblocking(False)
+            self.members[member.fileno()] = member
+            self.received[member.fileno()] = 0
+            self._poll.register(member.fileno(), select.EPOLLIN)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for member in self.members.values():
+            member.close()
+        self._poll.close()
+
+    def send(self, number: int, data: bytes) -> int:
+        """How many bytes the connection took; a closed one takes none."""
+        try:
+            return self.members[number].send(data) if number in self.members else 0
+        except BlockingIOError:
+            return 0
+        except ConnectionError:
+            self._gone(number)
+            return 0
+
+    def send_all(self, data: bytes) -> None:
+        for number in list(self.members):
+            self.send(number, data)
+
+    def _gone(self, number: int) -> None:
+        member = self.members.pop(number)
+        self._poll.unregister(number)
+        member.close()
+        self.closed += 1
+
+    def pump(self, seconds: float = 0.0) -> int:
+        """Takes what came in; returns from how many connections. Waits for the first so long."""
+        events = self._poll.poll(seconds, 4096)
+        for number, _ in events:
+            try:
+                data = self.members[number].recv(1 << 16)
+            except BlockingIOError:
+                continue
+            except ConnectionError:
+                data = b""
+            if data:
+                self.received[number] += len(data)
+            else:
+                self._gone(number)
+        return len(events)
+
+    def until_closed(self, seconds: float = 30) -> None:
+        """Waits until the server has closed them all."""
+        deadline = time.monotonic() + seconds
+        while self.members:
+            self.pump(0.1)
+            assert time.monotonic() < deadline, f"{len(self.members)} connections are still open"

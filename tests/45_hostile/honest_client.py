@@ -1,0 +1,85 @@
+"""An honest client, as a process of its own: asks over HTTP and gRPC by turns and checks every answer.
+
+    honest_client.py HTTP_ADDRESS GRPC_ADDRESS
+
+Reads a line `measure N` and answers, after N rounds, with a line of JSON: {"http": [ms...], "grpc": [ms...],
+"wrong": ["what was wrong", ...]}. Ends with its input.
+"""
+
+import json
+import struct
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from harness import rawgrpc, rawhttp  # noqa: E402
+from tritonclient.grpc import service_pb2 as pb  # noqa: E402
+
+CONNECTIONS = 4  # more than there are loops on a small machine
+VALUES = 16
+LARGE = 16384  # values; every so many rounds, so that bodies with a buffer of their own are asked for, too
+LARGE_EVERY = 8
+
+
+class Client:
+    def __init__(self, http: str, grpc: str):
+        host, port = http.rsplit(":", 1)
+        self.http = [rawhttp.Connection(host, int(port)) for _ in range(CONNECTIONS)]
+        self.grpc = [rawgrpc.Channel(grpc) for _ in range(2)]
+        self.round = 0
+        self.wrong: list[str] = []
+
+    def ask_http(self, values: list[float]) -> None:
+        tensor: dict[str, object] = {"name": "INPUT0", "datatype": "FP32", "shape": [len(values)]}
+        headers, raw = {}, b""
+        if len(values) == VALUES:
+            body = json.dumps({"inputs": [{**tensor, "data": values}]}).encode()
+        else:
+            raw = struct.pack(f"<{len(values)}f", *values)
+            tensor["parameters"] = {"binary_data_size": len(raw)}
+            body = json.dumps({"inputs": [tensor], "parameters": {"binary_data_output": True}}).encode()
+            headers = {"Inference-Header-Content-Length": str(len(body))}
+        connection = self.http[self.round % CONNECTIONS]
+        got = connection.ask("POST", "/v2/models/id_fp32/infer", body + raw, headers)
+        if got.status != 200:
+            self.wrong.append(f"HTTP {got.status}: {got.body[:200]!r}")
+        elif raw and not got.body.endswith(raw):
+            self.wrong.append("HTTP: another tensor came back")
+        elif not raw and got.json()["outputs"][0]["data"] != values:
+            self.wrong.append(f"HTTP: another tensor came back: {got.body[:200]!r}")
+
+    def ask_grpc(self, values: list[float]) -> None:
+        raw = struct.pack(f"<{len(values)}f", *values)
+        request = rawgrpc.infer_request("id_fp32", [("INPUT0", "FP32", [len(values)], raw)])
+        got = self.grpc[self.round % 2].call("ModelInfer", request)
+        if got.code != "OK" or list(got.parse(pb.ModelInferResponse).raw_output_contents) != [raw]:
+            self.wrong.append(f"gRPC {got.code}: {got.details[:200]}")
+
+    def measure(self, rounds: int) -> dict[str, list[float] | list[str]]:
+        took: dict[str, list[float]] = {"http": [], "grpc": []}
+        self.wrong = []
+        for _ in range(rounds):
+            self.round += 1
+            count = VALUES if self.round % LARGE_EVERY else LARGE
+            values = [float((self.round + i) % 1000) for i in range(count)]
+            for kind, ask in (("http", self.ask_http), ("grpc", self.ask_grpc)):
+                begun = time.perf_counter()
+                try:
+                    ask(values)
+                except OSError as error:
+                    self.wrong.append(f"{kind}: {error!r}")
+                    return {**took, "wrong": self.wrong}
+                took[kind].append((time.perf_counter() - begun) * 1000)
+        return {**took, "wrong": self.wrong}
+
+
+def main() -> None:
+    client = Client(*sys.argv[1:3])
+    for line in sys.stdin:
+        print(json.dumps(client.measure(int(line.split()[1]))), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""A server under attack: an honest client measures before and during it, memory is looked at before and after."""
+
+import contextlib
+import json
+import os
+import resource
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness import procfs
+from harness.servers import Server
+
+FULL = os.environ.get("NEREID_HOSTILE_FULL") == "1"
+ROUNDS = 1000 if FULL else 300
+SANITIZED = "release" not in os.environ.get("NEREID_BUILD", "build/release")
+# What an honest client may have to wait for on a machine that does other things besides, in ms: a server that
+# does the attacker's work first, or blocks a loop, is far beyond it.
+PATIENCE_MS = 1500 if SANITIZED else 400
+# A sanitizer keeps what was freed for a while, and tables of its own for what was once in use.
+KEPT = 2.0 if SANITIZED else 1.1
+SLACK = (64 << 20) if SANITIZED else (2 << 20)
+
+
+def descriptors(count: int) -> None:
+    """Lets this process, and the servers that it starts from now on, open so many descriptors."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < count:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (count, count))  # only root may
+    elif soft != resource.RLIM_INFINITY and soft < count:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
+
+
+@dataclass
+class Latency:
+    http_p99: float
+    grpc_p99: float
+
+    @staticmethod
+    def of(report: dict[str, list[float]]) -> "Latency":
+        return Latency(*(sorted(report[kind])[len(report[kind]) * 99 // 100] for kind in ("http", "grpc")))
+
+
+class Siege:
+    def __init__(self, server: Server, note: Callable[[str, object], None]):
+        self.server = server
+        self.note = note
+        script = Path(__file__).with_name("honest_client.py")
+        self._honest = subprocess.Popen(
+            [sys.executable, str(script), server.http, server.grpc],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        self._measure(ROUNDS, lambda: None)  # warm
+        self.quiet = self._measure(ROUNDS, lambda: None)
+        self.memory = procfs.rss_bytes(server.pid)
+
+    def close(self) -> None:
+        assert self._honest.stdin and self._honest.stdout
+        self._honest.stdin.close()
+        self._honest.wait(30)
+        self._honest.stdout.close()
+
+    def _measure(self, rounds: int, step: Callable[[], None]) -> Latency:
+        """The honest client asks; meanwhile `step` is called again and again, and must return soon."""
+        assert self._honest.stdin and self._honest.stdout
+        self._honest.stdin.write(f"measure {rounds}\n".encode())
+        self._honest.stdin.flush()
+        deadline = time.monotonic() + 120
+        poller = select.poll()
+        poller.register(self._honest.stdout, select.POLLIN)
+        while not poller.poll(5):
+            step()
+            assert time.monotonic() < deadline, "the honest client has no answers after two minutes"
+        report = json.loads(self._honest.stdout.readline())
+        assert not report["wrong"], report["wrong"][:5]
+        return Latency.of(report)
+
+    def honest_meanwhile(self, step: Callable[[], None] = lambda: None) -> None:
+        """Honest clients are answered rightly and soon while the attack goes on."""
+        under = self._measure(ROUNDS, step)
+        for kind in ("http", "grpc"):
+            quiet, attacked = (getattr(latency, f"{kind}_p99") for latency in (self.quiet, under))
+            self.note(f"{kind}_p99_ms_quiet", round(quiet, 2))
+            self.note(f"{kind}_p99_ms_under_attack", round(attacked, 2))
+            assert attacked < max(PATIENCE_MS, 20 * quiet), f"{kind}: p99 {quiet:.1f} -> {attacked:.1f} ms"
+
+    def recovered(self, seconds: float = 30) -> None:
+        """The attack is over: the server lives, answers, and gives the memory back."""
+        self._measure(20, lambda: None)
+        bound = max(self.memory * KEPT, self.memory + SLACK)
+        begun = time.monotonic()
+        peak = now = procfs.rss_bytes(self.server.pid)
+        waiter = select.poll()  # of nothing: the memory tells nobody
+        while now > bound and time.monotonic() < begun + seconds:
+            waiter.poll(50)
+            now = procfs.rss_bytes(self.server.pid)
+            peak = max(peak, now)
+        self.note("rss_kib_before", self.memory >> 10)
+        self.note("rss_kib_at_the_end_of_the_attack", peak >> 10)
+        self.note("rss_kib_after", now >> 10)
+        assert now <= bound, f"memory {self.memory >> 10} KiB before, {now >> 10} KiB after"
+
+
+@contextlib.contextmanager
+def besiege(server: Server, note: Callable[[str, object], None]) -> Iterator[Siege]:
+    siege = Siege(server, note)
+    try:
+        yield siege
+        siege.recovered()
+    finally:
+        siege.close()

@@ -1,0 +1,227 @@
+"""Messages that never end, announce what they do not send, or are made to be expensive to read."""
+
+import gzip
+import json
+import socket
+import struct
+import time
+import zlib
+from collections.abc import Callable
+
+import pytest
+
+from crowd import Crowd
+from harness import h2frames as h2
+from harness import rawgrpc, rawhttp
+from harness.servers import HOST
+from siege import FULL, Siege
+
+PATH = "/v2/models/id_fp32/infer"
+CHUNKED = {"Transfer-Encoding": "chunked"}
+COUNT = 64 if FULL else 16
+
+
+def endless(siege: Siege, head: bytes, piece: bytes) -> None:
+    """Sends pieces until the server ends the connection; honest clients ask meanwhile."""
+    with Crowd(siege.server.http, COUNT) as crowd:
+        crowd.send_all(head)
+
+        def step() -> None:
+            until = time.monotonic() + 0.02
+            while time.monotonic() < until and crowd.members:
+                crowd.send_all(piece)
+                crowd.pump()
+
+        siege.honest_meanwhile(step)
+        deadline = time.monotonic() + 120
+        while crowd.members:
+            step()
+            assert time.monotonic() < deadline, f"{len(crowd.members)} connections may send for ever"
+
+
+def test_endless_chunked_body(siege: Siege) -> None:
+    endless(siege, rawhttp.head("POST", PATH, CHUNKED), b"40000\r\n" + b" " * 0x40000 + b"\r\n")
+
+
+def test_endless_small_chunks(siege: Siege) -> None:
+    endless(siege, rawhttp.head("POST", PATH, CHUNKED), b"1\r\n \r\n" * 10000)
+
+
+def test_endless_chunk_extension(siege: Siege) -> None:
+    endless(siege, rawhttp.head("POST", PATH, CHUNKED) + b"1;", b"a" * 65536)
+
+
+def test_endless_trailers(siege: Siege) -> None:
+    endless(siege, rawhttp.head("POST", PATH, CHUNKED) + b"1\r\n \r\n0\r\n", b"a: b\r\n" * 10000)
+
+
+def test_endless_head(siege: Siege) -> None:
+    endless(siege, b"GET /v2 HTTP/1.1\r\n", b"a: b\r\n" * 10000)
+
+
+def test_endless_header(siege: Siege) -> None:
+    endless(siege, b"GET /v2 HTTP/1.1\r\na: ", b"b" * 65536)
+
+
+def test_endless_path(siege: Siege) -> None:
+    endless(siege, b"GET /v2", b"/a" * 30000)
+
+
+def test_endless_body_that_nobody_wants(siege: Siege) -> None:
+    endless(siege, rawhttp.head("POST", "/nothing", CHUNKED), b"1000\r\n" + b" " * 0x1000 + b"\r\n")
+
+
+def test_four_gib_announced_over_http(siege: Siege) -> None:
+    headers = {"Content-Length": str(4 << 30), "Inference-Header-Content-Length": "100"}
+    head = rawhttp.head("POST", PATH, headers)
+    with Crowd(siege.server.http, COUNT) as crowd:
+        crowd.send_all(head + b"{")
+        siege.honest_meanwhile(crowd.pump)
+
+
+def test_announced_until_nothing_is_left(siege: Siege) -> None:
+    """Bodies of every size, of which only the first byte comes: what others may use is not spent on them."""
+    with Crowd(siege.server.http, 48) as crowd:
+        for index, number in enumerate(list(crowd.members)):
+            length = (4 << 30) >> (index // 4)  # down to 2 MiB
+            headers = {"Content-Length": str(length), "Inference-Header-Content-Length": "100"}
+            crowd.send(number, rawhttp.head("POST", PATH, headers) + b"{")
+        siege.honest_meanwhile(crowd.pump)
+        assert crowd.closed == 0 and not any(crowd.received.values())
+
+
+def test_announced_over_grpc_until_nothing_is_left(siege: Siege) -> None:
+    block = h2.header_block(h2.call_headers(f"/{rawgrpc.SERVICE}/ModelInfer"))
+    begun = h2.PREFACE + h2.settings() + h2.frame(h2.HEADERS, h2.END_HEADERS, 1, block)
+    with Crowd(siege.server.grpc, 44) as crowd:
+        for index, number in enumerate(list(crowd.members)):
+            announced = ((2 << 30) >> (index // 4)) - 1
+            prefix = b"\0" + struct.pack(">I", announced)
+            crowd.send(number, begun + h2.frame(h2.DATA, 0, 1, prefix + b"\x0a"))
+        siege.honest_meanwhile(crowd.pump)
+        assert crowd.closed == 0
+
+
+def test_two_gib_announced_over_grpc(siege: Siege) -> None:
+    """As much as a gRPC message may have, and what is more than that."""
+    block = h2.header_block(h2.call_headers(f"/{rawgrpc.SERVICE}/ModelInfer"))
+    begun = h2.PREFACE + h2.settings() + h2.frame(h2.HEADERS, h2.END_HEADERS, 1, block)
+    for announced in (2**31 - 1, 2**32 - 1):
+        with Crowd(siege.server.grpc, COUNT) as crowd:
+            crowd.send_all(begun + h2.frame(h2.DATA, 0, 1, b"\0" + struct.pack(">I", announced) + b"\x0a"))
+            siege.honest_meanwhile(crowd.pump)
+
+
+def ask(siege: Siege, body: bytes, headers: dict[str, str] | None = None) -> rawhttp.Answer:
+    host, port = siege.server.http.split(":")
+    return rawhttp.request(host, int(port), "POST", PATH, body, headers, timeout=120)
+
+
+def nested(depth: int, inner: str, opening: str = "[", closing: str = "]") -> str:
+    return opening * depth + inner + closing * depth
+
+
+DEEP = {
+    "data": '{"inputs":[{"name":"INPUT0","datatype":"FP32","shape":[1],"data":%s}]}' % nested(10_000, "1"),
+    "parameters": '{"parameters":{"a":%s},"inputs":[]}' % nested(10_000, "1", '{"a":', "}"),
+    "unclosed": nested(10_000, "", '{"a":[', ""),
+    "root": nested(10_000, "1"),
+}
+
+
+@pytest.mark.parametrize("form", DEEP)
+def test_deep_json(siege: Siege, form: str) -> None:
+    body = DEEP[form].encode()
+
+    def step() -> None:
+        answer = ask(siege, body)
+        assert answer.status in (400, 500) and answer.json()["error"]
+
+    siege.honest_meanwhile(step)
+
+
+def test_wide_json(siege: Siege) -> None:
+    """Close to the limit of a body, and all of it must be read to see that it is of no use."""
+    wide = b'{"inputs":[{"name":"INPUT0","datatype":"FP32","shape":[1],"data":['
+    body = wide + b"1," * ((4 << 20) - 100) + b"1]}]}"
+    seen: list[int] = []
+
+    def step() -> None:
+        if len(seen) < (8 if FULL else 2):
+            seen.append(ask(siege, body).status)
+
+    siege.honest_meanwhile(step)
+    assert seen and set(seen) <= {400, 500, 503}
+
+
+def test_header_floods(siege: Siege) -> None:
+    host, port = siege.server.http.split(":")
+    many = {f"x-{i}": "a" for i in range(1000)}
+    large = {"x": "a" * 100_000}
+
+    def step() -> None:
+        assert rawhttp.request(host, int(port), "GET", "/v2", headers=many).status == 431
+        assert rawhttp.request(host, int(port), "GET", "/v2", headers=large).status == 431
+        assert rawhttp.request(host, int(port), "GET", "/" + "a" * 20_000).status == 414
+
+    siege.honest_meanwhile(step)
+
+
+def test_metadata_flood(siege: Siege) -> None:
+    headers = h2.call_headers(f"/{rawgrpc.SERVICE}/ServerLive") + [(f"x-{i}", "a" * 100) for i in range(200)]
+    block = h2.header_block(headers)
+
+    def step() -> None:
+        with h2.Connection(siege.server.grpc) as connection:
+            connection.send(h2.frame(h2.PING, 0, 0, bytes(8)))
+            while not (seen := connection.read()).kind == h2.PING or not seen.flags & h2.ACK:
+                pass  # frames this large may come once the settings are known
+            connection.send(
+                h2.frame(h2.HEADERS, h2.END_HEADERS, 1, block),
+                h2.frame(h2.DATA, h2.END_STREAM, 1, h2.message(b"")),
+            )
+            assert connection.finish(1).trailers["grpc-status"] == "8"
+
+    siege.honest_meanwhile(step)
+
+
+BOMB = 64 << 20
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+def test_compressed_grpc_bomb(siege: Siege, coding: str) -> None:
+    """A message of 64 KiB that is a thousand times as large when it is inflated, and is nothing then."""
+    pack: Callable[[bytes], bytes] = gzip.compress if coding == "gzip" else zlib.compress
+    message = h2.message(pack(b"\xff" * BOMB), compressed=1)
+    block = h2.header_block(h2.call_headers(f"/{rawgrpc.SERVICE}/ModelInfer", grpc_encoding=coding))
+    size = 16384
+    pieces = [message[at : at + size] for at in range(0, len(message), size)]
+    data = b"".join(h2.frame(h2.DATA, 0, 1, piece) for piece in pieces[:-1])
+    data += h2.frame(h2.DATA, h2.END_STREAM, 1, pieces[-1])
+    seen: list[str] = []
+
+    def step() -> None:
+        with h2.Connection(siege.server.grpc, timeout=60) as connection:
+            connection.send(h2.frame(h2.HEADERS, h2.END_HEADERS, 1, block) + data)
+            seen.append(connection.finish(1).trailers["grpc-status"])
+
+    siege.honest_meanwhile(step)
+    assert seen and "0" not in seen
+
+
+def test_reset_in_the_middle(siege: Siege) -> None:
+    """Clients that vanish without a word while their request is received or answered."""
+    body = json.dumps(
+        {"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1000], "data": [1] * 1000}]}
+    ).encode()
+    text = rawhttp.head("POST", PATH, body=body) + body
+    port = int(siege.server.http.split(":")[1])
+    gone = struct.pack("ii", 1, 0)
+
+    def step() -> None:
+        for part in (text[:20], text[:-1], text, text + text[:100]):
+            with socket.create_connection((HOST, port)) as client:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, gone)
+                client.sendall(part)
+
+    siege.honest_meanwhile(step)

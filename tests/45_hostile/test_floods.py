@@ -1,0 +1,181 @@
+"""HTTP/2 frames that cost little to send: each flood is ended by the server, and others do not feel it."""
+
+import socket
+import struct
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from harness import h2frames as h2
+from siege import FULL, Siege
+
+INFER = "/inference.GRPCInferenceService/ModelInfer"
+BLOCK = h2.header_block(h2.call_headers(INFER))
+FRAMES = 400_000 if FULL else 60_000  # at most, of a flood that must be ended before
+PING = h2.frame(h2.PING, 0, 0, bytes(8))
+
+
+def streams() -> Iterator[int]:
+    return iter(range(1, 2 * FRAMES, 2))
+
+
+def resets() -> Iterator[bytes]:
+    cancel = struct.pack(">I", 8)
+    for stream in streams():
+        yield h2.frame(h2.HEADERS, h2.END_HEADERS, stream, BLOCK) + h2.frame(h2.RST_STREAM, 0, stream, cancel)
+
+
+def made_resets() -> Iterator[bytes]:
+    """The server is made to reset the streams itself: a window update of nothing is an error of the stream."""
+    for stream in streams():
+        yield h2.frame(h2.HEADERS, h2.END_HEADERS, stream, BLOCK) + h2.frame(
+            h2.WINDOW_UPDATE, 0, stream, bytes(4)
+        )
+
+
+def pings() -> Iterator[bytes]:
+    for _ in range(FRAMES):
+        yield PING
+
+
+def settings() -> Iterator[bytes]:
+    for i in range(FRAMES):
+        yield h2.settings({h2.INITIAL_WINDOW_SIZE: 65535 + i % 2})
+
+
+def many_settings() -> Iterator[bytes]:
+    entry = struct.pack(">HI", h2.INITIAL_WINDOW_SIZE, 65535)
+    for _ in range(FRAMES):
+        yield h2.frame(h2.SETTINGS, 0, 0, entry * 100)
+
+
+def continuations() -> Iterator[bytes]:
+    yield h2.frame(h2.HEADERS, 0, 1, BLOCK)
+    piece = h2.header_block([("x-a", "b" * 1000)])
+    for _ in range(FRAMES):
+        yield h2.frame(h2.CONTINUATION, 0, 1, piece)
+
+
+def empty_continuations() -> Iterator[bytes]:
+    yield h2.frame(h2.HEADERS, 0, 1, BLOCK)
+    for _ in range(FRAMES):
+        yield h2.frame(h2.CONTINUATION, 0, 1)
+
+
+def unknown_frames() -> Iterator[bytes]:
+    """Frames of a type that nobody knows must be passed over: this flood is not an error, only useless."""
+    for _ in range(FRAMES):
+        yield h2.frame(0x42, 0, 0, b"12345678")
+
+
+def empty_data() -> Iterator[bytes]:
+    yield h2.frame(h2.HEADERS, h2.END_HEADERS, 1, BLOCK)
+    for _ in range(FRAMES):
+        yield h2.frame(h2.DATA, 0, 1)
+
+
+def priorities() -> Iterator[bytes]:
+    for i in range(FRAMES):
+        yield h2.frame(2, 0, 2 * i + 1, struct.pack(">IB", 0, 16))
+
+
+ENDED = [resets, made_resets, pings, settings, many_settings, continuations, empty_continuations]
+BORNE = [unknown_frames, empty_data, priorities]
+
+
+class Flood:
+    """One connection after the other, each flooded until the server ends it or the frames are used up."""
+
+    def __init__(self, address: str, frames: object):
+        self.address = address
+        self.frames = frames
+        self.ended = 0
+        self.used_up = 0
+        self._open()
+
+    def _open(self) -> None:
+        host, port = self.address.rsplit(":", 1)
+        self.socket = socket.create_connection((host, int(port)), timeout=30)
+        self.socket.setblocking(False)
+        self.left = b""
+        self.stream = self._batches()
+        self.left = h2.PREFACE + h2.settings()
+
+    def _batches(self) -> Iterator[bytes]:
+        batch = b""
+        for frame in self.frames():  # type: ignore[operator]
+            batch += frame
+            if len(batch) > 16384:
+                yield batch
+                batch = b""
+        yield batch
+
+    def close(self) -> None:
+        self.socket.close()
+
+    def _over(self, ended: bool) -> None:
+        self.ended += ended
+        self.used_up += not ended
+        self.socket.close()
+        self._open()
+
+    def step(self) -> None:
+        """Sends what the socket takes, for a few milliseconds. Reads nothing, as a flood does."""
+        until = time.monotonic() + 0.02
+        while time.monotonic() < until:
+            if not self.left:
+                self.left = next(self.stream, b"")
+                if not self.left:
+                    self._over(False)
+                    continue
+            try:
+                self.left = self.left[self.socket.send(self.left) :]
+            except BlockingIOError:
+                # It takes no more while nobody reads: see whether the server has ended it.
+                if self._closed_meanwhile():
+                    self._over(True)
+                return
+            except ConnectionError:
+                self._over(True)
+
+    def _closed_meanwhile(self) -> bool:
+        try:
+            while self.socket.recv(1 << 16):
+                pass
+        except BlockingIOError:
+            return False
+        except ConnectionError:
+            pass
+        return True
+
+
+@pytest.mark.parametrize("frames", ENDED + BORNE, ids=lambda f: f.__name__)
+def test_flood(siege: Siege, frames: object) -> None:
+    flood = Flood(siege.server.grpc, frames)
+    siege.honest_meanwhile(flood.step)
+    deadline = time.monotonic() + 60
+    while not flood.ended + flood.used_up:
+        flood.step()
+        assert time.monotonic() < deadline, "the server neither ends the flood nor takes it"
+    flood.close()
+    siege.note("floods_ended_by_the_server", flood.ended)
+    siege.note("floods_borne", flood.used_up)
+    if frames in ENDED:
+        assert flood.used_up == 0, f"{FRAMES} frames were taken"
+
+
+def test_streams_over_the_limit(siege: Siege) -> None:
+    """Calls that never send their message: those over the limit are refused, the rest wait."""
+    with h2.Connection(siege.server.grpc) as connection:
+        count = 3000
+        for stream in range(1, 2 * count, 2):
+            connection.send(h2.frame(h2.HEADERS, h2.END_HEADERS, stream, BLOCK))
+        limit = 1024
+        while sum(call.reset == 7 for call in connection.calls.values()) < count - limit:  # REFUSED_STREAM
+            connection.read()
+        connection.send(PING)
+        while connection.read().kind != h2.PING:
+            pass
+        assert sum(call.ended for call in connection.calls.values()) == count - limit
+        siege.honest_meanwhile()

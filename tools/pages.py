@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Writes the pages of docs/user that come from tables of the sources.
+
+    tools/pages.py [--root FOLDER] [--check]
+
+  docs/user/command-line.md   from src/server/options.def
+  docs/user/metrics.md        from src/metrics/metric.def
+--check writes nothing and exits with 1 when a page is not what its table says.
+"""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+TOKEN = re.compile(r'"((?:\\.|[^"\\])*)"|([A-Za-z_]\w*)|([(),])|(\d+)|(\s+)')
+
+
+def rows_of(path: Path, names: set[str]) -> list[list[str]]:
+    """The calls NAME(argument, ...) of a table: [NAME, argument, ...], strings joined and without quotes."""
+    text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
+    text = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+    found: list[list[str]] = []
+    depth, at = 0, 0
+    while at < len(text):
+        token = TOKEN.match(text, at)
+        if not token:
+            raise SystemExit(f"{path}: cannot read {text[at:at + 40]!r}")
+        at = token.end()
+        string, word, mark, number, _space = token.groups()
+        if mark == "(":
+            depth += 1
+        elif mark == ")":
+            depth -= 1
+        elif mark == "," and depth:
+            found[-1].append("")
+        elif word and not depth:
+            if word not in names:
+                raise SystemExit(f"{path}: unknown row {word}")
+            found.append([word, ""])
+        elif string is not None:
+            found[-1][-1] += string.replace('\\"', '"').replace("\\\\", "\\")
+        elif depth and (word or number):
+            found[-1][-1] += word or number
+    return found
+
+
+def cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def code(text: str) -> str:
+    return "`" + text.replace("|", "\\|") + "`" if text else ""
+
+
+COMMAND_LINE = """\
+# Command line
+
+    nereid --model-repository=DIRECTORY [options]
+
+Options are written `--name=value` or `--name value`. A name may be cut short as long as it is no other's. Of an option that is given
+twice the last value holds; the options that say so may be given more than once. Truth is `true`, `1`, `yes`, `on`, or `false`, `0`,
+`no`, `off`. `--help` prints what stands here, `--version` the version. A wrong option or value ends the start with a message that names
+it and what is allowed.
+
+## A file of options
+
+`--config FILE` reads the same names from a file, one `name = value` a line, without the dashes; lines that begin with `#` are comments,
+and a value goes to the end of its line. Options without a value are written `name = true`. What the command line says wins; repositories
+on the command line take the place of those in the file. Errors name the file and the line.
+
+    # nereid.conf
+    model-repository = /srv/models
+    http-port = 8080
+    log-format = json
+
+## Options
+"""
+
+KNOWN = """
+## Known, but not served
+
+These options of Triton are known by name and refused, so that none of them is silently without effect. The values of the last column
+are accepted: with them this version does what they ask for.
+
+| option | value | what it is | accepted |
+|---|---|---|---|
+"""
+
+
+def command_line(root: Path) -> str:
+    rows = rows_of(root / "src/server/options.def", {"OPTION", "KNOWN"})
+    page, group = COMMAND_LINE, ""
+    for row in rows:
+        if row[0] != "OPTION":
+            continue
+        _, of, name, _kind, _field, default, value, help_text = row
+        if of != group:
+            page += f"\n### {of}\n\n| option | value | default | what it does |\n|---|---|---|---|\n"
+            group = of
+        page += f"| `--{name}` | {code(value)} | {code(default)} | {cell(help_text)} |\n"
+    page += KNOWN
+    for row in rows:
+        if row[0] == "KNOWN":
+            _, _of, name, accepted, value, help_text = row
+            values = ", ".join(code(each) for each in accepted.split("|") if each)
+            page += f"| `--{name}` | {code(value)} | {cell(help_text)} | {values} |\n"
+    return page
+
+
+METRICS = """\
+# Metrics
+
+`http://HOST:8002/metrics` shows every number in the text format of Prometheus. `--metrics-port`, `--metrics-address` and
+`--allow-metrics=false` change where, or whether. Names that begin with `nv_` are those of Triton, with its labels. Everything is read
+when the page is asked for, but for `nv_cpu_utilization`, which is measured over `--metrics-interval-ms`.
+
+Values of labels are bounded: `route` and `code` come from tables, and `model` is the name of a model that was loaded; requests for
+others are counted without that label. Tags of a model (`metric_tags` of its configuration) are labels of its families, with `_` in front.
+
+| family | type | labels | what it is |
+|---|---|---|---|
+"""
+VERSION = "`model`, `version`"
+
+
+def metrics(root: Path) -> str:
+    kinds = {"METRIC_MODEL", "METRIC_REASON", "METRIC_HISTOGRAM", "METRIC_BATCHES", "METRIC_FRONT", "METRIC_REQUESTS",
+             "METRIC_PROCESS", "METRIC_BUILD"}
+    page = METRICS
+    for row in rows_of(root / "src/metrics/metric.def", kinds):
+        kind, arguments = row[0], row[1:]
+        labels = {"METRIC_MODEL": VERSION, "METRIC_REASON": VERSION + ", `reason`", "METRIC_HISTOGRAM": VERSION,
+                  "METRIC_BATCHES": VERSION, "METRIC_FRONT": "`protocol`", "METRIC_BUILD": "`version`",
+                  "METRIC_REQUESTS": "`protocol`, `route`, `model`, `code`"}.get(kind, "")
+        if kind in ("METRIC_MODEL", "METRIC_FRONT", "METRIC_PROCESS"):
+            shown, name = arguments[0], arguments[1]
+        else:
+            shown = {"METRIC_BUILD": "gauge", "METRIC_HISTOGRAM": "histogram", "METRIC_BATCHES": "histogram"}.get(kind, "counter")
+            name = arguments[0]
+        page += f"| `{name}` | {shown} | {labels} | {cell(arguments[-1])} |\n"
+    return page
+
+
+PAGES = {"docs/user/command-line.md": command_line, "docs/user/metrics.md": metrics}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[1])
+    parser.add_argument("--check", action="store_true")
+    given = parser.parse_args()
+    wrong = 0
+    for name, make in PAGES.items():
+        path, text = given.root / name, make(given.root)
+        if path.is_file() and path.read_text() == text:
+            continue
+        if given.check:
+            print(f"{name}: not what its table says: run tools/pages.py")
+            wrong = 1
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main())
