@@ -39,7 +39,7 @@ else()
     add_library(nereid::llhttp ALIAS PkgConfig::llhttp)
 endif()
 
-set(NEREID_LIBRARIES nereid::nghttp2 nereid::llhttp nereid::yyjson nereid::protobuf_c nereid::zlib)
+set(NEREID_LIBRARIES nereid::nghttp2 nereid::llhttp nereid::yyjson nereid::protobuf_c nereid::zlib m)
 
 # Shared libraries that are not the system's travel beside libtritonserver.so: list of sonames'
 # files in NEREID_PRIVATE_LIBS, copied into the build tree's lib/ and installed.

@@ -24,6 +24,9 @@ OPTIONAL_HEADER = Path("include/triton/core/nereid_backend.h")
 # What the compiler itself adds: sanitizers, coverage, unwinding.
 COMPILER = re.compile(r"^(__|_init$|_fini$|_edata$|_end$|DW\.ref\.)")
 
+# Libraries of the build tree that are no layer: generated code, and what tests and fuzzers share.
+NOT_LAYERS = ("libnereid_proto", "libnereid_test_support", "libnereid_fuzz_support")
+
 
 def tool(*argv: str) -> str:
     return subprocess.run(argv, check=True, capture_output=True, text=True, env={"LC_ALL": "C", "PATH": "/usr/bin:/bin"}).stdout
@@ -89,7 +92,7 @@ def main() -> int:
     build = arguments.build or arguments.root / "build" / "release"
 
     findings = check_library(build / "lib" / "libtritonserver.so")
-    archives = [path for path in sorted(build.glob("libnereid_*.a")) if path.stem not in ("libnereid_proto", "libnereid_test_support")]
+    archives = [path for path in sorted(build.glob("libnereid_*.a")) if path.stem not in NOT_LAYERS]
     if not archives:
         findings.append(f"{build}: no layer is built")
     for archive in archives:

@@ -373,6 +373,8 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceReportStatistics(
 {
     if (!instance_is(instance))
         return handle_invalid("TRITONBACKEND_ModelInstance");
+    if (!request)
+        return handle_invalid("TRITONBACKEND_Request");
     struct stats *s = instance_check(instance)->stats;
     const struct request *r = (const struct request *)request;
     time_ns now = clock_now_ns();

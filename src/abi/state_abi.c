@@ -15,6 +15,8 @@ TRITONSERVER_Error *TRITONBACKEND_StateNew(TRITONBACKEND_State **state,
     (void)shape;
     (void)dims_count;
     const struct request *r = (const struct request *)request;
+    if (!r)
+        return handle_invalid("TRITONBACKEND_Request");
     return handle_error(
         request_error(r, "unable to add state '%s': the configuration of model '%s' has no state",
                       name, r->config->name));

@@ -12,6 +12,7 @@ struct free_list {
 };
 
 static _Thread_local struct free_list lists[SLAB_CLASSES];
+static _Thread_local unsigned keep; /* objects a list may hold */
 
 void *slab_alloc(const struct slab *s)
 {
@@ -28,7 +29,7 @@ void *slab_alloc(const struct slab *s)
 void slab_free(const struct slab *s, void *object)
 {
     struct free_list *l = &lists[s->index];
-    if (l->count >= SLAB_KEEP) {
+    if (l->count >= keep) {
         mem_free(object);
         return;
     }
@@ -38,8 +39,14 @@ void slab_free(const struct slab *s, void *object)
     l->count++;
 }
 
+void slab_thread_begin(void)
+{
+    keep = SLAB_KEEP;
+}
+
 void slab_thread_end(void)
 {
+    keep = 0;
     for (unsigned i = 0; i < SLAB_CLASSES; i++) {
         while (lists[i].head) {
             struct free_object *next = lists[i].head->next;

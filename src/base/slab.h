@@ -1,6 +1,7 @@
 #pragma once
 /* Objects of one size with a small free list per thread. An object may be freed by another thread than the one that took it:
- * it joins the list of the thread that frees it. A full list gives back to the heap. */
+ * it joins the list of the thread that frees it. A full list gives back to the heap, and so does a thread that is not ours: nobody
+ * would free its lists when it ends. */
 #include <stddef.h>
 
 #define SLAB_CLASSES 8
@@ -16,5 +17,8 @@ struct slab {
 __attribute__((malloc, returns_nonnull)) void *slab_alloc(const struct slab *s);
 void slab_free(const struct slab *s, void *object);
 
-/* slab_thread_end - free the lists of the calling thread; os/thread calls it when a thread ends. */
+/* slab_thread_begin - the calling thread keeps free objects from here on; os/thread calls it when a thread begins. */
+void slab_thread_begin(void);
+
+/* slab_thread_end - free the lists of the calling thread, which keeps nothing any more; os/thread calls it when a thread ends. */
 void slab_thread_end(void);

@@ -94,9 +94,10 @@ struct request {
     void *owner;
     request_hold_fn hold;        /* NULL = responses are delivered as they come */
     struct order_ticket *ticket; /* hold's own */
-    struct allocator *allocator; /* whose memory outputs go to, for callers of the C API; NULL = ours */
+    struct allocator
+        *allocator; /* whose memory outputs go to, for callers of the C API; NULL = ours */
     void *allocator_userp;
-    struct trace *trace; /* owned; NULL = not traced */
+    struct trace *trace;            /* owned; NULL = not traced */
     atomic_uint responses_reported; /* relaxed: how many have statistics */
     atomic_uint refs;
     atomic_bool cancelled; /* set by the front end when nobody waits for the answer any more */

@@ -30,7 +30,8 @@ void grpc_scatter_plan(struct grpc_scatter *s, uint8_t *to, size_t left, size_t 
 static bool is_head(const struct grpc_scatter *s, const void *piece)
 {
     const uint8_t *at = piece;
-    return at >= s->heads[0] && at < s->heads[0] + sizeof(s->heads);
+    const uint8_t *heads = (const uint8_t *)s->heads;
+    return at >= heads && at < heads + sizeof(s->heads);
 }
 
 /* The head of a DATA frame of the stream of that length. */

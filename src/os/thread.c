@@ -23,6 +23,7 @@ static void *entry(void *p)
 {
     struct thread *t = p;
     pthread_setname_np(pthread_self(), t->name);
+    slab_thread_begin();
     t->fn(t->arg);
     slab_thread_end();
     return NULL;

@@ -108,7 +108,7 @@ static void check_version(const struct subject *s, int64_t number)
 {
     struct strbuf dir = STRBUF_INIT;
     strbuf_printf(&dir, "%s/%" PRId64, s->dir, number);
-    struct local_names files;
+    struct local_names files = {0};
     struct err *e = local_files(s->dir, number, &files);
     Inference__ModelConfig *p = config_copy_proto(s->written);
     bool named = *p->backend || *p->platform;
@@ -119,10 +119,10 @@ static void check_version(const struct subject *s, int64_t number)
                         "put a model there that has its usual name, or name the backend in "
                         "config.pbtxt");
     } else {
-        local_names_fini(&files);
         config_fill_defaults(p, s->model);
         check_definition(s, p, strbuf_str(&dir));
     }
+    local_names_fini(&files);
     config_free_proto(p);
     strbuf_fini(&dir);
 }

@@ -88,12 +88,17 @@ struct err *watch_look(struct repo *r)
     return first;
 }
 
-/* How a model that lies in exactly one place looks now; 0 when it cannot be told. */
+/* The stamp of a name that lies in several places: nothing is done about it until that changes. */
+#define SEVERAL UINT64_MAX
+
+/* How a model looks now; 0 when it cannot be told. */
 static uint64_t stamp_of(const struct repo *r, const char *name, uint64_t places)
 {
     uint64_t stamp = 0;
-    if (!places || (places & (places - 1)))
+    if (!places)
         return 0;
+    if (places & (places - 1))
+        return SEVERAL;
     char *dir = file_join(r->settings.paths[__builtin_ctzll(places)], name);
     err_free(stamp_directory(dir, NULL, &stamp));
     mem_free(dir);
@@ -139,6 +144,10 @@ static void poll_model(struct repo *r, const char *name)
     if (now)
         now->tried = stamp;
     mutex_unlock(&r->lock);
+    if (stamp == SEVERAL) {
+        LOG_ERROR("model '%s' appears in two or more repositories: what serves stays", name);
+        return;
+    }
     struct repo_job *job = MEM_NEW(struct repo_job);
     *job = (struct repo_job){
         .action = places ? REPO_LOAD : REPO_UNLOAD, .places = UINT64_MAX, .done = poll_done};

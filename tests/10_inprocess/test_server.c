@@ -1,9 +1,10 @@
 /* A program runs models in process: the server's life, requests, responses, traces, and what the server tells. */
 #include "10_inprocess/host.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #define IDENTITY                                                     \
     "backend: \"identity\"\n"                                        \
@@ -330,6 +331,51 @@ static void test_cancel_in_the_queue(void **state)
     host_call_free(&c);
 }
 
+/* Several threads send at once while another cancels what they have under way: each request is answered once, right or CANCELLED. */
+#define THREADS 4
+
+static struct host_call busy[THREADS];
+static atomic_uint running;
+
+static void *send_many(void *arg)
+{
+    struct host_call *c = arg;
+    for (int i = 0; i < 100; i++) {
+        host_call_run(c, server, NULL);
+        assert_int_equal(c->callbacks, 1);
+        assert_int_equal(c->releases, 1);
+        TRITONSERVER_Error *e = TRITONSERVER_InferenceResponseError(c->responses[0]);
+        size_t count;
+        if (e)
+            assert_int_equal(TRITONSERVER_ErrorCode(e), TRITONSERVER_ERROR_CANCELLED);
+        else
+            assert_memory_equal(host_output(c->responses[0], 0, &count), numbers, 16);
+        host_call_forget(c);
+    }
+    atomic_fetch_sub(&running, 1);
+    return NULL;
+}
+
+static void test_many_threads(void **state)
+{
+    (void)state;
+    pthread_t threads[THREADS];
+    atomic_store(&running, THREADS);
+    for (int i = 0; i < THREADS; i++) {
+        host_call_make(&busy[i], server, "plain");
+        host_call_input(&busy[i], "INPUT0", (int64_t[]){4}, 1, numbers, 4);
+        host_call_run(&busy[i], server, NULL);
+        host_call_forget(&busy[i]);
+        assert_int_equal(pthread_create(&threads[i], NULL, send_many, &busy[i]), 0);
+    }
+    for (unsigned i = 0; atomic_load(&running); i++)
+        HOST_OK(TRITONSERVER_InferenceRequestCancel(busy[i % THREADS].request));
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        host_call_free(&busy[i]);
+    }
+}
+
 static void test_allocator_that_refuses(void **state)
 {
     (void)state;
@@ -536,6 +582,7 @@ int main(void)
         cmocka_unit_test(test_raw_input),
         cmocka_unit_test(test_properties_of_a_request),
         cmocka_unit_test(test_cancel_in_the_queue),
+        cmocka_unit_test(test_many_threads),
         cmocka_unit_test(test_allocator_that_refuses),
         cmocka_unit_test(test_requests_that_cannot_run),
         cmocka_unit_test(test_trace),

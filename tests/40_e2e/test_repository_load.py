@@ -306,6 +306,21 @@ def test_poll(tmp_path: Path, secs: str) -> None:
         assert rawhttp.get(server.http, "/v2/health/ready").status == 200
 
 
+def test_poll_finds_a_name_twice(tmp_path: Path) -> None:
+    """What serves stays; when the second one is gone again, changes count again."""
+    first, second = Repository(tmp_path / "first"), Repository(tmp_path / "second")
+    folder = first.identity("echo")
+    second.identity("other")
+    options = {"model-control-mode": "poll", "repository-poll-secs": "1"}
+    with Nereid([first.path, second.path], options) as server:
+        second.identity("echo", dims=(3,))
+        server.process.wait_until(lambda: "two or more repositories" in server.process.log(), 30)
+        assert states(server, "echo") == {"1": "READY"}
+        shutil.rmtree(second.path / "echo")
+        (folder / "2").mkdir()
+        server.process.wait_until(lambda: states(server, "echo").get("2") == "READY", 30)
+
+
 def test_retries(tmp_path: Path) -> None:
     folder = Repository(tmp_path / "models").identity("echo")
     (folder / "1" / "libtriton_identity.so").write_text("no library")
