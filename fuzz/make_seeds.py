@@ -250,6 +250,7 @@ def main() -> None:
         "stored": b"\0\x14" + zlib.compress(plain[:20], 0),
     })  # fmt: skip
     write("labels", {"lines": b"a\nb b\r\n\nlast", "ended": b"one\ntwo\n", "return": b"a\rb\r\n\r", "nul": b"a\0b\n"})
+    write("base64", {"padded": b"YQ==", "bare": b"YWI", "lines": b"YWJj\r\nZGVm\n", "signs": b"+/8=", "wrong": b"YQ=a"})
     write("options", {
         "equals": b"--model-repository=/m\n--http-port=0\n--log-verbose=1\n--exit-on-error=false",
         "words": b"--model-repository\n/m\n--backend-config\nonnxruntime,threads=2\n--backend-config=a=b",
