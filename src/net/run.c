@@ -132,6 +132,7 @@ static int serve(const struct options *o)
     } else {
         LOG_INFO("server is ready");
         int number = wait_for_end();
+        server_refuse(f.server);
         LOG_INFO("signal %d (%s) received, stopping", number, strsignal(number));
     }
     stop_in_time(&f);
