@@ -10,10 +10,12 @@ static int value_of(char c)
         return c - 'a' + 26;
     if (c >= '0' && c <= '9')
         return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
+    if (c == '+' || c == '-')
+        return 62;
+    return c == '/' || c == '_' ? 63 : -1;
 }
 
-bool base64_decode(const char *text, size_t len, void *to, size_t *ret_len)
+bool base64_decode(const char *text, size_t len, enum base64_lines lines, void *to, size_t *ret_len)
 {
     unsigned char *out = to;
     uint32_t bits = 0;
@@ -21,7 +23,7 @@ bool base64_decode(const char *text, size_t len, void *to, size_t *ret_len)
     unsigned padding = 0;
     for (size_t i = 0; i < len; i++) {
         char c = text[i];
-        if (c == '\r' || c == '\n')
+        if ((c == '\r' || c == '\n') && lines == BASE64_LINES)
             continue;
         if (c == '=') {
             padding++;

@@ -1,5 +1,5 @@
 #pragma once
-/* Base64 of RFC 4648, the standard alphabet. Pure. */
+/* Base64 of RFC 4648, the standard alphabet and the one for URLs. Pure. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -9,6 +9,13 @@ static inline size_t base64_room(size_t len)
     return len / 4 * 3 + 3;
 }
 
-/* base64_decode - into `to`, which has base64_room(len) bytes. Line ends are passed over, padding at the end may be left out.
+/* Whether the text may be broken into lines. */
+enum base64_lines {
+    BASE64_ONE_LINE,
+    BASE64_LINES, /* line ends are passed over */
+};
+
+/* base64_decode - into `to`, which has base64_room(len) bytes. Padding at the end may be left out.
  * returns  false for any other character, or a cut-off group; then `to` holds nothing of use */
-bool base64_decode(const char *text, size_t len, void *to, size_t *ret_len);
+bool base64_decode(const char *text, size_t len, enum base64_lines lines, void *to,
+                   size_t *ret_len);

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "codec/base64.h"
 #include "codec/pb_field.h"
 #include "codec/pb_name.h"
 
@@ -214,52 +215,17 @@ static struct err *read_enum(struct reader *r, const struct frame *at, yyjson_va
     return NULL;
 }
 
-static int base64_value(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    if (c == '+' || c == '-')
-        return 62;
-    return c == '/' || c == '_' ? 63 : -1;
-}
-
-/* decode_base64 - into out, which has room for 3 bytes for each 4; false when it is not base64. */
-static bool decode_base64(const char *s, size_t len, char *out, size_t *ret_len)
-{
-    size_t n = len;
-    while (n > 0 && len - n < 2 && s[n - 1] == '=')
-        n--;
-    if (n % 4 == 1 || (n < len && len % 4 != 0))
-        return false;
-    uint32_t bits = 0;
-    size_t written = 0;
-    for (size_t i = 0; i < n; i++) {
-        int v = base64_value(s[i]);
-        if (v < 0)
-            return false;
-        bits = bits << 6 | (uint32_t)v;
-        if (i % 4 != 0)
-            out[written++] = (char)(bits >> (6 - 2 * (i % 4)));
-    }
-    *ret_len = written;
-    return true;
-}
-
 static struct err *read_bytes(struct reader *r, const struct frame *at, yyjson_val *v, void *place)
 {
     if (!yyjson_is_str(v))
         return expected(r, at, "a string of base64", v);
     size_t len = yyjson_get_len(v);
-    char *bytes = mem_try_alloc(len / 4 * 3 + 3, 8);
+    char *bytes = mem_try_alloc(base64_room(len), 8);
     size_t n;
     struct err *e = NULL;
     if (!bytes)
         e = no_memory(r, at);
-    else if (!decode_base64(yyjson_get_str(v), len, bytes, &n))
+    else if (!base64_decode(yyjson_get_str(v), len, BASE64_ONE_LINE, bytes, &n))
         e = expected(r, at, "a string of base64", v);
     else if (!pb_field_put_bytes(place, at->field, bytes, n, &r->budget))
         e = no_memory(r, at);

@@ -57,7 +57,7 @@ static struct err *write_base64(const char *dir, const struct repo_param *p)
     if (e)
         return e;
     size_t len;
-    if (base64_decode(p->data, p->len, decoded->data, &len))
+    if (base64_decode(p->data, p->len, BASE64_LINES, decoded->data, &len))
         e = tree_write(dir, p->name, decoded->data, len);
     else
         e = err_new(STATUS_INVALID_ARG, "expected base64");

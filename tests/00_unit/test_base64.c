@@ -10,7 +10,7 @@ static void decodes(const char *text, const char *expected, size_t len)
     char out[64];
     size_t got = 0;
     assert_true(strlen(text) < 60 && base64_room(strlen(text)) <= sizeof(out));
-    assert_true(base64_decode(text, strlen(text), out, &got));
+    assert_true(base64_decode(text, strlen(text), BASE64_LINES, out, &got));
     assert_int_equal(got, len);
     assert_memory_equal(out, expected, len);
 }
@@ -19,7 +19,7 @@ static void refuses(const char *text)
 {
     char out[64];
     size_t got;
-    assert_false(base64_decode(text, strlen(text), out, &got));
+    assert_false(base64_decode(text, strlen(text), BASE64_LINES, out, &got));
 }
 
 /* The vectors of RFC 4648. */
@@ -36,6 +36,7 @@ static void reads_the_standard_vectors(void **state)
     decodes("Zm9vYg", "foob", 4);
     decodes("Zm9v\r\nYmFy\n", "foobar", 6);
     decodes("+/+/AA==", "\xfb\xff\xbf\x00", 4);
+    decodes("-_-_AA==", "\xfb\xff\xbf\x00", 4);
 }
 
 static void refuses_what_is_none(void **state)
@@ -48,7 +49,9 @@ static void refuses_what_is_none(void **state)
     refuses("Zg=a");
     refuses("=");
     refuses("Zm 9v");
-    refuses("-_-_");
+    size_t got;
+    char out[64];
+    assert_false(base64_decode("Zm9v\nYmFy", 9, BASE64_ONE_LINE, out, &got));
     refuses("Zm9v\xff");
 }
 
