@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "test-logs"
 PYTHON = ROOT / "build" / "venv" / "bin" / "python"
 JOBS = str(os.cpu_count() or 2)
-PYTHON_RUNGS = ["tests/30_proto", "tests/40_e2e", "tests/50_config", "tests/80_regressions"]
+PYTHON_RUNGS = ["tests/30_proto", "tests/40_e2e", "tests/41_compare", "tests/50_config", "tests/80_regressions"]
 
 SANITIZER_ENV = {
     "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:abort_on_error=0",

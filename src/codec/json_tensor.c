@@ -44,7 +44,8 @@ struct reader {
 
 static enum json_tensor_result read_uint(struct reader *r, const yyjson_val *v)
 {
-    if (!unsafe_yyjson_is_uint((void *)(uintptr_t)v))
+    bool minus_zero = (uint8_t)v->tag == (YYJSON_TYPE_NUM | YYJSON_SUBTYPE_SINT) && !v->uni.u64;
+    if (!unsafe_yyjson_is_uint((void *)(uintptr_t)v) && !minus_zero)
         return JSON_TENSOR_NOT_UINT;
     uint64_t n = v->uni.u64;
     if (r->type.width < 8 && n >> (8 * r->type.width))

@@ -22,10 +22,11 @@ static bool method_fits(enum http_route_kind kind, const struct http1_head *h)
     switch (kind) {
     case HTTP_ROUTE_NONE:
     case HTTP_ROUTE_SHARED_MEMORY:
+        return true;
     case HTTP_ROUTE_TRACE:
     case HTTP_ROUTE_LOGGING:
     case HTTP_ROUTE_MODEL_TRACE:
-        return true;
+        return h->method == HTTP1_GET || h->method == HTTP1_POST;
     case HTTP_ROUTE_SERVER:
     case HTTP_ROUTE_LIVE:
     case HTTP_ROUTE_READY:

@@ -214,7 +214,7 @@ static struct err *add_json(struct request *r, const struct described *d, yyjson
     struct json_tensor_type type;
     if (!shape_elements(d->dims, d->rank, &elements))
         return bad_shape(d);
-    if (!elements)
+    if (!elements || !d->rank) /* a shape without dimensions is refused with the model's own */
         return add(r, d, NULL, 0);
     if (!yyjson_is_arr(data))
         return bad_data("'data'", JSON_TENSOR_NOT_ARRAY);

@@ -9,6 +9,8 @@
 
 #define SHARD_BYTES ((size_t)64 << 10)
 
+#define MARK        "\xef\xbb\xbf" /* UTF-8, as some editors write it in front */
+
 _Static_assert(HTTP_BODY_PADDING >= YYJSON_PADDING_SIZE, "the parser writes behind the text");
 
 struct err *http_json_parse(struct http_shard *s, char *text, size_t len, struct http_json *ret)
@@ -16,6 +18,10 @@ struct err *http_json_parse(struct http_shard *s, char *text, size_t len, struct
     /* As the reference: NaN and infinities by name, and strings that need not be UTF-8. */
     const yyjson_read_flag flags =
         YYJSON_READ_INSITU | YYJSON_READ_ALLOW_INF_AND_NAN | YYJSON_READ_ALLOW_INVALID_UNICODE;
+    if (len >= sizeof(MARK) - 1 && memcmp(text, MARK, sizeof(MARK) - 1) == 0) {
+        text += sizeof(MARK) - 1;
+        len -= sizeof(MARK) - 1;
+    }
     size_t need = yyjson_read_max_memory_usage(len, flags);
     struct http_json j = {0};
     yyjson_alc alc;

@@ -3,7 +3,7 @@
 import struct
 from typing import Any
 
-import spine_adjust as adjusts
+import adjust as adjusts
 from harness.compare import Adjust, Grpc, Question
 from harness.models import SPINE_MODELS
 from harness.rawgrpc import infer_request

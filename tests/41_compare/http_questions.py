@@ -4,7 +4,7 @@ import json
 import struct
 from typing import Any
 
-import spine_adjust as adjusts
+import adjust as adjusts
 from harness.compare import Adjust, Http, Question
 from harness.models import SPINE_MODELS
 
