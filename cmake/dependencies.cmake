@@ -22,6 +22,7 @@ nereid_find(nghttp2 libnghttp2>=1.52)
 nereid_find(protobuf_c libprotobuf-c>=1.4)
 nereid_find(zlib zlib)
 nereid_find(yyjson yyjson>=0.10)
+nereid_find(crypto libcrypto>=3.0)
 
 # llhttp: its static library where there is one, so that no file of it needs to be shipped.
 pkg_check_modules(llhttp QUIET IMPORTED_TARGET GLOBAL libllhttp>=9.2)

@@ -20,6 +20,31 @@ foreach(proto IN LISTS protos)
     list(APPEND proto_headers ${out}.h)
 endforeach()
 
+# Their descriptors as bytes: "proto/descriptors.h".
+set(descriptors ${generated}/proto/descriptors)
+file(WRITE ${descriptors}.h.in "#pragma once
+/* Every file of proto/ as a FileDescriptorSet. */
+extern const unsigned char descriptors_set[];
+extern const unsigned long descriptors_bytes;
+")
+configure_file(${descriptors}.h.in ${descriptors}.h COPYONLY)
+file(RELATIVE_PATH proto_folder ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/proto)
+set(proto_names)
+foreach(proto IN LISTS protos)
+    get_filename_component(name ${proto} NAME)
+    list(APPEND proto_names ${proto_folder}/${name})
+endforeach()
+add_custom_command(
+    OUTPUT ${descriptors}.c
+    COMMAND ${PROTOC_C} --proto_path=${CMAKE_SOURCE_DIR} --descriptor_set_out=${descriptors}.bin ${proto_names}
+    COMMAND ${CMAKE_COMMAND} -DSET=${descriptors}.bin -DTO=${descriptors}.c
+        -P ${CMAKE_SOURCE_DIR}/cmake/descriptors.cmake
+    WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+    DEPENDS ${protos} ${CMAKE_SOURCE_DIR}/cmake/descriptors.cmake
+    COMMENT "descriptors of proto/"
+    VERBATIM)
+list(APPEND proto_sources ${descriptors}.c)
+
 if(proto_sources)
     add_library(nereid_proto STATIC ${proto_sources} ${proto_headers})
     target_compile_options(nereid_proto PRIVATE -w)

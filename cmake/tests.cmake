@@ -43,6 +43,9 @@ foreach(rung 00_unit 10_sim 20_fault)
     endforeach()
 endforeach()
 
+# The store of the local response cache is tested as a unit too.
+target_link_libraries(00_unit_test_store PRIVATE nereid_local_store)
+
 # What the Python tests of tests/50_config drive; no test by itself.
 set(target 50_config_text_tool)
 add_executable(${target} ${CMAKE_SOURCE_DIR}/tests/50_config/text_tool.c)
@@ -71,7 +74,7 @@ function(nereid_host_test file)
     target_link_libraries(${target} PRIVATE nereid_flags tritonserver PkgConfig::cmocka m)
     target_link_options(${target} PRIVATE ${NEREID_LINK_NO_LTO})
     get_property(backends GLOBAL PROPERTY NEREID_BACKENDS)
-    add_dependencies(${target} ${backends})
+    add_dependencies(${target} ${backends} nereid)
     add_test(NAME 10_inprocess.${stem} COMMAND ${target})
     set_tests_properties(10_inprocess.${stem} PROPERTIES
         TIMEOUT 300 LABELS 10_inprocess WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
@@ -87,7 +90,8 @@ foreach(file IN LISTS files)
     nereid_host_test(${file})
 endforeach()
 
-file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/10_inprocess/plugins/*.c)
+file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/10_inprocess/plugins/*.c
+    ${CMAKE_SOURCE_DIR}/tests/49_isolation/plugins/*.c)
 foreach(file IN LISTS files)
     get_filename_component(stem ${file} NAME_WE)
     set(target 10_inprocess_plugin_${stem})
@@ -98,5 +102,20 @@ foreach(file IN LISTS files)
     set_target_properties(${target} PROPERTIES
         OUTPUT_NAME triton_${stem}
         LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/backends/${stem})
+    set_property(GLOBAL APPEND PROPERTY NEREID_TEST_TARGETS ${target})
+endforeach()
+
+# Libraries of the interface of custom.h: tests/10_inprocess/custom/<name>.c, as lib<name>.so in tests/custom.
+file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/10_inprocess/custom/*.c)
+foreach(file IN LISTS files)
+    get_filename_component(stem ${file} NAME_WE)
+    set(target 10_inprocess_custom_${stem})
+    add_library(${target} MODULE ${file})
+    target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/include)
+    target_link_libraries(${target} PRIVATE nereid_flags)
+    target_link_options(${target} PRIVATE ${NEREID_LINK_NO_LTO})
+    set_target_properties(${target} PROPERTIES
+        OUTPUT_NAME ${stem}
+        LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/custom)
     set_property(GLOBAL APPEND PROPERTY NEREID_TEST_TARGETS ${target})
 endforeach()

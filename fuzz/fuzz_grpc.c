@@ -7,6 +7,8 @@
 #include "base/strbuf.h"
 #include "net/grpc_conn.h"
 #include "net/grpc_method.h"
+#include "net/helpers.h"
+#include "server/server.h"
 #include "server/worker.h"
 #include "support/fuzz_server.h"
 
@@ -42,6 +44,7 @@ static const char *const paths[] = {
     "/inference.GRPCInferenceService/TraceSetting",
     "/inference.GRPCInferenceService/LogSettings",
     "/grpc.health.v1.Health/Check",
+    "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
     "/grpc.health.v1.Health/Watch",
     "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
@@ -82,11 +85,15 @@ static void prepare(void)
     CHECK(nghttp2_session_callbacks_new(&callbacks) == 0 && nghttp2_option_new(&options) == 0);
     grpc_conn_callbacks(callbacks);
     grpc_conn_options(options);
+    const struct options *settings = &fuzz_server_worker()->server->options;
     home = (struct grpc_home){.worker = fuzz_server_worker(),
+                              .restrictions = &settings->grpc_restrictions,
+                              .helpers = helpers_new(0), /* no thread: jobs run at once */
                               .metrics = front_metrics_new(grpc_method_metrics()),
                               .callbacks = callbacks,
                               .options = options,
                               .conn_gone = on_gone};
+    grpc_keepalive_rules(settings, &home.rules);
     list_init(&home.conns);
 }
 

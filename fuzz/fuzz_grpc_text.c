@@ -1,6 +1,6 @@
 /* The texts in gRPC's headers: time-outs, content types, messages. */
 #include "base/check.h"
-#include "codec/grpc_inflate.h"
+#include "codec/expand.h"
 #include "codec/grpc_text.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (grpc_text_is_grpc(text, size))
         CHECK(size >= strlen("application/grpc"));
-    grpc_inflate_encoding(text, size);
+    expand_coding_of(text, size);
     char *message = malloc(size + 1);
     memcpy(message, data, size);
     message[size] = '\0';

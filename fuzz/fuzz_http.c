@@ -1,5 +1,6 @@
 /* A whole HTTP connection, with models behind it. The first byte chooses how the rest is cut into pieces. */
 #include "base/check.h"
+#include "net/helpers.h"
 #include "net/http_conn.h"
 #include "net/http_front.h"
 #include "net/http_front_priv.h"
@@ -22,8 +23,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 2)
         return 0;
     struct worker *w = fuzz_server_worker();
-    if (!front)
+    if (!front) {
         CHECK(!http_front_open(w->server, HTTP_FRONT_INFERENCE, "127.0.0.1", 0, false, &front));
+        helpers_free(front->helpers);
+        front->helpers = helpers_new(0); /* no thread: jobs run at once */
+    }
     fuzz_server_fresh();
     int fd;
     struct fuzz_client c = {.fd = fuzz_server_open(&fd)};

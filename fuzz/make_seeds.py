@@ -230,7 +230,25 @@ def config_json() -> dict[str, bytes]:
     }
 
 
+def store_names() -> dict[str, bytes]:
+    item = b"<Contents><Key>%s</Key><Size>5</Size><ETag>&quot;5d41402abc4b2a76b9719d911017c592%s&quot;</ETag></Contents>"
+    blob = b"<Blob><Name>%s</Name><Properties><Content-Length>5</Content-Length><Etag>0x1</Etag><Content-MD5>XUFAKrxLKna5cZ2REBfFkg==</Content-MD5></Properties></Blob>"
+    names = [b"p/m/config.pbtxt", b"p/m/1/x", b"p/m/../../x", b"p/.git/x", b"p/", b"p/m/1/"]
+    return {
+        "s3": b"\0<ListBucketResult>" + b"".join(item % (n, t) for n, t in zip(names, [b"", b"-3"] * 3, strict=True)) + b"</ListBucketResult>",
+        "s3-page": b"\0<ListBucketResult><EncodingType>url</EncodingType>" + item % (b"p/m/%2e%2e/a+b", b"")
+        + b"<IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken></ListBucketResult>",
+        "s3-other": b"\0<ListBucketResult>" + item % (b"other", b"") + b"</ListBucketResult>",
+        "entity": b'\0<!DOCTYPE a [<!ENTITY x "y">]><ListBucketResult>&x;</ListBucketResult>',
+        "azure": b"\1\xef\xbb\xbf<EnumerationResults><Blobs>" + b"".join(blob % n for n in names) + b"</Blobs><NextMarker>n</NextMarker></EnumerationResults>",
+        "profile": b"\2# c\n[default]\nkey = a = b\n  key = nested\n[ profile\tx ]\r\n;",
+        "host": b"\2http://[::1]:9000//bucket//a/b/",
+        "port": b"\2host:65536/b",
+    }
+
+
 def main() -> None:
+    write("store_names", store_names())
     write("http", http())
     write("http1", http1())
     write("json_tensor", json_tensor())
@@ -243,7 +261,7 @@ def main() -> None:
     texts = [b"1S", b"99999999H", b"1n", b"application/grpc+proto", b"application/grpc;a", b"a%\n\xc3\xa9\xf0", b"gzip"]
     write("grpc_text", {f"text-{index}": text for index, text in enumerate(texts)})
     plain = b"The same words, the same words, the same words. " * 4
-    write("grpc_inflate", {
+    write("expand", {
         "gzip": b"\1\x14" + gzip.compress(plain, mtime=0),
         "deflate": b"\0\x14" + zlib.compress(plain),
         "limit": b"\0\4" + zlib.compress(bytes(100000), 9),

@@ -6,8 +6,8 @@
 It checks of a build tree (build/release) that
   - libtritonserver.so exports the four families of the C ABI and exactly one private symbol;
   - each global symbol of src/<folder>/x.c begins with `x_`; the public names of *_abi.c may be public;
-  - each backend exports the backend ABI and the optional symbols of nereid_backend.h, nothing else, and
-    has no NEEDED entry for libtritonserver, so that the same file runs in the reference.
+  - each backend, cache and repository agent exports its ABI and the optional symbols of nereid_backend.h or nereid_cache.h,
+    nothing else, and has no NEEDED entry for libtritonserver, so that the same file runs in the reference.
 Each finding is a line; the exit status is 1 when there is one.
 """
 
@@ -18,9 +18,13 @@ import sys
 from pathlib import Path
 
 FAMILIES = re.compile(r"^(TRITONSERVER|TRITONBACKEND|TRITONCACHE|TRITONREPOAGENT)_[A-Za-z0-9_]+$")
-BACKEND_ABI = re.compile(r"^TRITONBACKEND_[A-Za-z0-9_]+$")
 PRIVATE = "nereid_private_v1"
-OPTIONAL_HEADER = Path("include/triton/core/nereid_backend.h")
+# Where plug-ins of each kind lie, the functions that they export, and the header of what they may export besides.
+PLUGINS = {
+    "backends/*/libtriton_*.so": ("TRITONBACKEND", Path("include/triton/core/nereid_backend.h")),
+    "caches/*/libtritoncache_*.so": ("TRITONCACHE", Path("include/triton/core/nereid_cache.h")),
+    "repoagents/*/libtritonrepoagent_*.so": ("TRITONREPOAGENT", None),
+}
 # What the compiler itself adds: sanitizers, coverage, unwinding.
 COMPILER = re.compile(r"^(__|_init$|_fini$|_edata$|_end$|DW\.ref\.)")
 
@@ -69,15 +73,15 @@ def check_stems(archive: Path) -> list[str]:
     return findings
 
 
-def optional_symbols(root: Path) -> set[str]:
-    header = root / OPTIONAL_HEADER
-    text = header.read_text() if header.is_file() else ""
-    return set(re.findall(r"^(?:extern\s+)?TRITONBACKEND_ISPEC\b[^;]*?\b(nereid_\w+)", text, re.MULTILINE))
+def optional_symbols(root: Path, family: str, header: Path | None) -> set[str]:
+    text = (root / header).read_text() if header and (root / header).is_file() else ""
+    return set(re.findall(rf"^(?:extern\s+)?{family}_ISPEC\b[^;]*?\b(nereid_\w+)", text, re.MULTILINE))
 
 
-def check_backend(library: Path, optional: set[str]) -> list[str]:
-    findings = [f"{library.name} exports {name}: neither backend ABI nor in nereid_backend.h" for name in exported(library)
-                if not BACKEND_ABI.match(name) and name not in optional]
+def check_plugin(library: Path, family: str, header: Path | None, optional: set[str]) -> list[str]:
+    allowed = f"{family}_ ABI" + (f" nor in {header.name}" if header else "")
+    findings = [f"{library.name} exports {name}: neither {allowed}" for name in exported(library)
+                if not re.match(rf"^{family}_[A-Za-z0-9_]+$", name) and name not in optional]
     for needed in re.findall(r"\(NEEDED\).*\[(.+?)\]", tool("readelf", "-d", str(library))):
         if needed.startswith("libtritonserver"):
             findings.append(f"{library.name} has a NEEDED entry for {needed}: it could not run in the reference")
@@ -97,13 +101,15 @@ def main() -> int:
         findings.append(f"{build}: no layer is built")
     for archive in archives:
         findings += check_stems(archive)
-    optional = optional_symbols(arguments.root)
-    backends = sorted(build.glob("backends/*/libtriton_*.so"))
-    for library in backends:
-        findings += check_backend(library, optional)
+    plugins = 0
+    for pattern, (family, header) in PLUGINS.items():
+        optional = optional_symbols(arguments.root, family, header)
+        for library in sorted(build.glob(pattern)):
+            findings += check_plugin(library, family, header, optional)
+            plugins += 1
     for finding in findings:
         print(finding)
-    print(f"symbols: {len(archives)} layers, {len(backends)} backends, {len(findings)} findings")
+    print(f"symbols: {len(archives)} layers, {plugins} plug-ins, {len(findings)} findings")
     return 1 if findings else 0
 
 

@@ -2,7 +2,7 @@
 # format.sh [--check] - clang-format over all C files: in place, or only saying which differ.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-mapfile -t files < <(find src include backends tests fuzz cmake -name '*.[ch]' 2>/dev/null | sort)
+mapfile -t files < <(find src include backends caches modules repoagents tests fuzz cmake -name '*.[ch]' 2>/dev/null | sort)
 if [ "${1:-}" = --check ]; then
     clang-format --dry-run --Werror "${files[@]}"
 else

@@ -1,12 +1,23 @@
 #!/bin/bash
 # run.sh - build, write the sample repository, serve it in the foreground; a line says what to type
-# once the server is ready. HTTP_PORT, GRPC_PORT and METRICS_PORT choose the ports.
+# once the server is ready. HTTP_PORT, GRPC_PORT and METRICS_PORT choose the ports; BACKENDS=python serves a model in Python besides.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 http=${HTTP_PORT:-8000} grpc=${GRPC_PORT:-8001} metrics=${METRICS_PORT:-8002}
 
 tools/build.sh release server
 tools/samples.sh
+repositories=(--model-repository=build/models)
+for backend in ${BACKENDS:-}; do
+    if [ "$backend" != python ]; then
+        echo "run: FAILED: BACKENDS=$backend: the one that can be added is 'python'; the others are always there" >&2
+        exit 1
+    fi
+    tools/setup.sh python
+    tools/python_backend.sh build/release/backends
+    repositories+=(--model-repository=tools/python_models)
+    PATH=$PWD/build/venv/bin:$PATH # the models' Python
+done
 
 # ready - does the server answer 200 to the readiness question?
 ready() {
@@ -32,10 +43,14 @@ To classify a handwritten digit, type in another terminal, in this folder:
     curl -s localhost:$http/v2/models/digits/infer -d @build/models-examples/digit.json
 
 EOT
+    if [ "${BACKENDS:-}" = python ]; then
+        echo "    curl -s localhost:$http/v2/models/digit_words/infer -d @tools/python_models/digit_words/example.json    (a model in Python)"
+        echo
+    fi
 }
 
 # Detached, so that the server, which takes this process over, has no child that it does not know.
 (announce &)
-exec build/release/bin/nereid --model-repository=build/models \
+exec build/release/bin/nereid "${repositories[@]}" \
     --backend-directory=build/release/backends \
     --http-port="$http" --grpc-port="$grpc" --metrics-port="$metrics"

@@ -116,6 +116,10 @@ def clients(stage: Stage) -> Outcome:
     return Outcome() if stage.command(["tools/setup_clients.sh"]) == 0 else Outcome(0, 1, "do not build")
 
 
+def stores(stage: Stage) -> Outcome:
+    return Outcome() if stage.command(["tools/setup_stores.sh"]) == 0 else Outcome(0, 1, "could not be installed")
+
+
 def ctest(preset: str) -> Callable[[Stage], Outcome]:
     def run(stage: Stage) -> Outcome:
         argv = ["ctest", "--test-dir", f"build/{preset}", "-j", JOBS, "--output-on-failure", "--no-tests=error"]
@@ -144,12 +148,20 @@ STAGES = [
     Stage("c", "C tests: unit, simulation, fault, headers, fuzz corpora", ctest("release"), 900),
     Stage("python", "Python tests: protocols, end to end, compared with the reference", pytest(PYTHON_RUNGS), 900),
     Stage("hostile", "hostile clients", pytest(["tests/45_hostile"]), 900),
+    Stage("python-models", "Triton's python backend in this server and the reference", pytest(["tests/47_python"]), 600),
+    Stage("isolation", "models in processes of their own that crash, hang, lie", pytest(["tests/49_isolation"]), 300),
+    Stage("caches", "response caches and repository agents, ours and the reference's", pytest(["tests/48_caches"]), 600),
     Stage("clients-build", "build: gRPC clients of C++, Go, Java and Node", clients, 900),
     Stage("clients", "these clients, and tritonclient's asyncio ones", pytest(["tests/46_clients"]), 600),
+    Stage("stores-build", "stores to read models from: S3, Google Cloud Storage, Azure", stores, 900),
+    Stage("stores", "repositories in these stores, with faults between", pytest(["tests/51_stores"]), 600),
     Stage("build-dev", "build: address and undefined-behaviour sanitizers", build("dev"), 900),
     Stage("c-dev", "C tests under these sanitizers", ctest("dev"), 900),
     Stage("python-dev", "Python tests under these sanitizers", pytest(PYTHON_RUNGS, "dev", "not reference"), 900),
+    Stage("isolation-dev", "isolated models under these sanitizers, server and child", pytest(["tests/49_isolation"], "dev"), 600),
     Stage("hostile-dev", "hostile clients under these sanitizers", pytest(["tests/45_hostile"], "dev"), 900),
+    Stage("caches-dev", "caches and agents under these sanitizers", pytest(["tests/48_caches"], "dev", "not reference"), 600),
+    Stage("stores-dev", "repositories in stores under these sanitizers", pytest(["tests/51_stores"], "dev"), 900),
     Stage("build-tsan", "build: thread sanitizer", build("tsan"), 900),
     Stage("c-tsan", "C tests under the thread sanitizer", ctest("tsan"), 900),
     Stage(

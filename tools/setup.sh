@@ -1,7 +1,7 @@
 #!/bin/bash
 # setup.sh - install what is missing for one or more purposes.
 #
-#   tools/setup.sh GROUP...      GROUP: run, test, bench, lint, fuzz, cov
+#   tools/setup.sh GROUP...      GROUP: run, python, test, bench, lint, fuzz, cov
 #
 # Debian packages come from the machine's own apt configuration (tools/packages/<group>.apt),
 # libraries that the distribution has too old are unpacked under build/deps from a newer suite of
@@ -33,12 +33,13 @@ die() {
 groups_of() {
     case "$1" in
     run) echo run ;;
+    python) echo run python ;;
     test) echo run test ;;
     bench) echo run test bench ;;
     lint) echo run lint ;;
     fuzz) echo run fuzz ;;
     cov) echo run test cov ;;
-    *) die "'$1' is no group" "known groups: run test bench lint fuzz cov" ;;
+    *) die "'$1' is no group" "known groups: run python test bench lint fuzz cov" ;;
     esac
 }
 
@@ -208,15 +209,16 @@ make_venv() {
         /usr/bin/python3 -m venv "$VENV"
 }
 
-# install_python LOCK - bring build/venv to what the lock says.
+# install_python LOCK - bring build/venv to what the lock says. A lock that begins with "# without dependencies" names all there is.
 install_python() {
-    local lock=$1 count
+    local lock=$1 count more=()
+    if grep -q '^# without dependencies' "$lock"; then more=(--no-deps); fi
     count=$(grep -cE '^[a-zA-Z0-9].*==' "$lock")
     say "installing $count Python packages into $VENV (the first time this downloads them)"
     run_logged "pip install -r $lock" "$STAMPS/pip.log" \
         "check the machine's network and pip's configuration, then run the same command again" \
         "$VENV/bin/python" -m pip install -q --disable-pip-version-check --no-input \
-        --only-binary :all: --require-hashes -r "$lock"
+        --only-binary :all: --require-hashes "${more[@]}" -r "$lock"
 }
 
 # once FILE COMMAND... - run the command unless it has succeeded with FILE as it now is.
@@ -256,7 +258,7 @@ setup_group() {
     say "'$group' is ready after $((SECONDS - start)) s"
 }
 
-[ $# -gt 0 ] || die "name a group" "usage: tools/setup.sh run|test|bench|lint|fuzz|cov ..."
+[ $# -gt 0 ] || die "name a group" "usage: tools/setup.sh run|python|test|bench|lint|fuzz|cov ..."
 for group in "$@"; do
     groups_of "$group" >/dev/null
     setup_group "$group"

@@ -115,7 +115,7 @@ class Tidy:
         included = {Path(name).name for path, text in texts.items() if path.suffix in C for name in INCLUDE.findall(text)}
         for path in texts:
             parts = path.relative_to(self.root).parts
-            if parts[0] in ("src", "backends") and path.suffix in (".h", ".def") and path.name not in included:
+            if parts[0] in ("src", "backends", "caches", "repoagents") and path.suffix in (".h", ".def") and path.name not in included:
                 self.add(path, 1, "nobody includes it")
 
     def run(self) -> int:

@@ -15,7 +15,7 @@ static const char *index_of(const char *name, const char *stem)
     return strncmp(name, stem, length) == 0 && name[length] ? name + length : NULL;
 }
 
-static yyjson_val *find_input(yyjson_val *inputs, const char *output, size_t position)
+static yyjson_val *find_by_index(yyjson_val *inputs, const char *output)
 {
     const char *wanted = index_of(output, "OUTPUT");
     size_t index, count;
@@ -27,7 +27,7 @@ static yyjson_val *find_input(yyjson_val *inputs, const char *output, size_t pos
         if (wanted && found && strcmp(wanted, found) == 0)
             return input;
     }
-    return yyjson_arr_get(inputs, position);
+    return NULL;
 }
 
 /* The shape that the backend sees: reshape where there is one. */
@@ -95,14 +95,26 @@ static TRITONSERVER_Error *read_pair(struct model_pair *pair, yyjson_val *input,
     return pair->input && pair->output ? NULL : berr_no_memory();
 }
 
+/* An output that shows what the sequence batcher tells the model: one element of the output's datatype. */
+static TRITONSERVER_Error *read_control(struct model_pair *pair, yyjson_val *control,
+                                        yyjson_val *output)
+{
+    pair->datatype = bconfig_datatype(yyjson_get_str(yyjson_obj_get(output, "data_type")));
+    pair->dims[0] = 1;
+    pair->dims_count = 1;
+    pair->input = strdup(yyjson_get_str(yyjson_obj_get(control, "name")));
+    pair->output = strdup(yyjson_get_str(yyjson_obj_get(output, "name")));
+    return pair->input && pair->output ? NULL : berr_no_memory();
+}
+
 static TRITONSERVER_Error *read_pairs(struct model *model, yyjson_val *config)
 {
     yyjson_val *inputs = yyjson_obj_get(config, "input");
     yyjson_val *outputs = yyjson_obj_get(config, "output");
+    yyjson_val *controls =
+        yyjson_obj_get(yyjson_obj_get(config, "sequence_batching"), "control_input");
     size_t count = yyjson_arr_size(outputs);
-    if (count != yyjson_arr_size(inputs))
-        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
-                        "model configuration must have equal input/output pairs");
+    size_t shown = 0; /* outputs that show a control */
     model->pairs = calloc(count ? count : 1, sizeof *model->pairs);
     if (!model->pairs)
         return berr_no_memory();
@@ -112,12 +124,20 @@ static TRITONSERVER_Error *read_pairs(struct model *model, yyjson_val *config)
     yyjson_arr_foreach(outputs, index, all, output)
     {
         const char *name = yyjson_get_str(yyjson_obj_get(output, "name"));
-        yyjson_val *input = find_input(inputs, name ? name : "", index);
+        yyjson_val *input = find_by_index(inputs, name ? name : "");
+        yyjson_val *control = input || !name ? NULL : find_by_index(controls, name);
+        struct model_pair *pair = &model->pairs[index];
         model->pair_count++;
-        TRITONSERVER_Error *err = read_pair(&model->pairs[index], input, output);
+        TRITONSERVER_Error *err =
+            control ? read_control(pair, control, output)
+                    : read_pair(pair, input ? input : yyjson_arr_get(inputs, index), output);
         if (err)
             return err;
+        shown += control != NULL;
     }
+    if (count != yyjson_arr_size(inputs) + shown)
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "model configuration must have equal input/output pairs");
     return NULL;
 }
 

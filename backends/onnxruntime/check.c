@@ -153,17 +153,12 @@ static TRITONSERVER_Error *check_input(const struct model *model, yyjson_val *en
                         "unable to load model '%s', optional input '%s' is not supported for "
                         "models that support batching",
                         model->name, name ? name : "");
-    if (yyjson_get_bool(yyjson_obj_get(entry, "allow_ragged_batch")))
-        return berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
-                        "unable to load model '%s', allow_ragged_batch of input '%s' is not "
-                        "supported by this backend",
-                        model->name, name ? name : "");
     TRITONSERVER_Error *err = find(model->inputs, model->input_count, "input", name, &tensor);
     if (!err)
         err = check_datatype(model, tensor, "input", entry);
     if (!err)
         err = read_shape(model, entry, tensor->name, &dims);
-    if (err)
+    if (err || tensor->ragged)
         return err;
     return tensor->rank == 0 ? check_scalar(model, tensor, &dims)
                              : check_shape(model, tensor, &dims, false);
@@ -179,7 +174,7 @@ static TRITONSERVER_Error *check_output(const struct model *model, yyjson_val *e
         err = check_datatype(model, tensor, "output", entry);
     if (!err)
         err = read_shape(model, entry, tensor->name, &dims);
-    if (!err)
+    if (!err && !tensor->divided_by)
         err = tensor->rank == 0 ? check_scalar(model, tensor, &dims)
                                 : check_shape(model, tensor, &dims, true);
     if (err)
@@ -221,7 +216,7 @@ static TRITONSERVER_Error *check_input_count(const struct model *model, size_t c
             optional++;
     }
     size_t expected = yyjson_arr_size(inputs) - optional + controls +
-                      yyjson_arr_size(yyjson_obj_get(sequence, "state"));
+                      yyjson_arr_size(yyjson_obj_get(sequence, "state")) + model->batch_input_count;
     if (expected == model->required_count)
         return NULL;
     return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
@@ -238,12 +233,6 @@ TRITONSERVER_Error *check_model(struct model *model)
     yyjson_val *inputs = yyjson_obj_get(config, "input");
     yyjson_val *outputs = yyjson_obj_get(config, "output");
     yyjson_val *sequence = yyjson_obj_get(config, "sequence_batching");
-    if (yyjson_arr_size(yyjson_obj_get(config, "batch_input")) > 0 ||
-        yyjson_arr_size(yyjson_obj_get(config, "batch_output")) > 0)
-        return berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
-                        "unable to load model '%s', batch_input and batch_output are not supported "
-                        "by this backend",
-                        model->name);
     TRITONSERVER_Error *err = sequence_check_controls(model, sequence, &controls);
     if (!err)
         err = check_input_count(model, controls);

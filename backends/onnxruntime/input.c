@@ -37,8 +37,9 @@ static TRITONSERVER_Error *list_inputs(struct run *run, TRITONBACKEND_Request *r
     if (err)
         return err;
     run->input_tensors = scratch_array(scratch, count, sizeof *run->input_tensors);
-    run->input_names = scratch_array(scratch, count, sizeof *run->input_names);
-    run->input_values = scratch_array(scratch, count, sizeof(OrtValue *));
+    size_t all = count + model->batch_input_count;
+    run->input_names = scratch_array(scratch, all, sizeof *run->input_names);
+    run->input_values = scratch_array(scratch, all, sizeof(OrtValue *));
     run->parts = scratch_array(scratch, (size_t)count * run->count, sizeof *run->parts);
     if (!run->input_tensors || !run->input_names || !run->input_values || !run->parts)
         return berr_no_memory();
@@ -87,7 +88,7 @@ static TRITONSERVER_Error *check_part(const struct run *run, const struct model_
                         tensor->name);
     uint32_t first = run->model->max_batch_size > 0 ? 1 : 0;
     if (part->rank < first || (first && part->shape[0] != item->rows) ||
-        (other &&
+        (other && !tensor->ragged &&
          (other->rank != part->rank || memcmp(other->shape + first, part->shape + first,
                                               (part->rank - first) * sizeof *part->shape) != 0)))
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
@@ -165,6 +166,13 @@ static size_t batch_shape(const struct run *run, size_t input, int64_t *shape)
 {
     if (run->input_tensors[input]->rank == 0)
         return 0;
+    if (run->input_tensors[input]->ragged) {
+        shape[0] = 0;
+        for (uint32_t i = 0; i < run->count; i++)
+            if (run->items[i].in_batch)
+                shape[0] += (int64_t)part_of(run, input, i)->elements;
+        return 1;
+    }
     const struct input_part *part = leading_part(run, input);
     memcpy(shape, part->shape, part->rank * sizeof *shape);
     if (run->model->max_batch_size > 0)
@@ -346,9 +354,24 @@ TRITONSERVER_Error *input_bind(struct run *run)
     return NULL;
 }
 
+TRITONSERVER_Error *input_look(const struct run *run, const struct model_tensor *tensor,
+                               uint32_t item, struct input_view *ret_view)
+{
+    for (size_t i = 0; i < run->input_count; i++) {
+        if (run->input_tensors[i] != tensor)
+            continue;
+        const struct input_part *part = part_of(run, i, item);
+        *ret_view = (struct input_view){
+            .shape = part->shape, .rank = part->rank, .elements = part->elements};
+        return NULL;
+    }
+    return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "input '%s' is missing", tensor->name);
+}
+
 void input_release(struct run *run)
 {
-    for (size_t i = 0; i < run->input_count; i++)
+    size_t all = run->input_values ? run->input_count + run->model->batch_input_count : 0;
+    for (size_t i = 0; i < all; i++)
         if (run->input_values[i])
             run->model->api->ReleaseValue(run->input_values[i]);
 }

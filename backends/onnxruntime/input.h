@@ -13,5 +13,17 @@ TRITONSERVER_Error *input_collect(struct run *run);
  * errors   for the whole run */
 TRITONSERVER_Error *input_bind(struct run *run);
 
+/* What one request gives for an input. */
+struct input_view {
+    const int64_t *shape; /* with the batch dimension */
+    uint32_t rank;
+    uint64_t elements;
+};
+
+/* input_look - after input_collect, an item's share of an input.
+ * errors   INVALID_ARG when the batch has no such input */
+TRITONSERVER_Error *input_look(const struct run *run, const struct model_tensor *tensor,
+                               uint32_t item, struct input_view *ret_view);
+
 /* input_release - free what input_bind made. */
 void input_release(struct run *run);

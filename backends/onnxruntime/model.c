@@ -8,6 +8,7 @@
 
 #include "../common/bconfig.h"
 #include "../common/berr.h"
+#include "batch_io.h"
 #include "check.h"
 #include "complete.h"
 #include "options.h"
@@ -104,6 +105,8 @@ static TRITONSERVER_Error *load(struct model *model)
         err = signature_read(model);
     if (!err)
         err = complete_config(model);
+    if (!err)
+        err = batch_io_read(model);
     return err ? err : check_model(model);
 }
 
@@ -142,6 +145,7 @@ void model_free(struct model *model)
         return;
     if (model->session)
         model->api->ReleaseSession(model->session);
+    batch_io_free(model);
     free_tensors(model->api, model->inputs, model->input_count);
     free_tensors(model->api, model->outputs, model->output_count);
     yyjson_doc_free(model->config_doc);

@@ -13,6 +13,8 @@ enum { MODEL_MAX_DIMS = 32 };
 /* Whether runs have given an output the shape that the model declares for it. */
 enum model_promise { PROMISE_UNTRIED, PROMISE_KEPT, PROMISE_BROKEN };
 
+struct batch_input;
+
 struct model_tensor {
     char *name; /* ONNX Runtime's memory */
     ONNXTensorElementDataType type;
@@ -22,13 +24,15 @@ struct model_tensor {
 
     /* Inputs only. */
     bool initializer; /* has a default and may be missing */
+    bool ragged;      /* requests of a batch may have different shapes; the model sees one row */
 
     /* Outputs only. */
     bool served;        /* the configuration lists it as an output */
     bool is_state;      /* the configuration lists it as a state of sequences */
     size_t served_rank; /* rank 0 in the model: the shape that the configuration gives it */
     int64_t served_dims[MODEL_MAX_DIMS];
-    atomic_int promise; /* enum model_promise; a hint that orders nothing else */
+    const struct model_tensor *divided_by; /* input whose shape divides it; NULL = by rows */
+    atomic_int promise;                    /* enum model_promise; a hint that orders nothing else */
 };
 
 struct model {
@@ -45,6 +49,8 @@ struct model {
     struct model_tensor *inputs;
     size_t output_count;
     struct model_tensor *outputs;
+    size_t batch_input_count;
+    struct batch_input *batch_inputs; /* computed from the batch: batch_io.c's own */
 };
 
 /* model_new - load a model: its session, the configuration filled in where asked, and checked.

@@ -145,6 +145,14 @@ static void ORT_API_CALL write_log(void *unused, OrtLoggingLevel severity, const
     berr_drop(TRITONSERVER_LogMessage(level_of(severity), file, (int)line, text));
 }
 
+/* The runtime reports how it is used to its maker, through files in the user's home, unless it is told not to before its environment
+ * is made. A server of models does not; who wants it sets the variable to 0. The first change of the process's environment leaves
+ * what other threads may be reading in place. */
+static void keep_to_oneself(void)
+{
+    setenv("ORT_DISABLE_TELEMETRY", "1", 0);
+}
+
 /* One pool for all models keeps the threads at the number of processors, however many models are
  * loaded. Its threads sleep when they are idle: spinning would take the server's own time. */
 static OrtStatus *make_env(struct ort *ort)
@@ -184,6 +192,7 @@ static TRITONSERVER_Error *start_locked(struct ort *ort)
             return err;
     }
     ort->processors = cpus_usable();
+    keep_to_oneself();
     OrtStatus *status = ort->env ? NULL : make_env(ort);
     if (!status)
         status = ort->api->CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, &ort->cpu);

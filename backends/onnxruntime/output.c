@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../common/berr.h"
+#include "batch_io.h"
 
 /* ONNX Runtime writes results anywhere that malloc could return. */
 enum { OUTPUT_ALIGN = 16 };
@@ -115,7 +116,7 @@ static TRITONSERVER_Error *response_buffer(TRITONBACKEND_Response *response,
 static bool promised(const struct run *run, const struct model_tensor *tensor, int64_t *shape,
                      uint64_t *ret_size)
 {
-    if (tensor->datatype == TRITONSERVER_TYPE_BYTES || tensor->is_state)
+    if (tensor->datatype == TRITONSERVER_TYPE_BYTES || tensor->is_state || tensor->divided_by)
         return false;
     *ret_size = TRITONSERVER_DataTypeByteSize(tensor->datatype);
     for (size_t i = 0; i < tensor->rank; i++) {
@@ -333,6 +334,34 @@ static TRITONSERVER_Error *check_rows(const struct run *run, const char *name,
                     name, (long long)run->rows, (long long)found);
 }
 
+/* Gives each item as much of one output as the shape of its input says; the next one gets what follows. */
+static TRITONSERVER_Error *divide(struct run *run, size_t index)
+{
+    const struct output *output = &run->outputs[index];
+    bool strings = output->tensor->datatype == TRITONSERVER_TYPE_BYTES;
+    struct result result = {0};
+    TRITONSERVER_Error *err = read_result(run->model, run->output_values[index], strings, &result);
+    size_t first = 0;
+    for (uint32_t i = 0; i < run->count && !err; i++) {
+        struct run_item *item = &run->items[i];
+        struct result share = {.data = result.data};
+        size_t count = 0;
+        if (!item->in_batch)
+            continue;
+        err = batch_io_shape(run, output->tensor, i, share.shape, &share.rank, &count);
+        if (!err && count > result.elements - first)
+            err = berr_new(TRITONSERVER_ERROR_INTERNAL,
+                           "output '%s' has %zu elements, fewer than the shapes of input '%s' ask "
+                           "for",
+                           output->tensor->name, result.elements, output->tensor->divided_by->name);
+        if (!err && !item->err && output->wanted[i])
+            run_fail(item, strings ? write_strings(run, item, index, &share, first, count, false)
+                                   : write_plain(run, item, index, &share, first, count, false));
+        first += count;
+    }
+    return err;
+}
+
 /* Gives each item its rows of one output. */
 static TRITONSERVER_Error *scatter(struct run *run, size_t index)
 {
@@ -377,7 +406,7 @@ TRITONSERVER_Error *output_write(struct run *run)
             if (!err && result.data)
                 memcpy(output->buffer, result.data, output->size);
         } else if (!output->foreseen) {
-            err = scatter(run, i);
+            err = output->tensor->divided_by ? divide(run, i) : scatter(run, i);
         }
         if (err)
             return err;

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "../common/berr.h"
+#include "batch_io.h"
 #include "input.h"
 #include "output.h"
 
@@ -92,8 +93,9 @@ static TRITONSERVER_Error *compute(const struct run *run)
     const struct model *model = run->model;
     return ort_err(model->api,
                    model->api->Run(model->session, run->instance->run_options, run->input_names,
-                                   (const OrtValue *const *)run->input_values, run->input_count,
-                                   run->output_names, run->output_count, run->output_values));
+                                   (const OrtValue *const *)run->input_values,
+                                   run->input_count + model->batch_input_count, run->output_names,
+                                   run->output_count, run->output_values));
 }
 
 /* A model can declare shapes that it does not always keep; then the run is repeated. */
@@ -115,6 +117,8 @@ static TRITONSERVER_Error *work(struct run *run, struct times *times)
     TRITONSERVER_Error *err = input_collect(run);
     if (!err && run->batch_size > 0)
         err = input_bind(run);
+    if (!err && run->batch_size > 0 && run->model->batch_input_count)
+        err = batch_io_bind(run);
     if (!err)
         err = output_select(run);
     if (!err && any_good(run))

@@ -57,7 +57,7 @@ static struct serve_version *make_version(const char *text)
     struct model_config *config;
     must(config_compile(&proto, &config));
     struct plugin_model *model = model_new(&backend, config->name, 1, "/", NULL, false, NULL);
-    model_close_config(model, config->proto);
+    model_publish_config(model, config);
     must(model_initialize(model));
     struct serve_version *v;
     must(version_new(config->name, 1, config, model, true, server->workers[0].loop, &v));
@@ -180,13 +180,9 @@ void fuzz_server_hang_up(struct fuzz_client *c)
 
 static bool busy(void)
 {
-    for (int i = 0; i < MODELS; i++) {
-        long pins = 0;
-        for (int k = 0; k < THREAD_SLOTS; k++)
-            pins += atomic_load(&versions[i]->slots[k].pins);
-        if (pins)
+    for (int i = 0; i < MODELS; i++)
+        if (version_pins(versions[i]))
             return true;
-    }
     return false;
 }
 

@@ -156,12 +156,12 @@ TRITONSERVER_Error *TRITONBACKEND_ModelConfig(TRITONBACKEND_Model *model,
 {
     if (!model_is(model))
         return handle_invalid("TRITONBACKEND_Model");
-    const struct plugin_model *m = model_check(model);
+    struct plugin_model *m = model_check(model);
     struct err *e = check_config_version(m, config_version);
     if (e)
         return handle_error(e);
     size_t len;
-    char *json = config_print_json(model_config_now(m), &len);
+    char *json = model_print_config(m, &len);
     *model_config = (TRITONSERVER_Message *)message_new(json, len);
     return NULL;
 }
@@ -373,17 +373,26 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceReportStatistics(
 {
     if (!instance_is(instance))
         return handle_invalid("TRITONBACKEND_ModelInstance");
-    if (!request)
-        return handle_invalid("TRITONBACKEND_Request");
-    struct stats *s = instance_check(instance)->stats;
-    const struct request *r = (const struct request *)request;
+    const struct request *r = request_from(request);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_REQUEST, request);
+    struct plugin_instance *i = instance_check(instance);
+    struct stats *s = i->stats;
     time_ns now = clock_now_ns();
     struct stats_compute c =
         compute_times(exec_start_ns, compute_start_ns, compute_end_ns, exec_end_ns);
+    if (r->gap)
+        return NULL;
+    if (i->reports) {
+        i->reports->request(i, r, success, &c);
+        return NULL;
+    }
     if (success)
         stats_success(s, r->times.start, r->times.queue_start, &c, now, r->batch_size);
     else
         stats_failure(s, STATS_BACKEND, r->times.start, now);
+    if (r->parent && success)
+        request_spend(r, &c);
     if (r->trace)
         trace_compute(r->trace, &c);
     return NULL;
@@ -397,6 +406,10 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceReportBatchStatistics(
         return handle_invalid("TRITONBACKEND_ModelInstance");
     struct stats_compute c =
         compute_times(exec_start_ns, compute_start_ns, compute_end_ns, exec_end_ns);
-    stats_batch(instance_check(instance)->stats, (uint32_t)batch_size, &c, clock_wall_ns());
+    struct plugin_instance *i = instance_check(instance);
+    if (i->reports)
+        i->reports->batch(i, batch_size, &c);
+    else
+        stats_batch(i->stats, (uint32_t)batch_size, &c, clock_wall_ns());
     return NULL;
 }

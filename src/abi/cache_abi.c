@@ -21,7 +21,7 @@ TRITONSERVER_Error *TRITONCACHE_ApiVersion(uint32_t *major, uint32_t *minor)
 
 TRITONSERVER_Error *TRITONCACHE_CacheEntryNew(TRITONCACHE_CacheEntry **entry)
 {
-    *entry = (TRITONCACHE_CacheEntry *)cache_entry_new();
+    *entry = cache_entry_handle(cache_entry_new());
     return NULL;
 }
 

@@ -1,6 +1,48 @@
 #include "abi/handle.h"
 
+#include "base/log.h"
+#include "base/mem.h"
+#include "plugin/offender.h"
+
 #include <inttypes.h>
+
+static const struct {
+    const char *type;
+    const char *rule;
+} kinds[] = {
+    [TOKEN_REQUEST] = {"TRITONBACKEND_Request",
+                       "the request was released before; it ends for the backend with that"},
+    [TOKEN_INPUT] = {"TRITONBACKEND_Input",
+                     "the request of the input was released before; its inputs end with that"},
+    [TOKEN_FACTORY] = {"TRITONBACKEND_ResponseFactory", "the response factory was deleted before"},
+    [TOKEN_RESPONSE] = {"TRITONBACKEND_Response",
+                        "the response was sent or deleted before; it ends for the backend with "
+                        "either"},
+    [TOKEN_OUTPUT] = {"TRITONBACKEND_Output", "the response of the output was sent or deleted "
+                                              "before; its outputs end with that"},
+};
+
+TRITONSERVER_Error *handle_rule(const char *function, const char *rule, const void *caller)
+{
+    char *who = offender_name(caller);
+    LOG_ERROR("%s broke a rule: %s: %s", who, function, rule);
+    mem_free(who);
+    return handle_error(err_new(STATUS_INVALID_ARG, "%s: %s", function, rule));
+}
+
+TRITONSERVER_Error *handle_broken(const char *function, enum token_kind kind, const void *handle,
+                                  const void *caller)
+{
+    if (token_was(handle, kind))
+        return handle_rule(function, kinds[kind].rule, caller);
+    TRITONSERVER_Error *e = handle_invalid(kinds[kind].type);
+    if (handle) {
+        char *who = offender_name(caller);
+        LOG_ERROR("%s broke a rule: %s: %s", who, function, err_message((struct err *)e));
+        mem_free(who);
+    }
+    return e;
+}
 
 TRITONSERVER_Error *handle_invalid(const char *type)
 {

@@ -11,7 +11,7 @@ static const char type[] = "TRITONSERVER_InferenceResponse";
 TRITONSERVER_Error *
 TRITONSERVER_InferenceResponseDelete(TRITONSERVER_InferenceResponse *inference_response)
 {
-    struct response *r = response_from(inference_response);
+    struct response *r = response_take(inference_response);
     if (inference_response && !r)
         return handle_invalid(type);
     response_free(r);

@@ -1,11 +1,10 @@
 /* TRITONSERVER_ServerOptions functions: each sets an option of the command line. */
 #include "abi/handle.h"
-#include "base/mem.h"
+#include "base/strbuf.h"
 #include "server/embed.h"
 
 #include <inttypes.h>
 #include <string.h>
-#include <yyjson.h>
 
 static const char type[] = "TRITONSERVER_ServerOptions";
 
@@ -295,29 +294,6 @@ TRITONSERVER_Error *TRITONSERVER_ServerOptionsSetCudaVirtualAddressSize(
              : handle_invalid(type);
 }
 
-/* Each member of the JSON object is one setting of the cache. */
-static struct err *set_cache(struct embed_options *o, const char *name, const char *json)
-{
-    yyjson_doc *doc = yyjson_read(json, strlen(json), 0);
-    yyjson_val *root = yyjson_doc_get_root(doc);
-    struct err *e = NULL;
-    if (!yyjson_is_obj(root))
-        e = err_new(STATUS_INVALID_ARG,
-                    "the configuration of cache '%s' has to be a JSON object, found '%s'", name,
-                    json);
-    yyjson_obj_iter it = yyjson_obj_iter_with(root);
-    yyjson_val *key;
-    while (!e && (key = yyjson_obj_iter_next(&it))) {
-        yyjson_val *value = yyjson_obj_iter_get_val(key);
-        char *text = yyjson_is_str(value) ? NULL : yyjson_val_write(value, 0, NULL);
-        e = embed_options_setf(o, "cache-config", "%s,%s=%s", name, yyjson_get_str(key),
-                               text ? text : yyjson_get_str(value));
-        mem_free(text);
-    }
-    yyjson_doc_free(doc);
-    return e;
-}
-
 TRITONSERVER_Error *TRITONSERVER_ServerOptionsSetCacheConfig(TRITONSERVER_ServerOptions *options,
                                                              const char *cache_name,
                                                              const char *config_json)
@@ -327,7 +303,11 @@ TRITONSERVER_Error *TRITONSERVER_ServerOptionsSetCacheConfig(TRITONSERVER_Server
         return handle_invalid(type);
     if (!cache_name || !config_json)
         return handle_null(cache_name ? "config_json" : "cache_name");
-    return handle_error(set_cache(o, cache_name, config_json));
+    struct strbuf value = STRBUF_INIT;
+    strbuf_printf(&value, "%s,%s", cache_name, config_json);
+    struct err *e = embed_options_set(o, "cache-config-json", strbuf_str(&value));
+    strbuf_fini(&value);
+    return handle_error(e);
 }
 
 TRITONSERVER_Error *

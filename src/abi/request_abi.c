@@ -10,12 +10,12 @@
 
 static struct request *request_of(TRITONBACKEND_Request *request)
 {
-    return (struct request *)request;
+    return request_from(request);
 }
 
 static struct tensor_input *input_of(TRITONBACKEND_Input *input)
 {
-    return (struct tensor_input *)input;
+    return request_input_from(input);
 }
 
 static TRITONSERVER_Error *out_of_bounds(const char *what, uint32_t index, uint32_t count)
@@ -27,26 +27,28 @@ static TRITONSERVER_Error *out_of_bounds(const char *what, uint32_t index, uint3
 
 TRITONSERVER_Error *TRITONBACKEND_RequestId(TRITONBACKEND_Request *request, const char **id)
 {
-    if (!request)
-        return handle_invalid("TRITONBACKEND_Request");
-    *id = request_of(request)->id;
+    const struct request *r = request_of(request);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_REQUEST, request);
+    *id = r->id;
     return NULL;
 }
 
 TRITONSERVER_Error *TRITONBACKEND_RequestIsCancelled(TRITONBACKEND_Request *request,
                                                      bool *is_cancelled)
 {
-    if (!request)
-        return handle_invalid("TRITONBACKEND_Request");
-    *is_cancelled = atomic_load_explicit(&request_of(request)->cancelled, memory_order_relaxed);
+    const struct request *r = request_of(request);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_REQUEST, request);
+    *is_cancelled = request_is_cancelled(r);
     return NULL;
 }
 
 TRITONSERVER_Error *TRITONBACKEND_RequestCorrelationId(TRITONBACKEND_Request *request, uint64_t *id)
 {
-    if (!request)
-        return handle_invalid("TRITONBACKEND_Request");
     const struct request *r = request_of(request);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_REQUEST, request);
     if (r->correlation_string)
         return handle_error(
             err_new(STATUS_INVALID_ARG,
@@ -59,9 +61,9 @@ TRITONSERVER_Error *TRITONBACKEND_RequestCorrelationId(TRITONBACKEND_Request *re
 TRITONSERVER_Error *TRITONBACKEND_RequestCorrelationIdString(TRITONBACKEND_Request *request,
                                                              const char **id)
 {
-    if (!request)
-        return handle_invalid("TRITONBACKEND_Request");
     const struct request *r = request_of(request);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_REQUEST, request);
     if (!r->correlation_string)
         return handle_error(err_new(STATUS_INVALID_ARG,
                                     "the correlation id of the request is the number %" PRIu64
@@ -74,26 +76,29 @@ TRITONSERVER_Error *TRITONBACKEND_RequestCorrelationIdString(TRITONBACKEND_Reque
 TRITONSERVER_Error *
 TRITONBACKEND_InferenceRequestTimeoutMicroseconds(TRITONBACKEND_Request *request, uint64_t *timeout)
 {
-    if (!request)
-        return handle_invalid("TRITONBACKEND_Request");
-    *timeout = request_of(request)->timeout_us;
+    const struct request *r = request_of(request);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_REQUEST, request);
+    *timeout = r->timeout_us;
     return NULL;
 }
 
 TRITONSERVER_Error *TRITONBACKEND_RequestFlags(TRITONBACKEND_Request *request, uint32_t *flags)
 {
-    if (!request)
-        return handle_invalid("TRITONBACKEND_Request");
-    *flags = request_of(request)->flags;
+    const struct request *r = request_of(request);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_REQUEST, request);
+    *flags = r->flags;
     return NULL;
 }
 
 TRITONSERVER_Error *TRITONBACKEND_RequestParameterCount(TRITONBACKEND_Request *request,
                                                         uint32_t *count)
 {
-    if (!request)
-        return handle_invalid("TRITONBACKEND_Request");
-    *count = request_of(request)->params.count;
+    const struct request *r = request_of(request);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_REQUEST, request);
+    *count = r->params.count;
     return NULL;
 }
 
@@ -102,9 +107,10 @@ TRITONSERVER_Error *TRITONBACKEND_RequestParameter(TRITONBACKEND_Request *reques
                                                    TRITONSERVER_ParameterType *type,
                                                    const void **vvalue)
 {
-    if (!request)
-        return handle_invalid("TRITONBACKEND_Request");
-    const struct param_list *l = &request_of(request)->params;
+    const struct request *r = request_of(request);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_REQUEST, request);
+    const struct param_list *l = &r->params;
     if (index >= l->count)
         return out_of_bounds("parameters", index, l->count);
     const struct param *p = l->first;
@@ -119,18 +125,19 @@ TRITONSERVER_Error *TRITONBACKEND_RequestParameter(TRITONBACKEND_Request *reques
 
 TRITONSERVER_Error *TRITONBACKEND_RequestInputCount(TRITONBACKEND_Request *request, uint32_t *count)
 {
-    if (!request)
-        return handle_invalid("TRITONBACKEND_Request");
-    *count = request_of(request)->input_count;
+    const struct request *r = request_of(request);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_REQUEST, request);
+    *count = r->input_count;
     return NULL;
 }
 
 TRITONSERVER_Error *TRITONBACKEND_RequestInputName(TRITONBACKEND_Request *request,
                                                    const uint32_t index, const char **input_name)
 {
-    if (!request)
-        return handle_invalid("TRITONBACKEND_Request");
     const struct request *r = request_of(request);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_REQUEST, request);
     if (index >= r->input_count)
         return out_of_bounds("inputs", index, r->input_count);
     *input_name = r->inputs[index].name;
@@ -140,12 +147,12 @@ TRITONSERVER_Error *TRITONBACKEND_RequestInputName(TRITONBACKEND_Request *reques
 TRITONSERVER_Error *TRITONBACKEND_RequestInput(TRITONBACKEND_Request *request, const char *name,
                                                TRITONBACKEND_Input **input)
 {
-    if (!request)
-        return handle_invalid("TRITONBACKEND_Request");
     struct request *r = request_of(request);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_REQUEST, request);
     for (uint32_t i = 0; i < r->input_count; i++)
         if (strcmp(r->inputs[i].name, name) == 0) {
-            *input = (TRITONBACKEND_Input *)&r->inputs[i];
+            *input = request_input_handle(&r->inputs[i]);
             return NULL;
         }
     return handle_error(request_error(r, "unknown request input name %s", name));
@@ -155,30 +162,31 @@ TRITONSERVER_Error *TRITONBACKEND_RequestInputByIndex(TRITONBACKEND_Request *req
                                                       const uint32_t index,
                                                       TRITONBACKEND_Input **input)
 {
-    if (!request)
-        return handle_invalid("TRITONBACKEND_Request");
     struct request *r = request_of(request);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_REQUEST, request);
     if (index >= r->input_count)
         return out_of_bounds("inputs", index, r->input_count);
-    *input = (TRITONBACKEND_Input *)&r->inputs[index];
+    *input = request_input_handle(&r->inputs[index]);
     return NULL;
 }
 
 TRITONSERVER_Error *TRITONBACKEND_RequestOutputCount(TRITONBACKEND_Request *request,
                                                      uint32_t *count)
 {
-    if (!request)
-        return handle_invalid("TRITONBACKEND_Request");
-    *count = request_of(request)->output_count;
+    const struct request *r = request_of(request);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_REQUEST, request);
+    *count = r->output_count;
     return NULL;
 }
 
 TRITONSERVER_Error *TRITONBACKEND_RequestOutputName(TRITONBACKEND_Request *request,
                                                     const uint32_t index, const char **output_name)
 {
-    if (!request)
-        return handle_invalid("TRITONBACKEND_Request");
     const struct request *r = request_of(request);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_REQUEST, request);
     if (index >= r->output_count)
         return out_of_bounds("requested outputs", index, r->output_count);
     *output_name = r->outputs[index];
@@ -188,14 +196,25 @@ TRITONSERVER_Error *TRITONBACKEND_RequestOutputName(TRITONBACKEND_Request *reque
 TRITONSERVER_Error *TRITONBACKEND_RequestRelease(TRITONBACKEND_Request *request,
                                                  uint32_t release_flags)
 {
-    if (!request)
-        return handle_invalid("TRITONBACKEND_Request");
-    if (release_flags != TRITONSERVER_REQUEST_RELEASE_ALL)
+    if (!request_of(request))
+        return HANDLE_BROKEN(TOKEN_REQUEST, request);
+    bool again = release_flags == TRITONSERVER_REQUEST_RELEASE_RESCHEDULE;
+    if (!again && release_flags != TRITONSERVER_REQUEST_RELEASE_ALL)
         return handle_error(err_new(STATUS_UNSUPPORTED,
                                     "TRITONBACKEND_RequestRelease: release flags %" PRIu32
-                                    " are not supported, only TRITONSERVER_REQUEST_RELEASE_ALL",
+                                    " are not supported, only TRITONSERVER_REQUEST_RELEASE_ALL and "
+                                    "TRITONSERVER_REQUEST_RELEASE_RESCHEDULE",
                                     release_flags));
-    request_release(request_of(request));
+    struct err *e = again ? request_check_reschedule(request_of(request)) : NULL;
+    if (e)
+        return handle_error(e);
+    struct request *r = request_take(request);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_REQUEST, request);
+    if (again)
+        request_reschedule(r);
+    else
+        request_release(r);
     return NULL;
 }
 
@@ -204,9 +223,9 @@ TRITONSERVER_Error *TRITONBACKEND_InputProperties(TRITONBACKEND_Input *input, co
                                                   const int64_t **shape, uint32_t *dims_count,
                                                   uint64_t *byte_size, uint32_t *buffer_count)
 {
-    if (!input)
-        return handle_invalid("TRITONBACKEND_Input");
     const struct tensor_input *in = input_of(input);
+    if (!in)
+        return HANDLE_BROKEN(TOKEN_INPUT, input);
     if (name)
         *name = in->name;
     if (datatype)
@@ -237,11 +256,12 @@ TRITONBACKEND_InputPropertiesForHostPolicy(TRITONBACKEND_Input *input, const cha
                                            const int64_t **shape, uint32_t *dims_count,
                                            uint64_t *byte_size, uint32_t *buffer_count)
 {
-    if (!input)
-        return handle_invalid("TRITONBACKEND_Input");
+    const struct tensor_input *in = input_of(input);
+    if (!in)
+        return HANDLE_BROKEN(TOKEN_INPUT, input);
     TRITONBACKEND_InputProperties(input, name, datatype, shape, dims_count, byte_size,
                                   buffer_count);
-    const struct tensor_policy *p = find_policy(input_of(input), host_policy_name);
+    const struct tensor_policy *p = find_policy(in, host_policy_name);
     if (p && byte_size)
         *byte_size = p->byte_size;
     if (p && buffer_count)
@@ -256,7 +276,12 @@ static TRITONSERVER_Error *give_piece(const struct tensor_piece *pieces, uint32_
     if (index >= count) {
         *buffer = NULL;
         *byte_size = 0;
-        return out_of_bounds("buffers", index, count);
+        if (index)
+            return out_of_bounds("buffers", index, count);
+        /* An input without bytes has no buffer, but backends ask for the first one of every input. */
+        *memory_type = TRITONSERVER_MEMORY_CPU;
+        *memory_type_id = 0;
+        return NULL;
     }
     const struct tensor_piece *p = &pieces[index];
     *buffer = p->data;
@@ -271,9 +296,9 @@ TRITONSERVER_Error *TRITONBACKEND_InputBuffer(TRITONBACKEND_Input *input, const 
                                               TRITONSERVER_MemoryType *memory_type,
                                               int64_t *memory_type_id)
 {
-    if (!input)
-        return handle_invalid("TRITONBACKEND_Input");
     const struct tensor_input *in = input_of(input);
+    if (!in)
+        return HANDLE_BROKEN(TOKEN_INPUT, input);
     return give_piece(in->pieces, in->piece_count, index, buffer, buffer_byte_size, memory_type,
                       memory_type_id);
 }
@@ -283,9 +308,9 @@ TRITONSERVER_Error *TRITONBACKEND_InputBufferForHostPolicy(
     const void **buffer, uint64_t *buffer_byte_size, TRITONSERVER_MemoryType *memory_type,
     int64_t *memory_type_id)
 {
-    if (!input)
-        return handle_invalid("TRITONBACKEND_Input");
     const struct tensor_input *in = input_of(input);
+    if (!in)
+        return HANDLE_BROKEN(TOKEN_INPUT, input);
     const struct tensor_policy *p = find_policy(in, host_policy_name);
     return give_piece(p ? p->pieces : in->pieces, p ? p->piece_count : in->piece_count, index,
                       buffer, buffer_byte_size, memory_type, memory_type_id);
@@ -296,11 +321,9 @@ TRITONBACKEND_InputBufferAttributes(TRITONBACKEND_Input *input, const uint32_t i
                                     const void **buffer,
                                     TRITONSERVER_BufferAttributes **buffer_attributes)
 {
-    if (!input)
-        return handle_invalid("TRITONBACKEND_Input");
     const struct tensor_input *in = input_of(input);
     if (!in)
-        return handle_invalid("TRITONBACKEND_Input");
+        return HANDLE_BROKEN(TOKEN_INPUT, input);
     if (index >= in->piece_count)
         return out_of_bounds("buffers", index, in->piece_count);
     const struct tensor_piece *p = &in->pieces[index];
@@ -316,11 +339,9 @@ TRITONBACKEND_RequestOutputBufferProperties(TRITONBACKEND_Request *request, cons
                                             size_t *byte_size, TRITONSERVER_MemoryType *memory_type,
                                             int64_t *memory_type_id)
 {
-    if (!request)
-        return handle_invalid("TRITONBACKEND_Request");
     const struct request *r = request_of(request);
     if (!r)
-        return handle_invalid("TRITONBACKEND_Request");
+        return HANDLE_BROKEN(TOKEN_REQUEST, request);
     if (r->allocator)
         return handle_error(allocator_query(r, name, byte_size, memory_type, memory_type_id));
     *memory_type = TRITONSERVER_MEMORY_CPU;
@@ -331,8 +352,9 @@ TRITONBACKEND_RequestOutputBufferProperties(TRITONBACKEND_Request *request, cons
 TRITONSERVER_Error *TRITONBACKEND_RequestTrace(TRITONBACKEND_Request *request,
                                                TRITONSERVER_InferenceTrace **trace)
 {
-    if (!request)
-        return handle_invalid("TRITONBACKEND_Request");
-    *trace = (TRITONSERVER_InferenceTrace *)request_of(request)->trace;
+    const struct request *r = request_of(request);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_REQUEST, request);
+    *trace = (TRITONSERVER_InferenceTrace *)r->trace;
     return NULL;
 }

@@ -2,6 +2,7 @@
 #include "abi/handle.h"
 #include "infer/allocator.h"
 #include "infer/buffer_attributes.h"
+#include "infer/factory.h"
 #include "infer/request.h"
 #include "infer/response.h"
 #include "model/config.h"
@@ -9,82 +10,82 @@
 
 #include <string.h>
 
-/* An output as the ABI hands it out must lead back to its response, for the memory of its buffer. */
-struct abi_output {
-    struct response *response;
-    struct tensor_output *output;
-};
-
-static struct response *response_of(TRITONBACKEND_Response *response)
-{
-    return (struct response *)response;
-}
+static const char final_rule[] =
+    "the final response of the request was sent before; nothing may follow it";
 
 TRITONSERVER_Error *TRITONBACKEND_ResponseNew(TRITONBACKEND_Response **response,
                                               TRITONBACKEND_Request *request)
 {
-    if (!request)
-        return handle_invalid("TRITONBACKEND_Request");
-    *response = (TRITONBACKEND_Response *)response_new((struct request *)request);
+    struct request *r = request_from(request);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_REQUEST, request);
+    *response = response_handle(response_new(r));
     return NULL;
 }
 
-/* A factory is the request itself, held by one more reference. */
 TRITONSERVER_Error *TRITONBACKEND_ResponseFactoryNew(TRITONBACKEND_ResponseFactory **factory,
                                                      TRITONBACKEND_Request *request)
 {
-    if (!request)
-        return handle_invalid("TRITONBACKEND_Request");
-    *factory = (TRITONBACKEND_ResponseFactory *)request_ref((struct request *)request);
+    struct request *r = request_from(request);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_REQUEST, request);
+    *factory = factory_handle(factory_new(r));
     return NULL;
 }
 
 TRITONSERVER_Error *TRITONBACKEND_ResponseFactoryDelete(TRITONBACKEND_ResponseFactory *factory)
 {
-    if (!factory)
-        return handle_invalid("TRITONBACKEND_ResponseFactory");
-    request_unref((struct request *)factory);
+    struct factory *f = factory_take(factory);
+    if (!f)
+        return HANDLE_BROKEN(TOKEN_FACTORY, factory);
+    factory_free(f);
     return NULL;
 }
 
 TRITONSERVER_Error *TRITONBACKEND_ResponseFactoryIsCancelled(TRITONBACKEND_ResponseFactory *factory,
                                                              bool *is_cancelled)
 {
-    return TRITONBACKEND_RequestIsCancelled((TRITONBACKEND_Request *)factory, is_cancelled);
+    const struct factory *f = factory_from(factory);
+    if (!f)
+        return HANDLE_BROKEN(TOKEN_FACTORY, factory);
+    *is_cancelled = request_is_cancelled(f->request);
+    return NULL;
 }
 
 TRITONSERVER_Error *TRITONBACKEND_ResponseNewFromFactory(TRITONBACKEND_Response **response,
                                                          TRITONBACKEND_ResponseFactory *factory)
 {
-    if (!factory)
-        return handle_invalid("TRITONBACKEND_ResponseFactory");
-    *response = (TRITONBACKEND_Response *)response_new((struct request *)factory);
+    const struct factory *f = factory_from(factory);
+    if (!f)
+        return HANDLE_BROKEN(TOKEN_FACTORY, factory);
+    *response = response_handle(response_new(f->request));
     return NULL;
 }
 
 TRITONSERVER_Error *TRITONBACKEND_ResponseFactorySendFlags(TRITONBACKEND_ResponseFactory *factory,
                                                            const uint32_t send_flags)
 {
-    if (!factory)
-        return handle_invalid("TRITONBACKEND_ResponseFactory");
-    response_send_flags((struct request *)factory, send_flags);
-    return NULL;
+    const struct factory *f = factory_from(factory);
+    if (!f)
+        return HANDLE_BROKEN(TOKEN_FACTORY, factory);
+    return response_send_flags(f->request, send_flags) ? NULL : HANDLE_RULE(final_rule);
 }
 
 TRITONSERVER_Error *TRITONBACKEND_ResponseDelete(TRITONBACKEND_Response *response)
 {
-    if (!response)
-        return handle_invalid("TRITONBACKEND_Response");
-    response_free(response_of(response));
+    struct response *r = response_take(response);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_RESPONSE, response);
+    response_free(r);
     return NULL;
 }
 
 TRITONSERVER_Error *TRITONBACKEND_ResponseSetStringParameter(TRITONBACKEND_Response *response,
                                                              const char *name, const char *value)
 {
-    if (!response)
-        return handle_invalid("TRITONBACKEND_Response");
-    struct response *r = response_of(response);
+    struct response *r = response_from(response);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_RESPONSE, response);
     param_add_string(&r->params, &r->arena, name, strlen(name), value, strlen(value));
     return NULL;
 }
@@ -92,9 +93,9 @@ TRITONSERVER_Error *TRITONBACKEND_ResponseSetStringParameter(TRITONBACKEND_Respo
 TRITONSERVER_Error *TRITONBACKEND_ResponseSetIntParameter(TRITONBACKEND_Response *response,
                                                           const char *name, const int64_t value)
 {
-    if (!response)
-        return handle_invalid("TRITONBACKEND_Response");
-    struct response *r = response_of(response);
+    struct response *r = response_from(response);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_RESPONSE, response);
     param_add(&r->params, &r->arena, name, strlen(name), PARAM_INT)->i = value;
     return NULL;
 }
@@ -102,9 +103,9 @@ TRITONSERVER_Error *TRITONBACKEND_ResponseSetIntParameter(TRITONBACKEND_Response
 TRITONSERVER_Error *TRITONBACKEND_ResponseSetBoolParameter(TRITONBACKEND_Response *response,
                                                            const char *name, const bool value)
 {
-    if (!response)
-        return handle_invalid("TRITONBACKEND_Response");
-    struct response *r = response_of(response);
+    struct response *r = response_from(response);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_RESPONSE, response);
     param_add(&r->params, &r->arena, name, strlen(name), PARAM_BOOL)->b = value;
     return NULL;
 }
@@ -112,9 +113,9 @@ TRITONSERVER_Error *TRITONBACKEND_ResponseSetBoolParameter(TRITONBACKEND_Respons
 TRITONSERVER_Error *TRITONBACKEND_ResponseSetDoubleParameter(TRITONBACKEND_Response *response,
                                                              const char *name, const double value)
 {
-    if (!response)
-        return handle_invalid("TRITONBACKEND_Response");
-    struct response *r = response_of(response);
+    struct response *r = response_from(response);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_RESPONSE, response);
     param_add(&r->params, &r->arena, name, strlen(name), PARAM_DOUBLE)->d = value;
     return NULL;
 }
@@ -124,13 +125,15 @@ TRITONSERVER_Error *TRITONBACKEND_ResponseOutput(TRITONBACKEND_Response *respons
                                                  const TRITONSERVER_DataType datatype,
                                                  const int64_t *shape, const uint32_t dims_count)
 {
-    if (!response)
-        return handle_invalid("TRITONBACKEND_Response");
-    struct response *r = response_of(response);
-    struct abi_output *o = arena_alloc(&r->arena, sizeof(*o));
-    o->response = r;
-    o->output = response_add_output(r, name, (enum datatype)datatype, shape, dims_count);
-    *output = (TRITONBACKEND_Output *)o;
+    struct response *r = response_from(response);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_RESPONSE, response);
+    if (r->output_count == RESPONSE_MAX_OUTPUTS)
+        return handle_error(err_new(STATUS_INVALID_ARG,
+                                    "expected at most %u outputs of a response, found output '%s'",
+                                    RESPONSE_MAX_OUTPUTS, name));
+    response_add_output(r, name, (enum datatype)datatype, shape, dims_count);
+    *output = response_output_handle(r);
     return NULL;
 }
 
@@ -139,23 +142,22 @@ TRITONSERVER_Error *TRITONBACKEND_OutputBuffer(TRITONBACKEND_Output *output, voi
                                                TRITONSERVER_MemoryType *memory_type,
                                                int64_t *memory_type_id)
 {
-    if (!output)
-        return handle_invalid("TRITONBACKEND_Output");
-    struct abi_output *o = (struct abi_output *)output;
+    struct response *r;
+    struct tensor_output *o = response_output_from(output, &r);
+    if (!o)
+        return HANDLE_BROKEN(TOKEN_OUTPUT, output);
     *buffer = NULL;
-    if (o->output->data)
+    if (o->data)
         return handle_error(err_new(STATUS_ALREADY_EXISTS,
-                                    "allocated buffer for output '%s' already exists",
-                                    o->output->name));
-    struct err *e = o->response->request->allocator
-                        ? allocator_output(o->response, o->output, buffer_byte_size, *memory_type,
-                                           *memory_type_id)
-                        : response_output_buffer(o->response, o->output, buffer_byte_size);
+                                    "allocated buffer for output '%s' already exists", o->name));
+    struct err *e = r->request->allocator
+                        ? allocator_output(r, o, buffer_byte_size, *memory_type, *memory_type_id)
+                        : response_output_buffer(r, o, buffer_byte_size);
     if (e)
         return handle_error(e);
-    *buffer = o->output->data;
-    *memory_type = (TRITONSERVER_MemoryType)o->output->memory;
-    *memory_type_id = o->output->device;
+    *buffer = o->data;
+    *memory_type = (TRITONSERVER_MemoryType)o->memory;
+    *memory_type_id = o->device;
     return NULL;
 }
 
@@ -163,15 +165,13 @@ TRITONSERVER_Error *
 TRITONBACKEND_OutputBufferAttributes(TRITONBACKEND_Output *output,
                                      TRITONSERVER_BufferAttributes **buffer_attributes)
 {
-    if (!output)
-        return handle_invalid("TRITONBACKEND_Output");
-    struct abi_output *o = (struct abi_output *)output;
-    if (!o)
-        return handle_invalid("TRITONBACKEND_Output");
-    const struct tensor_output *t = o->output;
+    struct response *r;
+    const struct tensor_output *t = response_output_from(output, &r);
+    if (!t)
+        return HANDLE_BROKEN(TOKEN_OUTPUT, output);
     struct buffer_attributes *b = allocator_attributes(t);
     if (!b) {
-        b = arena_alloc(&o->response->arena, sizeof(*b));
+        b = arena_alloc(&r->arena, sizeof(*b));
         buffer_attributes_init(b, t->byte_size, t->memory, t->device);
     }
     *buffer_attributes = (TRITONSERVER_BufferAttributes *)b;
@@ -197,9 +197,12 @@ TRITONSERVER_Error *TRITONBACKEND_InferenceResponseOutputByName(TRITONBACKEND_Re
                                                                 const int64_t **shape,
                                                                 uint64_t *dim_count)
 {
-    if (!response || !name)
-        return response ? handle_null("name") : handle_invalid("TRITONBACKEND_Response");
-    for (const struct tensor_output *o = response_of(response)->outputs; o; o = o->next)
+    const struct response *r = response_from(response);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_RESPONSE, response);
+    if (!name)
+        return handle_null("name");
+    for (const struct tensor_output *o = r->outputs; o; o = o->next)
         if (strcmp(o->name, name) == 0)
             return describe_output(o, datatype, shape, dim_count);
     return handle_error(
@@ -212,9 +215,9 @@ TRITONSERVER_Error *TRITONBACKEND_InferenceResponseOutput(TRITONBACKEND_Response
                                                           const int64_t **shape,
                                                           uint64_t *dim_count)
 {
-    if (!response)
-        return handle_invalid("TRITONBACKEND_Response");
-    const struct response *r = response_of(response);
+    const struct response *r = response_from(response);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_RESPONSE, response);
     if (index >= r->output_count)
         return handle_bounds("outputs", index, r->output_count);
     const struct tensor_output *o = r->outputs;
@@ -228,9 +231,10 @@ TRITONSERVER_Error *TRITONBACKEND_InferenceResponseOutput(TRITONBACKEND_Response
 TRITONSERVER_Error *TRITONBACKEND_ResponseSend(TRITONBACKEND_Response *response,
                                                const uint32_t send_flags, TRITONSERVER_Error *error)
 {
-    if (!response)
-        return handle_invalid("TRITONBACKEND_Response");
+    struct response *r = response_take(response);
+    if (!r)
+        return HANDLE_BROKEN(TOKEN_RESPONSE, response);
     /* The error is only lent to us: the backend deletes it. */
-    response_send(response_of(response), send_flags, err_copy((struct err *)error));
-    return NULL;
+    return response_send(r, send_flags, err_copy((struct err *)error)) ? NULL
+                                                                       : HANDLE_RULE(final_rule);
 }

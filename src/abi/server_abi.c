@@ -117,7 +117,10 @@ TRITONSERVER_Error *TRITONSERVER_ServerModelIsReady(TRITONSERVER_Server *server,
     struct err *e =
         describe_model_ready(&view, model_name, strlen(model_name), model_version, ready);
     table_view_close(&view);
-    return handle_error(e);
+    if (e)
+        *ready = false; /* what is not there is not ready: no error to who asks in the process */
+    err_free(e);
+    return NULL;
 }
 
 /* The version that a call is about, pinned for it. */
@@ -227,7 +230,9 @@ TRITONSERVER_Error *TRITONSERVER_ServerModelConfig(TRITONSERVER_Server *server,
                       config_version);
     if (!bad) {
         size_t len;
-        char *json = config_print_json(v->config->proto, &len);
+        struct model_config *shown = version_shown(v);
+        char *json = config_print_json(shown->proto, &len);
+        config_unref(shown);
         *model_config = (TRITONSERVER_Message *)message_new(json, len);
     }
     version_unpin(v);

@@ -14,9 +14,9 @@ TRITONSERVER_Error *TRITONBACKEND_StateNew(TRITONBACKEND_State **state,
     (void)datatype;
     (void)shape;
     (void)dims_count;
-    const struct request *r = (const struct request *)request;
+    const struct request *r = request_from(request);
     if (!r)
-        return handle_invalid("TRITONBACKEND_Request");
+        return HANDLE_BROKEN(TOKEN_REQUEST, request);
     return handle_error(
         request_error(r, "unable to add state '%s': the configuration of model '%s' has no state",
                       name, r->config->name));

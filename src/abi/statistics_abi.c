@@ -2,6 +2,7 @@
 #include "abi/handle.h"
 #include "base/mem.h"
 #include "infer/buffer_attributes.h"
+#include "infer/factory.h"
 #include "infer/request.h"
 #include "infer/response_stats.h"
 #include "plugin/instance.h"
@@ -19,7 +20,7 @@ static const char record_type[] = "TRITONBACKEND_ModelInstanceResponseStatistics
 struct record {
     uint32_t magic;
     struct plugin_instance *instance;
-    struct request *request; /* behind the response factory */
+    const void *factory; /* its handle */
     struct response_stats_times times;
     const struct err *error;
 };
@@ -67,9 +68,11 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceResponseStatisticsSetResponseFact
     TRITONBACKEND_ResponseFactory *response_factory)
 {
     struct record *r = record_of(response_statistics);
-    if (!r || !response_factory)
-        return handle_invalid(r ? "TRITONBACKEND_ResponseFactory" : record_type);
-    r->request = (struct request *)response_factory;
+    if (!r)
+        return handle_invalid(record_type);
+    if (!factory_from(response_factory))
+        return HANDLE_BROKEN(TOKEN_FACTORY, response_factory);
+    r->factory = response_factory;
     return NULL;
 }
 
@@ -127,13 +130,20 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceReportResponseStatistics(
     const struct record *r = record_of(response_statistics);
     if (!r)
         return handle_invalid(record_type);
-    if (!r->instance || !r->request)
+    if (!r->instance || !r->factory)
         return handle_error(err_new(STATUS_INVALID_ARG,
                                     "statistics of a response need its %s before they are reported",
                                     r->instance ? "response factory" : "model instance"));
+    const struct factory *f = factory_from(r->factory);
+    if (!f)
+        return HANDLE_BROKEN(TOKEN_FACTORY, r->factory);
     /* Relaxed: only the number matters. */
     uint32_t index =
-        atomic_fetch_add_explicit(&r->request->responses_reported, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&f->request->responses_reported, 1, memory_order_relaxed);
+    if (r->instance->reports) {
+        r->instance->reports->response(r->instance, f->request, index, outcome(r), &r->times);
+        return NULL;
+    }
     return handle_error(response_stats_add(stats_responses(r->instance->stats, true), index,
                                            outcome(r), &r->times));
 }

@@ -2,41 +2,67 @@
 
 #include "base/mem.h"
 
-struct free_object {
-    struct free_object *next;
+/* What lies at the begin of a block: of a free object, and in front of one that has a token. */
+struct head {
+    struct head *next;
+    uint64_t token; /* the slot; only in front of an object that has one */
 };
 
+_Static_assert(sizeof(struct head) == SLAB_HEAD,
+               "slab_token finds the slot right before the object");
+
 struct free_list {
-    struct free_object *head;
+    struct head *first;
     unsigned count;
+    bool tokens;
 };
 
 static _Thread_local struct free_list lists[SLAB_CLASSES];
 static _Thread_local unsigned keep; /* objects a list may hold */
 
+static void *new_block(const struct slab *s)
+{
+    if (!s->tokens)
+        return mem_alloc_aligned(s->object_bytes, 64);
+    struct head *h = mem_alloc_aligned(SLAB_HEAD + s->object_bytes, 64);
+    h->token = token_open(h + 1);
+    return h;
+}
+
+static void free_block(struct head *h, bool tokens)
+{
+    if (tokens)
+        token_close((uint32_t)h->token);
+    mem_free(h);
+}
+
 void *slab_alloc(const struct slab *s)
 {
     struct free_list *l = &lists[s->index];
-    if (l->head) {
-        struct free_object *o = l->head;
-        l->head = o->next;
+    void *block = l->first;
+    if (block) {
+        l->first = l->first->next;
         l->count--;
-        return o;
+    } else {
+        block = new_block(s);
     }
-    return mem_alloc_aligned(s->object_bytes, 64);
+    return (char *)block + (s->tokens ? SLAB_HEAD : 0);
 }
 
 void slab_free(const struct slab *s, void *object)
 {
     struct free_list *l = &lists[s->index];
+    struct head *h = (struct head *)((char *)object - (s->tokens ? SLAB_HEAD : 0));
+    if (s->tokens)
+        token_renew((uint32_t)h->token);
     if (l->count >= keep) {
-        mem_free(object);
+        free_block(h, s->tokens);
         return;
     }
-    struct free_object *o = object;
-    o->next = l->head;
-    l->head = o;
+    h->next = l->first;
+    l->first = h;
     l->count++;
+    l->tokens = s->tokens;
 }
 
 void slab_thread_begin(void)
@@ -48,10 +74,10 @@ void slab_thread_end(void)
 {
     keep = 0;
     for (unsigned i = 0; i < SLAB_CLASSES; i++) {
-        while (lists[i].head) {
-            struct free_object *next = lists[i].head->next;
-            mem_free(lists[i].head);
-            lists[i].head = next;
+        while (lists[i].first) {
+            struct head *next = lists[i].first->next;
+            free_block(lists[i].first, lists[i].tokens);
+            lists[i].first = next;
         }
         lists[i].count = 0;
     }

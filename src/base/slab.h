@@ -1,21 +1,38 @@
 #pragma once
 /* Objects of one size with a small free list per thread. An object may be freed by another thread than the one that took it:
  * it joins the list of the thread that frees it. A full list gives back to the heap, and so does a thread that is not ours: nobody
- * would free its lists when it ends. */
+ * would free its lists when it ends.
+ *
+ * Objects of a slab with tokens have a slot in the table of base/token.h for as long as their memory lives, so that handles of plug-ins
+ * cost no more than a look at the table. */
+#include "base/token.h"
+
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define SLAB_CLASSES 8
 #define SLAB_KEEP    64 /* objects a thread keeps per class */
+#define SLAB_HEAD    16 /* bytes in front of an object that has a token */
 
 /* One a kind of object, static: `index` is its place among the SLAB_CLASSES lists of a thread. */
 struct slab {
     unsigned index;
     size_t object_bytes;
+    bool tokens;
 };
 
-/* slab_alloc - one object, not cleared, aligned to 64. Never NULL. */
+/* slab_alloc - one object, not cleared, aligned to 64 (to 16 where it has a token). Never NULL. */
 __attribute__((malloc, returns_nonnull)) void *slab_alloc(const struct slab *s);
+
+/* slab_free - its tokens are stale from here on. */
 void slab_free(const struct slab *s, void *object);
+
+/* slab_token - the slot of an object of a slab with tokens, for token_make and token_renew. */
+static inline uint32_t slab_token(const void *object)
+{
+    return (uint32_t)((const uint64_t *)object)[-1];
+}
 
 /* slab_thread_begin - the calling thread keeps free objects from here on; os/thread calls it when a thread begins. */
 void slab_thread_begin(void);

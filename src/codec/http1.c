@@ -53,13 +53,15 @@ static enum http1_coding coding_of(const char *s, size_t len)
     return HTTP1_UNKNOWN_CODING;
 }
 
-/* A weight "q=0.5" in thousandths; 1000 when there is none or it cannot be read. */
+/* A weight "q=0.5" in thousandths; 1000 when there is none, 0 when it cannot be read. */
 static unsigned weight_of(const char *s, const char *end)
 {
     while (s < end && (*s == ' ' || *s == '\t' || *s == ';'))
         s++;
     if (end - s < 3 || (*s != 'q' && *s != 'Q') || s[1] != '=')
         return 1000;
+    if (s[2] < '0' || s[2] > '9')
+        return 0;
     if (s[2] != '0')
         return 1000;
     unsigned weight = 0, unit = 100;
@@ -242,6 +244,49 @@ static const llhttp_settings_t settings = {
     .on_message_complete = on_message_complete,
 };
 
+/* The same for connections whose headers are all kept. */
+static int on_field_kept(llhttp_t *ll, const char *at, size_t len)
+{
+    struct http1_parser *p = parser_of(ll);
+    if (!p->in_body)
+        strbuf_append(&p->all, at, len);
+    return on_header_field(ll, at, len);
+}
+
+static int on_value_kept(llhttp_t *ll, const char *at, size_t len)
+{
+    struct http1_parser *p = parser_of(ll);
+    if (!p->in_body)
+        strbuf_append(&p->all, at, len);
+    return on_header_value(ll, at, len);
+}
+
+static int on_field_kept_complete(llhttp_t *ll)
+{
+    struct http1_parser *p = parser_of(ll);
+    if (!p->in_body)
+        strbuf_putc(&p->all, '\0');
+    return 0;
+}
+
+static int on_value_kept_complete(llhttp_t *ll)
+{
+    on_field_kept_complete(ll);
+    return on_header_value_complete(ll);
+}
+
+static const llhttp_settings_t collecting = {
+    .on_url = on_url,
+    .on_header_field = on_field_kept,
+    .on_header_field_complete = on_field_kept_complete,
+    .on_header_value = on_value_kept,
+    .on_header_value_complete = on_value_kept_complete,
+    .on_headers_complete = on_headers_complete,
+    .on_body = on_body,
+    .on_chunk_header = on_chunk_header,
+    .on_message_complete = on_message_complete,
+};
+
 void http1_init(struct http1_parser *p, http1_piece_fn piece, void *owner)
 {
     *p = (struct http1_parser){.piece = piece, .owner = owner};
@@ -251,6 +296,7 @@ void http1_init(struct http1_parser *p, http1_piece_fn piece, void *owner)
 void http1_fini(struct http1_parser *p)
 {
     strbuf_fini(&p->kept);
+    strbuf_fini(&p->all);
 }
 
 void http1_next(struct http1_parser *p)
@@ -264,8 +310,27 @@ void http1_next(struct http1_parser *p)
     p->name_len = 0;
     p->in_value = p->in_body = p->refused = false;
     strbuf_fini(&p->kept);
-    llhttp_init(&p->ll, HTTP_REQUEST, &settings);
+    strbuf_fini(&p->all);
+    llhttp_init(&p->ll, HTTP_REQUEST, p->collect ? &collecting : &settings);
     p->ll.data = p;
+}
+
+void http1_collect(struct http1_parser *p)
+{
+    p->collect = true;
+    http1_next(p);
+}
+
+const char *http1_header(const struct http1_head *head, const char *name)
+{
+    const char *at = head->headers, *end = at + head->headers_len;
+    while (at < end) {
+        const char *value = at + strlen(at) + 1;
+        if (strcasecmp(at, name) == 0)
+            return value;
+        at = value + strlen(value) + 1;
+    }
+    return NULL;
 }
 
 bool http1_idle(const struct http1_parser *p)
@@ -308,6 +373,8 @@ static enum http1_event parse_head(struct http1_parser *p, const char *data, siz
         return failed(p, 400, llhttp_get_error_reason(&p->ll));
     if (p->kept.len)
         p->head.url = p->kept.data;
+    p->head.headers = p->all.data;
+    p->head.headers_len = p->all.len;
     p->in_body = p->head.chunked;
     return HTTP1_HEAD;
 }

@@ -62,6 +62,9 @@ struct http1_head {
     enum http1_coding
         accept_coding; /* the best of gzip, deflate, identity that Accept-Encoding asks for */
     struct http1_value tensor_header; /* Inference-Header-Content-Length, as sent */
+    const char *
+        headers; /* after http1_collect: each name, NUL, value, NUL; valid as long as url after http1_keep */
+    size_t headers_len;
 };
 
 /* http1_piece_fn - bytes of a chunked body, in order; valid for the call. false: stop, the parse then gives HTTP1_ERROR. */
@@ -89,11 +92,20 @@ struct http1_parser {
     char name[32];            /* the header name */
     struct http1_value value; /* of Expect, Content-Encoding, Accept-Encoding while it comes */
     struct strbuf kept;       /* a copy of the URL */
+    bool collect;             /* all headers */
+    struct strbuf all;        /* what head.headers will be */
 };
 
 /* http1_init - piece and owner serve chunked bodies. http1_fini - NULL-safe parts only. */
 void http1_init(struct http1_parser *p, http1_piece_fn piece, void *owner);
 void http1_fini(struct http1_parser *p);
+
+/* http1_collect - keep every header of the messages that follow. Before the first. */
+void http1_collect(struct http1_parser *p);
+
+/* http1_header - the value of the first header of that name in head->headers, upper and lower case being the same; NULL when there is
+ * none. */
+const char *http1_header(const struct http1_head *head, const char *name);
 
 /* http1_parse - take bytes of the message.
  * ret_used  how many of len bytes were taken; all of them for HTTP1_MORE

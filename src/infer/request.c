@@ -1,21 +1,25 @@
 #include "infer/request.h"
 
 #include "base/check.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/slab.h"
 #include "base/strbuf.h"
 #include "infer/response.h"
+#include "infer/stats.h"
 #include "infer/trace.h"
+#include "model/config.h"
+#include "os/mutex.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #define REQUEST_MAGIC 0x52455153u
-#define REQUEST_BYTES \
-    3072 /* the struct and the first memory of its arena: a small request needs no more */
+/* The struct and the first memory of its arena: a small request needs no more. */
+#define REQUEST_BYTES (3072 - SLAB_HEAD)
 
-static const struct slab slab = {.index = 0, .object_bytes = REQUEST_BYTES};
+static const struct slab slab = {.index = 0, .object_bytes = REQUEST_BYTES, .tokens = true};
 
 struct request *request_new(struct request_target *target, struct loop *home,
                             request_respond_fn respond, void *owner)
@@ -106,27 +110,152 @@ struct request *request_ref(struct request *r)
     return r;
 }
 
-void request_unref(struct request *r)
+void *request_handle(const struct request *r)
 {
-    CHECK_MAGIC(r, REQUEST_MAGIC);
-    /* Acquire and release: the last one sees what every other holder did. */
-    if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) != 1)
+    return token_make(slab_token(r), TOKEN_REQUEST, 0);
+}
+
+struct request *request_from(const void *handle)
+{
+    return token_find(handle, TOKEN_REQUEST, NULL);
+}
+
+struct request *request_take(const void *handle)
+{
+    return token_take(handle, TOKEN_REQUEST);
+}
+
+void *request_input_handle(const struct tensor_input *in)
+{
+    return token_make(slab_token(in->request), TOKEN_INPUT, (uint32_t)(in - in->request->inputs));
+}
+
+struct tensor_input *request_input_from(const void *handle)
+{
+    uint32_t part;
+    struct request *r = token_find(handle, TOKEN_INPUT, &part);
+    return r && part < r->input_count ? &r->inputs[part] : NULL;
+}
+
+/* Answers in place of a backend that cannot any more. The caller holds a reference. */
+static void answer_forgotten(struct request *r)
+{
+    const char *model = r->config->name;
+    LOG_ERROR("backend '%s' of model '%s' broke a rule: it released a request without a final "
+              "response; every request needs exactly one",
+              r->config->backend, model);
+    response_send(response_new(r), RESPONSE_FINAL,
+                  err_new(STATUS_INTERNAL,
+                          "model '%s' released the request without a final response", model));
+}
+
+static bool is_open(const struct request *r)
+{
+    return r->with_backend && !atomic_load_explicit(&r->final_sent, memory_order_relaxed);
+}
+
+static void end(struct request *r)
+{
+    if (is_open(r)) {
+        atomic_store_explicit(&r->refs, 1, memory_order_relaxed); /* for that answer */
+        answer_forgotten(r);
+        request_unref(r);
         return;
+    }
     if (r->trace)
         trace_release(r->trace);
+    if (r->parent)
+        request_unref(r->parent);
     r->target->unpin(r->target);
     arena_fini(&r->arena);
     r->magic = 0;
     slab_free(&slab, r);
 }
 
+/* rank LEAF; while there are responses that were sent and were not final, one of the backend's references to a request ends at a
+ * time: so the one that finds nothing but those beside it is the last. By the request's slot. */
+static struct mutex last_locks[] = {MUTEX_INIT(MUTEX_RANK_LEAF), MUTEX_INIT(MUTEX_RANK_LEAF),
+                                    MUTEX_INIT(MUTEX_RANK_LEAF), MUTEX_INIT(MUTEX_RANK_LEAF),
+                                    MUTEX_INIT(MUTEX_RANK_LEAF), MUTEX_INIT(MUTEX_RANK_LEAF),
+                                    MUTEX_INIT(MUTEX_RANK_LEAF), MUTEX_INIT(MUTEX_RANK_LEAF)};
+
+/* Drops one of the backend's references, unless it is the last of them; then the caller still has it. */
+static bool drop_but_last(struct request *r)
+{
+    struct mutex *lock = &last_locks[slab_token(r) % (sizeof(last_locks) / sizeof(last_locks[0]))];
+    mutex_lock(lock);
+    unsigned refs = atomic_load_explicit(&r->refs, memory_order_relaxed);
+    bool last = refs - 1 <= atomic_load_explicit(&r->sent_refs, memory_order_relaxed);
+    if (!last)
+        atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel);
+    mutex_unlock(lock);
+    return !last;
+}
+
+void request_unref(struct request *r)
+{
+    CHECK_MAGIC(r, REQUEST_MAGIC);
+    if (atomic_load_explicit(&r->sent_refs, memory_order_relaxed) && is_open(r)) {
+        if (drop_but_last(r))
+            return;
+        answer_forgotten(r);
+    }
+    /* Acquire and release: the last one sees what every other holder did. */
+    if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1)
+        end(r);
+}
+
+void request_sent(struct request *r)
+{
+    atomic_fetch_add_explicit(&r->sent_refs, 1, memory_order_relaxed);
+}
+
+void request_sent_unref(struct request *r)
+{
+    CHECK_MAGIC(r, REQUEST_MAGIC);
+    atomic_fetch_sub_explicit(&r->sent_refs, 1, memory_order_relaxed);
+    if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1)
+        end(r);
+}
+
+struct err *request_check_reschedule(const struct request *r)
+{
+    if (r->target->again)
+        return NULL;
+    return err_new(STATUS_INVALID_ARG,
+                   "Request is released with TRITONSERVER_REQUEST_RELEASE_RESCHEDULE, while the "
+                   "model is not configured to handle such a flag.");
+}
+
+void request_reschedule(struct request *r)
+{
+    CHECK_MAGIC(r, REQUEST_MAGIC);
+    r->target->again(r);
+}
+
 void request_release(struct request *r)
 {
     CHECK_MAGIC(r, REQUEST_MAGIC);
+    if (r->target->ended)
+        r->target->ended(r);
     r->input_count = 0;
     buf_unref(r->body);
     r->body = NULL;
     if (r->released)
         r->released(r, r->owner);
     request_unref(r);
+}
+
+static void spend(_Atomic(uint64_t) *sum, time_ns from, time_ns to)
+{
+    if (to > from)
+        atomic_fetch_add_explicit(sum, to - from, memory_order_relaxed);
+}
+
+void request_spend(const struct request *r, const struct stats_compute *c)
+{
+    struct request_spent *s = r->parent->spent;
+    spend(&s->input_ns, c->start, c->input_end);
+    spend(&s->infer_ns, c->input_end, c->output_start);
+    spend(&s->output_ns, c->output_start, c->end);
 }

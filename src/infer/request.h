@@ -17,11 +17,14 @@
 #include <stdatomic.h>
 
 struct allocator;
+struct cache_ticket;
 struct loop;
 struct model_config;
 struct order_ticket;
 struct request;
 struct response;
+struct sequence;
+struct stats_compute;
 struct trace;
 
 /* Values of TRITONSERVER_RequestFlag. */
@@ -45,6 +48,16 @@ typedef void (*request_hold_fn)(struct response *r);
 struct request_target {
     const struct model_config *config;
     void (*unpin)(struct request_target *target); /* gives back the pin that the request holds */
+    /* The backend gives the request back to have it executed again; NULL = not of this model. */
+    void (*again)(struct request *r);
+    void (*ended)(struct request *r); /* the request is about to be released; NULL = nobody asks */
+};
+
+/* What the steps of an ensemble's request spent so far, for its statistics. Relaxed: read when all steps are over. */
+struct request_spent {
+    _Atomic(uint64_t) input_ns;
+    _Atomic(uint64_t) infer_ns;
+    _Atomic(uint64_t) output_ns;
 };
 
 /* When a request passed what; monotonic ns, 0 = not yet. */
@@ -85,6 +98,7 @@ struct request {
     uint32_t
         queue_level;     /* the batcher's: priority level it is queued at, from 1; 0 = not queued */
     uint32_t queue_heap; /* the batcher's: place in its heap of deadlines, from 1; 0 = not in it */
+    struct sequence *sequence; /* the sequencer's, until the request is released; NULL = none */
     struct request_times times;
 
     /* Completion. */
@@ -94,14 +108,25 @@ struct request {
     void *owner;
     request_hold_fn hold;        /* NULL = responses are delivered as they come */
     struct order_ticket *ticket; /* hold's own */
+    struct cache_ticket *cached; /* the response cache's own; NULL = it is not concerned */
     struct allocator
         *allocator; /* whose memory outputs go to, for callers of the C API; NULL = ours */
     void *allocator_userp;
-    struct trace *trace;            /* owned; NULL = not traced */
+    struct trace *trace;    /* owned; NULL = not traced */
+    struct request *parent; /* of an ensemble, that this is a step of; a reference; NULL = none */
+    struct request_spent *spent;    /* by the steps, of an ensemble's request; NULL = it is none */
     atomic_uint responses_reported; /* relaxed: how many have statistics */
     atomic_uint refs;
-    atomic_bool cancelled; /* set by the front end when nobody waits for the answer any more */
-    bool final_sent; /* the final response was made; guarded by the backend's own order of calls */
+    atomic_bool cancelled;  /* set by the front end when nobody waits for the answer any more */
+    atomic_bool final_sent; /* relaxed: whoever sets it sends the final response */
+    bool
+        inputs_shared; /* inputs lie in memory that a client can still write to: what is computed of them is not kept */
+    bool gap; /* only fills a row of a batch: nobody waits for it, and it does not count */
+    bool
+        with_backend; /* Execute was called with it: it ends with a final response whatever the backend does */
+    /* References of responses that were sent and were not the final one: of all, these are not the backend's any more. Relaxed, see
+     * request_unref. */
+    atomic_uint sent_refs;
 };
 
 /* request_new - an empty request for a version that the caller pinned (table_find); the pin moves into the request.
@@ -128,13 +153,48 @@ bool request_add_output(struct request *r, const char *name, size_t name_len);
  * errors  INVALID_ARG with the prefix "[request id: ...] " */
 struct err *request_prepare(struct request *r);
 
+/* What the C ABI gives out for a request, its inputs: a token (base/token.h), so that a backend's mistake is found.
+ * request_handle - never NULL; stale once request_take was called on it, and when the request ends.
+ * request_from   - NULL when it is none, or none any more. request_take - as that, for the one who gives the request back. */
+void *request_handle(const struct request *r);
+struct request *request_from(const void *handle);
+struct request *request_take(const void *handle);
+void *request_input_handle(const struct tensor_input *in);
+struct tensor_input *request_input_from(const void *handle);
+
+/* request_check_reschedule - whether a backend may give the request back to have it executed again.
+ * errors  INVALID_ARG when the model is not configured for it, in the reference's words */
+struct err *request_check_reschedule(const struct request *r);
+
+/* request_reschedule - the scheduler has the request executed again; inputs stay as they are, responses go on. Any thread, instead of
+ * request_release, after request_check_reschedule found nothing. */
+void request_reschedule(struct request *r);
+
 /* request_release - the release event: drop inputs and body, and the first reference. Any thread, exactly once. */
 void request_release(struct request *r);
 
 struct request *request_ref(struct request *r);
 
-/* request_unref - the last one frees the request and its pin on the version. Any thread. */
+/* request_unref - the last one frees the request and its pin on the version. Where a backend had it and nobody is left who could send
+ * the final response, an error is sent first. Any thread. */
 void request_unref(struct request *r);
+
+/* request_sent - one of the references goes with a response that is sent and is not the final one; request_sent_unref - and ends. */
+void request_sent(struct request *r);
+void request_sent_unref(struct request *r);
+
+/* request_is_cancelled - nobody waits for its answer, or for that of the ensemble whose step it is. Any thread; a hint: what it allows
+ * (answering without running) needs no other memory of whoever set it. */
+static inline bool request_is_cancelled(const struct request *r)
+{
+    for (; r; r = r->parent)
+        if (atomic_load_explicit(&r->cancelled, memory_order_relaxed))
+            return true;
+    return false;
+}
+
+/* request_spend - count what a step spent for the ensemble that it belongs to; r->parent is set. Any thread. */
+void request_spend(const struct request *r, const struct stats_compute *c);
 
 /* request_error - an INVALID_ARG error whose message begins with "[request id: X] " ("<id_unknown>" without an id). */
 __attribute__((warn_unused_result, format(printf, 2, 3), cold)) struct err *

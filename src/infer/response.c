@@ -13,10 +13,10 @@
 #include <string.h>
 
 #define RESPONSE_MAGIC    0x52455350u
-#define RESPONSE_BYTES    2048  /* the struct and the first memory of its arena */
-#define RESPONSE_IN_ARENA 4096u /* outputs up to this size lie in the arena */
+#define RESPONSE_BYTES    (2048 - SLAB_HEAD) /* the struct and the first memory of its arena */
+#define RESPONSE_IN_ARENA 4096u              /* outputs up to this size lie in the arena */
 
-static const struct slab slab = {.index = 1, .object_bytes = RESPONSE_BYTES};
+static const struct slab slab = {.index = 1, .object_bytes = RESPONSE_BYTES, .tokens = true};
 
 static _Thread_local struct response_batch *open_batch;
 
@@ -39,10 +39,39 @@ struct response *response_new(struct request *request)
     return r;
 }
 
+void *response_handle(const struct response *r)
+{
+    return token_make(slab_token(r), TOKEN_RESPONSE, 0);
+}
+
 struct response *response_from(const void *handle)
 {
-    struct response *r = (struct response *)(uintptr_t)handle;
-    return r && r->magic == RESPONSE_MAGIC ? r : NULL;
+    return token_find(handle, TOKEN_RESPONSE, NULL);
+}
+
+struct response *response_take(const void *handle)
+{
+    return token_take(handle, TOKEN_RESPONSE);
+}
+
+void *response_output_handle(const struct response *r)
+{
+    return token_make(slab_token(r), TOKEN_OUTPUT, r->output_count - 1);
+}
+
+struct tensor_output *response_output_from(const void *handle, struct response **ret_response)
+{
+    uint32_t part;
+    struct response *r = token_find(handle, TOKEN_OUTPUT, &part);
+    if (!r || part >= r->output_count)
+        return NULL;
+    *ret_response = r;
+    if (part + 1 == r->output_count) /* nearly always: outputs are filled in as they are added */
+        return LIST_ITEM(r->last_output, struct tensor_output, next);
+    struct tensor_output *o = r->outputs;
+    while (part--)
+        o = o->next;
+    return o;
 }
 
 void response_free(struct response *r)
@@ -53,7 +82,10 @@ void response_free(struct response *r)
     for (struct tensor_output *o = r->outputs; o; o = o->next)
         buf_unref(o->buf);
     err_free(r->error);
-    request_unref(r->request);
+    if (r->sent)
+        request_sent_unref(r->request);
+    else
+        request_unref(r->request);
     arena_fini(&r->arena);
     r->magic = 0;
     slab_free(&slab, r);
@@ -84,13 +116,13 @@ static const int64_t *client_shape(struct response *r, const char *name, const i
     return dims;
 }
 
-struct tensor_output *response_add_output(struct response *r, const char *name,
-                                          enum datatype datatype, const int64_t *shape,
-                                          uint32_t rank)
+/* dims in the arena. */
+static struct tensor_output *append_output(struct response *r, const char *name, size_t name_len,
+                                           enum datatype datatype, const int64_t *dims,
+                                           uint32_t rank)
 {
     struct tensor_output *o = arena_zalloc(&r->arena, sizeof(*o));
-    const int64_t *dims = client_shape(r, name, shape, &rank);
-    o->name = arena_strndup(&r->arena, name, strlen(name));
+    o->name = arena_strndup(&r->arena, name, name_len);
     o->datatype = datatype;
     o->shape = dims;
     o->rank = rank;
@@ -98,6 +130,24 @@ struct tensor_output *response_add_output(struct response *r, const char *name,
     r->last_output = &o->next;
     r->output_count++;
     return o;
+}
+
+struct tensor_output *response_add_output(struct response *r, const char *name,
+                                          enum datatype datatype, const int64_t *shape,
+                                          uint32_t rank)
+{
+    const int64_t *dims = client_shape(r, name, shape, &rank);
+    return append_output(r, name, strlen(name), datatype, dims, rank);
+}
+
+struct tensor_output *response_add_shown_output(struct response *r, const char *name,
+                                                size_t name_len, enum datatype datatype,
+                                                const void *shape, uint32_t rank)
+{
+    int64_t *dims = arena_alloc(&r->arena, rank * sizeof(*dims));
+    if (rank)
+        memcpy(dims, shape, rank * sizeof(*dims));
+    return append_output(r, name, name_len, datatype, dims, rank);
 }
 
 struct err *response_output_buffer(struct response *r, struct tensor_output *output,
@@ -123,21 +173,45 @@ static void deliver(struct mail *m)
     r->request->respond(r, r->request->owner);
 }
 
-void response_send(struct response *r, uint32_t flags, struct err *error)
+/* Whether a response may still be sent; who sends the final one is the only one that is told so. */
+static bool claim_send(struct request *request, uint32_t flags)
+{
+    if (flags & RESPONSE_FINAL)
+        return !atomic_exchange_explicit(&request->final_sent, true, memory_order_relaxed);
+    return !atomic_load_explicit(&request->final_sent, memory_order_relaxed);
+}
+
+bool response_send(struct response *r, uint32_t flags, struct err *error)
 {
     CHECK_MAGIC(r, RESPONSE_MAGIC);
     r->flags = flags;
     r->error = error;
+    if (!claim_send(r->request, flags)) {
+        response_free(r);
+        return false;
+    }
+    struct request *more =
+        NULL; /* of a request that has more to come: held until this one is on its way */
+    if (!(flags & RESPONSE_FINAL)) {
+        more = request_ref(r->request);
+        r->sent = true;
+        request_sent(more);
+    }
     r->mail.deliver = deliver;
     r->mail.next = NULL;
-    if (flags & RESPONSE_FINAL)
-        r->request->final_sent = true;
     if (r->request->trace)
         trace_outputs(r, TRITONSERVER_TRACE_TENSOR_BACKEND_OUTPUT);
-    if (r->request->hold) {
+    if (r->request->hold)
         r->request->hold(r);
-        return;
-    }
+    else
+        response_pass_on(r);
+    if (more)
+        request_unref(more);
+    return true;
+}
+
+void response_pass_on(struct response *r)
+{
     struct response_batch *b = open_batch;
     struct loop *home = r->request->home;
     if (b) {
@@ -150,11 +224,11 @@ void response_send(struct response *r, uint32_t flags, struct err *error)
     }
 }
 
-void response_send_flags(struct request *request, uint32_t flags)
+bool response_send_flags(struct request *request, uint32_t flags)
 {
     struct response *r = make(request);
     r->empty = true;
-    response_send(r, flags, NULL);
+    return response_send(r, flags, NULL);
 }
 
 void response_fail(struct request *request, struct err *error)

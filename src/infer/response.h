@@ -21,6 +21,7 @@ struct response {
     struct mail mail; /* first: delivery on the request's home loop */
     uint32_t magic;
     uint32_t flags;          /* RESPONSE_FINAL */
+    bool sent;               /* its reference is one of the request's sent_refs */
     bool empty;              /* only carries the final flag: the backend sent none of its own */
     struct request *request; /* a reference */
     struct arena arena;
@@ -37,14 +38,31 @@ struct response *response_new(struct request *request);
 /* response_free - outputs, error and the reference on the request. NULL is fine. */
 void response_free(struct response *r);
 
-/* response_from - the object behind an ABI handle; NULL when it is none. */
+/* What the C ABI gives out for a response and its outputs: a token (base/token.h).
+ * response_handle - for whoever has the response now: a new one after it was sent.
+ * response_from   - NULL when it is none, or none any more. response_take - as that, for the one who sends or deletes it. */
+void *response_handle(const struct response *r);
 struct response *response_from(const void *handle);
+struct response *response_take(const void *handle);
+
+/* response_output_handle - of the output that was added last. response_output_from - and its response. */
+void *response_output_handle(const struct response *r);
+struct tensor_output *response_output_from(const void *handle, struct response **ret_response);
+
+/* The most outputs of one response; more are not added. */
+#define RESPONSE_MAX_OUTPUTS 4096u
 
 /* response_add_output - name and shape are copied.
  * shape  as the model made it, batch dimension included; where the configuration reshapes the output, the response shows its dims */
 struct tensor_output *response_add_output(struct response *r, const char *name,
                                           enum datatype datatype, const int64_t *shape,
                                           uint32_t rank);
+
+/* response_add_shown_output - the same for an output as a client saw it before: its shape is not reshaped again.
+ * shape  rank numbers of 64 bits, at any address; copied, as name */
+struct tensor_output *response_add_shown_output(struct response *r, const char *name,
+                                                size_t name_len, enum datatype datatype,
+                                                const void *shape, uint32_t rank);
 
 /* response_output_buffer - memory of byte_size bytes for an output: small ones in the arena, large ones in a warm buffer that
  * the budget is charged for; 64-byte aligned.
@@ -55,15 +73,20 @@ struct err *response_output_buffer(struct response *r, struct tensor_output *out
 /* response_send - hand the response to the request's owner; r is the callee's from here on.
  * flags  RESPONSE_FINAL or 0
  * error  taken over; NULL = success
+ * returns  false: the request has its final response already; nothing was sent
  * Inside response_batch_begin/end on this thread it is kept back until the end; else it is delivered, or posted, at once. */
-void response_send(struct response *r, uint32_t flags, struct err *error);
+bool response_send(struct response *r, uint32_t flags, struct err *error);
 
 /* response_deliver - deliver a chain of sent responses (linked by mail.next) now, in order: posted to their home loops, or by the
  * callback. For a request_hold_fn. */
 void response_deliver(struct mail *first);
 
+/* response_pass_on - what response_send does with a response that nothing holds: it goes into the open batch of this thread, or to the
+ * request's home loop, or to the callback. For a request_hold_fn. */
+void response_pass_on(struct response *r);
+
 /* response_send_flags - send flags without a response of the backend's. */
-void response_send_flags(struct request *request, uint32_t flags);
+bool response_send_flags(struct request *request, uint32_t flags);
 
 /* response_fail - make and send a final response that only carries an error, and release the request.
  * For requests that no backend has: rejected, timed out, cancelled, failed by Execute. */

@@ -73,6 +73,13 @@ struct stats *stats_new(void)
     return MEM_NEW(struct stats);
 }
 
+static atomic_bool keep_parts; /* set before anybody serves; orders nothing */
+
+void stats_keep_parts(void)
+{
+    atomic_store_explicit(&keep_parts, true, memory_order_relaxed);
+}
+
 static void slot_free(struct slot *slot)
 {
     for (unsigned i = 0; i < STATS_HISTS; i++)
@@ -164,6 +171,11 @@ void stats_success(struct stats *s, time_ns request_start, time_ns queue_start,
     histogram_record(&slot->hists[STATS_HIST_REQUEST], request_ns);
     histogram_record(&slot->hists[STATS_HIST_QUEUE], queue_ns);
     histogram_record(&slot->hists[STATS_HIST_COMPUTE], span(c->start, c->end));
+    if (!atomic_load_explicit(&keep_parts, memory_order_relaxed))
+        return;
+    histogram_record(&slot->hists[STATS_HIST_INPUT], input_ns);
+    histogram_record(&slot->hists[STATS_HIST_INFER], infer_ns);
+    histogram_record(&slot->hists[STATS_HIST_OUTPUT], output_ns);
 }
 
 void stats_failure(struct stats *s, enum stats_reason reason, time_ns request_start, time_ns now)
@@ -292,6 +304,12 @@ static uint64_t sum_of(const struct stats_sums *sums, enum stats_hist_kind kind)
         return sums->success.ns;
     case STATS_HIST_QUEUE:
         return sums->queue.ns;
+    case STATS_HIST_INPUT:
+        return sums->compute_input.ns;
+    case STATS_HIST_INFER:
+        return sums->compute_infer.ns;
+    case STATS_HIST_OUTPUT:
+        return sums->compute_output.ns;
     case STATS_HIST_COMPUTE:
     case STATS_HISTS:
         break;

@@ -49,6 +49,9 @@ enum stats_hist_kind {
     STATS_HIST_REQUEST, /* from request start to the report */
     STATS_HIST_QUEUE,   /* from queue start to compute start */
     STATS_HIST_COMPUTE, /* from compute start to compute end */
+    STATS_HIST_INPUT,   /* its parts; kept only after stats_keep_parts */
+    STATS_HIST_INFER,
+    STATS_HIST_OUTPUT,
     STATS_HISTS,
 };
 
@@ -77,6 +80,9 @@ struct stats_batch_sums {
     struct stats_duration compute_infer;
     struct stats_duration compute_output;
 };
+
+/* stats_keep_parts - from now on keep the distributions of the parts of compute, too: for every model of the process. */
+void stats_keep_parts(void);
 
 /* stats_new - never NULL; stats_free - no thread may record any more; NULL is fine. */
 struct stats *stats_new(void);

@@ -20,7 +20,9 @@ enum kind {
     KIND_MODEL,
     KIND_REASON,
     KIND_HISTOGRAM,
+    KIND_SUMMARY,
     KIND_BATCHES,
+    KIND_CACHE,
     KIND_FRONT,
     KIND_REQUESTS,
     KIND_PROCESS,
@@ -43,7 +45,10 @@ static const struct family families[] = {
 #define METRIC_REASON(name, help) {KIND_REASON, COUNT, 0, #name, "counter", help},
 #define METRIC_HISTOGRAM(name, index, help) \
     {KIND_HISTOGRAM, COUNT, (index), #name, "histogram", help},
-#define METRIC_BATCHES(name, help) {KIND_BATCHES, COUNT, 0, #name, "histogram", help},
+#define METRIC_SUMMARY(name, index, help) {KIND_SUMMARY, COUNT, (index), #name, "summary", help},
+#define METRIC_BATCHES(name, help)        {KIND_BATCHES, COUNT, 0, #name, "histogram", help},
+#define METRIC_CACHE(name, field, help) \
+    {KIND_CACHE, COUNT, offsetof(struct metrics_model, field), #name, "counter", help},
 #define METRIC_FRONT(type, name, field, help) \
     {KIND_FRONT, COUNT, offsetof(struct metrics_front, field), #name, #type, help},
 #define METRIC_REQUESTS(name, help) {KIND_REQUESTS, COUNT, 0, #name, "counter", help},
@@ -131,11 +136,12 @@ static void put_value(struct strbuf *out, const struct family *f, const char *la
             prometheus_sample(out, f->name, "", labels, value);
         break;
     case SECONDS:
-        prometheus_sample_parts(out, f->name, labels, value / 1000000000u, value % 1000000000u,
+        prometheus_sample_parts(out, f->name, "", labels, value / 1000000000u, value % 1000000000u,
                                 1000000000u);
         break;
     case RATIO:
-        prometheus_sample_parts(out, f->name, labels, value / 1000000u, value % 1000000u, 1000000u);
+        prometheus_sample_parts(out, f->name, "", labels, value / 1000000u, value % 1000000u,
+                                1000000u);
         break;
     }
 }
@@ -159,17 +165,46 @@ static void put_hist(struct strbuf *out, const struct family *f, const struct me
 {
     size_t plain = labels->len;
     for (size_t i = 0; i < METRICS_PAGE_BOUNDS; i++) {
-        char le[24];
-        snprintf(le, sizeof(le), "%" PRIu64, metrics_page_bounds_us[i]);
-        prometheus_label(labels, "le", le);
+        struct strbuf le = STRBUF_INIT;
+        uint64_t us = metrics_page_bounds_us[i];
+        prometheus_parts(&le, us / 1000000u, us % 1000000u, 1000000u);
+        prometheus_label(labels, "le", le.data);
+        strbuf_fini(&le);
         prometheus_sample(out, f->name, "_bucket", labels->data, h->at_most[i]);
         cut(labels, plain);
     }
     prometheus_label(labels, "le", "+Inf");
     prometheus_sample(out, f->name, "_bucket", labels->data, h->count);
     cut(labels, plain);
-    prometheus_sample(out, f->name, "_sum", labels->data, h->sum_us);
+    prometheus_sample_parts(out, f->name, "_sum", labels->data, h->sum_us / 1000000u,
+                            h->sum_us % 1000000u, 1000000u);
     prometheus_sample(out, f->name, "_count", labels->data, h->count);
+}
+
+void metrics_page_summary(const struct histogram_counts *c, uint64_t sum_ns,
+                          const double *quantiles, size_t count, struct metrics_summary *ret)
+{
+    ret->count = c->total;
+    ret->sum_us = sum_ns / 1000;
+    for (size_t i = 0; i < count; i++)
+        ret->us[i] = histogram_percentile_us(c, quantiles[i]);
+}
+
+static void put_summary(struct strbuf *out, const struct family *f, const struct metrics_summary *s,
+                        const struct metrics_process *p, struct strbuf *labels)
+{
+    size_t plain = labels->len;
+    for (size_t i = 0; i < p->quantile_count; i++) {
+        char quantile[32], value[32] = "NaN";
+        snprintf(quantile, sizeof(quantile), "%.15g", p->quantiles[i]);
+        if (s->count)
+            snprintf(value, sizeof(value), "%.15g", s->us[i]);
+        prometheus_label(labels, "quantile", quantile);
+        strbuf_printf(out, "%s{%s} %s\n", f->name, labels->data, value);
+        cut(labels, plain);
+    }
+    prometheus_sample(out, f->name, "_sum", labels->data, s->sum_us);
+    prometheus_sample(out, f->name, "_count", labels->data, s->count);
 }
 
 void metrics_page_batch(struct metrics_batches *b, uint64_t size, uint64_t times)
@@ -225,7 +260,7 @@ static void put_requests(struct strbuf *out, const struct family *f,
 }
 
 static void put_model(struct strbuf *out, const struct family *f, const struct metrics_model *m,
-                      struct labels *l)
+                      const struct metrics_process *p, struct labels *l)
 {
     switch (f->kind) {
     case KIND_MODEL:
@@ -238,8 +273,15 @@ static void put_model(struct strbuf *out, const struct family *f, const struct m
     case KIND_HISTOGRAM:
         put_hist(out, f, &m->hists[f->at], &l->all);
         break;
+    case KIND_SUMMARY:
+        put_summary(out, f, &m->summaries[f->at], p, &l->all);
+        break;
     case KIND_BATCHES:
         put_batches(out, f, &m->batches, &l->all);
+        break;
+    case KIND_CACHE:
+        if (m->cached)
+            put_value(out, f, l->all.data, field(m, f->at));
         break;
     case KIND_FRONT:
     case KIND_REQUESTS:
@@ -272,13 +314,34 @@ static void put_process(struct strbuf *out, const struct family *f, const struct
 static bool of_model(const struct family *f)
 {
     return f->kind == KIND_MODEL || f->kind == KIND_REASON || f->kind == KIND_HISTOGRAM ||
-           f->kind == KIND_BATCHES;
+           f->kind == KIND_SUMMARY || f->kind == KIND_BATCHES || f->kind == KIND_CACHE;
 }
 
-static bool has_samples(const struct family *f, size_t models, const struct metrics_process *p)
+static bool any_cached(const struct metrics_model *models, size_t count)
 {
+    for (size_t i = 0; i < count; i++)
+        if (models[i].cached)
+            return true;
+    return false;
+}
+
+static bool is_latency(const char *name)
+{
+    size_t len = strlen(name);
+    return len > 12 && strcmp(name + len - 12, "_duration_us") == 0;
+}
+
+static bool has_samples(const struct family *f, const struct metrics_model *models, size_t count,
+                        const struct metrics_process *p)
+{
+    if (f->kind == KIND_CACHE)
+        return any_cached(models, count);
+    if (f->kind == KIND_SUMMARY && !p->quantile_count)
+        return false;
+    if (f->kind == KIND_MODEL && p->no_latency_counters && is_latency(f->name))
+        return false;
     if (of_model(f))
-        return models > 0;
+        return count > 0;
     if (f->kind == KIND_FRONT)
         return p->front_count > 0;
     if (f->kind == KIND_REQUESTS)
@@ -294,13 +357,13 @@ void metrics_page_render(struct strbuf *out, const struct metrics_model *models,
         make_labels(&models[k], &labels[k]);
     for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
         const struct family *f = &families[i];
-        if (!has_samples(f, count, process))
+        if (!has_samples(f, models, count, process))
             continue;
         prometheus_family(out, f->name, f->type, f->help);
         if (!of_model(f))
             put_process(out, f, process);
         for (size_t k = 0; of_model(f) && k < count; k++)
-            put_model(out, f, &models[k], &labels[k]);
+            put_model(out, f, &models[k], process, &labels[k]);
     }
     for (size_t k = 0; k < count; k++)
         free_labels(&labels[k]);

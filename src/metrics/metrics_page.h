@@ -22,6 +22,17 @@ struct metrics_hist {
     uint64_t sum_us;
 };
 
+/* The most quantiles of a summary. */
+#define METRICS_PAGE_QUANTILES 32u
+#define METRICS_PAGE_SUMMARIES 5 /* request, queue, compute_input, compute_infer, compute_output */
+
+/* Quantiles of a distribution, those that struct metrics_process names. */
+struct metrics_summary {
+    double us[METRICS_PAGE_QUANTILES];
+    uint64_t count;
+    uint64_t sum_us;
+};
+
 /* Upper bounds of the buckets of batch sizes; +Inf comes on top. */
 #define METRICS_PAGE_BATCH_BOUNDS 11 /* 1, 2, 4 ... 1024 */
 
@@ -71,6 +82,11 @@ struct metrics_model {
     uint64_t compute_input_us;
     uint64_t compute_infer_us;
     uint64_t compute_output_us;
+    bool cached; /* it has a response cache */
+    uint64_t cache_hits;
+    uint64_t cache_hit_us;
+    uint64_t cache_misses;
+    uint64_t cache_miss_us;
     uint64_t pending;
     uint64_t load_ns;
     uint64_t oldest_ns;
@@ -78,12 +94,16 @@ struct metrics_model {
     uint64_t instances_busy;
     struct metrics_batches batches;
     struct metrics_hist hists[3]; /* request, queue, compute */
+    struct metrics_summary summaries[METRICS_PAGE_SUMMARIES];
 };
 
 /* The process and its machine. What is not known is 0. */
 struct metrics_process {
     const char *server_version;
-    bool no_cpu; /* leave the families nv_cpu_ out */
+    bool no_cpu;              /* leave the families nv_cpu_ out */
+    bool no_latency_counters; /* and nv_..._duration_us */
+    const double *quantiles;  /* of the summaries; count 0 = they are left out */
+    size_t quantile_count;
     const struct metrics_front *fronts;
     size_t front_count;
     const struct metrics_requests *requests;
@@ -107,6 +127,10 @@ struct metrics_process {
 /* metrics_page_hist - cut a reading down to what the page shows. sum_ns: all its durations added
  * up. */
 void metrics_page_hist(const struct histogram_counts *c, uint64_t sum_ns, struct metrics_hist *ret);
+
+/* metrics_page_summary - the quantiles of a reading. */
+void metrics_page_summary(const struct histogram_counts *c, uint64_t sum_ns,
+                          const double *quantiles, size_t count, struct metrics_summary *ret);
 
 /* metrics_page_batch - count `times` runs of a batch of `size`. */
 void metrics_page_batch(struct metrics_batches *b, uint64_t size, uint64_t times);

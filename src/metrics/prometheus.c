@@ -91,10 +91,8 @@ void prometheus_sample(struct strbuf *out, const char *name, const char *suffix,
     strbuf_printf(out, "%" PRIu64 "\n", value);
 }
 
-void prometheus_sample_parts(struct strbuf *out, const char *name, const char *labels,
-                             uint64_t whole, uint64_t part, uint64_t scale)
+void prometheus_parts(struct strbuf *out, uint64_t whole, uint64_t part, uint64_t scale)
 {
-    put_name(out, name, "", labels);
     strbuf_printf(out, "%" PRIu64, whole);
     if (part != 0)
         strbuf_putc(out, '.');
@@ -102,5 +100,12 @@ void prometheus_sample_parts(struct strbuf *out, const char *name, const char *l
         scale /= 10;
         strbuf_putc(out, (char)('0' + part / scale));
     }
+}
+
+void prometheus_sample_parts(struct strbuf *out, const char *name, const char *suffix,
+                             const char *labels, uint64_t whole, uint64_t part, uint64_t scale)
+{
+    put_name(out, name, suffix, labels);
+    prometheus_parts(out, whole, part, scale);
     strbuf_putc(out, '\n');
 }

@@ -12,7 +12,7 @@
 
 #define KIND(k) ((int)INFERENCE__MODEL_INSTANCE_GROUP__KIND__KIND_##k)
 
-/* More instances in one group are a slip, not a wish. */
+/* More instances of one model are a slip, not a wish. */
 #define COUNT_MAX 4096
 
 static const struct config_groups_machine no_machine;
@@ -176,10 +176,6 @@ static struct err *check_group(const Inference__ModelConfig *p,
         e = err_new(STATUS_INVALID_ARG,
                     "instance group %s of model %s has kind %s but specifies one or more GPUs",
                     g->name, p->name, (int)g->kind == KIND(CPU) ? "KIND_CPU" : "KIND_MODEL");
-    if (!e && g->count > COUNT_MAX)
-        e = err_new(STATUS_INVALID_ARG,
-                    "instance group %s of model %s has count %d, at most %d is possible", g->name,
-                    p->name, g->count, COUNT_MAX);
     return e ? e : check_profile(p, g);
 }
 
@@ -191,11 +187,18 @@ struct err *config_groups_check(const Inference__ModelConfig *proto,
     if (proto->n_instance_group == 0)
         return err_new(STATUS_INVALID_ARG, "must specify one or more 'instance group's for %s",
                        proto->name);
+    uint64_t total = 0;
     for (size_t i = 0; i < proto->n_instance_group; i++) {
-        struct err *e =
-            check_group(proto, proto->instance_group[i], machine ? machine : &no_machine);
+        const Inference__ModelInstanceGroup *g = proto->instance_group[i];
+        struct err *e = check_group(proto, g, machine ? machine : &no_machine);
         if (e)
             return e;
+        total += (uint64_t)g->count * (g->n_gpus ? g->n_gpus : 1);
+        if (total > COUNT_MAX)
+            return err_new(STATUS_INVALID_ARG,
+                           "instance group %s of model %s asks for instance %llu, at most %d are "
+                           "possible",
+                           g->name, proto->name, (unsigned long long)total, COUNT_MAX);
     }
     return NULL;
 }

@@ -5,6 +5,7 @@
 #include "codec/grpc_text.h"
 #include "net/access.h"
 #include "net/grpc_conn.h"
+#include "net/grpc_pack.h"
 #include "server/worker.h"
 
 #include <stdio.h>
@@ -98,7 +99,7 @@ static ssize_t read_reply(nghttp2_session *session, int32_t id, uint8_t *to, siz
     (void)user;
     struct grpc_stream *s = source->ptr;
     const struct grpc_reply *r = s->replies;
-    if (!r && !s->ended) {
+    if ((!r && !s->ended) || (r && r->waits)) {
         s->deferred = true;
         return NGHTTP2_ERR_DEFERRED;
     }
@@ -113,12 +114,25 @@ static ssize_t read_reply(nghttp2_session *session, int32_t id, uint8_t *to, siz
     return (ssize_t)n;
 }
 
+/* What a client must know of compressed messages, behind the first two headers; returns how many there are now. */
+static size_t add_packing(const struct grpc_stream *s, nghttp2_nv *nv)
+{
+    if (s->packing == EXPAND_GZIP)
+        nv[2] = HEADER("grpc-encoding", "gzip");
+    else
+        nv[2] = HEADER("grpc-encoding", "deflate");
+    nv[3] = HEADER("grpc-accept-encoding", "identity, deflate, gzip");
+    return 4;
+}
+
 void grpc_answer_send(struct grpc_stream *s, struct grpc_reply *r)
 {
     if (!s->conn || s->ended) {
         r->free_fn(r);
         return;
     }
+    if (s->packing != EXPAND_IDENTITY)
+        r = grpc_pack(s, r);
     r->next = NULL;
     *s->last_reply = r;
     s->last_reply = &r->next;
@@ -127,15 +141,25 @@ void grpc_answer_send(struct grpc_stream *s, struct grpc_reply *r)
         s->access->out_bytes += r->left;
     int rc = 0;
     if (!s->responding) {
-        nghttp2_nv nv[] = {HEADER(":status", "200"), HEADER("content-type", "application/grpc")};
+        nghttp2_nv nv[4] = {HEADER(":status", "200"), HEADER("content-type", "application/grpc")};
+        size_t n = s->packing == EXPAND_IDENTITY ? 2 : add_packing(s, nv);
         nghttp2_data_provider body = {.source.ptr = s, .read_callback = read_reply};
         s->responding = true;
-        rc = nghttp2_submit_response(session_of(s), s->id, nv, sizeof(nv) / sizeof(*nv), &body);
+        rc = nghttp2_submit_response(session_of(s), s->id, nv, n, &body);
     } else if (s->deferred) {
         s->deferred = false;
         rc = nghttp2_session_resume_data(session_of(s), s->id);
     }
     submitted(s, rc);
+}
+
+void grpc_answer_packed(struct grpc_stream *s, uint64_t before, uint64_t after)
+{
+    s->reply_bytes += after - before;
+    if (!s->deferred)
+        return;
+    s->deferred = false;
+    submitted(s, nghttp2_session_resume_data(session_of(s), s->id));
 }
 
 /* Marks the stream as ended; false when it was already, or there is nobody to tell. */

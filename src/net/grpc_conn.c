@@ -23,6 +23,7 @@
 /* How long a client has to answer that it knows that the connection ends. */
 #define GOODBYE_PATIENCE TIME_S(1)
 static const uint8_t goodbye_ping[8] = "goodbye";
+static const uint8_t keepalive_ping[8] = "alive?";
 
 /* How many reads a connection may do in one turn while its buffer comes back full. */
 #define READS_PER_TURN 8
@@ -90,7 +91,9 @@ static bool write_out(struct grpc_conn *c)
     if (!ok)
         return false;
     loop_mod(loop_of(c), &c->watch, grpc_out_waits(&c->out) ? EPOLLIN | EPOLLOUT : EPOLLIN);
-    return grpc_out_waits(&c->out) || nghttp2_session_want_read(c->session) ||
+    /* A session without calls has had enough once it sent the notice; but calls may be on their way. */
+    bool awaited = c->retiring && !c->said_goodbye;
+    return awaited || grpc_out_waits(&c->out) || nghttp2_session_want_read(c->session) ||
            nghttp2_session_want_write(c->session);
 }
 
@@ -100,7 +103,8 @@ static void on_flush(struct loop_task *t)
     bool ok = write_out(c);
     if (ok && c->held_streams)
         grpc_stream_resume(c);
-    bool over = !ok || (c->said_goodbye && list_empty(&c->streams) && !grpc_out_waits(&c->out));
+    bool over = !ok || (c->expelled && !grpc_out_waits(&c->out)) ||
+                (c->said_goodbye && list_empty(&c->streams) && !grpc_out_waits(&c->out));
     if (over)
         grpc_conn_close(c);
     else
@@ -175,6 +179,15 @@ static ssize_t read_once(struct grpc_conn *c)
     return feed(c, w->receive, (size_t)n) ? n : -2;
 }
 
+/* What comes may be the answer to a ping of ours: then the next silence begins. */
+static void heard(struct grpc_conn *c)
+{
+    bool awaited = c->keepalive.pinged;
+    grpc_keepalive_heard(&c->keepalive, c->progress);
+    if (awaited)
+        loop_timer_set(loop_of(c), &c->keepalive_timer, c->progress);
+}
+
 /* false: the connection is over. */
 static bool read_in(struct grpc_conn *c)
 {
@@ -185,6 +198,7 @@ static bool read_in(struct grpc_conn *c)
         if (n <= 0)
             return false;
         c->progress = loop_now(loop_of(c));
+        heard(c);
         front_metrics_add(&c->home->metrics->received_bytes, (uint64_t)n);
         if ((size_t)n < c->home->worker->receive_bytes)
             break;
@@ -204,6 +218,20 @@ static void on_ready(struct loop_fd *watch, uint32_t events)
 
 static void say_goodbye(struct grpc_conn *c);
 
+/* The debug text is what clients of gRPC look for: they then ping less often. */
+static void on_ping(struct grpc_conn *c)
+{
+    static const uint8_t text[] = "too_many_pings";
+    if (c->expelled || grpc_keepalive_was_pinged(&c->keepalive, &c->home->rules,
+                                                 loop_now(loop_of(c)), !list_empty(&c->streams)))
+        return;
+    LOG_VERBOSE(1, "gRPC: closing a connection that pings too often");
+    c->expelled = true;
+    nghttp2_submit_goaway(c->session, NGHTTP2_FLAG_NONE,
+                          nghttp2_session_get_last_proc_stream_id(c->session),
+                          NGHTTP2_ENHANCE_YOUR_CALM, text, sizeof(text) - 1);
+}
+
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
     (void)session;
@@ -212,7 +240,9 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
         grpc_stream_frame(c, frame);
     else if (frame->hd.type == NGHTTP2_SETTINGS)
         c->greeted = true;
-    else if (c->leaving && frame->hd.type == NGHTTP2_PING && (frame->hd.flags & NGHTTP2_FLAG_ACK) &&
+    else if (frame->hd.type == NGHTTP2_PING && !(frame->hd.flags & NGHTTP2_FLAG_ACK))
+        on_ping(c);
+    else if (c->retiring && frame->hd.type == NGHTTP2_PING &&
              memcmp(frame->ping.opaque_data, goodbye_ping, sizeof(goodbye_ping)) == 0)
         say_goodbye(c);
     return 0;
@@ -221,6 +251,11 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
     struct grpc_conn *c = user;
+    if (frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS)
+        grpc_keepalive_sent(&c->keepalive);
+    /* Pings overtake other frames that wait: this one may be asked for only now. */
+    if (frame->hd.type == NGHTTP2_GOAWAY && c->retiring && !c->said_goodbye)
+        nghttp2_submit_ping(session, NGHTTP2_FLAG_NONE, goodbye_ping);
     if (!c->stopping_streams || frame->hd.type != NGHTTP2_HEADERS ||
         !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
         return 0;
@@ -304,6 +339,16 @@ static bool start_session(struct grpc_conn *c)
            nghttp2_session_set_local_window_size(c->session, NGHTTP2_FLAG_NONE, 0, INT32_MAX) == 0;
 }
 
+static void on_keepalive(struct loop_timer *t);
+
+static void start_keepalive(struct grpc_conn *c)
+{
+    time_ns now = loop_now(loop_of(c));
+    c->keepalive_timer.due = on_keepalive;
+    grpc_keepalive_init(&c->keepalive, &c->home->rules, now, clock_now_ns() >> 4);
+    on_keepalive(&c->keepalive_timer);
+}
+
 void grpc_conn_open(struct grpc_home *home, int fd)
 {
     struct grpc_conn *c = MEM_NEW(struct grpc_conn);
@@ -335,6 +380,7 @@ void grpc_conn_open(struct grpc_home *home, int fd)
         return;
     }
     watch_progress(c);
+    start_keepalive(c);
     grpc_conn_flush_later(c);
 }
 
@@ -355,21 +401,56 @@ static void on_goodbye_due(struct loop_timer *t)
     say_goodbye(LIST_ITEM(t, struct grpc_conn, goodbye));
 }
 
-/* The notice names no last call: whatever the client opens until it has read it comes before its answer to our ping. */
+/* The notice names no last call: whatever the client opens until it has read it comes before its answer to the ping that follows the
+ * notice. */
+static void retire(struct grpc_conn *c)
+{
+    if (c->retiring)
+        return;
+    c->retiring = true;
+    nghttp2_submit_shutdown_notice(c->session);
+    c->goodbye.due = on_goodbye_due;
+    loop_timer_set(loop_of(c), &c->goodbye, loop_now(loop_of(c)) + GOODBYE_PATIENCE);
+    grpc_conn_flush_later(c);
+}
+
+static void on_keepalive(struct loop_timer *t)
+{
+    struct grpc_conn *c = LIST_ITEM(t, struct grpc_conn, keepalive_timer);
+    time_ns next = TIME_NEVER;
+    switch (grpc_keepalive_due(&c->keepalive, &c->home->rules, loop_now(loop_of(c)),
+                               !list_empty(&c->streams), &next)) {
+    case GRPC_KEEPALIVE_WAIT:
+        break;
+    case GRPC_KEEPALIVE_PING:
+        nghttp2_submit_ping(c->session, NGHTTP2_FLAG_NONE, keepalive_ping);
+        grpc_conn_flush_later(c);
+        break;
+    case GRPC_KEEPALIVE_RETIRE:
+        retire(c);
+        break;
+    case GRPC_KEEPALIVE_DEAD:
+    case GRPC_KEEPALIVE_CUT:
+        LOG_VERBOSE(1, "gRPC: closing a connection that %s",
+                    c->retiring ? "has come of age" : "does not answer a ping");
+        grpc_conn_close(c);
+        return;
+    }
+    if (next != TIME_NEVER)
+        loop_timer_set(loop_of(c), t, next);
+}
+
 void grpc_conn_goodbye(struct grpc_conn *c)
 {
     if (c->leaving)
         return;
     c->leaving = true;
-    nghttp2_submit_shutdown_notice(c->session);
-    nghttp2_submit_ping(c->session, NGHTTP2_FLAG_NONE, goodbye_ping);
+    retire(c);
     LIST_EACH (node, &c->streams) {
         struct grpc_stream *s = LIST_ITEM(node, struct grpc_stream, node);
         if (s->method && s->method->streams)
             s->method->half_closed(s);
     }
-    c->goodbye.due = on_goodbye_due;
-    loop_timer_set(loop_of(c), &c->goodbye, loop_now(loop_of(c)) + GOODBYE_PATIENCE);
     grpc_conn_flush_later(c);
 }
 
@@ -382,6 +463,7 @@ void grpc_conn_close(struct grpc_conn *c)
         loop_del(home->worker->loop, &c->watch);
     loop_timer_clear(home->worker->loop, &c->timer);
     loop_timer_clear(home->worker->loop, &c->goodbye);
+    loop_timer_clear(home->worker->loop, &c->keepalive_timer);
     loop_task_cancel(&c->flush);
     nghttp2_session_del(c->session);
     sock_close(c->watch.fd);

@@ -3,6 +3,7 @@
  * the worker's buffer and fed to the session; what the session has to say is written once a turn.
  * Everything here runs on the worker's thread. */
 #include "base/list.h"
+#include "net/grpc_keepalive.h"
 #include "net/grpc_out.h"
 #include "os/loop.h"
 
@@ -10,9 +11,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct forward;
 struct front_metrics;
 struct grpc_front;
 struct grpc_stream;
+struct helpers;
+struct options_restrictions;
 struct worker;
 
 /* The limits of a connection. */
@@ -33,6 +37,12 @@ struct grpc_home {
     struct grpc_front *front;
     const nghttp2_session_callbacks *callbacks; /* the front's, and options */
     const nghttp2_option *options;
+    const struct options_restrictions *restrictions;
+    const struct forward *forward; /* metadata that become parameters; NULL = none */
+    uint8_t pack_level;            /* enum grpc_pack_level */
+    bool curious;                  /* one of these three asks for a look at all metadata */
+    struct grpc_keepalive_rules rules;
+    struct helpers *helpers; /* for large messages that are compressed */
     struct list conns;
     struct front_metrics *metrics;
     bool stopping; /* new calls are refused, connections close when their calls are done */
@@ -57,10 +67,14 @@ struct grpc_conn {
     uint32_t stopping_streams; /* answered before their client has sent everything */
     uint32_t receiving;        /* streams with a message that has begun and is not whole */
     bool greeted;              /* the client's SETTINGS came */
-    bool leaving;              /* the client was told that the connection will end */
+    bool retiring;             /* the client was told that the connection will end, */
+    bool leaving;              /* since the server stops */
+    bool expelled;             /* it pinged too often: closed once it was told so */
     bool said_goodbye;         /* and since then which call was the last */
     struct loop_timer goodbye; /* for a client that does not answer meanwhile */
     time_ns progress;          /* when bytes last moved */
+    struct grpc_keepalive keepalive;
+    struct loop_timer keepalive_timer;
 };
 
 /* grpc_conn_callbacks - set the callbacks of sessions: those of the connection and of its streams. */

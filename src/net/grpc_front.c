@@ -3,6 +3,8 @@
 #include "base/mem.h"
 #include "net/grpc_conn.h"
 #include "net/grpc_method.h"
+#include "net/forward.h"
+#include "net/helpers.h"
 #include "net/listener.h"
 #include "os/mutex.h"
 #include "os/sock.h"
@@ -22,6 +24,8 @@ struct grpc_front {
     nghttp2_session_callbacks *callbacks;
     nghttp2_option *options;
     struct part *parts; /* one a worker */
+    struct helpers *helpers;
+    struct forward *forward;
     bool stopped;
     struct mutex lock; /* rank LEAF; guards left and part.gone */
     struct mutex_cond empty;
@@ -86,6 +90,8 @@ static void on_cut(struct mail *m)
 static void init_parts(struct grpc_front *f)
 {
     f->left = f->server->worker_count;
+    f->helpers = helpers_new(f->left);
+    const struct options *options = &f->server->options;
     f->parts = mem_zalloc(f->left * sizeof(*f->parts));
     for (unsigned i = 0; i < f->left; i++) {
         struct part *p = &f->parts[i];
@@ -93,6 +99,12 @@ static void init_parts(struct grpc_front *f)
         p->home.front = f;
         p->home.callbacks = f->callbacks;
         p->home.options = f->options;
+        p->home.helpers = f->helpers;
+        p->home.forward = f->forward;
+        grpc_keepalive_rules(options, &p->home.rules);
+        p->home.restrictions = &options->grpc_restrictions;
+        p->home.pack_level = (uint8_t)options->grpc_compression;
+        p->home.curious = f->forward || options->grpc_restrictions.any || p->home.pack_level;
         p->home.conn_gone = on_conn_gone;
         p->home.metrics = front_metrics_new(grpc_method_metrics());
         list_init(&p->home.conns);
@@ -114,7 +126,10 @@ struct err *grpc_front_open(struct server *s, const char *address, uint16_t port
     } else {
         grpc_conn_callbacks(f->callbacks);
         grpc_conn_options(f->options);
+        e = forward_new("grpc-header-forward-pattern", s->options.grpc_header_pattern, &f->forward);
         init_parts(f);
+    }
+    if (!e) {
         e = listener_open(s, address, port, reuse, 0, on_accepted, NULL, f, &f->listener);
     }
     if (e) {
@@ -139,12 +154,9 @@ static void post_all(struct grpc_front *f, size_t mail_offset)
     }
 }
 
-void grpc_front_stop(struct grpc_front *f, time_ns until)
+/* Waits until no connection is left; past `until` what is left is closed. */
+static void end_connections(struct grpc_front *f, time_ns until)
 {
-    if (!f || f->stopped)
-        return;
-    f->stopped = true;
-    listener_stop(f->listener);
     post_all(f, offsetof(struct part, goodbye));
     mutex_lock(&f->lock);
     while (f->left && mutex_cond_wait_until(&f->empty, &f->lock, until))
@@ -160,10 +172,23 @@ void grpc_front_stop(struct grpc_front *f, time_ns until)
     mutex_unlock(&f->lock);
 }
 
+void grpc_front_stop(struct grpc_front *f, time_ns until)
+{
+    if (!f || f->stopped)
+        return;
+    f->stopped = true;
+    listener_stop(f->listener);
+    end_connections(f, until);
+    helpers_free(f->helpers);
+    f->helpers = NULL;
+}
+
 void grpc_front_free(struct grpc_front *f)
 {
     if (!f)
         return;
+    helpers_free(f->helpers);
+    forward_free(f->forward);
     listener_free(f->listener);
     for (unsigned i = 0; f->parts && i < f->server->worker_count; i++) {
         front_metrics_free(f->parts[i].home.metrics);

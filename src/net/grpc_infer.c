@@ -91,7 +91,11 @@ static struct err *submit(struct grpc_call *call, const struct infer_pb_request 
                           struct buf **buf, request_respond_fn respond)
 {
     struct worker *w = call->stream->conn->home->worker;
-    struct grpc_infer_options options = {.one_response = respond == respond_unary};
+    struct grpc_infer_options options = {
+        .forward = call->stream->conn->home->forward,
+        .headers = &call->stream->headers,
+        .one_response = respond == respond_unary,
+    };
     struct request *r;
     struct err *e = grpc_infer_request(&w->view, w->loop, pb, buf, respond, call, &options, &r);
     call->stream->model = options.model;
@@ -126,7 +130,7 @@ void grpc_infer_unary(struct grpc_stream *s, const uint8_t *data, size_t len, st
 /* A streaming call is over once its client has said all, or the server stops, and every request was answered. */
 static void end_if_over(struct grpc_stream *s)
 {
-    if (s->call_count > 0)
+    if (s->call_count > 0 || s->unpacking)
         return;
     if (s->half_closed && !s->held)
         grpc_answer_end(s, GRPC_ANSWER_OK, NULL);

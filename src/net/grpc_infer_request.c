@@ -1,7 +1,9 @@
 #include "net/grpc_infer_request.h"
 
+#include "base/strbuf.h"
 #include "model/config.h"
 #include "model/datatype.h"
+#include "net/forward.h"
 #include "os/pool.h"
 #include "serve/table.h"
 #include "serve/version.h"
@@ -393,6 +395,8 @@ struct err *grpc_infer_request(struct table_view *view, struct loop *loop,
         e = add_outputs(r, pb, options);
     if (!e)
         e = add_inputs(r, pb, *buf != NULL);
+    if (!e && options->forward)
+        e = forward_add(options->forward, options->headers->data, options->headers->len, r);
     bool taken = !e && pb->raw_count && *buf;
     if (taken) {
         r->body = *buf;

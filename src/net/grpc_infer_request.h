@@ -6,7 +6,9 @@
 #include "infer/request.h"
 
 struct buf;
+struct forward;
 struct loop;
+struct strbuf;
 struct table_view;
 
 /* An output that was asked for as a classification. */
@@ -17,6 +19,8 @@ struct grpc_infer_classes {
 };
 
 struct grpc_infer_options {
+    const struct forward *forward;      /* in: headers that become parameters; NULL = none */
+    const struct strbuf *headers;       /* in: see forward_add */
     bool one_response;                  /* in: refuse models that may answer any number of times */
     bool decoupled;                     /* out: the model is one of those */
     uint32_t model;                     /* out: see front_metrics_model_id */

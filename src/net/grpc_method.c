@@ -2,43 +2,103 @@
 
 #include "net/grpc_control.h"
 #include "net/grpc_infer.h"
+#include "net/grpc_reflection.h"
 #include "net/grpc_repository.h"
 
 #include <string.h>
 
 #define INFERENCE "/inference.GRPCInferenceService/"
 #define HEALTH    "/grpc.health.v1.Health/"
+#define REFLECTED "ServerReflection/ServerReflectionInfo"
 
 /* By use: the first are looked up fastest. */
 static const struct grpc_method methods[] = {
-    {.path = INFERENCE "ModelInfer", .tensors = true, .message = grpc_infer_unary},
+    {.path = INFERENCE "ModelInfer",
+     .category = OPTIONS_CATEGORY_INFERENCE,
+     .tensors = true,
+     .message = grpc_infer_unary},
     {
         .path = INFERENCE "ModelStreamInfer",
+        .category = OPTIONS_CATEGORY_INFERENCE,
         .streams = true,
         .tensors = true,
         .message = grpc_infer_streamed,
         .half_closed = grpc_infer_stream_end,
     },
-    {.path = INFERENCE "ServerLive", .message = grpc_control_server_live},
-    {.path = INFERENCE "ServerReady", .message = grpc_control_server_ready},
-    {.path = INFERENCE "ModelReady", .message = grpc_control_model_ready},
-    {.path = HEALTH "Check", .message = grpc_control_health_check},
-    {.path = INFERENCE "ServerMetadata", .message = grpc_control_server_metadata},
-    {.path = INFERENCE "ModelMetadata", .message = grpc_control_model_metadata},
-    {.path = INFERENCE "ModelConfig", .message = grpc_control_model_config},
-    {.path = INFERENCE "ModelStatistics", .message = grpc_control_model_statistics},
-    {.path = INFERENCE "RepositoryIndex", .message = grpc_repository_index},
-    {.path = INFERENCE "RepositoryModelLoad", .message = grpc_repository_load},
-    {.path = INFERENCE "RepositoryModelUnload", .message = grpc_repository_unload},
-    {.path = INFERENCE "SystemSharedMemoryStatus", .message = grpc_control_unsupported},
-    {.path = INFERENCE "SystemSharedMemoryRegister", .message = grpc_control_unsupported},
-    {.path = INFERENCE "SystemSharedMemoryUnregister", .message = grpc_control_unsupported},
-    {.path = INFERENCE "CudaSharedMemoryStatus", .message = grpc_control_unsupported},
-    {.path = INFERENCE "CudaSharedMemoryRegister", .message = grpc_control_unsupported},
-    {.path = INFERENCE "CudaSharedMemoryUnregister", .message = grpc_control_unsupported},
-    {.path = INFERENCE "TraceSetting", .message = grpc_control_unsupported},
-    {.path = INFERENCE "LogSettings", .message = grpc_control_unsupported},
-    {.path = HEALTH "Watch", .message = grpc_control_unsupported},
+    {.path = INFERENCE "ServerLive",
+     .category = OPTIONS_CATEGORY_HEALTH,
+     .message = grpc_control_server_live},
+    {.path = INFERENCE "ServerReady",
+     .category = OPTIONS_CATEGORY_HEALTH,
+     .message = grpc_control_server_ready},
+    {.path = INFERENCE "ModelReady",
+     .category = OPTIONS_CATEGORY_HEALTH,
+     .message = grpc_control_model_ready},
+    {.path = HEALTH "Check",
+     .category = OPTIONS_CATEGORY_HEALTH,
+     .message = grpc_control_health_check},
+    {.path = INFERENCE "ServerMetadata",
+     .category = OPTIONS_CATEGORY_METADATA,
+     .message = grpc_control_server_metadata},
+    {.path = INFERENCE "ModelMetadata",
+     .category = OPTIONS_CATEGORY_METADATA,
+     .message = grpc_control_model_metadata},
+    {.path = INFERENCE "ModelConfig",
+     .category = OPTIONS_CATEGORY_MODEL_CONFIG,
+     .message = grpc_control_model_config},
+    {.path = INFERENCE "ModelStatistics",
+     .category = OPTIONS_CATEGORY_STATISTICS,
+     .message = grpc_control_model_statistics},
+    {.path = INFERENCE "RepositoryIndex",
+     .category = OPTIONS_CATEGORY_MODEL_REPOSITORY,
+     .message = grpc_repository_index},
+    {.path = INFERENCE "RepositoryModelLoad",
+     .category = OPTIONS_CATEGORY_MODEL_REPOSITORY,
+     .message = grpc_repository_load},
+    {.path = INFERENCE "RepositoryModelUnload",
+     .category = OPTIONS_CATEGORY_MODEL_REPOSITORY,
+     .message = grpc_repository_unload},
+    {.path = INFERENCE "SystemSharedMemoryStatus",
+     .category = OPTIONS_CATEGORY_SHARED_MEMORY,
+     .message = grpc_control_unsupported},
+    {.path = INFERENCE "SystemSharedMemoryRegister",
+     .category = OPTIONS_CATEGORY_SHARED_MEMORY,
+     .message = grpc_control_unsupported},
+    {.path = INFERENCE "SystemSharedMemoryUnregister",
+     .category = OPTIONS_CATEGORY_SHARED_MEMORY,
+     .message = grpc_control_unsupported},
+    {.path = INFERENCE "CudaSharedMemoryStatus",
+     .category = OPTIONS_CATEGORY_SHARED_MEMORY,
+     .message = grpc_control_unsupported},
+    {.path = INFERENCE "CudaSharedMemoryRegister",
+     .category = OPTIONS_CATEGORY_SHARED_MEMORY,
+     .message = grpc_control_unsupported},
+    {.path = INFERENCE "CudaSharedMemoryUnregister",
+     .category = OPTIONS_CATEGORY_SHARED_MEMORY,
+     .message = grpc_control_unsupported},
+    {.path = INFERENCE "TraceSetting",
+     .category = OPTIONS_CATEGORY_TRACE,
+     .message = grpc_control_unsupported},
+    {.path = INFERENCE "LogSettings",
+     .category = OPTIONS_CATEGORY_LOGGING,
+     .message = grpc_control_unsupported},
+    {.path = HEALTH "Watch",
+     .category = OPTIONS_CATEGORY_HEALTH,
+     .message = grpc_control_unsupported},
+    {
+        .path = "/grpc.reflection.v1." REFLECTED,
+        .category = OPTIONS_CATEGORY_METADATA,
+        .streams = true,
+        .message = grpc_reflection_message,
+        .half_closed = grpc_reflection_end,
+    },
+    {
+        .path = "/grpc.reflection.v1alpha." REFLECTED,
+        .category = OPTIONS_CATEGORY_METADATA,
+        .streams = true,
+        .message = grpc_reflection_message,
+        .half_closed = grpc_reflection_end,
+    },
 };
 
 const struct grpc_method *grpc_method_find(const char *path, size_t len)
@@ -51,7 +111,8 @@ const struct grpc_method *grpc_method_find(const char *path, size_t len)
     return NULL;
 }
 
-#define METHODS (sizeof(methods) / sizeof(*methods))
+/* The last two are one route. */
+#define METHODS (sizeof(methods) / sizeof(*methods) - 1)
 
 /* Only ModelInfer is about one model: each request of a stream may be for another. Called before the workers serve. */
 const struct front_metrics_kind *grpc_method_metrics(void)
@@ -68,5 +129,6 @@ const struct front_metrics_kind *grpc_method_metrics(void)
 
 unsigned grpc_method_route(const struct grpc_method *m)
 {
-    return m ? (unsigned)(m - methods) + 1 : 0;
+    unsigned number = m ? (unsigned)(m - methods) + 1 : 0;
+    return number <= METHODS ? number : (unsigned)METHODS;
 }

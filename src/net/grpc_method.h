@@ -2,11 +2,13 @@
 /* The methods of the services: which path is which. */
 #include "metrics/front_metrics.h"
 #include "net/grpc_stream.h"
+#include "server/options_front.h"
 
 struct grpc_method {
     const char *path;
     bool streams; /* the client sends any number of messages; else exactly one */
     bool tensors; /* messages are ModelInferRequests */
+    enum options_category category;
 
     /* message - a whole message came; of a unary call, also the end of what its client sends.
      * data, len  borrowed for the call

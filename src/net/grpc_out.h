@@ -22,6 +22,7 @@ struct grpc_reply {
     uint64_t
         end; /* once gathered: where its last byte by reference lies in the connection's stream of bytes */
     bool referenced; /* some of its bytes went out by reference */
+    bool waits;      /* its pieces are not known yet, and `left` is what they will be at most */
     void (*free_fn)(struct grpc_reply *r);
 };
 

@@ -8,10 +8,14 @@
 #include "net/grpc_answer.h"
 #include "net/grpc_conn.h"
 #include "net/grpc_method.h"
+#include "net/grpc_pack.h"
+#include "net/grpc_unpack.h"
+#include "net/guard.h"
 #include "os/pool.h"
 #include "server/worker.h"
 
 #include <string.h>
+#include <strings.h>
 
 #define MAGIC 0x47535452u
 
@@ -60,6 +64,12 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 #define IS(text, len, literal) \
     ((len) == sizeof(literal) - 1 && memcmp((text), (literal), sizeof(literal) - 1) == 0)
 
+/* Unlike a Content-Encoding it may not be empty. */
+static enum expand_coding encoding_of(const char *value, size_t len)
+{
+    return len ? expand_coding_of(value, len) : EXPAND_UNKNOWN;
+}
+
 static void take_header(struct grpc_stream *s, const char *name, size_t name_len, const char *value,
                         size_t len)
 {
@@ -72,9 +82,66 @@ static void take_header(struct grpc_stream *s, const char *name, size_t name_len
     else if (IS(name, name_len, "grpc-timeout"))
         s->bad_timeout = !grpc_text_timeout(value, len, &s->timeout);
     else if (IS(name, name_len, "grpc-encoding"))
-        s->encoding = grpc_inflate_encoding(value, len);
+        s->encoding = encoding_of(value, len);
     else if (IS(name, name_len, "triton_grpc_error"))
         s->grpc_errors = IS(value, len, "true");
+}
+
+/* What libraries of gRPC keep to themselves; everything else is the application's. */
+static bool is_protocol(const char *name, size_t len)
+{
+    static const char *const names[] = {"te",
+                                        "content-type",
+                                        "grpc-timeout",
+                                        "grpc-encoding",
+                                        "grpc-accept-encoding",
+                                        "grpc-internal-encoding-request",
+                                        "grpc-trace-bin",
+                                        "grpc-tags-bin"};
+    if (len && *name == ':')
+        return true;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (strlen(names[i]) == len && memcmp(names[i], name, len) == 0)
+            return true;
+    return false;
+}
+
+/* Where an option wants more of the metadata: restricted interfaces, forwarded headers, compressed answers. */
+static void look_closer(struct grpc_stream *s, const char *name, size_t name_len, const char *value,
+                        size_t len)
+{
+    const struct grpc_home *home = s->conn->home;
+    if (!s->method)
+        return;
+    enum options_category category = s->method->category;
+    if (guard_restricted(home->restrictions, category)) {
+        const char *want = home->restrictions->of[category].header;
+        size_t prefix = sizeof(GUARD_GRPC_PREFIX) - 1;
+        if (name_len == prefix + strlen(want) && memcmp(name, GUARD_GRPC_PREFIX, prefix) == 0 &&
+            strncasecmp(name + prefix, want, name_len - prefix) == 0)
+            s->allowed = s->allowed || guard_allows(home->restrictions, category, value, len);
+    }
+    if (!s->method->tensors)
+        return;
+    if (home->pack_level && IS(name, name_len, "grpc-accept-encoding"))
+        s->packing = grpc_pack_coding((enum grpc_pack_level)home->pack_level, value, len);
+    if (home->forward && !is_protocol(name, name_len)) {
+        strbuf_append(&s->headers, name, name_len);
+        strbuf_putc(&s->headers, '\0');
+        strbuf_append(&s->headers, value, len);
+        strbuf_putc(&s->headers, '\0');
+    }
+}
+
+/* UNAVAILABLE is what the reference answers. */
+static void answer_restricted(struct grpc_stream *s)
+{
+    const struct options_restrictions *r = s->conn->home->restrictions;
+    struct err *e =
+        err_new(STATUS_UNAVAILABLE,
+                "This protocol is restricted, expecting header '" GUARD_GRPC_PREFIX "%s'",
+                r->of[s->method->category].header);
+    grpc_answer_fail(s, e);
 }
 
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
@@ -91,6 +158,8 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
         (uint32_t)(name_len + len + 32); /* as SETTINGS_MAX_HEADER_LIST_SIZE counts */
     if (s->header_bytes <= GRPC_CONN_HEADER_BYTES)
         take_header(s, (const char *)name, name_len, (const char *)value, len);
+    if (s->conn->home->curious && s->header_bytes <= GRPC_CONN_HEADER_BYTES)
+        look_closer(s, (const char *)name, name_len, (const char *)value, len);
     return 0;
 }
 
@@ -105,7 +174,9 @@ static void admit(struct grpc_stream *s)
         grpc_answer_end(s, GRPC_ANSWER_RESOURCE_EXHAUSTED, "received metadata size exceeds limit");
     else if (!s->method)
         grpc_answer_end(s, GRPC_ANSWER_UNIMPLEMENTED, NULL);
-    else if (s->encoding == GRPC_INFLATE_UNKNOWN)
+    else if (!s->allowed && guard_restricted(s->conn->home->restrictions, s->method->category))
+        answer_restricted(s);
+    else if (s->encoding == EXPAND_UNKNOWN)
         grpc_answer_encoding(s);
     else if (s->bad_timeout)
         grpc_answer_end(s, GRPC_ANSWER_INTERNAL, "grpc-timeout cannot be read");
@@ -170,21 +241,17 @@ static void deliver(struct grpc_stream *s)
     if (s->access)
         s->access->in_bytes += len;
     struct buf *buf = s->in.buf;
-    struct err *e = NULL;
-    if (s->in.compressed && s->encoding == GRPC_INFLATE_IDENTITY) {
-        e = err_new(STATUS_INTERNAL, "Compressed-Flag bit set, but no grpc-encoding header");
-    } else if (s->in.compressed) {
-        struct buf *plain = NULL;
-        e = grpc_inflate(s->encoding, data, len, GRPC_INBOX_MAX_BYTES, &plain, &len);
-        buf_unref(buf);
-        buf = plain;
-        data = plain ? plain->data : NULL;
-    }
+    bool compressed = s->in.compressed;
     s->in = (struct grpc_inbox){0};
-    if (e)
-        grpc_answer_fail(s, e);
-    else
+    if (compressed && s->encoding == EXPAND_IDENTITY) {
+        grpc_answer_fail(
+            s, err_new(STATUS_INTERNAL, "Compressed-Flag bit set, but no grpc-encoding header"));
+    } else if (compressed) {
+        grpc_unpack(s, data, len, buf);
+        return;
+    } else {
         s->method->message(s, data, len, &buf);
+    }
     buf_unref(buf);
 }
 
@@ -217,7 +284,8 @@ static void take_unary(struct grpc_stream *s, const uint8_t *data, size_t len, b
 
 static bool paused(const struct grpc_stream *s)
 {
-    return s->call_count >= GRPC_STREAM_MAX_CALLS || s->reply_bytes > GRPC_STREAM_REPLY_BYTES;
+    return s->unpacking || s->call_count >= GRPC_STREAM_MAX_CALLS ||
+           s->reply_bytes > GRPC_STREAM_REPLY_BYTES;
 }
 
 /* Bytes of a streaming call, until it pauses; returns how many were taken. */
@@ -292,7 +360,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
 /* The client has sent everything, and the method has seen it all. */
 static void on_half_closed(struct grpc_stream *s)
 {
-    if (s->ended || s->held)
+    if (s->ended || s->held || s->unpacking)
         return;
     bool partial = grpc_inbox_partial(&s->in);
     if (s->method->streams && !partial) {
@@ -347,6 +415,13 @@ static void go_on(struct grpc_stream *s)
     count_partial(s);
 }
 
+void grpc_stream_unpacked(struct grpc_stream *s)
+{
+    if (s->half_closed)
+        on_half_closed(s);
+    grpc_conn_flush_later(s->conn); /* what was held goes on then */
+}
+
 void grpc_stream_resume(struct grpc_conn *c)
 {
     LIST_EACH (node, &c->streams) {
@@ -399,6 +474,10 @@ void grpc_stream_closed(struct grpc_stream *s)
     loop_timer_clear(loop_of(s), &s->timer);
     grpc_answer_drop(s);
     grpc_inbox_next(&s->in);
+    strbuf_fini(&s->headers);
+    if (s->unpacking)
+        grpc_unpack_forget(s->unpacking);
+    s->unpacking = NULL;
     if (s->held)
         drop_held(s);
     list_remove(&s->node);

@@ -2,7 +2,8 @@
 /* One call: its metadata, the messages that come in, and what holds it. What goes out is grpc_answer.h; which call it is decides
  * its method (grpc_method.h). Everything here runs on the thread of the connection's worker. */
 #include "base/list.h"
-#include "codec/grpc_inflate.h"
+#include "base/strbuf.h"
+#include "codec/expand.h"
 #include "net/grpc_inbox.h"
 #include "net/grpc_out.h"
 #include "os/loop.h"
@@ -16,6 +17,7 @@ struct grpc_conn;
 struct grpc_infer_classes;
 struct grpc_method;
 struct grpc_stream;
+struct grpc_unpack;
 struct request;
 struct response;
 
@@ -61,7 +63,10 @@ struct grpc_stream {
     bool grpc;        /* content-type */
     bool grpc_errors; /* triton_grpc_error: true */
     bool bad_timeout;
-    enum grpc_inflate_encoding encoding;
+    bool allowed;          /* has the header that its interface wants */
+    struct strbuf headers; /* that may become parameters: name, NUL, value, NUL, ... */
+    enum expand_coding encoding;
+    enum expand_coding packing; /* of messages that go out */
     uint32_t header_bytes;
     time_ns timeout; /* 0 = none */
 
@@ -70,6 +75,8 @@ struct grpc_stream {
     enum grpc_stream_unary unary;
     bool counted;     /* among conn->receiving */
     bool half_closed; /* the client sends no more */
+    struct grpc_unpack
+        *unpacking; /* a message that is being decompressed: it comes before all others */
     struct buf
         *held; /* bytes of a streaming call that wait until it goes on: [held_at, held_end) */
     size_t held_at;
@@ -103,6 +110,9 @@ void grpc_stream_frame(struct grpc_conn *c, const nghttp2_frame *frame);
 
 /* grpc_stream_resume - after a turn's answers were written: paused calls of the connection may go on. */
 void grpc_stream_resume(struct grpc_conn *c);
+
+/* grpc_stream_unpacked - the message that was being decompressed went to the method. */
+void grpc_stream_unpacked(struct grpc_stream *s);
 
 /* grpc_stream_hold - a request of the stream goes under way. grpc_stream_release - it has ended; the stream is freed when it is
  * closed and this was the last. */

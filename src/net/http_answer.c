@@ -29,6 +29,8 @@ static const char *reason_of(uint16_t status)
         return "OK";
     case 400:
         return "Bad Request";
+    case 403:
+        return "Forbidden";
     case 404:
         return "Not Found";
     case 405:
@@ -308,6 +310,11 @@ static char *put_head(char *to, const struct http_exchange *x, const char *conte
         to = json_out_uint(to, json_len);
         to = JSON_OUT_LITERAL(to, "\r\n");
     }
+    if (x->coding) {
+        to = JSON_OUT_LITERAL(to, "Content-Encoding: ");
+        to = put_string(to, x->coding);
+        to = JSON_OUT_LITERAL(to, "\r\n");
+    }
     if (x->extra)
         to = put_string(to, x->extra);
     if (!x->keep_alive)
@@ -331,7 +338,7 @@ static char *put_head_before(char *body, const struct http_exchange *x, const ch
 
 static size_t write_text(const struct http_exchange *x, char *to, struct http_out *out)
 {
-    char *end = put_head(to, x, x->content_type, 0, x->body_len);
+    char *end = put_head(to, x, x->content_type, x->json_len, x->body_len);
     bool copy = !x->head_only && x->body_len && x->body_len <= COPY_AT_MOST;
     if (copy)
         end = json_out_text(end, x->body, x->body_len);
@@ -339,6 +346,27 @@ static size_t write_text(const struct http_exchange *x, char *to, struct http_ou
     if (!copy && !x->head_only)
         http_out_add(out, x->body, x->body_len);
     return (size_t)(end - to);
+}
+
+/* The binary outputs, in order. */
+static void add_binary(const struct http_exchange *x, struct http_out *out)
+{
+    uint32_t hint = 0;
+    for (const struct tensor_output *o = x->response->outputs; o; o = o->next)
+        if (is_binary(x, o, &hint))
+            http_out_add(out, o->data, o->byte_size);
+}
+
+void http_answer_body(struct http_exchange *x, char *to, struct http_out *out)
+{
+    uint64_t binary;
+    bool any;
+    size_t len = (size_t)(put_response(to, x, &binary, &any) - to);
+    http_out_add(out, to, len);
+    if (any)
+        add_binary(x, out);
+    x->json_len = any ? len : 0;
+    x->content_type = any ? "application/octet-stream" : HTTP_JSON;
 }
 
 size_t http_answer_write(struct http_exchange *x, char *to, struct http_out *out)
@@ -353,9 +381,7 @@ size_t http_answer_write(struct http_exchange *x, char *to, struct http_out *out
     char *head = put_head_before(body, x, any ? "application/octet-stream" : HTTP_JSON,
                                  any ? json_len : 0, json_len + binary);
     http_out_add(out, head, (size_t)(end - head));
-    uint32_t hint = 0;
-    for (const struct tensor_output *o = x->response->outputs; any && o; o = o->next)
-        if (is_binary(x, o, &hint))
-            http_out_add(out, o->data, o->byte_size);
+    if (any)
+        add_binary(x, out);
     return (size_t)(end - to);
 }

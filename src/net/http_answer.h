@@ -18,6 +18,10 @@ struct err *http_answer_prepare(struct http_exchange *x);
 /* http_answer_room - the most bytes that the text of an answer takes, the head included; SIZE_MAX when it is past counting. */
 size_t http_answer_room(const struct http_exchange *x);
 
+/* http_answer_body - the body alone of a model's response: its JSON at `to` (http_answer_room bytes), all pieces into `out`; tells x
+ * content_type and json_len. */
+void http_answer_body(struct http_exchange *x, char *to, struct http_out *out);
+
 /* http_answer_write - put the answer together: its text at `to` (room bytes), and all pieces into `out`.
  * returns  how many bytes at `to` are in use */
 size_t http_answer_write(struct http_exchange *x, char *to, struct http_out *out);

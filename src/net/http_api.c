@@ -3,11 +3,15 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "codec/pb_json.h"
+#include "net/guard.h"
+#include "net/http_decode.h"
 #include "net/http_exchange.h"
 #include "net/http_infer.h"
 #include "net/http_repository.h"
 #include "net/http_route.h"
 #include "server/describe.h"
+
+#include <string.h>
 
 /* As the reference prints what the control plane tells. */
 static const struct pb_json_style style = {.plain_int64 = true, .defaults = true};
@@ -45,15 +49,80 @@ static bool method_fits(enum http_route_kind kind, const struct http1_head *h)
     return false;
 }
 
+static enum options_category category_of(enum http_route_kind kind)
+{
+    switch (kind) {
+    case HTTP_ROUTE_NONE:
+        break;
+    case HTTP_ROUTE_LIVE:
+    case HTTP_ROUTE_READY:
+    case HTTP_ROUTE_MODEL_READY:
+        return OPTIONS_CATEGORY_HEALTH;
+    case HTTP_ROUTE_SERVER:
+    case HTTP_ROUTE_MODEL:
+        return OPTIONS_CATEGORY_METADATA;
+    case HTTP_ROUTE_MODEL_INFER:
+    case HTTP_ROUTE_MODEL_GENERATE:
+        return OPTIONS_CATEGORY_INFERENCE;
+    case HTTP_ROUTE_SHARED_MEMORY:
+        return OPTIONS_CATEGORY_SHARED_MEMORY;
+    case HTTP_ROUTE_MODEL_CONFIG:
+        return OPTIONS_CATEGORY_MODEL_CONFIG;
+    case HTTP_ROUTE_INDEX:
+    case HTTP_ROUTE_CONTROL:
+        return OPTIONS_CATEGORY_MODEL_REPOSITORY;
+    case HTTP_ROUTE_ALL_STATS:
+    case HTTP_ROUTE_MODEL_STATS:
+        return OPTIONS_CATEGORY_STATISTICS;
+    case HTTP_ROUTE_MODEL_TRACE:
+    case HTTP_ROUTE_TRACE:
+        return OPTIONS_CATEGORY_TRACE;
+    case HTTP_ROUTE_LOGGING:
+        return OPTIONS_CATEGORY_LOGGING;
+    }
+    return OPTIONS_CATEGORY_NONE;
+}
+
+/* The header that a request lacks for this route, or has another value of; NULL = it may pass. */
+static const char *missing_header(const struct server *s, enum http_route_kind kind,
+                                  const struct http1_head *head)
+{
+    const struct options_restrictions *r = &s->options.http_restrictions;
+    enum options_category category = category_of(kind);
+    if (!guard_restricted(r, category))
+        return NULL;
+    const char *header = r->of[category].header;
+    const char *value = http1_header(head, header);
+    return guard_allows(r, category, value, value ? strlen(value) : 0) ? NULL : header;
+}
+
+static void answer_restricted(struct http_exchange *x, const char *header)
+{
+    struct strbuf text = STRBUF_INIT;
+    strbuf_printf(&text, "This API is restricted, expecting header '%s'", header);
+    http_exchange_fault(x, 403, strbuf_str(&text));
+    strbuf_fini(&text);
+}
+
+static bool takes_body(enum http_route_kind kind)
+{
+    return kind == HTTP_ROUTE_MODEL_INFER || kind == HTTP_ROUTE_INDEX || kind == HTTP_ROUTE_CONTROL;
+}
+
 /* The JSON part must stay within the limit; tensors behind it only within the budget. */
 static struct err *admit_infer(const struct http_front *f, const struct http1_head *head,
                                uint64_t *ret_max)
 {
     uint64_t max = f->server->options.http_max_input_bytes;
     uint64_t json = head->content_length;
-    *ret_max = head->tensor_header.given ? SIZE_MAX / 4 : max;
+    *ret_max =
+        head->tensor_header.given && head->content_coding == HTTP1_IDENTITY ? SIZE_MAX / 4 : max;
     if (head->chunked)
         return NULL;
+    if (head->content_coding != HTTP1_IDENTITY) { /* the length of the JSON is not known yet */
+        *ret_max = max;
+        return json <= max ? NULL : http_infer_too_large(json, max);
+    }
     struct err *e = http_infer_json_bytes(head, head->content_length, &json);
     return e || json <= max ? e : http_infer_too_large(json, max);
 }
@@ -63,7 +132,7 @@ static struct err *admit(const struct http_front *f, const struct http1_head *he
 {
     struct http_route route = http_route_find(head->url, head->url_len);
     *ret_max = 0;
-    if (!method_fits(route.kind, head))
+    if (!method_fits(route.kind, head) || missing_header(f->server, route.kind, head))
         return NULL;
     if (route.kind == HTTP_ROUTE_MODEL_INFER)
         return admit_infer(f, head, ret_max);
@@ -188,17 +257,26 @@ static void serve(struct http_exchange *x, struct http_message *m)
 {
     struct http_route route = http_route_find(m->head->url, m->head->url_len);
     x->route = (uint8_t)route.kind;
+    const char *missing = missing_header(x->shard->front->server, route.kind, m->head);
+    if (missing) {
+        answer_restricted(x, missing);
+        return;
+    }
     if (!method_fits(route.kind, m->head)) {
         http_exchange_fault(x, 405, "Method Not Allowed");
         return;
     }
-    if (m->head->content_coding != HTTP1_IDENTITY) {
-        x->extra = "Accept-Encoding: identity\r\n";
+    if (m->head->content_coding == HTTP1_UNKNOWN_CODING && takes_body(route.kind)) {
+        x->extra = "Accept-Encoding: gzip, deflate\r\n";
         http_exchange_error(x, err_new(STATUS_UNSUPPORTED, "Unsupported compression type"));
         return;
     }
     if (route.kind == HTTP_ROUTE_MODEL_INFER) {
         http_infer_serve(x, m, &route);
+        return;
+    }
+    if (m->head->content_coding != HTTP1_IDENTITY && takes_body(route.kind) && m->body_len) {
+        http_decode(x, m);
         return;
     }
     struct err *e = serve_route(x, m, &route);

@@ -6,6 +6,7 @@
 #include "base/slab.h"
 #include "infer/request.h"
 #include "net/access.h"
+#include "net/helpers.h"
 #include "net/http_body.h"
 #include "net/http_exchange.h"
 #include "net/http_front_priv.h"
@@ -24,6 +25,13 @@
 #define STALL_TIMEOUT  TIME_S(60)  /* without any byte of a body, or of an answer */
 #define READ_AT_MOST   ((size_t)16384)
 #define LINGER_TIMEOUT TIME_S(2)
+
+/* While the front end stops. A client that has just had an answer probably asks again soon. */
+#define DRAIN_PATIENCE TIME_MS(500)
+#define DRAIN_IDLE     TIME_MS(20) /* for one that was silent for longer than RECENT */
+#define DRAIN_HEAD     TIME_S(1)
+#define DRAIN_STALL    TIME_S(5)
+#define RECENT         TIME_S(1)
 #define DISCARD_AT_MOST \
     ((uint64_t)1 << 20) /* of a body that nobody wants; past it the connection closes */
 
@@ -37,14 +45,17 @@ static struct loop *loop_of(const struct http_conn *c)
 /* How long the present wait may last; TIME_NEVER while only the model is waited for. */
 static time_ns limit_of(const struct http_conn *c)
 {
+    bool draining = c->shard->draining;
     if (c->lingering)
-        return LINGER_TIMEOUT;
+        return draining ? c->patience / 2 : LINGER_TIMEOUT;
     if (c->backlog || c->phase == HTTP_PHASE_BODY || c->phase == HTTP_PHASE_CHUNKS ||
         c->phase == HTTP_PHASE_DISCARD)
-        return STALL_TIMEOUT;
+        return draining ? DRAIN_STALL : STALL_TIMEOUT;
     if (c->in_flight)
         return TIME_NEVER;
-    return http1_idle(&c->parser) ? IDLE_TIMEOUT : HEAD_TIMEOUT;
+    if (http1_idle(&c->parser))
+        return draining ? c->patience : IDLE_TIMEOUT;
+    return draining ? DRAIN_HEAD : HEAD_TIMEOUT;
 }
 
 /* The timer is set early when a shorter wait begins, and moved on lazily when it finds that there was progress. */
@@ -64,6 +75,8 @@ static void on_timer(struct loop_timer *t)
         loop_timer_set(loop_of(c), t, now + HEAD_TIMEOUT);
     else if (now < c->since + limit)
         loop_timer_set(loop_of(c), t, c->since + limit);
+    else if (c->phase == HTTP_PHASE_HEAD && !c->backlog)
+        http_conn_finish(c);
     else
         http_conn_kill(c);
 }
@@ -83,6 +96,8 @@ static void orphan_exchanges(struct http_conn *c)
     while ((node = list_pop(&c->exchanges))) {
         struct http_exchange *x = LIST_ITEM(node, struct http_exchange, node);
         x->conn = NULL;
+        if (x->job)
+            helpers_cancel(x->job);
         if (x->request)
             atomic_store_explicit(&x->request->cancelled, true, memory_order_relaxed);
         else if (!x->pending)
@@ -141,7 +156,7 @@ void http_conn_finish(struct http_conn *c)
     c->since = loop_now(loop_of(c));
     orphan_exchanges(c);
     http_conn_watch(c);
-    expect_within(c, LINGER_TIMEOUT);
+    expect_within(c, limit_of(c));
 }
 
 /* The last message of the connection was read, or what comes cannot be understood any more. */
@@ -325,7 +340,7 @@ static size_t take_head(struct http_conn *c, char *data, size_t n)
         fail(c, c->parser.error_status, c->parser.error_reason);
         break;
     case HTTP1_MORE:
-        expect_within(c, HEAD_TIMEOUT);
+        expect_within(c, limit_of(c));
         break;
     case HTTP1_END:
         break;
@@ -459,6 +474,7 @@ void http_conn_open(struct http_shard *s, int fd)
         .shard = s,
         .phase = HTTP_PHASE_HEAD,
         .since = loop_now(s->worker->loop),
+        .patience = DRAIN_PATIENCE,
         .low_water = 1,
     };
     list_init(&c->flush.node);
@@ -466,6 +482,8 @@ void http_conn_open(struct http_shard *s, int fd)
     list_append(&s->conns, &c->node);
     front_metrics_add(&s->metrics->opened, 1);
     http1_init(&c->parser, http_body_piece, c);
+    if (s->front->collect)
+        http1_collect(&c->parser);
     struct err *e = loop_add(s->worker->loop, &c->fd, EPOLLIN);
     if (!e) {
         expect_within(c, HEAD_TIMEOUT);
@@ -480,13 +498,21 @@ void http_conn_open(struct http_shard *s, int fd)
 
 void http_conn_drain(struct http_conn *c)
 {
-    bool waits = c->phase == HTTP_PHASE_HEAD && !c->in_flight && !c->backlog && !c->held &&
-                 http1_idle(&c->parser);
-    if (!waits)
+    time_ns now = loop_now(loop_of(c));
+    if (c->dead || c->lingering)
         return;
-    /* A request may lie in the socket, sent while the connection was as good as any: it is answered. */
-    if (read_messages(c) <= 0)
-        http_conn_kill(c);
-    else if (!c->dead)
-        http_conn_watch(c);
+    if (now > c->since + RECENT)
+        c->patience = DRAIN_IDLE;
+    c->since = now;
+    bool waits = c->phase == HTTP_PHASE_HEAD && !c->in_flight && !c->backlog && !c->held;
+    if (waits && http1_idle(&c->parser)) {
+        /* A request may lie in the socket. */
+        long got = read_messages(c);
+        if (got == 0 || got == -2)
+            http_conn_kill(c);
+        else if (!c->dead)
+            http_conn_watch(c);
+    }
+    if (!c->dead && limit_of(c) != TIME_NEVER)
+        expect_within(c, limit_of(c));
 }

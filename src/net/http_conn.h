@@ -34,10 +34,11 @@ struct http_conn {
     struct list exchanges; /* not written yet, oldest first */
     uint32_t in_flight;    /* how many they are */
     enum http_phase phase;
-    bool dead;      /* the socket is closed; freed at the end of the turn */
-    bool lingering; /* everything is written and our side closed: waiting for the peer to close */
-    time_ns since;  /* when the present wait began, or last made progress */
-    int low_water;  /* SO_RCVLOWAT as set */
+    bool dead;        /* the socket is closed; freed at the end of the turn */
+    bool lingering;   /* everything is written and our side closed: waiting for the peer to close */
+    time_ns since;    /* when the present wait began, or last made progress */
+    time_ns patience; /* while the front end stops: how long it waits for a request */
+    int low_water;    /* SO_RCVLOWAT as set */
 
     struct buf *body; /* what is being received; NULL = none */
     size_t body_at;   /* where in it the body begins: the first tensor lies on 64 bytes */
@@ -59,8 +60,8 @@ void http_conn_open(struct http_shard *s, int fd);
 /* http_conn_kill - close the socket now, free the rest at the end of the turn; requests under way are marked as cancelled. */
 void http_conn_kill(struct http_conn *c);
 
-/* http_conn_drain - the front end stops: close it if it waits for a request and none has come, else after the
- * answers. */
+/* http_conn_drain - the front end stops: the connection ends after the answers that it owes. One that owes none waits a little
+ * for one more request, whose answer tells the client that the connection ends. */
 void http_conn_drain(struct http_conn *c);
 
 /* http_conn_answered - the answer of x is complete. */

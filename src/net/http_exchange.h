@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct helpers_job;
 struct http_conn;
 struct http_shard;
 struct request;
@@ -22,6 +23,8 @@ struct http_message {
         body; /* may be written to, and HTTP_BODY_PADDING bytes behind it too when they are restored; NULL when body_len is 0 */
     size_t body_len;
     struct buf *buf; /* what the body lies in; NULL: in memory that is reused after the call */
+    const char *
+        damage; /* the body is what could be decompressed of one that was damaged so; NULL = none was */
 };
 
 #define HTTP_BODY_PADDING 8u
@@ -44,6 +47,8 @@ struct http_exchange {
     uint8_t route;            /* of the service's routes; 0 = none that it knows */
     uint32_t model;           /* see front_metrics_model_id */
     bool pending; /* something that is under way will answer it: kept when the connection ends */
+    struct helpers_job
+        *job; /* of it: what decompresses its body or compresses its answer; NULL = none */
     struct list node;
     struct http_conn *conn; /* NULL: nobody waits for the answer any more */
     struct http_shard *shard;
@@ -54,7 +59,10 @@ struct http_exchange {
     const char *extra;        /* static further header lines, each with CR LF; or NULL */
     const char *body;
     size_t body_len;
-    char *owned; /* what body lies in, if it must be freed */
+    char *owned;        /* what body lies in, if it must be freed */
+    const char *coding; /* static: what it was compressed with; NULL = it was not */
+    uint64_t
+        json_len; /* of a compressed one: what Inference-Header-Content-Length says; 0 = nothing */
 
     /* An answer of a model. */
     struct request *request;   /* until its final response came */
@@ -62,6 +70,7 @@ struct http_exchange {
     const struct http_output_spec *specs;
     uint32_t spec_count;
     bool binary_default;  /* for outputs when specs are empty */
+    uint8_t accept;       /* enum expand_coding: what it is to be compressed with */
     struct buf *rendered; /* text that was too large for the worker's own buffer */
 };
 

@@ -1,6 +1,8 @@
 #include "net/http_front.h"
 
 #include "base/mem.h"
+#include "net/forward.h"
+#include "net/helpers.h"
 #include "net/http_api.h"
 #include "net/http_conn.h"
 #include "net/http_front_priv.h"
@@ -36,6 +38,7 @@ struct err *http_front_open(struct server *s, enum http_front_kind kind, const c
     f->service = kind == HTTP_FRONT_METRICS ? &metrics_http_service : &http_api_service;
     mutex_init(&f->lock, MUTEX_RANK_LEAF);
     mutex_cond_init(&f->settled);
+    f->helpers = helpers_new(s->worker_count);
     f->shards = mem_zalloc(s->worker_count * sizeof(*f->shards));
     for (unsigned i = 0; i < s->worker_count; i++) {
         f->shards[i].front = f;
@@ -43,7 +46,12 @@ struct err *http_front_open(struct server *s, enum http_front_kind kind, const c
         f->shards[i].metrics = front_metrics_new(f->service->metrics);
         list_init(&f->shards[i].conns);
     }
-    struct err *e = listener_open(s, address, port, reuse, 0, accepted, refused, f, &f->listener);
+    struct err *e = NULL;
+    if (kind == HTTP_FRONT_INFERENCE)
+        e = forward_new("http-header-forward-pattern", s->options.http_header_pattern, &f->forward);
+    f->collect = f->forward || (kind == HTTP_FRONT_INFERENCE && s->options.http_restrictions.any);
+    if (!e)
+        e = listener_open(s, address, port, reuse, 0, accepted, refused, f, &f->listener);
     if (e) {
         http_front_free(f);
         return e;
@@ -122,6 +130,8 @@ void http_front_stop(struct http_front *f, time_ns until)
         wait_empty(f, TIME_NEVER);
     }
     mutex_unlock(&f->lock);
+    helpers_free(f->helpers);
+    f->helpers = NULL;
 }
 
 void http_front_free(struct http_front *f)
@@ -133,6 +143,8 @@ void http_front_free(struct http_front *f)
         front_metrics_free(f->shards[i].metrics);
         mem_free(f->shards[i].json_memory);
     }
+    helpers_free(f->helpers);
+    forward_free(f->forward);
     listener_free(f->listener);
     mutex_cond_fini(&f->settled);
     mutex_fini(&f->lock);

@@ -9,6 +9,8 @@
 
 #include <stdbool.h>
 
+struct forward;
+struct helpers;
 struct http_exchange;
 struct http_message;
 struct http1_head;
@@ -50,6 +52,9 @@ struct http_front {
     const struct http_service *service;
     struct listener *listener;
     struct http_shard *shards; /* one a worker */
+    struct forward *forward;   /* headers that become parameters; NULL = none */
+    bool collect;              /* somebody looks at all headers */
+    struct helpers *helpers;   /* for large messages that are compressed */
     struct mutex lock; /* rank LEAF; with settled: a connection or a shard's message is gone */
     struct mutex_cond settled;
     unsigned mails; /* messages to shards on their way; under lock */

@@ -1,11 +1,15 @@
 #include "net/http_infer.h"
 
 #include "base/check.h"
+#include "codec/expand.h"
 #include "infer/request.h"
 #include "infer/response.h"
 #include "model/config.h"
 #include "net/access.h"
+#include "net/forward.h"
 #include "net/http_answer.h"
+#include "net/http_decode.h"
+#include "net/http_encode.h"
 #include "net/http_exchange.h"
 #include "net/http_front_priv.h"
 #include "net/http_infer_json.h"
@@ -58,6 +62,11 @@ static struct err *fill(struct http_exchange *x, struct request *r, struct http_
     if (e)
         return e;
     e = json_len ? http_infer_json_fill(x, r, m, (size_t)json_len) : http_infer_raw_fill(x, r, m);
+    if (!e && m->damage)
+        e = err_new(STATUS_INVALID_ARG, "the compressed request body cannot be read: %s",
+                    m->damage);
+    if (!e && x->shard->front->forward)
+        e = forward_add(x->shard->front->forward, m->head->headers, m->head->headers_len, r);
     return e ? e : request_prepare(r);
 }
 
@@ -76,7 +85,10 @@ static void complete(struct http_exchange *x)
         return;
     }
     x->status = 200;
-    http_exchange_done(x);
+    if (x->accept == EXPAND_IDENTITY)
+        http_exchange_done(x);
+    else
+        http_encode(x);
 }
 
 static void on_response(struct response *response, void *owner)
@@ -94,6 +106,13 @@ static void on_response(struct response *response, void *owner)
     }
     if (final)
         complete(x);
+}
+
+static uint8_t coding_of(enum http1_coding accepted)
+{
+    return accepted == HTTP1_GZIP      ? EXPAND_GZIP
+           : accepted == HTTP1_DEFLATE ? EXPAND_DEFLATE
+                                       : EXPAND_IDENTITY;
 }
 
 static struct err *find_version(struct worker *w, const struct http_route *route,
@@ -121,7 +140,13 @@ void http_infer_serve(struct http_exchange *x, struct http_message *m,
         http_exchange_error(x, e);
         return;
     }
+    if (m->head->content_coding != HTTP1_IDENTITY) {
+        version_unpin(v); /* it is looked up again with the plain body */
+        http_decode(x, m);
+        return;
+    }
     x->model = v->front_model;
+    x->accept = coding_of(m->head->accept_coding);
     struct request *r = request_new(&v->target, w->loop, on_response, x);
     r->times.start = loop_now(w->loop);
     e = fill(x, r, m);

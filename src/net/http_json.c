@@ -9,7 +9,7 @@
 
 #define SHARD_BYTES ((size_t)64 << 10)
 
-#define MARK        "\xef\xbb\xbf" /* UTF-8, as some editors write it in front */
+#define MARK "\xef\xbb\xbf" /* UTF-8, as some editors write it in front */
 
 _Static_assert(HTTP_BODY_PADDING >= YYJSON_PADDING_SIZE, "the parser writes behind the text");
 

@@ -76,11 +76,11 @@ static void handed_off(struct mail *m)
     mem_free(h);
 }
 
-/* The worker with the fewest connections; the one that accepted when there is no better. */
+/* The worker with the fewest connections; the one that accepted, if any did, when there is no better. */
 static struct worker *least_loaded(struct server *s, struct worker *self)
 {
-    struct worker *best = self;
-    unsigned fewest = atomic_load_explicit(&self->connections, memory_order_relaxed);
+    struct worker *best = self ? self : &s->workers[0];
+    unsigned fewest = atomic_load_explicit(&best->connections, memory_order_relaxed);
     for (unsigned i = 0; i < s->worker_count; i++) {
         unsigned n = atomic_load_explicit(&s->workers[i].connections, memory_order_relaxed);
         if (n < fewest) {
@@ -229,21 +229,33 @@ uint16_t listener_port(const struct listener *l)
     return l->port;
 }
 
+static void wait_settled(struct listener *l)
+{
+    mutex_lock(&l->lock);
+    while (l->busy)
+        mutex_cond_wait(&l->settled, &l->lock);
+    mutex_unlock(&l->lock);
+}
+
 void listener_stop(struct listener *l)
 {
     if (!l || l->stopped)
         return;
     l->stopped = true;
     CHECK(!loop_current());
+    if (l->port)
+        sock_refuse_new(l->fd);
     for (unsigned i = 0; i < l->server->worker_count; i++) {
         struct watch *w = &l->watches[i];
         loop_post(w->worker->loop, &w->stop, &w->stop);
     }
-    mutex_lock(&l->lock);
-    while (l->busy)
-        mutex_cond_wait(&l->settled, &l->lock);
-    mutex_unlock(&l->lock);
+    wait_settled(l);
+    /* Handshakes that were under way are over by now. */
+    int conn;
+    while ((conn = sock_accept(l->fd)) >= 0)
+        place(l, NULL, conn);
     sock_close(l->fd);
+    wait_settled(l);
 }
 
 void listener_closed(struct listener *l, struct worker *w)

@@ -2,11 +2,13 @@
 
 #include "net/run.h"
 #include "os/crash.h"
-#include "server/build_version.h"
+#include "plugin/isolate_child.h"
+#include "base/build_version.h"
 
 static void tell_crash(int signal_number)
 {
     crash_line(BUILD_VERSION, signal_number);
+    isolate_child_crashed();
 }
 
 const struct nereid_private nereid_private_v1 = {

@@ -7,8 +7,9 @@
 #include "net/http_front.h"
 #include "os/signals.h"
 #include "os/thread.h"
+#include "plugin/isolate_child.h"
 #include "repo/check.h"
-#include "server/build_version.h"
+#include "base/build_version.h"
 #include "server/log_files.h"
 #include "server/server.h"
 
@@ -18,12 +19,17 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Of the time to stop in, the last quarter, and no more than this, is for unloading models, whatever connections wait for. */
+#define UNLOAD_NS TIME_S(5)
+
 struct fronts {
     struct server *server;
     struct http_front *http;
     struct grpc_front *grpc;
     struct http_front *metrics;
     time_ns until; /* when stopping must be over */
+    time_ns
+        conn_until; /* when connections are closed on clients that wait still: models are unloaded after it */
     atomic_bool
         stopped; /* set when stopping is over; the signal that follows it wakes the main thread */
 };
@@ -56,9 +62,9 @@ static void stop_all(void *arg)
 {
     struct fronts *f = arg;
     server_refuse(f->server);
-    http_front_stop(f->http, f->until);
-    grpc_front_stop(f->grpc, f->until);
-    http_front_stop(f->metrics, f->until);
+    http_front_stop(f->http, f->conn_until);
+    grpc_front_stop(f->grpc, f->conn_until);
+    http_front_stop(f->metrics, f->conn_until);
     server_stop(f->server);
     http_front_free(f->http);
     grpc_front_free(f->grpc);
@@ -78,7 +84,10 @@ static void stopper(void *arg)
 static void stop_in_time(struct fronts *f)
 {
     uint32_t seconds = f->server->options.exit_timeout_secs;
-    f->until = clock_now_ns() + TIME_S(seconds);
+    time_ns now = clock_now_ns();
+    time_ns share = TIME_S(seconds) / 4;
+    f->until = now + TIME_S(seconds);
+    f->conn_until = f->until - (share < UNLOAD_NS ? share : UNLOAD_NS);
     struct thread *thread = NULL;
     struct err *e = thread_start("stopper", stopper, f, &thread);
     if (e) {
@@ -155,6 +164,8 @@ static int run_logged(const struct options *o)
 
 int run_server(int argc, char **argv)
 {
+    if (isolate_child_is(argc, argv))
+        return isolate_child_run();
     if (argc > 1 && strcmp(argv[1], "check") == 0)
         return check_command(argc - 1, argv + 1);
     struct options *o = mem_alloc(sizeof(*o));

@@ -39,6 +39,12 @@ void dl_make_self_global(const void *address)
     dlerror();
 }
 
+char *dl_path_of(const void *address)
+{
+    Dl_info info;
+    return dladdr(address, &info) && info.dli_fname ? mem_strdup(info.dli_fname) : NULL;
+}
+
 struct search {
     const char *prefix;
     uintptr_t address;

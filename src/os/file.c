@@ -6,12 +6,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static struct err *read_fd(int fd, const char *path, size_t max, char **ret, size_t *ret_len)
+struct err *file_read_fd(int fd, const char *path, size_t max, char **ret, size_t *ret_len)
 {
     struct stat st;
     if (fstat(fd, &st) != 0)
@@ -50,7 +51,7 @@ struct err *file_read(const char *path, size_t max, char **ret, size_t *ret_len)
     int fd = fault_hit() ? (errno = EMFILE, -1) : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return err_errno(errno, "opening '%s'", path);
-    struct err *e = read_fd(fd, path, max, ret, ret_len);
+    struct err *e = file_read_fd(fd, path, max, ret, ret_len);
     close(fd);
     return e;
 }
@@ -132,6 +133,12 @@ char *file_join(const char *a, const char *b)
     joined[a_len] = '/';
     memcpy(joined + a_len + 1, b, b_len + 1);
     return joined;
+}
+
+char *file_absolute(const char *path)
+{
+    char resolved[PATH_MAX];
+    return mem_strdup(realpath(path, resolved) ? resolved : path);
 }
 
 struct err *file_append(const char *path, int *ret_fd)

@@ -12,6 +12,9 @@
  * errors   NOT_FOUND when it is not there; INVALID_ARG when it is no regular file or too large; else INTERNAL */
 struct err *file_read(const char *path, size_t max, char **ret, size_t *ret_len);
 
+/* file_read_fd - the same of an open descriptor, which stays the caller's; path is how messages name it. */
+struct err *file_read_fd(int fd, const char *path, size_t max, char **ret, size_t *ret_len);
+
 struct file_entry {
     char *name;
     bool is_dir; /* links are followed */
@@ -40,3 +43,6 @@ bool file_is_dir(const char *path);
 
 /* file_join - "a/b", the caller's (mem_free). */
 char *file_join(const char *a, const char *b);
+
+/* file_absolute - the absolute path of what is there, without links; of what is not, a copy. The caller's (mem_free). */
+char *file_absolute(const char *path);

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/filter.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -122,6 +123,21 @@ int sock_accept(int listen_fd)
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on,
                    sizeof(on)); /* fails harmlessly on Unix sockets */
     return fd;
+}
+
+/* A filter of the socket sees segments from the TCP header on, before the stack does: those that only have SYN set are dropped. */
+void sock_refuse_new(int listen_fd)
+{
+    enum { FLAGS_AT = 13, SYN = 0x02, ACK = 0x10 };
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_B | BPF_ABS, FLAGS_AT),
+        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, SYN | ACK),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYN, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, 0),
+        BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+    };
+    struct sock_fprog program = {.len = sizeof(code) / sizeof(*code), .filter = code};
+    setsockopt(listen_fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
 }
 
 ssize_t sock_read(int fd, void *to, size_t n)

@@ -24,6 +24,10 @@ void sock_peer(int fd, char *to, size_t bytes);
 /* sock_accept - the next connection, TCP_NODELAY set; -1 with errno as accept4 when there is none. */
 int sock_accept(int listen_fd);
 
+/* sock_refuse_new - a listening TCP socket begins no further handshake; those under way end, and can be accepted. Clients that try are
+ * told that nobody listens once the socket is closed. */
+void sock_refuse_new(int listen_fd);
+
 /* sock_read - bytes read; 0 = the peer closed; -1 = would block; -2 = error, close it. */
 ssize_t sock_read(int fd, void *to, size_t n);
 

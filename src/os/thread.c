@@ -11,6 +11,9 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
+
+#define BACKGROUND_NICE 10
 
 struct thread {
     pthread_t id;
@@ -60,6 +63,12 @@ void thread_join(struct thread *t)
         return;
     pthread_join(t->id, NULL);
     mem_free(t);
+}
+
+/* On Linux a thread has a nice value of its own. */
+void thread_background(void)
+{
+    setpriority(PRIO_PROCESS, (id_t)gettid(), BACKGROUND_NICE);
 }
 
 unsigned thread_slot(void)

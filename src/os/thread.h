@@ -15,6 +15,9 @@ struct err *thread_start(const char *name, void (*fn)(void *arg), void *arg, str
 /* thread_join - wait for the end of a thread; NULL is fine. */
 void thread_join(struct thread *t);
 
+/* thread_background - the calling thread works only where the others leave time. */
+void thread_background(void);
+
 /* thread_slot - a small number of the calling thread, below THREAD_SLOTS: threads share slots only when there are many.
  * Counters that every thread adds to are kept per slot and summed when read. */
 #define THREAD_SLOTS 8

@@ -6,6 +6,7 @@
 #include "base/strbuf.h"
 #include "os/dl.h"
 #include "os/file.h"
+#include "plugin/custom_backend.h"
 #include "plugin/message.h"
 
 #include <inttypes.h>
@@ -14,6 +15,11 @@
 #include <yyjson.h>
 
 #define BACKEND_MAGIC 0x42454e44u
+
+/* The backends that are part of the server. */
+static const struct backend_builtin *const builtins[] = {
+    &custom_backend,
+};
 
 void backend_registry_init(struct backend_registry *r, const char *directory,
                            const struct backend_setting *settings, size_t setting_count,
@@ -31,6 +37,14 @@ bool backend_is(const void *handle)
 {
     const struct plugin_backend *o = handle;
     return o && o->magic == BACKEND_MAGIC;
+}
+
+void backend_say_failed(const struct plugin_backend *b, const char *model, const char *instance,
+                        const char *entry, const struct err *e)
+{
+    LOG_ERROR("backend '%s'%s%s%s%s%s: TRITONBACKEND_%s returned an error: %s", b->name,
+              model ? " of model '" : "", model ? model : "", instance ? "', instance '" : "",
+              instance ? instance : "", model ? "'" : "", entry, err_message(e));
 }
 
 struct plugin_backend *backend_check(void *handle)
@@ -95,14 +109,36 @@ static struct plugin_backend *backend_new(const struct backend_registry *r, cons
     return b;
 }
 
-static void backend_free(struct plugin_backend *b)
+static void fini(struct plugin_backend *b)
 {
     message_free(b->config);
     mem_free(b->name);
     mem_free(b->dir);
     mem_free(b->path);
     b->magic = 0;
+}
+
+static void backend_free(struct plugin_backend *b)
+{
+    fini(b);
     mem_free(b);
+}
+
+void backend_init_isolated(struct plugin_backend *b, const struct backend_registry *r,
+                           const char *name, struct isolate *isolate,
+                           const struct backend_entries *entries)
+{
+    *b = (struct plugin_backend){.magic = BACKEND_MAGIC, .entries = *entries, .isolate = isolate};
+    b->name = mem_strdup(name);
+    b->dir = mem_strdup("");
+    b->path = mem_strdup(name);
+    b->config = make_config(r, name);
+    attribute_init(&b->attributes);
+}
+
+void backend_fini_isolated(struct plugin_backend *b)
+{
+    fini(b);
 }
 
 static struct err *find_entries(struct plugin_backend *b)
@@ -140,21 +176,56 @@ static struct err *check_alone(const struct plugin_backend *b)
     return e;
 }
 
+static const struct backend_builtin *find_builtin(const char *name)
+{
+    for (size_t i = 0; i < sizeof(builtins) / sizeof(builtins[0]); i++)
+        if (strcmp(builtins[i]->name, name) == 0)
+            return builtins[i];
+    return NULL;
+}
+
+static struct err *open_library(struct plugin_backend *b)
+{
+    dl_make_self_global((const void *)(uintptr_t)open_library);
+    struct err *e = dl_open(b->path, &b->dl);
+    if (!e)
+        e = check_alone(b);
+    return e ? e : find_entries(b);
+}
+
+static void finalize(struct plugin_backend *b)
+{
+    struct err *e =
+        b->entries.finalize ? (struct err *)b->entries.finalize((TRITONBACKEND_Backend *)b) : NULL;
+    if (e)
+        backend_say_failed(b, NULL, NULL, "Finalize", e);
+    err_free(e);
+}
+
 static struct err *backend_load(struct plugin_backend *b)
 {
-    dl_make_self_global((const void *)(uintptr_t)backend_load);
-    struct err *e = dl_open(b->path, &b->dl);
+    const struct backend_builtin *builtin = *b->dir ? NULL : find_builtin(b->name);
+    struct err *e = NULL;
+    if (builtin)
+        b->entries = builtin->entries;
+    else
+        e = open_library(b);
     if (e)
         return e;
-    e = check_alone(b);
-    if (!e)
-        e = find_entries(b);
-    if (!e && b->entries.initialize)
+    if (b->entries.initialize)
         e = (struct err *)b->entries.initialize((TRITONBACKEND_Backend *)b);
+    if (e) {
+        backend_say_failed(b, NULL, NULL, "Initialize", e);
+        return e;
+    }
     attribute_init(&b->attributes);
-    if (!e && b->entries.attribute)
+    if (b->entries.attribute)
         e = (struct err *)b->entries.attribute((TRITONBACKEND_Backend *)b,
                                                (TRITONBACKEND_BackendAttribute *)&b->attributes);
+    if (e) {
+        backend_say_failed(b, NULL, NULL, "GetBackendAttribute", e);
+        finalize(b);
+    }
     if (!e)
         LOG_VERBOSE(1, "loaded backend '%s' from '%s'%s", b->name, b->path,
                     b->inline_ok ? " (may run inline)" : "");
@@ -229,6 +300,8 @@ struct err *backend_get(struct backend_registry *r, const char *name, const char
         char *path = file_join(dir, strbuf_str(&file));
         e = get_by_path(r, name, dir, path, ret);
         mem_free(path);
+    } else if (find_builtin(name)) {
+        e = get_by_path(r, name, "", name, ret);
     } else {
         e = err_new(STATUS_INVALID_ARG,
                     "unable to find backend library for backend '%s', try specifying runtime on "
@@ -247,12 +320,7 @@ void backend_registry_fini(struct backend_registry *r)
     void *value;
     while (map_next(&r->by_path, &pos, NULL, &value)) {
         struct plugin_backend *b = value;
-        struct err *e = b->entries.finalize
-                            ? (struct err *)b->entries.finalize((TRITONBACKEND_Backend *)b)
-                            : NULL;
-        if (e)
-            LOG_ERROR("finalizing backend '%s': %s", b->name, err_message(e));
-        err_free(e);
+        finalize(b);
         backend_free(b);
     }
     map_fini(&r->by_path);

@@ -12,7 +12,10 @@
 #include <stdint.h>
 
 struct dl;
+struct isolate;
 struct message;
+struct plugin_instance;
+struct request;
 
 /* What the library exports; only execute is required. */
 struct backend_entries {
@@ -25,13 +28,21 @@ struct backend_entries {
     TRITONSERVER_Error *(*instance_finalize)(TRITONBACKEND_ModelInstance *);
     TRITONSERVER_Error *(*execute)(TRITONBACKEND_ModelInstance *, TRITONBACKEND_Request **,
                                    uint32_t);
+    /* In place of execute, for backends that are part of the server: requests as they are; contract as instance_execute. */
+    struct err *(*run)(struct plugin_instance *, struct request **, size_t);
+};
+
+/* A backend that is part of the server; it serves where no library of its name is found. */
+struct backend_builtin {
+    const char *name;
+    struct backend_entries entries;
 };
 
 struct plugin_backend {
     uint32_t magic;
     char *name;
-    char *dir;  /* directory of the library */
-    char *path; /* the library */
+    char *dir;  /* directory of the library; "" of one that is part of the server */
+    char *path; /* the library; the backend's name where there is none */
     struct dl *dl;
     struct backend_entries entries;
     bool inline_ok; /* exports nereid_backend_inline_v1 != 0 */
@@ -41,6 +52,8 @@ struct plugin_backend {
     struct message *config; /* {"cmdline":{...}} */
     bool ready;             /* guarded by the registry: Initialize has succeeded */
     bool loading;           /* guarded by the registry: some thread is at it */
+    struct isolate *
+        isolate; /* not NULL: it runs in a process of its own, for one model, which frees it (plugin/isolate.h) */
 };
 
 /* One setting of the command line for a backend; "" = for every backend. Borrowed, must outlive the registry. */
@@ -74,6 +87,18 @@ void backend_registry_fini(struct backend_registry *r);
  *          what the loader or the backend's Initialize say */
 struct err *backend_get(struct backend_registry *r, const char *name, const char *model_dir,
                         int64_t version, struct plugin_backend **ret);
+
+/* backend_say_failed - log that an entry of a backend returned an error. model, instance: names, NULL where it is not about one. */
+__attribute__((cold)) void backend_say_failed(const struct plugin_backend *b, const char *model,
+                                              const char *instance, const char *entry,
+                                              const struct err *e);
+
+/* backend_init_isolated - the stand-in of a backend that another process has; no registry knows it. entries are copied.
+ * backend_fini_isolated - the struct is the caller's. */
+void backend_init_isolated(struct plugin_backend *b, const struct backend_registry *r,
+                           const char *name, struct isolate *isolate,
+                           const struct backend_entries *entries);
+void backend_fini_isolated(struct plugin_backend *b);
 
 /* backend_setting_value - what the command line sets for a backend; NULL when nothing. */
 const char *backend_setting_value(const struct backend_registry *r, const char *backend,

@@ -1,14 +1,12 @@
 #include "plugin/cache_entry.h"
 
 #include "base/mem.h"
-
-#define ENTRY_MAGIC  0x43454e54u
-#define COPIER_MAGIC 0x43435059u
+#include "base/token.h"
 
 struct cache_entry *cache_entry_new(void)
 {
     struct cache_entry *e = MEM_NEW(struct cache_entry);
-    e->magic = ENTRY_MAGIC;
+    e->token = token_open(e);
     mutex_init(&e->lock, MUTEX_RANK_LEAF);
     return e;
 }
@@ -17,29 +15,42 @@ void cache_entry_free(struct cache_entry *e)
 {
     if (!e)
         return;
-    e->magic = 0;
+    token_close(e->token);
     mutex_fini(&e->lock);
     mem_free(e->buffers);
     mem_free(e);
 }
 
+void *cache_entry_handle(const struct cache_entry *e)
+{
+    return token_make(e->token, TOKEN_CACHE_ENTRY, 0);
+}
+
+void *cache_entry_copier_handle(const struct cache_entry_copier *c)
+{
+    return token_make(c->token, TOKEN_CACHE_COPIER, 0);
+}
+
 struct cache_entry *cache_entry_of(void *handle)
 {
-    struct cache_entry *e = handle;
-    return e && e->magic == ENTRY_MAGIC ? e : NULL;
+    return token_find(handle, TOKEN_CACHE_ENTRY, NULL);
 }
 
 struct cache_entry_copier *cache_entry_copier_of(void *handle)
 {
-    struct cache_entry_copier *c = handle;
-    return c && c->magic == COPIER_MAGIC ? c : NULL;
+    return token_find(handle, TOKEN_CACHE_COPIER, NULL);
 }
 
 void cache_entry_copier_init(struct cache_entry_copier *c,
                              struct err *(*copy)(struct cache_entry_copier *, struct cache_entry *))
 {
-    c->magic = COPIER_MAGIC;
+    c->token = token_open(c);
     c->copy = copy;
+}
+
+void cache_entry_copier_end(struct cache_entry_copier *c)
+{
+    token_close(c->token);
 }
 
 size_t cache_entry_count(struct cache_entry *e)
@@ -50,6 +61,22 @@ size_t cache_entry_count(struct cache_entry *e)
     return count;
 }
 
+/* Caller holds the lock. */
+static void append(struct cache_entry *e, void *base, const struct buffer_attributes *attributes)
+{
+    e->buffers = mem_realloc(e->buffers, (e->count + 1) * sizeof(*e->buffers));
+    e->buffers[e->count++] = (struct cache_entry_buffer){.base = base, .attributes = *attributes};
+}
+
+void cache_entry_reserve(struct cache_entry *e, uint64_t byte_size)
+{
+    struct buffer_attributes attributes;
+    buffer_attributes_init(&attributes, byte_size, BUF_MEMORY_CPU, 0);
+    mutex_lock(&e->lock);
+    append(e, NULL, &attributes);
+    mutex_unlock(&e->lock);
+}
+
 struct err *cache_entry_add(struct cache_entry *e, void *base,
                             const struct buffer_attributes *attributes)
 {
@@ -57,11 +84,8 @@ struct err *cache_entry_add(struct cache_entry *e, void *base,
         return err_new(STATUS_INVALID_ARG, "a buffer of a cache entry must not be NULL");
     mutex_lock(&e->lock);
     bool full = e->count == CACHE_ENTRY_MAX_BUFFERS;
-    if (!full) {
-        e->buffers = mem_realloc(e->buffers, (e->count + 1) * sizeof(*e->buffers));
-        e->buffers[e->count++] =
-            (struct cache_entry_buffer){.base = base, .attributes = *attributes};
-    }
+    if (!full)
+        append(e, base, attributes);
     mutex_unlock(&e->lock);
     return full ? err_new(STATUS_INVALID_ARG, "a cache entry has at most %u buffers",
                           CACHE_ENTRY_MAX_BUFFERS)

@@ -4,12 +4,15 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "infer/request.h"
 #include "plugin/backend.h"
 #include "plugin/message.h"
 #include "plugin/model.h"
 #include "proto/model_config.pb-c.h"
 
 #define INSTANCE_MAGIC 0x494e5354u
+
+static _Thread_local struct plugin_instance *current;
 
 /* The policy of the host that an instance runs under, named after its device; without settings of the command line it is empty. */
 static struct message *host_policy(TRITONSERVER_InstanceGroupKind kind, int32_t device)
@@ -22,6 +25,17 @@ static struct message *host_policy(TRITONSERVER_InstanceGroupKind kind, int32_t 
                                                                       : "{\"cpu\":{}}");
     size_t len = sb.len;
     return message_new(strbuf_take(&sb), len);
+}
+
+static Inference__ModelInstanceGroup *copy_group(const Inference__ModelInstanceGroup *group)
+{
+    size_t len = inference__model_instance_group__get_packed_size(group);
+    uint8_t *bytes = mem_alloc(len + 1);
+    inference__model_instance_group__pack(group, bytes);
+    Inference__ModelInstanceGroup *copy = inference__model_instance_group__unpack(NULL, len, bytes);
+    CHECK(copy);
+    mem_free(bytes);
+    return copy;
 }
 
 struct err *instance_new(struct plugin_model *model, struct stats *stats, const char *name,
@@ -38,7 +52,7 @@ struct err *instance_new(struct plugin_model *model, struct stats *stats, const 
         .kind = kind,
         .device = device,
         .passive = group->passive,
-        .group = group,
+        .group = copy_group(group),
         .host_policy = host_policy(kind, device),
     };
     usage_init(&i->usage);
@@ -46,6 +60,7 @@ struct err *instance_new(struct plugin_model *model, struct stats *stats, const 
         struct err *e = (struct err *)model->backend->entries.instance_initialize(
             (TRITONBACKEND_ModelInstance *)i);
         if (e) {
+            backend_say_failed(model->backend, model->name, name, "ModelInstanceInitialize", e);
             instance_free(i);
             return e;
         }
@@ -68,11 +83,60 @@ struct plugin_instance *instance_check(void *handle)
     return i;
 }
 
+struct plugin_instance *instance_current(void)
+{
+    return current;
+}
+
+/* The backend's own copy of the handles, which it may write to, and one to look at afterwards. */
+static TRITONBACKEND_Request **make_handles(struct plugin_instance *i, struct request **requests,
+                                            size_t count)
+{
+    if (count > i->handle_count) {
+        i->handles = mem_realloc(i->handles, 2 * count * sizeof(*i->handles));
+        i->handle_count = count;
+    }
+    for (size_t k = 0; k < count; k++)
+        i->handles[count + k] = i->handles[k] = request_handle(requests[k]);
+    return (TRITONBACKEND_Request **)i->handles;
+}
+
+/* An error gives the requests back; what the backend released before is not there any more. */
+static void take_back(struct plugin_instance *i, struct request **requests, size_t count)
+{
+    size_t gone = 0;
+    for (size_t k = 0; k < count; k++) {
+        requests[k] = request_take(i->handles[count + k]);
+        gone += !requests[k];
+    }
+    if (gone)
+        LOG_ERROR("backend '%s' of model '%s', instance '%s' broke a rule: "
+                  "TRITONBACKEND_ModelInstanceExecute returned an error and had released %zu of "
+                  "%zu requests; with an error, all of them stay with the server",
+                  i->model->backend->name, i->model->name, i->name, gone, count);
+}
+
+static struct err *execute_library(struct plugin_instance *i, struct request **requests,
+                                   size_t count)
+{
+    struct err *e = (struct err *)i->model->backend->entries.execute(
+        (TRITONBACKEND_ModelInstance *)i, make_handles(i, requests, count), (uint32_t)count);
+    if (e)
+        take_back(i, requests, count);
+    return e;
+}
+
 struct err *instance_execute(struct plugin_instance *i, struct request **requests, size_t count)
 {
-    return (struct err *)i->model->backend->entries.execute(
-        (TRITONBACKEND_ModelInstance *)i, (TRITONBACKEND_Request **)(void *)requests,
-        (uint32_t)count);
+    struct plugin_instance *outer = current;
+    current = i;
+    for (size_t k = 0; k < count; k++)
+        requests[k]->with_backend = true;
+    struct err *e = i->model->backend->entries.run
+                        ? i->model->backend->entries.run(i, requests, count)
+                        : execute_library(i, requests, count);
+    current = outer;
+    return e;
 }
 
 void instance_free(struct plugin_instance *i)
@@ -83,10 +147,13 @@ void instance_free(struct plugin_instance *i)
         struct err *e = (struct err *)i->model->backend->entries.instance_finalize(
             (TRITONBACKEND_ModelInstance *)i);
         if (e)
-            LOG_ERROR("finalizing instance '%s': %s", i->name, err_message(e));
+            backend_say_failed(i->model->backend, i->model->name, i->name, "ModelInstanceFinalize",
+                               e);
         err_free(e);
     }
     message_free(i->host_policy);
+    mem_free(i->handles);
+    inference__model_instance_group__free_unpacked(i->group, NULL);
     usage_fini(&i->usage);
     mem_free(i->name);
     i->magic = 0;

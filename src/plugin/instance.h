@@ -10,9 +10,22 @@
 
 struct Inference__ModelInstanceGroup;
 struct message;
+struct plugin_instance;
 struct plugin_model;
 struct request;
+struct response_stats_times;
 struct stats;
+struct stats_compute;
+
+/* Who hears what a backend reports about an instance, where that is not stats: another process. */
+struct instance_reports {
+    void (*request)(struct plugin_instance *i, const struct request *r, bool success,
+                    const struct stats_compute *c);
+    void (*batch)(struct plugin_instance *i, uint64_t rows, const struct stats_compute *c);
+    /* outcome: of enum response_stats_outcome */
+    void (*response)(struct plugin_instance *i, const struct request *r, uint32_t index,
+                     int outcome, const struct response_stats_times *t);
+};
 
 struct plugin_instance {
     uint32_t magic;
@@ -22,16 +35,20 @@ struct plugin_instance {
     TRITONSERVER_InstanceGroupKind kind;
     int32_t device;
     bool passive;
-    const struct Inference__ModelInstanceGroup *group; /* borrowed from the configuration */
-    struct message *host_policy;                       /* {"cpu":{}} */
+    struct Inference__ModelInstanceGroup *group; /* owned: a copy */
+    struct message *host_policy;                 /* {"cpu":{}} */
     bool initialized;
-    void *state;        /* the backend's own */
-    struct usage usage; /* memory that it holds, as the backend reports it */
+    void *state;                            /* the backend's own */
+    void **handles;                         /* room for the handles of a batch, twice */
+    size_t handle_count;                    /* batches of so many fit */
+    const struct instance_reports *reports; /* NULL nearly always: stats hear it */
+    void *reports_to;                       /* the reports' own */
+    struct usage usage;                     /* memory that it holds, as the backend reports it */
 };
 
 /* instance_new - and initialize it with the backend. Blocks.
  * name   copied
- * group  what it belongs to; borrowed, lives as long as the instance
+ * group  what it belongs to; copied
  * ret   on success
  * errors  the backend's own */
 struct err *instance_new(struct plugin_model *model, struct stats *stats, const char *name,
@@ -40,8 +57,12 @@ struct err *instance_new(struct plugin_model *model, struct stats *stats, const 
                          struct plugin_instance **ret);
 
 /* instance_execute - run a batch.
- * requests  count of them; the backend's when NULL is returned, else still the caller's */
+ * requests  count of them; the backend's when NULL is returned, else still the caller's, but for those that the backend has released
+ *           nevertheless: they are NULL then */
 struct err *instance_execute(struct plugin_instance *i, struct request **requests, size_t count);
+
+/* instance_current - the one that the calling thread executes; NULL = none. */
+struct plugin_instance *instance_current(void);
 
 /* instance_free - finalize it; never while it executes. NULL is fine. Blocks. */
 void instance_free(struct plugin_instance *i);

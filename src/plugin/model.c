@@ -1,12 +1,11 @@
 #include "plugin/model.h"
 
 #include "base/check.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "model/config.h"
 #include "plugin/backend.h"
-
-#include <inttypes.h>
+#include "plugin/isolate.h"
+#include "plugin/offender.h"
 
 #define MODEL_MAGIC 0x4d4f444cu
 
@@ -17,6 +16,7 @@ struct plugin_model *model_new(struct plugin_backend *backend, const char *name,
     struct plugin_model *m = MEM_NEW(struct plugin_model);
     m->magic = MODEL_MAGIC;
     usage_init(&m->usage);
+    mutex_init(&m->lock, MUTEX_RANK_LEAF);
     m->backend = backend;
     m->name = mem_strdup(name);
     m->version = version;
@@ -24,6 +24,7 @@ struct plugin_model *model_new(struct plugin_backend *backend, const char *name,
     m->server = server;
     m->proto = proto;
     m->auto_complete = auto_complete;
+    offender_enter(m);
     return m;
 }
 
@@ -45,8 +46,10 @@ struct err *model_initialize(struct plugin_model *m)
     if (m->backend->entries.model_initialize) {
         struct err *e =
             (struct err *)m->backend->entries.model_initialize((TRITONBACKEND_Model *)m);
-        if (e)
+        if (e) {
+            backend_say_failed(m->backend, m->name, NULL, "ModelInitialize", e);
             return e;
+        }
     }
     m->initialized = true;
     return NULL;
@@ -66,15 +69,37 @@ struct err *model_set_config(struct plugin_model *m, struct Inference__ModelConf
     return NULL;
 }
 
-const struct Inference__ModelConfig *model_config_now(const struct plugin_model *m)
+char *model_print_config(struct plugin_model *m, size_t *ret_len)
 {
-    return m->published ? m->published : m->proto;
+    mutex_lock(&m->lock);
+    struct model_config *published = m->published ? config_ref(m->published) : NULL;
+    mutex_unlock(&m->lock);
+    char *json = config_print_json(published ? published->proto : m->proto, ret_len);
+    if (published)
+        config_unref(published);
+    return json;
 }
 
-void model_close_config(struct plugin_model *m, const struct Inference__ModelConfig *published)
+void model_publish_config(struct plugin_model *m, struct model_config *published)
 {
     CHECK(!m->proto);
-    m->published = published;
+    mutex_lock(&m->lock);
+    struct model_config *was = m->published;
+    m->published = config_ref(published);
+    mutex_unlock(&m->lock);
+    if (was)
+        config_unref(was);
+}
+
+bool model_ready(const struct plugin_model *m)
+{
+    return !m || !m->backend->isolate || isolate_ready(m->backend->isolate);
+}
+
+void model_retire(const struct plugin_model *m)
+{
+    if (m && m->backend->isolate)
+        isolate_retire(m->backend->isolate);
 }
 
 void model_free(struct plugin_model *m)
@@ -84,11 +109,15 @@ void model_free(struct plugin_model *m)
     if (m->initialized && m->backend->entries.model_finalize) {
         struct err *e = (struct err *)m->backend->entries.model_finalize((TRITONBACKEND_Model *)m);
         if (e)
-            LOG_ERROR("finalizing model '%s' version %" PRId64 ": %s", m->name, m->version,
-                      err_message(e));
+            backend_say_failed(m->backend, m->name, NULL, "ModelFinalize", e);
         err_free(e);
     }
+    offender_leave(m);
+    isolate_free(m->backend->isolate);
     config_free_proto(m->proto);
+    if (m->published)
+        config_unref(m->published);
+    mutex_fini(&m->lock);
     usage_fini(&m->usage);
     mem_free(m->name);
     mem_free(m->dir);

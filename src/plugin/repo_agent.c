@@ -7,6 +7,7 @@
 #include "os/dl.h"
 #include "os/file.h"
 #include "os/tree.h"
+#include "plugin/alone.h"
 
 #include <string.h>
 
@@ -39,6 +40,8 @@ static struct err *open_library(struct repo_agent *a, const char *path)
 {
     dl_make_self_global((const void *)(uintptr_t)open_library);
     struct err *e = dl_open(path, &a->dl);
+    if (!e)
+        e = alone_check("repository agent", a->name);
     if (e)
         return e;
     TRITONSERVER_Error *(*initialize)(TRITONREPOAGENT_Agent *);
@@ -48,11 +51,12 @@ static struct err *open_library(struct repo_agent *a, const char *path)
     *(void **)&a->model_finalize = dl_symbol(a->dl, "TRITONREPOAGENT_ModelFinalize");
     *(void **)&a->model_action = dl_symbol(a->dl, "TRITONREPOAGENT_ModelAction");
     if (!a->model_action)
-        return err_new(STATUS_NOT_FOUND, "'%s' does not export TRITONREPOAGENT_ModelAction", path);
-    if (initialize)
-        e = (struct err *)initialize(handle_of(a));
-    a->initialized = !e;
-    return e;
+        return err_new(STATUS_NOT_FOUND,
+                       "unable to find required entrypoint 'TRITONREPOAGENT_ModelAction' in shared "
+                       "library '%s'",
+                       path);
+    a->initialized = true;
+    return initialize ? (struct err *)initialize(handle_of(a)) : NULL;
 }
 
 struct err *repo_agent_load(const char *directory, const char *name, struct repo_agent **ret)
@@ -66,7 +70,10 @@ struct err *repo_agent_load(const char *directory, const char *name, struct repo
     a->name = mem_strdup(name);
     struct err *e = file_exists(strbuf_str(&path))
                         ? open_library(a, strbuf_str(&path))
-                        : err_new(STATUS_NOT_FOUND, "'%s' is missing", strbuf_str(&path));
+                        : err_new(STATUS_INVALID_ARG,
+                                  "unable to find 'libtritonrepoagent_%s.so' for repo agent '%s', "
+                                  "searched: %s",
+                                  name, name, directory);
     strbuf_fini(&path);
     if (e) {
         repo_agent_free(a);
@@ -111,6 +118,7 @@ struct err *repo_agent_model_new(struct repo_agent *a, const char *location,
     for (size_t i = 0; i < count; i++)
         m->params[i] = (struct repo_agent_param){.name = mem_strdup(params[i].name),
                                                  .value = mem_strdup(params[i].value)};
+    m->initialized = true;
     struct err *e = a->model_initialize
                         ? (struct err *)a->model_initialize(handle_of(a), model_handle(m))
                         : NULL;
@@ -118,12 +126,11 @@ struct err *repo_agent_model_new(struct repo_agent *a, const char *location,
         repo_agent_model_free(m);
         return err_wrap(e, "repository agent '%s'", a->name);
     }
-    m->initialized = true;
     *ret = m;
     return NULL;
 }
 
-static const char *action_name(TRITONREPOAGENT_ActionType action)
+const char *repo_agent_action_name(TRITONREPOAGENT_ActionType action)
 {
     switch (action) {
     case TRITONREPOAGENT_ACTION_LOAD:
@@ -161,7 +168,8 @@ struct err *repo_agent_model_act(struct repo_agent_model *m, TRITONREPOAGENT_Act
 {
     if (!may_follow(m, action))
         return err_new(STATUS_INTERNAL, "Unexpected lifecycle state transition from %s to %s",
-                       m->begun ? action_name(m->action) : "the beginning", action_name(action));
+                       m->begun ? repo_agent_action_name(m->action) : "the beginning",
+                       repo_agent_action_name(action));
     m->begun = true;
     m->action = action;
     struct err *e =
@@ -222,7 +230,7 @@ struct err *repo_agent_model_move(struct repo_agent_model *m, TRITONREPOAGENT_Ar
         return err_new(STATUS_INVALID_ARG,
                        "location can only be updated during TRITONREPOAGENT_ACTION_LOAD, current "
                        "action type is %s",
-                       m->begun ? action_name(m->action) : "not set");
+                       m->begun ? repo_agent_action_name(m->action) : "not set");
     char *copy = mem_strdup(location);
     mem_free(m->location);
     m->location = copy;

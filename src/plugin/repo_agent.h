@@ -15,7 +15,8 @@ struct repo_agent {
     uint32_t magic;
     char *name;
     struct dl *dl;
-    bool initialized;
+    bool
+        initialized; /* Initialize was called; Finalize is then, also when it failed: it may have left something */
     TRITONSERVER_Error *(*finalize)(TRITONREPOAGENT_Agent *);
     TRITONSERVER_Error *(*model_initialize)(TRITONREPOAGENT_Agent *, TRITONREPOAGENT_AgentModel *);
     TRITONSERVER_Error *(*model_finalize)(TRITONREPOAGENT_Agent *, TRITONREPOAGENT_AgentModel *);
@@ -39,14 +40,15 @@ struct repo_agent_model {
     struct Inference__ModelConfig *config; /* owned; NULL = the model has no config.pbtxt */
     struct repo_agent_param *params;       /* owned copies, sorted by nothing: as configured */
     size_t param_count;
-    bool begun; /* the first action was LOAD */
-    bool initialized;
+    bool begun;                        /* the first action was LOAD */
+    bool initialized;                  /* as of the agent, for ModelInitialize and ModelFinalize */
     TRITONREPOAGENT_ActionType action; /* the last one */
     void *state;                       /* the agent's own */
 };
 
 /* repo_agent_load - load DIRECTORY/NAME/libtritonrepoagent_NAME.so and initialize it. Blocks.
- * errors  INVALID_ARG for a name that is no file name; NOT_FOUND without the library or its ModelAction; the agent's own */
+ * errors  INVALID_ARG for a name that is no file name or a library that is not there; NOT_FOUND without its ModelAction; the agent's
+ *         own */
 struct err *repo_agent_load(const char *directory, const char *name, struct repo_agent **ret);
 
 /* repo_agent_free - finalize it; no model of it is left. The library stays mapped. NULL is fine. */
@@ -66,6 +68,9 @@ struct err *repo_agent_model_new(struct repo_agent *a, const char *location,
 /* repo_agent_model_act - let it take part in a step of the model's life; m->location may be another one after LOAD.
  * errors  INTERNAL for a step out of order; the agent's own */
 struct err *repo_agent_model_act(struct repo_agent_model *m, TRITONREPOAGENT_ActionType action);
+
+/* repo_agent_action_name - "TRITONREPOAGENT_ACTION_LOAD" and so on. */
+const char *repo_agent_action_name(TRITONREPOAGENT_ActionType action);
 
 /* repo_agent_model_free - its ModelFinalize, and what it acquired goes. NULL is fine. */
 void repo_agent_model_free(struct repo_agent_model *m);

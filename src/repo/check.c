@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "cloud/cloud.h"
 #include "codec/json_out.h"
 #include "model/config.h"
 #include "os/file.h"
@@ -96,7 +97,9 @@ void check_repositories(const struct check_settings *s, struct check_report *ret
     struct check c = {.settings = s, .report = ret};
     for (size_t p = 0; p < s->path_count; p++) {
         struct local_names names;
-        struct err *e = local_models(s->paths[p], &names);
+        struct err *e = cloud_is(s->paths[p]) ? err_new(STATUS_UNSUPPORTED,
+                                                        "repositories in the cloud are not checked")
+                                              : local_models(s->paths[p], &names);
         if (e) {
             check_add_error(&c, "", s->paths[p], e, "name a directory of model directories");
             continue;

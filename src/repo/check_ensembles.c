@@ -1,6 +1,10 @@
 /* The part of check_priv.h about ensembles. */
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "model/config.h"
+#include "model/config_check.h"
+#include "model/config_fill.h"
+#include "model/config_steps.h"
 #include "proto/model_config.pb-c.h"
 #include "repo/check_priv.h"
 
@@ -61,6 +65,40 @@ static bool tell_circle(struct check *c, const char *first, const struct way *at
     return false;
 }
 
+static const Inference__ModelConfig *find_step(void *owner, const char *model)
+{
+    return find(owner, model);
+}
+
+/* Whether all that the steps take and give stands in the files; what a backend fills in is not known. */
+static bool is_written(const struct check *c, const Inference__ModelConfig *p)
+{
+    for (size_t i = 0; i < p->ensemble_scheduling->n_step; i++) {
+        const Inference__ModelConfig *step = find(c, p->ensemble_scheduling->step[i]->model_name);
+        if (!step || !step->n_input || !step->n_output)
+            return false;
+    }
+    return true;
+}
+
+static void tell_unfit(struct check *c, const char *name, const Inference__ModelConfig *p)
+{
+    Inference__ModelConfig *whole = config_copy_proto(p);
+    bool ignored;
+    config_fill_defaults(whole, name);
+    struct err *broken = config_check_model(whole, name, CONFIG_CHECK_FULL); /* told elsewhere */
+    struct err *e = broken ? NULL : config_steps_check(whole, find_step, c, &ignored);
+    if (e) {
+        struct strbuf what = STRBUF_INIT;
+        strbuf_puts(&what, err_message(e));
+        tell(c, name, &what, "make names, data types and shapes of the steps fit each other");
+        strbuf_fini(&what);
+    }
+    err_free(e);
+    err_free(broken);
+    config_free_proto(whole);
+}
+
 void check_ensembles(struct check *c)
 {
     size_t pos = 0;
@@ -81,7 +119,9 @@ void check_ensembles(struct check *c)
             strbuf_fini(&what);
         }
         struct map seen = {0};
-        tell_circle(c, name, &(struct way){NULL, name}, &seen, 0);
+        bool circle = tell_circle(c, name, &(struct way){NULL, name}, &seen, 0);
         map_fini(&seen);
+        if (p->ensemble_scheduling && !circle && is_written(c, p))
+            tell_unfit(c, name, p);
     }
 }

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "os/thread.h"
+#include "repo/follow.h"
 #include "repo/models.h"
 #include "repo/operate.h"
 #include "repo/repo_priv.h"
@@ -13,19 +14,28 @@ static struct err *stopping(void)
     return err_new(STATUS_UNAVAILABLE, "Server exiting");
 }
 
-static void run(struct repo *r, struct repo_model *m, struct repo_job *job)
+/* Returns false when the job was put back: nothing of it, or of the model, is the caller's then. */
+static bool run(struct repo *r, struct repo_model *m, struct repo_job *job)
 {
+    uint64_t before = follow_state(r, m);
     struct err *e = NULL;
+    bool parked = false;
     switch (job->action) {
     case REPO_LOAD:
-        e = operate_load(r, m, job);
+        e = operate_load(r, m, job, &parked);
         break;
     case REPO_UNLOAD:
         e = operate_unload(r, m, job->places);
         break;
+    case REPO_RECHECK:
+        e = follow_recheck(r, m, job);
+        break;
+    case REPO_SYNC:
+        break;
     }
-    job->done(job->owner, e);
-    mem_free(job);
+    if (!parked)
+        follow_end(r, m, job, before, e);
+    return !parked;
 }
 
 /* Waits for a model with work; NULL when there was none for a while, or the repository stops. Lock held. */
@@ -33,10 +43,10 @@ static struct repo_model *next_model(struct repo *r)
 {
     time_ns until = clock_now_ns() + REPO_IDLE_NS;
     r->idle++;
-    while (list_empty(&r->ready) && !r->stopping && clock_now_ns() < until)
+    while ((r->held || list_empty(&r->ready)) && !r->stopping && clock_now_ns() < until)
         mutex_cond_wait_until(&r->changed, &r->lock, until);
     r->idle--;
-    struct list *node = list_pop(&r->ready);
+    struct list *node = r->held ? NULL : list_pop(&r->ready);
     return node ? LIST_ITEM(node, struct repo_model, node) : NULL;
 }
 
@@ -52,11 +62,13 @@ static void loader_main(void *arg)
         r->waiting--;
         m->busy = true;
         mutex_unlock(&r->lock);
-        run(r, m, job);
+        bool over = run(r, m, job);
         mutex_lock(&r->lock);
-        m->busy = false;
-        if (!list_empty(&m->jobs))
-            list_append(&r->ready, &m->node);
+        if (over) {
+            m->busy = false;
+            if (!list_empty(&m->jobs))
+                list_append(&r->ready, &m->node);
+        }
         models_prune(r);
     }
     r->loader_count--;
@@ -133,6 +145,35 @@ struct err *jobs_ask(struct repo *r, struct repo_job *job, const char *model)
     mutex_cond_broadcast(&r->changed);
     mutex_unlock(&r->lock);
     return e;
+}
+
+void jobs_hold(struct repo *r, bool hold)
+{
+    mutex_lock(&r->lock);
+    r->held = hold;
+    if (!hold)
+        err_free(add_loader(r));
+    mutex_cond_broadcast(&r->changed);
+    mutex_unlock(&r->lock);
+}
+
+bool jobs_park(struct repo *r, struct repo_model *m, struct repo_job *job)
+{
+    if (r->stopping)
+        return false;
+    list_insert_before(m->jobs.next, &job->node);
+    r->waiting++;
+    m->busy = false;
+    return true;
+}
+
+void jobs_resume(struct repo *r, struct repo_model *m)
+{
+    if (list_empty(&m->jobs))
+        return; /* it was refused meanwhile */
+    list_append(&r->ready, &m->node);
+    err_free(add_loader(r));
+    mutex_cond_broadcast(&r->changed);
 }
 
 void jobs_lend(struct repo *r, bool waits)

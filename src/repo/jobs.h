@@ -6,6 +6,7 @@
 
 struct repo;
 struct repo_job;
+struct repo_model;
 
 /* jobs_ask - put a job at the end of its model's queue; taken over. Lock not held.
  * errors  UNAVAILABLE: stopping, too many wait, or no thread; the job is freed and not done */
@@ -20,3 +21,14 @@ void jobs_refuse(struct repo *r);
 
 /* jobs_join - wait for the loaders, after jobs_refuse. */
 void jobs_join(struct repo *r);
+
+/* jobs_hold - begin (or end) to only collect jobs. Lock not held. */
+void jobs_hold(struct repo *r, bool hold);
+
+/* jobs_park - put the job that the calling loader has of a model back in front of the model's others, to wait until jobs_resume; the
+ * model is not busy any more. Lock held.
+ * returns  false: not while stopping */
+bool jobs_park(struct repo *r, struct repo_model *m, struct repo_job *job);
+
+/* jobs_resume - a loader may take the job that was put back. Lock held. */
+void jobs_resume(struct repo *r, struct repo_model *m);

@@ -8,9 +8,14 @@
 #include "model/config_guess.h"
 #include "os/clock.h"
 #include "plugin/backend.h"
+#include "plugin/isolate.h"
 #include "plugin/model.h"
 #include "proto/model_config.pb-c.h"
+#include "repo/load_cloud.h"
 #include "repo/load_labels.h"
+#include "serve/cache_stage.h"
+#include "serve/ensemble_run.h"
+#include "serve/sequences.h"
 #include "serve/version.h"
 #include "store/local.h"
 
@@ -56,16 +61,10 @@ static struct err *complete(const struct load_context *c, struct Inference__Mode
 /* What a configuration can ask for and this server does not do. */
 static struct err *check_served(const struct Inference__ModelConfig *proto, const char *name)
 {
-    Inference__ModelConfig__SchedulingChoiceCase choice = proto->scheduling_choice_case;
-    const char *what = NULL;
-    if (choice == INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_SEQUENCE_BATCHING)
-        what = "sequence_batching";
-    else if (choice == INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_ENSEMBLE_SCHEDULING)
-        what = "ensemble_scheduling";
-    if (!what)
+    if (proto->scheduling_choice_case !=
+        INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_SEQUENCE_BATCHING)
         return NULL;
-    return err_new(STATUS_UNSUPPORTED, "model '%s': '%s' is not served by this version", name,
-                   what);
+    return sequences_check(proto->sequence_batching, name);
 }
 
 /* What the backend left is completed and checked once more, and published with the version. */
@@ -82,7 +81,7 @@ static struct err *finish_config(struct plugin_model *m, const char *name,
     if (!e)
         e = config_compile(&m->proto, ret);
     if (!e)
-        model_close_config(m, (*ret)->proto);
+        model_publish_config(m, *ret);
     return e;
 }
 
@@ -92,7 +91,9 @@ static struct err *initialize(const struct load_context *c, const char *name, co
                               struct plugin_model **ret_model, struct model_config **ret_config)
 {
     struct plugin_backend *backend;
-    struct err *e = backend_get(c->backends, (*proto)->backend, model_dir, number, &backend);
+    struct err *e = isolate_backend_new(c->backends, *proto, name, model_dir, number, &backend);
+    if (!e && !backend)
+        e = backend_get(c->backends, (*proto)->backend, model_dir, number, &backend);
     if (e)
         return e;
     struct config_groups_machine machine = {.wishes = backend->attributes.wishes,
@@ -112,6 +113,20 @@ static struct err *initialize(const struct load_context *c, const char *name, co
     return NULL;
 }
 
+static bool is_ensemble(const struct Inference__ModelConfig *proto)
+{
+    return proto->scheduling_choice_case ==
+           INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_ENSEMBLE_SCHEDULING;
+}
+
+/* An ensemble has no backend, and no instances: its configuration is all that there is. */
+static struct err *compile_ensemble(const char *name, struct Inference__ModelConfig **proto,
+                                    struct model_config **ret)
+{
+    struct err *e = config_check_model(*proto, name, CONFIG_CHECK_FULL);
+    return e ? e : config_compile(proto, ret);
+}
+
 struct err *load_version(const struct load_context *c, const char *name, const char *model_dir,
                          int64_t number, const struct Inference__ModelConfig *written,
                          struct serve_version **ret)
@@ -121,15 +136,25 @@ struct err *load_version(const struct load_context *c, const char *name, const c
     struct plugin_model *model = NULL;
     struct model_config *config = NULL;
     struct serve_version *v = NULL;
-    struct err *e = complete(c, proto, name, model_dir, number);
+    char *files;
+    struct err *e = cache_stage_files(c->cache, model_dir, &files);
+    if (!e)
+        e = complete(c, proto, name, model_dir, number);
     if (!e)
         e = check_served(proto, name);
+    if (!e && c->is_cloud)
+        e = load_cloud_check(proto, name, model_dir, number);
     if (!e)
-        e = initialize(c, name, model_dir, number, &proto, &model, &config);
+        e = is_ensemble(proto) ? compile_ensemble(name, &proto, &config)
+                               : initialize(c, name, model_dir, number, &proto, &model, &config);
     config_free_proto(proto);
-    if (e)
-        return e;
-    e = version_new(name, number, config, model, c->allow_inline, c->house, &v);
+    if (!e)
+        e = version_new(name, number, config, model, c->allow_inline, c->house, &v);
+    if (!e && is_ensemble(v->config->proto))
+        v->ensemble = ensemble_run_plan_new(v->config, c->table);
+    if (!e)
+        cache_stage_attach(c->cache, v, files);
+    mem_free(files);
     if (!e)
         e = load_labels(v->config, model_dir, &v->labels);
     if (!e)

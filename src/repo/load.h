@@ -7,18 +7,24 @@
 
 struct Inference__ModelConfig;
 struct backend_registry;
+struct cache_stage;
 struct loop;
+struct serve_table;
 struct serve_version;
 
 /* What loading needs of the server; borrowed. */
 struct load_context {
     struct backend_registry *backends;
+    struct serve_table
+        *table; /* where ensembles find the models of their steps; repo_new sets it */
+    struct cache_stage *cache; /* NULL = the server has no response cache */
     const char
         *config_name;   /* configs/<name>.pbtxt is read instead, where it is there; NULL = none */
     bool auto_complete; /* what the configuration leaves out is filled in from the model */
     bool allow_inline;
     struct loop *house; /* watches time-outs of queued requests */
     void *server;       /* what TRITONBACKEND_ModelServer gives out */
+    bool is_cloud;      /* the model lies in a store: it may not bring code */
 };
 
 /* load_read_config - the configuration of a model directory as its author wrote it; an empty one when there is no config.pbtxt

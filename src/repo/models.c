@@ -1,8 +1,10 @@
 #include "repo/models.h"
 
 #include "base/mem.h"
+#include "model/config.h"
 #include "repo/repo_priv.h"
 #include "repo/source.h"
+#include "serve/cache_stage.h"
 
 #include <string.h>
 
@@ -53,6 +55,8 @@ void models_prune(struct repo *r)
         map_remove(&r->by_name, m->name, strlen(m->name));
         while (m->version_count)
             models_drop_entry(m, &m->versions[m->version_count - 1]);
+        config_free_proto(m->proto);
+        dependencies_fini(&m->dependencies);
         mem_free(m->versions);
         mem_free(m->name);
         mem_free(m);
@@ -131,6 +135,7 @@ void models_publish(struct repo *r)
         show_versions(m, t);
     }
     table_publish(r->table, models, count);
+    cache_stage_changed(r->settings.context.cache);
     r->unpublished = false;
 }
 

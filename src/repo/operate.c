@@ -5,13 +5,15 @@
 #include "base/strbuf.h"
 #include "model/config.h"
 #include "model/version_policy.h"
-#include "os/file.h"
-#include "os/stamp.h"
 #include "proto/model_config.pb-c.h"
+#include "repo/agents.h"
+#include "repo/follow.h"
 #include "repo/models.h"
 #include "repo/override.h"
+#include "repo/places.h"
 #include "repo/plan.h"
 #include "repo/repo_priv.h"
+#include "repo/resize.h"
 #include "repo/retire.h"
 #include "repo/source.h"
 #include "serve/version.h"
@@ -23,10 +25,15 @@
 /* Entries of versions that serve no longer which a model keeps, to tell what became of them. */
 #define MAX_OLD_ENTRIES 64u
 
+/* How often a model is read that changes while it is read. */
+#define MAX_CHANGES 4u
+
 /* One version on its way. */
 struct fresh {
     enum plan_action action;
     struct serve_version *version; /* NULL: kept, or failed */
+    struct instances_draft *draft; /* of a version that serves and changes its instances */
+    struct instances left;         /* what that one then has no use for */
     char *reason;                  /* why it failed */
 };
 
@@ -36,10 +43,13 @@ struct attempt {
     struct repo_model *m;
     const struct repo_job *job;
     struct source *source;
+    bool changed;  /* in its store while it was read */
     uint64_t from; /* the repository's bit; 0 for an override's own directory */
     struct Inference__ModelConfig *proto;
     bool forced;
-    uint64_t stamp;
+    bool unchanged;         /* it serves, and agents need not look at it again */
+    uint64_t stamp;         /* of what lies beside the versions but for the configuration */
+    uint64_t config_stamp;  /* of that */
     struct plan_want *want; /* ascending */
     struct fresh *fresh;    /* one for each of them */
     size_t count;
@@ -54,34 +64,16 @@ static void show(struct attempt *a)
         models_publish(a->r);
 }
 
-static bool is_version(const char *name)
-{
-    int64_t ignored;
-    return version_policy_parse_dir(name, &ignored);
-}
-
 /* The directory of the model: exactly one of the repositories that may be used has it. */
 static struct err *find_directory(struct attempt *a)
 {
-    const struct repo_settings *s = &a->r->settings;
-    uint64_t found = 0;
-    for (size_t i = 0; i < s->path_count && a->m->name[0] != '.'; i++) {
-        char *dir = file_join(s->paths[i], a->m->name);
-        if (file_is_dir(dir))
-            found |= UINT64_C(1) << i;
-        mem_free(dir);
-    }
+    uint64_t places;
+    struct err *e = places_find(a->r, a->m->name, a->job->places, a->job->first, &places, &a->from,
+                                &a->source, &a->changed);
     mutex_lock(&a->r->lock);
-    a->m->places = found;
+    a->m->places = places;
     mutex_unlock(&a->r->lock);
-    found &= a->job->places;
-    if (!found)
-        return err_new(STATUS_NOT_FOUND, "no repository has a directory of this name");
-    if (found & (found - 1))
-        return err_new(STATUS_INVALID_ARG, "model appears in two or more repositories");
-    a->from = found;
-    a->source = source_new(file_join(s->paths[__builtin_ctzll(found)], a->m->name), false);
-    return NULL;
+    return e;
 }
 
 static struct err *read_config(struct attempt *a)
@@ -89,6 +81,10 @@ static struct err *read_config(struct attempt *a)
     const struct repo_load *what = &a->job->what;
     const struct repo_param *config = override_config(what->params, what->param_count);
     struct err *e;
+    if (a->job->action == REPO_RECHECK)
+        a->proto = dependencies_config(a->r, a->m, &a->forced);
+    if (a->proto)
+        return NULL;
     if (config)
         e = err_wrap(config_parse_json(config->data, config->len, &a->proto),
                      "Invalid config override");
@@ -103,6 +99,26 @@ static struct err *read_config(struct attempt *a)
                        "model name",
                        a->m->name, a->proto->name);
     return NULL;
+}
+
+/* Repository agents look at what is to be loaded, and may put it elsewhere; not at what serves already as it is. */
+static struct err *ask_agents(struct attempt *a)
+{
+    if (!agents_wanted(a->proto))
+        return NULL;
+    struct err *e = agents_stamp(a->source, &a->stamp);
+    if (e)
+        return e;
+    mutex_lock(&a->r->lock);
+    const struct repo_model *m = a->m;
+    bool serves = false;
+    for (size_t i = 0; i < m->version_count; i++)
+        serves = serves || m->versions[i].state == TABLE_READY;
+    a->unchanged = serves && !a->forced && !m->forced && a->stamp == m->stamp && a->from == m->from;
+    mutex_unlock(&a->r->lock);
+    if (a->unchanged)
+        return NULL;
+    return agents_take(a->r->agents, a->proto, a->r->settings.context.config_name, &a->source);
 }
 
 /* What the version policy picks among the directories. */
@@ -136,22 +152,25 @@ static struct err *look(struct attempt *a)
     if (!e && !a->source)
         e = find_directory(a);
     if (!e)
-        e = stamp_directory(a->source->dir, is_version, &a->stamp);
+        e = source_stamp(a->source, SOURCE_BESIDE, 0, &a->stamp);
+    if (!e)
+        e = source_stamp(a->source, SOURCE_CONFIG, 0, &a->config_stamp);
     if (!e)
         e = read_config(a);
-    int64_t *numbers = NULL;
     if (!e)
+        e = ask_agents(a);
+    int64_t *numbers = NULL;
+    if (!e && !a->unchanged)
         e = find_versions(a, &numbers, &a->count);
     if (!e) {
         a->want = mem_zalloc((a->count + 1) * sizeof(*a->want));
         a->fresh = mem_zalloc((a->count + 1) * sizeof(*a->fresh));
     }
     for (size_t i = 0; !e && i < a->count; i++) {
-        struct strbuf dir = STRBUF_INIT;
-        strbuf_printf(&dir, "%s/%" PRId64, a->source->dir, numbers[i]);
         a->want[i].number = numbers[i];
-        e = stamp_directory(strbuf_str(&dir), NULL, &a->want[i].stamp);
-        strbuf_fini(&dir);
+        a->want[i].stamp = a->stamp;
+        if (!a->source->agents)
+            e = source_stamp(a->source, SOURCE_VERSION, numbers[i], &a->want[i].stamp);
     }
     mem_free(numbers);
     return e;
@@ -198,6 +217,18 @@ static void show_failure(struct attempt *a, const struct err *e)
     show(a);
 }
 
+/* What changed beside the versions since they were loaded. Lock held. */
+static enum plan_change change_of(const struct attempt *a)
+{
+    const struct repo_model *m = a->m;
+    if (a->stamp != m->stamp || a->from != m->from || !m->proto)
+        return PLAN_ANY;
+    if (!a->forced && !m->forced && a->config_stamp == m->config_stamp)
+        return PLAN_SAME;
+    /* A configuration in other words, or given by the client, asks for a load even when it means the same. */
+    return plan_compare(m->proto, a->proto) == PLAN_GROUPS ? PLAN_GROUPS : PLAN_ANY;
+}
+
 /* Decides for each version, and shows those that are on their way. */
 static void begin(struct attempt *a)
 {
@@ -208,11 +239,11 @@ static void begin(struct attempt *a)
     for (size_t i = 0; i < m->version_count; i++)
         if (m->versions[i].state == TABLE_READY)
             have[have_count++] = (struct plan_have){m->versions[i].number, m->versions[i].stamp};
-    bool again = a->forced || m->forced || a->stamp != m->stamp || a->from != m->from;
+    enum plan_change change = change_of(a);
     m->wanted = true;
     drop_entries(m, is_whole_model);
     for (size_t i = 0; i < a->count; i++) {
-        a->fresh[i].action = plan_version(have, have_count, &a->want[i], again);
+        a->fresh[i].action = plan_version(have, have_count, &a->want[i], change);
         if (a->fresh[i].action == PLAN_LOAD)
             models_say(models_entry(m, a->want[i].number), TABLE_LOADING, NULL);
     }
@@ -221,15 +252,37 @@ static void begin(struct attempt *a)
     mutex_unlock(&a->r->lock);
 }
 
+static struct serve_version *serving(const struct repo_model *m, int64_t number)
+{
+    for (size_t i = 0; i < m->version_count; i++)
+        if (m->versions[i].number == number)
+            return m->versions[i].version;
+    return NULL;
+}
+
+/* What a version needs that is to serve: itself, or more instances. */
+static struct err *make_one(struct attempt *a, size_t i)
+{
+    int64_t number = a->want[i].number;
+    if (a->fresh[i].action == PLAN_RESIZE)
+        return resize_prepare(serving(a->m, number), a->proto, &a->fresh[i].draft);
+    struct load_context c = a->r->settings.context;
+    c.is_cloud = a->source->copy != NULL;
+    struct err *e = source_fetch(a->source, number);
+    return e ? e
+             : load_version(&c, a->m->name, a->source->dir, number, a->proto, &a->fresh[i].version);
+}
+
 static void load_one(struct attempt *a, size_t i)
 {
     int64_t number = a->want[i].number;
-    LOG_INFO("loading: %s:%" PRId64, a->m->name, number);
+    bool resize = a->fresh[i].action == PLAN_RESIZE;
+    LOG_INFO("%s: %s:%" PRId64, resize ? "changing instances" : "loading", a->m->name, number);
     for (uint32_t tries = 0;; tries++) {
-        struct err *e = load_version(&a->r->settings.context, a->m->name, a->source->dir, number,
-                                     a->proto, &a->fresh[i].version);
+        struct err *e = make_one(a, i);
         if (!e) {
-            LOG_INFO("successfully loaded '%s' version %" PRId64, a->m->name, number);
+            LOG_INFO("successfully %s '%s' version %" PRId64,
+                     resize ? "changed the instances of" : "loaded", a->m->name, number);
             return;
         }
         LOG_ERROR("failed to load '%s' version %" PRId64 ": %s: %s", a->m->name, number,
@@ -259,6 +312,9 @@ static void commit(struct attempt *a)
 {
     struct repo_model *m = a->m;
     bool taken_out = false;
+    for (size_t i = 0; i < a->count; i++)
+        if (a->fresh[i].action == PLAN_RESIZE)
+            instances_commit(a->fresh[i].draft, &a->fresh[i].left);
     mutex_lock(&a->r->lock);
     for (size_t i = 0; i < m->version_count; i++) {
         struct repo_version *v = &m->versions[i];
@@ -268,7 +324,9 @@ static void commit(struct attempt *a)
         taken_out = true;
     }
     for (size_t i = 0; i < a->count; i++) {
-        if (a->fresh[i].action == PLAN_KEEP)
+        if (a->fresh[i].action == PLAN_RESIZE)
+            retire_instances(a->r, m, serving(m, a->want[i].number), &a->fresh[i].left);
+        if (a->fresh[i].action == PLAN_KEEP || a->fresh[i].action == PLAN_RESIZE)
             continue;
         struct repo_version *v = models_entry(m, a->want[i].number);
         if (v->version) {
@@ -278,10 +336,15 @@ static void commit(struct attempt *a)
         models_say(v, TABLE_READY, NULL);
         v->version = a->fresh[i].version;
         v->source = source_ref(a->source);
+        a->source->serving++;
         v->stamp = a->want[i].stamp;
     }
     m->forced = a->forced;
     m->stamp = a->stamp;
+    m->config_stamp = a->config_stamp;
+    config_free_proto(m->proto);
+    m->proto = a->proto;
+    a->proto = NULL;
     m->from = a->from;
     forget_some(m);
     if (taken_out)
@@ -289,6 +352,7 @@ static void commit(struct attempt *a)
     else
         show(a);
     mutex_unlock(&a->r->lock);
+    agents_loaded(a->source->agents);
 }
 
 /* What was made is given up; what served before still does. */
@@ -297,10 +361,12 @@ static struct err *roll_back(struct attempt *a)
     struct strbuf why = STRBUF_INIT;
     for (size_t i = 0; i < a->count; i++) {
         version_free(a->fresh[i].version);
+        instances_abandon(a->fresh[i].draft);
         if (a->fresh[i].reason)
             strbuf_printf(&why, "version %" PRId64 " is at UNAVAILABLE state: %s;",
                           a->want[i].number, a->fresh[i].reason);
     }
+    agents_failed(a->source->agents);
     mutex_lock(&a->r->lock);
     for (size_t i = 0; i < a->count; i++)
         if (a->fresh[i].action == PLAN_LOAD)
@@ -315,12 +381,9 @@ static struct err *roll_back(struct attempt *a)
     return e;
 }
 
-static struct err *no_versions(struct attempt *a)
+/* It was looked at, and cannot be served as it is. Takes the reason over. */
+static struct err *cannot_serve(struct attempt *a, struct err *why)
 {
-    struct err *why =
-        err_new(STATUS_INVALID_ARG,
-                "at least one version must be available under the version policy of model '%s'",
-                a->m->name);
     LOG_ERROR("failed to load '%s' from '%s': %s", a->m->name, a->source->dir, err_message(why));
     mutex_lock(&a->r->lock);
     show_failure(a, why);
@@ -329,6 +392,14 @@ static struct err *no_versions(struct attempt *a)
                             err_message(why));
     err_free(why);
     return e;
+}
+
+static struct err *no_versions(struct attempt *a)
+{
+    return cannot_serve(
+        a, err_new(STATUS_INVALID_ARG,
+                   "at least one version must be available under the version policy of model '%s'",
+                   a->m->name));
 }
 
 /* Whoever sent something that cannot be used is told so; else it is the repository that cannot be read. */
@@ -343,13 +414,34 @@ static struct err *cannot_look(struct attempt *a, struct err *e)
                     "failed to load '%s', failed to poll from model repository", a->m->name);
 }
 
-struct err *operate_load(struct repo *r, struct repo_model *m, const struct repo_job *job)
+/* An ensemble waits for the models that it needs, and is compared with what they are then. Returns true when its job was put back. */
+static bool look_at_needs(struct attempt *a, struct repo_job *waiting, struct err **ret)
+{
+    dependencies_note(a->r, a->m, a->proto, a->forced);
+    if (follow_wait(a->r, a->m, waiting))
+        return true;
+    *ret = dependencies_check(a->r, a->m, a->proto);
+    return false;
+}
+
+static struct err *load(struct repo *r, struct repo_model *m, const struct repo_job *job,
+                        struct repo_job *waiting, bool *ret_changed, bool *ret_parked)
 {
     struct attempt a = {.r = r, .m = m, .job = job};
     struct err *e = look(&a);
+    struct err *unfit = NULL;
     bool failed = false;
+    *ret_parked = !e && look_at_needs(&a, waiting, &unfit);
+    if (*ret_parked) {
+        attempt_fini(&a);
+        return NULL;
+    }
     if (e) {
         e = cannot_look(&a, e);
+    } else if (unfit) {
+        e = cannot_serve(&a, unfit);
+    } else if (a.unchanged) {
+        LOG_VERBOSE(1, "model '%s' serves as it is", m->name);
     } else if (!a.count) {
         e = no_versions(&a);
     } else {
@@ -364,8 +456,26 @@ struct err *operate_load(struct repo *r, struct repo_model *m, const struct repo
         else
             commit(&a);
     }
+    dependencies_settle(r, m, e != NULL);
+    *ret_changed = a.changed || source_changed(a.source);
     attempt_fini(&a);
     return e;
+}
+
+/* A model that changes in its store while it is read is read again. */
+struct err *operate_load(struct repo *r, struct repo_model *m, struct repo_job *job,
+                         bool *ret_parked)
+{
+    struct repo_job mine = *job; /* what is known of the store counts once */
+    for (unsigned tries = 1;; tries++) {
+        bool changed;
+        struct err *e = load(r, m, &mine, job, &changed, ret_parked);
+        if (*ret_parked || !e || !changed || tries == MAX_CHANGES)
+            return e;
+        LOG_INFO("model '%s' changed while it was read: it is read again", m->name);
+        err_free(e);
+        mine.first = false;
+    }
 }
 
 struct err *operate_unload(struct repo *r, struct repo_model *m, uint64_t places)

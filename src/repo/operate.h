@@ -2,6 +2,7 @@
 /* Loading and unloading one model: what a loader does for a job. Private to repo/. */
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct repo;
@@ -11,8 +12,10 @@ struct repo_model;
 /* operate_load - make what the repository, or the job's own configuration and files, ask for serve; all versions or none. The
  * model is busy with the calling thread; lock not held. Blocks. Unless it fails before a version was looked at, the model is
  * wanted from then on.
+ * ret_parked  the job was put back, since models that an ensemble needs come first (repo/follow.h): it is not the caller's any more
  * errors  INTERNAL "failed to load 'x', failed to poll from model repository: ..."; INVALID_ARG "load failed for model 'x': ..." */
-struct err *operate_load(struct repo *r, struct repo_model *m, const struct repo_job *job);
+struct err *operate_load(struct repo *r, struct repo_model *m, struct repo_job *job,
+                         bool *ret_parked);
 
 /* operate_unload - unpublish all versions and hand them to the retirer. As above.
  * places  bits of the repositories that it must have been loaded from; all = anywhere

@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct Inference__ModelConfig;
+
 struct plan_have {
     int64_t number;
     uint64_t stamp; /* of its files when it was loaded */
@@ -15,16 +17,28 @@ struct plan_want {
 };
 
 enum plan_action {
-    PLAN_LOAD, /* it does not serve */
-    PLAN_SWAP, /* it serves, and changed: load it beside the old one, then replace that */
-    PLAN_KEEP, /* it serves, unchanged */
+    PLAN_LOAD,   /* it does not serve */
+    PLAN_SWAP,   /* it serves, and changed: load it beside the old one, then replace that */
+    PLAN_RESIZE, /* it serves, and only its instances change: they do so beneath it */
+    PLAN_KEEP,   /* it serves, unchanged */
 };
 
+/* What changed beside the versions: the configuration, and what lies next to it. */
+enum plan_change {
+    PLAN_SAME,
+    PLAN_GROUPS, /* instance groups of the configuration, or which versions it picks; nothing else */
+    PLAN_ANY,    /* anything else, or the client says so: nothing is kept */
+};
+
+/* plan_compare - what changed from one configuration to another, as they were written. */
+enum plan_change plan_compare(const struct Inference__ModelConfig *was,
+                              const struct Inference__ModelConfig *now);
+
 /* plan_version - what to do for one version that shall serve.
- * have   what serves, ascending
- * again  what lies beside the versions changed too, or the client says so: nothing is kept */
+ * have    what serves, ascending
+ * change  beside the versions */
 enum plan_action plan_version(const struct plan_have *have, size_t have_count,
-                              const struct plan_want *want, bool again);
+                              const struct plan_want *want, enum plan_change change);
 
 /* plan_drops - whether a version that serves shall serve no more.
  * want  ascending */

@@ -3,11 +3,14 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "model/config.h"
 #include "os/thread.h"
+#include "repo/agents.h"
 #include "repo/jobs.h"
 #include "repo/models.h"
 #include "repo/operate.h"
 #include "repo/override.h"
+#include "repo/places.h"
 #include "repo/repo_priv.h"
 #include "repo/retire.h"
 #include "repo/watch.h"
@@ -28,11 +31,14 @@ struct repo *repo_new(const struct repo_settings *settings, struct serve_table *
         r->settings.load_threads = REPO_MAX_LOADERS / 2;
     CHECK(settings->path_count <= REPO_MAX_PATHS);
     r->table = table;
+    r->agents = agents_new(settings->agent_directory);
+    r->settings.context.table = table;
     mutex_init(&r->lock, MUTEX_RANK_REPO);
     mutex_cond_init(&r->changed);
     list_init(&r->ready);
     list_init(&r->looks);
     list_init(&r->retired);
+    places_open(r);
     return r;
 }
 
@@ -118,30 +124,67 @@ static void wait_for_start(struct repo *r, struct count *c)
     }
 }
 
+/* Whether a model that is to be loaded lies where it was looked for. */
+static bool is_there(struct repo *r, const char *name)
+{
+    mutex_lock(&r->lock);
+    const struct repo_model *m = models_find(r, name);
+    bool there = m && m->places;
+    mutex_unlock(&r->lock);
+    return there;
+}
+
+/* Asks for the models to load at the start that were not asked for yet.
+ * all  also those that no repository has, so far */
+static void ask_all(struct repo *r, struct count *c, struct map *asked, bool all)
+{
+    size_t count;
+    char **names = startup_names(r, &count);
+    jobs_hold(r, true); /* until what ensembles wait for is asked for too */
+    for (size_t i = 0; i < count; i++) {
+        size_t len = strlen(names[i]);
+        if (!map_get(asked, names[i], len) && (all || is_there(r, names[i]))) {
+            map_put(asked, names[i], len, asked);
+            if (r->settings.mode == REPO_MODE_POLL)
+                watch_note(r, names[i]);
+            struct err *refused = ask_load(r, names[i], c);
+            if (refused)
+                LOG_ERROR("failed to load '%s': %s", names[i], err_message(refused));
+            err_free(refused);
+        }
+        mem_free(names[i]);
+    }
+    jobs_hold(r, false);
+    mem_free(names);
+}
+
 struct err *repo_load_all(struct repo *r, size_t *ret_failed)
 {
+    struct places_look look;
+    uint64_t slow;
+    uint64_t unread = 0;
     struct err *e = check_startup(&r->settings);
     if (!e)
-        e = watch_look(r);
+        e = places_error(r);
+    if (!e) {
+        places_begin(r, &look);
+        e = watch_look(r, &look, UINT64_MAX, clock_now_ns() + PLACES_PATIENCE_NS, &slow);
+    }
     if (e)
         return e;
     struct count c = {.lock = MUTEX_INIT(MUTEX_RANK_LEAF)};
+    struct map asked = MAP_INIT;
     mutex_cond_init(&c.changed);
-    size_t count;
-    set_starting(r, true);
-    char **names = startup_names(r, &count);
-    for (size_t i = 0; i < count; i++) {
-        if (r->settings.mode == REPO_MODE_POLL)
-            watch_note(r, names[i]);
-        struct err *refused = ask_load(r, names[i], &c);
-        if (refused)
-            LOG_ERROR("failed to load '%s': %s", names[i], err_message(refused));
-        err_free(refused);
-        mem_free(names[i]);
+    set_starting(r, !slow); /* while a store is waited for, what others have is shown at once */
+    ask_all(r, &c, &asked, !slow);
+    if (slow) {
+        e = watch_look(r, &look, slow, TIME_NEVER, &unread);
+        err_free(e); /* of stores: none */
+        ask_all(r, &c, &asked, true);
     }
-    mem_free(names);
     wait_for_start(r, &c);
-    *ret_failed = c.failed;
+    *ret_failed = c.failed + (size_t)__builtin_popcountll(unread);
+    map_fini(&asked);
     mutex_cond_fini(&c.changed);
     mutex_fini(&c.lock);
     return r->settings.mode == REPO_MODE_POLL && r->settings.poll_secs ? watch_start(r) : NULL;
@@ -193,8 +236,6 @@ struct err *repo_load(struct repo *r, const struct repo_load *what, repo_done_fn
 struct err *repo_unload(struct repo *r, const char *model, const char *repository,
                         bool unload_dependents, repo_done_fn *done, void *owner)
 {
-    /* Nothing is loaded along with a model yet: there is nothing to unload with it. */
-    (void)unload_dependents;
     uint64_t places;
     struct err *e = check_mode(r);
     if (!e)
@@ -204,7 +245,12 @@ struct err *repo_unload(struct repo *r, const char *model, const char *repositor
     if (e)
         return e;
     struct repo_job *job = MEM_NEW(struct repo_job);
-    *job = (struct repo_job){.action = REPO_UNLOAD, .places = places, .done = done, .owner = owner};
+    *job = (struct repo_job){.action = REPO_UNLOAD,
+                             .places = places,
+                             .up = unload_dependents,
+                             .down = unload_dependents,
+                             .done = done,
+                             .owner = owner};
     return jobs_ask(r, job, model);
 }
 
@@ -316,6 +362,7 @@ struct err *repo_places(const struct repo *r, const char *name, uint64_t *ret)
 
 void repo_refuse(struct repo *r)
 {
+    places_cancel(r);
     jobs_refuse(r);
 }
 
@@ -340,10 +387,14 @@ void repo_free(struct repo *r)
         struct repo_model *m = r->models[i];
         while (m->version_count)
             models_drop_entry(m, &m->versions[m->version_count - 1]);
+        config_free_proto(m->proto);
+        dependencies_fini(&m->dependencies);
         mem_free(m->versions);
         mem_free(m->name);
         mem_free(m);
     }
+    places_close(r);
+    agents_free(r->agents);
     mem_free(r->models);
     map_fini(&r->by_name);
     mutex_cond_fini(&r->changed);

@@ -32,6 +32,7 @@ struct repo_settings {
     const char *const
         *startup_models; /* EXPLICIT: what to load at the start; "*" alone = all; borrowed */
     size_t startup_count;
+    const char *agent_directory; /* where repository agents lie; borrowed */
     struct load_context context;
 };
 
@@ -63,8 +64,9 @@ struct repo_load {
 struct repo *repo_new(const struct repo_settings *settings, struct serve_table *table);
 
 /* repo_load_all - find every model of every repository and load what the mode asks for; returns when each is ready or has failed.
- * What failed is in the table with its reason, and in the log. Then polling begins. Blocks.
- * ret_failed  how many models do not serve though they should
+ * What failed is in the table with its reason, and in the log. Then polling begins. Blocks. A store that takes long is waited for
+ * after what other repositories have was begun.
+ * ret_failed  how many models do not serve though they should, and stores that cannot be read
  * errors      only when a repository cannot be read at all, or the models to load contradict each other */
 struct err *repo_load_all(struct repo *r, size_t *ret_failed);
 
@@ -78,7 +80,7 @@ struct err *repo_load(struct repo *r, const struct repo_load *what, repo_done_fn
 /* repo_unload - stop serving a model. Done when nothing new can reach it; requests under way are answered, then its memory goes
  * back. A model that does not serve is no error. Does not block.
  * repository         where it must have been loaded from; NULL or "" = anywhere
- * unload_dependents  also the models that were loaded along with it
+ * unload_dependents  also the ensembles that need it, and the models that were loaded along with it and that nothing else needs
  * errors             as repo_load */
 struct err *repo_unload(struct repo *r, const char *model, const char *repository,
                         bool unload_dependents, repo_done_fn *done, void *owner);

@@ -4,9 +4,13 @@
 #include "base/map.h"
 #include "os/clock.h"
 #include "os/mutex.h"
+#include "repo/dependencies.h"
 #include "repo/repo.h"
+#include "serve/instances.h"
 #include "serve/table.h"
 
+struct cloud;
+struct agents;
 struct source;
 struct thread;
 
@@ -41,14 +45,20 @@ struct repo_model {
     uint64_t from;     /* the repository it was loaded from; 0 = none, or an override alone */
     struct repo_version *versions; /* ascending */
     size_t version_count;
-    bool forced;    /* serves with a configuration of the client's: a plain load loads again */
-    uint64_t stamp; /* of what lies beside the versions, when it was loaded */
+    bool forced; /* serves with a configuration of the client's: a plain load loads again */
+    uint64_t
+        stamp; /* of what lies beside the versions, when it was loaded; but for its configuration */
+    uint64_t config_stamp;                /* of that */
+    struct Inference__ModelConfig *proto; /* owned: as it was written; NULL = never loaded */
+    struct dependencies dependencies;
     uint64_t tried; /* of all of it, when the poll asked for it last; 0 = never */
 };
 
 enum repo_action {
     REPO_LOAD,
     REPO_UNLOAD,
+    REPO_RECHECK, /* what an ensemble needs changed: see repo/follow.h */
+    REPO_SYNC,    /* nothing: what was asked for before is done then */
 };
 
 struct repo_job {
@@ -57,6 +67,10 @@ struct repo_job {
     struct repo_load what; /* model is the repo_model's own name; repository was resolved */
     uint64_t places;       /* repositories it may be loaded from, or must have been */
     bool first;            /* asked for by the start */
+    bool along;            /* a load: an ensemble needs it, nobody asked for it by name */
+    bool waited;           /* a load: the models that it needs were waited for */
+    bool up;               /* an unload: ensembles that need it are unloaded too */
+    bool down;             /* an unload: so is what was loaded along with it */
     repo_done_fn *done;
     void *owner;
 };
@@ -75,6 +89,11 @@ struct repo_retired {
     bool shown; /* an entry of the model shows it as unloading */
     struct serve_version *version;
     struct source *source;
+    bool last;      /* the last version of its source that served */
+    time_ns since;  /* when it was unpublished */
+    bool told;      /* that requests hold it up */
+    bool only_some; /* the version serves on, pinned: `left` alone goes */
+    struct instances left;
 };
 
 /* Somebody waits for a look at the repositories. */
@@ -85,7 +104,10 @@ struct repo_look {
 };
 
 struct repo {
+    struct agents *agents; /* owned */
     struct repo_settings settings;
+    struct cloud **clouds;    /* for each path: the store that it leads to; NULL = on the disk */
+    struct err *places_error; /* why a path is none */
     struct serve_table *table;
 
     struct mutex lock; /* rank REPO; guards everything below */
@@ -99,6 +121,7 @@ struct repo {
 
     struct list ready; /* models with work for a loader */
     size_t waiting;    /* jobs that no loader has taken */
+    bool held;         /* no loader takes one for now */
     struct repo_loader loaders[REPO_MAX_LOADERS];
     unsigned loader_count; /* that run */
     unsigned idle;         /* of them, those that wait for work */

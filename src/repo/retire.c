@@ -3,6 +3,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "os/thread.h"
+#include "plugin/backend.h"
+#include "plugin/model.h"
+#include "repo/agents.h"
 #include "repo/models.h"
 #include "repo/repo_priv.h"
 #include "repo/source.h"
@@ -15,8 +18,29 @@
 #define LOOK_FIRST TIME_MS(1)
 #define LOOK_MOST  TIME_MS(32)
 
+/* Requests that hold a version up for so long are worth a line. */
+#define TELL_AFTER TIME_MS(500)
+
+/* How many are freed at the same time. */
+#define FINISH_AT_ONCE 16
+
+static void finish_instances(struct repo *r, struct repo_retired *old)
+{
+    instances_free(&old->left);
+    version_unpin(old->version);
+    mutex_lock(&r->lock);
+    old->model->retiring--;
+    models_prune(r);
+    mutex_unlock(&r->lock);
+    mem_free(old);
+}
+
 static void finish(struct repo *r, struct repo_retired *old)
 {
+    if (old->only_some) {
+        finish_instances(r, old);
+        return;
+    }
     version_free(old->version);
     source_unref(old->source);
     struct repo_model *m = old->model;
@@ -35,21 +59,89 @@ static void finish(struct repo *r, struct repo_retired *old)
     mem_free(old);
 }
 
+/* Once for each: which backend it is that does not let go. */
+static void tell(struct repo_retired *old)
+{
+    if (old->told || clock_now_ns() - old->since < TELL_AFTER)
+        return;
+    old->told = true;
+    LOG_WARN("unloading '%s' version %" PRId64
+             " waits for %ld requests which backend '%s' has not given a final response, or not "
+             "released",
+             old->model->name, old->number, version_pins(old->version),
+             old->version->model ? old->version->model->backend->name : "ensemble");
+}
+
+static bool is_over(struct repo_retired *old)
+{
+    if (old->only_some)
+        return instances_idle(old->version, &old->left);
+    bool over = version_drained(old->version);
+    if (!over)
+        tell(old);
+    return over;
+}
+
+/* One of several that are freed at the same time. */
+struct finisher {
+    struct repo *repo;
+    struct repo_retired *old;
+    struct thread *thread; /* NULL: no thread could be had, freed already */
+};
+
+static void finisher_main(void *arg)
+{
+    const struct finisher *f = arg;
+    finish(f->repo, f->old);
+}
+
+/* Frees up to FINISH_AT_ONCE at the same time, since a backend may take a second for each of its instances. Lock not held. */
+static void finish_together(struct repo *r, struct repo_retired **over, size_t count)
+{
+    struct finisher finishers[FINISH_AT_ONCE];
+    for (size_t i = 1; i < count; i++) {
+        struct finisher *f = &finishers[i];
+        *f = (struct finisher){.repo = r, .old = over[i]};
+        struct err *e = thread_start("retirer", finisher_main, f, &f->thread);
+        if (e)
+            finish(r, over[i]);
+        err_free(e);
+    }
+    finish(r, over[0]);
+    for (size_t i = 1; i < count; i++)
+        thread_join(finishers[i].thread);
+}
+
 /* Frees what no request uses any more; returns whether there was any. Lock not held. */
 static bool free_drained(struct repo *r, struct list *old)
 {
-    bool any = false;
+    struct repo_retired *over[FINISH_AT_ONCE];
+    size_t count = 0;
     LIST_EACH (node, old) {
         struct repo_retired *one = LIST_ITEM(node, struct repo_retired, node);
-        if (!version_drained(one->version))
+        if (count == FINISH_AT_ONCE)
+            break;
+        if (!is_over(one))
             continue;
         list_remove(node);
-        finish(r, one);
-        any = true;
+        over[count++] = one;
     }
-    if (any)
-        malloc_trim(0);
-    return any;
+    if (!count)
+        return false;
+    finish_together(r, over, count);
+    malloc_trim(0);
+    return true;
+}
+
+/* No version of a load serves any more: its agents hear of it before any of them is freed. */
+static void tell_agents(struct list *old)
+{
+    LIST_EACH (node, old) {
+        struct repo_retired *one = LIST_ITEM(node, struct repo_retired, node);
+        if (one->last)
+            agents_unload(one->source->agents);
+        one->last = false;
+    }
 }
 
 /* Works until nothing is left; then, unless the repository stops, a while longer. Lock held. */
@@ -63,6 +155,7 @@ static void work(struct repo *r, bool linger)
             list_splice(&mine, &r->retired);
             mutex_unlock(&r->lock);
             table_settle(r->table);
+            tell_agents(&mine);
             pause = LOOK_FIRST;
         } else if (!list_empty(&mine)) {
             mutex_unlock(&r->lock);
@@ -93,21 +186,9 @@ static void retirer_main(void *arg)
     mutex_unlock(&r->lock);
 }
 
-void retire_version(struct repo *r, struct repo_model *m, struct repo_version *v, bool shown)
+/* To the retirer, started if need be. Lock held. */
+static void hand_over(struct repo *r, struct repo_retired *old)
 {
-    struct repo_retired *old = MEM_NEW(struct repo_retired);
-    *old = (struct repo_retired){.model = m,
-                                 .number = v->number,
-                                 .shown = shown,
-                                 .version = v->version,
-                                 .source = v->source};
-    v->version = NULL;
-    v->source = NULL;
-    m->retiring++;
-    if (shown) {
-        models_say(v, TABLE_UNLOADING, NULL);
-        v->unloading++;
-    }
     list_append(&r->retired, &old->node);
     mutex_cond_broadcast(&r->changed);
     if (r->retirer_runs || r->retirer_stop)
@@ -119,6 +200,39 @@ void retire_version(struct repo *r, struct repo_model *m, struct repo_version *v
     if (e)
         LOG_WARN("versions stay in memory until the next is unloaded: %s", err_message(e));
     err_free(e);
+}
+
+void retire_version(struct repo *r, struct repo_model *m, struct repo_version *v, bool shown)
+{
+    struct repo_retired *old = MEM_NEW(struct repo_retired);
+    *old = (struct repo_retired){.model = m,
+                                 .since = clock_now_ns(),
+                                 .number = v->number,
+                                 .shown = shown,
+                                 .version = v->version,
+                                 .source = v->source};
+    old->last = --v->source->serving == 0;
+    model_retire(old->version->model);
+    v->version = NULL;
+    v->source = NULL;
+    m->retiring++;
+    if (shown) {
+        models_say(v, TABLE_UNLOADING, NULL);
+        v->unloading++;
+    }
+    hand_over(r, old);
+}
+
+void retire_instances(struct repo *r, struct repo_model *m, struct serve_version *v,
+                      struct instances *left)
+{
+    struct repo_retired *old = MEM_NEW(struct repo_retired);
+    *old = (struct repo_retired){
+        .model = m, .number = v->number, .version = v, .only_some = true, .left = *left};
+    *left = (struct instances){0};
+    version_pin(v);
+    m->retiring++;
+    hand_over(r, old);
 }
 
 void retire_stop(struct repo *r)

@@ -2,13 +2,20 @@
 /* Versions on their way out: waited for, finalised and freed on a thread of their own. Private to repo/. */
 #include <stdbool.h>
 
+struct instances;
 struct repo;
 struct repo_model;
 struct repo_version;
+struct serve_version;
 
 /* retire_version - the version of an entry serves no longer; it must be unpublished before the lock is released. Lock held.
  * shown  the entry shows it as unloading until it is gone; else the entry may be used for its successor at once */
 void retire_version(struct repo *r, struct repo_model *m, struct repo_version *v, bool shown);
+
+/* retire_instances - the same for instances that a version which serves on has no use for. Lock held.
+ * left  taken over; {0} on return */
+void retire_instances(struct repo *r, struct repo_model *m, struct serve_version *v,
+                      struct instances *left);
 
 /* retire_stop - wait until all are gone. Lock not held. */
 void retire_stop(struct repo *r);

@@ -2,11 +2,11 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "os/file.h"
-#include "os/stamp.h"
+#include "codec/pb_utf8.h"
 #include "os/thread.h"
 #include "repo/jobs.h"
 #include "repo/models.h"
+#include "repo/places.h"
 #include "repo/repo_priv.h"
 #include "store/local.h"
 
@@ -17,8 +17,11 @@ struct view {
     struct map places; /* -> a uint64_t on the heap */
 };
 
+/* Names that are no text are nobody's: neither protocol could ask for them. */
 static void note_place(struct view *v, const char *name, uint64_t bit)
 {
+    if (!pb_utf8_valid(name, strlen(name)))
+        return;
     uint64_t *places = map_get(&v->places, name, strlen(name));
     if (!places) {
         places = MEM_NEW(uint64_t);
@@ -61,16 +64,22 @@ static void take_view(struct repo *r, const struct view *v, uint64_t read)
         models_publish(r);
 }
 
-struct err *watch_look(struct repo *r)
+struct err *watch_look(struct repo *r, const struct places_look *look, uint64_t places,
+                       time_ns until, uint64_t *ret_unread)
 {
     struct view v = {0};
     uint64_t read = 0;
     struct err *first = NULL;
+    *ret_unread = 0;
     for (size_t p = 0; p < r->settings.path_count; p++) {
         struct local_names names;
-        struct err *e = local_models(r->settings.paths[p], &names);
+        if (!(places & UINT64_C(1) << p))
+            continue;
+        struct err *e = places_names(r, p, look, until, &names);
         if (e) {
-            if (first)
+            bool cloud = places_is_cloud(r, p); /* the store's own log has why */
+            *ret_unread |= cloud ? UINT64_C(1) << p : 0;
+            if (first || cloud)
                 err_free(e);
             else
                 first = e;
@@ -94,15 +103,11 @@ struct err *watch_look(struct repo *r)
 /* How a model looks now; 0 when it cannot be told. */
 static uint64_t stamp_of(const struct repo *r, const char *name, uint64_t places)
 {
-    uint64_t stamp = 0;
     if (!places)
         return 0;
     if (places & (places - 1))
         return SEVERAL;
-    char *dir = file_join(r->settings.paths[__builtin_ctzll(places)], name);
-    err_free(stamp_directory(dir, NULL, &stamp));
-    mem_free(dir);
-    return stamp;
+    return places_stamp(r, (size_t)__builtin_ctzll(places), name);
 }
 
 void watch_note(struct repo *r, const char *name)
@@ -154,9 +159,18 @@ static void poll_model(struct repo *r, const char *name)
     err_free(jobs_ask(r, job, name));
 }
 
+/* A look that no store holds up. */
+static struct err *look_now(struct repo *r)
+{
+    struct places_look look;
+    uint64_t unread;
+    places_begin(r, &look);
+    return watch_look(r, &look, UINT64_MAX, clock_now_ns() + PLACES_PATIENCE_NS, &unread);
+}
+
 static void poll_all(struct repo *r)
 {
-    struct err *e = watch_look(r);
+    struct err *e = look_now(r);
     if (e)
         LOG_ERROR("failed to poll: %s", err_message(e));
     err_free(e);
@@ -176,7 +190,7 @@ static void poll_all(struct repo *r)
 /* Answers everybody who asked before the look began. */
 static void look_for(struct repo *r, struct list *who)
 {
-    struct err *e = watch_look(r);
+    struct err *e = look_now(r);
     struct list *node;
     while ((node = list_pop(who))) {
         struct repo_look *look = LIST_ITEM(node, struct repo_look, node);

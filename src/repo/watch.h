@@ -1,10 +1,18 @@
 #pragma once
 /* Looking at the repositories: for the index, and for the poll. Private to repo/. */
+#include "os/clock.h"
 #include "repo/repo.h"
 
+struct places_look;
+
 /* watch_look - note which models lie where, and show it. Blocks.
- * errors  a repository that cannot be read; what is known of it stays */
-struct err *watch_look(struct repo *r);
+ * look        begun by places_begin
+ * places      those to look at
+ * until       how long stores are waited for; one that takes longer, or cannot be read, is no error
+ * ret_unread  stores that were not read; what is known of them stays
+ * errors      a repository on the disk that cannot be read; what is known of it stays */
+struct err *watch_look(struct repo *r, const struct places_look *look, uint64_t places,
+                       time_ns until, uint64_t *ret_unread);
 
 /* watch_ask - the same on the repository's own thread. */
 struct err *watch_ask(struct repo *r, repo_done_fn *done, void *owner);

@@ -188,13 +188,6 @@ static void drop(struct batcher *b, struct request *r)
     list_append(&b->dropped, &r->queue_node);
 }
 
-/* The flag is a hint from another thread; what it allows (answering without running) needs no
- * other memory of that thread. */
-static bool is_cancelled(const struct request *r)
-{
-    return atomic_load_explicit(&r->cancelled, memory_order_relaxed);
-}
-
 /* Apply the policies to the requests whose deadline has come. */
 static void sweep(struct batcher *b, time_ns now)
 {
@@ -285,7 +278,7 @@ static void pending_extend(struct batcher *b)
         struct request *r = levels_next(&b->levels, &at);
         if (!r)
             return;
-        if (is_cancelled(r)) {
+        if (request_is_cancelled(r)) {
             drop(b, r);
             publish_depth(b);
             continue;
@@ -329,7 +322,7 @@ static void pending_recheck(struct batcher *b)
     bool any = false;
     for (uint32_t left = b->pending.count; left; left--) {
         struct request *next = levels_next(&b->levels, &at);
-        if (is_cancelled(r)) {
+        if (request_is_cancelled(r)) {
             drop(b, r);
             any = true;
         }
@@ -358,7 +351,7 @@ static size_t take_one(struct batcher *b, struct request **out, time_ns *ret_wak
     struct list *queue = &b->levels.queues[0].in_time;
     while (!list_empty(queue)) {
         struct request *r = LIST_ITEM(queue->next, struct request, queue_node);
-        if (is_cancelled(r)) {
+        if (request_is_cancelled(r)) {
             drop(b, r);
             continue;
         }

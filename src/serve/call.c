@@ -5,7 +5,7 @@
 #include "infer/response.h"
 #include "infer/trace.h"
 #include "os/clock.h"
-#include "sched/batcher.h"
+#include "serve/queue.h"
 #include "serve/reject.h"
 #include "serve/submit.h"
 #include "serve/table.h"
@@ -26,7 +26,7 @@ static void respond(struct response *r, void *owner)
 {
     const struct call *c = owner;
     if (!r->empty) {
-        c->respond((TRITONSERVER_InferenceResponse *)r, r->flags, c->respond_userp);
+        c->respond(response_handle(r), r->flags, c->respond_userp);
         return;
     }
     c->respond(NULL, r->flags, c->respond_userp);
@@ -139,14 +139,19 @@ struct err *call_cancel(struct draft *d)
     if (e || !r)
         return e;
     struct serve_version *v = version_of(r);
+    struct list others; /* of its sequence */
+    list_init(&others);
     mutex_lock(&v->lock);
-    bool waited = batcher_remove(v->batcher, r);
+    bool waited = queue_remove(v, r);
+    if (waited && v->sequences)
+        queue_expire(v, clock_now_ns(), &others);
     mutex_unlock(&v->lock);
     if (waited) {
         struct response_batch answers;
         response_batch_begin(&answers);
         reject_request(r, STATS_CANCELED,
                        err_new(STATUS_CANCELLED, "request was cancelled before it was executed"));
+        reject_dropped(&others);
         response_batch_end(&answers);
     }
     request_unref(r);

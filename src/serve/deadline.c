@@ -2,7 +2,7 @@
 
 #include "base/mem.h"
 #include "os/loop.h"
-#include "sched/batcher.h"
+#include "serve/queue.h"
 #include "serve/reject.h"
 #include "serve/runner.h"
 #include "serve/version.h"
@@ -29,8 +29,8 @@ static void due(struct loop_timer *t)
     list_init(&dropped);
     mutex_lock(&v->lock);
     time_ns now = clock_now_ns();
-    batcher_expire(v->batcher, now, &dropped);
-    time_ns next = batcher_next_deadline(v->batcher);
+    queue_expire(v, now, &dropped);
+    time_ns next = queue_next_deadline(v);
     d->armed = next;
     runner_wake(v, now);
     mutex_unlock(&v->lock);
@@ -71,7 +71,7 @@ struct deadline *deadline_new(struct serve_version *v, struct loop *house)
 
 void deadline_watch(struct deadline *d)
 {
-    time_ns next = batcher_next_deadline(d->version->batcher);
+    time_ns next = queue_next_deadline(d->version);
     if (next >= d->armed || !d->house)
         return;
     d->armed = next;

@@ -5,7 +5,8 @@
 
 void reject_request(struct request *r, enum stats_reason reason, struct err *e)
 {
-    stats_failure(version_of(r)->stats, reason, r->times.start, clock_now_ns());
+    if (!r->gap)
+        stats_failure(version_of(r)->stats, reason, r->times.start, clock_now_ns());
     response_fail(r, e);
 }
 
@@ -14,10 +15,14 @@ void reject_dropped(struct list *dropped)
     struct list *node;
     while ((node = list_pop(dropped))) {
         struct request *r = LIST_ITEM(node, struct request, queue_node);
-        if (atomic_load_explicit(&r->cancelled, memory_order_relaxed))
+        if (request_is_cancelled(r))
             reject_request(
                 r, STATS_CANCELED,
                 err_new(STATUS_CANCELLED, "request was cancelled before it was executed"));
+        else if (version_of(r)->sequences)
+            reject_request(r, STATS_REJECTED,
+                           err_new(STATUS_UNAVAILABLE,
+                                   "timeout of the corresponding sequence has been expired"));
         else
             reject_request(r, STATS_REJECTED,
                            err_new(STATUS_UNAVAILABLE, "Request timeout expired"));

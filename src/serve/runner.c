@@ -8,7 +8,9 @@
 #include "infer/trace.h"
 #include "model/config.h"
 #include "plugin/instance.h"
+#include "serve/queue.h"
 #include "serve/reject.h"
+#include "serve/submit.h"
 #include "serve/version.h"
 
 #include <stdio.h>
@@ -17,22 +19,53 @@
 #define INLINE_WATCH    64u         /* runs that are watched after a long one */
 #define INLINE_MAX_SLOW 3u          /* slow ones among them that demote */
 
-void runner_init(struct runner *r, struct serve_version *v, struct plugin_instance *instance)
+struct runner *runner_new(struct serve_version *v, struct plugin_instance *instance)
 {
-    *r = (struct runner){.version = v, .instance = instance};
-    r->batch = mem_alloc(batcher_slots(v->batcher) * sizeof(*r->batch));
+    struct runner *r = MEM_NEW(struct runner);
+    r->version = v;
+    r->instance = instance;
+    r->batch = mem_alloc(queue_slots(v) * sizeof(*r->batch));
     mutex_cond_init(&r->wake);
+    return r;
 }
 
-void runner_fini(struct runner *r)
+void runner_join(struct runner *r)
 {
+    struct serve_version *v = r->version;
+    mutex_assert_held(&v->lock);
+    if (v->sequences && !r->seat)
+        r->seat = sequencer_join(v->sequences->queue, r);
+}
+
+void runner_leave(struct runner *r)
+{
+    mutex_assert_held(&r->version->lock);
+    r->leaving = true;
+    if (r->seat)
+        sequencer_leave(r->seat);
+    mutex_cond_signal(&r->wake);
+}
+
+bool runner_is_idle(const struct runner *r)
+{
+    mutex_assert_held(&r->version->lock);
+    return r->state == RUNNER_IDLE && !(r->leaving && r->has_thread) &&
+           !(r->seat && sequencer_busy(r->seat));
+}
+
+void runner_free(struct runner *r)
+{
+    if (!r)
+        return;
     mutex_lock(&r->version->lock);
     mutex_cond_signal(&r->wake);
     mutex_unlock(&r->version->lock);
     thread_join(r->thread);
+    sequencer_drop(r->seat);
     instance_free(r->instance);
     mutex_cond_fini(&r->wake);
     mem_free(r->batch);
+    mem_free(r);
 }
 
 /* One Execute. */
@@ -47,7 +80,8 @@ static void execute(struct runner *r, size_t count, time_ns now)
     struct err *e = instance_execute(r->instance, r->batch, count);
     log_context("", 0);
     for (size_t i = 0; e && i < count; i++)
-        reject_request(r->batch[i], STATS_BACKEND, err_copy(e));
+        if (r->batch[i]) /* not released all the same */
+            reject_request(r->batch[i], STATS_BACKEND, err_copy(e));
     err_free(e);
 }
 
@@ -56,7 +90,7 @@ static void answer_dropped(struct serve_version *v, time_ns now)
 {
     struct list dropped;
     list_init(&dropped);
-    batcher_expire(v->batcher, now, &dropped);
+    queue_expire(v, now, &dropped);
     mutex_unlock(&v->lock);
     reject_dropped(&dropped);
     mutex_lock(&v->lock);
@@ -67,8 +101,10 @@ static size_t take(struct runner *r, time_ns now, time_ns *ret_wake)
 {
     struct serve_version *v = r->version;
     for (;;) {
-        size_t count = batcher_take(v->batcher, now, r->batch, batcher_slots(v->batcher), ret_wake);
-        if (!batcher_has_dropped(v->batcher))
+        size_t count = v->sequences ? sequences_take(r, now, ret_wake)
+                                    : batcher_take(v->batcher, now, r->batch,
+                                                   batcher_slots(v->batcher), ret_wake);
+        if (!queue_has_dropped(v))
             return count;
         answer_dropped(v, now);
         if (count)
@@ -85,13 +121,13 @@ static bool run_turn(struct runner *r, time_ns *ret_wake)
 {
     struct serve_version *v = r->version;
     bool together = !v->config->decoupled;
-    struct response_batch answers = {0};
+    struct submit_turn turn = {0};
     time_ns begun = clock_now_ns();
     time_ns now = begun;
     size_t count;
     bool ran = false;
     if (together)
-        response_batch_begin(&answers);
+        submit_turn_begin(&turn);
     while (now - begun < TURN_NS && (count = take(r, now, ret_wake))) {
         ran = true;
         runner_wake(v, now);
@@ -100,11 +136,11 @@ static bool run_turn(struct runner *r, time_ns *ret_wake)
         now = clock_now_ns();
         mutex_lock(&v->lock);
     }
-    ran = ran || answers.first;
+    ran = ran || turn.answers.first;
     if (ran)
         mutex_unlock(&v->lock);
     if (together)
-        response_batch_end(&answers);
+        submit_turn_end(&turn);
     if (ran)
         mutex_lock(&v->lock);
     return ran;
@@ -117,7 +153,7 @@ static void wait_for_work(struct runner *r, time_ns until)
     r->state = RUNNER_IDLE;
     while (r->state != RUNNER_BUSY) {
         bool in_time = mutex_cond_wait_until(&r->wake, &v->lock, until);
-        if (r->state == RUNNER_IDLE && (!in_time || v->stopping))
+        if (r->state == RUNNER_IDLE && (!in_time || v->stopping || r->leaving))
             r->state = RUNNER_BUSY;
         else if (r->state == RUNNER_CLAIMED && !in_time)
             until = clock_now_ns() + RUNNER_RETIRE_NS;
@@ -133,12 +169,14 @@ static void thread_main(void *arg)
     r->state = RUNNER_BUSY;
     for (;;) {
         v->waking = false;
+        if (r->leaving && !r->seat)
+            break;
         time_ns wake;
         if (run_turn(r, &wake)) {
             retire = clock_now_ns() + RUNNER_RETIRE_NS;
             continue;
         }
-        if (v->stopping || (wake == TIME_NEVER && clock_now_ns() >= retire))
+        if (v->stopping || (wake == TIME_NEVER && (r->leaving || clock_now_ns() >= retire)))
             break;
         time_ns until = wake < retire ? wake : retire;
         v->timed_until = wake < v->timed_until ? wake : v->timed_until;
@@ -147,6 +185,8 @@ static void thread_main(void *arg)
     }
     r->state = RUNNER_IDLE;
     r->has_thread = false;
+    if (r->leaving)
+        runner_wake(v, clock_now_ns()); /* what it was woken for, or watched the clock for */
     mutex_unlock(&v->lock);
 }
 
@@ -163,8 +203,8 @@ static struct err *start_thread(struct runner *r)
 static struct runner *find_idle(struct serve_version *v)
 {
     struct runner *without_thread = NULL;
-    for (uint32_t i = 0; i < v->runner_count; i++) {
-        struct runner *r = &v->runners[i];
+    for (uint32_t i = 0; i < v->instances.runner_count; i++) {
+        struct runner *r = v->instances.runners[i];
         if (r->state != RUNNER_IDLE)
             continue;
         if (r->has_thread)
@@ -175,17 +215,17 @@ static struct runner *find_idle(struct serve_version *v)
     return without_thread;
 }
 
-/* No thread can be had and none of this model runs: what is queued would wait for ever. Caller holds the lock. */
-static void give_up(struct serve_version *v, struct err *why)
+void runner_give_up(struct serve_version *v, struct err *why)
 {
-    for (uint32_t i = 0; i < v->runner_count; i++)
-        if (v->runners[i].has_thread || v->runners[i].state == RUNNER_CLAIMED) {
+    for (uint32_t i = 0; i < v->instances.runner_count; i++)
+        if (v->instances.runners[i]->has_thread ||
+            v->instances.runners[i]->state == RUNNER_CLAIMED) {
             err_free(why);
             return;
         }
     struct list left;
     list_init(&left);
-    batcher_drain(v->batcher, &left);
+    queue_drain(v, &left);
     mutex_unlock(&v->lock);
     LOG_ERROR("model '%s': %s", v->name, err_message(why));
     struct list *node;
@@ -197,6 +237,10 @@ static void give_up(struct serve_version *v, struct err *why)
 
 void runner_wake(struct serve_version *v, time_ns now)
 {
+    if (v->sequences) {
+        sequences_wake(v);
+        return;
+    }
     if (v->waking)
         return;
     struct runner *r = find_idle(v);
@@ -216,7 +260,23 @@ void runner_wake(struct serve_version *v, time_ns now)
         return;
     r->state = RUNNER_IDLE;
     v->waking = false;
-    give_up(v, e);
+    runner_give_up(v, e);
+}
+
+struct err *runner_look(struct runner *r)
+{
+    mutex_assert_held(&r->version->lock);
+    if (r->state != RUNNER_IDLE)
+        return NULL;
+    r->state = RUNNER_BUSY;
+    if (r->has_thread) {
+        mutex_cond_signal(&r->wake);
+        return NULL;
+    }
+    struct err *e = start_thread(r);
+    if (e)
+        r->state = RUNNER_IDLE;
+    return e;
 }
 
 struct runner *runner_claim(struct serve_version *v)
@@ -280,7 +340,7 @@ void runner_run_inline(struct runner *r)
     time_ns wake;
     size_t count;
     response_batch_begin(&answers);
-    while (v->inline_ok &&
+    while (v->inline_ok && !r->leaving &&
            (count = batcher_take(v->batcher, now, r->batch, batcher_slots(v->batcher), &wake)))
         now = execute_inline(r, count, now);
     r->state = RUNNER_IDLE;

@@ -4,6 +4,8 @@
  * Inline: a loop takes an idle runner and executes on its own thread when the backend opted in, all inputs together are small,
  * and nothing waits in the queue. After a run that took longer than RUNNER_INLINE_NS the next ones are watched: a model that uses that
  * much of a core, or blocks, again and again is demoted. */
+#include "base/err.h"
+#include "base/list.h"
 #include "os/clock.h"
 #include "os/mutex.h"
 
@@ -12,6 +14,7 @@
 
 struct plugin_instance;
 struct request;
+struct sequencer_instance;
 struct serve_version;
 struct thread;
 
@@ -33,18 +36,40 @@ struct runner {
     struct mutex_cond wake;
     enum runner_state state; /* guarded by version->lock, like all that follows */
     bool has_thread;
-    unsigned watched;   /* inline runs still to be watched */
-    unsigned slow_runs; /* of those watched, the ones over the limit */
+    unsigned watched;                /* inline runs still to be watched */
+    unsigned slow_runs;              /* of those watched, the ones over the limit */
+    bool leaving;                    /* takes no more work; the version does not list it any more */
+    struct sequencer_instance *seat; /* owned; of stateful models: its place in the sequencer */
 };
 
-void runner_init(struct runner *r, struct serve_version *v, struct plugin_instance *instance);
+/* runner_new - takes the instance over. */
+struct runner *runner_new(struct serve_version *v, struct plugin_instance *instance);
 
-/* runner_fini - end the thread and free the instance; version->stopping is set, nothing is queued. Blocks. */
-void runner_fini(struct runner *r);
+/* runner_free - end the thread and free the runner with its instance. Nothing is queued and version->stopping is set, or the runner
+ * left and is idle. NULL is fine. Blocks. */
+void runner_free(struct runner *r);
+
+/* runner_join - the version lists it; of a stateful model: sequences may be its from here on. Caller holds v->lock. */
+void runner_join(struct runner *r);
+
+/* runner_leave - it finishes what it is doing and takes nothing more; whatever it was woken for, another one sees to. The version
+ * does not list it any more. Caller holds v->lock. */
+void runner_leave(struct runner *r);
+
+/* runner_is_idle - it executes nothing; one that left stays so. Caller holds v->lock. */
+bool runner_is_idle(const struct runner *r);
 
 /* runner_wake - after requests were queued: make an idle runner look, if the queue has something for it or a time to wait for.
  * Caller holds v->lock; returns with it held. */
 void runner_wake(struct serve_version *v, time_ns now);
+
+/* runner_look - something waits for this runner alone: wake it, if it is idle. Caller holds v->lock.
+ * errors  UNAVAILABLE when it has no thread and none can be had */
+struct err *runner_look(struct runner *r);
+
+/* runner_give_up - no thread can be had: unless some runner of the model has one, what is queued would wait for ever and is answered
+ * with `why`, which is taken over. Caller holds v->lock; it is released meanwhile. */
+void runner_give_up(struct serve_version *v, struct err *why);
 
 /* runner_claim - an idle runner for the calling loop, or NULL. The queue is empty. Caller holds v->lock. */
 struct runner *runner_claim(struct serve_version *v);

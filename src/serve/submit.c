@@ -4,11 +4,20 @@
 #include "infer/response.h"
 #include "model/config.h"
 #include "sched/batcher.h"
+#include "serve/cache_stage.h"
 #include "serve/deadline.h"
+#include "serve/ensemble_run.h"
 #include "serve/ordering.h"
 #include "serve/reject.h"
 #include "serve/runner.h"
+#include "serve/sequences.h"
 #include "serve/version.h"
+
+/* Where this thread gathers the steps of ensembles that it submits later; NULL = it submits them at once. */
+static _Thread_local struct list *steps;
+
+/* Of the loop that is submitting. */
+static _Thread_local struct table_view *view_here;
 
 /* Moves the requests for the first one's model from one list to another; returns their input bytes. */
 static uint64_t cut_model(struct list *from, struct list *to)
@@ -35,25 +44,43 @@ static void push_all(struct serve_version *v, struct list *requests, time_ns now
     struct list *node;
     while ((node = list_pop(requests))) {
         struct request *r = LIST_ITEM(node, struct request, queue_node);
-        if (v->ordered)
+        if (v->sequences) {
+            if (!sequences_push(v, r, now))
+                list_append(&full, node);
+            continue;
+        }
+        if (v->ordered && !r->ticket)
             ordering_enter(v, r);
-        if (batcher_push(v->batcher, now, r) == BATCHER_PUSH_FULL)
+        /* What looking up in the cache took counts as waiting. */
+        time_ns since = r->cached ? r->times.queue_start : now;
+        if (batcher_push(v->batcher, since, r) == BATCHER_PUSH_FULL)
             list_append(&full, node);
     }
     list_splice(requests, &full);
 }
 
-static void reject_full(struct list *requests)
+/* Answers what the queue did not take. */
+static void reject_rest(const struct serve_version *v, struct list *requests)
 {
     struct list *node;
-    while ((node = list_pop(requests)))
-        reject_request(LIST_ITEM(node, struct request, queue_node), STATS_REJECTED,
-                       err_new(STATUS_UNAVAILABLE, "Exceeds maximum queue size"));
+    while ((node = list_pop(requests))) {
+        struct request *r = LIST_ITEM(node, struct request, queue_node);
+        if (v->sequences)
+            reject_request(r, STATS_OTHER, sequences_unknown(v, r));
+        else
+            reject_request(
+                r, STATS_REJECTED,
+                err_recode(request_error(r, "Exceeds maximum queue size"), STATUS_UNAVAILABLE));
+    }
 }
 
-/* Hands requests of one model over; on a loop they run right here where that is allowed. */
-static void submit_model(struct serve_version *v, struct list *requests, bool may_inline)
+/* Queues requests of one model, or runs them right here where that is allowed. */
+static void queue_model(struct serve_version *v, struct list *requests, bool may_inline)
 {
+    if (v->ensemble) {
+        ensemble_run_submit(v, requests);
+        return;
+    }
     mutex_lock(&v->lock);
     time_ns now = clock_now_ns();
     struct runner *claimed =
@@ -67,23 +94,47 @@ static void submit_model(struct serve_version *v, struct list *requests, bool ma
         mutex_unlock(&v->lock);
     }
     if (!list_empty(requests))
-        reject_full(requests);
+        reject_rest(v, requests);
+    if (v->sequences)
+        sequences_report(v);
 }
 
-static void run(struct loop_task *t)
+/* Hands requests of one model over. may_inline: on a loop, and their inputs are small. */
+static void submit_model(struct serve_version *v, struct list *requests, bool may_inline)
 {
-    struct submitter *s = LIST_ITEM(t, struct submitter, task);
-    while (!list_empty(&s->gathered)) {
+    if (v->cache && cache_stage_enter(v, requests, may_inline))
+        return;
+    if (v->sequences)
+        sequences_admit(v, requests);
+    queue_model(v, requests, may_inline);
+}
+
+/* Submits what was gathered, and what that leads to. */
+static void submit_gathered(struct list *gathered)
+{
+    while (!list_empty(gathered)) {
         struct list requests;
         list_init(&requests);
-        struct serve_version *v =
-            version_of(LIST_ITEM(s->gathered.next, struct request, queue_node));
-        uint64_t bytes = cut_model(&s->gathered, &requests);
+        struct serve_version *v = version_of(LIST_ITEM(gathered->next, struct request, queue_node));
+        uint64_t bytes = cut_model(gathered, &requests);
         /* The last answer may free the last pin of a version that is being unloaded. */
         version_pin(v);
         submit_model(v, &requests, bytes <= RUNNER_INLINE_BYTES);
         version_unpin(v);
     }
+}
+
+static void run(struct loop_task *t)
+{
+    struct submitter *s = LIST_ITEM(t, struct submitter, task);
+    struct response_batch ends; /* of ensembles */
+    response_batch_begin(&ends);
+    steps = &s->gathered;
+    view_here = s->view;
+    submit_gathered(&s->gathered);
+    steps = NULL;
+    view_here = NULL;
+    response_batch_end(&ends);
 }
 
 void submit_init(struct submitter *s, struct loop *loop)
@@ -99,13 +150,54 @@ void submit_later(struct submitter *s, struct request *r)
     loop_later(s->loop, LOOP_PHASE_SUBMIT, &s->task);
 }
 
+void submit_uncached(struct serve_version *v, struct request *r)
+{
+    struct list one;
+    list_init(&one);
+    list_append(&one, &r->queue_node);
+    queue_model(v, &one, false);
+}
+
 void submit_now(struct request *r)
 {
     struct serve_version *v = version_of(r);
     struct list one;
     list_init(&one);
     list_append(&one, &r->queue_node);
+    struct list *outer = steps;
+    steps = NULL; /* whoever submits may wait for the answer before it returns to what gathers */
     version_pin(v);
     submit_model(v, &one, false);
     version_unpin(v);
+    steps = outer;
+}
+
+void submit_step(struct request *r)
+{
+    if (steps)
+        list_append(steps, &r->queue_node);
+    else
+        submit_now(r);
+}
+
+struct table_view *submit_view(void)
+{
+    return view_here;
+}
+
+void submit_turn_begin(struct submit_turn *t)
+{
+    response_batch_begin(&t->ends);
+    response_batch_begin(&t->answers);
+}
+
+void submit_turn_end(struct submit_turn *t)
+{
+    struct list gathered;
+    list_init(&gathered);
+    steps = &gathered;
+    response_batch_end(&t->answers);
+    submit_gathered(&gathered);
+    steps = NULL;
+    response_batch_end(&t->ends);
 }

@@ -3,19 +3,19 @@
 #include "base/check.h"
 #include "base/list.h"
 #include "base/mem.h"
-#include "base/strbuf.h"
 #include "infer/response.h"
 #include "infer/stats.h"
 #include "metrics/front_metrics.h"
 #include "model/config.h"
 #include "model/labels.h"
 #include "plugin/backend.h"
-#include "plugin/instance.h"
 #include "plugin/model.h"
 #include "proto/model_config.pb-c.h"
 #include "serve/batcher_setup.h"
+#include "serve/cache_stage.h"
 #include "serve/deadline.h"
-#include "serve/runner.h"
+#include "serve/ensemble_run.h"
+#include "serve/sequences.h"
 
 #include <string.h>
 
@@ -33,7 +33,19 @@ static bool may_inline(const struct model_config *config, const struct plugin_ba
     bool delays =
         config->scheduler == CONFIG_SCHEDULER_DYNAMIC && d->max_queue_delay_microseconds > 0;
     return backend->inline_ok && backend->execution_policy == TRITONBACKEND_EXECUTION_BLOCKING &&
-           !config->decoupled && !delays;
+           !config->decoupled && !delays && config->scheduler != CONFIG_SCHEDULER_SEQUENCE;
+}
+
+/* preserve_ordering of the dynamic batcher, or of the strategy `oldest`. */
+static bool keeps_order(const struct model_config *config)
+{
+    const Inference__ModelConfig *p = config->proto;
+    if (config->scheduler == CONFIG_SCHEDULER_DYNAMIC)
+        return p->dynamic_batching->preserve_ordering;
+    return config->scheduler == CONFIG_SCHEDULER_SEQUENCE &&
+           p->sequence_batching->strategy_choice_case ==
+               INFERENCE__MODEL_SEQUENCE_BATCHING__STRATEGY_CHOICE_OLDEST &&
+           p->sequence_batching->oldest->preserve_ordering;
 }
 
 struct err *version_new(const char *name, int64_t number, struct model_config *config,
@@ -48,13 +60,18 @@ struct err *version_new(const char *name, int64_t number, struct model_config *c
     v->front_model = front_metrics_model_id(name);
     v->number = number;
     v->config = config;
+    v->shown = config_ref(config);
     v->model = model;
     v->stats = stats_new();
-    v->inline_ok = allow_inline && may_inline(config, model->backend);
+    v->inline_ok = allow_inline && model && may_inline(config, model->backend);
     v->timed_until = TIME_NEVER;
     mutex_init(&v->lock, MUTEX_RANK_SCHEDULER);
-    v->ordered = config->scheduler == CONFIG_SCHEDULER_DYNAMIC &&
-                 config->proto->dynamic_batching->preserve_ordering;
+    v->ordered = keeps_order(config);
+    v->sequences = sequences_new(config);
+    if (v->sequences) {
+        v->target.again = v->sequences->iterative ? sequences_again : NULL;
+        v->target.ended = sequences_ended;
+    }
     mutex_init(&v->gate_lock, MUTEX_RANK_LEAF);
     order_gate_init(&v->gate);
     mutex_init(&v->drain_lock, MUTEX_RANK_LEAF);
@@ -69,57 +86,26 @@ struct err *version_new(const char *name, int64_t number, struct model_config *c
     return NULL;
 }
 
-static uint32_t instance_total(const Inference__ModelConfig *proto)
-{
-    uint32_t total = 0;
-    for (size_t g = 0; g < proto->n_instance_group; g++)
-        total += (uint32_t)proto->instance_group[g]->count;
-    return total;
-}
-
-static TRITONSERVER_InstanceGroupKind kind_of(const Inference__ModelInstanceGroup *group)
-{
-    switch ((int)group->kind) {
-    case INFERENCE__MODEL_INSTANCE_GROUP__KIND__KIND_GPU:
-        return TRITONSERVER_INSTANCEGROUPKIND_GPU;
-    case INFERENCE__MODEL_INSTANCE_GROUP__KIND__KIND_MODEL:
-        return TRITONSERVER_INSTANCEGROUPKIND_MODEL;
-    default: /* KIND_AUTO was resolved when the configuration was completed */
-        return TRITONSERVER_INSTANCEGROUPKIND_CPU;
-    }
-}
-
-static struct err *add_instance(struct serve_version *v, const Inference__ModelInstanceGroup *group,
-                                int32_t index)
-{
-    struct strbuf name = STRBUF_INIT;
-    strbuf_printf(&name, group->count > 1 ? "%s_%d" : "%s", group->name, index);
-    struct plugin_instance *i = NULL;
-    struct err *e =
-        instance_new(v->model, v->stats, strbuf_str(&name), kind_of(group), 0, group, &i);
-    if (e)
-        e = err_wrap(e, "instance '%s'", strbuf_str(&name));
-    else if (group->passive)
-        v->passive[v->passive_count++] = i;
-    else
-        runner_init(&v->runners[v->runner_count++], v, i);
-    strbuf_fini(&name);
-    return e;
-}
-
 struct err *version_start(struct serve_version *v)
 {
-    const Inference__ModelConfig *proto = v->config->proto;
-    uint32_t total = instance_total(proto);
-    v->runners = mem_zalloc(total * sizeof(*v->runners));
-    v->passive = mem_zalloc(total * sizeof(struct plugin_instance *));
-    for (size_t g = 0; g < proto->n_instance_group; g++)
-        for (int32_t i = 0; i < proto->instance_group[g]->count; i++) {
-            struct err *e = add_instance(v, proto->instance_group[g], i);
-            if (e)
-                return e;
-        }
+    struct instances_draft *draft;
+    struct instances none;
+    struct err *e = instances_prepare(v, v->config, &draft);
+    if (e) {
+        version_drain(v); /* samples of a warm-up that failed may be on their way still */
+        return e;
+    }
+    instances_commit(draft, &none);
+    instances_free(&none);
     return NULL;
+}
+
+struct model_config *version_shown(struct serve_version *v)
+{
+    mutex_lock(&v->lock);
+    struct model_config *shown = config_ref(v->shown);
+    mutex_unlock(&v->lock);
+    return shown;
 }
 
 const struct labels *version_labels(const struct serve_version *v, const char *output)
@@ -138,35 +124,40 @@ void version_free_labels(struct labels **labels, uint32_t count)
 void version_pin(struct serve_version *v)
 {
     CHECK_MAGIC(v, VERSION_MAGIC);
-    atomic_fetch_add_explicit(&v->slots[thread_slot()].pins, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&v->slots[thread_slot()].pinned, 1, memory_order_relaxed);
 }
 
 void version_unpin(struct serve_version *v)
 {
-    atomic_long *pin = &v->slots[thread_slot()].pins;
+    atomic_ulong *unpinned = &v->slots[thread_slot()].unpinned;
     /* Without a drain nothing of v is touched after the pin is gone: it may be freed at once. */
     if (__builtin_expect(!atomic_load_explicit(&v->draining, memory_order_acquire), 1)) {
-        atomic_fetch_sub_explicit(pin, 1, memory_order_release);
+        atomic_fetch_add_explicit(unpinned, 1, memory_order_release);
         return;
     }
     mutex_lock(&v->drain_lock);
-    atomic_fetch_sub_explicit(pin, 1, memory_order_release);
+    atomic_fetch_add_explicit(unpinned, 1, memory_order_release);
     mutex_cond_broadcast(&v->drained);
     mutex_unlock(&v->drain_lock);
 }
 
-/* Once nothing can pin any more the counters only fall, so the sum is never below what is really pinned. */
-static long pins(struct serve_version *v)
+/* Who holds a pin may take another one meanwhile, so neither sum stands still while it is made. But the first sum is at most what was
+ * unpinned when it was done, the second at least what was pinned by then, and that is never less: they are equal only if no pin was
+ * left at that moment, and then none can follow. */
+long version_pins(struct serve_version *v)
 {
-    long sum = 0;
+    unsigned long unpinned = 0;
+    unsigned long pinned = 0;
     for (unsigned i = 0; i < THREAD_SLOTS; i++)
-        sum += atomic_load_explicit(&v->slots[i].pins, memory_order_acquire);
-    return sum;
+        unpinned += atomic_load_explicit(&v->slots[i].unpinned, memory_order_acquire);
+    for (unsigned i = 0; i < THREAD_SLOTS; i++)
+        pinned += atomic_load_explicit(&v->slots[i].pinned, memory_order_acquire);
+    return (long)(pinned - unpinned);
 }
 
 bool version_drained(struct serve_version *v)
 {
-    return pins(v) == 0;
+    return version_pins(v) == 0;
 }
 
 void version_drain(struct serve_version *v)
@@ -174,7 +165,7 @@ void version_drain(struct serve_version *v)
     atomic_store(&v->draining, true);
     mutex_lock(&v->drain_lock);
     /* An unpin that did not see `draining` yet does not signal: look again soon. */
-    while (pins(v) > 0)
+    while (version_pins(v) > 0)
         mutex_cond_wait_until(&v->drained, &v->drain_lock, clock_now_ns() + DRAIN_LOOK_NS);
     mutex_unlock(&v->drain_lock);
 }
@@ -187,18 +178,19 @@ void version_free(struct serve_version *v)
     deadline_free(v->deadline);
     mutex_lock(&v->lock);
     v->stopping = true;
+    if (v->sequences)
+        sequences_forget(v->sequences);
     mutex_unlock(&v->lock);
-    for (uint32_t i = 0; i < v->runner_count; i++)
-        runner_fini(&v->runners[i]);
-    for (uint32_t i = 0; i < v->passive_count; i++)
-        instance_free(v->passive[i]);
+    instances_free(&v->instances);
     model_free(v->model);
+    ensemble_run_plan_free(v->ensemble);
+    cache_stage_detach(v);
     batcher_free(v->batcher);
     stats_free(v->stats);
     version_free_labels(v->labels, v->config->output_count);
+    sequences_free(v->sequences);
+    config_unref(v->shown);
     config_unref(v->config);
-    mem_free(v->runners);
-    mem_free(v->passive);
     mem_free(v->name);
     mutex_cond_fini(&v->drained);
     mutex_fini(&v->drain_lock);

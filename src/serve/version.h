@@ -9,18 +9,20 @@
 #include "os/thread.h"
 #include "sched/batcher.h"
 #include "sched/order_gate.h"
+#include "serve/instances.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+struct cache_model;
 struct deadline;
+struct ensemble_run_plan;
 struct labels;
 struct loop;
 struct model_config;
-struct plugin_instance;
 struct plugin_model;
-struct runner;
+struct sequences;
 struct stats;
 
 struct serve_version {
@@ -28,33 +30,35 @@ struct serve_version {
     uint32_t magic;
     char *name;
     int64_t number;
-    struct model_config *config; /* a reference; immutable */
-    struct plugin_model *model;  /* owned: the backend's side */
-    struct stats *stats;         /* owned */
+    struct model_config *config; /* a reference; immutable; what requests are checked against */
+    struct plugin_model *model;  /* owned: the backend's side; NULL for an ensemble */
+    struct ensemble_run_plan *ensemble; /* owned; NULL = it is none; see serve/ensemble_run.h */
+    struct stats *stats;                /* owned */
     struct labels *
         *labels; /* owned; one an output, NULL where it has none; NULL = no labels at all */
-    uint32_t front_model; /* see front_metrics_model_id */
-    uint64_t load_ns;     /* how long loading took */
-    bool inline_ok;       /* the backend opted in and the server allows it: see serve/runner.h */
+    uint32_t front_model;      /* see front_metrics_model_id */
+    uint64_t load_ns;          /* how long loading took */
+    struct cache_model *cache; /* owned; NULL = answers are not kept; see serve/cache_stage.h */
+    bool inline_ok; /* the backend opted in and the server allows it: see serve/runner.h */
 
     struct mutex lock; /* rank SCHEDULER; guards batcher, runners and what follows */
     struct batcher *batcher;
-    struct runner *runners; /* one an instance that requests are scheduled on */
-    uint32_t runner_count;
-    struct plugin_instance **passive; /* instances that get no requests */
-    uint32_t passive_count;
-    bool waking; /* a runner was woken and has not looked at the queue yet */
+    struct instances instances; /* owned; replaced as a whole by instances_commit */
+    struct model_config *shown; /* a reference: config, with the instance groups of now */
+    bool waking;                /* a runner was woken and has not looked at the queue yet */
     time_ns
         timed_until; /* the earliest time at which a waiting runner looks again; TIME_NEVER = none does */
     bool stopping;
     struct deadline *deadline; /* owned; see serve/deadline.h */
 
-    bool ordered;           /* preserve_ordering: see serve/ordering.h */
-    struct mutex gate_lock; /* rank LEAF; guards gate */
+    struct sequences *sequences; /* owned; NULL unless requests are sequences */
+    bool ordered;                /* preserve_ordering: see serve/ordering.h */
+    struct mutex gate_lock;      /* rank LEAF; guards gate */
     struct order_gate gate;
 
     struct {
-        _Alignas(64) atomic_long pins;
+        _Alignas(64) atomic_ulong pinned; /* how often, so far */
+        atomic_ulong unpinned;
     } slots[THREAD_SLOTS];
     atomic_bool
         draining; /* set before the pins are summed: an unpin that follows wakes version_drain */
@@ -65,14 +69,18 @@ struct serve_version {
 /* version_new - everything but the instances; takes config and model over, also on error.
  * allow_inline  the server's option
  * house         loop on which time-outs of queued requests are watched; NULL = nobody watches while all instances are busy
+ * model         NULL for an ensemble
  * errors        INVALID_ARG from the queue's settings */
 struct err *version_new(const char *name, int64_t number, struct model_config *config,
                         struct plugin_model *model, bool allow_inline, struct loop *house,
                         struct serve_version **ret);
 
-/* version_start - make the instances that the configuration asks for; after it requests may be submitted. Blocks.
+/* version_start - make the instances that the configuration asks for and warm them; after it requests may be submitted. Blocks.
  * errors  the backend's own, with the instance's name; version_free it then */
 struct err *version_start(struct serve_version *v);
+
+/* version_shown - the configuration to show: a reference, the caller's (config_unref). Any thread that holds a pin. */
+struct model_config *version_shown(struct serve_version *v);
 
 /* version_of - the version that a request is for. */
 static inline struct serve_version *version_of(const struct request *r)
@@ -86,7 +94,7 @@ const struct labels *version_labels(const struct serve_version *v, const char *o
 /* version_free_labels - an array as in serve_version; NULL is fine. */
 void version_free_labels(struct labels **labels, uint32_t count);
 
-/* version_pin, version_unpin - hold it for a request. Pin only under a snapshot that publishes it. Any thread. */
+/* version_pin, version_unpin - hold it for a request. Pin only under a snapshot that publishes it, or while holding a pin. Any thread. */
 void version_pin(struct serve_version *v);
 void version_unpin(struct serve_version *v);
 
@@ -95,6 +103,9 @@ void version_drain(struct serve_version *v);
 
 /* version_drained - whether no pin is left. The version must be unpublished, and no loop may hold a snapshot that has it. */
 bool version_drained(struct serve_version *v);
+
+/* version_pins - how many hold it; what it says is exact once nothing can pin it any more. */
+long version_pins(struct serve_version *v);
 
 /* version_free - stop the instance threads, finalise instances and model. Drained, or never published. NULL is fine. Blocks. */
 void version_free(struct serve_version *v);

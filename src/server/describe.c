@@ -3,7 +3,8 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "model/config.h"
-#include "server/build_version.h"
+#include "plugin/model.h"
+#include "base/build_version.h"
 #include "serve/version.h"
 
 #include <errno.h>
@@ -116,7 +117,9 @@ struct err *describe_config(struct table_view *view, const char *name, size_t na
         return e;
     Inference__ModelConfigResponse *m = mem_alloc(sizeof(*m));
     inference__model_config_response__init(m);
-    m->config = config_copy_proto(v->config->proto);
+    struct model_config *shown = version_shown(v);
+    m->config = config_copy_proto(shown->proto);
+    config_unref(shown);
     version_unpin(v);
     *ret = m;
     return NULL;
@@ -129,8 +132,8 @@ struct err *describe_model_ready(struct table_view *view, const char *name, size
     struct err *e = table_find(view, name, name_len, version, &v);
     if (e)
         return e;
+    *ret = model_ready(v->model);
     version_unpin(v);
-    *ret = true;
     return NULL;
 }
 

@@ -9,8 +9,8 @@
 #include "metrics/metrics_page.h"
 #include "model/config.h"
 #include "os/process.h"
-#include "sched/batcher.h"
-#include "server/build_version.h"
+#include "serve/queue.h"
+#include "base/build_version.h"
 #include "serve/runner.h"
 #include "serve/version.h"
 
@@ -39,11 +39,11 @@ static void read_now(struct metrics_model *m, struct serve_version *v)
 {
     time_ns now = clock_now_ns();
     mutex_lock(&v->lock);
-    time_ns oldest = batcher_oldest(v->batcher);
+    time_ns oldest = queue_oldest(v);
     m->oldest_ns = oldest < now ? now - oldest : 0;
-    m->instances = v->runner_count;
-    for (uint32_t i = 0; i < v->runner_count; i++)
-        m->instances_busy += v->runners[i].state != RUNNER_IDLE;
+    m->instances = v->instances.runner_count;
+    for (uint32_t i = 0; i < v->instances.runner_count; i++)
+        m->instances_busy += v->instances.runners[i]->state != RUNNER_IDLE;
     mutex_unlock(&v->lock);
 }
 
@@ -56,8 +56,26 @@ static void read_batches(struct metrics_model *m, const struct stats *stats)
     mem_free(batches);
 }
 
+/* The quantiles that are shown where none are named; as the reference. */
+static const double usual_quantiles[] = {0.5, 0.9, 0.95, 0.99, 0.999};
+
+static void read_summaries(struct metrics_model *m, const struct stats *stats,
+                           const struct metrics_process *p)
+{
+    static const enum stats_hist_kind kinds[METRICS_PAGE_SUMMARIES] = {
+        STATS_HIST_REQUEST, STATS_HIST_QUEUE, STATS_HIST_INPUT, STATS_HIST_INFER,
+        STATS_HIST_OUTPUT};
+    struct histogram_counts *counts = MEM_NEW(struct histogram_counts);
+    for (size_t i = 0; i < METRICS_PAGE_SUMMARIES; i++) {
+        uint64_t sum_ns;
+        stats_sum_hist(stats, kinds[i], counts, &sum_ns);
+        metrics_page_summary(counts, sum_ns, p->quantiles, p->quantile_count, &m->summaries[i]);
+    }
+    mem_free(counts);
+}
+
 static void collect(struct metrics_model *m, const struct table_model *model,
-                    struct serve_version *v)
+                    struct serve_version *v, const struct metrics_process *p)
 {
     struct stats_sums s;
     stats_sum(v->stats, &s);
@@ -74,12 +92,19 @@ static void collect(struct metrics_model *m, const struct table_model *model,
         .compute_input_us = s.compute_input_us,
         .compute_infer_us = s.compute_infer_us,
         .compute_output_us = s.compute_output_us,
-        .pending = batcher_depth(v->batcher),
+        .cached = v->cache != NULL,
+        .cache_hits = s.cache_hit.count,
+        .cache_hit_us = s.cache_hit.ns / 1000,
+        .cache_misses = s.cache_miss.count,
+        .cache_miss_us = s.cache_miss.ns / 1000,
+        .pending = queue_depth(v),
         .load_ns = v->load_ns,
     };
     read_now(m, v);
     read_batches(m, v->stats);
     memcpy(m->failures, s.failures, sizeof(m->failures));
+    if (p->quantile_count)
+        read_summaries(m, v->stats, p);
     put_hist(v->stats, STATS_HIST_REQUEST, &m->hists[0]);
     put_hist(v->stats, STATS_HIST_QUEUE, &m->hists[1]);
     put_hist(v->stats, STATS_HIST_COMPUTE, &m->hists[2]);
@@ -105,8 +130,13 @@ static struct metrics_process process_numbers(struct server *s)
 {
     struct process_stats p;
     process_read(&p);
+    const struct options_latencies *l = &s->options.latencies;
+    size_t usual = sizeof(usual_quantiles) / sizeof(*usual_quantiles);
     return (struct metrics_process){
         .server_version = BUILD_VERSION,
+        .no_latency_counters = l->no_counters,
+        .quantiles = l->quantile_count ? l->quantiles : usual_quantiles,
+        .quantile_count = l->summaries ? (l->quantile_count ? l->quantile_count : usual) : 0,
         .no_cpu = !s->options.allow_cpu_metrics,
         .cpu_busy_ppm = busy_ppm(s, &p),
         .host_total_bytes = p.host_total_bytes,
@@ -130,13 +160,13 @@ char *describe_metrics(struct server *s, struct table_view *view, size_t *ret_le
     size_t most = 0;
     for (uint32_t i = 0; i < count; i++)
         most += models[i].entry_count;
+    struct metrics_process process = process_numbers(s);
     struct metrics_model *all = mem_alloc(most * sizeof(*all));
     size_t n = 0;
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t k = 0; k < models[i].entry_count; k++)
             if (models[i].entries[k].version)
-                collect(&all[n++], &models[i], models[i].entries[k].version);
-    struct metrics_process process = process_numbers(s);
+                collect(&all[n++], &models[i], models[i].entries[k].version, &process);
     struct strbuf page = STRBUF_INIT;
     front_metrics_read(&process);
     metrics_page_render(&page, all, n, &process);

@@ -57,16 +57,19 @@ static void put_batches(Inference__ModelStatistics *m, const struct stats *stats
 }
 
 /* Of the model and of all its instances together. */
-static void put_usage(Inference__ModelStatistics *m, const struct serve_version *v)
+static void put_usage(Inference__ModelStatistics *m, struct serve_version *v)
 {
     static const char *const types[] = {"CPU", "CPU_PINNED", "GPU"};
     struct usage_row *rows = NULL;
     size_t count = 0;
-    usage_sum(&v->model->usage, &rows, &count);
-    for (uint32_t i = 0; i < v->runner_count; i++)
-        usage_sum(&v->runners[i].instance->usage, &rows, &count);
-    for (uint32_t i = 0; i < v->passive_count; i++)
-        usage_sum(&v->passive[i]->usage, &rows, &count);
+    if (v->model)
+        usage_sum(&v->model->usage, &rows, &count);
+    mutex_lock(&v->lock);
+    for (uint32_t i = 0; i < v->instances.runner_count; i++)
+        usage_sum(&v->instances.runners[i]->instance->usage, &rows, &count);
+    for (uint32_t i = 0; i < v->instances.passive_count; i++)
+        usage_sum(&v->instances.passive[i]->usage, &rows, &count);
+    mutex_unlock(&v->lock);
     m->memory_usage = mem_alloc((count + 1) * sizeof(*m->memory_usage));
     m->n_memory_usage = count;
     for (size_t i = 0; i < count; i++) {

@@ -2,6 +2,7 @@
 /* What the command line and the C API can set. One row an option in options.def. */
 #include "base/err.h"
 #include "base/log.h"
+#include "server/options_front.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 #define OPTIONS_MAX_REPOSITORIES   64
 #define OPTIONS_MAX_BACKEND_CONFIG 256
 #define OPTIONS_MAX_LOAD_MODELS    1024
+#define OPTIONS_MAX_CACHE_SETTINGS 64
 #define OPTIONS_MAX_COMPONENTS     32
 #define OPTIONS_MAX_WARNINGS       16
 
@@ -17,6 +19,14 @@ struct options_backend_setting {
     const char *backend; /* "" = for the server itself */
     const char *key;
     const char *value;
+};
+
+/* A setting of a response cache. */
+struct options_cache_setting {
+    const char *cache;
+    const char *key; /* "" = value is a JSON object with all of them */
+    const char *value;
+    bool deprecated; /* of --response-cache-byte-size */
 };
 
 struct options_component {
@@ -54,21 +64,39 @@ struct options {
     const char *backend_directory;
     struct options_backend_setting backend_settings[OPTIONS_MAX_BACKEND_CONFIG];
     size_t backend_setting_count;
+    const char *cache_directory;
+    struct options_cache_setting cache_settings[OPTIONS_MAX_CACHE_SETTINGS];
+    size_t cache_setting_count;
+    const char *repoagent_directory;
 
     bool allow_http;
     const char *http_address;
     uint16_t http_port;
     bool reuse_http_port;
     uint64_t http_max_input_bytes;
+    const char *http_header_pattern; /* "" = no header is forwarded */
+    struct options_restrictions http_restrictions;
     bool allow_grpc;
     const char *grpc_address;
     uint16_t grpc_port;
     bool reuse_grpc_port;
+    const char *grpc_header_pattern;               /* "" = no metadata are forwarded */
+    struct options_restrictions grpc_restrictions; /* headers without triton-grpc-protocol- */
+    enum options_compression grpc_compression;
+    uint32_t grpc_keepalive_ms;
+    uint32_t grpc_keepalive_timeout_ms;
+    bool grpc_keepalive_without_calls;
+    uint32_t grpc_max_pings; /* 0 = no limit */
+    uint32_t grpc_min_ping_interval_ms;
+    uint32_t grpc_max_ping_strikes; /* 0 = no limit */
+    uint32_t grpc_max_age_ms;       /* 0 = no limit */
+    uint32_t grpc_max_age_grace_ms; /* 0 = no limit */
     bool allow_metrics;
     const char *metrics_address; /* NULL = as http_address */
     uint16_t metrics_port;
     bool allow_cpu_metrics;
     uint32_t metrics_interval_ms;
+    struct options_latencies latencies;
 
     bool inline_execution;
     uint32_t loop_threads;        /* 0 = one per core that the process may use */

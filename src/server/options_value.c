@@ -1,6 +1,7 @@
 #include "server/options_row.h"
 
 #include "base/mem.h"
+#include "server/options_cache.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -291,6 +292,16 @@ struct err *options_value_set(const struct options_row *row, const char *value, 
         return add_load_model(row, value, o);
     case OPTIONS_KIND_FILENAME:
         return set_filename(row, value, field);
+    case OPTIONS_KIND_CACHE_CONFIG:
+    case OPTIONS_KIND_CACHE_JSON:
+    case OPTIONS_KIND_CACHE_SIZE:
+        return options_cache_add(row, value, o);
+    case OPTIONS_KIND_RESTRICTION:
+        return options_front_restrict(row, value, o, field);
+    case OPTIONS_KIND_COMPRESSION:
+        return options_front_compression(row, value, field);
+    case OPTIONS_KIND_LATENCIES:
+        return options_front_latencies(row, value, field);
     }
     return NULL;
 }

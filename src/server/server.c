@@ -3,13 +3,18 @@
 #include "base/budget.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "infer/stats.h"
 #include "os/cpu.h"
 #include "os/pages.h"
 #include "os/pool.h"
 #include "os/thread.h"
 #include "plugin/backend.h"
+#include "plugin/model.h"
 #include "repo/repo.h"
+#include "serve/cache_stage.h"
+#include "serve/version.h"
 #include "server/housekeeping.h"
+#include "server/options_cache.h"
 #include "server/start_table.h"
 
 #include <stdio.h>
@@ -27,6 +32,7 @@ static struct err *worker_init(struct worker *w, struct server *s, unsigned inde
         return e;
     table_view_open(&w->view, s->table, w->loop);
     submit_init(&w->submitter, w->loop);
+    w->submitter.view = &w->view;
     w->receive = pages_map(RECEIVE_BYTES);
     w->receive_bytes = RECEIVE_BYTES;
     return w->receive ? NULL
@@ -61,6 +67,17 @@ static enum repo_mode repo_mode(enum options_control_mode mode)
     return REPO_MODE_NONE;
 }
 
+static struct err *make_cache(struct server *s)
+{
+    const char *name;
+    char *config;
+    struct err *e = options_cache_config(&s->options, &name, &config);
+    if (!e && name)
+        e = cache_stage_new(s->options.cache_directory, name, config, &s->cache);
+    mem_free(config);
+    return e;
+}
+
 static void make_repo(struct server *s)
 {
     const struct options *o = &s->options;
@@ -83,7 +100,9 @@ static void make_repo(struct server *s)
             .retries = o->model_load_retries,
             .startup_models = s->options.load_models,
             .startup_count = o->load_model_count,
+            .agent_directory = o->repoagent_directory,
             .context = {.backends = s->backends,
+                        .cache = s->cache,
                         .config_name = o->model_config_name,
                         .auto_complete = o->auto_complete_config,
                         .allow_inline = o->inline_execution,
@@ -102,6 +121,8 @@ struct err *server_new(const struct options *options, struct server **ret)
     s->table = table_new();
     unsigned count = options->loop_threads ? options->loop_threads : cpu_count();
     count = count < MAX_WORKERS ? count : MAX_WORKERS;
+    if (options->latencies.summaries)
+        stats_keep_parts();
     budget_set_limit(options->memory_budget_bytes ? options->memory_budget_bytes
                                                   : cpu_memory_limit() / 2);
     s->workers = mem_zalloc(count * sizeof(*s->workers));
@@ -112,6 +133,11 @@ struct err *server_new(const struct options *options, struct server **ret)
             server_free(s);
             return e;
         }
+    }
+    struct err *e = make_cache(s);
+    if (e) {
+        server_free(s);
+        return e;
     }
     make_repo(s);
     *ret = s;
@@ -183,6 +209,7 @@ void server_free(struct server *s)
     repo_free(s->repo);
     if (s->backends)
         backend_registry_fini(s->backends);
+    cache_stage_free(s->cache);
     for (unsigned i = 0; i < s->worker_count; i++)
         worker_fini(&s->workers[i]);
     table_free(s->table);
@@ -203,6 +230,8 @@ bool server_live(const struct server *s)
 /* What was replaced or unloaded, or is about to be, does not count against readiness; what failed or still loads does. */
 static bool counts_as_ready(const struct table_entry *e)
 {
+    if (e->version && !model_ready(e->version->model))
+        return false;
     return e->state == TABLE_READY || e->state == TABLE_UNLOADING ||
            strcmp(e->reason, "unloaded") == 0;
 }

@@ -10,6 +10,7 @@
 
 struct backend_registry;
 struct backend_setting;
+struct cache_stage;
 struct embed;
 struct repo;
 struct serve_table;
@@ -30,6 +31,7 @@ struct server {
     struct serve_table *table;
     struct backend_registry *backends;
     struct backend_setting *backend_settings;
+    struct cache_stage *cache; /* NULL = none */
     struct repo *repo;
     struct progress progress;
     struct worker *workers;

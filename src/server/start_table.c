@@ -20,15 +20,15 @@ struct rows {
     size_t widths[COLUMNS];
 };
 
-/* Takes the last cell over. A line break in it would break the table. */
+/* Takes the last cell over. A line break in a cell would break the table. */
 static void add(struct rows *r, const char *model, const char *version, char *status)
 {
-    for (char *c = status; *c; c++)
-        if ((unsigned char)*c < ' ')
-            *c = ' ';
     struct row *row = &r->all[r->count++];
     *row = (struct row){.cells = {mem_strdup(model), mem_strdup(version), status}};
     for (size_t i = 0; i < COLUMNS; i++) {
+        for (char *c = row->cells[i]; *c; c++)
+            if ((unsigned char)*c < ' ')
+                *c = ' ';
         size_t width = strlen(row->cells[i]);
         r->widths[i] = width > r->widths[i] ? width : r->widths[i];
     }

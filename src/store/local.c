@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "os/beneath.h"
 #include "os/file.h"
 
 #include <inttypes.h>
@@ -76,30 +77,31 @@ void local_names_fini(struct local_names *n)
     *n = (struct local_names){0};
 }
 
-/* The file that configures a model, whether it is there or not. */
-static char *config_path(const char *model_dir, const char *name)
+/* A file below the model's directory; NULL text when it is not there. */
+static struct err *read_config(const char *model_dir, const char *file, char **ret_text,
+                               size_t *ret_len, char **ret_path)
 {
-    if (name && *name) {
-        struct strbuf path = STRBUF_INIT;
-        strbuf_printf(&path, "%s/configs/%s.pbtxt", model_dir, name);
-        if (file_exists(strbuf_str(&path)))
-            return strbuf_take(&path);
-        strbuf_fini(&path);
+    struct err *e = beneath_read(model_dir, file, CONFIG_READ_BYTES, ret_text, ret_len);
+    if (e && err_code(e) == STATUS_NOT_FOUND) {
+        err_free(e);
+        e = NULL;
     }
-    return file_join(model_dir, "config.pbtxt");
+    *ret_path = e ? NULL : file_join(model_dir, file);
+    return e;
 }
 
 struct err *local_read_config(const char *model_dir, const char *name, char **ret_text,
                               size_t *ret_len, char **ret_path)
 {
     *ret_text = NULL;
-    *ret_path = config_path(model_dir, name);
-    if (!file_exists(*ret_path))
-        return NULL;
-    struct err *e = file_read(*ret_path, CONFIG_READ_BYTES, ret_text, ret_len);
-    if (e) {
+    if (name && *name) {
+        struct strbuf file = STRBUF_INIT;
+        strbuf_printf(&file, "configs/%s.pbtxt", name);
+        struct err *e = read_config(model_dir, strbuf_str(&file), ret_text, ret_len, ret_path);
+        strbuf_fini(&file);
+        if (e || *ret_text)
+            return e;
         mem_free(*ret_path);
-        *ret_path = NULL;
     }
-    return e;
+    return read_config(model_dir, "config.pbtxt", ret_text, ret_len, ret_path);
 }

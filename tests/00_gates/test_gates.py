@@ -234,6 +234,21 @@ def test_backend_with_a_planted_export_is_refused(build: Path) -> None:
     refuses(gate("check_symbols.py", "--build", build), "libtriton_x.so exports nereid_planted")
 
 
+@pytest.mark.parametrize(
+    ("place", "function"),
+    [
+        ("caches/x/libtritoncache_x.so", "TRITONCACHE_CacheLookup"),
+        ("repoagents/x/libtritonrepoagent_x.so", "TRITONREPOAGENT_ModelAction"),
+    ],
+)
+def test_cache_and_agent_with_a_planted_export_are_refused(build: Path, place: str, function: str) -> None:
+    source = f"int {function}(void) {{ return 0; }}\n"
+    compile_shared(build / place, source)
+    accepts(gate("check_symbols.py", "--build", build))
+    compile_shared(build / place, source + "int TRITONBACKEND_Planted;\n")
+    refuses(gate("check_symbols.py", "--build", build), f"{Path(place).name} exports TRITONBACKEND_Planted")
+
+
 # What tidy sees. The words are put together here, so that this file does not hold them.
 
 

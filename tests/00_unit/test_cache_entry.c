@@ -32,20 +32,50 @@ static void test_copy(void **state)
     struct copier copier = {.bytes = "abc"};
     cache_entry_copier_init(&copier.base, copy_out);
     struct cache_entry *e = cache_entry_new();
-    TRITONCACHE_Allocator *allocator = (TRITONCACHE_Allocator *)&copier.base;
-    unit_fails((struct err *)TRITONCACHE_Copy(allocator, (TRITONCACHE_CacheEntry *)e),
-               STATUS_INVALID_ARG, "out of bounds index 0");
+    TRITONCACHE_Allocator *allocator = cache_entry_copier_handle(&copier.base);
+    unit_fails((struct err *)TRITONCACHE_Copy(allocator, cache_entry_handle(e)), STATUS_INVALID_ARG,
+               "out of bounds index 0");
     char ours[4] = "own";
     char cached[4] = "yyy";
     struct buffer_attributes a;
     buffer_attributes_init(&a, 4, BUF_MEMORY_CPU, 0);
     unit_succeeds(cache_entry_add(e, ours, &a));
     unit_succeeds(cache_entry_set(e, 0, cached, NULL));
-    unit_succeeds((struct err *)TRITONCACHE_Copy(allocator, (TRITONCACHE_CacheEntry *)e));
+    unit_succeeds((struct err *)TRITONCACHE_Copy(allocator, cache_entry_handle(e)));
     assert_string_equal(cached, "abc");
     assert_string_equal(ours, "own");
     assert_int_equal(cache_entry_count(e), 1);
+    cache_entry_copier_end(&copier.base);
     cache_entry_free(e);
 }
 
-UNIT_MAIN(UNIT(test_copy))
+/* A buffer that the cache has to give memory first, and handles that are used after their call. */
+static void test_reserved_and_stale(void **state)
+{
+    (void)state;
+    struct copier copier = {.bytes = "abc"};
+    struct cache_entry *e = cache_entry_new();
+    TRITONCACHE_CacheEntry *entry = cache_entry_handle(e);
+    cache_entry_copier_init(&copier.base, copy_out);
+    TRITONCACHE_Allocator *allocator = cache_entry_copier_handle(&copier.base);
+    char cached[4];
+    void *base = cached;
+    struct buffer_attributes a;
+    buffer_attributes_init(&a, 0, BUF_MEMORY_CPU, 0);
+    cache_entry_reserve(e, 4);
+    unit_succeeds(cache_entry_get(e, 0, &base, &a));
+    assert_null(base);
+    assert_int_equal(a.byte_size, 4);
+    unit_succeeds(cache_entry_set(e, 0, cached, NULL));
+    unit_succeeds((struct err *)TRITONCACHE_Copy(allocator, entry));
+    assert_string_equal(cached, "abc");
+    cache_entry_copier_end(&copier.base);
+    unit_fails((struct err *)TRITONCACHE_Copy(allocator, entry), STATUS_INVALID_ARG,
+               "TRITONCACHE_Allocator");
+    cache_entry_free(e);
+    size_t count;
+    unit_fails((struct err *)TRITONCACHE_CacheEntryBufferCount(entry, &count), STATUS_INVALID_ARG,
+               "TRITONCACHE_CacheEntry");
+}
+
+UNIT_MAIN(UNIT(test_copy), UNIT(test_reserved_and_stale))

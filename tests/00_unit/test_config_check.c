@@ -80,7 +80,7 @@ static const struct rule rules[] = {
      ""},
     {OWN IO "instance_group { kind: 7 }", "instance group m_0 of model m has unexpected kind 7"},
     {OWN IO "instance_group { kind: KIND_CPU count: 5000 }",
-     "instance group m_0 of model m has count 5000, at most 4096 is possible"},
+     "instance group m_0 of model m asks for instance 5000, at most 4096 are possible"},
     {OWN IO "model_metrics { metric_control { } }",
      "metric control must specify 'metric_identifier' for m"},
     {OWN IO "model_metrics { metric_control { metric_identifier { } } }",

@@ -92,17 +92,18 @@ static void histograms(void **state)
     struct metrics_model m = model();
     metrics_page_hist(&c, 60000128001ull, &m.hists[1]);
     render(&m, 1, &(struct metrics_process){0});
-    assert_true(has("# TYPE nereid_inference_queue_latency_us histogram"));
-    assert_true(
-        has("nereid_inference_queue_latency_us_bucket{model=\"m\",version=\"3\",le=\"64\"} 1"));
-    assert_true(
-        has("nereid_inference_queue_latency_us_bucket{model=\"m\",version=\"3\",le=\"128\"} 2"));
+    assert_true(has("# TYPE nereid_inference_queue_latency_seconds histogram"));
+    assert_true(has("nereid_inference_queue_latency_seconds_bucket{model=\"m\",version=\"3\",le="
+                    "\"0.000064\"} 1"));
+    assert_true(has("nereid_inference_queue_latency_seconds_bucket{model=\"m\",version=\"3\",le="
+                    "\"0.000128\"} 2"));
+    assert_true(has("nereid_inference_queue_latency_seconds_bucket{model=\"m\",version=\"3\",le="
+                    "\"16.777216\"} 2"));
     assert_true(has(
-        "nereid_inference_queue_latency_us_bucket{model=\"m\",version=\"3\",le=\"16777216\"} 2"));
+        "nereid_inference_queue_latency_seconds_bucket{model=\"m\",version=\"3\",le=\"+Inf\"} 3"));
     assert_true(
-        has("nereid_inference_queue_latency_us_bucket{model=\"m\",version=\"3\",le=\"+Inf\"} 3"));
-    assert_true(has("nereid_inference_queue_latency_us_sum{model=\"m\",version=\"3\"} 60000128"));
-    assert_true(has("nereid_inference_queue_latency_us_count{model=\"m\",version=\"3\"} 3"));
+        has("nereid_inference_queue_latency_seconds_sum{model=\"m\",version=\"3\"} 60.000128"));
+    assert_true(has("nereid_inference_queue_latency_seconds_count{model=\"m\",version=\"3\"} 3"));
 }
 
 static void families_of_the_process(void **state)

@@ -64,10 +64,10 @@ static void samples(void **state)
     prometheus_sample(&out, "a", "_sum", "x=\"y\"", 0);
     assert_string_equal(strbuf_str(&out), "a 18446744073709551615\na_sum{x=\"y\"} 0\n");
     out.len = 0;
-    prometheus_sample_parts(&out, "t", "", 12, 0, 1000);
-    prometheus_sample_parts(&out, "t", "", 12, 5, 1000);
-    prometheus_sample_parts(&out, "t", "", 0, 120, 1000);
-    assert_string_equal(strbuf_str(&out), "t 12\nt 12.005\nt 0.12\n");
+    prometheus_sample_parts(&out, "t", "", "", 12, 0, 1000);
+    prometheus_sample_parts(&out, "t", "", "", 12, 5, 1000);
+    prometheus_sample_parts(&out, "t", "_sum", "", 0, 120, 1000);
+    assert_string_equal(strbuf_str(&out), "t 12\nt 12.005\nt_sum 0.12\n");
     strbuf_fini(&out);
 }
 

@@ -110,8 +110,10 @@ static TRITONSERVER_Error *model_action(TRITONREPOAGENT_Agent *agent,
 static struct repo_agent *make_agent(void)
 {
     struct repo_agent *a;
-    unit_fails(repo_agent_load("/nowhere", "none", &a), STATUS_NOT_FOUND,
-               "repository agent 'none': '/nowhere/none/libtritonrepoagent_none.so' is missing");
+    unit_fails(repo_agent_load("/nowhere", "none", &a), STATUS_INVALID_ARG,
+               "repository agent 'none': unable to find 'libtritonrepoagent_none.so' for repo "
+               "agent 'none', "
+               "searched: /nowhere");
     unit_fails(repo_agent_load("/nowhere", "../x", &a), STATUS_INVALID_ARG, "invalid");
     a = MEM_NEW(struct repo_agent);
     a->magic = 0x5241474eu;

@@ -53,7 +53,7 @@ static TRITONSERVER_Error *answer_all(TRITONBACKEND_ModelInstance *instance,
         mutex_cond_wait(&changed, &lock);
     mutex_unlock(&lock);
     for (uint32_t i = 0; i < count; i++) {
-        struct request *r = (struct request *)requests[i];
+        struct request *r = request_take(requests[i]);
         response_send(response_new(r), RESPONSE_FINAL, NULL);
         request_release(r);
     }

@@ -89,7 +89,7 @@ static TRITONSERVER_Error *echo(TRITONBACKEND_ModelInstance *instance,
         mutex_cond_wait(&changed, &lock);
     mutex_unlock(&lock);
     for (uint32_t i = 0; i < count; i++) {
-        struct request *r = (struct request *)requests[i];
+        struct request *r = request_take(requests[i]);
         struct response *a = response_new(r);
         struct tensor_output *o =
             response_add_output(a, "o", DATATYPE_INT32, r->inputs[0].shape, r->inputs[0].rank);
@@ -227,7 +227,7 @@ static void full_queue_refuses_at_once(void **state)
     submit_now(make(v, NULL, &value));
     wait_for(&failed, 1);
     assert_int_equal(last_status, STATUS_UNAVAILABLE);
-    assert_string_equal(last_message, "Exceeds maximum queue size");
+    assert_string_equal(last_message, "[request id: <id_unknown>] Exceeds maximum queue size");
     set_gate(true);
     wait_for(&answered, 4);
     assert_int_equal(failed, 1);
@@ -238,11 +238,12 @@ static void full_queue_refuses_at_once(void **state)
 static TRITONSERVER_Error *first_waits(TRITONBACKEND_ModelInstance *instance,
                                        TRITONBACKEND_Request **requests, uint32_t count)
 {
-    struct request *r = (struct request *)requests[0];
+    struct request *r = request_from(requests[0]);
     int32_t value;
     memcpy(&value, r->inputs[0].pieces[0].data, sizeof(value));
     if (value == 1)
         return echo(instance, requests, count);
+    r = request_take(requests[0]);
     mutex_lock(&lock);
     entered++;
     mutex_unlock(&lock);
@@ -371,7 +372,7 @@ static void run_burst(bool may_inline)
     loop_run(looped.loop);
     assert_int_equal(looped.back, BURST);
     assert_true(looped.on_loop);
-    assert_int_equal(looped.version->runners[0].has_thread, !may_inline);
+    assert_int_equal(looped.version->instances.runners[0]->has_thread, !may_inline);
     finish(looped.version);
     loop_free(looped.loop);
 }
@@ -418,7 +419,7 @@ static void a_blocking_backend_is_demoted(void **state)
     loop_run(looped.loop);
     assert_int_equal(looped.back, BURST);
     assert_false(looped.version->inline_ok);
-    assert_true(looped.version->runners[0].has_thread);
+    assert_true(looped.version->instances.runners[0]->has_thread);
     finish(looped.version);
     loop_free(looped.loop);
 }

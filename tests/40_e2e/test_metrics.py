@@ -3,9 +3,12 @@
 import threading
 from pathlib import Path
 
+import pytest
 from harness import metrics, rawgrpc, rawhttp
 from harness.repository import Repository
-from harness.servers import Nereid, Server
+from harness.servers import KINDS, Nereid, Server
+
+USUAL = ["0.5", "0.9", "0.95", "0.99", "0.999"]
 
 REQUEST = {"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [2, 16], "data": [0.5] * 32}]}
 COUNTERS = (
@@ -223,3 +226,56 @@ def test_what_a_model_does_now(tmp_path: Path) -> None:
         sizes = metrics.scrape(server.metrics)["nereid_inference_batch_size"]
         buckets = {labels["le"]: value for _, labels, value in sizes.samples if "le" in labels}
         assert (buckets["1"], buckets["2"], buckets["+Inf"]) == (1, 2, 2)
+
+
+# --metrics-config
+
+
+@pytest.mark.parametrize("kind", ["nereid", pytest.param("reference", marks=pytest.mark.reference)])
+@pytest.mark.parametrize("quantiles", ["", "0.25:0.1,0.5:0.01,0.9999:0.001"])
+def test_summaries(identity_repository: Path, kind: str, quantiles: str) -> None:
+    settings = ["summary_latencies=true"] + ([f"summary_quantiles={quantiles}"] if quantiles else [])
+    expected = [part.split(":")[0] for part in quantiles.split(",")] if quantiles else USUAL
+    with KINDS[kind](identity_repository, {"metrics-config": settings}) as server:
+        for _ in range(4):
+            _ask(server)
+        found = metrics.scrape(server.metrics)
+        assert set(COUNTERS) <= found.keys(), "summaries do not take the place of counters"
+        for part in ("request", "queue", "compute_input", "compute_infer", "compute_output"):
+            family = found[f"nv_inference_{part}_summary_us"]
+            assert family.kind == "summary"
+            samples = [(name, labels, value) for name, labels, value in family.samples if labels["model"] == "id_batch"]
+            shown = [labels["quantile"] for name, labels, value in samples if "quantile" in labels]
+            assert [float(each) for each in shown] == [float(each) for each in expected]
+            values = [value for name, labels, value in samples if "quantile" in labels]
+            assert values == sorted(values)
+            rest = {name: value for name, labels, value in samples if "quantile" not in labels}
+            assert rest.pop(f"{family.name}_count") == 4
+            total = rest.pop(f"{family.name}_sum")
+            assert total == found[f"nv_inference_{part}_duration_us"].value(model="id_batch", version="1")
+
+
+@pytest.mark.parametrize("kind", ["nereid", pytest.param("reference", marks=pytest.mark.reference)])
+def test_counters_of_latencies_can_be_left_out(identity_repository: Path, kind: str) -> None:
+    with KINDS[kind](identity_repository, {"metrics-config": ["counter_latencies=false"]}) as server:
+        _ask(server)
+        found = metrics.scrape(server.metrics)
+        assert not [name for name in found if name.endswith("_duration_us")]
+        assert set(COUNTERS[:3]) <= found.keys()
+
+
+def test_names_say_base_units(nereid: Server) -> None:
+    """Families of our own are in seconds and bytes, counters end in _total; the reference's keep its names."""
+    _ask(nereid)
+    for family in metrics.scrape(nereid.metrics).values():
+        if family.name.startswith("nv_"):
+            continue
+        assert not family.name.endswith(("_us", "_ms", "_secs")), family.name
+        if family.kind == "counter":
+            assert family.name.endswith("_total"), family.name
+    bounds = [
+        labels["le"]
+        for name, labels, _ in metrics.scrape(nereid.metrics)["nereid_inference_request_latency_seconds"].samples
+        if name.endswith("_bucket") and labels["model"] == "id_batch"
+    ]
+    assert bounds[:2] == ["0.000064", "0.000128"] and bounds[-2:] == ["16.777216", "+Inf"]

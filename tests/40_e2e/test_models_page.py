@@ -1,12 +1,13 @@
-"""The commands of docs/user/models.md, run as they stand."""
+"""The commands of pages of docs/user, run as they stand."""
 
 import re
 import subprocess
 from pathlib import Path
 
+import pytest
 from harness import paths, ports
 
-PAGE = paths.ROOT / "docs" / "user" / "models.md"
+PAGES = ("models", "custom-backends", "ensembles")
 BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MARK = "=== end of block"
 # A server started in the background ends with the shell.
@@ -20,7 +21,8 @@ trap 'kill $(jobs -p); wait' EXIT
 """
 
 
-def test_the_commands_print_what_the_page_says(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", PAGES)
+def test_the_commands_print_what_the_page_says(tmp_path: Path, page: str) -> None:
     http = ports.free_port()
     script = PRELUDE.format(
         binary=paths.nereid_binary(),
@@ -30,8 +32,9 @@ def test_the_commands_print_what_the_page_says(tmp_path: Path) -> None:
         metrics=ports.free_port(),
     )
     expected: list[str] = []
-    for kind, text in BLOCK.findall(PAGE.read_text()):
+    for kind, text in BLOCK.findall((paths.ROOT / "docs" / "user" / f"{page}.md").read_text()):
         if kind == "sh":
+            text = text.replace("/opt/tritonserver/include", str(paths.ROOT / "include"))
             script += text.replace("localhost:8000", f"127.0.0.1:{http}") + f"echo; echo '{MARK}'\n"
             expected.append("")
         else:

@@ -3,10 +3,12 @@
     honest_client.py HTTP_ADDRESS GRPC_ADDRESS
 
 Reads a line `measure N` and answers, after N rounds, with a line of JSON: {"http": [ms...], "grpc": [ms...],
-"wrong": ["what was wrong", ...]}. Ends with its input.
+"wrong": ["what was wrong", ...]}. `pace N RATE` asks at fixed times, RATE rounds a second whatever the answers take, and
+measures from those times on, unless it woke up late: an answer that is late makes those behind it late. Ends with its input.
 """
 
 import json
+import select
 import struct
 import sys
 import time
@@ -57,15 +59,23 @@ class Client:
         if got.code != "OK" or list(got.parse(pb.ModelInferResponse).raw_output_contents) != [raw]:
             self.wrong.append(f"gRPC {got.code}: {got.details[:200]}")
 
-    def measure(self, rounds: int) -> dict[str, list[float] | list[str]]:
+    def measure(self, rounds: int, rate: float = 0) -> dict[str, list[float] | list[str]]:
         took: dict[str, list[float]] = {"http": [], "grpc": []}
         self.wrong = []
-        for _ in range(rounds):
+        start = time.perf_counter()
+        for number in range(rounds):
             self.round += 1
             count = VALUES if self.round % LARGE_EVERY else LARGE
             values = [float((self.round + i) % 1000) for i in range(count)]
-            for kind, ask in (("http", self.ask_http), ("grpc", self.ask_grpc)):
+            for index, (kind, ask) in enumerate((("http", self.ask_http), ("grpc", self.ask_grpc))):
                 begun = time.perf_counter()
+                if rate:
+                    due = start + (number + index / 2) / rate
+                    if due > begun:
+                        select.select([], [], [], due - begun)
+                        begun = time.perf_counter()  # that it woke up late is not the server's doing
+                    else:
+                        begun = due
                 try:
                     ask(values)
                 except OSError as error:
@@ -78,7 +88,9 @@ class Client:
 def main() -> None:
     client = Client(*sys.argv[1:3])
     for line in sys.stdin:
-        print(json.dumps(client.measure(int(line.split()[1]))), flush=True)
+        words = line.split()
+        rate = float(words[2]) if words[0] == "pace" else 0
+        print(json.dumps(client.measure(int(words[1]), rate)), flush=True)
 
 
 if __name__ == "__main__":

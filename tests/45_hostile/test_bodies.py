@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import random
+import select
 import socket
 import struct
 import time
@@ -185,28 +187,102 @@ def test_metadata_flood(siege: Siege) -> None:
     siege.honest_meanwhile(step)
 
 
-BOMB = 8 << 20
+BOMB = 64 << 20
+
+
+class Bombs:
+    """Connections that send the same bytes again whenever they have their answer; `ended` says that they do."""
+
+    COUNT = 8
+
+    def __init__(self, opened: Callable[[], socket.socket], ended: Callable[[bytes], bool]):
+        self.opened, self.ended = opened, ended
+        self.answers: list[bytes] = []
+        self.running = {member: b"" for member in (opened() for _ in range(self.COUNT))}
+
+    def step(self) -> None:
+        for member in select.select(list(self.running), [], [], 0.02)[0]:
+            data = member.recv(1 << 16)
+            self.running[member] += data
+            if data and not self.ended(self.running[member]):
+                continue
+            self.answers.append(self.running.pop(member))
+            member.close()
+            self.running[self.opened()] = b""
+
+    def close(self) -> None:
+        for member in self.running:
+            member.close()
+
+
+def _sent(address: str, data: bytes) -> socket.socket:
+    host, port = address.rsplit(":", 1)
+    member = socket.create_connection((host, int(port)), timeout=60)
+    member.sendall(data)
+    return member
+
+
+def _frames(data: bytes) -> list[tuple[int, bool]]:
+    """Kinds of the frames that came, and whether they end their stream."""
+    found, at = [], 0
+    while at + 9 <= len(data):
+        found.append((data[at + 3], bool(data[at + 4] & h2.END_STREAM)))
+        at += 9 + int.from_bytes(data[at : at + 3], "big")
+    return found
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate"])
-def test_compressed_grpc_bomb(siege: Siege, coding: str) -> None:
-    """A message of 8 KiB that is a thousand times as large when it is inflated, and is nothing then."""
+def test_compressed_grpc_bombs(siege: Siege, coding: str) -> None:
+    """Messages of 64 KiB that are a thousand times as large when they are inflated, and are nothing then."""
     pack: Callable[[bytes], bytes] = gzip.compress if coding == "gzip" else zlib.compress
     message = h2.message(pack(b"\xff" * BOMB), compressed=1)
     block = h2.header_block(h2.call_headers(f"/{rawgrpc.SERVICE}/ModelInfer", grpc_encoding=coding))
     size = 16384
     pieces = [message[at : at + size] for at in range(0, len(message), size)]
-    data = b"".join(h2.frame(h2.DATA, 0, 1, piece) for piece in pieces[:-1])
+    data = h2.PREFACE + h2.settings() + h2.frame(h2.HEADERS, h2.END_HEADERS, 1, block)
+    data += b"".join(h2.frame(h2.DATA, 0, 1, piece) for piece in pieces[:-1])
     data += h2.frame(h2.DATA, h2.END_STREAM, 1, pieces[-1])
-    seen: list[str] = []
+    bombs = Bombs(lambda: _sent(siege.server.grpc, data), lambda got: (h2.HEADERS, True) in _frames(got))
+    siege.honest_meanwhile(bombs.step)
+    _until_answered(bombs)
+    assert not any(kind == h2.DATA for answer in bombs.answers for kind, _ in _frames(answer)), "a bomb was served"
+    siege.note("bombs", len(bombs.answers))
+    bombs.close()
 
-    def step() -> None:
-        with h2.Connection(siege.server.grpc, timeout=60) as connection:
-            connection.send(h2.frame(h2.HEADERS, h2.END_HEADERS, 1, block) + data)
-            seen.append(connection.finish(1).trailers["grpc-status"])
 
-    siege.honest_meanwhile(step)
-    assert seen and "0" not in seen
+def _until_answered(bombs: Bombs) -> None:
+    deadline = time.monotonic() + 60
+    while not bombs.answers:
+        bombs.step()
+        assert time.monotonic() < deadline, "no bomb was answered"
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+def test_compressed_http_bombs(siege: Siege, coding: str) -> None:
+    pack: Callable[[bytes], bytes] = gzip.compress if coding == "gzip" else zlib.compress
+    body = pack(b" " * (BOMB + 1))
+    data = rawhttp.head("POST", PATH, {"Content-Encoding": coding}, body) + body
+    bombs = Bombs(lambda: _sent(siege.server.http, data), lambda got: b"}" in got)
+    siege.honest_meanwhile(bombs.step)
+    _until_answered(bombs)
+    assert all(b"Decompressed data size exceeds" in answer or b"no room" in answer for answer in bombs.answers)
+    siege.note("bombs", len(bombs.answers))
+    bombs.close()
+
+
+def test_answers_that_must_be_compressed(siege: Siege) -> None:
+    """Compressing costs twenty times as much as copying: it is done where nobody waits for it."""
+    values = 500_000
+    tensor = {"name": "INPUT0", "datatype": "FP32", "shape": [values], "parameters": {"binary_data_size": 4 * values}}
+    text = json.dumps({"inputs": [tensor], "parameters": {"binary_data_output": True}}).encode()
+    headers = {"Inference-Header-Content-Length": str(len(text)), "Accept-Encoding": "gzip"}
+    body = text + random.Random(1).randbytes(4 * values)
+    data = rawhttp.head("POST", PATH, headers | {"Connection": "close"}, body) + body
+    asked = Bombs(lambda: _sent(siege.server.http, data), lambda got: False)
+    siege.honest_meanwhile(asked.step)
+    _until_answered(asked)
+    assert all(b"Content-Encoding: gzip" in answer[:500] for answer in asked.answers)
+    asked.close()
 
 
 def test_reset_in_the_middle(siege: Siege) -> None:

@@ -17,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import measure  # noqa: E402
 import report  # noqa: E402
+import start_many  # noqa: E402
 from rows import ROWS  # noqa: E402
 from subjects import FLOOR  # noqa: E402
 from targets import START_GOALS  # noqa: E402
@@ -27,7 +28,7 @@ EXTRA_UNTIL = 15 * 60  # seconds after the begin; later rows are not repeated, s
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Ours against the reference and the bare floors.")
-    names = [row.name for row in ROWS] + [START]
+    names = [row.name for row in ROWS] + [START, start_many.NAME]
     parser.add_argument(
         "--only", nargs="+", choices=names, metavar="ROW", help=f"only these rows: {', '.join(names)}"
     )
@@ -57,7 +58,7 @@ def main() -> int:
     def say(text: str) -> None:
         print(f"[{time.monotonic() - begun:6.1f} s] {text}", flush=True)
 
-    wanted = set(chosen.only or [row.name for row in ROWS] + [START])
+    wanted = set(chosen.only or [row.name for row in ROWS] + [START, start_many.NAME])
     rows = [row for row in ROWS if row.name in wanted]
     found = []
     failed: list[str] = []
@@ -76,10 +77,15 @@ def main() -> int:
             for name in (name for name in chosen.subjects if name != FLOOR):
                 say(f"start and exit with {models} model(s): {name}")
                 starts[name, models] = measure.start(name, models, 1 if chosen.quick else 5)
+    many = {}
+    if start_many.NAME in wanted:
+        say(start_many.TITLE)
+        many = start_many.measure(1 if chosen.quick else 9)
     say("done")
 
     tables = [report.figures(found), report.goals(found), report.memory(found)] if found else []
     tables += [report.starts(starts)] if starts else []
+    tables += [report.table(start_many.HEAD, start_many.rows(many))] if many else []
     print("\n" + "\n\n".join(table for table in [*tables, report.LEGEND] if table))
     if chosen.json:
         record = {
@@ -90,6 +96,7 @@ def main() -> int:
             "start": {
                 f"{name} {models}": dataclasses.asdict(start) for (name, models), start in starts.items()
             },
+            start_many.NAME: {name: dataclasses.asdict(cost) for name, cost in many.items()},
         }
         chosen.json.write_text(json.dumps(record, indent=1) + "\n")
     if failed:

@@ -2,7 +2,7 @@
 
 import numpy as np
 from harness import rawgrpc, rawhttp
-from rows import HTTP_PATH, Row
+from rows import Row
 from subjects import FLOOR, Subject
 from tritonclient.grpc import service_pb2 as pb
 
@@ -18,7 +18,7 @@ def _expect(condition: bool, subject: Subject, row: Row, what: str) -> None:
 
 def _http(subject: Subject, row: Row) -> int:
     host, port = subject.address(row)
-    answer = rawhttp.request(host, port, "POST", HTTP_PATH, row.http_body, row.http_headers)
+    answer = rawhttp.request(host, port, "POST", row.http_path, row.http_body, row.http_headers)
     _expect(answer.status == 200, subject, row, f"status {answer.status}: {answer.body[:200]!r}")
     if row.binary:
         length = int(answer.header("Inference-Header-Content-Length") or "0")

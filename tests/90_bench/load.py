@@ -11,7 +11,7 @@ from pathlib import Path
 
 from check import WrongAnswer
 from harness import procfs
-from rows import GRPC_PATH, HTTP_PATH, Row
+from rows import GRPC_PATH, Row
 from subjects import Subject
 
 LUA = Path(__file__).with_name("load.lua")
@@ -113,7 +113,7 @@ class Wrk:
         """size: bytes of one right answer"""
         host, port = subject.address(self.row)
         argv = ["wrk", "-t1", f"-c{self.row.connections}", f"-d{max(1, round(seconds))}s", "--timeout", "30s"]
-        argv += ["-s", str(LUA), f"http://{host}:{port}{HTTP_PATH}"]
+        argv += ["-s", str(LUA), f"http://{host}:{port}{self.row.http_path}"]
         env = {"BENCH_BODY": str(self.body), "BENCH_HEADERS": str(self.headers)}
         before = subject.answered()
         watch = _Watch(subject)

@@ -11,9 +11,10 @@ import check
 import load
 import subjects
 from harness import procfs
+from harness.ensembles import Ensemble, Step
 from harness.repository import Repository
 from harness.servers import Reference
-from rows import MODEL, ROWS, Row
+from rows import ENSEMBLE, MODEL, ROWS, Row
 from subjects import FLOOR, INLINE, REFERENCE, THREADS, Subject
 
 OTHER_LIMIT = 0.05  # share of all processors that other work may take during a run
@@ -73,6 +74,13 @@ def repository(folder: Path, models: int = 1) -> Path:
     return made.path
 
 
+def ensemble(path: Path) -> None:
+    names = ["INPUT0", "first", "second", "OUTPUT0"]
+    steps = [Step(MODEL, {"INPUT0": names[i]}, {"OUTPUT0": names[i + 1]}) for i in range(3)]
+    made = Ensemble(ENSEMBLE, steps, ("INPUT0",), ("OUTPUT0",))
+    Repository(path).model(ENSEMBLE, made.config())
+
+
 def _idle_memory(started: list[Subject], results: dict[str, Result]) -> None:
     """What stays two seconds after the last request; a server that ends meanwhile is a failure."""
     idle_since = time.monotonic()
@@ -91,7 +99,10 @@ def row(
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         scratch = Path(folder)
         generator = load.generator(asked, scratch)
-        started = subjects.start(names, repository(scratch / "models"), asked)
+        path = repository(scratch / "models")
+        if asked.model == ENSEMBLE:
+            ensemble(path)
+        started = subjects.start(names, path, asked)
         try:
             first = next(each for each in ROWS if each.protocol == asked.protocol and each.binary)
             for subject in started:

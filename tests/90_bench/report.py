@@ -14,7 +14,7 @@ def _time(us: float) -> str:
     return f"{us:.0f} us" if us < 10_000 else f"{us / 1000:.1f} ms"
 
 
-def _table(head: list[str], lines: list[list[str]]) -> str:
+def table(head: list[str], lines: list[list[str]]) -> str:
     widths = [max(len(line[i]) for line in [head, *lines]) for i in range(len(head))]
     rows = [head, ["-" * width for width in widths], *lines]
     return "\n".join(
@@ -55,7 +55,7 @@ def figures(rows: list[tuple[Row, dict[str, Result]]]) -> str:
                     "disturbed" if f["disturbed"] else "",
                 ]
             )
-    return _table(head, lines)
+    return table(head, lines)
 
 
 def _reached(measured: float, goal: float | None) -> str:
@@ -69,6 +69,8 @@ def goals(rows: list[tuple[Row, dict[str, Result]]]) -> str:
     head = ["row", "ours", "CPU/req", "goal", "reached", "scaled goal", "reached", "floor here", "stated"]
     lines = []
     for row, results in rows:
+        if row.name not in GOALS:
+            continue
         goal = GOALS[row.name]
         factor = machine_factor(row.name, floors)
         for name, wanted in ((THREADS, goal.threads), (INLINE, goal.inline)):
@@ -89,7 +91,7 @@ def goals(rows: list[tuple[Row, dict[str, Result]]]) -> str:
                     "-".join(f"{us:g}" for us in sorted(set(goal.floor))) + " us" if goal.floor else "-",
                 ]
             )
-    return _table(head, lines) if lines else ""
+    return table(head, lines) if lines else ""
 
 
 def memory(rows: list[tuple[Row, dict[str, Result]]]) -> str:
@@ -113,7 +115,7 @@ def memory(rows: list[tuple[Row, dict[str, Result]]]) -> str:
                     _reached(ratio, MEMORY_AFTER_LARGE),
                 ]
             )
-    return _table(head, lines) if lines else ""
+    return table(head, lines) if lines else ""
 
 
 def starts(found: dict[tuple[str, int], Start]) -> str:
@@ -161,7 +163,7 @@ def starts(found: dict[tuple[str, int], Start]) -> str:
                 judge(start.exit_ms, goal.exit_ms),
             ]
         )
-    return _table(head, lines)
+    return table(head, lines)
 
 
 LEGEND = """\

@@ -8,7 +8,7 @@ import numpy as np
 from harness import rawgrpc
 
 MODEL = "identity"
-HTTP_PATH = f"/v2/models/{MODEL}/infer"
+ENSEMBLE = "three_steps"  # of MODEL, one after the other
 GRPC_PATH = f"/{rawgrpc.SERVICE}/ModelInfer"
 
 
@@ -21,6 +21,11 @@ class Row:
     connections: int
     streams: int = 1  # at the same time on one connection
     binary: bool = True
+    model: str = MODEL
+
+    @property
+    def http_path(self) -> str:
+        return f"/v2/models/{self.model}/infer"
 
     @property
     def concurrency(self) -> int:
@@ -62,7 +67,7 @@ class Row:
     @cached_property
     def grpc_body(self) -> bytes:
         tensor = ("INPUT0", "FP32", [self.floats], self.payload)
-        return rawgrpc.infer_request(MODEL, [tensor]).SerializeToString()
+        return rawgrpc.infer_request(self.model, [tensor]).SerializeToString()
 
 
 def _sizes(protocol: str) -> list[Row]:
@@ -104,4 +109,7 @@ ROWS = [
     Row("http_json_16", "HTTP JSON, 16 floats, 16 connections", "http", 16, 16, binary=False),
     *_sizes("http"),
     *_sizes("grpc"),
+    Row("ensemble_http_16", "Ensemble of 3 steps, HTTP, 64 B, 16 connections", "http", 16, 16, model=ENSEMBLE),
+    Row("ensemble_http_256k", "Ensemble of 3 steps, HTTP, 1 MiB, 16 connections", "http", 256 << 10, 16, model=ENSEMBLE),
+    Row("ensemble_grpc_16", "Ensemble of 3 steps, gRPC, 64 B, 64 streams on one", "grpc", 16, 1, 64, model=ENSEMBLE),
 ]

@@ -8,7 +8,7 @@ from pathlib import Path
 from harness import paths, ports, rawhttp
 from harness.process import Process
 from harness.servers import HOST, Nereid, Reference, Server
-from rows import MODEL, Row
+from rows import Row
 
 INLINE = "inline"
 THREADS = "threads"
@@ -37,7 +37,8 @@ class Subject:
 
 
 class Measured(Subject):
-    def __init__(self, name: str, server: Server):
+    def __init__(self, name: str, server: Server, model: str):
+        self.model = model
         self.server = server.start(period=0.001)
         super().__init__(name, server.process)
 
@@ -45,7 +46,7 @@ class Measured(Subject):
         return HOST, self.server.http_port if row.protocol == "http" else self.server.grpc_port
 
     def answered(self) -> int | None:
-        stats = rawhttp.get(self.server.http, f"/v2/models/{MODEL}/stats").json()
+        stats = rawhttp.get(self.server.http, f"/v2/models/{self.model}/stats").json()
         return stats["model_stats"][0]["inference_stats"]["success"]["count"]
 
     def stop(self) -> None:
@@ -89,9 +90,9 @@ def nereid(repository: Path, inline: bool) -> Nereid:
 
 def start(names: list[str], repository: Path, row: Row) -> list[Subject]:
     makers = {
-        INLINE: lambda: Measured(INLINE, nereid(repository, True)),
-        THREADS: lambda: Measured(THREADS, nereid(repository, False)),
-        REFERENCE: lambda: Measured(REFERENCE, Reference(repository)),
+        INLINE: lambda: Measured(INLINE, nereid(repository, True), row.model),
+        THREADS: lambda: Measured(THREADS, nereid(repository, False), row.model),
+        REFERENCE: lambda: Measured(REFERENCE, Reference(repository), row.model),
         FLOOR: lambda: Floor(row.protocol),
     }
     started: list[Subject] = []

@@ -24,6 +24,7 @@ def rss_bytes(pid: int) -> int:
 class Memory:
     rss: int
     pss: int
+    peak: int
 
 
 def memory(pid: int) -> Memory:
@@ -31,7 +32,9 @@ def memory(pid: int) -> Memory:
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]:
         key, value = line.split(":")
         rows[key] = int(value.split()[0]) * 1024
-    return Memory(rows["Rss"], rows["Pss"])
+    status = Path(f"/proc/{pid}/status").read_text()
+    peak = next(line for line in status.splitlines() if line.startswith("VmHWM"))
+    return Memory(rows["Rss"], rows["Pss"], int(peak.split()[1]) * 1024)
 
 
 @dataclass(frozen=True)

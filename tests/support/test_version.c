@@ -43,7 +43,7 @@ struct serve_version *test_version_new(struct plugin_backend *backend, const cha
     struct model_config *config = test_version_config(text);
     struct plugin_model *model = model_new(backend, "m", 1, "/", NULL, false, NULL);
     must(model_initialize(model));
-    model_close_config(model, config->proto);
+    model_publish_config(model, config);
     struct serve_version *v;
     must(version_new("m", 1, config, model, true, house, &v));
     must(version_start(v));

@@ -1,0 +1,84 @@
+/* What stores and their configuration files say: listings of S3 and Azure, profiles, paths. The first byte chooses. A model that passes
+ * the check has no name that leaves its directory. */
+#include "base/check.h"
+#include "base/mem.h"
+#include "cloud/azure_list.h"
+#include "cloud/ini.h"
+#include "cloud/module.h"
+#include "cloud/s3_list.h"
+#include "cloud/url.h"
+#include "store/listing.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void look_at(struct listing *l)
+{
+    size_t at = 0;
+    const char *name;
+    size_t len;
+    listing_sort(l);
+    while (listing_next_model(l, &at, &name, &len)) {
+        size_t first;
+        size_t count;
+        char *model = mem_strndup(name, len);
+        listing_model(l, model, &first, &count);
+        CHECK(count > 0 && first + count == at);
+        CHECK(listing_stamp(l, first, count, LISTING_ALL) != 0);
+        struct err *e = listing_check(l, first, count);
+        for (size_t i = first; !e && i < first + count; i++)
+            CHECK(!strstr(l->objects[i].name, "/../") && l->objects[i].name[0] != '/');
+        err_free(e);
+        mem_free(model);
+    }
+}
+
+static void list(bool s3, const char *text, size_t len)
+{
+    const struct cloud_abi *abi;
+    struct listing l;
+    char *next = NULL;
+    struct err *e = module_get(&abi);
+    CHECK(!e);
+    listing_init(&l);
+    l.max = 1000;
+    e = s3 ? s3_list_read(abi, text, len, "p/", &l, &next)
+           : azure_list_read(abi, text, len, "p/", &l, &next);
+    CHECK(!e || !next);
+    look_at(&l);
+    err_free(e);
+    mem_free(next);
+    listing_fini(&l);
+}
+
+static void names(const char *text)
+{
+    struct url_parts parts;
+    mem_free(ini_find(text, "default", "key"));
+    mem_free(ini_find(text, "profile x", NULL));
+    struct err *e = url_parse(text, text, &parts);
+    if (e) {
+        err_free(e);
+        return;
+    }
+    CHECK(*parts.bucket && !strchr(parts.bucket, '/') && !strstr(parts.prefix, "//"));
+    url_parts_fini(&parts);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0)
+        return 0;
+    char *text = malloc(size);
+    memcpy(text, data + 1, size - 1);
+    text[size - 1] = '\0';
+    if (data[0] % 3 == 2)
+        names(text);
+    else
+        list(data[0] % 3 == 0, text, size - 1);
+    free(text);
+    return 0;
+}

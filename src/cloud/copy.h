@@ -1,0 +1,13 @@
+#pragma once
+/* The copies of cloud.h: copy.c has them. What fetching needs of one. Private to cloud/. */
+#include "cloud/cloud_priv.h"
+
+struct cloud_copy {
+    struct cloud *c;
+    char *model;
+    struct cloud_view *view;
+    size_t first; /* the model's objects in the listing */
+    size_t count;
+    char *dir;
+    bool changed;
+};

@@ -1,0 +1,371 @@
+#include "cloud/fetch.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "cloud/copy.h"
+#include "cloud/verify.h"
+#include "os/disk.h"
+#include "os/file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PIECE_BYTES ((uint64_t)8 << 20)
+#define SAY_EVERY   TIME_S(5)
+#define MAX_TRIES   6u
+
+/* How often to look whether another process is done with an object. */
+#define OTHER_WAIT TIME_MS(20)
+
+struct file;
+
+/* The bytes of a file up to `to`; at: how far they have come. */
+struct piece {
+    struct crew_job job;
+    struct file *file;
+    size_t index;
+    uint64_t to;
+    uint64_t at;
+    bool proven;       /* this attempt's answer is the one that was asked for */
+    struct err *error; /* why no further attempt helps */
+};
+
+/* One fetch of one part of one model. */
+struct fetch {
+    struct cloud_copy *k;
+    atomic_bool given_up;     /* something failed: what has not begun does not; no order */
+    atomic_uint_fast64_t got; /* bytes, for people */
+    struct mutex lock;        /* rank LEAF; guards what follows */
+    struct mutex_cond changed;
+    size_t left; /* files under way */
+    struct err *error;
+};
+
+struct file {
+    struct crew_job job;
+    struct fetch *f;
+    const struct listing_object *o;
+    char *to;
+    char id[STASH_ID_CHARS + 1];
+    struct stash_part *part;
+    struct piece *pieces;
+    size_t piece_count;
+    atomic_size_t pieces_left; /* who takes the last one has seen what the others wrote */
+    unsigned tries;
+    struct err *error;     /* of a piece; guarded by the lock of f */
+    atomic_bool no_digest; /* the store says that its digest is not of these bytes; no order */
+    unsigned char last[STASH_HASH_BYTES]; /* of the try before */
+};
+
+/* The part goes back, the error to whoever waits. */
+static void file_end(struct file *x, struct err *e)
+{
+    struct fetch *f = x->f;
+    stash_leave(x->part);
+    x->part = NULL;
+    mem_free(x->pieces);
+    x->pieces = NULL;
+    if (e)
+        atomic_store(&f->given_up, true);
+    mutex_lock(&f->lock);
+    if (e && !f->error) {
+        f->error = e;
+        e = NULL;
+    }
+    f->left--;
+    mutex_cond_signal(&f->changed);
+    mutex_unlock(&f->lock);
+    err_free(e);
+}
+
+static struct err *build(void *owner, void *session, struct call_request *r)
+{
+    struct piece *p = owner;
+    const struct cloud *c = p->file->f->k->c;
+    struct err *e = p->error;
+    p->error = NULL;
+    p->proven = false;
+    if (!e && atomic_load(&p->file->f->given_up))
+        e = err_new(STATUS_UNAVAILABLE, "given up, since another object could not be read");
+    return e ? e : c->kind->get(c->site, session, p->file->o, p->at, p->to, r);
+}
+
+static bool renew(void *owner, const struct call_answer *a)
+{
+    const struct piece *p = owner;
+    const struct cloud *c = p->file->f->k->c;
+    return c->kind->renew(c->site, a);
+}
+
+/* Whether the answer's bytes are those that were asked for. */
+static bool is_wanted(const struct piece *p, const struct call_answer *a)
+{
+    char range[128];
+    if (a->status == 200)
+        return p->at == 0 && p->to == p->file->o->size;
+    if (a->status != 206 || !call_value(a, "content-range", range, sizeof(range)))
+        return false;
+    unsigned long long from;
+    unsigned long long to;
+    unsigned long long all;
+    return sscanf(range, "bytes %llu-%llu/%llu", &from, &to, &all) == 3 && from == p->at &&
+           to + 1 <= p->to && all == p->file->o->size;
+}
+
+static bool sink(void *owner, const struct call_answer *a, const void *data, size_t len)
+{
+    struct piece *p = owner;
+    struct file *x = p->file;
+    if (!p->proven && !is_wanted(p, a))
+        return false;
+    p->proven = true;
+    if (!x->f->k->c->kind->digest_holds(a))
+        atomic_store(&x->no_digest, true);
+    if (len > p->to - p->at || atomic_load(&x->f->given_up))
+        return false;
+    p->error = disk_write_at(x->part->fd, data, len, p->at);
+    if (p->error)
+        return false;
+    p->at += len;
+    atomic_fetch_add_explicit(&x->f->got, len, memory_order_relaxed);
+    return true;
+}
+
+static enum call_verdict check(void *owner, const struct call_answer *a, struct err **ret_why)
+{
+    (void)a;
+    const struct piece *p = owner;
+    if (p->at == p->to)
+        return CALL_FINE;
+    *ret_why = err_new(STATUS_UNAVAILABLE, "the answer has too few bytes");
+    return CALL_AGAIN;
+}
+
+static void file_done(struct file *x);
+
+static void piece_main(struct crew_job *job, void *session)
+{
+    struct piece *p = LIST_ITEM(job, struct piece, job);
+    struct file *x = p->file;
+    struct strbuf what = STRBUF_INIT;
+    strbuf_printf(&what, "reading '%s' of model repository '%s'", x->o->name, x->f->k->c->path);
+    struct call call = {.what = strbuf_str(&what),
+                        .build = build,
+                        .sink = sink,
+                        .check = check,
+                        .renew = renew,
+                        .owner = p};
+    struct err *e = call_run(&x->f->k->c->net, session, &call);
+    int status = call.answer.status;
+    if (!e)
+        e = stash_piece_done(x->part, p->index);
+    call_fini(&call);
+    strbuf_fini(&what);
+    err_free(p->error);
+    p->error = NULL;
+    if (e) {
+        mutex_lock(&x->f->lock);
+        if (status == 404 || status == 412 || status == 416)
+            x->f->k->changed = true;
+        struct err *other = x->error ? e : NULL;
+        if (!x->error)
+            x->error = e;
+        mutex_unlock(&x->f->lock);
+        err_free(other);
+    }
+    if (atomic_fetch_sub(&x->pieces_left, 1) == 1)
+        file_done(x);
+}
+
+/* Everything that is missing is fetched. */
+static void ask_for_pieces(struct file *x)
+{
+    struct crew *crew = x->f->k->c->data;
+    size_t missing = 0;
+    for (size_t i = 0; i < x->piece_count; i++) {
+        struct piece *p = &x->pieces[i];
+        uint64_t from = i * PIECE_BYTES;
+        uint64_t to = from + PIECE_BYTES < x->o->size ? from + PIECE_BYTES : x->o->size;
+        bool there = stash_has_piece(x->part, i);
+        *p = (struct piece){
+            .job = {.run = piece_main}, .file = x, .index = i, .to = to, .at = there ? to : from};
+        missing += !there;
+    }
+    atomic_store(&x->pieces_left,
+                 missing + 1); /* one of this function, so that it outlives the loop */
+    size_t count = x->piece_count;
+    for (size_t i = 0; i < count; i++)
+        if (x->pieces[i].at < x->pieces[i].to)
+            crew_add(crew, &x->pieces[i].job);
+    if (atomic_fetch_sub(&x->pieces_left, 1) == 1)
+        file_done(x);
+}
+
+/* Fetches all of it once more, unless that was done often enough. */
+static struct err *again(struct file *x)
+{
+    if (++x->tries >= MAX_TRIES)
+        return err_new(STATUS_UNAVAILABLE,
+                       "reading '%s' of model repository '%s': its content is not what the store "
+                       "says it is (%u attempts)",
+                       x->o->name, x->f->k->c->path, x->tries);
+    LOG_WARN("'%s' of model repository '%s' arrived damaged: it is fetched again", x->o->name,
+             x->f->k->c->path);
+    return stash_restart(x->part);
+}
+
+/* Makes content of the part, and the file of the content. */
+static struct err *keep(struct file *x, const unsigned char sha[STASH_HASH_BYTES])
+{
+    struct stash *stash = x->f->k->c->stash;
+    bool linked = false;
+    struct err *e = stash_commit(stash, x->part, sha);
+    x->part = NULL;
+    if (!e)
+        e = stash_link(stash, x->id, x->o->size, x->to, &linked);
+    if (!e && !linked)
+        e = err_new(STATUS_UNAVAILABLE,
+                    "'%s' left the cache at once: NEREID_CLOUD_CACHE_MAX_BYTES is too small",
+                    x->o->name);
+    return e;
+}
+
+/* All pieces are there, or one is not to be had. */
+static void file_done(struct file *x)
+{
+    unsigned char sha[STASH_HASH_BYTES] = {0};
+    enum verify_result found = VERIFY_UNSURE;
+    struct err *e = x->error;
+    x->error = NULL;
+    if (!e)
+        e = verify_part(x->f->k->c->net.abi, x->part,
+                        atomic_load(&x->no_digest) ? "" : x->o->digest, sha, &found);
+    /* Two tries with the same bytes: it is the parts' size that is unusual. */
+    bool twice = found == VERIFY_DOUBTED && x->tries && memcmp(sha, x->last, sizeof(sha)) == 0;
+    memcpy(x->last, sha, sizeof(sha));
+    if (!e && (found == VERIFY_OTHER || (found == VERIFY_DOUBTED && !twice))) {
+        e = again(x);
+        if (!e) {
+            ask_for_pieces(x);
+            return;
+        }
+    } else if (!e) {
+        e = keep(x, sha);
+    }
+    file_end(x, e);
+}
+
+/* Links the file, or opens its part. Neither: another process is at it. */
+static struct err *begin(struct file *x, bool *ret_linked)
+{
+    struct stash *stash = x->f->k->c->stash;
+    struct err *e = stash_link(stash, x->id, x->o->size, x->to, ret_linked);
+    if (e || *ret_linked)
+        return e;
+    x->piece_count = (size_t)((x->o->size + PIECE_BYTES - 1) / PIECE_BYTES);
+    e = stash_begin(stash, x->id, x->o->size, x->piece_count, &x->part);
+    if (x->part) /* another process may have been done with it in between */
+        e = stash_link(stash, x->id, x->o->size, x->to, ret_linked);
+    if (x->part && *ret_linked) {
+        stash_drop(x->part);
+        x->part = NULL;
+    }
+    return e;
+}
+
+/* Goes to the end of the queue, so that no thread is kept: pieces that the other process waits for may stand behind this. */
+static void wait_for_other(struct file *x)
+{
+    struct cloud *c = x->f->k->c;
+    if (call_net_wait(&c->net, clock_now_ns() + OTHER_WAIT))
+        crew_add(c->data, &x->job);
+    else
+        file_end(x, err_new(STATUS_UNAVAILABLE, "the server stops"));
+}
+
+static void file_main(struct crew_job *job, void *session)
+{
+    (void)session;
+    struct file *x = LIST_ITEM(job, struct file, job);
+    bool linked = false;
+    if (atomic_load(&x->f->given_up)) {
+        file_end(x, NULL);
+        return;
+    }
+    if (x->o->size == 0) {
+        file_end(x, disk_write(x->to, "", 0));
+        return;
+    }
+    struct err *e = begin(x, &linked);
+    if (e || linked) {
+        if (linked)
+            atomic_fetch_add_explicit(&x->f->got, x->o->size, memory_order_relaxed);
+        file_end(x, e);
+    } else if (!x->part) {
+        wait_for_other(x);
+    } else {
+        x->pieces = mem_zalloc(x->piece_count * sizeof(*x->pieces));
+        ask_for_pieces(x);
+    }
+}
+
+static void wait_for_all(struct fetch *f, uint64_t total)
+{
+    const struct cloud_copy *k = f->k;
+    time_ns next = clock_now_ns() + SAY_EVERY;
+    mutex_lock(&f->lock);
+    while (f->left) {
+        mutex_cond_wait_until(&f->changed, &f->lock, next);
+        if (!f->left || clock_now_ns() < next)
+            continue;
+        next += SAY_EVERY;
+        mutex_unlock(&f->lock);
+        LOG_INFO("fetching model '%s' of '%s': %.1f of %.1f MiB", k->model, k->c->path,
+                 (double)atomic_load(&f->got) / 1048576.0, (double)total / 1048576.0);
+        mutex_lock(&f->lock);
+    }
+    mutex_unlock(&f->lock);
+}
+
+static void file_init(struct file *x, struct fetch *f, const struct listing_object *o,
+                      const char *path)
+{
+    const struct cloud *c = f->k->c;
+    struct strbuf text = STRBUF_INIT;
+    c->kind->identify(c->site, o, &text);
+    stash_id(c->stash, strbuf_str(&text), x->id);
+    strbuf_fini(&text);
+    x->job.run = file_main;
+    x->f = f;
+    x->o = o;
+    x->to = file_join(f->k->dir, path);
+}
+
+struct err *fetch_part(struct cloud_copy *k, int64_t part)
+{
+    struct fetch f = {.k = k};
+    struct file *files = mem_zalloc((k->count + 1) * sizeof(*files));
+    size_t count = 0;
+    uint64_t total = 0;
+    size_t skip = strlen(k->model) + 1;
+    mutex_init(&f.lock, MUTEX_RANK_LEAF);
+    mutex_cond_init(&f.changed);
+    for (size_t i = k->first; i < k->first + k->count; i++) {
+        const struct listing_object *o = &k->view->listing.objects[i];
+        const char *path = o->name + skip;
+        if (!*path || path[strlen(path) - 1] == '/' || !listing_in(path, part))
+            continue;
+        file_init(&files[count++], &f, o, path);
+        total += o->size;
+    }
+    f.left = count;
+    for (size_t i = 0; i < count; i++)
+        crew_add(k->c->data, &files[i].job);
+    wait_for_all(&f, total);
+    for (size_t i = 0; i < count; i++)
+        mem_free(files[i].to);
+    mem_free(files);
+    mutex_cond_fini(&f.changed);
+    mutex_fini(&f.lock);
+    return f.error;
+}

@@ -1,0 +1,246 @@
+#include "codec/expand.h"
+
+#include "base/budget.h"
+#include "base/mem.h"
+#include "os/pool.h"
+
+#include <string.h>
+#include <zlib.h>
+
+#define STATE_BYTES ((size_t)49152) /* what zlib keeps for one stream */
+#define CHUNK_BYTES ((size_t)1 << 20)
+#define FIRST_BYTES ((size_t)65536)
+#define MOST_RATIO  ((size_t)1032) /* deflate makes no more out of a byte */
+#define STEP_BYTES  ((size_t)1 << 30)
+#define WINDOW_BITS 15
+#define GZIP_BITS   (WINDOW_BITS + 16)
+#define EITHER_BITS (WINDOW_BITS + 32)
+
+struct chunk {
+    struct buf *buf;
+    size_t begin; /* where output begins in it */
+    size_t used;  /* bytes of output */
+    size_t room;  /* for output */
+};
+
+struct expand {
+    struct expand_spec spec;
+    z_stream z;
+    const uint8_t *end; /* of the input */
+    struct chunk *chunks;
+    size_t chunk_count;
+    size_t total;       /* bytes of output */
+    bool ended;         /* the stream is whole, or damaged */
+    const char *damage; /* NULL = none */
+    struct buf *joined; /* the chunks are being moved to it; chunks[0..moved) were */
+    size_t joined_len;
+    size_t moved;
+    size_t moved_bytes; /* of the chunk that is being moved */
+    struct err *error;
+};
+
+enum expand_coding expand_coding_of(const char *name, size_t len)
+{
+    if (len == 0 || (len == 8 && memcmp(name, "identity", 8) == 0))
+        return EXPAND_IDENTITY;
+    if (len == 4 && memcmp(name, "gzip", 4) == 0)
+        return EXPAND_GZIP;
+    if (len == 7 && memcmp(name, "deflate", 7) == 0)
+        return EXPAND_DEFLATE;
+    return EXPAND_UNKNOWN;
+}
+
+struct err *expand_new(const struct expand_spec *spec, struct expand **ret)
+{
+    if (!budget_charge(STATE_BYTES))
+        return err_new(STATUS_UNAVAILABLE, "no room to decompress: too many bytes are in flight");
+    struct expand *x = MEM_NEW(struct expand);
+    x->spec = *spec;
+    x->end = (const uint8_t *)spec->data + spec->len;
+    x->z.next_in = (z_const Bytef *)(uintptr_t)spec->data;
+    int bits = spec->either ? EITHER_BITS : spec->coding == EXPAND_GZIP ? GZIP_BITS : WINDOW_BITS;
+    if (inflateInit2(&x->z, bits) != Z_OK) {
+        budget_release(STATE_BYTES);
+        mem_free(x);
+        return err_new(STATUS_UNAVAILABLE, "no memory to decompress");
+    }
+    *ret = x;
+    return NULL;
+}
+
+/* What the whole output will probably take: the last bytes of gzip say it; a lie costs a move. */
+static size_t guess(const struct expand *x)
+{
+    const uint8_t *data = x->spec.data;
+    size_t len = x->spec.len;
+    size_t most = len < SIZE_MAX / MOST_RATIO ? len * MOST_RATIO : SIZE_MAX;
+    if (len >= 18 && data[0] == 0x1f && data[1] == 0x8b) {
+        size_t said = (size_t)x->end[-4] | (size_t)x->end[-3] << 8 | (size_t)x->end[-2] << 16 |
+                      (size_t)x->end[-1] << 24;
+        if (said > 0 && said <= most && said <= x->spec.limit)
+            return said;
+    }
+    size_t some = len < CHUNK_BYTES / 4 ? len * 4 : CHUNK_BYTES;
+    some = some > FIRST_BYTES ? some : FIRST_BYTES;
+    some = some < most ? some : most;
+    return some < x->spec.limit ? some : x->spec.limit;
+}
+
+static bool add_chunk(struct expand *x)
+{
+    size_t left = x->spec.limit - x->total;
+    size_t room = x->chunk_count ? CHUNK_BYTES : guess(x);
+    room = room < left ? room : left;
+    bool first = x->chunk_count == 0;
+    size_t begin = first ? x->spec.before : 0;
+    struct buf *buf;
+    x->error = pool_buf_arriving(begin + room + (first ? x->spec.after : 0) + 1, &buf);
+    if (x->error)
+        return false;
+    x->chunks = mem_realloc(x->chunks, (x->chunk_count + 1) * sizeof(*x->chunks));
+    x->chunks[x->chunk_count++] = (struct chunk){.buf = buf, .begin = begin, .room = room};
+    return true;
+}
+
+static enum expand_state damaged(struct expand *x, const char *why)
+{
+    x->damage = why;
+    x->ended = true;
+    return EXPAND_MORE;
+}
+
+/* Over the limit only if there is a byte more. */
+static enum expand_state unpack_past_limit(struct expand *x, size_t *spent)
+{
+    *spent += x->z.avail_in;
+    uint8_t spare;
+    x->z.next_out = &spare;
+    x->z.avail_out = 1;
+    int rc = inflate(&x->z, Z_NO_FLUSH);
+    if (x->z.avail_out == 0)
+        return EXPAND_TOO_LARGE;
+    if (rc == Z_STREAM_END) {
+        x->ended = true;
+        return EXPAND_MORE;
+    }
+    if (rc == Z_OK)
+        return EXPAND_MORE;
+    return damaged(x, rc == Z_BUF_ERROR ? "it is cut off" : x->z.msg ? x->z.msg : "bad data");
+}
+
+/* One call of zlib, which reads and makes at most so many bytes; *spent counts them. */
+static enum expand_state unpack(struct expand *x, size_t most, size_t *spent)
+{
+    size_t in = (size_t)(x->end - x->z.next_in);
+    in = in < most ? in : most;
+    x->z.avail_in = (unsigned)in;
+    if (x->total == x->spec.limit)
+        return unpack_past_limit(x, spent);
+    struct chunk *c = x->chunk_count ? &x->chunks[x->chunk_count - 1] : NULL;
+    if (!c || c->used == c->room) {
+        if (!add_chunk(x))
+            return EXPAND_NO_ROOM;
+        c = &x->chunks[x->chunk_count - 1];
+    }
+    size_t out = c->room - c->used < most ? c->room - c->used : most;
+    x->z.next_out = c->buf->data + c->begin + c->used;
+    x->z.avail_out = (unsigned)out;
+    int rc = inflate(&x->z, Z_NO_FLUSH);
+    size_t made = out - x->z.avail_out;
+    c->used += made;
+    x->total += made;
+    *spent += made + (in - x->z.avail_in);
+    x->error = pool_arrived(c->buf, c->begin + c->used);
+    if (x->error)
+        return EXPAND_NO_ROOM;
+    if (rc == Z_STREAM_END)
+        x->ended = true;
+    else if (rc != Z_OK && rc != Z_BUF_ERROR)
+        return damaged(x, x->z.msg ? x->z.msg : "bad data");
+    else if (rc == Z_BUF_ERROR || (x->z.next_in == x->end && x->z.avail_out > 0))
+        return damaged(x, "it is cut off");
+    return EXPAND_MORE;
+}
+
+/* Moves some of the chunks into one buffer; true when all are there. */
+static enum expand_state join(struct expand *x, size_t most)
+{
+    if (x->chunk_count <= 1)
+        return x->damage ? EXPAND_DAMAGED : EXPAND_DONE;
+    if (!x->joined) {
+        x->error = pool_buf_arriving(x->spec.before + x->total + x->spec.after, &x->joined);
+        if (x->error)
+            return EXPAND_NO_ROOM;
+    }
+    while (most > 0 && x->moved < x->chunk_count) {
+        struct chunk *c = &x->chunks[x->moved];
+        size_t n = c->used - x->moved_bytes < most ? c->used - x->moved_bytes : most;
+        uint8_t *to = x->joined->data + x->spec.before + x->joined_len;
+        memcpy(to, c->buf->data + c->begin + x->moved_bytes, n);
+        x->joined_len += n;
+        x->moved_bytes += n;
+        most -= n;
+        x->error = pool_arrived(x->joined, x->spec.before + x->joined_len);
+        if (x->error)
+            return EXPAND_NO_ROOM;
+        if (x->moved_bytes < c->used)
+            continue;
+        buf_unref(c->buf);
+        c->buf = NULL;
+        x->moved++;
+        x->moved_bytes = 0;
+    }
+    if (x->moved < x->chunk_count)
+        return EXPAND_MORE;
+    return x->damage ? EXPAND_DAMAGED : EXPAND_DONE;
+}
+
+enum expand_state expand_step(struct expand *x, size_t most)
+{
+    most = most < STEP_BYTES ? most : STEP_BYTES;
+    size_t spent = 0;
+    while (!x->ended && spent < most) {
+        enum expand_state s = unpack(x, most - spent, &spent);
+        if (s != EXPAND_MORE)
+            return s;
+    }
+    return x->ended ? join(x, most - (spent < most ? spent : most) + 1) : EXPAND_MORE;
+}
+
+void expand_take(struct expand *x, struct buf **ret_buf, size_t *ret_len)
+{
+    *ret_len = x->total;
+    if (x->joined) {
+        *ret_buf = x->joined;
+        x->joined = NULL;
+    } else {
+        *ret_buf = x->chunks[0].buf;
+        x->chunks[0].buf = NULL;
+    }
+}
+
+const char *expand_why(const struct expand *x)
+{
+    return x->damage;
+}
+
+struct err *expand_error(struct expand *x)
+{
+    struct err *e = x->error;
+    x->error = NULL;
+    return e;
+}
+
+void expand_free(struct expand *x)
+{
+    if (!x)
+        return;
+    inflateEnd(&x->z);
+    for (size_t i = 0; i < x->chunk_count; i++)
+        buf_unref(x->chunks[i].buf);
+    mem_free(x->chunks);
+    buf_unref(x->joined);
+    err_free(x->error);
+    budget_release(STATE_BYTES);
+    mem_free(x);
+}

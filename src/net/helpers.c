@@ -1,0 +1,174 @@
+#include "net/helpers.h"
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "os/loop.h"
+#include "os/mutex.h"
+#include "os/thread.h"
+
+#define IDLE TIME_S(10)
+
+struct helpers {
+    struct mutex lock; /* rank THREAD; guards everything below */
+    struct mutex_cond work;
+    struct list jobs; /* oldest turn first */
+    unsigned waiting; /* how many they are */
+    unsigned most;
+    unsigned running; /* threads that will look for jobs again */
+    unsigned idle;    /* of them: waiting */
+    bool stopping;
+    struct member *members;
+};
+
+/* A thread and where it is joined: the next that starts, or the end. */
+struct member {
+    struct member *next;
+    struct helpers *helpers;
+    struct thread *thread;
+    bool ended;
+};
+
+struct helpers *helpers_new(unsigned most)
+{
+    struct helpers *h = MEM_NEW(struct helpers);
+    mutex_init(&h->lock, MUTEX_RANK_THREAD);
+    mutex_cond_init(&h->work);
+    list_init(&h->jobs);
+    h->most = most;
+    return h;
+}
+
+static bool is_cancelled(struct helpers_job *j)
+{
+    return atomic_load_explicit(&j->cancelled, memory_order_relaxed);
+}
+
+static void finished(struct mail *m)
+{
+    struct helpers_job *j = (struct helpers_job *)m;
+    j->finish(j);
+}
+
+static void post(struct helpers_job *j)
+{
+    j->mail.deliver = finished;
+    loop_post(j->loop, &j->mail, &j->mail);
+}
+
+/* The next job, or NULL when there was none for long; the lock is held. */
+static struct helpers_job *next_job(struct helpers *h)
+{
+    time_ns until = clock_now_ns() + IDLE;
+    bool in_time = true;
+    while (list_empty(&h->jobs) && !h->stopping && in_time) {
+        h->idle++;
+        in_time = mutex_cond_wait_until(&h->work, &h->lock, until);
+        h->idle--;
+    }
+    struct list *node = list_pop(&h->jobs);
+    h->waiting -= node != NULL;
+    return node ? LIST_ITEM(node, struct helpers_job, node) : NULL;
+}
+
+static void enqueue(struct helpers *h, struct helpers_job *j)
+{
+    list_append(&h->jobs, &j->node);
+    h->waiting++;
+}
+
+static void member_main(void *arg)
+{
+    struct member *m = arg;
+    struct helpers *h = m->helpers;
+    thread_background();
+    mutex_lock(&h->lock);
+    struct helpers_job *j;
+    while ((j = next_job(h))) {
+        bool cancelled = h->stopping || is_cancelled(j);
+        mutex_unlock(&h->lock);
+        bool over = cancelled || j->step(j);
+        if (over)
+            post(j);
+        mutex_lock(&h->lock);
+        if (!over)
+            enqueue(h, j);
+    }
+    h->running--;
+    m->ended = true;
+    mutex_unlock(&h->lock);
+}
+
+/* Joins threads that have ended; all of them at the end. The lock is held, but not while joining. */
+static void reap(struct helpers *h, bool all)
+{
+    struct member **link = &h->members;
+    while (*link) {
+        struct member *m = *link;
+        if (!all && !m->ended) {
+            link = &m->next;
+            continue;
+        }
+        *link = m->next;
+        mutex_unlock(&h->lock);
+        thread_join(m->thread);
+        mem_free(m);
+        mutex_lock(&h->lock);
+        link = &h->members;
+    }
+}
+
+/* One more thread, if the system has one to give. */
+static void start_member(struct helpers *h)
+{
+    struct member *m = MEM_NEW(struct member);
+    m->helpers = h;
+    struct err *e = thread_start("helper", member_main, m, &m->thread);
+    if (e) {
+        err_free(e);
+        mem_free(m);
+        return;
+    }
+    m->next = h->members;
+    h->members = m;
+    h->running++;
+}
+
+void helpers_submit(struct helpers *h, struct helpers_job *j)
+{
+    list_init(&j->node);
+    mutex_lock(&h->lock);
+    if (h->waiting >= h->idle && h->running < h->most) {
+        reap(h, false);
+        start_member(h);
+    }
+    bool taken = h->running > 0;
+    if (taken) {
+        enqueue(h, j);
+        mutex_cond_signal(&h->work);
+    }
+    mutex_unlock(&h->lock);
+    if (taken)
+        return;
+    while (!j->step(j))
+        ;
+    post(j);
+}
+
+void helpers_cancel(struct helpers_job *j)
+{
+    atomic_store_explicit(&j->cancelled, true, memory_order_relaxed);
+}
+
+void helpers_free(struct helpers *h)
+{
+    if (!h)
+        return;
+    mutex_lock(&h->lock);
+    h->stopping = true;
+    mutex_cond_broadcast(&h->work);
+    reap(h, true);
+    mutex_unlock(&h->lock);
+    mutex_cond_fini(&h->work);
+    mutex_fini(&h->lock);
+    mem_free(h);
+}

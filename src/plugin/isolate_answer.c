@@ -1,0 +1,312 @@
+#include "plugin/isolate_answer.h"
+
+#include "base/buf.h"
+#include "infer/allocator.h"
+#include "infer/request.h"
+#include "infer/response.h"
+#include "infer/response_stats.h"
+#include "infer/stats.h"
+#include "infer/trace.h"
+#include "plugin/isolate_param.h"
+#include "plugin/isolate_priv.h"
+#include "plugin/isolate_session.h"
+
+#include <string.h>
+
+#define MOST_RANK  1024u
+#define MOST_FLAGS 0xffu
+
+/* Skips the number and the place, which the caller read. */
+static void open_body(struct isolate_wire *w, const void *body, size_t len)
+{
+    isolate_wire_read(w, body, len);
+    isolate_wire_get(w);
+    isolate_wire_get(w);
+}
+
+static struct err *get_error(struct isolate_wire *w)
+{
+    uint64_t code = isolate_wire_get_most(w, STATUS_CANCELLED + 1);
+    const char *text = code ? isolate_wire_get_text(w) : NULL;
+    return text && !w->bad ? err_new((enum status)(code - 1), "%s", text) : NULL;
+}
+
+/* Memory for an output that came in a message, or goes to memory of the caller's. */
+static struct err *copy_in(struct response *r, struct tensor_output *o, const void *bytes,
+                           uint64_t len)
+{
+    struct err *e = r->request->allocator ? allocator_output(r, o, len, TRITONSERVER_MEMORY_CPU, 0)
+                                          : response_output_buffer(r, o, len);
+    if (!e && len && o->memory == BUF_MEMORY_GPU)
+        return err_new(STATUS_UNSUPPORTED, "output '%s' of an isolated model cannot go to a GPU",
+                       o->name);
+    if (!e && len)
+        memcpy(o->data, bytes, len);
+    return e;
+}
+
+/* An output that lies in shared memory: it stays there until the response is freed. */
+static struct err *lend(struct isolate_session *s, struct isolate_wire *w, struct response *r,
+                        struct tensor_output *o)
+{
+    uint64_t slot = isolate_wire_get(w);
+    uint64_t offset = isolate_wire_get(w);
+    uint64_t bytes = isolate_wire_get(w);
+    bool bad = w->bad;
+    struct buf *buf = bad ? NULL : isolate_session_output(s, slot, offset, bytes, &bad);
+    w->bad |= bad;
+    if (bad)
+        return NULL;
+    if (!buf)
+        return err_new(STATUS_UNAVAILABLE,
+                       "%s: no room for the %llu bytes of output '%s': the bytes "
+                       "that may be in flight "
+                       "at once are in use",
+                       s->model, (unsigned long long)bytes, o->name);
+    if (r->request->allocator) {
+        struct err *e = copy_in(r, o, buf->data, bytes);
+        buf_unref(buf);
+        return e;
+    }
+    o->buf = buf;
+    o->data = buf->data;
+    o->byte_size = bytes;
+    return NULL;
+}
+
+static struct err *get_output(struct isolate_session *s, struct isolate_wire *w, struct response *r)
+{
+    const char *name = isolate_wire_get_text(w);
+    enum datatype datatype = (enum datatype)isolate_wire_get_most(w, DATATYPE_COUNT - 1);
+    uint64_t rank = isolate_wire_get_most(w, MOST_RANK);
+    int64_t dims[MOST_RANK];
+    for (uint64_t i = 0; i < rank; i++)
+        dims[i] = (int64_t)isolate_wire_get(w);
+    uint64_t place = isolate_wire_get_most(w, PLACE_SHARED);
+    if (w->bad)
+        return NULL;
+    struct tensor_output *o =
+        response_add_shown_output(r, name, strlen(name), datatype, dims, (uint32_t)rank);
+    if (place == PLACE_NONE)
+        return NULL;
+    if (place == PLACE_SHARED)
+        return lend(s, w, r, o);
+    uint64_t len;
+    const void *bytes = isolate_wire_get_bytes(w, &len);
+    return w->bad ? NULL : copy_in(r, o, bytes, len);
+}
+
+/* Outputs of a record, each attached; the first error wins, all are read. */
+static struct err *get_outputs(struct isolate_session *s, struct isolate_wire *w,
+                               struct response *r)
+{
+    struct err *first = NULL;
+    uint64_t count = isolate_wire_get_most(w, REQUEST_MAX_TENSORS);
+    for (uint64_t i = 0; i < count && !w->bad; i++) {
+        struct err *e = get_output(s, w, r);
+        if (first)
+            err_free(e);
+        else
+            first = e;
+    }
+    return first;
+}
+
+static bool respond(struct isolate_answer *a, const void *body, size_t len)
+{
+    if (a->answered)
+        return isolate_answer_drop(a->session, RECORD_RESPONSE, body, len);
+    struct isolate_wire w;
+    open_body(&w, body, len);
+    uint32_t flags = (uint32_t)isolate_wire_get_most(&w, MOST_FLAGS);
+    struct err *e = get_error(&w);
+    struct response *r = response_new(a->request);
+    isolate_param_get(&w, &r->params, &r->arena);
+    struct err *mine = get_outputs(a->session, &w, r);
+    if (w.bad) {
+        err_free(e);
+        err_free(mine);
+        response_free(r);
+        return false;
+    }
+    if (e)
+        err_free(mine);
+    else
+        e = mine;
+    a->answered = flags & RESPONSE_FINAL;
+    response_send(r, flags, e);
+    return true;
+}
+
+static bool send_flags(struct isolate_answer *a, struct isolate_wire *w)
+{
+    uint32_t flags = (uint32_t)isolate_wire_get_most(w, MOST_FLAGS);
+    if (w->bad)
+        return false;
+    if (a->answered)
+        return true;
+    a->answered = flags & RESPONSE_FINAL;
+    response_send_flags(a->request, flags);
+    return true;
+}
+
+static bool reschedule(struct isolate_answer *a)
+{
+    struct err *e = a->released ? NULL : request_check_reschedule(a->request);
+    if (a->released || e) {
+        err_free(e);
+        return false;
+    }
+    a->released = true;
+    a->again = true;
+    request_reschedule(a->request);
+    return true;
+}
+
+static void trace_compute(struct trace *t, const struct stats_compute *c)
+{
+    trace_report(t, TRITONSERVER_TRACE_COMPUTE_START, c->start);
+    trace_report(t, TRITONSERVER_TRACE_COMPUTE_INPUT_END, c->input_end);
+    trace_report(t, TRITONSERVER_TRACE_COMPUTE_OUTPUT_START, c->output_start);
+    trace_report(t, TRITONSERVER_TRACE_COMPUTE_END, c->end);
+}
+
+static bool count(struct isolate_answer *a, struct isolate_wire *w)
+{
+    const struct request *r = a->request;
+    bool success = isolate_wire_get(w) != 0;
+    struct stats_compute c = {0};
+    c.start = isolate_wire_get(w);
+    c.input_end = isolate_wire_get(w);
+    c.output_start = isolate_wire_get(w);
+    c.end = isolate_wire_get(w);
+    if (w->bad)
+        return false;
+    time_ns now = clock_now_ns();
+    if (success)
+        stats_success(a->session->stats, r->times.start, r->times.queue_start, &c, now,
+                      r->batch_size);
+    else
+        stats_failure(a->session->stats, STATS_BACKEND, r->times.start, now);
+    if (r->parent && success)
+        request_spend(r, &c);
+    if (r->trace && !a->released)
+        trace_compute(r->trace, &c);
+    return true;
+}
+
+static bool count_response(struct isolate_answer *a, struct isolate_wire *w)
+{
+    uint32_t index = (uint32_t)isolate_wire_get_most(w, UINT32_MAX);
+    uint64_t outcome = isolate_wire_get_most(w, RESPONSE_STATS_CANCEL);
+    struct response_stats_times t = {0};
+    t.start = isolate_wire_get(w);
+    t.output_start = isolate_wire_get(w);
+    t.end = isolate_wire_get(w);
+    if (w->bad)
+        return false;
+    err_free(response_stats_add(stats_responses(a->session->stats, true), index,
+                                (enum response_stats_outcome)outcome, &t));
+    return true;
+}
+
+bool isolate_answer_record(struct isolate_answer *a, uint64_t kind, const void *body, size_t len)
+{
+    struct isolate_wire w;
+    open_body(&w, body, len);
+    switch (kind) {
+    case RECORD_RESPONSE:
+        return respond(a, body, len);
+    case RECORD_FLAGS:
+        return send_flags(a, &w);
+    case RECORD_RELEASE:
+        if (a->released)
+            return false;
+        a->released = true;
+        request_release(a->request);
+        return true;
+    case RECORD_AGAIN:
+        return reschedule(a);
+    case RECORD_GONE:
+        a->gone = true;
+        return true;
+    case RECORD_STATISTICS:
+        return count(a, &w);
+    case RECORD_RESPONSE_STATISTICS:
+        return count_response(a, &w);
+    default:
+        return false;
+    }
+}
+
+static bool drop_output(struct isolate_session *s, struct isolate_wire *w)
+{
+    isolate_wire_get_text(w);
+    isolate_wire_get(w);
+    uint64_t rank = isolate_wire_get_most(w, MOST_RANK);
+    for (uint64_t i = 0; i < rank; i++)
+        isolate_wire_get(w);
+    uint64_t place = isolate_wire_get_most(w, PLACE_SHARED);
+    uint64_t len;
+    if (place == PLACE_INLINE)
+        isolate_wire_get_bytes(w, &len);
+    if (place != PLACE_SHARED || w->bad)
+        return !w->bad;
+    uint64_t slot = isolate_wire_get(w);
+    uint64_t offset = isolate_wire_get(w);
+    uint64_t bytes = isolate_wire_get(w);
+    return !w->bad && isolate_session_drop_output(s, slot, offset, bytes);
+}
+
+bool isolate_answer_drop(struct isolate_session *s, uint64_t kind, const void *body, size_t len)
+{
+    if (kind != RECORD_RESPONSE)
+        return true;
+    struct isolate_wire w;
+    struct arena scratch;
+    struct param_list params = {0};
+    open_body(&w, body, len);
+    isolate_wire_get(&w);
+    err_free(get_error(&w));
+    arena_init(&scratch, NULL, 0);
+    isolate_param_get(&w, &params, &scratch);
+    arena_fini(&scratch);
+    uint64_t outputs = isolate_wire_get_most(&w, REQUEST_MAX_TENSORS);
+    bool ok = !w.bad;
+    for (uint64_t i = 0; ok && i < outputs; i++)
+        ok = drop_output(s, &w);
+    return ok;
+}
+
+void isolate_answer_now(struct isolate_answer *a, struct err *e)
+{
+    if (a->answered || a->again) {
+        err_free(e);
+        return;
+    }
+    a->answered = true;
+    stats_failure(a->session->stats, STATS_REJECTED, a->request->times.start, clock_now_ns());
+    response_send(response_new(a->request), RESPONSE_FINAL, e);
+}
+
+bool isolate_answer_end(struct isolate_answer *a, struct err *e)
+{
+    struct response *r = NULL;
+    if (!a->answered && !a->again) {
+        r = response_new(a->request);
+        if (!e)
+            e = err_new(STATUS_INTERNAL,
+                        "%s: its backend let go of the request without a final response",
+                        a->session->model);
+        stats_failure(a->session->stats, STATS_BACKEND, a->request->times.start, clock_now_ns());
+    }
+    if (!a->released)
+        request_release(a->request);
+    a->released = true;
+    if (r)
+        response_send(r, RESPONSE_FINAL, e);
+    else
+        err_free(e);
+    request_unref(a->request);
+    return r != NULL;
+}

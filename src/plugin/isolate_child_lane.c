@@ -1,0 +1,196 @@
+/* Threads of the process of an isolated model that take orders from the parent, and what they tell. */
+#include "base/check.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "infer/response.h"
+#include "infer/stats.h"
+#include "model/config.h"
+#include "os/packet.h"
+#include "os/thread.h"
+#include "plugin/instance.h"
+#include "plugin/isolate_child_priv.h"
+#include "plugin/usage.h"
+#include "proto/model_config.pb-c.h"
+
+#include <string.h>
+
+#define FLUSH_BYTES 32768u /* so that messages stay packets */
+
+static _Thread_local struct isolate_child_lane *current; /* whose order this thread works on */
+
+struct strbuf *isolate_child_lane_say(struct strbuf *local, struct isolate_child_request *cr,
+                                      enum isolate_record kind, size_t *ret_mark)
+{
+    struct strbuf *sb = current ? &current->out : local;
+    isolate_wire_put(sb, kind);
+    *ret_mark = sb->len;
+    isolate_wire_put(sb, 0); /* the length of the body */
+    if (cr) {
+        isolate_wire_put(sb, cr->id);
+        isolate_wire_put(sb, atomic_fetch_add_explicit(&cr->place, 1, memory_order_relaxed));
+    }
+    return sb;
+}
+
+static void flush(struct isolate_child_lane *lane)
+{
+    if (lane->out.len)
+        (void)isolate_frame_send(lane->fd, lane->out.data, lane->out.len, NULL, 0);
+    lane->out.len = 0;
+}
+
+void isolate_child_lane_said(struct isolate_child *child, struct strbuf *sb, size_t mark, bool now)
+{
+    uint64_t len = sb->len - mark - sizeof(uint64_t);
+    memcpy(sb->data + mark, &len, sizeof(len));
+    if (current) {
+        if (now || sb->len > FLUSH_BYTES)
+            flush(current);
+        return;
+    }
+    mutex_lock(&child->control_lock);
+    (void)isolate_frame_send(child->control_fd, sb->data, sb->len, NULL, 0);
+    mutex_unlock(&child->control_lock);
+    strbuf_fini(sb);
+}
+
+void isolate_child_lane_put_usage(struct isolate_child *child, struct usage *usage)
+{
+    struct usage_row *rows = NULL;
+    size_t count = 0;
+    size_t mark;
+    usage_sum(usage, &rows, &count);
+    struct strbuf local = STRBUF_INIT;
+    struct strbuf *sb = isolate_child_lane_say(&local, NULL, RECORD_USAGE, &mark);
+    isolate_wire_put(sb, count);
+    for (size_t i = 0; i < count; i++) {
+        isolate_wire_put(sb, rows[i].memory);
+        isolate_wire_put(sb, (uint64_t)rows[i].device);
+        isolate_wire_put(sb, rows[i].bytes);
+    }
+    isolate_child_lane_said(child, sb, mark, false);
+    mem_free(rows);
+}
+
+static struct err *begin_instance(struct isolate_child_lane *lane, struct isolate_wire *w)
+{
+    struct isolate_child *child = lane->child;
+    const char *name = isolate_wire_get_text(w);
+    TRITONSERVER_InstanceGroupKind kind = (TRITONSERVER_InstanceGroupKind)isolate_wire_get(w);
+    int32_t device = (int32_t)isolate_wire_get(w);
+    uint64_t len;
+    const uint8_t *packed = isolate_wire_get_bytes(w, &len);
+    CHECK(!w->bad);
+    Inference__ModelInstanceGroup *group =
+        inference__model_instance_group__unpack(NULL, len, len ? packed : (const uint8_t *)"");
+    CHECK(group);
+    struct err *e =
+        instance_new(child->model, child->stats, name, kind, device, group, &lane->instance);
+    inference__model_instance_group__free_unpacked(group, NULL);
+    if (e)
+        return e;
+    lane->instance->reports = &isolate_child_request_reports;
+    lane->instance->reports_to = child;
+    isolate_child_lane_put_usage(child, &lane->instance->usage);
+    return NULL;
+}
+
+/* What Execute gave back with an error is answered with it. */
+static void fail_batch(struct isolate_child_lane *lane, size_t count, const struct err *e)
+{
+    struct stats_compute none = {0};
+    for (size_t i = 0; i < count; i++) {
+        if (!lane->batch[i])
+            continue; /* the backend released it nevertheless */
+        isolate_child_request_reports.request(lane->instance, lane->batch[i], false, &none);
+        response_fail(lane->batch[i], err_copy(e));
+    }
+}
+
+static struct err *execute(struct isolate_child_lane *lane, struct isolate_wire *w)
+{
+    uint64_t count = isolate_wire_get(w);
+    if (count > lane->batch_cap) {
+        lane->batch = mem_realloc(lane->batch, count * sizeof(*lane->batch));
+        lane->batch_cap = count;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        lane->batch[i] = isolate_child_request_read(lane->child, w);
+        CHECK(!w->bad);
+    }
+    log_context(lane->batch[0]->id, (uint32_t)count);
+    struct err *e = instance_execute(lane->instance, lane->batch, count);
+    log_context("", 0);
+    if (e)
+        fail_batch(lane, count, e);
+    err_free(e);
+    return NULL;
+}
+
+static void put_done(struct isolate_child_lane *lane, struct err *e)
+{
+    struct strbuf local = STRBUF_INIT;
+    size_t mark;
+    struct strbuf *sb = isolate_child_lane_say(&local, NULL, RECORD_DONE, &mark);
+    isolate_wire_put(sb, e ? err_code(e) : 0);
+    isolate_wire_put_text(sb, e ? err_message(e) : NULL);
+    isolate_child_lane_said(lane->child, sb, mark, true);
+    err_free(e);
+}
+
+/* One order; false = it was the last. */
+static bool obey(struct isolate_child_lane *lane, struct isolate_wire *w)
+{
+    struct err *e = NULL;
+    uint64_t order = isolate_wire_get(w);
+    current = lane;
+    if (order == ORDER_EXECUTE) {
+        e = execute(lane, w);
+    } else if (order == ORDER_INSTANCE) {
+        e = begin_instance(lane, w);
+    } else if (order == ORDER_INSTANCE_END) {
+        instance_free(lane->instance);
+        lane->instance = NULL;
+    } else {
+        e = isolate_child_setup_order(lane->child, order, w, lane->frame.fds);
+    }
+    put_done(lane, e);
+    current = NULL;
+    return order != ORDER_INSTANCE_END && order != ORDER_END;
+}
+
+void isolate_child_lane_run(void *arg)
+{
+    struct isolate_child_lane *lane = arg;
+    const uint8_t *bytes;
+    size_t len;
+    struct isolate_wire w;
+    do {
+        bool setup = lane == &lane->child->setup;
+        if (isolate_frame_receive(&lane->frame, lane->fd, setup, true, &bytes, &len) !=
+            ISOLATE_FRAME_OK)
+            break;
+        isolate_wire_read(&w, bytes, len);
+    } while (obey(lane, &w));
+    current = lane; /* nobody listens, but records have to go somewhere */
+    instance_free(lane->instance);
+    lane->instance = NULL;
+    current = NULL;
+}
+
+void isolate_child_lane_init(struct isolate_child_lane *lane, struct isolate_child *child, int fd)
+{
+    *lane = (struct isolate_child_lane){.child = child, .fd = fd};
+    list_init(&lane->node);
+    isolate_frame_init(&lane->frame);
+}
+
+void isolate_child_lane_fini(struct isolate_child_lane *lane)
+{
+    packet_end(lane->fd);
+    thread_join(lane->thread);
+    packet_close(lane->fd);
+    isolate_frame_fini(&lane->frame);
+    strbuf_fini(&lane->out);
+    mem_free(lane->batch);
+}

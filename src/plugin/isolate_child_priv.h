@@ -1,0 +1,128 @@
+#pragma once
+/* The objects of the child's side. Private to plugin/. */
+#include "infer/allocator.h"
+#include "infer/request.h"
+#include "plugin/backend.h"
+#include "plugin/isolate_priv.h"
+
+struct isolate_child_request;
+struct model_config;
+struct plugin_instance;
+struct stats;
+struct usage;
+
+/* A large output: its place in shared memory, and the slot by which the parent gives it back. */
+struct isolate_child_slot {
+    uint64_t offset;
+    enum { SLOT_FREE, SLOT_OURS, SLOT_LENT } state; /* LENT: the parent has it */
+};
+
+struct isolate_child_outputs {
+    struct mutex lock; /* rank POOL; guards slots and most */
+    struct isolate_child_slot slots[ISOLATE_SLOTS];
+    uint32_t most; /* from this slot on all are free */
+    uint8_t *shared;
+    int fd;
+    struct isolate_pool *pool;
+    struct allocator allocator;
+};
+
+/* A thread that takes orders. */
+struct isolate_child_lane {
+    struct list node;
+    struct isolate_child *child;
+    int fd;
+    struct thread *thread;
+    struct isolate_frame frame;
+    struct strbuf out; /* records that the next message has */
+    struct plugin_instance *instance;
+    struct request **batch;
+    size_t batch_cap;
+};
+
+struct isolate_child {
+    int control_fd;
+    struct mutex control_lock; /* rank THREAD; guards sending on it */
+    struct loop *loop;
+    struct loop_fd control;
+    struct loop_timer trim;
+    struct mail trim_mail;
+    atomic_bool trimming; /* the loop looks by itself; relaxed but for the exchange */
+    struct isolate_frame frame;
+    uint8_t *in;
+    uint64_t shared_bytes;
+    struct isolate_child_outputs outputs;
+    struct isolate_child_lane setup;
+
+    struct mutex lock; /* rank SCHEDULER; guards lanes and requests */
+    struct list lanes;
+    struct isolate_child_request **requests; /* by the lower half of their number */
+    uint32_t request_cap;
+
+    /* Of the setup lane's thread. */
+    struct backend_registry registry;
+    struct strbuf strings; /* what the registry borrows */
+    struct backend_setting *settings;
+    struct plugin_backend *backend;
+    char *name;
+    char *model_dir;
+    int64_t version;
+    struct plugin_model *model;
+    struct model_config *published;
+    struct stats *stats;
+    atomic_bool ended; /* the parent was done with us */
+};
+
+/* A request in this process. */
+struct isolate_child_request {
+    struct request_target target; /* first: what the request is for */
+    struct isolate_child *child;
+    uint64_t id;
+    atomic_uint_least64_t place; /* of the next record about it; relaxed: only the number matters */
+    struct request *request;
+};
+
+/* isolate_child_lane_say - begin a record: on a lane's thread it goes with the lane's next message, else at once.
+ * local  empty; used where there is no lane
+ * cr     what it is about; NULL = nothing isolate_child_lane_said - it is complete.
+ * now    do not wait for the order to end */
+struct strbuf *isolate_child_lane_say(struct strbuf *local, struct isolate_child_request *cr,
+                                      enum isolate_record kind, size_t *ret_mark);
+void isolate_child_lane_said(struct isolate_child *child, struct strbuf *sb, size_t mark, bool now);
+
+/* isolate_child_lane_run - a lane's thread: orders, until there are none. */
+void isolate_child_lane_run(void *lane);
+void isolate_child_lane_init(struct isolate_child_lane *lane, struct isolate_child *child, int fd);
+void isolate_child_lane_fini(struct isolate_child_lane *lane);
+
+/* isolate_child_setup_order - an order on the setup lane; returns what the parent shall hear. */
+struct err *isolate_child_setup_order(struct isolate_child *child, uint64_t order,
+                                      struct isolate_wire *w, const int *fds);
+
+/* isolate_child_lane_put_usage - a record of what a model or instance says that it holds. */
+void isolate_child_lane_put_usage(struct isolate_child *child, struct usage *usage);
+
+/* isolate_child_request_read - the next request of an order. NULL: the order makes no sense. */
+struct request *isolate_child_request_read(struct isolate_child *child, struct isolate_wire *w);
+
+/* isolate_child_request_cancel - nobody waits for it any more; one that is gone is fine. */
+void isolate_child_request_cancel(struct isolate_child *child, uint64_t id);
+
+/* What instances report goes to the parent. */
+extern const struct instance_reports isolate_child_request_reports;
+
+/* isolate_child_outputs_init - memory for outputs: small ones on the heap, large ones in shared memory. */
+void isolate_child_outputs_init(struct isolate_child_outputs *o, int fd, uint8_t *shared,
+                                uint64_t bytes, uint64_t limit);
+void isolate_child_outputs_fini(struct isolate_child_outputs *o);
+
+/* isolate_child_outputs_put - where an output is; shared memory is the parent's from here on. */
+void isolate_child_outputs_put(struct isolate_child_outputs *o, struct strbuf *sb,
+                               const struct tensor_output *output);
+
+/* isolate_child_outputs_trim - take back what the parent is done with, give idle memory to the system; whether there is more to
+ * come. */
+bool isolate_child_outputs_trim(struct isolate_child_outputs *o);
+
+/* isolate_child_watch_outputs - a large output was made: trim from now on. */
+void isolate_child_watch_outputs(struct isolate_child *child);

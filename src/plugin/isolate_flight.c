@@ -1,0 +1,340 @@
+#include "plugin/isolate_flight.h"
+
+#include "base/check.h"
+#include "base/mem.h"
+#include "infer/request.h"
+#include "infer/response.h"
+#include "infer/stats.h"
+#include "plugin/isolate_answer.h"
+#include "plugin/isolate_priv.h"
+#include "plugin/isolate_session.h"
+
+#include <string.h>
+
+#define MOST_TOLD   32768u /* bytes; the next look tells more */
+#define MOST_PARKED 4096u  /* records about one request that wait for one before them */
+
+/* A record that came before one that it follows. */
+struct parked {
+    struct parked *next;
+    uint64_t place;
+    uint64_t kind;
+    size_t len;
+    uint8_t body[];
+};
+
+struct isolate_flight {
+    struct isolate_answer answer; /* first; of whoever set busy */
+    uint64_t id;
+    uint64_t offset; /* of its inputs in shared memory */
+    uint64_t bytes;  /* of them; 0 = none */
+    uint64_t place;  /* of the next record; guarded by the lock, as what follows */
+    struct parked *parked;
+    unsigned parked_count;
+    bool busy;          /* some thread works on a record, without the lock */
+    bool told;          /* the process knows that it was cancelled */
+    time_ns deadline;   /* TIME_NEVER = none, or answered */
+    struct err *doomed; /* fail it as soon as it is not busy; owned */
+};
+
+void isolate_flight_init(struct isolate_flights *f)
+{
+    mutex_init(&f->lock, MUTEX_RANK_THREAD);
+}
+
+void isolate_flight_fini(struct isolate_flights *f)
+{
+    CHECK(f->count == 0);
+    mem_free(f->items);
+    mem_free(f->generations);
+    mutex_fini(&f->lock);
+}
+
+/* Lock held. */
+static uint32_t free_index(struct isolate_flights *f)
+{
+    while (f->hint < f->cap && f->items[f->hint])
+        f->hint++;
+    if (f->hint == f->cap) {
+        uint32_t cap = f->cap ? f->cap * 2 : 64;
+        f->items = mem_realloc(f->items, cap * sizeof(struct isolate_flight *));
+        f->generations = mem_realloc(f->generations, cap * sizeof(*f->generations));
+        memset(f->items + f->cap, 0, (cap - f->cap) * sizeof(struct isolate_flight *));
+        memset(f->generations + f->cap, 0, (cap - f->cap) * sizeof(*f->generations));
+        f->cap = cap;
+    }
+    return f->hint;
+}
+
+uint64_t isolate_flight_add(struct isolate_session *s, struct request *r, uint64_t offset,
+                            uint64_t bytes, time_ns now)
+{
+    struct isolate_flights *f = &s->flights;
+    struct isolate_flight *one = MEM_NEW(struct isolate_flight);
+    one->answer = (struct isolate_answer){.session = s, .request = request_ref(r)};
+    one->offset = offset;
+    one->bytes = bytes;
+    one->deadline = r->queue_deadline > now ? r->queue_deadline : TIME_NEVER;
+    one->busy = true;
+    mutex_lock(&f->lock);
+    bool closed = f->closed;
+    if (!closed) {
+        uint32_t index = free_index(f);
+        f->items[index] = one;
+        one->id = (uint64_t)++f->generations[index] << 32 | index;
+        f->count++;
+    }
+    uint64_t id = one->id;
+    mutex_unlock(&f->lock);
+    if (!closed)
+        return id;
+    request_unref(r);
+    mem_free(one);
+    return 0;
+}
+
+/* Lock held. */
+static struct isolate_flight *find(const struct isolate_flights *f, uint64_t id)
+{
+    uint32_t index = (uint32_t)id;
+    struct isolate_flight *one = index < f->cap ? f->items[index] : NULL;
+    return one && one->id == id ? one : NULL;
+}
+
+/* Lock held; the caller finishes it without. */
+static void forget(struct isolate_flights *f, struct isolate_flight *one)
+{
+    uint32_t index = (uint32_t)one->id;
+    f->items[index] = NULL;
+    f->hint = index < f->hint ? index : f->hint;
+    f->count--;
+}
+
+static void give_inputs(struct isolate_flight *one)
+{
+    if (one->bytes)
+        isolate_session_give(one->answer.session, one->offset, one->bytes);
+    one->bytes = 0;
+}
+
+/* The process has nothing more to do with it. e is taken over; NULL = it was answered, or should have been. */
+static bool finish(struct isolate_flight *one, struct err *e)
+{
+    bool answered = isolate_answer_end(&one->answer, e);
+    give_inputs(one);
+    while (one->parked) {
+        struct parked *p = one->parked;
+        one->parked = p->next;
+        isolate_answer_drop(one->answer.session, p->kind, p->body, p->len);
+        mem_free(p);
+    }
+    mem_free(one);
+    return answered;
+}
+
+void isolate_flight_launch(struct isolate_session *s, uint64_t id)
+{
+    struct isolate_flights *f = &s->flights;
+    mutex_lock(&f->lock);
+    struct isolate_flight *one = f->items[(uint32_t)id];
+    struct err *doomed = one->doomed;
+    if (doomed)
+        forget(f, one);
+    one->busy = false;
+    mutex_unlock(&f->lock);
+    if (doomed)
+        finish(one, doomed);
+}
+
+/* Lock held. */
+static bool park(struct isolate_flight *one, uint64_t place, uint64_t kind, const void *body,
+                 size_t len)
+{
+    struct parked *p = one->parked_count < MOST_PARKED ? mem_try_alloc(sizeof(*p) + len, 8) : NULL;
+    if (!p)
+        return false;
+    *p = (struct parked){.next = one->parked, .place = place, .kind = kind, .len = len};
+    memcpy(p->body, body, len);
+    one->parked = p;
+    one->parked_count++;
+    return true;
+}
+
+/* The parked record whose turn it is; the caller's. Lock held. */
+static struct parked *unpark(struct isolate_flight *one)
+{
+    for (struct parked **at = &one->parked; *at; at = &(*at)->next) {
+        if ((*at)->place != one->place)
+            continue;
+        struct parked *p = *at;
+        *at = p->next;
+        one->parked_count--;
+        return p;
+    }
+    return NULL;
+}
+
+/* Works on one record, then on those that waited for it. The flight is busy. */
+static bool work(struct isolate_flights *f, struct isolate_flight *one, uint64_t kind,
+                 const void *body, size_t len)
+{
+    struct parked *p = NULL;
+    for (;;) {
+        bool ok = isolate_answer_record(&one->answer, kind, body, len);
+        if (one->answer.released)
+            give_inputs(one);
+        mem_free(p);
+        mutex_lock(&f->lock);
+        one->place++;
+        p = ok && !one->doomed && !one->answer.gone ? unpark(one) : NULL;
+        if (one->answer.answered)
+            one->deadline = TIME_NEVER;
+        struct err *doomed = one->doomed;
+        bool over = !p && (doomed || one->answer.gone);
+        if (over)
+            forget(f, one);
+        else if (!p)
+            one->busy = false;
+        mutex_unlock(&f->lock);
+        if (over)
+            finish(one, doomed);
+        if (!p)
+            return ok;
+        kind = p->kind;
+        body = p->body;
+        len = p->len;
+    }
+}
+
+bool isolate_flight_record(struct isolate_session *s, uint64_t kind, const void *body, size_t len)
+{
+    struct isolate_flights *f = &s->flights;
+    struct isolate_wire w;
+    isolate_wire_read(&w, body, len);
+    uint64_t id = isolate_wire_get(&w);
+    uint64_t place = isolate_wire_get(&w);
+    if (w.bad)
+        return false;
+    bool ok = true;
+    bool mine = false;
+    mutex_lock(&f->lock);
+    struct isolate_flight *one = find(f, id);
+    if (one && (one->busy || place != one->place)) {
+        ok = place > one->place || (one->busy && place >= one->place);
+        ok = ok && park(one, place, kind, body, len);
+    } else if (one) {
+        one->busy = mine = true;
+    }
+    mutex_unlock(&f->lock);
+    if (!one)
+        return isolate_answer_drop(s, kind, body, len); /* we gave it up before */
+    return mine ? work(f, one, kind, body, len) : ok;
+}
+
+void isolate_flight_fail(struct isolate_session *s, uint64_t id, const struct err *e)
+{
+    struct isolate_flights *f = &s->flights;
+    struct err *copy = err_copy(e);
+    mutex_lock(&f->lock);
+    struct isolate_flight *one = find(f, id);
+    bool busy = one && one->busy;
+    if (busy && !one->doomed) {
+        one->doomed = copy;
+        copy = NULL;
+    } else if (one && !busy) {
+        forget(f, one);
+    }
+    mutex_unlock(&f->lock);
+    if (one && !busy)
+        finish(one, copy);
+    else
+        err_free(copy);
+}
+
+uint32_t isolate_flight_fail_all(struct isolate_session *s, const struct err *e)
+{
+    struct isolate_flights *f = &s->flights;
+    struct isolate_flight **mine;
+    uint32_t count = 0;
+    uint32_t answered = 0;
+    mutex_lock(&f->lock);
+    f->closed = true;
+    mine = mem_alloc((f->count + 1u) * sizeof(struct isolate_flight *));
+    for (uint32_t i = 0; i < f->cap; i++) {
+        struct isolate_flight *one = f->items[i];
+        if (one && one->busy && !one->doomed)
+            one->doomed = err_copy(e);
+        if (!one || one->busy)
+            continue;
+        forget(f, one);
+        mine[count++] = one;
+    }
+    mutex_unlock(&f->lock);
+    for (uint32_t i = 0; i < count; i++)
+        answered += finish(mine[i], err_copy(e));
+    mem_free(mine);
+    return answered;
+}
+
+/* Lock held: a flight whose time is over, busy for the caller; NULL when there is none. */
+static struct isolate_flight *overdue(struct isolate_flights *f, time_ns now)
+{
+    for (uint32_t i = 0; i < f->cap; i++) {
+        struct isolate_flight *one = f->items[i];
+        if (!one || one->busy || one->deadline > now)
+            continue;
+        one->deadline = TIME_NEVER;
+        one->busy = true;
+        return one;
+    }
+    return NULL;
+}
+
+/* Answers it; the process may go on with it, but nobody hears of that. Lock not held, busy. */
+static void time_out(struct isolate_flights *f, struct isolate_flight *one)
+{
+    isolate_answer_now(&one->answer, err_new(STATUS_UNAVAILABLE, "Request timeout expired"));
+    /* Records that came meanwhile were parked: a record that changes nothing lets them through. */
+    mutex_lock(&f->lock);
+    struct parked *p = one->doomed ? NULL : unpark(one);
+    struct err *doomed = one->doomed;
+    if (!p)
+        one->busy = false;
+    if (doomed)
+        forget(f, one);
+    mutex_unlock(&f->lock);
+    if (doomed)
+        finish(one, doomed);
+    else if (p)
+        work(f, one, p->kind, p->body, p->len);
+    mem_free(p);
+}
+
+void isolate_flight_tick(struct isolate_session *s, time_ns now, struct strbuf *cancelled)
+{
+    struct isolate_flights *f = &s->flights;
+    struct isolate_flight *one;
+    mutex_lock(&f->lock);
+    while ((one = overdue(f, now))) {
+        mutex_unlock(&f->lock);
+        time_out(f, one);
+        mutex_lock(&f->lock);
+    }
+    for (uint32_t i = 0; i < f->cap; i++) {
+        one = f->items[i];
+        if (!one || one->told || cancelled->len >= MOST_TOLD ||
+            !request_is_cancelled(one->answer.request))
+            continue;
+        one->told = true;
+        isolate_wire_put(cancelled, one->id);
+    }
+    mutex_unlock(&f->lock);
+}
+
+uint32_t isolate_flight_count(struct isolate_session *s)
+{
+    mutex_lock(&s->flights.lock);
+    uint32_t count = s->flights.count;
+    mutex_unlock(&s->flights.lock);
+    return count;
+}

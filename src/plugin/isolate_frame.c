@@ -1,0 +1,103 @@
+#include "plugin/isolate_frame.h"
+
+#include "base/mem.h"
+#include "os/packet.h"
+
+#include <string.h>
+
+#define ALIGN 64u
+#define HEAD_BYTES \
+    sizeof(uint64_t) /* of each packet: what is left of the message, itself included */
+#define BODY_BYTES (PACKET_MAX_BYTES - HEAD_BYTES)
+
+_Static_assert(sizeof(((struct isolate_frame *)0)->fds) == PACKET_MAX_FDS * sizeof(int), "");
+
+void isolate_frame_init(struct isolate_frame *f)
+{
+    *f = (struct isolate_frame){.room = mem_alloc_aligned(ALIGN + BODY_BYTES, ALIGN)};
+    memset(f->fds, 0xff, sizeof(f->fds));
+}
+
+void isolate_frame_fini(struct isolate_frame *f)
+{
+    mem_free(f->room);
+    mem_free(f->whole);
+    *f = (struct isolate_frame){0};
+}
+
+bool isolate_frame_send(int fd, const void *bytes, size_t len, const int *fds, unsigned fd_count)
+{
+    if (len > ISOLATE_FRAME_MAX)
+        return false;
+    const uint8_t *at = bytes;
+    while (len) {
+        uint64_t left = len;
+        size_t n = len < BODY_BYTES ? len : BODY_BYTES;
+        struct iovec pieces[2] = {{&left, sizeof(left)}, {(void *)(uintptr_t)at, n}};
+        if (!packet_send(fd, pieces, 2, fds, fd_count, true))
+            return false;
+        fd_count = 0;
+        at += n;
+        len -= n;
+    }
+    return true;
+}
+
+bool isolate_frame_try_send(int fd, const void *bytes, size_t len)
+{
+    uint64_t left = len;
+    struct iovec pieces[2] = {{&left, sizeof(left)}, {(void *)(uintptr_t)bytes, len}};
+    return len && len <= BODY_BYTES && packet_send(fd, pieces, 2, NULL, 0, false);
+}
+
+/* A packet of a message that is longer than one. */
+static enum isolate_frame_result add_part(struct isolate_frame *f, uint64_t left, size_t n)
+{
+    const uint8_t *body = f->room + ALIGN;
+    if (!f->whole) {
+        f->whole = left <= ISOLATE_FRAME_MAX ? mem_try_alloc(left, ALIGN) : NULL;
+        f->len = left;
+        f->got = 0;
+    }
+    if (!f->whole || left != f->len - f->got || n > left)
+        return ISOLATE_FRAME_BAD;
+    memcpy(f->whole + f->got, body, n);
+    f->got += n;
+    return ISOLATE_FRAME_OK;
+}
+
+enum isolate_frame_result isolate_frame_receive(struct isolate_frame *f, int fd, bool with_fds,
+                                                bool wait, const uint8_t **ret, size_t *ret_len)
+{
+    if (f->whole && f->got == f->len) {
+        mem_free(f->whole);
+        f->whole = NULL;
+    }
+    for (;;) {
+        uint8_t *packet = f->room + ALIGN - HEAD_BYTES;
+        ssize_t got = packet_receive(fd, packet, PACKET_MAX_BYTES,
+                                     with_fds && !f->whole ? f->fds : NULL, wait);
+        if (got == 0)
+            return ISOLATE_FRAME_GONE;
+        if (got == PACKET_NONE)
+            return ISOLATE_FRAME_NONE;
+        if (got <= (ssize_t)HEAD_BYTES)
+            return ISOLATE_FRAME_BAD;
+        uint64_t left;
+        memcpy(&left, packet, sizeof(left));
+        size_t n = (size_t)got - HEAD_BYTES;
+        if (!f->whole && left == n) {
+            *ret = packet + HEAD_BYTES;
+            *ret_len = n;
+            return ISOLATE_FRAME_OK;
+        }
+        enum isolate_frame_result r = add_part(f, left, n);
+        if (r == ISOLATE_FRAME_BAD)
+            return r;
+        if (f->got == f->len) {
+            *ret = f->whole;
+            *ret_len = f->len;
+            return ISOLATE_FRAME_OK;
+        }
+    }
+}

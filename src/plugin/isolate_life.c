@@ -1,0 +1,539 @@
+#include "plugin/isolate_life.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "os/packet.h"
+#include "os/thread.h"
+#include "plugin/isolate_flight.h"
+#include "plugin/isolate_load.h"
+#include "plugin/isolate_log.h"
+#include "plugin/isolate_priv.h"
+#include "plugin/isolate_records.h"
+#include "plugin/isolate_session.h"
+
+#include <limits.h>
+#include <string.h>
+
+#define TURN    256u /* messages read before others are heard */
+#define TICK_NS TIME_MS(50)
+#define TRIM_NS TIME_MS(500)
+#define WAIT_NS TIME_MS(500) /* orders wait so long for the next process */
+#define SAY_NS  TIME_MS(300) /* answers wait so long for how the process ended */
+#define DUMP_NS \
+    TIME_S(2) /* a process that has closed its sockets may write a core file for so long */
+#define PAUSE_NS      TIME_MS(100) /* before the second start in a row; doubles */
+#define MOST_PAUSE_NS TIME_S(5)
+
+static void after_end(struct isolate *iso);
+
+/* ---- What the process says unasked */
+
+/* Returns false at its end. */
+static bool read_control(struct isolate *iso, struct isolate_session *s, unsigned most)
+{
+    for (unsigned i = 0; i < most; i++) {
+        const uint8_t *bytes;
+        size_t len;
+        enum isolate_frame_result r =
+            isolate_frame_receive(&iso->frame, s->control_fd, false, false, &bytes, &len);
+        if (r == ISOLATE_FRAME_NONE)
+            return true;
+        if (r == ISOLATE_FRAME_OK && isolate_records_apply(s, bytes, len, NULL))
+            continue;
+        if (r != ISOLATE_FRAME_GONE)
+            atomic_store_explicit(&s->doomed, true, memory_order_relaxed);
+        return false;
+    }
+    return true;
+}
+
+/* Returns false at its end. */
+static bool read_log(struct isolate *iso, struct isolate_session *s)
+{
+    char *line = (char *)iso->frame.room;
+    if (iso->frame.whole)
+        line = mem_alloc(PACKET_MAX_BYTES);
+    ssize_t got = 1;
+    for (unsigned i = 0; i < TURN && got > 0; i++) {
+        got = packet_receive(s->log_fd, line, PACKET_MAX_BYTES, NULL, false);
+        if (got > 0)
+            isolate_log_relay(iso->model, line, (size_t)got);
+    }
+    if (line != (char *)iso->frame.room)
+        mem_free(line);
+    return got > 0 || got == PACKET_NONE || got == PACKET_BAD;
+}
+
+static void unwatch_one(struct isolate *iso, struct loop_fd *w)
+{
+    if (w->fd >= 0)
+        loop_del(iso->loop, w);
+    w->fd = -1;
+}
+
+static void on_control(struct loop_fd *w, uint32_t events)
+{
+    (void)events;
+    struct isolate *iso = LIST_ITEM(w, struct isolate, control);
+    struct isolate_session *s = iso->session;
+    if (read_control(iso, s, TURN))
+        return;
+    mutex_lock(&iso->lock);
+    bool orderly = iso->orderly && s->process.pidfd >= 0;
+    mutex_unlock(&iso->lock);
+    if (orderly) /* it still has to end */
+        unwatch_one(iso, w);
+    else
+        after_end(iso);
+}
+
+static void on_log(struct loop_fd *w, uint32_t events)
+{
+    (void)events;
+    struct isolate *iso = LIST_ITEM(w, struct isolate, log);
+    if (!read_log(iso, iso->session))
+        unwatch_one(iso, w);
+}
+
+static void on_process_end(struct loop_fd *w, uint32_t events)
+{
+    (void)events;
+    after_end(LIST_ITEM(w, struct isolate, end));
+}
+
+static struct err *watch_one(struct isolate *iso, struct loop_fd *w, int fd,
+                             void (*ready)(struct loop_fd *, uint32_t))
+{
+    *w = (struct loop_fd){.fd = fd, .ready = ready};
+    struct err *e = fd >= 0 ? loop_add(iso->loop, w, PACKET_READABLE) : NULL;
+    if (e)
+        w->fd = -1;
+    return e;
+}
+
+static struct err *watch(struct isolate *iso, struct isolate_session *s)
+{
+    iso->log.fd = iso->end.fd = -1;
+    struct err *e = watch_one(iso, &iso->control, s->control_fd, on_control);
+    if (!e)
+        e = watch_one(iso, &iso->log, s->log_fd, on_log);
+    if (!e)
+        e = watch_one(iso, &iso->end, s->process.pidfd, on_process_end);
+    return e;
+}
+
+static void unwatch(struct isolate *iso)
+{
+    unwatch_one(iso, &iso->control);
+    unwatch_one(iso, &iso->log);
+    unwatch_one(iso, &iso->end);
+}
+
+/* ---- Starting */
+
+/* The thread that loads a process that follows another. */
+static void reload(void *arg)
+{
+    struct isolate *iso = arg;
+    mutex_lock(&iso->lock);
+    struct isolate_session *s = iso->session ? isolate_session_ref(iso->session) : NULL;
+    mutex_unlock(&iso->lock);
+    bool lost = true;
+    struct err *e = s ? isolate_load_all(iso, s, &lost) : NULL;
+    if (e) {
+        LOG_ERROR("%s: its new process could not load it: %s", iso->model, err_message(e));
+        atomic_store(&iso->kill_at, 1);
+    }
+    bool up = false;
+    mutex_lock(&iso->lock);
+    if (!e && !lost && iso->session == s && iso->state == ISOLATE_RESTARTING) {
+        LIST_EACH (node, &iso->instances) {
+            struct isolate_instance *inst = LIST_ITEM(node, struct isolate_instance, node);
+            inst->lane = inst->next_lane;
+        }
+        iso->state = ISOLATE_UP;
+        atomic_store(&iso->ready, true);
+        up = true;
+    }
+    iso->reloading = false;
+    mutex_cond_broadcast(&iso->changed);
+    mutex_unlock(&iso->lock);
+    if (up)
+        LOG_INFO("%s: its new process %d serves", iso->model, (int)s->process.pid);
+    if (e)
+        isolate_life_look(iso);
+    err_free(e);
+    isolate_session_unref(s);
+}
+
+static struct err *start_process(struct isolate *iso, enum isolate_state state)
+{
+    struct isolate_session *s = NULL;
+    struct err *e = isolate_session_new(iso->model, iso->program, &iso->settings, &s);
+    if (e)
+        return e;
+    s->stats = iso->stats;
+    isolate_frame_fini(&iso->frame); /* the last process may have ended within a message */
+    isolate_frame_init(&iso->frame);
+    e = watch(iso, s);
+    if (e) {
+        unwatch(iso);
+        spawn_kill(&s->process);
+        spawn_reap(&s->process);
+        isolate_session_unref(s);
+        return e;
+    }
+    mutex_lock(&iso->lock);
+    iso->session = s;
+    iso->state = state;
+    iso->orderly = false;
+    atomic_store(&iso->kill_at, 0);
+    iso->reloading = state == ISOLATE_RESTARTING;
+    mutex_cond_broadcast(&iso->changed);
+    mutex_unlock(&iso->lock);
+    return NULL;
+}
+
+/* The next start, after a pause when the last lives were of no use. Returns the pause; TIME_NEVER = there is none. */
+static time_ns plan_restart(struct isolate *iso)
+{
+    mutex_lock(&iso->lock);
+    time_ns pause = TIME_NEVER;
+    if (iso->initialized && !iso->stopping && !atomic_load(&iso->retired)) {
+        pause = 0;
+        for (unsigned i = 1; i < iso->failures && pause < MOST_PAUSE_NS; i++)
+            pause = pause ? pause * 2 : PAUSE_NS;
+        pause = pause < MOST_PAUSE_NS ? pause : MOST_PAUSE_NS;
+    }
+    iso->wait_until = pause ? 0 : clock_now_ns() + WAIT_NS;
+    mutex_unlock(&iso->lock);
+    if (pause != TIME_NEVER)
+        loop_timer_set(iso->loop, &iso->restart, clock_now_ns() + pause);
+    return pause;
+}
+
+static void failed_start(struct isolate *iso, struct err *e)
+{
+    mutex_lock(&iso->lock);
+    iso->failures++;
+    struct strbuf end = STRBUF_INIT;
+    strbuf_printf(&end, "its process could not be started: %s", err_message(e));
+    mem_free(iso->last_end);
+    iso->last_end = strbuf_take(&end);
+    iso->reloading = false;
+    mutex_cond_broadcast(&iso->changed);
+    mutex_unlock(&iso->lock);
+    if (iso->initialized) /* else whoever loads it tells */
+        LOG_ERROR("%s: its process could not be started: %s", iso->model, err_message(e));
+    err_free(e);
+    plan_restart(iso);
+}
+
+static void on_restart(struct loop_timer *t)
+{
+    struct isolate *iso = LIST_ITEM(t, struct isolate, restart);
+    mutex_lock(&iso->lock);
+    bool wanted = !iso->stopping && !atomic_load(&iso->retired);
+    iso->wait_until = clock_now_ns() + WAIT_NS;
+    mutex_unlock(&iso->lock);
+    if (!wanted)
+        return;
+    thread_join(iso->restarter); /* the process that it loaded has ended */
+    iso->restarter = NULL;
+    struct err *e = start_process(iso, ISOLATE_RESTARTING);
+    if (!e) {
+        e = thread_start("isolate-load", reload, iso, &iso->restarter);
+        if (e)
+            spawn_kill(&iso->session->process);
+    }
+    if (e)
+        failed_start(iso, e);
+}
+
+/* ---- Its end */
+
+/* Ends what is left of it; returns its words about how it ended. */
+static char *bury(struct isolate *iso, struct isolate_session *s, struct err **ret_error)
+{
+    bool doomed = atomic_load_explicit(&s->doomed, memory_order_relaxed);
+    if (doomed || atomic_load(&iso->kill_at))
+        spawn_kill(&s->process);
+    bool ended = spawn_wait(&s->process, clock_now_ns() + SAY_NS);
+    struct err *crashed =
+        err_new(STATUS_INTERNAL, "%s: its process crashed while it had the request", iso->model);
+    if (!ended) /* who waits need not wait for a core file */
+        isolate_flight_fail_all(s, crashed);
+    err_free(crashed);
+    if (!ended && !spawn_wait(&s->process, clock_now_ns() + DUMP_NS))
+        spawn_kill(&s->process);
+    pid_t pid = s->process.pid;
+    struct strbuf sb = STRBUF_INIT;
+    strbuf_printf(&sb, "its process %d ended: ", (int)pid);
+    spawn_tell(&sb, spawn_reap(&s->process));
+    if (doomed)
+        strbuf_puts(&sb, ", after it broke the protocol");
+    *ret_error =
+        err_new(STATUS_INTERNAL, "%s: %s, while it had the request", iso->model, strbuf_str(&sb));
+    return strbuf_take(&sb);
+}
+
+static void tell_end(struct isolate *iso, const char *end, uint32_t lost, time_ns pause)
+{
+    mutex_lock(&iso->lock);
+    bool orderly = iso->orderly || iso->stopping;
+    mutex_unlock(&iso->lock);
+    if (orderly && (strstr(end, "exit status 0") || strstr(end, "unknown status")))
+        LOG_VERBOSE(1, "%s: %s", iso->model, end);
+    else if (pause == TIME_NEVER)
+        LOG_ERROR("%s: %s; %u requests were lost", iso->model, end, lost);
+    else
+        LOG_ERROR("%s: %s; %u requests were lost; the next one is started in %.1f s", iso->model,
+                  end, lost, (double)pause / 1e9);
+}
+
+static void after_end(struct isolate *iso)
+{
+    struct isolate_session *s = iso->session;
+    atomic_store(&iso->ready, false);
+    isolate_session_end(s);
+    (void)read_control(iso, s, UINT_MAX); /* what it said before counts */
+    unwatch_one(iso, &iso->end);          /* reaping closes it */
+    struct err *e;
+    char *end = bury(iso, s, &e);
+    for (unsigned i = 0; i < TURN && read_log(iso, s); i++)
+        continue;
+    unwatch(iso);
+    uint32_t lost = isolate_flight_fail_all(s, e);
+    err_free(e);
+    mutex_lock(&iso->lock);
+    iso->failures =
+        atomic_load_explicit(&s->executed, memory_order_relaxed) ? 1 : iso->failures + 1;
+    iso->state = ISOLATE_DOWN;
+    iso->session = NULL;
+    mem_free(iso->last_end);
+    iso->last_end = mem_strdup(end);
+    LIST_EACH (node, &iso->instances)
+        LIST_ITEM(node, struct isolate_instance, node)->lane = NULL;
+    mutex_unlock(&iso->lock);
+    time_ns pause = plan_restart(iso);
+    mutex_lock(&iso->lock);
+    mutex_cond_broadcast(&iso->changed);
+    mutex_unlock(&iso->lock);
+    tell_end(iso, end, lost, pause);
+    mem_free(end);
+    isolate_session_unref(s);
+}
+
+/* ---- Time limits */
+
+static bool hangs(struct isolate *iso, struct isolate_session *s, time_ns now)
+{
+    time_ns kill_at = atomic_load(&iso->kill_at);
+    if (atomic_load_explicit(&s->doomed, memory_order_relaxed) || (kill_at && kill_at <= now))
+        return true;
+    time_ns retired = atomic_load(&iso->retired);
+    time_ns heard = atomic_load_explicit(&s->heard, memory_order_relaxed);
+    time_ns since = retired > heard ? retired : heard;
+    bool busy = isolate_flight_count(s) > 0 || !atomic_load(&iso->ready);
+    if (retired && busy && now > since && now - since > iso->settings.grace_ns) {
+        LOG_ERROR("%s: its process was silent for %.1f s while the model waits to "
+                  "be unloaded: it is "
+                  "ended",
+                  iso->model, (double)iso->settings.grace_ns / 1e9);
+        return true;
+    }
+    bool slow = false;
+    mutex_lock(&iso->lock);
+    LIST_EACH (node, &iso->instances) {
+        time_ns begun = atomic_load_explicit(&LIST_ITEM(node, struct isolate_instance, node)->begun,
+                                             memory_order_relaxed);
+        slow |= iso->settings.execute_ns && begun && now > begun &&
+                now - begun > iso->settings.execute_ns;
+    }
+    mutex_unlock(&iso->lock);
+    if (slow)
+        LOG_ERROR("%s: an execution took longer than "
+                  "ISOLATION_EXECUTE_TIMEOUT_SECS: its process is "
+                  "ended",
+                  iso->model);
+    return slow;
+}
+
+static void send_cancelled(struct isolate_session *s, struct strbuf *ids)
+{
+    struct strbuf sb = STRBUF_INIT;
+    isolate_wire_put(&sb, ORDER_CANCEL);
+    isolate_wire_put_bytes(&sb, ids->data, ids->len);
+    (void)isolate_frame_try_send(s->control_fd, sb.data, sb.len); /* it hears the next ones */
+    strbuf_fini(&sb);
+}
+
+/* Returns when to look again; TIME_NEVER = when told to. */
+static time_ns look(struct isolate *iso, struct isolate_session *s, time_ns now)
+{
+    struct strbuf cancelled = STRBUF_INIT;
+    isolate_flight_tick(s, now, &cancelled);
+    if (cancelled.len)
+        send_cancelled(s, &cancelled);
+    strbuf_fini(&cancelled);
+    unsigned executed = atomic_load_explicit(&s->executed, memory_order_relaxed);
+    bool busy = isolate_flight_count(s) || executed != iso->seen;
+    iso->seen = executed;
+    bool warm = true;
+    if (now - iso->trimmed >= TRIM_NS) {
+        iso->trimmed = now;
+        warm = isolate_session_trim(s);
+    }
+    if (busy || atomic_load(&iso->kill_at) || atomic_load(&iso->retired))
+        return now + TICK_NS;
+    return warm ? iso->trimmed + TRIM_NS : TIME_NEVER;
+}
+
+static void on_tick(struct loop_timer *t)
+{
+    struct isolate *iso = LIST_ITEM(t, struct isolate, tick);
+    struct isolate_session *s = iso->session;
+    if (!s) {
+        atomic_store(&iso->ticking, false);
+        return;
+    }
+    time_ns now = clock_now_ns();
+    if (hangs(iso, s, now)) {
+        spawn_kill(&s->process);
+        loop_timer_set(iso->loop, t, now + TICK_NS);
+        if (s->process.pidfd < 0)
+            after_end(iso);
+        return;
+    }
+    time_ns next = look(iso, s, now);
+    if (next == TIME_NEVER) {
+        atomic_store(&iso->ticking, false);
+        /* A request that came after the count was taken found the supervisor at work. */
+        if (isolate_flight_count(s) && !atomic_exchange(&iso->ticking, true))
+            next = now + TICK_NS;
+    }
+    if (next != TIME_NEVER)
+        loop_timer_set(iso->loop, t, next);
+}
+
+static void tick_arrived(struct mail *m)
+{
+    struct isolate *iso = LIST_ITEM(m, struct isolate, tick_mail);
+    atomic_store(&iso->tick_posted, false);
+    loop_timer_set(iso->loop, &iso->tick, 0);
+}
+
+void isolate_life_look(struct isolate *iso)
+{
+    atomic_store(&iso->ticking, true);
+    if (!atomic_exchange(&iso->tick_posted, true))
+        loop_post(iso->loop, &iso->tick_mail, &iso->tick_mail);
+}
+
+/* ---- The supervisor */
+
+static void start_arrived(struct mail *m)
+{
+    struct isolate *iso = LIST_ITEM(m, struct isolate, start_mail);
+    struct err *e = start_process(iso, ISOLATE_LOADING);
+    if (e)
+        failed_start(iso, e);
+}
+
+static void supervise(void *arg)
+{
+    struct isolate *iso = arg;
+    loop_run(iso->loop);
+    thread_join(iso->restarter);
+    iso->restarter = NULL;
+}
+
+struct err *isolate_life_start(struct isolate *iso)
+{
+    isolate_frame_init(&iso->frame);
+    iso->tick = (struct loop_timer)LOOP_TIMER_INIT(on_tick);
+    iso->restart = (struct loop_timer)LOOP_TIMER_INIT(on_restart);
+    iso->start_mail.deliver = start_arrived;
+    iso->tick_mail.deliver = tick_arrived;
+    iso->wait_until = TIME_NEVER;
+    struct err *e = loop_new(&iso->loop);
+    if (!e)
+        e = thread_start("isolate", supervise, iso, &iso->supervisor);
+    if (e)
+        return e;
+    loop_post(iso->loop, &iso->start_mail, &iso->start_mail);
+    mutex_lock(&iso->lock);
+    while (!iso->session && !iso->failures)
+        mutex_cond_wait(&iso->changed, &iso->lock);
+    if (!iso->session)
+        e = err_new(STATUS_INTERNAL, "%s", iso->last_end);
+    mutex_unlock(&iso->lock);
+    return e;
+}
+
+void isolate_life_stop(struct isolate *iso)
+{
+    if (iso->supervisor) {
+        mutex_lock(&iso->lock);
+        while (iso->session || iso->reloading)
+            mutex_cond_wait(&iso->changed, &iso->lock);
+        mutex_unlock(&iso->lock);
+        loop_stop(iso->loop);
+        thread_join(iso->supervisor);
+    }
+    loop_free(iso->loop);
+    isolate_frame_fini(&iso->frame);
+}
+
+struct err *isolate_life_acquire(struct isolate *iso, const struct isolate_instance *inst,
+                                 struct isolate_session **ret, struct isolate_lane **ret_lane)
+{
+    struct err *e = NULL;
+    mutex_lock(&iso->lock);
+    for (;;) {
+        bool there = iso->session && (iso->state == ISOLATE_UP || iso->state == ISOLATE_LOADING);
+        if (there && (!inst || inst->lane))
+            break;
+        bool none_comes = iso->stopping || !iso->initialized || atomic_load(&iso->retired);
+        if (none_comes || clock_now_ns() >= iso->wait_until) {
+            e = err_new(STATUS_UNAVAILABLE, "%s is not ready: %s%s", iso->model, iso->last_end,
+                        none_comes ? "" : "; another one is being started");
+            break;
+        }
+        mutex_cond_wait_until(&iso->changed, &iso->lock, iso->wait_until);
+    }
+    if (!e) {
+        *ret = isolate_session_ref(iso->session);
+        if (inst)
+            *ret_lane = inst->lane;
+    }
+    mutex_unlock(&iso->lock);
+    return e;
+}
+
+struct err *isolate_life_ended(struct isolate *iso, struct isolate_session *s, const char *doing)
+{
+    mutex_lock(&iso->lock);
+    while (iso->session == s)
+        mutex_cond_wait(&iso->changed, &iso->lock);
+    struct err *e = err_new(STATUS_INTERNAL, "%s: %s, %s", iso->model, iso->last_end, doing);
+    mutex_unlock(&iso->lock);
+    return e;
+}
+
+void isolate_life_setup_begin(struct isolate *iso)
+{
+    mutex_lock(&iso->lock);
+    while (iso->setup_busy)
+        mutex_cond_wait(&iso->changed, &iso->lock);
+    iso->setup_busy = true;
+    mutex_unlock(&iso->lock);
+}
+
+void isolate_life_setup_end(struct isolate *iso)
+{
+    mutex_lock(&iso->lock);
+    iso->setup_busy = false;
+    mutex_cond_broadcast(&iso->changed);
+    mutex_unlock(&iso->lock);
+}

@@ -1,0 +1,27 @@
+#pragma once
+/* The orders that load a backend, a model and its instances in the process of an isolated model. Private to plugin/.
+ *
+ * Each returns NULL, what the backend said, or that the process ended; *ret_lost tells the last. Blocks. */
+#include "base/err.h"
+
+#include <stdbool.h>
+
+struct isolate;
+struct isolate_instance;
+struct isolate_reply;
+struct isolate_session;
+
+struct err *isolate_load_backend(struct isolate *iso, struct isolate_session *s,
+                                 struct isolate_reply *reply, bool *ret_lost);
+struct err *isolate_load_model(struct isolate *iso, struct isolate_session *s,
+                               struct isolate_reply *reply, bool *ret_lost);
+
+/* isolate_load_config - tell what was published; nothing to do before. */
+struct err *isolate_load_config(struct isolate *iso, struct isolate_session *s, bool *ret_lost);
+
+/* isolate_load_instance - sets inst->next_lane. */
+struct err *isolate_load_instance(struct isolate *iso, struct isolate_session *s,
+                                  struct isolate_instance *inst, bool *ret_lost);
+
+/* isolate_load_all - everything, in a process that follows another. */
+struct err *isolate_load_all(struct isolate *iso, struct isolate_session *s, bool *ret_lost);

@@ -1,0 +1,54 @@
+#include "plugin/isolate_log.h"
+
+#include "base/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <yyjson.h>
+
+static struct log_site site;
+
+static enum log_level level_of(const char *name)
+{
+    if (strcmp(name, "error") == 0)
+        return LOG_LEVEL_ERROR;
+    if (strcmp(name, "warning") == 0)
+        return LOG_LEVEL_WARN;
+    return strcmp(name, "verbose") == 0 ? LOG_LEVEL_VERBOSE : LOG_LEVEL_INFO;
+}
+
+static const char *text_of(yyjson_val *root, const char *key)
+{
+    const char *text = yyjson_get_str(yyjson_obj_get(root, key));
+    return text ? text : "";
+}
+
+/* "file.cc:12": the file goes to `to`. */
+static int split_source(const char *source, char *to, size_t cap)
+{
+    const char *colon = strrchr(source, ':');
+    size_t len = colon ? (size_t)(colon - source) : strlen(source);
+    len = len < cap - 1 ? len : cap - 1;
+    memcpy(to, source, len);
+    to[len] = '\0';
+    return colon ? (int)strtol(colon + 1, NULL, 10) : 0;
+}
+
+void isolate_log_relay(const char *model, const char *line, size_t len)
+{
+    yyjson_doc *doc = yyjson_read(line, len, 0);
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    if (!yyjson_is_obj(root)) {
+        while (len && line[len - 1] == '\n')
+            len--;
+        log_line(&site, LOG_LEVEL_INFO, __FILE__, __LINE__, "%s: %.*s", model, (int)len, line);
+        yyjson_doc_free(doc);
+        return;
+    }
+    char file[128];
+    int number = split_source(text_of(root, "source"), file, sizeof(file));
+    const char *id = text_of(root, "request_id");
+    log_line(&site, level_of(text_of(root, "level")), file, number, "%s%s%s%s: %s",
+             *id ? "[request id: " : "", id, *id ? "] " : "", model, text_of(root, "message"));
+    yyjson_doc_free(doc);
+}

@@ -1,0 +1,67 @@
+#include "plugin/isolate_param.h"
+
+#include "plugin/isolate_priv.h"
+
+#include <string.h>
+
+void isolate_param_put(struct strbuf *sb, const struct param_list *params)
+{
+    isolate_wire_put(sb, params->count);
+    for (const struct param *p = params->first; p; p = p->next) {
+        uint64_t bits = 0;
+        isolate_wire_put_text(sb, p->name);
+        isolate_wire_put(sb, p->type);
+        switch (p->type) {
+        case PARAM_STRING:
+        case PARAM_BYTES:
+            isolate_wire_put_bytes(sb, p->bytes.data, p->bytes.len);
+            continue;
+        case PARAM_INT:
+            bits = (uint64_t)p->i;
+            break;
+        case PARAM_BOOL:
+            bits = p->b;
+            break;
+        case PARAM_DOUBLE:
+            memcpy(&bits, &p->d, sizeof(bits));
+            break;
+        }
+        isolate_wire_put(sb, bits);
+    }
+}
+
+static void get_one(struct isolate_wire *w, struct param_list *params, struct arena *a)
+{
+    const char *name = isolate_wire_get_text(w);
+    enum param_type type = (enum param_type)isolate_wire_get_most(w, PARAM_BYTES);
+    if (w->bad)
+        return;
+    struct param *p = param_add(params, a, name, strlen(name), type);
+    if (type == PARAM_STRING || type == PARAM_BYTES) {
+        uint64_t len;
+        const void *bytes = isolate_wire_get_bytes(w, &len);
+        char *copy = len < ISOLATE_FRAME_MAX ? arena_try_alloc(a, len + 1, 8) : NULL;
+        w->bad |= !copy;
+        p->bytes.data = copy ? copy : "";
+        p->bytes.len = copy ? len : 0;
+        if (copy && len)
+            memcpy(copy, bytes, len);
+        if (copy)
+            copy[len] = '\0';
+        return;
+    }
+    uint64_t bits = isolate_wire_get(w);
+    if (type == PARAM_BOOL)
+        p->b = bits != 0;
+    else if (type == PARAM_INT)
+        p->i = (int64_t)bits;
+    else
+        memcpy(&p->d, &bits, sizeof(bits));
+}
+
+void isolate_param_get(struct isolate_wire *w, struct param_list *params, struct arena *a)
+{
+    uint64_t count = isolate_wire_get_most(w, ISOLATE_MAX_PARAMS);
+    for (uint64_t i = 0; i < count && !w->bad; i++)
+        get_one(w, params, a);
+}

@@ -1,0 +1,11 @@
+#pragma once
+/* Parameters of requests and responses between the two processes of an isolated model. Private to plugin/. */
+#include "infer/param.h"
+
+struct isolate_wire;
+struct strbuf;
+
+void isolate_param_put(struct strbuf *sb, const struct param_list *params);
+
+/* isolate_param_get - append what was put; what makes no sense sets w->bad. */
+void isolate_param_get(struct isolate_wire *w, struct param_list *params, struct arena *a);

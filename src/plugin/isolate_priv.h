@@ -1,0 +1,184 @@
+#pragma once
+/* What the two sides of an isolated model share, and the parent's objects. Private to plugin/.
+ *
+ * Parent -> child, on the socket of a lane: one frame of enum isolate_order, answered by frames of records, the last of which
+ * ends with RECORD_DONE. Child -> parent besides: records about requests on the control socket, from threads that run no order. */
+#include "base/err.h"
+#include "base/list.h"
+#include "base/strbuf.h"
+#include "os/loop.h"
+#include "os/mutex.h"
+#include "os/spawn.h"
+#include "plugin/backend.h"
+#include "plugin/isolate_frame.h"
+#include "plugin/isolate_settings.h"
+#include "plugin/isolate_wire.h"
+
+#include <stdatomic.h>
+
+struct isolate_flight;
+struct isolate_pool;
+struct plugin_instance;
+struct plugin_model;
+struct request;
+struct stats;
+struct thread;
+
+#define ISOLATE_ARGUMENT     "--isolated-model-process" /* the hidden first argument of the child */
+#define ISOLATE_INLINE_BYTES 4096u /* tensors up to this size travel in messages */
+#define ISOLATE_SLOTS        4096u /* large outputs that the parent may hold at once */
+#define ISOLATE_MAX_PARAMS   65536u
+#define ISOLATE_IDLE_NS      TIME_S(1) /* shared memory stays warm for so long */
+
+enum isolate_order {
+    ORDER_HELLO = 1,    /* load the backend: ATTRIBUTES */
+    ORDER_MODEL,        /* initialize the model: CONFIG, USAGE */
+    ORDER_CONFIG,       /* the configuration as it was published */
+    ORDER_LANE,         /* a socket comes along: orders to an instance */
+    ORDER_INSTANCE,     /* on its lane: initialize it: USAGE */
+    ORDER_EXECUTE,      /* on its lane */
+    ORDER_INSTANCE_END, /* on its lane: finalize it */
+    ORDER_END,          /* finalize the model and the backend */
+    ORDER_CANCEL,       /* on the control socket: the numbers of requests; no answer */
+    ORDER_START,        /* the first on the control socket, with ISOLATE_FD_COUNT descriptors */
+};
+
+/* The descriptors of ORDER_START, in order. */
+enum { ISOLATE_FD_LOG, ISOLATE_FD_IN, ISOLATE_FD_OUT, ISOLATE_FD_SETUP, ISOLATE_FD_COUNT };
+
+/* A record: kind, then its body as a run of bytes. Those about a request begin with its number and their own place in the order
+ * of the records about it. */
+enum isolate_record {
+    RECORD_DONE = 1, /* code, text or NULL */
+    RECORD_ATTRIBUTES,
+    RECORD_CONFIG,
+    RECORD_USAGE,
+    RECORD_BATCH,
+    RECORD_RESPONSE, /* from here on about a request */
+    RECORD_FLAGS,
+    RECORD_RELEASE,
+    RECORD_AGAIN, /* instead of RELEASE: it shall be executed again */
+    RECORD_GONE,
+    RECORD_STATISTICS,
+    RECORD_RESPONSE_STATISTICS,
+};
+
+/* Where the bytes of a tensor are. */
+enum isolate_place {
+    PLACE_NONE,   /* there is no buffer */
+    PLACE_INLINE, /* in the message */
+    PLACE_SHARED, /* in shared memory, at an offset; of an output: after its slot */
+};
+
+/* One socket with a thread of the child at its other end. */
+struct isolate_lane {
+    struct list node;
+    int fd;
+    struct isolate_frame frame; /* of whoever gives orders */
+    struct strbuf out;
+};
+
+struct isolate_flights {
+    struct mutex lock; /* rank THREAD; guards all that follows */
+    struct isolate_flight **items;
+    uint32_t *generations;
+    uint32_t cap;
+    uint32_t count;
+    uint32_t hint; /* below it nothing is free */
+    bool closed;   /* the process is gone: nothing is added any more */
+};
+
+/* One life of the child process. */
+struct isolate_session {
+    atomic_uint refs; /* its owner, callers in an order, and every output that lies in its memory */
+    const char *model; /* how messages name it; the owner's, valid while it lives */
+    struct spawn process;
+    int control_fd;
+    int log_fd;
+    int in_fd;
+    int out_fd;
+    uint8_t *in; /* inputs, from us */
+    uint8_t *
+        out; /* ISOLATE_SLOTS bytes, each set to 1 by us when its output is done with, then outputs */
+    size_t shared_bytes;       /* of in, and of out behind the slots */
+    struct isolate_pool *pool; /* places in `in` */
+    struct isolate_lane setup;
+    struct mutex lanes_lock; /* rank LEAF; guards lanes */
+    struct list lanes;
+    struct isolate_flights flights;
+    struct stats *stats;
+    bool configured; /* it knows the published configuration; of whoever has the setup lane */
+    _Atomic(time_ns) heard; /* when it said something last; relaxed */
+    atomic_uint executed;   /* orders that were answered; relaxed */
+    atomic_bool doomed; /* it broke the protocol; the supervisor ends it. relaxed, a post follows */
+};
+
+enum isolate_state {
+    ISOLATE_LOADING, /* for the first time: whoever loads the model gives the orders */
+    ISOLATE_UP,
+    ISOLATE_RESTARTING, /* a new process loads */
+    ISOLATE_DOWN,       /* none runs: until the next is started, or for good */
+};
+
+struct isolate_instance {
+    struct list node;
+    struct isolate *owner;
+    struct plugin_instance *instance;
+    struct isolate_lane *lane;      /* of the session that runs; guarded by owner->lock */
+    struct isolate_lane *next_lane; /* of the one that loads; the loading thread's */
+    uint64_t *batch; /* numbers of the requests it executes; the executing thread's */
+    size_t batch_cap;
+    _Atomic(time_ns) begun; /* its Execute; 0 = none. relaxed: the supervisor may look late */
+};
+
+struct isolate {
+    struct plugin_backend backend; /* what the model is told to be of */
+    char *model;                   /* "model 'x' version 1" */
+    char *name;
+    char *model_dir;
+    int64_t version;
+    char *program;
+    struct isolate_settings settings;
+    struct strbuf hello; /* what each process is told first */
+    char *written;       /* the configuration that the backend is asked to complete */
+    bool auto_complete;
+    struct plugin_model *plugin_model;
+    struct stats *stats;
+
+    /* The supervisor's thread alone. */
+    struct loop *loop;
+    struct thread *supervisor;
+    struct thread *restarter;
+    struct loop_fd control;
+    struct loop_fd log;
+    struct loop_fd end;
+    struct loop_timer tick;
+    struct loop_timer restart;
+    struct isolate_frame frame;
+    time_ns trimmed;
+    unsigned seen; /* of session->executed */
+
+    struct mutex lock; /* rank MODEL; guards what follows */
+    struct mutex_cond changed;
+    enum isolate_state state;
+    struct isolate_session
+        *session; /* a reference; NULL while there is no process; the supervisor writes it */
+    struct list instances;
+    char *last_end;     /* how the last process ended; "" */
+    time_ns wait_until; /* orders wait so long for the next process */
+    unsigned failures;  /* lives in a row that executed nothing */
+    bool initialized;   /* the model was: a process that ends is followed by another */
+    bool orderly;       /* the process was told to end */
+    bool stopping;
+    bool setup_busy; /* some thread gives orders on the setup lane */
+    bool reloading;  /* a thread loads the next process: instances neither come nor go */
+
+    /* Relaxed, but for exchanges: each only says something to look at. */
+    atomic_bool ready;
+    atomic_bool ticking;      /* the supervisor looks again by itself */
+    _Atomic(time_ns) retired; /* since when nothing new comes; 0 = not */
+    _Atomic(time_ns) kill_at; /* 0 = not */
+    struct mail start_mail;
+    struct mail tick_mail;
+    atomic_bool tick_posted;
+};

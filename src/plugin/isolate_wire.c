@@ -1,0 +1,116 @@
+#include "plugin/isolate_wire.h"
+
+#include <string.h>
+
+#define ALIGN     64u
+#define TEXT_NONE UINT64_MAX
+
+void isolate_wire_put(struct strbuf *sb, uint64_t n)
+{
+    memcpy(strbuf_reserve(sb, sizeof(n)), &n, sizeof(n));
+    sb->len += sizeof(n);
+}
+
+void isolate_wire_put_bytes(struct strbuf *sb, const void *bytes, uint64_t len)
+{
+    isolate_wire_put(sb, len);
+    if (len)
+        strbuf_append(sb, bytes, len);
+}
+
+void isolate_wire_put_text(struct strbuf *sb, const char *text)
+{
+    if (!text) {
+        isolate_wire_put(sb, TEXT_NONE);
+        return;
+    }
+    size_t len = strlen(text);
+    isolate_wire_put(sb, len);
+    strbuf_append(sb, text, len + 1);
+}
+
+void *isolate_wire_put_room(struct strbuf *sb, uint64_t len)
+{
+    isolate_wire_put(sb, len);
+    size_t pad = -sb->len & (ALIGN - 1);
+    char *to = strbuf_reserve(sb, pad + len);
+    memset(to, 0, pad);
+    sb->len += pad + len;
+    return to + pad;
+}
+
+void isolate_wire_read(struct isolate_wire *w, const void *bytes, size_t len)
+{
+    *w = (struct isolate_wire){.begin = bytes, .at = bytes, .end = (const uint8_t *)bytes + len};
+}
+
+size_t isolate_wire_left(const struct isolate_wire *w)
+{
+    return w->bad ? 0 : (size_t)(w->end - w->at);
+}
+
+/* The next n bytes; NULL when there are fewer. */
+static const uint8_t *take(struct isolate_wire *w, uint64_t n)
+{
+    if (w->bad || n > isolate_wire_left(w)) {
+        w->bad = true;
+        return NULL;
+    }
+    const uint8_t *at = w->at;
+    w->at += n;
+    return at;
+}
+
+uint64_t isolate_wire_get(struct isolate_wire *w)
+{
+    uint64_t n = 0;
+    const uint8_t *at = take(w, sizeof(n));
+    if (at)
+        memcpy(&n, at, sizeof(n));
+    return n;
+}
+
+uint64_t isolate_wire_get_most(struct isolate_wire *w, uint64_t most)
+{
+    uint64_t n = isolate_wire_get(w);
+    if (n <= most)
+        return n;
+    w->bad = true;
+    return 0;
+}
+
+const char *isolate_wire_get_text_or_null(struct isolate_wire *w)
+{
+    uint64_t len = isolate_wire_get(w);
+    if (w->bad || len == TEXT_NONE)
+        return NULL;
+    const char *text = len < isolate_wire_left(w) ? (const char *)take(w, len + 1) : NULL;
+    if (text && text[len] == '\0' && !memchr(text, '\0', len))
+        return text;
+    w->bad = true;
+    return NULL;
+}
+
+const char *isolate_wire_get_text(struct isolate_wire *w)
+{
+    const char *text = isolate_wire_get_text_or_null(w);
+    w->bad |= !text;
+    return text ? text : "";
+}
+
+const void *isolate_wire_get_bytes(struct isolate_wire *w, uint64_t *ret_len)
+{
+    uint64_t len = isolate_wire_get(w);
+    const void *bytes = take(w, len);
+    *ret_len = bytes ? len : 0;
+    return bytes;
+}
+
+const void *isolate_wire_get_room(struct isolate_wire *w, uint64_t *ret_len)
+{
+    uint64_t len = isolate_wire_get(w);
+    (void)take(w, -(uint64_t)(w->at - w->begin) & (ALIGN - 1));
+    const void *bytes = take(w, len);
+    *ret_len = bytes ? len : 0;
+    return bytes;
+}

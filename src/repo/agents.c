@@ -1,0 +1,281 @@
+#include "repo/agents.h"
+
+#include "base/log.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "model/config.h"
+#include "model/version_policy.h"
+#include "os/mutex.h"
+#include "plugin/repo_agent.h"
+#include "proto/model_config.pb-c.h"
+#include "repo/source.h"
+#include "store/local.h"
+
+#include <string.h>
+
+/* An agent's library, for as long as a model uses it. */
+struct loaded {
+    struct repo_agent *agent; /* NULL while somebody loads or finalizes it */
+    unsigned users;
+};
+
+struct agents {
+    struct mutex lock; /* rank REGISTRY; guards by_name and what it holds */
+    struct mutex_cond changed;
+    struct map by_name;
+    const char *directory;
+};
+
+struct agents_set {
+    struct agents *owner;
+    struct repo_agent_model **models; /* in the order of the configuration */
+    size_t count;
+    bool complete; /* LOAD_COMPLETE was the last that they heard */
+};
+
+struct agents *agents_new(const char *directory)
+{
+    struct agents *a = MEM_NEW(struct agents);
+    mutex_init(&a->lock, MUTEX_RANK_REGISTRY);
+    mutex_cond_init(&a->changed);
+    a->directory = directory;
+    return a;
+}
+
+void agents_free(struct agents *a)
+{
+    if (!a)
+        return;
+    map_fini(&a->by_name);
+    mutex_cond_fini(&a->changed);
+    mutex_fini(&a->lock);
+    mem_free(a);
+}
+
+/* The agent of a name, loaded by this thread or by another; counted, see release. */
+static struct err *acquire(struct agents *a, const char *name, struct repo_agent **ret)
+{
+    size_t len = strlen(name);
+    mutex_lock(&a->lock);
+    struct loaded *l = map_get(&a->by_name, name, len);
+    while (l && !l->agent) {
+        mutex_cond_wait(&a->changed, &a->lock);
+        l = map_get(&a->by_name, name, len);
+    }
+    if (l) {
+        l->users++;
+        *ret = l->agent;
+        mutex_unlock(&a->lock);
+        return NULL;
+    }
+    l = MEM_NEW(struct loaded);
+    map_put(&a->by_name, name, len, l);
+    mutex_unlock(&a->lock);
+
+    struct repo_agent *agent = NULL;
+    struct err *e = repo_agent_load(a->directory, name, &agent);
+    mutex_lock(&a->lock);
+    if (e) {
+        map_remove(&a->by_name, name, len);
+        mem_free(l);
+    } else {
+        l->agent = agent;
+        l->users = 1;
+        *ret = agent;
+    }
+    mutex_cond_broadcast(&a->changed);
+    mutex_unlock(&a->lock);
+    return e;
+}
+
+/* The last user finalizes it; who wants it meanwhile waits and loads it again. */
+static void release(struct agents *a, struct repo_agent *agent)
+{
+    char *name = mem_strdup(agent->name);
+    mutex_lock(&a->lock);
+    struct loaded *l = map_get(&a->by_name, name, strlen(name));
+    bool last = --l->users == 0;
+    if (last)
+        l->agent = NULL;
+    mutex_unlock(&a->lock);
+    if (last) {
+        repo_agent_free(agent);
+        mutex_lock(&a->lock);
+        map_remove(&a->by_name, name, strlen(name));
+        mem_free(l);
+        mutex_cond_broadcast(&a->changed);
+        mutex_unlock(&a->lock);
+    }
+    mem_free(name);
+}
+
+bool agents_wanted(const struct Inference__ModelConfig *proto)
+{
+    return proto->model_repository_agents && proto->model_repository_agents->n_agents > 0;
+}
+
+static void log_refusal(struct err *e, TRITONREPOAGENT_ActionType action)
+{
+    if (e)
+        LOG_ERROR("Agent model returns error on %s: %s", repo_agent_action_name(action),
+                  err_message(e));
+    err_free(e);
+}
+
+/* What each of them has to hear yet, so that its model's life is whole. */
+static void finish_life(struct repo_agent_model *m)
+{
+    if (!m->begun)
+        return;
+    if (m->action == TRITONREPOAGENT_ACTION_LOAD)
+        log_refusal(repo_agent_model_act(m, TRITONREPOAGENT_ACTION_LOAD_FAIL),
+                    TRITONREPOAGENT_ACTION_LOAD_FAIL);
+    if (m->action == TRITONREPOAGENT_ACTION_LOAD_COMPLETE)
+        log_refusal(repo_agent_model_act(m, TRITONREPOAGENT_ACTION_UNLOAD),
+                    TRITONREPOAGENT_ACTION_UNLOAD);
+    if (m->action == TRITONREPOAGENT_ACTION_UNLOAD)
+        log_refusal(repo_agent_model_act(m, TRITONREPOAGENT_ACTION_UNLOAD_COMPLETE),
+                    TRITONREPOAGENT_ACTION_UNLOAD_COMPLETE);
+}
+
+void agents_end(struct agents_set *s)
+{
+    if (!s)
+        return;
+    for (size_t i = s->count; i-- > 0;)
+        finish_life(s->models[i]);
+    for (size_t i = 0; i < s->count; i++) {
+        struct repo_agent *agent = s->models[i]->agent;
+        repo_agent_model_free(s->models[i]);
+        release(s->owner, agent);
+    }
+    mem_free(s->models);
+    mem_free(s);
+}
+
+/* The configuration at a place that an agent chose, NULL when there is none that can be read. */
+static struct Inference__ModelConfig *config_at(const char *dir, const char *config_name)
+{
+    char *text = NULL;
+    char *path = NULL;
+    size_t len;
+    struct Inference__ModelConfig *proto = NULL;
+    struct err *e = local_read_config(dir, config_name, &text, &len, &path);
+    if (!e && text)
+        e = config_parse_text(text, len, path, &proto);
+    err_free(e);
+    mem_free(text);
+    mem_free(path);
+    return proto;
+}
+
+/* One more agent looks at the model, where the one before left it. */
+static struct err *add(struct agents_set *s, const Inference__ModelRepositoryAgents__Agent *wanted,
+                       const char *dir, const struct Inference__ModelConfig *config)
+{
+    struct repo_agent *agent;
+    struct err *e = acquire(s->owner, wanted->name, &agent);
+    if (e)
+        return e;
+    struct repo_agent_param *params = mem_alloc((wanted->n_parameters + 1) * sizeof(*params));
+    for (size_t i = 0; i < wanted->n_parameters; i++)
+        params[i] =
+            (struct repo_agent_param){wanted->parameters[i]->key, wanted->parameters[i]->value};
+    struct repo_agent_model *m;
+    e = repo_agent_model_new(agent, dir, TRITONREPOAGENT_ARTIFACT_FILESYSTEM, config, params,
+                             wanted->n_parameters, &m);
+    mem_free(params);
+    if (e) {
+        release(s->owner, agent);
+        return e;
+    }
+    s->models[s->count++] = m;
+    return repo_agent_model_act(m, TRITONREPOAGENT_ACTION_LOAD);
+}
+
+struct err *agents_take(struct agents *a, const struct Inference__ModelConfig *proto,
+                        const char *config_name, struct source **source)
+{
+    const Inference__ModelRepositoryAgents *wanted = proto->model_repository_agents;
+    struct agents_set *s = MEM_NEW(struct agents_set);
+    s->owner = a;
+    s->models = mem_zalloc(wanted->n_agents * sizeof(struct repo_agent_model *));
+    const char *dir = (*source)->dir;
+    struct err *e = NULL;
+    for (size_t i = 0; !e && i < wanted->n_agents; i++) {
+        struct Inference__ModelConfig *there = i ? config_at(dir, config_name) : NULL;
+        e = add(s, wanted->agents[i], dir, i ? there : proto);
+        config_free_proto(there);
+        if (!e && s->models[i]->location_type != TRITONREPOAGENT_ARTIFACT_FILESYSTEM)
+            e = err_new(STATUS_UNSUPPORTED,
+                        "repository agent '%s' put the model where this server cannot load it from",
+                        wanted->agents[i]->name);
+        if (!e)
+            dir = s->models[i]->location;
+    }
+    if (e) {
+        agents_end(s);
+        return e;
+    }
+    *source = source_moved(*source, dir, s);
+    return NULL;
+}
+
+/* Every one of them hears it, also after one has refused. */
+static void tell(struct agents_set *s, TRITONREPOAGENT_ActionType action, bool reverse)
+{
+    for (size_t i = 0; i < s->count; i++)
+        log_refusal(repo_agent_model_act(s->models[reverse ? s->count - 1 - i : i], action),
+                    action);
+}
+
+void agents_loaded(struct agents_set *s)
+{
+    if (!s)
+        return;
+    s->complete = true;
+    tell(s, TRITONREPOAGENT_ACTION_LOAD_COMPLETE, true);
+}
+
+void agents_failed(struct agents_set *s)
+{
+    if (s)
+        tell(s, TRITONREPOAGENT_ACTION_LOAD_FAIL, true);
+}
+
+void agents_unload(struct agents_set *s)
+{
+    if (!s || !s->complete)
+        return;
+    s->complete = false;
+    tell(s, TRITONREPOAGENT_ACTION_UNLOAD, false);
+}
+
+struct err *agents_stamp(struct source *source, uint64_t *ret)
+{
+    uint64_t parts[2];
+    struct local_names dirs = {0};
+    struct err *e = source_stamp(source, SOURCE_BESIDE, 0, &parts[0]);
+    if (!e)
+        e = source_stamp(source, SOURCE_CONFIG, 0, &parts[1]);
+    if (!e)
+        e = local_directories(source->dir, &dirs);
+    if (e)
+        return e;
+    uint64_t all = parts[0] * 31 + parts[1];
+    for (size_t i = 0; !e && i < dirs.count; i++) {
+        int64_t number;
+        uint64_t stamp;
+        if (!version_policy_parse_dir(dirs.names[i], &number))
+            continue;
+        e = source_fetch(source, number);
+        if (!e)
+            e = source_stamp(source, SOURCE_VERSION, number, &stamp);
+        if (!e)
+            all = all * 31 + stamp;
+    }
+    local_names_fini(&dirs);
+    if (!e)
+        *ret = all;
+    return e;
+}

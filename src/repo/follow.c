@@ -1,0 +1,259 @@
+#include "repo/follow.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "model/config.h"
+#include "proto/model_config.pb-c.h"
+#include "repo/dependencies.h"
+#include "repo/jobs.h"
+#include "repo/operate.h"
+#include "repo/repo_priv.h"
+#include "serve/version.h"
+
+#include <string.h>
+
+static struct repo_model *find(const struct repo *r, const char *name)
+{
+    return map_get(&r->by_name, name, strlen(name));
+}
+
+/* One job less that a parked one waits for. */
+static void waited(void *owner, struct err *e)
+{
+    struct repo_model *m = owner;
+    struct repo *r = m->dependencies.repo;
+    err_free(e); /* what became of the model is looked at when the ensemble's job goes on */
+    mutex_lock(&r->lock);
+    struct dependencies *d = &m->dependencies;
+    if (--d->waits == 0 && d->parked) {
+        d->parked = false;
+        jobs_resume(r, m);
+    }
+    mutex_unlock(&r->lock);
+}
+
+/* What has to happen to a model before an ensemble that needs it goes on. Lock held. */
+static bool must_wait(const struct repo *r, const struct repo_model *step,
+                      const struct repo_job *job, enum repo_action *ret)
+{
+    bool at_work = step && (step->busy || !list_empty(&step->jobs));
+    bool by_name = r->settings.mode == REPO_MODE_EXPLICIT;
+    *ret = by_name && !(job->first && at_work) ? REPO_LOAD : REPO_SYNC;
+    return *ret == REPO_LOAD || at_work;
+}
+
+bool follow_wait(struct repo *r, struct repo_model *m, struct repo_job *job)
+{
+    struct dependencies *d = &m->dependencies;
+    if (job->waited || job->action != REPO_LOAD || !d->now.count)
+        return false;
+    job->waited = true;
+    mutex_lock(&r->lock);
+    if (dependencies_circle(r, m, true, NULL)) {
+        mutex_unlock(&r->lock);
+        return false;
+    }
+    d->repo = r;
+    d->waits = 1;
+    for (size_t i = 0; i < d->now.count; i++) {
+        enum repo_action action;
+        if (!must_wait(r, find(r, d->now.names[i]), job, &action))
+            continue;
+        struct repo_job *other = MEM_NEW(struct repo_job);
+        *other = (struct repo_job){.action = action,
+                                   .places = UINT64_MAX,
+                                   .first = job->first,
+                                   .along = true,
+                                   .done = waited,
+                                   .owner = m};
+        d->waits++;
+        char *name = mem_strdup(d->now.names[i]);
+        mutex_unlock(&r->lock);
+        struct err *e = jobs_ask(r, other, name);
+        if (e)
+            waited(m, e);
+        mem_free(name);
+        mutex_lock(&r->lock);
+    }
+    bool parked = --d->waits > 0 && jobs_park(r, m, job);
+    d->parked = parked;
+    mutex_unlock(&r->lock);
+    return parked;
+}
+
+static bool is_ready(const struct repo_version *v)
+{
+    return v->state == TABLE_READY;
+}
+
+uint64_t follow_state(struct repo *r, const struct repo_model *m)
+{
+    uint64_t state = 0;
+    mutex_lock(&r->lock);
+    for (size_t i = 0; i < m->version_count; i++)
+        if (is_ready(&m->versions[i]))
+            state = (state ^ (uint64_t)(uintptr_t)m->versions[i].version) * 0x9e3779b97f4a7c15u;
+    mutex_unlock(&r->lock);
+    return state;
+}
+
+/* Whether versions that serve are decoupled as the configuration says. Lock held. */
+static bool fits(const struct repo_model *m, const Inference__ModelConfig *proto)
+{
+    for (size_t i = 0; i < m->version_count; i++)
+        if (is_ready(&m->versions[i]) &&
+            m->versions[i].version->config->decoupled != proto->model_transaction_policy->decoupled)
+            return false;
+    return true;
+}
+
+struct err *follow_recheck(struct repo *r, struct repo_model *m, struct repo_job *job)
+{
+    bool forced;
+    Inference__ModelConfig *proto = dependencies_config(r, m, &forced);
+    if (!proto)
+        return NULL;
+    struct err *e = dependencies_check(r, m, proto);
+    mutex_lock(&r->lock);
+    bool serves = false;
+    for (size_t i = 0; i < m->version_count; i++)
+        serves = serves || is_ready(&m->versions[i]);
+    bool again = !e && (!serves || !fits(m, proto));
+    mutex_unlock(&r->lock);
+    config_free_proto(proto);
+    if (e && serves) {
+        LOG_ERROR("unloading '%s': %s", m->name, err_message(e));
+        err_free(operate_unload(r, m, UINT64_MAX));
+    } else if (again) {
+        bool ignored;
+        e = operate_load(r, m, job, &ignored);
+    }
+    return e;
+}
+
+/* An operation whose end waits for that of others. */
+struct end {
+    struct repo *repo;
+    unsigned left; /* guarded by the repository's lock */
+    repo_done_fn *done;
+    void *owner;
+    struct err *error;
+};
+
+static void ended(void *owner, struct err *e)
+{
+    struct end *end = owner;
+    err_free(e);
+    mutex_lock(&end->repo->lock);
+    bool last = --end->left == 0;
+    mutex_unlock(&end->repo->lock);
+    if (!last)
+        return;
+    end->done(end->owner, end->error);
+    mem_free(end);
+}
+
+/* What follows, one after the other. */
+struct list_of_jobs {
+    struct {
+        char *model;
+        struct repo_job *job;
+    } * items;
+    size_t count;
+};
+
+static void add(struct list_of_jobs *l, const char *model, enum repo_action action, bool up,
+                bool down)
+{
+    struct repo_job *job = MEM_NEW(struct repo_job);
+    *job = (struct repo_job){.action = action, .places = UINT64_MAX, .up = up, .down = down};
+    l->items = mem_realloc(l->items, (l->count + 1) * sizeof(*l->items));
+    l->items[l->count].model = mem_strdup(model);
+    l->items[l->count++].job = job;
+}
+
+/* Whether a load that has not come to it yet will look at the models that it needs. It may wait for the very job that this is the end of,
+ * so nothing may be put behind it that this job then waits for. */
+static bool will_look(const struct repo_model *m)
+{
+    if (m->dependencies.waits)
+        return true;
+    LIST_EACH (node, &m->jobs)
+        if (LIST_ITEM(node, struct repo_job, node)->action == REPO_LOAD)
+            return true;
+    return false;
+}
+
+/* The ensembles that need the model. Lock held. */
+static void add_dependents(struct repo *r, const struct repo_model *m, const struct repo_job *job,
+                           struct list_of_jobs *l)
+{
+    for (size_t i = 0; i < r->model_count; i++) {
+        const struct repo_model *other = r->models[i];
+        if (!dependencies_needs(other, m->name) || other == m)
+            continue;
+        if (job->up)
+            add(l, other->name, REPO_UNLOAD, true, false);
+        else if (!will_look(other))
+            add(l, other->name, REPO_RECHECK, false, false);
+    }
+}
+
+/* The models that were loaded along with an ensemble, and that nothing else needs. Lock held. */
+static void add_needed(struct repo *r, const struct dependencies_need *need, struct list_of_jobs *l)
+{
+    for (size_t i = 0; i < need->count; i++) {
+        const struct repo_model *step = find(r, need->names[i]);
+        bool needed = !step || step->dependencies.asked;
+        for (size_t k = 0; !needed && k < r->model_count; k++)
+            needed = dependencies_needs(r->models[k], need->names[i]);
+        if (!needed)
+            add(l, need->names[i], REPO_UNLOAD, false, true);
+    }
+}
+
+static void ask_all(struct repo *r, struct list_of_jobs *l, struct end *end)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        struct repo_job *job = l->items[i].job;
+        job->done = ended;
+        job->owner = end;
+        struct err *e = jobs_ask(r, job, l->items[i].model);
+        if (e)
+            ended(end, e);
+        mem_free(l->items[i].model);
+    }
+    mem_free(l->items);
+}
+
+void follow_end(struct repo *r, struct repo_model *m, struct repo_job *job, uint64_t before,
+                struct err *e)
+{
+    struct list_of_jobs l = {0};
+    bool unloaded = job->action == REPO_UNLOAD && !e;
+    bool changed = job->action != REPO_SYNC && follow_state(r, m) != before;
+    struct dependencies_need needed = {0};
+    mutex_lock(&r->lock);
+    if (job->action == REPO_LOAD && !job->along)
+        m->dependencies.asked = true;
+    if (unloaded)
+        needed = dependencies_take(m);
+    if (changed || (unloaded && job->up))
+        add_dependents(r, m, job, &l);
+    if (unloaded && job->down)
+        add_needed(r, &needed, &l);
+    mutex_unlock(&r->lock);
+    dependencies_need_fini(&needed);
+    if (!l.count) {
+        job->done(job->owner, e);
+    } else {
+        struct end *end = MEM_NEW(struct end);
+        *end = (struct end){.repo = r,
+                            .left = (unsigned)l.count,
+                            .done = job->done,
+                            .owner = job->owner,
+                            .error = e};
+        ask_all(r, &l, end);
+    }
+    mem_free(job);
+}

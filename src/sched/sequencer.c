@@ -1,0 +1,513 @@
+#include "sched/sequencer.h"
+
+#include "base/check.h"
+#include "base/mem.h"
+#include "sched/sequencer_priv.h"
+
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_IDLE_US 1000000u
+
+/* -- making one -- */
+
+static time_ns from_us(uint64_t us)
+{
+    return us > (TIME_NEVER - 1) / 1000 ? TIME_NEVER : us * 1000;
+}
+
+static time_ns later_by(time_ns t, time_ns span)
+{
+    return span >= TIME_NEVER - t ? TIME_NEVER : t + span;
+}
+
+static int rising(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a;
+    uint32_t y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void set_preferred(struct sequencer *s, const struct sequencer_config *c)
+{
+    s->preferred_count = c->preferred_count ? c->preferred_count : 1;
+    s->preferred = mem_alloc(s->preferred_count * sizeof(uint32_t));
+    s->preferred[0] = s->rows;
+    for (size_t i = 0; i < c->preferred_count; i++)
+        s->preferred[i] = (uint32_t)c->preferred[i];
+    qsort(s->preferred, s->preferred_count, sizeof(uint32_t), rising);
+}
+
+struct sequencer *sequencer_new(const struct sequencer_config *c)
+{
+    struct sequencer *s = MEM_NEW(struct sequencer);
+    s->oldest = c->oldest;
+    s->batched = c->max_batch_size > 0;
+    s->rows = c->max_batch_size ? c->max_batch_size : 1;
+    s->limit = !c->oldest ? s->rows : c->candidates ? c->candidates : 1;
+    s->idle = from_us(c->idle_us ? c->idle_us : DEFAULT_IDLE_US);
+    s->delay = from_us(c->delay_us);
+    s->min_utilization = c->min_utilization;
+    set_preferred(s, c);
+    s->shape_tensors = mem_zalloc(c->shape_tensor_count * sizeof(char *));
+    for (size_t i = 0; i < c->shape_tensor_count; i++)
+        s->shape_tensors[i] = mem_strdup(c->shape_tensors[i]);
+    s->shape_tensor_count = c->shape_tensor_count;
+    list_init(&s->instances);
+    list_init(&s->backlog);
+    list_init(&s->idlers);
+    list_init(&s->looks);
+    list_init(&s->dropped);
+    return s;
+}
+
+/* -- sequences by id -- */
+
+static int by_id(const void *a, const void *b)
+{
+    const struct sequence *x = a;
+    const struct sequence *y = b;
+    if (!x->text || !y->text)
+        return x->text ? 1 : y->text ? -1 : (x->number > y->number) - (x->number < y->number);
+    return strcmp(x->text, y->text);
+}
+
+static struct sequence *find(struct sequencer *s, const struct request *r)
+{
+    struct sequence key = {.number = r->correlation_id, .text = r->correlation_string};
+    struct sequence **found = tfind(&key, &s->by_id, by_id);
+    return found ? *found : NULL;
+}
+
+static struct sequence *start(struct sequencer *s, const struct request *r)
+{
+    struct sequence *q = MEM_NEW(struct sequence);
+    q->number = r->correlation_id;
+    q->text = r->correlation_string ? mem_strdup(r->correlation_string) : NULL;
+    list_init(&q->node);
+    list_init(&q->queue);
+    list_init(&q->candidate);
+    q->known = true;
+    CHECK(tsearch(q, &s->by_id, by_id));
+    s->sequences++;
+    return q;
+}
+
+/* The id may start another sequence from here on. */
+static void forget(struct sequencer *s, struct sequence *q)
+{
+    if (q->known)
+        tdelete(q, &s->by_id, by_id);
+    q->known = false;
+    q->over = true;
+}
+
+static void free_sequence(struct sequencer *s, struct sequence *q)
+{
+    s->sequences--;
+    mem_free((char *)(uintptr_t)q->text);
+    mem_free(q);
+}
+
+/* -- slots -- */
+
+/* Something of this sequence may run. */
+static void look_at(struct sequencer *s, const struct sequence *q)
+{
+    struct sequencer_instance *i = q->instance;
+    if (i && list_empty(&i->look) && !list_empty(&q->queue))
+        list_append(&s->looks, &i->look);
+}
+
+/* The first request of a sequence waits, and may run when its turn comes. */
+static void make_candidate(struct sequencer *s, struct sequence *q)
+{
+    look_at(s, q);
+    if (!s->oldest || q->in_flight || !q->instance || !list_empty(&q->candidate))
+        return;
+    const struct request *first = sequencer_first(q);
+    if (!first)
+        return;
+    struct list *all = &q->instance->candidates;
+    struct list *at = all;
+    for (; at->prev != all; at = at->prev) {
+        const struct sequence *other = LIST_ITEM(at->prev, struct sequence, candidate);
+        if (sequencer_first(other)->times.queue_start <= first->times.queue_start)
+            break;
+    }
+    list_insert_before(at, &q->candidate);
+}
+
+static void take_slot(struct sequencer *s, struct sequence *q, struct sequencer_instance *i,
+                      uint32_t slot)
+{
+    if (slot >= i->cap) {
+        uint32_t cap = slot < 8 ? 8 : slot * 2;
+        i->sequences = mem_realloc(i->sequences, cap * sizeof(*i->sequences));
+        memset(i->sequences + i->cap, 0, (cap - i->cap) * sizeof(*i->sequences));
+        i->cap = cap;
+    }
+    i->sequences[slot] = q;
+    if (slot >= i->used)
+        i->used = slot + 1;
+    while (i->first_free < i->used && i->sequences[i->first_free])
+        i->first_free++;
+    q->instance = i;
+    q->slot = slot;
+    if (!list_empty(&q->queue))
+        i->ready++;
+    make_candidate(s, q);
+}
+
+/* The free slot with the lowest number over all instances, so that all batches stay small; false when none is free. */
+static bool find_slot(struct sequencer *s, struct sequence *q)
+{
+    struct sequencer_instance *best = NULL;
+    LIST_EACH (node, &s->instances) {
+        struct sequencer_instance *i = LIST_ITEM(node, struct sequencer_instance, node);
+        if (!best || i->first_free < best->first_free)
+            best = i;
+    }
+    if (!best || best->first_free >= s->limit)
+        return false;
+    take_slot(s, q, best, best->first_free);
+    return true;
+}
+
+/* Gives the slot to the sequence that waits longest, or back. */
+static void leave_slot(struct sequencer *s, struct sequence *q)
+{
+    struct sequencer_instance *i = q->instance;
+    uint32_t slot = q->slot;
+    i->sequences[slot] = NULL;
+    q->instance = NULL;
+    struct list *next = i->leaving ? NULL : list_pop(&s->backlog);
+    if (next) {
+        take_slot(s, LIST_ITEM(next, struct sequence, node), i, slot);
+        return;
+    }
+    while (i->used && !i->sequences[i->used - 1])
+        i->used--;
+    if (slot < i->first_free)
+        i->first_free = slot;
+}
+
+/* After anything changed of a sequence: it may give up its slot, be idle, or be gone. */
+static void settle(struct sequencer *s, struct sequence *q, time_ns now)
+{
+    if (!list_empty(&q->queue) || (q->instance && s->oldest && q->in_flight))
+        return;
+    if (!q->over) {
+        if (!q->in_flight && list_empty(&q->node)) {
+            q->idle_since = now;
+            list_append(&s->idlers, &q->node);
+        }
+        return;
+    }
+    list_remove(&q->node);
+    if (q->instance)
+        leave_slot(s, q);
+    if (!q->in_flight)
+        free_sequence(s, q);
+}
+
+struct sequencer_instance *sequencer_join(struct sequencer *s, void *owner)
+{
+    struct sequencer_instance *i = MEM_NEW(struct sequencer_instance);
+    i->owner = owner;
+    list_init(&i->look);
+    list_init(&i->candidates);
+    list_append(&s->instances, &i->node);
+    struct list *next;
+    while (i->first_free < s->limit && (next = list_pop(&s->backlog)))
+        take_slot(s, LIST_ITEM(next, struct sequence, node), i, i->first_free);
+    return i;
+}
+
+void sequencer_leave(struct sequencer_instance *i)
+{
+    i->leaving = true;
+    list_remove(&i->node);
+}
+
+bool sequencer_busy(const struct sequencer_instance *i)
+{
+    return i->used > 0;
+}
+
+void sequencer_drop(struct sequencer_instance *i)
+{
+    if (!i)
+        return;
+    CHECK(!sequencer_busy(i));
+    list_remove(&i->node);
+    list_remove(&i->look);
+    mem_free(i->sequences);
+    mem_free(i);
+}
+
+/* -- the queues -- */
+
+static void change_depth(struct sequencer *s, long by)
+{
+    size_t depth = atomic_load_explicit(&s->depth, memory_order_relaxed);
+    atomic_store_explicit(&s->depth, depth + (size_t)by, memory_order_relaxed);
+}
+
+/* Takes a request out of its sequence's queue. */
+static void detach(struct sequencer *s, struct sequence *q, struct request *r)
+{
+    if (r->queue_heap)
+        deadline_heap_remove(&s->deadlines, r);
+    list_remove(&r->queue_node);
+    r->queue_level = 0;
+    change_depth(s, -1);
+    if (q->instance && list_empty(&q->queue))
+        q->instance->ready--;
+}
+
+struct request *sequencer_pop(struct sequencer *s, struct sequence *q)
+{
+    struct request *r = sequencer_first(q);
+    detach(s, q, r);
+    list_remove(&q->candidate);
+    q->in_flight++;
+    if (q->over && !s->oldest)
+        settle(s, q, 0);
+    return r;
+}
+
+void sequencer_abort(struct sequencer *s, struct sequence *q, bool cancelled)
+{
+    forget(s, q);
+    list_remove(&q->candidate);
+    struct request *r;
+    while ((r = sequencer_first(q)) != NULL) {
+        detach(s, q, r);
+        r->sequence = NULL;
+        if (cancelled)
+            atomic_store_explicit(&r->cancelled, true, memory_order_relaxed);
+        list_append(&s->dropped, &r->queue_node);
+    }
+    if (!q->instance)
+        list_remove(&q->node); /* the backlog */
+    settle(s, q, 0);
+}
+
+/* Ends sequences that were idle for too long, or of which a request waited for too long. */
+static void sweep(struct sequencer *s, time_ns now)
+{
+    while (!list_empty(&s->idlers)) {
+        struct sequence *q = LIST_ITEM(s->idlers.next, struct sequence, node);
+        if (later_by(q->idle_since, s->idle) > now)
+            break;
+        sequencer_abort(s, q, false);
+    }
+    struct request *r;
+    while ((r = deadline_heap_pop_due(&s->deadlines, now)) != NULL)
+        sequencer_abort(s, r->sequence, false);
+}
+
+enum sequencer_push sequencer_push(struct sequencer *s, time_ns now, struct request *r)
+{
+    sweep(s, now);
+    struct sequence *q = find(s, r);
+    bool starts = r->flags & REQUEST_SEQUENCE_START;
+    bool conflict = q && starts;
+    if (!q && !starts)
+        return SEQUENCER_PUSH_UNKNOWN;
+    if (!q) {
+        q = start(s, r);
+        if (!find_slot(s, q))
+            list_append(&s->backlog, &q->node);
+    } else if (q->instance) {
+        list_remove(&q->node); /* idle no more */
+    }
+    CHECK(r->queue_level == 0);
+    r->sequence = q;
+    r->queue_level = 1;
+    r->times.queue_start = now;
+    r->queue_deadline = r->timeout_us ? later_by(now, from_us(r->timeout_us)) : TIME_NEVER;
+    if (r->queue_deadline != TIME_NEVER)
+        deadline_heap_add(&s->deadlines, r);
+    if (q->instance && list_empty(&q->queue))
+        q->instance->ready++;
+    list_append(&q->queue, &r->queue_node);
+    change_depth(s, 1);
+    if (r->flags & REQUEST_SEQUENCE_END)
+        forget(s, q);
+    make_candidate(s, q);
+    return conflict ? SEQUENCER_PUSH_CONFLICT : SEQUENCER_PUSH_OK;
+}
+
+static size_t choose(struct sequencer *s, struct sequencer_instance *i, time_ns now,
+                     struct request **out, time_ns *ret_wake)
+{
+    sweep(s, now);
+    return s->oldest ? sequencer_batch_oldest(s, i, now, out, ret_wake)
+                     : sequencer_batch_direct(s, i, now, out, ret_wake);
+}
+
+size_t sequencer_take(struct sequencer *s, struct sequencer_instance *i, time_ns now,
+                      struct request **out, size_t cap, time_ns *ret_wake)
+{
+    CHECK(cap >= sequencer_slots(s));
+    return choose(s, i, now, out, ret_wake);
+}
+
+bool sequencer_ready(struct sequencer *s, struct sequencer_instance *i, time_ns now,
+                     time_ns *ret_wake)
+{
+    return choose(s, i, now, NULL, ret_wake) > 0;
+}
+
+void sequencer_released(struct sequencer *s, time_ns now, struct request *r, bool ends)
+{
+    struct sequence *q = r->sequence;
+    r->sequence = NULL;
+    q->in_flight--;
+    if (ends)
+        forget(s, q);
+    if (!q->instance && q->over) { /* its slot went on without it */
+        if (!q->in_flight)
+            free_sequence(s, q);
+        return;
+    }
+    make_candidate(s, q);
+    settle(s, q, now);
+}
+
+void sequencer_again(struct sequencer *s, time_ns now, struct request *r)
+{
+    struct sequence *q = r->sequence;
+    if (q->over) { /* it was ended meanwhile */
+        sequencer_released(s, now, r, true);
+        list_append(&s->dropped, &r->queue_node);
+        return;
+    }
+    r->times.queue_start = now;
+    r->queue_level = 1;
+    list_remove(&q->node); /* idle no more */
+    if (q->instance && list_empty(&q->queue))
+        q->instance->ready++;
+    list_insert_before(q->queue.next, &r->queue_node);
+    change_depth(s, 1);
+    q->in_flight--;
+    make_candidate(s, q);
+}
+
+void *sequencer_look(struct sequencer *s)
+{
+    struct list *node = list_pop(&s->looks);
+    return node ? LIST_ITEM(node, struct sequencer_instance, look)->owner : NULL;
+}
+
+/* -- what will not run -- */
+
+size_t sequencer_expire(struct sequencer *s, time_ns now, struct list *ret_list)
+{
+    sweep(s, now);
+    size_t n = 0;
+    LIST_EACH (it, &s->dropped)
+        n++;
+    list_splice(ret_list, &s->dropped);
+    return n;
+}
+
+bool sequencer_has_dropped(const struct sequencer *s)
+{
+    return !list_empty(&s->dropped);
+}
+
+time_ns sequencer_next_deadline(const struct sequencer *s)
+{
+    if (!list_empty(&s->dropped))
+        return 0;
+    time_ns next = deadline_heap_first(&s->deadlines);
+    if (list_empty(&s->idlers))
+        return next;
+    time_ns idle = later_by(LIST_ITEM(s->idlers.next, struct sequence, node)->idle_since, s->idle);
+    return idle < next ? idle : next;
+}
+
+bool sequencer_remove(struct sequencer *s, struct request *r)
+{
+    if (r->queue_level == 0)
+        return false;
+    struct sequence *q = r->sequence;
+    detach(s, q, r);
+    r->sequence = NULL;
+    sequencer_abort(s, q, true);
+    return true;
+}
+
+static void drain_all(struct sequencer *s, struct list *sequences)
+{
+    while (!list_empty(sequences))
+        sequencer_abort(s, LIST_ITEM(sequences->next, struct sequence, node), false);
+}
+
+size_t sequencer_drain(struct sequencer *s, struct list *ret_list)
+{
+    drain_all(s, &s->backlog);
+    drain_all(s, &s->idlers);
+    LIST_EACH (node, &s->instances) {
+        struct sequencer_instance *i = LIST_ITEM(node, struct sequencer_instance, node);
+        for (uint32_t k = i->used; k-- > 0;)
+            if (k < i->used && i->sequences[k])
+                sequencer_abort(s, i->sequences[k], false);
+    }
+    return sequencer_expire(s, 0, ret_list);
+}
+
+/* -- what others ask -- */
+
+size_t sequencer_slots(const struct sequencer *s)
+{
+    return s->rows;
+}
+
+size_t sequencer_depth(const struct sequencer *s)
+{
+    return atomic_load_explicit(&s->depth, memory_order_relaxed);
+}
+
+static time_ns older(time_ns than, const struct sequence *q)
+{
+    const struct request *r = q ? sequencer_first(q) : NULL;
+    return r && r->times.queue_start < than ? r->times.queue_start : than;
+}
+
+time_ns sequencer_oldest(const struct sequencer *s)
+{
+    time_ns oldest = TIME_NEVER;
+    if (!list_empty(&s->backlog))
+        oldest = older(oldest, LIST_ITEM(s->backlog.next, struct sequence, node));
+    LIST_EACH (node, &s->instances) {
+        const struct sequencer_instance *i = LIST_ITEM(node, struct sequencer_instance, node);
+        for (uint32_t k = 0; k < i->used; k++)
+            oldest = older(oldest, i->sequences[k]);
+    }
+    return oldest;
+}
+
+size_t sequencer_sequences(const struct sequencer *s)
+{
+    return s->sequences;
+}
+
+void sequencer_free(struct sequencer *s)
+{
+    if (!s)
+        return;
+    CHECK(sequencer_depth(s) == 0 && list_empty(&s->dropped));
+    drain_all(s, &s->idlers);
+    CHECK(s->sequences == 0 && list_empty(&s->instances));
+    for (size_t i = 0; i < s->shape_tensor_count; i++)
+        mem_free(s->shape_tensors[i]);
+    mem_free(s->shape_tensors);
+    mem_free(s->preferred);
+    deadline_heap_fini(&s->deadlines);
+    mem_free(s);
+}

@@ -1,0 +1,131 @@
+/* What runs next, of the sequences of one instance. */
+#include "base/check.h"
+#include "sched/batch_match.h"
+#include "sched/sequencer_priv.h"
+
+static bool fits(const struct sequencer *s, const struct request *first, const struct request *r)
+{
+    return first == r ||
+           batch_match_equal(first, r, s->batched, s->shape_tensors, s->shape_tensor_count);
+}
+
+static time_ns later_by(time_ns t, time_ns span)
+{
+    return span >= TIME_NEVER - t ? TIME_NEVER : t + span;
+}
+
+/* The request in a slot that could run; NULL when it has none. Sequences with a cancelled one end here. */
+static struct request *ready_in(struct sequencer *s, struct sequencer_instance *i, uint32_t slot)
+{
+    for (;;) {
+        struct sequence *q = slot < i->used ? i->sequences[slot] : NULL;
+        struct request *r = q ? sequencer_first(q) : NULL;
+        if (!r || !request_is_cancelled(r))
+            return r;
+        sequencer_abort(s, q, true); /* another may have the slot now */
+    }
+}
+
+/* Whether so few are ready that the oldest of them may still wait. */
+static bool may_wait(const struct sequencer *s, uint32_t ready, time_ns oldest, time_ns now,
+                     time_ns *ret_wake)
+{
+    if (s->delay == 0 || s->min_utilization <= 0 ||
+        (float)ready >= s->min_utilization * (float)s->rows)
+        return false;
+    *ret_wake = later_by(oldest, s->delay);
+    return *ret_wake > now;
+}
+
+size_t sequencer_batch_direct(struct sequencer *s, struct sequencer_instance *i, time_ns now,
+                              struct request **out, time_ns *ret_wake)
+{
+    *ret_wake = TIME_NEVER;
+    if (!i->ready)
+        return 0;
+    struct request *first = NULL;
+    uint32_t ready = 0;
+    uint32_t end = 0;
+    time_ns oldest = TIME_NEVER;
+    for (uint32_t k = 0; k < i->used; k++) {
+        struct request *r = ready_in(s, i, k);
+        if (!r)
+            continue;
+        if (!first)
+            first = r;
+        if (r->times.queue_start < oldest)
+            oldest = r->times.queue_start;
+        ready++;
+        if (fits(s, first, r))
+            end = k + 1;
+    }
+    if (!first || may_wait(s, ready, oldest, now, ret_wake))
+        return 0;
+    if (!out)
+        return end;
+    for (uint32_t k = 0; k < end; k++) {
+        struct sequence *q = k < i->used ? i->sequences[k] : NULL;
+        struct request *r = q ? sequencer_first(q) : NULL;
+        out[k] = r && fits(s, first, r) ? sequencer_pop(s, q) : NULL;
+    }
+    return end;
+}
+
+/* The candidates that one batch can hold, from the oldest on. */
+static uint32_t count_fitting(struct sequencer *s, struct sequencer_instance *i, bool *ret_closed)
+{
+    const struct request *first = NULL;
+    uint32_t n = 0;
+    *ret_closed = false;
+    for (struct list *it = i->candidates.next, *next = it->next; it != &i->candidates;
+         it = next, next = it->next) {
+        struct sequence *q = LIST_ITEM(it, struct sequence, candidate);
+        const struct request *r = sequencer_first(q);
+        if (request_is_cancelled(r)) {
+            sequencer_abort(s, q, true);
+            /* Whoever got its slot may stand anywhere in the list: start again. */
+            next = i->candidates.next;
+            first = NULL;
+            n = 0;
+            continue;
+        }
+        if (!first)
+            first = r;
+        *ret_closed = n == s->rows || !fits(s, first, r);
+        if (*ret_closed)
+            return n;
+        n++;
+    }
+    *ret_closed = n == s->rows;
+    return n;
+}
+
+/* How many of n candidates to run now, as the dynamic batcher chooses: the largest preferred size that can be made, all of them
+ * when no more will join or the oldest has waited long enough, else none. */
+static uint32_t choose(const struct sequencer *s, const struct sequencer_instance *i, uint32_t n,
+                       bool closed, time_ns now, time_ns *ret_wake)
+{
+    uint32_t best = 0;
+    for (size_t k = 0; k < s->preferred_count && s->preferred[k] <= n; k++)
+        best = s->preferred[k];
+    if (best || n == 0)
+        return best;
+    const struct sequence *q = LIST_ITEM(i->candidates.next, struct sequence, candidate);
+    time_ns until = later_by(sequencer_first(q)->times.queue_start, s->delay);
+    if (closed || s->delay == 0 || until <= now)
+        return n;
+    *ret_wake = until;
+    return 0;
+}
+
+size_t sequencer_batch_oldest(struct sequencer *s, struct sequencer_instance *i, time_ns now,
+                              struct request **out, time_ns *ret_wake)
+{
+    bool closed;
+    *ret_wake = TIME_NEVER;
+    uint32_t fitting = count_fitting(s, i, &closed);
+    uint32_t n = choose(s, i, fitting, closed, now, ret_wake);
+    for (uint32_t k = 0; out && k < n; k++)
+        out[k] = sequencer_pop(s, LIST_ITEM(i->candidates.next, struct sequence, candidate));
+    return n;
+}

@@ -1,0 +1,380 @@
+#include "serve/cache_stage.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "infer/response.h"
+#include "infer/stats.h"
+#include "model/config.h"
+#include "os/stamp.h"
+#include "plugin/cache_plugin.h"
+#include "proto/model_config.pb-c.h"
+#include "sched/cache_key.h"
+#include "serve/cache_pack.h"
+#include "serve/cache_pool.h"
+#include "serve/ordering.h"
+#include "serve/submit.h"
+#include "serve/version.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Answers above this are not copied on a network thread. */
+#define INLINE_BYTES (256u << 10)
+
+/* A parameter of a model: where it is set, its value stands for the model's files. */
+#define FILES_PARAMETER "RESPONSE_CACHE_ID"
+
+/* For so long after a change of what serves a loop may still know what served before. */
+#define SETTLED TIME_S(1)
+
+struct cache_stage {
+    struct cache_plugin *plugin;
+    struct cache_pool *pool;
+    _Atomic(time_ns) changed; /* when other versions began to serve; relaxed, see SETTLED */
+};
+
+struct cache_model {
+    struct cache_stage *stage;
+    struct cache_key_model key;
+    bool follows;      /* an ensemble: its answers depend on what else serves */
+    atomic_bool large; /* relaxed: an answer was too large for a network thread */
+};
+
+/* What the cache knows of a request; in the request's arena. */
+struct cache_ticket {
+    struct cache_pool_job job;
+    struct request *request;
+    request_hold_fn next;      /* whose turn it is after ours; NULL = none */
+    struct response *response; /* on its way into the cache */
+    time_ns changed;           /* see cache_stage; of a model that follows */
+    time_ns lookup_start;
+    uint64_t lookup_ns;
+    bool answered; /* a response was sent that is not the only one */
+    char key[CACHE_KEY_TEXT + 1];
+};
+
+/* One call of the cache: TRITONCACHE_Copy comes back through it. */
+struct transfer {
+    struct cache_entry_copier copier;
+    struct request *request;
+    struct response *response; /* of a look-up: made by the copier */
+    bool done;
+};
+
+struct err *cache_stage_new(const char *directory, const char *name, const char *config,
+                            struct cache_stage **ret)
+{
+    struct cache_plugin *plugin;
+    struct err *e = cache_plugin_load(directory, name, config, &plugin);
+    if (e)
+        return e;
+    struct cache_stage *s = MEM_NEW(struct cache_stage);
+    s->plugin = plugin;
+    s->pool = cache_pool_new();
+    *ret = s;
+    return NULL;
+}
+
+void cache_stage_free(struct cache_stage *s)
+{
+    if (!s)
+        return;
+    cache_pool_free(s->pool);
+    cache_plugin_free(s->plugin);
+    mem_free(s);
+}
+
+struct err *cache_stage_files(const struct cache_stage *s, const char *model_dir, char **ret)
+{
+    *ret = NULL;
+    if (!s)
+        return NULL;
+    uint64_t stamp;
+    struct err *e = stamp_directory(model_dir, NULL, &stamp);
+    if (e)
+        return e;
+    struct strbuf text = STRBUF_INIT;
+    strbuf_printf(&text, "%016" PRIx64, stamp);
+    *ret = strbuf_take(&text);
+    return NULL;
+}
+
+/* The value of FILES_PARAMETER, NULL when it is not set. */
+static const char *chosen_files(const Inference__ModelConfig *proto)
+{
+    for (size_t i = 0; i < proto->n_parameters; i++)
+        if (strcmp(proto->parameters[i]->key, FILES_PARAMETER) == 0 && proto->parameters[i]->value)
+            return proto->parameters[i]->value->string_value;
+    return NULL;
+}
+
+/* What stands for the files of a version. The steps of an ensemble are other models, of which only this process knows when they
+ * change, so that its answers are of this process and this load alone. */
+static void make_key(struct cache_model *m, const struct serve_version *v, const char *files)
+{
+    size_t len;
+    char *config = config_print_json(v->config->proto, &len);
+    const char *chosen = chosen_files(v->config->proto);
+    struct strbuf own = STRBUF_INIT;
+    m->follows = v->config->scheduler == CONFIG_SCHEDULER_ENSEMBLE && !chosen;
+    strbuf_puts(&own, chosen ? chosen : files);
+    if (m->follows)
+        strbuf_printf(&own, " %" PRIu64, clock_wall_ns());
+    cache_key_model_init(&m->key, v->name, v->number, config, len, strbuf_str(&own));
+    strbuf_fini(&own);
+    mem_free(config);
+}
+
+void cache_stage_attach(struct cache_stage *s, struct serve_version *v, const char *files)
+{
+    if (!v->config->response_cache)
+        return;
+    if (!s) {
+        LOG_WARN("model '%s' asks for a response cache and the server has none: see --cache-config",
+                 v->name);
+        return;
+    }
+    struct cache_model *m = MEM_NEW(struct cache_model);
+    m->stage = s;
+    make_key(m, v, files);
+    v->cache = m;
+}
+
+void cache_stage_detach(struct serve_version *v)
+{
+    mem_free(v->cache);
+    v->cache = NULL;
+}
+
+void cache_stage_changed(struct cache_stage *s)
+{
+    if (s)
+        atomic_store_explicit(&s->changed, clock_now_ns(), memory_order_relaxed);
+}
+
+static struct cache_ticket *ticket_of(struct cache_pool_job *job)
+{
+    return LIST_ITEM(job, struct cache_ticket, job);
+}
+
+/* -- into the cache -- */
+
+/* The cache has given the one buffer of the entry memory: the answer goes there. */
+static struct err *copy_in(struct cache_entry_copier *c, struct cache_entry *entry)
+{
+    struct transfer *t = LIST_ITEM(c, struct transfer, copier);
+    void *base = NULL;
+    struct buffer_attributes attributes;
+    buffer_attributes_init(&attributes, 0, BUF_MEMORY_CPU, 0);
+    struct err *e = cache_entry_get(entry, 0, &base, &attributes);
+    if (e)
+        return e;
+    if (!base || cache_entry_count(entry) != 1 || attributes.memory == BUF_MEMORY_GPU ||
+        attributes.byte_size != cache_pack_size(t->response))
+        return err_new(STATUS_INVALID_ARG,
+                       "expected the entry as it was given, with CPU memory of its size");
+    cache_pack_write(t->response, base);
+    t->done = true;
+    return NULL;
+}
+
+static struct err *call_insert(const struct cache_ticket *t, struct cache_plugin *plugin,
+                               struct response *r)
+{
+    struct transfer transfer = {.request = t->request, .response = r};
+    struct cache_entry *entry = cache_entry_new();
+    cache_entry_copier_init(&transfer.copier, copy_in);
+    cache_entry_reserve(entry, cache_pack_size(r));
+    struct err *e = cache_plugin_insert(plugin, t->key, entry, &transfer.copier);
+    cache_entry_copier_end(&transfer.copier);
+    cache_entry_free(entry);
+    if (!e && !transfer.done)
+        e = err_new(STATUS_INTERNAL, "TRITONCACHE_CacheInsert did not call TRITONCACHE_Copy");
+    return e;
+}
+
+static void pass_on(const struct cache_ticket *t, struct response *r)
+{
+    if (t->next)
+        t->next(r);
+    else
+        response_pass_on(r);
+}
+
+/* Puts the answer into the cache, then lets it go its way. */
+static void insert(struct cache_ticket *t)
+{
+    struct serve_version *v = version_of(t->request);
+    struct cache_plugin *plugin = v->cache->stage->plugin;
+    struct response *r = t->response;
+    time_ns start = clock_now_ns();
+    struct err *e = call_insert(t, plugin, r);
+    uint64_t insert_ns = clock_now_ns() - start;
+    /* Another request was faster with the same answer: neither a hit nor a miss. */
+    bool there = e && err_code(e) == STATUS_ALREADY_EXISTS;
+    if (!there)
+        stats_cache_miss(v->stats, t->lookup_ns + insert_ns);
+    if (e && !there)
+        LOG_ERROR("Failed to insert key [%s] into response cache '%s' for model '%s': %s", t->key,
+                  plugin->name, v->name, err_message(e));
+    err_free(e);
+    pass_on(t, r);
+}
+
+static void run_insert(struct cache_pool_job *job)
+{
+    struct cache_ticket *t = ticket_of(job);
+    struct serve_version *v = version_of(t->request);
+    version_pin(v); /* delivering gives the request's pin back */
+    insert(t);
+    version_unpin(v);
+}
+
+/* A backend sent a response: the only one of a successful request is kept. */
+static void hold(struct response *r)
+{
+    struct cache_ticket *t = r->request->cached;
+    struct cache_model *m = version_of(r->request)->cache;
+    bool only = (r->flags & RESPONSE_FINAL) && !t->answered;
+    uint64_t size = only && !r->error && !r->empty ? cache_pack_size(r) : 0;
+    t->answered = true;
+    if (!size || r->request->inputs_shared) {
+        pass_on(t, r);
+        return;
+    }
+    bool large = size > INLINE_BYTES;
+    if (large)
+        atomic_store_explicit(&m->large, true, memory_order_relaxed);
+    t->response = r;
+    t->job.run = run_insert;
+    if (m->stage->plugin->inline_ok && !large)
+        insert(t);
+    else if (!cache_pool_put(m->stage->pool, &t->job))
+        pass_on(t, r);
+}
+
+/* -- out of the cache -- */
+
+/* The cache shows the answer, for as long as this call lasts. */
+static struct err *copy_out(struct cache_entry_copier *c, struct cache_entry *entry)
+{
+    struct transfer *t = LIST_ITEM(c, struct transfer, copier);
+    void *base = NULL;
+    struct buffer_attributes attributes;
+    buffer_attributes_init(&attributes, 0, BUF_MEMORY_CPU, 0);
+    struct err *e = cache_entry_get(entry, 0, &base, &attributes);
+    if (e)
+        return e;
+    if (t->response || cache_entry_count(entry) != 1 || attributes.memory == BUF_MEMORY_GPU)
+        return err_new(STATUS_INVALID_ARG, "expected one buffer of CPU memory, once");
+    struct response *r = response_new(t->request);
+    e = cache_pack_read(base, attributes.byte_size, r);
+    if (e)
+        response_free(r);
+    else
+        t->response = r;
+    return e;
+}
+
+/* The answer that the cache has, NULL when it has none. */
+static struct response *call_lookup(const struct cache_ticket *t, struct cache_plugin *plugin)
+{
+    struct transfer transfer = {.request = t->request};
+    struct cache_entry *entry = cache_entry_new();
+    cache_entry_copier_init(&transfer.copier, copy_out);
+    struct err *e = cache_plugin_lookup(plugin, t->key, entry, &transfer.copier);
+    cache_entry_copier_end(&transfer.copier);
+    cache_entry_free(entry);
+    if (e && transfer.response) {
+        response_free(transfer.response);
+        transfer.response = NULL;
+    }
+    if (e && err_code(e) != STATUS_NOT_FOUND)
+        LOG_ERROR("Failed to look up key [%s] in response cache '%s' for model '%s': %s", t->key,
+                  plugin->name, version_of(t->request)->name, err_message(e));
+    else if (!e && !transfer.response)
+        LOG_ERROR("response cache '%s': TRITONCACHE_CacheLookup succeeded without a call of "
+                  "TRITONCACHE_Copy",
+                  plugin->name);
+    err_free(e);
+    return transfer.response;
+}
+
+/* Answers a request from the cache; false: it has to be computed. */
+static bool lookup(struct cache_ticket *t)
+{
+    struct request *r = t->request;
+    struct serve_version *v = version_of(r);
+    struct cache_key_model key = v->cache->key;
+    if (v->cache->follows)
+        cache_key_model_at(&v->cache->key, t->changed, &key);
+    if (!cache_key_make(&key, r, t->key))
+        return false;
+    t->lookup_start = clock_now_ns();
+    struct response *answer = call_lookup(t, v->cache->stage->plugin);
+    time_ns end = clock_now_ns();
+    t->lookup_ns = end - t->lookup_start;
+    if (!answer) {
+        t->next = r->hold;
+        r->hold = hold;
+        return false;
+    }
+    stats_cache_hit(v->stats, r->times.start, r->times.queue_start, t->lookup_start, t->lookup_ns,
+                    end);
+    response_send(answer, RESPONSE_FINAL, NULL);
+    request_release(r);
+    return true;
+}
+
+static void run_lookup(struct cache_pool_job *job)
+{
+    struct request *r = ticket_of(job)->request;
+    struct serve_version *v = version_of(r);
+    version_pin(v); /* the answer gives the request's pin back */
+    if (!lookup(ticket_of(job)))
+        submit_uncached(v, r);
+    version_unpin(v);
+}
+
+/* Their places in the order of answers are those in which they came, not those in which they were looked up. */
+static void enter_order(struct serve_version *v, const struct list *requests)
+{
+    mutex_lock(&v->lock);
+    LIST_EACH (node, requests)
+        ordering_enter(v, LIST_ITEM(node, struct request, queue_node));
+    mutex_unlock(&v->lock);
+}
+
+bool cache_stage_enter(struct serve_version *v, struct list *requests, bool on_loop)
+{
+    struct cache_model *m = v->cache;
+    bool here = on_loop && m->stage->plugin->inline_ok &&
+                !atomic_load_explicit(&m->large, memory_order_relaxed);
+    time_ns now = clock_now_ns();
+    time_ns changed = atomic_load_explicit(&m->stage->changed, memory_order_relaxed);
+    struct response_batch answers;
+    struct list stay;
+    struct list *node;
+    if (m->follows && now < changed + SETTLED)
+        return false;
+    list_init(&stay);
+    if (v->ordered)
+        enter_order(v, requests);
+    response_batch_begin(&answers);
+    while ((node = list_pop(requests))) {
+        struct request *r = LIST_ITEM(node, struct request, queue_node);
+        struct cache_ticket *t = arena_zalloc(&r->arena, sizeof(*t));
+        t->request = r;
+        t->changed = changed;
+        t->job.run = run_lookup;
+        r->cached = t;
+        r->times.queue_start = now;
+        bool taken = here ? lookup(t) : cache_pool_put(m->stage->pool, &t->job);
+        if (!taken)
+            list_append(&stay, node);
+    }
+    response_batch_end(&answers);
+    list_splice(requests, &stay);
+    return list_empty(requests);
+}

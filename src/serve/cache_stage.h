@@ -1,0 +1,45 @@
+#pragma once
+/* The response cache in the path of a request: looked up before the request is queued, its answer put in before that is delivered.
+ *
+ * Who waits for the cache: a network thread never does. A cache that promises not to wait (nereid_cache_inline_v1) is asked right where
+ * the request is submitted or answered, as long as inputs and answers are small; everything else goes through threads of its own
+ * (cache_pool.h). docs/decisions/0030-response-cache.md says why. */
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cache_model;
+struct cache_stage;
+struct list;
+struct model_config;
+struct serve_version;
+
+/* cache_stage_new - load the cache of a server. Blocks.
+ * directory, name, config  as cache_plugin_load
+ * errors  what that says */
+struct err *cache_stage_new(const char *directory, const char *name, const char *config,
+                            struct cache_stage **ret);
+
+/* cache_stage_free - no version of the server is left. NULL is fine. Blocks. */
+void cache_stage_free(struct cache_stage *s);
+
+/* cache_stage_files - what stands for the files of a model, to be taken before they are read; the caller's (mem_free). Blocks.
+ * s       NULL = the server has no cache
+ * ret     NULL without a cache
+ * errors  when the directory cannot be read */
+struct err *cache_stage_files(const struct cache_stage *s, const char *model_dir, char **ret);
+
+/* cache_stage_attach - v->cache, if the configuration asks for a cache and the server has one.
+ * files  of cache_stage_files; borrowed */
+void cache_stage_attach(struct cache_stage *s, struct serve_version *v, const char *files);
+void cache_stage_detach(struct serve_version *v);
+
+/* cache_stage_changed - other versions serve from now on: the answers of ensembles may be others. s may be NULL. Any thread. */
+void cache_stage_changed(struct cache_stage *s);
+
+/* cache_stage_enter - look requests of one version up; v->cache is set. Answers that are found are sent. No lock is held.
+ * on_loop   the caller is a loop at the end of its turn, and the inputs are small: answers may be delivered inside this call
+ * requests  what is to be queued now stays in it; the others were answered, or come to submit_uncached later
+ * returns   whether none stays */
+bool cache_stage_enter(struct serve_version *v, struct list *requests, bool on_loop);

@@ -1,0 +1,492 @@
+#include "serve/ensemble_run.h"
+
+#include "base/check.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "infer/request.h"
+#include "infer/response.h"
+#include "infer/stats.h"
+#include "infer/trace.h"
+#include "model/config.h"
+#include "model/shape.h"
+#include "os/mutex.h"
+#include "sched/ensemble_flow.h"
+#include "serve/ensemble_credit.h"
+#include "serve/ensemble_value.h"
+#include "serve/submit.h"
+#include "serve/table.h"
+#include "serve/version.h"
+
+#include <string.h>
+
+struct ensemble_run_plan {
+    struct ensemble *ensemble;
+    struct serve_table *table;
+    struct ensemble_credit *credits; /* of each step; NULL = no limit */
+};
+
+/* One request on its way; in its arena. Whoever brings a response and finds the run idle takes it further, one response after the
+ * other, alone: but for lock, mail, working and open, everything is that thread's. */
+struct run {
+    const struct ensemble_run_plan *plan;
+    struct request *request;
+    struct request_spent spent;
+    struct ensemble_flow flow;
+    const bool *wanted;              /* outputs; NULL = all */
+    struct serve_version **versions; /* of the steps, each pinned */
+    bool gathers;                    /* steps may be run on the thread that submits them */
+    bool answered;
+    time_ns begun;
+    struct err *error; /* why it failed */
+    atomic_uint
+        open; /* steps that were not released, and 1 until the last answer was sent; the last one ends the run, and acquires
+                          what the others did */
+
+    struct mutex lock; /* rank LEAF; guards what follows */
+    bool working;      /* a thread takes the run further */
+    struct mail *mail; /* responses that wait for it, oldest first */
+    struct mail **last_mail;
+};
+
+/* One request of a step; in the arena of that request. */
+struct call {
+    struct run *run;
+    struct ensemble_frame *frame;
+    uint32_t step;
+    struct ensemble_sequence sequence;
+    struct ensemble_value **held; /* values that its inputs refer to */
+    uint32_t held_count;
+};
+
+struct ensemble_run_plan *ensemble_run_plan_new(const struct model_config *config,
+                                                struct serve_table *table)
+{
+    struct ensemble_run_plan *p = MEM_NEW(struct ensemble_run_plan);
+    p->ensemble = ensemble_new(config->proto);
+    p->table = table;
+    if (!p->ensemble->max_inflight)
+        return p;
+    p->credits = mem_alloc(p->ensemble->step_count * sizeof(*p->credits));
+    for (uint32_t i = 0; i < p->ensemble->step_count; i++)
+        ensemble_credit_init(&p->credits[i]);
+    return p;
+}
+
+void ensemble_run_plan_free(struct ensemble_run_plan *p)
+{
+    if (!p)
+        return;
+    for (uint32_t i = 0; p->credits && i < p->ensemble->step_count; i++)
+        ensemble_credit_fini(&p->credits[i]);
+    mem_free(p->credits);
+    ensemble_free(p->ensemble);
+    mem_free(p);
+}
+
+/* Takes the error over: the first one counts, and nothing is started any more. */
+static void fail(struct run *run, struct err *e)
+{
+    if (run->error)
+        err_free(e);
+    else
+        run->error = e;
+    run->flow.failed = true;
+}
+
+static void report(struct run *run)
+{
+    struct request *r = run->request;
+    struct stats *stats = version_of(r)->stats;
+    time_ns now = clock_now_ns();
+    if (run->error) {
+        enum stats_reason reason =
+            err_code(run->error) == STATUS_CANCELLED ? STATS_CANCELED : STATS_OTHER;
+        stats_failure(stats, reason, r->times.start, now);
+        return;
+    }
+    struct stats_compute c = {.start = run->begun};
+    c.input_end = c.start + atomic_load_explicit(&run->spent.input_ns, memory_order_relaxed);
+    c.output_start = c.input_end + atomic_load_explicit(&run->spent.infer_ns, memory_order_relaxed);
+    c.end = c.output_start + atomic_load_explicit(&run->spent.output_ns, memory_order_relaxed);
+    stats_success(stats, r->times.start, r->times.queue_start, &c, now, r->batch_size);
+    stats_batch(stats, r->batch_size, &c, clock_wall_ns());
+    if (r->parent)
+        request_spend(r, &c);
+}
+
+/* One of those that the run waits for is over; the last one ends it. */
+static void leave(struct run *run)
+{
+    if (atomic_fetch_sub_explicit(&run->open, 1, memory_order_acq_rel) != 1)
+        return;
+    report(run);
+    for (uint32_t i = 0; i < run->plan->ensemble->step_count; i++)
+        if (run->versions[i])
+            version_unpin(run->versions[i]);
+    ensemble_flow_fini(&run->flow);
+    err_free(run->error);
+    mutex_fini(&run->lock);
+    request_release(run->request);
+}
+
+/* Makes the message the ensemble's: only of the error that is sent. */
+static struct err *named(const struct run *run)
+{
+    return err_new(err_code(run->error), "in ensemble '%s', %s", run->request->config->name,
+                   err_message(run->error));
+}
+
+/* Nothing is under way: what the client still has to hear. */
+static void finish(struct run *run)
+{
+    struct request *r = run->request;
+    if (!run->error && !run->answered && !r->config->decoupled)
+        fail(run, request_error(r, "unexpected deadlock, at least one output is not set while no "
+                                   "more ensemble steps can be made"));
+    if (run->error)
+        response_send(response_new(r), RESPONSE_FINAL, named(run));
+    else
+        response_send_flags(r, RESPONSE_FINAL);
+}
+
+static void step_responded(struct response *response, void *owner);
+static void step_released(struct request *r, void *owner);
+
+static void begin_trace(struct request *r, const struct serve_version *v)
+{
+    r->trace = trace_spawn(r->parent->trace);
+    trace_begin(r->trace, v->name, v->number, r->id);
+    trace_report(r->trace, TRITONSERVER_TRACE_REQUEST_START, r->times.start);
+    trace_inputs(r, TRITONSERVER_TRACE_TENSOR_QUEUE_INPUT);
+    trace_report(r->trace, TRITONSERVER_TRACE_QUEUE_START, clock_now_ns());
+}
+
+/* The sequence that an input brings; the first that brings one counts. */
+static void take_sequence(const struct request *r, struct call *c, const struct ensemble_value *v,
+                          bool *known)
+{
+    if (!v->source)
+        return;
+    const struct ensemble_sequence *s = &v->source->sequence;
+    bool same = s->correlation_id == c->sequence.correlation_id && s->flags == c->sequence.flags;
+    if (*known && !same)
+        LOG_ERROR("model '%s': inputs of one step come from different sequences; that of the first "
+                  "is used",
+                  r->config->name);
+    if (!*known)
+        c->sequence = *s;
+    *known = true;
+}
+
+static void add_inputs(struct run *run, struct call *c, struct request *r)
+{
+    const struct ensemble_step *step = &run->plan->ensemble->steps[c->step];
+    c->held = arena_alloc(&r->arena, step->input_count * sizeof(struct ensemble_value *));
+    bool sequence_known = false;
+    for (uint32_t i = 0; i < step->input_count; i++) {
+        const struct ensemble_port *port = &step->inputs[i];
+        struct ensemble_value *v = c->frame->values[port->tensor];
+        if (!v)
+            continue; /* optional, and left out */
+        size_t len = strlen(port->name);
+        int32_t index = config_input(r->config, port->name, len);
+        const struct model_io *io = index >= 0 ? &r->config->inputs[index] : NULL;
+        int64_t *shape = arena_alloc(&r->arena, (v->rank + 1) * sizeof(*shape));
+        uint32_t rank = ensemble_value_shape(v, io ? io->dims : NULL, io ? io->rank : 0,
+                                             r->config->max_batch_size > 0, shape);
+        struct tensor_input *in = request_add_input(r, port->name, len, v->datatype, shape, rank,
+                                                    v->pieces, v->piece_count);
+        if (!in)
+            continue; /* more than a request may have: what is missing is told below */
+        in->policies = v->policies;
+        ensemble_value_ref(v);
+        c->held[c->held_count++] = v;
+        take_sequence(r, c, v, &sequence_known);
+    }
+}
+
+/* The request of a step, which refers to its inputs where they lie. */
+static struct request *make_step(struct run *run, struct ensemble_frame *frame, uint32_t step)
+{
+    struct serve_version *v = run->versions[step];
+    struct request *from = run->request;
+    version_pin(v);
+    struct request *r = request_new(&v->target, NULL, step_responded, NULL);
+    struct call *c = arena_alloc(&r->arena, sizeof(*c));
+    *c = (struct call){.run = run,
+                       .frame = frame,
+                       .step = step,
+                       .sequence = {from->correlation_id, from->correlation_string, from->flags}};
+    r->owner = c;
+    r->released = step_released;
+    r->parent = request_ref(from);
+    r->id = from->id;
+    r->priority = from->priority;
+    r->timeout_us = from->timeout_us;
+    r->params = from->params;
+    r->inputs_shared = from->inputs_shared;
+    r->times.start = clock_now_ns();
+    r->outputs = run->plan->ensemble->steps[step].output_names;
+    r->output_count = run->plan->ensemble->steps[step].output_count;
+    add_inputs(run, c, r);
+    r->correlation_id = c->sequence.correlation_id;
+    r->correlation_string = c->sequence.correlation_string;
+    r->flags = c->sequence.flags;
+    return r;
+}
+
+static void submit(const struct run *run, struct request *r)
+{
+    if (run->gathers)
+        submit_step(r);
+    else
+        submit_now(r);
+}
+
+/* Starts what is ready in a frame. */
+static void start_steps(struct run *run, struct ensemble_frame *frame)
+{
+    uint32_t step;
+    while (ensemble_flow_take(&run->flow, frame, &step)) {
+        struct request *r = make_step(run, frame, step);
+        ensemble_flow_started(&run->flow, frame, step);
+        atomic_fetch_add_explicit(&run->open, 1, memory_order_relaxed);
+        struct err *e = request_prepare(r);
+        if (e) {
+            fail(run, e);
+            ensemble_flow_ended(&run->flow, frame);
+            request_release(r);
+            return;
+        }
+        if (run->request->trace)
+            begin_trace(r, run->versions[step]);
+        struct ensemble_credit *credits = run->plan->credits;
+        if (!credits || ensemble_credit_take(&credits[step], run->plan->ensemble->max_inflight, r))
+            submit(run, r);
+    }
+}
+
+/* The step's place goes to the next request that waits for it, of whichever run. */
+static void give_credit(const struct run *run, uint32_t step)
+{
+    struct request *next =
+        run->plan->credits ? ensemble_credit_give(&run->plan->credits[step]) : NULL;
+    if (next)
+        submit(((struct call *)next->owner)->run, next);
+}
+
+/* Answers, if all is there. Returns whether that was the last answer. */
+static bool answer(struct run *run, struct ensemble_frame *frame)
+{
+    if (!ensemble_flow_complete(&run->flow, frame))
+        return false;
+    struct response *r;
+    struct err *e =
+        ensemble_value_answer(run->plan->ensemble, run->wanted, run->request, frame->values, &r);
+    if (e) {
+        fail(run, e);
+        return false;
+    }
+    run->answered = true;
+    bool last = ensemble_flow_over(&run->flow);
+    response_send(r, last ? RESPONSE_FINAL : 0, NULL);
+    return last;
+}
+
+/* The outputs of a response go into the frame; those that it does not have are left out. Takes the response over. */
+static void put_outputs(struct run *run, const struct call *c, struct ensemble_frame *frame,
+                        struct response *response)
+{
+    const struct ensemble_step *step = &run->plan->ensemble->steps[c->step];
+    struct ensemble_source *source;
+    struct err *e = ensemble_value_source(response, &c->sequence, &source);
+    if (e) {
+        fail(run, e);
+        response_free(response);
+        return;
+    }
+    for (uint32_t i = 0; i < step->output_count; i++) {
+        const struct tensor_output *o = response->outputs;
+        while (o && strcmp(o->name, step->outputs[i].name) != 0)
+            o = o->next;
+        ensemble_flow_put(&run->flow, frame, step->outputs[i].tensor,
+                          o ? ensemble_value_output(source, o) : NULL);
+    }
+    ensemble_value_unref_source(source);
+}
+
+/* Takes the run further by one response of a step. Returns whether the client has heard the last of it. */
+static bool proceed(struct run *run, struct response *response)
+{
+    struct call *c = response->request->owner;
+    bool final = response->flags & RESPONSE_FINAL;
+    uint32_t step = c->step;
+    struct ensemble_frame *from = c->frame;
+    struct ensemble_frame *frame = ensemble_flow_answered(
+        &run->flow, from, run->versions[step]->config->decoupled && !response->empty);
+    if (response->error) {
+        fail(run, response->error);
+        response->error = NULL;
+    }
+    if (response->empty || run->error)
+        response_free(response);
+    else
+        put_outputs(run, c, frame, response);
+    if (final) {
+        ensemble_flow_ended(&run->flow, from);
+        give_credit(run, step);
+    }
+    start_steps(run, frame);
+    bool last = answer(run, frame);
+    ensemble_flow_leave(&run->flow, frame);
+    if (last || !ensemble_flow_over(&run->flow))
+        return last;
+    finish(run);
+    return true;
+}
+
+/* Works until no response waits. `over`: the client heard the last of it already. */
+static void work(struct run *run, bool over)
+{
+    while (!over) {
+        mutex_lock(&run->lock);
+        struct mail *m = run->mail;
+        if (!m) {
+            run->working = false;
+            mutex_unlock(&run->lock);
+            return;
+        }
+        run->mail = m->next;
+        if (!run->mail)
+            run->last_mail = &run->mail;
+        mutex_unlock(&run->lock);
+        over = proceed(run, (struct response *)m);
+    }
+    leave(run);
+}
+
+static void step_responded(struct response *response, void *owner)
+{
+    struct run *run = ((struct call *)owner)->run;
+    mutex_lock(&run->lock);
+    bool working = run->working;
+    response->mail.next = NULL;
+    *run->last_mail = &response->mail;
+    run->last_mail = &response->mail.next;
+    run->working = true;
+    mutex_unlock(&run->lock);
+    if (!working)
+        work(run, false);
+}
+
+static void step_released(struct request *r, void *owner)
+{
+    struct call *c = owner;
+    if (r->trace)
+        trace_report(r->trace, TRITONSERVER_TRACE_REQUEST_END, clock_now_ns());
+    for (uint32_t i = 0; i < c->held_count; i++)
+        ensemble_value_unref(c->held[i]);
+    leave(c->run);
+}
+
+/* Pins the models of all steps, so that they live as long as the request, also when they are unloaded meanwhile. */
+static struct err *find_versions(struct run *run, struct table_view *view)
+{
+    const struct ensemble *en = run->plan->ensemble;
+    struct err *e = NULL;
+    for (uint32_t i = 0; !e && i < en->step_count; i++)
+        e = table_find(view, en->steps[i].model, strlen(en->steps[i].model), en->steps[i].version,
+                       &run->versions[i]);
+    return e;
+}
+
+static struct err *find_steps(struct run *run)
+{
+    unsigned depth = 0;
+    for (const struct request *p = run->request->parent; p; p = p->parent)
+        depth++;
+    if (depth > ENSEMBLE_RUN_MAX_DEPTH)
+        return err_new(STATUS_INVALID_ARG, "more than %u ensembles within each other",
+                       ENSEMBLE_RUN_MAX_DEPTH);
+    struct table_view *view = submit_view();
+    if (view && view->table == run->plan->table)
+        return find_versions(run, view);
+    struct table_view own;
+    table_view_open(&own, run->plan->table, NULL);
+    struct err *e = find_versions(run, &own);
+    table_view_close(&own);
+    return e;
+}
+
+/* Which outputs are wanted; NULL = all. */
+static const bool *wanted_outputs(struct request *r)
+{
+    const struct model_config *config = r->config;
+    if (r->output_count == config->output_count)
+        return NULL;
+    bool *wanted = arena_zalloc(&r->arena, config->output_count * sizeof(*wanted));
+    for (uint32_t i = 0; i < r->output_count; i++)
+        wanted[config_output(config, r->outputs[i], strlen(r->outputs[i]))] = true;
+    return wanted;
+}
+
+static bool may_gather(const struct request *r)
+{
+    while (r->parent)
+        r = r->parent;
+    return r->home != NULL;
+}
+
+static void put_inputs(struct run *run)
+{
+    const struct ensemble *en = run->plan->ensemble;
+    struct request *r = run->request;
+    for (uint32_t i = 0; i < r->input_count; i++) {
+        int32_t index = config_input(r->config, r->inputs[i].name, strlen(r->inputs[i].name));
+        ensemble_flow_put(&run->flow, run->flow.first, en->inputs[index],
+                          ensemble_value_input(r, &r->inputs[i]));
+    }
+    for (uint32_t i = 0; r->input_count < en->input_count && i < en->input_count; i++)
+        ensemble_flow_put(&run->flow, run->flow.first, en->inputs[i], NULL);
+}
+
+static void start(struct serve_version *v, struct request *r)
+{
+    struct run *run = arena_zalloc(&r->arena, sizeof(*run));
+    run->plan = v->ensemble;
+    run->request = r;
+    run->wanted = wanted_outputs(r);
+    run->gathers = may_gather(r);
+    run->begun = clock_now_ns();
+    run->versions =
+        arena_zalloc(&r->arena, run->plan->ensemble->step_count * sizeof(struct serve_version *));
+    r->times.queue_start = run->begun;
+    r->times.compute_start = run->begun;
+    r->spent = &run->spent;
+    atomic_init(&run->open, 1);
+    mutex_init(&run->lock, MUTEX_RANK_LEAF);
+    run->last_mail = &run->mail;
+    run->working = true;
+    ensemble_flow_init(&run->flow, run->plan->ensemble, &r->arena, run->wanted,
+                       ensemble_value_unref);
+    struct err *e = find_steps(run);
+    if (e) {
+        fail(run, e);
+    } else {
+        put_inputs(run);
+        start_steps(run, run->flow.first);
+    }
+    bool over = answer(run, run->flow.first);
+    if (!over && ensemble_flow_over(&run->flow)) {
+        finish(run);
+        over = true;
+    }
+    work(run, over);
+}
+
+void ensemble_run_submit(struct serve_version *v, struct list *requests)
+{
+    struct list *node;
+    while ((node = list_pop(requests)))
+        start(v, LIST_ITEM(node, struct request, queue_node));
+}

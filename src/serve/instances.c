@@ -1,0 +1,237 @@
+#include "serve/instances.h"
+
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "model/config.h"
+#include "plugin/instance.h"
+#include "plugin/model.h"
+#include "proto/model_config.pb-c.h"
+#include "serve/runner.h"
+#include "serve/version.h"
+#include "serve/warmup.h"
+
+#include <string.h>
+
+typedef Inference__ModelInstanceGroup group_proto;
+
+/* A set that is being put together from what there is and what is made. */
+struct instances_draft {
+    struct serve_version *version;
+    struct model_config *config; /* a reference */
+    struct warmup *warmup;
+    struct instances next;
+    struct instances made; /* the part of next that is new */
+    struct instances left; /* what there was and next has not taken */
+};
+
+static uint32_t total_of(const Inference__ModelConfig *proto)
+{
+    uint32_t total = 0;
+    for (size_t g = 0; g < proto->n_instance_group; g++)
+        total += (uint32_t)proto->instance_group[g]->count;
+    return total;
+}
+
+static void make_room(struct instances *set, uint32_t total)
+{
+    set->runners = mem_zalloc((total + 1) * sizeof(struct runner *));
+    set->passive = mem_zalloc((total + 1) * sizeof(struct plugin_instance *));
+}
+
+static void drop_lists(struct instances *set)
+{
+    mem_free(set->runners);
+    mem_free(set->passive);
+    *set = (struct instances){0};
+}
+
+static TRITONSERVER_InstanceGroupKind kind_of(const group_proto *group)
+{
+    switch ((int)group->kind) {
+    case INFERENCE__MODEL_INSTANCE_GROUP__KIND__KIND_GPU:
+        return TRITONSERVER_INSTANCEGROUPKIND_GPU;
+    case INFERENCE__MODEL_INSTANCE_GROUP__KIND__KIND_MODEL:
+        return TRITONSERVER_INSTANCEGROUPKIND_MODEL;
+    default: /* KIND_AUTO was resolved when the configuration was completed */
+        return TRITONSERVER_INSTANCEGROUPKIND_CPU;
+    }
+}
+
+/* A group as bytes, but for its name and the number of its instances. The caller's (mem_free). */
+static uint8_t *signature_of(const group_proto *group, size_t *ret_len)
+{
+    group_proto plain = *group;
+    plain.name = (char *)(uintptr_t)protobuf_c_empty_string;
+    plain.count = 0;
+    *ret_len = inference__model_instance_group__get_packed_size(&plain);
+    uint8_t *bytes = mem_alloc(*ret_len + 1);
+    inference__model_instance_group__pack(&plain, bytes);
+    return bytes;
+}
+
+static bool serves_as(const struct plugin_instance *i, const group_proto *group)
+{
+    size_t len_a;
+    size_t len_b;
+    uint8_t *a = signature_of(i->group, &len_a);
+    uint8_t *b = signature_of(group, &len_b);
+    bool same = len_a == len_b && memcmp(a, b, len_a) == 0;
+    mem_free(a);
+    mem_free(b);
+    return same;
+}
+
+/* Takes an instance that fits out of what is left into the next set; false: there is none. */
+static bool reuse(struct instances_draft *d, const group_proto *group)
+{
+    struct instances *left = &d->left;
+    uint32_t at = 0;
+    if (group->passive) {
+        while (at < left->passive_count && !serves_as(left->passive[at], group))
+            at++;
+        if (at == left->passive_count)
+            return false;
+        d->next.passive[d->next.passive_count++] = left->passive[at];
+        left->passive_count--;
+        memmove(&left->passive[at], &left->passive[at + 1],
+                (left->passive_count - at) * sizeof(struct plugin_instance *));
+        return true;
+    }
+    while (at < left->runner_count && !serves_as(left->runners[at]->instance, group))
+        at++;
+    if (at == left->runner_count)
+        return false;
+    d->next.runners[d->next.runner_count++] = left->runners[at];
+    left->runner_count--;
+    memmove(&left->runners[at], &left->runners[at + 1],
+            (left->runner_count - at) * sizeof(struct runner *));
+    return true;
+}
+
+static struct err *make(struct instances_draft *d, const group_proto *group, int32_t index)
+{
+    struct serve_version *v = d->version;
+    struct strbuf name = STRBUF_INIT;
+    strbuf_printf(&name, "%s_%d", group->name, index);
+    struct plugin_instance *i = NULL;
+    struct err *e =
+        instance_new(v->model, v->stats, strbuf_str(&name), kind_of(group), 0, group, &i);
+    if (!e && !group->passive) {
+        e = warmup_run(d->warmup, v, i);
+        if (e)
+            e = err_wrap(e, "instance '%s'", strbuf_str(&name));
+    }
+    if (e) {
+        instance_free(i);
+    } else if (group->passive) {
+        d->next.passive[d->next.passive_count++] = i;
+        d->made.passive[d->made.passive_count++] = i;
+    } else {
+        struct runner *r = runner_new(v, i);
+        d->next.runners[d->next.runner_count++] = r;
+        d->made.runners[d->made.runner_count++] = r;
+    }
+    strbuf_fini(&name);
+    return e;
+}
+
+/* What there is, as a list of its own. */
+static struct instances copy_of(const struct instances *set)
+{
+    struct instances copy = {.runner_count = set->runner_count,
+                             .passive_count = set->passive_count};
+    make_room(&copy, set->runner_count + set->passive_count);
+    if (set->runner_count)
+        memcpy(copy.runners, set->runners, set->runner_count * sizeof(struct runner *));
+    if (set->passive_count)
+        memcpy(copy.passive, set->passive, set->passive_count * sizeof(struct plugin_instance *));
+    return copy;
+}
+
+static struct err *put_together(struct instances_draft *d, const Inference__ModelConfig *proto)
+{
+    for (size_t g = 0; g < proto->n_instance_group; g++)
+        for (int32_t i = 0; i < proto->instance_group[g]->count; i++) {
+            if (reuse(d, proto->instance_group[g]))
+                continue;
+            struct err *e = make(d, proto->instance_group[g], i);
+            if (e)
+                return e;
+        }
+    return NULL;
+}
+
+struct err *instances_prepare(struct serve_version *v, struct model_config *config,
+                              struct instances_draft **ret)
+{
+    struct instances_draft *d = MEM_NEW(struct instances_draft);
+    uint32_t total = total_of(config->proto);
+    d->version = v;
+    d->config = config_ref(config);
+    d->left = copy_of(&v->instances);
+    make_room(&d->next, total);
+    make_room(&d->made, total);
+    struct err *e = warmup_new(v, &d->warmup);
+    if (!e)
+        e = put_together(d, config->proto);
+    warmup_free(d->warmup);
+    if (e) {
+        instances_abandon(d);
+        return e;
+    }
+    *ret = d;
+    return NULL;
+}
+
+void instances_commit(struct instances_draft *d, struct instances *ret_left)
+{
+    struct serve_version *v = d->version;
+    if (v->model) /* an ensemble has none */
+        model_publish_config(v->model, d->config);
+    mutex_lock(&v->lock);
+    struct instances old = v->instances;
+    struct model_config *was = v->shown;
+    v->instances = d->next;
+    v->shown = d->config;
+    for (uint32_t i = 0; i < v->instances.runner_count; i++)
+        runner_join(v->instances.runners[i]);
+    for (uint32_t i = 0; i < d->left.runner_count; i++)
+        runner_leave(d->left.runners[i]);
+    runner_wake(v, clock_now_ns());
+    mutex_unlock(&v->lock);
+    config_unref(was);
+    drop_lists(&old);
+    drop_lists(&d->made);
+    *ret_left = d->left;
+    mem_free(d);
+}
+
+void instances_abandon(struct instances_draft *d)
+{
+    if (!d)
+        return;
+    instances_free(&d->made);
+    drop_lists(&d->next);
+    drop_lists(&d->left);
+    config_unref(d->config);
+    mem_free(d);
+}
+
+bool instances_idle(struct serve_version *v, const struct instances *left)
+{
+    bool idle = true;
+    mutex_lock(&v->lock);
+    for (uint32_t i = 0; i < left->runner_count; i++)
+        idle = idle && runner_is_idle(left->runners[i]);
+    mutex_unlock(&v->lock);
+    return idle;
+}
+
+void instances_free(struct instances *set)
+{
+    for (uint32_t i = 0; i < set->runner_count; i++)
+        runner_free(set->runners[i]);
+    for (uint32_t i = 0; i < set->passive_count; i++)
+        instance_free(set->passive[i]);
+    drop_lists(set);
+}

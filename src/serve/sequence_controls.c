@@ -1,0 +1,143 @@
+#include "serve/sequence_controls.h"
+
+#include "base/mem.h"
+#include "model/config.h"
+#include "proto/model_config.pb-c.h"
+
+#include <string.h>
+
+typedef Inference__ModelSequenceBatching__Control control_proto;
+typedef Inference__ModelSequenceBatching__Control__Kind control_kind;
+
+#define KIND(name) INFERENCE__MODEL_SEQUENCE_BATCHING__CONTROL__KIND__CONTROL_SEQUENCE_##name
+
+/* One of START, END and READY: the bytes of its two values. CORRID has no values. */
+struct control {
+    const char *name; /* of the input; in the configuration */
+    control_kind kind;
+    enum datatype datatype;
+    char values[2][8]; /* for false, for true */
+};
+
+struct sequence_controls {
+    bool batched;
+    uint32_t count;
+    struct control *controls;
+};
+
+static const int64_t ones[] = {1, 1};
+
+static void set_values(struct control *c, const control_proto *p)
+{
+    for (size_t i = 0; i < 2; i++) {
+        if (p->n_int32_false_true) {
+            c->datatype = DATATYPE_INT32;
+            memcpy(c->values[i], &p->int32_false_true[i], sizeof(int32_t));
+        } else if (p->n_fp32_false_true) {
+            c->datatype = DATATYPE_FP32;
+            memcpy(c->values[i], &p->fp32_false_true[i], sizeof(float));
+        } else {
+            c->datatype = DATATYPE_BOOL;
+            c->values[i][0] = p->bool_false_true[i] != 0;
+        }
+    }
+}
+
+struct sequence_controls *sequence_controls_new(const struct model_config *config)
+{
+    const Inference__ModelSequenceBatching *s = config->proto->sequence_batching;
+    struct sequence_controls *c = MEM_NEW(struct sequence_controls);
+    c->batched = config->max_batch_size > 0;
+    for (size_t i = 0; i < s->n_control_input; i++)
+        c->count += (uint32_t)s->control_input[i]->n_control;
+    c->controls = mem_zalloc(c->count * sizeof(*c->controls));
+    size_t at = 0;
+    for (size_t i = 0; i < s->n_control_input; i++)
+        for (size_t k = 0; k < s->control_input[i]->n_control; k++) {
+            const control_proto *p = s->control_input[i]->control[k];
+            struct control *to = &c->controls[at++];
+            to->name = s->control_input[i]->name;
+            to->kind = p->kind;
+            if (p->kind == KIND(CORRID))
+                to->datatype = (enum datatype)p->data_type;
+            else
+                set_values(to, p);
+        }
+    return c;
+}
+
+void sequence_controls_free(struct sequence_controls *c)
+{
+    if (!c)
+        return;
+    mem_free(c->controls);
+    mem_free(c);
+}
+
+/* The correlation id as the model wants it: cut to its low bits, or as a string with its length in front. */
+static struct tensor_piece id_piece(const struct control *c, struct request *r, bool ready)
+{
+    struct tensor_piece piece = {.memory = BUF_MEMORY_CPU};
+    if (c->datatype != DATATYPE_BYTES) {
+        uint64_t id = ready && !r->correlation_string ? r->correlation_id : 0;
+        char *to = arena_alloc(&r->arena, sizeof(id));
+        memcpy(to, &id, sizeof(id)); /* little endian: the low bytes come first */
+        piece.data = to;
+        piece.size = datatype_bytes(c->datatype);
+        return piece;
+    }
+    const char *id = ready && r->correlation_string ? r->correlation_string : "";
+    uint32_t len = (uint32_t)strlen(id);
+    char *to = arena_alloc(&r->arena, sizeof(len) + len);
+    memcpy(to, &len, sizeof(len));
+    memcpy(to + sizeof(len), id, len);
+    piece.data = to;
+    piece.size = sizeof(len) + len;
+    return piece;
+}
+
+static bool is_true(control_kind kind, uint32_t flags, bool ready)
+{
+    if (kind == KIND(READY))
+        return ready;
+    return ready && (flags & (kind == KIND(START) ? REQUEST_SEQUENCE_START : REQUEST_SEQUENCE_END));
+}
+
+void sequence_controls_add(const struct sequence_controls *c, struct request *r, bool ready)
+{
+    for (uint32_t i = 0; i < c->count; i++) {
+        const struct control *each = &c->controls[i];
+        struct tensor_piece piece = {
+            .data = each->values[is_true(each->kind, r->flags, ready)],
+            .size = datatype_bytes(each->datatype),
+            .memory = BUF_MEMORY_CPU,
+        };
+        if (each->kind == KIND(CORRID))
+            piece = id_piece(each, r, ready);
+        struct tensor_input *in = request_add_input(
+            r, each->name, strlen(each->name), each->datatype, ones, c->batched ? 2 : 1, &piece, 1);
+        if (!in)
+            return; /* as many inputs as a request may have: the backend misses it and says so */
+        in->model_shape = in->shape;
+        in->model_rank = in->rank;
+        in->elements = 1;
+    }
+}
+
+void sequence_controls_again(const struct sequence_controls *c, struct request *r)
+{
+    struct tensor_input *first = &r->inputs[r->input_count - c->count];
+    for (uint32_t i = 0; i < c->count; i++) {
+        const struct control *each = &c->controls[i];
+        if (each->kind == KIND(CORRID))
+            continue;
+        /* The request's arena holds the piece: nobody else has it while the request is the scheduler's. */
+        struct tensor_piece *piece = (struct tensor_piece *)(uintptr_t)first[i].pieces;
+        piece->data = each->values[is_true(each->kind, r->flags, true)];
+    }
+}
+
+uint32_t sequence_controls_count(const struct sequence_controls *c)
+{
+    return c->count;
+}

@@ -1,0 +1,292 @@
+#include "serve/sequences.h"
+
+#include "base/check.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "infer/request.h"
+#include "infer/response.h"
+#include "model/config.h"
+#include "proto/model_config.pb-c.h"
+#include "sched/sequencer.h"
+#include "serve/deadline.h"
+#include "serve/ordering.h"
+#include "serve/reject.h"
+#include "serve/runner.h"
+#include "serve/sequence_controls.h"
+#include "serve/version.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef Inference__ModelSequenceBatching sequence_proto;
+
+#define OLDEST INFERENCE__MODEL_SEQUENCE_BATCHING__STRATEGY_CHOICE_OLDEST
+#define DIRECT INFERENCE__MODEL_SEQUENCE_BATCHING__STRATEGY_CHOICE_DIRECT
+
+/* A piece of zeros that requests may read; kept until the version goes, since they may for long. */
+struct zeros {
+    struct list node;
+    uint64_t size;
+    char bytes[];
+};
+
+struct err *sequences_check(const sequence_proto *s, const char *model)
+{
+    if (!s->n_state)
+        return NULL;
+    return err_new(STATUS_UNSUPPORTED,
+                   "model '%s': 'sequence_batching.state' is not served by this version", model);
+}
+
+static struct sequencer *make_queue(const struct model_config *config, const sequence_proto *s)
+{
+    struct sequencer_config c = {
+        .oldest = s->strategy_choice_case == OLDEST,
+        .max_batch_size = (uint32_t)config->max_batch_size,
+        .idle_us = s->max_sequence_idle_microseconds,
+    };
+    const char **shape_tensors = mem_alloc((config->input_count + 1) * sizeof(*shape_tensors));
+    for (uint32_t i = 0; i < config->input_count; i++)
+        if (config->inputs[i].shape_tensor)
+            shape_tensors[c.shape_tensor_count++] = config->inputs[i].name;
+    c.shape_tensors = shape_tensors;
+    if (c.oldest) {
+        c.candidates = (uint32_t)s->oldest->max_candidate_sequences;
+        c.preferred = s->oldest->preferred_batch_size;
+        c.preferred_count = s->oldest->n_preferred_batch_size;
+        c.delay_us = s->oldest->max_queue_delay_microseconds;
+    } else if (s->strategy_choice_case == DIRECT) {
+        c.delay_us = s->direct->max_queue_delay_microseconds;
+        c.min_utilization = s->direct->minimum_slot_utilization;
+    }
+    struct sequencer *queue = sequencer_new(&c);
+    mem_free(shape_tensors);
+    return queue;
+}
+
+struct sequences *sequences_new(const struct model_config *config)
+{
+    if (config->scheduler != CONFIG_SCHEDULER_SEQUENCE)
+        return NULL;
+    const sequence_proto *proto = config->proto->sequence_batching;
+    struct sequences *s = MEM_NEW(struct sequences);
+    s->queue = make_queue(config, proto);
+    s->controls = sequence_controls_new(config);
+    s->iterative = proto->iterative_sequence;
+    list_init(&s->zeros);
+    return s;
+}
+
+void sequences_forget(struct sequences *s)
+{
+    struct list none;
+    list_init(&none);
+    CHECK(sequencer_drain(s->queue, &none) == 0);
+}
+
+void sequences_free(struct sequences *s)
+{
+    if (!s)
+        return;
+    sequencer_free(s->queue);
+    sequence_controls_free(s->controls);
+    struct list *node;
+    while ((node = list_pop(&s->zeros)))
+        mem_free(LIST_ITEM(node, struct zeros, node));
+    mem_free(s);
+}
+
+/* -- in -- */
+
+static bool has_id(const struct request *r)
+{
+    return r->correlation_id || (r->correlation_string && *r->correlation_string);
+}
+
+static struct err *admit(struct serve_version *v, struct request *r)
+{
+    if (r->batch_size > 1)
+        return err_new(STATUS_INVALID_ARG,
+                       "inference request to model '%s' must specify batch-size 1 due to "
+                       "requirements of sequence batcher",
+                       v->name);
+    if (has_id(r))
+        return NULL;
+    if (!v->sequences->iterative)
+        return err_new(STATUS_INVALID_ARG,
+                       "inference request to model '%s' must specify a non-zero or non-empty "
+                       "correlation ID",
+                       v->name);
+    r->correlation_string = NULL;
+    r->correlation_id =
+        1 + atomic_fetch_add_explicit(&v->sequences->last_id, 1, memory_order_relaxed);
+    r->flags = REQUEST_SEQUENCE_START;
+    return NULL;
+}
+
+void sequences_admit(struct serve_version *v, struct list *requests)
+{
+    LIST_EACH (node, requests) {
+        struct request *r = LIST_ITEM(node, struct request, queue_node);
+        struct err *e = admit(v, r);
+        if (!e) {
+            sequence_controls_add(v->sequences->controls, r, true);
+            continue;
+        }
+        list_remove(node);
+        reject_request(r, STATS_OTHER, e);
+    }
+}
+
+/* The id as messages name it. */
+static const char *id_text(const struct request *r, char room[24])
+{
+    if (r->correlation_string)
+        return r->correlation_string;
+    snprintf(room, 24, "%" PRIu64, r->correlation_id);
+    return room;
+}
+
+struct err *sequences_unknown(const struct serve_version *v, const struct request *r)
+{
+    char room[24];
+    return err_new(STATUS_INVALID_ARG,
+                   "inference request for sequence %s to model '%s' must specify the START flag "
+                   "on the first request of the sequence",
+                   id_text(r, room), v->name);
+}
+
+bool sequences_push(struct serve_version *v, struct request *r, time_ns now)
+{
+    enum sequencer_push said = sequencer_push(v->sequences->queue, now, r);
+    if (said == SEQUENCER_PUSH_CONFLICT)
+        snprintf(v->sequences->conflict, sizeof(v->sequences->conflict), "%s",
+                 id_text(r, (char[24]){0}));
+    return said != SEQUENCER_PUSH_UNKNOWN;
+}
+
+void sequences_report(struct serve_version *v)
+{
+    char id[sizeof(v->sequences->conflict)];
+    mutex_lock(&v->lock);
+    memcpy(id, v->sequences->conflict, sizeof(id));
+    v->sequences->conflict[0] = '\0';
+    mutex_unlock(&v->lock);
+    if (id[0])
+        LOG_WARN("sequence %s for model '%s' has a conflict. The previous sequence did not end "
+                 "before this sequence start. Previous sequence will be terminated early.",
+                 id, v->name);
+}
+
+/* -- out -- */
+
+void sequences_wake(struct serve_version *v)
+{
+    struct runner *r;
+    struct err *failed = NULL;
+    while ((r = sequencer_look(v->sequences->queue)) != NULL) {
+        struct err *e = runner_look(r);
+        err_free(failed ? e : NULL);
+        failed = failed ? failed : e;
+    }
+    if (failed)
+        runner_give_up(v, failed);
+}
+
+static const char *zeros_of(struct sequences *s, uint64_t size)
+{
+    struct zeros *z = list_empty(&s->zeros) ? NULL : LIST_ITEM(s->zeros.prev, struct zeros, node);
+    if (z && z->size >= size)
+        return z->bytes;
+    uint64_t room = z && z->size * 2 > size ? z->size * 2 : size;
+    z = mem_zalloc(sizeof(*z) + room);
+    z->size = room;
+    list_append(&s->zeros, &z->node);
+    return z->bytes;
+}
+
+static void forget_response(struct response *r, void *owner)
+{
+    (void)owner;
+    response_free(r);
+}
+
+static const int64_t *copy_shape(struct request *r, const struct tensor_input *in)
+{
+    int64_t *dims = arena_alloc(&r->arena, (in->model_rank + 1) * sizeof(*dims));
+    memcpy(dims, in->model_shape, in->model_rank * sizeof(*dims));
+    return dims;
+}
+
+/* A request for a row that no sequence fills: the inputs are those of a neighbour, all zero. Caller holds v->lock. */
+static struct request *make_gap(struct serve_version *v, const struct request *like)
+{
+    version_pin(v);
+    struct request *r = request_new(&v->target, NULL, forget_response, NULL);
+    r->batch_size = like->batch_size;
+    r->gap = true;
+    uint32_t given = like->input_count - sequence_controls_count(v->sequences->controls);
+    for (uint32_t i = 0; i < given; i++) {
+        const struct tensor_input *in = &like->inputs[i];
+        uint64_t size = in->datatype == DATATYPE_BYTES ? 4 * in->elements : in->byte_size;
+        struct tensor_piece piece = {
+            .data = zeros_of(v->sequences, size), .size = size, .memory = BUF_MEMORY_CPU};
+        struct tensor_input *to = request_add_input(r, in->name, strlen(in->name), in->datatype,
+                                                    in->shape, in->rank, &piece, size ? 1 : 0);
+        to->model_shape = copy_shape(r, in);
+        to->model_rank = in->model_rank;
+        to->elements = in->elements;
+    }
+    for (uint32_t i = 0; i < like->output_count; i++)
+        request_add_output(r, like->outputs[i], strlen(like->outputs[i]));
+    sequence_controls_add(v->sequences->controls, r, false);
+    return r;
+}
+
+size_t sequences_take(struct runner *r, time_ns now, time_ns *ret_wake)
+{
+    struct serve_version *v = r->version;
+    struct sequencer *queue = v->sequences->queue;
+    size_t n = sequencer_take(queue, r->seat, now, r->batch, sequencer_slots(queue), ret_wake);
+    for (size_t i = 0; i < n; i++) {
+        if (!r->batch[i])
+            r->batch[i] = make_gap(v, r->batch[n - 1]);
+        else if (v->ordered && !r->batch[i]->ticket)
+            ordering_enter(v, r->batch[i]);
+    }
+    return n;
+}
+
+/* -- back -- */
+
+/* After the sequencer learnt of something outside of a submission. Caller holds v->lock. */
+static void follow_up(struct serve_version *v)
+{
+    sequences_wake(v);
+    deadline_watch(v->deadline);
+}
+
+void sequences_again(struct request *r)
+{
+    struct serve_version *v = version_of(r);
+    version_pin(v);
+    r->flags = 0;
+    sequence_controls_again(v->sequences->controls, r);
+    mutex_lock(&v->lock);
+    sequencer_again(v->sequences->queue, clock_now_ns(), r);
+    follow_up(v);
+    mutex_unlock(&v->lock);
+    version_unpin(v);
+}
+
+void sequences_ended(struct request *r)
+{
+    if (!r->sequence)
+        return;
+    struct serve_version *v = version_of(r);
+    mutex_lock(&v->lock);
+    sequencer_released(v->sequences->queue, clock_now_ns(), r, v->sequences->iterative);
+    follow_up(v);
+    mutex_unlock(&v->lock);
+}

@@ -1,0 +1,127 @@
+#include "server/options_front.h"
+
+#include "server/options_row.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CATEGORIES                                                                             \
+    "health, metadata, inference, shared-memory, model-config, model-repository, statistics, " \
+    "trace, logging"
+
+static struct err *bad_value(const struct options_row *row, const char *value, const char *allowed)
+{
+    return err_new(STATUS_INVALID_ARG, "option --%s: expected %s, found '%s'", row->name, allowed,
+                   value);
+}
+
+static enum options_category category_of(const char *name, size_t len)
+{
+    static const char *const names[OPTIONS_CATEGORIES] = {
+        "health",           "metadata",   "inference", "shared-memory", "model-config",
+        "model-repository", "statistics", "trace",     "logging"};
+    for (size_t i = 0; i < OPTIONS_CATEGORIES; i++)
+        if (strlen(names[i]) == len && memcmp(names[i], name, len) == 0)
+            return (enum options_category)i;
+    return OPTIONS_CATEGORY_NONE;
+}
+
+/* <category>[,<category>...]:<header>=<value> */
+struct err *options_front_restrict(const struct options_row *row, const char *value,
+                                   struct options *o, struct options_restrictions *field)
+{
+    const char *colon = strchr(value, ':');
+    const char *equals = colon ? strchr(colon, '=') : NULL;
+    if (!colon || !equals || colon == value || equals == colon + 1 || !equals[1])
+        return bad_value(row, value, "<category>[,<category>...]:<header>=<value>");
+    struct options_restriction r = {
+        .header = options_value_keep(o, colon + 1, (size_t)(equals - colon - 1)),
+        .value = equals + 1,
+    };
+    for (const char *at = value; at <= colon;) {
+        size_t len = strcspn(at, ",:");
+        enum options_category category = category_of(at, len);
+        if (category == OPTIONS_CATEGORY_NONE)
+            return err_new(STATUS_INVALID_ARG,
+                           "option --%s: expected categories of " CATEGORIES ", found '%.*s'",
+                           row->name, (int)len, at);
+        if (field->of[category].header)
+            return err_new(STATUS_INVALID_ARG, "option --%s: '%.*s' is restricted twice", row->name,
+                           (int)len, at);
+        field->of[category] = r;
+        at += len + 1;
+    }
+    field->any = true;
+    return NULL;
+}
+
+struct err *options_front_compression(const struct options_row *row, const char *value,
+                                      enum options_compression *field)
+{
+    static const char *const levels[] = {"none", "low", "medium", "high"};
+    for (int i = OPTIONS_COMPRESSION_NONE; i <= OPTIONS_COMPRESSION_HIGH; i++) {
+        if (strcmp(value, levels[i]) == 0) {
+            *field = (enum options_compression)i;
+            return NULL;
+        }
+    }
+    return bad_value(row, value, "none, low, medium or high");
+}
+
+/* <quantile>[:<error>],...: how far off a quantile is depends on our buckets, so the second number is only looked at. */
+static struct err *read_quantiles(const struct options_row *row, const char *value,
+                                  struct options_latencies *field)
+{
+    static const char form[] = "summary_quantiles=<quantile>:<error>,...: numbers from 0 to 1";
+    struct options_latencies got = *field;
+    got.quantile_count = 0;
+    for (const char *at = strchr(value, '=') + 1;; at++) {
+        char *end;
+        double q = strtod(at, &end);
+        double error = 0;
+        bool ok = end != at && q >= 0 && q <= 1;
+        if (ok && *end == ':') {
+            at = end + 1;
+            error = strtod(at, &end);
+            ok = end != at && error >= 0 && error <= 1;
+        }
+        if (!ok || (*end && *end != ',') || got.quantile_count == OPTIONS_MAX_QUANTILES)
+            return bad_value(row, value, form);
+        got.quantiles[got.quantile_count++] = q;
+        at = end;
+        if (!*end)
+            break;
+    }
+    *field = got;
+    return NULL;
+}
+
+struct err *options_front_latencies(const struct options_row *row, const char *value,
+                                    struct options_latencies *field)
+{
+    static const char form[] =
+        "counter_latencies, summary_latencies or histogram_latencies =<boolean>, or "
+        "summary_quantiles=<quantile>:<error>,...";
+    size_t len = strcspn(value, "=");
+    bool yes;
+    if (!value[len])
+        return bad_value(row, value, form);
+    if (len == 17 && memcmp(value, "summary_quantiles", len) == 0)
+        return read_quantiles(row, value, field);
+    if (!options_value_bool(value + len + 1, &yes))
+        return bad_value(row, value, form);
+    if (len == 17 && memcmp(value, "counter_latencies", len) == 0)
+        field->no_counters = !yes;
+    else if (len == 17 && memcmp(value, "summary_latencies", len) == 0)
+        field->summaries = yes;
+    else if (len == 19 && memcmp(value, "histogram_latencies", len) == 0)
+        return yes ? err_new(
+                         STATUS_UNSUPPORTED,
+                         "option --%s: '%s' is known but not served by this version; histograms "
+                         "of latencies are always shown under names of their own",
+                         row->name, value)
+                   : NULL;
+    else
+        return bad_value(row, value, form);
+    return NULL;
+}

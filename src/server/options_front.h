@@ -1,0 +1,63 @@
+#pragma once
+/* Values of options that only the front doors and the metrics page look at: restricted interfaces, compression levels, which
+ * latencies are shown. */
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct options;
+struct options_row;
+
+/* Interfaces that can be restricted, by what they are for. */
+enum options_category {
+    OPTIONS_CATEGORY_HEALTH,
+    OPTIONS_CATEGORY_METADATA,
+    OPTIONS_CATEGORY_INFERENCE,
+    OPTIONS_CATEGORY_SHARED_MEMORY,
+    OPTIONS_CATEGORY_MODEL_CONFIG,
+    OPTIONS_CATEGORY_MODEL_REPOSITORY,
+    OPTIONS_CATEGORY_STATISTICS,
+    OPTIONS_CATEGORY_TRACE,
+    OPTIONS_CATEGORY_LOGGING,
+    OPTIONS_CATEGORIES,
+    OPTIONS_CATEGORY_NONE = OPTIONS_CATEGORIES, /* of what nobody can restrict */
+};
+
+/* The header that a category wants, and its value; of an unrestricted one both are NULL. */
+struct options_restriction {
+    const char *header;
+    const char *value;
+};
+
+struct options_restrictions {
+    struct options_restriction of[OPTIONS_CATEGORIES];
+    bool any;
+};
+
+enum options_compression {
+    OPTIONS_COMPRESSION_NONE,
+    OPTIONS_COMPRESSION_LOW,
+    OPTIONS_COMPRESSION_MEDIUM,
+    OPTIONS_COMPRESSION_HIGH,
+};
+
+#define OPTIONS_MAX_QUANTILES 32u
+
+/* Of --metrics-config. */
+struct options_latencies {
+    bool no_counters;
+    bool summaries;
+    double quantiles[OPTIONS_MAX_QUANTILES]; /* 0..1 */
+    uint32_t quantile_count;                 /* 0 = the usual ones */
+};
+
+/* options_front_restrict, options_front_compression, options_front_latencies - set one of these.
+ * value   outlives the field
+ * errors  INVALID_ARG that names the option, the value, and what is allowed */
+struct err *options_front_restrict(const struct options_row *row, const char *value,
+                                   struct options *o, struct options_restrictions *field);
+struct err *options_front_compression(const struct options_row *row, const char *value,
+                                      enum options_compression *field);
+struct err *options_front_latencies(const struct options_row *row, const char *value,
+                                    struct options_latencies *field);

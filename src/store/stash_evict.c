@@ -1,0 +1,148 @@
+/* What the stash drops: content that no model uses, references that lead nowhere, parts that nobody continues. */
+#include "store/stash_priv.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "os/clock.h"
+#include "os/disk.h"
+#include "os/file.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_ENTRIES ((size_t)1 << 20)
+
+/* A part that nobody wrote to for so long is given up. */
+#define PART_KEEP_NS TIME_S(7 * 24 * 3600)
+
+struct content {
+    char *path;
+    uint64_t bytes;
+    uint64_t used_ns;
+    bool in_use;
+};
+
+struct contents {
+    struct content *all;
+    size_t count;
+    uint64_t bytes;
+};
+
+static void take_folder(struct contents *c, const char *folder)
+{
+    struct file_list l;
+    struct err *e = file_list_dir(folder, MAX_ENTRIES, &l);
+    if (e) {
+        err_free(e);
+        return;
+    }
+    for (size_t i = 0; i < l.count && c->count < MAX_ENTRIES; i++) {
+        struct disk_age age;
+        char *path = file_join(folder, l.entries[i].name);
+        if (l.entries[i].is_dir || !disk_look(path, &age)) {
+            mem_free(path);
+            continue;
+        }
+        if ((c->count & (c->count - 1)) == 0)
+            c->all = mem_realloc(c->all, (c->count ? c->count * 2 : 1) * sizeof(*c->all));
+        c->all[c->count++] = (struct content){path, age.bytes, age.used_ns, age.links > 1};
+        c->bytes += age.bytes;
+    }
+    file_list_fini(&l);
+}
+
+/* ROOT/NAME/ *, or its files themselves. */
+static void take_all(struct contents *c, const char *root, const char *name, bool folders)
+{
+    char *dir = file_join(root, name);
+    struct file_list l;
+    struct err *e = folders ? file_list_dir(dir, MAX_ENTRIES, &l) : NULL;
+    if (!folders) {
+        take_folder(c, dir);
+    } else if (!e) {
+        for (size_t i = 0; i < l.count; i++) {
+            char *folder = file_join(dir, l.entries[i].name);
+            take_folder(c, folder);
+            mem_free(folder);
+        }
+        file_list_fini(&l);
+    }
+    err_free(e);
+    mem_free(dir);
+}
+
+static void contents_fini(struct contents *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        mem_free(c->all[i].path);
+    mem_free(c->all);
+}
+
+static int by_use(const void *a, const void *b)
+{
+    const struct content *x = a;
+    const struct content *y = b;
+    return x->used_ns < y->used_ns ? -1 : x->used_ns > y->used_ns;
+}
+
+/* References whose content is gone. */
+static void drop_refs(const struct stash *s)
+{
+    struct contents refs = {0};
+    take_all(&refs, s->root, "refs", false);
+    for (size_t i = 0; i < refs.count; i++) {
+        char *text = NULL;
+        size_t len = 0;
+        err_free(file_read(refs.all[i].path, 256, &text, &len));
+        bool leads = false;
+        if (len > STASH_ID_CHARS) {
+            text[STASH_ID_CHARS] = '\0';
+            char *object = stash_object_path(s, text);
+            leads = file_exists(object);
+            mem_free(object);
+        }
+        if (!leads)
+            disk_remove(refs.all[i].path);
+        mem_free(text);
+    }
+    contents_fini(&refs);
+}
+
+static void drop_parts(const struct stash *s)
+{
+    struct contents parts = {0};
+    take_all(&parts, s->root, "parts", false);
+    uint64_t now = clock_wall_ns();
+    for (size_t i = 0; i < parts.count; i++)
+        if (parts.all[i].used_ns + PART_KEEP_NS < now)
+            disk_remove(parts.all[i].path);
+    contents_fini(&parts);
+}
+
+void stash_evict(struct stash *s, uint64_t max_bytes)
+{
+    struct contents c = {0};
+    take_all(&c, s->root, "objects", true);
+    uint64_t target = max_bytes - max_bytes / 10; /* so that not every object evicts */
+    uint64_t before = c.bytes;
+    if (c.bytes > max_bytes) {
+        qsort(c.all, c.count, sizeof(*c.all), by_use);
+        for (size_t i = 0; i < c.count && c.bytes > target; i++) {
+            if (c.all[i].in_use)
+                continue;
+            disk_remove(c.all[i].path);
+            c.bytes -= c.all[i].bytes;
+        }
+        drop_refs(s);
+        drop_parts(s);
+    }
+    mutex_lock(&s->lock);
+    s->bytes = c.bytes;
+    mutex_unlock(&s->lock);
+    if (c.bytes != before)
+        LOG_INFO("the cache of cloud repositories gave up %" PRIu64 " MiB that no model uses",
+                 (before - c.bytes) >> 20);
+    contents_fini(&c);
+}

@@ -1,0 +1,383 @@
+/* The process of an isolated model may say anything: whatever it is, the server lives, and each request is answered once. */
+#include "plugin/isolate_records.h"
+
+#include "base/budget.h"
+#include "base/mem.h"
+#include "infer/request.h"
+#include "infer/response.h"
+#include "infer/stats.h"
+#include "model/config.h"
+#include "os/shm.h"
+#include "plugin/attribute.h"
+#include "plugin/isolate_flight.h"
+#include "plugin/isolate_priv.h"
+#include "plugin/isolate_session.h"
+#include "plugin/usage.h"
+#include "support/test_version.h"
+#include "support/unit.h"
+
+#include <string.h>
+
+#define REQUESTS 3u
+#define ROUNDS   6000u
+
+/* What became of one request. */
+struct fate {
+    unsigned finals;
+    unsigned releases;
+    unsigned ends;
+    unsigned responses;
+    uint64_t sum; /* of all bytes of all outputs: they can be read */
+};
+
+struct bench {
+    struct isolate_session *session;
+    struct model_config *config;
+    struct request_target target;
+    struct fate fates[REQUESTS];
+    uint64_t ids[REQUESTS];
+    uint64_t places[REQUESTS];
+};
+
+static unsigned ended;
+
+static void unpin(struct request_target *target)
+{
+    (void)target;
+    ended++;
+}
+
+static void respond(struct response *r, void *owner)
+{
+    struct fate *f = owner;
+    f->finals += (r->flags & RESPONSE_FINAL) != 0;
+    f->responses++;
+    for (const struct tensor_output *o = r->outputs; o; o = o->next)
+        for (uint64_t i = 0; i < o->byte_size; i++)
+            f->sum += ((const uint8_t *)o->data)[i];
+    response_free(r);
+}
+
+static void released(struct request *r, void *owner)
+{
+    (void)r;
+    ((struct fate *)owner)->releases++;
+}
+
+static void bench_init(struct bench *b)
+{
+    struct isolate_settings settings = {.memory_bytes = 1 << 20};
+    *b = (struct bench){0};
+    b->config = test_version_config("name: 'x' backend: 'y' max_batch_size: 0"
+                                    " input { name: 'I' data_type: TYPE_FP32 dims: [ -1 ] }"
+                                    " output { name: 'O' data_type: TYPE_FP32 dims: [ -1 ] }");
+    b->target = (struct request_target){.config = b->config, .unpin = unpin};
+    unit_succeeds(isolate_session_new("model 'x' version 1", "/bin/true", &settings, &b->session));
+    spawn_reap(&b->session->process);
+    b->session->stats = stats_new();
+}
+
+static void bench_fini(struct bench *b)
+{
+    struct stats *stats = b->session->stats;
+    isolate_session_unref(b->session);
+    stats_free(stats);
+    config_unref(b->config);
+    assert_int_equal(budget_in_use(), 0);
+}
+
+/* New requests in flight, one with inputs in shared memory. */
+static void bench_fly(struct bench *b)
+{
+    memset(b->fates, 0, sizeof(b->fates));
+    b->session->flights.closed = false;
+    for (unsigned i = 0; i < REQUESTS; i++) {
+        uint64_t offset = 0;
+        uint64_t bytes = i ? 0 : 5000;
+        struct request *r = request_new(&b->target, NULL, respond, &b->fates[i]);
+        r->released = released;
+        r->with_backend = true;
+        if (bytes)
+            unit_succeeds(isolate_session_take(b->session, bytes, &offset));
+        b->ids[i] = isolate_flight_add(b->session, r, offset, bytes, 0);
+        b->places[i] = 0;
+        assert_true(b->ids[i] != 0);
+        isolate_flight_launch(b->session, b->ids[i]);
+    }
+}
+
+static void bench_land(struct bench *b)
+{
+    struct err *e = err_new(STATUS_INTERNAL, "model 'x' version 1: its process ended");
+    isolate_flight_fail_all(b->session, e);
+    err_free(e);
+    for (unsigned i = 0; i < REQUESTS; i++) {
+        assert_int_equal(b->fates[i].finals, 1);
+        assert_int_equal(b->fates[i].releases, 1);
+    }
+    assert_int_equal(isolate_flight_count(b->session), 0);
+}
+
+static size_t begin(struct strbuf *sb, struct bench *b, uint64_t kind, unsigned i)
+{
+    isolate_wire_put(sb, kind);
+    size_t mark = sb->len;
+    isolate_wire_put(sb, 0);
+    if (kind >= RECORD_RESPONSE) {
+        isolate_wire_put(sb, b->ids[i]);
+        isolate_wire_put(sb, b->places[i]++);
+    }
+    return mark;
+}
+
+static void end(struct strbuf *sb, size_t mark)
+{
+    uint64_t len = sb->len - mark - sizeof(uint64_t);
+    memcpy(sb->data + mark, &len, sizeof(len));
+}
+
+static void put_output(struct strbuf *sb, uint64_t place, uint64_t *seed)
+{
+    isolate_wire_put_text(sb, "O");
+    isolate_wire_put(sb, DATATYPE_FP32);
+    isolate_wire_put(sb, 1);
+    isolate_wire_put(sb, 2);
+    isolate_wire_put(sb, place);
+    if (place == PLACE_INLINE)
+        isolate_wire_put_bytes(sb, "eight by", 8);
+    if (place == PLACE_SHARED) {
+        isolate_wire_put(sb, unit_random(seed) % ISOLATE_SLOTS);
+        isolate_wire_put(sb, unit_random(seed) % 16 * 4096);
+        isolate_wire_put(sb, 8192);
+    }
+}
+
+static void put_response(struct strbuf *sb, struct bench *b, unsigned i, uint64_t flags,
+                         uint64_t *seed)
+{
+    size_t mark = begin(sb, b, RECORD_RESPONSE, i);
+    isolate_wire_put(sb, flags);
+    isolate_wire_put(sb, i == 2 ? STATUS_UNAVAILABLE + 1 : 0);
+    if (i == 2)
+        isolate_wire_put_text(sb, "not today");
+    isolate_wire_put(sb, 2);
+    isolate_wire_put_text(sb, "p");
+    isolate_wire_put(sb, PARAM_STRING);
+    isolate_wire_put_bytes(sb, "value", 5);
+    isolate_wire_put_text(sb, "q");
+    isolate_wire_put(sb, PARAM_DOUBLE);
+    isolate_wire_put(sb, 42);
+    isolate_wire_put(sb, 3);
+    for (uint64_t place = PLACE_NONE; place <= PLACE_SHARED; place++)
+        put_output(sb, place, seed);
+    end(sb, mark);
+}
+
+static void put_plain(struct strbuf *sb, struct bench *b, uint64_t kind, unsigned i,
+                      unsigned numbers)
+{
+    size_t mark = begin(sb, b, kind, i);
+    for (unsigned k = 0; k < numbers; k++)
+        isolate_wire_put(sb, k);
+    end(sb, mark);
+}
+
+/* What a good process says about one request. */
+static void put_story(struct strbuf *sb, struct bench *b, unsigned i, uint64_t *seed)
+{
+    put_plain(sb, b, RECORD_BATCH, i, 5);
+    put_response(sb, b, i, 0, seed);
+    put_plain(sb, b, RECORD_STATISTICS, i, 5);
+    put_response(sb, b, i, RESPONSE_FINAL, seed);
+    put_plain(sb, b, RECORD_RESPONSE_STATISTICS, i, 5);
+    put_plain(sb, b, RECORD_RELEASE, i, 0);
+    put_plain(sb, b, RECORD_GONE, i, 0);
+}
+
+static void a_good_story(void **state)
+{
+    (void)state;
+    struct bench b;
+    uint64_t seed = 1;
+    bench_init(&b);
+    bench_fly(&b);
+    struct strbuf sb = STRBUF_INIT;
+    for (unsigned i = 0; i < REQUESTS; i++)
+        put_story(&sb, &b, i, &seed);
+    memset(b.session->out + ISOLATE_SLOTS, 1, 100000);
+    assert_true(isolate_records_apply(b.session, sb.data, sb.len, NULL));
+    assert_int_equal(isolate_flight_count(b.session), 0);
+    assert_int_equal(b.fates[0].responses, 2);
+    assert_true(b.fates[0].sum > 2u * 8192u);
+    bench_land(&b);
+    strbuf_fini(&sb);
+    bench_fini(&b);
+}
+
+/* Records about a request take effect in their own order, whichever comes first. */
+static void records_out_of_order(void **state)
+{
+    (void)state;
+    struct bench b;
+    uint64_t seed = 1;
+    bench_init(&b);
+    bench_fly(&b);
+    struct strbuf first = STRBUF_INIT;
+    struct strbuf rest = STRBUF_INIT;
+    put_response(&first, &b, 0, 0, &seed);
+    put_response(&rest, &b, 0, RESPONSE_FINAL, &seed);
+    put_plain(&rest, &b, RECORD_RELEASE, 0, 0);
+    put_plain(&rest, &b, RECORD_GONE, 0, 0);
+    assert_true(isolate_records_apply(b.session, rest.data, rest.len, NULL));
+    assert_int_equal(b.fates[0].responses, 0);
+    assert_true(isolate_records_apply(b.session, first.data, first.len, NULL));
+    assert_int_equal(b.fates[0].responses, 2);
+    assert_int_equal(b.fates[0].releases, 1);
+    assert_int_equal(isolate_flight_count(b.session), REQUESTS - 1);
+    bench_land(&b);
+    strbuf_fini(&first);
+    strbuf_fini(&rest);
+    bench_fini(&b);
+}
+
+/* A time-out answers; what the process says afterwards is not heard, what it lent goes back. */
+static void late_records(void **state)
+{
+    (void)state;
+    struct bench b;
+    uint64_t seed = 1;
+    bench_init(&b);
+    bench_fly(&b);
+    struct strbuf cancelled = STRBUF_INIT;
+    struct request *r = request_new(&b.target, NULL, respond, &b.fates[1]);
+    r->queue_deadline = 100;
+    b.ids[2] = isolate_flight_add(b.session, r, 0, 0, 50);
+    isolate_flight_tick(b.session, 100, &cancelled); /* not while its sender looks at it */
+    assert_int_equal(b.fates[1].finals, 0);
+    isolate_flight_launch(b.session, b.ids[2]);
+    b.places[2] = 0;
+    isolate_flight_tick(b.session, 99, &cancelled);
+    assert_int_equal(b.fates[1].finals, 0);
+    isolate_flight_tick(b.session, 100, &cancelled);
+    assert_int_equal(b.fates[1].finals, 1);
+    struct strbuf sb = STRBUF_INIT;
+    memset(b.session->out, 0, ISOLATE_SLOTS);
+    put_story(&sb, &b, 2, &seed);
+    assert_true(isolate_records_apply(b.session, sb.data, sb.len, NULL));
+    assert_int_equal(b.fates[1].responses, 1);
+    unsigned back = 0;
+    for (unsigned i = 0; i < ISOLATE_SLOTS; i++)
+        back += b.session->out[i];
+    assert_int_equal(back, 2);
+    b.fates[1].finals = 0;
+    bench_land(&b);
+    strbuf_fini(&sb);
+    strbuf_fini(&cancelled);
+    bench_fini(&b);
+}
+
+/* Good stories with numbers changed, parts repeated, left out, cut off. */
+static void spoil(struct strbuf *sb, uint64_t *seed)
+{
+    unsigned times = (unsigned)(unit_random(seed) % 4);
+    while (times--) {
+        size_t at = (size_t)(unit_random(seed) % sb->len);
+        switch (unit_random(seed) % 5) {
+        case 0:
+            sb->data[at] ^= (char)(1u << (unit_random(seed) % 8));
+            break;
+        case 1: /* a number of the sort that overflows */
+            at &= ~(size_t)7;
+            uint64_t n = unit_random(seed) % 3 ? UINT64_MAX >> (unit_random(seed) % 40)
+                                               : unit_random(seed) % 64;
+            if (at + sizeof(n) <= sb->len)
+                memcpy(sb->data + at, &n, sizeof(n));
+            break;
+        case 2:
+            sb->len = at ? at : 1;
+            break;
+        case 3: {
+            size_t more = (size_t)(unit_random(seed) % (sb->len - at));
+            strbuf_reserve(sb, more + 1);
+            strbuf_append(sb, sb->data + at, more);
+            break;
+        }
+        default:
+            memmove(sb->data + at, sb->data + at + (sb->len - at) / 2, (sb->len - at) / 2);
+            break;
+        }
+    }
+}
+
+static void nonsense(void **state)
+{
+    (void)state;
+    struct bench b;
+    uint64_t seed = 20;
+    unsigned refused = 0;
+    bench_init(&b);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        struct attribute attributes;
+        struct usage usage;
+        char *config = NULL;
+        int policy;
+        attribute_init(&attributes);
+        usage_init(&usage);
+        struct isolate_reply reply = {
+            .attributes = &attributes, .policy = &policy, .config = &config, .usage = &usage};
+        struct strbuf sb = STRBUF_INIT;
+        bench_fly(&b);
+        for (unsigned i = 0; i < REQUESTS; i++)
+            put_story(&sb, &b, (i + round) % REQUESTS, &seed);
+        put_plain(&sb, &b, RECORD_ATTRIBUTES, 0, 8);
+        put_plain(&sb, &b, RECORD_CONFIG, 0, 1);
+        put_plain(&sb, &b, RECORD_USAGE, 0, 4);
+        put_plain(&sb, &b, RECORD_DONE, 0, 3);
+        spoil(&sb, &seed);
+        uint8_t *exact = mem_alloc_aligned(sb.len, 64); /* so that a sanitizer sees its end */
+        memcpy(exact, sb.data, sb.len);
+        refused += !isolate_records_apply(b.session, exact, sb.len, round % 2 ? &reply : NULL);
+        bench_land(&b);
+        mem_free(exact);
+        strbuf_fini(&sb);
+        err_free(reply.err);
+        mem_free(config);
+        usage_fini(&usage);
+    }
+    assert_true(refused > ROUNDS / 10);
+    bench_fini(&b);
+}
+
+/* Every place of shared memory that makes no sense is refused. */
+static void outputs_outside(void **state)
+{
+    (void)state;
+    struct bench b;
+    bool bad;
+    bench_init(&b);
+    uint64_t most = b.session->shared_bytes;
+    const uint64_t places[][3] = {
+        {ISOLATE_SLOTS, 0, 64},    {UINT64_MAX, 0, 64}, {0, most, 64},      {0, most - 64, 128},
+        {0, UINT64_MAX - 63, 128}, {0, 0, most + 1},    {0, 0, UINT64_MAX}, {0, 1, 64},
+        {0, 64, UINT64_MAX - 32},
+    };
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        assert_null(
+            isolate_session_output(b.session, places[i][0], places[i][1], places[i][2], &bad));
+        assert_true(bad);
+        assert_false(
+            isolate_session_drop_output(b.session, places[i][0], places[i][1], places[i][2]));
+    }
+    struct buf *good = isolate_session_output(b.session, ISOLATE_SLOTS - 1, most - 64, 64, &bad);
+    assert_non_null(good);
+    assert_int_equal(b.session->out[ISOLATE_SLOTS - 1], 0);
+    buf_unref(good);
+    assert_int_equal(b.session->out[ISOLATE_SLOTS - 1], 1);
+    assert_true(shm_sealed(b.session->in_fd, most));
+    assert_true(shm_sealed(b.session->out_fd, most + ISOLATE_SLOTS));
+    assert_false(shm_sealed(b.session->out_fd, 2 * most));
+    bench_fini(&b);
+}
+
+UNIT_MAIN(UNIT(a_good_story), UNIT(records_out_of_order), UNIT(late_records), UNIT(nonsense),
+          UNIT(outputs_outside))

@@ -1,0 +1,22 @@
+/* Half a custom backend: version 1 without CustomExecute. */
+#include "triton/core/custom.h"
+
+int CustomInitialize(const CustomInitializeData *data, void **custom_context)
+{
+    (void)data;
+    *custom_context = NULL;
+    return 0;
+}
+
+int CustomFinalize(void *custom_context)
+{
+    (void)custom_context;
+    return 0;
+}
+
+const char *CustomErrorString(void *custom_context, int errcode)
+{
+    (void)custom_context;
+    (void)errcode;
+    return NULL;
+}

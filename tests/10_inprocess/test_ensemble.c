@@ -1,0 +1,178 @@
+/* Ensembles for a program that runs models in process: the caller's own memory, what a trace tells of the steps, cancelling. */
+#include "10_inprocess/host.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define IO(in, out)                                                  \
+    "input [{ name: \"" in "\" data_type: TYPE_FP32 dims: [-1] }]\n" \
+    "output [{ name: \"" out "\" data_type: TYPE_FP32 dims: [-1] }]\n"
+#define STEP(model, from, to)                             \
+    "step { model_name: \"" model "\" model_version: -1 " \
+    "input_map { key: \"INPUT0\" value: \"" from "\" } "  \
+    "output_map { key: \"OUTPUT0\" value: \"" to "\" } }\n"
+#define SLOW "parameters { key: \"execute_delay_ms\" value: { string_value: \"200\" } }\n"
+
+static struct host_repository repository;
+static TRITONSERVER_Server *server;
+static const float numbers[4] = {1, 2, 3, 4};
+
+static int open_server(void **state)
+{
+    (void)state;
+    host_repository_make(&repository);
+    host_repository_add(&repository, "plain", "backend: \"identity\"\n" IO("INPUT0", "OUTPUT0"));
+    host_repository_add(&repository, "slow",
+                        "backend: \"identity\"\n" SLOW IO("INPUT0", "OUTPUT0"));
+    host_repository_add(&repository, "twice",
+                        "platform: \"ensemble\"\n" IO("IN", "OUT") "ensemble_scheduling {\n" STEP(
+                            "plain", "IN", "between") STEP("plain", "between", "OUT") "}\n");
+    host_repository_add(&repository, "waits",
+                        "platform: \"ensemble\"\n" IO("IN", "OUT") "ensemble_scheduling {\n" STEP(
+                            "slow", "IN", "between") STEP("plain", "between", "OUT") "}\n");
+    server = host_server(host_options(repository.path, "backends"));
+    return 0;
+}
+
+static int close_server(void **state)
+{
+    (void)state;
+    HOST_OK(TRITONSERVER_ServerDelete(server));
+    host_repository_remove(&repository);
+    return 0;
+}
+
+static void expect_numbers(TRITONSERVER_InferenceResponse *r)
+{
+    size_t count;
+    HOST_OK(TRITONSERVER_InferenceResponseError(r));
+    const float *got = host_output(r, 0, &count);
+    assert_int_equal(count, 4);
+    assert_memory_equal(got, numbers, sizeof(numbers));
+}
+
+/* The answer lies in the caller's memory; what is between the steps does not. */
+static void test_memory(void **state)
+{
+    (void)state;
+    struct host_call c;
+    host_call_make(&c, server, "twice");
+    host_call_input(&c, "IN", (int64_t[]){4}, 1, numbers, 4);
+    for (unsigned i = 0; i < 3; i++) {
+        host_call_run(&c, server, NULL);
+        assert_int_equal(c.callbacks, 1);
+        assert_int_equal(c.finals, 1);
+        expect_numbers(c.responses[0]);
+        assert_int_equal(c.allocated, 1);
+        host_call_forget(&c);
+    }
+    host_call_free(&c);
+}
+
+/* What was told, by the number of the trace. */
+struct told {
+    struct {
+        uint64_t id, parent;
+        char model[16];
+        unsigned activities;
+        bool released;
+    } traces[8];
+    unsigned count;
+};
+
+static unsigned find(struct told *t, TRITONSERVER_InferenceTrace *trace)
+{
+    uint64_t id;
+    HOST_OK(TRITONSERVER_InferenceTraceId(trace, &id));
+    for (unsigned i = 0; i < t->count; i++)
+        if (t->traces[i].id == id)
+            return i;
+    assert_true(t->count < 8);
+    const char *model;
+    t->traces[t->count].id = id;
+    HOST_OK(TRITONSERVER_InferenceTraceParentId(trace, &t->traces[t->count].parent));
+    HOST_OK(TRITONSERVER_InferenceTraceModelName(trace, &model));
+    strncpy(t->traces[t->count].model, model, sizeof(t->traces[0].model) - 1);
+    return t->count++;
+}
+
+static void on_activity(TRITONSERVER_InferenceTrace *trace,
+                        TRITONSERVER_InferenceTraceActivity activity, uint64_t when, void *userp)
+{
+    (void)when;
+    struct told *t = userp;
+    t->traces[find(t, trace)].activities |= 1u << activity;
+}
+
+static void on_release(TRITONSERVER_InferenceTrace *trace, void *userp)
+{
+    struct told *t = userp;
+    t->traces[find(t, trace)].released = true;
+    HOST_OK(TRITONSERVER_InferenceTraceDelete(trace));
+}
+
+static void test_traces_of_the_steps(void **state)
+{
+    (void)state;
+    struct told told = {0};
+    struct host_call c;
+    host_call_make(&c, server, "twice");
+    host_call_input(&c, "IN", (int64_t[]){4}, 1, numbers, 4);
+    TRITONSERVER_InferenceTrace *trace;
+    HOST_OK(TRITONSERVER_InferenceTraceNew(&trace, TRITONSERVER_TRACE_LEVEL_TIMESTAMPS, 0,
+                                           on_activity, on_release, &told));
+    host_call_run(&c, server, trace);
+    expect_numbers(c.responses[0]);
+    host_call_forget(&c);
+    const unsigned whole = 1u << TRITONSERVER_TRACE_REQUEST_START |
+                           1u << TRITONSERVER_TRACE_QUEUE_START |
+                           1u << TRITONSERVER_TRACE_REQUEST_END;
+    const unsigned compute =
+        1u << TRITONSERVER_TRACE_COMPUTE_START | 1u << TRITONSERVER_TRACE_COMPUTE_INPUT_END |
+        1u << TRITONSERVER_TRACE_COMPUTE_OUTPUT_START | 1u << TRITONSERVER_TRACE_COMPUTE_END;
+    assert_int_equal(told.count, 3);
+    assert_string_equal(told.traces[0].model, "twice");
+    assert_int_equal(told.traces[0].activities, whole);
+    for (unsigned i = 1; i < 3; i++) {
+        assert_string_equal(told.traces[i].model, "plain");
+        assert_int_equal(told.traces[i].parent, told.traces[0].id);
+        assert_int_equal(told.traces[i].activities, whole | compute);
+    }
+    for (unsigned i = 0; i < 3; i++)
+        assert_true(told.traces[i].released);
+    host_call_free(&c);
+}
+
+/* The first step runs on; the second one is not run any more. */
+static void test_cancel(void **state)
+{
+    (void)state;
+    struct host_call c;
+    host_call_make(&c, server, "waits");
+    host_call_input(&c, "IN", (int64_t[]){4}, 1, numbers, 4);
+    HOST_OK(TRITONSERVER_ServerInferAsync(server, c.request, NULL));
+    HOST_OK(TRITONSERVER_InferenceRequestCancel(c.request));
+    host_call_wait(&c);
+    assert_int_equal(c.callbacks, 1);
+    TRITONSERVER_Error *e = TRITONSERVER_InferenceResponseError(c.responses[0]);
+    assert_non_null(e);
+    assert_int_equal(TRITONSERVER_ErrorCode(e), TRITONSERVER_ERROR_CANCELLED);
+    assert_string_equal(TRITONSERVER_ErrorMessage(e),
+                        "in ensemble 'waits', request was cancelled before it was executed");
+    host_call_free(&c);
+    TRITONSERVER_Message *m;
+    HOST_OK(TRITONSERVER_ServerModelStatistics(server, "waits", -1, &m));
+    char *text = host_text(m);
+    assert_non_null(strstr(text, "\"fail\":{\"count\":1,"));
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_traces_of_the_steps),
+        cmocka_unit_test(test_cancel),
+    };
+    return cmocka_run_group_tests(tests, open_server, close_server);
+}

@@ -1,0 +1,232 @@
+"""Pings of both sides, and the age of a connection: --grpc-keepalive-*, --grpc-http2-*, --grpc-max-connection-age*."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import grpc
+import numpy as np
+import pytest
+from harness import h2frames as h2
+from harness import rawgrpc
+from harness.repository import Repository
+from harness.servers import Nereid
+from tritonclient.grpc import service_pb2 as pb
+
+STREAM = f"/{rawgrpc.SERVICE}/ModelStreamInfer"
+LIVE = f"/{rawgrpc.SERVICE}/ServerLive"
+PING = h2.frame(h2.PING, 0, 0, b"question")
+
+
+@contextmanager
+def connected(repository: Path, **options: str) -> Iterator[h2.Connection]:
+    """A connection, once both sides have told their settings."""
+    given: dict[str, str | list[str]] = {f"grpc-{name.replace('_', '-')}": value for name, value in options.items()}
+    with Nereid(repository, given) as server, h2.Connection(server.grpc) as connection:
+        while not (connection.frames and connection.frames[-1].kind == h2.SETTINGS and connection.frames[-1].flags & h2.ACK):
+            connection.read()
+        yield connection
+
+
+def open_stream(connection: h2.Connection) -> None:
+    block = h2.header_block(h2.call_headers(STREAM))
+    connection.send(h2.frame(h2.HEADERS, h2.END_HEADERS, 1, block))
+
+
+def call(connection: h2.Connection, stream: int) -> h2.Call:
+    block = h2.header_block(h2.call_headers(LIVE))
+    connection.send(h2.frame(h2.HEADERS, h2.END_HEADERS, stream, block))
+    connection.send(h2.frame(h2.DATA, h2.END_STREAM, stream, h2.message(b"")))
+    return connection.finish(stream)
+
+
+def until_ping(connection: h2.Connection) -> h2.Frame:
+    while True:
+        got = connection.read()
+        if got.kind == h2.PING and not got.flags & h2.ACK:
+            return got
+
+
+def until_goaway(connection: h2.Connection) -> h2.Frame:
+    while True:
+        got = connection.read()
+        if got.kind == h2.GOAWAY:
+            return got
+
+
+def without_answers(connection: h2.Connection) -> list[h2.Frame]:
+    """What comes until the server closes, to a client that answers nothing."""
+    connection.send = lambda *parts: None  # type: ignore[method-assign]
+    before = len(connection.frames)
+    return connection.finish_by_connection()[before:]
+
+
+def test_silence_is_pinged(identity_repository: Path) -> None:
+    begun = time.monotonic()
+    with connected(identity_repository, keepalive_time="200", http2_max_pings_without_data="0") as connection:
+        open_stream(connection)
+        for _ in range(4):
+            until_ping(connection)
+        assert time.monotonic() - begun > 0.6
+
+
+def test_without_calls_only_where_that_is_asked_for(identity_repository: Path) -> None:
+    options = {"keepalive_time": "50", "keepalive_permit_without_calls": "true"}
+    with connected(identity_repository, **options) as connection:
+        until_ping(connection)
+    with connected(identity_repository, keepalive_time="50") as connection:
+        connection.socket.settimeout(0.5)
+        with pytest.raises(TimeoutError):
+            until_ping(connection)
+
+
+def test_so_many_pings_without_data(identity_repository: Path) -> None:
+    with connected(identity_repository, keepalive_time="50", http2_max_pings_without_data="3") as connection:
+        open_stream(connection)
+        for _ in range(3):
+            until_ping(connection)
+        connection.socket.settimeout(0.5)
+        with pytest.raises(TimeoutError):
+            until_ping(connection)
+        connection.socket.settimeout(30)
+        assert call(connection, 3).trailers["grpc-status"] == "0"  # data in between
+        until_ping(connection)
+
+
+def test_who_does_not_answer_is_closed(identity_repository: Path) -> None:
+    with connected(identity_repository, keepalive_time="50", keepalive_timeout="300") as connection:
+        open_stream(connection)
+        begun = time.monotonic()
+        frames = without_answers(connection)
+        assert 0.25 < time.monotonic() - begun < 5
+        assert [frame.kind for frame in frames if not frame.flags & h2.ACK].count(h2.PING) == 1
+
+
+def pings_until_sent_away(connection: h2.Connection) -> int:
+    for count in range(1, 50):
+        connection.send(PING)
+        got = connection.read()
+        if got.kind == h2.GOAWAY:
+            return _sent_away(got, count)
+        assert got.kind == h2.PING and got.flags & h2.ACK
+        if count in (3, 4):  # what follows an answer may be the end
+            connection.socket.settimeout(0.3)
+            try:
+                got = connection.read()
+            except TimeoutError:
+                connection.socket.settimeout(30)
+                continue
+            return _sent_away(got, count)
+    return 0
+
+
+def _sent_away(got: h2.Frame, count: int) -> int:
+    assert got.kind == h2.GOAWAY
+    assert int.from_bytes(got.payload[4:8], "big") == 11  # ENHANCE_YOUR_CALM
+    assert got.payload[8:] == b"too_many_pings"
+    return count
+
+
+def test_clients_that_ping_too_often_are_sent_away(identity_repository: Path) -> None:
+    """The first ping, then two strikes; the third is one too many."""
+    with connected(identity_repository) as connection:
+        open_stream(connection)
+        assert pings_until_sent_away(connection) == 4
+        connection.finish_by_connection()
+
+
+def test_strikes_can_be_without_limit(identity_repository: Path) -> None:
+    with connected(identity_repository, http2_max_ping_strikes="0") as connection:
+        assert pings_until_sent_away(connection) == 0
+
+
+def test_pings_may_be_allowed_to_come_sooner(identity_repository: Path) -> None:
+    options = {"http2_min_recv_ping_interval_without_data": "0"}
+    with connected(identity_repository, **options) as connection:
+        open_stream(connection)
+        assert pings_until_sent_away(connection) == 0
+    with connected(identity_repository, **options) as connection:  # but hardly ever without a call
+        assert pings_until_sent_away(connection) == 4
+    options["keepalive_permit_without_calls"] = "true"
+    with connected(identity_repository, **options) as connection:
+        assert pings_until_sent_away(connection) == 0
+
+
+def test_data_in_between_forgives(identity_repository: Path) -> None:
+    with connected(identity_repository) as connection:
+        for stream in range(1, 41, 2):
+            connection.send(PING, PING)
+            assert call(connection, stream).trailers["grpc-status"] == "0"
+
+
+def test_old_connections_are_ended(identity_repository: Path) -> None:
+    """A notice first, so that nothing that was sent meanwhile is refused; the last call; the end."""
+    begun = time.monotonic()
+    with connected(identity_repository, max_connection_age="500") as connection:
+        assert int.from_bytes(until_goaway(connection).payload[:4], "big") == 2**31 - 1
+        assert time.monotonic() - begun > 0.4
+        assert call(connection, 1).trailers["grpc-status"] == "0"
+        frames = connection.finish_by_connection()
+        last = [frame for frame in frames if frame.kind == h2.GOAWAY][-1]
+        assert int.from_bytes(last.payload[:4], "big") == 1
+        assert int.from_bytes(last.payload[4:8], "big") == 0
+
+
+def test_calls_of_old_connections_have_their_grace(identity_repository: Path) -> None:
+    with connected(identity_repository, max_connection_age="100", max_connection_age_grace="400") as connection:
+        open_stream(connection)
+        begun = time.monotonic()
+        until_goaway(connection)
+        connection.finish_by_connection()
+        assert 0.35 < time.monotonic() - begun < 5
+        assert not connection.calls.get(1, h2.Call()).blocks
+
+
+@pytest.fixture
+def slow(tmp_path: Path) -> Path:
+    made = Repository(tmp_path / "models")
+    made.identity("slow", extra='parameters [ { key: "execute_delay_ms" value: { string_value: "600" } } ]\n')
+    made.identity("id_fp32")
+    return made.path
+
+
+def test_a_real_client_notices_nothing(slow: Path) -> None:
+    """Calls of all kinds go on over connections that end five times a second; none fails."""
+    options: dict[str, str | list[str]] = {"grpc-max-connection-age": "200"}
+    data = np.zeros(2, np.float32).tobytes()
+    request = {name: rawgrpc.infer_request(name, [("INPUT0", "FP32", [2], data)]) for name in ("slow", "id_fp32")}
+    with Nereid(slow, options) as server, grpc.insecure_channel(server.grpc) as channel:
+        infer = channel.unary_unary(
+            f"/{rawgrpc.SERVICE}/ModelInfer", pb.ModelInferRequest.SerializeToString, pb.ModelInferResponse.FromString
+        )
+        begun, count = time.monotonic(), 0
+        while time.monotonic() - begun < 1.5:
+            infer(request["id_fp32"], timeout=10)
+            count += 1
+        assert infer(request["slow"], timeout=10).model_name == "slow"
+        assert count > 20
+        page = rawgrpc_connections(server)
+        assert page >= 5
+
+
+def rawgrpc_connections(server: Nereid) -> int:
+    from harness import rawhttp
+
+    page = rawhttp.get(server.metrics, "/metrics").body.decode()
+    line = next(line for line in page.splitlines() if line.startswith('nereid_connections_accepted_total{protocol="grpc"}'))
+    return int(line.split()[-1])
+
+
+def test_a_real_client_that_keeps_alive(identity_repository: Path) -> None:
+    """A client that pings every second over an open stream for a server that allows it."""
+    options: dict[str, str | list[str]] = {
+        "grpc-http2-min-recv-ping-interval-without-data": "10",
+        "grpc-keepalive-permit-without-calls": "true",
+    }
+    client = [("grpc.keepalive_time_ms", 100), ("grpc.keepalive_permit_without_calls", 1), ("grpc.http2.max_pings_without_data", 0)]
+    with Nereid(identity_repository, options) as server, grpc.insecure_channel(server.grpc, options=client) as channel:
+        stream = channel.stream_stream(STREAM)(iter([]), timeout=2)
+        assert stream.code() == grpc.StatusCode.OK
+        live = channel.unary_unary(LIVE)
+        assert live(b"", timeout=5)

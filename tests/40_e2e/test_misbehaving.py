@@ -1,0 +1,228 @@
+"""Backends that break the rules of the C ABI: only their own model is harmed, and the log names the rule."""
+
+import json
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import paths, rawhttp
+from harness.repository import Repository
+from harness.servers import HOST, Nereid
+
+CONFIG = """
+name: "{name}"
+backend: "{backend}"
+input [ {{ name: "IN" data_type: TYPE_INT32 dims: [ 1 ] }} ]
+output [ {{ name: "OUT" data_type: TYPE_INT32 dims: [ 1 ] }} ]
+"""
+RULE = "broke a rule: "
+
+# Misdeed -> status of its answer, what the log says about it, calls that the backend saw refused.
+PUNISHED: dict[str, tuple[int, str, int]] = {
+    "released_twice": (200, "TRITONBACKEND_RequestRelease: the request was released before", 1),
+    "sent_twice": (200, "TRITONBACKEND_ResponseSend: the response was sent or deleted before", 4),
+    "sent_after_final": (200, "TRITONBACKEND_ResponseSend: the final response of the request was sent before", 3),
+    "used_after_release": (200, "TRITONBACKEND_InputBuffer: the request of the input was released before", 5),
+    "factory_deleted_twice": (200, "TRITONBACKEND_ResponseFactoryDelete: the response factory was deleted before", 3),
+    "wrong_handles": (200, "TRITONBACKEND_RequestInputCount: expected a TRITONBACKEND_Request", 4),
+    "released_by_two": (200, "TRITONBACKEND_RequestRelease: the request was released before", 1),
+    "no_response": (500, "it released a request without a final response", 0),
+    "never_final": (500, "it released a request without a final response", 0),
+    "output_too_small": (500, "", 0),
+    "output_without_memory": (500, "", 0),
+    "error_after_final": (200, "", 0),
+    "error_after_release": (200, "returned an error and had released 1 of 1 requests", 1),
+    "error": (500, "", 0),
+}
+
+
+def _add(repository: Repository, name: str, backend: str = "misbehave", fail_in: str | None = None) -> None:
+    """A model with a backend library of its own, which a file beside it tells where to fail."""
+    folder = repository.model(name, CONFIG.format(name=name, backend=backend))
+    library = paths.need(paths.BUILD / "tests" / "backends" / backend / f"libtriton_{backend}.so")
+    shutil.copy(library, folder / library.name)
+    if fail_in:
+        (folder / f"fail_{fail_in}").touch()
+
+
+def _body(value: int) -> dict[str, Any]:
+    return {"inputs": [{"name": "IN", "datatype": "INT32", "shape": [1], "data": [value]}]}
+
+
+def _infer(server: Nereid, model: str, value: int, misdeed: str | None = None) -> Any:
+    body = _body(value)
+    if misdeed:
+        body["parameters"] = {"misdeed": misdeed}
+    return rawhttp.post(server.http, f"/v2/models/{model}/infer", body)
+
+
+def _works(server: Nereid, model: str = "bad", value: int = 7) -> None:
+    answer = _infer(server, model, value)
+    assert answer.status == 200, answer
+    assert json.loads(answer.body)["outputs"][0]["data"] == [value]
+
+
+class Load(threading.Thread):
+    """Asks the innocent model again and again; every answer must be right."""
+
+    def __init__(self, server: Nereid, number: int):
+        super().__init__()
+        self.server, self.number = server, number
+        self.over = threading.Event()
+        self.answered = 0
+        self.failed: list[str] = []
+
+    def run(self) -> None:
+        value = self.number
+        with rawhttp.Connection(HOST, self.server.http_port) as connection:
+            while not self.over.is_set():
+                value += 8
+                body = b'{"inputs":[{"name":"INPUT0","datatype":"INT32","shape":[1],"data":[%d]}]}' % value
+                connection.send(rawhttp.head("POST", "/v2/models/innocent/infer", body=body) + body)
+                answer = connection.answer()
+                if answer.status != 200 or json.loads(answer.body)["outputs"][0]["data"] != [value]:
+                    self.failed.append(str(answer))
+                self.answered += 1
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    made = Repository(tmp_path / "models")
+    made.identity("innocent", datatype="INT32")
+    return made
+
+
+@pytest.fixture
+def server(repository: Repository) -> Iterator[Nereid]:
+    _add(repository, "bad")
+    with Nereid(repository.path, {"exit-timeout-secs": "10"}) as started:
+        yield started
+
+
+@pytest.mark.parametrize("misdeed", PUNISHED)
+def test_a_misdeed_is_noticed_and_named(server: Nereid, misdeed: str) -> None:
+    """The backend gets an error, the log names backend, model and rule, and model and server go on."""
+    status, rule, refused = PUNISHED[misdeed]
+    offset = len(server.process.log())
+    answer = _infer(server, "bad", 3, misdeed)
+    assert answer.status == status, answer
+    _works(server)
+    log = server.process.log(offset)
+    assert "UNNOTICED" not in log
+    assert log.count("NOTICED") == refused, log
+    if rule:
+        named = [line for line in log.splitlines() if RULE in line and rule in line]
+        assert named and all("backend 'misbehave'" in line and "model 'bad'" in line for line in named), log
+    else:
+        assert RULE not in log
+
+
+def test_another_model_under_load_notices_nothing(server: Nereid) -> None:
+    """Every misdeed many times while another model's requests come and go in the same memory."""
+    loads = [Load(server, number) for number in range(4)]
+    for load in loads:
+        load.start()
+    try:
+        for _ in range(20):
+            for misdeed, (status, _rule, _refused) in PUNISHED.items():
+                assert _infer(server, "bad", 3, misdeed).status == status, misdeed
+    finally:
+        for load in loads:
+            load.over.set()
+        for load in loads:
+            load.join()
+    _works(server)
+    assert "UNNOTICED" not in server.process.log()
+    for load in loads:
+        assert load.answered and not load.failed, load.failed[:3]
+
+
+@pytest.mark.parametrize("misdeed", ["keep_response", "keep_request"])
+def test_what_is_kept_for_ever_holds_up_its_model_only(repository: Repository, misdeed: str) -> None:
+    """The others answer meanwhile; at the end they are finalised, the log names the model, and the process ends in time."""
+    _add(repository, "bad")
+    _add(repository, "fine")
+    server = Nereid(repository.path, {"exit-timeout-secs": "4", "log-verbose": "1"}).start()
+    try:
+        log_path = server.process.log_path.read_text
+        with rawhttp.Connection(HOST, server.http_port) as waiting:
+            body = json.dumps({**_body(3), "parameters": {"misdeed": misdeed}}).encode()
+            waiting.send(rawhttp.head("POST", "/v2/models/bad/infer", body=body) + body)
+            _works(server, "bad")
+            _works(server, "fine")
+            took = server.process.stop(seconds=20, status=1)
+        log = log_path()
+        assert took < 8
+        assert "successfully unloaded 'fine' version 1" in log
+        assert "successfully unloaded 'innocent' version 1" in log
+        kept = [line for line in log.splitlines() if "unloading 'bad' version 1 waits" in line]
+        assert kept and "backend 'misbehave'" in kept[0], log
+    finally:
+        server.kill()
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        ("ApiVersion", "API version 1.19 of the server is not 99.0"),
+        ("Initialize", "told to fail in Initialize"),
+        ("GetBackendAttribute", "told to fail in GetBackendAttribute"),
+        ("ModelInitialize", "told to fail in ModelInitialize"),
+        ("ModelInstanceInitialize", "told to fail in ModelInstanceInitialize"),
+    ],
+    ids=lambda entry: entry[0],
+)
+def test_a_backend_that_refuses_to_load(repository: Repository, entry: tuple[str, str]) -> None:
+    name, message = entry
+    _add(repository, "bad", fail_in=name)
+    _add(repository, "fine")
+    with Nereid(repository.path, {"exit-on-error": "false", "strict-readiness": "false"}) as server:
+        assert message in _reason(server, "bad")
+        _works(server, "fine")
+        lines = [line for line in server.process.log().splitlines() if message in line]
+        entry_name = "Initialize" if name == "ApiVersion" else name
+        told = [line for line in lines if f": TRITONBACKEND_{entry_name} returned an error" in line]
+        assert told and "backend 'misbehave'" in told[0], lines
+        assert any("'bad'" in line for line in lines), lines
+        if name == "GetBackendAttribute":  # what was initialised is finalised
+            assert "FINALIZED backend" in server.process.log()
+
+
+@pytest.mark.parametrize(
+    ("backend", "message"),
+    [
+        ("hollow", "does not export TRITONBACKEND_ModelInstanceExecute"),
+        ("tomorrow", "undefined symbol: TRITONBACKEND_OfTomorrow"),
+    ],
+)
+def test_symbols_that_are_missing(repository: Repository, backend: str, message: str) -> None:
+    _add(repository, "bad", backend=backend)
+    _add(repository, "fine")
+    with Nereid(repository.path, {"exit-on-error": "false", "strict-readiness": "false"}) as server:
+        reason = _reason(server, "bad")
+        assert message in reason and backend in reason
+        _works(server, "fine")
+
+
+@pytest.mark.parametrize("entry", ["ModelInstanceFinalize", "ModelFinalize", "Finalize"])
+def test_finalizers_that_fail(repository: Repository, entry: str) -> None:
+    """They are logged; the process ends as if they had not."""
+    _add(repository, "bad", fail_in=entry)
+    server = Nereid(repository.path).start()
+    try:
+        _works(server)
+        read = server.process.log_path.read_text
+        server.process.stop()
+        lines = [line for line in read().splitlines() if f"told to fail in {entry}" in line]
+        assert lines and f": TRITONBACKEND_{entry} returned an error" in lines[0], lines
+        assert "backend 'misbehave'" in lines[0] and ("model 'bad'" in lines[0] or entry == "Finalize")
+    finally:
+        server.kill()
+
+
+def _reason(server: Nereid, model: str) -> str:
+    answer = rawhttp.request(HOST, server.http_port, "POST", "/v2/repository/index")
+    return next(str(m.get("reason")) for m in json.loads(answer.body) if m["name"] == model)

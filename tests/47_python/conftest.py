@@ -1,0 +1,117 @@
+"""Both servers with the reference's python backend and the same model.py files, asked the same."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, TypeVar
+
+import catalog
+import environments
+import pytest
+from asks import Asker
+from harness import paths
+from harness.servers import KINDS, Server
+
+Answer = TypeVar("Answer")
+PLACES = {"nereid": "served", "reference": "reference"}
+READY_WITHIN = 240  # seconds
+
+
+def _backends(kind: str, folder: Path) -> Path:
+    """A directory of backends: the python backend as this server takes it, and our identity backend."""
+    folder.mkdir()
+    prepared = paths.need(paths.ROOT / "build" / "python-backend" / PLACES[kind] / "python")
+    (folder / "python").symlink_to(prepared)
+    (folder / "identity").symlink_to(paths.backends(reference=kind == "reference") / "identity")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def python_backends(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    subprocess.run([paths.ROOT / "tools" / "python_backend.sh"], check=True)
+    root = tmp_path_factory.mktemp("backends")
+    return {kind: _backends(kind, root / kind) for kind in PLACES}
+
+
+@pytest.fixture(scope="session")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = catalog.write(tmp_path_factory.mktemp("python") / "models")
+    environments.folder(made / "environment_folder" / "env", "from a folder")
+    environments.archive(made / "environment" / "env.tar.gz", "from an archive", tmp_path_factory.mktemp("env"))
+    return made
+
+
+def environment() -> dict[str, str]:
+    """The stubs' Python is the one that runs the tests: it has numpy."""
+    return {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+
+
+def make_server(kind: str, backends: dict[str, Path], models: Path, options: dict[str, Any] | None = None) -> Server:
+    return KINDS[kind](
+        models,
+        {"backend-directory": str(backends[kind]), "log-verbose": "1", "exit-timeout-secs": "120", **(options or {})},
+        env=environment(),
+        wait_ready=False,
+    )
+
+
+class Both:
+    """Asks both servers at the same time and compares."""
+
+    def __init__(self, servers: dict[str, Server]):
+        self.servers = servers
+        self.askers = {kind: Asker(server) for kind, server in servers.items()}
+        self._pool = ThreadPoolExecutor(len(servers))
+
+    def each(self, ask: Callable[[Asker], Answer]) -> dict[str, Answer]:
+        asked = {kind: self._pool.submit(ask, asker) for kind, asker in self.askers.items()}
+        return {kind: future.result() for kind, future in asked.items()}
+
+    def same(self, ask: Callable[[Asker], Answer]) -> Answer:
+        """The answer that both give."""
+        answers = self.each(ask)
+        if len(answers) == 2:
+            assert answers["nereid"] == answers["reference"]
+        return answers["nereid"]
+
+    def close(self) -> None:
+        for asker in self.askers.values():
+            asker.close()
+        self._pool.shutdown()
+
+
+def _kinds(config: pytest.Config) -> list[str]:
+    """`-m "not reference"` leaves the reference out, e.g. under a sanitizer: then ours is asked alone."""
+    return ["nereid"] if "not reference" in (config.getoption("-m") or "") else ["nereid", "reference"]
+
+
+def load_again(asker: Asker, names: list[str]) -> None:
+    """On a crowded machine the backend takes a stub for dead that has not had its turn for a second: those models once more."""
+    for name in names:
+        asker.until(lambda name=name: asker.ready(name) == 200 or asker.load(name)[0] == 200)
+
+
+def serve(servers: dict[str, Server], names: list[str]) -> Iterator[Both]:
+    for server in servers.values():
+        server.start()
+    for server in servers.values():
+        server.process.wait_until(server.ready, READY_WITHIN, 0.05)
+    both = Both(servers)
+    for asker in both.askers.values():
+        load_again(asker, names)
+    yield both
+    both.close()
+    with ThreadPoolExecutor(len(servers)) as pool:
+        # The reference takes as long as all of its models together.
+        list(pool.map(lambda server: server.stop(seconds=150), servers.values()))
+
+
+@pytest.fixture(scope="session")
+def both(request: pytest.FixtureRequest, python_backends: dict[str, Path], repository: Path) -> Iterator[Both]:
+    names = [name for name, model in catalog.MODELS.items() if model.at_start]
+    options = {"model-control-mode": "explicit", "load-model": names, "exit-on-error": "false", "strict-readiness": "false"}
+    kinds = _kinds(request.config)
+    yield from serve({kind: make_server(kind, python_backends, repository, options) for kind in kinds}, names)

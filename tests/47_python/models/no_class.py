@@ -1,0 +1,3 @@
+"""A module without the class that is looked for."""
+
+ANSWER = 42

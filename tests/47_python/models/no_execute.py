@@ -1,0 +1,6 @@
+"""A model without execute."""
+
+
+class TritonPythonModel:
+    def initialize(self, args):
+        self.args = args

@@ -1,0 +1,140 @@
+"""What goes wrong in each callback, cancellation, and stubs that die; as in the reference, or better where it says so."""
+
+import os
+import signal
+from typing import Any
+
+import pytest
+from asks import Asker, words
+from conftest import Both
+
+ERRORS = ["UNKNOWN", "INTERNAL", "NOT_FOUND", "INVALID_ARG", "UNAVAILABLE", "UNSUPPORTED", "ALREADY_EXISTS", "CANCELLED"]
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        "raise", "model exception", "no list", "too many", "too few", "wrong thing", "wrong type",
+        "no output", "error plain", "error and outputs", *(f"error {code}" for code in ERRORS),
+    ],
+)  # fmt: skip
+def test_failures_of_execute(both: Both, ask: str, protocol: str) -> None:
+    both.same(lambda asker: asker.told("fails_execute", ask, protocol=protocol))
+    assert both.same(lambda asker: asker.told("fails_execute", "well", protocol=protocol)) == "well"
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "fails_initialize", "fails_import", "no_class", "fails_auto_complete", "auto_complete_clash",
+        "auto_complete_nothing", "environment_missing",
+    ],
+)  # fmt: skip
+def test_models_that_do_not_load(both: Both, model: str) -> None:
+    """The status and the reason are the reference's; the index has it too."""
+
+    def ask(asker: Asker) -> Any:
+        status, told = asker.load(model)
+        return status, told["error"].replace(str(asker.server.options["backend-directory"]), "BACKENDS")
+
+    status, _ = both.same(ask)
+    assert status == 400
+    assert {asker.ready(model) for asker in both.askers.values()} <= {400, 404}
+
+
+@pytest.mark.parametrize("ask", ["none", "a none"])
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_requests_without_a_response(both: Both, ask: str, protocol: str) -> None:
+    """The reference never answers these; this server does, once nobody is left who could."""
+    answer = both.askers["nereid"].told("fails_execute", ask, protocol=protocol)
+    assert "without a final response" in answer["message"]
+
+
+def test_a_model_without_execute(both: Both) -> None:
+    assert both.same(lambda asker: asker.load("no_execute"))[0] == 200
+    assert "message" in both.same(lambda asker: asker.told("no_execute", ""))
+
+
+def test_failure_of_finalize(both: Both) -> None:
+    """The model is unloaded all the same, and can be loaded again."""
+    for _ in range(2):
+        assert both.same(lambda asker: asker.load("fails_finalize"))[0] == 200
+        assert both.same(lambda asker: asker.told("fails_finalize", "")) == "well"
+        assert both.same(lambda asker: asker.unload("fails_finalize"))[0] == 200
+        for asker in both.askers.values():
+            asker.until(lambda asker=asker: asker.ready("fails_finalize") != 200)
+
+
+def test_cancelled_requests(both: Both) -> None:
+    """Cancelled on the way: the model sees it, and the client has its answer at once."""
+
+    def ask(asker: Asker) -> Any:
+        before = asker.log_size()
+        working = asker.start("cancel", {"ASK": words("work")})
+        asker.until(lambda: "the model works" in asker.log_since(before))
+        working.cancel()
+        return asker.told("cancel", "ends")
+
+    assert both.same(ask) == "cancelled"
+
+
+def test_cancelled_streams(both: Both) -> None:
+    def ask(asker: Asker) -> Any:
+        came = asker.stream("cancel_decoupled", {"ASK": words("work")}, cancel_after=1)
+        assert came[0]["TOLD"][2] == [b"begun"]
+
+        def ends() -> str:
+            return asker.stream("cancel_decoupled", {"ASK": words("ends")})[0]["TOLD"][2][0].decode()
+
+        asker.until(lambda: ends() != "")
+        return ends()
+
+    assert both.same(ask) == "cancelled"
+
+
+def stub_of(asker: Asker, model: str) -> int:
+    return int(asker.told(model, "pid"))
+
+
+def renew(asker: Asker, model: str) -> None:
+    assert asker.unload(model)[0] == 200
+    asker.until(lambda: asker.ready(model) != 200)
+    assert asker.load(model)[0] == 200
+
+
+def test_a_stub_that_dies_in_execute(both: Both) -> None:
+    """The request is answered with an error that names the model's instance, and so are those after it; a model that is loaded
+    anew works again."""
+
+    def ask(asker: Asker) -> Any:
+        before = stub_of(asker, "dies")
+        failed = [asker.told("dies", "die"), asker.told("dies", "")]
+        renew(asker, "dies")
+        return failed, before != stub_of(asker, "dies"), asker.ready("dies")
+
+    failed, renewed, status = both.same(ask)
+    assert ["'dies_0'" in each["message"] for each in failed] == [True, True]
+    assert renewed and status == 200
+
+
+def test_a_stub_that_is_killed_while_idle(both: Both) -> None:
+    def ask(asker: Asker) -> Any:
+        os.kill(stub_of(asker, "dies"), signal.SIGKILL)
+        failed = asker.told("dies", "")
+        renew(asker, "dies")
+        return failed, asker.told("dies", "")
+
+    failed, told = both.same(ask)
+    assert "'dies_0'" in failed["message"] and told == "1"
+
+
+def test_other_models_lose_nothing(both: Both) -> None:
+    """While the stub of one model dies, another one answers every request."""
+
+    def ask(asker: Asker) -> Any:
+        told = asker.at_once(lambda i: asker.told("dies", "die") if i == 0 else asker.told("logs", ""), 8)
+        renew(asker, "dies")
+        return told
+
+    assert both.same(ask)[1:] == ["logged"] * 7

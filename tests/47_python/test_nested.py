@@ -1,0 +1,80 @@
+"""Models that ask other models (BLS): plain, by threads, async, decoupled, deep, and what goes wrong; as in the reference."""
+
+from typing import Any
+
+import pytest
+from conftest import Both
+
+ADD = {"model": "add_sub", "inputs": [["A", "int32", [[1, 2, 3, 4]]], ["B", "int32", [[4, 3, 2, 1]]]], "outputs": ["SUM", "DIFF"]}
+REPEAT = {"model": "repeat", "inputs": [["IN", "int32", [7, 8, 9]], ["WHERE", "object", ["thread"]]], "outputs": ["OUT"]}
+SUMS = {"SUM": [5, 5, 5, 5], "DIFF": [-3, -1, 1, 3]}
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+@pytest.mark.parametrize("how, answer", [("exec", SUMS), ("async", SUMS), ("gather", [SUMS] * 8), ("threads", [SUMS] * 4)])
+def test_nested_requests(both: Both, how: str, answer: Any, protocol: str) -> None:
+    assert both.same(lambda asker: asker.asked("bls", {**ADD, "how": how}, protocol=protocol)) == answer
+
+
+@pytest.mark.parametrize("how", ["decoupled", "async decoupled"])
+def test_nested_requests_to_decoupled_models(both: Both, how: str) -> None:
+    told = both.same(lambda asker: asker.asked("bls", {**REPEAT, "how": how}))
+    assert [each.get("OUT") for each in told] == [[7], [8], [9], None]
+
+
+@pytest.mark.parametrize("how", ["decoupled", "async decoupled"])
+def test_the_decoupled_way_to_other_models(both: Both, how: str) -> None:
+    both.same(lambda asker: asker.asked("bls", {**ADD, "how": how}))
+
+
+WRONG: dict[str, dict[str, Any]] = {
+    "unknown model": {**ADD, "model": "nobody"},
+    "unknown version": {**ADD, "model_version": 9},
+    "not loaded": {**ADD, "model": "fails_import"},
+    "decoupled the plain way": REPEAT,
+    "missing input": {**ADD, "inputs": ADD["inputs"][:1]},
+    "wrong type": {**ADD, "inputs": [["A", "int64", [[1, 2, 3, 4]]], ["B", "int64", [[4, 3, 2, 1]]]]},
+    "wrong shape": {**ADD, "inputs": [["A", "int32", [[1]]], ["B", "int32", [[4]]]]},
+    "unknown output": {**ADD, "outputs": ["OTHER"]},
+    "no outputs": {**ADD, "outputs": []},
+    "no inputs": {**ADD, "inputs": []},
+    "a model's error": {"model": "fails_execute", "inputs": [["ASK", "object", ["error NOT_FOUND"]]], "outputs": ["TOLD"]},
+    "a model that raises": {"model": "fails_execute", "inputs": [["ASK", "object", ["raise"]]], "outputs": ["TOLD"]},
+    "empty model name": {**ADD, "model": ""},
+}
+
+
+@pytest.mark.parametrize("how", ["exec", "async", "decoupled"])
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_nested_requests(both: Both, case: str, how: str) -> None:
+    both.same(lambda asker: asker.asked("bls", {**WRONG[case], "how": how}))
+
+
+def test_what_a_nested_request_carries(both: Both) -> None:
+    ask = {
+        "model": "tell",
+        "inputs": [["ASK", "object", ["see"]]],
+        "outputs": ["TOLD"],
+        "request_id": "inner",
+        "correlation_id": 12,
+        "flags": 3,
+        "timeout": 30_000_000,
+        "parameters": '{"a": 1, "b": "two", "c": true}',
+    }
+    both.same(lambda asker: asker.asked("bls", {**ask, "parameters": {"a": 1, "b": "two", "c": True}}))
+    both.same(lambda asker: asker.asked("bls", ask))
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_requests_nest(both: Both, protocol: str) -> None:
+    """Each level holds an instance of bls_plain: three there are."""
+    told = both.same(lambda asker: asker.told("bls_plain", "bls_plain/bls_plain/state/end", protocol=protocol))
+    assert told.startswith("bls_plain(bls_plain(state(") and told.endswith(")))")
+
+
+def test_errors_come_up_through_the_levels(both: Both) -> None:
+    for ask in ("bls_plain/fails_execute/error UNAVAILABLE", "bls_plain/nobody/x", "fails_execute/raise"):
+        answer = both.same(lambda asker, ask=ask: asker.told("bls_plain", ask))
+        assert "message" in answer
+
+

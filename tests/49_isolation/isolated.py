@@ -1,0 +1,135 @@
+"""Models that run in processes of their own, and looks at these processes."""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from harness import paths, rawhttp
+from harness.repository import Repository
+from harness.servers import HOST, Nereid
+
+# What the first number of a request to the backend `crasher` means (plugins/crasher.c).
+SEGFAULT, ABORT, EXIT, KILL, HANG, FAIL = -1, -2, -3, -4, -5, -6
+ANSWER_AND_DIE, FORK_AND_DIE, AWAIT_CANCEL, GARBAGE, SAY, LATER = -7, -8, -9, -10, -11, -12
+PARAMETERS, OUTPUT_ERROR, TELL_IDS, RELEASE_AND_DIE, HANG_WHEN_ENDED = -13, -14, -15, -16, -17
+RESCHEDULE, REPEAT = -18, -100
+
+# A sanitizer has tables of its own for what was once in use, and makes everything slower.
+SANITIZED = any(mark in paths.nereid_binary().read_bytes() for mark in (b"__asan_init", b"__tsan_init"))
+SLACK = (64 << 20) if SANITIZED else (2 << 20)
+
+ISOLATED = {"ISOLATION": "process"}
+
+# The sanitizer would catch what shall kill the process, and say so in the log; what was freed it keeps no longer than it must.
+_QUIET = "handle_segv=0:handle_abort=0"
+_LEAN = "quarantine_size_mb=4:thread_local_quarantine_size_kb=64:allocator_release_to_os_interval_ms=200"
+QUIET_CRASHES = {
+    "ASAN_OPTIONS": f"{os.environ.get('ASAN_OPTIONS', '')}:{_QUIET}:{_LEAN}",
+    "TSAN_OPTIONS": f"{os.environ.get('TSAN_OPTIONS', '')}:{_QUIET}",
+}
+
+
+def parameters(values: dict[str, str]) -> str:
+    return "".join(
+        f'parameters {{ key: "{key}" value {{ string_value: "{value}" }} }}\n' for key, value in values.items()
+    )
+
+
+def crasher(
+    repository: Repository,
+    name: str,
+    values: dict[str, str] | None = None,
+    extra: str = "",
+    batch: int = 0,
+    dims: str = "-1",
+) -> Path:
+    config = f'name: "{name}"\nbackend: "crasher"\nmax_batch_size: {batch}\n'
+    for kind in ("input", "output"):
+        config += f'{kind} [ {{ name: "{kind.upper()}0" data_type: TYPE_INT32 dims: [ {dims} ] }} ]\n'
+    config += extra + parameters(ISOLATED if values is None else values)
+    return with_library(repository.model(name, config))
+
+
+def with_library(model: Path) -> Path:
+    library = paths.need(paths.BUILD / "tests" / "backends" / "crasher" / "libtriton_crasher.so")
+    (model / library.name).symlink_to(library)
+    return model
+
+
+def body(numbers: list[int], rows: bool = False, **more: object) -> bytes:
+    shape = [1, len(numbers)] if rows else [len(numbers)]
+    tensor = {"name": "INPUT0", "datatype": "INT32", "shape": shape, "data": numbers}
+    return json.dumps({"inputs": [tensor], **more}).encode()
+
+
+def ask(server: Nereid, model: str, numbers: list[int], timeout: float = 30, **more: object) -> rawhttp.Answer:
+    return rawhttp.request(
+        HOST, server.http_port, "POST", f"/v2/models/{model}/infer", body=body(numbers, **more), timeout=timeout
+    )
+
+
+def answers(server: Nereid, model: str) -> bool:
+    answer = ask(server, model, [7, 8])
+    return answer.status == 200 and answer.json()["outputs"][0]["data"] == [7, 8]
+
+
+def ready(server: Nereid, model: str | None = None) -> bool:
+    path = f"/v2/models/{model}/ready" if model else "/v2/health/ready"
+    return rawhttp.request(HOST, server.http_port, "GET", path).status == 200
+
+
+def until(what: Callable[[], bool], seconds: float = 20) -> float:
+    """Asks again and again; returns how long it took."""
+    begun = time.monotonic()
+    while not what():
+        assert time.monotonic() < begun + seconds, "it does not happen"
+    return time.monotonic() - begun
+
+
+def children(pid: int) -> list[int]:
+    found: list[int] = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            found += [int(child) for child in (task / "children").read_text().split()]
+        except FileNotFoundError:  # the thread has ended
+            continue
+    return found
+
+
+def process_of(server: Nereid, model: str) -> int:
+    """The process that a model runs in."""
+    for child in children(server.pid):
+        if f"'{model}'".encode() in Path(f"/proc/{child}/cmdline").read_bytes():
+            return child
+    raise AssertionError(f"no process of {model}")
+
+
+def group_members(pgid: int) -> list[int]:
+    """The processes of a group, but for those that ended and only wait to be reaped."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            fields = (entry / "stat").read_text().rsplit(")", 1)[1].split() if entry.name.isdigit() else None
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if fields and int(fields[2]) == pgid and fields[0] != "Z":
+            found.append(int(entry.name))
+    return found
+
+
+def shared_memory(pid: int) -> int:
+    """How many pieces of memory that is shared with isolated models a process has mapped or open."""
+    maps = Path(f"/proc/{pid}/maps").read_text().count("memfd:nereid-")
+    links = 0
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            links += "memfd:nereid-" in os.readlink(f"/proc/{pid}/fd/{fd}")
+        except FileNotFoundError:
+            continue
+    return maps + links
+
+
+def descriptors(pid: int) -> int:
+    return len(os.listdir(f"/proc/{pid}/fd"))

@@ -1,0 +1,191 @@
+"""What a store says is not believed: names that climb, listings without an end, contents that are not theirs."""
+
+import email.utils
+import time
+from pathlib import Path
+
+import pytest
+import shelf
+from harness.servers import Nereid
+from odd_store import Answer, OddStore, Request, listing, md5_tag
+from peers import s3_env
+
+LENIENT = {"exit-on-error": "false", "strict-readiness": "false"}
+GOOD = shelf.identity("good")
+
+
+def serve(store: OddStore, cache: Path, **env: str) -> Nereid:
+    return Nereid(store.path, LENIENT, s3_env(cache, NEREID_CLOUD_TIMEOUT_SECS="2", **env))  # type: ignore[arg-type]
+
+
+def log_of(store: OddStore, cache: Path) -> str:
+    """The log of a start that comes to nothing."""
+    server = Nereid(store.path, env=s3_env(cache, NEREID_CLOUD_TIMEOUT_SECS="2"), wait_ready=False)  # type: ignore[arg-type]
+    server.start()
+    assert server.process.ended_within(60)
+    log = server.process.log()
+    server.kill()
+    return log
+
+
+@pytest.mark.parametrize("encoded", [False, True])
+@pytest.mark.parametrize("name", ["../../../escape", "1/../../../../escape", "/1/x", "1//x", "1/./x", "1/" + "d/" * 40 + "x", "1/" + "n" * 300])
+def test_names_that_leave_the_model(cache: Path, name: str, encoded: bool) -> None:
+    evil = shelf.identity("evil") | {f"evil/{name}": b"evil"}
+    objects = {n: (len(d), md5_tag(d)) for n, d in (GOOD | evil).items()}
+
+    def odd(request: Request) -> Answer | None:
+        names = {n.replace(".", "%2e") if encoded else n: about for n, about in objects.items()}
+        return Answer(body=listing(names, encoded=encoded)) if request.is_listing else None
+
+    with OddStore(GOOD | evil, odd) as store, serve(store, cache) as server:
+        found = shelf.index(server)
+        assert found["good"] == {"1": "READY"} and set(found["evil"].values()) == {"UNAVAILABLE"}
+        assert "would not stay within its model's directory" in shelf.reasons(server)["evil"]
+        assert not any("evil" in path.name or "escape" in path.name for path in cache.parent.rglob("*"))
+        assert all(not r.path.startswith("/bucket/evil") for r in store.requests)
+
+
+def test_a_file_where_a_directory_is(cache: Path) -> None:
+    both = shelf.identity("both") | {"both/1/a": b"file", "both/1/a/b": b"below it"}
+    with OddStore(GOOD | both) as store, serve(store, cache) as server:
+        found = shelf.index(server)
+        assert found["good"] == {"1": "READY"} and "READY" not in found["both"].values()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'<!DOCTYPE a [<!ENTITY x "' + b"x" * 1000 + b'">]><ListBucketResult>&x;</ListBucketResult>',
+        b"<ListBucketResult><Contents><Key>good/1/x</Key>",
+        b"<html>nothing of the kind</html>",
+        b"<ListBucketResult><Contents><Key>good/1/x</Key><Size>-5</Size></Contents></ListBucketResult>",
+        b"<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>",
+        b"<ListBucketResult>" + b"<a>" * 100 + b"</a>" * 100 + b"</ListBucketResult>",
+    ],
+    ids=["entities", "cut", "html", "size", "no-token", "deep"],
+)
+def test_what_is_no_listing(cache: Path, body: bytes) -> None:
+    with OddStore({}, lambda request: Answer(body=body)) as store:
+        assert "the answer is not a listing" in log_of(store, cache)
+        assert len(store.requests) > 1  # it may have been damaged on its way
+
+
+def test_a_listing_of_more_than_any_repository_has(cache: Path) -> None:
+    def odd(request: Request) -> Answer:
+        page = int(request.query.get("continuation-token", "0"))
+        names = {f"m{page}/1/{i}": (1, '"x"') for i in range(20000)}
+        return Answer(body=listing(names, next_token=str(page + 1)))
+
+    with OddStore({}, odd) as store:
+        assert "more than 200000 objects" in log_of(store, cache)
+        assert len(store.requests) == 11
+
+
+def test_a_listing_that_goes_round(cache: Path) -> None:
+    with OddStore({}, lambda request: Answer(body=listing({}, next_token="again"))) as store:
+        assert "it does not end" in log_of(store, cache)
+
+
+def test_contents_that_are_not_what_was_listed(cache: Path) -> None:
+    """Another size, other bytes of the same size, fewer bytes than the head says: the model does not load, others do."""
+    size, content, short = (shelf.identity(name) for name in ("size", "content", "short"))
+
+    def odd(request: Request) -> Answer | None:
+        if request.is_listing:
+            return None
+        if request.path == "/bucket/size/1/weights.bin":
+            return Answer(206, b"x" * 100, {"Content-Range": "bytes 0-99/5000"})
+        if request.path == "/bucket/content/1/weights.bin":
+            return Answer(206, b"x" * 100, {"Content-Range": "bytes 0-99/100"})
+        if request.path == "/bucket/short/1/weights.bin":
+            return Answer(206, b"x" * 50, {"Content-Range": "bytes 0-99/100"})
+        return None
+
+    with OddStore(GOOD | size | content | short, odd) as store, serve(store, cache) as server:
+        states = {name: set(versions.values()) for name, versions in shelf.index(server).items()}
+        assert states == {"good": {"READY"}, "size": {"UNAVAILABLE"}, "content": {"UNAVAILABLE"}, "short": {"UNAVAILABLE"}}
+        assert "its content is not what the store says it is" in shelf.reasons(server)["content"]
+
+
+def test_a_tag_that_is_no_digest(cache: Path) -> None:
+    """Encrypted with a key of the service; and a gateway whose tags mean something else, as the environment says."""
+    tag = '"0123456789abcdef0123456789abcdef"'
+
+    def odd(request: Request, kms: bool) -> Answer | None:
+        if request.is_listing:
+            return Answer(body=listing({n: (len(d), tag) for n, d in GOOD.items()}))
+        answer = store.answer(request)
+        return Answer(answer.status, answer.body, answer.headers | ({"x-amz-server-side-encryption": "aws:kms"} if kms else {}))
+
+    with OddStore(GOOD, lambda request: odd(request, True)) as store, serve(store, cache / "a") as server:
+        assert shelf.infers(server, "good")
+    with OddStore(GOOD, lambda request: odd(request, False)) as store:
+        with serve(store, cache / "b") as server:
+            assert "READY" not in shelf.index(server)["good"].values()
+        with serve(store, cache / "b", NEREID_S3_ETAG_IS_MD5="0") as server:
+            assert shelf.infers(server, "good")
+
+
+def test_a_bucket_of_another_region(cache: Path) -> None:
+    def odd(request: Request) -> Answer | None:
+        right = "/eu-test-1/s3/" in request.headers["authorization"]
+        return None if right else Answer(301, b"<Error><Code>PermanentRedirect</Code></Error>", {"x-amz-bucket-region": "eu-test-1"})
+
+    with OddStore(GOOD, odd) as store, serve(store, cache) as server:
+        assert shelf.infers(server, "good")
+        assert sum("/us-east-1/" in r.headers["authorization"] for r in store.requests) == 1
+
+
+def test_a_clock_that_is_wrong(cache: Path) -> None:
+    """The store's clock counts."""
+    later = time.time() + 5 * 86400
+    day = time.strftime("%Y%m%d", time.gmtime(later))
+
+    def odd(request: Request) -> Answer | None:
+        if request.headers["x-amz-date"].startswith(day):
+            return None
+        return Answer(403, b"<Error><Code>RequestTimeTooSkewed</Code></Error>", {"Date": email.utils.formatdate(later, usegmt=True)})
+
+    with OddStore(GOOD, odd) as store, serve(store, cache) as server:
+        assert shelf.infers(server, "good")
+
+
+def test_retry_after_is_waited_for(cache: Path) -> None:
+    def odd(request: Request) -> Answer | None:
+        return Answer(503, b"", {"Retry-After": "1"}) if len(store.requests) == 1 else None
+
+    with OddStore(GOOD, odd) as store, serve(store, cache) as server:
+        assert shelf.infers(server, "good")
+        assert store.requests[1].at - store.requests[0].at >= 1
+
+
+def test_a_model_that_changes_while_it_is_read(cache: Path) -> None:
+    """What was listed is gone when it is asked for: it is listed again, and read as it is then."""
+    old = shelf.identity("good") | {"good/1/old.bin": b"old"}
+
+    def odd(request: Request) -> Answer | None:
+        if request.path.endswith("old.bin"):
+            store.files = GOOD | {"good/1/new.bin": b"new"}
+        return None
+
+    with OddStore(old, odd) as store, serve(store, cache) as server:
+        assert shelf.infers(server, "good")
+        assert dict(shelf.model_files(cache)) == GOOD | {"good/1/new.bin": b"new"}
+
+
+def test_virtual_hosts_and_tokens_of_sessions(cache: Path) -> None:
+    """The bucket in the host's name; a session's token is sent and signed."""
+    store = OddStore(GOOD)
+
+    def odd(request: Request) -> Answer | None:
+        right = request.headers["host"] == f"bucket.localhost:{store.port}" and request.headers.get("x-amz-security-token") == "a session"
+        if not right or "x-amz-security-token" not in request.headers["authorization"]:
+            return Answer(400, b"")
+        return None if request.is_listing else store.answer(Request("/bucket" + request.path, request.query, request.headers))
+
+    store.odd = odd
+    with store:
+        env = s3_env(cache, NEREID_S3_ADDRESSING="virtual", AWS_SESSION_TOKEN="a session")
+        with Nereid(f"s3://localhost:{store.port}/bucket", env=env) as server:  # type: ignore[arg-type]
+            assert shelf.infers(server, "good")
