@@ -146,7 +146,7 @@ static struct err *check_profile(const Inference__ModelConfig *p,
 {
     if (g->n_profile && strcmp(p->platform, "tensorrt_plan") != 0)
         return err_new(STATUS_INVALID_ARG,
-                       "instance group %s of model %s and platform %s specifies profile field "
+                       "instance group %s of model %s and platform %sspecifies profile field "
                        "which is only supported for TensorRT "
                        "models",
                        g->name, p->name, p->platform);

@@ -1,0 +1,69 @@
+"""Over two hundred configurations made by chance, served by both: the same configuration, metadata and index, field by field.
+
+Proves MC-08 to MC-16, MC-61, PB-164 to PB-182 and RX-09 to RX-20 once more, on combinations nobody thought of.
+"""
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from generated import configurations
+from harness import rawhttp
+from harness.compare import differences
+from harness.repository import Repository
+from harness.servers import KINDS, Server
+
+CASES = configurations()
+Answers = dict[str, dict[str, Any]]
+
+pytestmark = pytest.mark.reference
+
+
+def _read(server: Server) -> Answers:
+    rows = defaultdict(list)
+    for row in rawhttp.post(server.http, "/v2/repository/index", b"").json():
+        rows[row["name"]].append(row)
+    found: Answers = {}
+    for name in CASES:
+        metadata = rawhttp.get(server.http, f"/v2/models/{name}").json()
+        config = rawhttp.get(server.http, f"/v2/models/{name}/config").json()
+        metadata["versions"] = sorted(metadata.get("versions", []))
+        index = sorted(rows[name], key=lambda row: row.get("version", ""))
+        found[name] = {"metadata": metadata, "config": config, "index": index}
+    return found
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Answers, Answers]:
+    repository = Repository(tmp_path_factory.mktemp("generated") / "models")
+    for name, text in CASES.items():
+        repository.model(name, text, versions=(1, 3) if "versions: [ 1, 3 ]" in text else (1,))
+    options = {"exit-on-error": "false", "strict-readiness": "false"}
+    found = []
+    for kind in ("nereid", "reference"):
+        with KINDS[kind](repository.path, options, ready_within=200) as server:
+            found.append(_read(server))
+    return found[0], found[1]
+
+
+def test_valid_ones(answers: tuple[Answers, Answers]) -> None:
+    ours, theirs = answers
+    served = [name for name in CASES if "error" not in theirs[name]["config"]]
+    assert len(served) > 170
+    wrong = [f"{name}: {line}" for name in served for line in differences(ours[name], theirs[name])]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_broken_ones(answers: tuple[Answers, Answers]) -> None:
+    """Neither serves them. Where the reference forgets a model whose configuration it cannot read, ours tells the reason (RX-20)."""
+    ours, theirs = answers
+    broken = [name for name in CASES if "error" in theirs[name]["config"]]
+    assert len(broken) > 35
+    for name in broken:
+        assert "error" in ours[name]["config"] and "error" in ours[name]["metadata"], name
+        assert all(row["state"] == "UNAVAILABLE" and row["reason"] for row in ours[name]["index"]), name
+        assert ours[name]["index"], name
+        if any("reason" in row for row in theirs[name]["index"]):
+            wrong = differences(ours[name]["index"], theirs[name]["index"])
+            assert not [line for line in wrong if "warmup setting" not in line], f"{name}: {wrong}"
