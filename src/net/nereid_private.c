@@ -2,7 +2,7 @@
 
 #include "net/run.h"
 #include "os/crash.h"
-#include "plugin/isolate_child.h"
+#include "isolate/isolate_child.h"
 #include "base/build_version.h"
 
 static void tell_crash(int signal_number)

@@ -7,7 +7,7 @@
 #include "net/http_front.h"
 #include "os/signals.h"
 #include "os/thread.h"
-#include "plugin/isolate_child.h"
+#include "isolate/isolate_child.h"
 #include "repo/check.h"
 #include "base/build_version.h"
 #include "server/log_files.h"

@@ -124,11 +124,10 @@ static void backend_free(struct plugin_backend *b)
     mem_free(b);
 }
 
-void backend_init_isolated(struct plugin_backend *b, const struct backend_registry *r,
-                           const char *name, struct isolate *isolate,
-                           const struct backend_entries *entries)
+void backend_init_remote(struct plugin_backend *b, const struct backend_registry *r,
+                         const char *name, const struct backend_entries *entries)
 {
-    *b = (struct plugin_backend){.magic = BACKEND_MAGIC, .entries = *entries, .isolate = isolate};
+    *b = (struct plugin_backend){.magic = BACKEND_MAGIC, .entries = *entries};
     b->name = mem_strdup(name);
     b->dir = mem_strdup("");
     b->path = mem_strdup(name);
@@ -136,7 +135,7 @@ void backend_init_isolated(struct plugin_backend *b, const struct backend_regist
     attribute_init(&b->attributes);
 }
 
-void backend_fini_isolated(struct plugin_backend *b)
+void backend_fini_remote(struct plugin_backend *b)
 {
     fini(b);
 }

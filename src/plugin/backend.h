@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 struct dl;
-struct isolate;
 struct message;
+struct plugin_backend;
 struct plugin_instance;
 struct request;
 
@@ -30,6 +30,11 @@ struct backend_entries {
                                    uint32_t);
     /* In place of execute, for backends that are part of the server: requests as they are; contract as instance_execute. */
     struct err *(*run)(struct plugin_instance *, struct request **, size_t);
+    /* Of a backend that another process has, for one model: whether it may be asked; that nothing new will come; that the model is
+     * gone, and the backend with it. NULL for all others. */
+    bool (*ready)(const struct plugin_backend *b);
+    void (*retire)(struct plugin_backend *b);
+    void (*leave)(struct plugin_backend *b);
 };
 
 /* A backend that is part of the server; it serves where no library of its name is found. */
@@ -52,8 +57,6 @@ struct plugin_backend {
     struct message *config; /* {"cmdline":{...}} */
     bool ready;             /* guarded by the registry: Initialize has succeeded */
     bool loading;           /* guarded by the registry: some thread is at it */
-    struct isolate *
-        isolate; /* not NULL: it runs in a process of its own, for one model, which frees it (plugin/isolate.h) */
 };
 
 /* One setting of the command line for a backend; "" = for every backend. Borrowed, must outlive the registry. */
@@ -93,12 +96,11 @@ __attribute__((cold)) void backend_say_failed(const struct plugin_backend *b, co
                                               const char *instance, const char *entry,
                                               const struct err *e);
 
-/* backend_init_isolated - the stand-in of a backend that another process has; no registry knows it. entries are copied.
- * backend_fini_isolated - the struct is the caller's. */
-void backend_init_isolated(struct plugin_backend *b, const struct backend_registry *r,
-                           const char *name, struct isolate *isolate,
-                           const struct backend_entries *entries);
-void backend_fini_isolated(struct plugin_backend *b);
+/* backend_init_remote - the stand-in of a backend that another process has; no registry knows it. entries are copied.
+ * backend_fini_remote - the struct is the caller's. */
+void backend_init_remote(struct plugin_backend *b, const struct backend_registry *r,
+                         const char *name, const struct backend_entries *entries);
+void backend_fini_remote(struct plugin_backend *b);
 
 /* backend_setting_value - what the command line sets for a backend; NULL when nothing. */
 const char *backend_setting_value(const struct backend_registry *r, const char *backend,

@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include "model/config.h"
 #include "plugin/backend.h"
-#include "plugin/isolate.h"
 #include "plugin/offender.h"
 
 #define MODEL_MAGIC 0x4d4f444cu
@@ -93,13 +92,13 @@ void model_publish_config(struct plugin_model *m, struct model_config *published
 
 bool model_ready(const struct plugin_model *m)
 {
-    return !m || !m->backend->isolate || isolate_ready(m->backend->isolate);
+    return !m || !m->backend->entries.ready || m->backend->entries.ready(m->backend);
 }
 
 void model_retire(const struct plugin_model *m)
 {
-    if (m && m->backend->isolate)
-        isolate_retire(m->backend->isolate);
+    if (m && m->backend->entries.retire)
+        m->backend->entries.retire(m->backend);
 }
 
 void model_free(struct plugin_model *m)
@@ -113,7 +112,8 @@ void model_free(struct plugin_model *m)
         err_free(e);
     }
     offender_leave(m);
-    isolate_free(m->backend->isolate);
+    if (m->backend->entries.leave)
+        m->backend->entries.leave(m->backend);
     config_free_proto(m->proto);
     if (m->published)
         config_unref(m->published);

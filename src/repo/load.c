@@ -8,7 +8,7 @@
 #include "model/config_guess.h"
 #include "os/clock.h"
 #include "plugin/backend.h"
-#include "plugin/isolate.h"
+#include "isolate/isolate.h"
 #include "plugin/model.h"
 #include "proto/model_config.pb-c.h"
 #include "repo/load_cloud.h"

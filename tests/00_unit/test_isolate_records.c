@@ -1,5 +1,5 @@
 /* The process of an isolated model may say anything: whatever it is, the server lives, and each request is answered once. */
-#include "plugin/isolate_records.h"
+#include "isolate/isolate_records.h"
 
 #include "base/budget.h"
 #include "base/mem.h"
@@ -9,9 +9,9 @@
 #include "model/config.h"
 #include "os/shm.h"
 #include "plugin/attribute.h"
-#include "plugin/isolate_flight.h"
-#include "plugin/isolate_priv.h"
-#include "plugin/isolate_session.h"
+#include "isolate/isolate_flight.h"
+#include "isolate/isolate_priv.h"
+#include "isolate/isolate_session.h"
 #include "plugin/usage.h"
 #include "support/test_version.h"
 #include "support/unit.h"

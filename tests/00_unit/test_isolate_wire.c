@@ -1,4 +1,4 @@
-#include "plugin/isolate_wire.h"
+#include "isolate/isolate_wire.h"
 
 #include "base/mem.h"
 #include "support/unit.h"

@@ -1,4 +1,4 @@
-#include "plugin/isolate_log.h"
+#include "isolate/isolate_log.h"
 
 #include "base/log.h"
 

@@ -1,11 +1,11 @@
-#include "plugin/isolate_load.h"
+#include "isolate/isolate_load.h"
 
 #include "base/mem.h"
 #include "model/config.h"
 #include "plugin/instance.h"
-#include "plugin/isolate_life.h"
-#include "plugin/isolate_priv.h"
-#include "plugin/isolate_session.h"
+#include "isolate/isolate_life.h"
+#include "isolate/isolate_priv.h"
+#include "isolate/isolate_session.h"
 #include "plugin/model.h"
 #include "proto/model_config.pb-c.h"
 

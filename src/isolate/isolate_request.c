@@ -1,13 +1,13 @@
-#include "plugin/isolate_request.h"
+#include "isolate/isolate_request.h"
 
 #include "base/mem.h"
 #include "infer/request.h"
 #include "infer/response.h"
 #include "infer/stats.h"
-#include "plugin/isolate_flight.h"
-#include "plugin/isolate_param.h"
-#include "plugin/isolate_priv.h"
-#include "plugin/isolate_session.h"
+#include "isolate/isolate_flight.h"
+#include "isolate/isolate_param.h"
+#include "isolate/isolate_priv.h"
+#include "isolate/isolate_session.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "plugin/isolate_answer.h"
+#include "isolate/isolate_answer.h"
 
 #include "base/buf.h"
 #include "infer/allocator.h"
@@ -7,9 +7,9 @@
 #include "infer/response_stats.h"
 #include "infer/stats.h"
 #include "infer/trace.h"
-#include "plugin/isolate_param.h"
-#include "plugin/isolate_priv.h"
-#include "plugin/isolate_session.h"
+#include "isolate/isolate_param.h"
+#include "isolate/isolate_priv.h"
+#include "isolate/isolate_session.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "infer/allocator.h"
 #include "infer/request.h"
 #include "plugin/backend.h"
-#include "plugin/isolate_priv.h"
+#include "isolate/isolate_priv.h"
 
 struct isolate_child_request;
 struct model_config;

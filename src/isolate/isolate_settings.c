@@ -1,4 +1,4 @@
-#include "plugin/isolate_settings.h"
+#include "isolate/isolate_settings.h"
 
 #include "proto/model_config.pb-c.h"
 

@@ -1,4 +1,4 @@
-#include "plugin/isolate_child.h"
+#include "isolate/isolate_child.h"
 
 #include "base/budget.h"
 #include "base/check.h"
@@ -9,7 +9,7 @@
 #include "os/packet.h"
 #include "os/shm.h"
 #include "os/thread.h"
-#include "plugin/isolate_child_priv.h"
+#include "isolate/isolate_child_priv.h"
 #include "plugin/model.h"
 #include "proto/model_config.pb-c.h"
 

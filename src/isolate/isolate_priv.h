@@ -10,9 +10,9 @@
 #include "os/mutex.h"
 #include "os/spawn.h"
 #include "plugin/backend.h"
-#include "plugin/isolate_frame.h"
-#include "plugin/isolate_settings.h"
-#include "plugin/isolate_wire.h"
+#include "isolate/isolate_frame.h"
+#include "isolate/isolate_settings.h"
+#include "isolate/isolate_wire.h"
 
 #include <stdatomic.h>
 

@@ -1,14 +1,14 @@
-#include "plugin/isolate_session.h"
+#include "isolate/isolate_session.h"
 
 #include "base/budget.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "os/packet.h"
 #include "os/shm.h"
-#include "plugin/isolate_flight.h"
-#include "plugin/isolate_pool.h"
-#include "plugin/isolate_priv.h"
-#include "plugin/isolate_records.h"
+#include "isolate/isolate_flight.h"
+#include "isolate/isolate_pool.h"
+#include "isolate/isolate_priv.h"
+#include "isolate/isolate_records.h"
 
 #include <inttypes.h>
 #include <string.h>

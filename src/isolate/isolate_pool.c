@@ -1,4 +1,4 @@
-#include "plugin/isolate_pool.h"
+#include "isolate/isolate_pool.h"
 
 #include "base/check.h"
 #include "base/mem.h"

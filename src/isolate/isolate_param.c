@@ -1,6 +1,6 @@
-#include "plugin/isolate_param.h"
+#include "isolate/isolate_param.h"
 
-#include "plugin/isolate_priv.h"
+#include "isolate/isolate_priv.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "plugin/isolate.h"
+#include "isolate/isolate.h"
 
 #include "base/budget.h"
 #include "base/log.h"
@@ -6,12 +6,12 @@
 #include "infer/request.h"
 #include "model/config.h"
 #include "plugin/instance.h"
-#include "plugin/isolate_flight.h"
-#include "plugin/isolate_life.h"
-#include "plugin/isolate_load.h"
-#include "plugin/isolate_priv.h"
-#include "plugin/isolate_request.h"
-#include "plugin/isolate_session.h"
+#include "isolate/isolate_flight.h"
+#include "isolate/isolate_life.h"
+#include "isolate/isolate_load.h"
+#include "isolate/isolate_priv.h"
+#include "isolate/isolate_request.h"
+#include "isolate/isolate_session.h"
 #include "plugin/model.h"
 #include "proto/model_config.pb-c.h"
 
@@ -60,9 +60,14 @@ static void put_hello(struct isolate *iso, const struct backend_registry *r, con
     }
 }
 
+static struct isolate *of_backend(struct plugin_backend *b)
+{
+    return LIST_ITEM(b, struct isolate, backend);
+}
+
 static struct isolate *of_model(TRITONBACKEND_Model *model)
 {
-    return model_check(model)->backend->isolate;
+    return of_backend(model_check(model)->backend);
 }
 
 static TRITONSERVER_Error *initialize_model(TRITONBACKEND_Model *handle)
@@ -148,7 +153,7 @@ static TRITONSERVER_Error *initialize_instance(TRITONBACKEND_ModelInstance *hand
     struct plugin_instance *i = instance_check(handle);
     struct isolate_instance *inst = MEM_NEW(struct isolate_instance);
     list_init(&inst->node);
-    inst->owner = i->model->backend->isolate;
+    inst->owner = of_backend(i->model->backend);
     inst->instance = i;
     inst->owner->stats = i->stats;
     struct err *e = load_instance(inst->owner, inst);
@@ -226,6 +231,70 @@ static struct err *execute(struct plugin_instance *i, struct request **requests,
     return NULL;
 }
 
+static bool is_ready(const struct plugin_backend *b)
+{
+    const struct isolate *iso = of_backend((struct plugin_backend *)(uintptr_t)b);
+    return atomic_load(&iso->ready);
+}
+
+/* Nothing new will come: when the process is silent for its time of grace, it is ended. */
+static void retire(struct plugin_backend *b)
+{
+    struct isolate *iso = of_backend(b);
+    time_ns not_yet = 0;
+    if (!atomic_compare_exchange_strong(&iso->retired, &not_yet, clock_now_ns()))
+        return;
+    isolate_life_look(iso);
+}
+
+/* Tells the process to end, and makes it. */
+static void end_process(struct isolate *iso)
+{
+    mutex_lock(&iso->lock);
+    iso->stopping = true;
+    struct isolate_session *s = iso->session ? isolate_session_ref(iso->session) : NULL;
+    bool loads = iso->reloading;
+    mutex_cond_broadcast(&iso->changed);
+    mutex_unlock(&iso->lock);
+    if (!s)
+        return;
+    bool lost = true;
+    struct err *e = NULL;
+    if (!loads)
+        e = order_in_time(iso, s, &s->setup, ORDER_END, &lost);
+    if (e)
+        LOG_ERROR("finalizing %s in its process: %s", iso->model, err_message(e));
+    err_free(e);
+    mutex_lock(&iso->lock);
+    iso->orderly = !lost;
+    mutex_unlock(&iso->lock);
+    if (lost)
+        atomic_store(&iso->kill_at, 1);
+    isolate_session_end(s);
+    isolate_life_look(iso);
+    isolate_session_unref(s);
+}
+
+/* Finalizes the model and the backend and ends the process, by force when it takes too long. Its instances are gone. */
+static void leave(struct plugin_backend *b)
+{
+    struct isolate *iso = of_backend(b);
+    if (iso->supervisor)
+        end_process(iso);
+    isolate_life_stop(iso);
+    backend_fini_remote(&iso->backend);
+    strbuf_fini(&iso->hello);
+    mutex_cond_fini(&iso->changed);
+    mutex_fini(&iso->lock);
+    mem_free(iso->written);
+    mem_free(iso->last_end);
+    mem_free(iso->program);
+    mem_free(iso->model_dir);
+    mem_free(iso->name);
+    mem_free(iso->model);
+    mem_free(iso);
+}
+
 static struct isolate *make(const struct backend_registry *r,
                             const struct Inference__ModelConfig *proto, const char *name,
                             const char *model_dir, int64_t version)
@@ -242,11 +311,14 @@ static struct isolate *make(const struct backend_registry *r,
     mutex_cond_init(&iso->changed);
     list_init(&iso->instances);
     put_hello(iso, r, proto->backend);
-    backend_init_isolated(&iso->backend, r, proto->backend, iso,
-                          &(struct backend_entries){.model_initialize = initialize_model,
-                                                    .instance_initialize = initialize_instance,
-                                                    .instance_finalize = finalize_instance,
-                                                    .run = execute});
+    backend_init_remote(&iso->backend, r, proto->backend,
+                        &(struct backend_entries){.model_initialize = initialize_model,
+                                                  .instance_initialize = initialize_instance,
+                                                  .instance_finalize = finalize_instance,
+                                                  .run = execute,
+                                                  .ready = is_ready,
+                                                  .retire = retire,
+                                                  .leave = leave});
     return iso;
 }
 
@@ -294,69 +366,8 @@ struct err *isolate_backend_new(const struct backend_registry *r,
     iso->settings = settings;
     e = start(iso);
     if (e)
-        isolate_free(iso);
+        leave(&iso->backend);
     else
         *ret = &iso->backend;
     return e;
-}
-
-bool isolate_ready(const struct isolate *iso)
-{
-    return atomic_load(&iso->ready);
-}
-
-void isolate_retire(struct isolate *iso)
-{
-    time_ns not_yet = 0;
-    if (!atomic_compare_exchange_strong(&iso->retired, &not_yet, clock_now_ns()))
-        return;
-    isolate_life_look(iso);
-}
-
-/* Tells the process to end, and makes it. */
-static void end_process(struct isolate *iso)
-{
-    mutex_lock(&iso->lock);
-    iso->stopping = true;
-    struct isolate_session *s = iso->session ? isolate_session_ref(iso->session) : NULL;
-    bool loads = iso->reloading;
-    mutex_cond_broadcast(&iso->changed);
-    mutex_unlock(&iso->lock);
-    if (!s)
-        return;
-    bool lost = true;
-    struct err *e = NULL;
-    if (!loads)
-        e = order_in_time(iso, s, &s->setup, ORDER_END, &lost);
-    if (e)
-        LOG_ERROR("finalizing %s in its process: %s", iso->model, err_message(e));
-    err_free(e);
-    mutex_lock(&iso->lock);
-    iso->orderly = !lost;
-    mutex_unlock(&iso->lock);
-    if (lost)
-        atomic_store(&iso->kill_at, 1);
-    isolate_session_end(s);
-    isolate_life_look(iso);
-    isolate_session_unref(s);
-}
-
-void isolate_free(struct isolate *iso)
-{
-    if (!iso)
-        return;
-    if (iso->supervisor)
-        end_process(iso);
-    isolate_life_stop(iso);
-    backend_fini_isolated(&iso->backend);
-    strbuf_fini(&iso->hello);
-    mutex_cond_fini(&iso->changed);
-    mutex_fini(&iso->lock);
-    mem_free(iso->written);
-    mem_free(iso->last_end);
-    mem_free(iso->program);
-    mem_free(iso->model_dir);
-    mem_free(iso->name);
-    mem_free(iso->model);
-    mem_free(iso);
 }

@@ -8,7 +8,7 @@
 #include "os/packet.h"
 #include "os/thread.h"
 #include "plugin/instance.h"
-#include "plugin/isolate_child_priv.h"
+#include "isolate/isolate_child_priv.h"
 #include "plugin/usage.h"
 #include "proto/model_config.pb-c.h"
 

@@ -1,15 +1,15 @@
-#include "plugin/isolate_life.h"
+#include "isolate/isolate_life.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "os/packet.h"
 #include "os/thread.h"
-#include "plugin/isolate_flight.h"
-#include "plugin/isolate_load.h"
-#include "plugin/isolate_log.h"
-#include "plugin/isolate_priv.h"
-#include "plugin/isolate_records.h"
-#include "plugin/isolate_session.h"
+#include "isolate/isolate_flight.h"
+#include "isolate/isolate_load.h"
+#include "isolate/isolate_log.h"
+#include "isolate/isolate_priv.h"
+#include "isolate/isolate_records.h"
+#include "isolate/isolate_session.h"
 
 #include <limits.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "plugin/isolate_frame.h"
+#include "isolate/isolate_frame.h"
 
 #include "base/mem.h"
 #include "os/packet.h"

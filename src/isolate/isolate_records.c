@@ -1,12 +1,12 @@
-#include "plugin/isolate_records.h"
+#include "isolate/isolate_records.h"
 
 #include "base/mem.h"
 #include "infer/stats.h"
 #include "model/config.h"
 #include "plugin/attribute.h"
-#include "plugin/isolate_flight.h"
-#include "plugin/isolate_priv.h"
-#include "plugin/isolate_session.h"
+#include "isolate/isolate_flight.h"
+#include "isolate/isolate_priv.h"
+#include "isolate/isolate_session.h"
 #include "plugin/usage.h"
 
 #include <string.h>

@@ -4,12 +4,10 @@
  * memory. When the process ends, what it had is answered with an error and another one is started. docs/internals/isolation.md */
 #include "base/err.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct Inference__ModelConfig;
 struct backend_registry;
-struct isolate;
 struct plugin_backend;
 
 /* isolate_backend_new - for a model that is to be isolated: start its process, and let that load the backend. Blocks.
@@ -20,14 +18,3 @@ struct err *isolate_backend_new(const struct backend_registry *r,
                                 const struct Inference__ModelConfig *proto, const char *name,
                                 const char *model_dir, int64_t version,
                                 struct plugin_backend **ret);
-
-/* isolate_ready - whether the process runs and has loaded. Any thread. */
-bool isolate_ready(const struct isolate *iso);
-
-/* isolate_retire - nothing new will come: when the process is silent for its time of grace, it is ended. Any thread, never
- * blocks. */
-void isolate_retire(struct isolate *iso);
-
-/* isolate_free - finalize the model and the backend and end the process, by force when it takes too long. Its instances are gone.
- * NULL is fine. Blocks. */
-void isolate_free(struct isolate *iso);
