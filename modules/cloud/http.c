@@ -130,6 +130,13 @@ static void set_limits(struct exchange *e)
     curl_easy_setopt(c, CURLOPT_XFERINFODATA, e);
 }
 
+/* Failures that trying again does not mend. */
+static bool is_hopeless(CURLcode code)
+{
+    return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||
+           code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_URL_MALFORMAT;
+}
+
 void http_run(void *session, struct cloud_abi_http *x)
 {
     struct exchange e = {.curl = session, .x = x};
@@ -137,6 +144,7 @@ void http_run(void *session, struct cloud_abi_http *x)
     char words[CURL_ERROR_SIZE] = "";
     x->status = 0;
     x->error[0] = '\0';
+    x->hopeless = false;
     curl_easy_reset(session); /* connections stay */
     set_request(&e, headers);
     set_limits(&e);
@@ -147,13 +155,15 @@ void http_run(void *session, struct cloud_abi_http *x)
     curl_easy_setopt(session, CURLOPT_ERRORBUFFER, words);
     curl_easy_setopt(session, CURLOPT_USERAGENT, "nereid");
     CURLcode code = curl_easy_perform(session);
-    if (code == CURLE_OK)
+    if (code == CURLE_OK) {
         take_status(&e);
-    else
+    } else {
+        x->hopeless = is_hopeless(code);
         snprintf(x->error, sizeof(x->error), "%s",
                  e.refused  ? "the answer was given up"
                  : words[0] ? words
                             : curl_easy_strerror(code));
+    }
     curl_easy_setopt(session, CURLOPT_ERRORBUFFER, NULL);
     curl_slist_free_all(headers);
 }

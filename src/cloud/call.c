@@ -224,7 +224,7 @@ static bool judge(struct call *c, const struct cloud_abi_http *x, unsigned *rene
     *ret_at_once = false;
     if (x->error[0] || !status) {
         *ret_why = mem_strdup(x->error[0] ? x->error : "no answer");
-        return false;
+        return x->hopeless;
     }
     if (status >= 200 && status < 300) {
         struct err *why = NULL;

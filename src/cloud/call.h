@@ -2,7 +2,8 @@
 /* One request to a store, tried until it is answered or given up. Blocks; on a crew's thread.
  *
  * Tried again: no answer, an answer that breaks off or that `check` refuses, 408, 429 and 5xx, after a pause that grows and that
- * Retry-After lengthens. Tried again at once, a few times: 3xx and 4xx that `renew` has a remedy for. Everything else is final. */
+ * Retry-After lengthens. Tried again at once, a few times: 3xx and 4xx that `renew` has a remedy for. Everything else is
+ * final, and so is an exchange that no attempt can bring to another end. */
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "os/mutex.h"

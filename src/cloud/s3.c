@@ -123,7 +123,8 @@ static void put_base(const struct s3 *s, const char *region, struct strbuf *sb)
 /* Host as the client sends it: without the port that the scheme implies. */
 static char *host_of(const char *base)
 {
-    const char *host = strstr(base, "://") + 3;
+    const char *mark = strstr(base, "://");
+    const char *host = mark ? mark + 3 : base;
     size_t len = strcspn(host, "/");
     const char *port = strncmp(base, "https", 5) == 0 ? ":443" : ":80";
     size_t port_len = strlen(port);

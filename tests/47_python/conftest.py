@@ -107,6 +107,7 @@ def serve(servers: dict[str, Server], names: list[str]) -> Iterator[Both]:
     with ThreadPoolExecutor(len(servers)) as pool:
         # Where a stub has died the backend keeps response factories for ever: then either server ends by its exit time-out.
         list(pool.map(lambda server: server.stop(seconds=150, status=None), servers.values()))
+    assert servers["nereid"].process.exit_status in (0, 1)
 
 
 @pytest.fixture(scope="session")

@@ -52,6 +52,7 @@ def test_https(tmp_path: Path, cache: Path) -> None:
         refused.start()
         assert refused.process.ended_within(20)
         assert "certificate" in refused.process.log(), refused.process.log()
+        assert "(attempt 1," in refused.process.log()  # no other attempt would end otherwise
         refused.kill()
 
 

@@ -54,6 +54,11 @@ class Process:
     def running(self) -> bool:
         return self._popen.poll() is None
 
+    @property
+    def exit_status(self) -> int | None:
+        """None while it runs; negative: the signal that ended it."""
+        return self._popen.poll()
+
     def fail(self, what: str) -> ServerFailed:
         return ServerFailed(f"{self.name}: {what}\n$ {' '.join(self.argv)}\n{self.log(last_lines=60)}")
 
