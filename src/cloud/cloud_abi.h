@@ -40,7 +40,8 @@ struct cloud_abi_http {
 
     int status;      /* of the answer; 0 = there was none */
     char error[256]; /* why the exchange did not come to its end; "" = it did */
-    bool hopeless;   /* and no later one will: a certificate that is not trusted, an address that is none */
+    bool
+        hopeless; /* and no later one will: a certificate that is not trusted, an address that is none */
 };
 
 /* What an XML document consists of; text comes in pieces. */
