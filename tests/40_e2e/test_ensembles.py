@@ -17,6 +17,8 @@ from models import onnx_models
 from sklearn.datasets import load_digits
 from tritonclient.grpc import service_pb2 as pb
 
+pytestmark = pytest.mark.onnx
+
 BOTH = ["nereid", pytest.param("reference", marks=pytest.mark.reference)]
 SAMPLES = Path(__file__).parents[2] / "build" / "models"
 

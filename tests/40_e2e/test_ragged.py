@@ -13,6 +13,8 @@ from harness.servers import KINDS, Nereid, Server
 from models import onnx_models
 from onnx import helper
 
+pytestmark = pytest.mark.onnx
+
 BOTH = ["nereid", pytest.param("reference", marks=pytest.mark.reference)]
 DELAY = "dynamic_batching { max_queue_delay_microseconds: 3000000 preferred_batch_size: [ 4 ] }\n"
 

@@ -15,6 +15,8 @@ from harness.servers import KINDS, Nereid, Server
 from models import onnx_models
 from onnx import helper
 
+pytestmark = pytest.mark.onnx  # most of them look at a model of the runtime
+
 BOTH = ["nereid", pytest.param("reference", marks=pytest.mark.reference)]
 QUIET = {"exit-on-error": "false", "strict-readiness": "false"}
 EXPLICIT = QUIET | {"model-control-mode": "explicit"}

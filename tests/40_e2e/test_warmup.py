@@ -15,6 +15,8 @@ from harness.servers import KINDS, HOST, Nereid, Server
 from models import onnx_models
 from onnx import helper
 
+pytestmark = pytest.mark.onnx
+
 BOTH = ["nereid", pytest.param("reference", marks=pytest.mark.reference)]
 ROWS = 5  # of the table that the model below looks things up in
 

@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import pytest
 from harness import rawhttp
 from harness.repository import Repository
 from harness.servers import Nereid
 from models import onnx_models
+
+pytestmark = pytest.mark.onnx
 
 
 def test_nothing_is_written_to_the_home(tmp_path: Path) -> None:
