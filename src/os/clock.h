@@ -12,3 +12,15 @@ typedef uint64_t time_ns;
 /* clock_now_ns - monotonic time. clock_wall_ns - time since 1970, for people and statistics only. */
 time_ns clock_now_ns(void);
 time_ns clock_wall_ns(void);
+
+/* time_from_us - as a span; TIME_NEVER when it is too long to be one. */
+static inline time_ns time_from_us(uint64_t us)
+{
+    return us > (TIME_NEVER - 1) / 1000 ? TIME_NEVER : us * 1000;
+}
+
+/* time_later - t and a span after it; TIME_NEVER when that is never. */
+static inline time_ns time_later(time_ns t, time_ns span)
+{
+    return span >= TIME_NEVER - t ? TIME_NEVER : t + span;
+}

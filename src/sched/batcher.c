@@ -103,16 +103,6 @@ static void set_policies(struct batcher *b, const struct batcher_config *c)
     }
 }
 
-static time_ns from_us(uint64_t us)
-{
-    return us > (TIME_NEVER - 1) / 1000 ? TIME_NEVER : us * 1000;
-}
-
-static time_ns later_by(time_ns t, time_ns span)
-{
-    return span >= TIME_NEVER - t ? TIME_NEVER : t + span;
-}
-
 static void pending_reset(struct batcher *b)
 {
     b->pending = (struct pending){.oldest = TIME_NEVER};
@@ -133,7 +123,7 @@ struct err *batcher_new(const struct batcher_config *c, struct batcher **ret)
     b->slots = !b->dynamic                          ? 1
                : b->max_rows < BATCHER_MAX_REQUESTS ? b->max_rows
                                                     : BATCHER_MAX_REQUESTS;
-    b->delay = from_us(c->delay_us);
+    b->delay = time_from_us(c->delay_us);
     b->default_level = b->dynamic && c->priority_levels ? (uint32_t)c->default_level : 1;
     pending_reset(b);
     if (!levels_init(&b->levels,
@@ -210,7 +200,7 @@ static time_ns deadline_of(const struct batcher_policy *p, const struct request 
     uint64_t us = p->default_timeout_us;
     if (p->allow_timeout_override && r->timeout_us && (us == 0 || r->timeout_us < us))
         us = r->timeout_us;
-    return us ? later_by(now, from_us(us)) : TIME_NEVER;
+    return us ? time_later(now, time_from_us(us)) : TIME_NEVER;
 }
 
 enum batcher_push batcher_push(struct batcher *b, time_ns now, struct request *r)
@@ -304,7 +294,7 @@ static uint32_t choose(struct batcher *b, time_ns now, time_ns *ret_wake)
         *ret_wake = TIME_NEVER;
         return 0;
     }
-    time_ns until = later_by(p->oldest, b->delay);
+    time_ns until = time_later(p->oldest, b->delay);
     if (p->closed || past_preferred(b) || b->delay == 0 || until <= now)
         return p->count;
     /* A deadline in between changes what waits. */

@@ -12,16 +12,6 @@
 
 /* -- making one -- */
 
-static time_ns from_us(uint64_t us)
-{
-    return us > (TIME_NEVER - 1) / 1000 ? TIME_NEVER : us * 1000;
-}
-
-static time_ns later_by(time_ns t, time_ns span)
-{
-    return span >= TIME_NEVER - t ? TIME_NEVER : t + span;
-}
-
 static int rising(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a;
@@ -46,8 +36,8 @@ struct sequencer *sequencer_new(const struct sequencer_config *c)
     s->batched = c->max_batch_size > 0;
     s->rows = c->max_batch_size ? c->max_batch_size : 1;
     s->limit = !c->oldest ? s->rows : c->candidates ? c->candidates : 1;
-    s->idle = from_us(c->idle_us ? c->idle_us : DEFAULT_IDLE_US);
-    s->delay = from_us(c->delay_us);
+    s->idle = time_from_us(c->idle_us ? c->idle_us : DEFAULT_IDLE_US);
+    s->delay = time_from_us(c->delay_us);
     s->min_utilization = c->min_utilization;
     set_preferred(s, c);
     s->shape_tensors = mem_zalloc(c->shape_tensor_count * sizeof(char *));
@@ -300,7 +290,7 @@ static void sweep(struct sequencer *s, time_ns now)
 {
     while (!list_empty(&s->idlers)) {
         struct sequence *q = LIST_ITEM(s->idlers.next, struct sequence, node);
-        if (later_by(q->idle_since, s->idle) > now)
+        if (time_later(q->idle_since, s->idle) > now)
             break;
         sequencer_abort(s, q, false);
     }
@@ -328,7 +318,7 @@ enum sequencer_push sequencer_push(struct sequencer *s, time_ns now, struct requ
     r->sequence = q;
     r->queue_level = 1;
     r->times.queue_start = now;
-    r->queue_deadline = r->timeout_us ? later_by(now, from_us(r->timeout_us)) : TIME_NEVER;
+    r->queue_deadline = r->timeout_us ? time_later(now, time_from_us(r->timeout_us)) : TIME_NEVER;
     if (r->queue_deadline != TIME_NEVER)
         deadline_heap_add(&s->deadlines, r);
     if (q->instance && list_empty(&q->queue))
@@ -427,7 +417,8 @@ time_ns sequencer_next_deadline(const struct sequencer *s)
     time_ns next = deadline_heap_first(&s->deadlines);
     if (list_empty(&s->idlers))
         return next;
-    time_ns idle = later_by(LIST_ITEM(s->idlers.next, struct sequence, node)->idle_since, s->idle);
+    time_ns idle =
+        time_later(LIST_ITEM(s->idlers.next, struct sequence, node)->idle_since, s->idle);
     return idle < next ? idle : next;
 }
 

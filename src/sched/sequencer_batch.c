@@ -9,11 +9,6 @@ static bool fits(const struct sequencer *s, const struct request *first, const s
            batch_match_equal(first, r, s->batched, s->shape_tensors, s->shape_tensor_count);
 }
 
-static time_ns later_by(time_ns t, time_ns span)
-{
-    return span >= TIME_NEVER - t ? TIME_NEVER : t + span;
-}
-
 /* The request in a slot that could run; NULL when it has none. Sequences with a cancelled one end here. */
 static struct request *ready_in(struct sequencer *s, struct sequencer_instance *i, uint32_t slot)
 {
@@ -33,7 +28,7 @@ static bool may_wait(const struct sequencer *s, uint32_t ready, time_ns oldest, 
     if (s->delay == 0 || s->min_utilization <= 0 ||
         (float)ready >= s->min_utilization * (float)s->rows)
         return false;
-    *ret_wake = later_by(oldest, s->delay);
+    *ret_wake = time_later(oldest, s->delay);
     return *ret_wake > now;
 }
 
@@ -111,7 +106,7 @@ static uint32_t choose(const struct sequencer *s, const struct sequencer_instanc
     if (best || n == 0)
         return best;
     const struct sequence *q = LIST_ITEM(i->candidates.next, struct sequence, candidate);
-    time_ns until = later_by(sequencer_first(q)->times.queue_start, s->delay);
+    time_ns until = time_later(sequencer_first(q)->times.queue_start, s->delay);
     if (closed || s->delay == 0 || until <= now)
         return n;
     *ret_wake = until;
