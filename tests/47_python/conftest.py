@@ -98,7 +98,7 @@ def serve(servers: dict[str, Server], names: list[str]) -> Iterator[Both]:
     for server in servers.values():
         server.start()
     for server in servers.values():
-        server.process.wait_until(server.ready, READY_WITHIN, 0.05)
+        server.wait_until_ready(READY_WITHIN, 0.05)
     both = Both(servers)
     for asker in both.askers.values():
         load_again(asker, names)

@@ -29,7 +29,7 @@ def servers(python_backends: dict[str, Path], repository: Path) -> Iterator[dict
     for server in made.values():
         server.start()
     for server in made.values():
-        server.process.wait_until(server.ready, READY_WITHIN, 0.05)
+        server.wait_until_ready(READY_WITHIN, 0.05)
     yield made
     for server in made.values():
         server.stop(seconds=90)

@@ -71,7 +71,7 @@ def mine(
         for server in servers.values():
             server.start()
         for server in servers.values():
-            server.process.wait_until(server.ready, 240)
+            server.wait_until_ready(240)
         both = Both(servers)
         yield both
         both.close()

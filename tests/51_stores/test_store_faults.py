@@ -136,7 +136,7 @@ def test_two_servers_share_a_cache(gateway: VersityGateway, shared_bucket: str, 
         path = f"s3://{HOST}:{proxy.port}/{shared_bucket}"
         servers = [Nereid(path, env=s3_env(cache), wait_ready=False).start() for _ in range(2)]  # type: ignore[arg-type]
         for server in servers:
-            server.process.wait_until(server.ready, 120)
+            server.wait_until_ready(120)
         assert all(shelf.infers(server, "large") for server in servers)
         found = list(shelf.model_files(cache))
         assert dict(found) == repository() and len(found) == 2 * len(repository())
