@@ -14,6 +14,8 @@ _Static_assert(sizeof(struct head) == SLAB_HEAD,
 struct free_list {
     struct head *first;
     unsigned count;
+    unsigned
+        unused; /* the least that count was since the last slab_trim: so many were not needed */
     bool tokens;
 };
 
@@ -42,7 +44,8 @@ void *slab_alloc(const struct slab *s)
     void *block = l->first;
     if (block) {
         l->first = l->first->next;
-        l->count--;
+        if (--l->count < l->unused)
+            l->unused = l->count;
     } else {
         block = new_block(s);
     }
@@ -70,15 +73,30 @@ void slab_thread_begin(void)
     keep = SLAB_KEEP;
 }
 
+static void shorten(struct free_list *l, unsigned by)
+{
+    l->count -= by;
+    while (by--) {
+        struct head *next = l->first->next;
+        free_block(l->first, l->tokens);
+        l->first = next;
+    }
+    l->unused = l->count;
+}
+
+size_t slab_trim(void)
+{
+    size_t freed = 0;
+    for (unsigned i = 0; i < SLAB_CLASSES; i++) {
+        freed += lists[i].unused;
+        shorten(&lists[i], lists[i].unused);
+    }
+    return freed;
+}
+
 void slab_thread_end(void)
 {
     keep = 0;
-    for (unsigned i = 0; i < SLAB_CLASSES; i++) {
-        while (lists[i].first) {
-            struct head *next = lists[i].first->next;
-            free_block(lists[i].first, lists[i].tokens);
-            lists[i].first = next;
-        }
-        lists[i].count = 0;
-    }
+    for (unsigned i = 0; i < SLAB_CLASSES; i++)
+        shorten(&lists[i], lists[i].count);
 }

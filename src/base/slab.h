@@ -34,6 +34,10 @@ static inline uint32_t slab_token(const void *object)
     return (uint32_t)((const uint64_t *)object)[-1];
 }
 
+/* slab_trim - free what the calling thread's lists did not need since the last call: an object that stays free keeps the page around it.
+ * returns  objects freed */
+size_t slab_trim(void);
+
 /* slab_thread_begin - the calling thread keeps free objects from here on; os/thread calls it when a thread begins. */
 void slab_thread_begin(void);
 

@@ -470,6 +470,10 @@ void grpc_conn_close(struct grpc_conn *c)
     grpc_out_fini(&c->out);
     list_remove(&c->node);
     mem_free(c);
+    if (list_empty(&home->conns)) {
+        mem_free(home->batch);
+        home->batch = NULL;
+    }
     front_metrics_add(&home->metrics->closed, 1);
     home->conn_gone(home);
 }

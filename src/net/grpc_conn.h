@@ -46,7 +46,7 @@ struct grpc_home {
     struct list conns;
     struct front_metrics *metrics;
     bool stopping; /* new calls are refused, connections close when their calls are done */
-    struct grpc_batch *batch;               /* the worker's, made with its first connection */
+    struct grpc_batch *batch;               /* the worker's, while it has connections */
     void (*conn_gone)(struct grpc_home *h); /* a connection was closed */
 };
 

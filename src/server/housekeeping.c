@@ -1,13 +1,15 @@
 #include "server/housekeeping.h"
 
+#include "base/slab.h"
 #include "os/pages.h"
 #include "os/pool.h"
 #include "server/worker.h"
 
 #include <malloc.h>
 
-#define PERIOD_NS TIME_S(1)
-#define HEAP_KEEP ((size_t)1 << 20) /* free bytes that are not worth giving back */
+#define PERIOD_NS  TIME_S(1)
+#define HEAP_KEEP  ((size_t)1 << 20) /* free bytes that are not worth giving back */
+#define SLABS_MANY 16u               /* objects that are worth a look at the heap */
 
 /* A receive buffer that was filled goes back once a second passed without much being received. */
 static void trim_receive(struct worker *w)
@@ -51,12 +53,20 @@ static void trim_process(struct housekeeping *h, time_ns now)
     h->warm = warm;
 }
 
+/* Objects that a burst left in the loop's lists lie scattered: the heap can only give the pages around them back once they went. */
+static void trim_slabs(void)
+{
+    if (slab_trim() >= SLABS_MANY)
+        malloc_trim(0);
+}
+
 static void due(struct loop_timer *t)
 {
     struct housekeeping *h = LIST_ITEM(t, struct housekeeping, timer);
     struct worker *w = h->worker;
     time_ns now = loop_now(w->loop);
     trim_receive(w);
+    trim_slabs();
     if (w->index == 0)
         trim_process(h, now);
     loop_timer_set(w->loop, t, now + PERIOD_NS);

@@ -58,6 +58,27 @@ static void strangers_keep_nothing(void **state)
     pthread_join(t, NULL);
 }
 
+/* What was not needed since the last look goes back to the heap; what was in use meanwhile stays. */
+static void trimmed_to_what_is_needed(void **state)
+{
+    (void)state;
+    slab_thread_begin();
+    void *all[20];
+    for (size_t i = 0; i < 20; i++)
+        all[i] = slab_alloc(&small);
+    for (size_t i = 0; i < 20; i++)
+        slab_free(&small, all[i]);
+    assert_int_equal(slab_trim(), 0); /* all 20 were needed */
+    for (size_t i = 0; i < 5; i++)
+        all[i] = slab_alloc(&small);
+    for (size_t i = 0; i < 5; i++)
+        slab_free(&small, all[i]);
+    assert_int_equal(slab_trim(), 15);
+    assert_int_equal(slab_trim(), 5);
+    assert_int_equal(slab_trim(), 0);
+    slab_thread_end();
+}
+
 static void free_there(void *arg)
 {
     void **objects = arg;
@@ -78,4 +99,4 @@ static void freed_by_another_thread(void **state)
 }
 
 UNIT_MAIN(UNIT(reused_and_aligned), UNIT(full_lists_give_back), UNIT(strangers_keep_nothing),
-          UNIT(freed_by_another_thread))
+          UNIT(trimmed_to_what_is_needed), UNIT(freed_by_another_thread))
