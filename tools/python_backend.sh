@@ -10,12 +10,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 ROOT=$PWD
+TOOL="python backend"
+. tools/say.sh
 OUT=build/python-backend
-
-die() {
-    printf 'python backend: FAILED: %s\n' "$1" >&2
-    exit 1
-}
 
 command -v patchelf >/dev/null || die "patchelf is missing; run tools/setup.sh python"
 site=$(build/venv/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')

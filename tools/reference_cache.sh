@@ -8,12 +8,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 ROOT=$PWD
+TOOL="reference cache"
+. tools/say.sh
 OUT=build/reference-cache
-
-die() {
-    printf 'reference cache: FAILED: %s\n' "$1" >&2
-    exit 1
-}
 
 command -v patchelf >/dev/null || die "patchelf is missing; run tools/setup.sh test"
 site=$(build/venv/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')

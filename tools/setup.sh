@@ -11,6 +11,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 ROOT=$PWD
+TOOL=setup
+. tools/say.sh
 
 NEWER_SUITE=trixie
 PACKAGES=tools/packages
@@ -19,15 +21,6 @@ DEPS=build/deps
 VENV=build/venv
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C
-
-say() { printf 'setup: %s\n' "$*"; }
-
-die() {
-    printf 'setup: FAILED: %s\n' "$1" >&2
-    shift
-    for line in "$@"; do printf 'setup:   %s\n' "$line" >&2; done
-    exit 1
-}
 
 # The groups whose lists a group needs: itself and what it builds upon.
 groups_of() {
@@ -80,14 +73,6 @@ apt_refresh() {
     say "refreshing the package lists"
     run_logged "apt-get update" "$STAMPS/apt-update.log" "$APT_HINT" apt-get update -q
     APT_UPDATED=yes
-}
-
-missing_packages() {
-    local package
-    for package in "$@"; do
-        dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed ||
-            echo "$package"
-    done
 }
 
 # apt_install PACKAGE... - install those that are missing.

@@ -1,53 +1,18 @@
 #!/bin/bash
-# setup_clients.sh [NAME...] - install what is missing for the gRPC clients of other languages (cpp, go, java, node; all by
-# default) and build them from tests/46_clients and proto/ into build/clients. Everything that is downloaded is pinned, and
+# setup_clients.sh [NAME...] - install what is missing for the gRPC clients of other languages (cpp, go, java, node) and for
+# Prometheus' reader of metrics (promlint; all by default), and build them from tests/46_clients and proto/ into build/clients. Everything that is downloaded is pinned, and
 # checked by hash, or comes signed from the distribution's archive. A stamp remembers what was built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 ROOT=$PWD
+TOOL=clients
+. tools/say.sh
 SOURCES=$ROOT/tests/46_clients
 OUT=$ROOT/build/clients
 PROTOS=(grpc_service model_config health)
 PROTOC_GEN_GO=v1.36.12
 PROTOC_GEN_GO_GRPC=v1.6.2
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C
-
-say() { printf 'clients: %s\n' "$*"; }
-
-die() {
-    printf 'clients: FAILED: %s\n' "$1" >&2
-    shift
-    for line in "$@"; do printf 'clients:   %s\n' "$line" >&2; done
-    exit 1
-}
-
-# quietly WHAT COMMAND... - run with its output in a log; show the end of it on failure.
-quietly() {
-    local what=$1 log=$OUT/$1.log
-    shift
-    "$@" >"$log" 2>&1 || {
-        tail -n 20 "$log" >&2
-        die "$what; the whole log: $log"
-    }
-}
-
-# packages NAME... - Debian packages that are missing.
-packages() {
-    local missing=() package
-    for package in "$@"; do
-        dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
-    done
-    [ ${#missing[@]} -gt 0 ] || return 0
-    [ "$(id -u)" = 0 ] || die "Debian packages are missing" "run: sudo apt-get install ${missing[*]}"
-    say "installing ${missing[*]}"
-    quietly apt-update apt-get update -q
-    quietly apt-install apt-get install -q -y --no-install-recommends "${missing[@]}"
-}
-
-# program NAME PACKAGE... - a program that any source may have installed, else the distribution's packages.
-program() {
-    command -v "$1" >/dev/null || packages "${@:2}"
-}
 
 setup_cpp() {
     packages g++ libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc pkg-config
@@ -86,6 +51,11 @@ setup_go() {
     (cd "$module" && quietly go-build go build -mod=readonly -o "$OUT/go/client" .)
 }
 
+setup_promlint() {
+    command -v go >/dev/null || die "there is no Go on this machine" "promlint needs the version that $SOURCES/promlint/go.mod names"
+    (cd "$SOURCES/promlint" && quietly promlint-build env GOFLAGS=-buildvcs=false go build -mod=readonly -o "$OUT/promlint/client" .)
+}
+
 setup_java() {
     program java default-jdk-headless
     program javac default-jdk-headless
@@ -118,10 +88,10 @@ setup_node() {
 }
 
 names=("$@")
-if [ ${#names[@]} -eq 0 ]; then names=(cpp go java node); fi
+if [ ${#names[@]} -eq 0 ]; then names=(cpp go java node promlint); fi
 mkdir -p "$OUT"
 for name in "${names[@]}"; do
-    [ -d "$SOURCES/$name" ] || die "'$name' is no client" "known: cpp go java node"
+    [ -d "$SOURCES/$name" ] || die "'$name' is no client" "known: cpp go java node promlint"
     print=$(cat tools/setup_clients.sh proto/*.proto $(find "$SOURCES/$name" -type f | sort) | sha256sum | cut -c1-32)
     if [ -x "$OUT/$name/client" ] && [ "$(cat "$OUT/$name/.stamp" 2>/dev/null)" = "$print" ]; then continue; fi
     begun=$SECONDS
