@@ -44,7 +44,6 @@ static const char *const paths[] = {
     "/inference.GRPCInferenceService/TraceSetting",
     "/inference.GRPCInferenceService/LogSettings",
     "/grpc.health.v1.Health/Check",
-    "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
     "/grpc.health.v1.Health/Watch",
     "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
@@ -76,10 +75,21 @@ static void on_gone(struct grpc_home *h)
     (void)h;
 }
 
+static void forgive(void)
+{
+    home.strangers = 0;
+    LIST_EACH (node, &home.conns) {
+        struct grpc_conn *c = LIST_ITEM(node, struct grpc_conn, node);
+        c->turns = 0;
+        loop_slow(home.worker->loop, &c->watch, false);
+    }
+}
+
 static void prepare(void)
 {
     if (home.worker)
         return;
+    fuzz_server_forgive = forgive;
     nghttp2_session_callbacks *callbacks;
     nghttp2_option *options;
     CHECK(nghttp2_session_callbacks_new(&callbacks) == 0 && nghttp2_option_new(&options) == 0);

@@ -16,6 +16,18 @@ static int open_connections(void)
     return !list_empty(&front->shards[0].conns);
 }
 
+static void forgive(void)
+{
+    struct http_shard *s = &front->shards[0];
+    s->strangers = 0;
+    LIST_EACH (node, &s->conns) {
+        struct http_conn *c = LIST_ITEM(node, struct http_conn, node);
+        c->turns = 0;
+        if (!c->dead)
+            loop_slow(s->worker->loop, &c->fd, false);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -27,6 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         CHECK(!http_front_open(w->server, HTTP_FRONT_INFERENCE, "127.0.0.1", 0, false, &front));
         helpers_free(front->helpers);
         front->helpers = helpers_new(0); /* no thread: jobs run at once */
+        fuzz_server_forgive = forgive;
     }
     fuzz_server_fresh();
     int fd;

@@ -1,11 +1,14 @@
-/* What stores and their configuration files say: listings of S3 and Azure, profiles, paths. The first byte chooses. A model that passes
- * the check has no name that leaves its directory. */
+/* What stores and their configuration files say: listings of S3, Azure and Google, profiles, paths, tokens. The first byte chooses. A
+ * model that passes the check has no name that leaves its directory. */
 #include "base/check.h"
 #include "base/mem.h"
 #include "cloud/azure_list.h"
+#include "cloud/call.h"
 #include "cloud/ini.h"
+#include "cloud/kind.h"
 #include "cloud/module.h"
 #include "cloud/s3_list.h"
+#include "cloud/token.h"
 #include "cloud/url.h"
 #include "store/listing.h"
 
@@ -36,7 +39,28 @@ static void look_at(struct listing *l)
     }
 }
 
-static void list(bool s3, const char *text, size_t len)
+enum what {
+    WHAT_S3,
+    WHAT_AZURE,
+    WHAT_NAMES,
+    WHAT_GCS,
+    WHAT_TOKEN,
+    WHATS,
+};
+
+/* A repository at gs://b/p, opened once. */
+static void *gcs(const struct cloud_abi *abi)
+{
+    static struct call_net net;
+    static void *site;
+    if (site)
+        return site;
+    call_net_init(&net, abi, TIME_S(1), NULL);
+    CHECK(!gcs_kind.open("gs://b/p", &net, &site));
+    return site;
+}
+
+static void list(enum what what, const char *text, size_t len)
 {
     const struct cloud_abi *abi;
     struct listing l;
@@ -45,8 +69,12 @@ static void list(bool s3, const char *text, size_t len)
     CHECK(!e);
     listing_init(&l);
     l.max = 1000;
-    e = s3 ? s3_list_read(abi, text, len, "p/", &l, &next)
-           : azure_list_read(abi, text, len, "p/", &l, &next);
+    if (what == WHAT_S3)
+        e = s3_list_read(abi, text, len, "p/", &l, &next);
+    else if (what == WHAT_AZURE)
+        e = azure_list_read(abi, text, len, "p/", &l, &next);
+    else
+        e = gcs_kind.read(gcs(abi), text, len, &l, &next);
     CHECK(!e || !next);
     look_at(&l);
     err_free(e);
@@ -68,6 +96,16 @@ static void names(const char *text)
     url_parts_fini(&parts);
 }
 
+static void token(const char *text)
+{
+    char *found = NULL;
+    uint64_t secs = 0;
+    struct err *e = token_read(text, &found, &secs);
+    CHECK(e ? !found : *found && secs >= 10 && secs <= 86400);
+    err_free(e);
+    mem_free(found);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0)
@@ -75,10 +113,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *text = malloc(size);
     memcpy(text, data + 1, size - 1);
     text[size - 1] = '\0';
-    if (data[0] % 3 == 2)
+    enum what what = (enum what)(data[0] % WHATS);
+    if (what == WHAT_NAMES)
         names(text);
+    else if (what == WHAT_TOKEN)
+        token(text);
     else
-        list(data[0] % 3 == 0, text, size - 1);
+        list(what, text, size - 1);
     free(text);
     return 0;
 }

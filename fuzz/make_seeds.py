@@ -37,6 +37,10 @@ def chunked(*chunks: bytes) -> bytes:
     return b"".join(f"{len(c):x}\r\n".encode() + c + b"\r\n" for c in chunks) + b"0\r\n\r\n"
 
 
+def control(what: str, body: bytes) -> bytes:
+    return f"POST /v2/repository/models/m/{what} HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+
+
 FP32_JSON = b'{"id":"1","inputs":[{"name":"INPUT0","shape":[2],"datatype":"FP32","data":[1,2.5e1]}]}'
 BATCH_JSON = (
     b'{"inputs":[{"name":"INPUT0","shape":[2,4],"datatype":"INT32","data":[[1,2,3,4],[-5,6,7,8]]}],'
@@ -75,6 +79,10 @@ def http() -> dict[str, bytes]:
         "accept": b"\0" + post(FP32_JSON, "m", "Accept-Encoding: deflate;q=0.5, gzip"),
         "index": b"\0POST /v2/repository/index HTTP/1.1\r\nContent-Length: 14\r\n\r\n" + b'{"ready":true}',
         "load": b"\0POST /v2/repository/models/m/load HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}",
+        "load-files": b"\0" + control("load", b'{"parameters":{"config":"{\\"name\\":\\"m\\"}","file:1/a":"YWJj","file:../x":"="}}')
+        + control("unload", b'{"parameters":{"unload_dependents":true}}'),
+        "blanks": b"\5" + post(gzip.compress(FP32_JSON, mtime=0), "m", "Content-Encoding:\tgzip \t", "Accept-Encoding: gzip;q=1 , *;q=0 "),
+        "settings": b"\0" + post(b'{"log_verbose_level":1}', "m").replace(b"/v2/models/m/infer", b"/v2/logging") + get("/v2/trace/setting"),
         "head": b"\0HEAD /v2/models/m HTTP/1.1\r\nConnection: close\r\n\r\n",
         "wrong": b"\0DELETE /v2/models/m HTTP/1.1\r\n\r\nPUT /v3 HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
         "smuggled": b"\0POST / HTTP/1.1\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
@@ -157,6 +165,19 @@ def data(stream: int, body: bytes, flags: int = END, step: int = MESSAGE) -> byt
     return bytes([step, stream, flags]) + struct.pack(">H", len(body)) + body
 
 
+def reflection() -> list[bytes]:
+    """One request of each kind: a file, a symbol, an extension and all of a type, the services; and names of nothing."""
+    files = [b"proto/grpc_service.proto", b"nothing.proto"]
+    symbols = [b"inference.GRPCInferenceService.ModelInfer", b"inference.ModelInferRequest.InferInputTensor", b"inference", b"."]
+    return [
+        *(b"\x1a" + bytes([len(name)]) + name for name in files),
+        *(b"\x22" + bytes([len(name)]) + name for name in symbols),
+        b"\x2a\x05\x0a\x01x\x10\x07",
+        b"\x32\x01x",
+        b"\x3a\x00",
+    ]
+
+
 def grpc() -> dict[str, bytes]:
     infer = infer_request().SerializeToString(deterministic=True)
     batch = pb.ModelInferRequest(model_name="b")
@@ -180,7 +201,11 @@ def grpc() -> dict[str, bytes]:
         "reset": b"\0" + call(1, 1) + data(1, infer, 0) + bytes([TURN, RESET, 1]) + call(3, 0) + bytes([RESET, 3]),
         "http": b"\0" + call(1, 0x80) + call(3, 0x40) + data(3, infer) + call(5, 0, 0x40),
         "health": b"\0" + call(1, 16) + data(1, b"") + call(3, 17) + data(3, b"\x0a\x01m"),
-        "reflection": b"\0" + call(1, 18) + data(1, b"\x3a\x00"),
+        "reflection": b"\0" + call(1, 18) + b"".join(data(1, ask, 0) for ask in reflection()) + data(1, b"")
+        + call(3, 19) + data(3, b"\x3a\x00"),
+        "gzip-parts": b"\7" + call(1, 1, 0x21) + data(1, gzip.compress(infer, mtime=0), COMPRESSED)
+        + data(1, gzip.compress(batched, mtime=0)[:-3], COMPRESSED) + bytes([TURN, TRAILERS, 1]),
+        "coding": b"\0" + call(1, 0, 0x40) + data(1, infer, END | COMPRESSED) + call(3, 0) + data(3, infer, END | COMPRESSED),
         "frames": b"\0" + bytes([FRAME, 6, 0, 0, 0, 8]) + b"12345678" + bytes([FRAME, 4, 0, 0, 0, 6])
         + struct.pack(">HI", 4, 100) + bytes([FRAME, 1, 0, 1, 0, 2]) + b"\x83\x86" + bytes([FRAME, 9, 4, 1, 0, 1, 0x84]),
         "raw": b"\xffPRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0",
@@ -244,10 +269,75 @@ def store_names() -> dict[str, bytes]:
         "profile": b"\2# c\n[default]\nkey = a = b\n  key = nested\n[ profile\tx ]\r\n;",
         "host": b"\2http://[::1]:9000//bucket//a/b/",
         "port": b"\2host:65536/b",
+        "gcs": b'\3{"nextPageToken":"n","items":[' + b",".join(
+            b'{"name":"%s","size":"5","generation":"7","md5Hash":"XUFAKrxLKna5cZ2REBfFkg==","crc32c":"mnG7TA=="}' % name for name in names
+        ) + b"]}",
+        "gcs-other": b'\3{"items":[{"name":"other","size":"5","generation":"7"},{"name":"p/a","size":"-1","generation":""}]}',
+        "token": b'\4{"access_token":"t","expires_in":"3599","token_type":"Bearer"}',
+        "token-none": b'\4{"access_token":"","expires_in":1e9}',
+    }
+
+
+def record(kind: int, body: bytes) -> bytes:
+    return struct.pack("<QQ", kind, len(body)) + body
+
+
+def wire_text(text: bytes) -> bytes:
+    return struct.pack("<Q", len(text)) + text + b"\0"
+
+
+def response(request: int, place: int, flags: int, error: bytes = b"") -> bytes:
+    """Two parameters and three outputs: without a buffer, in the message, in shared memory."""
+    body = struct.pack("<QQQ", request, place, flags)
+    body += struct.pack("<Q", 7) + wire_text(error) if error else struct.pack("<Q", 0)
+    body += struct.pack("<Q", 2) + wire_text(b"p") + struct.pack("<QQ", 0, 5) + b"value" + wire_text(b"q") + struct.pack("<QQ", 3, 42)
+    body += struct.pack("<Q", 3)
+    for where in (b"\0" * 8, struct.pack("<QQ", 1, 8) + b"eight by", struct.pack("<QQQQ", 2, 1, 4096, 8192)):
+        body += wire_text(b"O") + struct.pack("<QQQ", 11, 1, 2) + where
+    return record(RESPONSE, body)
+
+
+DONE, ATTRIBUTES, CONFIG_RECORD, USAGE, BATCH, RESPONSE, FLAGS, RELEASE, AGAIN, GONE, STATISTICS, RESPONSE_STATISTICS = range(1, 13)
+
+
+def story(request: int) -> bytes:
+    """What a good process says about one request."""
+
+    def plain(kind: int, place: int, *numbers: int) -> bytes:
+        return record(kind, struct.pack(f"<{2 + len(numbers)}Q", request, place, *numbers))
+
+    return (
+        record(BATCH, struct.pack("<5Q", 1, 1, 2, 3, 4)) + response(request, 0, 0) + plain(STATISTICS, 1, 1, 1, 2, 3, 4)
+        + response(request, 2, 1) + plain(RESPONSE_STATISTICS, 3, 0, 1, 2, 3, 4) + plain(RELEASE, 4) + plain(GONE, 5)
+    )  # fmt: skip
+
+
+def isolate() -> dict[str, bytes]:
+    def packets(frame: bytes, size: int) -> bytes:
+        parts = [frame[at : at + size] for at in range(0, len(frame), size)]
+        lefts = [len(frame) - at for at in range(0, len(frame), size)]
+        return b"".join(bytes([len(p) + 8]) + struct.pack("<Q", left) + p for p, left in zip(parts, lefts, strict=True))
+
+    numbers = struct.pack
+    loaded = (
+        record(ATTRIBUTES, numbers("<7Q", 1, 1, 1, 2, 1, 1, 0)) + record(CONFIG_RECORD, numbers("<Q", 2) + b"{}")
+        + record(USAGE, numbers("<4Q", 1, 0, 0, 4096))
+    )  # fmt: skip
+    released = record(FLAGS, numbers("<3Q", 0, 0, 1)) + record(AGAIN, numbers("<2Q", 0, 1))
+    return {
+        "stories": b"\0" + story(0) + story(1) + story(2),
+        "failed": b"\0" + response(2, 0, 1, b"not today") + record(RELEASE, numbers("<2Q", 2, 1)),
+        "order": b"\0" + record(GONE, numbers("<2Q", 1, 2)) + record(RELEASE, numbers("<2Q", 1, 1)) + response(1, 0, 1),
+        "again": b"\0" + released,
+        "loaded": b"\1" + loaded + record(DONE, numbers("<QQ", 0, 2**64 - 1)),
+        "refused": b"\1" + record(DONE, numbers("<Q", 4) + wire_text(b"no")),
+        "packets": b"\2" + packets(story(0), 200) + packets(response(1, 0, 1), 40),
+        "packet": b"\2" + packets(record(FLAGS, numbers("<3Q", 2, 0, 1)), 240),
     }
 
 
 def main() -> None:
+    write("isolate", isolate())
     write("store_names", store_names())
     write("http", http())
     write("http1", http1())

@@ -1,5 +1,9 @@
 /* The fuzzers without libFuzzer: gives LLVMFuzzerTestOneInput every file of the folders named on the command line. The
- * ordinary test run replays the corpora with it; one file named instead of a folder repeats a finding. */
+ * ordinary test run replays the corpora with it; one file named instead of a folder repeats a finding.
+ *
+ * After --faults each file is replayed as often as it passes fault points (base/fault.h), with another of them failing each time. */
+#include "base/fault.h"
+
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -8,6 +12,23 @@
 #include <sys/stat.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int faults;
+static long failed; /* fault points that did */
+
+static void run(const uint8_t *data, size_t size)
+{
+    LLVMFuzzerTestOneInput(data, size);
+    for (long n = 1; faults; n++) {
+        fault_arm(n);
+        LLVMFuzzerTestOneInput(data, size);
+        long passed = fault_passed();
+        fault_arm(0);
+        if (passed < n)
+            return;
+        failed++;
+    }
+}
 
 static int replay_file(const char *path)
 {
@@ -23,7 +44,7 @@ static int replay_file(const char *path)
     int read_all = data && fread(data, 1, size, f) == size;
     fclose(f);
     if (read_all)
-        LLVMFuzzerTestOneInput(data, size);
+        run(data, size);
     else
         fprintf(stderr, "%s: could not be read\n", path);
     free(data);
@@ -54,7 +75,8 @@ static int replay_folder(const char *folder)
 int main(int argc, char **argv)
 {
     int replayed = 0;
-    for (int i = 1; i < argc; i++) {
+    faults = argc > 1 && strcmp(argv[1], "--faults") == 0;
+    for (int i = 1 + faults; i < argc; i++) {
         int inputs = replay_folder(argv[i]);
         if (inputs == 0) {
             fprintf(stderr, "%s: nothing replayed\n", argv[i]);
@@ -62,6 +84,6 @@ int main(int argc, char **argv)
         }
         replayed += inputs;
     }
-    printf("%d inputs replayed\n", replayed);
-    return replayed > 0 ? 0 : 1;
+    printf("%d inputs replayed, %ld faults\n", replayed, failed);
+    return replayed > 0 && (!faults || failed > 0) ? 0 : 1;
 }

@@ -118,8 +118,22 @@ when the page is asked for, but for `nv_cpu_utilization`, which is measured over
 Values of labels are bounded: `route` and `code` come from tables, and `model` is the name of a model that was loaded; requests for
 others are counted without that label. Histograms of latencies are always there; `--metrics-config summary_latencies=true` shows the
 `nv_..._summary_us` besides, with the quantiles of `summary_quantiles=0.5:0.05,0.99:0.001` or the usual five, over all requests since
-the model was loaded and off by an eighth at most; `counter_latencies=false` leaves the `nv_..._duration_us` out. Tags of a model
-(`metric_tags` of its configuration) are labels of its families, with `_` in front.
+the model was loaded and off by an eighth at most; a model with a response cache has the summaries of the cache in place of that of
+whole requests. `counter_latencies=false` leaves the counters of durations and of the cache out. Tags of a model (`metric_tags` of its
+configuration) are labels of its families, with `_` in front.
+
+`--metrics-config histogram_latencies=true` shows `nv_inference_first_response_histogram_ms`: how long requests waited for their first
+response, or their only one, errors included, in whole milliseconds. Its upper bounds are 100, 500, 2000 and 5000 ms unless the
+configuration of a model has others:
+
+    model_metrics {
+      metric_control [
+        {
+          metric_identifier { family: "nv_inference_first_response_histogram_ms" }
+          histogram_options { buckets: [ 1, 2, 4, 8 ] }
+        }
+      ]
+    }
 
 | family | type | labels | what it is |
 |---|---|---|---|
@@ -128,21 +142,21 @@ VERSION = "`model`, `version`"
 
 
 def metrics(root: Path) -> str:
-    kinds = {"METRIC_MODEL", "METRIC_REASON", "METRIC_HISTOGRAM", "METRIC_SUMMARY",
+    kinds = {"METRIC_MODEL", "METRIC_REASON", "METRIC_HISTOGRAM", "METRIC_SUMMARY", "METRIC_BOUNDED",
              "METRIC_BATCHES", "METRIC_CACHE", "METRIC_FRONT", "METRIC_REQUESTS",
              "METRIC_PROCESS", "METRIC_BUILD"}
     page = METRICS
     for row in rows_of(root / "src/metrics/metric.def", kinds):
         kind, arguments = row[0], row[1:]
         labels = {"METRIC_MODEL": VERSION, "METRIC_REASON": VERSION + ", `reason`", "METRIC_HISTOGRAM": VERSION,
-                  "METRIC_SUMMARY": VERSION + ", `quantile`",
+                  "METRIC_SUMMARY": VERSION + ", `quantile`", "METRIC_BOUNDED": VERSION,
                   "METRIC_BATCHES": VERSION, "METRIC_CACHE": VERSION, "METRIC_FRONT": "`protocol`", "METRIC_BUILD": "`version`",
                   "METRIC_REQUESTS": "`protocol`, `route`, `model`, `code`"}.get(kind, "")
         if kind in ("METRIC_MODEL", "METRIC_FRONT", "METRIC_PROCESS"):
             shown, name = arguments[0], arguments[1]
         else:
             shown = {"METRIC_BUILD": "gauge", "METRIC_SUMMARY": "summary",
-                     "METRIC_HISTOGRAM": "histogram", "METRIC_BATCHES": "histogram"}.get(kind, "counter")
+                     "METRIC_HISTOGRAM": "histogram", "METRIC_BOUNDED": "histogram", "METRIC_BATCHES": "histogram"}.get(kind, "counter")
             name = arguments[0]
         page += f"| `{name}` | {shown} | {labels} | {cell(arguments[-1])} |\n"
     return page

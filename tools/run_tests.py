@@ -151,7 +151,7 @@ STAGES = [
     Stage("python-models", "Triton's python backend in this server and the reference", pytest(["tests/47_python"]), 600),
     Stage("isolation", "models in processes of their own that crash, hang, lie", pytest(["tests/49_isolation"]), 300),
     Stage("caches", "response caches and repository agents, ours and the reference's", pytest(["tests/48_caches"]), 600),
-    Stage("clients-build", "build: gRPC clients of C++, Go, Java and Node", clients, 900),
+    Stage("clients-build", "build: gRPC clients of C++, Go, Java and Node, and Prometheus' linter", clients, 900),
     Stage("clients", "these clients, and tritonclient's asyncio ones", pytest(["tests/46_clients"]), 600),
     Stage("stores-build", "stores to read models from: S3, Google Cloud Storage, Azure", stores, 900),
     Stage("stores", "repositories in these stores, with faults between", pytest(["tests/51_stores"]), 600),

@@ -191,12 +191,17 @@ static TRITONSERVER_Error *check_states(const struct model *model, yyjson_val *s
     yyjson_val *state;
     yyjson_arr_foreach(states, index, count, state)
     {
-        struct model_tensor *output;
-        const char *name = yyjson_get_str(yyjson_obj_get(state, "output_name"));
+        struct model_tensor *input, *output;
+        const char *read = yyjson_get_str(yyjson_obj_get(state, "input_name"));
+        const char *written = yyjson_get_str(yyjson_obj_get(state, "output_name"));
         TRITONSERVER_Error *err =
-            find(model->outputs, model->output_count, "output", name, &output);
+            find(model->outputs, model->output_count, "output", written, &output);
         if (!err)
             err = check_datatype(model, output, "output state", state);
+        if (!err)
+            err = find(model->inputs, model->input_count, "input", read, &input);
+        if (!err)
+            err = check_datatype(model, input, "input state", state);
         if (err)
             return err;
         output->is_state = true;

@@ -18,6 +18,10 @@ void fuzz_server_fresh(void);
 /* fuzz_server_turn - run one turn of the loop; waits for nothing. */
 void fuzz_server_turn(void);
 
+/* fuzz_server_forgive - called before each turn, if it is set: no connection is to be in the slow lane of the loop, where it would rest
+ * while pieces that are to come one by one pile up. */
+extern void (*fuzz_server_forgive)(void);
+
 /* fuzz_server_open - a connected pair of sockets; ret_server is for the connection under test, the result is the client's end,
  * non-blocking. */
 int fuzz_server_open(int *ret_server);

@@ -1,6 +1,7 @@
 /* TRITONSERVER_ServerOptions functions: each sets an option of the command line. */
 #include "abi/handle.h"
 #include "base/strbuf.h"
+#include "plugin/host_policy.h"
 #include "server/embed.h"
 
 #include <inttypes.h>
@@ -368,6 +369,11 @@ TRITONSERVER_Error *TRITONSERVER_ServerOptionsSetHostPolicy(TRITONSERVER_ServerO
                                                             const char *policy_name,
                                                             const char *setting, const char *value)
 {
+    if (setting) {
+        struct err *e = host_policy_check_key(setting);
+        if (e)
+            return handle_error(e);
+    }
     return set_grouped(options, "host-policy", policy_name, setting, value);
 }
 

@@ -1,45 +1,62 @@
-/* TRITONBACKEND_State functions. State belongs to sequences of a model with the sequence batcher; no request of this server is part of
- * one (repo/load.c refuses such models), so a state cannot be made, and none can be passed in. */
+/* TRITONBACKEND_State functions: what backends write of the implicit state of sequences (infer/state.h). */
 #include "abi/handle.h"
-#include "infer/request.h"
-#include "model/config.h"
+#include "infer/state.h"
 #include "triton/core/tritonbackend.h"
+
+/* What state_from did not find. The tokens of states are of one kind with those of inputs. */
+static TRITONSERVER_Error *broken(const char *function, const void *state, const void *caller)
+{
+    if (!state)
+        return handle_invalid("TRITONBACKEND_State");
+    bool stale = token_was(state, TOKEN_INPUT) && !token_find(state, TOKEN_INPUT, NULL);
+    return handle_rule(function,
+                       stale ? "the request of the state was released before; its states end with "
+                               "that"
+                             : "expected a TRITONBACKEND_State, found an object that is none",
+                       caller);
+}
+
+#define BROKEN(state) broken(__func__, (state), __builtin_return_address(0))
 
 TRITONSERVER_Error *TRITONBACKEND_StateNew(TRITONBACKEND_State **state,
                                            TRITONBACKEND_Request *request, const char *name,
                                            const TRITONSERVER_DataType datatype,
                                            const int64_t *shape, const uint32_t dims_count)
 {
-    (void)state;
-    (void)datatype;
-    (void)shape;
-    (void)dims_count;
-    const struct request *r = request_from(request);
+    struct request *r = request_from(request);
     if (!r)
         return HANDLE_BROKEN(TOKEN_REQUEST, request);
-    return handle_error(
-        request_error(r, "unable to add state '%s': the configuration of model '%s' has no state",
-                      name, r->config->name));
-}
-
-static TRITONSERVER_Error *no_state(const char *function)
-{
-    return handle_error(err_new(STATUS_INVALID_ARG, "%s: not a state of this server", function));
+    if (!state)
+        return handle_null("state");
+    if (!name)
+        return handle_null("name");
+    uint32_t index;
+    struct err *e = state_begin(r, name, (enum datatype)datatype, shape, dims_count, &index);
+    if (e)
+        return handle_error(e);
+    *state = state_handle(r, index);
+    return NULL;
 }
 
 TRITONSERVER_Error *TRITONBACKEND_StateUpdate(TRITONBACKEND_State *state)
 {
-    (void)state;
-    return no_state("TRITONBACKEND_StateUpdate");
+    uint32_t index;
+    struct request *r = state_from(state, &index);
+    if (!r)
+        return BROKEN(state);
+    return handle_error(state_publish(r, index));
 }
 
 TRITONSERVER_Error *
 TRITONBACKEND_StateBufferAttributes(TRITONBACKEND_State *state,
                                     TRITONSERVER_BufferAttributes **buffer_attributes)
 {
-    (void)state;
-    (void)buffer_attributes;
-    return no_state("TRITONBACKEND_StateBufferAttributes");
+    uint32_t index;
+    struct request *r = state_from(state, &index);
+    if (!r)
+        return BROKEN(state);
+    *buffer_attributes = (TRITONSERVER_BufferAttributes *)state_attributes(r, index);
+    return NULL;
 }
 
 TRITONSERVER_Error *TRITONBACKEND_StateBuffer(TRITONBACKEND_State *state, void **buffer,
@@ -47,10 +64,15 @@ TRITONSERVER_Error *TRITONBACKEND_StateBuffer(TRITONBACKEND_State *state, void *
                                               TRITONSERVER_MemoryType *memory_type,
                                               int64_t *memory_type_id)
 {
-    (void)state;
-    (void)buffer;
-    (void)buffer_byte_size;
-    (void)memory_type;
-    (void)memory_type_id;
-    return no_state("TRITONBACKEND_StateBuffer");
+    uint32_t index;
+    struct request *r = state_from(state, &index);
+    if (!r)
+        return BROKEN(state);
+    *buffer = NULL;
+    struct err *e = state_buffer(r, index, buffer_byte_size, buffer);
+    if (e)
+        return handle_error(e);
+    *memory_type = TRITONSERVER_MEMORY_CPU;
+    *memory_type_id = 0;
+    return NULL;
 }

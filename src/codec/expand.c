@@ -7,14 +7,15 @@
 #include <string.h>
 #include <zlib.h>
 
-#define STATE_BYTES ((size_t)49152) /* what zlib keeps for one stream */
-#define CHUNK_BYTES ((size_t)1 << 20)
-#define FIRST_BYTES ((size_t)65536)
-#define MOST_RATIO  ((size_t)1032) /* deflate makes no more out of a byte */
-#define STEP_BYTES  ((size_t)1 << 30)
-#define WINDOW_BITS 15
-#define GZIP_BITS   (WINDOW_BITS + 16)
-#define EITHER_BITS (WINDOW_BITS + 32)
+#define STATE_BYTES  ((size_t)49152)         /* what zlib keeps for one stream */
+#define CHUNK_BYTES  (((size_t)2 << 20) - 1) /* with a byte behind it a huge page */
+#define FIRST_BYTES  ((size_t)65536)
+#define SECOND_BYTES (CHUNK_BYTES - 4096)
+#define MOST_RATIO   ((size_t)1032) /* deflate makes no more out of a byte */
+#define STEP_BYTES   ((size_t)1 << 30)
+#define WINDOW_BITS  15
+#define GZIP_BITS    (WINDOW_BITS + 16)
+#define EITHER_BITS  (WINDOW_BITS + 32)
 
 struct chunk {
     struct buf *buf;
@@ -86,19 +87,50 @@ static size_t guess(const struct expand *x)
     return some < x->spec.limit ? some : x->spec.limit;
 }
 
-static bool add_chunk(struct expand *x)
+/* A buffer for the beginning of the output, with what is to be free around it. */
+static bool first_chunk(struct expand *x, size_t room, struct chunk *ret)
 {
-    size_t left = x->spec.limit - x->total;
-    size_t room = x->chunk_count ? CHUNK_BYTES : guess(x);
-    room = room < left ? room : left;
-    bool first = x->chunk_count == 0;
-    size_t begin = first ? x->spec.before : 0;
     struct buf *buf;
-    x->error = pool_buf_arriving(begin + room + (first ? x->spec.after : 0) + 1, &buf);
+    x->error = pool_buf_arriving(x->spec.before + room + x->spec.after + 1, &buf);
     if (x->error)
         return false;
+    *ret = (struct chunk){.buf = buf, .begin = x->spec.before, .room = room};
+    return true;
+}
+
+static bool next_chunk(struct expand *x, struct chunk *ret)
+{
+    size_t left = x->spec.limit - x->total;
+    size_t room = CHUNK_BYTES < left ? CHUNK_BYTES : left;
+    *ret = (struct chunk){.room = room};
+    x->error = pool_buf_arriving(room + 1, &ret->buf);
+    return !x->error;
+}
+
+/* The first chunk comes to the size that was guessed in three steps, and is moved at each: who only looks at the beginning, as a loop
+ * does, shall not wait until the system has cleared a huge page; and of many messages that have just begun none has much. */
+static bool add_chunk(struct expand *x)
+{
+    size_t all = guess(x);
+    struct chunk *first = x->chunks;
+    struct chunk c;
+    if (x->chunk_count == 0) {
+        if (!first_chunk(x, all < FIRST_BYTES ? all : FIRST_BYTES, &c))
+            return false;
+    } else if (x->chunk_count == 1 && first->room < all) {
+        if (!first_chunk(x, first->room < SECOND_BYTES && all > SECOND_BYTES ? SECOND_BYTES : all,
+                         &c))
+            return false;
+        memcpy(c.buf->data + c.begin, first->buf->data + first->begin, first->used);
+        c.used = first->used;
+        buf_unref(first->buf);
+        *first = c;
+        return true;
+    } else if (!next_chunk(x, &c)) {
+        return false;
+    }
     x->chunks = mem_realloc(x->chunks, (x->chunk_count + 1) * sizeof(*x->chunks));
-    x->chunks[x->chunk_count++] = (struct chunk){.buf = buf, .begin = begin, .room = room};
+    x->chunks[x->chunk_count++] = c;
     return true;
 }
 

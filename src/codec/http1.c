@@ -179,10 +179,21 @@ static int on_header_value(llhttp_t *ll, const char *at, size_t len)
     return 0;
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* The blanks before a value are skipped by the parser below, those after it are not. */
 static int on_header_value_complete(llhttp_t *ll)
 {
     struct http1_parser *p = parser_of(ll);
-    return p->field == FIELD_OTHER || p->in_body ? 0 : header_done(p);
+    if (p->field == FIELD_OTHER || p->in_body)
+        return 0;
+    struct http1_value *v = value_of(p);
+    while (v->len && is_blank(v->text[v->len - 1]))
+        v->text[--v->len] = '\0';
+    return header_done(p);
 }
 
 static enum http1_method method_of(uint8_t m)
@@ -271,6 +282,9 @@ static int on_field_kept_complete(llhttp_t *ll)
 
 static int on_value_kept_complete(llhttp_t *ll)
 {
+    struct http1_parser *p = parser_of(ll);
+    while (!p->in_body && p->all.len && is_blank(p->all.data[p->all.len - 1]))
+        p->all.len--;
     on_field_kept_complete(ll);
     return on_header_value_complete(ll);
 }

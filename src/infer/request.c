@@ -6,6 +6,7 @@
 #include "base/slab.h"
 #include "base/strbuf.h"
 #include "infer/response.h"
+#include "infer/state.h"
 #include "infer/stats.h"
 #include "infer/trace.h"
 #include "model/config.h"
@@ -162,6 +163,8 @@ static void end(struct request *r)
         request_unref(r);
         return;
     }
+    if (r->states) /* it was never released */
+        state_release(r);
     if (r->trace)
         trace_release(r->trace);
     if (r->parent)
@@ -239,6 +242,8 @@ void request_release(struct request *r)
     if (r->target->ended)
         r->target->ended(r);
     r->input_count = 0;
+    if (r->states)
+        state_release(r);
     buf_unref(r->body);
     r->body = NULL;
     if (r->released)

@@ -18,10 +18,12 @@
 
 struct allocator;
 struct cache_ticket;
+struct first_response;
 struct loop;
 struct model_config;
 struct order_ticket;
 struct request;
+struct request_states;
 struct response;
 struct sequence;
 struct stats_compute;
@@ -51,6 +53,7 @@ struct request_target {
     /* The backend gives the request back to have it executed again; NULL = not of this model. */
     void (*again)(struct request *r);
     void (*ended)(struct request *r); /* the request is about to be released; NULL = nobody asks */
+    struct first_response *first_response; /* owned; NULL = not measured */
 };
 
 /* What the steps of an ensemble's request spent so far, for its statistics. Relaxed: read when all steps are over. */
@@ -98,7 +101,8 @@ struct request {
     uint32_t
         queue_level;     /* the batcher's: priority level it is queued at, from 1; 0 = not queued */
     uint32_t queue_heap; /* the batcher's: place in its heap of deadlines, from 1; 0 = not in it */
-    struct sequence *sequence; /* the sequencer's, until the request is released; NULL = none */
+    struct sequence *sequence;     /* the sequencer's, until the request is released; NULL = none */
+    struct request_states *states; /* of a model that has some (infer/state.h); NULL = none */
     struct request_times times;
 
     /* Completion. */
@@ -119,6 +123,8 @@ struct request {
     atomic_uint refs;
     atomic_bool cancelled;  /* set by the front end when nobody waits for the answer any more */
     atomic_bool final_sent; /* relaxed: whoever sets it sends the final response */
+    atomic_bool
+        first_measured; /* relaxed: the time of the first response was taken, or is not to be */
     bool
         inputs_shared; /* inputs lie in memory that a client can still write to: what is computed of them is not kept */
     bool gap; /* only fills a row of a batch: nobody waits for it, and it does not count */

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/slab.h"
 #include "infer/allocator.h"
+#include "infer/first_response.h"
 #include "infer/request.h"
 #include "infer/trace.h"
 #include "model/config.h"
@@ -181,6 +182,14 @@ static bool claim_send(struct request *request, uint32_t flags)
     return !atomic_load_explicit(&request->final_sent, memory_order_relaxed);
 }
 
+static void measure_first(struct request *request)
+{
+    if (!request->gap &&
+        !atomic_exchange_explicit(&request->first_measured, true, memory_order_relaxed))
+        first_response_record(request->target->first_response, request->times.start,
+                              clock_now_ns());
+}
+
 bool response_send(struct response *r, uint32_t flags, struct err *error)
 {
     CHECK_MAGIC(r, RESPONSE_MAGIC);
@@ -197,6 +206,8 @@ bool response_send(struct response *r, uint32_t flags, struct err *error)
         r->sent = true;
         request_sent(more);
     }
+    if (r->request->target->first_response && !r->empty)
+        measure_first(r->request);
     r->mail.deliver = deliver;
     r->mail.next = NULL;
     if (r->request->trace)

@@ -80,6 +80,11 @@ void stats_keep_parts(void)
     atomic_store_explicit(&keep_parts, true, memory_order_relaxed);
 }
 
+static bool parts_kept(void)
+{
+    return atomic_load_explicit(&keep_parts, memory_order_relaxed);
+}
+
 static void slot_free(struct slot *slot)
 {
     for (unsigned i = 0; i < STATS_HISTS; i++)
@@ -171,7 +176,7 @@ void stats_success(struct stats *s, time_ns request_start, time_ns queue_start,
     histogram_record(&slot->hists[STATS_HIST_REQUEST], request_ns);
     histogram_record(&slot->hists[STATS_HIST_QUEUE], queue_ns);
     histogram_record(&slot->hists[STATS_HIST_COMPUTE], span(c->start, c->end));
-    if (!atomic_load_explicit(&keep_parts, memory_order_relaxed))
+    if (!parts_kept())
         return;
     histogram_record(&slot->hists[STATS_HIST_INPUT], input_ns);
     histogram_record(&slot->hists[STATS_HIST_INFER], infer_ns);
@@ -235,6 +240,8 @@ void stats_cache_hit(struct stats *s, time_ns request_start, time_ns queue_start
     add(&slot->queue_ns, queue_ns);
     histogram_record(&slot->hists[STATS_HIST_REQUEST], request_ns);
     histogram_record(&slot->hists[STATS_HIST_QUEUE], queue_ns);
+    if (parts_kept())
+        histogram_record(&slot->hists[STATS_HIST_CACHE_HIT], hit_ns);
 }
 
 void stats_cache_miss(struct stats *s, uint64_t miss_ns)
@@ -243,6 +250,8 @@ void stats_cache_miss(struct stats *s, uint64_t miss_ns)
     add(&slot->misses, 1);
     add(&slot->miss_ns, miss_ns);
     add(&slot->request_ns, miss_ns);
+    if (parts_kept())
+        histogram_record(&slot->hists[STATS_HIST_CACHE_MISS], miss_ns);
 }
 
 /* -- reading -- */
@@ -310,6 +319,10 @@ static uint64_t sum_of(const struct stats_sums *sums, enum stats_hist_kind kind)
         return sums->compute_infer.ns;
     case STATS_HIST_OUTPUT:
         return sums->compute_output.ns;
+    case STATS_HIST_CACHE_HIT:
+        return sums->cache_hit.ns;
+    case STATS_HIST_CACHE_MISS:
+        return sums->cache_miss.ns;
     case STATS_HIST_COMPUTE:
     case STATS_HISTS:
         break;

@@ -52,6 +52,8 @@ enum stats_hist_kind {
     STATS_HIST_INPUT,   /* its parts; kept only after stats_keep_parts */
     STATS_HIST_INFER,
     STATS_HIST_OUTPUT,
+    STATS_HIST_CACHE_HIT,  /* looking an answer up that was there; kept like the parts */
+    STATS_HIST_CACHE_MISS, /* looking it up, and putting the computed one in */
     STATS_HISTS,
 };
 
@@ -81,7 +83,7 @@ struct stats_batch_sums {
     struct stats_duration compute_output;
 };
 
-/* stats_keep_parts - from now on keep the distributions of the parts of compute, too: for every model of the process. */
+/* stats_keep_parts - from now on keep the distributions of the parts of compute and of the cache, too: for every model of the process. */
 void stats_keep_parts(void);
 
 /* stats_new - never NULL; stats_free - no thread may record any more; NULL is fine. */

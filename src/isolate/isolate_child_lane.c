@@ -7,6 +7,7 @@
 #include "model/config.h"
 #include "os/packet.h"
 #include "os/thread.h"
+#include "plugin/host_policy.h"
 #include "plugin/instance.h"
 #include "isolate/isolate_child_priv.h"
 #include "plugin/usage.h"
@@ -72,6 +73,21 @@ void isolate_child_lane_put_usage(struct isolate_child *child, struct usage *usa
     mem_free(rows);
 }
 
+static struct host_policies take_policies(struct isolate_wire *w,
+                                          struct host_policy_setting settings[2])
+{
+    static const char *const keys[2] = {"cpu-cores", "numa-node"};
+    struct host_policies all = {.settings = settings};
+    const char *name = isolate_wire_get_text(w);
+    for (size_t k = 0; k < 2; k++) {
+        const char *value = isolate_wire_get_text_or_null(w);
+        if (value)
+            settings[all.count++] =
+                (struct host_policy_setting){.policy = name, .key = keys[k], .value = value};
+    }
+    return all;
+}
+
 static struct err *begin_instance(struct isolate_child_lane *lane, struct isolate_wire *w)
 {
     struct isolate_child *child = lane->child;
@@ -80,15 +96,18 @@ static struct err *begin_instance(struct isolate_child_lane *lane, struct isolat
     int32_t device = (int32_t)isolate_wire_get(w);
     uint64_t len;
     const uint8_t *packed = isolate_wire_get_bytes(w, &len);
+    struct host_policy_setting settings[2];
+    struct host_policies policies = take_policies(w, settings);
     CHECK(!w->bad);
     Inference__ModelInstanceGroup *group =
         inference__model_instance_group__unpack(NULL, len, len ? packed : (const uint8_t *)"");
     CHECK(group);
-    struct err *e =
-        instance_new(child->model, child->stats, name, kind, device, group, &lane->instance);
+    struct err *e = instance_new(child->model, child->stats, name, kind, device, group, &policies,
+                                 &lane->instance);
     inference__model_instance_group__free_unpacked(group, NULL);
     if (e)
         return e;
+    instance_bind(lane->instance);
     lane->instance->reports = &isolate_child_request_reports;
     lane->instance->reports_to = child;
     isolate_child_lane_put_usage(child, &lane->instance->usage);

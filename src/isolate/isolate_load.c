@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "model/config.h"
+#include "plugin/host_policy.h"
 #include "plugin/instance.h"
 #include "isolate/isolate_life.h"
 #include "isolate/isolate_priv.h"
@@ -58,6 +59,9 @@ static void put_instance(struct strbuf *sb, const struct plugin_instance *i)
     inference__model_instance_group__pack(i->group, packed);
     isolate_wire_put_bytes(sb, packed, len);
     mem_free(packed);
+    isolate_wire_put_text(sb, host_policy_name(i->policy));
+    isolate_wire_put_text(sb, host_policy_value(i->policy, "cpu-cores"));
+    isolate_wire_put_text(sb, host_policy_value(i->policy, "numa-node"));
 }
 
 struct err *isolate_load_instance(struct isolate *iso, struct isolate_session *s,

@@ -21,6 +21,7 @@ enum kind {
     KIND_REASON,
     KIND_HISTOGRAM,
     KIND_SUMMARY,
+    KIND_BOUNDED,
     KIND_BATCHES,
     KIND_CACHE,
     KIND_FRONT,
@@ -46,7 +47,9 @@ static const struct family families[] = {
 #define METRIC_HISTOGRAM(name, index, help) \
     {KIND_HISTOGRAM, COUNT, (index), #name, "histogram", help},
 #define METRIC_SUMMARY(name, index, help) {KIND_SUMMARY, COUNT, (index), #name, "summary", help},
-#define METRIC_BATCHES(name, help)        {KIND_BATCHES, COUNT, 0, #name, "histogram", help},
+#define METRIC_BOUNDED(name, field, help) \
+    {KIND_BOUNDED, COUNT, offsetof(struct metrics_model, field), #name, "histogram", help},
+#define METRIC_BATCHES(name, help) {KIND_BATCHES, COUNT, 0, #name, "histogram", help},
 #define METRIC_CACHE(name, field, help) \
     {KIND_CACHE, COUNT, offsetof(struct metrics_model, field), #name, "counter", help},
 #define METRIC_FRONT(type, name, field, help) \
@@ -207,6 +210,38 @@ static void put_summary(struct strbuf *out, const struct family *f, const struct
     prometheus_sample(out, f->name, "_count", labels->data, s->count);
 }
 
+/* As short as it reads back the same. */
+static void print_bound(double v, char *text, size_t size)
+{
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(text, size, "%.*g", digits, v);
+        if (strtod(text, NULL) == v)
+            break;
+    }
+}
+
+static void put_bounded(struct strbuf *out, const struct family *f, const struct metrics_model *m,
+                        struct strbuf *labels)
+{
+    struct metrics_bounded b;
+    memcpy(&b, (const char *)m + f->at, sizeof(b));
+    size_t plain = labels->len;
+    uint64_t at_most = 0;
+    for (size_t i = 0; b.counts && i <= b.bound_count; i++) {
+        char le[32] = "+Inf";
+        if (i < b.bound_count)
+            print_bound(b.bounds[i], le, sizeof(le));
+        at_most += b.counts[i];
+        prometheus_label(labels, "le", le);
+        prometheus_sample(out, f->name, "_bucket", labels->data, at_most);
+        cut(labels, plain);
+    }
+    if (!b.counts)
+        return;
+    prometheus_sample(out, f->name, "_sum", labels->data, b.sum);
+    prometheus_sample(out, f->name, "_count", labels->data, at_most);
+}
+
 void metrics_page_batch(struct metrics_batches *b, uint64_t size, uint64_t times)
 {
     for (size_t i = 0; i < METRICS_PAGE_BATCH_BOUNDS; i++)
@@ -259,6 +294,12 @@ static void put_requests(struct strbuf *out, const struct family *f,
     }
 }
 
+/* With a cache, the time of a request is not what its backend reported alone. */
+static bool has_summary(const struct metrics_model *m, size_t index)
+{
+    return m->cached ? index != 0 : index < METRICS_PAGE_SUMMARIES - 2;
+}
+
 static void put_model(struct strbuf *out, const struct family *f, const struct metrics_model *m,
                       const struct metrics_process *p, struct labels *l)
 {
@@ -274,7 +315,11 @@ static void put_model(struct strbuf *out, const struct family *f, const struct m
         put_hist(out, f, &m->hists[f->at], &l->all);
         break;
     case KIND_SUMMARY:
-        put_summary(out, f, &m->summaries[f->at], p, &l->all);
+        if (has_summary(m, f->at))
+            put_summary(out, f, &m->summaries[f->at], p, &l->all);
+        break;
+    case KIND_BOUNDED:
+        put_bounded(out, f, m, &l->all);
         break;
     case KIND_BATCHES:
         put_batches(out, f, &m->batches, &l->all);
@@ -314,13 +359,27 @@ static void put_process(struct strbuf *out, const struct family *f, const struct
 static bool of_model(const struct family *f)
 {
     return f->kind == KIND_MODEL || f->kind == KIND_REASON || f->kind == KIND_HISTOGRAM ||
-           f->kind == KIND_SUMMARY || f->kind == KIND_BATCHES || f->kind == KIND_CACHE;
+           f->kind == KIND_SUMMARY || f->kind == KIND_BOUNDED || f->kind == KIND_BATCHES ||
+           f->kind == KIND_CACHE;
 }
 
-static bool any_cached(const struct metrics_model *models, size_t count)
+static bool model_has(const struct metrics_model *m, const struct family *f,
+                      const struct metrics_process *p)
+{
+    if (f->kind == KIND_CACHE)
+        return m->cached && !p->no_latency_counters;
+    if (f->kind == KIND_SUMMARY)
+        return p->quantile_count && has_summary(m, f->at);
+    if (f->kind == KIND_BOUNDED)
+        return m->first_response.counts != NULL;
+    return true;
+}
+
+static bool any_has(const struct metrics_model *models, size_t count, const struct family *f,
+                    const struct metrics_process *p)
 {
     for (size_t i = 0; i < count; i++)
-        if (models[i].cached)
+        if (model_has(&models[i], f, p))
             return true;
     return false;
 }
@@ -334,14 +393,10 @@ static bool is_latency(const char *name)
 static bool has_samples(const struct family *f, const struct metrics_model *models, size_t count,
                         const struct metrics_process *p)
 {
-    if (f->kind == KIND_CACHE)
-        return any_cached(models, count);
-    if (f->kind == KIND_SUMMARY && !p->quantile_count)
-        return false;
     if (f->kind == KIND_MODEL && p->no_latency_counters && is_latency(f->name))
         return false;
     if (of_model(f))
-        return count > 0;
+        return any_has(models, count, f, p);
     if (f->kind == KIND_FRONT)
         return p->front_count > 0;
     if (f->kind == KIND_REQUESTS)

@@ -24,13 +24,24 @@ struct metrics_hist {
 
 /* The most quantiles of a summary. */
 #define METRICS_PAGE_QUANTILES 32u
-#define METRICS_PAGE_SUMMARIES 5 /* request, queue, compute_input, compute_infer, compute_output */
+/* request, queue, compute_input, compute_infer, compute_output; of the cache: hit, miss. A model with a cache has no first, others no
+ * last two, as in the reference. */
+#define METRICS_PAGE_SUMMARIES 7
 
 /* Quantiles of a distribution, those that struct metrics_process names. */
 struct metrics_summary {
     double us[METRICS_PAGE_QUANTILES];
     uint64_t count;
     uint64_t sum_us;
+};
+
+/* A distribution in buckets of the model's own; borrowed. */
+struct metrics_bounded {
+    const double *bounds; /* upper ones, rising */
+    size_t bound_count;
+    const uint64_t
+        *counts; /* a bucket alone; one more than bounds, for what is above; NULL = not shown */
+    uint64_t sum;
 };
 
 /* Upper bounds of the buckets of batch sizes; +Inf comes on top. */
@@ -95,6 +106,7 @@ struct metrics_model {
     struct metrics_batches batches;
     struct metrics_hist hists[3]; /* request, queue, compute */
     struct metrics_summary summaries[METRICS_PAGE_SUMMARIES];
+    struct metrics_bounded first_response; /* in ms */
 };
 
 /* The process and its machine. What is not known is 0. */

@@ -110,7 +110,7 @@ static struct err *check_metrics(const Inference__ModelConfig *p)
         else if (c->histogram_options->n_buckets == 0)
             wrong = "histogram options must specify non-empty 'buckets'";
         if (wrong)
-            return err_new(STATUS_INVALID_ARG, "%s for %s", wrong, p->name);
+            return err_new(STATUS_INVALID_ARG, "%s", wrong);
     }
     return NULL;
 }

@@ -6,6 +6,7 @@
 #include "net/grpc_answer.h"
 #include "net/grpc_method.h"
 #include "net/grpc_scatter.h"
+#include "net/turns.h"
 #include "os/sock.h"
 #include "server/worker.h"
 
@@ -27,6 +28,12 @@ static const uint8_t keepalive_ping[8] = "alive?";
 
 /* How many reads a connection may do in one turn while its buffer comes back full. */
 #define READS_PER_TURN 8
+
+/* SETTINGS frames of a client without a message in between. */
+#define MAX_SETTINGS 1000u
+
+/* Of a connection that has sent no message yet, or takes many turns, so much is read in one. */
+#define READ_WARILY ((size_t)4096)
 
 static struct loop *loop_of(const struct grpc_conn *c)
 {
@@ -103,8 +110,7 @@ static void on_flush(struct loop_task *t)
     bool ok = write_out(c);
     if (ok && c->held_streams)
         grpc_stream_resume(c);
-    bool over = !ok || (c->expelled && !grpc_out_waits(&c->out)) ||
-                (c->said_goodbye && list_empty(&c->streams) && !grpc_out_waits(&c->out));
+    bool over = !ok || (c->said_goodbye && list_empty(&c->streams) && !grpc_out_waits(&c->out));
     if (over)
         grpc_conn_close(c);
     else
@@ -121,7 +127,8 @@ static bool feed(struct grpc_conn *c, const void *data, size_t n)
     ssize_t used = nghttp2_session_mem_recv(c->session, data, n);
     if (used >= 0)
         return true;
-    LOG_VERBOSE(1, "gRPC: closing a connection: %s", nghttp2_strerror((int)used));
+    if (!c->expelled)
+        LOG_VERBOSE(1, "gRPC: closing a connection: %s", nghttp2_strerror((int)used));
     write_out(c); /* what the session could still say */
     return false;
 }
@@ -167,14 +174,27 @@ static ssize_t read_filling(struct grpc_conn *c)
     return ok ? n : -2;
 }
 
+void grpc_conn_of_use(struct grpc_conn *c)
+{
+    c->turns = 0;
+    c->settings = 0;
+    if (c->proven)
+        return;
+    c->proven = true;
+    turns_stranger_known(&c->home->strangers);
+}
+
 static ssize_t read_once(struct grpc_conn *c)
 {
     struct worker *w = c->home->worker;
     if (c->filling)
         return read_filling(c);
-    ssize_t n = sock_read(c->watch.fd, w->receive, w->receive_bytes);
+    bool wary = !c->proven || c->turns > TURNS_FREE;
+    ssize_t n = sock_read(c->watch.fd, w->receive, wary ? READ_WARILY : w->receive_bytes);
     if (n <= 0)
         return n;
+    if (n < TURNS_BYTES)
+        c->turns += TURNS_READ;
     worker_received(w, (size_t)n);
     return feed(c, w->receive, (size_t)n) ? n : -2;
 }
@@ -213,23 +233,35 @@ static void on_ready(struct loop_fd *watch, uint32_t events)
         grpc_conn_close(c);
         return;
     }
+    turns_judge(loop_of(c), &c->watch, c->turns);
     grpc_conn_flush_later(c);
 }
 
 static void say_goodbye(struct grpc_conn *c);
 
-/* The debug text is what clients of gRPC look for: they then ping less often. */
-static void on_ping(struct grpc_conn *c)
+/* What the client sent behind this is not looked at any more: the error ends the session's reading, and so the connection. */
+static int expel(struct grpc_conn *c, const char *why)
 {
-    static const uint8_t text[] = "too_many_pings";
-    if (c->expelled || grpc_keepalive_was_pinged(&c->keepalive, &c->home->rules,
-                                                 loop_now(loop_of(c)), !list_empty(&c->streams)))
-        return;
-    LOG_VERBOSE(1, "gRPC: closing a connection that pings too often");
+    LOG_VERBOSE(1, "gRPC: closing a connection: %s", why);
     c->expelled = true;
     nghttp2_submit_goaway(c->session, NGHTTP2_FLAG_NONE,
                           nghttp2_session_get_last_proc_stream_id(c->session),
-                          NGHTTP2_ENHANCE_YOUR_CALM, text, sizeof(text) - 1);
+                          NGHTTP2_ENHANCE_YOUR_CALM, (const uint8_t *)why, strlen(why));
+    return NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
+/* The text is what clients of gRPC look for: they then ping less often. */
+static int on_ping(struct grpc_conn *c)
+{
+    bool may = grpc_keepalive_was_pinged(&c->keepalive, &c->home->rules, loop_now(loop_of(c)),
+                                         !list_empty(&c->streams));
+    return may ? 0 : expel(c, "too_many_pings");
+}
+
+static int on_settings(struct grpc_conn *c)
+{
+    c->greeted = true;
+    return ++c->settings <= MAX_SETTINGS ? 0 : expel(c, "too_many_settings");
 }
 
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
@@ -239,9 +271,9 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     if (frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS)
         grpc_stream_frame(c, frame);
     else if (frame->hd.type == NGHTTP2_SETTINGS)
-        c->greeted = true;
+        return on_settings(c);
     else if (frame->hd.type == NGHTTP2_PING && !(frame->hd.flags & NGHTTP2_FLAG_ACK))
-        on_ping(c);
+        return on_ping(c);
     else if (c->retiring && frame->hd.type == NGHTTP2_PING &&
              memcmp(frame->ping.opaque_data, goodbye_ping, sizeof(goodbye_ping)) == 0)
         say_goodbye(c);
@@ -251,8 +283,10 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
 static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
     struct grpc_conn *c = user;
-    if (frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS)
+    if (frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS) {
         grpc_keepalive_sent(&c->keepalive);
+        c->turns = 0;
+    }
     /* Pings overtake other frames that wait: this one may be asked for only now. */
     if (frame->hd.type == NGHTTP2_GOAWAY && c->retiring && !c->said_goodbye)
         nghttp2_submit_ping(session, NGHTTP2_FLAG_NONE, goodbye_ping);
@@ -270,6 +304,7 @@ static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head
     (void)session;
     struct grpc_conn *c = user;
     c->filling = NULL;
+    c->turns += head->type != NGHTTP2_DATA || head->length < TURNS_BYTES;
     if (head->type == NGHTTP2_DATA) {
         bool plain = !(head->flags & NGHTTP2_FLAG_PADDED);
         c->frame_bytes = plain ? (uint32_t)head->length : 0;
@@ -379,6 +414,8 @@ void grpc_conn_open(struct grpc_home *home, int fd)
         grpc_conn_close(c);
         return;
     }
+    c->turns = home->strangers;
+    turns_judge(home->worker->loop, &c->watch, c->turns);
     watch_progress(c);
     start_keepalive(c);
     grpc_conn_flush_later(c);
@@ -457,6 +494,8 @@ void grpc_conn_goodbye(struct grpc_conn *c)
 void grpc_conn_close(struct grpc_conn *c)
 {
     struct grpc_home *home = c->home;
+    if (!c->proven)
+        turns_stranger_gone(&home->strangers);
     LIST_EACH (node, &c->streams)
         grpc_stream_closed(LIST_ITEM(node, struct grpc_stream, node));
     if (c->watch.ready)

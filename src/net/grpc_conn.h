@@ -45,7 +45,8 @@ struct grpc_home {
     struct helpers *helpers; /* for large messages that are compressed */
     struct list conns;
     struct front_metrics *metrics;
-    bool stopping; /* new calls are refused, connections close when their calls are done */
+    uint32_t strangers; /* turns.h */
+    bool stopping;      /* new calls are refused, connections close when their calls are done */
     struct grpc_batch *batch;               /* the worker's, while it has connections */
     void (*conn_gone)(struct grpc_home *h); /* a connection was closed */
 };
@@ -66,10 +67,13 @@ struct grpc_conn {
     uint32_t held_streams; /* paused streams that hold bytes */
     uint32_t stopping_streams; /* answered before their client has sent everything */
     uint32_t receiving;        /* streams with a message that has begun and is not whole */
+    uint32_t turns;            /* that it took since it was last of use: net/turns.h */
+    uint32_t settings;         /* frames of them since the last message */
+    bool proven;               /* a whole message came */
     bool greeted;              /* the client's SETTINGS came */
     bool retiring;             /* the client was told that the connection will end, */
     bool leaving;              /* since the server stops */
-    bool expelled;             /* it pinged too often: closed once it was told so */
+    bool expelled;             /* it does what no client needs to do, and was told so */
     bool said_goodbye;         /* and since then which call was the last */
     struct loop_timer goodbye; /* for a client that does not answer meanwhile */
     time_ns progress;          /* when bytes last moved */
@@ -95,3 +99,6 @@ void grpc_conn_goodbye(struct grpc_conn *c);
 
 /* grpc_conn_close - close now: calls under way are cancelled, their answers dropped. Not from inside nghttp2's callbacks. */
 void grpc_conn_close(struct grpc_conn *c);
+
+/* grpc_conn_of_use - a whole message came. */
+void grpc_conn_of_use(struct grpc_conn *c);

@@ -54,7 +54,7 @@ static void tell_if_gone(struct part *p)
 
 static void on_conn_gone(struct grpc_home *home)
 {
-    listener_closed(home->front->listener, home->worker);
+    listener_closed(home->front->listener, home->worker, home->strangers);
     tell_if_gone((struct part *)home);
 }
 
@@ -64,7 +64,7 @@ static void on_accepted(struct worker *w, int fd, void *owner)
     struct grpc_home *home = &part_of(f, w)->home;
     if (home->stopping) {
         sock_close(fd);
-        listener_closed(f->listener, w);
+        listener_closed(f->listener, w, home->strangers);
         return;
     }
     grpc_conn_open(home, fd);

@@ -243,6 +243,7 @@ static void deliver(struct grpc_stream *s)
     struct buf *buf = s->in.buf;
     bool compressed = s->in.compressed;
     s->in = (struct grpc_inbox){0};
+    grpc_conn_of_use(s->conn);
     if (compressed && s->encoding == EXPAND_IDENTITY) {
         grpc_answer_fail(
             s, err_new(STATUS_INTERNAL, "Compressed-Flag bit set, but no grpc-encoding header"));

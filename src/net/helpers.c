@@ -11,8 +11,10 @@
 struct helpers {
     struct mutex lock; /* rank THREAD; guards everything below */
     struct mutex_cond work;
-    struct list jobs; /* oldest turn first */
-    unsigned waiting; /* how many they are */
+    struct list fresh;  /* jobs that are short as yet, oldest turn first */
+    struct list longer; /* the others; those that a thread has begun are in front */
+    bool turn;          /* the next is of the longer ones, if there are any */
+    unsigned waiting;   /* how many there are of both */
     unsigned most;
     unsigned running; /* threads that will look for jobs again */
     unsigned idle;    /* of them: waiting */
@@ -28,13 +30,14 @@ struct member {
     bool ended;
 };
 
-struct helpers *helpers_new(unsigned most)
+struct helpers *helpers_new(unsigned loops)
 {
     struct helpers *h = MEM_NEW(struct helpers);
     mutex_init(&h->lock, MUTEX_RANK_THREAD);
     mutex_cond_init(&h->work);
-    list_init(&h->jobs);
-    h->most = most;
+    list_init(&h->fresh);
+    list_init(&h->longer);
+    h->most = (loops + 1) / 2;
     return h;
 }
 
@@ -55,24 +58,38 @@ static void post(struct helpers_job *j)
     loop_post(j->loop, &j->mail, &j->mail);
 }
 
+static struct list *take(struct helpers *h)
+{
+    struct list *first = h->turn ? &h->longer : &h->fresh;
+    struct list *second = h->turn ? &h->fresh : &h->longer;
+    h->turn = !h->turn;
+    struct list *node = list_pop(first);
+    return node ? node : list_pop(second);
+}
+
 /* The next job, or NULL when there was none for long; the lock is held. */
 static struct helpers_job *next_job(struct helpers *h)
 {
     time_ns until = clock_now_ns() + IDLE;
     bool in_time = true;
-    while (list_empty(&h->jobs) && !h->stopping && in_time) {
+    while (!h->waiting && !h->stopping && in_time) {
         h->idle++;
         in_time = mutex_cond_wait_until(&h->work, &h->lock, until);
         h->idle--;
     }
-    struct list *node = list_pop(&h->jobs);
+    struct list *node = take(h);
     h->waiting -= node != NULL;
     return node ? LIST_ITEM(node, struct helpers_job, node) : NULL;
 }
 
 static void enqueue(struct helpers *h, struct helpers_job *j)
 {
-    list_append(&h->jobs, &j->node);
+    if (j->slices < HELPERS_SHORT_SLICES)
+        list_append(&h->fresh, &j->node);
+    else if (j->slices == HELPERS_SHORT_SLICES)
+        list_append(&h->longer, &j->node);
+    else
+        list_insert_before(h->longer.next, &j->node);
     h->waiting++;
 }
 
@@ -90,8 +107,10 @@ static void member_main(void *arg)
         if (over)
             post(j);
         mutex_lock(&h->lock);
-        if (!over)
+        if (!over) {
+            j->slices++;
             enqueue(h, j);
+        }
     }
     h->running--;
     m->ended = true;
@@ -136,6 +155,7 @@ static void start_member(struct helpers *h)
 void helpers_submit(struct helpers *h, struct helpers_job *j)
 {
     list_init(&j->node);
+    j->slices = 0;
     mutex_lock(&h->lock);
     if (h->waiting >= h->idle && h->running < h->most) {
         reap(h, false);

@@ -12,6 +12,7 @@
 #include "net/http_front_priv.h"
 #include "net/http_out.h"
 #include "net/listener.h"
+#include "net/turns.h"
 #include "os/sock.h"
 #include "server/worker.h"
 
@@ -121,6 +122,8 @@ void http_conn_kill(struct http_conn *c)
 static void conn_free(struct http_conn *c)
 {
     struct http_shard *s = c->shard;
+    if (!c->proven)
+        turns_stranger_gone(&s->strangers);
     http_body_end(c);
     err_free(c->body_error);
     mem_free(c->held);
@@ -129,7 +132,7 @@ static void conn_free(struct http_conn *c)
     list_remove(&c->node);
     slab_free(&slab, c);
     front_metrics_add(&s->metrics->closed, 1);
-    listener_closed(s->front->listener, s->worker);
+    listener_closed(s->front->listener, s->worker, s->strangers);
     http_front_gone(s);
 }
 
@@ -177,6 +180,15 @@ static struct http_exchange *exchange_begin(struct http_conn *c)
     return x;
 }
 
+static void of_use(struct http_conn *c)
+{
+    c->turns = 0;
+    if (c->proven)
+        return;
+    c->proven = true;
+    turns_stranger_known(&c->shard->strangers);
+}
+
 /* Hands a whole message over; afterwards the parser is ready for the next. */
 static void serve(struct http_conn *c, char *body, size_t len)
 {
@@ -187,6 +199,7 @@ static void serve(struct http_conn *c, char *body, size_t len)
     if (x->access)
         x->access->in_bytes = len;
     c->phase = HTTP_PHASE_HEAD;
+    of_use(c);
     c->shard->front->service->serve(x, &m);
     http1_next(&c->parser);
     if (c->body)
@@ -238,6 +251,7 @@ static void serve_without_body(struct http_conn *c)
         x->keep_alive = false;
     bool last = !x->keep_alive;
     struct http_message m = {.head = &c->parser.head};
+    of_use(c);
     c->shard->front->service->serve(x, &m);
     http1_next(&c->parser);
     c->body_left = left;
@@ -444,13 +458,19 @@ static long read_messages(struct http_conn *c)
     return c->phase == HTTP_PHASE_BODY && !c->dead ? read_body(c) : got;
 }
 
+/* What comes after the last message is of no use, however much it is. */
 static void read_some(struct http_conn *c)
 {
+    c->turns += TURNS_READ;
     long got = c->phase == HTTP_PHASE_BODY ? read_body(c) : read_messages(c);
     if (got == 0 || got == -2)
         http_conn_kill(c);
-    else if (!c->dead)
-        http_conn_watch(c);
+    if (c->dead)
+        return;
+    if (got >= TURNS_BYTES && c->phase != HTTP_PHASE_IGNORE)
+        c->turns = 0;
+    turns_judge(loop_of(c), &c->fd, c->turns);
+    http_conn_watch(c);
 }
 
 static void on_ready(struct loop_fd *fd, uint32_t events)
@@ -487,6 +507,8 @@ void http_conn_open(struct http_shard *s, int fd)
     struct err *e = loop_add(s->worker->loop, &c->fd, EPOLLIN);
     if (!e) {
         expect_within(c, HEAD_TIMEOUT);
+        c->turns = s->strangers;
+        turns_judge(s->worker->loop, &c->fd, c->turns);
         return;
     }
     LOG_WARN("HTTP connection closed: %s", err_message(e));

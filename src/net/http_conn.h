@@ -34,11 +34,13 @@ struct http_conn {
     struct list exchanges; /* not written yet, oldest first */
     uint32_t in_flight;    /* how many they are */
     enum http_phase phase;
+    bool proven;      /* a whole message came */
     bool dead;        /* the socket is closed; freed at the end of the turn */
     bool lingering;   /* everything is written and our side closed: waiting for the peer to close */
     time_ns since;    /* when the present wait began, or last made progress */
     time_ns patience; /* while the front end stops: how long it waits for a request */
     int low_water;    /* SO_RCVLOWAT as set */
+    uint32_t turns;   /* that it took since it was last of use: net/turns.h */
 
     struct buf *body; /* what is being received; NULL = none */
     size_t body_at;   /* where in it the body begins: the first tensor lies on 64 bytes */

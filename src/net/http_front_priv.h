@@ -41,8 +41,9 @@ struct http_shard {
     struct list conns;
     struct front_metrics *metrics;
     struct http_out out;
-    char *json_memory; /* for parsing small texts; NULL until first used */
-    bool draining;     /* stopping: answers close their connection */
+    char *json_memory;  /* for parsing small texts; NULL until first used */
+    uint32_t strangers; /* turns.h */
+    bool draining;      /* stopping: answers close their connection */
     struct mail drain_mail;
     struct mail kill_mail;
 };

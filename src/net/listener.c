@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/turns.h"
 #include "os/mutex.h"
 #include "os/sock.h"
 #include "server/server.h"
@@ -14,6 +15,7 @@
 #include <sys/resource.h>
 
 #define ACCEPTS_PER_TURN 16
+#define ACCEPTS_WARILY   4    /* in the slow lane */
 #define ACCEPTS_AT_END   4096 /* of the backlog when the listener stops */
 #define BACK_OFF         TIME_MS(100)
 #define RESERVED_FDS     128u /* model files, sockets of other fronts, the loops themselves */
@@ -157,7 +159,7 @@ static void accept_some(struct watch *w, int most)
 static void on_ready(struct loop_fd *fd, uint32_t events)
 {
     (void)events;
-    accept_some(LIST_ITEM(fd, struct watch, fd), ACCEPTS_PER_TURN);
+    accept_some(LIST_ITEM(fd, struct watch, fd), fd->slow ? ACCEPTS_WARILY : ACCEPTS_PER_TURN);
 }
 
 static void on_start(struct mail *m)
@@ -258,8 +260,11 @@ void listener_stop(struct listener *l)
     wait_settled(l);
 }
 
-void listener_closed(struct listener *l, struct worker *w)
+void listener_closed(struct listener *l, struct worker *w, uint32_t strangers)
 {
+    struct watch *watch = &l->watches[w->index];
+    if (watch->added)
+        turns_judge(w->loop, &watch->fd, strangers);
     atomic_fetch_sub_explicit(&w->connections, 1, memory_order_relaxed);
     atomic_fetch_sub_explicit(&l->connections, 1, memory_order_relaxed);
 }

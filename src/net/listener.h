@@ -43,8 +43,9 @@ uint16_t listener_port(const struct listener *l);
  * call, are fine. Blocks until every worker has let go: not for worker threads; the workers must run. */
 void listener_stop(struct listener *l);
 
-/* listener_closed - a connection that `accepted` got from l is gone; called on its worker's thread, after sock_close. */
-void listener_closed(struct listener *l, struct worker *w);
+/* listener_closed - a connection that `accepted` got from l is gone; called on its worker's thread, after sock_close.
+ * strangers  how many of late were of no use (turns.h): where they are many, w accepts behind everything else */
+void listener_closed(struct listener *l, struct worker *w, uint32_t strangers);
 
 /* listener_connections - how many are open now. Any thread. */
 uint32_t listener_connections(const struct listener *l);

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/fault.h"
 #include "base/mem.h"
+#include "os/loop_lane_priv.h"
 #include "os/timer_heap.h"
 
 #include <errno.h>
@@ -17,6 +18,7 @@ struct loop {
     int epoll_fd;
     struct loop_fd wake; /* eventfd that other threads write when the loop sleeps */
     struct mailbox mail;
+    struct loop_lane lane;
     struct timer_heap timers;
     struct list later[LOOP_PHASES];
     time_ns now;
@@ -53,6 +55,7 @@ struct err *loop_new(struct loop **ret)
     l->epoll_fd = fault_hit() ? (errno = EMFILE, -1) : epoll_create1(EPOLL_CLOEXEC);
     if (l->epoll_fd >= 0)
         l->wake.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    loop_lane_init(&l->lane, l, l->epoll_fd);
     if (l->epoll_fd < 0 || l->wake.fd < 0)
         e = err_errno(errno, "creating an event loop");
     else
@@ -72,11 +75,17 @@ void loop_free(struct loop *l)
     while (mailbox_deliver(&l->mail))
         ;
     timer_heap_fini(&l->timers);
+    loop_lane_fini(&l->lane);
     if (l->wake.fd >= 0)
         close(l->wake.fd);
     if (l->epoll_fd >= 0)
         close(l->epoll_fd);
     mem_free(l);
+}
+
+static int epoll_of(const struct loop *l, const struct loop_fd *w)
+{
+    return w->slow ? l->lane.epoll_fd : l->epoll_fd;
 }
 
 struct err *loop_add(struct loop *l, struct loop_fd *w, uint32_t events)
@@ -85,7 +94,7 @@ struct err *loop_add(struct loop *l, struct loop_fd *w, uint32_t events)
     w->events = events;
     if (fault_hit())
         errno = ENOMEM;
-    else if (epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, w->fd, &ev) == 0)
+    else if (epoll_ctl(epoll_of(l, w), EPOLL_CTL_ADD, w->fd, &ev) == 0)
         return NULL;
     return err_errno(errno, "watching descriptor %d", w->fd);
 }
@@ -96,15 +105,30 @@ void loop_mod(struct loop *l, struct loop_fd *w, uint32_t events)
         return;
     struct epoll_event ev = {.events = events, .data.ptr = w};
     w->events = events;
-    CHECK(epoll_ctl(l->epoll_fd, EPOLL_CTL_MOD, w->fd, &ev) == 0);
+    CHECK(epoll_ctl(epoll_of(l, w), EPOLL_CTL_MOD, w->fd, &ev) == 0);
 }
 
 void loop_del(struct loop *l, struct loop_fd *w)
 {
-    CHECK(epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, w->fd, NULL) == 0);
+    CHECK(epoll_ctl(epoll_of(l, w), EPOLL_CTL_DEL, w->fd, NULL) == 0);
     for (int i = 0; i < l->event_count; i++)
         if (l->events[i].data.ptr == w)
             l->events[i].data.ptr = NULL;
+}
+
+void loop_slow(struct loop *l, struct loop_fd *w, bool slow)
+{
+    if (w->slow == slow || !loop_lane_open(&l->lane))
+        return;
+    int from = epoll_of(l, w);
+    w->slow = slow;
+    struct err *e = loop_add(l, w, w->events);
+    if (e) {
+        err_free(e);
+        w->slow = !slow;
+        return;
+    }
+    CHECK(epoll_ctl(from, EPOLL_CTL_DEL, w->fd, NULL) == 0);
 }
 
 void loop_timer_set(struct loop *l, struct loop_timer *t, time_ns when)
@@ -211,6 +235,14 @@ static void run_later(struct loop *l)
     }
 }
 
+static void run_lane(struct loop *l)
+{
+    time_ns begun = l->now = clock_now_ns();
+    bool any = loop_lane_turn(&l->lane);
+    run_later(l);
+    loop_lane_rest(&l->lane, begun, any);
+}
+
 void loop_run(struct loop *l)
 {
     current = l;
@@ -220,6 +252,8 @@ void loop_run(struct loop *l)
         mailbox_deliver(&l->mail);
         run_timers(l);
         run_later(l);
+        if (l->lane.due)
+            run_lane(l);
     }
     atomic_store(&l->stop, false);
     current = NULL;

@@ -19,11 +19,14 @@ struct pooled {
     size_t map_bytes; /* 0: heap memory behind the header */
     unsigned class;
     size_t charged; /* of a mapped one; heap memory is charged whole */
+    size_t
+        touched; /* at most so much of a mapping has memory behind it: the most that was charged for it at once */
     time_ns last_used;
 };
 
-static struct mutex lock = MUTEX_INIT(MUTEX_RANK_POOL); /* guards warm */
+static struct mutex lock = MUTEX_INIT(MUTEX_RANK_POOL); /* guards both */
 static struct pooled *warm[CLASSES];                    /* most recently used first */
+static struct pooled *leaving;                          /* unmapped from their ends, by and by */
 
 static unsigned class_of(size_t size)
 {
@@ -40,6 +43,8 @@ static void mapped_free(struct buf *b)
 {
     struct pooled *p = (struct pooled *)b;
     budget_release(p->charged);
+    if (p->charged > p->touched)
+        p->touched = p->charged;
     p->last_used = clock_now_ns();
     mutex_lock(&lock);
     p->next = warm[p->class];
@@ -166,19 +171,87 @@ static struct pooled *cut_old(struct pooled **head, time_ns before, size_t *kept
     return old;
 }
 
-size_t pool_trim(time_ns before)
+/* What nobody used since `before` is out of reach from now on; returns how many bytes stay warm. */
+static size_t let_go(time_ns before)
 {
     size_t kept = 0;
+    mutex_lock(&lock);
     for (unsigned i = 0; i < CLASSES; i++) {
-        mutex_lock(&lock);
         struct pooled *old = cut_old(&warm[i], before, &kept);
-        mutex_unlock(&lock);
         while (old) {
             struct pooled *next = old->next;
-            munmap(old->map, old->map_bytes);
-            mem_free(old);
+            old->next = leaving;
+            leaving = old;
             old = next;
         }
     }
+    mutex_unlock(&lock);
+    return kept;
+}
+
+static struct pooled *take_leaving(void)
+{
+    mutex_lock(&lock);
+    struct pooled *p = leaving;
+    if (p)
+        leaving = p->next;
+    mutex_unlock(&lock);
+    return p;
+}
+
+/* Puts back what is left of one; returns how many bytes are to go. */
+static size_t still_leaving(struct pooled *part)
+{
+    size_t bytes = 0;
+    mutex_lock(&lock);
+    if (part) {
+        part->next = leaving;
+        leaving = part;
+    }
+    for (const struct pooled *p = leaving; p; p = p->next)
+        bytes += p->map_bytes;
+    mutex_unlock(&lock);
+    return bytes;
+}
+
+static void shorten(struct pooled *p, size_t bytes)
+{
+    if (bytes < p->map_bytes)
+        munmap((char *)p->map + bytes, p->map_bytes - bytes);
+    p->map_bytes = bytes;
+}
+
+/* Unmaps the end of one, at most `most` bytes that have memory behind them; returns how many these were. */
+static size_t shorten_some(struct pooled *p, size_t most)
+{
+    size_t touched = (p->touched + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
+    touched = touched < p->map_bytes ? touched : p->map_bytes;
+    size_t n = touched < most ? touched : most;
+    shorten(p, touched - n);
+    p->touched = touched - n;
+    return n;
+}
+
+bool pool_trim_some(time_ns before, size_t most, size_t *ret_kept)
+{
+    size_t kept = let_go(before);
+    struct pooled *p = NULL;
+    while (most && (p = take_leaving())) {
+        most -= shorten_some(p, most);
+        if (!p->map_bytes) {
+            mem_free(p);
+            p = NULL;
+        }
+    }
+    size_t left = still_leaving(p);
+    *ret_kept = kept + left;
+    return left > 0;
+}
+
+size_t pool_trim(time_ns before)
+{
+    size_t kept;
+    while (pool_trim_some(before, SIZE_MAX, &kept))
+        ;
     return kept;
 }

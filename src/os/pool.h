@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "os/clock.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define POOL_MAPPED_BYTES ((size_t)32768)
@@ -24,3 +25,9 @@ struct err *pool_arrived(struct buf *b, size_t bytes);
 
 /* pool_trim - give mapped buffers back to the system that nobody used since `before`; returns how many bytes stay warm. */
 size_t pool_trim(time_ns before);
+
+/* pool_trim_some - the same of at most about `most` bytes that have memory behind them: unmapping small pages takes 90 us a MiB, and a loop has others to serve.
+ * most      a multiple of 2 MiB
+ * ret_kept  bytes that are mapped still
+ * returns   whether some of them are to go, too: call again soon */
+bool pool_trim_some(time_ns before, size_t most, size_t *ret_kept);

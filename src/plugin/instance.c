@@ -3,9 +3,10 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/strbuf.h"
 #include "infer/request.h"
+#include "os/cpu_bind.h"
 #include "plugin/backend.h"
+#include "plugin/host_policy.h"
 #include "plugin/message.h"
 #include "plugin/model.h"
 #include "proto/model_config.pb-c.h"
@@ -14,17 +15,11 @@
 
 static _Thread_local struct plugin_instance *current;
 
-/* The policy of the host that an instance runs under, named after its device; without settings of the command line it is empty. */
-static struct message *host_policy(TRITONSERVER_InstanceGroupKind kind, int32_t device)
+static struct message *policy_message(const struct host_policy *p)
 {
-    struct strbuf sb = STRBUF_INIT;
-    if (kind == TRITONSERVER_INSTANCEGROUPKIND_GPU)
-        strbuf_printf(&sb, "{\"gpu_%d\":{}}", device);
-    else
-        strbuf_puts(&sb, kind == TRITONSERVER_INSTANCEGROUPKIND_MODEL ? "{\"model\":{}}"
-                                                                      : "{\"cpu\":{}}");
-    size_t len = sb.len;
-    return message_new(strbuf_take(&sb), len);
+    size_t len;
+    char *json = host_policy_json(p, &len);
+    return message_new(json, len);
 }
 
 static Inference__ModelInstanceGroup *copy_group(const Inference__ModelInstanceGroup *group)
@@ -38,10 +33,26 @@ static Inference__ModelInstanceGroup *copy_group(const Inference__ModelInstanceG
     return copy;
 }
 
+static struct err *initialize(struct plugin_instance *i)
+{
+    struct plugin_backend *b = i->model->backend;
+    struct cpu_bind *was;
+    struct err *e = host_policy_enter(i->policy, &was);
+    if (e || !b->entries.instance_initialize) {
+        cpu_bind_restore(was);
+        return e;
+    }
+    e = (struct err *)b->entries.instance_initialize((TRITONBACKEND_ModelInstance *)i);
+    cpu_bind_restore(was);
+    if (e)
+        backend_say_failed(b, i->model->name, i->name, "ModelInstanceInitialize", e);
+    return e;
+}
+
 struct err *instance_new(struct plugin_model *model, struct stats *stats, const char *name,
                          TRITONSERVER_InstanceGroupKind kind, int32_t device,
                          const struct Inference__ModelInstanceGroup *group,
-                         struct plugin_instance **ret)
+                         const struct host_policies *policies, struct plugin_instance **ret)
 {
     struct plugin_instance *i = MEM_NEW(struct plugin_instance);
     *i = (struct plugin_instance){
@@ -53,21 +64,27 @@ struct err *instance_new(struct plugin_model *model, struct stats *stats, const 
         .device = device,
         .passive = group->passive,
         .group = copy_group(group),
-        .host_policy = host_policy(kind, device),
+        .policy = host_policy_new(policies, kind, device, group),
     };
+    i->host_policy = policy_message(i->policy);
     usage_init(&i->usage);
-    if (model->backend->entries.instance_initialize) {
-        struct err *e = (struct err *)model->backend->entries.instance_initialize(
-            (TRITONBACKEND_ModelInstance *)i);
-        if (e) {
-            backend_say_failed(model->backend, model->name, name, "ModelInstanceInitialize", e);
-            instance_free(i);
-            return e;
-        }
+    struct err *e = initialize(i);
+    if (e) {
+        instance_free(i);
+        return e;
     }
     i->initialized = true;
     *ret = i;
     return NULL;
+}
+
+/* It worked when the instance was made: what is wrong now is the system's doing, and no reason not to execute. */
+void instance_bind(const struct plugin_instance *i)
+{
+    struct err *e = host_policy_bind(i->policy);
+    if (e)
+        LOG_WARN("instance '%s': %s", i->name, err_message(e));
+    err_free(e);
 }
 
 bool instance_is(const void *handle)
@@ -152,6 +169,7 @@ void instance_free(struct plugin_instance *i)
         err_free(e);
     }
     message_free(i->host_policy);
+    host_policy_free(i->policy);
     mem_free(i->handles);
     inference__model_instance_group__free_unpacked(i->group, NULL);
     usage_fini(&i->usage);

@@ -9,6 +9,8 @@
 #include <stdint.h>
 
 struct Inference__ModelInstanceGroup;
+struct host_policies;
+struct host_policy;
 struct message;
 struct plugin_instance;
 struct plugin_model;
@@ -36,7 +38,8 @@ struct plugin_instance {
     int32_t device;
     bool passive;
     struct Inference__ModelInstanceGroup *group; /* owned: a copy */
-    struct message *host_policy;                 /* {"cpu":{}} */
+    struct host_policy *policy;                  /* owned */
+    struct message *host_policy;                 /* the same as JSON, for the backend */
     bool initialized;
     void *state;                            /* the backend's own */
     void **handles;                         /* room for the handles of a batch, twice */
@@ -46,15 +49,19 @@ struct plugin_instance {
     struct usage usage;                     /* memory that it holds, as the backend reports it */
 };
 
-/* instance_new - and initialize it with the backend. Blocks.
- * name   copied
- * group  what it belongs to; copied
- * ret   on success
- * errors  the backend's own */
+/* instance_new - and initialize it with the backend, under its host policy. Blocks.
+ * name      copied
+ * group     what it belongs to; copied
+ * policies  what the command line says of host policies; NULL = nothing
+ * ret       on success
+ * errors    of the host policy; the backend's own */
 struct err *instance_new(struct plugin_model *model, struct stats *stats, const char *name,
                          TRITONSERVER_InstanceGroupKind kind, int32_t device,
                          const struct Inference__ModelInstanceGroup *group,
-                         struct plugin_instance **ret);
+                         const struct host_policies *policies, struct plugin_instance **ret);
+
+/* instance_bind - the calling thread executes this instance only: it runs under its host policy from now on. */
+void instance_bind(const struct plugin_instance *i);
 
 /* instance_execute - run a batch.
  * requests  count of them; the backend's when NULL is returned, else still the caller's, but for those that the backend has released

@@ -74,21 +74,35 @@ static struct Inference__ModelConfig *read_config(struct check *c, const char *m
     return proto;
 }
 
-static void check_one(struct check *c, const char *model, const char *dir)
+static void free_model(struct check_model *m)
+{
+    config_free_proto(m->proto);
+    mem_free(m->name);
+    mem_free(m->title);
+    mem_free(m);
+}
+
+/* space: "" where models of one name are not told apart */
+static void check_one(struct check *c, const char *space, const char *model, const char *dir)
 {
     c->report->models++;
-    bool twice = map_get(&c->models, model, strlen(model)) != NULL;
+    struct strbuf title = STRBUF_INIT;
+    strbuf_printf(&title, "%s%s%s", space, *space ? "::" : "", model);
+    bool twice = map_get(&c->models, title.data, title.len) != NULL;
     if (twice)
         check_add(c, model, dir, "model appears in two or more repositories",
                   "give one of them another name, or remove it");
-    struct Inference__ModelConfig *proto = read_config(c, model, dir);
-    if (!proto)
-        return;
-    check_files_model(c, model, dir, proto);
-    if (twice)
-        config_free_proto(proto);
+    struct check_model *m = MEM_NEW(struct check_model);
+    *m = (struct check_model){.space = space,
+                              .name = mem_strdup(model),
+                              .title = strbuf_take(&title),
+                              .proto = read_config(c, model, dir)};
+    if (m->proto)
+        check_files_model(c, model, dir, m->proto);
+    if (m->proto && !twice)
+        map_put(&c->models, m->title, strlen(m->title), m);
     else
-        map_put(&c->models, model, strlen(model), proto);
+        free_model(m);
 }
 
 void check_repositories(const struct check_settings *s, struct check_report *ret)
@@ -106,16 +120,16 @@ void check_repositories(const struct check_settings *s, struct check_report *ret
         }
         for (size_t i = 0; i < names.count; i++) {
             char *dir = file_join(s->paths[p], names.names[i]);
-            check_one(&c, names.names[i], dir);
+            check_one(&c, s->namespacing ? s->paths[p] : "", names.names[i], dir);
             mem_free(dir);
         }
         local_names_fini(&names);
     }
     check_ensembles(&c);
     size_t pos = 0;
-    void *proto;
-    while (map_next(&c.models, &pos, NULL, &proto))
-        config_free_proto(proto);
+    void *model;
+    while (map_next(&c.models, &pos, NULL, &model))
+        free_model(model);
     map_fini(&c.models);
 }
 
@@ -166,7 +180,7 @@ void check_print(const struct check_report *r, bool json, struct strbuf *sb)
 }
 
 static const char usage[] = "usage: nereid check REPOSITORY... [--json] [--strict-model-config] "
-                            "[--model-config-name=NAME]\n"
+                            "[--model-config-name=NAME] [--model-namespacing]\n"
                             "\n"
                             "Reads model repositories without serving them and prints every "
                             "problem with its place and its mend.\n"
@@ -186,6 +200,8 @@ int check_command(int argc, char **argv)
             json = true;
         else if (strcmp(argv[i], "--strict-model-config") == 0)
             s.strict = true;
+        else if (strcmp(argv[i], "--model-namespacing") == 0)
+            s.namespacing = true;
         else if (strcmp(argv[i], "--help") == 0)
             help = true;
         else if (strncmp(argv[i], CONFIG_NAME, sizeof(CONFIG_NAME) - 1) == 0)

@@ -25,6 +25,7 @@ struct check_settings {
     size_t path_count;
     const char *config_name; /* as --model-config-name; NULL = none */
     bool strict;             /* configurations must be complete */
+    bool namespacing;        /* as --model-namespacing */
 };
 
 /* check_repositories - look at all of it. What the backends would say is not known: nothing is loaded. Blocks. */

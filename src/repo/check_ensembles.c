@@ -16,12 +16,36 @@
 /* The way from an ensemble to a step, for messages. */
 struct way {
     const struct way *before;
-    const char *model;
+    const struct check_model *model;
 };
 
-static const Inference__ModelConfig *find(const struct check *c, const char *name)
+/* An ensemble whose steps are looked for. */
+struct finder {
+    const struct check *check;
+    const struct check_model *ensemble;
+};
+
+/* What a step of an ensemble means: the model beside it, else the only one of the name; NULL when there is none, or several. */
+static const struct check_model *find(const struct check *c, const struct check_model *ensemble,
+                                      const char *name)
 {
-    return map_get(&c->models, name, strlen(name));
+    const struct check_model *own = NULL;
+    const struct check_model *other = NULL;
+    size_t others = 0;
+    size_t pos = 0;
+    void *value;
+    if (!c->settings->namespacing)
+        return map_get(&c->models, name, strlen(name));
+    while (map_next(&c->models, &pos, NULL, &value)) {
+        const struct check_model *m = value;
+        if (strcmp(m->name, name) != 0)
+            continue;
+        other = m;
+        others++;
+        if (strcmp(m->space, ensemble->space) == 0)
+            own = m;
+    }
+    return own || others != 1 ? own : other;
 }
 
 static void put_way(const struct way *w, struct strbuf *sb)
@@ -30,27 +54,39 @@ static void put_way(const struct way *w, struct strbuf *sb)
         put_way(w->before, sb);
         strbuf_puts(sb, " -> ");
     }
-    strbuf_puts(sb, w->model);
+    strbuf_puts(sb, w->model->title);
 }
 
-static void tell(struct check *c, const char *model, const struct strbuf *what, const char *mend)
+static void tell(struct check *c, const struct check_model *m, const struct strbuf *what,
+                 const char *mend)
 {
     struct strbuf place = STRBUF_INIT;
-    strbuf_printf(&place, "%s/config.pbtxt", model);
-    check_add(c, model, strbuf_str(&place), strbuf_str(what), mend);
+    strbuf_printf(&place, "%s%s%s/config.pbtxt", m->space, *m->space ? "/" : "", m->name);
+    check_add(c, m->name, strbuf_str(&place), strbuf_str(what), mend);
     strbuf_fini(&place);
 }
 
-/* Whether the way goes on to its beginning; then that was told. What was seen on another way need not be looked at again. */
-static bool tell_circle(struct check *c, const char *first, const struct way *at, struct map *seen,
-                        unsigned depth)
+/* The steps of an ensemble; NULL: it is none. The kinds of scheduling share a place in the message. */
+static const Inference__ModelEnsembling *steps_of(const Inference__ModelConfig *p)
 {
-    const Inference__ModelConfig *p = find(c, at->model);
-    if (!p || !p->ensemble_scheduling || depth > MAX_DEPTH)
+    return p && p->scheduling_choice_case ==
+                       INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_ENSEMBLE_SCHEDULING
+               ? p->ensemble_scheduling
+               : NULL;
+}
+
+/* Whether the way goes on to its beginning; then that was told. What was seen on another way need not be looked at again. */
+static bool tell_circle(struct check *c, const struct check_model *first, const struct way *at,
+                        struct map *seen, unsigned depth)
+{
+    const Inference__ModelEnsembling *steps = steps_of(at->model->proto);
+    if (!steps || depth > MAX_DEPTH)
         return false;
-    for (size_t i = 0; i < p->ensemble_scheduling->n_step; i++) {
-        struct way next = {at, p->ensemble_scheduling->step[i]->model_name};
-        if (strcmp(next.model, first) == 0) {
+    for (size_t i = 0; i < steps->n_step; i++) {
+        struct way next = {at, find(c, at->model, steps->step[i]->model_name)};
+        if (!next.model)
+            continue;
+        if (next.model == first) {
             struct strbuf what = STRBUF_INIT;
             strbuf_puts(&what, "circular dependency between ensembles: ");
             put_way(&next, &what);
@@ -58,7 +94,7 @@ static bool tell_circle(struct check *c, const char *first, const struct way *at
             strbuf_fini(&what);
             return true;
         }
-        if (!map_put(seen, next.model, strlen(next.model), seen) &&
+        if (!map_put(seen, next.model->title, strlen(next.model->title), seen) &&
             tell_circle(c, first, &next, seen, depth + 1))
             return true;
     }
@@ -67,31 +103,35 @@ static bool tell_circle(struct check *c, const char *first, const struct way *at
 
 static const Inference__ModelConfig *find_step(void *owner, const char *model)
 {
-    return find(owner, model);
+    const struct finder *f = owner;
+    const struct check_model *m = find(f->check, f->ensemble, model);
+    return m ? m->proto : NULL;
 }
 
 /* Whether all that the steps take and give stands in the files; what a backend fills in is not known. */
-static bool is_written(const struct check *c, const Inference__ModelConfig *p)
+static bool is_written(const struct check *c, const struct check_model *m)
 {
-    for (size_t i = 0; i < p->ensemble_scheduling->n_step; i++) {
-        const Inference__ModelConfig *step = find(c, p->ensemble_scheduling->step[i]->model_name);
-        if (!step || !step->n_input || !step->n_output)
+    const Inference__ModelEnsembling *steps = m->proto->ensemble_scheduling;
+    for (size_t i = 0; i < steps->n_step; i++) {
+        const struct check_model *step = find(c, m, steps->step[i]->model_name);
+        if (!step || !step->proto->n_input || !step->proto->n_output)
             return false;
     }
     return true;
 }
 
-static void tell_unfit(struct check *c, const char *name, const Inference__ModelConfig *p)
+static void tell_unfit(struct check *c, const struct check_model *m)
 {
-    Inference__ModelConfig *whole = config_copy_proto(p);
+    Inference__ModelConfig *whole = config_copy_proto(m->proto);
+    struct finder f = {c, m};
     bool ignored;
-    config_fill_defaults(whole, name);
-    struct err *broken = config_check_model(whole, name, CONFIG_CHECK_FULL); /* told elsewhere */
-    struct err *e = broken ? NULL : config_steps_check(whole, find_step, c, &ignored);
+    config_fill_defaults(whole, m->name);
+    struct err *broken = config_check_model(whole, m->name, CONFIG_CHECK_FULL); /* told elsewhere */
+    struct err *e = broken ? NULL : config_steps_check(whole, find_step, &f, &ignored);
     if (e) {
         struct strbuf what = STRBUF_INIT;
         strbuf_puts(&what, err_message(e));
-        tell(c, name, &what, "make names, data types and shapes of the steps fit each other");
+        tell(c, m, &what, "make names, data types and shapes of the steps fit each other");
         strbuf_fini(&what);
     }
     err_free(e);
@@ -102,26 +142,26 @@ static void tell_unfit(struct check *c, const char *name, const Inference__Model
 void check_ensembles(struct check *c)
 {
     size_t pos = 0;
-    const char *name;
     void *value;
-    while (map_next(&c->models, &pos, &name, &value)) {
-        const Inference__ModelConfig *p = value;
-        for (size_t i = 0; p->ensemble_scheduling && i < p->ensemble_scheduling->n_step; i++) {
-            const char *step = p->ensemble_scheduling->step[i]->model_name;
-            if (find(c, step))
+    while (map_next(&c->models, &pos, NULL, &value)) {
+        const struct check_model *m = value;
+        const Inference__ModelEnsembling *steps = steps_of(m->proto);
+        for (size_t i = 0; steps && i < steps->n_step; i++) {
+            const char *step = steps->step[i]->model_name;
+            if (find(c, m, step))
                 continue;
             struct strbuf what = STRBUF_INIT;
-            strbuf_printf(&what,
-                          "ensemble_scheduling: step %zu needs model '%s', which no "
-                          "repository has",
-                          i + 1, step);
-            tell(c, name, &what, "add the model, or take the step out");
+            strbuf_printf(
+                &what, "ensemble_scheduling: step %zu needs model '%s', which %s", i + 1, step,
+                c->settings->namespacing ? "is not beside it, and not in one other repository"
+                                         : "no repository has");
+            tell(c, m, &what, "add the model, or take the step out");
             strbuf_fini(&what);
         }
         struct map seen = {0};
-        bool circle = tell_circle(c, name, &(struct way){NULL, name}, &seen, 0);
+        bool circle = tell_circle(c, m, &(struct way){NULL, m}, &seen, 0);
         map_fini(&seen);
-        if (p->ensemble_scheduling && !circle && is_written(c, p))
-            tell_unfit(c, name, p);
+        if (steps && !circle && is_written(c, m))
+            tell_unfit(c, m);
     }
 }

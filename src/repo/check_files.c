@@ -1,6 +1,7 @@
 /* The part of check_priv.h about one model's files. */
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "infer/state.h"
 #include "model/config.h"
 #include "model/config_check.h"
 #include "model/config_fill.h"
@@ -13,6 +14,7 @@
 #include "proto/model_config.pb-c.h"
 #include "repo/check_priv.h"
 #include "repo/load_labels.h"
+#include "serve/sequence_state.h"
 #include "serve/version.h"
 #include "store/local.h"
 
@@ -127,21 +129,40 @@ static void check_version(const struct subject *s, int64_t number)
     strbuf_fini(&dir);
 }
 
-static void check_labels(const struct subject *s, Inference__ModelConfig **p)
+static void check_labels(const struct subject *s, const struct model_config *config)
 {
-    struct model_config *config;
     struct labels **labels;
-    struct err *e = config_compile(p, &config);
-    if (e) {
-        check_add_error(s->c, s->model, s->config, e, "correct the configuration");
-        return;
-    }
-    e = load_labels(config, s->dir, &labels);
+    struct err *e = load_labels(config, s->dir, &labels);
     if (e)
         check_add_error(s->c, s->model, s->config, e,
                         "put the label file into the model's directory, one label a line");
     else
         version_free_labels(labels, config->output_count);
+}
+
+static void check_states(const struct subject *s, const struct model_config *config)
+{
+    struct state_plan *plan = NULL;
+    struct err *e = config->scheduler == CONFIG_SCHEDULER_SEQUENCE
+                        ? sequence_state_plan(config, s->dir, &plan)
+                        : NULL;
+    if (e)
+        check_add_error(s->c, s->model, s->config, e,
+                        "correct the state; its file lies in the model's folder initial_state");
+    state_plan_free(plan);
+}
+
+/* What needs the configuration as the server uses it. */
+static void check_compiled(const struct subject *s, Inference__ModelConfig **p)
+{
+    struct model_config *config;
+    struct err *e = config_compile(p, &config);
+    if (e) {
+        check_add_error(s->c, s->model, s->config, e, "correct the configuration");
+        return;
+    }
+    check_labels(s, config);
+    check_states(s, config);
     config_unref(config);
 }
 
@@ -187,7 +208,7 @@ static void check_rules(const struct subject *s, const char *const *files, size_
         else
             err_free(e);
         check_warmup(s, p);
-        check_labels(s, &p);
+        check_compiled(s, &p);
     }
     config_free_proto(p);
 }

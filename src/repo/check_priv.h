@@ -5,12 +5,19 @@
 
 struct Inference__ModelConfig;
 
+/* A model that could be read. */
+struct check_model {
+    const char *space; /* the path of its repository, where they are told apart by it; else "" */
+    char *name;        /* owned */
+    char *title;       /* owned; "space::name", or the name alone */
+    struct Inference__ModelConfig *proto; /* owned; as written */
+};
+
 /* A check under way. */
 struct check {
     const struct check_settings *settings;
     struct check_report *report;
-    struct map
-        models; /* name -> its configuration as written (owned); of the first directory of the name */
+    struct map models; /* title -> check_model (owned); the first directory of each */
 };
 
 /* check_add - one problem; strings are copied. */

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "codec/pb_field.h"
 #include "model/config.h"
 #include "model/config_check.h"
 #include "model/config_fill.h"
@@ -9,6 +10,7 @@
 #include "proto/model_config.pb-c.h"
 #include "repo/models.h"
 #include "repo/repo_priv.h"
+#include "repo/spaces.h"
 #include "serve/version.h"
 
 #include <inttypes.h>
@@ -20,6 +22,7 @@ void dependencies_need_fini(struct dependencies_need *n)
     for (size_t i = 0; i < n->count; i++)
         mem_free(n->names[i]);
     mem_free(n->names);
+    mem_free(n->spaces);
     config_free_proto(n->proto);
     *n = (struct dependencies_need){0};
 }
@@ -44,6 +47,7 @@ static struct dependencies_need need_of(const Inference__ModelConfig *proto, boo
     const Inference__ModelEnsembling *en = proto->ensemble_scheduling;
     n.proto = config_copy_proto(proto);
     n.names = mem_alloc((en->n_step + 1) * sizeof(char *));
+    n.spaces = mem_zalloc((en->n_step + 1) * sizeof(char *));
     for (size_t i = 0; i < en->n_step; i++)
         n.names[i] = mem_strdup(en->step[i]->model_name);
     qsort(n.names, en->n_step, sizeof(char *), by_name);
@@ -116,25 +120,57 @@ bool dependencies_needs(const struct repo_model *m, const char *name)
     return false;
 }
 
-/* One step of the search: whether the way from `at` comes to `goal`. */
-static bool reaches(const struct repo *r, const struct repo_model *at,
-                    const struct repo_model *goal, bool working, struct map *seen,
-                    const struct repo_model **ret)
+const struct repo_model *dependencies_used(const struct repo *r, const struct dependencies_need *n,
+                                           size_t index)
+{
+    if (!r->settings.namespacing)
+        return models_find(r, "", n->names[index]);
+    return n->spaces[index] ? models_find(r, n->spaces[index], n->names[index]) : NULL;
+}
+
+bool dependencies_uses(const struct repo *r, const struct repo_model *m,
+                       const struct repo_model *other)
+{
+    const struct dependencies_need *n = &m->dependencies.now;
+    for (size_t i = 0; i < n->count; i++)
+        if (strcmp(n->names[i], other->name) == 0)
+            return dependencies_used(r, n, i) == other;
+    return false;
+}
+
+/* A search for a way from a model to itself. */
+struct search {
+    const struct repo *repo;
+    const struct repo_model *goal;
+    bool working;
+    struct map seen;
+    const struct repo_model *last; /* before the goal */
+};
+
+static bool reaches(struct search *s, const struct repo_model *at);
+
+/* Whether the way goes on through a model. */
+static bool leads(struct search *s, const struct repo_model *at, const struct repo_model *next)
+{
+    if (next == s->goal) {
+        s->last = at;
+        return true;
+    }
+    if (s->working && !next->busy && list_empty(&next->jobs))
+        return false;
+    return !map_put(&s->seen, next->title, strlen(next->title), s) && reaches(s, next);
+}
+
+static bool reaches(struct search *s, const struct repo_model *at)
 {
     const struct dependencies_need *n = &at->dependencies.now;
     for (size_t i = 0; i < n->count; i++) {
-        const struct repo_model *next = map_get(&r->by_name, n->names[i], strlen(n->names[i]));
-        if (next == goal) {
-            if (ret)
-                *ret = at;
-            return true;
-        }
-        if (!next || (working && !next->busy && list_empty(&next->jobs)))
-            continue;
-        if (map_put(seen, next->name, strlen(next->name), seen))
-            continue;
-        if (reaches(r, next, goal, working, seen, ret))
-            return true;
+        const struct repo_name *name = models_name(s->repo, n->names[i]);
+        const struct repo_model *step = spaces_step(s->repo, at, n->names[i]);
+        for (const struct repo_model *next = name ? name->first : NULL; next; next = next->namesake)
+            if ((s->working ? spaces_awaits(s->repo, at, next) : next == step) &&
+                leads(s, at, next))
+                return true;
     }
     return false;
 }
@@ -142,9 +178,11 @@ static bool reaches(const struct repo *r, const struct repo_model *at,
 bool dependencies_circle(const struct repo *r, const struct repo_model *m, bool working,
                          const struct repo_model **ret)
 {
-    struct map seen = MAP_INIT;
-    bool found = reaches(r, m, m, working, &seen, ret);
-    map_fini(&seen);
+    struct search s = {.repo = r, .goal = m, .working = working};
+    bool found = reaches(&s, m);
+    map_fini(&s.seen);
+    if (found && ret)
+        *ret = s.last;
     return found;
 }
 
@@ -179,12 +217,12 @@ static struct err *check_there(const struct repo *r, const struct repo_model *m)
     const struct dependencies_need *n = &m->dependencies.now;
     struct strbuf missing = STRBUF_INIT;
     for (size_t i = 0; i < n->count; i++)
-        if (!is_there(map_get(&r->by_name, n->names[i], strlen(n->names[i]))))
+        if (!is_there(spaces_step(r, m, n->names[i])))
             strbuf_printf(&missing, "%s%s", missing.len ? ", " : "", n->names[i]);
     struct err *e = NULL;
     if (missing.len)
         e = err_new(STATUS_INVALID_ARG,
-                    "ensemble %s contains models that are not available or ambiguous: %s", m->name,
+                    "ensemble %s contains models that are not available or ambiguous: %s", m->title,
                     strbuf_str(&missing));
     strbuf_fini(&missing);
     return e;
@@ -211,16 +249,16 @@ static struct err *not_loaded(const struct repo_model *m, const struct repo_mode
         e = err_new(STATUS_INVALID_ARG,
                     "ensemble '%s' depends on '%s' which is not valid. Model '%s' failed with "
                     "error: %s",
-                    m->name, step->name, step->name, strbuf_str(&why));
+                    m->title, step->title, step->title, strbuf_str(&why));
     else if (why.len)
         e = err_new(STATUS_INVALID_ARG,
                     "ensemble '%s' depends on '%s' which has no loaded version. Model '%s' loading "
                     "failed with error: %s",
-                    m->name, step->name, step->name, strbuf_str(&why));
+                    m->title, step->title, step->title, strbuf_str(&why));
     else
         e = err_new(STATUS_INVALID_ARG,
-                    "ensemble '%s' depends on '%s' which has no loaded version.", m->name,
-                    step->name);
+                    "ensemble '%s' depends on '%s' which has no loaded version.", m->title,
+                    step->title);
     strbuf_fini(&why);
     return e;
 }
@@ -232,7 +270,7 @@ static struct err *check_versions(const struct repo *r, const struct repo_model 
     for (size_t i = 0; i < en->n_step; i++) {
         const char *name = en->step[i]->model_name;
         int64_t number = en->step[i]->model_version;
-        const struct repo_model *step = map_get(&r->by_name, name, strlen(name));
+        const struct repo_model *step = spaces_step(r, m, name);
         if (!latest_of(step))
             return not_loaded(m, step);
         bool found = number == -1;
@@ -242,54 +280,88 @@ static struct err *check_versions(const struct repo *r, const struct repo_model 
             return err_new(STATUS_INVALID_ARG,
                            "ensemble '%s' depends on '%s' whose required version %" PRId64
                            " is not loaded.",
-                           m->name, name, number);
+                           m->title, step->title, number);
     }
     return NULL;
 }
 
-/* The configurations of the steps' models, held while they are looked at. */
-static struct model_config **hold_configs(const struct repo *r, const struct dependencies_need *n)
+/* The configuration of a step's model, held while it is looked at. */
+struct held {
+    char *title; /* owned; of the model; NULL behind the last */
+    struct model_config *config;
+};
+
+/* Holds them, and has the messages about them say which models they are.
+ * whole  of m */
+static struct held *hold_configs(const struct repo *r, const struct repo_model *m,
+                                 Inference__ModelConfig *whole)
 {
-    struct model_config **held = mem_alloc((n->count + 1) * sizeof(struct model_config *));
-    for (size_t i = 0; i < n->count; i++)
-        held[i] =
-            config_ref(latest_of(map_get(&r->by_name, n->names[i], strlen(n->names[i])))->config);
-    held[n->count] = NULL;
+    const struct dependencies_need *n = &m->dependencies.now;
+    struct held *held = mem_zalloc((n->count + 1) * sizeof(*held));
+    for (size_t i = 0; i < n->count; i++) {
+        const struct repo_model *step = spaces_step(r, m, n->names[i]);
+        held[i].title = mem_strdup(step->title);
+        held[i].config = config_ref(latest_of(step)->config);
+    }
+    const Inference__ModelEnsembling *en = whole->ensemble_scheduling;
+    for (size_t i = 0; i < en->n_step; i++)
+        pb_field_set_string(&en->step[i]->model_name,
+                            spaces_step(r, m, en->step[i]->model_name)->title);
+    pb_field_set_string(&whole->name, m->title);
     return held;
 }
 
-static void release_configs(struct model_config **held)
+static void release_configs(struct held *held)
 {
-    for (size_t i = 0; held && held[i]; i++)
-        config_unref(held[i]);
+    for (size_t i = 0; held && held[i].title; i++) {
+        config_unref(held[i].config);
+        mem_free(held[i].title);
+    }
     mem_free(held);
 }
 
 static const Inference__ModelConfig *find_config(void *owner, const char *model)
 {
-    struct model_config **held = owner;
-    for (size_t i = 0; held[i]; i++)
-        if (strcmp(held[i]->name, model) == 0)
-            return held[i]->proto;
+    const struct held *held = owner;
+    for (size_t i = 0; held[i].title; i++)
+        if (strcmp(held[i].title, model) == 0)
+            return held[i].config->proto;
     return NULL;
 }
 
-static struct err *check_states(struct repo *r, const struct repo_model *m,
-                                const Inference__ModelConfig *proto, struct model_config ***ret)
+/* Notes which models the names of the steps mean now. Lock held. */
+static void note_spaces(const struct repo *r, struct repo_model *m, Inference__ModelConfig *proto)
+{
+    const struct dependencies_need *n = &m->dependencies.now;
+    for (size_t i = 0; i < n->count; i++) {
+        const struct repo_model *step = spaces_step(r, m, n->names[i]);
+        n->spaces[i] = step ? step->space : NULL;
+    }
+    const Inference__ModelEnsembling *en = proto->ensemble_scheduling;
+    for (size_t i = 0; i < en->n_step; i++) {
+        const struct repo_model *step = spaces_step(r, m, en->step[i]->model_name);
+        pb_field_set_string(&en->step[i]->model_namespace, step ? step->space : "");
+    }
+}
+
+/* proto: as written, whole: the same with every default */
+static struct err *check_states(struct repo *r, struct repo_model *m, Inference__ModelConfig *proto,
+                                Inference__ModelConfig *whole, struct held **ret)
 {
     mutex_lock(&r->lock);
+    note_spaces(r, m, proto);
     const struct repo_model *last;
     struct err *e = NULL;
     if (dependencies_circle(r, m, false, &last))
         e = err_new(STATUS_INVALID_ARG,
-                    "circular dependency between ensembles: %s -> ... -> %s -> %s", m->name,
-                    last->name, m->name);
+                    "circular dependency between ensembles: %s -> ... -> %s -> %s", m->title,
+                    last->title, m->title);
     if (!e)
         e = check_there(r, m);
     if (!e)
-        e = check_versions(r, m, proto);
+        e = check_versions(r, m, whole);
     if (!e)
-        *ret = hold_configs(r, &m->dependencies.now);
+        *ret = hold_configs(r, m, whole);
     mutex_unlock(&r->lock);
     return e;
 }
@@ -303,8 +375,7 @@ static void set_decoupled(Inference__ModelConfig *proto, bool decoupled)
     proto->model_transaction_policy->decoupled = decoupled;
 }
 
-struct err *dependencies_check(struct repo *r, const struct repo_model *m,
-                               Inference__ModelConfig *proto)
+struct err *dependencies_check(struct repo *r, struct repo_model *m, Inference__ModelConfig *proto)
 {
     if (proto->scheduling_choice_case !=
         INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_ENSEMBLE_SCHEDULING)
@@ -312,11 +383,11 @@ struct err *dependencies_check(struct repo *r, const struct repo_model *m,
     Inference__ModelConfig *whole = config_copy_proto(proto);
     config_fill_defaults(whole, m->name);
     struct err *broken = config_check_model(whole, m->name, CONFIG_CHECK_FULL);
-    struct model_config **held = NULL;
+    struct held *held = NULL;
     bool decoupled = false;
     struct err *e = NULL;
     if (!broken) /* else loading will say so */
-        e = check_states(r, m, whole, &held);
+        e = check_states(r, m, proto, whole, &held);
     if (!broken && !e)
         e = config_steps_check(whole, find_config, held, &decoupled);
     if (!broken && !e)

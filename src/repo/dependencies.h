@@ -16,6 +16,8 @@ struct repo_model;
 /* What one configuration of a model asks for. All zeros: nothing. */
 struct dependencies_need {
     char **names; /* of the models of its steps, ascending, each once; owned */
+    const char **
+        spaces; /* of each: the space of the model that it meant when that was looked at last; NULL = of none. Owned */
     size_t count;
     struct Inference__ModelConfig *proto; /* of an ensemble, as it was written; owned */
     bool forced;                          /* proto is the client's own */
@@ -50,8 +52,14 @@ struct dependencies_need dependencies_take(struct repo_model *m);
 /* dependencies_stands - it is an ensemble that was asked for. Lock held. */
 bool dependencies_stands(const struct repo_model *m);
 
-/* dependencies_needs - whether a model needs another. Lock held. */
+/* dependencies_needs - whether a model needs one of a name. dependencies_uses - whether it needs this one. Lock held. */
 bool dependencies_needs(const struct repo_model *m, const char *name);
+bool dependencies_uses(const struct repo *r, const struct repo_model *m,
+                       const struct repo_model *other);
+
+/* dependencies_used - the model that a name of a need meant; NULL when there is none. Lock held. */
+const struct repo_model *dependencies_used(const struct repo *r, const struct dependencies_need *n,
+                                           size_t index);
 
 /* dependencies_circle - whether a model needs itself, through others. Lock held.
  * working  only through those that have work, which may wait for it
@@ -65,7 +73,7 @@ struct Inference__ModelConfig *dependencies_config(struct repo *r, const struct 
                                                    bool *ret_forced);
 
 /* dependencies_check - whether a model may serve: whatever is no ensemble may. Lock not held.
- * proto   of the model, as written; whether it is decoupled is filled in
+ * proto   of the model, as written; whether it is decoupled, and the space of each step's model, are filled in
  * errors  INVALID_ARG in the reference's words: a model that is not there, or not loaded, that does not fit, or a circle */
-struct err *dependencies_check(struct repo *r, const struct repo_model *m,
+struct err *dependencies_check(struct repo *r, struct repo_model *m,
                                struct Inference__ModelConfig *proto);

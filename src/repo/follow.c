@@ -6,16 +6,13 @@
 #include "proto/model_config.pb-c.h"
 #include "repo/dependencies.h"
 #include "repo/jobs.h"
+#include "repo/models.h"
 #include "repo/operate.h"
 #include "repo/repo_priv.h"
+#include "repo/spaces.h"
 #include "serve/version.h"
 
 #include <string.h>
-
-static struct repo_model *find(const struct repo *r, const char *name)
-{
-    return map_get(&r->by_name, name, strlen(name));
-}
 
 /* One job less that a parked one waits for. */
 static void waited(void *owner, struct err *e)
@@ -42,6 +39,50 @@ static bool must_wait(const struct repo *r, const struct repo_model *step,
     return *ret == REPO_LOAD || at_work;
 }
 
+/* What is to be waited for. */
+struct wait_list {
+    struct wait {
+        const char *space;
+        char *name;
+        enum repo_action action;
+    } * items;
+    size_t count;
+};
+
+/* The models of a name: which of them the ensemble needs is known when they were looked at. Lock held. */
+static void add_waits(struct repo *r, const struct repo_model *m, const char *name,
+                      const struct repo_job *job, struct wait_list *l)
+{
+    struct spaces_list spaces = spaces_of(r, UINT64_MAX);
+    for (size_t i = 0; i < spaces.count; i++) {
+        struct wait w = {.space = spaces.at[i]};
+        const struct repo_model *step = models_find(r, w.space, name);
+        if ((step && !spaces_awaits(r, m, step)) || !must_wait(r, step, job, &w.action))
+            continue;
+        w.name = mem_strdup(name);
+        l->items = mem_realloc(l->items, (l->count + 1) * sizeof(*l->items));
+        l->items[l->count++] = w;
+    }
+}
+
+/* Takes the name over. */
+static void ask_first(struct repo *r, struct repo_model *m, const struct repo_job *job,
+                      struct wait *w)
+{
+    struct repo_job *other = MEM_NEW(struct repo_job);
+    *other = (struct repo_job){.action = w->action,
+                               .places = UINT64_MAX,
+                               .first = job->first,
+                               .if_there = r->settings.namespacing,
+                               .along = true,
+                               .done = waited,
+                               .owner = m};
+    struct err *e = jobs_ask(r, other, w->space, w->name);
+    if (e)
+        waited(m, e);
+    mem_free(w->name);
+}
+
 bool follow_wait(struct repo *r, struct repo_model *m, struct repo_job *job)
 {
     struct dependencies *d = &m->dependencies;
@@ -55,26 +96,15 @@ bool follow_wait(struct repo *r, struct repo_model *m, struct repo_job *job)
     }
     d->repo = r;
     d->waits = 1;
-    for (size_t i = 0; i < d->now.count; i++) {
-        enum repo_action action;
-        if (!must_wait(r, find(r, d->now.names[i]), job, &action))
-            continue;
-        struct repo_job *other = MEM_NEW(struct repo_job);
-        *other = (struct repo_job){.action = action,
-                                   .places = UINT64_MAX,
-                                   .first = job->first,
-                                   .along = true,
-                                   .done = waited,
-                                   .owner = m};
-        d->waits++;
-        char *name = mem_strdup(d->now.names[i]);
-        mutex_unlock(&r->lock);
-        struct err *e = jobs_ask(r, other, name);
-        if (e)
-            waited(m, e);
-        mem_free(name);
-        mutex_lock(&r->lock);
-    }
+    struct wait_list l = {0};
+    for (size_t i = 0; i < d->now.count; i++)
+        add_waits(r, m, d->now.names[i], job, &l);
+    d->waits += (unsigned)l.count;
+    mutex_unlock(&r->lock);
+    for (size_t i = 0; i < l.count; i++)
+        ask_first(r, m, job, &l.items[i]);
+    mem_free(l.items);
+    mutex_lock(&r->lock);
     bool parked = --d->waits > 0 && jobs_park(r, m, job);
     d->parked = parked;
     mutex_unlock(&r->lock);
@@ -88,8 +118,8 @@ static bool is_ready(const struct repo_version *v)
 
 uint64_t follow_state(struct repo *r, const struct repo_model *m)
 {
-    uint64_t state = 0;
     mutex_lock(&r->lock);
+    uint64_t state = r->settings.namespacing && m->meant;
     for (size_t i = 0; i < m->version_count; i++)
         if (is_ready(&m->versions[i]))
             state = (state ^ (uint64_t)(uintptr_t)m->versions[i].version) * 0x9e3779b97f4a7c15u;
@@ -97,13 +127,26 @@ uint64_t follow_state(struct repo *r, const struct repo_model *m)
     return state;
 }
 
-/* Whether versions that serve are decoupled as the configuration says. Lock held. */
+static bool same_spaces(const Inference__ModelEnsembling *a, const Inference__ModelEnsembling *b)
+{
+    for (size_t i = 0; i < a->n_step && i < b->n_step; i++)
+        if (strcmp(a->step[i]->model_namespace, b->step[i]->model_namespace) != 0)
+            return false;
+    return true;
+}
+
+/* Whether versions that serve are decoupled, and go to the models, as the configuration says. Lock held. */
 static bool fits(const struct repo_model *m, const Inference__ModelConfig *proto)
 {
-    for (size_t i = 0; i < m->version_count; i++)
-        if (is_ready(&m->versions[i]) &&
-            m->versions[i].version->config->decoupled != proto->model_transaction_policy->decoupled)
+    for (size_t i = 0; i < m->version_count; i++) {
+        if (!is_ready(&m->versions[i]))
+            continue;
+        const struct model_config *config = m->versions[i].version->config;
+        if (config->scheduler != CONFIG_SCHEDULER_ENSEMBLE ||
+            config->decoupled != proto->model_transaction_policy->decoupled ||
+            !same_spaces(config->proto->ensemble_scheduling, proto->ensemble_scheduling))
             return false;
+    }
     return true;
 }
 
@@ -122,8 +165,8 @@ struct err *follow_recheck(struct repo *r, struct repo_model *m, struct repo_job
     mutex_unlock(&r->lock);
     config_free_proto(proto);
     if (e && serves) {
-        LOG_ERROR("unloading '%s': %s", m->name, err_message(e));
-        err_free(operate_unload(r, m, UINT64_MAX));
+        LOG_ERROR("unloading '%s': %s", m->title, err_message(e));
+        err_free(operate_unload(r, m, UINT64_MAX, false));
     } else if (again) {
         bool ignored;
         e = operate_load(r, m, job, &ignored);
@@ -156,19 +199,21 @@ static void ended(void *owner, struct err *e)
 /* What follows, one after the other. */
 struct list_of_jobs {
     struct {
+        const char *space;
         char *model;
         struct repo_job *job;
     } * items;
     size_t count;
 };
 
-static void add(struct list_of_jobs *l, const char *model, enum repo_action action, bool up,
-                bool down)
+static void add(struct list_of_jobs *l, const struct repo_model *m, enum repo_action action,
+                bool up, bool down)
 {
     struct repo_job *job = MEM_NEW(struct repo_job);
     *job = (struct repo_job){.action = action, .places = UINT64_MAX, .up = up, .down = down};
     l->items = mem_realloc(l->items, (l->count + 1) * sizeof(*l->items));
-    l->items[l->count].model = mem_strdup(model);
+    l->items[l->count].space = m->space;
+    l->items[l->count].model = mem_strdup(m->name);
     l->items[l->count++].job = job;
 }
 
@@ -184,7 +229,7 @@ static bool will_look(const struct repo_model *m)
     return false;
 }
 
-/* The ensembles that need the model. Lock held. */
+/* The ensembles that need the model, or may now: one that comes or goes changes what its name means. Lock held. */
 static void add_dependents(struct repo *r, const struct repo_model *m, const struct repo_job *job,
                            struct list_of_jobs *l)
 {
@@ -192,10 +237,10 @@ static void add_dependents(struct repo *r, const struct repo_model *m, const str
         const struct repo_model *other = r->models[i];
         if (!dependencies_needs(other, m->name) || other == m)
             continue;
-        if (job->up)
-            add(l, other->name, REPO_UNLOAD, true, false);
+        if (job->up && dependencies_uses(r, other, m))
+            add(l, other, REPO_UNLOAD, true, false);
         else if (!will_look(other))
-            add(l, other->name, REPO_RECHECK, false, false);
+            add(l, other, REPO_RECHECK, false, false);
     }
 }
 
@@ -203,12 +248,12 @@ static void add_dependents(struct repo *r, const struct repo_model *m, const str
 static void add_needed(struct repo *r, const struct dependencies_need *need, struct list_of_jobs *l)
 {
     for (size_t i = 0; i < need->count; i++) {
-        const struct repo_model *step = find(r, need->names[i]);
+        const struct repo_model *step = dependencies_used(r, need, i);
         bool needed = !step || step->dependencies.asked;
         for (size_t k = 0; !needed && k < r->model_count; k++)
-            needed = dependencies_needs(r->models[k], need->names[i]);
+            needed = dependencies_uses(r, r->models[k], step);
         if (!needed)
-            add(l, need->names[i], REPO_UNLOAD, false, true);
+            add(l, step, REPO_UNLOAD, false, true);
     }
 }
 
@@ -218,7 +263,7 @@ static void ask_all(struct repo *r, struct list_of_jobs *l, struct end *end)
         struct repo_job *job = l->items[i].job;
         job->done = ended;
         job->owner = end;
-        struct err *e = jobs_ask(r, job, l->items[i].model);
+        struct err *e = jobs_ask(r, job, l->items[i].space, l->items[i].model);
         if (e)
             ended(end, e);
         mem_free(l->items[i].model);

@@ -18,7 +18,7 @@ bool follow_wait(struct repo *r, struct repo_model *m, struct repo_job *job);
 /* follow_recheck - what a REPO_RECHECK job does: an ensemble that stands is taken down, loaded again, or left as it is. */
 struct err *follow_recheck(struct repo *r, struct repo_model *m, struct repo_job *job);
 
-/* follow_state - stands for what serves of a model: changes with it. Lock not held. */
+/* follow_state - stands for what serves of a model, and whether its name means it: changes with it. Lock not held. */
 uint64_t follow_state(struct repo *r, const struct repo_model *m);
 
 /* follow_end - the job is done: tell whoever asked, once all ensembles that it concerns have followed. Takes job and error over. Lock not

@@ -25,7 +25,7 @@ static bool run(struct repo *r, struct repo_model *m, struct repo_job *job)
         e = operate_load(r, m, job, &parked);
         break;
     case REPO_UNLOAD:
-        e = operate_unload(r, m, job->places);
+        e = operate_unload(r, m, job->places, true);
         break;
     case REPO_RECHECK:
         e = follow_recheck(r, m, job);
@@ -113,7 +113,7 @@ static struct err *add_loader(struct repo *r)
     return e;
 }
 
-struct err *jobs_ask(struct repo *r, struct repo_job *job, const char *model)
+struct err *jobs_ask(struct repo *r, struct repo_job *job, const char *space, const char *model)
 {
     mutex_lock(&r->lock);
     struct err *e = r->stopping ? stopping() : NULL;
@@ -124,7 +124,7 @@ struct err *jobs_ask(struct repo *r, struct repo_job *job, const char *model)
         mem_free(job);
         return e;
     }
-    struct repo_model *m = models_of(r, model);
+    struct repo_model *m = models_of(r, space, model);
     bool first = list_empty(&m->jobs) && !m->busy;
     list_append(&m->jobs, &job->node);
     r->waiting++;

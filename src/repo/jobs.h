@@ -8,9 +8,10 @@ struct repo;
 struct repo_job;
 struct repo_model;
 
-/* jobs_ask - put a job at the end of its model's queue; taken over. Lock not held.
+/* jobs_ask - put a job at the end of the queue of a model, known by its space (repo/spaces.h; the repository's) and its name; taken
+ * over. Lock not held.
  * errors  UNAVAILABLE: stopping, too many wait, or no thread; the job is freed and not done */
-struct err *jobs_ask(struct repo *r, struct repo_job *job, const char *model);
+struct err *jobs_ask(struct repo *r, struct repo_job *job, const char *space, const char *model);
 
 /* jobs_lend - the calling thread begins (or ends) to wait for an operation: when it is a loader itself, e.g. a backend that loads
  * another model, one more may run meanwhile. */

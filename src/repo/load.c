@@ -58,15 +58,6 @@ static struct err *complete(const struct load_context *c, struct Inference__Mode
                               c->auto_complete ? CONFIG_CHECK_PARTIAL : CONFIG_CHECK_FULL);
 }
 
-/* What a configuration can ask for and this server does not do. */
-static struct err *check_served(const struct Inference__ModelConfig *proto, const char *name)
-{
-    if (proto->scheduling_choice_case !=
-        INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_SEQUENCE_BATCHING)
-        return NULL;
-    return sequences_check(proto->sequence_batching, name);
-}
-
 /* What the backend left is completed and checked once more, and published with the version. */
 static struct err *finish_config(struct plugin_model *m, const char *name,
                                  struct model_config **ret)
@@ -140,8 +131,6 @@ struct err *load_version(const struct load_context *c, const char *name, const c
     struct err *e = cache_stage_files(c->cache, model_dir, &files);
     if (!e)
         e = complete(c, proto, name, model_dir, number);
-    if (!e)
-        e = check_served(proto, name);
     if (!e && c->is_cloud)
         e = load_cloud_check(proto, name, model_dir, number);
     if (!e)
@@ -150,6 +139,10 @@ struct err *load_version(const struct load_context *c, const char *name, const c
     config_free_proto(proto);
     if (!e)
         e = version_new(name, number, config, model, c->allow_inline, c->house, &v);
+    if (!e) {
+        v->limits = c->limits;
+        v->policies = c->policies;
+    }
     if (!e && is_ensemble(v->config->proto))
         v->ensemble = ensemble_run_plan_new(v->config, c->table);
     if (!e)

@@ -8,6 +8,8 @@
 struct Inference__ModelConfig;
 struct backend_registry;
 struct cache_stage;
+struct host_policies;
+struct limits;
 struct loop;
 struct serve_table;
 struct serve_version;
@@ -17,7 +19,9 @@ struct load_context {
     struct backend_registry *backends;
     struct serve_table
         *table; /* where ensembles find the models of their steps; repo_new sets it */
-    struct cache_stage *cache; /* NULL = the server has no response cache */
+    struct cache_stage *cache;            /* NULL = the server has no response cache */
+    struct limits *limits;                /* NULL = nothing limits when instances execute */
+    const struct host_policies *policies; /* NULL = none */
     const char
         *config_name;   /* configs/<name>.pbtxt is read instead, where it is there; NULL = none */
     bool auto_complete; /* what the configuration leaves out is filled in from the model */

@@ -1,31 +1,100 @@
 #include "repo/models.h"
 
 #include "base/mem.h"
+#include "base/strbuf.h"
 #include "model/config.h"
 #include "repo/repo_priv.h"
 #include "repo/source.h"
+#include "repo/spaces.h"
 #include "serve/cache_stage.h"
 
 #include <string.h>
 
-struct repo_model *models_find(struct repo *r, const char *name)
+struct repo_name *models_name(const struct repo *r, const char *name)
 {
     return map_get(&r->by_name, name, strlen(name));
 }
 
-struct repo_model *models_of(struct repo *r, const char *name)
+struct repo_model *models_find(const struct repo *r, const char *space, const char *name)
 {
-    struct repo_model *m = models_find(r, name);
+    const struct repo_name *n = models_name(r, name);
+    struct repo_model *m = n ? n->first : NULL;
+    while (m && strcmp(m->space, space) != 0)
+        m = m->namesake;
+    return m;
+}
+
+static char *title_of(const char *space, const char *name)
+{
+    struct strbuf title = STRBUF_INIT;
+    strbuf_printf(&title, "%s%s%s", space, *space ? "::" : "", name);
+    return strbuf_take(&title);
+}
+
+/* Puts a model among those of its name. */
+static void link_model(struct repo *r, struct repo_model *m)
+{
+    struct repo_name *n = models_name(r, m->name);
+    if (!n) {
+        n = MEM_NEW(struct repo_name);
+        map_put(&r->by_name, m->name, strlen(m->name), n);
+    }
+    m->namesake = n->first;
+    n->first = m;
+}
+
+static void unlink_model(struct repo *r, struct repo_model *m)
+{
+    struct repo_name *n = models_name(r, m->name);
+    struct repo_model **at = &n->first;
+    while (*at != m)
+        at = &(*at)->namesake;
+    *at = m->namesake;
+    if (n->first || (n->used && r->settings.namespacing))
+        return;
+    map_remove(&r->by_name, m->name, strlen(m->name));
+    mem_free(n);
+}
+
+struct repo_model *models_of(struct repo *r, const char *space, const char *name)
+{
+    struct repo_model *m = models_find(r, space, name);
     if (m)
         return m;
     m = MEM_NEW(struct repo_model);
+    m->space = space;
     m->name = mem_strdup(name);
+    m->title = title_of(space, name);
     list_init(&m->jobs);
     list_init(&m->node);
     r->models = mem_realloc(r->models, (r->model_count + 1) * sizeof(struct repo_model *));
     r->models[r->model_count++] = m;
-    map_put(&r->by_name, name, strlen(name), m);
+    link_model(r, m);
     return m;
+}
+
+static void free_model(struct repo_model *m)
+{
+    while (m->version_count)
+        models_drop_entry(m, &m->versions[m->version_count - 1]);
+    config_free_proto(m->proto);
+    dependencies_fini(&m->dependencies);
+    mem_free(m->versions);
+    mem_free(m->name);
+    mem_free(m->title);
+    mem_free(m);
+}
+
+void models_free(struct repo *r)
+{
+    for (size_t i = 0; i < r->model_count; i++)
+        free_model(r->models[i]);
+    mem_free(r->models);
+    size_t pos = 0;
+    void *name;
+    while (map_next(&r->by_name, &pos, NULL, &name))
+        mem_free(name);
+    map_fini(&r->by_name);
 }
 
 /* Entries of what was unloaded do not keep a model. */
@@ -52,14 +121,8 @@ void models_prune(struct repo *r)
             continue;
         }
         shown = shown || m->version_count;
-        map_remove(&r->by_name, m->name, strlen(m->name));
-        while (m->version_count)
-            models_drop_entry(m, &m->versions[m->version_count - 1]);
-        config_free_proto(m->proto);
-        dependencies_fini(&m->dependencies);
-        mem_free(m->versions);
-        mem_free(m->name);
-        mem_free(m);
+        unlink_model(r, m);
+        free_model(m);
     }
     r->model_count = kept;
     if (shown)
@@ -119,10 +182,38 @@ static void show_versions(const struct repo_model *m, struct table_model *t)
     t->entry_count = t->latest = 1;
 }
 
+/* What a model has where names are told apart. */
+static void show_space(const struct repo *r, const struct repo_model *m, struct table_model *t)
+{
+    uint32_t ignored;
+    t->space = *m->space ? m->space : NULL;
+    t->title = mem_strdup(m->title);
+    t->shared = spaces_find(r, m->name, &ignored) != m;
+}
+
+/* The names that mean none of their models, or several; those that never meant one are nobody's. */
+static struct table_model *show_names(const struct repo *r, uint32_t *ret_count)
+{
+    struct table_model *names = mem_zalloc((r->by_name.count + 1) * sizeof(*names));
+    size_t pos = 0;
+    const char *name;
+    void *value;
+    *ret_count = 0;
+    while (map_next(&r->by_name, &pos, &name, &value)) {
+        uint32_t meanings;
+        if (!((const struct repo_name *)value)->used || spaces_find(r, name, &meanings))
+            continue;
+        names[(*ret_count)++] =
+            (struct table_model){.name = mem_strdup(name), .stand_in = true, .meanings = meanings};
+    }
+    return names;
+}
+
 void models_publish(struct repo *r)
 {
     mutex_assert_held(&r->lock);
     struct table_model *models = mem_zalloc((r->model_count + 1) * sizeof(*models));
+    bool apart = r->settings.namespacing;
     uint32_t count = 0;
     for (size_t i = 0; i < r->model_count; i++) {
         const struct repo_model *m = r->models[i];
@@ -133,8 +224,15 @@ void models_publish(struct repo *r)
         t->places = m->places | m->from;
         t->wanted = m->wanted;
         show_versions(m, t);
+        if (apart)
+            show_space(r, m, t);
     }
-    table_publish(r->table, models, count);
+    uint32_t name_count = 0;
+    struct table_model *names = apart ? show_names(r, &name_count) : NULL;
+    if (apart)
+        table_publish_apart(r->table, models, count, names, name_count);
+    else
+        table_publish(r->table, models, count);
     cache_stage_changed(r->settings.context.cache);
     r->unpublished = false;
 }

@@ -6,14 +6,22 @@
 
 struct repo;
 struct repo_model;
+struct repo_name;
 struct repo_version;
 
-/* models_of - the model of a name, made when it is not there. models_find - NULL when it is not there. */
-struct repo_model *models_of(struct repo *r, const char *name);
-struct repo_model *models_find(struct repo *r, const char *name);
+/* models_of - the model of a space (repo/spaces.h; the repository's) and a name, made when it is not there. models_find - NULL when it
+ * is not there. */
+struct repo_model *models_of(struct repo *r, const char *space, const char *name);
+struct repo_model *models_find(const struct repo *r, const char *space, const char *name);
+
+/* models_name - a name and its models; NULL when it is not known. */
+struct repo_name *models_name(const struct repo *r, const char *name);
 
 /* models_prune - forget models that lie nowhere, serve nothing and have no work, and show it; not while stopping. */
 void models_prune(struct repo *r);
+
+/* models_free - all of them. */
+void models_free(struct repo *r);
 
 /* models_publish - show the states as they are. */
 void models_publish(struct repo *r);

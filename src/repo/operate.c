@@ -16,6 +16,7 @@
 #include "repo/resize.h"
 #include "repo/retire.h"
 #include "repo/source.h"
+#include "repo/spaces.h"
 #include "serve/version.h"
 #include "store/local.h"
 
@@ -68,8 +69,8 @@ static void show(struct attempt *a)
 static struct err *find_directory(struct attempt *a)
 {
     uint64_t places;
-    struct err *e = places_find(a->r, a->m->name, a->job->places, a->job->first, &places, &a->from,
-                                &a->source, &a->changed);
+    struct err *e = places_find(a->r, a->m->name, spaces_places(a->r, a->m->space), a->job->places,
+                                a->job->first, &places, &a->from, &a->source, &a->changed);
     mutex_lock(&a->r->lock);
     a->m->places = places;
     mutex_unlock(&a->r->lock);
@@ -139,7 +140,7 @@ static struct err *find_versions(struct attempt *a, int64_t **ret, size_t *ret_c
     if (missing != -1)
         LOG_WARN("model '%s': its version policy asks for version %" PRId64
                  ", which is not in the repository",
-                 a->m->name, missing);
+                 a->m->title, missing);
     *ret = numbers;
     return NULL;
 }
@@ -223,8 +224,11 @@ static enum plan_change change_of(const struct attempt *a)
     const struct repo_model *m = a->m;
     if (a->stamp != m->stamp || a->from != m->from || !m->proto)
         return PLAN_ANY;
-    if (!a->forced && !m->forced && a->config_stamp == m->config_stamp)
+    bool same = !a->forced && !m->forced && a->config_stamp == m->config_stamp;
+    if (same && !m->dependencies.now.count)
         return PLAN_SAME;
+    if (same) /* what follows from the models that an ensemble needs may have changed */
+        return plan_compare(m->proto, a->proto);
     /* A configuration in other words, or given by the client, asks for a load even when it means the same. */
     return plan_compare(m->proto, a->proto) == PLAN_GROUPS ? PLAN_GROUPS : PLAN_ANY;
 }
@@ -277,15 +281,15 @@ static void load_one(struct attempt *a, size_t i)
 {
     int64_t number = a->want[i].number;
     bool resize = a->fresh[i].action == PLAN_RESIZE;
-    LOG_INFO("%s: %s:%" PRId64, resize ? "changing instances" : "loading", a->m->name, number);
+    LOG_INFO("%s: %s:%" PRId64, resize ? "changing instances" : "loading", a->m->title, number);
     for (uint32_t tries = 0;; tries++) {
         struct err *e = make_one(a, i);
         if (!e) {
             LOG_INFO("successfully %s '%s' version %" PRId64,
-                     resize ? "changed the instances of" : "loaded", a->m->name, number);
+                     resize ? "changed the instances of" : "loaded", a->m->title, number);
             return;
         }
-        LOG_ERROR("failed to load '%s' version %" PRId64 ": %s: %s", a->m->name, number,
+        LOG_ERROR("failed to load '%s' version %" PRId64 ": %s: %s", a->m->title, number,
                   status_text(err_code(e)), err_message(e));
         if (tries >= a->r->settings.retries) {
             struct strbuf reason = STRBUF_INIT;
@@ -375,7 +379,7 @@ static struct err *roll_back(struct attempt *a)
     forget_some(a->m);
     show(a);
     mutex_unlock(&a->r->lock);
-    struct err *e = err_new(STATUS_INVALID_ARG, "load failed for model '%s': %s\n", a->m->name,
+    struct err *e = err_new(STATUS_INVALID_ARG, "load failed for model '%s': %s\n", a->m->title,
                             strbuf_str(&why));
     strbuf_fini(&why);
     return e;
@@ -384,11 +388,11 @@ static struct err *roll_back(struct attempt *a)
 /* It was looked at, and cannot be served as it is. Takes the reason over. */
 static struct err *cannot_serve(struct attempt *a, struct err *why)
 {
-    LOG_ERROR("failed to load '%s' from '%s': %s", a->m->name, a->source->dir, err_message(why));
+    LOG_ERROR("failed to load '%s' from '%s': %s", a->m->title, a->source->dir, err_message(why));
     mutex_lock(&a->r->lock);
     show_failure(a, why);
     mutex_unlock(&a->r->lock);
-    struct err *e = err_new(STATUS_INVALID_ARG, "load failed for model '%s': %s\n", a->m->name,
+    struct err *e = err_new(STATUS_INVALID_ARG, "load failed for model '%s': %s\n", a->m->title,
                             err_message(why));
     err_free(why);
     return e;
@@ -399,13 +403,13 @@ static struct err *no_versions(struct attempt *a)
     return cannot_serve(
         a, err_new(STATUS_INVALID_ARG,
                    "at least one version must be available under the version policy of model '%s'",
-                   a->m->name));
+                   a->m->title));
 }
 
 /* Whoever sent something that cannot be used is told so; else it is the repository that cannot be read. */
 static struct err *cannot_look(struct attempt *a, struct err *e)
 {
-    LOG_ERROR("failed to load '%s': %s", a->m->name, err_message(e));
+    LOG_ERROR("failed to load '%s': %s", a->m->title, err_message(e));
     mutex_lock(&a->r->lock);
     show_failure(a, e);
     mutex_unlock(&a->r->lock);
@@ -414,9 +418,13 @@ static struct err *cannot_look(struct attempt *a, struct err *e)
                     "failed to load '%s', failed to poll from model repository", a->m->name);
 }
 
-/* An ensemble waits for the models that it needs, and is compared with what they are then. Returns true when its job was put back. */
+/* It could be read. An ensemble waits for the models that it needs, and is compared with what they are then. Returns true when its job
+ * was put back. */
 static bool look_at_needs(struct attempt *a, struct repo_job *waiting, struct err **ret)
 {
+    mutex_lock(&a->r->lock);
+    spaces_mean(a->r, a->m);
+    mutex_unlock(&a->r->lock);
     dependencies_note(a->r, a->m, a->proto, a->forced);
     if (follow_wait(a->r, a->m, waiting))
         return true;
@@ -436,12 +444,15 @@ static struct err *load(struct repo *r, struct repo_model *m, const struct repo_
         attempt_fini(&a);
         return NULL;
     }
-    if (e) {
+    bool missing = e && !a.source && err_code(e) == STATUS_NOT_FOUND;
+    if (missing && job->if_there) {
+        LOG_VERBOSE(1, "there is no model '%s'", m->title);
+    } else if (e) {
         e = cannot_look(&a, e);
     } else if (unfit) {
         e = cannot_serve(&a, unfit);
     } else if (a.unchanged) {
-        LOG_VERBOSE(1, "model '%s' serves as it is", m->name);
+        LOG_VERBOSE(1, "model '%s' serves as it is", m->title);
     } else if (!a.count) {
         e = no_versions(&a);
     } else {
@@ -472,13 +483,13 @@ struct err *operate_load(struct repo *r, struct repo_model *m, struct repo_job *
         struct err *e = load(r, m, &mine, job, &changed, ret_parked);
         if (*ret_parked || !e || !changed || tries == MAX_CHANGES)
             return e;
-        LOG_INFO("model '%s' changed while it was read: it is read again", m->name);
+        LOG_INFO("model '%s' changed while it was read: it is read again", m->title);
         err_free(e);
         mine.first = false;
     }
 }
 
-struct err *operate_unload(struct repo *r, struct repo_model *m, uint64_t places)
+struct err *operate_unload(struct repo *r, struct repo_model *m, uint64_t places, bool asked)
 {
     mutex_lock(&r->lock);
     bool serves = false;
@@ -496,6 +507,7 @@ struct err *operate_unload(struct repo *r, struct repo_model *m, uint64_t places
         else if (v->state == TABLE_UNAVAILABLE)
             models_say(v, TABLE_UNAVAILABLE, "unloaded");
     }
+    m->meant = m->meant && !asked;
     m->wanted = false;
     m->forced = false;
     m->from = 0;

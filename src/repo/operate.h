@@ -19,5 +19,6 @@ struct err *operate_load(struct repo *r, struct repo_model *m, struct repo_job *
 
 /* operate_unload - unpublish all versions and hand them to the retirer. As above.
  * places  bits of the repositories that it must have been loaded from; all = anywhere
+ * asked   somebody wants it gone; else it cannot serve for now
  * errors  NOT_FOUND when it was loaded from another */
-struct err *operate_unload(struct repo *r, struct repo_model *m, uint64_t places);
+struct err *operate_unload(struct repo *r, struct repo_model *m, uint64_t places, bool asked);

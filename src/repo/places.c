@@ -74,11 +74,14 @@ uint64_t places_stamp(const struct repo *r, size_t place, const char *model)
 }
 
 /* Those that have it as far as is known, and whether one of them is on the disk. */
-static uint64_t known_places(const struct repo *r, const char *model, bool *ret_on_disk)
+static uint64_t known_places(const struct repo *r, const char *model, uint64_t within,
+                             bool *ret_on_disk)
 {
     uint64_t found = 0;
     *ret_on_disk = false;
     for (size_t i = 0; i < r->settings.path_count && model[0] != '.'; i++) {
+        if (!(within & BIT(i)))
+            continue;
         if (r->clouds[i]) {
             found |= cloud_knows(r->clouds[i], model) ? BIT(i) : 0;
             continue;
@@ -128,17 +131,17 @@ static struct err *ask_stores(struct repo *r, const char *model, uint64_t allowe
     return first ? first : err_new(STATUS_NOT_FOUND, "no repository has a directory of this name");
 }
 
-struct err *places_find(struct repo *r, const char *model, uint64_t allowed, bool known,
-                        uint64_t *ret_places, uint64_t *ret_from, struct source **ret,
+struct err *places_find(struct repo *r, const char *model, uint64_t within, uint64_t allowed,
+                        bool known, uint64_t *ret_places, uint64_t *ret_from, struct source **ret,
                         bool *ret_changed)
 {
     bool on_disk;
-    uint64_t all = known_places(r, model, &on_disk);
+    uint64_t all = known_places(r, model, within, &on_disk);
     uint64_t found = all & allowed;
     *ret_places = all;
     *ret_changed = false;
     if (!found && !on_disk) {
-        struct err *e = ask_stores(r, model, allowed & ~all, &found, ret, ret_changed);
+        struct err *e = ask_stores(r, model, within & allowed & ~all, &found, ret, ret_changed);
         *ret_places |= found;
         *ret_from = found;
         return e;

@@ -46,13 +46,14 @@ struct err *places_names(struct repo *r, size_t place, const struct places_look 
 uint64_t places_stamp(const struct repo *r, size_t place, const char *model);
 
 /* places_find - which places have a model, and where it can be read. Asks stores only when no directory on the disk is it.
- * allowed     the places it may come from
+ * within      the places where it may lie: others are not looked at
+ * allowed     those of them that it may come from
  * known       by the last listing of the stores, without asking
  * ret_places  all that have it
  * ret_from    the one
  * ret         a reference
  * ret_changed a store changed while it was read: try again
  * errors      NOT_FOUND, INVALID_ARG "model appears in two or more repositories", what a store says */
-struct err *places_find(struct repo *r, const char *model, uint64_t allowed, bool known,
-                        uint64_t *ret_places, uint64_t *ret_from, struct source **ret,
+struct err *places_find(struct repo *r, const char *model, uint64_t within, uint64_t allowed,
+                        bool known, uint64_t *ret_places, uint64_t *ret_from, struct source **ret,
                         bool *ret_changed);

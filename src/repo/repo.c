@@ -3,7 +3,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "model/config.h"
+#include "base/strbuf.h"
 #include "os/thread.h"
 #include "repo/agents.h"
 #include "repo/jobs.h"
@@ -13,6 +13,7 @@
 #include "repo/places.h"
 #include "repo/repo_priv.h"
 #include "repo/retire.h"
+#include "repo/spaces.h"
 #include "repo/watch.h"
 
 #include <string.h>
@@ -61,7 +62,7 @@ static void counted(void *owner, struct err *e)
     err_free(e);
 }
 
-static struct err *ask_load(struct repo *r, const char *name, struct count *c)
+static struct err *ask_load(struct repo *r, const char *space, const char *name, struct count *c)
 {
     struct repo_job *job = MEM_NEW(struct repo_job);
     *job = (struct repo_job){
@@ -69,25 +70,57 @@ static struct err *ask_load(struct repo *r, const char *name, struct count *c)
     mutex_lock(&c->lock);
     c->left++;
     mutex_unlock(&c->lock);
-    struct err *e = jobs_ask(r, job, name);
+    struct err *e = jobs_ask(r, job, space, name);
     if (e)
         counted(c, err_copy(e));
     return e;
 }
 
-/* The names to load at the start, the caller's. */
-static char **startup_names(struct repo *r, size_t *ret_count)
+/* A model to load at the start. */
+struct wanted {
+    const char *space;
+    char *name; /* owned */
+};
+
+struct wanted_list {
+    struct wanted *items;
+    size_t count;
+};
+
+static void want(struct wanted_list *l, const char *space, const char *name)
+{
+    l->items = mem_realloc(l->items, (l->count + 1) * sizeof(*l->items));
+    l->items[l->count++] = (struct wanted){space, mem_strdup(name)};
+}
+
+/* Every model of a name that lies somewhere; the name alone when there is none. */
+static void want_named(const struct repo *r, struct wanted_list *l, const char *name)
+{
+    const struct repo_name *n = models_name(r, name);
+    bool found = false;
+    for (const struct repo_model *m = n ? n->first : NULL; m; m = m->namesake) {
+        if (m->places)
+            want(l, m->space, name);
+        found = found || m->places;
+    }
+    if (!found)
+        want(l, "", name);
+}
+
+/* The models to load at the start, the caller's. */
+static struct wanted_list startup_models(struct repo *r)
 {
     const struct repo_settings *s = &r->settings;
     bool all = s->mode != REPO_MODE_EXPLICIT ||
                (s->startup_count == 1 && strcmp(s->startup_models[0], "*") == 0);
+    struct wanted_list l = {0};
     mutex_lock(&r->lock);
-    *ret_count = all ? r->model_count : s->startup_count;
-    char **names = mem_alloc(*ret_count * sizeof(char *));
-    for (size_t i = 0; i < *ret_count; i++)
-        names[i] = mem_strdup(all ? r->models[i]->name : s->startup_models[i]);
+    for (size_t i = 0; all && i < r->model_count; i++)
+        want(&l, r->models[i]->space, r->models[i]->name);
+    for (size_t i = 0; !all && i < s->startup_count; i++)
+        want_named(r, &l, s->startup_models[i]);
     mutex_unlock(&r->lock);
-    return names;
+    return l;
 }
 
 static struct err *check_startup(const struct repo_settings *s)
@@ -125,37 +158,47 @@ static void wait_for_start(struct repo *r, struct count *c)
 }
 
 /* Whether a model that is to be loaded lies where it was looked for. */
-static bool is_there(struct repo *r, const char *name)
+static bool is_there(struct repo *r, const struct wanted *w)
 {
     mutex_lock(&r->lock);
-    const struct repo_model *m = models_find(r, name);
+    const struct repo_model *m = models_find(r, w->space, w->name);
     bool there = m && m->places;
     mutex_unlock(&r->lock);
     return there;
+}
+
+/* Whether it is asked for the first time. */
+static bool is_new(struct map *asked, const struct wanted *w)
+{
+    struct strbuf key = STRBUF_INIT;
+    strbuf_puts(&key, w->space);
+    strbuf_putc(&key, '\0');
+    strbuf_puts(&key, w->name);
+    bool is = !map_put(asked, key.data, key.len, asked);
+    strbuf_fini(&key);
+    return is;
 }
 
 /* Asks for the models to load at the start that were not asked for yet.
  * all  also those that no repository has, so far */
 static void ask_all(struct repo *r, struct count *c, struct map *asked, bool all)
 {
-    size_t count;
-    char **names = startup_names(r, &count);
+    struct wanted_list l = startup_models(r);
     jobs_hold(r, true); /* until what ensembles wait for is asked for too */
-    for (size_t i = 0; i < count; i++) {
-        size_t len = strlen(names[i]);
-        if (!map_get(asked, names[i], len) && (all || is_there(r, names[i]))) {
-            map_put(asked, names[i], len, asked);
+    for (size_t i = 0; i < l.count; i++) {
+        const struct wanted *w = &l.items[i];
+        if ((all || is_there(r, w)) && is_new(asked, w)) {
             if (r->settings.mode == REPO_MODE_POLL)
-                watch_note(r, names[i]);
-            struct err *refused = ask_load(r, names[i], c);
+                watch_note(r, w->space, w->name);
+            struct err *refused = ask_load(r, w->space, w->name, c);
             if (refused)
-                LOG_ERROR("failed to load '%s': %s", names[i], err_message(refused));
+                LOG_ERROR("failed to load '%s': %s", w->name, err_message(refused));
             err_free(refused);
         }
-        mem_free(names[i]);
+        mem_free(l.items[i].name);
     }
     jobs_hold(r, false);
-    mem_free(names);
+    mem_free(l.items);
 }
 
 struct err *repo_load_all(struct repo *r, size_t *ret_failed)
@@ -227,10 +270,9 @@ struct err *repo_load(struct repo *r, const struct repo_load *what, repo_done_fn
         e = override_check(what->params, what->param_count);
     if (e)
         return e;
-    struct repo_job *job = MEM_NEW(struct repo_job);
-    *job = (struct repo_job){
+    struct repo_job job = {
         .action = REPO_LOAD, .what = *what, .places = places, .done = done, .owner = owner};
-    return jobs_ask(r, job, what->model);
+    return spaces_ask(r, &job, what->model);
 }
 
 struct err *repo_unload(struct repo *r, const char *model, const char *repository,
@@ -244,14 +286,13 @@ struct err *repo_unload(struct repo *r, const char *model, const char *repositor
         e = repo_places(r, repository, &places);
     if (e)
         return e;
-    struct repo_job *job = MEM_NEW(struct repo_job);
-    *job = (struct repo_job){.action = REPO_UNLOAD,
-                             .places = places,
-                             .up = unload_dependents,
-                             .down = unload_dependents,
-                             .done = done,
-                             .owner = owner};
-    return jobs_ask(r, job, model);
+    struct repo_job job = {.action = REPO_UNLOAD,
+                           .places = places,
+                           .up = unload_dependents,
+                           .down = unload_dependents,
+                           .done = done,
+                           .owner = owner};
+    return spaces_ask(r, &job, model);
 }
 
 struct err *repo_rescan(struct repo *r, repo_done_fn *done, void *owner)
@@ -372,7 +413,7 @@ void repo_unload_all(struct repo *r)
     jobs_join(r);
     watch_stop(r);
     for (size_t i = 0; i < r->model_count; i++)
-        err_free(operate_unload(r, r->models[i], UINT64_MAX));
+        err_free(operate_unload(r, r->models[i], UINT64_MAX, true));
     retire_stop(r);
 }
 
@@ -383,20 +424,9 @@ void repo_free(struct repo *r)
     jobs_refuse(r);
     jobs_join(r);
     watch_stop(r);
-    for (size_t i = 0; i < r->model_count; i++) {
-        struct repo_model *m = r->models[i];
-        while (m->version_count)
-            models_drop_entry(m, &m->versions[m->version_count - 1]);
-        config_free_proto(m->proto);
-        dependencies_fini(&m->dependencies);
-        mem_free(m->versions);
-        mem_free(m->name);
-        mem_free(m);
-    }
+    models_free(r);
     places_close(r);
     agents_free(r->agents);
-    mem_free(r->models);
-    map_fini(&r->by_name);
     mutex_cond_fini(&r->changed);
     mutex_fini(&r->lock);
     mem_free(r);

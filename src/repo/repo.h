@@ -32,6 +32,7 @@ struct repo_settings {
     const char *const
         *startup_models; /* EXPLICIT: what to load at the start; "*" alone = all; borrowed */
     size_t startup_count;
+    bool namespacing;            /* models of one name are told apart by their repository */
     const char *agent_directory; /* where repository agents lie; borrowed */
     struct load_context context;
 };
@@ -70,14 +71,15 @@ struct repo *repo_new(const struct repo_settings *settings, struct serve_table *
  * errors      only when a repository cannot be read at all, or the models to load contradict each other */
 struct err *repo_load_all(struct repo *r, size_t *ret_failed);
 
-/* repo_load - load a model, or load it again when it or its configuration changed. Does not block.
+/* repo_load - load a model, or load it again when it or its configuration changed; with namespacing, every model of that name. Does not
+ * block.
  * done    called when the versions serve, or why they do not; what served before then still does
  * errors  refused at once, done is not called: UNAVAILABLE "explicit model load / unload is not allowed if polling is enabled" in
  *         other modes than EXPLICIT, and while the server stops; INVALID_ARG for a name or parameter; NOT_FOUND for a repository */
 struct err *repo_load(struct repo *r, const struct repo_load *what, repo_done_fn *done,
                       void *owner);
 
-/* repo_unload - stop serving a model. Done when nothing new can reach it; requests under way are answered, then its memory goes
+/* repo_unload - stop serving a model; with namespacing, every model of that name. Done when nothing new can reach it; requests under way are answered, then its memory goes
  * back. A model that does not serve is no error. Does not block.
  * repository         where it must have been loaded from; NULL or "" = anywhere
  * unload_dependents  also the ensembles that need it, and the models that were loaded along with it and that nothing else needs

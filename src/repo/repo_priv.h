@@ -35,7 +35,11 @@ struct repo_version {
 /* A model. Its fields are guarded by repo->lock; `busy` lends all of them but jobs and places to the loader that works on it,
  * which still takes the lock to change what publishing reads. */
 struct repo_model {
+    const char *space; /* see repo/spaces.h; borrowed */
     char *name;
+    char *title;                 /* what people are told: "space::name", or the name alone */
+    struct repo_model *namesake; /* the next model of the same name */
+    bool meant;       /* it could be read when it was asked for, and was not unloaded since */
     struct list jobs; /* that wait, oldest first */
     struct list node; /* in repo->ready while it has jobs and is not busy */
     bool busy;
@@ -54,6 +58,12 @@ struct repo_model {
     uint64_t tried; /* of all of it, when the poll asked for it last; 0 = never */
 };
 
+/* A name, for as long as there are models of it. With namespacing it stays when one was meant by it once. */
+struct repo_name {
+    struct repo_model *first;
+    bool used; /* one of them was meant by it once */
+};
+
 enum repo_action {
     REPO_LOAD,
     REPO_UNLOAD,
@@ -67,10 +77,11 @@ struct repo_job {
     struct repo_load what; /* model is the repo_model's own name; repository was resolved */
     uint64_t places;       /* repositories it may be loaded from, or must have been */
     bool first;            /* asked for by the start */
-    bool along;            /* a load: an ensemble needs it, nobody asked for it by name */
-    bool waited;           /* a load: the models that it needs were waited for */
-    bool up;               /* an unload: ensembles that need it are unloaded too */
-    bool down;             /* an unload: so is what was loaded along with it */
+    bool if_there; /* a load: where there is none it ends with NOT_FOUND, and no more is said */
+    bool along;    /* a load: an ensemble needs it, nobody asked for it by name */
+    bool waited;   /* a load: the models that it needs were waited for */
+    bool up;       /* an unload: ensembles that need it are unloaded too */
+    bool down;     /* an unload: so is what was loaded along with it */
     repo_done_fn *done;
     void *owner;
 };
@@ -117,7 +128,7 @@ struct repo {
     bool unpublished; /* something was put off */
     struct repo_model **models;
     size_t model_count;
-    struct map by_name;
+    struct map by_name; /* -> repo_name */
 
     struct list ready; /* models with work for a loader */
     size_t waiting;    /* jobs that no loader has taken */

@@ -44,7 +44,7 @@ static void finish(struct repo *r, struct repo_retired *old)
     version_free(old->version);
     source_unref(old->source);
     struct repo_model *m = old->model;
-    LOG_INFO("successfully unloaded '%s' version %" PRId64, m->name, old->number);
+    LOG_INFO("successfully unloaded '%s' version %" PRId64, m->title, old->number);
     mutex_lock(&r->lock);
     m->retiring--;
     for (size_t i = 0; old->shown && i < m->version_count; i++) {
@@ -68,7 +68,7 @@ static void tell(struct repo_retired *old)
     LOG_WARN("unloading '%s' version %" PRId64
              " waits for %ld requests which backend '%s' has not given a final response, or not "
              "released",
-             old->model->name, old->number, version_pins(old->version),
+             old->model->title, old->number, version_pins(old->version),
              old->version->model ? old->version->model->backend->name : "ensemble");
 }
 

@@ -8,6 +8,7 @@
 #include "repo/models.h"
 #include "repo/places.h"
 #include "repo/repo_priv.h"
+#include "repo/spaces.h"
 #include "store/local.h"
 
 #include <string.h>
@@ -39,6 +40,20 @@ static void view_fini(struct view *v)
     map_fini(&v->places);
 }
 
+/* The models of a name that are not known yet; whether there were any. Lock held. */
+static bool add_found(struct repo *r, const char *name, uint64_t places)
+{
+    struct spaces_list spaces = spaces_of(r, places);
+    bool added = false;
+    for (size_t i = 0; i < spaces.count; i++) {
+        if (models_find(r, spaces.at[i], name))
+            continue;
+        models_of(r, spaces.at[i], name)->places = places & spaces_places(r, spaces.at[i]);
+        added = true;
+    }
+    return added;
+}
+
 /* What lies in the repositories whose bits are in `read`; of the others, what was known stays. Lock held. */
 static void take_view(struct repo *r, const struct view *v, uint64_t read)
 {
@@ -46,7 +61,8 @@ static void take_view(struct repo *r, const struct view *v, uint64_t read)
     for (size_t i = 0; i < r->model_count; i++) {
         struct repo_model *m = r->models[i];
         const uint64_t *now = map_get(&v->places, m->name, strlen(m->name));
-        uint64_t places = (m->places & ~read) | (now ? *now : 0);
+        uint64_t found = now ? *now & spaces_places(r, m->space) : 0;
+        uint64_t places = (m->places & ~read) | found;
         changed = changed || places != m->places;
         m->places = places;
     }
@@ -54,10 +70,7 @@ static void take_view(struct repo *r, const struct view *v, uint64_t read)
     const char *name;
     void *value;
     while (map_next(&v->places, &pos, &name, &value)) {
-        if (models_find(r, name))
-            continue;
-        models_of(r, name)->places = *(uint64_t *)value;
-        changed = true;
+        changed = add_found(r, name, *(uint64_t *)value) || changed;
     }
     models_prune(r);
     if (changed)
@@ -110,15 +123,15 @@ static uint64_t stamp_of(const struct repo *r, const char *name, uint64_t places
     return places_stamp(r, (size_t)__builtin_ctzll(places), name);
 }
 
-void watch_note(struct repo *r, const char *name)
+void watch_note(struct repo *r, const char *space, const char *name)
 {
     mutex_lock(&r->lock);
-    struct repo_model *m = models_find(r, name);
+    struct repo_model *m = models_find(r, space, name);
     uint64_t places = m ? m->places : 0;
     mutex_unlock(&r->lock);
     uint64_t stamp = stamp_of(r, name, places);
     mutex_lock(&r->lock);
-    if ((m = models_find(r, name)))
+    if ((m = models_find(r, space, name)))
         m->tried = stamp;
     mutex_unlock(&r->lock);
 }
@@ -130,10 +143,10 @@ static void poll_done(void *owner, struct err *e)
 }
 
 /* Asks for what must be done about a model, if anything. */
-static void poll_model(struct repo *r, const char *name)
+static void poll_model(struct repo *r, const char *space, const char *name)
 {
     mutex_lock(&r->lock);
-    const struct repo_model *m = models_find(r, name);
+    const struct repo_model *m = models_find(r, space, name);
     bool under_way = !m || m->busy || !list_empty(&m->jobs);
     uint64_t places = m ? m->places : 0;
     uint64_t tried = m ? m->tried : 0;
@@ -145,7 +158,7 @@ static void poll_model(struct repo *r, const char *name)
     if (places && (!stamp || stamp == tried))
         return;
     mutex_lock(&r->lock);
-    struct repo_model *now = models_find(r, name);
+    struct repo_model *now = models_find(r, space, name);
     if (now)
         now->tried = stamp;
     mutex_unlock(&r->lock);
@@ -156,7 +169,7 @@ static void poll_model(struct repo *r, const char *name)
     struct repo_job *job = MEM_NEW(struct repo_job);
     *job = (struct repo_job){
         .action = places ? REPO_LOAD : REPO_UNLOAD, .places = UINT64_MAX, .done = poll_done};
-    err_free(jobs_ask(r, job, name));
+    err_free(jobs_ask(r, job, space, name));
 }
 
 /* A look that no store holds up. */
@@ -177,14 +190,18 @@ static void poll_all(struct repo *r)
     mutex_lock(&r->lock);
     size_t count = r->model_count;
     char **names = mem_alloc((count + 1) * sizeof(char *));
-    for (size_t i = 0; i < count; i++)
+    const char **spaces = mem_alloc((count + 1) * sizeof(char *));
+    for (size_t i = 0; i < count; i++) {
         names[i] = mem_strdup(r->models[i]->name);
+        spaces[i] = r->models[i]->space;
+    }
     mutex_unlock(&r->lock);
     for (size_t i = 0; i < count; i++) {
-        poll_model(r, names[i]);
+        poll_model(r, spaces[i], names[i]);
         mem_free(names[i]);
     }
     mem_free(names);
+    mem_free(spaces);
 }
 
 /* Answers everybody who asked before the look began. */

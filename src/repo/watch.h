@@ -18,7 +18,7 @@ struct err *watch_look(struct repo *r, const struct places_look *look, uint64_t 
 struct err *watch_ask(struct repo *r, repo_done_fn *done, void *owner);
 
 /* watch_note - remember how a model looks now: the poll loads it again when it looks different. */
-void watch_note(struct repo *r, const char *name);
+void watch_note(struct repo *r, const char *space, const char *name);
 
 /* watch_start - begin to poll. watch_stop - end the thread; who waits for a look is refused. */
 struct err *watch_start(struct repo *r);

@@ -37,6 +37,7 @@ static void build_step(struct names *n, const step_proto *p, uint32_t index)
 {
     struct ensemble_step *s = &n->en->steps[index];
     s->model = p->model_name;
+    s->space = p->model_namespace;
     s->version = p->model_version;
     s->inputs = mem_alloc(p->n_input_map * sizeof(*s->inputs));
     s->outputs = mem_alloc(p->n_output_map * sizeof(*s->outputs));

@@ -16,7 +16,8 @@ struct ensemble_port {
 
 struct ensemble_step {
     const char *model;
-    int64_t version; /* -1 = the latest */
+    const char *space; /* which of the models of that name: see serve/table.h */
+    int64_t version;   /* -1 = the latest */
     struct ensemble_port *inputs;
     uint32_t input_count;
     struct ensemble_port *outputs;

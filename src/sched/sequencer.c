@@ -96,6 +96,7 @@ static void forget(struct sequencer *s, struct sequence *q)
 static void free_sequence(struct sequencer *s, struct sequence *q)
 {
     s->sequences--;
+    state_set_unref(q->states);
     mem_free((char *)(uintptr_t)q->text);
     mem_free(q);
 }
@@ -263,6 +264,8 @@ struct request *sequencer_pop(struct sequencer *s, struct sequence *q)
     detach(s, q, r);
     list_remove(&q->candidate);
     q->in_flight++;
+    if (r->states)
+        state_enter(r, &q->states);
     if (q->over && !s->oldest)
         settle(s, q, 0);
     return r;

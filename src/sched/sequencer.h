@@ -17,6 +17,9 @@
  * when one of its requests is cancelled, and when one waited past its time-out: a model that keeps
  * state cannot go on without it. What is still queued of it then is handed out by sequencer_expire.
  *
+ * Implicit state (infer/state.h) is the sequence's from the START on that brings it; a request gets
+ * its part when it is taken. Requests whose states differ in shape are not taken together.
+ *
  * source  spec/model_config_proto.txt, ModelSequenceBatching; spec/sequence_extension.txt;
  *         docs/decisions/0010-request-timeouts.md */
 #include "base/err.h"

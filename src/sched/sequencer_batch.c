@@ -5,8 +5,11 @@
 
 static bool fits(const struct sequencer *s, const struct request *first, const struct request *r)
 {
-    return first == r ||
-           batch_match_equal(first, r, s->batched, s->shape_tensors, s->shape_tensor_count);
+    if (first == r)
+        return true;
+    if (!batch_match_equal(first, r, s->batched, s->shape_tensors, s->shape_tensor_count))
+        return false;
+    return !r->states || state_fits(first, first->sequence->states, r, r->sequence->states);
 }
 
 /* The request in a slot that could run; NULL when it has none. Sequences with a cancelled one end here. */

@@ -1,6 +1,7 @@
 #pragma once
 /* Shared by the files of the sequencer. */
 #include "infer/request.h"
+#include "infer/state.h"
 #include "sched/deadline_heap.h"
 #include "sched/sequencer.h"
 
@@ -17,6 +18,8 @@ struct sequence {
     bool known;                          /* found by its id */
     bool over;                           /* no request will follow those queued */
     time_ns idle_since;                  /* while it is idle */
+    struct state_set
+        *states; /* a reference; NULL until its START is taken, and for models without */
     struct list
         candidate; /* oldest: among those of its instance that may run, by age of the head */
 };

@@ -5,6 +5,7 @@
 #include "infer/response.h"
 #include "infer/trace.h"
 #include "os/clock.h"
+#include "serve/limits.h"
 #include "serve/queue.h"
 #include "serve/reject.h"
 #include "serve/submit.h"
@@ -145,6 +146,8 @@ struct err *call_cancel(struct draft *d)
     bool waited = queue_remove(v, r);
     if (waited && v->sequences)
         queue_expire(v, clock_now_ns(), &others);
+    if (v->limited)
+        limits_settle(v, clock_now_ns());
     mutex_unlock(&v->lock);
     if (waited) {
         struct response_batch answers;

@@ -395,8 +395,8 @@ static struct err *find_versions(struct run *run, struct table_view *view)
     const struct ensemble *en = run->plan->ensemble;
     struct err *e = NULL;
     for (uint32_t i = 0; !e && i < en->step_count; i++)
-        e = table_find(view, en->steps[i].model, strlen(en->steps[i].model), en->steps[i].version,
-                       &run->versions[i]);
+        e = table_find_in(view, en->steps[i].space, en->steps[i].model, en->steps[i].version,
+                          &run->versions[i]);
     return e;
 }
 

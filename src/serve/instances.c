@@ -3,9 +3,12 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "model/config.h"
+#include "os/cpu_bind.h"
+#include "plugin/host_policy.h"
 #include "plugin/instance.h"
 #include "plugin/model.h"
 #include "proto/model_config.pb-c.h"
+#include "serve/limits.h"
 #include "serve/runner.h"
 #include "serve/version.h"
 #include "serve/warmup.h"
@@ -108,26 +111,43 @@ static bool reuse(struct instances_draft *d, const group_proto *group)
     return true;
 }
 
+/* The samples run as the requests will: under the host policy, with what the instance needs. */
+static struct err *warm(const struct instances_draft *d, struct plugin_instance *i,
+                        struct limits_seat *seat)
+{
+    struct cpu_bind *was;
+    struct err *e = host_policy_enter(i->policy, &was);
+    if (e)
+        return e;
+    limits_hold(seat);
+    e = warmup_run(d->warmup, d->version, i);
+    limits_release(seat);
+    cpu_bind_restore(was);
+    return e ? err_wrap(e, "instance '%s'", i->name) : NULL;
+}
+
 static struct err *make(struct instances_draft *d, const group_proto *group, int32_t index)
 {
     struct serve_version *v = d->version;
     struct strbuf name = STRBUF_INIT;
     strbuf_printf(&name, "%s_%d", group->name, index);
     struct plugin_instance *i = NULL;
-    struct err *e =
-        instance_new(v->model, v->stats, strbuf_str(&name), kind_of(group), 0, group, &i);
-    if (!e && !group->passive) {
-        e = warmup_run(d->warmup, v, i);
-        if (e)
-            e = err_wrap(e, "instance '%s'", strbuf_str(&name));
-    }
+    struct limits_seat *seat = NULL;
+    struct err *e = instance_new(v->model, v->stats, strbuf_str(&name), kind_of(group), 0, group,
+                                 v->policies, &i);
+    if (!e && !group->passive && limits_apply(v->limits, d->config->proto))
+        e = limits_seat_new(v->limits, i, &seat);
+    if (!e && !group->passive && d->warmup)
+        e = warm(d, i, seat);
     if (e) {
+        limits_seat_free(seat);
         instance_free(i);
     } else if (group->passive) {
         d->next.passive[d->next.passive_count++] = i;
         d->made.passive[d->made.passive_count++] = i;
     } else {
         struct runner *r = runner_new(v, i);
+        r->limit = seat;
         d->next.runners[d->next.runner_count++] = r;
         d->made.runners[d->made.runner_count++] = r;
     }
@@ -183,6 +203,13 @@ struct err *instances_prepare(struct serve_version *v, struct model_config *conf
     return NULL;
 }
 
+/* An instance that is bound to cores needs a thread of its own for that. */
+static void join(struct serve_version *v, struct runner *r)
+{
+    v->inline_ok = v->inline_ok && !host_policy_binds(r->instance->policy);
+    runner_join(r);
+}
+
 void instances_commit(struct instances_draft *d, struct instances *ret_left)
 {
     struct serve_version *v = d->version;
@@ -194,9 +221,10 @@ void instances_commit(struct instances_draft *d, struct instances *ret_left)
     v->instances = d->next;
     v->shown = d->config;
     for (uint32_t i = 0; i < v->instances.runner_count; i++)
-        runner_join(v->instances.runners[i]);
+        join(v, v->instances.runners[i]);
     for (uint32_t i = 0; i < d->left.runner_count; i++)
         runner_leave(d->left.runners[i]);
+    limits_seat_runners(v, d->config->proto);
     runner_wake(v, clock_now_ns());
     mutex_unlock(&v->lock);
     config_unref(was);

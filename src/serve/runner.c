@@ -8,8 +8,10 @@
 #include "infer/trace.h"
 #include "model/config.h"
 #include "plugin/instance.h"
+#include "serve/limits.h"
 #include "serve/queue.h"
 #include "serve/reject.h"
+#include "serve/runner_priv.h"
 #include "serve/submit.h"
 #include "serve/version.h"
 
@@ -44,6 +46,7 @@ void runner_leave(struct runner *r)
     if (r->seat)
         sequencer_leave(r->seat);
     mutex_cond_signal(&r->wake);
+    limits_nudge(r->limit);
 }
 
 bool runner_is_idle(const struct runner *r)
@@ -59,8 +62,10 @@ void runner_free(struct runner *r)
         return;
     mutex_lock(&r->version->lock);
     mutex_cond_signal(&r->wake);
+    limits_nudge(r->limit);
     mutex_unlock(&r->version->lock);
     thread_join(r->thread);
+    limits_seat_free(r->limit);
     sequencer_drop(r->seat);
     instance_free(r->instance);
     mutex_cond_fini(&r->wake);
@@ -68,8 +73,7 @@ void runner_free(struct runner *r)
     mem_free(r);
 }
 
-/* One Execute. */
-static void execute(struct runner *r, size_t count, time_ns now)
+void runner_execute(struct runner *r, size_t count, time_ns now)
 {
     for (size_t i = 0; i < count; i++) {
         r->batch[i]->times.compute_start = now;
@@ -85,8 +89,7 @@ static void execute(struct runner *r, size_t count, time_ns now)
     err_free(e);
 }
 
-/* Answers what the queue gave up. Caller holds the lock; it is released meanwhile. */
-static void answer_dropped(struct serve_version *v, time_ns now)
+void runner_answer_dropped(struct serve_version *v, time_ns now)
 {
     struct list dropped;
     list_init(&dropped);
@@ -96,8 +99,7 @@ static void answer_dropped(struct serve_version *v, time_ns now)
     mutex_lock(&v->lock);
 }
 
-/* Takes the next batch. Caller holds the lock; 0: nothing to run now, *ret_wake as batcher_take. */
-static size_t take(struct runner *r, time_ns now, time_ns *ret_wake)
+size_t runner_take(struct runner *r, time_ns now, time_ns *ret_wake)
 {
     struct serve_version *v = r->version;
     for (;;) {
@@ -106,7 +108,7 @@ static size_t take(struct runner *r, time_ns now, time_ns *ret_wake)
                                                    batcher_slots(v->batcher), ret_wake);
         if (!queue_has_dropped(v))
             return count;
-        answer_dropped(v, now);
+        runner_answer_dropped(v, now);
         if (count)
             return count;
         /* What came while the lock was open found this runner busy and woke nobody: look again. */
@@ -128,11 +130,11 @@ static bool run_turn(struct runner *r, time_ns *ret_wake)
     bool ran = false;
     if (together)
         submit_turn_begin(&turn);
-    while (now - begun < TURN_NS && (count = take(r, now, ret_wake))) {
+    while (now - begun < TURN_NS && (count = runner_take(r, now, ret_wake))) {
         ran = true;
         runner_wake(v, now);
         mutex_unlock(&v->lock);
-        execute(r, count, now);
+        runner_execute(r, count, now);
         now = clock_now_ns();
         mutex_lock(&v->lock);
     }
@@ -165,6 +167,7 @@ static void thread_main(void *arg)
     struct runner *r = arg;
     struct serve_version *v = r->version;
     time_ns retire = clock_now_ns() + RUNNER_RETIRE_NS;
+    instance_bind(r->instance);
     mutex_lock(&v->lock);
     r->state = RUNNER_BUSY;
     for (;;) {
@@ -172,7 +175,7 @@ static void thread_main(void *arg)
         if (r->leaving && !r->seat)
             break;
         time_ns wake;
-        if (run_turn(r, &wake)) {
+        if (r->limit ? limits_turn(r, &wake) : run_turn(r, &wake)) {
             retire = clock_now_ns() + RUNNER_RETIRE_NS;
             continue;
         }
@@ -183,6 +186,7 @@ static void thread_main(void *arg)
         wait_for_work(r, until);
         v->timed_until = TIME_NEVER;
     }
+    limits_quit(r->limit);
     r->state = RUNNER_IDLE;
     r->has_thread = false;
     if (r->leaving)
@@ -203,6 +207,8 @@ static struct err *start_thread(struct runner *r)
 static struct runner *find_idle(struct serve_version *v)
 {
     struct runner *without_thread = NULL;
+    if (v->limited)
+        return limits_pick(v);
     for (uint32_t i = 0; i < v->instances.runner_count; i++) {
         struct runner *r = v->instances.runners[i];
         if (r->state != RUNNER_IDLE)
@@ -317,7 +323,7 @@ static time_ns execute_inline(struct runner *r, size_t count, time_ns start)
     mutex_unlock(&r->version->lock);
     if (watch)
         thread_usage(&before);
-    execute(r, count, start);
+    runner_execute(r, count, start);
     bool slow = watch && was_slow(&before);
     time_ns end = clock_now_ns();
     mutex_lock(&r->version->lock);
@@ -345,7 +351,7 @@ void runner_run_inline(struct runner *r)
         now = execute_inline(r, count, now);
     r->state = RUNNER_IDLE;
     if (batcher_has_dropped(v->batcher))
-        answer_dropped(v, now);
+        runner_answer_dropped(v, now);
     if (batcher_depth(v->batcher))
         runner_wake(v, clock_now_ns());
     mutex_unlock(&v->lock);

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct limits_seat;
 struct plugin_instance;
 struct request;
 struct sequencer_instance;
@@ -40,6 +41,7 @@ struct runner {
     unsigned slow_runs;              /* of those watched, the ones over the limit */
     bool leaving;                    /* takes no more work; the version does not list it any more */
     struct sequencer_instance *seat; /* owned; of stateful models: its place in the sequencer */
+    struct limits_seat *limit;       /* owned; NULL = nothing limits it; see serve/limits.h */
 };
 
 /* runner_new - takes the instance over. */

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "infer/request.h"
 #include "infer/response.h"
+#include "infer/state.h"
 #include "model/config.h"
 #include "proto/model_config.pb-c.h"
 #include "sched/sequencer.h"
@@ -13,6 +14,7 @@
 #include "serve/reject.h"
 #include "serve/runner.h"
 #include "serve/sequence_controls.h"
+#include "serve/sequence_state.h"
 #include "serve/version.h"
 
 #include <inttypes.h>
@@ -30,14 +32,6 @@ struct zeros {
     uint64_t size;
     char bytes[];
 };
-
-struct err *sequences_check(const sequence_proto *s, const char *model)
-{
-    if (!s->n_state)
-        return NULL;
-    return err_new(STATUS_UNSUPPORTED,
-                   "model '%s': 'sequence_batching.state' is not served by this version", model);
-}
 
 static struct sequencer *make_queue(const struct model_config *config, const sequence_proto *s)
 {
@@ -65,17 +59,25 @@ static struct sequencer *make_queue(const struct model_config *config, const seq
     return queue;
 }
 
-struct sequences *sequences_new(const struct model_config *config)
+struct err *sequences_new(const struct model_config *config, const char *model_dir,
+                          struct sequences **ret)
 {
+    *ret = NULL;
     if (config->scheduler != CONFIG_SCHEDULER_SEQUENCE)
         return NULL;
+    struct state_plan *states;
+    struct err *e = sequence_state_plan(config, model_dir, &states);
+    if (e)
+        return e;
     const sequence_proto *proto = config->proto->sequence_batching;
     struct sequences *s = MEM_NEW(struct sequences);
     s->queue = make_queue(config, proto);
     s->controls = sequence_controls_new(config);
+    s->states = states;
     s->iterative = proto->iterative_sequence;
     list_init(&s->zeros);
-    return s;
+    *ret = s;
+    return NULL;
 }
 
 void sequences_forget(struct sequences *s)
@@ -91,6 +93,7 @@ void sequences_free(struct sequences *s)
         return;
     sequencer_free(s->queue);
     sequence_controls_free(s->controls);
+    state_plan_free(s->states);
     struct list *node;
     while ((node = list_pop(&s->zeros)))
         mem_free(LIST_ITEM(node, struct zeros, node));
@@ -130,6 +133,8 @@ void sequences_admit(struct serve_version *v, struct list *requests)
     LIST_EACH (node, requests) {
         struct request *r = LIST_ITEM(node, struct request, queue_node);
         struct err *e = admit(v, r);
+        if (!e && v->sequences->states)
+            e = state_join(r, v->sequences->states);
         if (!e) {
             sequence_controls_add(v->sequences->controls, r, true);
             continue;
@@ -240,8 +245,15 @@ static struct request *make_gap(struct serve_version *v, const struct request *l
     }
     for (uint32_t i = 0; i < like->output_count; i++)
         request_add_output(r, like->outputs[i], strlen(like->outputs[i]));
+    if (v->sequences->states)
+        err_free(state_join_alone(r, v->sequences->states)); /* its inputs are there: no error */
     sequence_controls_add(v->sequences->controls, r, false);
     return r;
+}
+
+struct err *sequences_sample(struct serve_version *v, struct request *r)
+{
+    return v->sequences && v->sequences->states ? state_join_alone(r, v->sequences->states) : NULL;
 }
 
 size_t sequences_take(struct runner *r, time_ns now, time_ns *ret_wake)

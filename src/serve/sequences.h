@@ -13,17 +13,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct Inference__ModelSequenceBatching;
 struct model_config;
 struct request;
 struct runner;
 struct sequence_controls;
 struct sequencer;
 struct serve_version;
+struct state_plan;
 
 struct sequences {
     struct sequencer *queue;            /* owned; guarded by version->lock */
     struct sequence_controls *controls; /* owned; immutable */
+    struct state_plan *states;          /* owned; immutable; NULL = the model has none */
     bool iterative;
     atomic_uint_fast64_t last_id; /* iterative: the correlation id that was given out last */
     char conflict
@@ -32,12 +33,12 @@ struct sequences {
         zeros; /* inputs of requests that fill a gap, largest last; guarded by version->lock */
 };
 
-/* sequences_check - errors: UNSUPPORTED for what is not served, with the name of the field. */
-struct err *sequences_check(const struct Inference__ModelSequenceBatching *s, const char *model);
-
-/* sequences_new - NULL when the model has no sequence_batching.
+/* sequences_new - NULL when the model has no sequence_batching. Blocks: reads the files that states begin with.
+ * model_dir  the model's directory
+ * errors     of sequence_state_plan
  * sequences_free - no request is left; idle sequences are forgotten. NULL is fine. */
-struct sequences *sequences_new(const struct model_config *config);
+struct err *sequences_new(const struct model_config *config, const char *model_dir,
+                          struct sequences **ret);
 void sequences_free(struct sequences *s);
 
 /* sequences_forget - end all sequences before the instances go; no request is left. Caller holds v->lock. */
@@ -62,6 +63,10 @@ void sequences_wake(struct serve_version *v);
 
 /* sequences_take - as batcher_take, into r->batch. Caller holds v->lock. */
 size_t sequences_take(struct runner *r, time_ns now, time_ns *ret_wake);
+
+/* sequences_sample - a request of a warm-up, which is of no sequence, gets the states that it does not bring. Any version.
+ * errors  INVALID_ARG: too many inputs */
+struct err *sequences_sample(struct serve_version *v, struct request *r);
 
 /* sequences_again, sequences_ended - of request_target: the backend released the request to have it again, or for good. Lock not held;
  * any thread. */

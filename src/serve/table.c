@@ -14,9 +14,12 @@
 struct table_snapshot {
     atomic_uint refs;
     struct serve_table *table;
-    struct map by_name; /* -> table_model */
+    struct map by_name; /* -> table_model; each leads to those of its name that it does not mean */
     struct table_model *models;
     uint32_t count;
+    bool apart; /* models of one name are told apart */
+    struct table_model *stand_ins;
+    uint32_t stand_in_count;
 };
 
 struct serve_table {
@@ -34,24 +37,63 @@ const char *table_state_name(enum table_state s)
     return (unsigned)s < sizeof(names) / sizeof(names[0]) ? names[s] : names[0];
 }
 
-static int by_model_name(const void *a, const void *b)
+static const char *space_of(const struct table_model *m)
 {
-    return strcmp(((const struct table_model *)a)->name, ((const struct table_model *)b)->name);
+    return m->space ? m->space : "";
+}
+
+static int by_space_and_name(const void *a, const void *b)
+{
+    const struct table_model *x = a;
+    const struct table_model *y = b;
+    int order = strcmp(space_of(x), space_of(y));
+    return order ? order : strcmp(x->name, y->name);
+}
+
+/* Puts the models that their names do not mean behind what the names lead to. */
+static void link_shared(struct table_snapshot *s)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        struct table_model *m = &s->models[i];
+        struct table_model *found = map_get(&s->by_name, m->name, strlen(m->name));
+        if (!m->shared || !found)
+            continue;
+        m->namesake = found->namesake;
+        found->namesake = m;
+    }
 }
 
 static struct table_snapshot *snapshot_new(struct serve_table *t, struct table_model *models,
-                                           uint32_t count)
+                                           uint32_t count, struct table_model *stand_ins,
+                                           uint32_t stand_in_count)
 {
     struct table_snapshot *s = MEM_NEW(struct table_snapshot);
     atomic_init(&s->refs, 1);
     s->table = t;
     s->models = models;
     s->count = count;
+    s->stand_ins = stand_ins;
+    s->stand_in_count = stand_in_count;
     if (count)
-        qsort(models, count, sizeof(*models), by_model_name);
+        qsort(models, count, sizeof(*models), by_space_and_name);
     for (uint32_t i = 0; i < count; i++)
-        map_put(&s->by_name, models[i].name, strlen(models[i].name), &models[i]);
+        if (!models[i].shared)
+            map_put(&s->by_name, models[i].name, strlen(models[i].name), &models[i]);
+    for (uint32_t i = 0; i < stand_in_count; i++)
+        map_put(&s->by_name, stand_ins[i].name, strlen(stand_ins[i].name), &stand_ins[i]);
     return s;
+}
+
+static void free_models(struct table_model *models, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t k = 0; k < models[i].entry_count; k++)
+            mem_free((char *)(uintptr_t)models[i].entries[k].reason);
+        mem_free(models[i].entries);
+        mem_free((char *)(uintptr_t)models[i].name);
+        mem_free((char *)(uintptr_t)models[i].title);
+    }
+    mem_free(models);
 }
 
 static void snapshot_unref(struct table_snapshot *s)
@@ -60,13 +102,8 @@ static void snapshot_unref(struct table_snapshot *s)
         return;
     struct serve_table *t = s->table;
     map_fini(&s->by_name);
-    for (uint32_t i = 0; i < s->count; i++) {
-        for (uint32_t k = 0; k < s->models[i].entry_count; k++)
-            mem_free((char *)(uintptr_t)s->models[i].entries[k].reason);
-        mem_free(s->models[i].entries);
-        mem_free((char *)(uintptr_t)s->models[i].name);
-    }
-    mem_free(s->models);
+    free_models(s->models, s->count);
+    free_models(s->stand_ins, s->stand_in_count);
     mem_free(s);
     mutex_lock(&t->lock);
     t->live--;
@@ -80,7 +117,7 @@ struct serve_table *table_new(void)
     mutex_init(&t->lock, MUTEX_RANK_SNAPSHOT);
     mutex_cond_init(&t->released);
     list_init(&t->views);
-    t->current = snapshot_new(t, NULL, 0);
+    t->current = snapshot_new(t, NULL, 0, NULL, 0);
     t->live = 1;
     atomic_init(&t->generation, 1);
     return t;
@@ -147,9 +184,8 @@ void table_view_close(struct table_view *view)
     view->table = NULL;
 }
 
-void table_publish(struct serve_table *t, struct table_model *models, uint32_t count)
+static void publish(struct serve_table *t, struct table_snapshot *fresh)
 {
-    struct table_snapshot *fresh = snapshot_new(t, models, count);
     mutex_lock(&t->lock);
     struct table_snapshot *old = t->current;
     t->current = fresh;
@@ -162,6 +198,20 @@ void table_publish(struct serve_table *t, struct table_model *models, uint32_t c
     }
     mutex_unlock(&t->lock);
     snapshot_unref(old);
+}
+
+void table_publish(struct serve_table *t, struct table_model *models, uint32_t count)
+{
+    publish(t, snapshot_new(t, models, count, NULL, 0));
+}
+
+void table_publish_apart(struct serve_table *t, struct table_model *models, uint32_t count,
+                         struct table_model *stand_ins, uint32_t stand_in_count)
+{
+    struct table_snapshot *s = snapshot_new(t, models, count, stand_ins, stand_in_count);
+    s->apart = true;
+    link_shared(s);
+    publish(t, s);
 }
 
 void table_settle(struct serve_table *t)
@@ -184,39 +234,83 @@ const struct table_model *table_models(struct table_view *view, uint32_t *ret_co
     return s->models;
 }
 
-static __attribute__((cold)) struct err *not_found(const struct table_model *m, const char *name,
+/* A name that means none of the models, or several. */
+static struct err *no_meaning(bool apart, const struct table_model *m, const char *name, int len)
+{
+    if (!m)
+        return err_new(apart ? STATUS_INVALID_ARG : STATUS_NOT_FOUND,
+                       "Request for unknown model: '%.*s' is not found", len, name);
+    if (!m->meanings)
+        return err_new(STATUS_NOT_FOUND, "Identifier of model '%.*s' is not found in global map",
+                       len, name);
+    return err_new(STATUS_INVALID_ARG,
+                   "There are %" PRIu32 " identifiers of model '%.*s' in global map, model "
+                   "namespace must be provided to resolve ambiguity.",
+                   m->meanings, len, name);
+}
+
+/* An entry of number 0 tells why the model could not even be looked at. */
+static bool never_loaded(const struct table_model *m)
+{
+    return m->entry_count == 0 || m->entries[m->entry_count - 1].number == 0;
+}
+
+static __attribute__((cold)) struct err *not_found(const struct table_view *view,
+                                                   const struct table_model *m, const char *name,
                                                    size_t name_len, int64_t number)
 {
-    int len = (int)name_len;
-    if (!m || (number == -1 && m->entry_count == 0))
-        return err_new(STATUS_NOT_FOUND, "Request for unknown model: '%.*s' is not found", len,
-                       name);
+    if (!m || m->stand_in)
+        return no_meaning(view->snapshot->apart, m, name, (int)name_len);
+    const char *title = table_title(m);
+    if (never_loaded(m))
+        return err_new(STATUS_NOT_FOUND, "Request for unknown model: '%s' is not found", title);
     if (number == -1)
         return err_new(STATUS_NOT_FOUND,
-                       "Request for unknown model: '%.*s' has no available versions", len, name);
+                       "Request for unknown model: '%s' has no available versions", title);
     for (uint32_t i = 0; i < m->entry_count; i++)
         if (m->entries[i].number == number)
             return err_new(STATUS_UNAVAILABLE,
-                           "Request for unknown model: '%.*s' version %" PRId64
+                           "Request for unknown model: '%s' version %" PRId64
                            " is not at ready state",
-                           len, name, number);
+                           title, number);
     return err_new(STATUS_NOT_FOUND,
-                   "Request for unknown model: '%.*s' version %" PRId64 " is not found", len, name,
+                   "Request for unknown model: '%s' version %" PRId64 " is not found", title,
                    number);
 }
 
-struct err *table_find(struct table_view *view, const char *name, size_t name_len, int64_t number,
-                       struct serve_version **ret)
+/* The version of a model that serves, NULL when it does not. */
+static struct serve_version *version_of_model(const struct table_model *m, int64_t number)
 {
-    const struct table_model *m = table_model(view, name, name_len);
     struct serve_version *v = NULL;
     if (m && number == -1 && m->latest < m->entry_count)
         v = m->entries[m->latest].version;
     for (uint32_t i = 0; m && number != -1 && i < m->entry_count; i++)
         if (m->entries[i].number == number)
             v = m->entries[i].version;
+    return v;
+}
+
+struct err *table_find(struct table_view *view, const char *name, size_t name_len, int64_t number,
+                       struct serve_version **ret)
+{
+    const struct table_model *m = table_model(view, name, name_len);
+    struct serve_version *v = version_of_model(m, number);
     if (!v)
-        return not_found(m, name, name_len, number);
+        return not_found(view, m, name, name_len, number);
+    version_pin(v);
+    *ret = v;
+    return NULL;
+}
+
+struct err *table_find_in(struct table_view *view, const char *space, const char *name,
+                          int64_t number, struct serve_version **ret)
+{
+    const struct table_model *m = table_model(view, name, strlen(name));
+    while (m && (m->stand_in || strcmp(space_of(m), space) != 0))
+        m = m->namesake;
+    struct serve_version *v = version_of_model(m, number);
+    if (!v)
+        return not_found(view, m, name, strlen(name), number);
     version_pin(v);
     *ret = v;
     return NULL;

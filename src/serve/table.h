@@ -36,6 +36,13 @@ struct table_model {
     uint32_t latest; /* index of the highest READY entry; entry_count when there is none */
     uint64_t places; /* bit n = the n-th repository has it */
     bool wanted;     /* it was asked for: strict readiness waits for it */
+    /* Where models of one name are told apart by their repository: */
+    const char *space; /* the path of it; NULL = they are not, or this one lies in none */
+    const char *title; /* what people are told, "space::name"; NULL = the name */
+    bool shared;       /* the name alone does not mean it */
+    bool stand_in;     /* no model: what a name leads to that means none of them, or several */
+    uint32_t meanings; /* of such a name: how many */
+    const struct table_model *namesake; /* another one; set by the table */
 };
 
 struct table_view {
@@ -62,19 +69,36 @@ void table_view_close(struct table_view *view);
  * number  -1 = the latest that is ready
  * errors  NOT_FOUND and UNAVAILABLE in the reference's words:
  *         "Request for unknown model: 'x' is not found", "... 'x' version N is not found",
- *         "... 'x' has no available versions", "... 'x' version N is not at ready state" */
+ *         "... 'x' has no available versions", "... 'x' version N is not at ready state";
+ *         where models of one name are told apart also INVALID_ARG "There are N identifiers of model 'x' ...", and in place of
+ *         NOT_FOUND for what was never loaded */
 struct err *table_find(struct table_view *view, const char *name, size_t name_len, int64_t number,
                        struct serve_version **ret);
 
-/* table_model - what is known of a model; NULL when there is none. Valid until the loop's turn ends, or the next call with
- * the view. */
+/* table_find_in - the same for who knows the space of the model ("" = of none): a step of an ensemble. */
+struct err *table_find_in(struct table_view *view, const char *space, const char *name,
+                          int64_t number, struct serve_version **ret);
+
+/* table_title - the name of a model as people see it. */
+static inline const char *table_title(const struct table_model *m)
+{
+    return m->title ? m->title : m->name;
+}
+
+/* table_model - what is known of a model; NULL when there is none. A name that means several has no versions. Valid until the loop's
+ * turn ends, or the next call with the view. */
 const struct table_model *table_model(struct table_view *view, const char *name, size_t name_len);
 
-/* table_models - all models, by name. */
+/* table_models - all models, by space and name. */
 const struct table_model *table_models(struct table_view *view, uint32_t *ret_count);
 
-/* table_publish - replace the snapshot; models (sorted by name here) and what they point to are taken over. Repository only. */
+/* table_publish - replace the snapshot; models (sorted here) and what they point to are taken over. Repository only. */
 void table_publish(struct serve_table *t, struct table_model *models, uint32_t count);
+
+/* table_publish_apart - the same where models of one name are told apart: a name finds the model that is not shared.
+ * stand_ins  for the names that lead to none; taken over */
+void table_publish_apart(struct serve_table *t, struct table_model *models, uint32_t count,
+                         struct table_model *stand_ins, uint32_t stand_in_count);
 
 /* table_settle - wait until no reader holds a snapshot older than the current one. Repository only; blocks. */
 void table_settle(struct serve_table *t);

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/list.h"
 #include "base/mem.h"
+#include "infer/first_response.h"
 #include "infer/response.h"
 #include "infer/stats.h"
 #include "metrics/front_metrics.h"
@@ -63,11 +64,12 @@ struct err *version_new(const char *name, int64_t number, struct model_config *c
     v->shown = config_ref(config);
     v->model = model;
     v->stats = stats_new();
+    v->target.first_response = first_response_new(config->proto);
     v->inline_ok = allow_inline && model && may_inline(config, model->backend);
     v->timed_until = TIME_NEVER;
     mutex_init(&v->lock, MUTEX_RANK_SCHEDULER);
     v->ordered = keeps_order(config);
-    v->sequences = sequences_new(config);
+    struct err *e = sequences_new(config, model ? model->dir : "", &v->sequences);
     if (v->sequences) {
         v->target.again = v->sequences->iterative ? sequences_again : NULL;
         v->target.ended = sequences_ended;
@@ -77,7 +79,8 @@ struct err *version_new(const char *name, int64_t number, struct model_config *c
     mutex_init(&v->drain_lock, MUTEX_RANK_LEAF);
     mutex_cond_init(&v->drained);
     v->deadline = deadline_new(v, house);
-    struct err *e = batcher_setup_new(config, &v->batcher);
+    if (!e)
+        e = batcher_setup_new(config, &v->batcher);
     if (e) {
         version_free(v);
         return err_wrap(e, "model '%s'", name);
@@ -187,6 +190,7 @@ void version_free(struct serve_version *v)
     cache_stage_detach(v);
     batcher_free(v->batcher);
     stats_free(v->stats);
+    first_response_free(v->target.first_response);
     version_free_labels(v->labels, v->config->output_count);
     sequences_free(v->sequences);
     config_unref(v->shown);

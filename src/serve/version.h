@@ -18,7 +18,9 @@
 struct cache_model;
 struct deadline;
 struct ensemble_run_plan;
+struct host_policies;
 struct labels;
+struct limits;
 struct loop;
 struct model_config;
 struct plugin_model;
@@ -39,6 +41,8 @@ struct serve_version {
     uint32_t front_model;      /* see front_metrics_model_id */
     uint64_t load_ns;          /* how long loading took */
     struct cache_model *cache; /* owned; NULL = answers are not kept; see serve/cache_stage.h */
+    struct limits *limits;     /* the server's; NULL = it has no rate limiter */
+    const struct host_policies *policies; /* the server's; NULL = it has none */
     bool inline_ok; /* the backend opted in and the server allows it: see serve/runner.h */
 
     struct mutex lock; /* rank SCHEDULER; guards batcher, runners and what follows */
@@ -49,6 +53,7 @@ struct serve_version {
     time_ns
         timed_until; /* the earliest time at which a waiting runner looks again; TIME_NEVER = none does */
     bool stopping;
+    bool limited;              /* its runners have seats of the rate limiter */
     struct deadline *deadline; /* owned; see serve/deadline.h */
 
     struct sequences *sequences; /* owned; NULL unless requests are sequences */

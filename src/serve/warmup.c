@@ -14,6 +14,7 @@
 #include "plugin/model.h"
 #include "proto/model_config.pb-c.h"
 #include "serve/reject.h"
+#include "serve/sequences.h"
 #include "serve/version.h"
 
 #include <inttypes.h>
@@ -232,15 +233,18 @@ static struct err *make_request(const struct warmup_sample *s, struct serve_vers
         if (!is_control(v, s->proto->inputs[i]->key))
             add_input(r, v, s->proto->inputs[i]->key, s->proto->inputs[i]->value, &s->data[i]);
     struct err *e = request_prepare(r);
+    for (size_t i = 0; !e && i < s->proto->n_inputs; i++)
+        if (is_control(v, s->proto->inputs[i]->key))
+            add_input(r, v, s->proto->inputs[i]->key, s->proto->inputs[i]->value, &s->data[i]);
+    if (!e)
+        e = sequences_sample(v, r);
     if (e) {
         request_unref(r);
         return e;
     }
-    for (size_t i = 0; i < s->proto->n_inputs; i++)
-        if (is_control(v, s->proto->inputs[i]->key))
-            add_input(r, v, s->proto->inputs[i]->key, s->proto->inputs[i]->value, &s->data[i]);
     r->released = released;
     r->times.start = r->times.queue_start = r->times.compute_start = clock_now_ns();
+    atomic_store_explicit(&r->first_measured, true, memory_order_relaxed);
     *ret = r;
     return NULL;
 }

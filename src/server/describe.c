@@ -97,7 +97,9 @@ struct err *describe_model(struct table_view *view, const char *name, size_t nam
     inference__model_metadata_response__init(m);
     m->name = mem_strdup(c->name);
     m->platform = mem_strdup(*c->platform ? c->platform : c->backend);
-    put_versions(m, table_model(view, name, name_len), version);
+    const struct table_model *model = table_model(view, name, name_len);
+    if (model) /* else it was unloaded meanwhile */
+        put_versions(m, model, version);
     bool batched = c->max_batch_size > 0;
     m->inputs = tensors(c->inputs, c->input_count, batched);
     m->n_inputs = c->input_count;

@@ -3,6 +3,7 @@
 #include "base/budget.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "infer/first_response.h"
 #include "infer/stats.h"
 #include "metrics/custom.h"
 #include "metrics/front_metrics.h"
@@ -63,8 +64,8 @@ static void read_summaries(struct metrics_model *m, const struct stats *stats,
                            const struct metrics_process *p)
 {
     static const enum stats_hist_kind kinds[METRICS_PAGE_SUMMARIES] = {
-        STATS_HIST_REQUEST, STATS_HIST_QUEUE, STATS_HIST_INPUT, STATS_HIST_INFER,
-        STATS_HIST_OUTPUT};
+        STATS_HIST_REQUEST, STATS_HIST_QUEUE,     STATS_HIST_INPUT,     STATS_HIST_INFER,
+        STATS_HIST_OUTPUT,  STATS_HIST_CACHE_HIT, STATS_HIST_CACHE_MISS};
     struct histogram_counts *counts = MEM_NEW(struct histogram_counts);
     for (size_t i = 0; i < METRICS_PAGE_SUMMARIES; i++) {
         uint64_t sum_ns;
@@ -74,13 +75,24 @@ static void read_summaries(struct metrics_model *m, const struct stats *stats,
     mem_free(counts);
 }
 
+/* Its counts are the caller's to free. */
+static void read_first_response(struct metrics_model *m, const struct first_response *f)
+{
+    struct metrics_bounded *b = &m->first_response;
+    b->bound_count = first_response_bounds(f, &b->bounds);
+    uint64_t *counts = mem_alloc((b->bound_count + 1) * sizeof(*counts));
+    first_response_read(f, counts, &b->sum);
+    b->counts = counts;
+}
+
 static void collect(struct metrics_model *m, const struct table_model *model,
-                    struct serve_version *v, const struct metrics_process *p)
+                    struct serve_version *v, const struct metrics_process *p, bool histograms)
 {
     struct stats_sums s;
     stats_sum(v->stats, &s);
     *m = (struct metrics_model){
         .name = model->name,
+        .space = model->space,
         .version = v->number,
         .tags = tags_of(v->config->proto),
         .tag_count = v->config->proto->n_metric_tags,
@@ -105,6 +117,8 @@ static void collect(struct metrics_model *m, const struct table_model *model,
     memcpy(m->failures, s.failures, sizeof(m->failures));
     if (p->quantile_count)
         read_summaries(m, v->stats, p);
+    if (histograms && v->target.first_response)
+        read_first_response(m, v->target.first_response);
     put_hist(v->stats, STATS_HIST_REQUEST, &m->hists[0]);
     put_hist(v->stats, STATS_HIST_QUEUE, &m->hists[1]);
     put_hist(v->stats, STATS_HIST_COMPUTE, &m->hists[2]);
@@ -166,14 +180,17 @@ char *describe_metrics(struct server *s, struct table_view *view, size_t *ret_le
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t k = 0; k < models[i].entry_count; k++)
             if (models[i].entries[k].version)
-                collect(&all[n++], &models[i], models[i].entries[k].version, &process);
+                collect(&all[n++], &models[i], models[i].entries[k].version, &process,
+                        s->options.latencies.histograms);
     struct strbuf page = STRBUF_INIT;
     front_metrics_read(&process);
     metrics_page_render(&page, all, n, &process);
     custom_render(&page);
     front_metrics_read_free(&process);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         mem_free((void *)(uintptr_t)all[i].tags);
+        mem_free((void *)(uintptr_t)all[i].first_response.counts);
+    }
     mem_free(all);
     *ret_len = page.len;
     return strbuf_take(&page);

@@ -117,7 +117,7 @@ static void put_responses(Inference__ModelStatistics *m, struct stats *stats)
     mem_free(rows);
 }
 
-static Inference__ModelStatistics *model_statistics(const struct table_model *model,
+static Inference__ModelStatistics *model_statistics(const char *name,
                                                     const struct table_entry *entry)
 {
     struct stats_sums sums;
@@ -126,7 +126,7 @@ static Inference__ModelStatistics *model_statistics(const struct table_model *mo
     inference__model_statistics__init(m);
     struct strbuf number = STRBUF_INIT;
     strbuf_printf(&number, "%" PRId64, entry->number);
-    m->name = mem_strdup(model->name);
+    m->name = mem_strdup(name);
     m->version = strbuf_take(&number);
     m->last_inference = sums.last_inference_ms;
     m->inference_count = sums.inference_count;
@@ -138,8 +138,9 @@ static Inference__ModelStatistics *model_statistics(const struct table_model *mo
     return m;
 }
 
+/* name: what the model is called there */
 static void add_model(Inference__ModelStatisticsResponse *r, const struct table_model *model,
-                      int64_t version)
+                      const char *name, int64_t version)
 {
     for (uint32_t i = 0; i < model->entry_count; i++) {
         const struct table_entry *e = &model->entries[i];
@@ -147,7 +148,7 @@ static void add_model(Inference__ModelStatisticsResponse *r, const struct table_
             continue;
         r->model_stats =
             mem_realloc(r->model_stats, (r->n_model_stats + 1) * sizeof(*r->model_stats));
-        r->model_stats[r->n_model_stats++] = model_statistics(model, e);
+        r->model_stats[r->n_model_stats++] = model_statistics(name, e);
     }
 }
 
@@ -160,8 +161,8 @@ struct err *describe_statistics(struct table_view *view, const char *name, size_
     if (name_len) {
         const struct table_model *model = table_model(view, name, name_len);
         if (model)
-            add_model(r, model, version);
-        if (!model || (version == -1 && !r->n_model_stats))
+            add_model(r, model, model->name, version);
+        if (!model || model->latest >= model->entry_count)
             e = err_new(STATUS_INVALID_ARG, "requested model '%.*s' is not available",
                         (int)name_len, name);
         else if (!r->n_model_stats)
@@ -172,7 +173,7 @@ struct err *describe_statistics(struct table_view *view, const char *name, size_
         uint32_t count;
         const struct table_model *models = table_models(view, &count);
         for (uint32_t i = 0; i < count; i++)
-            add_model(r, &models[i], -1);
+            add_model(r, &models[i], table_title(&models[i]), -1);
     }
     if (e) {
         protobuf_c_message_free_unpacked(&r->base, NULL);

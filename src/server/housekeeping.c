@@ -8,6 +8,8 @@
 #include <malloc.h>
 
 #define PERIOD_NS  TIME_S(1)
+#define TRIM_BYTES ((size_t)4 << 20) /* of the pools at once, */
+#define TRIM_PAUSE TIME_MS(1)        /* then others have their turn */
 #define HEAP_KEEP  ((size_t)1 << 20) /* free bytes that are not worth giving back */
 #define SLABS_MANY 16u               /* objects that are worth a look at the heap */
 
@@ -45,10 +47,25 @@ static void trim_heap(struct housekeeping *h, bool cooled)
     h->heap_full = much;
 }
 
+/* Gives back some of what the pools kept warm and goes on soon; returns whether there is anything left. */
+static bool trim_pools(struct housekeeping *h, time_ns now)
+{
+    size_t kept;
+    if (pool_trim_some(now > PERIOD_NS ? now - PERIOD_NS : 0, TRIM_BYTES, &kept))
+        loop_timer_set(h->worker->loop, &h->trim, now + TRIM_PAUSE);
+    return kept > 0;
+}
+
+static void trim_on(struct loop_timer *t)
+{
+    struct housekeeping *h = LIST_ITEM(t, struct housekeeping, trim);
+    trim_pools(h, loop_now(h->worker->loop));
+}
+
 /* The pools and the heap of the process are the first worker's business. */
 static void trim_process(struct housekeeping *h, time_ns now)
 {
-    bool warm = pool_trim(now > PERIOD_NS ? now - PERIOD_NS : 0) > 0;
+    bool warm = trim_pools(h, now);
     trim_heap(h, h->warm && !warm);
     h->warm = warm;
 }
@@ -74,6 +91,7 @@ static void due(struct loop_timer *t)
 
 void housekeeping_start(struct worker *w)
 {
-    w->housekeeping = (struct housekeeping){.worker = w, .timer = LOOP_TIMER_INIT(due)};
+    w->housekeeping = (struct housekeeping){
+        .worker = w, .timer = LOOP_TIMER_INIT(due), .trim = LOOP_TIMER_INIT(trim_on)};
     loop_timer_set(w->loop, &w->housekeeping.timer, loop_now(w->loop) + PERIOD_NS);
 }

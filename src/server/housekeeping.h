@@ -10,9 +10,10 @@ struct worker;
 struct housekeeping {
     struct worker *worker;
     struct loop_timer timer;
-    bool warm;        /* buffers were kept warm a second ago */
-    bool heap_full;   /* a second ago the heap held more than it should keep */
-    size_t heap_idle; /* the least that was free in the heap since it gave back last */
+    struct loop_timer trim; /* of the first worker: goes on with what the pools give back */
+    bool warm;              /* buffers were kept warm a second ago */
+    bool heap_full;         /* a second ago the heap held more than it should keep */
+    size_t heap_idle;       /* the least that was free in the heap since it gave back last */
 };
 
 /* housekeeping_start - before the worker's loop runs. */

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "server/options_front.h"
+#include "server/options_limits.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,6 +62,7 @@ struct options {
     size_t load_model_count;
     const char *model_config_name; /* NULL = none */
     uint32_t model_load_retries;
+    bool model_namespacing;
     const char *backend_directory;
     struct options_backend_setting backend_settings[OPTIONS_MAX_BACKEND_CONFIG];
     size_t backend_setting_count;
@@ -68,6 +70,7 @@ struct options {
     struct options_cache_setting cache_settings[OPTIONS_MAX_CACHE_SETTINGS];
     size_t cache_setting_count;
     const char *repoagent_directory;
+    struct options_limits limits;
 
     bool allow_http;
     const char *http_address;

@@ -115,12 +115,7 @@ struct err *options_front_latencies(const struct options_row *row, const char *v
     else if (len == 17 && memcmp(value, "summary_latencies", len) == 0)
         field->summaries = yes;
     else if (len == 19 && memcmp(value, "histogram_latencies", len) == 0)
-        return yes ? err_new(
-                         STATUS_UNSUPPORTED,
-                         "option --%s: '%s' is known but not served by this version; histograms "
-                         "of latencies are always shown under names of their own",
-                         row->name, value)
-                   : NULL;
+        field->histograms = yes;
     else
         return bad_value(row, value, form);
     return NULL;

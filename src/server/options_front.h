@@ -48,6 +48,7 @@ enum options_compression {
 struct options_latencies {
     bool no_counters;
     bool summaries;
+    bool histograms;
     double quantiles[OPTIONS_MAX_QUANTILES]; /* 0..1 */
     uint32_t quantile_count;                 /* 0 = the usual ones */
 };

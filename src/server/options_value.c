@@ -302,6 +302,10 @@ struct err *options_value_set(const struct options_row *row, const char *value, 
         return options_front_compression(row, value, field);
     case OPTIONS_KIND_LATENCIES:
         return options_front_latencies(row, value, field);
+    case OPTIONS_KIND_RATE_LIMIT:
+    case OPTIONS_KIND_RATE_RESOURCE:
+    case OPTIONS_KIND_HOST_POLICY:
+        return options_limits_set(row, value, o);
     }
     return NULL;
 }

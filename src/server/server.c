@@ -3,6 +3,7 @@
 #include "base/budget.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "infer/first_response.h"
 #include "infer/stats.h"
 #include "os/cpu.h"
 #include "os/pages.h"
@@ -12,6 +13,7 @@
 #include "plugin/model.h"
 #include "repo/repo.h"
 #include "serve/cache_stage.h"
+#include "serve/limits.h"
 #include "serve/version.h"
 #include "server/housekeeping.h"
 #include "server/options_cache.h"
@@ -87,6 +89,9 @@ static void make_repo(struct server *s)
             (struct backend_setting){o->backend_settings[i].backend, o->backend_settings[i].key,
                                      o->backend_settings[i].value};
     s->backend_settings = settings;
+    if (o->limits.rates)
+        s->limits = limits_new(o->limits.resources, o->limits.resource_count);
+    s->policies = (struct host_policies){o->limits.policies, o->limits.policy_count};
     s->backends = MEM_NEW(struct backend_registry);
     backend_registry_init(s->backends, o->backend_directory, settings, o->backend_setting_count,
                           o->auto_complete_config);
@@ -100,9 +105,12 @@ static void make_repo(struct server *s)
             .retries = o->model_load_retries,
             .startup_models = s->options.load_models,
             .startup_count = o->load_model_count,
+            .namespacing = o->model_namespacing,
             .agent_directory = o->repoagent_directory,
             .context = {.backends = s->backends,
                         .cache = s->cache,
+                        .limits = s->limits,
+                        .policies = &s->policies,
                         .config_name = o->model_config_name,
                         .auto_complete = o->auto_complete_config,
                         .allow_inline = o->inline_execution,
@@ -123,6 +131,8 @@ struct err *server_new(const struct options *options, struct server **ret)
     count = count < MAX_WORKERS ? count : MAX_WORKERS;
     if (options->latencies.summaries)
         stats_keep_parts();
+    if (options->latencies.histograms)
+        first_response_keep();
     budget_set_limit(options->memory_budget_bytes ? options->memory_budget_bytes
                                                   : cpu_memory_limit() / 2);
     s->workers = mem_zalloc(count * sizeof(*s->workers));
@@ -210,6 +220,7 @@ void server_free(struct server *s)
     if (s->backends)
         backend_registry_fini(s->backends);
     cache_stage_free(s->cache);
+    limits_free(s->limits);
     for (unsigned i = 0; i < s->worker_count; i++)
         worker_fini(&s->workers[i]);
     table_free(s->table);

@@ -1,6 +1,7 @@
 #pragma once
 /* The server: options, workers, what is served, the repository. Front ends (net/) and the C API sit on top of it. */
 #include "base/err.h"
+#include "plugin/host_policy.h"
 #include "server/options.h"
 #include "server/progress.h"
 #include "server/worker.h"
@@ -12,6 +13,7 @@ struct backend_registry;
 struct backend_setting;
 struct cache_stage;
 struct embed;
+struct limits;
 struct repo;
 struct serve_table;
 
@@ -32,6 +34,8 @@ struct server {
     struct backend_registry *backends;
     struct backend_setting *backend_settings;
     struct cache_stage *cache; /* NULL = none */
+    struct limits *limits;     /* NULL = instances execute whenever they can */
+    struct host_policies policies;
     struct repo *repo;
     struct progress progress;
     struct worker *workers;

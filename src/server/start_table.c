@@ -76,9 +76,10 @@ char *start_table_text(struct table_view *view)
     add(&r, "Model", "Version", mem_strdup("Status"));
     for (uint32_t i = 0; i < count; i++) {
         if (!models[i].entry_count)
-            add(&r, models[i].name, "-", mem_strdup("Not loaded: No model version was found"));
+            add(&r, table_title(&models[i]), "-",
+                mem_strdup("Not loaded: No model version was found"));
         for (uint32_t k = 0; k < models[i].entry_count; k++)
-            add_entry(&r, models[i].name, &models[i].entries[k]);
+            add_entry(&r, table_title(&models[i]), &models[i].entries[k]);
     }
     struct strbuf sb = STRBUF_INIT;
     put_divider(&sb, &r);
@@ -106,7 +107,8 @@ char *start_table_loading(struct table_view *view)
             if (e->state != TABLE_LOADING)
                 continue;
             if (found++ < MOST_LOADING)
-                strbuf_printf(&sb, "%s%s:%" PRId64, sb.len ? ", " : "", models[i].name, e->number);
+                strbuf_printf(&sb, "%s%s:%" PRId64, sb.len ? ", " : "", table_title(&models[i]),
+                              e->number);
         }
     if (found > MOST_LOADING)
         strbuf_printf(&sb, " and %u more", found - MOST_LOADING);

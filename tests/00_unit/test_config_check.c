@@ -82,14 +82,14 @@ static const struct rule rules[] = {
     {OWN IO "instance_group { kind: KIND_CPU count: 5000 }",
      "instance group m_0 of model m asks for instance 5000, at most 4096 are possible"},
     {OWN IO "model_metrics { metric_control { } }",
-     "metric control must specify 'metric_identifier' for m"},
+     "metric control must specify 'metric_identifier'"},
     {OWN IO "model_metrics { metric_control { metric_identifier { } } }",
-     "metric identifier must specify non-empty 'family' for m"},
+     "metric identifier must specify non-empty 'family'"},
     {OWN IO "model_metrics { metric_control { metric_identifier { family: 'f' } } }",
-     "metric control must specify 'histogram_options' for m"},
+     "metric control must specify 'histogram_options'"},
     {OWN IO
      "model_metrics { metric_control { metric_identifier { family: 'f' } histogram_options { } } }",
-     "histogram options must specify non-empty 'buckets' for m"},
+     "histogram options must specify non-empty 'buckets'"},
     {"platform: 'ensemble' " IO "ensemble_scheduling { step { model_name: 'x' model_version: -2 "
      "input_map { key: 'a' value: 'i' } "
      "output_map { key: 'b' value: 'o' } } }",

@@ -6,6 +6,8 @@
 #include "os/thread.h"
 #include "support/unit.h"
 
+#include <semaphore.h>
+
 #define JOBS 50u
 
 struct job {
@@ -99,4 +101,64 @@ static void the_end(void **state)
     helpers_free(NULL);
 }
 
-UNIT_MAIN(UNIT(each_is_finished_once), UNIT(cancelled_ones_take_no_step), UNIT(the_end))
+#define LONG_SLICES 200u
+
+/* A job that knows how far it is. */
+struct counted {
+    struct helpers_job base; /* first */
+    unsigned taken;          /* slices */
+    unsigned slices;
+};
+
+static sem_t all_there;
+static unsigned half_done; /* jobs that are past their short slices; the only thread's */
+static unsigned most_half_done;
+static unsigned long_slices; /* of all, when the short job was over */
+static unsigned long_taken;
+
+static bool counted_step(struct helpers_job *j)
+{
+    struct counted *c = (struct counted *)j;
+    sem_wait(&all_there);
+    sem_post(&all_there);
+    bool is_long = c->slices == LONG_SLICES;
+    long_taken += is_long;
+    if (++c->taken == HELPERS_SHORT_SLICES + 1 && is_long)
+        half_done++;
+    if (half_done > most_half_done)
+        most_half_done = half_done;
+    if (c->taken < c->slices)
+        return false;
+    if (is_long)
+        half_done--;
+    else
+        long_slices = long_taken;
+    return true;
+}
+
+/* One thread: of many long jobs no more than one is half done, and a short one that comes last does not wait for them. */
+static void long_ones_are_done_one_by_one(void **state)
+{
+    (void)state;
+    begin();
+    sem_init(&all_there, 0, 0);
+    struct helpers *h = helpers_new(1);
+    for (unsigned i = 0; i < JOBS; i++) {
+        struct counted *c = MEM_NEW(struct counted);
+        c->base.loop = loop;
+        c->base.step = counted_step;
+        c->base.finish = finish;
+        c->slices = i < JOBS - 1 ? LONG_SLICES : 1;
+        helpers_submit(h, &c->base);
+    }
+    sem_post(&all_there);
+    loop_run(loop);
+    assert_int_equal(most_half_done, 1);
+    assert_true(long_slices <= 2 * JOBS * HELPERS_SHORT_SLICES);
+    helpers_free(h);
+    sem_destroy(&all_there);
+    loop_free(loop);
+}
+
+UNIT_MAIN(UNIT(each_is_finished_once), UNIT(cancelled_ones_take_no_step), UNIT(the_end),
+          UNIT(long_ones_are_done_one_by_one))

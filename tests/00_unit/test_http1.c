@@ -127,6 +127,44 @@ static void head_is_read(void **state)
     assert_int_equal(o.head.accept_coding, HTTP1_DEFLATE);
 }
 
+/* Blanks around a value are none of it. */
+static void blanks_around_values_are_dropped(void **state)
+{
+    (void)state;
+    struct outcome o;
+    parse_every_way(
+        "POST / HTTP/1.1\r\nInference-Header-Content-Length: \t 7 \t\r\n"
+        "Content-Length: 12 \r\nExpect:100-continue  \r\nContent-Encoding:\tgzip\t\r\n\r\n",
+        &o);
+    assert_int_equal(o.event, HTTP1_HEAD);
+    assert_string_equal(o.head.tensor_header.text, "7");
+    assert_int_equal(o.head.tensor_header.len, 1);
+    assert_int_equal(o.head.content_length, 12);
+    assert_true(o.head.expect_continue);
+    assert_int_equal(o.head.content_coding, HTTP1_GZIP);
+    parse_every_way("GET / HTTP/1.1\r\nContent-Encoding: \t \r\nAccept-Encoding: gzip \r\n\r\n",
+                    &o);
+    assert_int_equal(o.event, HTTP1_HEAD);
+    assert_int_equal(o.head.content_coding, HTTP1_IDENTITY);
+    assert_int_equal(o.head.accept_coding, HTTP1_GZIP);
+
+    struct http1_parser p;
+    size_t used;
+    static const char text[] = "GET / HTTP/1.1\r\nkey:  a b\t \r\nnone: \r\nend:  x\r\n\r\n";
+    for (size_t cut = 1; cut < sizeof(text) - 1; cut++) {
+        http1_init(&p, collect, NULL);
+        http1_collect(&p);
+        enum http1_event e = http1_parse(&p, text, cut, &used);
+        if (e == HTTP1_MORE)
+            e = http1_parse(&p, text + cut, sizeof(text) - 1 - cut, &used);
+        assert_int_equal(e, HTTP1_HEAD);
+        assert_string_equal(http1_header(&p.head, "key"), "a b");
+        assert_string_equal(http1_header(&p.head, "none"), "");
+        assert_string_equal(http1_header(&p.head, "end"), "x");
+        http1_fini(&p);
+    }
+}
+
 static void connection_is_kept_by_version_and_header(void **state)
 {
     (void)state;
@@ -368,6 +406,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(head_is_read),
+        cmocka_unit_test(blanks_around_values_are_dropped),
         cmocka_unit_test(connection_is_kept_by_version_and_header),
         cmocka_unit_test(chunked_body_is_put_together),
         cmocka_unit_test(trailers_do_not_change_the_head),

@@ -79,7 +79,7 @@ static size_t parameters(struct gen *g, void *ret_entries, const ProtobufCMessag
     size_t n = pick(g, MAX_ITEMS);
     Entry **entries = arena_alloc(&g->arena, (n + 1) * sizeof(*entries));
     for (size_t i = 0; i < n; i++) {
-        char key[16];
+        char key[24];
         snprintf(key, sizeof(key), "key%zu", i);
         entries[i] = arena_alloc(&g->arena, sizeof(**entries));
         protobuf_c_message_init(type, entries[i]);

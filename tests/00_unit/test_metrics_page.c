@@ -157,6 +157,60 @@ static void form(void **state)
     assert_int_equal(page.data[page.len - 1], '\n');
 }
 
+/* Buckets of the model's own: each counts what the ones below it count. */
+static void bounds_of_a_model(void **state)
+{
+    (void)state;
+    static const double bounds[] = {0.1, 4, 1e21};
+    static const uint64_t counts[] = {1, 2, 0, 3};
+    struct metrics_model two[] = {model(), model()};
+    two[0].first_response = (struct metrics_bounded){bounds, 3, counts, 77};
+    two[1].version = 4;
+    render(two, 2, &(struct metrics_process){0});
+    assert_true(has("# TYPE nv_inference_first_response_histogram_ms histogram"));
+#define FIRST "nv_inference_first_response_histogram_ms"
+    assert_true(has(FIRST "_bucket{model=\"m\",version=\"3\",le=\"0.1\"} 1"));
+    assert_true(has(FIRST "_bucket{model=\"m\",version=\"3\",le=\"4\"} 3"));
+    assert_true(has(FIRST "_bucket{model=\"m\",version=\"3\",le=\"1e+21\"} 3"));
+    assert_true(has(FIRST "_bucket{model=\"m\",version=\"3\",le=\"+Inf\"} 6"));
+    assert_true(has(FIRST "_sum{model=\"m\",version=\"3\"} 77"));
+    assert_true(has(FIRST "_count{model=\"m\",version=\"3\"} 6"));
+    assert_null(strstr(page.data, FIRST "_count{model=\"m\",version=\"4\"}"));
+    render(&two[1], 1, &(struct metrics_process){0});
+    assert_null(strstr(page.data, FIRST));
+}
+
+/* A model with a cache has the summaries of the cache, and none of whole requests; without, the other way round. */
+static void summaries_of_a_cache(void **state)
+{
+    (void)state;
+    static const double quantiles[] = {0.5};
+    const struct metrics_process p = {.quantiles = quantiles, .quantile_count = 1};
+    struct metrics_model two[] = {model(), model()};
+    two[0].cached = true;
+    two[0].summaries[5] = (struct metrics_summary){{3}, 2, 6};
+    two[1].version = 4;
+    render(two, 2, &p);
+    assert_true(
+        has("nv_cache_hit_summary_per_model{model=\"m\",version=\"3\",quantile=\"0.5\"} 3"));
+    assert_true(has("nv_cache_hit_summary_per_model_sum{model=\"m\",version=\"3\"} 6"));
+    assert_true(has("nv_cache_hit_summary_per_model_count{model=\"m\",version=\"3\"} 2"));
+    assert_true(
+        has("nv_cache_miss_summary_per_model{model=\"m\",version=\"3\",quantile=\"0.5\"} NaN"));
+    assert_true(has("nv_inference_request_summary_us_count{model=\"m\",version=\"4\"} 0"));
+    assert_true(has("nv_inference_queue_summary_us_count{model=\"m\",version=\"3\"} 0"));
+    assert_null(
+        strstr(page.data, "nv_inference_request_summary_us_count{model=\"m\",version=\"3\"}"));
+    assert_null(
+        strstr(page.data, "nv_cache_hit_summary_per_model_count{model=\"m\",version=\"4\"}"));
+    render(&two[1], 1, &p);
+    assert_null(strstr(page.data, "nv_cache_hit_summary_per_model"));
+    const struct metrics_process no_counters = {.no_latency_counters = true};
+    render(two, 2, &no_counters);
+    assert_null(strstr(page.data, "nv_cache_"));
+    assert_null(strstr(page.data, "summary"));
+}
+
 static void end(void **state)
 {
     (void)state;
@@ -164,4 +218,4 @@ static void end(void **state)
 }
 
 UNIT_MAIN(UNIT(families_of_models), UNIT(tags), UNIT(histograms), UNIT(families_of_the_process),
-          UNIT(form), UNIT(end))
+          UNIT(form), UNIT(bounds_of_a_model), UNIT(summaries_of_a_cache), UNIT(end))

@@ -62,6 +62,46 @@ static void warm_buffers(void **state)
     assert_int_equal(pool_trim(clock_now_ns() + 1), 0);
 }
 
+/* As many slices as it takes, none of which takes long; what is on its way back is not used again. */
+static void given_back_by_slices(void **state)
+{
+    (void)state;
+    enum { COUNT = 3 };
+    const size_t slice = (size_t)4 << 20;
+    struct buf *b[COUNT];
+    for (int i = 0; i < COUNT; i++)
+        b[i] = get((size_t)16 << 20);
+    for (int i = 0; i < COUNT; i++)
+        buf_unref(b[i]);
+    size_t kept;
+    size_t left = COUNT * 4 * slice;
+    assert_false(pool_trim_some(0, slice, &kept));
+    assert_int_equal(kept, left);
+    assert_true(pool_trim_some(TIME_NEVER, slice, &kept));
+    struct buf *meanwhile = get((size_t)16 << 20); /* whole, and no part of what is leaving */
+    do {
+        left -= slice;
+        assert_int_equal(kept, left);
+    } while (pool_trim_some(TIME_NEVER, slice, &kept));
+    assert_int_equal(left, slice);
+    assert_int_equal(kept, 0);
+    meanwhile->data[((size_t)16 << 20) - 1] = 1;
+    buf_unref(meanwhile);
+    assert_int_equal(pool_trim(TIME_NEVER), 0);
+}
+
+/* What was only announced has no memory behind it: a slice of any size gives it back. */
+static void announced_only(void **state)
+{
+    (void)state;
+    struct buf *b;
+    unit_succeeds(pool_buf_arriving((size_t)1 << 32, &b));
+    buf_unref(b);
+    size_t kept;
+    assert_false(pool_trim_some(TIME_NEVER, (size_t)2 << 20, &kept));
+    assert_int_equal(kept, 0);
+}
+
 static void huge_pages_are_aligned(void **state)
 {
     (void)state;
@@ -157,6 +197,7 @@ static void many_threads(void **state)
     assert_int_equal(pool_trim(TIME_NEVER), 0);
 }
 
-UNIT_MAIN(UNIT(sizes_and_charges), UNIT(warm_buffers), UNIT(huge_pages_are_aligned),
-          UNIT(budget_is_asked_first), UNIT(announced_bytes_are_charged_as_they_come),
-          UNIT(sizes_that_cannot_be), UNIT(many_threads))
+UNIT_MAIN(UNIT(sizes_and_charges), UNIT(warm_buffers), UNIT(given_back_by_slices),
+          UNIT(announced_only), UNIT(huge_pages_are_aligned), UNIT(budget_is_asked_first),
+          UNIT(announced_bytes_are_charged_as_they_come), UNIT(sizes_that_cannot_be),
+          UNIT(many_threads))

@@ -109,6 +109,39 @@ static void cache(void **state)
     stats_free(s);
 }
 
+static uint64_t counted(struct stats *s, enum stats_hist_kind kind, uint64_t *ret_sum_ns)
+{
+    struct histogram_counts *counts = MEM_NEW(struct histogram_counts);
+    stats_sum_hist(s, kind, counts, ret_sum_ns);
+    uint64_t total = counts->total;
+    mem_free(counts);
+    return total;
+}
+
+/* The distributions of what only summaries show; not before they are asked for. */
+static void parts(void **state)
+{
+    (void)state;
+    for (int kept = 0; kept < 2; kept++) {
+        struct stats *s = stats_new();
+        uint64_t sum;
+        if (kept)
+            stats_keep_parts();
+        stats_cache_hit(s, 100, 200, 500, 40, 600);
+        stats_cache_hit(s, 100, 200, 500, 20, 600);
+        stats_cache_miss(s, 30);
+        stats_success(s, 1000, 1500, &compute, 31000, 1);
+        assert_int_equal(counted(s, STATS_HIST_CACHE_HIT, &sum), kept ? 2 : 0);
+        assert_int_equal(sum, 60);
+        assert_int_equal(counted(s, STATS_HIST_CACHE_MISS, &sum), kept ? 1 : 0);
+        assert_int_equal(sum, 30);
+        assert_int_equal(counted(s, STATS_HIST_INFER, &sum), kept ? 1 : 0);
+        assert_int_equal(sum, 10000);
+        assert_int_equal(counted(s, STATS_HIST_QUEUE, &sum), 3);
+        stats_free(s);
+    }
+}
+
 /* A backend may report anything: nothing runs below zero. */
 static void times_that_run_backwards(void **state)
 {
@@ -186,5 +219,5 @@ static void many_threads(void **state)
     stats_free(NULL);
 }
 
-UNIT_MAIN(UNIT(success), UNIT(failures), UNIT(batches), UNIT(cache), UNIT(times_that_run_backwards),
-          UNIT(distributions), UNIT(many_threads))
+UNIT_MAIN(UNIT(success), UNIT(failures), UNIT(batches), UNIT(cache), UNIT(parts),
+          UNIT(times_that_run_backwards), UNIT(distributions), UNIT(many_threads))

@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -32,6 +33,16 @@ static struct table_entry entry(int64_t number, enum table_state state, struct s
     return (struct table_entry){number, state, mem_strdup(""), v};
 }
 
+static struct table_model model(const char *name, struct table_entry *entries, uint32_t count,
+                                uint32_t latest)
+{
+    return (struct table_model){.name = mem_strdup(name),
+                                .entries = entries,
+                                .entry_count = count,
+                                .latest = latest,
+                                .places = 1};
+}
+
 /* Model "m" with versions 1 (ready), 2 (ready) and 3 (loading); "empty" was never loaded; "broken" has nothing ready. */
 static void publish(struct serve_table *t, struct serve_version *v1, struct serve_version *v2)
 {
@@ -42,9 +53,9 @@ static void publish(struct serve_table *t, struct serve_version *v1, struct serv
     m[2] = entry(3, TABLE_LOADING, NULL);
     struct table_entry *broken = mem_zalloc(sizeof(*broken));
     broken[0] = entry(1, TABLE_UNAVAILABLE, NULL);
-    models[0] = (struct table_model){mem_strdup("m"), m, 3, 1, 1, true};
-    models[1] = (struct table_model){mem_strdup("empty"), NULL, 0, 0, 1, false};
-    models[2] = (struct table_model){mem_strdup("broken"), broken, 1, 1, 1, true};
+    models[0] = model("m", m, 3, 1);
+    models[1] = model("empty", NULL, 0, 0);
+    models[2] = model("broken", broken, 1, 1);
     table_publish(t, models, 3);
 }
 
@@ -57,6 +68,15 @@ static void refuse(struct table_view *view, const char *name, int64_t number, en
     assert_int_equal(err_code(e), code);
     assert_string_equal(err_message(e), message);
     err_free(e);
+}
+
+static void finds_in(struct table_view *view, const char *space, const char *name,
+                     const struct serve_version *v)
+{
+    struct serve_version *found;
+    assert_null(table_find_in(view, space, name, -1, &found));
+    assert_ptr_equal(found, v);
+    version_unpin(found);
 }
 
 static void finds_versions(void **state)
@@ -92,6 +112,93 @@ static void finds_versions(void **state)
     assert_int_equal(count, 3);
     assert_string_equal(models[0].name, "broken");
     assert_string_equal(models[2].name, "m");
+    finds_in(&view, "", "m", v2);
+    table_view_close(&view);
+    table_free(t);
+    version_free(v1);
+    version_free(v2);
+}
+
+/* Which namesake a name leads to. */
+static struct table_model namesake(const char *space, const char *name, struct serve_version *v,
+                                   bool shared)
+{
+    struct table_entry *entries = mem_zalloc(sizeof(*entries));
+    entries[0] = entry(1, v ? TABLE_READY : TABLE_UNAVAILABLE, v);
+    struct table_model m = model(name, entries, 1, v ? 0 : 1);
+    m.space = space;
+    m.title = mem_alloc(strlen(space) + strlen(name) + 3);
+    snprintf((char *)(uintptr_t)m.title, strlen(space) + strlen(name) + 3, "%s::%s", space, name);
+    m.shared = shared;
+    return m;
+}
+
+static struct table_model stand_in(const char *name, uint32_t meanings)
+{
+    return (struct table_model){.name = mem_strdup(name), .stand_in = true, .meanings = meanings};
+}
+
+/* "two" is served from /a and /b, "one" from /b while that of /a was never asked for, "left" was unloaded. */
+static void publish_apart(struct serve_table *t, struct serve_version *v1, struct serve_version *v2)
+{
+    struct table_model *models = mem_zalloc(5 * sizeof(*models));
+    models[0] = namesake("/b", "two", v2, true);
+    models[1] = namesake("/b", "one", v2, false);
+    models[2] = namesake("/a", "two", v1, true);
+    models[3] = namesake("/a", "one", NULL, true);
+    models[4] = namesake("/a", "left", NULL, true);
+    struct table_model *names = mem_zalloc(2 * sizeof(*names));
+    names[0] = stand_in("two", 2);
+    names[1] = stand_in("left", 0);
+    table_publish_apart(t, models, 5, names, 2);
+}
+
+static void refuse_in(struct table_view *view, const char *space, const char *name,
+                      const char *message)
+{
+    struct serve_version *v;
+    struct err *e = table_find_in(view, space, name, -1, &v);
+    assert_non_null(e);
+    assert_string_equal(err_message(e), message);
+    err_free(e);
+}
+
+static void tells_namesakes_apart(void **state)
+{
+    (void)state;
+    struct plugin_backend backend = test_version_backend(never);
+    struct serve_version *v1 = test_version_new(&backend, config, NULL);
+    struct serve_version *v2 = test_version_new(&backend, config, NULL);
+    struct serve_table *t = table_new();
+    struct table_view view;
+    table_view_open(&view, t, NULL);
+    publish_apart(t, v1, v2);
+    refuse(&view, "two", -1, STATUS_INVALID_ARG,
+           "There are 2 identifiers of model 'two' in global map, model namespace must be provided "
+           "to resolve ambiguity.");
+    refuse(&view, "left", -1, STATUS_NOT_FOUND,
+           "Identifier of model 'left' is not found in global map");
+    refuse(&view, "x", -1, STATUS_INVALID_ARG, "Request for unknown model: 'x' is not found");
+    refuse(&view, "one", 7, STATUS_NOT_FOUND,
+           "Request for unknown model: '/b::one' version 7 is not found");
+    struct serve_version *found;
+    assert_null(table_find(&view, "one", 3, -1, &found));
+    assert_ptr_equal(found, v2);
+    version_unpin(found);
+    finds_in(&view, "/a", "two", v1);
+    finds_in(&view, "/b", "two", v2);
+    finds_in(&view, "/b", "one", v2);
+    refuse_in(&view, "/a", "one", "Request for unknown model: '/a::one' has no available versions");
+    refuse_in(&view, "/c", "two", "Request for unknown model: 'two' is not found");
+    refuse_in(&view, "", "two", "Request for unknown model: 'two' is not found");
+    assert_int_equal(table_model(&view, "two", 3)->entry_count, 0);
+
+    uint32_t count;
+    const struct table_model *models = table_models(&view, &count);
+    static const char *const order[] = {"/a::left", "/a::one", "/a::two", "/b::one", "/b::two"};
+    assert_int_equal(count, 5);
+    for (uint32_t i = 0; i < count; i++)
+        assert_string_equal(table_title(&models[i]), order[i]);
     table_view_close(&view);
     table_free(t);
     version_free(v1);
@@ -162,6 +269,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_versions),
+        cmocka_unit_test(tells_namesakes_apart),
         cmocka_unit_test(settles_after_the_last_reader),
         cmocka_unit_test(wakes_a_sleeping_loop),
     };

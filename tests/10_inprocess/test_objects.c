@@ -341,14 +341,18 @@ static void test_options_that_may_be_refused(void **state)
         "model-control-mode");
     expect_known(TRITONSERVER_ServerOptionsSetStartupModel(o, "m"), "load-model");
     expect_known(TRITONSERVER_ServerOptionsSetModelConfigName(o, "small"), "model-config-name");
-    expect_known(
-        TRITONSERVER_ServerOptionsSetRateLimiterMode(o, TRITONSERVER_RATE_LIMIT_EXEC_COUNT),
-        "rate-limit");
-    expect_known(TRITONSERVER_ServerOptionsAddRateLimiterResource(o, "r", 2, -1),
-                 "rate-limit-resource");
+    HOST_OK(TRITONSERVER_ServerOptionsSetRateLimiterMode(o, TRITONSERVER_RATE_LIMIT_EXEC_COUNT));
+    HOST_OK(TRITONSERVER_ServerOptionsAddRateLimiterResource(o, "r", 2, -1));
+    HOST_OK(TRITONSERVER_ServerOptionsAddRateLimiterResource(o, "r", 1, 3));
     expect_known(TRITONSERVER_ServerOptionsSetCacheConfig(o, "local", "{\"size\":\"1048576\"}"),
                  "cache-config");
-    expect_known(TRITONSERVER_ServerOptionsSetHostPolicy(o, "p", "numa-node", "0"), "host-policy");
+    HOST_OK(TRITONSERVER_ServerOptionsSetHostPolicy(o, "p", "numa-node", "0"));
+    TRITONSERVER_Error *unknown = TRITONSERVER_ServerOptionsSetHostPolicy(o, "p", "memory", "0");
+    assert_int_equal(TRITONSERVER_ErrorCode(unknown), TRITONSERVER_ERROR_UNSUPPORTED);
+    assert_string_equal(TRITONSERVER_ErrorMessage(unknown),
+                        "Unsupported host policy setting 'memory' is specified, supported settings "
+                        "are 'numa-node', 'cpu-cores'");
+    TRITONSERVER_ErrorDelete(unknown);
     expect_known(TRITONSERVER_ServerOptionsSetModelLoadDeviceLimit(
                      o, TRITONSERVER_INSTANCEGROUPKIND_GPU, 0, 0.5),
                  "model-load-gpu-limit");

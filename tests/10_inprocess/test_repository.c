@@ -110,12 +110,55 @@ static void test_load_in_another_mode(void **state)
     HOST_OK(TRITONSERVER_ServerDelete(s));
 }
 
+static TRITONSERVER_Server *server_of_two(const struct host_repository *other, bool apart)
+{
+    TRITONSERVER_ServerOptions *o = host_options(repository.path, "backends");
+    HOST_OK(TRITONSERVER_ServerOptionsSetModelRepositoryPath(o, other->path));
+    HOST_OK(TRITONSERVER_ServerOptionsSetModelControlMode(o, TRITONSERVER_MODEL_CONTROL_EXPLICIT));
+    HOST_OK(TRITONSERVER_ServerOptionsSetLogError(o, false));
+    HOST_OK(TRITONSERVER_ServerOptionsSetModelNamespacing(o, apart));
+    return host_server(o);
+}
+
+/* "first" lies in two repositories, "second" in one. */
+static void test_models_of_one_name(void **state)
+{
+    (void)state;
+    struct host_repository other;
+    host_repository_make(&other);
+    host_repository_add(&other, "first", IDENTITY);
+    TRITONSERVER_Server *s = server_of_two(&other, true);
+    TRITONSERVER_Message *m;
+    HOST_FAILS(TRITONSERVER_ServerModelMetadata(s, "second", -1, &m),
+               TRITONSERVER_ERROR_INVALID_ARG, "Request for unknown model: 'second' is not found");
+    HOST_OK(TRITONSERVER_ServerLoadModel(s, "first"));
+    HOST_OK(TRITONSERVER_ServerLoadModel(s, "second"));
+    run(s, "second");
+    assert_false(serves(s, "first"));
+    HOST_FAILS(TRITONSERVER_ServerModelMetadata(s, "first", -1, &m), TRITONSERVER_ERROR_INVALID_ARG,
+               "There are 2 identifiers of model 'first' in global map");
+    HOST_FAILS(TRITONSERVER_ServerModelStatistics(s, "first", -1, &m),
+               TRITONSERVER_ERROR_INVALID_ARG, "requested model 'first' is not available");
+    TRITONSERVER_InferenceRequest *request;
+    HOST_FAILS(TRITONSERVER_InferenceRequestNew(&request, s, "first", -1),
+               TRITONSERVER_ERROR_INVALID_ARG, "There are 2 identifiers of model 'first'");
+    HOST_OK(TRITONSERVER_ServerUnloadModel(s, "first"));
+    HOST_OK(TRITONSERVER_ServerDelete(s));
+
+    s = server_of_two(&other, false);
+    HOST_FAILS(TRITONSERVER_ServerLoadModel(s, "first"), TRITONSERVER_ERROR_INTERNAL,
+               "model appears in two or more repositories");
+    HOST_OK(TRITONSERVER_ServerDelete(s));
+    host_repository_remove(&other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_load_and_unload),
         cmocka_unit_test(test_load_with_a_configuration),
         cmocka_unit_test(test_load_in_another_mode),
+        cmocka_unit_test(test_models_of_one_name),
     };
     return cmocka_run_group_tests(tests, make_repository, remove_repository);
 }

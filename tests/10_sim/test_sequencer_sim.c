@@ -1,10 +1,13 @@
 /* The sequencer under a virtual clock: random sequences, instances, delays, time-outs and cancellations. What must always hold:
  * every request ends once, those of a sequence run in order, on one instance, in one row (direct), never two at once (oldest),
- * no slot is left behind,
- * and whoever has work hears of it. NEREID_SIM_SEED=n plays one seed, NEREID_SIM_RUNS=n sets how many. Proves MC-124, PB-121,
+ * no slot is left behind, whoever has work hears of it, and each request reads what the one before it in its sequence wrote, in a
+ * batch whose states have one shape. NEREID_SIM_SEED=n plays one seed, NEREID_SIM_RUNS=n sets how many. Proves MC-124, PB-121,
  * PB-123..PB-125, PB-127, PB-134. */
 #include "sched/sequencer.h"
 
+#include "base/budget.h"
+#include "base/buf.h"
+#include "infer/state.h"
 #include "support/fake_request.h"
 #include "support/unit.h"
 
@@ -23,11 +26,13 @@ struct life {
     int32_t row;
     int last; /* the youngest request of it that ran */
     int in_flight;
+    int32_t kept; /* what its state holds; it begins as 0 */
 };
 
 struct world {
     struct sequencer *s;
     struct sequencer_config c;
+    struct state_plan *states; /* half of the worlds have some */
     struct sequencer_instance *instances[INSTANCES];
     bool due[INSTANCES]; /* the sequencer said so, or its last take found something */
     time_ns
@@ -38,6 +43,7 @@ struct world {
     struct request *all[EVENTS];
     int life_of[EVENTS];
     bool done[EVENTS];
+    bool begun[EVENTS]; /* it ran before */
     int count;
     struct life lives[EVENTS];
     int lives_count;
@@ -73,6 +79,8 @@ static void arrive(struct world *w)
     r->timeout_us = below(w, 8) ? 0 : 1 + below(w, 40);
     int i = w->count++;
     w->all[i] = r;
+    if (w->states)
+        unit_succeeds(state_join(r, w->states));
     enum sequencer_push said = sequencer_push(w->s, w->now, r);
     if (said == SEQUENCER_PUSH_UNKNOWN) { /* it ended meanwhile: idle, timed out or cancelled */
         assert_false(begins);
@@ -90,6 +98,66 @@ static void arrive(struct world *w)
         w->open[id] = -1;
 }
 
+/* -- states -- */
+
+static struct state_plan *make_states(void)
+{
+    const int64_t shape[] = {1, 1};
+    struct state_plan *p = state_plan_new(1);
+    struct buf *data;
+    unit_succeeds(state_memory("s", sizeof(int32_t), &data));
+    memset(data->data, 0, sizeof(int32_t));
+    p->batched = 1;
+    p->variable = true;
+    p->specs[p->count++] = (struct state_spec){.input_name = "in", .output_name = "out"};
+    unit_succeeds(state_value_new("s", DATATYPE_INT32, shape, 2, data, sizeof(int32_t),
+                                  &p->specs[0].initial));
+    return p;
+}
+
+static const struct tensor_input *state_of(const struct request *r)
+{
+    return &r->inputs[r->input_count - 1];
+}
+
+/* The model reads its state, and nearly always counts it up. */
+static void run_model(struct world *w, struct request *r, struct life *l)
+{
+    int i = index_of(w, r);
+    if ((r->flags & REQUEST_SEQUENCE_START) && !w->begun[i])
+        l->kept = 0;
+    w->begun[i] = true;
+    const struct tensor_input *in = state_of(r);
+    assert_int_equal(in->byte_size, 4 * in->elements);
+    assert_int_equal(((const int32_t *)in->pieces[0].data)[0], l->kept);
+    if (below(w, 8) == 0)
+        return;
+    const int64_t shape[] = {1, below(w, 10) ? 1 : 2};
+    uint32_t index;
+    void *to;
+    unit_succeeds(state_begin(r, "out", DATATYPE_INT32, shape, 2, &index));
+    unit_succeeds(state_buffer(r, index, (uint64_t)shape[1] * sizeof(int32_t), &to));
+    for (int64_t k = 0; k < shape[1]; k++)
+        ((int32_t *)to)[k] = l->kept + 1;
+    if (below(w, 8) == 0)
+        return; /* what is not published is as if it had not been written */
+    unit_succeeds(state_publish(r, index));
+    l->kept++;
+}
+
+static void check_batch(struct request *const *out, size_t n)
+{
+    for (size_t k = 0; k < n; k++)
+        if (out[k])
+            assert_int_equal(state_of(out[k])->shape[1], state_of(out[n - 1])->shape[1]);
+}
+
+static void let_go(struct request *r)
+{
+    if (r->states)
+        state_release(r);
+}
+
 static void ran(struct world *w, struct request *r, uint32_t instance, uint32_t row)
 {
     int i = index_of(w, r);
@@ -103,6 +171,8 @@ static void ran(struct world *w, struct request *r, uint32_t instance, uint32_t 
     l->instance = (int32_t)instance;
     l->row = (int32_t)row;
     l->in_flight++;
+    if (w->states)
+        run_model(w, r, l);
     w->flying[w->flying_count++] = r;
 }
 
@@ -131,6 +201,8 @@ static void take(struct world *w)
     else
         assert_non_null(out[n - 1]);
     w->batches += n > 0;
+    if (w->states)
+        check_batch(out, n);
     for (uint32_t k = 0; k < n; k++)
         if (out[k])
             ran(w, out[k], instance, k);
@@ -152,6 +224,7 @@ static void release(struct world *w, int which)
     }
     w->done[i] = true;
     sequencer_released(w->s, w->now, r, false);
+    let_go(r);
 }
 
 static void collect(struct world *w, struct list *list)
@@ -207,6 +280,7 @@ static void finish(struct world *w)
         struct request *r = w->flying[--w->flying_count];
         w->done[index_of(w, r)] = true;
         sequencer_released(w->s, w->now, r, false);
+        let_go(r);
     }
     struct list rest;
     list_init(&rest);
@@ -219,8 +293,11 @@ static void finish(struct world *w)
     sequencer_free(w->s);
     for (int i = 0; i < w->count; i++) {
         assert_true(w->done[i]);
+        let_go(w->all[i]);
         fake_request_free(w->all[i]);
     }
+    state_plan_free(w->states);
+    assert_int_equal(budget_in_use(), 0);
 }
 
 static unsigned long play(uint64_t seed)
@@ -238,6 +315,7 @@ static unsigned long play(uint64_t seed)
     w->c.candidates = (uint32_t)below(w, 6);
     w->c.preferred = preferred;
     w->c.preferred_count = w->c.max_batch_size >= 3 ? below(w, 3) : 0;
+    w->states = below(w, 2) ? make_states() : NULL;
     w->s = sequencer_new(&w->c);
     for (uint32_t i = 0; i < w->instance_count; i++)
         w->instances[i] = sequencer_join(w->s, &w->instances[i]);

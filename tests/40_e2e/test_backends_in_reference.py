@@ -171,12 +171,11 @@ def served(request: pytest.FixtureRequest, repository: Repository) -> Iterator[S
         yield server
 
 
-@pytest.fixture(scope="module")
-def sequences(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Sequences need a sequence batcher, which the reference has and our server does not have yet."""
+@pytest.fixture(scope="module", params=["nereid", pytest.param("reference", marks=pytest.mark.reference)])
+def sequences(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     made = Repository(tmp_path_factory.mktemp("sequences") / "models")
     onnx_models.save(onnx_models.accumulator(), made.model("accumulator", SEQUENCE))
-    with KINDS["reference"](made.path) as server:
+    with KINDS[request.param](made.path) as server:
         yield server
 
 
@@ -437,7 +436,6 @@ def test_onnx_error_while_running(served: Server) -> None:
     assert (counted["fail"]["count"], counted["success"]["count"]) == (2, 2)
 
 
-@pytest.mark.reference
 def test_onnx_keeps_the_state_of_sequences(sequences: Server) -> None:
     def one(index: int) -> None:
         total = 0.0

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from harness import paths
+from harness.ensembles import chain
 from harness.repository import Repository
 
 ENSEMBLE = """\
@@ -66,6 +67,9 @@ def make_broken(repository: Repository) -> dict[str, tuple[str, str]]:
     repository.model("lacks", ENSEMBLE.format(step="nowhere"))
     warm = "model_warmup [{ name: 'w' batch_size: 1 inputs { key: 'INPUT0' value: { data_type: TYPE_FP32 dims: [ 1 ] input_data_file: 'x' } } }]"
     repository.identity("warm", extra=warm)
+    begin = "initial_state { name: 'b' data_type: TYPE_FP32 dims: [ 1 ] data_file: 'x' }"
+    state = f"state {{ input_name: 'IN' output_name: 'OUT' data_type: TYPE_FP32 dims: [ 1 ] {begin} }}"
+    repository.identity("state", extra=f"sequence_batching {{ {state} }}")
     huge = repository.model("huge", None) / "config.pbtxt"
     with open(huge, "wb") as file:
         file.truncate(1 << 30)
@@ -84,6 +88,7 @@ def make_broken(repository: Repository) -> dict[str, tuple[str, str]]:
         "circle2": ("circle2/config.pbtxt", "circle2 -> circle1 -> circle2"),
         "lacks": ("lacks/config.pbtxt", "'nowhere'"),
         "warm": ("warm/warmup/x", "model_warmup names it"),
+        "state": ("state/config.pbtxt", "initial_state of state 'IN'"),
         "huge": ("huge", "1073741824 bytes"),
     }
 
@@ -91,6 +96,8 @@ def make_broken(repository: Repository) -> dict[str, tuple[str, str]]:
 def test_every_problem_is_told_once(tmp_path: Path) -> None:
     repository = Repository(tmp_path / "models")
     repository.identity("good")
+    repository.identity("batches", max_batch_size=8, extra="dynamic_batching { preferred_batch_size: [ 4, 8 ] }")
+    repository.identity("sequences", extra="sequence_batching { oldest { max_candidate_sequences: 4 } }")
     expected = make_broken(repository)
     found = problems(repository.path)
     assert sorted(one["model"] for one in found) == sorted(expected)
@@ -100,7 +107,7 @@ def test_every_problem_is_told_once(tmp_path: Path) -> None:
         assert what in one["problem"], one
     text = check(repository.path).stdout
     assert all(f"{one['place']}: {one['problem']}\n    mend: {one['mend']}\n" in text for one in found)
-    assert text.endswith(f"{len(expected) + 1} models, {len(expected)} problems\n")
+    assert text.endswith(f"{len(expected) + 3} models, {len(expected)} problems\n")
 
 
 def test_a_name_in_two_repositories(tmp_path: Path) -> None:
@@ -109,6 +116,27 @@ def test_a_name_in_two_repositories(tmp_path: Path) -> None:
     (found,) = problems(tmp_path / "first", tmp_path / "second")
     assert found["place"] == str(tmp_path / "second" / "one")
     assert found["problem"] == "model appears in two or more repositories"
+
+
+def test_names_told_apart(tmp_path: Path) -> None:
+    """Each ensemble beside the x that it fits; a step in another repository, one in two others, and two that go in a circle."""
+    first, second, third = (Repository(tmp_path / name) for name in ("first", "second", "third"))
+    first.identity("x")
+    second.identity("x", "INT32")
+    second.identity("far")
+    for place in (second, third):
+        place.identity("twice")
+    first.model("floats", chain("floats", ["x"]).config())
+    second.model("whole", chain("whole", ["x"], datatype="INT32").config())
+    first.model("cross", chain("cross", ["far"]).config())
+    both = (first.path, second.path, third.path, "--model-namespacing")
+    assert problems(*both) == []
+    first.model("torn", chain("torn", ["twice"]).config())
+    second.model("unfit", chain("unfit", ["x"]).config())
+    found = {one["place"]: one["problem"] for one in problems(*both)}
+    assert found.keys() == {str(first.path / "torn" / "config.pbtxt"), str(second.path / "unfit" / "config.pbtxt")}
+    assert "model 'twice', which is not beside it" in found[str(first.path / "torn" / "config.pbtxt")]
+    assert "TYPE_INT32" in found[str(second.path / "unfit" / "config.pbtxt")]
 
 
 def test_strict(tmp_path: Path) -> None:

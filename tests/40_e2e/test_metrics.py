@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from harness import metrics, rawgrpc, rawhttp
 from harness.repository import Repository
-from harness.servers import KINDS, Nereid, Server
+from harness.servers import HOST, KINDS, Nereid, Server
 
 USUAL = ["0.5", "0.9", "0.95", "0.99", "0.999"]
 
@@ -69,6 +69,21 @@ def test_failure_reasons(server: Server) -> None:
 def test_slash_at_the_end(server: Server) -> None:
     answer = rawhttp.get(server.metrics, "/metrics/")
     assert (answer.status, answer.body[:7]) == (200, b"# HELP ")
+
+
+@pytest.mark.parametrize("method", ["POST", "DELETE", "PUT"])
+def test_the_page_is_only_read(server: Server, method: str) -> None:
+    answer = rawhttp.request(HOST, server.metrics_port, method, "/metrics", b"")
+    assert (answer.status, answer.json()) == (405, {"error": "Method Not Allowed"})
+
+
+@pytest.mark.parametrize("path", ["/", "/metricsx", "/metrics/x", "/Metrics", "/v2/health/live"])
+def test_nothing_else_is_served_there(nereid: Server, path: str) -> None:
+    """The reference answers every path, with 200 and nothing: a scraper that asks for a wrong one would not notice."""
+    answer = rawhttp.get(nereid.metrics, path)
+    assert (answer.status, answer.json()) == (404, {"error": "Not Found"})
+    assert rawhttp.get(nereid.metrics, "/metrics?query=1").status == 200
+    assert rawhttp.request(HOST, nereid.metrics_port, "HEAD", "/metrics").body == b""
 
 
 def test_model_load_duration(nereid: Server) -> None:

@@ -64,6 +64,12 @@ KNOWN = (
     Known(NEWER, "bad json: version 0", VERSION_0),
     Known(NEWER, "grpc control: Model(Config|Metadata|Ready) of id_fp32 0", VERSION_0),
     Known(NEWER, "(bad json|grpc infer): duplicate output", TWICE),
+    Known(NEWER, "raw body: (a header that is text|an empty header)", "400 Unable to parse Inference-Header-.*"),
+    Known(
+        WORDS,  # the reference calls the input 'raw_input' as long as it is not described
+        "raw body: (half a float|two rows|a fixed shape, too few)",
+        "400 .* input byte size mismatch for input 'INPUT0' .*",
+    ),
     Known(RANGE, "faults: another datatype, INT64 in JSON", RANGES),
     Known(RANGE, r"values: (256|65536|4294967296) as UINT\d+", RANGES),
     Known(RANGE, r"values: (-129|128|-32769|32768|-2147483649|2147483648) as INT\d+", RANGES),

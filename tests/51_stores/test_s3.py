@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import shelf
 from faults import Proxy
+from harness import rawhttp
 from harness.servers import Nereid
 from peers import HOST, VersityGateway, clean_env, s3_env
 from s3_client import KEY_ID, SECRET
@@ -175,6 +176,25 @@ def test_a_name_in_two_repositories(gateway: VersityGateway, fill: Fill, cache: 
         found = {model: set(versions.values()) for model, versions in shelf.index(server).items()}
         assert found == {"both": {"UNAVAILABLE"}, "mine": {"READY"}, "theirs": {"READY"}, "third": {"READY"}}
         assert "two or more repositories" in shelf.reasons(server)["both"]
+
+
+def test_names_told_apart(gateway: VersityGateway, fill: Fill, cache: Path, tmp_path: Path) -> None:
+    """A directory and a bucket with a model of one name: both serve, and a load asks the bucket too."""
+    local = shelf.write(shelf.identity("both") | shelf.identity("mine"), tmp_path / "local")
+    bucket = fill(shelf.identity("both") | shelf.identity("theirs"))
+    repositories = [local, f"s3://{HOST}:{gateway.port}/{bucket}"]
+    options = {"model-namespacing": "true", "model-control-mode": "explicit", "load-model": "mine"}
+    with Nereid(repositories, options, s3_env(cache)) as server:  # type: ignore[arg-type]
+        assert shelf.load(server, "both").status == 200
+        rows = rawhttp.post(server.http, "/v2/repository/index", b'{"ready":true}').json()
+        assert [row["name"] for row in rows] == ["both", "mine", "both"]
+        assert rawhttp.request(HOST, server.http_port, "GET", "/v2/models/both").status == 400
+        gateway.client().put(bucket, "mine/config.pbtxt", shelf.identity("mine")["mine/config.pbtxt"])
+        gateway.client().put(bucket, "mine/1/weights.bin", b"new")
+        assert shelf.load(server, "mine").status == 200
+        assert rawhttp.request(HOST, server.http_port, "GET", "/v2/models/mine").status == 400
+        assert shelf.load(server, "theirs").status == 200
+        assert shelf.infers(server, "theirs")
 
 
 def test_mount_directory(gateway: VersityGateway, fill: Fill, cache: Path) -> None:

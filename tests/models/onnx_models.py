@@ -171,3 +171,31 @@ def accumulator() -> onnx.ModelProto:
         [("total", "FP32", dims), ("total_out", "FP32", dims)],
         {"one": np.array([[1]], dtype=np.float32)},
     )
+
+
+def sums(datatype: str, dims: Dims) -> onnx.ModelProto:
+    """total = x + total_in, as an output and as a state, which are one tensor"""
+    return model(
+        [helper.make_node("Add", ["x", "total_in"], ["total"])],
+        [("x", datatype, dims), ("total_in", datatype, dims)], [("total", datatype, dims)],
+    )
+
+
+def remembers(datatype: str, dims: Dims) -> onnx.ModelProto:
+    """former = kept_in, kept_out = x"""
+    return model(
+        [helper.make_node("Identity", ["kept_in"], ["former"]), helper.make_node("Identity", ["x"], ["kept_out"])],
+        [("x", datatype, dims), ("kept_in", datatype, dims)], [("former", datatype, dims), ("kept_out", datatype, dims)],
+    )
+
+
+def collects() -> onnx.ModelProto:
+    """all = kept_in and behind it x, in each row; kept_out = all: a state that grows"""
+    return model(
+        [
+            helper.make_node("Concat", ["kept_in", "x"], ["all"], axis=1),
+            helper.make_node("Identity", ["all"], ["kept_out"]),
+        ],
+        [("x", "FP32", ["n", "new"]), ("kept_in", "FP32", ["n", "old"])],
+        [("all", "FP32", ["n", "a"]), ("kept_out", "FP32", ["n", "b"])],
+    )

@@ -37,8 +37,8 @@ struct model_config *test_version_config(const char *text)
     return config;
 }
 
-struct serve_version *test_version_new(struct plugin_backend *backend, const char *text,
-                                       struct loop *house)
+static struct serve_version *make(struct plugin_backend *backend, const char *text,
+                                  struct loop *house)
 {
     struct model_config *config = test_version_config(text);
     struct plugin_model *model = model_new(backend, "m", 1, "/", NULL, false, NULL);
@@ -46,6 +46,26 @@ struct serve_version *test_version_new(struct plugin_backend *backend, const cha
     model_publish_config(model, config);
     struct serve_version *v;
     must(version_new("m", 1, config, model, true, house, &v));
+    return v;
+}
+
+struct serve_version *test_version_new(struct plugin_backend *backend, const char *text,
+                                       struct loop *house)
+{
+    struct serve_version *v = make(backend, text, house);
     must(version_start(v));
     return v;
+}
+
+struct err *test_version_limited(struct plugin_backend *backend, const char *text,
+                                 struct limits *limits, struct serve_version **ret)
+{
+    struct serve_version *v = make(backend, text, NULL);
+    v->limits = limits;
+    struct err *e = version_start(v);
+    if (e)
+        version_free(v);
+    else
+        *ret = v;
+    return e;
 }

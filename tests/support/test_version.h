@@ -15,3 +15,9 @@ struct model_config *test_version_config(const char *text);
  * config  text of a config.pbtxt */
 struct serve_version *test_version_new(struct plugin_backend *backend, const char *config,
                                        struct loop *house);
+
+/* test_version_limited - the same, with the rate limiter of its server.
+ * ret     on success
+ * errors  of version_start */
+struct err *test_version_limited(struct plugin_backend *backend, const char *config,
+                                 struct limits *limits, struct serve_version **ret);

@@ -343,20 +343,24 @@ TRITONBACKEND_ResponseSend(TRITONBACKEND_Response *response, const uint32_t send
 /* For models whose sequence_batching lists states. */
 
 /* TRITONBACKEND_StateNew - begin a new value of a state.
- * state   out: borrowed; ends with StateUpdate or with the request
+ * state   out: borrowed; ends when the request is released. Asked again for the same name: the same
+ *         state, with the new type and shape
  * name    an output name of the configuration's states
- * errors  when the configuration has no such state */
+ * shape   with the batch dimension, if the model has one
+ * errors  when the configuration has no such state, or the shape cannot be */
 TRITONBACKEND_DECLSPEC TRITONSERVER_Error *
 TRITONBACKEND_StateNew(TRITONBACKEND_State **state, TRITONBACKEND_Request *request,
                        const char *name, const TRITONSERVER_DataType datatype, const int64_t *shape,
                        const uint32_t dims_count);
 
 /* TRITONBACKEND_StateUpdate - put the new value in the place of the old one; without it the next
- *   request sees the old value. */
+ *   request sees the old value. Another value may follow: StateBuffer, StateUpdate.
+ * errors  when no buffer was asked for since the last update; when the request was released */
 TRITONBACKEND_DECLSPEC TRITONSERVER_Error *TRITONBACKEND_StateUpdate(TRITONBACKEND_State *state);
 
 /* TRITONBACKEND_StateBuffer - get the memory for a state's contents, to be filled before
- *   StateUpdate.
+ *   StateUpdate. Of a state with use_same_buffer_for_input_output it is the memory of the input, unless
+ *   the size is another.
  * buffer  out: owned by the state
  * memory_type, memory_type_id  in: where the caller would like it; out: where it lies */
 TRITONBACKEND_DECLSPEC TRITONSERVER_Error *

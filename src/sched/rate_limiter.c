@@ -1,0 +1,401 @@
+#include "sched/rate_limiter.h"
+
+#include "base/check.h"
+#include "base/list.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define GLOBAL (-2) /* in place of a device; resources sort by it, global ones first */
+
+/* One resource that some instance needs. */
+struct pool {
+    struct list node;
+    char *name;
+    int32_t device; /* or GLOBAL */
+    uint64_t limit;
+    uint64_t in_use;
+    uint64_t ahead; /* in rate_limiter_next: what those need that come first */
+    uint64_t clock; /* the scaled priority of the one that got some of it last */
+    uint32_t users; /* instances that need it */
+    bool taken;     /* in overtake: by the one that overtakes */
+};
+
+struct share {
+    struct pool *pool;
+    uint64_t count;
+};
+
+struct rate_limiter {
+    struct rate_limiter_supply *supplies; /* owned, with their names */
+    size_t supply_count;
+    struct list pools;     /* by device, then by name */
+    struct list instances; /* all */
+    struct list waiting;   /* in their order */
+    uint64_t arrivals;     /* how often somebody began to wait */
+};
+
+struct rate_limiter_instance {
+    struct list node;
+    struct list wait; /* in limiter->waiting while it waits */
+    struct rate_limiter *limiter;
+    void *owner;
+    struct share *shares; /* owned; share_count, each pool once */
+    size_t share_count;
+    uint64_t priority;
+    uint64_t scaled;
+    enum rate_limiter_state state;
+    uint64_t arrival;   /* waiting: when it began, among all */
+    uint64_t overtaken; /* waiting: how often */
+    bool urgent;        /* waiting: too often */
+};
+
+struct rate_limiter *rate_limiter_new(const struct rate_limiter_supply *supplies, size_t count)
+{
+    struct rate_limiter *l = MEM_NEW(struct rate_limiter);
+    l->supplies = mem_zalloc((count + 1) * sizeof(*l->supplies));
+    l->supply_count = count;
+    for (size_t i = 0; i < count; i++) {
+        l->supplies[i] = supplies[i];
+        l->supplies[i].name = mem_strdup(supplies[i].name);
+    }
+    list_init(&l->pools);
+    list_init(&l->instances);
+    list_init(&l->waiting);
+    return l;
+}
+
+void rate_limiter_free(struct rate_limiter *l)
+{
+    if (!l)
+        return;
+    CHECK(list_empty(&l->instances) && list_empty(&l->pools));
+    for (size_t i = 0; i < l->supply_count; i++)
+        mem_free((char *)(uintptr_t)l->supplies[i].name);
+    mem_free(l->supplies);
+    mem_free(l);
+}
+
+/* -- how much there is -- */
+
+static struct pool *pool_of(struct list *node)
+{
+    return LIST_ITEM(node, struct pool, node);
+}
+
+/* <0, 0, >0 as device and name are before, at, or behind the pool. */
+static int order_of(const char *name, int32_t device, const struct pool *p)
+{
+    return device != p->device ? (device > p->device) - (device < p->device)
+                               : strcmp(name, p->name);
+}
+
+static struct pool *find_pool(const struct rate_limiter *l, const char *name, int32_t device)
+{
+    LIST_EACH (node, &l->pools)
+        if (order_of(name, device, pool_of(node)) == 0)
+            return pool_of(node);
+    return NULL;
+}
+
+static struct pool *get_pool(struct rate_limiter *l, const char *name, int32_t device)
+{
+    struct list *at = l->pools.next;
+    while (at != &l->pools && order_of(name, device, pool_of(at)) > 0)
+        at = at->next;
+    if (at != &l->pools && order_of(name, device, pool_of(at)) == 0)
+        return pool_of(at);
+    struct pool *p = MEM_NEW(struct pool);
+    p->name = mem_strdup(name);
+    p->device = device;
+    list_insert_before(at, &p->node);
+    return p;
+}
+
+static uint64_t largest_need(const struct rate_limiter *l, const struct pool *p)
+{
+    uint64_t most = 0;
+    LIST_EACH (node, &l->instances) {
+        struct rate_limiter_instance *i = LIST_ITEM(node, struct rate_limiter_instance, node);
+        for (size_t k = 0; k < i->share_count; k++)
+            if (i->shares[k].pool == p && i->shares[k].count > most)
+                most = i->shares[k].count;
+    }
+    return most;
+}
+
+static uint64_t supply_of(const struct rate_limiter *l, const struct pool *p)
+{
+    uint64_t most = 0;
+    for (size_t k = 0; k < l->supply_count; k++) {
+        const struct rate_limiter_supply *s = &l->supplies[k];
+        bool here =
+            p->device == GLOBAL || s->device == p->device || s->device == RATE_LIMITER_EVERY_DEVICE;
+        if (here && s->count > most && strcmp(s->name, p->name) == 0)
+            most = s->count;
+    }
+    return most;
+}
+
+static void set_limit(const struct rate_limiter *l, struct pool *p)
+{
+    p->limit = l->supply_count ? supply_of(l, p) : largest_need(l, p);
+}
+
+/* Whether the name is also one of the other kind. */
+static bool is_of_both_kinds(const struct rate_limiter *l, const struct pool *p)
+{
+    LIST_EACH (node, &l->pools) {
+        struct pool *other = pool_of(node);
+        if ((other->device == GLOBAL) != (p->device == GLOBAL) && strcmp(other->name, p->name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* -- who is there -- */
+
+static void put_share(struct rate_limiter_instance *i, struct pool *p, uint64_t count)
+{
+    for (size_t k = 0; k < i->share_count; k++)
+        if (i->shares[k].pool == p) {
+            i->shares[k].count = count;
+            return;
+        }
+    p->users++;
+    i->shares[i->share_count++] = (struct share){.pool = p, .count = count};
+}
+
+/* In the order of the pools, so that of two things that are wrong the same one is always told. */
+static struct err *check_shares(const struct rate_limiter_instance *i)
+{
+    struct rate_limiter *l = i->limiter;
+    LIST_EACH (node, &l->pools) {
+        struct pool *p = pool_of(node);
+        for (size_t k = 0; l->supply_count && k < i->share_count; k++)
+            if (i->shares[k].pool == p && i->shares[k].count > p->limit)
+                return err_new(STATUS_INVALID_ARG,
+                               "Resource count for \"%s\" is limited to %" PRIu64
+                               " which will prevent scheduling of one or more model instances, "
+                               "the minimum required count is %" PRIu64,
+                               p->name, p->limit, i->shares[k].count);
+    }
+    for (size_t k = 0; k < i->share_count; k++)
+        if (is_of_both_kinds(l, i->shares[k].pool))
+            return err_new(STATUS_INVALID_ARG,
+                           "Resource \"%s\" is present as both global and device-specific "
+                           "resource in the model configuration.",
+                           i->shares[k].pool->name);
+    return NULL;
+}
+
+static void drop_share(struct rate_limiter *l, struct pool *p)
+{
+    if (--p->users) {
+        set_limit(l, p);
+        return;
+    }
+    list_remove(&p->node);
+    mem_free(p->name);
+    mem_free(p);
+}
+
+struct err *rate_limiter_add(struct rate_limiter *l, const struct rate_limiter_terms *terms,
+                             void *owner, struct rate_limiter_instance **ret)
+{
+    struct rate_limiter_instance *i = MEM_NEW(struct rate_limiter_instance);
+    i->limiter = l;
+    i->owner = owner;
+    i->priority = terms->priority ? terms->priority : 1;
+    i->shares = mem_zalloc((terms->need_count + 1) * sizeof(*i->shares));
+    list_init(&i->wait);
+    list_append(&l->instances, &i->node);
+    for (size_t k = 0; k < terms->need_count; k++) {
+        const struct rate_limiter_need *n = &terms->needs[k];
+        put_share(i, get_pool(l, n->name, n->global ? GLOBAL : terms->device), n->count);
+    }
+    for (size_t k = 0; k < i->share_count; k++)
+        set_limit(l, i->shares[k].pool);
+    struct err *e = check_shares(i);
+    if (e) {
+        rate_limiter_remove(i);
+        return e;
+    }
+    *ret = i;
+    return NULL;
+}
+
+void rate_limiter_remove(struct rate_limiter_instance *i)
+{
+    if (!i)
+        return;
+    rate_limiter_done(i, false);
+    list_remove(&i->node);
+    for (size_t k = 0; k < i->share_count; k++)
+        drop_share(i->limiter, i->shares[k].pool);
+    mem_free(i->shares);
+    mem_free(i);
+}
+
+/* -- who is next -- */
+
+static bool is_before(const struct rate_limiter_instance *a, const struct rate_limiter_instance *b)
+{
+    if (a->urgent != b->urgent)
+        return a->urgent;
+    if (!a->urgent && a->scaled != b->scaled)
+        return a->scaled < b->scaled;
+    return a->arrival < b->arrival;
+}
+
+static struct rate_limiter_instance *waiting_of(struct list *node)
+{
+    return LIST_ITEM(node, struct rate_limiter_instance, wait);
+}
+
+static void insert(struct rate_limiter_instance *i)
+{
+    struct list *at = i->limiter->waiting.next;
+    while (at != &i->limiter->waiting && !is_before(i, waiting_of(at)))
+        at = at->next;
+    list_insert_before(at, &i->wait);
+}
+
+/* How far the others have come: who was away does not get what it has missed. */
+static uint64_t clock_of(const struct rate_limiter_instance *i)
+{
+    uint64_t least = i->share_count ? UINT64_MAX : 0;
+    for (size_t k = 0; k < i->share_count; k++)
+        least = i->shares[k].pool->clock < least ? i->shares[k].pool->clock : least;
+    return least;
+}
+
+void rate_limiter_want(struct rate_limiter_instance *i)
+{
+    CHECK(i->state == RATE_LIMITER_IDLE);
+    i->scaled = i->scaled > clock_of(i) ? i->scaled : clock_of(i);
+    i->arrival = i->limiter->arrivals++;
+    i->overtaken = 0;
+    i->urgent = false;
+    i->state = RATE_LIMITER_WAITS;
+    insert(i);
+}
+
+void rate_limiter_done(struct rate_limiter_instance *i, bool executed)
+{
+    CHECK(!executed || i->state == RATE_LIMITER_HOLDS);
+    list_remove(&i->wait);
+    for (size_t k = 0; i->state == RATE_LIMITER_HOLDS && k < i->share_count; k++)
+        i->shares[k].pool->in_use -= i->shares[k].count;
+    i->state = RATE_LIMITER_IDLE;
+    if (executed)
+        i->scaled += i->priority;
+}
+
+/* Whether what was taken is something that it now lacks. */
+static bool lacks_what_was_taken(const struct rate_limiter_instance *i)
+{
+    for (size_t k = 0; k < i->share_count; k++) {
+        const struct pool *p = i->shares[k].pool;
+        if (p->taken && (p->in_use > p->limit || i->shares[k].count > p->limit - p->in_use))
+            return true;
+    }
+    return false;
+}
+
+/* Who shares a resource with it may come first as often as its priority says, and once more. */
+static bool is_too_often(const struct rate_limiter_instance *i)
+{
+    uint64_t rivals = 0;
+    for (size_t k = 0; k < i->share_count; k++)
+        rivals += i->shares[k].pool->users - 1;
+    return i->overtaken > (i->priority + 1) * rivals;
+}
+
+static void mark_taken(const struct rate_limiter_instance *by, bool taken)
+{
+    for (size_t k = 0; k < by->share_count; k++)
+        by->shares[k].pool->taken = taken && by->shares[k].count;
+}
+
+/* Somebody has got what it needs; others who came before it go on waiting. */
+static void overtake(const struct rate_limiter_instance *by)
+{
+    struct rate_limiter *l = by->limiter;
+    struct list urgent;
+    list_init(&urgent);
+    mark_taken(by, true);
+    LIST_EACH (node, &l->waiting) {
+        struct rate_limiter_instance *i = waiting_of(node);
+        if (i->urgent || i->arrival > by->arrival || !lacks_what_was_taken(i))
+            continue;
+        i->overtaken++;
+        i->urgent = is_too_often(i);
+        if (!i->urgent)
+            continue;
+        list_remove(&i->wait);
+        list_append(&urgent, &i->wait);
+    }
+    mark_taken(by, false);
+    struct list *node;
+    while ((node = list_pop(&urgent)))
+        insert(waiting_of(node));
+}
+
+static bool fits(const struct rate_limiter_instance *i)
+{
+    for (size_t k = 0; k < i->share_count; k++) {
+        const struct pool *p = i->shares[k].pool;
+        uint64_t taken = p->in_use + p->ahead;
+        if (i->shares[k].count && (taken > p->limit || i->shares[k].count > p->limit - taken))
+            return false;
+    }
+    return true;
+}
+
+struct rate_limiter_instance *rate_limiter_next(struct rate_limiter *l)
+{
+    LIST_EACH (pool, &l->pools)
+        pool_of(pool)->ahead = 0;
+    LIST_EACH (node, &l->waiting) {
+        struct rate_limiter_instance *i = waiting_of(node);
+        if (!fits(i)) {
+            for (size_t k = 0; k < i->share_count; k++)
+                i->shares[k].pool->ahead += i->shares[k].count;
+            continue;
+        }
+        list_remove(&i->wait);
+        i->state = RATE_LIMITER_HOLDS;
+        for (size_t k = 0; k < i->share_count; k++) {
+            i->shares[k].pool->in_use += i->shares[k].count;
+            i->shares[k].pool->clock = i->scaled;
+        }
+        overtake(i);
+        return i;
+    }
+    return NULL;
+}
+
+enum rate_limiter_state rate_limiter_state(const struct rate_limiter_instance *i)
+{
+    return i->state;
+}
+
+void *rate_limiter_owner(const struct rate_limiter_instance *i)
+{
+    return i->owner;
+}
+
+uint64_t rate_limiter_scaled(const struct rate_limiter_instance *i)
+{
+    return i->scaled;
+}
+
+uint64_t rate_limiter_available(const struct rate_limiter *l, const char *name, bool global,
+                                int32_t device, uint64_t *ret_in_use)
+{
+    const struct pool *p = find_pool(l, name, global ? GLOBAL : device);
+    *ret_in_use = p ? p->in_use : 0;
+    return p ? p->limit : 0;
+}

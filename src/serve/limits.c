@@ -1,0 +1,325 @@
+#include "serve/limits.h"
+
+#include "base/mem.h"
+#include "model/config.h"
+#include "os/mutex.h"
+#include "plugin/instance.h"
+#include "proto/model_config.pb-c.h"
+#include "serve/queue.h"
+#include "serve/runner_priv.h"
+#include "serve/submit.h"
+#include "serve/version.h"
+
+typedef Inference__ModelInstanceGroup group_proto;
+
+struct limits {
+    struct mutex lock; /* rank LEAF; guards rates and every seat */
+    struct rate_limiter *rates;
+};
+
+struct limits_seat {
+    struct limits *limits;
+    struct rate_limiter_instance *rate;
+    struct mutex_cond turn; /* it holds what it needs, or was nudged */
+    bool nudged;
+};
+
+struct limits *limits_new(const struct rate_limiter_supply *supplies, size_t count)
+{
+    struct limits *l = MEM_NEW(struct limits);
+    mutex_init(&l->lock, MUTEX_RANK_LEAF);
+    l->rates = rate_limiter_new(supplies, count);
+    return l;
+}
+
+void limits_free(struct limits *l)
+{
+    if (!l)
+        return;
+    rate_limiter_free(l->rates);
+    mutex_fini(&l->lock);
+    mem_free(l);
+}
+
+static bool names_something(const group_proto *g)
+{
+    return g->rate_limiter && (g->rate_limiter->n_resources || g->rate_limiter->priority > 1);
+}
+
+bool limits_apply(const struct limits *l, const struct Inference__ModelConfig *proto)
+{
+    for (size_t g = 0; l && g < proto->n_instance_group; g++)
+        if (!proto->instance_group[g]->passive && names_something(proto->instance_group[g]))
+            return true;
+    return false;
+}
+
+/* -- seats -- */
+
+/* Whoever holds what it needs by now hears of it. Caller holds the lock. */
+static void let_in(struct limits *l)
+{
+    struct rate_limiter_instance *i;
+    while ((i = rate_limiter_next(l->rates)) != NULL) {
+        struct limits_seat *s = rate_limiter_owner(i);
+        mutex_cond_signal(&s->turn);
+    }
+}
+
+static struct err *make_seat(struct limits *l, const struct rate_limiter_terms *terms,
+                             struct limits_seat **ret)
+{
+    struct limits_seat *s = MEM_NEW(struct limits_seat);
+    s->limits = l;
+    mutex_cond_init(&s->turn);
+    mutex_lock(&l->lock);
+    struct err *e = rate_limiter_add(l->rates, terms, s, &s->rate);
+    let_in(l);
+    mutex_unlock(&l->lock);
+    if (e) {
+        limits_seat_free(s);
+        return e;
+    }
+    *ret = s;
+    return NULL;
+}
+
+struct err *limits_seat_new(struct limits *l, const struct plugin_instance *i,
+                            struct limits_seat **ret)
+{
+    const Inference__ModelRateLimiter *said = i->group->rate_limiter;
+    size_t count = said ? said->n_resources : 0;
+    struct rate_limiter_need *needs = mem_zalloc((count + 1) * sizeof(*needs));
+    for (size_t k = 0; k < count; k++)
+        needs[k] = (struct rate_limiter_need){.name = said->resources[k]->name,
+                                              .count = said->resources[k]->count,
+                                              .global = said->resources[k]->global};
+    struct rate_limiter_terms terms = {.needs = needs,
+                                       .need_count = count,
+                                       .device = i->device,
+                                       .priority = said ? said->priority : 1};
+    struct err *e = make_seat(l, &terms, ret);
+    mem_free(needs);
+    return e;
+}
+
+void limits_seat_free(struct limits_seat *s)
+{
+    if (!s)
+        return;
+    struct limits *l = s->limits;
+    mutex_lock(&l->lock);
+    rate_limiter_remove(s->rate);
+    let_in(l);
+    mutex_unlock(&l->lock);
+    mutex_cond_fini(&s->turn);
+    mem_free(s);
+}
+
+void limits_seat_runners(struct serve_version *v, const struct Inference__ModelConfig *proto)
+{
+    mutex_assert_held(&v->lock);
+    static const struct rate_limiter_terms nothing = {.priority = 1};
+    v->limited = v->limited || limits_apply(v->limits, proto);
+    v->inline_ok = v->inline_ok && !v->limited;
+    for (uint32_t i = 0; v->limited && i < v->instances.runner_count; i++)
+        if (!v->instances.runners[i]->limit)
+            err_free(make_seat(v->limits, &nothing, &v->instances.runners[i]->limit));
+}
+
+/* -- holding -- */
+
+/* Begins to wait, unless it does or holds already. Caller holds the lock.
+ * returns  whether it holds what it needs */
+static bool ask(struct limits_seat *s)
+{
+    if (rate_limiter_state(s->rate) == RATE_LIMITER_IDLE) {
+        rate_limiter_want(s->rate);
+        let_in(s->limits);
+    }
+    return rate_limiter_state(s->rate) == RATE_LIMITER_HOLDS;
+}
+
+/* Caller holds the lock. */
+static void give_back(struct limits_seat *s, bool executed, bool again)
+{
+    if (rate_limiter_state(s->rate) != RATE_LIMITER_IDLE)
+        rate_limiter_done(s->rate, executed);
+    if (again)
+        rate_limiter_want(s->rate);
+    let_in(s->limits);
+}
+
+void limits_hold(struct limits_seat *s)
+{
+    if (!s)
+        return;
+    mutex_lock(&s->limits->lock);
+    while (!ask(s))
+        mutex_cond_wait(&s->turn, &s->limits->lock);
+    mutex_unlock(&s->limits->lock);
+}
+
+void limits_release(struct limits_seat *s)
+{
+    if (!s)
+        return;
+    mutex_lock(&s->limits->lock);
+    give_back(s, true, false);
+    mutex_unlock(&s->limits->lock);
+}
+
+void limits_quit(struct limits_seat *s)
+{
+    if (!s)
+        return;
+    mutex_lock(&s->limits->lock);
+    give_back(s, false, false);
+    mutex_unlock(&s->limits->lock);
+}
+
+void limits_nudge(struct limits_seat *s)
+{
+    if (!s)
+        return;
+    mutex_lock(&s->limits->lock);
+    s->nudged = true;
+    mutex_cond_signal(&s->turn);
+    mutex_unlock(&s->limits->lock);
+}
+
+/* -- a turn -- */
+
+static bool is_ready(struct runner *r, time_ns now, time_ns *ret_wake)
+{
+    struct serve_version *v = r->version;
+    return v->sequences ? sequencer_ready(v->sequences->queue, r->seat, now, ret_wake)
+                        : batcher_ready(v->batcher, now, ret_wake);
+}
+
+/* A nudge that nobody has heard yet was about a queue that the caller has just looked at. */
+static bool hold(struct limits_seat *s)
+{
+    mutex_lock(&s->limits->lock);
+    s->nudged = false;
+    bool holds = ask(s);
+    mutex_unlock(&s->limits->lock);
+    return holds;
+}
+
+/* Until it holds what it needs, is nudged, or what waits in the queue may have timed out. */
+static void wait_for_turn(struct limits_seat *s, time_ns until)
+{
+    mutex_lock(&s->limits->lock);
+    while (!s->nudged && rate_limiter_state(s->rate) == RATE_LIMITER_WAITS &&
+           mutex_cond_wait_until(&s->turn, &s->limits->lock, until))
+        continue;
+    mutex_unlock(&s->limits->lock);
+}
+
+/* Runs what was taken. The resources are free as soon as Execute has returned, before its answers are on their way; whoever has
+ * more to run stands in line for them at the same moment as everybody else. Caller holds v->lock. */
+static void run(struct runner *r, size_t count, time_ns now)
+{
+    struct serve_version *v = r->version;
+    struct limits_seat *s = r->limit;
+    struct submit_turn turn = {0};
+    bool together = !v->config->decoupled;
+    if (!v->sequences) /* each of their instances has a queue of its own */
+        limits_settle(v, now);
+    runner_wake(v, now);
+    mutex_unlock(&v->lock);
+    if (together)
+        submit_turn_begin(&turn);
+    runner_execute(r, count, now);
+    mutex_lock(&v->lock);
+    time_ns wake;
+    bool more = (!r->leaving || r->seat) && is_ready(r, clock_now_ns(), &wake);
+    mutex_lock(&s->limits->lock);
+    give_back(s, true, more);
+    mutex_unlock(&s->limits->lock);
+    mutex_unlock(&v->lock);
+    if (together)
+        submit_turn_end(&turn);
+    mutex_lock(&v->lock);
+}
+
+bool limits_turn(struct runner *r, time_ns *ret_wake)
+{
+    struct serve_version *v = r->version;
+    struct limits_seat *s = r->limit;
+    mutex_assert_held(&v->lock);
+    time_ns now = clock_now_ns();
+    bool ready = is_ready(r, now, ret_wake);
+    if (queue_has_dropped(v)) {
+        runner_answer_dropped(v, now);
+        return true;
+    }
+    if (!ready) {
+        limits_quit(s);
+        return false;
+    }
+    if (!hold(s)) {
+        time_ns until = queue_next_deadline(v);
+        if (until <= now) {
+            runner_answer_dropped(v, now);
+            return true;
+        }
+        mutex_unlock(&v->lock);
+        wait_for_turn(s, until);
+        mutex_lock(&v->lock);
+        return true;
+    }
+    size_t count = runner_take(r, now, ret_wake);
+    if (count)
+        run(r, count, now);
+    else
+        limits_quit(s);
+    return count > 0;
+}
+
+void limits_settle(struct serve_version *v, time_ns now)
+{
+    mutex_assert_held(&v->lock);
+    time_ns wake;
+    if (!v->limited || (!v->sequences && batcher_ready(v->batcher, now, &wake)))
+        return;
+    for (uint32_t i = 0; i < v->instances.runner_count; i++) {
+        struct limits_seat *s = v->instances.runners[i]->limit;
+        if (limits_state(s) == RATE_LIMITER_WAITS)
+            limits_nudge(s);
+    }
+}
+
+enum rate_limiter_state limits_state(const struct limits_seat *s)
+{
+    mutex_lock(&s->limits->lock);
+    enum rate_limiter_state state = rate_limiter_state(s->rate);
+    mutex_unlock(&s->limits->lock);
+    return state;
+}
+
+uint64_t limits_scaled(const struct limits_seat *s)
+{
+    mutex_lock(&s->limits->lock);
+    uint64_t scaled = rate_limiter_scaled(s->rate);
+    mutex_unlock(&s->limits->lock);
+    return scaled;
+}
+
+struct runner *limits_pick(const struct serve_version *v)
+{
+    struct runner *first = NULL;
+    uint64_t least = 0;
+    for (uint32_t i = 0; i < v->instances.runner_count; i++) {
+        struct runner *r = v->instances.runners[i];
+        if (r->state != RUNNER_IDLE)
+            continue;
+        uint64_t scaled = limits_scaled(r->limit);
+        if (!first || scaled < least) {
+            first = r;
+            least = scaled;
+        }
+    }
+    return first;
+}

@@ -1,0 +1,195 @@
+/* os/loop_lane: however many descriptors of the slow lane are ready, others wait for a few of them; each of them has its turn; a
+ * descriptor comes and goes between the lanes. */
+#include "os/loop_lane_priv.h"
+
+#include "support/unit.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define MEMBERS 64
+#define HANDLED 320
+
+static struct loop *loop;
+
+/* A descriptor that stays ready until it is read. */
+struct member {
+    struct loop_fd w;
+    unsigned handled;
+};
+
+static struct member members[MEMBERS];
+static struct member fast;
+static time_ns times[HANDLED]; /* when a member was handled */
+static unsigned handled;
+static unsigned
+    asked; /* how many were handled when `fast` became ready; 0 = it waits for nothing */
+static unsigned longest;
+
+static void poke(struct member *m)
+{
+    uint64_t one = 1;
+    assert_int_equal(write(m->w.fd, &one, sizeof(one)), sizeof(one));
+}
+
+static void drain(struct member *m)
+{
+    uint64_t count;
+    assert_int_equal(read(m->w.fd, &count, sizeof(count)), sizeof(count));
+}
+
+static void watch(struct member *m, void (*ready)(struct loop_fd *w, uint32_t events))
+{
+    *m = (struct member){.w = {.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), .ready = ready}};
+    assert_true(m->w.fd >= 0);
+    unit_succeeds(loop_add(loop, &m->w, EPOLLIN));
+}
+
+static void forget(struct member *m)
+{
+    loop_del(loop, &m->w);
+    close(m->w.fd);
+}
+
+static int make(void **state)
+{
+    (void)state;
+    handled = asked = longest = 0;
+    struct err *e = loop_new(&loop);
+    err_free(e);
+    return e ? -1 : 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    loop_free(loop);
+    return 0;
+}
+
+static void on_fast(struct loop_fd *w, uint32_t events)
+{
+    (void)events;
+    drain(LIST_ITEM(w, struct member, w));
+    if (handled - asked > longest)
+        longest = handled - asked;
+    asked = 0;
+}
+
+/* Asks for the fast one as soon as it has been handled: so it becomes ready at every place of a turn. */
+static void on_member(struct loop_fd *w, uint32_t events)
+{
+    (void)events;
+    struct member *m = LIST_ITEM(w, struct member, w);
+    m->handled++;
+    times[handled++] = clock_now_ns();
+    if (!asked) {
+        asked = handled;
+        poke(&fast);
+    }
+    if (handled == HANDLED)
+        loop_stop(loop);
+}
+
+static void others_wait_for_a_few(void **state)
+{
+    (void)state;
+    watch(&fast, on_fast);
+    for (int i = 0; i < MEMBERS; i++) {
+        watch(&members[i], on_member);
+        loop_slow(loop, &members[i].w, true);
+        assert_true(members[i].w.slow);
+        poke(&members[i]);
+    }
+    loop_run(loop);
+    assert_true(longest <= LOOP_LANE_EVENTS);
+    /* However fast the machine: between turns the lane rests. */
+    for (unsigned i = LOOP_LANE_EVENTS; i < HANDLED; i++)
+        assert_true(times[i] - times[i - LOOP_LANE_EVENTS] >= TIME_MS(1));
+    /* And all have their turns. */
+    for (int i = 0; i < MEMBERS; i++) {
+        assert_int_equal(members[i].handled, HANDLED / MEMBERS);
+        forget(&members[i]);
+    }
+    forget(&fast);
+}
+
+static struct member one;
+
+static void on_one(struct loop_fd *w, uint32_t events)
+{
+    assert_int_equal(events, EPOLLIN);
+    drain(LIST_ITEM(w, struct member, w));
+    one.handled++;
+    loop_stop(loop);
+}
+
+static void poke_one(struct loop_timer *t)
+{
+    (void)t;
+    poke(&one);
+}
+
+/* Nothing is ready for longer than the lane rests, again and again: each time the loop wakes up for the next. */
+static void none_is_forgotten(void **state)
+{
+    (void)state;
+    watch(&one, on_one);
+    loop_slow(loop, &one.w, true);
+    struct loop_timer later = LOOP_TIMER_INIT(poke_one);
+    for (unsigned i = 1; i <= 5; i++) {
+        loop_timer_set(loop, &later, clock_now_ns() + TIME_MS(i));
+        loop_run(loop);
+        assert_int_equal(one.handled, i);
+    }
+    forget(&one);
+}
+
+static void there_and_back(void **state)
+{
+    (void)state;
+    watch(&one, on_one);
+    loop_slow(loop, &one.w, false); /* where it is already */
+    assert_false(one.w.slow);
+    for (unsigned i = 0; i < 6; i++) {
+        bool slow = i % 2 == 0;
+        loop_slow(loop, &one.w, slow);
+        assert_int_equal(one.w.slow, slow);
+        loop_mod(loop, &one.w, 0); /* asked in the lane where it is */
+        loop_mod(loop, &one.w, EPOLLIN);
+        poke(&one);
+        loop_run(loop);
+        assert_int_equal(one.handled, i + 1);
+    }
+    forget(&one);
+}
+
+static void on_doomed(struct loop_fd *w, uint32_t events)
+{
+    (void)events;
+    handled++;
+    for (int i = 0; i < MEMBERS; i++)
+        if (&members[i].w != w)
+            forget(&members[i]);
+    drain(LIST_ITEM(w, struct member, w));
+    loop_stop(loop);
+}
+
+/* One ends the others that are ready, too: they hear nothing any more. */
+static void forgotten_in_the_same_turn(void **state)
+{
+    (void)state;
+    for (int i = 0; i < MEMBERS; i++) {
+        watch(&members[i], on_doomed);
+        loop_slow(loop, &members[i].w, true);
+        poke(&members[i]);
+    }
+    loop_run(loop);
+    assert_int_equal(handled, 1);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, make, end)
+
+UNIT_MAIN(TEST(others_wait_for_a_few), TEST(none_is_forgotten), TEST(there_and_back),
+          TEST(forgotten_in_the_same_turn))

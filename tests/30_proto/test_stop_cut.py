@@ -1,0 +1,80 @@
+"""Clients that do not take their answers when the server stops: they are cut off in time, and the end is an orderly one."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from harness import h2frames as h2
+from harness import rawgrpc, rawhttp
+from harness.repository import Repository
+from harness.servers import HOST, Nereid, Server
+
+INFER = f"/{rawgrpc.SERVICE}/ModelInfer"
+SECONDS = 4
+COUNT = 4 << 20  # elements: 16 MiB, more than the sockets between take
+
+
+@pytest.fixture
+def stopping(tmp_path: Path) -> Iterator[Server]:
+    repository = Repository(tmp_path / "models")
+    repository.identity("fast")
+    server = Nereid(repository.path, {"exit-timeout-secs": str(SECONDS)}).start()
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+def _stop(server: Server, *held: object) -> None:
+    """While the client holds on: the server ends with status 0, so before --exit-timeout-secs is over."""
+    assert held
+    server.stop()
+
+
+def _binary() -> tuple[bytes, dict[str, str]]:
+    tensor = b'{"name":"INPUT0","datatype":"FP32","shape":[%d],"parameters":{"binary_data_size":%d}}' % (COUNT, 4 * COUNT)
+    text = b'{"inputs":[' + tensor + b'],"parameters":{"binary_data_output":true}}'
+    return text + bytes(4 * COUNT), {"Inference-Header-Content-Length": str(len(text))}
+
+
+def test_an_http_client_that_takes_nothing(stopping: Server) -> None:
+    body, headers = _binary()
+    connection = rawhttp.Connection(HOST, stopping.http_port)
+    connection.send(rawhttp.head("POST", "/v2/models/fast/infer", headers, body), body)
+    assert connection.socket.recv(1) == b"H"  # the answer has begun
+    _stop(stopping, connection)
+
+
+def test_an_http_client_in_the_middle_of_a_request(stopping: Server) -> None:
+    connection = rawhttp.Connection(HOST, stopping.http_port)
+    connection.send(rawhttp.head("POST", "/v2/models/fast/infer", {"Content-Length": "1000"}), b"{")
+    other = rawhttp.Connection(HOST, stopping.http_port)
+    other.send(b"GET /v2/health/li")
+    assert rawhttp.get(stopping.http, "/v2/health/live").status == 200
+    _stop(stopping, connection, other)
+
+
+def test_a_grpc_client_whose_window_is_shut(stopping: Server) -> None:
+    raw = np.zeros(COUNT, dtype="<f4").tobytes()
+    body = h2.message(rawgrpc.infer_request("fast", [("INPUT0", "FP32", [COUNT], raw)]).SerializeToString())
+    connection = h2.Connection(stopping.grpc, initial={h2.INITIAL_WINDOW_SIZE: 100})
+    connection.send(h2.frame(h2.HEADERS, h2.END_HEADERS, 1, h2.header_block(h2.call_headers(INFER))))
+    for at in range(0, len(body), 16384):
+        last = at + 16384 >= len(body)
+        connection.send(h2.frame(h2.DATA, h2.END_STREAM if last else 0, 1, body[at : at + 16384]))
+    while not connection.calls or not connection.calls[1].data:
+        connection.read()
+    _stop(stopping, connection)
+
+
+def test_a_grpc_call_without_its_message(stopping: Server) -> None:
+    connection = h2.Connection(stopping.grpc)
+    connection.send(
+        h2.frame(h2.HEADERS, h2.END_HEADERS, 1, h2.header_block(h2.call_headers(INFER))),
+        h2.frame(h2.DATA, 0, 1, b"\0\0\0\1\0half"),
+        h2.frame(h2.PING, 0, 0, b"received"),
+    )
+    while not any(each.kind == h2.PING and each.flags & h2.ACK for each in connection.frames):
+        connection.read()
+    _stop(stopping, connection)

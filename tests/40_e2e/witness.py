@@ -1,0 +1,101 @@
+"""Models of the backend `witness` (plugins/witness.c), which tells what goes on around its executions."""
+
+import subprocess
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness import paths, rawhttp
+from harness.repository import Repository
+from harness.servers import HOST, Server
+
+
+def compile_backend(folder: Path) -> Path:
+    """The directory to give as --backend-directory; it also has what else the tests use of the build tree."""
+    library = folder / "witness" / "libtriton_witness.so"
+    library.parent.mkdir(parents=True)
+    argv = ["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g", "-fPIC", "-shared", "-Wall", "-Werror"]
+    argv += [f"-I{paths.ROOT / 'include'}", str(Path(__file__).parent / "plugins" / "witness.c"), "-o", str(library)]
+    subprocess.run(argv, check=True)
+    return folder
+
+
+def resource(name: str, count: int, shared: bool = True) -> str:
+    return f'{{ name: "{name}" count: {count} {"global: true" if shared else ""} }}'
+
+
+def group(*resources: str, count: int = 1, kind: str = "KIND_CPU", priority: int = 0, policy: str = "", more: str = "") -> str:
+    limiter = f"rate_limiter {{ resources [ {', '.join(resources)} ] {f'priority: {priority}' if priority else ''} }}"
+    named = f'host_policy: "{policy}"' if policy else ""
+    return f"{{ kind: {kind} count: {count} {limiter if resources or priority else ''} {named} {more} }}"
+
+
+@dataclass
+class Seen:
+    """What an answer tells."""
+
+    model: str
+    execution: int
+    at_once: int
+    most: int
+    thread: int
+
+
+class Board:
+    """A repository of witnesses that look at one another."""
+
+    def __init__(self, folder: Path):
+        self.repository = Repository(folder / "models")
+        self.file = folder / "board"
+        self.gate = folder / "gate"
+
+    def model(self, name: str, *groups: str, extra: str = "", gated: bool = False, **parameters: str) -> Path:
+        config = f'name: "{name}"\nbackend: "witness"\nmax_batch_size: 0\n'
+        for kind, dims in (("input", 1), ("output", 4)):
+            config += f'{kind} [ {{ name: "{kind.upper()}0" data_type: TYPE_INT32 dims: [ {dims} ] }} ]\n'
+        if groups:
+            config += f"instance_group [ {', '.join(groups)} ]\n"
+        parameters |= {"board": str(self.file)} | ({"gate": str(self.gate)} if gated else {})
+        for key, value in parameters.items():
+            config += f'parameters {{ key: "{key}" value {{ string_value: "{value}" }} }}\n'
+        return self.repository.model(name, config + extra)
+
+    def open_gate(self) -> None:
+        self.gate.touch()
+
+    def executions(self) -> int:
+        return int.from_bytes(self.file.read_bytes()[:4], "little") if self.file.exists() else 0
+
+    def now(self) -> int:
+        return int.from_bytes(self.file.read_bytes()[4:8], "little")
+
+
+BODY = b'{"inputs": [{"name": "INPUT0", "datatype": "INT32", "shape": [1], "data": [7]}]}'
+
+
+def try_to_ask(server: Server, model: str, body: bytes = BODY) -> rawhttp.Answer:
+    with rawhttp.Connection(HOST, server.http_port, timeout=120) as connection:
+        return connection.ask("POST", f"/v2/models/{model}/infer", body)
+
+
+def ask(server: Server, model: str, body: bytes = BODY) -> Seen:
+    got = try_to_ask(server, model, body)
+    assert got.status == 200, got.body
+    return Seen(model, *got.json()["outputs"][0]["data"])
+
+
+def ask_many(pool: ThreadPoolExecutor, server: Server, model: str, times: int) -> list[Future[Seen]]:
+    return [pool.submit(ask, server, model) for _ in range(times)]
+
+
+def load(server: Server, model: str) -> rawhttp.Answer:
+    return rawhttp.post(server.http, f"/v2/repository/models/{model}/load", b"")
+
+
+def unload(server: Server, model: str) -> rawhttp.Answer:
+    return rawhttp.post(server.http, f"/v2/repository/models/{model}/unload", b"")
+
+
+def stats(server: Server, model: str) -> dict[str, Any]:
+    return rawhttp.get(server.http, f"/v2/models/{model}/stats").json()["model_stats"][0]

@@ -1,0 +1,37 @@
+"""What waits in the slow lanes of a server's loops: each is an epoll descriptor that another one watches."""
+
+import re
+import select
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+
+def _watched(pid: int) -> dict[int, list[int]]:
+    """What each epoll descriptor of the process watches."""
+    found = {}
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            if entry.readlink().name != "anon_inode:[eventpoll]":
+                continue
+            text = Path(f"/proc/{pid}/fdinfo/{entry.name}").read_text()
+        except FileNotFoundError:
+            continue
+        found[int(entry.name)] = [int(fd) for fd in re.findall(r"^tfd:\s+(\d+)", text, re.MULTILINE)]
+    return found
+
+
+def members(pid: int) -> set[int]:
+    watched = _watched(pid)
+    inner = {fd for fds in watched.values() for fd in fds if fd in watched}
+    return {fd for lane in inner for fd in watched[lane]}
+
+
+def wait_for(pid: int, wanted: Callable[[set[int]], bool], what: str) -> set[int]:
+    """The members, once they are as wanted."""
+    deadline = time.monotonic() + 30
+    waiter = select.poll()  # of nothing: nobody tells
+    while not wanted(now := members(pid)):
+        assert time.monotonic() < deadline, f"{what}: {len(now)} in slow lanes"
+        waiter.poll(5)
+    return now

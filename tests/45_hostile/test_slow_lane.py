@@ -1,0 +1,147 @@
+"""Connections that take more turns than they give work are served behind the others, and come back once they send a request."""
+
+import contextlib
+import socket
+from collections.abc import Callable, Iterator
+
+import pytest
+
+import lanes
+from harness import h2frames as h2
+from harness import rawgrpc, rawhttp
+from harness.repository import Repository
+from harness.servers import Nereid, Server
+
+PATH = "/v2/models/id_fp32/infer"
+BODY = b'{"inputs":[{"name":"INPUT0","datatype":"FP32","shape":[1],"data":[7]}]}'
+REQUEST = rawhttp.head("POST", PATH, body=BODY) + BODY
+CALL = h2.header_block(h2.call_headers(f"/{rawgrpc.SERVICE}/ModelInfer"))
+COUNT = 20
+
+
+@pytest.fixture
+def server(identity_repository: Repository) -> Iterator[Server]:
+    with Nereid(identity_repository, {"log-info": "false"}) as it:
+        yield it
+
+
+def is_served(connection: rawhttp.Connection, rest: bytes) -> None:
+    connection.send(rest)
+    got = connection.answer()
+    assert got.status == 200 and got.json()["outputs"][0]["data"] == [7]
+
+
+def http(server: Server) -> rawhttp.Connection:
+    return rawhttp.Connection("127.0.0.1", server.http_port)
+
+
+def in_line(sockets: list[socket.socket], text: bytes, server: Server, count: int) -> int:
+    """Sends a byte after the other of `text` on each until so many of them are in a slow lane; how many bytes that took."""
+    sent = 0
+    while len(lanes.members(server.pid)) < count:
+        assert sent < len(text), "none is moved to the slow lane"
+        for each in sockets:
+            each.sendall(text[sent : sent + 1])
+        sent += 1
+    return sent
+
+
+@pytest.mark.parametrize("begun", [b"", rawhttp.head("POST", PATH, body=BODY)], ids=["head", "body"])
+def test_http_bytes_one_by_one(server: Server, begun: bytes) -> None:
+    with contextlib.ExitStack() as stack:
+        slow = [stack.enter_context(http(server)) for _ in range(COUNT)]
+        for each in slow:
+            each.send(begun)
+        left = (REQUEST[len(begun) :])[:-1]
+        sent = in_line([each.socket for each in slow], left, server, COUNT)
+        is_served(stack.enter_context(http(server)), REQUEST)
+        for each in slow:
+            is_served(each, left[sent:] + REQUEST[-1:])
+        lanes.wait_for(server.pid, lambda now: not now, "all have sent a request")
+        for each in slow:
+            is_served(each, REQUEST)
+
+
+def message() -> bytes:
+    return h2.message(rawgrpc.infer_request("id_fp32", [("INPUT0", "FP32", [1], bytes(4))]).SerializeToString())
+
+
+def call(connection: h2.Connection, stream: int) -> None:
+    connection.send(
+        h2.frame(h2.HEADERS, h2.END_HEADERS, stream, CALL) + h2.frame(h2.DATA, h2.END_STREAM, stream, message())
+    )
+    assert connection.finish(stream).trailers["grpc-status"] == "0"
+
+
+TRIFLES: dict[str, Callable[[int], bytes]] = {
+    "unknown frames": lambda _: h2.frame(0x42, 0, 0, b"12345678"),
+    "resets": lambda i: h2.frame(h2.HEADERS, h2.END_HEADERS, 2 * i + 5, CALL)
+    + h2.frame(h2.RST_STREAM, 0, 2 * i + 5, bytes(4)),
+    "empty data": lambda _: h2.frame(h2.DATA, 0, 3),
+    "a byte of a message": lambda _: h2.frame(h2.DATA, 0, 3, b"\0"),
+    "small windows": lambda _: h2.frame(h2.WINDOW_UPDATE, 0, 0, bytes([0, 0, 0, 1])),
+}
+
+
+@pytest.mark.parametrize("kind", TRIFLES)
+def test_grpc_frames_for_nothing(server: Server, kind: str) -> None:
+    """None of it is an error, nor so much that a limit is reached."""
+    with h2.Connection(server.grpc) as flooding:
+        call(flooding, 1)
+        flooding.send(h2.frame(h2.HEADERS, h2.END_HEADERS, 3, CALL))
+        assert not lanes.members(server.pid)
+        sent = 0
+        while not lanes.members(server.pid):
+            assert sent < 500, "it is not moved to the slow lane"
+            flooding.send(TRIFLES[kind](sent))
+            sent += 1
+        call(flooding, 2001)
+        lanes.wait_for(server.pid, lambda now: not now, "it has sent a request")
+        call(flooding, 2003)
+
+
+def test_messages_in_pieces_are_work(server: Server) -> None:
+    """A large message in frames of some size is no trifle, however long it takes."""
+    values = 40_000
+    body = h2.message(
+        rawgrpc.infer_request("id_fp32", [("INPUT0", "FP32", [values], bytes(4 * values))]).SerializeToString()
+    )
+    with h2.Connection(server.grpc) as uploading:
+        call(uploading, 1)
+        uploading.send(h2.frame(h2.HEADERS, h2.END_HEADERS, 3, CALL))
+        pieces = [body[at : at + 1000] for at in range(0, len(body), 1000)]
+        for piece in pieces[:-1]:
+            uploading.send(h2.frame(h2.DATA, 0, 3, piece))
+        assert not lanes.members(server.pid)
+        uploading.send(h2.frame(h2.DATA, h2.END_STREAM, 3, pieces[-1]))
+        assert uploading.finish(3).trailers["grpc-status"] == "0"
+
+
+def test_pings_end_with_one_too_many(server: Server) -> None:
+    """What is behind the ping that was one too many is not looked at: no answer comes to it."""
+    ping = h2.frame(h2.PING, 0, 0, bytes(8))
+    with h2.Connection(server.grpc) as flooding:
+        flooding.send(ping * 100)
+        with contextlib.suppress(ConnectionError):
+            flooding.finish_by_connection()
+        answered = sum(frame.kind == h2.PING and bool(frame.flags & h2.ACK) for frame in flooding.frames)
+        assert answered <= 4
+
+
+def test_strangers(server: Server) -> None:
+    """Where many came and went without a request, new ones are accepted behind everything else; not after some good ones."""
+
+    def come_and_go() -> None:
+        with contextlib.ExitStack() as stack:
+            for _ in range(COUNT):
+                stack.enter_context(socket.create_connection(("127.0.0.1", server.http_port)))
+
+    deadline = 100
+    while not lanes.members(server.pid):
+        come_and_go()
+        deadline -= 1
+        assert deadline, "accepting goes on as before"
+    for _ in range(200):
+        with http(server) as client:
+            is_served(client, REQUEST)
+    lanes.wait_for(server.pid, lambda now: not now, "good clients came")
