@@ -5,8 +5,8 @@
  * operands; lengths are two bytes. The preface and SETTINGS go first. */
 #include "base/check.h"
 #include "base/strbuf.h"
-#include "net/grpc_conn.h"
-#include "net/grpc_method.h"
+#include "grpc/grpc_conn.h"
+#include "grpc/grpc_method.h"
 #include "net/helpers.h"
 #include "server/server.h"
 #include "server/worker.h"

@@ -2,7 +2,7 @@
 #include "base/budget.h"
 #include "base/check.h"
 #include "base/strbuf.h"
-#include "net/grpc_inbox.h"
+#include "grpc/grpc_inbox.h"
 
 #include <string.h>
 

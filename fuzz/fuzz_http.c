@@ -1,9 +1,9 @@
 /* A whole HTTP connection, with models behind it. The first byte chooses how the rest is cut into pieces. */
 #include "base/check.h"
 #include "net/helpers.h"
-#include "net/http_conn.h"
-#include "net/http_front.h"
-#include "net/http_front_priv.h"
+#include "http/http_conn.h"
+#include "http/http_front.h"
+#include "http/http_front_priv.h"
 #include "server/worker.h"
 #include "support/fuzz_server.h"
 

@@ -10,7 +10,7 @@ src/LAYERS names for each folder of src/ the folders it may include. This checks
   - what main.c includes is public or src/nereid_private.h, which only the top level sees besides;
   - a backend includes public headers, its own and those of backends/common only;
   - the system's own interfaces (threads, polling, mapping, loading) are included by os/ alone
-    (net/ may name events and addresses of descriptors).
+    (net/, http/ and grpc/ may name events and addresses of descriptors).
 Each finding is a line `file:line: what`; the exit status is 1 when there is one.
 """
 
@@ -26,14 +26,15 @@ SOURCES = {".c", ".h", ".def", ".cc", ".cpp"}
 PUBLIC = "triton/core/"
 # What the library offers the executable: the top level fills it, main.c uses it.
 PRIVATE_TABLE = "nereid_private.h"
-PRIVATE_TABLE_SEEN_BY = {"abi", "net"}
+PRIVATE_TABLE_SEEN_BY = {"abi", "run"}
 GENERATED = "proto"
 SAME_LEVEL = {("os", "base")}
 SYSTEM_ONLY_OS = {
     "pthread.h", "threads.h", "dlfcn.h", "sys/epoll.h", "sys/eventfd.h", "sys/timerfd.h", "sys/inotify.h", "sys/mman.h",
     "poll.h", "sys/select.h", "sys/socket.h",
 }
-# net/ lives on descriptors: it names their events and addresses, os/ does the rest.
+# These live on descriptors: they name their events and addresses, os/ does the rest.
+NET = {"net", "http", "grpc"}
 SYSTEM_NET_TOO = {"sys/epoll.h", "sys/socket.h", "poll.h"}
 
 
@@ -120,7 +121,7 @@ def check_layer_file(path: Path, folder: str, layers: Layers, report: Report, sr
     for number, system, name in includes_of(path):
         first = name.split("/")[0]
         if system and first not in layers.level:
-            if name in SYSTEM_ONLY_OS and folder != "os" and not (folder == "net" and name in SYSTEM_NET_TOO):
+            if name in SYSTEM_ONLY_OS and folder != "os" and not (folder in NET and name in SYSTEM_NET_TOO):
                 report.add(path, number, f"<{name}> is for src/os: use what os/ offers")
             continue
         if name.startswith(PUBLIC) or (folder in PRIVATE_TABLE_SEEN_BY and name == PRIVATE_TABLE):

@@ -1,5 +1,5 @@
-/* net/grpc_inbox: messages out of bytes that come in any portions. */
-#include "net/grpc_inbox.h"
+/* grpc/grpc_inbox: messages out of bytes that come in any portions. */
+#include "grpc/grpc_inbox.h"
 
 #include "base/budget.h"
 #include "support/unit.h"

@@ -1,12 +1,12 @@
 /* Responses as gRPC messages, read back with another library: parameters of every type, errors, and what cannot be sent. */
-#include "net/grpc_infer_response.h"
+#include "grpc/grpc_infer_response.h"
 
 #include "base/fault.h"
 #include "base/mem.h"
 #include "infer/request.h"
 #include "infer/response.h"
-#include "net/grpc_inbox.h"
-#include "net/grpc_infer_request.h"
+#include "grpc/grpc_inbox.h"
+#include "grpc/grpc_infer_request.h"
 #include "proto/grpc_service.pb-c.h"
 #include "support/test_version.h"
 #include "support/unit.h"

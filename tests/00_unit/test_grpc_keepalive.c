@@ -1,5 +1,5 @@
-/* net/grpc_keepalive under a clock of its own. */
-#include "net/grpc_keepalive.h"
+/* grpc/grpc_keepalive under a clock of its own. */
+#include "grpc/grpc_keepalive.h"
 
 #include "support/unit.h"
 

@@ -1,5 +1,5 @@
-/* net/grpc_out: what is gathered comes out of the socket, whole and in order, and replies live exactly as long as needed. */
-#include "net/grpc_out.h"
+/* grpc/grpc_out: what is gathered comes out of the socket, whole and in order, and replies live exactly as long as needed. */
+#include "grpc/grpc_out.h"
 
 #include "support/unit.h"
 

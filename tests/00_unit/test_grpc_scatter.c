@@ -1,8 +1,8 @@
-/* net/grpc_scatter with net/grpc_inbox: whatever frames a client sends, the message comes out whole, and in place where the
+/* grpc/grpc_scatter with grpc/grpc_inbox: whatever frames a client sends, the message comes out whole, and in place where the
  * guess was right. */
-#include "net/grpc_scatter.h"
+#include "grpc/grpc_scatter.h"
 
-#include "net/grpc_inbox.h"
+#include "grpc/grpc_inbox.h"
 #include "support/unit.h"
 
 #include <stdlib.h>

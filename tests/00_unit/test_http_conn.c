@@ -1,7 +1,7 @@
 /* Messages on a connection: order of answers, limits in flight, bodies in any pieces, slow readers, what is refused. */
 #include "base/budget.h"
 #include "base/strbuf.h"
-#include "net/http_conn.h"
+#include "http/http_conn.h"
 
 #include "support/http_rig.h"
 #include "support/unit.h"

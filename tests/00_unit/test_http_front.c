@@ -1,5 +1,5 @@
 /* Connections as a whole: how they end, peers that leave, stopping, the spread over workers, the limit. */
-#include "net/http_front.h"
+#include "http/http_front.h"
 
 #include "os/thread.h"
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "net/http_route.h"
+#include "http/http_route.h"
 
 struct expectation {
     const char *target;

@@ -216,18 +216,18 @@ static void components(void **state)
     log_component_set("net", 2);
     assert_true(log_verbose_enabled(2));
     assert_false(log_verbose_enabled(3));
-    assert_true(log_site_verbose(&net, "src/net/run.c", 2));
-    assert_false(log_site_verbose(&net, "src/net/run.c", 3));
+    assert_true(log_site_verbose(&net, "src/net/listener.c", 2));
+    assert_false(log_site_verbose(&net, "src/net/listener.c", 3));
     assert_false(log_site_verbose(&sched, "/x/src/sched/batcher.c", 1));
     struct log_settings s = log_get();
     s.verbose = 3;
     log_set(&s);
     log_component_set("net", 0);
-    assert_false(log_site_verbose(&net, "src/net/run.c", 1));
+    assert_false(log_site_verbose(&net, "src/net/listener.c", 1));
     assert_true(log_site_verbose(&sched, "/x/src/sched/batcher.c", 3));
     assert_true(log_site_verbose(&elsewhere, "x.c", 3));
     log_component_set("net", LOG_AS_GENERAL);
-    assert_true(log_site_verbose(&net, "src/net/run.c", 3));
+    assert_true(log_site_verbose(&net, "src/net/listener.c", 3));
 }
 
 #define LOG_UNIT(fn) cmocka_unit_test_setup_teardown(fn, redirect, restore)

@@ -103,10 +103,10 @@ def test_a_component_is_verbose_alone(repository: Repository) -> None:
         return {line["component"] for line in found if line["level"] == "verbose"}
 
     assert verbose(lines({})) == set()
-    assert verbose(lines({"log-component": "net=1"})) == {"net"}
+    assert verbose(lines({"log-component": "grpc=1"})) == {"grpc"}
     everything = verbose(lines({"log-verbose": "1"}))
-    assert "net" in everything and len(everything) > 1
-    assert verbose(lines({"log-verbose": "1", "log-component": "net=0"})) == everything - {"net"}
+    assert "grpc" in everything and len(everything) > 1
+    assert verbose(lines({"log-verbose": "1", "log-component": "grpc=0"})) == everything - {"grpc"}
 
 
 def test_a_line_about_a_request_names_it(repository: Repository) -> None:

@@ -2,8 +2,8 @@
 
 #include "base/mem.h"
 #include "infer/request.h"
-#include "net/http_conn.h"
-#include "net/http_exchange.h"
+#include "http/http_conn.h"
+#include "http/http_exchange.h"
 #include "os/sock.h"
 #include "os/thread.h"
 

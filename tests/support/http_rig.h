@@ -6,7 +6,7 @@
  *   /fail     404 {"error":"a \"quoted\" reason"}
  *   /drop...  takes no body; /refuse... is refused by its head, 400 {"error":"not this one"}
  *   others    the body as it came */
-#include "net/http_front_priv.h"
+#include "http/http_front_priv.h"
 #include "net/listener.h"
 #include "server/server.h"
 

@@ -1,0 +1,518 @@
+#include "grpc/grpc_conn.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "metrics/front_metrics.h"
+#include "grpc/grpc_answer.h"
+#include "grpc/grpc_method.h"
+#include "grpc/grpc_scatter.h"
+#include "net/turns.h"
+#include "os/sock.h"
+#include "server/worker.h"
+
+#include <string.h>
+#include <sys/epoll.h>
+
+/* A client must finish its handshake, go on with a message that it began, and take what we write within this time. */
+#define PATIENCE TIME_S(60)
+
+/* The most one frame of ours carries, if the client takes frames that large. */
+#define MAX_DATA_BYTES     262144u
+#define DEFAULT_DATA_BYTES 16384u
+#define FRAME_HEAD_BYTES   9u
+
+/* How long a client has to answer that it knows that the connection ends. */
+#define GOODBYE_PATIENCE TIME_S(1)
+static const uint8_t goodbye_ping[8] = "goodbye";
+static const uint8_t keepalive_ping[8] = "alive?";
+
+/* How many reads a connection may do in one turn while its buffer comes back full. */
+#define READS_PER_TURN 8
+
+/* SETTINGS frames of a client without a message in between. */
+#define MAX_SETTINGS 1000u
+
+/* Of a connection that has sent no message yet, or takes many turns, so much is read in one. */
+#define READ_WARILY ((size_t)4096)
+
+static struct loop *loop_of(const struct grpc_conn *c)
+{
+    return c->home->worker->loop;
+}
+
+static bool owes(const struct grpc_conn *c)
+{
+    return !c->greeted || c->receiving > 0 || grpc_out_waits(&c->out);
+}
+
+static void watch_progress(struct grpc_conn *c)
+{
+    if (c->timer.heap_index == 0 && owes(c))
+        loop_timer_set(loop_of(c), &c->timer, loop_now(loop_of(c)) + PATIENCE);
+}
+
+static void on_timer(struct loop_timer *t)
+{
+    struct grpc_conn *c = LIST_ITEM(t, struct grpc_conn, timer);
+    if (!owes(c))
+        return;
+    if (loop_now(loop_of(c)) >= c->progress + PATIENCE) {
+        LOG_VERBOSE(1, "gRPC: closing a connection that made no progress");
+        grpc_conn_close(c);
+        return;
+    }
+    loop_timer_set(loop_of(c), t, c->progress + PATIENCE);
+}
+
+/* Moves frames from the session into the batch until either has no more. */
+static bool gather(struct grpc_conn *c, struct grpc_batch *b)
+{
+    while (grpc_out_has_room(b)) {
+        const uint8_t *frame;
+        ssize_t n = nghttp2_session_mem_send(c->session, &frame);
+        if (n < 0)
+            return false;
+        if (n == 0)
+            break;
+        grpc_out_copy(&c->out, b, frame, (size_t)n);
+    }
+    return true;
+}
+
+/* Writes until the session has no more to say or the socket takes no more. false: the connection is over. */
+static bool write_out(struct grpc_conn *c)
+{
+    struct grpc_batch *b = c->home->batch;
+    uint64_t before = c->out.written;
+    bool ok = !grpc_out_waits(&c->out) || grpc_out_resume(&c->out, c->watch.fd);
+    while (ok && !grpc_out_waits(&c->out)) {
+        ok = gather(c, b);
+        if (b->count == 0)
+            break;
+        ok = grpc_out_write(&c->out, b, c->watch.fd) && ok;
+    }
+    if (c->out.written != before) {
+        c->progress = loop_now(loop_of(c));
+        front_metrics_add(&c->home->metrics->sent_bytes, c->out.written - before);
+    }
+    if (!ok)
+        return false;
+    loop_mod(loop_of(c), &c->watch, grpc_out_waits(&c->out) ? EPOLLIN | EPOLLOUT : EPOLLIN);
+    /* A session without calls has had enough once it sent the notice; but calls may be on their way. */
+    bool awaited = c->retiring && !c->said_goodbye;
+    return awaited || grpc_out_waits(&c->out) || nghttp2_session_want_read(c->session) ||
+           nghttp2_session_want_write(c->session);
+}
+
+static void on_flush(struct loop_task *t)
+{
+    struct grpc_conn *c = LIST_ITEM(t, struct grpc_conn, flush);
+    bool ok = write_out(c);
+    if (ok && c->held_streams)
+        grpc_stream_resume(c);
+    bool over = !ok || (c->said_goodbye && list_empty(&c->streams) && !grpc_out_waits(&c->out));
+    if (over)
+        grpc_conn_close(c);
+    else
+        watch_progress(c);
+}
+
+void grpc_conn_flush_later(struct grpc_conn *c)
+{
+    loop_later(loop_of(c), LOOP_PHASE_FLUSH, &c->flush);
+}
+
+static bool feed(struct grpc_conn *c, const void *data, size_t n)
+{
+    ssize_t used = nghttp2_session_mem_recv(c->session, data, n);
+    if (used >= 0)
+        return true;
+    if (!c->expelled)
+        LOG_VERBOSE(1, "gRPC: closing a connection: %s", nghttp2_strerror((int)used));
+    write_out(c); /* what the session could still say */
+    return false;
+}
+
+/* Feeds bytes of a plan that lie where they were read to. */
+static bool feed_pieces(struct grpc_conn *c, const struct grpc_scatter *plan, size_t n)
+{
+    bool ok = true;
+    for (uint32_t i = 0; n > 0 && ok; i++) {
+        size_t here = plan->pieces[i].iov_len < n ? plan->pieces[i].iov_len : n;
+        ok = feed(c, plan->pieces[i].iov_base, here);
+        n -= here;
+    }
+    return ok;
+}
+
+/* One read, the bytes of a large message to where they belong. As sock_read; -2 also when the session is over. */
+static ssize_t read_filling(struct grpc_conn *c)
+{
+    struct worker *w = c->home->worker;
+    struct grpc_inbox *in = &c->filling->in;
+    uint32_t stream = (uint32_t)c->filling->id;
+    struct grpc_scatter plan;
+    grpc_scatter_plan(&plan, grpc_inbox_place(in), grpc_inbox_left(in), c->frame_left,
+                      c->frame_bytes, w->receive, w->receive_bytes);
+    ssize_t n = sock_read_pieces(c->watch.fd, plan.pieces, (int)plan.count);
+    if (n <= 0)
+        return n;
+    size_t good = grpc_scatter_check(&plan, (size_t)n, stream);
+    size_t wrong = (size_t)n - good;
+    uint8_t *moved = NULL;
+    if (wrong > 0) {
+        moved = mem_try_alloc(wrong, 8);
+        if (!moved)
+            return -2;
+        grpc_scatter_copy(&plan, good, (size_t)n, moved);
+    }
+    worker_received(w, grpc_scatter_rest(&plan, (size_t)n));
+    struct buf *buf = buf_ref(in->buf); /* the bytes in it may end the very call that owns it */
+    bool ok = feed_pieces(c, &plan, good) && (wrong == 0 || feed(c, moved, wrong));
+    buf_unref(buf);
+    mem_free(moved);
+    return ok ? n : -2;
+}
+
+void grpc_conn_of_use(struct grpc_conn *c)
+{
+    c->turns = 0;
+    c->settings = 0;
+    if (c->proven)
+        return;
+    c->proven = true;
+    turns_stranger_known(&c->home->strangers);
+}
+
+static ssize_t read_once(struct grpc_conn *c)
+{
+    struct worker *w = c->home->worker;
+    if (c->filling)
+        return read_filling(c);
+    bool wary = !c->proven || c->turns > TURNS_FREE;
+    ssize_t n = sock_read(c->watch.fd, w->receive, wary ? READ_WARILY : w->receive_bytes);
+    if (n <= 0)
+        return n;
+    if (n < TURNS_BYTES)
+        c->turns += TURNS_READ;
+    worker_received(w, (size_t)n);
+    return feed(c, w->receive, (size_t)n) ? n : -2;
+}
+
+/* What comes may be the answer to a ping of ours: then the next silence begins. */
+static void heard(struct grpc_conn *c)
+{
+    bool awaited = c->keepalive.pinged;
+    grpc_keepalive_heard(&c->keepalive, c->progress);
+    if (awaited)
+        loop_timer_set(loop_of(c), &c->keepalive_timer, c->progress);
+}
+
+/* false: the connection is over. */
+static bool read_in(struct grpc_conn *c)
+{
+    for (int i = 0; i < READS_PER_TURN; i++) {
+        ssize_t n = read_once(c);
+        if (n == -1)
+            break;
+        if (n <= 0)
+            return false;
+        c->progress = loop_now(loop_of(c));
+        heard(c);
+        front_metrics_add(&c->home->metrics->received_bytes, (uint64_t)n);
+        if ((size_t)n < c->home->worker->receive_bytes)
+            break;
+    }
+    return true;
+}
+
+static void on_ready(struct loop_fd *watch, uint32_t events)
+{
+    struct grpc_conn *c = LIST_ITEM(watch, struct grpc_conn, watch);
+    if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && !read_in(c)) {
+        grpc_conn_close(c);
+        return;
+    }
+    turns_judge(loop_of(c), &c->watch, c->turns);
+    grpc_conn_flush_later(c);
+}
+
+static void say_goodbye(struct grpc_conn *c);
+
+/* What the client sent behind this is not looked at any more: the error ends the session's reading, and so the connection. */
+static int expel(struct grpc_conn *c, const char *why)
+{
+    LOG_VERBOSE(1, "gRPC: closing a connection: %s", why);
+    c->expelled = true;
+    nghttp2_submit_goaway(c->session, NGHTTP2_FLAG_NONE,
+                          nghttp2_session_get_last_proc_stream_id(c->session),
+                          NGHTTP2_ENHANCE_YOUR_CALM, (const uint8_t *)why, strlen(why));
+    return NGHTTP2_ERR_CALLBACK_FAILURE;
+}
+
+/* The text is what clients of gRPC look for: they then ping less often. */
+static int on_ping(struct grpc_conn *c)
+{
+    bool may = grpc_keepalive_was_pinged(&c->keepalive, &c->home->rules, loop_now(loop_of(c)),
+                                         !list_empty(&c->streams));
+    return may ? 0 : expel(c, "too_many_pings");
+}
+
+static int on_settings(struct grpc_conn *c)
+{
+    c->greeted = true;
+    return ++c->settings <= MAX_SETTINGS ? 0 : expel(c, "too_many_settings");
+}
+
+static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
+{
+    (void)session;
+    struct grpc_conn *c = user;
+    if (frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS)
+        grpc_stream_frame(c, frame);
+    else if (frame->hd.type == NGHTTP2_SETTINGS)
+        return on_settings(c);
+    else if (frame->hd.type == NGHTTP2_PING && !(frame->hd.flags & NGHTTP2_FLAG_ACK))
+        return on_ping(c);
+    else if (c->retiring && frame->hd.type == NGHTTP2_PING &&
+             memcmp(frame->ping.opaque_data, goodbye_ping, sizeof(goodbye_ping)) == 0)
+        say_goodbye(c);
+    return 0;
+}
+
+static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user)
+{
+    struct grpc_conn *c = user;
+    if (frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS) {
+        grpc_keepalive_sent(&c->keepalive);
+        c->turns = 0;
+    }
+    /* Pings overtake other frames that wait: this one may be asked for only now. */
+    if (frame->hd.type == NGHTTP2_GOAWAY && c->retiring && !c->said_goodbye)
+        nghttp2_submit_ping(session, NGHTTP2_FLAG_NONE, goodbye_ping);
+    if (!c->stopping_streams || frame->hd.type != NGHTTP2_HEADERS ||
+        !(frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
+        return 0;
+    struct grpc_stream *s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+    if (s)
+        grpc_answer_sent(s);
+    return 0;
+}
+
+static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, void *user)
+{
+    (void)session;
+    struct grpc_conn *c = user;
+    c->filling = NULL;
+    c->turns += head->type != NGHTTP2_DATA || head->length < TURNS_BYTES;
+    if (head->type == NGHTTP2_DATA) {
+        bool plain = !(head->flags & NGHTTP2_FLAG_PADDED);
+        c->frame_bytes = plain ? (uint32_t)head->length : 0;
+        c->frame_left = c->frame_bytes;
+    }
+    return 0;
+}
+
+/* How long the next DATA frame may be: longer than the default only where the reply has so much. */
+static ssize_t data_bytes(nghttp2_session *session, uint8_t type, int32_t id,
+                          int32_t session_window, int32_t stream_window, uint32_t frame_bytes,
+                          void *user)
+{
+    (void)type;
+    (void)user;
+    uint32_t most = frame_bytes < MAX_DATA_BYTES ? frame_bytes : MAX_DATA_BYTES;
+    if (most > DEFAULT_DATA_BYTES) {
+        uint64_t left = grpc_answer_left(nghttp2_session_get_stream_user_data(session, id));
+        if (left < most)
+            most = left > DEFAULT_DATA_BYTES ? (uint32_t)left : DEFAULT_DATA_BYTES;
+    }
+    int32_t window = session_window < stream_window ? session_window : stream_window;
+    return window < (int32_t)most ? window : (ssize_t)most;
+}
+
+static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8_t *head,
+                     size_t length, nghttp2_data_source *source, void *user)
+{
+    (void)session;
+    struct grpc_conn *c = user;
+    (void)frame; /* has no padding: none is asked for */
+    bool done = grpc_answer_gather(source->ptr, c->home->batch, head, FRAME_HEAD_BYTES, length);
+    return done ? 0 : NGHTTP2_ERR_WOULDBLOCK;
+}
+
+void grpc_conn_callbacks(nghttp2_session_callbacks *c)
+{
+    nghttp2_session_callbacks_set_on_frame_recv_callback(c, on_frame);
+    nghttp2_session_callbacks_set_on_begin_frame_callback(c, on_begin_frame);
+    nghttp2_session_callbacks_set_on_frame_send_callback(c, on_sent);
+    nghttp2_session_callbacks_set_data_source_read_length_callback(c, data_bytes);
+    nghttp2_session_callbacks_set_send_data_callback(c, send_data);
+    grpc_stream_callbacks(c);
+}
+
+void grpc_conn_options(nghttp2_option *o)
+{
+    nghttp2_option_set_no_auto_window_update(o, 1);
+    nghttp2_option_set_no_closed_streams(o, 1);
+    nghttp2_option_set_max_settings(o, 32);
+    nghttp2_option_set_max_outbound_ack(o, 1000);
+    nghttp2_option_set_stream_reset_rate_limit(o, 1000, 200);
+}
+
+static bool start_session(struct grpc_conn *c)
+{
+    static const nghttp2_settings_entry settings[] = {
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, GRPC_CONN_MAX_STREAMS},
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, GRPC_CONN_WINDOW},
+        {NGHTTP2_SETTINGS_MAX_FRAME_SIZE, GRPC_CONN_FRAME_BYTES},
+        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, GRPC_CONN_HEADER_BYTES},
+        {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
+    };
+    return nghttp2_session_server_new2(&c->session, c->home->callbacks, c, c->home->options) == 0 &&
+           nghttp2_submit_settings(c->session, NGHTTP2_FLAG_NONE, settings,
+                                   sizeof(settings) / sizeof(*settings)) == 0 &&
+           nghttp2_session_set_local_window_size(c->session, NGHTTP2_FLAG_NONE, 0, INT32_MAX) == 0;
+}
+
+static void on_keepalive(struct loop_timer *t);
+
+static void start_keepalive(struct grpc_conn *c)
+{
+    time_ns now = loop_now(loop_of(c));
+    c->keepalive_timer.due = on_keepalive;
+    grpc_keepalive_init(&c->keepalive, &c->home->rules, now, clock_now_ns() >> 4);
+    on_keepalive(&c->keepalive_timer);
+}
+
+void grpc_conn_open(struct grpc_home *home, int fd)
+{
+    struct grpc_conn *c = MEM_NEW(struct grpc_conn);
+    c->home = home;
+    c->watch.fd = fd;
+    c->watch.ready = on_ready;
+    c->flush.run = on_flush;
+    c->timer.due = on_timer;
+    list_init(&c->flush.node);
+    list_init(&c->streams);
+    grpc_out_init(&c->out);
+    c->progress = loop_now(home->worker->loop);
+    if (!home->batch)
+        home->batch = mem_alloc(sizeof(*home->batch));
+    home->batch->count = 0;
+    home->batch->used = 0;
+    list_append(&home->conns, &c->node);
+    front_metrics_add(&home->metrics->opened, 1);
+    struct err *e = loop_add(home->worker->loop, &c->watch, EPOLLIN);
+    if (e) {
+        LOG_WARN("gRPC: cannot serve a connection: %s", err_message(e));
+        err_free(e);
+        c->watch.ready = NULL; /* not watched */
+        grpc_conn_close(c);
+        return;
+    }
+    if (!start_session(c)) {
+        grpc_conn_close(c);
+        return;
+    }
+    c->turns = home->strangers;
+    turns_judge(home->worker->loop, &c->watch, c->turns);
+    watch_progress(c);
+    start_keepalive(c);
+    grpc_conn_flush_later(c);
+}
+
+/* No call that comes after this is served. */
+static void say_goodbye(struct grpc_conn *c)
+{
+    if (c->said_goodbye)
+        return;
+    c->said_goodbye = true;
+    nghttp2_submit_goaway(c->session, NGHTTP2_FLAG_NONE,
+                          nghttp2_session_get_last_proc_stream_id(c->session), NGHTTP2_NO_ERROR,
+                          NULL, 0);
+    grpc_conn_flush_later(c);
+}
+
+static void on_goodbye_due(struct loop_timer *t)
+{
+    say_goodbye(LIST_ITEM(t, struct grpc_conn, goodbye));
+}
+
+/* The notice names no last call: whatever the client opens until it has read it comes before its answer to the ping that follows the
+ * notice. */
+static void retire(struct grpc_conn *c)
+{
+    if (c->retiring)
+        return;
+    c->retiring = true;
+    nghttp2_submit_shutdown_notice(c->session);
+    c->goodbye.due = on_goodbye_due;
+    loop_timer_set(loop_of(c), &c->goodbye, loop_now(loop_of(c)) + GOODBYE_PATIENCE);
+    grpc_conn_flush_later(c);
+}
+
+static void on_keepalive(struct loop_timer *t)
+{
+    struct grpc_conn *c = LIST_ITEM(t, struct grpc_conn, keepalive_timer);
+    time_ns next = TIME_NEVER;
+    switch (grpc_keepalive_due(&c->keepalive, &c->home->rules, loop_now(loop_of(c)),
+                               !list_empty(&c->streams), &next)) {
+    case GRPC_KEEPALIVE_WAIT:
+        break;
+    case GRPC_KEEPALIVE_PING:
+        nghttp2_submit_ping(c->session, NGHTTP2_FLAG_NONE, keepalive_ping);
+        grpc_conn_flush_later(c);
+        break;
+    case GRPC_KEEPALIVE_RETIRE:
+        retire(c);
+        break;
+    case GRPC_KEEPALIVE_DEAD:
+    case GRPC_KEEPALIVE_CUT:
+        LOG_VERBOSE(1, "gRPC: closing a connection that %s",
+                    c->retiring ? "has come of age" : "does not answer a ping");
+        grpc_conn_close(c);
+        return;
+    }
+    if (next != TIME_NEVER)
+        loop_timer_set(loop_of(c), t, next);
+}
+
+void grpc_conn_goodbye(struct grpc_conn *c)
+{
+    if (c->leaving)
+        return;
+    c->leaving = true;
+    retire(c);
+    LIST_EACH (node, &c->streams) {
+        struct grpc_stream *s = LIST_ITEM(node, struct grpc_stream, node);
+        if (s->method && s->method->streams)
+            s->method->half_closed(s);
+    }
+    grpc_conn_flush_later(c);
+}
+
+void grpc_conn_close(struct grpc_conn *c)
+{
+    struct grpc_home *home = c->home;
+    if (!c->proven)
+        turns_stranger_gone(&home->strangers);
+    LIST_EACH (node, &c->streams)
+        grpc_stream_closed(LIST_ITEM(node, struct grpc_stream, node));
+    if (c->watch.ready)
+        loop_del(home->worker->loop, &c->watch);
+    loop_timer_clear(home->worker->loop, &c->timer);
+    loop_timer_clear(home->worker->loop, &c->goodbye);
+    loop_timer_clear(home->worker->loop, &c->keepalive_timer);
+    loop_task_cancel(&c->flush);
+    nghttp2_session_del(c->session);
+    sock_close(c->watch.fd);
+    grpc_out_fini(&c->out);
+    list_remove(&c->node);
+    mem_free(c);
+    if (list_empty(&home->conns)) {
+        mem_free(home->batch);
+        home->batch = NULL;
+    }
+    front_metrics_add(&home->metrics->closed, 1);
+    home->conn_gone(home);
+}

@@ -1,0 +1,104 @@
+#pragma once
+/* A gRPC connection: a socket and an nghttp2 session on one worker. No I/O happens in nghttp2's callbacks: bytes are read into
+ * the worker's buffer and fed to the session; what the session has to say is written once a turn.
+ * Everything here runs on the worker's thread. */
+#include "base/list.h"
+#include "grpc/grpc_keepalive.h"
+#include "grpc/grpc_out.h"
+#include "os/loop.h"
+
+#include <nghttp2/nghttp2.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct forward;
+struct front_metrics;
+struct grpc_front;
+struct grpc_stream;
+struct helpers;
+struct options_restrictions;
+struct worker;
+
+/* The limits of a connection. */
+#define GRPC_CONN_MAX_STREAMS  1024u               /* calls at once */
+#define GRPC_CONN_HEADER_BYTES ((size_t)16384)     /* names and values of a call's metadata */
+#define GRPC_CONN_FRAME_BYTES  ((uint32_t)1 << 20) /* of a frame that a client may send */
+
+/* What a call may send before its first message is known. It does not bound memory: a message's bytes are reserved, and charged,
+ * by its prefix, and the window is opened further by exactly what was reserved. */
+#define GRPC_CONN_WINDOW ((int32_t)2 << 20)
+
+/* A message that lacks so much is read straight into its buffer: grpc_scatter.h. */
+#define GRPC_CONN_FILL_BYTES ((uint32_t)65536)
+
+/* A front's share of a worker. */
+struct grpc_home {
+    struct worker *worker;
+    struct grpc_front *front;
+    const nghttp2_session_callbacks *callbacks; /* the front's, and options */
+    const nghttp2_option *options;
+    const struct options_restrictions *restrictions;
+    const struct forward *forward; /* metadata that become parameters; NULL = none */
+    uint8_t pack_level;            /* enum grpc_pack_level */
+    bool curious;                  /* one of these three asks for a look at all metadata */
+    struct grpc_keepalive_rules rules;
+    struct helpers *helpers; /* for large messages that are compressed */
+    struct list conns;
+    struct front_metrics *metrics;
+    uint32_t strangers; /* turns.h */
+    bool stopping;      /* new calls are refused, connections close when their calls are done */
+    struct grpc_batch *batch;               /* the worker's, while it has connections */
+    void (*conn_gone)(struct grpc_home *h); /* a connection was closed */
+};
+
+struct grpc_conn {
+    struct loop_fd watch; /* first */
+    struct loop_task flush;
+    struct loop_timer timer; /* set while the client owes us something: see grpc_conn.c */
+    struct list node;        /* in home->conns */
+    struct grpc_home *home;
+    nghttp2_session *session;
+    struct grpc_out out;
+    struct list streams;
+    struct grpc_stream
+        *filling;          /* whose large message goes on in the current DATA frame; NULL = none */
+    uint32_t frame_bytes;  /* length of that frame; 0 when it is padded */
+    uint32_t frame_left;   /* and what is left of it */
+    uint32_t held_streams; /* paused streams that hold bytes */
+    uint32_t stopping_streams; /* answered before their client has sent everything */
+    uint32_t receiving;        /* streams with a message that has begun and is not whole */
+    uint32_t turns;            /* that it took since it was last of use: net/turns.h */
+    uint32_t settings;         /* frames of them since the last message */
+    bool proven;               /* a whole message came */
+    bool greeted;              /* the client's SETTINGS came */
+    bool retiring;             /* the client was told that the connection will end, */
+    bool leaving;              /* since the server stops */
+    bool expelled;             /* it does what no client needs to do, and was told so */
+    bool said_goodbye;         /* and since then which call was the last */
+    struct loop_timer goodbye; /* for a client that does not answer meanwhile */
+    time_ns progress;          /* when bytes last moved */
+    struct grpc_keepalive keepalive;
+    struct loop_timer keepalive_timer;
+};
+
+/* grpc_conn_callbacks - set the callbacks of sessions: those of the connection and of its streams. */
+void grpc_conn_callbacks(nghttp2_session_callbacks *c);
+
+/* grpc_conn_options - set the limits that sessions keep. */
+void grpc_conn_options(nghttp2_option *o);
+
+/* grpc_conn_open - take a connected socket over. A session that cannot be made closes it at once. */
+void grpc_conn_open(struct grpc_home *home, int fd);
+
+/* grpc_conn_flush_later - the session has something to say: write it at the end of this turn. */
+void grpc_conn_flush_later(struct grpc_conn *c);
+
+/* grpc_conn_goodbye - tell the client to open no more calls (GOAWAY), serve those that it opened before it read that, and close when
+ * they are done. Streaming calls end as soon as none of their requests is under way. */
+void grpc_conn_goodbye(struct grpc_conn *c);
+
+/* grpc_conn_close - close now: calls under way are cancelled, their answers dropped. Not from inside nghttp2's callbacks. */
+void grpc_conn_close(struct grpc_conn *c);
+
+/* grpc_conn_of_use - a whole message came. */
+void grpc_conn_of_use(struct grpc_conn *c);

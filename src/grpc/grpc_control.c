@@ -1,0 +1,252 @@
+#include "grpc/grpc_control.h"
+
+#include "base/mem.h"
+#include "codec/pb_utf8.h"
+#include "grpc/grpc_answer.h"
+#include "grpc/grpc_conn.h"
+#include "proto/health.pb-c.h"
+#include "server/describe.h"
+#include "server/server.h"
+#include "server/worker.h"
+
+#include <string.h>
+
+/* The largest request of the control plane that is read. */
+#define MAX_REQUEST_BYTES ((size_t)1 << 20)
+
+/* A reply and its bytes in one piece of memory. */
+struct packed {
+    struct grpc_reply reply; /* first */
+    struct iovec piece;
+    uint8_t bytes[];
+};
+
+static void free_packed(struct grpc_reply *r)
+{
+    mem_free(r);
+}
+
+/* Whether every string of a message is UTF-8, which protobuf-c does not look at. */
+static bool valid_strings(const ProtobufCMessage *m)
+{
+    for (unsigned i = 0; i < m->descriptor->n_fields; i++) {
+        const ProtobufCFieldDescriptor *f = &m->descriptor->fields[i];
+        if (f->type != PROTOBUF_C_TYPE_STRING && f->type != PROTOBUF_C_TYPE_MESSAGE)
+            continue;
+        const char *base = (const char *)m;
+        if ((f->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) &&
+            *(const uint32_t *)(base + f->quantifier_offset) != f->id)
+            continue;
+        bool repeated = f->label == PROTOBUF_C_LABEL_REPEATED;
+        size_t count = repeated ? *(const size_t *)(base + f->quantifier_offset) : 1;
+        void *const *values = repeated ? *(void *const *const *)(base + f->offset)
+                                       : (void *const *)(base + f->offset);
+        for (size_t k = 0; k < count; k++) {
+            if (!values[k])
+                continue;
+            bool ok = f->type == PROTOBUF_C_TYPE_STRING
+                          ? pb_utf8_valid(values[k], strlen(values[k]))
+                          : valid_strings(values[k]);
+            if (!ok)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Reads the request; NULL, and the call is ended, when it cannot be read. */
+static ProtobufCMessage *unpack(struct grpc_stream *s, const ProtobufCMessageDescriptor *type,
+                                const uint8_t *data, size_t len)
+{
+    if (len > MAX_REQUEST_BYTES) {
+        grpc_answer_end(s, GRPC_ANSWER_RESOURCE_EXHAUSTED,
+                        "the request is larger than this method takes");
+        return NULL;
+    }
+    ProtobufCMessage *m = protobuf_c_message_unpack(type, NULL, len, data);
+    if (m && valid_strings(m))
+        return m;
+    if (m)
+        protobuf_c_message_free_unpacked(m, NULL);
+    grpc_answer_end(s, GRPC_ANSWER_INTERNAL, "Unable to parse request");
+    return NULL;
+}
+
+/* Ends the call with an error, or with a message. */
+static void answer(struct grpc_stream *s, struct err *e, const ProtobufCMessage *m)
+{
+    if (!e && !valid_strings(m))
+        e = err_new(STATUS_INTERNAL, "the answer holds text that is not UTF-8");
+    if (e) {
+        grpc_answer_fail(s, e);
+        return;
+    }
+    size_t len = protobuf_c_message_get_packed_size(m);
+    struct packed *p = mem_alloc(sizeof(*p) + GRPC_INBOX_PREFIX + len);
+    uint32_t length = __builtin_bswap32((uint32_t)len);
+    p->bytes[0] = 0;
+    memcpy(p->bytes + 1, &length, sizeof(length));
+    protobuf_c_message_pack(m, p->bytes + GRPC_INBOX_PREFIX);
+    p->piece = (struct iovec){p->bytes, GRPC_INBOX_PREFIX + len};
+    p->reply = (struct grpc_reply){
+        .pieces = &p->piece,
+        .piece_count = 1,
+        .left = p->piece.iov_len,
+        .free_fn = free_packed,
+    };
+    grpc_answer_send(s, &p->reply);
+    grpc_answer_end(s, GRPC_ANSWER_OK, NULL);
+}
+
+void grpc_control_answer(struct grpc_stream *s, struct err *e, const ProtobufCMessage *m)
+{
+    answer(s, e, m);
+}
+
+/* The same with a message that is freed. */
+static void answer_owned(struct grpc_stream *s, struct err *e, void *message)
+{
+    answer(s, e, message);
+    if (!e)
+        protobuf_c_message_free_unpacked(message, NULL);
+}
+
+static struct worker *worker_of(const struct grpc_stream *s)
+{
+    return s->conn->home->worker;
+}
+
+void grpc_control_server_live(struct grpc_stream *s, const uint8_t *data, size_t len,
+                              struct buf **buf)
+{
+    (void)buf;
+    ProtobufCMessage *in = unpack(s, &inference__server_live_request__descriptor, data, len);
+    if (!in)
+        return;
+    Inference__ServerLiveResponse out = INFERENCE__SERVER_LIVE_RESPONSE__INIT;
+    out.live = server_live(worker_of(s)->server);
+    answer(s, NULL, &out.base);
+    protobuf_c_message_free_unpacked(in, NULL);
+}
+
+void grpc_control_server_ready(struct grpc_stream *s, const uint8_t *data, size_t len,
+                               struct buf **buf)
+{
+    (void)buf;
+    ProtobufCMessage *in = unpack(s, &inference__server_ready_request__descriptor, data, len);
+    if (!in)
+        return;
+    Inference__ServerReadyResponse out = INFERENCE__SERVER_READY_RESPONSE__INIT;
+    out.ready = server_ready(worker_of(s)->server, &worker_of(s)->view);
+    answer(s, NULL, &out.base);
+    protobuf_c_message_free_unpacked(in, NULL);
+}
+
+void grpc_control_model_ready(struct grpc_stream *s, const uint8_t *data, size_t len,
+                              struct buf **buf)
+{
+    (void)buf;
+    ProtobufCMessage *m = unpack(s, &inference__model_ready_request__descriptor, data, len);
+    if (!m)
+        return;
+    const Inference__ModelReadyRequest *in = (const Inference__ModelReadyRequest *)m;
+    Inference__ModelReadyResponse out = INFERENCE__MODEL_READY_RESPONSE__INIT;
+    int64_t version;
+    bool ready = false;
+    struct err *e = describe_parse_version(in->version, strlen(in->version), &version);
+    /* A model that is not there is not ready; over gRPC that is no error. */
+    if (!e)
+        err_free(
+            describe_model_ready(&worker_of(s)->view, in->name, strlen(in->name), version, &ready));
+    out.ready = ready;
+    answer(s, e, &out.base);
+    protobuf_c_message_free_unpacked(m, NULL);
+}
+
+void grpc_control_server_metadata(struct grpc_stream *s, const uint8_t *data, size_t len,
+                                  struct buf **buf)
+{
+    (void)buf;
+    ProtobufCMessage *in = unpack(s, &inference__server_metadata_request__descriptor, data, len);
+    if (!in)
+        return;
+    answer_owned(s, NULL, describe_server(worker_of(s)->server));
+    protobuf_c_message_free_unpacked(in, NULL);
+}
+
+void grpc_control_model_metadata(struct grpc_stream *s, const uint8_t *data, size_t len,
+                                 struct buf **buf)
+{
+    (void)buf;
+    ProtobufCMessage *m = unpack(s, &inference__model_metadata_request__descriptor, data, len);
+    if (!m)
+        return;
+    const Inference__ModelMetadataRequest *in = (const Inference__ModelMetadataRequest *)m;
+    Inference__ModelMetadataResponse *out = NULL;
+    int64_t version;
+    struct err *e = describe_parse_version(in->version, strlen(in->version), &version);
+    if (!e)
+        e = describe_model(&worker_of(s)->view, in->name, strlen(in->name), version, &out);
+    answer_owned(s, e, out);
+    protobuf_c_message_free_unpacked(m, NULL);
+}
+
+void grpc_control_model_config(struct grpc_stream *s, const uint8_t *data, size_t len,
+                               struct buf **buf)
+{
+    (void)buf;
+    ProtobufCMessage *m = unpack(s, &inference__model_config_request__descriptor, data, len);
+    if (!m)
+        return;
+    const Inference__ModelConfigRequest *in = (const Inference__ModelConfigRequest *)m;
+    Inference__ModelConfigResponse *out = NULL;
+    int64_t version;
+    struct err *e = describe_parse_version(in->version, strlen(in->version), &version);
+    if (!e)
+        e = describe_config(&worker_of(s)->view, in->name, strlen(in->name), version, &out);
+    answer_owned(s, e, out);
+    protobuf_c_message_free_unpacked(m, NULL);
+}
+
+void grpc_control_model_statistics(struct grpc_stream *s, const uint8_t *data, size_t len,
+                                   struct buf **buf)
+{
+    (void)buf;
+    ProtobufCMessage *m = unpack(s, &inference__model_statistics_request__descriptor, data, len);
+    if (!m)
+        return;
+    const Inference__ModelStatisticsRequest *in = (const Inference__ModelStatisticsRequest *)m;
+    Inference__ModelStatisticsResponse *out = NULL;
+    int64_t version;
+    struct err *e = describe_parse_version(in->version, strlen(in->version), &version);
+    if (!e)
+        e = describe_statistics(&worker_of(s)->view, in->name, strlen(in->name), version, &out);
+    answer_owned(s, e, out);
+    protobuf_c_message_free_unpacked(m, NULL);
+}
+
+void grpc_control_health_check(struct grpc_stream *s, const uint8_t *data, size_t len,
+                               struct buf **buf)
+{
+    (void)buf;
+    ProtobufCMessage *m = unpack(s, &grpc__health__v1__health_check_request__descriptor, data, len);
+    if (!m)
+        return;
+    /* Whatever service is asked for, it is ready when the server is: as the reference answers. */
+    Grpc__Health__V1__HealthCheckResponse out = GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__INIT;
+    out.status = server_ready(worker_of(s)->server, &worker_of(s)->view)
+                     ? GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVING
+                     : GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__NOT_SERVING;
+    answer(s, NULL, &out.base);
+    protobuf_c_message_free_unpacked(m, NULL);
+}
+
+void grpc_control_unsupported(struct grpc_stream *s, const uint8_t *data, size_t len,
+                              struct buf **buf)
+{
+    (void)data;
+    (void)len;
+    (void)buf;
+    const char *name = strrchr(s->method->path, '/') + 1;
+    grpc_answer_fail(s, err_new(STATUS_UNSUPPORTED, "%s is not supported by this server", name));
+}

@@ -1,0 +1,203 @@
+#include "grpc/grpc_front.h"
+
+#include "base/mem.h"
+#include "grpc/grpc_conn.h"
+#include "grpc/grpc_method.h"
+#include "net/forward.h"
+#include "net/helpers.h"
+#include "net/listener.h"
+#include "os/mutex.h"
+#include "os/sock.h"
+#include "server/server.h"
+
+/* One worker's share, and the messages that ask it to stop. */
+struct part {
+    struct grpc_home home; /* first */
+    struct mail goodbye;
+    struct mail cut;
+    bool gone; /* no connection is left, none will come; guarded by front->lock */
+};
+
+struct grpc_front {
+    struct server *server;
+    struct listener *listener;
+    nghttp2_session_callbacks *callbacks;
+    nghttp2_option *options;
+    struct part *parts; /* one a worker */
+    struct helpers *helpers;
+    struct forward *forward;
+    bool stopped;
+    struct mutex lock; /* rank LEAF; guards left and part.gone */
+    struct mutex_cond empty;
+    unsigned left; /* parts that still may have connections */
+};
+
+static struct part *part_of(struct grpc_front *f, const struct worker *w)
+{
+    return &f->parts[w->index];
+}
+
+/* The last connection of a worker that stops tells whoever waits in grpc_front_stop. */
+static void tell_if_gone(struct part *p)
+{
+    struct grpc_front *f = p->home.front;
+    if (!p->home.stopping || !list_empty(&p->home.conns))
+        return;
+    mutex_lock(&f->lock);
+    if (!p->gone) {
+        p->gone = true;
+        f->left--;
+        mutex_cond_signal(&f->empty);
+    }
+    mutex_unlock(&f->lock);
+}
+
+static void on_conn_gone(struct grpc_home *home)
+{
+    listener_closed(home->front->listener, home->worker, home->strangers);
+    tell_if_gone((struct part *)home);
+}
+
+static void on_accepted(struct worker *w, int fd, void *owner)
+{
+    struct grpc_front *f = owner;
+    struct grpc_home *home = &part_of(f, w)->home;
+    if (home->stopping) {
+        sock_close(fd);
+        listener_closed(f->listener, w, home->strangers);
+        return;
+    }
+    grpc_conn_open(home, fd);
+}
+
+static void on_goodbye(struct mail *m)
+{
+    struct part *p = LIST_ITEM(m, struct part, goodbye);
+    p->home.stopping = true;
+    LIST_EACH (node, &p->home.conns)
+        grpc_conn_goodbye(LIST_ITEM(node, struct grpc_conn, node));
+    tell_if_gone(p);
+}
+
+static void on_cut(struct mail *m)
+{
+    struct part *p = LIST_ITEM(m, struct part, cut);
+    LIST_EACH (node, &p->home.conns)
+        grpc_conn_close(LIST_ITEM(node, struct grpc_conn, node));
+    tell_if_gone(p);
+}
+
+static void init_parts(struct grpc_front *f)
+{
+    f->left = f->server->worker_count;
+    f->helpers = helpers_new(f->left);
+    const struct options *options = &f->server->options;
+    f->parts = mem_zalloc(f->left * sizeof(*f->parts));
+    for (unsigned i = 0; i < f->left; i++) {
+        struct part *p = &f->parts[i];
+        p->home.worker = &f->server->workers[i];
+        p->home.front = f;
+        p->home.callbacks = f->callbacks;
+        p->home.options = f->options;
+        p->home.helpers = f->helpers;
+        p->home.forward = f->forward;
+        grpc_keepalive_rules(options, &p->home.rules);
+        p->home.restrictions = &options->grpc_restrictions;
+        p->home.pack_level = (uint8_t)options->grpc_compression;
+        p->home.curious = f->forward || options->grpc_restrictions.any || p->home.pack_level;
+        p->home.conn_gone = on_conn_gone;
+        p->home.metrics = front_metrics_new(grpc_method_metrics());
+        list_init(&p->home.conns);
+        p->goodbye.deliver = on_goodbye;
+        p->cut.deliver = on_cut;
+    }
+}
+
+struct err *grpc_front_open(struct server *s, const char *address, uint16_t port, bool reuse,
+                            struct grpc_front **ret)
+{
+    struct grpc_front *f = MEM_NEW(struct grpc_front);
+    f->server = s;
+    mutex_init(&f->lock, MUTEX_RANK_LEAF);
+    mutex_cond_init(&f->empty);
+    struct err *e = NULL;
+    if (nghttp2_session_callbacks_new(&f->callbacks) != 0 || nghttp2_option_new(&f->options) != 0) {
+        e = err_new(STATUS_UNAVAILABLE, "no memory for the gRPC front end");
+    } else {
+        grpc_conn_callbacks(f->callbacks);
+        grpc_conn_options(f->options);
+        e = forward_new("grpc-header-forward-pattern", s->options.grpc_header_pattern, &f->forward);
+        init_parts(f);
+    }
+    if (!e) {
+        e = listener_open(s, address, port, reuse, 0, on_accepted, NULL, f, &f->listener);
+    }
+    if (e) {
+        grpc_front_free(f);
+        return e;
+    }
+    *ret = f;
+    return NULL;
+}
+
+uint16_t grpc_front_port(const struct grpc_front *f)
+{
+    return listener_port(f->listener);
+}
+
+/* Posts one of a part's messages to every worker. */
+static void post_all(struct grpc_front *f, size_t mail_offset)
+{
+    for (unsigned i = 0; i < f->server->worker_count; i++) {
+        struct mail *m = (struct mail *)(void *)((char *)&f->parts[i] + mail_offset);
+        loop_post(f->server->workers[i].loop, m, m);
+    }
+}
+
+/* Waits until no connection is left; past `until` what is left is closed. */
+static void end_connections(struct grpc_front *f, time_ns until)
+{
+    post_all(f, offsetof(struct part, goodbye));
+    mutex_lock(&f->lock);
+    while (f->left && mutex_cond_wait_until(&f->empty, &f->lock, until))
+        ;
+    bool cut = f->left > 0;
+    mutex_unlock(&f->lock);
+    if (!cut)
+        return;
+    post_all(f, offsetof(struct part, cut));
+    mutex_lock(&f->lock);
+    while (f->left)
+        mutex_cond_wait(&f->empty, &f->lock);
+    mutex_unlock(&f->lock);
+}
+
+void grpc_front_stop(struct grpc_front *f, time_ns until)
+{
+    if (!f || f->stopped)
+        return;
+    f->stopped = true;
+    listener_stop(f->listener);
+    end_connections(f, until);
+    helpers_free(f->helpers);
+    f->helpers = NULL;
+}
+
+void grpc_front_free(struct grpc_front *f)
+{
+    if (!f)
+        return;
+    helpers_free(f->helpers);
+    forward_free(f->forward);
+    listener_free(f->listener);
+    for (unsigned i = 0; f->parts && i < f->server->worker_count; i++) {
+        front_metrics_free(f->parts[i].home.metrics);
+        mem_free(f->parts[i].home.batch);
+    }
+    mem_free(f->parts);
+    nghttp2_option_del(f->options);
+    nghttp2_session_callbacks_del(f->callbacks);
+    mutex_cond_fini(&f->empty);
+    mutex_fini(&f->lock);
+    mem_free(f);
+}

@@ -1,0 +1,104 @@
+#include "grpc/grpc_inbox.h"
+
+#include "codec/infer_pb.h"
+#include "os/pool.h"
+
+#include <string.h>
+
+#define ALIGN ((size_t)64)
+
+static void take_prefix(struct grpc_inbox *in, const uint8_t **data, size_t *len)
+{
+    size_t n = GRPC_INBOX_PREFIX - in->prefix_got;
+    if (n > *len)
+        n = *len;
+    memcpy(in->prefix + in->prefix_got, *data, n);
+    in->prefix_got = (uint8_t)(in->prefix_got + n);
+    *data += n;
+    *len -= n;
+    const uint8_t *p = in->prefix;
+    in->compressed = p[0] == 1;
+    in->size = (uint32_t)p[1] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 8 | p[4];
+}
+
+/* The buffer starts so far before a multiple of 64 that the tensor which goes on behind the bytes at hand lies on one. */
+static struct err *reserve(struct grpc_inbox *in, const uint8_t *data, size_t len, bool tensors)
+{
+    size_t offset =
+        tensors && !in->compressed ? infer_pb_raw_offset(data, len < in->size ? len : in->size) : 0;
+    size_t shift = -offset & (ALIGN - 1);
+    struct err *e = pool_buf_arriving(in->size + shift, &in->buf);
+    if (!e)
+        in->data = in->buf->data + shift;
+    return e;
+}
+
+enum grpc_inbox_result grpc_inbox_feed(struct grpc_inbox *in, const uint8_t **data, size_t *len,
+                                       bool tensors, struct err **ret_err)
+{
+    if (in->prefix_got < GRPC_INBOX_PREFIX) {
+        take_prefix(in, data, len);
+        if (in->prefix_got < GRPC_INBOX_PREFIX)
+            return GRPC_INBOX_MORE;
+        if (in->prefix[0] > 1)
+            return GRPC_INBOX_BAD;
+        if (in->size > GRPC_INBOX_MAX_BYTES)
+            return GRPC_INBOX_TOO_LARGE;
+    }
+    if (!in->data) {
+        if (*len >= in->size) {
+            in->data = *data;
+            in->got = in->size;
+            *data += in->size;
+            *len -= in->size;
+            return GRPC_INBOX_WHOLE;
+        }
+        if (!*len)
+            return GRPC_INBOX_MORE; /* nothing to place it by yet, and nothing to hold */
+        struct err *e = reserve(in, *data, *len, tensors);
+        if (e) {
+            *ret_err = e;
+            return GRPC_INBOX_NO_ROOM;
+        }
+    }
+    size_t n = in->size - in->got;
+    if (n > *len)
+        n = *len;
+    uint8_t *to = in->buf->data + (in->data - in->buf->data) + in->got;
+    if (to != *data)
+        memcpy(to, *data, n);
+    in->got += (uint32_t)n;
+    *data += n;
+    *len -= n;
+    struct err *e = pool_arrived(in->buf, (size_t)(in->data - in->buf->data) + in->got);
+    if (e) {
+        *ret_err = e;
+        return GRPC_INBOX_NO_ROOM;
+    }
+    return in->got == in->size ? GRPC_INBOX_WHOLE : GRPC_INBOX_MORE;
+}
+
+struct err *grpc_inbox_keep(struct grpc_inbox *in)
+{
+    if (in->buf)
+        return NULL;
+    struct err *e = pool_buf(in->size ? in->size : 1, &in->buf);
+    if (e)
+        return e;
+    if (in->size)
+        memcpy(in->buf->data, in->data, in->size);
+    in->data = in->buf->data;
+    return NULL;
+}
+
+uint8_t *grpc_inbox_place(const struct grpc_inbox *in)
+{
+    return in->buf && in->got < in->size ? in->buf->data + (in->data - in->buf->data) + in->got
+                                         : NULL;
+}
+
+void grpc_inbox_next(struct grpc_inbox *in)
+{
+    buf_unref(in->buf);
+    *in = (struct grpc_inbox){0};
+}

@@ -1,0 +1,265 @@
+#include "grpc/grpc_infer.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "infer/request.h"
+#include "infer/response.h"
+#include "net/access.h"
+#include "grpc/grpc_answer.h"
+#include "grpc/grpc_conn.h"
+#include "grpc/grpc_infer_request.h"
+#include "grpc/grpc_infer_response.h"
+#include "server/worker.h"
+
+#include <string.h>
+
+#define READ_BYTES 2048 /* what reading an ordinary request takes */
+
+/* A message as it was read. */
+struct reading {
+    struct arena arena;
+    struct infer_pb_request pb;
+    _Alignas(16) char first[READ_BYTES];
+};
+
+/* false, and the call is ended, when the message cannot be read. */
+static bool read_message(struct grpc_stream *s, const uint8_t *data, size_t len,
+                         struct reading *ret)
+{
+    arena_init(&ret->arena, ret->first, sizeof(ret->first));
+    switch (infer_pb_read(data, len, &ret->arena, &ret->pb)) {
+    case INFER_PB_OK:
+        return true;
+    case INFER_PB_TOO_MANY:
+        grpc_answer_end(s, GRPC_ANSWER_RESOURCE_EXHAUSTED,
+                        "the request has more tensors, dimensions or parameters than allowed");
+        break;
+    case INFER_PB_MALFORMED:
+    case INFER_PB_NOT_UTF8:
+        grpc_answer_end(s, GRPC_ANSWER_INTERNAL, "Unable to parse request");
+        break;
+    }
+    arena_fini(&ret->arena);
+    return false;
+}
+
+/* The one response of a unary call, taken over, or NULL when there was none. */
+static void answer_unary(struct grpc_stream *s, const struct grpc_call *call, struct response *r)
+{
+    struct grpc_reply *reply;
+    struct err *e = NULL;
+    if (call->responses != 1)
+        e = err_new(STATUS_INTERNAL, "expected a single response, got %u", call->responses);
+    else if (r->error)
+        e = err_copy(r->error);
+    else
+        e = grpc_infer_response(r, call->classes, &reply);
+    if (e) {
+        response_free(r);
+        grpc_answer_fail(s, e);
+        return;
+    }
+    grpc_answer_send(s, reply);
+    grpc_answer_end(s, GRPC_ANSWER_OK, NULL);
+}
+
+/* The final flag may come with the response or after it: the answer waits for it. */
+static void respond_unary(struct response *r, void *owner)
+{
+    struct grpc_call *call = owner;
+    struct grpc_stream *s = call->stream;
+    bool final = r->flags & RESPONSE_FINAL;
+    call->done = final;
+    if (!r->empty)
+        call->responses++;
+    if (r->empty || call->held)
+        response_free(r);
+    else
+        call->held = r;
+    if (!final)
+        return;
+    r = call->held;
+    call->held = NULL;
+    if (s->conn && !s->ended)
+        answer_unary(s, call, r);
+    else
+        response_free(r);
+    grpc_stream_release(s, call);
+}
+
+static struct err *submit(struct grpc_call *call, const struct infer_pb_request *pb,
+                          struct buf **buf, request_respond_fn respond)
+{
+    struct worker *w = call->stream->conn->home->worker;
+    struct grpc_infer_options options = {
+        .forward = call->stream->conn->home->forward,
+        .headers = &call->stream->headers,
+        .one_response = respond == respond_unary,
+    };
+    struct request *r;
+    struct err *e = grpc_infer_request(&w->view, w->loop, pb, buf, respond, call, &options, &r);
+    call->stream->model = options.model;
+    access_about(call->stream->access, (const char *)pb->model_name.data, pb->model_name.len,
+                 (const char *)pb->id.data, pb->id.len);
+    call->decoupled = options.decoupled;
+    call->empty_final = options.empty_final;
+    call->classes = options.classes;
+    if (e)
+        return e;
+    call->request = r;
+    submit_later(&w->submitter, r);
+    return NULL;
+}
+
+void grpc_infer_unary(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf)
+{
+    struct reading in;
+    if (!read_message(s, data, len, &in))
+        return;
+    struct grpc_call *call = &s->call;
+    grpc_stream_hold(s, call);
+    struct err *e = submit(call, &in.pb, buf, respond_unary);
+    arena_fini(&in.arena);
+    if (e) {
+        LOG_VERBOSE(1, "ModelInfer failed: %s", err_message(e));
+        grpc_stream_release(s, call);
+        grpc_answer_fail(s, e);
+    }
+}
+
+/* A streaming call is over once its client has said all, or the server stops, and every request was answered. */
+static void end_if_over(struct grpc_stream *s)
+{
+    if (s->call_count > 0 || s->unpacking)
+        return;
+    if (s->half_closed && !s->held)
+        grpc_answer_end(s, GRPC_ANSWER_OK, NULL);
+    else if (s->conn && s->conn->leaving)
+        grpc_answer_end(s, GRPC_ANSWER_UNAVAILABLE, "the server is stopping");
+}
+
+void grpc_infer_stream_end(struct grpc_stream *s)
+{
+    end_if_over(s);
+}
+
+static void finish_call(struct grpc_stream *s, struct grpc_call *call)
+{
+    bool closed = !s->conn;
+    if (call->reply)
+        call->reply->free_fn(call->reply);
+    grpc_stream_release(s, call);
+    mem_free(call->version_text);
+    mem_free(call);
+    if (!closed)
+        end_if_over(s);
+}
+
+/* Answers of models that answer once go out in the order in which their requests came; those of a closed stream are dropped, also
+ * those that waited for their turn. */
+static void send_in_order(struct grpc_stream *s)
+{
+    struct list *next = s->calls.next;
+    for (bool last = next == &s->calls; !last;) {
+        struct grpc_call *call = LIST_ITEM(next, struct grpc_call, node);
+        next = next->next;
+        last = next == &s->calls;
+        if (call->decoupled)
+            continue;
+        if (!call->done)
+            return;
+        struct grpc_reply *reply = s->conn ? call->reply : NULL;
+        if (reply) {
+            call->reply = NULL;
+            grpc_answer_send(s, reply);
+        }
+        finish_call(s, call); /* the last call of a closed stream takes it along */
+    }
+}
+
+/* A client that takes no answers must not make us hold them without end. */
+static void check_backlog(struct grpc_stream *s)
+{
+    if (s->reply_bytes > 4 * GRPC_STREAM_REPLY_BYTES)
+        grpc_answer_end(s, GRPC_ANSWER_RESOURCE_EXHAUSTED,
+                        "the client does not take the responses of its requests");
+}
+
+/* The message for a streamed response, which is taken over; NULL when the call was ended instead. */
+static struct grpc_reply *streamed_reply(struct grpc_stream *s, struct grpc_call *call,
+                                         struct response *r)
+{
+    struct grpc_reply *reply = NULL;
+    if (r->error && s->grpc_errors) {
+        grpc_answer_fail(s, err_copy(r->error));
+        response_free(r);
+        return NULL;
+    }
+    struct err *e = grpc_infer_response_streamed(r, call->classes, call->version_text, &reply);
+    if (!e)
+        return reply;
+    struct infer_pb_slice id = {r->request->id, strlen(r->request->id)};
+    reply = grpc_infer_response_error(e, id);
+    err_free(e);
+    response_free(r);
+    return reply;
+}
+
+static void respond_streamed(struct response *r, void *owner)
+{
+    struct grpc_call *call = owner;
+    struct grpc_stream *s = call->stream;
+    bool final = r->flags & RESPONSE_FINAL;
+    bool wanted = s->conn && !s->ended && (!r->empty || (call->decoupled && call->empty_final));
+    call->done = final;
+    struct grpc_reply *reply = NULL;
+    if (wanted)
+        reply = streamed_reply(s, call, r);
+    else
+        response_free(r);
+    if (reply && call->decoupled) {
+        grpc_answer_send(s, reply);
+        check_backlog(s);
+    } else if (reply && call->reply) {
+        reply->free_fn(reply); /* a second response of a model that is to answer once */
+    } else if (reply) {
+        call->reply = reply;
+    }
+    if (final && call->decoupled)
+        finish_call(s, call);
+    else if (final)
+        send_in_order(s);
+}
+
+/* A request that could not be submitted: its answer waits for its turn, too. */
+static void answer_error(struct grpc_stream *s, struct grpc_call *call, struct err *e,
+                         struct infer_pb_slice id)
+{
+    call->done = true;
+    call->reply = grpc_infer_response_error(e, id);
+    err_free(e);
+    if (!call->decoupled) {
+        send_in_order(s);
+        return;
+    }
+    grpc_answer_send(s, call->reply);
+    call->reply = NULL;
+    finish_call(s, call);
+}
+
+void grpc_infer_streamed(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf)
+{
+    struct reading in;
+    if (!read_message(s, data, len, &in))
+        return;
+    struct grpc_call *call = MEM_NEW(struct grpc_call);
+    grpc_stream_hold(s, call);
+    struct err *e = submit(call, &in.pb, buf, respond_streamed);
+    if (!e && in.pb.model_version.len)
+        call->version_text = mem_strndup(in.pb.model_version.data, in.pb.model_version.len);
+    if (e) {
+        LOG_VERBOSE(1, "ModelStreamInfer failed: %s", err_message(e));
+        answer_error(s, call, e, in.pb.id);
+    }
+    arena_fini(&in.arena);
+}

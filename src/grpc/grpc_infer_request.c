@@ -1,0 +1,417 @@
+#include "grpc/grpc_infer_request.h"
+
+#include "base/strbuf.h"
+#include "model/config.h"
+#include "model/datatype.h"
+#include "net/forward.h"
+#include "os/pool.h"
+#include "serve/table.h"
+#include "serve/version.h"
+#include "server/describe.h"
+
+#include <string.h>
+
+#define ALIGN ((size_t)64)
+/* Tensors of a request that are copied lie in its arena up to so many bytes together, else in a pooled buffer. */
+#define ARENA_BYTES ((size_t)4096)
+
+static bool is(struct infer_pb_slice s, const char *text)
+{
+    return s.len == strlen(text) && memcmp(s.data, text, s.len) == 0;
+}
+
+/* Texts that end up as C strings must not hide anything behind a zero byte. */
+static struct err *check_text(struct infer_pb_slice s, const char *what)
+{
+    if (s.len && memchr(s.data, 0, s.len))
+        return err_new(STATUS_INVALID_ARG, "%s '%.*s...' holds a zero byte", what,
+                       (int)strnlen(s.data, s.len), s.data);
+    return NULL;
+}
+
+static struct err *wrong_type(const struct infer_pb_param *p, const char *expected)
+{
+    return err_new(STATUS_INVALID_ARG, "invalid value type for '%.*s' parameter, expected %s.",
+                   (int)p->name.len, p->name.data, expected);
+}
+
+static struct err *set_sequence_id(struct request *r, const struct infer_pb_param *p)
+{
+    if (p->choice == INFER_PB_INT64) {
+        r->correlation_id = p->bits;
+        return NULL;
+    }
+    if (p->choice != INFER_PB_STRING)
+        return wrong_type(p, "int64_param or string_param");
+    struct err *e = check_text(p->string, "sequence id");
+    if (!e)
+        r->correlation_string = arena_strndup(&r->arena, p->string.data, p->string.len);
+    return e;
+}
+
+static struct err *set_flag(struct request *r, const struct infer_pb_param *p, uint32_t flag)
+{
+    if (p->choice != INFER_PB_BOOL)
+        return wrong_type(p, "bool_param");
+    if (p->truth)
+        r->flags |= flag;
+    return NULL;
+}
+
+static struct err *set_priority(struct request *r, const struct infer_pb_param *p)
+{
+    if (p->choice != INFER_PB_INT64 && p->choice != INFER_PB_UINT64)
+        return wrong_type(p, "int64_param or uint64_param");
+    if (p->choice == INFER_PB_INT64 && p->int64 < 0)
+        return err_new(STATUS_INVALID_ARG, "invalid value for 'priority', expected value >= 0.");
+    r->priority = p->bits;
+    return NULL;
+}
+
+static struct err *set_timeout(struct request *r, const struct infer_pb_param *p)
+{
+    if (p->choice != INFER_PB_INT64)
+        return wrong_type(p, "int64_param");
+    r->timeout_us = p->int64 > 0 ? p->bits : 0;
+    return NULL;
+}
+
+static struct err *set_reserved(const struct infer_pb_param *p, struct grpc_infer_options *options)
+{
+    if (!is(p->name, "triton_enable_empty_final_response"))
+        return err_new(
+            STATUS_INVALID_ARG,
+            "parameter keys starting with 'triton_' are reserved for Triton usage. Only the "
+            "following keys starting with 'triton_' are allowed: "
+            "triton_enable_empty_final_response");
+    if (p->choice != INFER_PB_BOOL)
+        return wrong_type(p, "bool_param");
+    options->empty_final = p->truth;
+    return NULL;
+}
+
+/* A parameter that the server does not know is the backend's. */
+static struct err *add_param(struct request *r, const struct infer_pb_param *p)
+{
+    struct err *e = check_text(p->name, "parameter");
+    if (e)
+        return e;
+    switch (p->choice) {
+    case INFER_PB_INT64:
+        param_add(&r->params, &r->arena, p->name.data, p->name.len, PARAM_INT)->i = p->int64;
+        return NULL;
+    case INFER_PB_BOOL:
+        param_add(&r->params, &r->arena, p->name.data, p->name.len, PARAM_BOOL)->b = p->truth;
+        return NULL;
+    case INFER_PB_DOUBLE:
+        param_add(&r->params, &r->arena, p->name.data, p->name.len, PARAM_DOUBLE)->d = p->real;
+        return NULL;
+    case INFER_PB_STRING:
+        param_add_string(&r->params, &r->arena, p->name.data, p->name.len, p->string.data,
+                         p->string.len);
+        return NULL;
+    case INFER_PB_NONE:
+    case INFER_PB_UINT64:
+        break;
+    }
+    return wrong_type(p, "int64_param, bool_param, or string_param");
+}
+
+static struct err *set_param(struct request *r, const struct infer_pb_param *p,
+                             struct grpc_infer_options *options)
+{
+    if (is(p->name, "sequence_id"))
+        return set_sequence_id(r, p);
+    if (is(p->name, "sequence_start"))
+        return set_flag(r, p, REQUEST_SEQUENCE_START);
+    if (is(p->name, "sequence_end"))
+        return set_flag(r, p, REQUEST_SEQUENCE_END);
+    if (is(p->name, "priority"))
+        return set_priority(r, p);
+    if (is(p->name, "timeout"))
+        return set_timeout(r, p);
+    if (p->name.len >= 7 && memcmp(p->name.data, "triton_", 7) == 0)
+        return set_reserved(p, options);
+    return add_param(r, p);
+}
+
+static struct err *set_metadata(struct request *r, const struct infer_pb_request *pb,
+                                struct grpc_infer_options *options)
+{
+    struct err *e = check_text(pb->id, "request id");
+    if (!e && pb->id.len)
+        r->id = arena_strndup(&r->arena, pb->id.data, pb->id.len);
+    for (const struct infer_pb_param *p = pb->params; p && !e; p = p->next)
+        e = set_param(r, p, options);
+    return e;
+}
+
+/* Where the bytes of an input come from. */
+struct source {
+    const struct infer_pb_part *raw;       /* NULL: typed contents */
+    const struct infer_pb_contents *typed; /* NULL as well: none, zero bytes */
+    enum infer_pb_content kind;
+    uint64_t bytes;
+};
+
+/* The kind of contents that carries a datatype; CONTENTS where none does. */
+static enum infer_pb_content content_of(enum datatype t)
+{
+    static const uint8_t kinds[DATATYPE_COUNT] = {
+        [DATATYPE_BOOL] = INFER_PB_BOOLS,     [DATATYPE_INT8] = INFER_PB_INTS,
+        [DATATYPE_INT16] = INFER_PB_INTS,     [DATATYPE_INT32] = INFER_PB_INTS,
+        [DATATYPE_INT64] = INFER_PB_INT64S,   [DATATYPE_UINT8] = INFER_PB_UINTS,
+        [DATATYPE_UINT16] = INFER_PB_UINTS,   [DATATYPE_UINT32] = INFER_PB_UINTS,
+        [DATATYPE_UINT64] = INFER_PB_UINT64S, [DATATYPE_FP32] = INFER_PB_FP32S,
+        [DATATYPE_FP64] = INFER_PB_FP64S,     [DATATYPE_BYTES] = INFER_PB_STRINGS,
+    };
+    return kinds[t] ? (enum infer_pb_content)kinds[t] : INFER_PB_CONTENTS;
+}
+
+/* The datatype that messages name for a kind of contents. */
+static enum datatype datatype_of(enum infer_pb_content kind)
+{
+    static const uint8_t types[INFER_PB_CONTENTS] = {
+        [INFER_PB_BOOLS] = DATATYPE_BOOL,     [INFER_PB_INTS] = DATATYPE_INT32,
+        [INFER_PB_INT64S] = DATATYPE_INT64,   [INFER_PB_UINTS] = DATATYPE_UINT32,
+        [INFER_PB_UINT64S] = DATATYPE_UINT64, [INFER_PB_FP32S] = DATATYPE_FP32,
+        [INFER_PB_FP64S] = DATATYPE_FP64,     [INFER_PB_STRINGS] = DATATYPE_BYTES,
+    };
+    return (enum datatype)types[kind];
+}
+
+static struct err *typed_source(const struct request *r, const struct infer_pb_tensor *t,
+                                enum datatype type, struct source *ret)
+{
+    for (unsigned kind = INFER_PB_BOOLS; kind < INFER_PB_CONTENTS; kind++) {
+        if (!t->contents->count[kind])
+            continue;
+        const char *model = r->config->name;
+        int len = (int)t->name.len;
+        if (ret->bytes)
+            return err_new(STATUS_INVALID_ARG,
+                           "unexpected explicit tensor data for input tensor '%.*s' for model "
+                           "'%s', binary data was already "
+                           "supplied.",
+                           len, t->name.data, model);
+        if (content_of(type) != kind)
+            return err_new(STATUS_INVALID_ARG,
+                           "unexpected explicit tensor data for input tensor '%.*s' for model '%s' "
+                           "of type '%s', expected "
+                           "datatype '%s'",
+                           len, t->name.data, model, datatype_name(datatype_of(kind)),
+                           datatype_name(type));
+        ret->typed = t->contents;
+        ret->kind = kind;
+        ret->bytes = infer_pb_content_bytes(t->contents, kind, datatype_bytes(type));
+    }
+    return NULL;
+}
+
+static const struct infer_pb_param *find_param(const struct infer_pb_tensor *t, const char *name)
+{
+    for (const struct infer_pb_param *p = t->params; p; p = p->next)
+        if (is(p->name, name))
+            return p;
+    return NULL;
+}
+
+/* No shared memory can be registered, so a tensor that names a region well names one that is not there. */
+static struct err *check_shared_memory(const struct infer_pb_tensor *t)
+{
+    const struct infer_pb_param *region = find_param(t, "shared_memory_region");
+    if (!region)
+        return NULL;
+    int len = (int)t->name.len;
+    if (region->choice != INFER_PB_STRING)
+        return err_new(STATUS_INVALID_ARG,
+                       "invalid value type for 'shared_memory_region' parameter for tensor '%.*s', "
+                       "expected string_param.",
+                       len, t->name.data);
+    const struct infer_pb_param *size = find_param(t, "shared_memory_byte_size");
+    if (!size)
+        return err_new(STATUS_INVALID_ARG,
+                       "'shared_memory_byte_size' must be specified along with "
+                       "'shared_memory_region' parameter for tensor '%.*s'",
+                       len, t->name.data);
+    if (size->choice != INFER_PB_INT64)
+        return err_new(STATUS_INVALID_ARG,
+                       "invalid value type for 'shared_memory_byte_size' parameter for tensor "
+                       "'%.*s', expected int64_param.",
+                       len, t->name.data);
+    return err_new(STATUS_NOT_FOUND, "Unable to find shared memory region: '%.*s'",
+                   (int)region->string.len, region->string.data);
+}
+
+/* Names the source of an input; *raw is the next of the message's raw contents. */
+static struct err *find_source(const struct request *r, const struct infer_pb_request *pb,
+                               const struct infer_pb_tensor *t, enum datatype type,
+                               const struct infer_pb_part **raw, struct source *ret)
+{
+    *ret = (struct source){0};
+    struct err *e = check_shared_memory(t);
+    if (e)
+        return e;
+    if (t->contents && pb->raw_count)
+        return err_new(STATUS_INVALID_ARG,
+                       "contents field must not be specified when using raw_input_contents for "
+                       "'%.*s' for model '%s'",
+                       (int)t->name.len, t->name.data, r->config->name);
+    if (t->contents)
+        return typed_source(r, t, type, ret);
+    if (!*raw)
+        return err_new(STATUS_INVALID_ARG,
+                       "unable to find data for input tensor '%.*s' for model '%s' in request.",
+                       (int)t->name.len, t->name.data ? t->name.data : "", r->config->name);
+    ret->raw = *raw;
+    ret->bytes = (*raw)->bytes.len;
+    *raw = (*raw)->next;
+    return NULL;
+}
+
+static uint64_t aligned(uint64_t bytes)
+{
+    return (bytes + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
+}
+
+/* Room for every tensor that has to be copied, each on 64 bytes. in_place: raw ones stay where they are. */
+static struct err *make_room(struct request *r, const struct infer_pb_request *pb, bool in_place,
+                             uint8_t **ret)
+{
+    uint64_t bytes = 0;
+    const struct infer_pb_part *raw = pb->raws;
+    for (const struct infer_pb_tensor *t = pb->inputs; t; t = t->next) {
+        struct source from;
+        struct err *e =
+            find_source(r, pb, t, datatype_parse(t->datatype.data, t->datatype.len), &raw, &from);
+        if (e)
+            return e;
+        if (!(from.raw && in_place))
+            bytes += aligned(from.bytes);
+    }
+    if (bytes == 0)
+        return NULL;
+    if (bytes > ARENA_BYTES) {
+        struct err *e = pool_buf(bytes, &r->body);
+        if (!e)
+            *ret = r->body->data;
+        return e;
+    }
+    *ret = arena_try_alloc(&r->arena, bytes, ALIGN);
+    return *ret ? NULL : err_new(STATUS_UNAVAILABLE, "no memory for the request's tensors");
+}
+
+static struct err *add_inputs(struct request *r, const struct infer_pb_request *pb, bool in_place)
+{
+    uint8_t *room = NULL;
+    struct err *e = make_room(r, pb, in_place, &room);
+    if (e)
+        return e;
+    const struct infer_pb_part *raw = pb->raws;
+    for (const struct infer_pb_tensor *t = pb->inputs; t; t = t->next) {
+        enum datatype type = datatype_parse(t->datatype.data, t->datatype.len);
+        struct source from;
+        e = check_text(t->name, "input");
+        if (!e)
+            e = find_source(r, pb, t, type, &raw, &from);
+        if (e)
+            return e;
+        struct tensor_piece piece = {.data = "", .size = from.bytes, .memory = BUF_MEMORY_CPU};
+        if (from.raw && in_place) {
+            piece.data = from.raw->bytes.data;
+        } else if (from.bytes) {
+            if (from.raw)
+                memcpy(room, from.raw->bytes.data, from.bytes);
+            else
+                infer_pb_content_write(from.typed, from.kind, datatype_bytes(type), room);
+            piece.data = room;
+            room += aligned(from.bytes);
+        }
+        request_add_input(r, t->name.data, t->name.len, type, t->shape, t->rank, &piece, 1);
+    }
+    return NULL;
+}
+
+static struct err *add_classes(struct request *r, const struct infer_pb_tensor *t,
+                               const struct infer_pb_param *classes,
+                               struct grpc_infer_classes **list)
+{
+    if (classes->choice != INFER_PB_INT64)
+        return err_new(STATUS_INVALID_ARG,
+                       "invalid value type for 'classification' parameter, expected int64_param");
+    if (classes->int64 <= 0)
+        return err_new(STATUS_INVALID_ARG,
+                       "invalid value for 'classification' parameter, expected >= 0");
+    struct grpc_infer_classes *c = arena_alloc(&r->arena, sizeof(*c));
+    *c = (struct grpc_infer_classes){
+        .next = *list,
+        .output = arena_strndup(&r->arena, t->name.data, t->name.len),
+        .classes = classes->bits,
+    };
+    *list = c;
+    return NULL;
+}
+
+static struct err *add_outputs(struct request *r, const struct infer_pb_request *pb,
+                               struct grpc_infer_options *options)
+{
+    for (const struct infer_pb_tensor *t = pb->outputs; t; t = t->next) {
+        struct err *e = check_text(t->name, "output");
+        if (!e)
+            e = check_shared_memory(t);
+        const struct infer_pb_param *classes = find_param(t, "classification");
+        if (!e && classes)
+            e = add_classes(r, t, classes, &options->classes);
+        if (e)
+            return e;
+        request_add_output(r, t->name.data, t->name.len);
+    }
+    return NULL;
+}
+
+struct err *grpc_infer_request(struct table_view *view, struct loop *loop,
+                               const struct infer_pb_request *pb, struct buf **buf,
+                               request_respond_fn respond, void *owner,
+                               struct grpc_infer_options *options, struct request **ret)
+{
+    int64_t number;
+    struct serve_version *version;
+    struct err *e = describe_parse_version(pb->model_version.data, pb->model_version.len, &number);
+    if (!e)
+        e = table_find(view, pb->model_name.data, pb->model_name.len, number, &version);
+    if (e)
+        return e;
+    options->decoupled = version->config->decoupled;
+    options->model = version->front_model;
+    if (options->one_response && options->decoupled) {
+        version_unpin(version);
+        return err_new(STATUS_UNSUPPORTED,
+                       "ModelInfer RPC doesn't support models with decoupled transaction policy");
+    }
+    struct request *r = request_new(&version->target, loop, respond, owner);
+    r->times.start = loop_now(loop);
+    e = set_metadata(r, pb, options);
+    if (!e)
+        e = add_outputs(r, pb, options);
+    if (!e)
+        e = add_inputs(r, pb, *buf != NULL);
+    if (!e && options->forward)
+        e = forward_add(options->forward, options->headers->data, options->headers->len, r);
+    bool taken = !e && pb->raw_count && *buf;
+    if (taken) {
+        r->body = *buf;
+        *buf = NULL;
+    }
+    if (!e)
+        e = request_prepare(r);
+    if (e) {
+        if (taken) { /* the caller goes on reading pb, which lies in it */
+            *buf = r->body;
+            r->body = NULL;
+        }
+        request_release(r);
+        return e;
+    }
+    *ret = r;
+    return NULL;
+}

@@ -1,0 +1,241 @@
+#include "grpc/grpc_infer_response.h"
+
+#include "base/mem.h"
+#include "codec/infer_pb_write.h"
+#include "infer/request.h"
+#include "infer/response.h"
+#include "model/config.h"
+#include "grpc/grpc_inbox.h"
+#include "grpc/grpc_infer_request.h"
+#include "infer/classify.h"
+#include "serve/version.h"
+#include "serve/version.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FINAL_PARAM "triton_final_response"
+
+/* A reply and what it is made of, in one piece of memory: pieces, prefix and head follow. */
+struct encoded {
+    struct grpc_reply reply;   /* first */
+    struct response *response; /* whose arena this lies in; NULL = heap */
+    struct iovec pieces[];
+};
+
+static void free_encoded(struct grpc_reply *reply)
+{
+    struct encoded *x = (struct encoded *)reply;
+    if (x->response)
+        response_free(x->response);
+    else
+        mem_free(x);
+}
+
+static struct infer_pb_slice slice(const char *s)
+{
+    return (struct infer_pb_slice){s, strlen(s)};
+}
+
+/* Writes a message into memory of the response's arena, or of the heap when there is no response. */
+static struct err *encode(struct infer_pb_response *pb, struct response *r, struct grpc_reply **ret)
+{
+    struct infer_pb_size size;
+    if (infer_pb_write_measure(pb, &size) != INFER_PB_OK)
+        return err_new(STATUS_INTERNAL, "the response holds text that is not UTF-8");
+    if (size.total > GRPC_INBOX_MAX_BYTES)
+        return err_new(STATUS_INVALID_ARG,
+                       "Response has byte size %" PRIu64
+                       " which exceeds gRPC's byte size limit %u.",
+                       size.total, GRPC_INBOX_MAX_BYTES);
+    size_t fixed = sizeof(struct encoded) + size.piece_count * sizeof(struct iovec);
+    size_t bytes = fixed + GRPC_INBOX_PREFIX + size.head_bytes;
+    struct encoded *x = r ? arena_try_alloc(&r->arena, bytes, 8) : mem_alloc(bytes);
+    if (!x)
+        return err_new(STATUS_UNAVAILABLE, "no memory for a response of %" PRIu64 " bytes",
+                       size.total);
+    uint8_t *prefix = (uint8_t *)x + fixed;
+    uint32_t length = __builtin_bswap32((uint32_t)size.total);
+    *prefix = 0;
+    memcpy(prefix + 1, &length, sizeof(length));
+    uint32_t pieces = infer_pb_write(pb, &size, prefix + GRPC_INBOX_PREFIX, x->pieces);
+    x->pieces[0].iov_base = prefix;
+    x->pieces[0].iov_len += GRPC_INBOX_PREFIX;
+    x->response = r;
+    x->reply = (struct grpc_reply){
+        .pieces = x->pieces,
+        .piece_count = pieces,
+        .left = size.total + GRPC_INBOX_PREFIX,
+        .free_fn = free_encoded,
+    };
+    *ret = &x->reply;
+    return NULL;
+}
+
+static struct infer_pb_param *add_param(struct response *r, struct infer_pb_param **list,
+                                        struct infer_pb_slice name)
+{
+    struct infer_pb_param *p = arena_zalloc(&r->arena, sizeof(*p));
+    p->name = name;
+    p->next = *list;
+    *list = p;
+    return p;
+}
+
+/* Parameters in the order given; of one name the last. */
+static struct err *set_params(struct response *r, struct infer_pb_param **ret)
+{
+    for (const struct param *p = r->params.first; p; p = p->next) {
+        if (param_find(&r->params, p->name) != p)
+            continue;
+        struct infer_pb_param *to = add_param(r, ret, slice(p->name));
+        ret = &to->next;
+        switch (p->type) {
+        case PARAM_STRING:
+            to->choice = INFER_PB_STRING;
+            to->string = (struct infer_pb_slice){p->bytes.data, p->bytes.len};
+            break;
+        case PARAM_INT:
+            to->choice = INFER_PB_INT64;
+            to->int64 = p->i;
+            break;
+        case PARAM_BOOL:
+            to->choice = INFER_PB_BOOL;
+            to->truth = p->b;
+            break;
+        case PARAM_DOUBLE:
+            to->choice = INFER_PB_DOUBLE;
+            to->real = p->d;
+            break;
+        case PARAM_BYTES:
+            return err_new(STATUS_UNSUPPORTED,
+                           "Response parameter of type 'TRITONSERVER_PARAMETER_BYTES' is not "
+                           "currently supported");
+        }
+    }
+    return NULL;
+}
+
+/* Classifies what is to be, and refuses what cannot be sent. */
+static struct err *check_outputs(struct response *r, const struct grpc_infer_classes *classes)
+{
+    bool batched = r->request->config->max_batch_size > 0;
+    for (struct tensor_output *o = r->outputs; o; o = o->next) {
+        if (o->memory == BUF_MEMORY_GPU)
+            return err_new(STATUS_UNSUPPORTED, "output '%s' lies in GPU memory", o->name);
+        for (const struct grpc_infer_classes *c = classes; c; c = c->next) {
+            if (strcmp(c->output, o->name) != 0)
+                continue;
+            struct err *e = classify_output(r, o, c->classes, batched,
+                                            version_labels(version_of(r->request), o->name));
+            if (e)
+                return e;
+            break;
+        }
+    }
+    return NULL;
+}
+
+static struct err *set_outputs(struct response *r, struct infer_pb_response *pb)
+{
+    pb->outputs = arena_try_alloc(&r->arena, r->output_count * sizeof(*pb->outputs), 8);
+    if (!pb->outputs && r->output_count)
+        return err_new(STATUS_UNAVAILABLE, "no memory for a response of %u outputs",
+                       r->output_count);
+    for (const struct tensor_output *o = r->outputs; o; o = o->next)
+        pb->outputs[pb->output_count++] = (struct infer_pb_output){
+            .name = slice(o->name),
+            .datatype = slice(datatype_name(o->datatype)),
+            .shape = o->shape,
+            .rank = o->rank,
+            .data = o->data,
+            .data_bytes = o->data ? o->byte_size : 0,
+        };
+    return NULL;
+}
+
+#define VERSION_BYTES 24
+
+/* Decimal digits, ending at to + VERSION_BYTES. */
+static struct infer_pb_slice version_text(int64_t number, char to[VERSION_BYTES])
+{
+    char *at = to + VERSION_BYTES;
+    for (uint64_t n = (uint64_t)number; n || at == to + VERSION_BYTES; n /= 10)
+        *--at = (char)('0' + n % 10);
+    return (struct infer_pb_slice){at, (size_t)(to + VERSION_BYTES - at)};
+}
+
+/* What the message says: descriptions and tensors. */
+static struct err *fill(struct response *r, const struct grpc_infer_classes *classes,
+                        struct infer_pb_response *pb, char version[VERSION_BYTES],
+                        struct infer_pb_param **params)
+{
+    const struct serve_version *v = version_of(r->request);
+    pb->id = slice(r->request->id);
+    pb->model_name = slice(r->request->config->name);
+    pb->model_version = version_text(v->number, version);
+    struct err *e = check_outputs(r, classes);
+    if (!e)
+        e = set_params(r, params);
+    return e ? e : set_outputs(r, pb);
+}
+
+struct err *grpc_infer_response(struct response *r, const struct grpc_infer_classes *classes,
+                                struct grpc_reply **ret)
+{
+    struct infer_pb_response pb = {0};
+    struct infer_pb_param *params = NULL;
+    char version[VERSION_BYTES];
+    struct err *e = fill(r, classes, &pb, version, &params);
+    pb.params = params;
+    return e ? e : encode(&pb, r, ret);
+}
+
+struct err *grpc_infer_response_streamed(struct response *r,
+                                         const struct grpc_infer_classes *classes,
+                                         const char *version_as_given, struct grpc_reply **ret)
+{
+    struct infer_pb_response pb = {.streamed = true};
+    struct infer_pb_param last = {
+        .name = slice(FINAL_PARAM),
+        .choice = INFER_PB_BOOL,
+        .bits = (r->flags & RESPONSE_FINAL) != 0,
+    };
+    char version[VERSION_BYTES];
+    struct infer_pb_param *params = NULL;
+    struct err *e = NULL;
+    if (r->error || r->empty) {
+        pb.id = slice(r->request->id);
+        pb.model_name = slice(r->request->config->name);
+        if (version_as_given)
+            pb.model_version = slice(version_as_given);
+        if (r->error)
+            pb.error_message = slice(err_message(r->error));
+    } else {
+        e = fill(r, classes, &pb, version, &params);
+    }
+    if (e)
+        return e;
+    struct infer_pb_param **end = &params; /* of two values of a name the later holds */
+    while (*end)
+        end = &(*end)->next;
+    *end = &last;
+    pb.params = params;
+    return encode(&pb, r, ret);
+}
+
+struct grpc_reply *grpc_infer_response_error(const struct err *e, struct infer_pb_slice id)
+{
+    struct infer_pb_response pb = {
+        .streamed = true, .error_message = slice(err_message(e)), .id = id};
+    struct grpc_reply *reply = NULL;
+    struct err *failed = encode(&pb, NULL, &reply);
+    if (failed) {
+        /* the error's own text is not UTF-8: say so instead */
+        pb.error_message = slice(err_message(failed));
+        err_free(encode(&pb, NULL, &reply));
+        err_free(failed);
+    }
+    return reply;
+}

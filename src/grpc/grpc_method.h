@@ -1,0 +1,27 @@
+#pragma once
+/* The methods of the services: which path is which. */
+#include "metrics/front_metrics.h"
+#include "grpc/grpc_stream.h"
+#include "server/options_front.h"
+
+struct grpc_method {
+    const char *path;
+    bool streams; /* the client sends any number of messages; else exactly one */
+    bool tensors; /* messages are ModelInferRequests */
+    enum options_category category;
+
+    /* message - a whole message came; of a unary call, also the end of what its client sends.
+     * data, len  borrowed for the call
+     * buf        what data lies in, NULL when it lies in received bytes; taken over by setting it to NULL */
+    void (*message)(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf);
+
+    /* half_closed - the client of a streaming call sends no more. NULL for unary ones. */
+    void (*half_closed)(struct grpc_stream *s);
+};
+
+/* grpc_method_metrics - the methods as routes; 0 is every other path. grpc_method_route - which of them a method is; NULL = 0. */
+const struct front_metrics_kind *grpc_method_metrics(void);
+unsigned grpc_method_route(const struct grpc_method *m);
+
+/* grpc_method_find - by the path of the call; NULL when there is none. */
+const struct grpc_method *grpc_method_find(const char *path, size_t len);

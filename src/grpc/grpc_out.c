@@ -1,0 +1,182 @@
+#include "grpc/grpc_out.h"
+
+#include "base/mem.h"
+#include "os/sock.h"
+
+#include <string.h>
+
+/* Payload up to this size is copied behind the frame header: cheaper than a piece of its own. */
+#define COPY_BYTES ((size_t)4096)
+
+void grpc_out_init(struct grpc_out *o)
+{
+    *o = (struct grpc_out){0};
+    o->last_sent = &o->sent;
+}
+
+/* Frees the replies whose last byte was written. */
+static void free_written(struct grpc_out *o, uint64_t written)
+{
+    while (o->sent && o->sent->end <= written) {
+        struct grpc_reply *r = o->sent;
+        o->sent = r->next;
+        if (!o->sent)
+            o->last_sent = &o->sent;
+        r->free_fn(r);
+    }
+}
+
+static void drop_kept(struct grpc_out *o)
+{
+    mem_free(o->pieces);
+    mem_free(o->bytes);
+    o->pieces = NULL;
+    o->bytes = NULL;
+}
+
+void grpc_out_fini(struct grpc_out *o)
+{
+    drop_kept(o);
+    free_written(o, UINT64_MAX);
+}
+
+static void refer(struct grpc_batch *b, const void *data, size_t n)
+{
+    b->pieces[b->count++] = (struct iovec){(void *)(uintptr_t)data, n};
+}
+
+void grpc_out_copy(struct grpc_out *o, struct grpc_batch *b, const void *data, size_t n)
+{
+    uint8_t *to = b->bytes + b->used;
+    memcpy(to, data, n);
+    b->used += n;
+    o->queued += n;
+    struct iovec *last = b->count ? &b->pieces[b->count - 1] : NULL;
+    if (last && (uint8_t *)last->iov_base + last->iov_len == to)
+        last->iov_len += n;
+    else
+        refer(b, to, n);
+}
+
+/* Pieces that n bytes of the reply may need at most, the header's included. */
+static size_t pieces_needed(const struct grpc_reply *r, size_t n)
+{
+    size_t count = 1;
+    size_t offset = r->offset;
+    for (uint32_t i = r->at; n > 0 && i < r->piece_count; i++) {
+        size_t here = r->pieces[i].iov_len - offset;
+        n -= here < n ? here : n;
+        offset = 0;
+        count++;
+    }
+    return count;
+}
+
+bool grpc_out_reply(struct grpc_out *o, struct grpc_batch *b, const void *head, size_t head_bytes,
+                    struct grpc_reply *r, size_t n)
+{
+    if (!grpc_out_has_room(b) || pieces_needed(r, n) > GRPC_OUT_PIECES - b->count)
+        return false;
+    grpc_out_copy(o, b, head, head_bytes);
+    r->left -= n;
+    while (n > 0) {
+        const struct iovec *piece = &r->pieces[r->at];
+        size_t here = piece->iov_len - r->offset;
+        if (here > n)
+            here = n;
+        const uint8_t *data = (const uint8_t *)piece->iov_base + r->offset;
+        if (here <= COPY_BYTES && here <= GRPC_OUT_BYTES - b->used) {
+            grpc_out_copy(o, b, data, here);
+        } else {
+            refer(b, data, here);
+            o->queued += here;
+            r->referenced = true;
+            r->end = o->queued;
+        }
+        n -= here;
+        r->offset += here;
+        if (r->offset == piece->iov_len) {
+            r->at++;
+            r->offset = 0;
+        }
+    }
+    return true;
+}
+
+void grpc_out_retire(struct grpc_out *o, struct grpc_reply *r)
+{
+    if (!r->referenced || r->end <= o->written) {
+        r->free_fn(r);
+        return;
+    }
+    r->next = NULL;
+    *o->last_sent = r;
+    o->last_sent = &r->next;
+}
+
+/* Keeps what was not taken of pieces[0..count): the copied part lies in the worker's batch, which the next connection uses. */
+static void keep(struct grpc_out *o, const struct grpc_batch *b, const struct iovec *pieces,
+                 uint32_t count)
+{
+    size_t copied = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint8_t *base = pieces[i].iov_base;
+        if (base >= b->bytes && base < b->bytes + b->used)
+            copied += pieces[i].iov_len;
+    }
+    o->pieces = mem_alloc(count * sizeof(*o->pieces));
+    o->bytes = mem_alloc(copied + 1);
+    o->at = 0;
+    o->count = count;
+    uint8_t *to = o->bytes;
+    for (uint32_t i = 0; i < count; i++) {
+        o->pieces[i] = pieces[i];
+        const uint8_t *base = pieces[i].iov_base;
+        if (base < b->bytes || base >= b->bytes + b->used)
+            continue;
+        memcpy(to, base, pieces[i].iov_len);
+        o->pieces[i].iov_base = to;
+        to += pieces[i].iov_len;
+    }
+}
+
+/* Takes n written bytes off the front; returns how many pieces are done. */
+static uint32_t advance(struct iovec *pieces, uint32_t count, size_t n)
+{
+    uint32_t done = 0;
+    while (done < count && n >= pieces[done].iov_len)
+        n -= pieces[done++].iov_len;
+    if (n > 0) {
+        pieces[done].iov_base = (uint8_t *)pieces[done].iov_base + n;
+        pieces[done].iov_len -= n;
+    }
+    return done;
+}
+
+bool grpc_out_write(struct grpc_out *o, struct grpc_batch *b, int fd)
+{
+    ssize_t n = sock_write(fd, b->pieces, (int)b->count);
+    if (n >= 0) {
+        o->written += (uint64_t)n;
+        uint32_t done = advance(b->pieces, b->count, (size_t)n);
+        if (done < b->count)
+            keep(o, b, b->pieces + done, b->count - done);
+        free_written(o, o->written);
+    }
+    b->count = 0;
+    b->used = 0;
+    return n >= 0;
+}
+
+bool grpc_out_resume(struct grpc_out *o, int fd)
+{
+    ssize_t n = sock_write(fd, o->pieces + o->at, (int)(o->count - o->at));
+    if (n < 0)
+        return false;
+    o->written += (uint64_t)n;
+    o->at += advance(o->pieces + o->at, o->count - o->at, (size_t)n);
+    if (o->at == o->count)
+        drop_kept(o);
+    free_written(o, o->written);
+    return true;
+}

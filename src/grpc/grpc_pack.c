@@ -1,0 +1,159 @@
+#include "grpc/grpc_pack.h"
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "codec/shrink.h"
+#include "grpc/grpc_answer.h"
+#include "grpc/grpc_conn.h"
+#include "net/helpers.h"
+#include "server/worker.h"
+
+#include <string.h>
+
+struct pack {
+    struct helpers_job job;     /* first */
+    struct grpc_stream *stream; /* NULL = gone */
+    struct grpc_reply reply;    /* what is sent */
+    struct iovec piece;
+    struct grpc_reply *plain;
+    struct shrink *shrink;
+    struct buf *packed;
+    bool done;    /* compressed, */
+    bool failed;  /* or there is no room for that */
+    bool running; /* a helper has it */
+};
+
+enum expand_coding grpc_pack_coding(enum grpc_pack_level level, const char *accepted, size_t len)
+{
+    bool gzip = false, deflate = false;
+    const char *end = accepted + len;
+    while (accepted < end) {
+        const char *comma = memchr(accepted, ',', (size_t)(end - accepted));
+        const char *stop = comma ? comma : end;
+        const char *last = stop;
+        while (accepted < last && *accepted == ' ')
+            accepted++;
+        while (last > accepted && last[-1] == ' ')
+            last--;
+        enum expand_coding coding = expand_coding_of(accepted, (size_t)(last - accepted));
+        gzip = gzip || coding == EXPAND_GZIP;
+        deflate = deflate || coding == EXPAND_DEFLATE;
+        accepted = stop + 1;
+    }
+    if (level == GRPC_PACK_NONE || !(gzip || deflate))
+        return EXPAND_IDENTITY;
+    return gzip && (level == GRPC_PACK_LOW || !deflate) ? EXPAND_GZIP : EXPAND_DEFLATE;
+}
+
+static void pack_free(struct pack *p)
+{
+    shrink_free(p->shrink);
+    buf_unref(p->packed);
+    p->plain->free_fn(p->plain);
+    mem_free(p);
+}
+
+/* The reply was sent, or nobody waits for it any more. */
+static void free_reply(struct grpc_reply *r)
+{
+    struct pack *p = LIST_ITEM(r, struct pack, reply);
+    p->stream = NULL;
+    if (p->running)
+        helpers_cancel(&p->job);
+    else
+        pack_free(p);
+}
+
+/* What goes out: the smaller of the two, as gRPC does it. */
+static void settle(struct pack *p)
+{
+    size_t len = 0;
+    if (p->done && !p->failed)
+        shrink_take(p->shrink, &p->packed, &len);
+    p->reply.waits = false;
+    if (!p->packed || len + GRPC_INBOX_PREFIX >= p->plain->left) {
+        p->reply.pieces = p->plain->pieces;
+        p->reply.piece_count = p->plain->piece_count;
+        p->reply.left = p->plain->left;
+        return;
+    }
+    uint8_t *prefix = p->packed->data;
+    uint32_t length = __builtin_bswap32((uint32_t)len);
+    prefix[0] = 1;
+    memcpy(prefix + 1, &length, sizeof(length));
+    p->piece = (struct iovec){prefix, GRPC_INBOX_PREFIX + len};
+    p->reply.pieces = &p->piece;
+    p->reply.piece_count = 1;
+    p->reply.left = p->piece.iov_len;
+}
+
+static void step(struct pack *p, size_t most)
+{
+    struct err *e = shrink_step(p->shrink, most, &p->done);
+    p->failed = e != NULL;
+    err_free(e);
+}
+
+static bool on_step(struct helpers_job *j)
+{
+    struct pack *p = (struct pack *)j;
+    step(p, HELPERS_SLICE_BYTES);
+    return p->done || p->failed;
+}
+
+static void on_finish(struct helpers_job *j)
+{
+    struct pack *p = (struct pack *)j;
+    p->running = false;
+    if (!p->stream) {
+        pack_free(p);
+        return;
+    }
+    uint64_t before = p->reply.left;
+    settle(p);
+    grpc_answer_packed(p->stream, before, p->reply.left);
+}
+
+/* The message behind its prefix. */
+static struct err *begin(struct pack *p, enum expand_coding coding)
+{
+    const struct grpc_reply *r = p->plain;
+    struct iovec *pieces = mem_alloc(r->piece_count * sizeof(*pieces));
+    size_t skip = GRPC_INBOX_PREFIX;
+    for (uint32_t i = 0; i < r->piece_count; i++) {
+        size_t here = skip < r->pieces[i].iov_len ? skip : r->pieces[i].iov_len;
+        pieces[i] =
+            (struct iovec){(uint8_t *)r->pieces[i].iov_base + here, r->pieces[i].iov_len - here};
+        skip -= here;
+    }
+    struct err *e = shrink_new(pieces, r->piece_count, coding, GRPC_INBOX_PREFIX, &p->shrink);
+    mem_free(pieces);
+    return e;
+}
+
+struct grpc_reply *grpc_pack(struct grpc_stream *s, struct grpc_reply *r)
+{
+    struct pack *p = MEM_NEW(struct pack);
+    p->stream = s;
+    p->plain = r;
+    p->reply.free_fn = free_reply;
+    p->reply.left = r->left;
+    struct err *e = begin(p, s->packing);
+    if (e) {
+        err_free(e);
+        mem_free(p);
+        return r;
+    }
+    step(p, HELPERS_INLINE_BYTES / 4);
+    if (p->done || p->failed) {
+        settle(p);
+        return &p->reply;
+    }
+    p->reply.waits = true;
+    p->running = true;
+    p->job.loop = s->conn->home->worker->loop;
+    p->job.step = on_step;
+    p->job.finish = on_finish;
+    helpers_submit(s->conn->home->helpers, &p->job);
+    return &p->reply;
+}

@@ -1,0 +1,283 @@
+#include "grpc/grpc_repository.h"
+
+#include "base/mem.h"
+#include "codec/pb_utf8.h"
+#include "codec/pb_wire.h"
+#include "net/control_task.h"
+#include "grpc/grpc_answer.h"
+#include "grpc/grpc_conn.h"
+#include "grpc/grpc_control.h"
+#include "server/describe.h"
+
+#include <string.h>
+
+#define FILE_PREFIX "file:"
+
+/* Fields of a ModelRepositoryParameter. */
+enum choice {
+    CHOICE_NONE = 0,
+    CHOICE_BOOL = 1,
+    CHOICE_INT64 = 2,
+    CHOICE_STRING = 3,
+    CHOICE_BYTES = 4,
+};
+
+/* One entry of the map. */
+struct parameter {
+    const char *key;
+    size_t key_len;
+    enum choice choice;
+    uint64_t number;
+    const void *data;
+    size_t len;
+};
+
+/* A request as it lies in its message: the first two fields have their own meaning in each of the three. */
+struct asked {
+    const void *repository;
+    size_t repository_len;
+    const void *model; /* NULL, with `ready` set, for an index */
+    size_t model_len;
+    bool ready;
+    struct pb_wire params; /* the message again, for its third field */
+};
+
+static bool text(const struct pb_wire_field *f, const void **ret, size_t *ret_len)
+{
+    if (f->type != PB_WIRE_BYTES || !pb_utf8_valid(f->data, f->len))
+        return false;
+    *ret = f->data;
+    *ret_len = f->len;
+    return true;
+}
+
+static bool read_request(const uint8_t *data, size_t len, struct asked *a)
+{
+    *a = (struct asked){.params = pb_wire_of(data, len)};
+    struct pb_wire w = a->params;
+    struct pb_wire_field f;
+    enum pb_wire_result r;
+    while ((r = pb_wire_next(&w, &f)) == PB_WIRE_FIELD) {
+        if (f.number == 1 && !text(&f, &a->repository, &a->repository_len))
+            return false;
+        if (f.number == 2 && f.type == PB_WIRE_VARINT)
+            a->ready = f.value != 0;
+        else if (f.number == 2 && !text(&f, &a->model, &a->model_len))
+            return false;
+    }
+    return r == PB_WIRE_END;
+}
+
+static bool read_value(const struct pb_wire_field *field, struct parameter *p)
+{
+    struct pb_wire w = pb_wire_of(field->data, field->len);
+    struct pb_wire_field f;
+    enum pb_wire_result r;
+    while ((r = pb_wire_next(&w, &f)) == PB_WIRE_FIELD) {
+        if (f.number < CHOICE_BOOL || f.number > CHOICE_BYTES)
+            continue;
+        bool bytes = f.number >= CHOICE_STRING;
+        if (f.type != (bytes ? PB_WIRE_BYTES : PB_WIRE_VARINT))
+            return false;
+        p->choice = (enum choice)f.number;
+        p->number = f.value;
+        p->data = f.data;
+        p->len = f.len;
+        if (f.number == CHOICE_STRING && !pb_utf8_valid(f.data, f.len))
+            return false;
+    }
+    return r == PB_WIRE_END;
+}
+
+/* The next entry of the map. FIELD: p is set. */
+static enum pb_wire_result next_parameter(struct asked *a, struct parameter *p)
+{
+    struct pb_wire_field f;
+    enum pb_wire_result r;
+    do {
+        r = pb_wire_next(&a->params, &f);
+    } while (r == PB_WIRE_FIELD && f.number != 3);
+    if (r != PB_WIRE_FIELD)
+        return r;
+    if (f.type != PB_WIRE_BYTES)
+        return PB_WIRE_BAD;
+    *p = (struct parameter){.key = ""};
+    struct pb_wire w = pb_wire_of(f.data, f.len);
+    const void *key = "";
+    while ((r = pb_wire_next(&w, &f)) == PB_WIRE_FIELD) {
+        if (f.number == 1 && !text(&f, &key, &p->key_len))
+            return PB_WIRE_BAD;
+        if (f.number == 2 && (f.type != PB_WIRE_BYTES || !read_value(&f, p)))
+            return PB_WIRE_BAD;
+    }
+    p->key = key;
+    return r == PB_WIRE_END ? PB_WIRE_FIELD : PB_WIRE_BAD;
+}
+
+static bool is_key(const struct parameter *p, const char *key)
+{
+    return p->key_len == strlen(key) && memcmp(p->key, key, p->key_len) == 0;
+}
+
+static struct err *wrong_type(const struct parameter *p, const char *what, const char *expected)
+{
+    return err_new(STATUS_INVALID_ARG, "invalid value type for %s '%.*s', expected %s.", what,
+                   (int)p->key_len, p->key, expected);
+}
+
+static struct err *add_param(struct control_task *t, const struct parameter *p)
+{
+    size_t prefix = sizeof(FILE_PREFIX) - 1;
+    if (is_key(p, "config")) {
+        if (p->choice != CHOICE_STRING)
+            return wrong_type(p, "load parameter", "string_param");
+        control_task_param(t, REPO_PARAM_CONFIG, NULL, p->data, p->len);
+        return NULL;
+    }
+    if (p->key_len < prefix || memcmp(p->key, FILE_PREFIX, prefix) != 0)
+        return err_new(STATUS_INVALID_ARG, "unrecognized load parameter '%.*s'.", (int)p->key_len,
+                       p->key);
+    if (p->choice != CHOICE_BYTES)
+        return wrong_type(p, "load parameter", "bytes_param");
+    char *name;
+    struct err *e = control_task_name(p->key + prefix, p->key_len - prefix, &name);
+    if (!e)
+        control_task_param(t, REPO_PARAM_FILE, name, p->data, p->len);
+    return e;
+}
+
+static struct worker *worker_of(const struct grpc_stream *s)
+{
+    return s->conn->home->worker;
+}
+
+/* Ends the call, if somebody waits for it still. */
+static void finish(struct control_task *t, const ProtobufCMessage *m)
+{
+    struct grpc_stream *s = t->owner;
+    if (s->conn)
+        grpc_control_answer(s, t->error, m);
+    else
+        err_free(t->error);
+    grpc_stream_release(s, &s->call);
+    control_task_free(t);
+}
+
+static void finish_load(struct control_task *t)
+{
+    Inference__RepositoryModelLoadResponse m = INFERENCE__REPOSITORY_MODEL_LOAD_RESPONSE__INIT;
+    finish(t, &m.base);
+}
+
+static void finish_unload(struct control_task *t)
+{
+    Inference__RepositoryModelUnloadResponse m = INFERENCE__REPOSITORY_MODEL_UNLOAD_RESPONSE__INIT;
+    finish(t, &m.base);
+}
+
+static void finish_index(struct control_task *t)
+{
+    const struct grpc_stream *s = t->owner;
+    Inference__RepositoryIndexResponse *m = NULL;
+    if (s->conn && !t->error)
+        m = describe_index_of(&worker_of(s)->view, t->ready_only, t->places);
+    finish(t, m ? &m->base : NULL);
+    if (m)
+        protobuf_c_message_free_unpacked(&m->base, NULL);
+}
+
+/* The task of a call; NULL, and the call is ended, when its message cannot be read. The task keeps the message. */
+static struct control_task *begin(struct grpc_stream *s, const uint8_t *data, size_t len,
+                                  struct buf **buf, void (*fn)(struct control_task *t),
+                                  struct asked *a)
+{
+    struct control_task *t = control_task_new(worker_of(s)->loop, fn, s);
+    if (*buf) {
+        t->body = *buf;
+        *buf = NULL;
+    } else {
+        t->copy = mem_alloc(len + 1);
+        memcpy(t->copy, data, len);
+        data = (const uint8_t *)t->copy;
+    }
+    if (!read_request(data, len, a)) {
+        control_task_free(t);
+        grpc_answer_end(s, GRPC_ANSWER_INTERNAL, "Unable to parse request");
+        return NULL;
+    }
+    struct err *e = control_task_name(a->repository, a->repository_len, &t->repository);
+    if (!e)
+        e = control_task_name(a->model, a->model_len, &t->model);
+    if (e) {
+        control_task_free(t);
+        grpc_answer_fail(s, e);
+        return NULL;
+    }
+    return t;
+}
+
+/* Ends the call of a task that was not begun. */
+static void refuse(struct grpc_stream *s, struct control_task *t, struct err *e)
+{
+    control_task_free(t);
+    if (e)
+        grpc_answer_fail(s, e);
+    else
+        grpc_answer_end(s, GRPC_ANSWER_INTERNAL, "Unable to parse request");
+}
+
+void grpc_repository_index(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf)
+{
+    struct asked a;
+    struct control_task *t = begin(s, data, len, buf, finish_index, &a);
+    if (!t)
+        return;
+    t->ready_only = a.ready;
+    grpc_stream_hold(s, &s->call);
+    control_task_index(t, worker_of(s)->server->repo);
+}
+
+void grpc_repository_load(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf)
+{
+    struct asked a;
+    struct control_task *t = begin(s, data, len, buf, finish_load, &a);
+    if (!t)
+        return;
+    struct parameter p;
+    enum pb_wire_result r;
+    struct err *e = NULL;
+    while (!e && (r = next_parameter(&a, &p)) == PB_WIRE_FIELD)
+        e = add_param(t, &p);
+    if (e || r == PB_WIRE_BAD) {
+        refuse(s, t, e);
+        return;
+    }
+    grpc_stream_hold(s, &s->call);
+    control_task_load(t, worker_of(s)->server->repo);
+}
+
+void grpc_repository_unload(struct grpc_stream *s, const uint8_t *data, size_t len,
+                            struct buf **buf)
+{
+    struct asked a;
+    struct control_task *t = begin(s, data, len, buf, finish_unload, &a);
+    if (!t)
+        return;
+    struct parameter p;
+    enum pb_wire_result r;
+    struct err *e = NULL;
+    bool dependents = false;
+    while (!e && (r = next_parameter(&a, &p)) == PB_WIRE_FIELD) {
+        if (!is_key(&p, "unload_dependents"))
+            continue;
+        if (p.choice != CHOICE_BOOL)
+            e = wrong_type(&p, "unload parameter", "bool_param");
+        dependents = p.number != 0;
+    }
+    if (e || r == PB_WIRE_BAD) {
+        refuse(s, t, e);
+        return;
+    }
+    grpc_stream_hold(s, &s->call);
+    control_task_unload(t, worker_of(s)->server->repo, dependents);
+}

@@ -1,0 +1,509 @@
+#include "grpc/grpc_stream.h"
+
+#include "base/check.h"
+#include "base/slab.h"
+#include "codec/grpc_text.h"
+#include "infer/request.h"
+#include "net/access.h"
+#include "grpc/grpc_answer.h"
+#include "grpc/grpc_conn.h"
+#include "grpc/grpc_method.h"
+#include "grpc/grpc_pack.h"
+#include "grpc/grpc_unpack.h"
+#include "net/guard.h"
+#include "os/pool.h"
+#include "server/worker.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define MAGIC 0x47535452u
+
+static const struct slab slab = {.index = 7, .object_bytes = sizeof(struct grpc_stream)};
+
+static struct loop *loop_of(const struct grpc_stream *s)
+{
+    return s->conn->home->worker->loop;
+}
+
+static void on_deadline(struct loop_timer *t)
+{
+    struct grpc_stream *s = LIST_ITEM(t, struct grpc_stream, timer);
+    grpc_answer_end(s, GRPC_ANSWER_DEADLINE_EXCEEDED, "Deadline Exceeded");
+}
+
+static struct grpc_stream *new_stream(struct grpc_conn *c, int32_t id)
+{
+    struct grpc_stream *s = slab_alloc(&slab);
+    memset(s, 0, sizeof(*s));
+    s->magic = MAGIC;
+    s->id = id;
+    s->conn = c;
+    s->last_reply = &s->replies;
+    s->timer.due = on_deadline;
+    list_init(&s->calls);
+    list_append(&c->streams, &s->node);
+    front_metrics_add(&c->home->metrics->begun, 1);
+    s->access = access_begin(c->watch.fd, "grpc", "call");
+    return s;
+}
+
+static bool is_request(const nghttp2_frame *frame)
+{
+    return frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST;
+}
+
+static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *user)
+{
+    if (!is_request(frame))
+        return 0;
+    struct grpc_stream *s = new_stream(user, frame->hd.stream_id);
+    return nghttp2_session_set_stream_user_data(session, frame->hd.stream_id, s);
+}
+
+#define IS(text, len, literal) \
+    ((len) == sizeof(literal) - 1 && memcmp((text), (literal), sizeof(literal) - 1) == 0)
+
+/* Unlike a Content-Encoding it may not be empty. */
+static enum expand_coding encoding_of(const char *value, size_t len)
+{
+    return len ? expand_coding_of(value, len) : EXPAND_UNKNOWN;
+}
+
+static void take_header(struct grpc_stream *s, const char *name, size_t name_len, const char *value,
+                        size_t len)
+{
+    if (IS(name, name_len, ":path"))
+        s->method = grpc_method_find(value, len);
+    else if (IS(name, name_len, ":method"))
+        s->post = IS(value, len, "POST");
+    else if (IS(name, name_len, "content-type"))
+        s->grpc = grpc_text_is_grpc(value, len);
+    else if (IS(name, name_len, "grpc-timeout"))
+        s->bad_timeout = !grpc_text_timeout(value, len, &s->timeout);
+    else if (IS(name, name_len, "grpc-encoding"))
+        s->encoding = encoding_of(value, len);
+    else if (IS(name, name_len, "triton_grpc_error"))
+        s->grpc_errors = IS(value, len, "true");
+}
+
+/* What libraries of gRPC keep to themselves; everything else is the application's. */
+static bool is_protocol(const char *name, size_t len)
+{
+    static const char *const names[] = {"te",
+                                        "content-type",
+                                        "grpc-timeout",
+                                        "grpc-encoding",
+                                        "grpc-accept-encoding",
+                                        "grpc-internal-encoding-request",
+                                        "grpc-trace-bin",
+                                        "grpc-tags-bin"};
+    if (len && *name == ':')
+        return true;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (strlen(names[i]) == len && memcmp(names[i], name, len) == 0)
+            return true;
+    return false;
+}
+
+/* Where an option wants more of the metadata: restricted interfaces, forwarded headers, compressed answers. */
+static void look_closer(struct grpc_stream *s, const char *name, size_t name_len, const char *value,
+                        size_t len)
+{
+    const struct grpc_home *home = s->conn->home;
+    if (!s->method)
+        return;
+    enum options_category category = s->method->category;
+    if (guard_restricted(home->restrictions, category)) {
+        const char *want = home->restrictions->of[category].header;
+        size_t prefix = sizeof(GUARD_GRPC_PREFIX) - 1;
+        if (name_len == prefix + strlen(want) && memcmp(name, GUARD_GRPC_PREFIX, prefix) == 0 &&
+            strncasecmp(name + prefix, want, name_len - prefix) == 0)
+            s->allowed = s->allowed || guard_allows(home->restrictions, category, value, len);
+    }
+    if (!s->method->tensors)
+        return;
+    if (home->pack_level && IS(name, name_len, "grpc-accept-encoding"))
+        s->packing = grpc_pack_coding((enum grpc_pack_level)home->pack_level, value, len);
+    if (home->forward && !is_protocol(name, name_len)) {
+        strbuf_append(&s->headers, name, name_len);
+        strbuf_putc(&s->headers, '\0');
+        strbuf_append(&s->headers, value, len);
+        strbuf_putc(&s->headers, '\0');
+    }
+}
+
+/* UNAVAILABLE is what the reference answers. */
+static void answer_restricted(struct grpc_stream *s)
+{
+    const struct options_restrictions *r = s->conn->home->restrictions;
+    struct err *e =
+        err_new(STATUS_UNAVAILABLE,
+                "This protocol is restricted, expecting header '" GUARD_GRPC_PREFIX "%s'",
+                r->of[s->method->category].header);
+    grpc_answer_fail(s, e);
+}
+
+static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
+                     size_t name_len, const uint8_t *value, size_t len, uint8_t flags, void *user)
+{
+    (void)flags;
+    (void)user;
+    if (!is_request(frame))
+        return 0;
+    struct grpc_stream *s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
+    if (!s)
+        return 0;
+    s->header_bytes +=
+        (uint32_t)(name_len + len + 32); /* as SETTINGS_MAX_HEADER_LIST_SIZE counts */
+    if (s->header_bytes <= GRPC_CONN_HEADER_BYTES)
+        take_header(s, (const char *)name, name_len, (const char *)value, len);
+    if (s->conn->home->curious && s->header_bytes <= GRPC_CONN_HEADER_BYTES)
+        look_closer(s, (const char *)name, name_len, (const char *)value, len);
+    return 0;
+}
+
+/* The metadata is there: refuse the call, or let its messages come. */
+static void admit(struct grpc_stream *s)
+{
+    if (!s->post)
+        grpc_answer_http(s, "405");
+    else if (!s->grpc)
+        grpc_answer_http(s, "415");
+    else if (s->header_bytes > GRPC_CONN_HEADER_BYTES)
+        grpc_answer_end(s, GRPC_ANSWER_RESOURCE_EXHAUSTED, "received metadata size exceeds limit");
+    else if (!s->method)
+        grpc_answer_end(s, GRPC_ANSWER_UNIMPLEMENTED, NULL);
+    else if (!s->allowed && guard_restricted(s->conn->home->restrictions, s->method->category))
+        answer_restricted(s);
+    else if (s->encoding == EXPAND_UNKNOWN)
+        grpc_answer_encoding(s);
+    else if (s->bad_timeout)
+        grpc_answer_end(s, GRPC_ANSWER_INTERNAL, "grpc-timeout cannot be read");
+    else if (s->timeout)
+        loop_timer_set(loop_of(s), &s->timer, loop_now(loop_of(s)) + s->timeout);
+}
+
+/* The connection's client owes us the rest of a message, or no longer does. */
+static void count_partial(struct grpc_stream *s)
+{
+    bool partial = !s->ended && grpc_inbox_partial(&s->in);
+    if (partial == s->counted)
+        return;
+    s->counted = partial;
+    s->conn->receiving += partial ? 1u : -1u;
+}
+
+/* The window is opened by what was reserved for the message. */
+static void open_window(struct grpc_stream *s)
+{
+    nghttp2_session *session = s->conn->session;
+    int64_t missing = (int64_t)grpc_inbox_left(&s->in) -
+                      nghttp2_session_get_stream_local_window_size(session, s->id);
+    if (missing > 0)
+        nghttp2_submit_window_update(session, NGHTTP2_FLAG_NONE, s->id, (int32_t)missing);
+}
+
+static void refuse(struct grpc_stream *s, enum grpc_inbox_result why, struct err *e)
+{
+    if (why == GRPC_INBOX_NO_ROOM) {
+        grpc_answer_fail(s, e);
+    } else if (why == GRPC_INBOX_TOO_LARGE) {
+        e = err_new(STATUS_INTERNAL, "Received message larger than max (%u vs. %u)", s->in.size,
+                    GRPC_INBOX_MAX_BYTES);
+        grpc_answer_end(s, GRPC_ANSWER_RESOURCE_EXHAUSTED, err_message(e));
+        err_free(e);
+    } else {
+        grpc_answer_end(s, GRPC_ANSWER_INTERNAL,
+                        "a message has flags that this server does not know");
+    }
+}
+
+/* Takes bytes; true when a message is whole. */
+static bool feed(struct grpc_stream *s, const uint8_t **data, size_t *len)
+{
+    struct err *e = NULL;
+    enum grpc_inbox_result r = grpc_inbox_feed(&s->in, data, len, s->method->tensors, &e);
+    if (r == GRPC_INBOX_WHOLE)
+        return true;
+    if (r != GRPC_INBOX_MORE)
+        refuse(s, r, e);
+    else if (s->in.prefix_got == GRPC_INBOX_PREFIX)
+        open_window(s);
+    return false;
+}
+
+/* Hands a whole message to the method, inflated if need be. */
+static void deliver(struct grpc_stream *s)
+{
+    const uint8_t *data = s->in.data;
+    size_t len = s->in.size;
+    if (s->access)
+        s->access->in_bytes += len;
+    struct buf *buf = s->in.buf;
+    bool compressed = s->in.compressed;
+    s->in = (struct grpc_inbox){0};
+    grpc_conn_of_use(s->conn);
+    if (compressed && s->encoding == EXPAND_IDENTITY) {
+        grpc_answer_fail(
+            s, err_new(STATUS_INTERNAL, "Compressed-Flag bit set, but no grpc-encoding header"));
+    } else if (compressed) {
+        grpc_unpack(s, data, len, buf);
+        return;
+    } else {
+        s->method->message(s, data, len, &buf);
+    }
+    buf_unref(buf);
+}
+
+/* The next bytes of a large message are read to where they belong. */
+static void note_filling(struct grpc_stream *s)
+{
+    bool large = grpc_inbox_left(&s->in) >= GRPC_CONN_FILL_BYTES && grpc_inbox_place(&s->in) &&
+                 s->conn->frame_bytes > 0;
+    s->conn->filling = large && !s->ended ? s : NULL;
+}
+
+/* Bytes of a unary call. last: they are of the client's last frame, so that a whole message can be used where it lies. */
+static void take_unary(struct grpc_stream *s, const uint8_t *data, size_t len, bool last)
+{
+    if (s->unary == GRPC_STREAM_WAITING && !feed(s, &data, &len))
+        return;
+    if (len > 0 || s->unary != GRPC_STREAM_WAITING) {
+        grpc_answer_end(s, GRPC_ANSWER_INTERNAL, "a unary call has more than one message");
+    } else if (last) {
+        s->unary = GRPC_STREAM_DELIVERED;
+        s->half_closed = true;
+        deliver(s);
+    } else {
+        s->unary = GRPC_STREAM_KEPT;
+        struct err *e = grpc_inbox_keep(&s->in);
+        if (e)
+            grpc_answer_fail(s, e);
+    }
+}
+
+static bool paused(const struct grpc_stream *s)
+{
+    return s->unpacking || s->call_count >= GRPC_STREAM_MAX_CALLS ||
+           s->reply_bytes > GRPC_STREAM_REPLY_BYTES;
+}
+
+/* Bytes of a streaming call, until it pauses; returns how many were taken. */
+static size_t take_streamed(struct grpc_stream *s, const uint8_t *data, size_t len)
+{
+    size_t left = len;
+    bool wanted = !s->conn->leaving; /* the call's status tells of messages that are not */
+    while (wanted && left > 0 && !s->ended && !paused(s))
+        if (feed(s, &data, &left))
+            deliver(s);
+    size_t taken = s->ended || !wanted ? len : len - left;
+    nghttp2_session_consume_stream(s->conn->session, s->id, taken);
+    return taken;
+}
+
+static void drop_held(struct grpc_stream *s)
+{
+    buf_unref(s->held);
+    s->held = NULL;
+    s->held_at = s->held_end = 0;
+    s->conn->held_streams--;
+}
+
+/* Keeps bytes for later; the window, which is not opened meanwhile, bounds them. */
+static void keep(struct grpc_stream *s, const uint8_t *data, size_t len)
+{
+    size_t kept = s->held_end - s->held_at;
+    if (!s->held)
+        s->conn->held_streams++;
+    if (!s->held || s->held->size - s->held_end < len) {
+        struct buf *bigger;
+        struct err *e = pool_buf((kept + len) * 2, &bigger);
+        if (e) {
+            drop_held(s);
+            grpc_answer_fail(s, e);
+            return;
+        }
+        if (kept)
+            memcpy(bigger->data, s->held->data + s->held_at, kept);
+        buf_unref(s->held);
+        s->held = bigger;
+        s->held_at = 0;
+        s->held_end = kept;
+    }
+    memcpy(s->held->data + s->held_end, data, len);
+    s->held_end += len;
+}
+
+static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *data,
+                   size_t len, void *user)
+{
+    struct grpc_conn *c = user;
+    c->filling = NULL;
+    c->frame_left -= len < c->frame_left ? (uint32_t)len : c->frame_left;
+    nghttp2_session_consume_connection(session, len);
+    struct grpc_stream *s = nghttp2_session_get_stream_user_data(session, id);
+    if (!s || s->ended)
+        return 0;
+    CHECK_MAGIC(s, MAGIC);
+    if (!s->method->streams) {
+        take_unary(s, data, len, flags & NGHTTP2_FLAG_END_STREAM);
+    } else {
+        size_t taken = s->held ? 0 : take_streamed(s, data, len);
+        if (taken < len)
+            keep(s, data + taken, len - taken);
+    }
+    count_partial(s);
+    note_filling(s);
+    return 0;
+}
+
+/* The client has sent everything, and the method has seen it all. */
+static void on_half_closed(struct grpc_stream *s)
+{
+    if (s->ended || s->held || s->unpacking)
+        return;
+    bool partial = grpc_inbox_partial(&s->in);
+    if (s->method->streams && !partial) {
+        s->method->half_closed(s);
+    } else if (s->unary == GRPC_STREAM_KEPT) {
+        s->unary = GRPC_STREAM_DELIVERED;
+        deliver(s);
+    } else if (s->unary == GRPC_STREAM_WAITING || partial) {
+        grpc_answer_end(s, GRPC_ANSWER_INTERNAL,
+                        partial ? "the message is cut off" : "the call has no message");
+        count_partial(s);
+    }
+}
+
+void grpc_stream_frame(struct grpc_conn *c, const nghttp2_frame *frame)
+{
+    struct grpc_stream *s = nghttp2_session_get_stream_user_data(c->session, frame->hd.stream_id);
+    if (!s)
+        return;
+    if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)
+        s->half_closed = true;
+    if (is_request(frame))
+        admit(s);
+    if (s->half_closed)
+        on_half_closed(s);
+}
+
+void grpc_stream_hold(struct grpc_stream *s, struct grpc_call *call)
+{
+    call->stream = s;
+    list_append(&s->calls, &call->node);
+    s->call_count++;
+}
+
+static void free_stream(struct grpc_stream *s)
+{
+    s->magic = 0;
+    slab_free(&slab, s);
+}
+
+/* A paused call goes on with the bytes that were kept. */
+static void go_on(struct grpc_stream *s)
+{
+    if (!s->ended && (paused(s) || s->call_count > GRPC_STREAM_MAX_CALLS / 2))
+        return;
+    s->held_at += take_streamed(s, s->held->data + s->held_at, s->held_end - s->held_at);
+    if (s->held_at < s->held_end)
+        return;
+    drop_held(s);
+    if (s->half_closed)
+        on_half_closed(s);
+    count_partial(s);
+}
+
+void grpc_stream_unpacked(struct grpc_stream *s)
+{
+    if (s->half_closed)
+        on_half_closed(s);
+    grpc_conn_flush_later(s->conn); /* what was held goes on then */
+}
+
+void grpc_stream_resume(struct grpc_conn *c)
+{
+    LIST_EACH (node, &c->streams) {
+        struct grpc_stream *s = LIST_ITEM(node, struct grpc_stream, node);
+        if (s->held)
+            go_on(s);
+    }
+}
+
+void grpc_stream_release(struct grpc_stream *s, struct grpc_call *call)
+{
+    CHECK_MAGIC(s, MAGIC);
+    list_remove(&call->node);
+    s->call_count--;
+    if (!s->conn) {
+        if (s->call_count == 0)
+            free_stream(s);
+        return;
+    }
+    if (s->held)
+        grpc_conn_flush_later(s->conn);
+}
+
+void grpc_stream_cancel(struct grpc_stream *s)
+{
+    LIST_EACH (node, &s->calls) {
+        struct grpc_call *call = LIST_ITEM(node, struct grpc_call, node);
+        if (call->request && !call->done)
+            atomic_store_explicit(&call->request->cancelled, true, memory_order_relaxed);
+    }
+}
+
+/* A call that its client gave up has no status of ours. */
+static void count_call(struct grpc_stream *s)
+{
+    struct front_metrics *metrics = s->conn->home->metrics;
+    unsigned route = grpc_method_route(s->method);
+    int status = s->ended ? s->status : GRPC_ANSWER_CANCELLED;
+    front_metrics_end(metrics, route, s->model, status);
+    access_end(s->access, metrics->kind->routes[route].name, status);
+    s->access = NULL;
+}
+
+void grpc_stream_closed(struct grpc_stream *s)
+{
+    CHECK_MAGIC(s, MAGIC);
+    count_call(s);
+    s->ended = true;
+    count_partial(s);
+    loop_timer_clear(loop_of(s), &s->timer);
+    grpc_answer_drop(s);
+    grpc_inbox_next(&s->in);
+    strbuf_fini(&s->headers);
+    if (s->unpacking)
+        grpc_unpack_forget(s->unpacking);
+    s->unpacking = NULL;
+    if (s->held)
+        drop_held(s);
+    list_remove(&s->node);
+    if (s->conn->filling == s)
+        s->conn->filling = NULL;
+    s->conn = NULL;
+    grpc_stream_cancel(s);
+    if (s->call_count == 0)
+        free_stream(s);
+}
+
+static int on_close(nghttp2_session *session, int32_t id, uint32_t error, void *user)
+{
+    (void)error;
+    (void)user;
+    struct grpc_stream *s = nghttp2_session_get_stream_user_data(session, id);
+    if (s)
+        grpc_stream_closed(s);
+    return 0;
+}
+
+void grpc_stream_callbacks(nghttp2_session_callbacks *c)
+{
+    nghttp2_session_callbacks_set_on_begin_headers_callback(c, on_begin_headers);
+    nghttp2_session_callbacks_set_on_header_callback(c, on_header);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(c, on_data);
+    nghttp2_session_callbacks_set_on_stream_close_callback(c, on_close);
+}

@@ -1,0 +1,387 @@
+#include "http/http_answer.h"
+
+#include "codec/json_out.h"
+#include "infer/classify.h"
+#include "infer/request.h"
+#include "infer/response.h"
+#include "model/config.h"
+#include "model/shape.h"
+#include "http/http_exchange.h"
+#include "http/http_out.h"
+#include "http/http_tensor.h"
+#include "serve/version.h"
+
+#include <string.h>
+
+/* Bodies up to here are copied behind their head; larger ones are written from where they lie. */
+#define COPY_AT_MOST ((size_t)4096)
+
+/* What JSON puts around an output besides its name, shape and data; and around all of them. */
+#define OUTPUT_BYTES   128u
+#define RESPONSE_BYTES 256u
+
+static const char *reason_of(uint16_t status)
+{
+    switch (status) {
+    case 100:
+        return "Continue";
+    case 200:
+        return "OK";
+    case 400:
+        return "Bad Request";
+    case 403:
+        return "Forbidden";
+    case 404:
+        return "Not Found";
+    case 405:
+        return "Method Not Allowed";
+    case 414:
+        return "URI Too Long";
+    case 417:
+        return "Expectation Failed";
+    case 431:
+        return "Request Header Fields Too Large";
+    case 500:
+        return "Internal Server Error";
+    case 501:
+        return "Unsupported";
+    case 503:
+        return "Service Unavailable";
+    case 505:
+        return "HTTP Version Not Supported";
+    default:
+        return "Error";
+    }
+}
+
+static char *put_string(char *to, const char *s)
+{
+    return json_out_text(to, s, strlen(s));
+}
+
+/* How the output is wanted; *hint is where to look first, since outputs mostly come in the order of the request. */
+static const struct http_output_spec *spec_of(const struct http_exchange *x,
+                                              const struct tensor_output *o, uint32_t *hint)
+{
+    for (uint32_t i = 0; i < x->spec_count; i++) {
+        uint32_t at = (*hint + i) % x->spec_count;
+        if (strcmp(x->specs[at].name, o->name) == 0) {
+            *hint = at + 1;
+            return &x->specs[at];
+        }
+    }
+    return NULL;
+}
+
+static bool is_binary(const struct http_exchange *x, const struct tensor_output *o, uint32_t *hint)
+{
+    const struct http_output_spec *spec = spec_of(x, o, hint);
+    return spec ? spec->binary : x->binary_default;
+}
+
+/* Strings must not run past the end of their tensor: checked before anything is written. */
+static bool strings_fit(const struct tensor_output *o, uint64_t elements)
+{
+    const char *at = o->data;
+    uint64_t left = o->byte_size;
+    for (uint64_t i = 0; i < elements; i++) {
+        uint32_t len;
+        if (left < sizeof(len))
+            return false;
+        memcpy(&len, at, sizeof(len));
+        left -= sizeof(len);
+        if (left < len)
+            return false;
+        left -= len;
+        at += sizeof(len) + len;
+    }
+    return true;
+}
+
+static struct err *check_json(const struct tensor_output *o)
+{
+    struct json_tensor_type type;
+    uint64_t elements, bytes;
+    if (!http_tensor_type(o->datatype, &type))
+        return err_new(STATUS_INVALID_ARG,
+                       "sending %s data via JSON is not supported. Please use the binary data "
+                       "format for output",
+                       datatype_name(o->datatype));
+    bool fits = shape_elements(o->shape, o->rank, &elements);
+    if (fits && type.kind == JSON_TENSOR_BYTES)
+        fits = strings_fit(o, elements);
+    else if (fits)
+        fits = !__builtin_mul_overflow(elements, (uint64_t)type.width, &bytes) &&
+               bytes == o->byte_size;
+    if (fits)
+        return NULL;
+    return err_new(
+        STATUS_INTERNAL,
+        "Failed to write 'data' field: output tensor shape does not match size of output for '%s'",
+        o->name);
+}
+
+static struct err *check_output(struct http_exchange *x, struct tensor_output *o, uint32_t *hint)
+{
+    if (o->memory == BUF_MEMORY_GPU)
+        return err_new(STATUS_UNSUPPORTED, "output '%s' lies in GPU memory", o->name);
+    const struct http_output_spec *spec = spec_of(x, o, hint);
+    if (spec && spec->classes) {
+        bool batched = x->response->request->config->max_batch_size > 0;
+        struct err *e = classify_output(x->response, o, spec->classes, batched,
+                                        version_labels(version_of(x->response->request), o->name));
+        if (e)
+            return e;
+    }
+    bool binary = spec ? spec->binary : x->binary_default;
+    return binary ? NULL : check_json(o);
+}
+
+struct err *http_answer_prepare(struct http_exchange *x)
+{
+    struct response *r = x->response;
+    struct err *e = r->error;
+    r->error = NULL;
+    for (const struct param *p = r->params.first; !e && p; p = p->next)
+        if (p->type == PARAM_BYTES)
+            e = err_new(STATUS_UNSUPPORTED,
+                        "Response parameter of type 'TRITONSERVER_PARAMETER_BYTES' is not "
+                        "currently supported");
+    uint32_t hint = 0;
+    for (struct tensor_output *o = r->outputs; !e && o; o = o->next)
+        e = check_output(x, o, &hint);
+    if (e) {
+        response_free(r);
+        x->response = NULL;
+    }
+    return e;
+}
+
+static bool add(size_t *sum, size_t n)
+{
+    return !__builtin_add_overflow(*sum, n, sum);
+}
+
+static size_t model_room(const struct http_exchange *x)
+{
+    const struct response *r = x->response;
+    size_t sum = RESPONSE_BYTES + json_out_string_bytes(strlen(r->request->id)) +
+                 json_out_string_bytes(strlen(version_of(r->request)->name));
+    for (const struct param *p = r->params.first; p; p = p->next)
+        sum += json_out_string_bytes(strlen(p->name)) + JSON_OUT_NUMBER_BYTES +
+               (p->type == PARAM_STRING ? json_out_string_bytes(p->bytes.len) : 0);
+    uint32_t hint = 0;
+    for (const struct tensor_output *o = r->outputs; o; o = o->next) {
+        sum +=
+            OUTPUT_BYTES + json_out_string_bytes(strlen(o->name)) + o->rank * JSON_OUT_NUMBER_BYTES;
+        struct json_tensor_type type;
+        uint64_t elements = 0;
+        size_t data = 0;
+        if (!is_binary(x, o, &hint) &&
+            (!http_tensor_type(o->datatype, &type) ||
+             !shape_elements(o->shape, o->rank, &elements) ||
+             !json_tensor_room(type, elements, o->byte_size, &data) || !add(&sum, data)))
+            return SIZE_MAX;
+    }
+    return sum;
+}
+
+size_t http_answer_room(const struct http_exchange *x)
+{
+    size_t body = x->response ? model_room(x) : x->body_len <= COPY_AT_MOST ? x->body_len : 0;
+    return body == SIZE_MAX || !add(&body, HTTP_ANSWER_HEAD_BYTES) ? SIZE_MAX : body;
+}
+
+static char *put_params(char *to, const struct param_list *params)
+{
+    to = JSON_OUT_LITERAL(to, ",\"parameters\":{");
+    for (const struct param *p = params->first; p; p = p->next) {
+        if (p != params->first)
+            *to++ = ',';
+        to = json_out_string(to, p->name, strlen(p->name));
+        *to++ = ':';
+        switch (p->type) {
+        case PARAM_STRING:
+        case PARAM_BYTES:
+            to = json_out_string(to, p->bytes.data, p->bytes.len);
+            break;
+        case PARAM_INT:
+            to = json_out_int(to, p->i);
+            break;
+        case PARAM_BOOL:
+            to = json_out_bool(to, p->b);
+            break;
+        case PARAM_DOUBLE:
+            to = json_out_real(to, p->d);
+            break;
+        }
+    }
+    *to++ = '}';
+    return to;
+}
+
+static char *put_output(char *to, const struct tensor_output *o, bool binary)
+{
+    to = JSON_OUT_LITERAL(to, "{\"name\":");
+    to = json_out_string(to, o->name, strlen(o->name));
+    to = JSON_OUT_LITERAL(to, ",\"datatype\":\"");
+    to = put_string(to, datatype_name(o->datatype));
+    to = JSON_OUT_LITERAL(to, "\",\"shape\":[");
+    for (uint32_t i = 0; i < o->rank; i++) {
+        if (i)
+            *to++ = ',';
+        to = json_out_int(to, o->shape[i]);
+    }
+    if (binary) {
+        to = JSON_OUT_LITERAL(to, "],\"parameters\":{\"binary_data_size\":");
+        to = json_out_uint(to, o->byte_size);
+        return JSON_OUT_LITERAL(to, "}}");
+    }
+    struct json_tensor_type type = {JSON_TENSOR_BOOL, 1};
+    uint64_t elements = 0;
+    http_tensor_type(o->datatype, &type);
+    shape_elements(o->shape, o->rank, &elements);
+    to = JSON_OUT_LITERAL(to, "],\"data\":");
+    to = json_tensor_write(to, type, elements, o->data,
+                           o->byte_size); /* checked by http_answer_prepare */
+    *to++ = '}';
+    return to;
+}
+
+/* The JSON of a model's response; *ret_binary is what follows it. */
+static char *put_response(char *to, const struct http_exchange *x, uint64_t *ret_binary,
+                          bool *ret_any)
+{
+    const struct response *r = x->response;
+    const struct serve_version *v = version_of(r->request);
+    *to++ = '{';
+    if (*r->request->id) {
+        to = JSON_OUT_LITERAL(to, "\"id\":");
+        to = json_out_string(to, r->request->id, strlen(r->request->id));
+        *to++ = ',';
+    }
+    to = JSON_OUT_LITERAL(to, "\"model_name\":");
+    to = json_out_string(to, v->name, strlen(v->name));
+    to = JSON_OUT_LITERAL(to, ",\"model_version\":\"");
+    to = json_out_int(to, v->number);
+    *to++ = '"';
+    if (r->params.count)
+        to = put_params(to, &r->params);
+    to = JSON_OUT_LITERAL(to, ",\"outputs\":[");
+    *ret_binary = 0;
+    *ret_any = false;
+    uint32_t hint = 0;
+    for (const struct tensor_output *o = r->outputs; o; o = o->next) {
+        bool binary = is_binary(x, o, &hint);
+        *ret_binary += binary ? o->byte_size : 0;
+        *ret_any = *ret_any || (binary && o->byte_size);
+        if (o != r->outputs)
+            *to++ = ',';
+        to = put_output(to, o, binary);
+    }
+    return JSON_OUT_LITERAL(to, "]}");
+}
+
+static char *put_status_line(char *to, uint16_t status)
+{
+    if (status == 200)
+        return JSON_OUT_LITERAL(to, "HTTP/1.1 200 OK\r\n");
+    to = JSON_OUT_LITERAL(to, "HTTP/1.1 ");
+    to = json_out_uint(to, status);
+    *to++ = ' ';
+    to = put_string(to, reason_of(status));
+    return JSON_OUT_LITERAL(to, "\r\n");
+}
+
+/* The head; json_len is told when binary data follow the JSON (else 0). */
+static char *put_head(char *to, const struct http_exchange *x, const char *content_type,
+                      uint64_t json_len, uint64_t length)
+{
+    to = put_status_line(to, x->status);
+    if (x->status == 100)
+        return JSON_OUT_LITERAL(to, "\r\n");
+    if (content_type) {
+        to = JSON_OUT_LITERAL(to, "Content-Type: ");
+        to = put_string(to, content_type);
+        to = JSON_OUT_LITERAL(to, "\r\n");
+    }
+    if (json_len) {
+        to = JSON_OUT_LITERAL(to, "Inference-Header-Content-Length: ");
+        to = json_out_uint(to, json_len);
+        to = JSON_OUT_LITERAL(to, "\r\n");
+    }
+    if (x->coding) {
+        to = JSON_OUT_LITERAL(to, "Content-Encoding: ");
+        to = put_string(to, x->coding);
+        to = JSON_OUT_LITERAL(to, "\r\n");
+    }
+    if (x->extra)
+        to = put_string(to, x->extra);
+    if (!x->keep_alive)
+        to = JSON_OUT_LITERAL(to, "Connection: close\r\n");
+    else if (x->explicit_keep_alive)
+        to = JSON_OUT_LITERAL(to, "Connection: keep-alive\r\n");
+    to = JSON_OUT_LITERAL(to, "Content-Length: ");
+    to = json_out_uint(to, length);
+    return JSON_OUT_LITERAL(to, "\r\n\r\n");
+}
+
+/* Writes the head so that it ends where the body begins; returns where it begins. */
+static char *put_head_before(char *body, const struct http_exchange *x, const char *content_type,
+                             uint64_t json_len, uint64_t length)
+{
+    char head[HTTP_ANSWER_HEAD_BYTES];
+    size_t len = (size_t)(put_head(head, x, content_type, json_len, length) - head);
+    memcpy(body - len, head, len);
+    return body - len;
+}
+
+static size_t write_text(const struct http_exchange *x, char *to, struct http_out *out)
+{
+    char *end = put_head(to, x, x->content_type, x->json_len, x->body_len);
+    bool copy = !x->head_only && x->body_len && x->body_len <= COPY_AT_MOST;
+    if (copy)
+        end = json_out_text(end, x->body, x->body_len);
+    http_out_add(out, to, (size_t)(end - to));
+    if (!copy && !x->head_only)
+        http_out_add(out, x->body, x->body_len);
+    return (size_t)(end - to);
+}
+
+/* The binary outputs, in order. */
+static void add_binary(const struct http_exchange *x, struct http_out *out)
+{
+    uint32_t hint = 0;
+    for (const struct tensor_output *o = x->response->outputs; o; o = o->next)
+        if (is_binary(x, o, &hint))
+            http_out_add(out, o->data, o->byte_size);
+}
+
+void http_answer_body(struct http_exchange *x, char *to, struct http_out *out)
+{
+    uint64_t binary;
+    bool any;
+    size_t len = (size_t)(put_response(to, x, &binary, &any) - to);
+    http_out_add(out, to, len);
+    if (any)
+        add_binary(x, out);
+    x->json_len = any ? len : 0;
+    x->content_type = any ? "application/octet-stream" : HTTP_JSON;
+}
+
+size_t http_answer_write(struct http_exchange *x, char *to, struct http_out *out)
+{
+    if (!x->response)
+        return write_text(x, to, out);
+    char *body = to + HTTP_ANSWER_HEAD_BYTES;
+    uint64_t binary;
+    bool any;
+    char *end = put_response(body, x, &binary, &any);
+    size_t json_len = (size_t)(end - body);
+    char *head = put_head_before(body, x, any ? "application/octet-stream" : HTTP_JSON,
+                                 any ? json_len : 0, json_len + binary);
+    http_out_add(out, head, (size_t)(end - head));
+    if (any)
+        add_binary(x, out);
+    return (size_t)(end - to);
+}

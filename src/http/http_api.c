@@ -1,0 +1,316 @@
+#include "http/http_api.h"
+
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "codec/pb_json.h"
+#include "net/guard.h"
+#include "http/http_decode.h"
+#include "http/http_exchange.h"
+#include "http/http_infer.h"
+#include "http/http_repository.h"
+#include "http/http_route.h"
+#include "server/describe.h"
+
+#include <string.h>
+
+/* As the reference prints what the control plane tells. */
+static const struct pb_json_style style = {.plain_int64 = true, .defaults = true};
+
+static bool is_read(const struct http1_head *h)
+{
+    return h->method == HTTP1_GET || h->method == HTTP1_HEAD_METHOD;
+}
+
+static bool method_fits(enum http_route_kind kind, const struct http1_head *h)
+{
+    switch (kind) {
+    case HTTP_ROUTE_NONE:
+    case HTTP_ROUTE_SHARED_MEMORY:
+        return true;
+    case HTTP_ROUTE_TRACE:
+    case HTTP_ROUTE_LOGGING:
+    case HTTP_ROUTE_MODEL_TRACE:
+        return h->method == HTTP1_GET || h->method == HTTP1_POST;
+    case HTTP_ROUTE_SERVER:
+    case HTTP_ROUTE_LIVE:
+    case HTTP_ROUTE_READY:
+    case HTTP_ROUTE_ALL_STATS:
+    case HTTP_ROUTE_MODEL:
+    case HTTP_ROUTE_MODEL_READY:
+    case HTTP_ROUTE_MODEL_CONFIG:
+    case HTTP_ROUTE_MODEL_STATS:
+        return is_read(h);
+    case HTTP_ROUTE_MODEL_INFER:
+    case HTTP_ROUTE_MODEL_GENERATE:
+    case HTTP_ROUTE_INDEX:
+    case HTTP_ROUTE_CONTROL:
+        return h->method == HTTP1_POST;
+    }
+    return false;
+}
+
+static enum options_category category_of(enum http_route_kind kind)
+{
+    switch (kind) {
+    case HTTP_ROUTE_NONE:
+        break;
+    case HTTP_ROUTE_LIVE:
+    case HTTP_ROUTE_READY:
+    case HTTP_ROUTE_MODEL_READY:
+        return OPTIONS_CATEGORY_HEALTH;
+    case HTTP_ROUTE_SERVER:
+    case HTTP_ROUTE_MODEL:
+        return OPTIONS_CATEGORY_METADATA;
+    case HTTP_ROUTE_MODEL_INFER:
+    case HTTP_ROUTE_MODEL_GENERATE:
+        return OPTIONS_CATEGORY_INFERENCE;
+    case HTTP_ROUTE_SHARED_MEMORY:
+        return OPTIONS_CATEGORY_SHARED_MEMORY;
+    case HTTP_ROUTE_MODEL_CONFIG:
+        return OPTIONS_CATEGORY_MODEL_CONFIG;
+    case HTTP_ROUTE_INDEX:
+    case HTTP_ROUTE_CONTROL:
+        return OPTIONS_CATEGORY_MODEL_REPOSITORY;
+    case HTTP_ROUTE_ALL_STATS:
+    case HTTP_ROUTE_MODEL_STATS:
+        return OPTIONS_CATEGORY_STATISTICS;
+    case HTTP_ROUTE_MODEL_TRACE:
+    case HTTP_ROUTE_TRACE:
+        return OPTIONS_CATEGORY_TRACE;
+    case HTTP_ROUTE_LOGGING:
+        return OPTIONS_CATEGORY_LOGGING;
+    }
+    return OPTIONS_CATEGORY_NONE;
+}
+
+/* The header that a request lacks for this route, or has another value of; NULL = it may pass. */
+static const char *missing_header(const struct server *s, enum http_route_kind kind,
+                                  const struct http1_head *head)
+{
+    const struct options_restrictions *r = &s->options.http_restrictions;
+    enum options_category category = category_of(kind);
+    if (!guard_restricted(r, category))
+        return NULL;
+    const char *header = r->of[category].header;
+    const char *value = http1_header(head, header);
+    return guard_allows(r, category, value, value ? strlen(value) : 0) ? NULL : header;
+}
+
+static void answer_restricted(struct http_exchange *x, const char *header)
+{
+    struct strbuf text = STRBUF_INIT;
+    strbuf_printf(&text, "This API is restricted, expecting header '%s'", header);
+    http_exchange_fault(x, 403, strbuf_str(&text));
+    strbuf_fini(&text);
+}
+
+static bool takes_body(enum http_route_kind kind)
+{
+    return kind == HTTP_ROUTE_MODEL_INFER || kind == HTTP_ROUTE_INDEX || kind == HTTP_ROUTE_CONTROL;
+}
+
+/* The JSON part must stay within the limit; tensors behind it only within the budget. */
+static struct err *admit_infer(const struct http_front *f, const struct http1_head *head,
+                               uint64_t *ret_max)
+{
+    uint64_t max = f->server->options.http_max_input_bytes;
+    uint64_t json = head->content_length;
+    *ret_max =
+        head->tensor_header.given && head->content_coding == HTTP1_IDENTITY ? SIZE_MAX / 4 : max;
+    if (head->chunked)
+        return NULL;
+    if (head->content_coding != HTTP1_IDENTITY) { /* the length of the JSON is not known yet */
+        *ret_max = max;
+        return json <= max ? NULL : http_infer_too_large(json, max);
+    }
+    struct err *e = http_infer_json_bytes(head, head->content_length, &json);
+    return e || json <= max ? e : http_infer_too_large(json, max);
+}
+
+static struct err *admit(const struct http_front *f, const struct http1_head *head,
+                         uint64_t *ret_max)
+{
+    struct http_route route = http_route_find(head->url, head->url_len);
+    *ret_max = 0;
+    if (!method_fits(route.kind, head) || missing_header(f->server, route.kind, head))
+        return NULL;
+    if (route.kind == HTTP_ROUTE_MODEL_INFER)
+        return admit_infer(f, head, ret_max);
+    if (route.kind != HTTP_ROUTE_INDEX && route.kind != HTTP_ROUTE_CONTROL)
+        return NULL;
+    *ret_max = f->server->options.http_max_input_bytes;
+    return head->content_length > *ret_max ? http_infer_too_large(head->content_length, *ret_max)
+                                           : NULL;
+}
+
+static void answer_text(struct http_exchange *x, struct strbuf *sb)
+{
+    size_t len = sb->len;
+    http_exchange_text(x, 200, HTTP_JSON, strbuf_take(sb), len);
+}
+
+/* Prints a message, and frees what it belongs to. */
+static void answer_message(struct http_exchange *x, const ProtobufCMessage *shown,
+                           ProtobufCMessage *whole)
+{
+    struct strbuf sb = STRBUF_INIT;
+    pb_json_print(shown, style, &sb);
+    protobuf_c_message_free_unpacked(whole, NULL);
+    answer_text(x, &sb);
+}
+
+static void answer_bool(struct http_exchange *x, bool yes)
+{
+    http_exchange_static(x, yes ? 200 : 400, HTTP_TEXT, NULL, 0);
+}
+
+static struct err *serve_model(struct http_exchange *x, const struct http_route *route)
+{
+    struct table_view *view = &x->shard->worker->view;
+    int64_t version;
+    struct err *e = describe_parse_version(route->version.text, route->version.len, &version);
+    if (e)
+        return e;
+    const char *name = route->model.text;
+    size_t len = route->model.len;
+    if (route->kind == HTTP_ROUTE_MODEL) {
+        Inference__ModelMetadataResponse *m;
+        e = describe_model(view, name, len, version, &m);
+        if (!e)
+            answer_message(x, &m->base, &m->base);
+    } else if (route->kind == HTTP_ROUTE_MODEL_CONFIG) {
+        Inference__ModelConfigResponse *m;
+        e = describe_config(view, name, len, version, &m);
+        if (!e)
+            answer_message(x, &m->config->base, &m->base);
+    } else if (route->kind == HTTP_ROUTE_MODEL_STATS) {
+        Inference__ModelStatisticsResponse *m;
+        e = describe_statistics(view, name, len, version, &m);
+        if (!e)
+            answer_message(x, &m->base, &m->base);
+    } else {
+        bool ready;
+        e = describe_model_ready(view, name, len, version, &ready);
+        if (!e && !ready)
+            http_exchange_fault(x, 400, "Model version not ready");
+        else if (!e)
+            answer_bool(x, true);
+    }
+    return e;
+}
+
+static struct err *serve_all_stats(struct http_exchange *x)
+{
+    Inference__ModelStatisticsResponse *m;
+    struct err *e = describe_statistics(&x->shard->worker->view, "", 0, -1, &m);
+    if (!e)
+        answer_message(x, &m->base, &m->base);
+    return e;
+}
+
+/* Everything but inference; NULL when x was answered. */
+static struct err *serve_route(struct http_exchange *x, struct http_message *m,
+                               const struct http_route *route)
+{
+    struct server *s = x->shard->front->server;
+    switch (route->kind) {
+    case HTTP_ROUTE_NONE:
+    case HTTP_ROUTE_MODEL_INFER:
+        http_exchange_fault(x, 404, "Not Found");
+        return NULL;
+    case HTTP_ROUTE_LIVE:
+        answer_bool(x, server_live(s));
+        return NULL;
+    case HTTP_ROUTE_READY:
+        answer_bool(x, server_ready(s, &x->shard->worker->view));
+        return NULL;
+    case HTTP_ROUTE_SERVER: {
+        Inference__ServerMetadataResponse *metadata = describe_server(s);
+        answer_message(x, &metadata->base, &metadata->base);
+        return NULL;
+    }
+    case HTTP_ROUTE_ALL_STATS:
+        return serve_all_stats(x);
+    case HTTP_ROUTE_MODEL:
+    case HTTP_ROUTE_MODEL_READY:
+    case HTTP_ROUTE_MODEL_CONFIG:
+    case HTTP_ROUTE_MODEL_STATS:
+        return serve_model(x, route);
+    case HTTP_ROUTE_INDEX:
+        return http_repository_index(x, m, route);
+    case HTTP_ROUTE_CONTROL:
+        return http_repository_control(x, m, route);
+    case HTTP_ROUTE_MODEL_GENERATE:
+        return err_new(STATUS_UNSUPPORTED, "the generate extension is not supported");
+    case HTTP_ROUTE_SHARED_MEMORY:
+        return err_new(STATUS_UNSUPPORTED, "the shared memory extensions are not supported");
+    case HTTP_ROUTE_MODEL_TRACE:
+    case HTTP_ROUTE_TRACE:
+        return err_new(STATUS_UNSUPPORTED, "the trace extension is not supported");
+    case HTTP_ROUTE_LOGGING:
+        return err_new(STATUS_UNSUPPORTED, "the logging extension is not supported");
+    }
+    return NULL;
+}
+
+static void serve(struct http_exchange *x, struct http_message *m)
+{
+    struct http_route route = http_route_find(m->head->url, m->head->url_len);
+    x->route = (uint8_t)route.kind;
+    const char *missing = missing_header(x->shard->front->server, route.kind, m->head);
+    if (missing) {
+        answer_restricted(x, missing);
+        return;
+    }
+    if (!method_fits(route.kind, m->head)) {
+        http_exchange_fault(x, 405, "Method Not Allowed");
+        return;
+    }
+    if (m->head->content_coding == HTTP1_UNKNOWN_CODING && takes_body(route.kind)) {
+        x->extra = "Accept-Encoding: gzip, deflate\r\n";
+        http_exchange_error(x, err_new(STATUS_UNSUPPORTED, "Unsupported compression type"));
+        return;
+    }
+    if (route.kind == HTTP_ROUTE_MODEL_INFER) {
+        http_infer_serve(x, m, &route);
+        return;
+    }
+    if (m->head->content_coding != HTTP1_IDENTITY && takes_body(route.kind) && m->body_len) {
+        http_decode(x, m);
+        return;
+    }
+    struct err *e = serve_route(x, m, &route);
+    if (e)
+        http_exchange_error(x, e);
+}
+
+static unsigned route_of(const struct http1_head *head)
+{
+    return http_route_find(head->url, head->url_len).kind;
+}
+
+/* By enum http_route_kind. */
+static const struct front_metrics_route routes[] = {
+    [HTTP_ROUTE_NONE] = {"other", -1},
+    [HTTP_ROUTE_SERVER] = {"server", -1},
+    [HTTP_ROUTE_LIVE] = {"live", -1},
+    [HTTP_ROUTE_READY] = {"ready", -1},
+    [HTTP_ROUTE_ALL_STATS] = {"stats", -1},
+    [HTTP_ROUTE_MODEL] = {"model", -1},
+    [HTTP_ROUTE_MODEL_INFER] = {"infer", 0},
+    [HTTP_ROUTE_MODEL_READY] = {"model_ready", -1},
+    [HTTP_ROUTE_MODEL_CONFIG] = {"model_config", -1},
+    [HTTP_ROUTE_MODEL_STATS] = {"model_stats", -1},
+    [HTTP_ROUTE_MODEL_GENERATE] = {"generate", 1},
+    [HTTP_ROUTE_MODEL_TRACE] = {"model_trace", -1},
+    [HTTP_ROUTE_INDEX] = {"index", -1},
+    [HTTP_ROUTE_CONTROL] = {"control", -1},
+    [HTTP_ROUTE_SHARED_MEMORY] = {"shared_memory", -1},
+    [HTTP_ROUTE_TRACE] = {"trace", -1},
+    [HTTP_ROUTE_LOGGING] = {"logging", -1},
+};
+static const struct front_metrics_kind kind = {
+    .protocol = "http", .routes = routes, .route_count = sizeof(routes) / sizeof(*routes)};
+
+const struct http_service http_api_service = {
+    .metrics = &kind, .admit = admit, .route = route_of, .serve = serve};

@@ -1,0 +1,125 @@
+#include "http/http_body.h"
+
+#include "base/buf.h"
+#include "http/http_conn.h"
+#include "http/http_exchange.h"
+#include "os/pool.h"
+#include "os/sock.h"
+
+#include <string.h>
+
+#define ALIGN           64u
+#define FIRST_CHUNKS    ((size_t)16384)
+#define READ_AT_ONCE    ((size_t)2 << 20) /* then other connections have their turn */
+#define LOW_WATER_BYTES ((uint64_t)256 << 10)
+#define LOW_WATER_FROM  ((uint64_t)64 << 10)
+#define MAX_BODY_BYTES  (SIZE_MAX / 4)
+
+/* How far behind a multiple of 64 the body must begin for what follows its JSON to lie on one. */
+static size_t offset_for(const struct http1_head *h)
+{
+    size_t json = 0;
+    for (const char *s = h->tensor_header.text; h->tensor_header.given && *s >= '0' && *s <= '9';
+         s++)
+        json = (json * 10 + (size_t)(*s - '0')) % ALIGN;
+    return (ALIGN - json) % ALIGN;
+}
+
+/* Wake up only when a good part of what is left is there; small rests are not worth the system call. */
+static void set_low_water(struct http_conn *c)
+{
+    int want = 1;
+    if (c->body_left >= LOW_WATER_FROM)
+        want = (int)(c->body_left < LOW_WATER_BYTES ? c->body_left : LOW_WATER_BYTES);
+    else if ((uint64_t)c->low_water <= c->body_left)
+        return;
+    if (c->low_water == want)
+        return;
+    c->low_water = want;
+    sock_low_water(c->fd.fd, want);
+}
+
+struct err *http_body_begin(struct http_conn *c)
+{
+    const struct http1_head *h = &c->parser.head;
+    uint64_t size = h->chunked ? FIRST_CHUNKS : h->content_length;
+    if (size > MAX_BODY_BYTES)
+        return err_new(STATUS_UNAVAILABLE, "no room for a body of %llu bytes",
+                       (unsigned long long)size);
+    c->body_at = offset_for(h);
+    c->body_len = 0;
+    return pool_buf_arriving(c->body_at + (size_t)size + HTTP_BODY_PADDING, &c->body);
+}
+
+size_t http_body_take(struct http_conn *c, const char *bytes, size_t len)
+{
+    if (len > c->body_left)
+        len = (size_t)c->body_left;
+    memcpy(c->body->data + c->body_at + c->body_len, bytes, len);
+    c->body_len += len;
+    c->body_left -= len;
+    c->body_error = pool_arrived(c->body, c->body_at + c->body_len);
+    return len;
+}
+
+long http_body_read(struct http_conn *c)
+{
+    size_t want = c->body_left < READ_AT_ONCE ? (size_t)c->body_left : READ_AT_ONCE;
+    ssize_t got = sock_read(c->fd.fd, c->body->data + c->body_at + c->body_len, want);
+    if (got > 0) {
+        c->body_len += (size_t)got;
+        c->body_left -= (uint64_t)got;
+        c->body_error = pool_arrived(c->body, c->body_at + c->body_len);
+    }
+    if (c->body_left && got != 0 && got != -2)
+        set_low_water(c);
+    return got;
+}
+
+static struct err *grow(struct http_conn *c, size_t len)
+{
+    size_t cap = c->body->size - c->body_at - HTTP_BODY_PADDING;
+    if (len <= cap - c->body_len)
+        return NULL;
+    while (cap - c->body_len < len)
+        cap *= 2;
+    struct buf *larger;
+    struct err *e = pool_buf(c->body_at + cap + HTTP_BODY_PADDING, &larger);
+    if (e)
+        return e;
+    memcpy(larger->data + c->body_at, c->body->data + c->body_at, c->body_len);
+    buf_unref(c->body);
+    c->body = larger;
+    return NULL;
+}
+
+bool http_body_piece(void *conn, const char *bytes, size_t len)
+{
+    struct http_conn *c = conn;
+    if (c->phase != HTTP_PHASE_CHUNKS)
+        return true;
+    if (len > c->body_max - c->body_len)
+        c->body_error =
+            err_new(STATUS_INVALID_ARG,
+                    "request body exceeds the maximum allowed input size of %llu bytes. Use "
+                    "--http-max-input-size to increase the limit.",
+                    (unsigned long long)c->body_max);
+    else
+        c->body_error = grow(c, len);
+    if (c->body_error)
+        return false;
+    memcpy(c->body->data + c->body_at + c->body_len, bytes, len);
+    c->body_len += len;
+    return true;
+}
+
+void http_body_end(struct http_conn *c)
+{
+    buf_unref(c->body);
+    c->body = NULL;
+    c->body_len = 0;
+    if (c->low_water > 1) {
+        c->low_water = 1;
+        sock_low_water(c->fd.fd, 1);
+    }
+}

@@ -1,0 +1,108 @@
+#include "http/http_encode.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "codec/shrink.h"
+#include "infer/response.h"
+#include "net/helpers.h"
+#include "http/http_answer.h"
+#include "http/http_exchange.h"
+#include "http/http_front_priv.h"
+#include "http/http_out.h"
+#include "os/pool.h"
+#include "server/worker.h"
+
+/* An answer that is being compressed; its parts lie in the exchange's response, and in text. */
+struct encode {
+    struct helpers_job job; /* first */
+    struct http_exchange *x;
+    struct shrink *shrink;
+    struct buf *text;
+    struct err *error;
+    bool done; /* whole */
+};
+
+static void encode_free(struct encode *n)
+{
+    shrink_free(n->shrink);
+    buf_unref(n->text);
+    err_free(n->error);
+    mem_free(n);
+}
+
+static void settle(struct encode *n)
+{
+    struct http_exchange *x = n->x;
+    if (n->error || !n->done) {
+        LOG_VERBOSE(1, "a response goes out as it is: %s",
+                    n->error ? err_message(n->error) : "the server is stopping");
+        http_exchange_done(x);
+        return;
+    }
+    size_t len;
+    shrink_take(n->shrink, &x->rendered, &len);
+    response_free(x->response);
+    x->response = NULL;
+    x->specs = NULL;
+    x->coding = x->accept == EXPAND_GZIP ? "gzip" : "deflate";
+    x->body = (const char *)x->rendered->data;
+    x->body_len = len;
+    http_exchange_done(x);
+}
+
+static bool on_step(struct helpers_job *j)
+{
+    struct encode *n = (struct encode *)j;
+    n->error = shrink_step(n->shrink, HELPERS_SLICE_BYTES, &n->done);
+    return n->done || n->error;
+}
+
+static void on_finish(struct helpers_job *j)
+{
+    struct encode *n = (struct encode *)j;
+    struct http_exchange *x = n->x;
+    x->job = NULL;
+    x->pending = false;
+    if (x->conn)
+        settle(n);
+    else
+        http_exchange_free(x);
+    encode_free(n);
+}
+
+/* The parts of the answer, and what compresses them. */
+static struct err *begin(struct encode *n)
+{
+    struct http_exchange *x = n->x;
+    size_t room = http_answer_room(x);
+    if (room == SIZE_MAX)
+        return err_new(STATUS_UNAVAILABLE, "no room for the text of the response");
+    struct err *e = pool_buf(room, &n->text);
+    if (e)
+        return e;
+    struct http_out out = {0};
+    http_answer_body(x, (char *)n->text->data, &out);
+    e = shrink_new(out.iov, out.count, (enum expand_coding)x->accept, 0, &n->shrink);
+    http_out_fini(&out);
+    return e;
+}
+
+void http_encode(struct http_exchange *x)
+{
+    struct encode *n = MEM_NEW(struct encode);
+    n->x = x;
+    n->error = begin(n);
+    if (!n->error)
+        n->error = shrink_step(n->shrink, HELPERS_INLINE_BYTES, &n->done);
+    if (n->done || n->error) {
+        settle(n);
+        encode_free(n);
+        return;
+    }
+    n->job.loop = x->shard->worker->loop;
+    n->job.step = on_step;
+    n->job.finish = on_finish;
+    x->job = &n->job;
+    x->pending = true;
+    helpers_submit(x->shard->front->helpers, &n->job);
+}

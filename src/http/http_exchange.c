@@ -1,0 +1,101 @@
+#include "http/http_exchange.h"
+
+#include "base/mem.h"
+#include "base/slab.h"
+#include "codec/json_out.h"
+#include "infer/response.h"
+#include "net/access.h"
+#include "http/http_conn.h"
+#include "http/http_front_priv.h"
+
+#include <string.h>
+
+/* The status of a request whose client did not wait for the answer. */
+#define CLIENT_WENT 499
+
+static const struct slab slab = {.index = 5, .object_bytes = sizeof(struct http_exchange)};
+
+struct http_exchange *http_exchange_new(struct http_conn *c)
+{
+    struct http_exchange *x = slab_alloc(&slab);
+    *x = (struct http_exchange){
+        .magic = HTTP_EXCHANGE_MAGIC, .conn = c, .keep_alive = true, .shard = c->shard};
+    list_append(&c->exchanges, &x->node);
+    c->in_flight++;
+    return x;
+}
+
+void http_exchange_count(struct http_exchange *x, const struct http1_head *head)
+{
+    static const char *const methods[] = {"GET", "HEAD", "POST", "OTHER"};
+    x->counted = true;
+    front_metrics_add(&x->shard->metrics->begun, 1);
+    x->access =
+        access_begin(x->conn->fd.fd, x->shard->metrics->kind->protocol, methods[head->method]);
+}
+
+void http_exchange_counted(struct http_exchange *x, uint64_t bytes)
+{
+    if (!x->counted)
+        return;
+    x->counted = false;
+    front_metrics_end(x->shard->metrics, x->route, x->model, x->status);
+    if (x->access) {
+        x->access->out_bytes = bytes;
+        access_end(x->access, x->shard->metrics->kind->routes[x->route].name, x->status);
+        x->access = NULL;
+    }
+}
+
+void http_exchange_free(struct http_exchange *x)
+{
+    if (x->counted) {
+        x->status = CLIENT_WENT;
+        http_exchange_counted(x, 0);
+    }
+    response_free(x->response);
+    buf_unref(x->rendered);
+    mem_free(x->owned);
+    x->magic = 0;
+    slab_free(&slab, x);
+}
+
+void http_exchange_done(struct http_exchange *x)
+{
+    x->done = true;
+    if (x->conn)
+        http_conn_answered(x->conn, x);
+}
+
+void http_exchange_static(struct http_exchange *x, uint16_t status, const char *content_type,
+                          const char *body, size_t len)
+{
+    x->status = status;
+    x->content_type = content_type;
+    x->body = body;
+    x->body_len = len;
+    http_exchange_done(x);
+}
+
+void http_exchange_text(struct http_exchange *x, uint16_t status, const char *content_type,
+                        char *body, size_t len)
+{
+    x->owned = body;
+    http_exchange_static(x, status, content_type, body, len);
+}
+
+void http_exchange_fault(struct http_exchange *x, uint16_t status, const char *message)
+{
+    size_t len = strlen(message);
+    char *text = mem_alloc(json_out_string_bytes(len) + 16);
+    char *end = JSON_OUT_LITERAL(text, "{\"error\":");
+    end = json_out_string(end, message, len);
+    *end++ = '}';
+    http_exchange_text(x, status, HTTP_JSON, text, (size_t)(end - text));
+}
+
+void http_exchange_error(struct http_exchange *x, struct err *e)
+{
+    http_exchange_fault(x, (uint16_t)status_http(err_code(e)), err_message(e));
+    err_free(e);
+}

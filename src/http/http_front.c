@@ -1,0 +1,153 @@
+#include "http/http_front.h"
+
+#include "base/mem.h"
+#include "net/forward.h"
+#include "net/helpers.h"
+#include "http/http_api.h"
+#include "http/http_conn.h"
+#include "http/http_front_priv.h"
+#include "net/listener.h"
+#include "http/metrics_http.h"
+#include "os/sock.h"
+#include "server/server.h"
+
+static void accepted(struct worker *w, int fd, void *owner)
+{
+    struct http_front *f = owner;
+    http_conn_open(&f->shards[w->index], fd);
+}
+
+static void refused(int fd, void *owner)
+{
+    (void)owner;
+    static const char text[] =
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
+        "Content-Length: 37\r\nConnection: close\r\n\r\n"
+        "{\"error\":\"Too many open connections\"}";
+    _Static_assert(sizeof("{\"error\":\"Too many open connections\"}") - 1 == 37,
+                   "see Content-Length");
+    struct iovec piece = {(void *)(uintptr_t)text, sizeof(text) - 1};
+    sock_write(fd, &piece, 1);
+}
+
+struct err *http_front_open(struct server *s, enum http_front_kind kind, const char *address,
+                            uint16_t port, bool reuse, struct http_front **ret)
+{
+    struct http_front *f = MEM_NEW(struct http_front);
+    f->server = s;
+    f->service = kind == HTTP_FRONT_METRICS ? &metrics_http_service : &http_api_service;
+    mutex_init(&f->lock, MUTEX_RANK_LEAF);
+    mutex_cond_init(&f->settled);
+    f->helpers = helpers_new(s->worker_count);
+    f->shards = mem_zalloc(s->worker_count * sizeof(*f->shards));
+    for (unsigned i = 0; i < s->worker_count; i++) {
+        f->shards[i].front = f;
+        f->shards[i].worker = &s->workers[i];
+        f->shards[i].metrics = front_metrics_new(f->service->metrics);
+        list_init(&f->shards[i].conns);
+    }
+    struct err *e = NULL;
+    if (kind == HTTP_FRONT_INFERENCE)
+        e = forward_new("http-header-forward-pattern", s->options.http_header_pattern, &f->forward);
+    f->collect = f->forward || (kind == HTTP_FRONT_INFERENCE && s->options.http_restrictions.any);
+    if (!e)
+        e = listener_open(s, address, port, reuse, 0, accepted, refused, f, &f->listener);
+    if (e) {
+        http_front_free(f);
+        return e;
+    }
+    *ret = f;
+    return NULL;
+}
+
+uint16_t http_front_port(const struct http_front *f)
+{
+    return listener_port(f->listener);
+}
+
+static void settle(struct http_front *f, bool mail)
+{
+    mutex_lock(&f->lock);
+    f->mails -= mail;
+    mutex_cond_broadcast(&f->settled);
+    mutex_unlock(&f->lock);
+}
+
+void http_front_gone(struct http_shard *s)
+{
+    if (s->draining)
+        settle(s->front, false);
+}
+
+static void on_drain(struct mail *m)
+{
+    struct http_shard *s = LIST_ITEM(m, struct http_shard, drain_mail);
+    s->draining = true;
+    LIST_EACH (it, &s->conns)
+        http_conn_drain(LIST_ITEM(it, struct http_conn, node));
+    settle(s->front, true);
+}
+
+static void on_kill(struct mail *m)
+{
+    struct http_shard *s = LIST_ITEM(m, struct http_shard, kill_mail);
+    LIST_EACH (it, &s->conns)
+        http_conn_kill(LIST_ITEM(it, struct http_conn, node));
+    settle(s->front, true);
+}
+
+/* Posts a message to every shard; the caller holds the lock. */
+static void post_all(struct http_front *f, bool kill)
+{
+    for (unsigned i = 0; i < f->server->worker_count; i++) {
+        struct http_shard *s = &f->shards[i];
+        struct mail *m = kill ? &s->kill_mail : &s->drain_mail;
+        m->deliver = kill ? on_kill : on_drain;
+        f->mails++;
+        loop_post(s->worker->loop, m, m);
+    }
+}
+
+/* Waits until nothing is left, at most until a time; the caller holds the lock. */
+static bool wait_empty(struct http_front *f, time_ns until)
+{
+    while (f->mails || listener_connections(f->listener))
+        if (!mutex_cond_wait_until(&f->settled, &f->lock, until) && clock_now_ns() >= until)
+            return !f->mails && !listener_connections(f->listener);
+    return true;
+}
+
+void http_front_stop(struct http_front *f, time_ns until)
+{
+    if (!f || f->stopped)
+        return;
+    f->stopped = true;
+    listener_stop(f->listener);
+    mutex_lock(&f->lock);
+    post_all(f, false);
+    if (!wait_empty(f, until)) {
+        post_all(f, true);
+        wait_empty(f, TIME_NEVER);
+    }
+    mutex_unlock(&f->lock);
+    helpers_free(f->helpers);
+    f->helpers = NULL;
+}
+
+void http_front_free(struct http_front *f)
+{
+    if (!f)
+        return;
+    for (unsigned i = 0; i < f->server->worker_count; i++) {
+        http_out_fini(&f->shards[i].out);
+        front_metrics_free(f->shards[i].metrics);
+        mem_free(f->shards[i].json_memory);
+    }
+    helpers_free(f->helpers);
+    forward_free(f->forward);
+    listener_free(f->listener);
+    mutex_cond_fini(&f->settled);
+    mutex_fini(&f->lock);
+    mem_free(f->shards);
+    mem_free(f);
+}

@@ -1,0 +1,66 @@
+#pragma once
+/* What the files of the HTTP front end share: the front end itself, and its part on each worker. */
+#include "base/list.h"
+#include "metrics/front_metrics.h"
+#include "http/http_front.h"
+#include "http/http_out.h"
+#include "os/mailbox.h"
+#include "os/mutex.h"
+
+#include <stdbool.h>
+
+struct forward;
+struct helpers;
+struct http_exchange;
+struct http_message;
+struct http1_head;
+struct listener;
+struct worker;
+
+/* What a port serves. */
+struct http_service {
+    const struct front_metrics_kind *metrics;
+
+    /* admit - decide about a message by its head, before its body is received.
+     * ret_max  how many bytes its body may have; 0 = the body is of no use and is dropped
+     * errors   answered at once; the body is dropped then */
+    struct err *(*admit)(const struct http_front *f, const struct http1_head *head,
+                         uint64_t *ret_max);
+
+    /* route - which of its routes (metrics->routes) a head means, where serve was not reached. */
+    unsigned (*route)(const struct http1_head *head);
+
+    /* serve - a whole message: answer x now, or later on this loop. The message is valid for the call. */
+    void (*serve)(struct http_exchange *x, struct http_message *m);
+};
+
+/* The front end on one worker; touched by its thread only, but for the messages. */
+struct http_shard {
+    struct http_front *front;
+    struct worker *worker;
+    struct list conns;
+    struct front_metrics *metrics;
+    struct http_out out;
+    char *json_memory;  /* for parsing small texts; NULL until first used */
+    uint32_t strangers; /* turns.h */
+    bool draining;      /* stopping: answers close their connection */
+    struct mail drain_mail;
+    struct mail kill_mail;
+};
+
+struct http_front {
+    struct server *server;
+    const struct http_service *service;
+    struct listener *listener;
+    struct http_shard *shards; /* one a worker */
+    struct forward *forward;   /* headers that become parameters; NULL = none */
+    bool collect;              /* somebody looks at all headers */
+    struct helpers *helpers;   /* for large messages that are compressed */
+    struct mutex lock; /* rank LEAF; with settled: a connection or a shard's message is gone */
+    struct mutex_cond settled;
+    unsigned mails; /* messages to shards on their way; under lock */
+    bool stopped;
+};
+
+/* http_front_gone - a connection of the shard was closed and freed. */
+void http_front_gone(struct http_shard *s);

@@ -1,0 +1,162 @@
+#include "http/http_infer.h"
+
+#include "base/check.h"
+#include "codec/expand.h"
+#include "infer/request.h"
+#include "infer/response.h"
+#include "model/config.h"
+#include "net/access.h"
+#include "net/forward.h"
+#include "http/http_answer.h"
+#include "http/http_decode.h"
+#include "http/http_encode.h"
+#include "http/http_exchange.h"
+#include "http/http_front_priv.h"
+#include "http/http_infer_json.h"
+#include "http/http_infer_raw.h"
+#include "http/http_route.h"
+#include "serve/version.h"
+#include "server/describe.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct err *http_infer_json_bytes(const struct http1_head *head, uint64_t body_len, uint64_t *ret)
+{
+    const struct http1_value *v = &head->tensor_header;
+    *ret = body_len;
+    if (!v->given)
+        return NULL;
+    uint64_t n = 0;
+    bool number = v->len > 0 && !v->cut;
+    for (uint8_t i = 0; i < v->len && number; i++) {
+        number = v->text[i] >= '0' && v->text[i] <= '9' && n < UINT64_MAX / 100;
+        n = n * 10 + (uint64_t)(v->text[i] - '0');
+    }
+    bool negative = v->len > 1 && v->text[0] == '-' && v->text[1] >= '0' && v->text[1] <= '9';
+    if (!number && !negative)
+        return err_new(STATUS_INVALID_ARG,
+                       "Unable to parse Inference-Header-Content-Length, got: %s", v->text);
+    if (negative || n > body_len)
+        return err_new(STATUS_INVALID_ARG,
+                       "inference header size should be in range (0, %" PRIu64 "), got: %s",
+                       body_len, v->text);
+    *ret = n;
+    return NULL;
+}
+
+struct err *http_infer_too_large(uint64_t bytes, uint64_t max)
+{
+    return err_new(STATUS_INVALID_ARG,
+                   "request JSON size of %" PRIu64
+                   " bytes exceeds the maximum allowed input size of %" PRIu64
+                   " bytes. Use --http-max-input-size to increase the limit.",
+                   bytes, max);
+}
+
+static struct err *fill(struct http_exchange *x, struct request *r, struct http_message *m)
+{
+    uint64_t json_len;
+    struct err *e = http_infer_json_bytes(m->head, m->body_len, &json_len);
+    if (e)
+        return e;
+    e = json_len ? http_infer_json_fill(x, r, m, (size_t)json_len) : http_infer_raw_fill(x, r, m);
+    if (!e && m->damage)
+        e = err_new(STATUS_INVALID_ARG, "the compressed request body cannot be read: %s",
+                    m->damage);
+    if (!e && x->shard->front->forward)
+        e = forward_add(x->shard->front->forward, m->head->headers, m->head->headers_len, r);
+    return e ? e : request_prepare(r);
+}
+
+/* Everything that there will be is there. */
+static void complete(struct http_exchange *x)
+{
+    x->request = NULL;
+    if (!x->conn) {
+        http_exchange_free(x);
+        return;
+    }
+    struct err *e = x->response ? http_answer_prepare(x)
+                                : err_new(STATUS_INTERNAL, "expected a single response, got 0");
+    if (e) {
+        http_exchange_error(x, e); /* its response is freed with it */
+        return;
+    }
+    x->status = 200;
+    if (x->accept == EXPAND_IDENTITY)
+        http_exchange_done(x);
+    else
+        http_encode(x);
+}
+
+static void on_response(struct response *response, void *owner)
+{
+    struct http_exchange *x = owner;
+    CHECK_MAGIC(x, HTTP_EXCHANGE_MAGIC);
+    bool final = response->flags & RESPONSE_FINAL;
+    if (!x->response && !response->empty)
+        x->response = response;
+    else if (!response->empty && x->response && !x->response->error) {
+        x->response->error = err_new(STATUS_INTERNAL, "expected a single response, got 2");
+        response_free(response);
+    } else {
+        response_free(response);
+    }
+    if (final)
+        complete(x);
+}
+
+static uint8_t coding_of(enum http1_coding accepted)
+{
+    return accepted == HTTP1_GZIP      ? EXPAND_GZIP
+           : accepted == HTTP1_DEFLATE ? EXPAND_DEFLATE
+                                       : EXPAND_IDENTITY;
+}
+
+static struct err *find_version(struct worker *w, const struct http_route *route,
+                                struct serve_version **ret)
+{
+    int64_t number = -1;
+    struct err *e = describe_parse_version(route->version.text, route->version.len, &number);
+    if (!e)
+        e = table_find(&w->view, route->model.text, route->model.len, number, ret);
+    if (e || !(*ret)->config->decoupled)
+        return e;
+    version_unpin(*ret);
+    return err_new(STATUS_UNSUPPORTED,
+                   "HTTP end point doesn't support models with decoupled transaction policy");
+}
+
+void http_infer_serve(struct http_exchange *x, struct http_message *m,
+                      const struct http_route *route)
+{
+    struct worker *w = x->shard->worker;
+    struct serve_version *v;
+    struct err *e = find_version(w, route, &v);
+    if (e) {
+        access_about(x->access, route->model.text, route->model.len, "", 0);
+        http_exchange_error(x, e);
+        return;
+    }
+    if (m->head->content_coding != HTTP1_IDENTITY) {
+        version_unpin(v); /* it is looked up again with the plain body */
+        http_decode(x, m);
+        return;
+    }
+    x->model = v->front_model;
+    x->accept = coding_of(m->head->accept_coding);
+    struct request *r = request_new(&v->target, w->loop, on_response, x);
+    r->times.start = loop_now(w->loop);
+    e = fill(x, r, m);
+    access_about(x->access, route->model.text, route->model.len, r->id, strlen(r->id));
+    if (e) {
+        x->specs = NULL; /* they lie in the request */
+        request_release(r);
+        http_exchange_error(x, e);
+        return;
+    }
+    x->request = r;
+    submit_later(&w->submitter, r);
+}

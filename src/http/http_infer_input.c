@@ -1,0 +1,251 @@
+#include "http/http_infer_input.h"
+
+#include "infer/request.h"
+#include "model/shape.h"
+#include "http/http_json.h"
+#include "http/http_tensor.h"
+#include "os/pool.h"
+#include "serve/version.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define MAX_RANK      256u
+#define ARENA_AT_MOST ((size_t)16 << 10) /* larger data get a warm buffer */
+
+static void drop_buf(void *buf)
+{
+    buf_unref(buf);
+}
+
+struct err *http_infer_input_keep(struct request *r, size_t n, void **ret)
+{
+    if (n <= ARENA_AT_MOST) {
+        *ret = arena_try_alloc(&r->arena, n, 64);
+        return *ret ? NULL
+                    : err_new(STATUS_UNAVAILABLE, "no memory for %zu bytes: the system gave none",
+                              n);
+    }
+    struct buf *buf;
+    struct err *e = pool_buf(n, &buf);
+    if (e)
+        return e;
+    arena_on_end(&r->arena, drop_buf, buf);
+    *ret = buf->data;
+    return NULL;
+}
+
+static struct err *one_source(yyjson_val *input, yyjson_val *params)
+{
+    bool data = http_json_get(input, "data") != NULL;
+    bool binary = http_json_get(params, "binary_data_size") != NULL;
+    bool shared = http_json_get(params, "shared_memory_region") != NULL;
+    if (data + binary + shared == 1)
+        return NULL;
+    return err_new(STATUS_INVALID_ARG,
+                   "Input must set only one of the following fields: 'data', 'binary_data_size' in "
+                   "'parameters', "
+                   "'shared_memory_region' in 'parameters'. But%s%s%s%s",
+                   data + binary + shared ? " set" : " no field is set", data ? " 'data'" : "",
+                   binary ? " 'binary_data_size'" : "", shared ? " 'shared_memory_region'" : "");
+}
+
+static struct err *member_string(yyjson_val *object, const char *name, const char **ret,
+                                 size_t *ret_len)
+{
+    yyjson_val *v = yyjson_obj_get(object, name);
+    if (!v)
+        return err_new(STATUS_INTERNAL,
+                       "Unable to parse '%s': attempt to access non-existing object member '%s'",
+                       name, name);
+    if (!yyjson_is_str(v))
+        return err_new(STATUS_INTERNAL, "Unable to parse '%s': %s", name,
+                       json_tensor_text(JSON_TENSOR_NOT_STRING));
+    *ret = unsafe_yyjson_get_str(v);
+    *ret_len = unsafe_yyjson_get_len(v);
+    return NULL;
+}
+
+static struct err *read_shape(yyjson_val *input, int64_t dims[MAX_RANK], uint32_t *ret_rank)
+{
+    yyjson_val *shape = http_json_get(input, "shape");
+    if (!shape)
+        return err_new(
+            STATUS_INTERNAL,
+            "Unable to parse 'shape': attempt to access non-existing object member 'shape'");
+    if (!yyjson_is_arr(shape))
+        return err_new(STATUS_INTERNAL, "Unable to parse 'shape': %s",
+                       json_tensor_text(JSON_TENSOR_NOT_ARRAY));
+    size_t rank = unsafe_yyjson_get_len(shape);
+    if (rank > MAX_RANK)
+        return err_new(STATUS_INVALID_ARG, "a shape has %zu dimensions, at most %u are supported",
+                       rank, MAX_RANK);
+    yyjson_val *v = unsafe_yyjson_get_first(shape);
+    for (size_t i = 0; i < rank; i++, v = unsafe_yyjson_get_next(v)) {
+        if (!yyjson_is_uint(v))
+            return err_new(STATUS_INTERNAL, "Unable to parse 'shape': %s",
+                           json_tensor_text(JSON_TENSOR_NOT_UINT));
+        if (unsafe_yyjson_get_uint(v) > INT64_MAX)
+            return err_new(STATUS_INVALID_ARG,
+                           "Unable to parse 'shape': a dimension is over %" PRId64, INT64_MAX);
+        dims[i] = (int64_t)unsafe_yyjson_get_uint(v);
+    }
+    *ret_rank = (uint32_t)rank;
+    return NULL;
+}
+
+/* A description as the request gives it. */
+struct described {
+    const char *name;
+    size_t name_len;
+    enum datatype datatype;
+    int64_t dims[MAX_RANK];
+    uint32_t rank;
+};
+
+static struct err *describe(yyjson_val *input, struct described *d)
+{
+    struct err *e = member_string(input, "name", &d->name, &d->name_len);
+    if (e)
+        return e;
+    const char *datatype;
+    size_t datatype_len;
+    e = member_string(input, "datatype", &datatype, &datatype_len);
+    if (e)
+        return e;
+    d->datatype = datatype_parse(datatype, datatype_len);
+    return read_shape(input, d->dims, &d->rank);
+}
+
+static struct err *add(struct request *r, const struct described *d, const void *data,
+                       uint64_t size)
+{
+    struct tensor_piece piece = {.data = data, .size = size, .memory = BUF_MEMORY_CPU};
+    if (request_add_input(r, d->name, d->name_len, d->datatype, d->dims, d->rank, &piece,
+                          size ? 1 : 0))
+        return NULL;
+    return err_new(STATUS_INVALID_ARG, "a request may have at most %u inputs", REQUEST_MAX_TENSORS);
+}
+
+static struct err *add_binary(struct request *r, const struct described *d, yyjson_val *size,
+                              struct http_infer_tail *tail)
+{
+    if (!yyjson_is_uint(size))
+        return err_new(STATUS_INTERNAL, "Unable to parse 'binary_data_size': %s",
+                       json_tensor_text(JSON_TENSOR_NOT_UINT));
+    uint64_t n = unsafe_yyjson_get_uint(size);
+    if (n > tail->left)
+        return err_new(STATUS_INVALID_ARG,
+                       "unexpected size for input '%s', expecting %" PRIu64
+                       " additional bytes for model '%s'",
+                       d->name, n - tail->left, version_of(r)->name);
+    const void *data = tail->at;
+    tail->at += n;
+    tail->left -= (size_t)n;
+    if (!n || tail->buf)
+        return add(r, d, data, n);
+    void *copy;
+    struct err *e = http_infer_input_keep(r, (size_t)n, &copy);
+    if (e)
+        return e;
+    memcpy(copy, data, (size_t)n);
+    return add(r, d, copy, n);
+}
+
+static struct err *bad_data(const char *context, enum json_tensor_result result)
+{
+    bool ours = result == JSON_TENSOR_RANGE || result == JSON_TENSOR_TOO_DEEP ||
+                result == JSON_TENSOR_TOO_LONG;
+    return err_new(ours ? STATUS_INVALID_ARG : STATUS_INTERNAL, "Unable to parse %s: %s", context,
+                   json_tensor_text(result));
+}
+
+static struct err *bad_shape(const struct described *d)
+{
+    struct strbuf sb = STRBUF_INIT;
+    shape_print(&sb, d->dims, d->rank);
+    struct err *e = err_new(STATUS_INVALID_ARG,
+                            "invalid shape for input '%s': shape %s causes total element count to "
+                            "exceed maximum size of %" PRId64,
+                            d->name, strbuf_str(&sb), INT64_MAX);
+    strbuf_fini(&sb);
+    return e;
+}
+
+static struct err *no_json_type(const struct described *d)
+{
+    if (d->datatype == DATATYPE_INVALID)
+        return err_new(STATUS_INVALID_ARG, "invalid datatype for input %s", d->name);
+    return err_new(STATUS_INVALID_ARG,
+                   "receiving %s data via JSON is not supported. Please use the binary data format "
+                   "for input %s",
+                   datatype_name(d->datatype), d->name);
+}
+
+/* How many bytes the data take as a tensor. */
+static struct err *data_bytes(const struct described *d, yyjson_val *data,
+                              struct json_tensor_type type, uint64_t elements, size_t max_bytes,
+                              uint64_t *ret)
+{
+    if (type.kind == JSON_TENSOR_BYTES) {
+        enum json_tensor_result result = json_tensor_bytes(data, ret);
+        if (result != JSON_TENSOR_OK)
+            return bad_data("JSON bytes array", result);
+    } else if (__builtin_mul_overflow(elements, (uint64_t)type.width, ret) || *ret > INT64_MAX) {
+        return err_new(STATUS_INVALID_ARG,
+                       "byte size overflow for input '%s': element count (%" PRIu64
+                       ") * data type size (%u) exceeds maximum "
+                       "allowed size (%" PRId64 ")",
+                       d->name, elements, type.width, INT64_MAX);
+    }
+    if (*ret > max_bytes)
+        return err_new(STATUS_INVALID_ARG,
+                       "JSON input '%s' has a byte_size (%" PRIu64
+                       " bytes) that exceeds the maximum allowed value of %zu "
+                       "bytes. Use --http-max-input-size to increase the limit.",
+                       d->name, *ret, max_bytes);
+    return NULL;
+}
+
+static struct err *add_json(struct request *r, const struct described *d, yyjson_val *data,
+                            size_t max_bytes)
+{
+    uint64_t elements, bytes;
+    struct json_tensor_type type;
+    if (!shape_elements(d->dims, d->rank, &elements))
+        return bad_shape(d);
+    if (!elements || !d->rank) /* a shape without dimensions is refused with the model's own */
+        return add(r, d, NULL, 0);
+    if (!yyjson_is_arr(data))
+        return bad_data("'data'", JSON_TENSOR_NOT_ARRAY);
+    if (!http_tensor_type(d->datatype, &type))
+        return no_json_type(d);
+    struct err *e = data_bytes(d, data, type, elements, max_bytes, &bytes);
+    if (e)
+        return e;
+    void *to;
+    e = http_infer_input_keep(r, (size_t)bytes, &to);
+    if (e)
+        return e;
+    enum json_tensor_result result = json_tensor_read(data, type, elements, to);
+    return result == JSON_TENSOR_OK ? add(r, d, to, bytes) : bad_data("'data'", result);
+}
+
+struct err *http_infer_input(struct request *r, yyjson_val *input, struct http_infer_tail *tail)
+{
+    yyjson_val *params = http_json_get(input, "parameters");
+    struct err *e = one_source(input, params);
+    if (e)
+        return e;
+    struct described d;
+    e = describe(input, &d);
+    if (e)
+        return e;
+    yyjson_val *size = http_json_get(params, "binary_data_size");
+    if (size)
+        return add_binary(r, &d, size, tail);
+    yyjson_val *data = http_json_get(input, "data");
+    if (data)
+        return add_json(r, &d, data, tail->max_bytes);
+    return err_new(STATUS_UNSUPPORTED, "Client shared memory is disabled.");
+}

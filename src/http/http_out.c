@@ -1,0 +1,240 @@
+#include "http/http_out.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "infer/response.h"
+#include "http/http_answer.h"
+#include "http/http_conn.h"
+#include "http/http_exchange.h"
+#include "http/http_front_priv.h"
+#include "os/pool.h"
+#include "os/sock.h"
+#include "server/worker.h"
+
+#include <limits.h>
+#include <string.h>
+
+#define PIECES_AT_ONCE ((size_t)IOV_MAX)
+
+/* Answers that the socket did not take: what was in the worker's buffer is copied, the rest lies in its exchanges. */
+struct http_backlog {
+    struct iovec *iov; /* from `at` on to be written */
+    size_t count;
+    size_t at;
+    struct buf *copy;
+    struct list exchanges;
+    bool last; /* the connection ends after it */
+};
+
+void http_out_fini(struct http_out *o)
+{
+    mem_free(o->text);
+    mem_free(o->iov);
+    *o = (struct http_out){0};
+}
+
+void http_out_add(struct http_out *o, const void *bytes, size_t len)
+{
+    if (!len)
+        return;
+    if (o->count == o->cap) {
+        o->cap = o->cap ? o->cap * 2 : 64;
+        o->iov = mem_realloc(o->iov, o->cap * sizeof(*o->iov));
+    }
+    o->iov[o->count++] = (struct iovec){(void *)(uintptr_t)bytes, len};
+}
+
+static void free_all(struct list *exchanges)
+{
+    struct list *node;
+    while ((node = list_pop(exchanges)))
+        http_exchange_free(LIST_ITEM(node, struct http_exchange, node));
+}
+
+void http_out_drop(struct http_backlog *b)
+{
+    if (!b)
+        return;
+    free_all(&b->exchanges);
+    buf_unref(b->copy);
+    mem_free(b->iov);
+    mem_free(b);
+}
+
+/* Writes pieces from *at on; *at becomes the first that is not written whole. false: the connection failed. */
+static bool write_pieces(struct http_conn *c, struct iovec *iov, size_t count, size_t *at)
+{
+    while (*at < count) {
+        size_t some = count - *at < PIECES_AT_ONCE ? count - *at : PIECES_AT_ONCE;
+        ssize_t put = sock_write(c->fd.fd, iov + *at, (int)some);
+        if (put < 0)
+            return false;
+        if (put == 0)
+            return true;
+        front_metrics_add(&c->shard->metrics->sent_bytes, (uint64_t)put);
+        size_t left = (size_t)put;
+        while (*at < count && left >= iov[*at].iov_len)
+            left -= iov[(*at)++].iov_len;
+        if (left) {
+            iov[*at].iov_base = (char *)iov[*at].iov_base + left;
+            iov[*at].iov_len -= left;
+            return true; /* the socket is full */
+        }
+    }
+    return true;
+}
+
+/* A text that does not fit the worker's buffer gets one of its own, or becomes an error when there is no room. */
+static void write_large(struct http_exchange *x, size_t room, struct http_out *o)
+{
+    struct err *e = room == SIZE_MAX
+                        ? err_new(STATUS_UNAVAILABLE, "no room for the text of the response")
+                        : pool_buf(room, &x->rendered);
+    if (!e) {
+        http_answer_write(x, (char *)x->rendered->data, o);
+        return;
+    }
+    response_free(x->response);
+    x->response = NULL;
+    http_exchange_error(x, e);
+    o->used += http_answer_write(x, o->text + o->used, o);
+}
+
+/* Counts an answer whose pieces begin at `first`. */
+static void count_answer(struct http_exchange *x, const struct http_out *o, size_t first)
+{
+    uint64_t bytes = 0;
+    for (size_t i = first; x->access && i < o->count; i++)
+        bytes += o->iov[i].iov_len;
+    http_exchange_counted(x, bytes);
+}
+
+/* Puts the answers that are due together; true when the last of them ends the connection. */
+static bool gather(struct http_conn *c, struct http_out *o, struct list *batch)
+{
+    if (!o->text)
+        o->text = mem_alloc(HTTP_OUT_BYTES);
+    o->used = o->count = 0;
+    while (!list_empty(&c->exchanges) && o->count < PIECES_AT_ONCE) {
+        struct http_exchange *x = LIST_ITEM(c->exchanges.next, struct http_exchange, node);
+        if (!x->done)
+            return false;
+        size_t room = http_answer_room(x);
+        if (room > HTTP_OUT_BYTES - o->used && o->used)
+            return false;
+        if (c->shard->draining && x->status != 100)
+            x->keep_alive = false;
+        list_remove(&x->node);
+        list_append(batch, &x->node);
+        c->in_flight--;
+        size_t first = o->count;
+        if (room > HTTP_OUT_BYTES)
+            write_large(x, room, o);
+        else
+            o->used += http_answer_write(x, o->text + o->used, o);
+        count_answer(x, o, first);
+        if (!x->keep_alive)
+            return true;
+    }
+    return false;
+}
+
+/* Keeps what the socket did not take. */
+static struct err *keep(struct http_conn *c, const struct http_out *o, size_t at,
+                        struct list *batch, bool last)
+{
+    const char *begin = o->text, *end = o->text + HTTP_OUT_BYTES;
+    size_t copied = 0;
+    for (size_t i = at; i < o->count; i++) {
+        const char *piece = o->iov[i].iov_base;
+        copied += piece >= begin && piece < end ? o->iov[i].iov_len : 0;
+    }
+    struct buf *copy = NULL;
+    struct err *e = copied ? pool_buf(copied, &copy) : NULL;
+    if (e)
+        return e;
+    struct http_backlog *b = MEM_NEW(struct http_backlog);
+    *b = (struct http_backlog){.count = o->count - at, .copy = copy, .last = last};
+    list_init(&b->exchanges);
+    list_splice(&b->exchanges, batch);
+    b->iov = mem_alloc(b->count * sizeof(*b->iov));
+    uint8_t *to = copy ? copy->data : NULL;
+    for (size_t i = 0; i < b->count; i++) {
+        b->iov[i] = o->iov[at + i];
+        const char *piece = b->iov[i].iov_base;
+        if (piece < begin || piece >= end)
+            continue;
+        memcpy(to, piece, b->iov[i].iov_len);
+        b->iov[i].iov_base = to;
+        to += b->iov[i].iov_len;
+    }
+    c->backlog = b;
+    return NULL;
+}
+
+/* Writes the batch; false when the connection must not go on for now. */
+static bool send_batch(struct http_conn *c, struct http_out *o, struct list *batch, bool last)
+{
+    size_t at = 0;
+    bool ok = write_pieces(c, o->iov, o->count, &at);
+    if (ok && at == o->count) {
+        c->since = loop_now(c->shard->worker->loop);
+        free_all(batch);
+        return true;
+    }
+    struct err *e = ok ? keep(c, o, at, batch, last) : NULL;
+    if (ok && !e) {
+        c->since = loop_now(c->shard->worker->loop);
+        http_conn_watch(c);
+        return false;
+    }
+    if (e)
+        LOG_WARN("HTTP connection closed: %s", err_message(e));
+    err_free(e);
+    free_all(batch);
+    http_conn_kill(c);
+    return false;
+}
+
+void http_out_flush(struct http_conn *c)
+{
+    struct http_out *o = &c->shard->out;
+    while (!c->backlog) {
+        struct list batch;
+        list_init(&batch);
+        bool last = gather(c, o, &batch);
+        if (list_empty(&batch))
+            break;
+        if (!send_batch(c, o, &batch, last))
+            return;
+        if (last) {
+            http_conn_finish(c);
+            return;
+        }
+    }
+    http_conn_resume(c);
+}
+
+void http_out_continue(struct http_conn *c)
+{
+    struct http_backlog *b = c->backlog;
+    if (!b)
+        return;
+    size_t before = b->at;
+    size_t left = b->iov[before].iov_len;
+    if (!write_pieces(c, b->iov, b->count, &b->at)) {
+        http_conn_kill(c);
+        return;
+    }
+    if (b->at != before || b->iov[b->at].iov_len != left)
+        c->since = loop_now(c->shard->worker->loop);
+    if (b->at < b->count)
+        return;
+    bool last = b->last;
+    c->backlog = NULL;
+    http_out_drop(b);
+    if (last)
+        http_conn_finish(c);
+    else
+        http_out_flush(c);
+}

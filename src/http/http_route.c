@@ -1,0 +1,155 @@
+#include "http/http_route.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+struct path {
+    const char *at;
+    const char *end;
+};
+
+/* Takes a literal off the front. */
+static bool eat(struct path *p, const char *literal)
+{
+    size_t len = strlen(literal);
+    if ((size_t)(p->end - p->at) < len || memcmp(p->at, literal, len) != 0)
+        return false;
+    p->at += len;
+    return true;
+}
+
+/* True when what is left is exactly the literal. */
+static bool is(const struct path *p, const char *literal)
+{
+    size_t len = strlen(literal);
+    return (size_t)(p->end - p->at) == len && memcmp(p->at, literal, len) == 0;
+}
+
+/* Takes the bytes up to the next slash; they may not be none. */
+static bool eat_part(struct path *p, struct http_route_part *ret)
+{
+    const char *slash = memchr(p->at, '/', (size_t)(p->end - p->at));
+    const char *stop = slash ? slash : p->end;
+    if (stop == p->at)
+        return false;
+    *ret = (struct http_route_part){p->at, (size_t)(stop - p->at)};
+    p->at = stop;
+    return true;
+}
+
+static bool eat_digits(struct path *p, struct http_route_part *ret)
+{
+    const char *start = p->at;
+    while (p->at < p->end && *p->at >= '0' && *p->at <= '9')
+        p->at++;
+    *ret = (struct http_route_part){start, (size_t)(p->at - start)};
+    return ret->len > 0;
+}
+
+static enum http_route_kind model_action(const struct path *p, bool versioned)
+{
+    if (p->at == p->end)
+        return HTTP_ROUTE_MODEL;
+    if (is(p, "/infer"))
+        return HTTP_ROUTE_MODEL_INFER;
+    if (is(p, "/ready"))
+        return HTTP_ROUTE_MODEL_READY;
+    if (is(p, "/config"))
+        return HTTP_ROUTE_MODEL_CONFIG;
+    if (is(p, "/stats"))
+        return HTTP_ROUTE_MODEL_STATS;
+    if (is(p, "/generate") || is(p, "/generate_stream"))
+        return HTTP_ROUTE_MODEL_GENERATE;
+    if (is(p, "/trace/setting") && !versioned)
+        return HTTP_ROUTE_MODEL_TRACE;
+    return HTTP_ROUTE_NONE;
+}
+
+/* Behind "/v2/models/". */
+static void find_model(struct path p, struct http_route *r)
+{
+    if (!eat_part(&p, &r->model))
+        return;
+    if (eat(&p, "/versions/") && !eat_digits(&p, &r->version))
+        return;
+    r->kind = model_action(&p, r->version.len > 0);
+}
+
+/* Behind "/v2/repository/". "index" and "models/" win over a repository of that name. */
+static void find_repository(struct path p, struct http_route *r)
+{
+    struct http_route_part model;
+    for (int named = 0; named < 2; named++) {
+        struct path rest = p;
+        if (named && (!eat_part(&rest, &r->repository) || !eat(&rest, "/")))
+            return;
+        if (is(&rest, "index")) {
+            r->kind = HTTP_ROUTE_INDEX;
+            return;
+        }
+        if (eat(&rest, "models/") && eat_part(&rest, &model) &&
+            (is(&rest, "/load") || is(&rest, "/unload"))) {
+            r->kind = HTTP_ROUTE_CONTROL;
+            r->model = model;
+            r->unload = is(&rest, "/unload");
+            return;
+        }
+    }
+}
+
+/* Behind "/v2/systemsharedmemory" or "/v2/cudasharedmemory". */
+static void find_shared_memory(struct path p, struct http_route *r)
+{
+    struct http_route_part region;
+    if (eat(&p, "/region/") && !eat_part(&p, &region))
+        return;
+    if (is(&p, "/status") || is(&p, "/register") || is(&p, "/unregister"))
+        r->kind = HTTP_ROUTE_SHARED_MEMORY;
+}
+
+static void find_other(struct path p, struct http_route *r)
+{
+    if (p.at == p.end)
+        r->kind = HTTP_ROUTE_SERVER;
+    else if (is(&p, "/health/live"))
+        r->kind = HTTP_ROUTE_LIVE;
+    else if (is(&p, "/health/ready"))
+        r->kind = HTTP_ROUTE_READY;
+    else if (is(&p, "/trace/setting"))
+        r->kind = HTTP_ROUTE_TRACE;
+    else if (is(&p, "/logging"))
+        r->kind = HTTP_ROUTE_LOGGING;
+    else if (eat(&p, "/repository/"))
+        find_repository(p, r);
+    else if (eat(&p, "/systemsharedmemory") || eat(&p, "/cudasharedmemory"))
+        find_shared_memory(p, r);
+}
+
+/* The path of "http://authority/path?query". */
+static struct path path_of(const char *target, size_t len)
+{
+    struct path p = {target, target + len};
+    const char *query = memchr(target, '?', len);
+    if (query)
+        p.end = query;
+    if (p.at < p.end && *p.at != '/' && (eat(&p, "http://") || eat(&p, "https://"))) {
+        const char *slash = memchr(p.at, '/', (size_t)(p.end - p.at));
+        p.at = slash ? slash : p.end;
+    }
+    return p;
+}
+
+struct http_route http_route_find(const char *target, size_t len)
+{
+    struct http_route r = {.kind = HTTP_ROUTE_NONE};
+    struct path p = path_of(target, len);
+    if (!eat(&p, "/v2"))
+        return r;
+    if (!eat(&p, "/models/"))
+        find_other(p, &r);
+    else if (is(&p, "stats"))
+        r.kind = HTTP_ROUTE_ALL_STATS;
+    else
+        find_model(p, &r);
+    return r;
+}

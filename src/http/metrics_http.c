@@ -1,0 +1,50 @@
+#include "http/metrics_http.h"
+
+#include "http/http_exchange.h"
+#include "server/describe.h"
+
+#include <string.h>
+
+static struct err *admit(const struct http_front *f, const struct http1_head *head,
+                         uint64_t *ret_max)
+{
+    (void)f;
+    (void)head;
+    *ret_max = 0;
+    return NULL;
+}
+
+static bool is_metrics(const struct http1_head *h)
+{
+    const char *query = memchr(h->url, '?', h->url_len);
+    size_t len = query ? (size_t)(query - h->url) : h->url_len;
+    return (len == 8 || len == 9) && memcmp(h->url, "/metrics/", len) == 0;
+}
+
+static void serve(struct http_exchange *x, struct http_message *m)
+{
+    if (!is_metrics(m->head)) {
+        http_exchange_fault(x, 404, "Not Found");
+        return;
+    }
+    if (m->head->method != HTTP1_GET && m->head->method != HTTP1_HEAD_METHOD) {
+        http_exchange_fault(x, 405, "Method Not Allowed");
+        return;
+    }
+    x->route = 1;
+    size_t len;
+    char *page = describe_metrics(x->shard->front->server, &x->shard->worker->view, &len);
+    http_exchange_text(x, 200, "text/plain; charset=utf-8", page, len);
+}
+
+static unsigned route_of(const struct http1_head *head)
+{
+    return is_metrics(head);
+}
+
+static const struct front_metrics_route routes[] = {{"other", -1}, {"metrics", -1}};
+static const struct front_metrics_kind kind = {
+    .protocol = "metrics", .routes = routes, .route_count = sizeof(routes) / sizeof(*routes)};
+
+const struct http_service metrics_http_service = {
+    .metrics = &kind, .admit = admit, .route = route_of, .serve = serve};

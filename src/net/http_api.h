@@ -1,5 +1,0 @@
-#pragma once
-/* The inference port: which handler answers what. */
-#include "net/http_front_priv.h"
-
-extern const struct http_service http_api_service;

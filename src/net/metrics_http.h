@@ -1,5 +1,0 @@
-#pragma once
-/* The metrics port: GET /metrics. */
-#include "net/http_front_priv.h"
-
-extern const struct http_service metrics_http_service;

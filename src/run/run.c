@@ -1,0 +1,195 @@
+/* The server as a process: options, front ends, models, signals, the order of stopping. */
+#include "run/run.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "grpc/grpc_front.h"
+#include "http/http_front.h"
+#include "os/signals.h"
+#include "os/thread.h"
+#include "isolate/isolate_child.h"
+#include "repo/check.h"
+#include "base/build_version.h"
+#include "server/log_files.h"
+#include "server/server.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Of the time to stop in, the last quarter, and no more than this, is for unloading models, whatever connections wait for. */
+#define UNLOAD_NS TIME_S(5)
+
+struct fronts {
+    struct server *server;
+    struct http_front *http;
+    struct grpc_front *grpc;
+    struct http_front *metrics;
+    time_ns until; /* when stopping must be over */
+    time_ns
+        conn_until; /* when connections are closed on clients that wait still: models are unloaded after it */
+    atomic_bool
+        stopped; /* set when stopping is over; the signal that follows it wakes the main thread */
+};
+
+static struct err *open_fronts(struct fronts *f)
+{
+    const struct options *o = &f->server->options;
+    struct err *e = NULL;
+    if (o->allow_grpc)
+        e = grpc_front_open(f->server, o->grpc_address, o->grpc_port, o->reuse_grpc_port, &f->grpc);
+    if (!e && f->grpc)
+        LOG_INFO("Started GRPCInferenceService at %s:%u", o->grpc_address,
+                 grpc_front_port(f->grpc));
+    if (!e && o->allow_http)
+        e = http_front_open(f->server, HTTP_FRONT_INFERENCE, o->http_address, o->http_port,
+                            o->reuse_http_port, &f->http);
+    if (!e && f->http)
+        LOG_INFO("Started HTTPService at %s:%u", o->http_address, http_front_port(f->http));
+    const char *address = o->metrics_address ? o->metrics_address : o->http_address;
+    if (!e && o->allow_metrics)
+        e = http_front_open(f->server, HTTP_FRONT_METRICS, address, o->metrics_port, false,
+                            &f->metrics);
+    if (!e && f->metrics)
+        LOG_INFO("Started Metrics Service at %s:%u", address, http_front_port(f->metrics));
+    return e;
+}
+
+/* Readiness first, then the front ends, then the models: nothing that was accepted goes unanswered. */
+static void stop_all(void *arg)
+{
+    struct fronts *f = arg;
+    server_refuse(f->server);
+    http_front_stop(f->http, f->conn_until);
+    grpc_front_stop(f->grpc, f->conn_until);
+    http_front_stop(f->metrics, f->conn_until);
+    server_stop(f->server);
+    http_front_free(f->http);
+    grpc_front_free(f->grpc);
+    http_front_free(f->metrics);
+    server_free(f->server);
+}
+
+static void stopper(void *arg)
+{
+    struct fronts *f = arg;
+    stop_all(f);
+    atomic_store(&f->stopped, true);
+    signals_wake();
+}
+
+/* Stops on another thread, so that this one sees the second signal and the time-out. Does not return when either comes first. */
+static void stop_in_time(struct fronts *f)
+{
+    uint32_t seconds = f->server->options.exit_timeout_secs;
+    time_ns now = clock_now_ns();
+    time_ns share = TIME_S(seconds) / 4;
+    f->until = now + TIME_S(seconds);
+    f->conn_until = f->until - (share < UNLOAD_NS ? share : UNLOAD_NS);
+    struct thread *thread = NULL;
+    struct err *e = thread_start("stopper", stopper, f, &thread);
+    if (e) {
+        err_free(e);
+        stop_all(f);
+        return;
+    }
+    while (!atomic_load(&f->stopped)) {
+        int number = signals_wait(f->until);
+        if (atomic_load(&f->stopped))
+            break;
+        if (number == SIGHUP) {
+            log_files_anew();
+            continue;
+        }
+        LOG_ERROR(number ? "ended at once by a second signal"
+                         : "still not stopped after --exit-timeout-secs: ended at once");
+        _exit(1);
+    }
+    thread_join(thread);
+}
+
+/* SIGHUP, which is waited for only where there are log files, opens them anew. */
+static int wait_for_end(void)
+{
+    int number;
+    while ((number = signals_wait(TIME_NEVER)) == SIGHUP)
+        log_files_anew();
+    return number;
+}
+
+static int serve(const struct options *o)
+{
+    struct fronts f = {0};
+    struct err *e = server_new(o, &f.server);
+    if (e) {
+        fprintf(stderr, "nereid: %s\n", err_message(e));
+        err_free(e);
+        return 1;
+    }
+    e = server_start(f.server);
+    if (!e)
+        e = open_fronts(&f);
+    if (!e)
+        e = server_load(f.server);
+    int status = 0;
+    if (e) {
+        LOG_ERROR("%s", err_message(e));
+        err_free(e);
+        status = 1;
+    } else {
+        LOG_INFO("server is ready");
+        int number = wait_for_end();
+        server_refuse(f.server);
+        LOG_INFO("signal %d (%s) received, stopping", number, strsignal(number));
+    }
+    stop_in_time(&f);
+    return status;
+}
+
+static int run_logged(const struct options *o)
+{
+    signals_block(log_files_any(o));
+    struct err *e = log_files_apply(o);
+    if (e) {
+        fprintf(stderr, "nereid: %s\n", err_message(e));
+        err_free(e);
+        return 1;
+    }
+    int status = serve(o);
+    log_files_close();
+    return status;
+}
+
+int run_server(int argc, char **argv)
+{
+    if (isolate_child_is(argc, argv))
+        return isolate_child_run();
+    if (argc > 1 && strcmp(argv[1], "check") == 0)
+        return check_command(argc - 1, argv + 1);
+    struct options *o = mem_alloc(sizeof(*o));
+    enum options_action action = OPTIONS_RUN;
+    options_defaults(o);
+    struct err *e = options_parse(argc, argv, o, &action);
+    if (!e && action == OPTIONS_RUN && !o->repository_count)
+        e = err_new(STATUS_INVALID_ARG, "--model-repository must be specified, see --help");
+    int status = 1;
+    if (e) {
+        fprintf(stderr, "nereid: %s\n", err_message(e));
+        err_free(e);
+    } else if (action == OPTIONS_VERSION) {
+        puts("nereid " BUILD_VERSION);
+        status = 0;
+    } else if (action == OPTIONS_HELP) {
+        char *help = options_help();
+        fputs(help, stdout);
+        mem_free(help);
+        status = 0;
+    } else {
+        status = run_logged(o);
+    }
+    options_fini(o);
+    mem_free(o);
+    return status;
+}
