@@ -11,7 +11,7 @@ from siege import Siege, besiege, descriptors
 
 DESCRIPTORS = 20000
 # What was freed goes back to the system soon, so that memory can be watched under the sanitizer too.
-ASAN = "quarantine_size_mb=4:thread_local_quarantine_size_kb=64:allocator_release_to_os_interval_ms=200"
+ASAN = "quarantine_size_mb=4:thread_local_quarantine_size_kb=64:allocator_release_to_os_interval_ms=0"
 
 
 @pytest.fixture(scope="module")

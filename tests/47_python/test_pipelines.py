@@ -75,7 +75,9 @@ def mine(
         both = Both(servers)
         yield both
         both.close()
-        servers["nereid"].stop(seconds=90)
+        # Now and then the backend keeps a response factory of a decoupled model that broke the rules; then its exit time-out ends it.
+        servers["nereid"].stop(seconds=90, status=None)
+        assert servers["nereid"].process.exit_status in (0, 1)
     finally:
         for server in servers.values():
             server.kill()
