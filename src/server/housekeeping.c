@@ -31,13 +31,13 @@ static size_t heap_free_bytes(void)
     return mallinfo2().fordblks;
 }
 
-/* The heap gives back what a burst left: when the pools have cooled down, and when much was freed (a crowd of connections went
- * away) and not asked for again within a second. */
-static void trim_heap(struct housekeeping *h, bool cooled)
+/* The heap gives back what a burst left: at once when its end is known, and when much was freed (a crowd of connections went away) and
+ * not asked for again within a second. */
+static void trim_heap(struct housekeeping *h, bool over)
 {
     size_t idle = heap_free_bytes();
     bool much = idle > h->heap_idle + HEAP_KEEP;
-    if (cooled || (much && h->heap_full)) {
+    if (over || (much && h->heap_full)) {
         malloc_trim(0);
         h->heap_idle = heap_free_bytes(); /* counts what was given back, too */
         much = false;
@@ -62,19 +62,13 @@ static void trim_on(struct loop_timer *t)
     trim_pools(h, loop_now(h->worker->loop));
 }
 
-/* The pools and the heap of the process are the first worker's business. */
-static void trim_process(struct housekeeping *h, time_ns now)
+/* The pools and the heap of the process are the first worker's business. A burst is over when the pools have cooled down, and when
+ * the loop's lists were shortened. */
+static void trim_process(struct housekeeping *h, time_ns now, bool shortened)
 {
     bool warm = trim_pools(h, now);
-    trim_heap(h, h->warm && !warm);
+    trim_heap(h, shortened || (h->warm && !warm));
     h->warm = warm;
-}
-
-/* Objects that a burst left in the loop's lists lie scattered: the heap can only give the pages around them back once they went. */
-static void trim_slabs(void)
-{
-    if (slab_trim() >= SLABS_MANY)
-        malloc_trim(0);
 }
 
 static void due(struct loop_timer *t)
@@ -83,9 +77,12 @@ static void due(struct loop_timer *t)
     struct worker *w = h->worker;
     time_ns now = loop_now(w->loop);
     trim_receive(w);
-    trim_slabs();
+    /* Objects that a burst left in the loop's lists lie scattered: the heap can only give the pages around them back once they went. */
+    bool shortened = slab_trim() >= SLABS_MANY;
     if (w->index == 0)
-        trim_process(h, now);
+        trim_process(h, now, shortened);
+    else if (shortened)
+        malloc_trim(0);
     loop_timer_set(w->loop, t, now + PERIOD_NS);
 }
 
