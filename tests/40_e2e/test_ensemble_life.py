@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import BOTH
 from harness import paths, rawhttp
 from harness.ensembles import Ensemble, Step, chain
 from harness.process import ServerFailed
 from harness.repository import Repository
-from harness.servers import HOST, KINDS, Nereid, Server
+from harness.servers import HOST, KINDS, Nereid, Server, serving
 
-BOTH = ["nereid", pytest.param("reference", marks=pytest.mark.reference)]
 EXPLICIT = {"model-control-mode": "explicit"}
 POLL = {"model-control-mode": "poll", "repository-poll-secs": "1"}
 
@@ -42,21 +42,6 @@ def build(path: Path) -> Repository:
     ):
         made.model(ensemble.name, ensemble.config())
     return made
-
-
-@contextmanager
-def serving(kind: str, made: Repository, options: dict[str, str | list[str]]) -> Iterator[Server]:
-    """The reference may hang when it stops after an ensemble was replaced: it is ended at once."""
-    server = KINDS[kind](made.path, options).start()
-    try:
-        yield server
-    except BaseException:
-        server.kill()
-        raise
-    if kind == "nereid":
-        server.stop()
-    else:
-        server.kill()
 
 
 def post(server: Server, path: str, body: Any = None) -> rawhttp.Answer:
@@ -99,7 +84,7 @@ def serves(server: Server, model: str) -> bool:
 
 @pytest.fixture(params=BOTH)
 def explicit(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
-    with serving(request.param, build(tmp_path / "models"), EXPLICIT) as server:
+    with serving(request.param, build(tmp_path / "models").path, EXPLICIT) as server:
         yield server
 
 
@@ -204,7 +189,7 @@ def test_a_model_that_cannot_be_loaded(explicit: Server) -> None:
 
 def test_the_index_says_why(tmp_path: Path) -> None:
     """RX-20."""
-    with serving("nereid", build(tmp_path / "models"), EXPLICIT) as server:
+    with serving("nereid", build(tmp_path / "models").path, EXPLICIT) as server:
         load(server, "lost")
         (row,) = [row for row in index(server) if row["name"] == "lost"]
         assert row == {"name": "lost", "state": "UNAVAILABLE", "reason": CANNOT["lost"]}
@@ -212,7 +197,7 @@ def test_the_index_says_why(tmp_path: Path) -> None:
 
 def test_a_circle_that_was_mended(tmp_path: Path) -> None:
     made = build(tmp_path / "models")
-    with serving("nereid", made, EXPLICIT) as server:
+    with serving("nereid", made.path, EXPLICIT) as server:
         assert load(server, "c1").status == 400
         made.model("c2", chain("c2", ["a"]).config())
         assert load(server, "c1").status == 200, "c2 is read again"
@@ -265,7 +250,7 @@ def rawhttp_answers(server: Server) -> bool:
 @pytest.mark.parametrize("kind", BOTH)
 def test_named_at_the_start(kind: str, tmp_path: Path) -> None:
     made = build(tmp_path / "models")
-    with serving(kind, made, {**EXPLICIT, "load-model": ["nest", "b"]}) as server:
+    with serving(kind, made.path, {**EXPLICIT, "load-model": ["nest", "b"]}) as server:
         assert ready(server) == ["a", "b", "nest", "two"]
 
 
@@ -285,7 +270,7 @@ def test_poll(kind: str, tmp_path: Path) -> None:
     """An ensemble and its model may come in any order, and go, and change."""
     made = Repository(tmp_path / "models")
     made.identity("b")
-    with serving(kind, made, POLL) as server:
+    with serving(kind, made.path, POLL) as server:
         made.model("pair", chain("pair", ["a", "b"]).config())
         server.process.wait_until(lambda: "pair" in {row["name"] for row in index(server)}, 20)
         made.identity("a")
@@ -353,7 +338,7 @@ def is_gone(answer: rawhttp.Answer) -> bool:
 
 @pytest.fixture
 def busy(tmp_path: Path) -> Iterator[Server]:
-    with serving("nereid", build(tmp_path / "models"), EXPLICIT) as server:
+    with serving("nereid", build(tmp_path / "models").path, EXPLICIT) as server:
         assert load(server, "nest").status == 200
         assert load(server, "pair").status == 200
         yield server

@@ -5,27 +5,11 @@ from pathlib import Path
 
 import pytest
 import witness
-from conftest import BOTH
-from harness.servers import KINDS, Nereid, Reference, Server
-from witness import Board, ask, group, load
+from harness.servers import Nereid, Reference, Server
+from witness import Board, ask, backend, board, group, kind, load
 
 FIRST, LAST = (f"{core}-{core}" for core in (min(os.sched_getaffinity(0)), max(os.sched_getaffinity(0))))
 EXPLICIT = {"model-control-mode": "explicit"}
-
-
-@pytest.fixture(params=BOTH)
-def kind(request: pytest.FixtureRequest) -> type[Server]:
-    return KINDS[request.param]
-
-
-@pytest.fixture(scope="session")
-def backend(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return witness.compile_backend(tmp_path_factory.mktemp("witness"))
-
-
-@pytest.fixture
-def board(tmp_path: Path) -> Board:
-    return Board(tmp_path)
 
 
 def policies(backend: Path, *values: str) -> dict[str, str | list[str]]:

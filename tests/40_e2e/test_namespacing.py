@@ -4,21 +4,19 @@ import json
 import os
 import shutil
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import BOTH
 from harness import metrics, rawgrpc, rawhttp
 from harness.compare import Grpc, Http, compare
 from harness.ensembles import Ensemble, Step, chain
 from harness.process import ServerFailed
 from harness.repository import Repository
-from harness.servers import KINDS, Server
+from harness.servers import Server, serving
 from tritonclient.grpc import service_pb2 as pb
 
-BOTH = ["nereid", pytest.param("reference", marks=pytest.mark.reference)]
 ON = {"model-namespacing": "true"}
 EXPLICIT = {**ON, "model-control-mode": "explicit"}
 POLL = {**ON, "model-control-mode": "poll", "repository-poll-secs": "1"}
@@ -68,25 +66,6 @@ class Repositories:
 @pytest.fixture
 def repositories(tmp_path: Path) -> Repositories:
     return Repositories(tmp_path)
-
-
-@contextmanager
-def serving(
-    kind: str, repositories: Repositories, options: dict[str, str | list[str]], ready: bool = True
-) -> Iterator[Server]:
-    """The reference may hang when it stops after an ensemble was replaced: it is ended at once."""
-    server = KINDS[kind](repositories.paths, options, wait_ready=ready).start()
-    try:
-        if not ready:
-            server.process.wait_until(server.ready, 60)
-        yield server
-    except BaseException:
-        server.kill()
-        raise
-    if kind == "nereid":
-        server.stop()
-    else:
-        server.kill()
 
 
 def several(name: str, count: int = 2) -> str:
@@ -183,7 +162,7 @@ def get_metrics(server: Server) -> str:
 @pytest.mark.parametrize("kind", BOTH)
 def test_a_name_that_means_several(kind: str, repositories: Repositories) -> None:
     repositories.x().a.identity("alone", versions=(1, 3))
-    with serving(kind, repositories, ON) as server:
+    with serving(kind, repositories.paths, ON) as server:
         assert ready(server) == ["alone", "x", "x"]
         for path in ("", "/config", "/versions/1"):
             got = get(server, f"/v2/models/x{path}")
@@ -216,7 +195,7 @@ def test_a_name_that_means_several(kind: str, repositories: Repositories) -> Non
 @pytest.mark.parametrize("kind", BOTH)
 def test_ensembles_use_their_own_namesakes(kind: str, repositories: Repositories) -> None:
     repositories.ensembles()
-    with serving(kind, repositories, ON) as server:
+    with serving(kind, repositories.paths, ON) as server:
         for _ in range(3):
             assert runs(server, "floats") == ""
         assert runs(server, "whole", "INT32") == ""
@@ -229,7 +208,7 @@ def test_ensembles_use_their_own_namesakes(kind: str, repositories: Repositories
 def test_a_step_of_another_repository(kind: str, repositories: Repositories) -> None:
     """Where there is one of its name; not where there are two."""
     repositories.across()
-    with serving(kind, repositories, ON | FORGIVING, ready=False) as server:
+    with serving(kind, repositories.paths, ON | FORGIVING) as server:
         assert runs(server, "cross") == ""
         assert steps(server, "cross") == [str(repositories.b.path)]
         title = f"{repositories.a.path}::torn"
@@ -246,7 +225,7 @@ def test_ensembles_that_cross(kind: str, repositories: Repositories) -> None:
     repositories.b.identity("p")
     for here, name, step in ((repositories.a, "uses_p", "p"), (repositories.b, "uses_q", "q")):
         here.model(name, Ensemble(name, [Step(step, {"IN": "IN"}, {"OUT": "OUT"})]).config())
-    with serving(kind, repositories, ON) as server:
+    with serving(kind, repositories.paths, ON) as server:
         assert ready(server) == ["p", "q", "uses_p", "p", "q", "uses_q"]
         assert runs(server, "uses_p") == runs(server, "uses_q") == ""
 
@@ -256,7 +235,7 @@ def test_ensembles_that_go_in_a_circle(kind: str, repositories: Repositories) ->
     for here, name, other in ((repositories.a, "p", "q"), (repositories.b, "q", "p")):
         config = chain(name, [other]).config().replace("INPUT0", "IN").replace("OUTPUT0", "OUT")
         here.model(name, config)
-    with serving(kind, repositories, EXPLICIT) as server:
+    with serving(kind, repositories.paths, EXPLICIT) as server:
         got = load(server, "p")
         a, b = f"{repositories.a.path}::p", f"{repositories.b.path}::q"
         assert got.status == 400
@@ -267,7 +246,7 @@ def test_ensembles_that_go_in_a_circle(kind: str, repositories: Repositories) ->
 @pytest.mark.parametrize("kind", BOTH)
 def test_loading_and_unloading_are_for_every_namesake(kind: str, repositories: Repositories) -> None:
     repositories.x()
-    with serving(kind, repositories, EXPLICIT) as server:
+    with serving(kind, repositories.paths, EXPLICIT) as server:
         assert means(server, "x") == f"400 {unknown('x')}", "nobody asked for it yet"
         assert load(server, "x").status == 200
         assert ready(server) == ["x", "x"]
@@ -286,7 +265,7 @@ def test_loading_and_unloading_are_for_every_namesake(kind: str, repositories: R
 def test_a_namesake_that_cannot_be_loaded(kind: str, repositories: Repositories) -> None:
     """One that was read is meant by its name, also where it fails; one that cannot be read is not."""
     repositories.broken()
-    with serving(kind, repositories, EXPLICIT) as server:
+    with serving(kind, repositories.paths, EXPLICIT) as server:
         got = load(server, "half")
         assert got.status == 400
         assert got.json()["error"].startswith(
@@ -304,7 +283,7 @@ def test_a_namesake_that_cannot_be_loaded(kind: str, repositories: Repositories)
 def test_one_that_is_taken_away(kind: str, repositories: Repositories) -> None:
     """Until it is unloaded it serves on, and its name means two."""
     repositories.x()
-    with serving(kind, repositories, EXPLICIT) as server:
+    with serving(kind, repositories.paths, EXPLICIT) as server:
         load(server, "x")
         shutil.rmtree(repositories.b.path / "x")
         assert load(server, "x").status == 200
@@ -318,7 +297,7 @@ def test_one_that_is_taken_away(kind: str, repositories: Repositories) -> None:
 def test_one_of_them_is_loaded_again(kind: str, repositories: Repositories) -> None:
     """Loading finds what changed: the other is left as it is."""
     repositories.ensembles()
-    with serving(kind, repositories, EXPLICIT) as server:
+    with serving(kind, repositories.paths, EXPLICIT) as server:
         assert load(server, "floats").status == 200
         assert load(server, "whole").status == 200
         assert runs(server, "floats") == runs(server, "whole", "INT32") == ""
@@ -345,7 +324,7 @@ OWN = {
 def test_what_a_client_brings(kind: str, repositories: Repositories) -> None:
     """A configuration is for every namesake; with files it is one more model, that lies in no repository."""
     repositories.x().a.identity("alone")
-    with serving(kind, repositories, EXPLICIT) as server:
+    with serving(kind, repositories.paths, EXPLICIT) as server:
         assert load(server, "alone", {"config": json.dumps(OWN)}).status == 200
         assert get(server, "/v2/models/alone").json()["inputs"][0]["datatype"] == "FP64"
         assert load(server, "x", {"config": json.dumps(OWN)}).status == 200
@@ -366,7 +345,7 @@ def test_what_a_step_means_changes(kind: str, repositories: Repositories) -> Non
     """With namesakes that come: two elsewhere are one too many, the ensemble's own is always right."""
     repositories.across()
     a, b = str(repositories.a.path), str(repositories.b.path)
-    with serving(kind, repositories, EXPLICIT) as server:
+    with serving(kind, repositories.paths, EXPLICIT) as server:
         assert load(server, "cross").status == 200
         assert steps(server, "cross") == [b]
         repositories.c.identity("far")
@@ -389,7 +368,7 @@ def test_what_a_step_means_changes(kind: str, repositories: Repositories) -> Non
 def test_what_is_loaded_along(kind: str, repositories: Repositories) -> None:
     """Every namesake of a step comes along; unload_dependents takes the one that was used."""
     repositories.ensembles()
-    with serving(kind, repositories, EXPLICIT) as server:
+    with serving(kind, repositories.paths, EXPLICIT) as server:
         assert load(server, "floats").status == 200
         assert ready(server) == ["floats", "x", "x"]
         assert unload(server, "floats", dependents=True).status == 200
@@ -404,7 +383,7 @@ def test_messages_about_a_load(kind: str, repositories: Repositories) -> None:
     repositories.a.model("empty", "name: 'empty' backend: 'identity' max_batch_size: 0", versions=("none",))
     repositories.b.identity("empty")
     a = repositories.a.path
-    with serving(kind, repositories, EXPLICIT) as server:
+    with serving(kind, repositories.paths, EXPLICIT) as server:
         expected = {
             "torn": f"load failed for model '{a}::torn': ensemble {a}::torn contains models that are not available or ambiguous: twice\n",
             "unfit": f"load failed for model '{a}::unfit': in ensemble {a}::unfit, ensemble tensor IN: inconsistent data type: "
@@ -422,7 +401,7 @@ def test_polling_one_while_the_other_serves(kind: str, repositories: Repositorie
     repositories.ensembles()
     here = repositories.a.path / "x"
     aside = repositories.a.path.parent / "aside"
-    with serving(kind, repositories, POLL | FORGIVING) as server:
+    with serving(kind, repositories.paths, POLL | FORGIVING) as server:
         assert means(server, "x") == f"400 {several('x')}"
         here.rename(aside)
         server.process.wait_until(lambda: means(server, "x") == "INT32", 20)
@@ -442,20 +421,20 @@ def test_polling_one_while_the_other_serves(kind: str, repositories: Repositorie
 def test_models_of_the_start(kind: str, repositories: Repositories) -> None:
     repositories.ensembles().a.identity("other")
     options = EXPLICIT | {"load-model": ["x", "whole"]}
-    with serving(kind, repositories, options) as server:
+    with serving(kind, repositories.paths, options) as server:
         assert ready(server) == ["x", "whole", "x"]
         assert runs(server, "whole", "INT32") == ""
         assert means(server, "other") == f"400 {unknown('other')}"
-    with serving(kind, repositories, EXPLICIT | {"load-model": "*"}) as server:
+    with serving(kind, repositories.paths, EXPLICIT | {"load-model": "*"}) as server:
         assert ready(server) == ["floats", "other", "x", "whole", "x"]
-    with pytest.raises(ServerFailed), serving(kind, repositories, EXPLICIT | {"load-model": "nosuch"}):
+    with pytest.raises(ServerFailed), serving(kind, repositories.paths, EXPLICIT | {"load-model": "nosuch"}):
         pass
 
 
 @pytest.mark.parametrize("kind", BOTH)
 def test_without_it_a_name_is_one_model(kind: str, repositories: Repositories) -> None:
     repositories.ensembles()
-    with serving(kind, repositories, {"model-namespacing": "false"} | FORGIVING, ready=False) as server:
+    with serving(kind, repositories.paths, {"model-namespacing": "false"} | FORGIVING) as server:
         assert means(server, "x") == f"404 {unknown('x')}"
         rows = [row for row in post(server, "/v2/repository/index").json() if row["name"] == "x"]
         assert rows == [
@@ -498,8 +477,8 @@ def test_every_question_has_the_answer_of_the_reference(repositories: Repositori
     repositories.ensembles().across().broken()
     options = ON | FORGIVING
     with (
-        serving("reference", repositories, options, ready=False) as reference,
-        serving("nereid", repositories, options, ready=False) as ours,
+        serving("reference", repositories.paths, options) as reference,
+        serving("nereid", repositories.paths, options) as ours,
     ):
         found = [
             f"{question.name}: {line}"
@@ -512,7 +491,7 @@ def test_every_question_has_the_answer_of_the_reference(repositories: Repositori
 def test_statistics_of_all_say_which(repositories: Repositories) -> None:
     """The reference looks for a model that is called like that, and fails."""
     repositories.ensembles()
-    with serving("nereid", repositories, ON) as server:
+    with serving("nereid", repositories.paths, ON) as server:
         runs(server, "floats")
         rows = get(server, "/v2/models/stats").json()["model_stats"]
         a, b = repositories.a.path, repositories.b.path
@@ -527,7 +506,7 @@ def test_statistics_of_all_say_which(repositories: Repositories) -> None:
 def test_a_repository_is_a_space(repositories: Repositories) -> None:
     """X-11: a load or unload that names a repository is for the model there alone."""
     repositories.ensembles()
-    with serving("nereid", repositories, EXPLICIT) as server:
+    with serving("nereid", repositories.paths, EXPLICIT) as server:
         assert load(server, "x", repository="b").status == 200
         assert means(server, "x") == "INT32"
         assert load(server, "whole").status == 200
@@ -557,7 +536,7 @@ def test_one_comes_and_goes_under_load(repositories: Repositories) -> None:
             if said:
                 wrong.append(said)
 
-    with serving("nereid", repositories, EXPLICIT) as server:
+    with serving("nereid", repositories.paths, EXPLICIT) as server:
         load(server, "whole")
         clients = [threading.Thread(target=client, args=(server,)) for _ in range(4)]
         for thread in clients:
@@ -591,7 +570,7 @@ def test_storm(repositories: Repositories) -> None:
             else:
                 unload(server, name, dependents=turn % 2 == 0, repository=where)
 
-    with serving("nereid", repositories, EXPLICIT) as server:
+    with serving("nereid", repositories.paths, EXPLICIT) as server:
         threads = [threading.Thread(target=shake, args=(server, me)) for me in range(6)]
         for thread in threads:
             thread.start()

@@ -10,27 +10,11 @@ from pathlib import Path
 
 import pytest
 import witness
-from conftest import BOTH
 from harness import rawhttp
-from harness.servers import KINDS, Nereid, Reference, Server
-from witness import Board, ask, ask_many, group, load, resource
+from harness.servers import Nereid, Reference, Server
+from witness import Board, ask, ask_many, backend, board, group, kind, load, resource
 
 EXPLICIT = {"model-control-mode": "explicit", "rate-limit": "execution_count"}
-
-
-@pytest.fixture(params=BOTH)
-def kind(request: pytest.FixtureRequest) -> type[Server]:
-    return KINDS[request.param]
-
-
-@pytest.fixture(scope="session")
-def backend(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return witness.compile_backend(tmp_path_factory.mktemp("witness"))
-
-
-@pytest.fixture
-def board(tmp_path: Path) -> Board:
-    return Board(tmp_path)
 
 
 @pytest.fixture

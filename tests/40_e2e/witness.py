@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+from conftest import BOTH
 from harness import paths, rawhttp
 from harness.repository import Repository
-from harness.servers import HOST, Server
+from harness.servers import HOST, KINDS, Server
 
 
 def compile_backend(folder: Path) -> Path:
@@ -99,3 +101,18 @@ def unload(server: Server, model: str) -> rawhttp.Answer:
 
 def stats(server: Server, model: str) -> dict[str, Any]:
     return rawhttp.get(server.http, f"/v2/models/{model}/stats").json()["model_stats"][0]
+
+
+@pytest.fixture(params=BOTH)
+def kind(request: pytest.FixtureRequest) -> type[Server]:
+    return KINDS[request.param]
+
+
+@pytest.fixture(scope="session")
+def backend(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compile_backend(tmp_path_factory.mktemp("witness"))
+
+
+@pytest.fixture
+def board(tmp_path: Path) -> Board:
+    return Board(tmp_path)

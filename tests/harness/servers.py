@@ -3,6 +3,8 @@
 import signal
 import socket
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
@@ -156,3 +158,18 @@ class Reference(Server):
 
 
 KINDS: dict[str, type[Server]] = {"nereid": Nereid, "reference": Reference}
+
+
+@contextmanager
+def serving(kind: str, repository: Path | list[Path], options: dict[str, str | list[str]]) -> Iterator[Server]:
+    """A server of that kind. The reference may hang when it stops after an ensemble was replaced: it is ended at once."""
+    server = KINDS[kind](repository, options).start()
+    try:
+        yield server
+    except BaseException:
+        server.kill()
+        raise
+    if kind == "nereid":
+        server.stop()
+    else:
+        server.kill()
