@@ -72,8 +72,9 @@ static size_t count_any(const int64_t *dims, size_t rank)
  * dimensions: [2,4,-1,6] fits [8,-1,1,6]. */
 static struct err *check_reshape(const struct io *io, int32_t max_batch_size)
 {
-    const int64_t *shape = io->reshape->shape;
+    static const int64_t scalar[1]; /* of rank 0, where the message has NULL */
     size_t rank = io->reshape->n_shape;
+    const int64_t *shape = rank ? io->reshape->shape : scalar;
     if (rank == 0 && max_batch_size == 0)
         return fail(
             io,
