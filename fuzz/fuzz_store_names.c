@@ -2,15 +2,15 @@
  * model that passes the check has no name that leaves its directory. */
 #include "base/check.h"
 #include "base/mem.h"
-#include "cloud/azure_list.h"
-#include "cloud/call.h"
-#include "cloud/ini.h"
-#include "cloud/kind.h"
-#include "cloud/module.h"
-#include "cloud/s3_list.h"
-#include "cloud/token.h"
-#include "cloud/url.h"
+#include "provider/azure_list.h"
+#include "provider/ini.h"
+#include "provider/kind.h"
+#include "provider/s3_list.h"
 #include "store/listing.h"
+#include "web/call.h"
+#include "web/module.h"
+#include "web/token.h"
+#include "web/url.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -94,11 +94,7 @@ static TRITONSERVER_Error *load(struct model *model)
 {
     TRITONSERVER_Error *err = TRITONBACKEND_ModelName(model->handle, &model->name);
     if (!err)
-        err = ort_start(model->ort);
-    if (err)
-        return err;
-    model->api = model->ort->api;
-    err = read_config(model);
+        err = read_config(model);
     if (!err)
         err = open_session(model);
     if (!err)
@@ -117,6 +113,7 @@ TRITONSERVER_Error *model_new(struct ort *ort, TRITONBACKEND_Model *handle,
     if (!model)
         return berr_no_memory();
     model->ort = ort;
+    model->api = ort->api;
     model->handle = handle;
     TRITONSERVER_Error *err = load(model);
     if (err) {

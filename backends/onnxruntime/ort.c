@@ -40,27 +40,6 @@ static TRITONSERVER_Error *read_settings(TRITONBACKEND_Backend *backend,
     return err;
 }
 
-TRITONSERVER_Error *ort_new(TRITONBACKEND_Backend *backend, struct ort **ret_ort)
-{
-    struct ort *ort = calloc(1, sizeof *ort);
-    if (!ort)
-        return berr_no_memory();
-    pthread_mutex_init(&ort->lock, NULL);
-    TRITONBACKEND_ArtifactType kind;
-    const char *folder;
-    TRITONSERVER_Error *err = TRITONBACKEND_BackendArtifacts(backend, &kind, &folder);
-    if (!err) {
-        ort->folder = strdup(folder);
-        err = ort->folder ? read_settings(backend, &ort->settings) : berr_no_memory();
-    }
-    if (err) {
-        ort_free(ort);
-        return err;
-    }
-    *ret_ort = ort;
-    return NULL;
-}
-
 void ort_free(struct ort *ort)
 {
     if (!ort)
@@ -69,7 +48,6 @@ void ort_free(struct ort *ort)
         ort->api->ReleaseMemoryInfo(ort->cpu);
     if (ort->env)
         ort->api->ReleaseEnv(ort->env);
-    pthread_mutex_destroy(&ort->lock);
     free(ort->folder);
     free(ort);
 }
@@ -182,29 +160,39 @@ static OrtStatus *make_env(struct ort *ort)
     return status;
 }
 
-static TRITONSERVER_Error *start_locked(struct ort *ort)
+static TRITONSERVER_Error *start(struct ort *ort)
 {
-    if (ort->cpu)
-        return NULL;
-    if (!ort->api) {
-        TRITONSERVER_Error *err = load_api(ort);
-        if (!ort->api)
-            return err;
-    }
+    TRITONSERVER_Error *err = load_api(ort);
+    if (err)
+        return err;
     ort->processors = cpus_usable();
     keep_to_oneself();
-    OrtStatus *status = ort->env ? NULL : make_env(ort);
+    OrtStatus *status = make_env(ort);
     if (!status)
         status = ort->api->CreateCpuMemoryInfo(OrtDeviceAllocator, OrtMemTypeDefault, &ort->cpu);
     return ort_err(ort->api, status);
 }
 
-TRITONSERVER_Error *ort_start(struct ort *ort)
+TRITONSERVER_Error *ort_new(TRITONBACKEND_Backend *backend, struct ort **ret_ort)
 {
-    pthread_mutex_lock(&ort->lock);
-    TRITONSERVER_Error *err = start_locked(ort);
-    pthread_mutex_unlock(&ort->lock);
-    return err;
+    struct ort *ort = calloc(1, sizeof *ort);
+    if (!ort)
+        return berr_no_memory();
+    TRITONBACKEND_ArtifactType kind;
+    const char *folder;
+    TRITONSERVER_Error *err = TRITONBACKEND_BackendArtifacts(backend, &kind, &folder);
+    if (!err) {
+        ort->folder = strdup(folder);
+        err = ort->folder ? read_settings(backend, &ort->settings) : berr_no_memory();
+    }
+    if (!err)
+        err = start(ort);
+    if (err) {
+        ort_free(ort);
+        return err;
+    }
+    *ret_ort = ort;
+    return NULL;
 }
 
 TRITONSERVER_Error *ort_err(const OrtApi *api, OrtStatus *status)

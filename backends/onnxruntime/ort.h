@@ -1,11 +1,10 @@
 #pragma once
 
 #include <onnxruntime_c_api.h>
-#include <pthread.h>
 
 #include "triton/core/tritonbackend.h"
 
-/* ONNX Runtime itself: its library, loaded when the first model needs it, and its environment. */
+/* ONNX Runtime itself: its library and its environment. Read-only once ort_new has returned. */
 
 /* What the command line says about the backend. */
 struct ort_settings {
@@ -18,27 +17,22 @@ struct ort_settings {
 
 struct ort {
     struct ort_settings settings;
-    char *folder;         /* where the backend's own files lie */
-    pthread_mutex_t lock; /* guards what follows while it is being set up */
-    const OrtApi *api;    /* NULL until ort_start */
+    char *folder; /* where the backend's own files lie */
+    const OrtApi *api;
     OrtEnv *env;
     OrtMemoryInfo *cpu; /* describes CPU memory that is not ONNX Runtime's */
     int processors;
 };
 
-/* ort_new - read the backend's settings; loads nothing yet.
+/* ort_new - read the backend's settings, load the library and make the environment. The server calls for it once, when the first
+ * model needs the backend, and lets models of other backends go first meanwhile.
  * ret_ort  owned by the caller: ort_free
- * errors   INVALID_ARG for a setting that does not parse */
+ * errors   INVALID_ARG for a setting that does not parse; UNAVAILABLE when there is no library that serves the interface */
 TRITONSERVER_Error *ort_new(TRITONBACKEND_Backend *backend, struct ort **ret_ort);
 
 /* ort_free - end the environment; NULL is allowed. The library stays mapped: its threads and
  * destructors do not survive being unmapped. No session may be left. */
 void ort_free(struct ort *ort);
-
-/* ort_start - load the library and make the environment, once; later calls do nothing.
- * errors   UNAVAILABLE when there is no library that serves the interface
- * thread   any */
-TRITONSERVER_Error *ort_start(struct ort *ort);
 
 /* ort_err - turn a status of ONNX Runtime into an error and free it.
  * status   NULL gives NULL

@@ -29,46 +29,46 @@ TRITONSERVER_Error *TRITONBACKEND_ResponseFactoryNew(TRITONBACKEND_ResponseFacto
     struct request *r = request_from(request);
     if (!r)
         return HANDLE_BROKEN(TOKEN_REQUEST, request);
-    *factory = factory_handle(factory_new(r));
+    *factory = factory_new(r);
     return NULL;
 }
 
 TRITONSERVER_Error *TRITONBACKEND_ResponseFactoryDelete(TRITONBACKEND_ResponseFactory *factory)
 {
-    struct factory *f = factory_take(factory);
-    if (!f)
-        return HANDLE_BROKEN(TOKEN_FACTORY, factory);
-    factory_free(f);
-    return NULL;
+    return factory_delete(factory) ? NULL : HANDLE_BROKEN(TOKEN_FACTORY, factory);
 }
 
 TRITONSERVER_Error *TRITONBACKEND_ResponseFactoryIsCancelled(TRITONBACKEND_ResponseFactory *factory,
                                                              bool *is_cancelled)
 {
-    const struct factory *f = factory_from(factory);
-    if (!f)
+    struct request *r = factory_request(factory);
+    if (!r)
         return HANDLE_BROKEN(TOKEN_FACTORY, factory);
-    *is_cancelled = request_is_cancelled(f->request);
+    *is_cancelled = request_is_cancelled(r);
+    request_unref(r);
     return NULL;
 }
 
 TRITONSERVER_Error *TRITONBACKEND_ResponseNewFromFactory(TRITONBACKEND_Response **response,
                                                          TRITONBACKEND_ResponseFactory *factory)
 {
-    const struct factory *f = factory_from(factory);
-    if (!f)
+    struct request *r = factory_request(factory);
+    if (!r)
         return HANDLE_BROKEN(TOKEN_FACTORY, factory);
-    *response = response_handle(response_new(f->request));
+    *response = response_handle(response_new(r));
+    request_unref(r);
     return NULL;
 }
 
 TRITONSERVER_Error *TRITONBACKEND_ResponseFactorySendFlags(TRITONBACKEND_ResponseFactory *factory,
                                                            const uint32_t send_flags)
 {
-    const struct factory *f = factory_from(factory);
-    if (!f)
+    struct request *r = factory_request(factory);
+    if (!r)
         return HANDLE_BROKEN(TOKEN_FACTORY, factory);
-    return response_send_flags(f->request, send_flags) ? NULL : HANDLE_RULE(final_rule);
+    bool sent = response_send_flags(r, send_flags);
+    request_unref(r);
+    return sent ? NULL : HANDLE_RULE(final_rule);
 }
 
 TRITONSERVER_Error *TRITONBACKEND_ResponseDelete(TRITONBACKEND_Response *response)

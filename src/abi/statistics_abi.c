@@ -70,8 +70,10 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceResponseStatisticsSetResponseFact
     struct record *r = record_of(response_statistics);
     if (!r)
         return handle_invalid(record_type);
-    if (!factory_from(response_factory))
+    struct request *request = factory_request(response_factory);
+    if (!request)
         return HANDLE_BROKEN(TOKEN_FACTORY, response_factory);
+    request_unref(request);
     r->factory = response_factory;
     return NULL;
 }
@@ -124,6 +126,19 @@ static enum response_stats_outcome outcome(const struct record *r)
     return err_code(r->error) == STATUS_CANCELLED ? RESPONSE_STATS_CANCEL : RESPONSE_STATS_FAIL;
 }
 
+static struct err *add(const struct record *r, struct request *request)
+{
+    /* Relaxed: only the number matters. */
+    uint32_t index =
+        atomic_fetch_add_explicit(&request->responses_reported, 1, memory_order_relaxed);
+    if (r->instance->reports) {
+        r->instance->reports->response(r->instance, request, index, outcome(r), &r->times);
+        return NULL;
+    }
+    return response_stats_add(stats_responses(r->instance->stats, true), index, outcome(r),
+                              &r->times);
+}
+
 TRITONSERVER_Error *TRITONBACKEND_ModelInstanceReportResponseStatistics(
     TRITONBACKEND_ModelInstanceResponseStatistics *response_statistics)
 {
@@ -134,18 +149,12 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceReportResponseStatistics(
         return handle_error(err_new(STATUS_INVALID_ARG,
                                     "statistics of a response need its %s before they are reported",
                                     r->instance ? "response factory" : "model instance"));
-    const struct factory *f = factory_from(r->factory);
-    if (!f)
+    struct request *request = factory_request(r->factory);
+    if (!request)
         return HANDLE_BROKEN(TOKEN_FACTORY, r->factory);
-    /* Relaxed: only the number matters. */
-    uint32_t index =
-        atomic_fetch_add_explicit(&f->request->responses_reported, 1, memory_order_relaxed);
-    if (r->instance->reports) {
-        r->instance->reports->response(r->instance, f->request, index, outcome(r), &r->times);
-        return NULL;
-    }
-    return handle_error(response_stats_add(stats_responses(r->instance->stats, true), index,
-                                           outcome(r), &r->times));
+    struct err *e = add(r, request);
+    request_unref(request);
+    return handle_error(e);
 }
 
 static TRITONSERVER_Error *report(struct usage *u, TRITONSERVER_BufferAttributes **usage,

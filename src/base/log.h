@@ -40,8 +40,8 @@ void log_set(const struct log_settings *settings);
 /* The folders of the sources; what backends log through the C API is "backends". */
 #define LOG_COMPONENTS                                                                         \
     "abi, backends, base, cloud, codec, grpc, http, infer, isolate, metrics, model, net, os, " \
-    "plugin, repo, run, sched, serve, server, store"
-#define LOG_COMPONENT_COUNT 20
+    "plugin, provider, repo, run, sched, serve, server, store, web"
+#define LOG_COMPONENT_COUNT 22
 
 /* log_component_known - whether there is a component of that name. */
 bool log_component_known(const char *name, size_t len);

@@ -105,6 +105,11 @@ void *token_make(uint32_t slot, enum token_kind kind, uint32_t part)
                                (uint64_t)(serial & SERIAL_MASK) << SERIAL_SHIFT | slot);
 }
 
+uint32_t token_part(const void *token)
+{
+    return (uintptr_t)token >> PART_SHIFT & PART_MASK;
+}
+
 void *token_find(const void *token, enum token_kind kind, uint32_t *ret_part)
 {
     uint64_t v = (uintptr_t)token;
@@ -115,7 +120,7 @@ void *token_find(const void *token, enum token_kind kind, uint32_t *ret_part)
     if ((serial & SERIAL_MASK) != (v >> SERIAL_SHIFT & SERIAL_MASK))
         return NULL;
     if (ret_part)
-        *ret_part = v >> PART_SHIFT & PART_MASK;
+        *ret_part = token_part(token);
     uintptr_t turned = atomic_load_explicit(&e->object, memory_order_relaxed);
     return turned ? (void *)~turned : NULL; /* 0: the slot was never used */
 }

@@ -35,6 +35,9 @@ void *token_make(uint32_t slot, enum token_kind kind, uint32_t part);
  * ret_part  may be NULL */
 void *token_find(const void *token, enum token_kind kind, uint32_t *ret_part);
 
+/* token_part - the part that a token is for; of any value, what would be if it was a token. */
+uint32_t token_part(const void *token);
+
 /* token_take - as token_find, and stale from here on: of several that come with one token at a time, one gets the object. */
 void *token_take(const void *token, enum token_kind kind);
 

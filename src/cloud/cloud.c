@@ -2,10 +2,10 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "cloud/cloud_abi.h"
 #include "cloud/cloud_priv.h"
-#include "cloud/module.h"
 #include "os/file.h"
+#include "web/cloud_abi.h"
+#include "web/module.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,22 @@
 #define TIMEOUT_SECS     30u
 #define MAX_TIMEOUT_SECS 3600u
 #define LAST_ROOT        "/var/tmp/nereid-cache" /* where no other place can be written */
-#define CONTROL_THREADS  2u
-#define DATA_THREADS     8u
+
+/* Each thread has connections of its own. */
+static void *connect(void *cloud)
+{
+    return ((struct cloud *)cloud)->net.abi->session_new();
+}
+
+static void disconnect(void *cloud, void *session)
+{
+    ((struct cloud *)cloud)->net.abi->session_free(session);
+}
+
+static const struct crew_kind listers = {
+    .name = "store", .most = 2, .idle = TIME_S(20), .begin = connect, .end = disconnect};
+static const struct crew_kind readers = {
+    .name = "store", .most = 8, .idle = TIME_S(20), .begin = connect, .end = disconnect};
 
 static const struct kind *const kinds[] = {&s3_kind, &gcs_kind, &azure_kind};
 
@@ -108,8 +122,8 @@ struct err *cloud_open(const char *path, struct cloud **ret)
         cloud_free(c);
         return e;
     }
-    c->control = crew_new(abi, CONTROL_THREADS);
-    c->data = crew_new(abi, DATA_THREADS);
+    c->control = crew_new(&listers, c);
+    c->data = crew_new(&readers, c);
     *ret = c;
     return NULL;
 }
@@ -267,7 +281,7 @@ static void look_main(struct crew_job *job, void *session)
     cloud_view_unref(old);
     err_free(old_trouble);
     if (again)
-        crew_add(c->control, &c->job);
+        crew_do(c->control, &c->job);
 }
 
 uint64_t cloud_look(struct cloud *c)
@@ -282,7 +296,7 @@ uint64_t cloud_look(struct cloud *c)
     }
     mutex_unlock(&c->lock);
     if (begin)
-        crew_add(c->control, &c->job);
+        crew_do(c->control, &c->job);
     return look;
 }
 

@@ -34,7 +34,7 @@ static struct err *list_model(struct cloud *c, const char *model, struct cloud_v
     struct ask a = {.job = {.run = ask_main}, .c = c, .model = model};
     mutex_init(&a.lock, MUTEX_RANK_LEAF);
     mutex_cond_init(&a.changed);
-    crew_add(c->control, &a.job);
+    crew_do(c->control, &a.job);
     mutex_lock(&a.lock);
     while (!a.done)
         mutex_cond_wait(&a.changed, &a.lock);

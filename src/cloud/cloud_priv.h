@@ -1,11 +1,11 @@
 #pragma once
 /* What the files of cloud/ share. */
-#include "cloud/call.h"
 #include "cloud/cloud.h"
-#include "cloud/crew.h"
-#include "cloud/kind.h"
+#include "os/crew.h"
+#include "provider/kind.h"
 #include "store/listing.h"
 #include "store/stash.h"
+#include "web/call.h"
 
 /* A listing that several look at. */
 struct cloud_view {

@@ -1,5 +1,5 @@
 #pragma once
-/* The copies of cloud.h: copy.c has them. What fetching needs of one. Private to cloud/. */
+/* The copies of cloud.h: cloud_copy.c has them. What fetching needs of one. Private to cloud/. */
 #include "cloud/cloud_priv.h"
 
 struct cloud_copy {

@@ -196,7 +196,7 @@ static void ask_for_pieces(struct file *x)
     size_t count = x->piece_count;
     for (size_t i = 0; i < count; i++)
         if (x->pieces[i].at < x->pieces[i].to)
-            crew_add(crew, &x->pieces[i].job);
+            crew_do(crew, &x->pieces[i].job);
     if (atomic_fetch_sub(&x->pieces_left, 1) == 1)
         file_done(x);
 }
@@ -278,7 +278,7 @@ static void wait_for_other(struct file *x)
 {
     struct cloud *c = x->f->k->c;
     if (call_net_wait(&c->net, clock_now_ns() + OTHER_WAIT))
-        crew_add(c->data, &x->job);
+        crew_do(c->data, &x->job);
     else
         file_end(x, err_new(STATUS_UNAVAILABLE, "the server stops"));
 }
@@ -360,7 +360,7 @@ struct err *fetch_part(struct cloud_copy *k, int64_t part)
     }
     f.left = count;
     for (size_t i = 0; i < count; i++)
-        crew_add(k->c->data, &files[i].job);
+        crew_do(k->c->data, &files[i].job);
     wait_for_all(&f, total);
     for (size_t i = 0; i < count; i++)
         mem_free(files[i].to);

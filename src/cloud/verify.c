@@ -2,7 +2,7 @@
 
 #include "base/mem.h"
 #include "base/strbuf.h"
-#include "cloud/cloud_abi.h"
+#include "web/cloud_abi.h"
 
 #include <stdio.h>
 #include <stdlib.h>

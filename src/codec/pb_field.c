@@ -248,6 +248,24 @@ bool pb_field_put_integer(void *place, ProtobufCType type, bool negative, uint64
     }
 }
 
+const char *pb_field_integer_words(ProtobufCType type)
+{
+    switch ((int)type) {
+    case PROTOBUF_C_TYPE_UINT32:
+    case PROTOBUF_C_TYPE_FIXED32:
+        return "an integer from 0 to 4294967295";
+    case PROTOBUF_C_TYPE_UINT64:
+    case PROTOBUF_C_TYPE_FIXED64:
+        return "an integer from 0 to 18446744073709551615";
+    case PROTOBUF_C_TYPE_INT64:
+    case PROTOBUF_C_TYPE_SINT64:
+    case PROTOBUF_C_TYPE_SFIXED64:
+        return "an integer from -9223372036854775808 to 9223372036854775807";
+    default:
+        return "an integer from -2147483648 to 2147483647";
+    }
+}
+
 void pb_field_put_double(void *place, ProtobufCType type, double value)
 {
     if (type == PROTOBUF_C_TYPE_FLOAT) {

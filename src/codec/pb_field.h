@@ -54,6 +54,9 @@ void *pb_field_add(ProtobufCMessage *msg, const ProtobufCFieldDescriptor *field,
  * place. returns false when the type does not hold it */
 bool pb_field_put_integer(void *place, ProtobufCType type, bool negative, uint64_t magnitude);
 
+/* pb_field_integer_words - what an integer type holds, for messages. */
+const char *pb_field_integer_words(ProtobufCType type);
+
 /* pb_field_put_double - store into a float or double place; over its range = infinite. */
 void pb_field_put_double(void *place, ProtobufCType type, double value);
 

@@ -128,24 +128,6 @@ static bool to_integer(yyjson_val *v, bool *negative, uint64_t *magnitude)
     return true;
 }
 
-static const char *integer_words(ProtobufCType type)
-{
-    switch ((int)type) {
-    case PROTOBUF_C_TYPE_UINT32:
-    case PROTOBUF_C_TYPE_FIXED32:
-        return "an integer from 0 to 4294967295";
-    case PROTOBUF_C_TYPE_UINT64:
-    case PROTOBUF_C_TYPE_FIXED64:
-        return "an integer from 0 to 18446744073709551615";
-    case PROTOBUF_C_TYPE_INT64:
-    case PROTOBUF_C_TYPE_SINT64:
-    case PROTOBUF_C_TYPE_SFIXED64:
-        return "an integer from -9223372036854775808 to 9223372036854775807";
-    default:
-        return "an integer from -2147483648 to 2147483647";
-    }
-}
-
 static struct err *read_integer(struct reader *r, const struct frame *at, yyjson_val *v,
                                 void *place)
 {
@@ -154,7 +136,7 @@ static struct err *read_integer(struct reader *r, const struct frame *at, yyjson
     if (to_integer(v, &negative, &magnitude) &&
         pb_field_put_integer(place, at->field->type, negative, magnitude))
         return NULL;
-    return expected(r, at, integer_words(at->field->type), v);
+    return expected(r, at, pb_field_integer_words(at->field->type), v);
 }
 
 static bool parse_real(const char *s, double *ret)

@@ -93,24 +93,9 @@ static bool is_float_type(ProtobufCType type)
 
 static const char *type_words(ProtobufCType type)
 {
-    switch ((int)type) {
-    case PROTOBUF_C_TYPE_UINT32:
-    case PROTOBUF_C_TYPE_FIXED32:
-        return "an integer from 0 to 4294967295";
-    case PROTOBUF_C_TYPE_UINT64:
-    case PROTOBUF_C_TYPE_FIXED64:
-        return "an integer from 0 to 18446744073709551615";
-    case PROTOBUF_C_TYPE_INT64:
-    case PROTOBUF_C_TYPE_SINT64:
-    case PROTOBUF_C_TYPE_SFIXED64:
-        return "an integer from -9223372036854775808 to 9223372036854775807";
-    case PROTOBUF_C_TYPE_BOOL:
-        return "true or false";
-    case PROTOBUF_C_TYPE_ENUM:
-        return "the name or the number of a value";
-    default:
-        return "an integer from -2147483648 to 2147483647";
-    }
+    return type == PROTOBUF_C_TYPE_BOOL   ? "true or false"
+           : type == PROTOBUF_C_TYPE_ENUM ? "the name or the number of a value"
+                                          : pb_field_integer_words(type);
 }
 
 static struct err *read_integer(struct reader *r, const struct frame *at, void *place)

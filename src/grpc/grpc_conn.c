@@ -152,8 +152,12 @@ static ssize_t read_filling(struct grpc_conn *c)
     struct grpc_inbox *in = &c->filling->in;
     uint32_t stream = (uint32_t)c->filling->id;
     struct grpc_scatter plan;
-    grpc_scatter_plan(&plan, grpc_inbox_place(in), grpc_inbox_left(in), c->frame_left,
-                      c->frame_bytes, w->receive, w->receive_bytes);
+    size_t left = grpc_inbox_left(in);
+    /* The frames of several messages alternate: whose the next one is cannot be guessed. */
+    if (c->receiving > 1 && left > c->frame_left)
+        left = c->frame_left;
+    grpc_scatter_plan(&plan, grpc_inbox_place(in), left, c->frame_left, c->frame_bytes, w->receive,
+                      w->receive_bytes);
     ssize_t n = sock_read_pieces(c->watch.fd, plan.pieces, (int)plan.count);
     if (n <= 0)
         return n;

@@ -32,15 +32,8 @@ struct parameter {
     size_t len;
 };
 
-/* A request as it lies in its message: the first two fields have their own meaning in each of the three. */
-struct asked {
-    const void *repository;
-    size_t repository_len;
-    const void *model; /* NULL, with `ready` set, for an index */
-    size_t model_len;
-    bool ready;
-    struct pb_wire params; /* the message again, for its third field */
-};
+/* What one parameter means for a task. */
+typedef struct err *param_fn(struct control_task *t, const struct parameter *p);
 
 static bool text(const struct pb_wire_field *f, const void **ret, size_t *ret_len)
 {
@@ -49,23 +42,6 @@ static bool text(const struct pb_wire_field *f, const void **ret, size_t *ret_le
     *ret = f->data;
     *ret_len = f->len;
     return true;
-}
-
-static bool read_request(const uint8_t *data, size_t len, struct asked *a)
-{
-    *a = (struct asked){.params = pb_wire_of(data, len)};
-    struct pb_wire w = a->params;
-    struct pb_wire_field f;
-    enum pb_wire_result r;
-    while ((r = pb_wire_next(&w, &f)) == PB_WIRE_FIELD) {
-        if (f.number == 1 && !text(&f, &a->repository, &a->repository_len))
-            return false;
-        if (f.number == 2 && f.type == PB_WIRE_VARINT)
-            a->ready = f.value != 0;
-        else if (f.number == 2 && !text(&f, &a->model, &a->model_len))
-            return false;
-    }
-    return r == PB_WIRE_END;
 }
 
 static bool read_value(const struct pb_wire_field *field, struct parameter *p)
@@ -90,12 +66,12 @@ static bool read_value(const struct pb_wire_field *field, struct parameter *p)
 }
 
 /* The next entry of the map. FIELD: p is set. */
-static enum pb_wire_result next_parameter(struct asked *a, struct parameter *p)
+static enum pb_wire_result next_parameter(struct pb_wire *message, struct parameter *p)
 {
     struct pb_wire_field f;
     enum pb_wire_result r;
     do {
-        r = pb_wire_next(&a->params, &f);
+        r = pb_wire_next(message, &f);
     } while (r == PB_WIRE_FIELD && f.number != 3);
     if (r != PB_WIRE_FIELD)
         return r;
@@ -125,7 +101,7 @@ static struct err *wrong_type(const struct parameter *p, const char *what, const
                    (int)p->key_len, p->key, expected);
 }
 
-static struct err *add_param(struct control_task *t, const struct parameter *p)
+static struct err *load_param(struct control_task *t, const struct parameter *p)
 {
     size_t prefix = sizeof(FILE_PREFIX) - 1;
     if (is_key(p, "config")) {
@@ -144,6 +120,49 @@ static struct err *add_param(struct control_task *t, const struct parameter *p)
     if (!e)
         control_task_param(t, REPO_PARAM_FILE, name, p->data, p->len);
     return e;
+}
+
+static struct err *unload_param(struct control_task *t, const struct parameter *p)
+{
+    if (!is_key(p, "unload_dependents"))
+        return NULL;
+    if (p->choice != CHOICE_BOOL)
+        return wrong_type(p, "unload parameter", "bool_param");
+    t->dependents = p->number != 0;
+    return NULL;
+}
+
+/* The first field names a repository in all three messages; the second says `ready` in that of an index, else which model.
+ * false: *ret_error, or it is no such message. */
+static bool read_request(struct control_task *t, const uint8_t *data, size_t len, param_fn *param,
+                         struct err **ret_error)
+{
+    struct pb_wire w = pb_wire_of(data, len);
+    struct pb_wire_field f;
+    enum pb_wire_result r;
+    const void *repository = NULL;
+    const void *model = NULL;
+    size_t repository_len = 0;
+    size_t model_len = 0;
+    while ((r = pb_wire_next(&w, &f)) == PB_WIRE_FIELD) {
+        if (f.number == 1 && !text(&f, &repository, &repository_len))
+            return false;
+        if (f.number == 2 && f.type == PB_WIRE_VARINT)
+            t->ready_only = f.value != 0;
+        else if (f.number == 2 && !text(&f, &model, &model_len))
+            return false;
+    }
+    if (r != PB_WIRE_END)
+        return false;
+    struct err *e = control_task_name(repository, repository_len, &t->repository);
+    if (!e)
+        e = control_task_name(model, model_len, &t->model);
+    struct parameter p;
+    w = pb_wire_of(data, len);
+    while (!e && param && (r = next_parameter(&w, &p)) == PB_WIRE_FIELD)
+        e = param(t, &p);
+    *ret_error = e;
+    return !e && r == PB_WIRE_END;
 }
 
 static struct worker *worker_of(const struct grpc_stream *s)
@@ -186,10 +205,10 @@ static void finish_index(struct control_task *t)
         protobuf_c_message_free_unpacked(&m->base, NULL);
 }
 
-/* The task of a call; NULL, and the call is ended, when its message cannot be read. The task keeps the message. */
+/* The task of a call; NULL, and the call is ended, when it asks for nothing that can be done. The task keeps the message. */
 static struct control_task *begin(struct grpc_stream *s, const uint8_t *data, size_t len,
                                   struct buf **buf, void (*fn)(struct control_task *t),
-                                  struct asked *a)
+                                  param_fn *param)
 {
     struct control_task *t = control_task_new(worker_of(s)->loop, fn, s);
     if (*buf) {
@@ -200,84 +219,37 @@ static struct control_task *begin(struct grpc_stream *s, const uint8_t *data, si
         memcpy(t->copy, data, len);
         data = (const uint8_t *)t->copy;
     }
-    if (!read_request(data, len, a)) {
-        control_task_free(t);
-        grpc_answer_end(s, GRPC_ANSWER_INTERNAL, "Unable to parse request");
-        return NULL;
+    struct err *e = NULL;
+    if (read_request(t, data, len, param, &e)) {
+        grpc_stream_hold(s, &s->call);
+        return t;
     }
-    struct err *e = control_task_name(a->repository, a->repository_len, &t->repository);
-    if (!e)
-        e = control_task_name(a->model, a->model_len, &t->model);
-    if (e) {
-        control_task_free(t);
-        grpc_answer_fail(s, e);
-        return NULL;
-    }
-    return t;
-}
-
-/* Ends the call of a task that was not begun. */
-static void refuse(struct grpc_stream *s, struct control_task *t, struct err *e)
-{
     control_task_free(t);
     if (e)
         grpc_answer_fail(s, e);
     else
         grpc_answer_end(s, GRPC_ANSWER_INTERNAL, "Unable to parse request");
+    return NULL;
 }
 
 void grpc_repository_index(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf)
 {
-    struct asked a;
-    struct control_task *t = begin(s, data, len, buf, finish_index, &a);
-    if (!t)
-        return;
-    t->ready_only = a.ready;
-    grpc_stream_hold(s, &s->call);
-    control_task_index(t, worker_of(s)->server->repo);
+    struct control_task *t = begin(s, data, len, buf, finish_index, NULL);
+    if (t)
+        control_task_index(t, worker_of(s)->server->repo);
 }
 
 void grpc_repository_load(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf)
 {
-    struct asked a;
-    struct control_task *t = begin(s, data, len, buf, finish_load, &a);
-    if (!t)
-        return;
-    struct parameter p;
-    enum pb_wire_result r;
-    struct err *e = NULL;
-    while (!e && (r = next_parameter(&a, &p)) == PB_WIRE_FIELD)
-        e = add_param(t, &p);
-    if (e || r == PB_WIRE_BAD) {
-        refuse(s, t, e);
-        return;
-    }
-    grpc_stream_hold(s, &s->call);
-    control_task_load(t, worker_of(s)->server->repo);
+    struct control_task *t = begin(s, data, len, buf, finish_load, load_param);
+    if (t)
+        control_task_load(t, worker_of(s)->server->repo);
 }
 
 void grpc_repository_unload(struct grpc_stream *s, const uint8_t *data, size_t len,
                             struct buf **buf)
 {
-    struct asked a;
-    struct control_task *t = begin(s, data, len, buf, finish_unload, &a);
-    if (!t)
-        return;
-    struct parameter p;
-    enum pb_wire_result r;
-    struct err *e = NULL;
-    bool dependents = false;
-    while (!e && (r = next_parameter(&a, &p)) == PB_WIRE_FIELD) {
-        if (!is_key(&p, "unload_dependents"))
-            continue;
-        if (p.choice != CHOICE_BOOL)
-            e = wrong_type(&p, "unload parameter", "bool_param");
-        dependents = p.number != 0;
-    }
-    if (e || r == PB_WIRE_BAD) {
-        refuse(s, t, e);
-        return;
-    }
-    grpc_stream_hold(s, &s->call);
-    control_task_unload(t, worker_of(s)->server->repo, dependents);
+    struct control_task *t = begin(s, data, len, buf, finish_unload, unload_param);
+    if (t)
+        control_task_unload(t, worker_of(s)->server->repo);
 }

@@ -128,15 +128,14 @@ static struct err *admit_infer(const struct http_front *f, const struct http1_he
 }
 
 static struct err *admit(const struct http_front *f, const struct http1_head *head,
-                         uint64_t *ret_max)
+                         const struct http_route *route, uint64_t *ret_max)
 {
-    struct http_route route = http_route_find(head->url, head->url_len);
     *ret_max = 0;
-    if (!method_fits(route.kind, head) || missing_header(f->server, route.kind, head))
+    if (!method_fits(route->kind, head) || missing_header(f->server, route->kind, head))
         return NULL;
-    if (route.kind == HTTP_ROUTE_MODEL_INFER)
+    if (route->kind == HTTP_ROUTE_MODEL_INFER)
         return admit_infer(f, head, ret_max);
-    if (route.kind != HTTP_ROUTE_INDEX && route.kind != HTTP_ROUTE_CONTROL)
+    if (route->kind != HTTP_ROUTE_INDEX && route->kind != HTTP_ROUTE_CONTROL)
         return NULL;
     *ret_max = f->server->options.http_max_input_bytes;
     return head->content_length > *ret_max ? http_infer_too_large(head->content_length, *ret_max)
@@ -164,30 +163,32 @@ static void answer_bool(struct http_exchange *x, bool yes)
     http_exchange_static(x, yes ? 200 : 400, HTTP_TEXT, NULL, 0);
 }
 
-static struct err *serve_model(struct http_exchange *x, const struct http_route *route)
+static struct err *serve_model(struct http_exchange *x, const struct http_message *m)
 {
+    const struct http_route *route = m->route;
     struct table_view *view = &x->shard->worker->view;
     int64_t version;
-    struct err *e = describe_parse_version(route->version.text, route->version.len, &version);
+    struct err *e =
+        describe_parse_version(m->head->url + route->version.at, route->version.len, &version);
     if (e)
         return e;
-    const char *name = route->model.text;
+    const char *name = m->head->url + route->model.at;
     size_t len = route->model.len;
     if (route->kind == HTTP_ROUTE_MODEL) {
-        Inference__ModelMetadataResponse *m;
-        e = describe_model(view, name, len, version, &m);
+        Inference__ModelMetadataResponse *told;
+        e = describe_model(view, name, len, version, &told);
         if (!e)
-            answer_message(x, &m->base, &m->base);
+            answer_message(x, &told->base, &told->base);
     } else if (route->kind == HTTP_ROUTE_MODEL_CONFIG) {
-        Inference__ModelConfigResponse *m;
-        e = describe_config(view, name, len, version, &m);
+        Inference__ModelConfigResponse *told;
+        e = describe_config(view, name, len, version, &told);
         if (!e)
-            answer_message(x, &m->config->base, &m->base);
+            answer_message(x, &told->config->base, &told->base);
     } else if (route->kind == HTTP_ROUTE_MODEL_STATS) {
-        Inference__ModelStatisticsResponse *m;
-        e = describe_statistics(view, name, len, version, &m);
+        Inference__ModelStatisticsResponse *told;
+        e = describe_statistics(view, name, len, version, &told);
         if (!e)
-            answer_message(x, &m->base, &m->base);
+            answer_message(x, &told->base, &told->base);
     } else {
         bool ready;
         e = describe_model_ready(view, name, len, version, &ready);
@@ -209,11 +210,10 @@ static struct err *serve_all_stats(struct http_exchange *x)
 }
 
 /* Everything but inference; NULL when x was answered. */
-static struct err *serve_route(struct http_exchange *x, struct http_message *m,
-                               const struct http_route *route)
+static struct err *serve_route(struct http_exchange *x, struct http_message *m)
 {
     struct server *s = x->shard->front->server;
-    switch (route->kind) {
+    switch ((enum http_route_kind)m->route->kind) {
     case HTTP_ROUTE_NONE:
     case HTTP_ROUTE_MODEL_INFER:
         http_exchange_fault(x, 404, "Not Found");
@@ -235,11 +235,11 @@ static struct err *serve_route(struct http_exchange *x, struct http_message *m,
     case HTTP_ROUTE_MODEL_READY:
     case HTTP_ROUTE_MODEL_CONFIG:
     case HTTP_ROUTE_MODEL_STATS:
-        return serve_model(x, route);
+        return serve_model(x, m);
     case HTTP_ROUTE_INDEX:
-        return http_repository_index(x, m, route);
+        return http_repository_index(x, m);
     case HTTP_ROUTE_CONTROL:
-        return http_repository_control(x, m, route);
+        return http_repository_control(x, m);
     case HTTP_ROUTE_MODEL_GENERATE:
         return err_new(STATUS_UNSUPPORTED, "the generate extension is not supported");
     case HTTP_ROUTE_SHARED_MEMORY:
@@ -255,38 +255,38 @@ static struct err *serve_route(struct http_exchange *x, struct http_message *m,
 
 static void serve(struct http_exchange *x, struct http_message *m)
 {
-    struct http_route route = http_route_find(m->head->url, m->head->url_len);
-    x->route = (uint8_t)route.kind;
-    const char *missing = missing_header(x->shard->front->server, route.kind, m->head);
+    enum http_route_kind kind = m->route->kind;
+    x->route = (uint8_t)kind;
+    const char *missing = missing_header(x->shard->front->server, kind, m->head);
     if (missing) {
         answer_restricted(x, missing);
         return;
     }
-    if (!method_fits(route.kind, m->head)) {
+    if (!method_fits(kind, m->head)) {
         http_exchange_fault(x, 405, "Method Not Allowed");
         return;
     }
-    if (m->head->content_coding == HTTP1_UNKNOWN_CODING && takes_body(route.kind)) {
+    if (m->head->content_coding == HTTP1_UNKNOWN_CODING && takes_body(kind)) {
         x->extra = "Accept-Encoding: gzip, deflate\r\n";
         http_exchange_error(x, err_new(STATUS_UNSUPPORTED, "Unsupported compression type"));
         return;
     }
-    if (route.kind == HTTP_ROUTE_MODEL_INFER) {
-        http_infer_serve(x, m, &route);
+    if (kind == HTTP_ROUTE_MODEL_INFER) {
+        http_infer_serve(x, m);
         return;
     }
-    if (m->head->content_coding != HTTP1_IDENTITY && takes_body(route.kind) && m->body_len) {
+    if (m->head->content_coding != HTTP1_IDENTITY && takes_body(kind) && m->body_len) {
         http_decode(x, m);
         return;
     }
-    struct err *e = serve_route(x, m, &route);
+    struct err *e = serve_route(x, m);
     if (e)
         http_exchange_error(x, e);
 }
 
-static unsigned route_of(const struct http1_head *head)
+static struct http_route route_of(const struct http1_head *head)
 {
-    return http_route_find(head->url, head->url_len).kind;
+    return http_route_find(head->url, head->url_len);
 }
 
 /* By enum http_route_kind. */
@@ -309,8 +309,8 @@ static const struct front_metrics_route routes[] = {
     [HTTP_ROUTE_TRACE] = {"trace", -1},
     [HTTP_ROUTE_LOGGING] = {"logging", -1},
 };
-static const struct front_metrics_kind kind = {
+static const struct front_metrics_kind metrics = {
     .protocol = "http", .routes = routes, .route_count = sizeof(routes) / sizeof(*routes)};
 
 const struct http_service http_api_service = {
-    .metrics = &kind, .admit = admit, .route = route_of, .serve = serve};
+    .metrics = &metrics, .route = route_of, .admit = admit, .serve = serve};

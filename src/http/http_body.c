@@ -15,8 +15,7 @@
 #define LOW_WATER_FROM  ((uint64_t)64 << 10)
 #define MAX_BODY_BYTES  (SIZE_MAX / 4)
 
-/* How far behind a multiple of 64 the body must begin for what follows its JSON to lie on one. */
-static size_t offset_for(const struct http1_head *h)
+size_t http_body_offset(const struct http1_head *h)
 {
     size_t json = 0;
     for (const char *s = h->tensor_header.text; h->tensor_header.given && *s >= '0' && *s <= '9';
@@ -46,7 +45,7 @@ struct err *http_body_begin(struct http_conn *c)
     if (size > MAX_BODY_BYTES)
         return err_new(STATUS_UNAVAILABLE, "no room for a body of %llu bytes",
                        (unsigned long long)size);
-    c->body_at = offset_for(h);
+    c->body_at = http_body_offset(h);
     c->body_len = 0;
     return pool_buf_arriving(c->body_at + (size_t)size + HTTP_BODY_PADDING, &c->body);
 }

@@ -5,7 +5,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct http1_head;
 struct http_conn;
+
+/* http_body_offset - how far behind a multiple of 64 a body must begin for the first binary tensor, behind its JSON, to lie on one. */
+size_t http_body_offset(const struct http1_head *h);
 
 /* http_body_begin - a buffer for a body of parser.head.content_length bytes, or for the first piece of a chunked one, placed so
  * that the first binary tensor lies on 64 bytes.

@@ -1,8 +1,9 @@
 #pragma once
-/* One HTTP/1.1 connection on its worker's loop: reads messages, hands them to the service of its port, writes the answers in
- * order. Worker's thread only. */
+/* One HTTP/1.1 connection on its worker's loop, from its first byte to its last: what it waits for, and for how long. http_read
+ * takes the messages, http_out writes the answers, in order. Worker's thread only. */
 #include "base/list.h"
 #include "codec/http1.h"
+#include "http/http_route.h"
 #include "os/loop.h"
 
 #include <stdbool.h>
@@ -42,9 +43,10 @@ struct http_conn {
     int low_water;    /* SO_RCVLOWAT as set */
     uint32_t turns;   /* that it took since it was last of use: net/turns.h */
 
-    struct buf *body; /* what is being received; NULL = none */
-    size_t body_at;   /* where in it the body begins: the first tensor lies on 64 bytes */
-    size_t body_len;  /* received so far */
+    struct http_route route; /* of the message whose head was read */
+    struct buf *body;        /* what is being received; NULL = none */
+    size_t body_at;          /* where in it the body begins: the first tensor lies on 64 bytes */
+    size_t body_len;         /* received so far */
     uint64_t body_left;
     uint64_t body_max;
     struct err *body_error; /* why a piece of a chunked body was refused */
@@ -75,5 +77,5 @@ void http_conn_watch(struct http_conn *c);
 /* http_conn_finish - the last answer is written: close our side, wait for the peer. */
 void http_conn_finish(struct http_conn *c);
 
-/* http_conn_resume - room was made for more requests: go on with bytes that were held back. */
-void http_conn_resume(struct http_conn *c);
+/* http_conn_wait - a wait begins or goes on: see that it ends in time. */
+void http_conn_wait(struct http_conn *c);

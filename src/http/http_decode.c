@@ -3,14 +3,14 @@
 #include "base/mem.h"
 #include "codec/expand.h"
 #include "net/helpers.h"
+#include "http/http_body.h"
 #include "http/http_exchange.h"
 #include "http/http_front_priv.h"
+#include "http/http_route.h"
 #include "os/pool.h"
 #include "server/server.h"
 
 #include <string.h>
-
-#define ALIGN 64u
 
 /* A message whose body is being decompressed. */
 struct decode {
@@ -18,22 +18,13 @@ struct decode {
     struct http_exchange *x;
     struct expand *expand;
     enum expand_state state;
-    size_t before; /* bytes in front of the body: see offset_for */
+    size_t before; /* bytes in front of the body: see http_body_offset */
     struct buf *packed;
     struct http1_head head;
+    struct http_route route;
     char *url;
     char *headers;
 };
-
-/* So that what follows the JSON lies on 64 bytes. */
-static size_t offset_for(const struct http1_head *h)
-{
-    size_t json = 0;
-    for (const char *s = h->tensor_header.text; h->tensor_header.given && *s >= '0' && *s <= '9';
-         s++)
-        json = (json * 10 + (size_t)(*s - '0')) % ALIGN;
-    return (ALIGN - json) % ALIGN;
-}
 
 static uint64_t limit_of(const struct http_exchange *x)
 {
@@ -51,6 +42,7 @@ static void serve_plain(struct decode *d)
     d->head.chunked = false;
     struct http_message m = {
         .head = &d->head,
+        .route = &d->route,
         .body = len ? (char *)buf->data + d->before : NULL,
         .body_len = len,
         .buf = buf,
@@ -155,7 +147,8 @@ void http_decode(struct http_exchange *x, const struct http_message *m)
     struct decode *d = MEM_NEW(struct decode);
     d->x = x;
     d->head = *m->head;
-    d->before = offset_for(m->head);
+    d->route = *m->route;
+    d->before = http_body_offset(m->head);
     const char *packed = NULL;
     struct err *e = keep_packed(d, m, &packed);
     if (!e)

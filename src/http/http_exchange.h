@@ -12,6 +12,7 @@
 
 struct helpers_job;
 struct http_conn;
+struct http_route;
 struct http_shard;
 struct request;
 struct response;
@@ -19,6 +20,7 @@ struct response;
 /* A whole message, as a handler sees it. */
 struct http_message {
     const struct http1_head *head;
+    const struct http_route *route; /* parts of head->url */
     char *
         body; /* may be written to, and HTTP_BODY_PADDING bytes behind it too when they are restored; NULL when body_len is 0 */
     size_t body_len;

@@ -13,6 +13,7 @@ struct forward;
 struct helpers;
 struct http_exchange;
 struct http_message;
+struct http_route;
 struct http1_head;
 struct listener;
 struct worker;
@@ -21,14 +22,14 @@ struct worker;
 struct http_service {
     const struct front_metrics_kind *metrics;
 
+    /* route - which of its routes (metrics->routes) a head means; asked once a message. */
+    struct http_route (*route)(const struct http1_head *head);
+
     /* admit - decide about a message by its head, before its body is received.
      * ret_max  how many bytes its body may have; 0 = the body is of no use and is dropped
      * errors   answered at once; the body is dropped then */
     struct err *(*admit)(const struct http_front *f, const struct http1_head *head,
-                         uint64_t *ret_max);
-
-    /* route - which of its routes (metrics->routes) a head means, where serve was not reached. */
-    unsigned (*route)(const struct http1_head *head);
+                         const struct http_route *route, uint64_t *ret_max);
 
     /* serve - a whole message: answer x now, or later on this loop. The message is valid for the call. */
     void (*serve)(struct http_exchange *x, struct http_message *m);

@@ -115,13 +115,15 @@ static uint8_t coding_of(enum http1_coding accepted)
                                        : EXPAND_IDENTITY;
 }
 
-static struct err *find_version(struct worker *w, const struct http_route *route,
+static struct err *find_version(struct worker *w, const struct http_message *m,
                                 struct serve_version **ret)
 {
+    const struct http_route *route = m->route;
+    const char *url = m->head->url;
     int64_t number = -1;
-    struct err *e = describe_parse_version(route->version.text, route->version.len, &number);
+    struct err *e = describe_parse_version(url + route->version.at, route->version.len, &number);
     if (!e)
-        e = table_find(&w->view, route->model.text, route->model.len, number, ret);
+        e = table_find(&w->view, url + route->model.at, route->model.len, number, ret);
     if (e || !(*ret)->config->decoupled)
         return e;
     version_unpin(*ret);
@@ -129,14 +131,19 @@ static struct err *find_version(struct worker *w, const struct http_route *route
                    "HTTP end point doesn't support models with decoupled transaction policy");
 }
 
-void http_infer_serve(struct http_exchange *x, struct http_message *m,
-                      const struct http_route *route)
+/* For the access log. */
+static void note(struct http_exchange *x, const struct http_message *m, const char *id)
+{
+    access_about(x->access, m->head->url + m->route->model.at, m->route->model.len, id, strlen(id));
+}
+
+void http_infer_serve(struct http_exchange *x, struct http_message *m)
 {
     struct worker *w = x->shard->worker;
     struct serve_version *v;
-    struct err *e = find_version(w, route, &v);
+    struct err *e = find_version(w, m, &v);
     if (e) {
-        access_about(x->access, route->model.text, route->model.len, "", 0);
+        note(x, m, "");
         http_exchange_error(x, e);
         return;
     }
@@ -150,7 +157,7 @@ void http_infer_serve(struct http_exchange *x, struct http_message *m,
     struct request *r = request_new(&v->target, w->loop, on_response, x);
     r->times.start = loop_now(w->loop);
     e = fill(x, r, m);
-    access_about(x->access, route->model.text, route->model.len, r->id, strlen(r->id));
+    note(x, m, r->id);
     if (e) {
         x->specs = NULL; /* they lie in the request */
         request_release(r);

@@ -8,12 +8,10 @@
 struct http1_head;
 struct http_exchange;
 struct http_message;
-struct http_route;
 struct request;
 
 /* http_infer_serve - check the message, build the request, give it to the model; x is answered in any case. */
-void http_infer_serve(struct http_exchange *x, struct http_message *m,
-                      const struct http_route *route);
+void http_infer_serve(struct http_exchange *x, struct http_message *m);
 
 /* http_infer_json_bytes - how much of a body is JSON.
  * body_len  of the whole body

@@ -7,6 +7,7 @@
 #include "http/http_conn.h"
 #include "http/http_exchange.h"
 #include "http/http_front_priv.h"
+#include "http/http_read.h"
 #include "os/pool.h"
 #include "os/sock.h"
 #include "server/worker.h"
@@ -212,7 +213,7 @@ void http_out_flush(struct http_conn *c)
             return;
         }
     }
-    http_conn_resume(c);
+    http_read_resume(c);
 }
 
 void http_out_continue(struct http_conn *c)

@@ -15,12 +15,13 @@
 
 #define FILE_PREFIX "file:"
 
-static struct control_task *new_task(struct http_exchange *x, const struct http_route *route,
+static struct control_task *new_task(struct http_exchange *x, const struct http_message *m,
                                      void (*finish)(struct control_task *t))
 {
+    const struct http_route *route = m->route;
     struct control_task *t = control_task_new(x->shard->worker->loop, finish, x);
-    t->model = mem_strndup(route->model.text, route->model.len);
-    t->repository = mem_strndup(route->repository.text, route->repository.len);
+    t->model = mem_strndup(m->head->url + route->model.at, route->model.len);
+    t->repository = mem_strndup(m->head->url + route->repository.at, route->repository.len);
     return t;
 }
 
@@ -99,10 +100,9 @@ static yyjson_val *root_of(const struct http_json *json)
     return json->doc ? yyjson_doc_get_root(json->doc) : NULL;
 }
 
-struct err *http_repository_index(struct http_exchange *x, struct http_message *m,
-                                  const struct http_route *route)
+struct err *http_repository_index(struct http_exchange *x, struct http_message *m)
 {
-    struct control_task *t = new_task(x, route, finish_index);
+    struct control_task *t = new_task(x, m, finish_index);
     struct http_json json;
     struct err *e = parse(x, m, t, &json);
     if (e) {
@@ -157,29 +157,26 @@ static struct err *read_load(struct control_task *t, yyjson_val *parameters)
     return e;
 }
 
-static struct err *read_unload(yyjson_val *parameters, bool *ret_dependents)
+static struct err *read_unload(struct control_task *t, yyjson_val *parameters)
 {
-    *ret_dependents = false;
     if (parameters && !yyjson_is_obj(parameters))
         return err_new(STATUS_INVALID_ARG, "'parameters' must be an object");
     yyjson_val *dependents = http_json_get(parameters, "unload_dependents");
     if (dependents && !yyjson_is_bool(dependents))
         return err_new(STATUS_INVALID_ARG,
                        "Unable to parse 'unload_dependents': expected a boolean");
-    *ret_dependents = yyjson_is_true(dependents);
+    t->dependents = yyjson_is_true(dependents);
     return NULL;
 }
 
-struct err *http_repository_control(struct http_exchange *x, struct http_message *m,
-                                    const struct http_route *route)
+struct err *http_repository_control(struct http_exchange *x, struct http_message *m)
 {
-    struct control_task *t = new_task(x, route, finish_control);
+    struct control_task *t = new_task(x, m, finish_control);
     struct http_json json;
-    bool dependents = false;
     struct err *e = parse(x, m, t, &json);
     if (!e) {
         yyjson_val *parameters = http_json_get(root_of(&json), "parameters");
-        e = route->unload ? read_unload(parameters, &dependents) : read_load(t, parameters);
+        e = m->route->unload ? read_unload(t, parameters) : read_load(t, parameters);
         http_json_end(&json);
     }
     if (e) {
@@ -188,8 +185,8 @@ struct err *http_repository_control(struct http_exchange *x, struct http_message
     }
     x->pending = true;
     struct repo *r = x->shard->worker->server->repo;
-    if (route->unload)
-        control_task_unload(t, r, dependents);
+    if (m->route->unload)
+        control_task_unload(t, r);
     else
         control_task_load(t, r);
     return NULL;

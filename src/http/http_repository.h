@@ -4,14 +4,11 @@
 
 struct http_exchange;
 struct http_message;
-struct http_route;
 
 /* http_repository_index - answer with what lies in the repositories, now or once they were looked at.
  * errors  what is wrong with the body; x is not answered then */
-struct err *http_repository_index(struct http_exchange *x, struct http_message *m,
-                                  const struct http_route *route);
+struct err *http_repository_index(struct http_exchange *x, struct http_message *m);
 
 /* http_repository_control - load or unload a model; x is answered when it is done. As above.
  * source  spec/model_repository_extension.txt, HTTP/REST */
-struct err *http_repository_control(struct http_exchange *x, struct http_message *m,
-                                    const struct http_route *route);
+struct err *http_repository_control(struct http_exchange *x, struct http_message *m);

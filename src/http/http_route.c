@@ -6,7 +6,13 @@
 struct path {
     const char *at;
     const char *end;
+    const char *target; /* which it is a part of */
 };
+
+static struct http_route_part part_of(const struct path *p, const char *start)
+{
+    return (struct http_route_part){(uint32_t)(start - p->target), (uint32_t)(p->at - start)};
+}
 
 /* Takes a literal off the front. */
 static bool eat(struct path *p, const char *literal)
@@ -28,13 +34,11 @@ static bool is(const struct path *p, const char *literal)
 /* Takes the bytes up to the next slash; they may not be none. */
 static bool eat_part(struct path *p, struct http_route_part *ret)
 {
-    const char *slash = memchr(p->at, '/', (size_t)(p->end - p->at));
-    const char *stop = slash ? slash : p->end;
-    if (stop == p->at)
-        return false;
-    *ret = (struct http_route_part){p->at, (size_t)(stop - p->at)};
-    p->at = stop;
-    return true;
+    const char *start = p->at;
+    const char *slash = memchr(start, '/', (size_t)(p->end - start));
+    p->at = slash ? slash : p->end;
+    *ret = part_of(p, start);
+    return ret->len > 0;
 }
 
 static bool eat_digits(struct path *p, struct http_route_part *ret)
@@ -42,7 +46,7 @@ static bool eat_digits(struct path *p, struct http_route_part *ret)
     const char *start = p->at;
     while (p->at < p->end && *p->at >= '0' && *p->at <= '9')
         p->at++;
-    *ret = (struct http_route_part){start, (size_t)(p->at - start)};
+    *ret = part_of(p, start);
     return ret->len > 0;
 }
 
@@ -128,7 +132,7 @@ static void find_other(struct path p, struct http_route *r)
 /* The path of "http://authority/path?query". */
 static struct path path_of(const char *target, size_t len)
 {
-    struct path p = {target, target + len};
+    struct path p = {target, target + len, target};
     const char *query = memchr(target, '?', len);
     if (query)
         p.end = query;

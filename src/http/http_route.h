@@ -2,6 +2,7 @@
 /* What a path means. Paths are taken as sent, without decoding, as the reference does. Pure. */
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum http_route_kind {
     HTTP_ROUTE_NONE,
@@ -23,19 +24,19 @@ enum http_route_kind {
     HTTP_ROUTE_LOGGING,        /* /v2/logging */
 };
 
-/* A part of the path. */
+/* A part of the path, by where it begins in the target: the target may be copied, and the route with it. */
 struct http_route_part {
-    const char *text;
-    size_t len; /* 0 = the path has no such part */
+    uint32_t at;
+    uint32_t len; /* 0 = the path has no such part */
 };
 
 struct http_route {
-    enum http_route_kind kind;
+    unsigned kind; /* enum http_route_kind; at other ports whatever they count by */
     struct http_route_part model;
     struct http_route_part version; /* digits */
     struct http_route_part repository;
     bool unload; /* of CONTROL: unload, not load */
 };
 
-/* http_route_find - match a request target of len bytes: origin form or absolute form; a query is not looked at. */
+/* http_route_find - match a request target of len bytes, HTTP1_MAX_URL_BYTES at most: origin form or absolute form; a query is not looked at. */
 struct http_route http_route_find(const char *target, size_t len);

@@ -1,15 +1,17 @@
 #include "http/metrics_http.h"
 
 #include "http/http_exchange.h"
+#include "http/http_route.h"
 #include "server/describe.h"
 
 #include <string.h>
 
 static struct err *admit(const struct http_front *f, const struct http1_head *head,
-                         uint64_t *ret_max)
+                         const struct http_route *route, uint64_t *ret_max)
 {
     (void)f;
     (void)head;
+    (void)route;
     *ret_max = 0;
     return NULL;
 }
@@ -21,9 +23,14 @@ static bool is_metrics(const struct http1_head *h)
     return (len == 8 || len == 9) && memcmp(h->url, "/metrics/", len) == 0;
 }
 
+static struct http_route route_of(const struct http1_head *head)
+{
+    return (struct http_route){.kind = is_metrics(head)};
+}
+
 static void serve(struct http_exchange *x, struct http_message *m)
 {
-    if (!is_metrics(m->head)) {
+    if (!m->route->kind) {
         http_exchange_fault(x, 404, "Not Found");
         return;
     }
@@ -31,15 +38,10 @@ static void serve(struct http_exchange *x, struct http_message *m)
         http_exchange_fault(x, 405, "Method Not Allowed");
         return;
     }
-    x->route = 1;
+    x->route = (uint8_t)m->route->kind;
     size_t len;
     char *page = describe_metrics(x->shard->front->server, &x->shard->worker->view, &len);
     http_exchange_text(x, 200, "text/plain; charset=utf-8", page, len);
-}
-
-static unsigned route_of(const struct http1_head *head)
-{
-    return is_metrics(head);
 }
 
 static const struct front_metrics_route routes[] = {{"other", -1}, {"metrics", -1}};
@@ -47,4 +49,4 @@ static const struct front_metrics_kind kind = {
     .protocol = "metrics", .routes = routes, .route_count = sizeof(routes) / sizeof(*routes)};
 
 const struct http_service metrics_http_service = {
-    .metrics = &kind, .admit = admit, .route = route_of, .serve = serve};
+    .metrics = &kind, .route = route_of, .admit = admit, .serve = serve};

@@ -92,12 +92,9 @@ __attribute__((format(printf, 2, 3), cold)) static struct err *draft_error(const
 {
     va_list args;
     va_start(args, fmt);
-    struct err *e = err_vnew(STATUS_INVALID_ARG, fmt, args);
+    struct err *e = request_verror(d->id, fmt, args);
     va_end(args);
-    struct err *full = err_new(STATUS_INVALID_ARG, "[request id: %s] %s",
-                               *d->id ? d->id : "<id_unknown>", err_message(e));
-    err_free(e);
-    return full;
+    return e;
 }
 
 static struct draft_input *find_input(const struct draft *d, const char *name)

@@ -93,16 +93,22 @@ bool request_add_output(struct request *r, const char *name, size_t name_len)
     return true;
 }
 
+struct err *request_verror(const char *id, const char *fmt, va_list args)
+{
+    struct err *e = err_vnew(STATUS_INVALID_ARG, fmt, args);
+    struct err *full = err_new(STATUS_INVALID_ARG, "[request id: %s] %s", *id ? id : "<id_unknown>",
+                               err_message(e));
+    err_free(e);
+    return full;
+}
+
 struct err *request_error(const struct request *r, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    struct err *e = err_vnew(STATUS_INVALID_ARG, fmt, args);
+    struct err *e = request_verror(r->id, fmt, args);
     va_end(args);
-    struct err *full = err_new(STATUS_INVALID_ARG, "[request id: %s] %s",
-                               *r->id ? r->id : "<id_unknown>", err_message(e));
-    err_free(e);
-    return full;
+    return e;
 }
 
 struct request *request_ref(struct request *r)

@@ -14,6 +14,7 @@
 #include "infer/tensor.h"
 #include "os/clock.h"
 
+#include <stdarg.h>
 #include <stdatomic.h>
 
 struct allocator;
@@ -130,6 +131,7 @@ struct request {
     bool gap; /* only fills a row of a batch: nobody waits for it, and it does not count */
     bool
         with_backend; /* Execute was called with it: it ends with a final response whatever the backend does */
+    uint32_t factories; /* how many of the references are factories'; theirs (infer/factory.c) */
     /* References of responses that were sent and were not the final one: of all, these are not the backend's any more. Relaxed, see
      * request_unref. */
     atomic_uint sent_refs;
@@ -202,6 +204,9 @@ static inline bool request_is_cancelled(const struct request *r)
 /* request_spend - count what a step spent for the ensemble that it belongs to; r->parent is set. Any thread. */
 void request_spend(const struct request *r, const struct stats_compute *c);
 
-/* request_error - an INVALID_ARG error whose message begins with "[request id: X] " ("<id_unknown>" without an id). */
+/* request_error - an INVALID_ARG error whose message begins with "[request id: X] " ("<id_unknown>" without an id).
+ * request_verror - the same of a request that is not made yet. */
 __attribute__((warn_unused_result, format(printf, 2, 3), cold)) struct err *
 request_error(const struct request *r, const char *fmt, ...);
+__attribute__((warn_unused_result, format(printf, 2, 0), cold)) struct err *
+request_verror(const char *id, const char *fmt, va_list args);

@@ -1,6 +1,6 @@
 #pragma once
 /* What the process of an isolated model says about one request, made into responses, statistics and the release of the request.
- * One thread at a time for an answer, none under a lock. Private to plugin/. */
+ * One thread at a time for an answer, none under a lock. Private to isolate/. */
 #include "base/err.h"
 
 #include <stdbool.h>

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "infer/factory.h"
 #include "infer/stats.h"
 #include "model/config.h"
 #include "os/packet.h"
@@ -17,7 +18,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TRIM_NS TIME_MS(500)
+#define TRIM_NS  TIME_MS(500)
+#define SWEEP_NS TIME_S(1)
 
 static int crash_fd = -1;    /* the control socket */
 static atomic_bool crashing; /* some thread is in isolate_child_crashed, or past it */
@@ -71,8 +73,8 @@ static struct err *hello(struct isolate_child *child, struct isolate_wire *w)
     }
     CHECK(!w->bad);
     backend_registry_init(&child->registry, directory, child->settings, count, auto_complete);
-    struct err *e =
-        backend_get(&child->registry, backend, child->model_dir, child->version, &child->backend);
+    struct err *e = backend_get(&child->registry, backend, child->model_dir, child->version, true,
+                                &child->backend);
     if (!e)
         put_attributes(child);
     return e;
@@ -196,6 +198,14 @@ void isolate_child_watch_outputs(struct isolate_child *child)
         loop_post(child->loop, &child->trim_mail, &child->trim_mail);
 }
 
+static void sweep_due(struct loop_timer *t)
+{
+    const struct isolate_child *child = LIST_ITEM(t, struct isolate_child, sweep);
+    time_ns now = loop_now(child->loop);
+    factory_sweep(now);
+    loop_timer_set(child->loop, t, now + SWEEP_NS);
+}
+
 static void cancel(struct isolate_child *child, const uint8_t *bytes, size_t len)
 {
     struct isolate_wire w;
@@ -278,8 +288,11 @@ static struct err *run(struct isolate_child *child)
         e = loop_add(child->loop, &child->control, PACKET_READABLE);
     if (!e)
         e = thread_start("setup", isolate_child_lane_run, &child->setup, &child->setup.thread);
-    if (!e)
+    if (!e) {
+        child->sweep = (struct loop_timer)LOOP_TIMER_INIT(sweep_due);
+        loop_timer_set(child->loop, &child->sweep, clock_now_ns() + SWEEP_NS);
         loop_run(child->loop);
+    }
     return e;
 }
 

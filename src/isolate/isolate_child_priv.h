@@ -1,5 +1,5 @@
 #pragma once
-/* The objects of the child's side. Private to plugin/. */
+/* The objects of the child's side. Private to isolate/. */
 #include "infer/allocator.h"
 #include "infer/request.h"
 #include "plugin/backend.h"
@@ -47,6 +47,7 @@ struct isolate_child {
     struct loop_fd control;
     struct loop_timer trim;
     struct mail trim_mail;
+    struct loop_timer sweep;
     atomic_bool trimming; /* the loop looks by itself; relaxed but for the exchange */
     struct isolate_frame frame;
     uint8_t *in;

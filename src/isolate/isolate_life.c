@@ -5,6 +5,7 @@
 #include "os/packet.h"
 #include "os/thread.h"
 #include "isolate/isolate_flight.h"
+#include "isolate/isolate_limits.h"
 #include "isolate/isolate_load.h"
 #include "isolate/isolate_log.h"
 #include "isolate/isolate_priv.h"
@@ -14,9 +15,7 @@
 #include <limits.h>
 #include <string.h>
 
-#define TURN    256u /* messages read before others are heard */
-#define TICK_NS TIME_MS(50)
-#define TRIM_NS TIME_MS(500)
+#define TURN    256u         /* messages read before others are heard */
 #define WAIT_NS TIME_MS(500) /* orders wait so long for the next process */
 #define SAY_NS  TIME_MS(300) /* answers wait so long for how the process ended */
 #define DUMP_NS \
@@ -326,69 +325,6 @@ static void after_end(struct isolate *iso)
 
 /* ---- Time limits */
 
-static bool hangs(struct isolate *iso, struct isolate_session *s, time_ns now)
-{
-    time_ns kill_at = atomic_load(&iso->kill_at);
-    if (atomic_load_explicit(&s->doomed, memory_order_relaxed) || (kill_at && kill_at <= now))
-        return true;
-    time_ns retired = atomic_load(&iso->retired);
-    time_ns heard = atomic_load_explicit(&s->heard, memory_order_relaxed);
-    time_ns since = retired > heard ? retired : heard;
-    bool busy = isolate_flight_count(s) > 0 || !atomic_load(&iso->ready);
-    if (retired && busy && now > since && now - since > iso->settings.grace_ns) {
-        LOG_ERROR("%s: its process was silent for %.1f s while the model waits to "
-                  "be unloaded: it is "
-                  "ended",
-                  iso->model, (double)iso->settings.grace_ns / 1e9);
-        return true;
-    }
-    bool slow = false;
-    mutex_lock(&iso->lock);
-    LIST_EACH (node, &iso->instances) {
-        time_ns begun = atomic_load_explicit(&LIST_ITEM(node, struct isolate_instance, node)->begun,
-                                             memory_order_relaxed);
-        slow |= iso->settings.execute_ns && begun && now > begun &&
-                now - begun > iso->settings.execute_ns;
-    }
-    mutex_unlock(&iso->lock);
-    if (slow)
-        LOG_ERROR("%s: an execution took longer than "
-                  "ISOLATION_EXECUTE_TIMEOUT_SECS: its process is "
-                  "ended",
-                  iso->model);
-    return slow;
-}
-
-static void send_cancelled(struct isolate_session *s, struct strbuf *ids)
-{
-    struct strbuf sb = STRBUF_INIT;
-    isolate_wire_put(&sb, ORDER_CANCEL);
-    isolate_wire_put_bytes(&sb, ids->data, ids->len);
-    (void)isolate_frame_try_send(s->control_fd, sb.data, sb.len); /* it hears the next ones */
-    strbuf_fini(&sb);
-}
-
-/* Returns when to look again; TIME_NEVER = when told to. */
-static time_ns look(struct isolate *iso, struct isolate_session *s, time_ns now)
-{
-    struct strbuf cancelled = STRBUF_INIT;
-    isolate_flight_tick(s, now, &cancelled);
-    if (cancelled.len)
-        send_cancelled(s, &cancelled);
-    strbuf_fini(&cancelled);
-    unsigned executed = atomic_load_explicit(&s->executed, memory_order_relaxed);
-    bool busy = isolate_flight_count(s) || executed != iso->seen;
-    iso->seen = executed;
-    bool warm = true;
-    if (now - iso->trimmed >= TRIM_NS) {
-        iso->trimmed = now;
-        warm = isolate_session_trim(s);
-    }
-    if (busy || atomic_load(&iso->kill_at) || atomic_load(&iso->retired))
-        return now + TICK_NS;
-    return warm ? iso->trimmed + TRIM_NS : TIME_NEVER;
-}
-
 static void on_tick(struct loop_timer *t)
 {
     struct isolate *iso = LIST_ITEM(t, struct isolate, tick);
@@ -398,19 +334,19 @@ static void on_tick(struct loop_timer *t)
         return;
     }
     time_ns now = clock_now_ns();
-    if (hangs(iso, s, now)) {
+    if (isolate_limits_over(iso, s, now)) {
         spawn_kill(&s->process);
-        loop_timer_set(iso->loop, t, now + TICK_NS);
+        loop_timer_set(iso->loop, t, now + ISOLATE_LIMITS_TICK);
         if (s->process.pidfd < 0)
             after_end(iso);
         return;
     }
-    time_ns next = look(iso, s, now);
+    time_ns next = isolate_limits_look(iso, s, now);
     if (next == TIME_NEVER) {
         atomic_store(&iso->ticking, false);
         /* A request that came after the count was taken found the supervisor at work. */
         if (isolate_flight_count(s) && !atomic_exchange(&iso->ticking, true))
-            next = now + TICK_NS;
+            next = now + ISOLATE_LIMITS_TICK;
     }
     if (next != TIME_NEVER)
         loop_timer_set(iso->loop, t, next);

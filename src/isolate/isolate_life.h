@@ -1,6 +1,6 @@
 #pragma once
 /* The supervisor of an isolated model: a thread that starts the process, reads what it says unasked, notices its end, and starts
- * the next. Private to plugin/. */
+ * the next. Private to isolate/. */
 #include "base/err.h"
 
 #include <stdbool.h>

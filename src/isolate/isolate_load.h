@@ -1,5 +1,5 @@
 #pragma once
-/* The orders that load a backend, a model and its instances in the process of an isolated model. Private to plugin/.
+/* The orders that load a backend, a model and its instances in the process of an isolated model. Private to isolate/.
  *
  * Each returns NULL, what the backend said, or that the process ended; *ret_lost tells the last. Blocks. */
 #include "base/err.h"

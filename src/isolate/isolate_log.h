@@ -1,5 +1,5 @@
 #pragma once
-/* Lines of the log of an isolated model's process, in ours. Private to plugin/. */
+/* Lines of the log of an isolated model's process, in ours. Private to isolate/. */
 #include <stddef.h>
 
 /* isolate_log_relay - one line as base/log writes it in the JSON format; other text is logged as it is. */

@@ -1,5 +1,5 @@
 #pragma once
-/* Parameters of requests and responses between the two processes of an isolated model. Private to plugin/. */
+/* Parameters of requests and responses between the two processes of an isolated model. Private to isolate/. */
 #include "infer/param.h"
 
 struct isolate_wire;

@@ -1,5 +1,5 @@
 #pragma once
-/* What the two sides of an isolated model share, and the parent's objects. Private to plugin/.
+/* What the two sides of an isolated model share, and the parent's objects. Private to isolate/.
  *
  * Parent -> child, on the socket of a lane: one frame of enum isolate_order, answered by frames of records, the last of which
  * ends with RECORD_DONE. Child -> parent besides: records about requests on the control socket, from threads that run no order. */

@@ -1,6 +1,6 @@
 #pragma once
 /* What the process of an isolated model sends, taken apart. It is another process: nothing that it says is believed unchecked.
- * Private to plugin/. */
+ * Private to isolate/. */
 #include <stdbool.h>
 #include <stddef.h>
 

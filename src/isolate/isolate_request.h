@@ -1,5 +1,5 @@
 #pragma once
-/* Batches on their way into the process of an isolated model. Private to plugin/. */
+/* Batches on their way into the process of an isolated model. Private to isolate/. */
 #include "base/err.h"
 
 #include <stddef.h>

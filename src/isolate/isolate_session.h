@@ -1,5 +1,5 @@
 #pragma once
-/* One life of the process of an isolated model, as the parent holds it: sockets, shared memory, orders. Private to plugin/. */
+/* One life of the process of an isolated model, as the parent holds it: sockets, shared memory, orders. Private to isolate/. */
 #include "base/err.h"
 
 #include <stdbool.h>

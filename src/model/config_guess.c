@@ -5,7 +5,6 @@
 #include "model/config_platform.h"
 #include "proto/model_config.pb-c.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 /* has_definition - the version directory holds the row's default definition, in the form that it
@@ -34,11 +33,13 @@ static void adopt(Inference__ModelConfig *proto, const struct config_platform *r
         pb_field_set_string(&proto->default_model_filename, row->filename);
 }
 
-/* is_open - the message leaves it open which row serves it: it names no platform, and no backend or
- * one of several platforms. */
-static bool is_open(const Inference__ModelConfig *proto)
+/* It names no platform, and no backend or one of several platforms. */
+bool config_guess_wanted(const Inference__ModelConfig *proto)
 {
-    return !*proto->platform && (!*proto->backend || strcmp(proto->backend, "tensorflow") == 0);
+    bool is_open =
+        !*proto->platform && (!*proto->backend || strcmp(proto->backend, "tensorflow") == 0);
+    return is_open && proto->scheduling_choice_case !=
+                          INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_ENSEMBLE_SCHEDULING;
 }
 
 /* from_model_name - "x.identity" tells the backend identity and the definition model.identity. */
@@ -62,8 +63,7 @@ static struct err *from_model_name(Inference__ModelConfig *proto, const char *mo
 struct err *config_guess_backend(Inference__ModelConfig *proto, const char *model_name,
                                  const char *const *entries, size_t count)
 {
-    if (!is_open(proto) || proto->scheduling_choice_case ==
-                               INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_ENSEMBLE_SCHEDULING)
+    if (!config_guess_wanted(proto))
         return NULL;
     const char *filename = proto->default_model_filename;
     const struct config_platform *row;

@@ -2,9 +2,13 @@
 /* Which backend serves a model whose configuration does not say so. */
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct Inference__ModelConfig;
+
+/* config_guess_wanted - whether config_guess_backend may change a message: it leaves out which backend serves it. */
+bool config_guess_wanted(const struct Inference__ModelConfig *proto);
 
 /* config_guess_backend - set backend, platform and default_model_filename from the names of
  * definitions, in a message that leaves them out. Nothing else is guessed; what is set stays, and a

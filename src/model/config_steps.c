@@ -95,9 +95,17 @@ static struct tensor *find_tensor(const struct steps *s, const char *name)
     return map_get(&s->tensors, name, strlen(name));
 }
 
-/* Notes a tensor, or compares it with what is known of it. */
-static struct err *see(struct steps *s, const char *name, struct tensor seen)
+/* Notes a tensor as a model has it, or compares it with what is known of it.
+ * of  the model's configuration; model: what the ensemble calls it */
+static struct err *see(struct steps *s, const char *name, const char *model,
+                       const Inference__ModelConfig *of, Inference__DataType type,
+                       const int64_t *dims, size_t rank)
 {
+    struct tensor seen = {.model = model,
+                          .type = type,
+                          .dims = dims,
+                          .rank = rank,
+                          .batched = of->max_batch_size > 0};
     struct tensor *t = find_tensor(s, name);
     if (t)
         return compare(s, name, t, &seen);
@@ -114,24 +122,16 @@ static struct err *see_own(struct steps *s)
     for (size_t i = 0; !e && i < p->n_input; i++) {
         const Inference__ModelInput *io = p->input[i];
         const Inference__ModelTensorReshape *r = io->reshape;
-        e = see(s, io->name,
-                (struct tensor){.model = p->name,
-                                .type = io->data_type,
-                                .dims = r ? r->shape : io->dims,
-                                .rank = r ? r->n_shape : io->n_dims,
-                                .batched = p->max_batch_size > 0});
+        e = see(s, io->name, p->name, p, io->data_type, r ? r->shape : io->dims,
+                r ? r->n_shape : io->n_dims);
     }
     for (size_t i = 0; !e && i < p->n_output; i++) {
         const Inference__ModelOutput *io = p->output[i];
         const Inference__ModelTensorReshape *r = io->reshape;
         if (find_tensor(s, io->name))
             continue;
-        e = see(s, io->name,
-                (struct tensor){.model = p->name,
-                                .type = io->data_type,
-                                .dims = r ? r->shape : io->dims,
-                                .rank = r ? r->n_shape : io->n_dims,
-                                .batched = p->max_batch_size > 0});
+        e = see(s, io->name, p->name, p, io->data_type, r ? r->shape : io->dims,
+                r ? r->n_shape : io->n_dims);
     }
     return e;
 }
@@ -168,12 +168,7 @@ static struct err *check_inputs(struct steps *s, const step_proto *step,
                            "in ensemble %s, input %s in model %s is not mapped to any ensemble "
                            "tensors",
                            s->p->name, io->name, step->model_name);
-        struct err *e = see(s, name,
-                            (struct tensor){.model = step->model_name,
-                                            .type = io->data_type,
-                                            .dims = io->dims,
-                                            .rank = io->n_dims,
-                                            .batched = model->max_batch_size > 0});
+        struct err *e = see(s, name, step->model_name, model, io->data_type, io->dims, io->n_dims);
         if (e)
             return e;
     }
@@ -194,12 +189,8 @@ static struct err *check_outputs(struct steps *s, const step_proto *step,
                            "%s in model %s",
                            s->p->name, step->output_map[i]->value, step->output_map[i]->key,
                            step->model_name);
-        struct err *e = see(s, step->output_map[i]->value,
-                            (struct tensor){.model = step->model_name,
-                                            .type = io->data_type,
-                                            .dims = io->dims,
-                                            .rank = io->n_dims,
-                                            .batched = model->max_batch_size > 0});
+        struct err *e = see(s, step->output_map[i]->value, step->model_name, model, io->data_type,
+                            io->dims, io->n_dims);
         if (e)
             return e;
     }

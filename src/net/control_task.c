@@ -76,9 +76,9 @@ void control_task_load(struct control_task *t, struct repo *r)
         done(t, e);
 }
 
-void control_task_unload(struct control_task *t, struct repo *r, bool unload_dependents)
+void control_task_unload(struct control_task *t, struct repo *r)
 {
-    struct err *e = repo_unload(r, t->model, t->repository, unload_dependents, done, t);
+    struct err *e = repo_unload(r, t->model, t->repository, t->dependents, done, t);
     if (e)
         done(t, e);
 }

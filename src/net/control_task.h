@@ -22,6 +22,7 @@ struct control_task {
     char **names; /* of the parameters */
     size_t param_count;
     bool ready_only; /* of an index */
+    bool dependents; /* of an unload: see repo_unload */
     uint64_t places;
 };
 
@@ -42,5 +43,5 @@ void control_task_param(struct control_task *t, enum repo_param_kind kind, char 
 
 /* control_task_load, control_task_unload, control_task_index - begin; finish is called later in any case. */
 void control_task_load(struct control_task *t, struct repo *r);
-void control_task_unload(struct control_task *t, struct repo *r, bool unload_dependents);
+void control_task_unload(struct control_task *t, struct repo *r);
 void control_task_index(struct control_task *t, struct repo *r);

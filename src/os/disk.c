@@ -151,7 +151,15 @@ static struct err *copy(const char *from, const char *to)
     mem_free(piece);
     disk_close(in);
     disk_close(out);
+    if (e && out >= 0)
+        unlink(to);
     return e;
+}
+
+static bool is_file(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
 }
 
 struct err *disk_link(const char *from, const char *to)
@@ -160,7 +168,7 @@ struct err *disk_link(const char *from, const char *to)
         return NULL;
     if (errno == ENOENT)
         return err_errno(errno, "linking '%s' to '%s'", from, to);
-    return copy(from, to);
+    return errno == EEXIST && is_file(to) ? NULL : copy(from, to);
 }
 
 struct err *disk_open_part(const char *path, int *ret_fd)

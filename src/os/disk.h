@@ -25,7 +25,8 @@ struct err *disk_write(const char *path, const void *data, size_t len);
 void disk_remove(const char *path);
 struct err *disk_rename(const char *from, const char *to);
 
-/* disk_link - the file `to` becomes a second name of `from`, or a copy where the file system has no links.
+/* disk_link - the file `to` becomes a second name of `from`, or a copy where the file system has no links; one that is there already, by an
+ * earlier call, stays.
  * errors  NOT_FOUND when `from` is not there */
 struct err *disk_link(const char *from, const char *to);
 

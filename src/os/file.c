@@ -2,8 +2,8 @@
 
 #include "base/fault.h"
 #include "base/mem.h"
+#include "os/dir.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -61,24 +61,18 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct file_entry *)a)->name, ((const struct file_entry *)b)->name);
 }
 
-static bool entry_is_dir(int dir_fd, const struct dirent *d)
-{
-    struct stat st;
-    if (d->d_type != DT_UNKNOWN && d->d_type != DT_LNK)
-        return d->d_type == DT_DIR;
-    return fstatat(dir_fd, d->d_name, &st, 0) == 0 && S_ISDIR(st.st_mode);
-}
-
 struct err *file_list_dir(const char *path, size_t max, struct file_list *ret)
 {
-    DIR *dir = fault_hit() ? (errno = EMFILE, NULL) : opendir(path);
-    if (!dir)
+    int fd = fault_hit() ? (errno = EMFILE, -1) : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
         return err_errno(errno, "listing '%s'", path);
+    struct dir dir;
     struct file_list l = {0};
     size_t cap = 0;
-    const struct dirent *d;
+    const struct dirent64 *d;
     struct err *e = NULL;
-    while (!e && (d = readdir(dir))) {
+    dir_init(&dir, fd);
+    while (!e && (d = dir_next(&dir))) {
         if (d->d_name[0] == '.')
             continue;
         if (l.count == max) {
@@ -90,9 +84,9 @@ struct err *file_list_dir(const char *path, size_t max, struct file_list *ret)
             l.entries = mem_realloc(l.entries, cap * sizeof(*l.entries));
         }
         l.entries[l.count++] =
-            (struct file_entry){mem_strdup(d->d_name), entry_is_dir(dirfd(dir), d)};
+            (struct file_entry){mem_strdup(d->d_name), dir_entry_is_dir(&dir, d)};
     }
-    closedir(dir);
+    close(fd);
     if (e) {
         file_list_fini(&l);
         return e;

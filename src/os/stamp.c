@@ -1,8 +1,8 @@
 #include "os/stamp.h"
 
 #include "base/fault.h"
+#include "os/dir.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static uint64_t mix_number(uint64_t h, uint64_t n)
     return mix(h, &n, sizeof(n));
 }
 
-static uint64_t of_directory(int dir_fd, bool (*skip)(const char *name), unsigned depth);
+static uint64_t of_all(int dir_fd, unsigned depth);
 
 static uint64_t of_entry(int dir_fd, const char *name, unsigned depth)
 {
@@ -41,34 +41,52 @@ static uint64_t of_entry(int dir_fd, const char *name, unsigned depth)
         return mix_number(h, (uint64_t)st.st_mtim.tv_nsec);
     }
     int below = depth < MAX_DEPTH ? openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    return below < 0 ? h : mix_number(h, of_directory(below, NULL, depth + 1));
+    return below < 0 ? h : mix_number(h, of_all(below, depth + 1));
 }
 
 /* The sum over the entries, so that their order does not count. dir_fd is closed. */
-static uint64_t of_directory(int dir_fd, bool (*skip)(const char *name), unsigned depth)
+static uint64_t of_all(int dir_fd, unsigned depth)
 {
-    DIR *dir = fdopendir(dir_fd);
-    if (!dir) {
-        close(dir_fd);
-        return 0;
-    }
     uint64_t sum = 1;
-    const struct dirent *d;
-    while ((d = readdir(dir))) {
-        if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
-            continue;
-        if (!skip || !skip(d->d_name))
-            sum += of_entry(dirfd(dir), d->d_name, depth);
-    }
-    closedir(dir);
+    struct dir dir;
+    dir_init(&dir, dir_fd);
+    for (const struct dirent64 *d; (d = dir_next(&dir));)
+        sum += of_entry(dir_fd, d->d_name, depth);
+    close(dir_fd);
     return sum;
 }
 
-struct err *stamp_directory(const char *path, bool (*skip)(const char *name), uint64_t *ret)
+static struct err *open_directory(const char *path, int *ret_fd)
 {
     int fd = fault_hit() ? (errno = EMFILE, -1) : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return err_errno(errno, "looking at '%s'", path);
-    *ret = of_directory(fd, skip, 0);
+    *ret_fd = fd;
+    return NULL;
+}
+
+struct err *stamp_directory(const char *path, uint64_t *ret)
+{
+    int fd;
+    struct err *e = open_directory(path, &fd);
+    if (!e)
+        *ret = of_all(fd, 0);
+    return e;
+}
+
+struct err *stamp_parts(const char *path, stamp_part_fn *part_of, void *owner)
+{
+    int fd;
+    struct err *e = open_directory(path, &fd);
+    if (e)
+        return e;
+    struct dir dir;
+    dir_init(&dir, fd);
+    for (const struct dirent64 *d; (d = dir_next(&dir));) {
+        uint64_t *part = part_of(owner, d->d_name, dir_entry_is_dir(&dir, d));
+        if (part)
+            *part += of_entry(fd, d->d_name, 0);
+    }
+    close(fd);
     return NULL;
 }

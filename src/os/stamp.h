@@ -7,6 +7,13 @@
 #include <stdint.h>
 
 /* stamp_directory - links are followed; names that begin with a dot, and what cannot be looked at, count by their name alone.
- * skip    entries of the directory itself to leave out, by name; NULL = none
  * errors  NOT_FOUND when it is not there */
-struct err *stamp_directory(const char *path, bool (*skip)(const char *name), uint64_t *ret);
+struct err *stamp_directory(const char *path, uint64_t *ret);
+
+/* Which part of a directory an entry belongs to: what its stamp is added to; NULL = to none, it is not looked at.
+ * is_dir  links are followed */
+typedef uint64_t *stamp_part_fn(void *owner, const char *name, bool is_dir);
+
+/* stamp_parts - the same of parts of a directory that change on their own, in one go. Begin them with any number.
+ * errors  NOT_FOUND when it is not there */
+struct err *stamp_parts(const char *path, stamp_part_fn *part_of, void *owner);

@@ -252,10 +252,15 @@ static char *find_library(const struct backend_registry *r, const char *name, co
 
 /* The backend of a path, loaded by this thread or by another that was first. */
 static struct err *get_by_path(struct backend_registry *r, const char *name, const char *dir,
-                               const char *path, struct plugin_backend **ret)
+                               const char *path, bool wait, struct plugin_backend **ret)
 {
     mutex_lock(&r->lock);
     struct plugin_backend *b = map_get(&r->by_path, path, strlen(path));
+    if (b && b->loading && !wait) {
+        mutex_unlock(&r->lock);
+        *ret = NULL;
+        return NULL;
+    }
     while (b && b->loading) {
         mutex_cond_wait(&r->changed, &r->lock);
         b = map_get(&r->by_path, path, strlen(path));
@@ -285,7 +290,7 @@ static struct err *get_by_path(struct backend_registry *r, const char *name, con
 }
 
 struct err *backend_get(struct backend_registry *r, const char *name, const char *model_dir,
-                        int64_t version, struct plugin_backend **ret)
+                        int64_t version, bool wait, struct plugin_backend **ret)
 {
     if (strchr(name, '/') || name[0] == '.')
         return err_new(STATUS_INVALID_ARG,
@@ -297,10 +302,10 @@ struct err *backend_get(struct backend_registry *r, const char *name, const char
     struct err *e;
     if (dir) {
         char *path = file_join(dir, strbuf_str(&file));
-        e = get_by_path(r, name, dir, path, ret);
+        e = get_by_path(r, name, dir, path, wait, ret);
         mem_free(path);
     } else if (find_builtin(name)) {
-        e = get_by_path(r, name, "", name, ret);
+        e = get_by_path(r, name, "", name, wait, ret);
     } else {
         e = err_new(STATUS_INVALID_ARG,
                     "unable to find backend library for backend '%s', try specifying runtime on "

@@ -86,10 +86,11 @@ void backend_registry_fini(struct backend_registry *r);
 
 /* backend_get - find the library of a backend and load it, or return the one that is loaded. Blocks.
  * model_dir, version  the library may lie with the model: MODEL/VERSION/, MODEL/, then the backend directory
+ * wait     false: where another thread is loading it, *ret is NULL
  * errors   INVALID_ARG: "unable to find backend library for backend 'x', try specifying runtime on the model configuration.";
  *          what the loader or the backend's Initialize say */
 struct err *backend_get(struct backend_registry *r, const char *name, const char *model_dir,
-                        int64_t version, struct plugin_backend **ret);
+                        int64_t version, bool wait, struct plugin_backend **ret);
 
 /* backend_say_failed - log that an entry of a backend returned an error. model, instance: names, NULL where it is not about one. */
 __attribute__((cold)) void backend_say_failed(const struct plugin_backend *b, const char *model,

@@ -4,7 +4,6 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "model/config.h"
-#include "model/version_policy.h"
 #include "os/mutex.h"
 #include "plugin/repo_agent.h"
 #include "proto/model_config.pb-c.h"
@@ -251,30 +250,18 @@ void agents_unload(struct agents_set *s)
     tell(s, TRITONREPOAGENT_ACTION_UNLOAD, false);
 }
 
-struct err *agents_stamp(struct source *source, uint64_t *ret)
+struct err *agents_stamp(struct source *source, const struct source_look *look, uint64_t *ret)
 {
-    uint64_t parts[2];
-    struct local_names dirs = {0};
-    struct err *e = source_stamp(source, SOURCE_BESIDE, 0, &parts[0]);
-    if (!e)
-        e = source_stamp(source, SOURCE_CONFIG, 0, &parts[1]);
-    if (!e)
-        e = local_directories(source->dir, &dirs);
-    if (e)
-        return e;
-    uint64_t all = parts[0] * 31 + parts[1];
-    for (size_t i = 0; !e && i < dirs.count; i++) {
-        int64_t number;
+    uint64_t all = look->beside * 31 + look->config;
+    struct err *e = NULL;
+    for (size_t i = 0; !e && i < look->version_count; i++) {
         uint64_t stamp;
-        if (!version_policy_parse_dir(dirs.names[i], &number))
-            continue;
-        e = source_fetch(source, number);
+        e = source_fetch(source, look->versions[i]);
         if (!e)
-            e = source_stamp(source, SOURCE_VERSION, number, &stamp);
+            e = source_stamp(source, look->versions[i], &stamp);
         if (!e)
-            all = all * 31 + stamp;
+            all += (stamp ^ (uint64_t)look->versions[i]) * 31; /* in whatever order they come */
     }
-    local_names_fini(&dirs);
     if (!e)
         *ret = all;
     return e;

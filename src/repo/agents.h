@@ -14,6 +14,7 @@ struct Inference__ModelConfig;
 struct agents;
 struct agents_set;
 struct source;
+struct source_look;
 
 /* agents_new - of a server. directory: where they lie, each in a directory of its name; borrowed. */
 struct agents *agents_new(const char *directory);
@@ -25,8 +26,9 @@ void agents_free(struct agents *a);
 bool agents_wanted(const struct Inference__ModelConfig *proto);
 
 /* agents_stamp - of all of a model, which agents may look at: where they put it tells nothing of whether it changed. Its files are there
- * afterwards, also those of a model in a store. */
-struct err *agents_stamp(struct source *source, uint64_t *ret);
+ * afterwards, also those of a model in a store.
+ * look  of the source */
+struct err *agents_stamp(struct source *source, const struct source_look *look, uint64_t *ret);
 
 /* agents_take - have the agents of a configuration look at a model (LOAD).
  * config_name  as local_read_config

@@ -65,6 +65,7 @@ static void loader_main(void *arg)
         bool over = run(r, m, job);
         mutex_lock(&r->lock);
         if (over) {
+            r->ended++;
             m->busy = false;
             if (!list_empty(&m->jobs))
                 list_append(&r->ready, &m->node);
@@ -142,7 +143,8 @@ struct err *jobs_ask(struct repo *r, struct repo_job *job, const char *space, co
         mem_free(job);
         models_prune(r);
     }
-    mutex_cond_broadcast(&r->changed);
+    if (!r->held)
+        mutex_cond_broadcast(&r->changed);
     mutex_unlock(&r->lock);
     return e;
 }
@@ -165,6 +167,18 @@ bool jobs_park(struct repo *r, struct repo_model *m, struct repo_job *job)
     r->waiting++;
     m->busy = false;
     return true;
+}
+
+bool jobs_put_back(struct repo *r, struct repo_model *m, struct repo_job *job)
+{
+    mutex_lock(&r->lock);
+    bool others = !list_empty(&r->ready) && job->put_back != r->ended + 1;
+    job->put_back = r->ended + 1;
+    bool done = others && jobs_park(r, m, job);
+    if (done)
+        list_append(&r->ready, &m->node);
+    mutex_unlock(&r->lock);
+    return done;
 }
 
 void jobs_resume(struct repo *r, struct repo_model *m)
@@ -207,6 +221,7 @@ void jobs_refuse(struct repo *r)
     struct list *node;
     while ((node = list_pop(&refused))) {
         struct repo_job *job = LIST_ITEM(node, struct repo_job, node);
+        operate_forget(job->attempt);
         job->done(job->owner, stopping());
         mem_free(job);
     }

@@ -31,5 +31,10 @@ void jobs_hold(struct repo *r, bool hold);
  * returns  false: not while stopping */
 bool jobs_park(struct repo *r, struct repo_model *m, struct repo_job *job);
 
+/* jobs_put_back - the same, to go on behind everything that is there to do now. Lock not held.
+ * returns  false: not while stopping, or there is nothing else to do: no other model waits for a loader, or none came to its end since
+ *          this one was put back last */
+bool jobs_put_back(struct repo *r, struct repo_model *m, struct repo_job *job);
+
 /* jobs_resume - a loader may take the job that was put back. Lock held. */
 void jobs_resume(struct repo *r, struct repo_model *m);

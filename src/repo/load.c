@@ -44,15 +44,16 @@ struct err *load_read_config(const struct load_context *c, const char *model_dir
 static struct err *complete(const struct load_context *c, struct Inference__ModelConfig *proto,
                             const char *name, const char *model_dir, int64_t number)
 {
-    struct local_names files;
-    struct err *e = local_files(model_dir, number, &files);
-    if (e)
-        return e;
-    if (c->auto_complete)
+    if (c->auto_complete && config_guess_wanted(proto)) {
+        struct local_names files;
+        struct err *e = local_files(model_dir, number, &files);
+        if (e)
+            return e;
         e = config_guess_backend(proto, name, (const char *const *)files.names, files.count);
-    local_names_fini(&files);
-    if (e)
-        return e;
+        local_names_fini(&files);
+        if (e)
+            return e;
+    }
     config_fill_defaults(proto, name);
     return config_check_model(proto, name,
                               c->auto_complete ? CONFIG_CHECK_PARTIAL : CONFIG_CHECK_FULL);
@@ -76,16 +77,17 @@ static struct err *finish_config(struct plugin_model *m, const char *name,
     return e;
 }
 
-/* The backend's side, and the configuration as it is after the backend completed it. */
+/* The backend's side, and the configuration as it is after the backend completed it; no model where the backend is not to be waited
+ * for. */
 static struct err *initialize(const struct load_context *c, const char *name, const char *model_dir,
-                              int64_t number, struct Inference__ModelConfig **proto,
+                              int64_t number, bool wait, struct Inference__ModelConfig **proto,
                               struct plugin_model **ret_model, struct model_config **ret_config)
 {
     struct plugin_backend *backend;
     struct err *e = isolate_backend_new(c->backends, *proto, name, model_dir, number, &backend);
     if (!e && !backend)
-        e = backend_get(c->backends, (*proto)->backend, model_dir, number, &backend);
-    if (e)
+        e = backend_get(c->backends, (*proto)->backend, model_dir, number, wait, &backend);
+    if (e || !backend)
         return e;
     struct config_groups_machine machine = {.wishes = backend->attributes.wishes,
                                             .wish_count = backend->attributes.wish_count};
@@ -119,7 +121,7 @@ static struct err *compile_ensemble(const char *name, struct Inference__ModelCon
 }
 
 struct err *load_version(const struct load_context *c, const char *name, const char *model_dir,
-                         int64_t number, const struct Inference__ModelConfig *written,
+                         int64_t number, const struct Inference__ModelConfig *written, bool wait,
                          struct serve_version **ret)
 {
     time_ns start = clock_now_ns();
@@ -134,9 +136,15 @@ struct err *load_version(const struct load_context *c, const char *name, const c
     if (!e && c->is_cloud)
         e = load_cloud_check(proto, name, model_dir, number);
     if (!e)
-        e = is_ensemble(proto) ? compile_ensemble(name, &proto, &config)
-                               : initialize(c, name, model_dir, number, &proto, &model, &config);
+        e = is_ensemble(proto)
+                ? compile_ensemble(name, &proto, &config)
+                : initialize(c, name, model_dir, number, wait, &proto, &model, &config);
     config_free_proto(proto);
+    if (!e && !config) {
+        mem_free(files);
+        *ret = NULL;
+        return NULL;
+    }
     if (!e)
         e = version_new(name, number, config, model, c->allow_inline, c->house, &v);
     if (!e) {

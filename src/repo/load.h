@@ -40,8 +40,9 @@ struct err *load_read_config(const struct load_context *c, const char *model_dir
 
 /* load_version - make a version ready to serve. Blocks for as long as the backend takes.
  * proto   as written; borrowed
+ * wait    false: where another thread is loading its backend, *ret is NULL, and nothing was done
  * ret     ready, not published
  * errors  what is wrong with the configuration, or what the backend says */
 struct err *load_version(const struct load_context *c, const char *name, const char *model_dir,
-                         int64_t number, const struct Inference__ModelConfig *proto,
+                         int64_t number, const struct Inference__ModelConfig *proto, bool wait,
                          struct serve_version **ret);

@@ -8,6 +8,7 @@
 #include "proto/model_config.pb-c.h"
 #include "repo/agents.h"
 #include "repo/follow.h"
+#include "repo/jobs.h"
 #include "repo/models.h"
 #include "repo/override.h"
 #include "repo/places.h"
@@ -18,7 +19,6 @@
 #include "repo/source.h"
 #include "repo/spaces.h"
 #include "serve/version.h"
-#include "store/local.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -36,10 +36,10 @@ struct fresh {
     struct instances_draft *draft; /* of a version that serves and changes its instances */
     struct instances left;         /* what that one then has no use for */
     char *reason;                  /* why it failed */
+    bool told;                     /* the log has that it is being loaded */
 };
 
-/* One load of one model. */
-struct attempt {
+struct operate_attempt {
     struct repo *r;
     struct repo_model *m;
     const struct repo_job *job;
@@ -48,16 +48,17 @@ struct attempt {
     uint64_t from; /* the repository's bit; 0 for an override's own directory */
     struct Inference__ModelConfig *proto;
     bool forced;
-    bool unchanged;         /* it serves, and agents need not look at it again */
-    uint64_t stamp;         /* of what lies beside the versions but for the configuration */
-    uint64_t config_stamp;  /* of that */
-    struct plan_want *want; /* ascending */
-    struct fresh *fresh;    /* one for each of them */
+    bool unchanged;          /* it serves, and agents need not look at it again */
+    struct source_look seen; /* of the source, before anything of it was read */
+    uint64_t stamp;          /* seen.beside, or of all of a model that agents look at */
+    struct plan_want *want;  /* ascending */
+    struct fresh *fresh;     /* one for each of them */
     size_t count;
+    bool begun; /* its versions are being made */
 };
 
 /* Shows what changed, when no version was taken out. Lock held. */
-static void show(struct attempt *a)
+static void show(struct operate_attempt *a)
 {
     if (a->job->first)
         models_publish_soon(a->r);
@@ -66,7 +67,7 @@ static void show(struct attempt *a)
 }
 
 /* The directory of the model: exactly one of the repositories that may be used has it. */
-static struct err *find_directory(struct attempt *a)
+static struct err *find_directory(struct operate_attempt *a)
 {
     uint64_t places;
     struct err *e = places_find(a->r, a->m->name, spaces_places(a->r, a->m->space), a->job->places,
@@ -77,7 +78,7 @@ static struct err *find_directory(struct attempt *a)
     return e;
 }
 
-static struct err *read_config(struct attempt *a)
+static struct err *read_config(struct operate_attempt *a)
 {
     const struct repo_load *what = &a->job->what;
     const struct repo_param *config = override_config(what->params, what->param_count);
@@ -103,11 +104,11 @@ static struct err *read_config(struct attempt *a)
 }
 
 /* Repository agents look at what is to be loaded, and may put it elsewhere; not at what serves already as it is. */
-static struct err *ask_agents(struct attempt *a)
+static struct err *ask_agents(struct operate_attempt *a)
 {
     if (!agents_wanted(a->proto))
         return NULL;
-    struct err *e = agents_stamp(a->source, &a->stamp);
+    struct err *e = agents_stamp(a->source, &a->seen, &a->stamp);
     if (e)
         return e;
     mutex_lock(&a->r->lock);
@@ -122,69 +123,63 @@ static struct err *ask_agents(struct attempt *a)
     return agents_take(a->r->agents, a->proto, a->r->settings.context.config_name, &a->source);
 }
 
-/* What the version policy picks among the directories. */
-static struct err *find_versions(struct attempt *a, int64_t **ret, size_t *ret_count)
+/* What the version policy picks among the directories: of the source, or of where agents put the model. */
+static struct err *find_versions(struct operate_attempt *a)
 {
-    struct local_names dirs;
-    struct err *e = local_directories(a->source->dir, &dirs);
+    struct source_look moved = {0};
+    struct source_look *in = a->source->agents ? &moved : &a->seen;
+    struct err *e = a->source->agents ? source_look(a->source, &moved) : NULL;
     if (e)
         return e;
-    int64_t *numbers = mem_alloc((dirs.count + 1) * sizeof(*numbers));
-    size_t found = 0;
-    for (size_t i = 0; i < dirs.count; i++)
-        if (version_policy_parse_dir(dirs.names[i], &numbers[found]))
-            found++;
-    local_names_fini(&dirs);
     int64_t missing;
-    version_policy_pick(a->proto->version_policy, numbers, found, ret_count, &missing);
+    version_policy_pick(a->proto->version_policy, in->versions, in->version_count, &a->count,
+                        &missing);
     if (missing != -1)
         LOG_WARN("model '%s': its version policy asks for version %" PRId64
                  ", which is not in the repository",
                  a->m->title, missing);
-    *ret = numbers;
+    a->want = mem_zalloc((a->count + 1) * sizeof(*a->want));
+    for (size_t i = 0; i < a->count; i++)
+        a->want[i] = (struct plan_want){.number = in->versions[i], .stamp = a->stamp};
+    source_look_fini(&moved);
     return NULL;
 }
 
 /* Where, what, and which versions, each with a stamp taken before its files are read. */
-static struct err *look(struct attempt *a)
+static struct err *look(struct operate_attempt *a)
 {
     const struct repo_load *what = &a->job->what;
     struct err *e = override_write(what->params, what->param_count, &a->source);
     if (!e && !a->source)
         e = find_directory(a);
     if (!e)
-        e = source_stamp(a->source, SOURCE_BESIDE, 0, &a->stamp);
-    if (!e)
-        e = source_stamp(a->source, SOURCE_CONFIG, 0, &a->config_stamp);
+        e = source_look(a->source, &a->seen);
+    a->stamp = a->seen.beside;
     if (!e)
         e = read_config(a);
     if (!e)
         e = ask_agents(a);
-    int64_t *numbers = NULL;
     if (!e && !a->unchanged)
-        e = find_versions(a, &numbers, &a->count);
-    if (!e) {
-        a->want = mem_zalloc((a->count + 1) * sizeof(*a->want));
+        e = find_versions(a);
+    if (!e)
         a->fresh = mem_zalloc((a->count + 1) * sizeof(*a->fresh));
-    }
-    for (size_t i = 0; !e && i < a->count; i++) {
-        a->want[i].number = numbers[i];
-        a->want[i].stamp = a->stamp;
-        if (!a->source->agents)
-            e = source_stamp(a->source, SOURCE_VERSION, numbers[i], &a->want[i].stamp);
-    }
-    mem_free(numbers);
+    for (size_t i = 0; !e && !a->source->agents && i < a->count; i++)
+        e = source_stamp(a->source, a->want[i].number, &a->want[i].stamp);
     return e;
 }
 
-static void attempt_fini(struct attempt *a)
+void operate_forget(struct operate_attempt *a)
 {
+    if (!a)
+        return;
     for (size_t i = 0; a->fresh && i < a->count; i++)
         mem_free(a->fresh[i].reason);
     mem_free(a->fresh);
     mem_free(a->want);
+    source_look_fini(&a->seen);
     config_free_proto(a->proto);
     source_unref(a->source);
+    mem_free(a);
 }
 
 static void drop_entries(struct repo_model *m, bool (*which)(const struct repo_version *v))
@@ -205,7 +200,7 @@ static bool is_over(const struct repo_version *v)
 }
 
 /* It could not even be looked at: said of the model as a whole, unless it serves on. Lock held. */
-static void show_failure(struct attempt *a, const struct err *e)
+static void show_failure(struct operate_attempt *a, const struct err *e)
 {
     bool serves = false;
     for (size_t i = 0; i < a->m->version_count; i++)
@@ -219,12 +214,12 @@ static void show_failure(struct attempt *a, const struct err *e)
 }
 
 /* What changed beside the versions since they were loaded. Lock held. */
-static enum plan_change change_of(const struct attempt *a)
+static enum plan_change change_of(const struct operate_attempt *a)
 {
     const struct repo_model *m = a->m;
     if (a->stamp != m->stamp || a->from != m->from || !m->proto)
         return PLAN_ANY;
-    bool same = !a->forced && !m->forced && a->config_stamp == m->config_stamp;
+    bool same = !a->forced && !m->forced && a->seen.config == m->config_stamp;
     if (same && !m->dependencies.now.count)
         return PLAN_SAME;
     if (same) /* what follows from the models that an ensemble needs may have changed */
@@ -234,7 +229,7 @@ static enum plan_change change_of(const struct attempt *a)
 }
 
 /* Decides for each version, and shows those that are on their way. */
-static void begin(struct attempt *a)
+static void begin(struct operate_attempt *a)
 {
     struct repo_model *m = a->m;
     mutex_lock(&a->r->lock);
@@ -244,6 +239,7 @@ static void begin(struct attempt *a)
         if (m->versions[i].state == TABLE_READY)
             have[have_count++] = (struct plan_have){m->versions[i].number, m->versions[i].stamp};
     enum plan_change change = change_of(a);
+    a->begun = true;
     m->wanted = true;
     drop_entries(m, is_whole_model);
     for (size_t i = 0; i < a->count; i++) {
@@ -264,39 +260,47 @@ static struct serve_version *serving(const struct repo_model *m, int64_t number)
     return NULL;
 }
 
-/* What a version needs that is to serve: itself, or more instances. */
-static struct err *make_one(struct attempt *a, size_t i)
+/* What a version needs that is to serve: itself, or more instances.
+ * wait  false: where another thread is loading its backend, there is neither */
+static struct err *make_one(struct operate_attempt *a, size_t i, bool wait)
 {
     int64_t number = a->want[i].number;
-    if (a->fresh[i].action == PLAN_RESIZE)
-        return resize_prepare(serving(a->m, number), a->proto, &a->fresh[i].draft);
+    struct fresh *f = &a->fresh[i];
+    if (f->action == PLAN_RESIZE)
+        return resize_prepare(serving(a->m, number), a->proto, &f->draft);
     struct load_context c = a->r->settings.context;
     c.is_cloud = a->source->copy != NULL;
     struct err *e = source_fetch(a->source, number);
     return e ? e
-             : load_version(&c, a->m->name, a->source->dir, number, a->proto, &a->fresh[i].version);
+             : load_version(&c, a->m->name, a->source->dir, number, a->proto, wait, &f->version);
 }
 
-static void load_one(struct attempt *a, size_t i)
+/* Returns false when there are other models to see to first. */
+static bool load_one(struct operate_attempt *a, size_t i, bool wait)
 {
     int64_t number = a->want[i].number;
-    bool resize = a->fresh[i].action == PLAN_RESIZE;
-    LOG_INFO("%s: %s:%" PRId64, resize ? "changing instances" : "loading", a->m->title, number);
+    struct fresh *f = &a->fresh[i];
+    bool resize = f->action == PLAN_RESIZE;
+    if (!f->told)
+        LOG_INFO("%s: %s:%" PRId64, resize ? "changing instances" : "loading", a->m->title, number);
+    f->told = true;
     for (uint32_t tries = 0;; tries++) {
-        struct err *e = make_one(a, i);
+        struct err *e = make_one(a, i, wait);
+        if (!e && !f->version && !f->draft)
+            return false;
         if (!e) {
             LOG_INFO("successfully %s '%s' version %" PRId64,
                      resize ? "changed the instances of" : "loaded", a->m->title, number);
-            return;
+            return true;
         }
         LOG_ERROR("failed to load '%s' version %" PRId64 ": %s: %s", a->m->title, number,
                   status_text(err_code(e)), err_message(e));
         if (tries >= a->r->settings.retries) {
             struct strbuf reason = STRBUF_INIT;
             strbuf_printf(&reason, "%s: %s", status_text(err_code(e)), err_message(e));
-            a->fresh[i].reason = strbuf_take(&reason);
+            f->reason = strbuf_take(&reason);
             err_free(e);
-            return;
+            return true;
         }
         err_free(e);
     }
@@ -312,7 +316,7 @@ static void forget_some(struct repo_model *m)
 }
 
 /* The new set serves; what it replaces goes. */
-static void commit(struct attempt *a)
+static void commit(struct operate_attempt *a)
 {
     struct repo_model *m = a->m;
     bool taken_out = false;
@@ -345,7 +349,7 @@ static void commit(struct attempt *a)
     }
     m->forced = a->forced;
     m->stamp = a->stamp;
-    m->config_stamp = a->config_stamp;
+    m->config_stamp = a->seen.config;
     config_free_proto(m->proto);
     m->proto = a->proto;
     a->proto = NULL;
@@ -360,7 +364,7 @@ static void commit(struct attempt *a)
 }
 
 /* What was made is given up; what served before still does. */
-static struct err *roll_back(struct attempt *a)
+static struct err *roll_back(struct operate_attempt *a)
 {
     struct strbuf why = STRBUF_INIT;
     for (size_t i = 0; i < a->count; i++) {
@@ -386,7 +390,7 @@ static struct err *roll_back(struct attempt *a)
 }
 
 /* It was looked at, and cannot be served as it is. Takes the reason over. */
-static struct err *cannot_serve(struct attempt *a, struct err *why)
+static struct err *cannot_serve(struct operate_attempt *a, struct err *why)
 {
     LOG_ERROR("failed to load '%s' from '%s': %s", a->m->title, a->source->dir, err_message(why));
     mutex_lock(&a->r->lock);
@@ -398,7 +402,7 @@ static struct err *cannot_serve(struct attempt *a, struct err *why)
     return e;
 }
 
-static struct err *no_versions(struct attempt *a)
+static struct err *no_versions(struct operate_attempt *a)
 {
     return cannot_serve(
         a, err_new(STATUS_INVALID_ARG,
@@ -407,7 +411,7 @@ static struct err *no_versions(struct attempt *a)
 }
 
 /* Whoever sent something that cannot be used is told so; else it is the repository that cannot be read. */
-static struct err *cannot_look(struct attempt *a, struct err *e)
+static struct err *cannot_look(struct operate_attempt *a, struct err *e)
 {
     LOG_ERROR("failed to load '%s': %s", a->m->title, err_message(e));
     mutex_lock(&a->r->lock);
@@ -420,7 +424,7 @@ static struct err *cannot_look(struct attempt *a, struct err *e)
 
 /* It could be read. An ensemble waits for the models that it needs, and is compared with what they are then. Returns true when its job
  * was put back. */
-static bool look_at_needs(struct attempt *a, struct repo_job *waiting, struct err **ret)
+static bool look_at_needs(struct operate_attempt *a, struct repo_job *waiting, struct err **ret)
 {
     mutex_lock(&a->r->lock);
     spaces_mean(a->r, a->m);
@@ -432,44 +436,81 @@ static bool look_at_needs(struct attempt *a, struct repo_job *waiting, struct er
     return false;
 }
 
+/* Everything up to the point where versions are made, if any are to be. Returns true when the job was put back. */
+static bool prepare(struct operate_attempt *a, struct repo_job *waiting, struct err **ret)
+{
+    struct repo_model *m = a->m;
+    struct err *e = look(a);
+    struct err *unfit = NULL;
+    if (!e && look_at_needs(a, waiting, &unfit))
+        return true;
+    bool missing = e && !a->source && err_code(e) == STATUS_NOT_FOUND;
+    if (missing && a->job->if_there)
+        LOG_VERBOSE(1, "there is no model '%s'", m->title);
+    else if (e)
+        e = cannot_look(a, e);
+    else if (unfit)
+        e = cannot_serve(a, unfit);
+    else if (a->unchanged)
+        LOG_VERBOSE(1, "model '%s' serves as it is", m->title);
+    else if (!a->count)
+        e = no_versions(a);
+    else
+        begin(a);
+    *ret = e;
+    return false;
+}
+
+/* Returns true when the job was put back, with the attempt: while its backend is being loaded, a model of the start lets others go
+ * first. */
+static bool make_all(struct operate_attempt *a, struct repo_job *waiting, struct err **ret)
+{
+    bool failed = false;
+    for (size_t i = 0; i < a->count && !failed; i++) {
+        if (a->fresh[i].action == PLAN_KEEP)
+            continue;
+        if (!load_one(a, i, i > 0 || !a->job->first)) {
+            waiting->attempt = a;
+            if (jobs_put_back(a->r, a->m, waiting))
+                return true;
+            waiting->attempt = NULL;
+            load_one(a, i, true);
+        }
+        failed = a->fresh[i].reason != NULL;
+    }
+    if (failed)
+        *ret = roll_back(a);
+    else
+        commit(a);
+    return false;
+}
+
 static struct err *load(struct repo *r, struct repo_model *m, const struct repo_job *job,
                         struct repo_job *waiting, bool *ret_changed, bool *ret_parked)
 {
-    struct attempt a = {.r = r, .m = m, .job = job};
-    struct err *e = look(&a);
-    struct err *unfit = NULL;
-    bool failed = false;
-    *ret_parked = !e && look_at_needs(&a, waiting, &unfit);
-    if (*ret_parked) {
-        attempt_fini(&a);
+    struct operate_attempt *a = waiting->attempt;
+    bool again = a != NULL;
+    struct err *e = NULL;
+    *ret_parked = false;
+    waiting->attempt = NULL;
+    if (!again) {
+        a = MEM_NEW(struct operate_attempt);
+        a->r = r;
+        a->m = m;
+    }
+    a->job = job;
+    if (!again && prepare(a, waiting, &e)) {
+        operate_forget(a);
+        *ret_parked = true;
         return NULL;
     }
-    bool missing = e && !a.source && err_code(e) == STATUS_NOT_FOUND;
-    if (missing && job->if_there) {
-        LOG_VERBOSE(1, "there is no model '%s'", m->title);
-    } else if (e) {
-        e = cannot_look(&a, e);
-    } else if (unfit) {
-        e = cannot_serve(&a, unfit);
-    } else if (a.unchanged) {
-        LOG_VERBOSE(1, "model '%s' serves as it is", m->title);
-    } else if (!a.count) {
-        e = no_versions(&a);
-    } else {
-        begin(&a);
-        for (size_t i = 0; i < a.count && !failed; i++) {
-            if (a.fresh[i].action != PLAN_KEEP)
-                load_one(&a, i);
-            failed = a.fresh[i].reason != NULL;
-        }
-        if (failed)
-            e = roll_back(&a);
-        else
-            commit(&a);
+    if (a->begun && make_all(a, waiting, &e)) {
+        *ret_parked = true;
+        return NULL;
     }
     dependencies_settle(r, m, e != NULL);
-    *ret_changed = a.changed || source_changed(a.source);
-    attempt_fini(&a);
+    *ret_changed = a->changed || source_changed(a->source);
+    operate_forget(a);
     return e;
 }
 

@@ -68,7 +68,7 @@ uint64_t places_stamp(const struct repo *r, size_t place, const char *model)
         return cloud_stamp(r->clouds[place], model);
     uint64_t stamp = 0;
     char *dir = file_join(r->settings.paths[place], model);
-    err_free(stamp_directory(dir, NULL, &stamp));
+    err_free(stamp_directory(dir, &stamp));
     mem_free(dir);
     return stamp;
 }

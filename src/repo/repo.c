@@ -39,6 +39,7 @@ struct repo *repo_new(const struct repo_settings *settings, struct serve_table *
     list_init(&r->ready);
     list_init(&r->looks);
     list_init(&r->retired);
+    list_init(&r->leaving);
     places_open(r);
     return r;
 }
@@ -57,7 +58,8 @@ static void counted(void *owner, struct err *e)
     mutex_lock(&c->lock);
     c->left--;
     c->failed += e != NULL;
-    mutex_cond_signal(&c->changed);
+    if (!c->left)
+        mutex_cond_signal(&c->changed);
     mutex_unlock(&c->lock);
     err_free(e);
 }
@@ -415,6 +417,11 @@ void repo_unload_all(struct repo *r)
     for (size_t i = 0; i < r->model_count; i++)
         err_free(operate_unload(r, r->models[i], UINT64_MAX, true));
     retire_stop(r);
+}
+
+void repo_say_left(struct repo *r)
+{
+    retire_say_left(r);
 }
 
 void repo_free(struct repo *r)

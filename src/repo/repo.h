@@ -106,4 +106,7 @@ void repo_refuse(struct repo *r);
 /* repo_unload_all - repo_refuse, wait for operations under way, unpublish everything, wait for requests under way, free the models.
  * Loops still run. Blocks. */
 void repo_unload_all(struct repo *r);
+
+/* repo_say_left - log which versions are not gone yet, and what each of them waits for: for whoever gives up waiting. Any thread. */
+void repo_say_left(struct repo *r);
 void repo_free(struct repo *r);

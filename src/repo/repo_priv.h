@@ -11,6 +11,7 @@
 
 struct cloud;
 struct agents;
+struct operate_attempt;
 struct source;
 struct thread;
 
@@ -77,11 +78,14 @@ struct repo_job {
     struct repo_load what; /* model is the repo_model's own name; repository was resolved */
     uint64_t places;       /* repositories it may be loaded from, or must have been */
     bool first;            /* asked for by the start */
-    bool if_there; /* a load: where there is none it ends with NOT_FOUND, and no more is said */
-    bool along;    /* a load: an ensemble needs it, nobody asked for it by name */
-    bool waited;   /* a load: the models that it needs were waited for */
-    bool up;       /* an unload: ensembles that need it are unloaded too */
-    bool down;     /* an unload: so is what was loaded along with it */
+    bool if_there;     /* a load: where there is none it ends with NOT_FOUND, and no more is said */
+    bool along;        /* a load: an ensemble needs it, nobody asked for it by name */
+    bool waited;       /* a load: the models that it needs were waited for */
+    bool up;           /* an unload: ensembles that need it are unloaded too */
+    bool down;         /* an unload: so is what was loaded along with it */
+    uint64_t put_back; /* jobs that had ended when it was put back last, and 1 more; 0 = never */
+    struct operate_attempt
+        *attempt; /* a load that was begun and put back: goes on with this; owned */
     repo_done_fn *done;
     void *owner;
 };
@@ -95,6 +99,7 @@ struct repo_loader {
 /* A version that serves no longer, on its way to be freed. */
 struct repo_retired {
     struct list node;
+    struct list all; /* in repo.leaving, unless only_some */
     struct repo_model *model;
     int64_t number;
     bool shown; /* an entry of the model shows it as unloading */
@@ -105,6 +110,10 @@ struct repo_retired {
     bool told;      /* that requests hold it up */
     bool only_some; /* the version serves on, pinned: `left` alone goes */
     struct instances left;
+    /* For retire_say_left; under the lock of the repo. */
+    const struct plugin_backend *backend; /* NULL = it is an ensemble */
+    bool finishing; /* no request holds it any more: the version is being freed */
+    bool said;
 };
 
 /* Somebody waits for a look at the repositories. */
@@ -132,6 +141,7 @@ struct repo {
 
     struct list ready; /* models with work for a loader */
     size_t waiting;    /* jobs that no loader has taken */
+    uint64_t ended;    /* jobs so far */
     bool held;         /* no loader takes one for now */
     struct repo_loader loaders[REPO_MAX_LOADERS];
     unsigned loader_count; /* that run */
@@ -143,6 +153,7 @@ struct repo {
     bool watching;          /* poll */
 
     struct list retired;
+    struct list leaving;    /* all that were retired and are not gone */
     struct thread *retirer; /* NULL = never started, or joined */
     bool retirer_runs;
     bool retirer_stop;

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/strbuf.h"
 #include "os/thread.h"
 #include "plugin/backend.h"
 #include "plugin/model.h"
@@ -46,6 +47,7 @@ static void finish(struct repo *r, struct repo_retired *old)
     struct repo_model *m = old->model;
     LOG_INFO("successfully unloaded '%s' version %" PRId64, m->title, old->number);
     mutex_lock(&r->lock);
+    list_remove(&old->all);
     m->retiring--;
     for (size_t i = 0; old->shown && i < m->version_count; i++) {
         struct repo_version *v = &m->versions[i];
@@ -59,17 +61,54 @@ static void finish(struct repo *r, struct repo_retired *old)
     mem_free(old);
 }
 
+static const char *backend_name(const struct repo_retired *old)
+{
+    return old->backend ? old->backend->name : "ensemble";
+}
+
 /* Once for each: which backend it is that does not let go. */
 static void tell(struct repo_retired *old)
 {
     if (old->told || clock_now_ns() - old->since < TELL_AFTER)
         return;
     old->told = true;
-    LOG_WARN("unloading '%s' version %" PRId64
-             " waits for %ld requests which backend '%s' has not given a final response, or not "
-             "released",
-             old->model->title, old->number, version_pins(old->version),
-             old->version->model ? old->version->model->backend->name : "ensemble");
+    long count = version_pins(old->version);
+    LOG_WARN("unloading '%s' version %" PRId64 " waits for %ld request%s, each of them without a "
+             "final response, or kept by backend '%s', or by a response or response factory of its",
+             old->model->title, old->number, count, count == 1 ? "" : "s", backend_name(old));
+}
+
+/* The next that was not said yet. Lock held. */
+static struct repo_retired *next_left(struct repo *r)
+{
+    LIST_EACH (node, &r->leaving) {
+        struct repo_retired *old = LIST_ITEM(node, struct repo_retired, all);
+        if (!old->said)
+            return old;
+    }
+    return NULL;
+}
+
+void retire_say_left(struct repo *r)
+{
+    struct repo_retired *old;
+    mutex_lock(&r->lock);
+    while ((old = next_left(r))) {
+        struct strbuf line = STRBUF_INIT;
+        long count = old->finishing ? 0 : version_pins(old->version);
+        strbuf_printf(&line, "'%s' version %" PRId64 " is not unloaded: backend '%s' ",
+                      old->model->title, old->number, backend_name(old));
+        if (old->finishing)
+            strbuf_printf(&line, "does not end finalising it");
+        else
+            strbuf_printf(&line, "holds up %ld request%s", count, count == 1 ? "" : "s");
+        old->said = true;
+        mutex_unlock(&r->lock);
+        LOG_ERROR("%s", line.data);
+        strbuf_fini(&line);
+        mutex_lock(&r->lock);
+    }
+    mutex_unlock(&r->lock);
 }
 
 static bool is_over(struct repo_retired *old)
@@ -128,6 +167,10 @@ static bool free_drained(struct repo *r, struct list *old)
     }
     if (!count)
         return false;
+    mutex_lock(&r->lock);
+    for (size_t i = 0; i < count; i++)
+        over[i]->finishing = true;
+    mutex_unlock(&r->lock);
     finish_together(r, over, count);
     malloc_trim(0);
     return true;
@@ -211,6 +254,9 @@ void retire_version(struct repo *r, struct repo_model *m, struct repo_version *v
                                  .shown = shown,
                                  .version = v->version,
                                  .source = v->source};
+    if (v->version->model)
+        old->backend = v->version->model->backend;
+    list_append(&r->leaving, &old->all);
     old->last = --v->source->serving == 0;
     model_retire(old->version->model);
     v->version = NULL;

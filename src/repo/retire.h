@@ -17,5 +17,8 @@ void retire_version(struct repo *r, struct repo_model *m, struct repo_version *v
 void retire_instances(struct repo *r, struct repo_model *m, struct serve_version *v,
                       struct instances *left);
 
+/* retire_say_left - as repo_say_left. Lock not held. */
+void retire_say_left(struct repo *r);
+
 /* retire_stop - wait until all are gone. Lock not held. */
 void retire_stop(struct repo *r);

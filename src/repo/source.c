@@ -8,6 +8,7 @@
 #include "os/tree.h"
 #include "repo/agents.h"
 #include "store/listing.h"
+#include "store/local.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -60,41 +61,56 @@ static bool is_config(const char *name)
     return strcmp(name, "config.pbtxt") == 0 || strcmp(name, "configs") == 0;
 }
 
-static bool is_no_config(const char *name)
+static uint64_t *part_of(void *owner, const char *name, bool is_dir)
 {
-    return !is_config(name);
+    struct source_look *l = owner;
+    int64_t number;
+    if (is_config(name))
+        return &l->config;
+    if (!version_policy_parse_dir(name, &number))
+        return &l->beside;
+    if (is_dir) {
+        l->versions = mem_realloc(l->versions, (l->version_count + 1) * sizeof(*l->versions));
+        l->versions[l->version_count++] = number;
+    }
+    return NULL;
 }
 
-static bool is_version_or_config(const char *name)
+struct err *source_look(const struct source *s, struct source_look *ret)
 {
-    int64_t ignored;
-    return is_config(name) || version_policy_parse_dir(name, &ignored);
+    *ret = (struct source_look){0};
+    struct err *e = stamp_parts(s->dir, part_of, ret);
+    if (!e && ret->version_count > LOCAL_MAX_ENTRIES)
+        e = err_new(STATUS_INVALID_ARG, "'%s' has more than %zu versions", s->dir,
+                    LOCAL_MAX_ENTRIES);
+    if (e) {
+        source_look_fini(ret);
+        return e;
+    }
+    if (s->copy) {
+        ret->config = cloud_copy_stamp(s->copy, LISTING_CONFIG);
+        ret->beside = cloud_copy_stamp(s->copy, LISTING_BESIDE);
+    }
+    return NULL;
 }
 
-static struct err *stamp_of_disk(const char *dir, enum source_part part, int64_t version,
-                                 uint64_t *ret)
+void source_look_fini(struct source_look *l)
 {
-    if (part == SOURCE_CONFIG)
-        return stamp_directory(dir, is_no_config, ret);
-    if (part == SOURCE_BESIDE)
-        return stamp_directory(dir, is_version_or_config, ret);
+    mem_free(l->versions);
+    *l = (struct source_look){0};
+}
+
+struct err *source_stamp(const struct source *s, int64_t version, uint64_t *ret)
+{
+    if (s->copy) {
+        *ret = cloud_copy_stamp(s->copy, version);
+        return NULL;
+    }
     struct strbuf path = STRBUF_INIT;
-    strbuf_printf(&path, "%s/%" PRId64, dir, version);
-    struct err *e = stamp_directory(strbuf_str(&path), NULL, ret);
+    strbuf_printf(&path, "%s/%" PRId64, s->dir, version);
+    struct err *e = stamp_directory(strbuf_str(&path), ret);
     strbuf_fini(&path);
     return e;
-}
-
-struct err *source_stamp(const struct source *s, enum source_part part, int64_t version,
-                         uint64_t *ret)
-{
-    if (!s->copy)
-        return stamp_of_disk(s->dir, part, version, ret);
-    int64_t listed = part == SOURCE_CONFIG   ? LISTING_CONFIG
-                     : part == SOURCE_BESIDE ? LISTING_BESIDE
-                                             : version;
-    *ret = cloud_copy_stamp(s->copy, listed);
-    return NULL;
 }
 
 struct err *source_fetch(struct source *s, int64_t version)

@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct agents_set;
@@ -32,17 +33,21 @@ struct source *source_ref(struct source *s);
 /* source_unref - NULL is fine. May remove files. */
 void source_unref(struct source *s);
 
-/* The parts of a model that change on their own. */
-enum source_part {
-    SOURCE_CONFIG,  /* config.pbtxt and configs/ */
-    SOURCE_BESIDE,  /* what else lies beside the versions */
-    SOURCE_VERSION, /* the directory of one version */
+/* What a model has, at one time. Stamps are numbers that change when the files do. */
+struct source_look {
+    uint64_t config;   /* stamp of config.pbtxt and configs/ */
+    uint64_t beside;   /* of what else lies beside the versions */
+    int64_t *versions; /* in no order; owned */
+    size_t version_count;
 };
 
-/* source_stamp - a number that changes when that part changes. Blocks.
- * version  of SOURCE_VERSION; else not looked at */
-struct err *source_stamp(const struct source *s, enum source_part part, int64_t version,
-                         uint64_t *ret);
+/* source_look - look at all of it but for what is in its versions. Blocks.
+ * ret  source_look_fini; zeros where it fails */
+struct err *source_look(const struct source *s, struct source_look *ret);
+void source_look_fini(struct source_look *l);
+
+/* source_stamp - of the directory of one version. Blocks. */
+struct err *source_stamp(const struct source *s, int64_t version, uint64_t *ret);
 
 /* source_fetch - the files of a version are in `dir`: those of a model in a store come only now. Blocks. */
 struct err *source_fetch(struct source *s, int64_t version);

@@ -9,6 +9,7 @@
 #include "os/thread.h"
 #include "isolate/isolate_child.h"
 #include "repo/check.h"
+#include "repo/repo.h"
 #include "base/build_version.h"
 #include "server/log_files.h"
 #include "server/server.h"
@@ -103,6 +104,7 @@ static void stop_in_time(struct fronts *f)
             log_files_anew();
             continue;
         }
+        repo_say_left(f->server->repo);
         LOG_ERROR(number ? "ended at once by a second signal"
                          : "still not stopped after --exit-timeout-secs: ended at once");
         _exit(1);

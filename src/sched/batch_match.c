@@ -1,14 +1,34 @@
 #include "sched/batch_match.h"
 
+#include "base/mem.h"
 #include "infer/request.h"
 #include "model/shape.h"
 
 #include <string.h>
 
-static bool is_named(const char *name, char *const *names, size_t count)
+void batch_match_init(struct batch_match *m, bool batched, const char *const *shape_tensors,
+                      size_t count)
 {
+    *m = (struct batch_match){
+        .batched = batched,
+        .shape_tensors = mem_alloc(count * sizeof(char *)),
+        .shape_tensor_count = count,
+    };
     for (size_t i = 0; i < count; i++)
-        if (strcmp(name, names[i]) == 0)
+        m->shape_tensors[i] = mem_strdup(shape_tensors[i]);
+}
+
+void batch_match_fini(struct batch_match *m)
+{
+    for (size_t i = 0; i < m->shape_tensor_count; i++)
+        mem_free(m->shape_tensors[i]);
+    mem_free(m->shape_tensors);
+}
+
+static bool is_shape_tensor(const struct batch_match *m, const char *name)
+{
+    for (size_t i = 0; i < m->shape_tensor_count; i++)
+        if (strcmp(name, m->shape_tensors[i]) == 0)
             return true;
     return false;
 }
@@ -49,8 +69,8 @@ static const struct tensor_input *find(const struct request *r, const struct ten
     return NULL;
 }
 
-bool batch_match_equal(const struct request *a, const struct request *b, bool batched,
-                       char *const *shape_tensors, size_t count)
+bool batch_match_equal(const struct batch_match *m, const struct request *a,
+                       const struct request *b)
 {
     if (a->input_count != b->input_count)
         return false;
@@ -59,11 +79,10 @@ bool batch_match_equal(const struct request *a, const struct request *b, bool ba
         const struct tensor_input *y = find(b, x, i);
         if (!y)
             return false;
-        bool by_content = count != 0 && is_named(x->name, shape_tensors, count);
-        if (by_content) {
+        if (is_shape_tensor(m, x->name)) {
             if (!shapes_equal(x, y, 0) || !contents_equal(x, y))
                 return false;
-        } else if (!x->ragged_ok && !shapes_equal(x, y, batched ? 1 : 0)) {
+        } else if (!x->ragged_ok && !shapes_equal(x, y, m->batched ? 1 : 0)) {
             return false;
         }
     }

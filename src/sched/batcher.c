@@ -3,26 +3,18 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "infer/request.h"
+#include "sched/batch_goal.h"
 #include "sched/batch_match.h"
 #include "sched/deadline_heap.h"
 #include "sched/levels.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
 
-/* The batch that would be taken now, as far as it was looked at: a prefix of the running order.
- * It is kept between calls, so that each request is compared once while a batch grows. */
+/* The batch that would be taken now. It is kept between calls, so that each request is compared once while a batch grows. */
 struct pending {
     struct levels_cursor last; /* its last request; before the first while empty */
     struct request *first;
-    uint32_t count;
-    bool closed; /* the next request cannot join, or no more may */
-    uint64_t rows;
-    size_t next_preferred; /* index of the smallest preferred size > rows */
-    /* Requests of the prefix whose rows are the largest preferred size so far; 0 = none yet. */
-    uint32_t best_count;
-    time_ns oldest; /* smallest queue_start */
+    struct batch_growth growth;
 };
 
 struct batcher {
@@ -31,17 +23,11 @@ struct batcher {
     struct list dropped;
     atomic_size_t depth; /* a copy of levels.waiting for readers without the lock; orders nothing */
     bool dynamic;
-    bool batched; /* shapes begin with the batch dimension */
-    uint32_t max_rows;
-    uint32_t slots;
     uint32_t default_level;
-    time_ns delay;
+    struct batch_goal goal;
+    struct batch_match match;
     struct pending pending;
-    uint32_t *preferred; /* rising, at least one */
-    size_t preferred_count;
     struct batcher_policy *policies; /* [0] is the default one */
-    char **shape_tensors;
-    size_t shape_tensor_count;
 };
 
 /* -- making one -- */
@@ -49,9 +35,9 @@ struct batcher {
 static struct err *check_config(const struct batcher_config *c)
 {
     for (size_t i = 0; i < c->preferred_count; i++) {
-        if (c->preferred[i] == 0)
+        if (c->preferred[i] <= 0)
             return err_new(STATUS_INVALID_ARG, "dynamic batching preferred size must be positive");
-        if (c->preferred[i] > c->max_batch_size)
+        if ((uint32_t)c->preferred[i] > c->max_batch_size)
             return err_new(STATUS_INVALID_ARG,
                            "dynamic batching preferred size must be <= max batch size");
     }
@@ -71,23 +57,6 @@ static struct err *check_config(const struct batcher_config *c)
     return NULL;
 }
 
-static int rising(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a;
-    uint32_t y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
-static void set_preferred(struct batcher *b, const struct batcher_config *c)
-{
-    b->preferred_count = c->preferred_count ? c->preferred_count : 1;
-    b->preferred = mem_alloc(b->preferred_count * sizeof(uint32_t));
-    b->preferred[0] = b->max_rows;
-    if (c->preferred_count)
-        memcpy(b->preferred, c->preferred, c->preferred_count * sizeof(uint32_t));
-    qsort(b->preferred, b->preferred_count, sizeof(uint32_t), rising);
-}
-
 static void set_policies(struct batcher *b, const struct batcher_config *c)
 {
     size_t own = b->dynamic && c->priority_levels ? c->level_policy_count : 0;
@@ -105,7 +74,7 @@ static void set_policies(struct batcher *b, const struct batcher_config *c)
 
 static void pending_reset(struct batcher *b)
 {
-    b->pending = (struct pending){.oldest = TIME_NEVER};
+    b->pending = (struct pending){.growth = BATCH_GROWTH_NONE};
 }
 
 struct err *batcher_new(const struct batcher_config *c, struct batcher **ret)
@@ -118,12 +87,6 @@ struct err *batcher_new(const struct batcher_config *c, struct batcher **ret)
     struct batcher *b = MEM_NEW(struct batcher);
     list_init(&b->dropped);
     b->dynamic = c->dynamic;
-    b->batched = c->max_batch_size > 0;
-    b->max_rows = c->max_batch_size ? c->max_batch_size : 1;
-    b->slots = !b->dynamic                          ? 1
-               : b->max_rows < BATCHER_MAX_REQUESTS ? b->max_rows
-                                                    : BATCHER_MAX_REQUESTS;
-    b->delay = time_from_us(c->delay_us);
     b->default_level = b->dynamic && c->priority_levels ? (uint32_t)c->default_level : 1;
     pending_reset(b);
     if (!levels_init(&b->levels,
@@ -132,12 +95,10 @@ struct err *batcher_new(const struct batcher_config *c, struct batcher **ret)
         return err_new(STATUS_UNAVAILABLE, "no memory for %llu priority levels",
                        (unsigned long long)c->priority_levels);
     }
-    set_preferred(b, c);
+    batch_goal_init(&b->goal, c->max_batch_size, b->dynamic ? BATCHER_MAX_REQUESTS : 1,
+                    c->preferred, c->preferred_count, c->delay_us);
+    batch_match_init(&b->match, c->max_batch_size > 0, c->shape_tensors, c->shape_tensor_count);
     set_policies(b, c);
-    b->shape_tensors = mem_zalloc(c->shape_tensor_count * sizeof(char *));
-    for (size_t i = 0; i < c->shape_tensor_count; i++)
-        b->shape_tensors[i] = mem_strdup(c->shape_tensors[i]);
-    b->shape_tensor_count = c->shape_tensor_count;
     *ret = b;
     return NULL;
 }
@@ -147,11 +108,9 @@ void batcher_free(struct batcher *b)
     if (!b)
         return;
     CHECK(b->levels.waiting == 0 && list_empty(&b->dropped));
-    for (size_t i = 0; i < b->shape_tensor_count; i++)
-        mem_free(b->shape_tensors[i]);
-    mem_free(b->shape_tensors);
+    batch_match_fini(&b->match);
+    batch_goal_fini(&b->goal);
     mem_free(b->policies);
-    mem_free(b->preferred);
     deadline_heap_fini(&b->deadlines);
     levels_fini(&b->levels);
     mem_free(b);
@@ -235,35 +194,12 @@ static uint32_t rows_of(const struct request *r)
     return r->batch_size ? r->batch_size : 1;
 }
 
-/* No larger preferred size than what is there can still be made. */
-static bool past_preferred(const struct batcher *b)
-{
-    return b->pending.next_preferred == b->preferred_count;
-}
-
-static void pending_add(struct batcher *b, struct request *r, const struct levels_cursor *at)
-{
-    struct pending *p = &b->pending;
-    if (p->count == 0)
-        p->first = r;
-    p->last = *at;
-    p->count++;
-    p->rows += rows_of(r);
-    if (r->times.queue_start < p->oldest)
-        p->oldest = r->times.queue_start;
-    while (!past_preferred(b) && b->preferred[p->next_preferred] <= p->rows) {
-        if (b->preferred[p->next_preferred] == p->rows)
-            p->best_count = p->count;
-        p->next_preferred++;
-    }
-    p->closed = p->rows >= b->max_rows || p->count == b->slots;
-}
-
 /* Grow the pending batch by what waits behind it, as far as that can matter. */
 static void pending_extend(struct batcher *b)
 {
     struct pending *p = &b->pending;
-    while (!p->closed && !(p->best_count && past_preferred(b))) {
+    struct batch_growth *g = &p->growth;
+    while (!batch_goal_settled(&b->goal, g)) {
         struct levels_cursor at = p->last;
         struct request *r = levels_next(&b->levels, &at);
         if (!r)
@@ -273,13 +209,15 @@ static void pending_extend(struct batcher *b)
             publish_depth(b);
             continue;
         }
-        if (p->count && (p->rows + rows_of(r) > b->max_rows ||
-                         !batch_match_equal(p->first, r, b->batched, b->shape_tensors,
-                                            b->shape_tensor_count))) {
-            p->closed = true;
+        if (g->count == 0)
+            p->first = r;
+        else if (g->rows + rows_of(r) > b->goal.max_rows ||
+                 !batch_match_equal(&b->match, p->first, r)) {
+            g->closed = true;
             return;
         }
-        pending_add(b, r, &at);
+        p->last = at;
+        batch_goal_add(&b->goal, g, rows_of(r), r->times.queue_start);
     }
 }
 
@@ -287,20 +225,11 @@ static void pending_extend(struct batcher *b)
 static uint32_t choose(struct batcher *b, time_ns now, time_ns *ret_wake)
 {
     pending_extend(b);
-    const struct pending *p = &b->pending;
-    if (p->best_count)
-        return p->best_count;
-    if (p->count == 0) {
-        *ret_wake = TIME_NEVER;
-        return 0;
-    }
-    time_ns until = time_later(p->oldest, b->delay);
-    if (p->closed || past_preferred(b) || b->delay == 0 || until <= now)
-        return p->count;
+    uint32_t n = batch_goal_choose(&b->goal, &b->pending.growth, now, ret_wake);
     /* A deadline in between changes what waits. */
-    time_ns deadline = deadline_heap_first(&b->deadlines);
-    *ret_wake = deadline < until ? deadline : until;
-    return 0;
+    if (!n && deadline_heap_first(&b->deadlines) < *ret_wake)
+        *ret_wake = deadline_heap_first(&b->deadlines);
+    return n;
 }
 
 /* Requests of the pending batch may have been cancelled since they were looked at: start again
@@ -310,7 +239,7 @@ static void pending_recheck(struct batcher *b)
     struct levels_cursor at = {0};
     struct request *r = levels_next(&b->levels, &at);
     bool any = false;
-    for (uint32_t left = b->pending.count; left; left--) {
+    for (uint32_t left = b->pending.growth.count; left; left--) {
         struct request *next = levels_next(&b->levels, &at);
         if (request_is_cancelled(r)) {
             drop(b, r);
@@ -356,7 +285,7 @@ static size_t take_one(struct batcher *b, struct request **out, time_ns *ret_wak
 size_t batcher_take(struct batcher *b, time_ns now, struct request **out, size_t cap,
                     time_ns *ret_wake)
 {
-    CHECK(cap >= b->slots);
+    CHECK(cap >= b->goal.max_count);
     sweep(b, now);
     size_t n = b->dynamic ? take_batch(b, now, out, ret_wake) : take_one(b, out, ret_wake);
     publish_depth(b);
@@ -427,7 +356,7 @@ size_t batcher_drain(struct batcher *b, struct list *ret_list)
 
 size_t batcher_slots(const struct batcher *b)
 {
-    return b->slots;
+    return b->goal.max_count;
 }
 
 size_t batcher_depth(const struct batcher *b)

@@ -53,7 +53,7 @@ struct batcher_config {
     bool dynamic; /* dynamic_batching is set; false: the fields below are not looked at */
     uint32_t max_batch_size; /* rows; 0 counts as 1 */
     /* In any order, each in [1, max_batch_size]; none = { max_batch_size }. */
-    const uint32_t *preferred;
+    const int32_t *preferred;
     size_t preferred_count;
     uint64_t delay_us;        /* max_queue_delay_microseconds */
     uint64_t priority_levels; /* 0 = one queue */

@@ -5,45 +5,22 @@
 #include "sched/sequencer_priv.h"
 
 #include <search.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT_IDLE_US 1000000u
 
 /* -- making one -- */
 
-static int rising(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a;
-    uint32_t y = *(const uint32_t *)b;
-    return (x > y) - (x < y);
-}
-
-static void set_preferred(struct sequencer *s, const struct sequencer_config *c)
-{
-    s->preferred_count = c->preferred_count ? c->preferred_count : 1;
-    s->preferred = mem_alloc(s->preferred_count * sizeof(uint32_t));
-    s->preferred[0] = s->rows;
-    for (size_t i = 0; i < c->preferred_count; i++)
-        s->preferred[i] = (uint32_t)c->preferred[i];
-    qsort(s->preferred, s->preferred_count, sizeof(uint32_t), rising);
-}
-
 struct sequencer *sequencer_new(const struct sequencer_config *c)
 {
     struct sequencer *s = MEM_NEW(struct sequencer);
     s->oldest = c->oldest;
-    s->batched = c->max_batch_size > 0;
-    s->rows = c->max_batch_size ? c->max_batch_size : 1;
-    s->limit = !c->oldest ? s->rows : c->candidates ? c->candidates : 1;
+    batch_goal_init(&s->goal, c->max_batch_size, UINT32_MAX, c->preferred, c->preferred_count,
+                    c->delay_us);
+    batch_match_init(&s->match, c->max_batch_size > 0, c->shape_tensors, c->shape_tensor_count);
+    s->limit = !c->oldest ? s->goal.max_rows : c->candidates ? c->candidates : 1;
     s->idle = time_from_us(c->idle_us ? c->idle_us : DEFAULT_IDLE_US);
-    s->delay = time_from_us(c->delay_us);
     s->min_utilization = c->min_utilization;
-    set_preferred(s, c);
-    s->shape_tensors = mem_zalloc(c->shape_tensor_count * sizeof(char *));
-    for (size_t i = 0; i < c->shape_tensor_count; i++)
-        s->shape_tensors[i] = mem_strdup(c->shape_tensors[i]);
-    s->shape_tensor_count = c->shape_tensor_count;
     list_init(&s->instances);
     list_init(&s->backlog);
     list_init(&s->idlers);
@@ -459,7 +436,7 @@ size_t sequencer_drain(struct sequencer *s, struct list *ret_list)
 
 size_t sequencer_slots(const struct sequencer *s)
 {
-    return s->rows;
+    return s->goal.max_rows;
 }
 
 size_t sequencer_depth(const struct sequencer *s)
@@ -498,10 +475,8 @@ void sequencer_free(struct sequencer *s)
     CHECK(sequencer_depth(s) == 0 && list_empty(&s->dropped));
     drain_all(s, &s->idlers);
     CHECK(s->sequences == 0 && list_empty(&s->instances));
-    for (size_t i = 0; i < s->shape_tensor_count; i++)
-        mem_free(s->shape_tensors[i]);
-    mem_free(s->shape_tensors);
-    mem_free(s->preferred);
+    batch_match_fini(&s->match);
+    batch_goal_fini(&s->goal);
     deadline_heap_fini(&s->deadlines);
     mem_free(s);
 }

@@ -1,13 +1,12 @@
 /* What runs next, of the sequences of one instance. */
 #include "base/check.h"
-#include "sched/batch_match.h"
 #include "sched/sequencer_priv.h"
 
 static bool fits(const struct sequencer *s, const struct request *first, const struct request *r)
 {
     if (first == r)
         return true;
-    if (!batch_match_equal(first, r, s->batched, s->shape_tensors, s->shape_tensor_count))
+    if (!batch_match_equal(&s->match, first, r))
         return false;
     return !r->states || state_fits(first, first->sequence->states, r, r->sequence->states);
 }
@@ -28,10 +27,10 @@ static struct request *ready_in(struct sequencer *s, struct sequencer_instance *
 static bool may_wait(const struct sequencer *s, uint32_t ready, time_ns oldest, time_ns now,
                      time_ns *ret_wake)
 {
-    if (s->delay == 0 || s->min_utilization <= 0 ||
-        (float)ready >= s->min_utilization * (float)s->rows)
+    if (s->goal.delay == 0 || s->min_utilization <= 0 ||
+        (float)ready >= s->min_utilization * (float)s->goal.max_rows)
         return false;
-    *ret_wake = time_later(oldest, s->delay);
+    *ret_wake = time_later(oldest, s->goal.delay);
     return *ret_wake > now;
 }
 
@@ -69,13 +68,13 @@ size_t sequencer_batch_direct(struct sequencer *s, struct sequencer_instance *i,
     return end;
 }
 
-/* The candidates that one batch can hold, from the oldest on. */
-static uint32_t count_fitting(struct sequencer *s, struct sequencer_instance *i, bool *ret_closed)
+/* The candidates that one batch can hold, from the oldest on, as far as that can matter. */
+static struct batch_growth grow(struct sequencer *s, struct sequencer_instance *i)
 {
     const struct request *first = NULL;
-    uint32_t n = 0;
-    *ret_closed = false;
-    for (struct list *it = i->candidates.next, *next = it->next; it != &i->candidates;
+    struct batch_growth growth = BATCH_GROWTH_NONE;
+    for (struct list *it = i->candidates.next, *next = it->next;
+         it != &i->candidates && !batch_goal_settled(&s->goal, &growth);
          it = next, next = it->next) {
         struct sequence *q = LIST_ITEM(it, struct sequence, candidate);
         const struct request *r = sequencer_first(q);
@@ -83,46 +82,25 @@ static uint32_t count_fitting(struct sequencer *s, struct sequencer_instance *i,
             sequencer_abort(s, q, true);
             /* Whoever got its slot may stand anywhere in the list: start again. */
             next = i->candidates.next;
+            growth = BATCH_GROWTH_NONE;
             first = NULL;
-            n = 0;
             continue;
         }
         if (!first)
             first = r;
-        *ret_closed = n == s->rows || !fits(s, first, r);
-        if (*ret_closed)
-            return n;
-        n++;
+        if (fits(s, first, r))
+            batch_goal_add(&s->goal, &growth, 1, r->times.queue_start);
+        else
+            growth.closed = true;
     }
-    *ret_closed = n == s->rows;
-    return n;
-}
-
-/* How many of n candidates to run now, as the dynamic batcher chooses: the largest preferred size that can be made, all of them
- * when no more will join or the oldest has waited long enough, else none. */
-static uint32_t choose(const struct sequencer *s, const struct sequencer_instance *i, uint32_t n,
-                       bool closed, time_ns now, time_ns *ret_wake)
-{
-    uint32_t best = 0;
-    for (size_t k = 0; k < s->preferred_count && s->preferred[k] <= n; k++)
-        best = s->preferred[k];
-    if (best || n == 0)
-        return best;
-    const struct sequence *q = LIST_ITEM(i->candidates.next, struct sequence, candidate);
-    time_ns until = time_later(sequencer_first(q)->times.queue_start, s->delay);
-    if (closed || s->delay == 0 || until <= now)
-        return n;
-    *ret_wake = until;
-    return 0;
+    return growth;
 }
 
 size_t sequencer_batch_oldest(struct sequencer *s, struct sequencer_instance *i, time_ns now,
                               struct request **out, time_ns *ret_wake)
 {
-    bool closed;
-    *ret_wake = TIME_NEVER;
-    uint32_t fitting = count_fitting(s, i, &closed);
-    uint32_t n = choose(s, i, fitting, closed, now, ret_wake);
+    struct batch_growth growth = grow(s, i);
+    uint32_t n = batch_goal_choose(&s->goal, &growth, now, ret_wake);
     for (uint32_t k = 0; out && k < n; k++)
         out[k] = sequencer_pop(s, LIST_ITEM(i->candidates.next, struct sequence, candidate));
     return n;

@@ -2,6 +2,8 @@
 /* Shared by the files of the sequencer. */
 #include "infer/request.h"
 #include "infer/state.h"
+#include "sched/batch_goal.h"
+#include "sched/batch_match.h"
 #include "sched/deadline_heap.h"
 #include "sched/sequencer.h"
 
@@ -40,16 +42,11 @@ struct sequencer_instance {
 
 struct sequencer {
     bool oldest;
-    bool batched;
-    uint32_t rows;  /* of a batch */
+    struct batch_goal goal; /* a request of a sequence is one row */
+    struct batch_match match;
     uint32_t limit; /* slots of an instance */
     time_ns idle;
-    time_ns delay;
     float min_utilization;
-    uint32_t *preferred; /* rising, at least one */
-    size_t preferred_count;
-    char **shape_tensors;
-    size_t shape_tensor_count;
     struct list instances;
     void *by_id; /* tsearch: the sequences that are known */
     struct list backlog;

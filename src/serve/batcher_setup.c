@@ -23,10 +23,6 @@ static struct err *new_dynamic(const struct model_config *config,
                                const Inference__ModelDynamicBatching *d, struct batcher_config *c,
                                struct batcher **ret)
 {
-    size_t preferred_count = d->n_preferred_batch_size;
-    uint32_t *preferred = mem_alloc(preferred_count * sizeof(*preferred));
-    for (size_t i = 0; i < preferred_count; i++)
-        preferred[i] = (uint32_t)d->preferred_batch_size[i];
     size_t levels = d->n_priority_queue_policy;
     struct batcher_level_policy *policies = mem_alloc(levels * sizeof(*policies));
     for (size_t i = 0; i < levels; i++)
@@ -35,8 +31,8 @@ static struct err *new_dynamic(const struct model_config *config,
                                           .policy = policy_of(d->priority_queue_policy[i]->value)};
     c->dynamic = true;
     c->max_batch_size = (uint32_t)config->max_batch_size;
-    c->preferred = preferred;
-    c->preferred_count = preferred_count;
+    c->preferred = d->preferred_batch_size;
+    c->preferred_count = d->n_preferred_batch_size;
     c->delay_us = d->max_queue_delay_microseconds;
     c->priority_levels = d->priority_levels;
     c->default_level = d->default_priority_level;
@@ -44,7 +40,6 @@ static struct err *new_dynamic(const struct model_config *config,
     c->level_policies = policies;
     c->level_policy_count = levels;
     struct err *e = batcher_new(c, ret);
-    mem_free(preferred);
     mem_free(policies);
     return e;
 }

@@ -6,12 +6,12 @@
 #include "infer/response.h"
 #include "infer/stats.h"
 #include "model/config.h"
+#include "os/crew.h"
 #include "os/stamp.h"
 #include "plugin/cache_plugin.h"
 #include "proto/model_config.pb-c.h"
 #include "sched/cache_key.h"
 #include "serve/cache_pack.h"
-#include "serve/cache_pool.h"
 #include "serve/ordering.h"
 #include "serve/submit.h"
 #include "serve/version.h"
@@ -25,12 +25,15 @@
 /* A parameter of a model: where it is set, its value stands for the model's files. */
 #define FILES_PARAMETER "RESPONSE_CACHE_ID"
 
+/* Threads that wait for the cache, so that neither network threads nor instances do. */
+static const struct crew_kind waiters = {.name = "cache", .most = 8, .idle = TIME_S(10)};
+
 /* For so long after a change of what serves a loop may still know what served before. */
 #define SETTLED TIME_S(1)
 
 struct cache_stage {
     struct cache_plugin *plugin;
-    struct cache_pool *pool;
+    struct crew *crew;
     _Atomic(time_ns) changed; /* when other versions began to serve; relaxed, see SETTLED */
 };
 
@@ -43,7 +46,7 @@ struct cache_model {
 
 /* What the cache knows of a request; in the request's arena. */
 struct cache_ticket {
-    struct cache_pool_job job;
+    struct crew_job job;
     struct request *request;
     request_hold_fn next;      /* whose turn it is after ours; NULL = none */
     struct response *response; /* on its way into the cache */
@@ -71,7 +74,7 @@ struct err *cache_stage_new(const char *directory, const char *name, const char 
         return e;
     struct cache_stage *s = MEM_NEW(struct cache_stage);
     s->plugin = plugin;
-    s->pool = cache_pool_new();
+    s->crew = crew_new(&waiters, NULL);
     *ret = s;
     return NULL;
 }
@@ -80,7 +83,7 @@ void cache_stage_free(struct cache_stage *s)
 {
     if (!s)
         return;
-    cache_pool_free(s->pool);
+    crew_free(s->crew);
     cache_plugin_free(s->plugin);
     mem_free(s);
 }
@@ -91,7 +94,7 @@ struct err *cache_stage_files(const struct cache_stage *s, const char *model_dir
     if (!s)
         return NULL;
     uint64_t stamp;
-    struct err *e = stamp_directory(model_dir, NULL, &stamp);
+    struct err *e = stamp_directory(model_dir, &stamp);
     if (e)
         return e;
     struct strbuf text = STRBUF_INIT;
@@ -153,7 +156,7 @@ void cache_stage_changed(struct cache_stage *s)
         atomic_store_explicit(&s->changed, clock_now_ns(), memory_order_relaxed);
 }
 
-static struct cache_ticket *ticket_of(struct cache_pool_job *job)
+static struct cache_ticket *ticket_of(struct crew_job *job)
 {
     return LIST_ITEM(job, struct cache_ticket, job);
 }
@@ -222,8 +225,9 @@ static void insert(struct cache_ticket *t)
     pass_on(t, r);
 }
 
-static void run_insert(struct cache_pool_job *job)
+static void run_insert(struct crew_job *job, void *own)
 {
+    (void)own;
     struct cache_ticket *t = ticket_of(job);
     struct serve_version *v = version_of(t->request);
     version_pin(v); /* delivering gives the request's pin back */
@@ -250,7 +254,7 @@ static void hold(struct response *r)
     t->job.run = run_insert;
     if (m->stage->plugin->inline_ok && !large)
         insert(t);
-    else if (!cache_pool_put(m->stage->pool, &t->job))
+    else if (!crew_add(m->stage->crew, &t->job))
         pass_on(t, r);
 }
 
@@ -327,8 +331,9 @@ static bool lookup(struct cache_ticket *t)
     return true;
 }
 
-static void run_lookup(struct cache_pool_job *job)
+static void run_lookup(struct crew_job *job, void *own)
 {
+    (void)own;
     struct request *r = ticket_of(job)->request;
     struct serve_version *v = version_of(r);
     version_pin(v); /* the answer gives the request's pin back */
@@ -370,7 +375,7 @@ bool cache_stage_enter(struct serve_version *v, struct list *requests, bool on_l
         t->job.run = run_lookup;
         r->cached = t;
         r->times.queue_start = now;
-        bool taken = here ? lookup(t) : cache_pool_put(m->stage->pool, &t->job);
+        bool taken = here ? lookup(t) : crew_add(m->stage->crew, &t->job);
         if (!taken)
             list_append(&stay, node);
     }

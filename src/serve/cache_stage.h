@@ -3,7 +3,7 @@
  *
  * Who waits for the cache: a network thread never does. A cache that promises not to wait (nereid_cache_inline_v1) is asked right where
  * the request is submitted or answered, as long as inputs and answers are small; everything else goes through threads of its own
- * (cache_pool.h). docs/decisions/0030-response-cache.md says why. */
+ * (os/crew.h). docs/decisions/0030-response-cache.md says why. */
 #include "base/err.h"
 
 #include <stdbool.h>

@@ -6,6 +6,7 @@
 #include "os/file.h"
 #include "os/mutex.h"
 #include "os/thread.h"
+#include "repo/repo.h"
 #include "server/options_row.h"
 #include "server/server.h"
 
@@ -239,6 +240,7 @@ struct err *embed_stop(struct server *s)
     mutex_unlock(&m->lock);
     if (e || stopped)
         return e;
+    repo_say_left(s->repo);
     return err_new(STATUS_INTERNAL, "Exit timeout expired. Exiting immediately.");
 }
 

@@ -1,6 +1,7 @@
 #include "server/housekeeping.h"
 
 #include "base/slab.h"
+#include "infer/factory.h"
 #include "os/pages.h"
 #include "os/pool.h"
 #include "server/worker.h"
@@ -79,10 +80,12 @@ static void due(struct loop_timer *t)
     trim_receive(w);
     /* Objects that a burst left in the loop's lists lie scattered: the heap can only give the pages around them back once they went. */
     bool shortened = slab_trim() >= SLABS_MANY;
-    if (w->index == 0)
+    if (w->index == 0) {
+        factory_sweep(now);
         trim_process(h, now, shortened);
-    else if (shortened)
+    } else if (shortened) {
         malloc_trim(0);
+    }
     loop_timer_set(w->loop, t, now + PERIOD_NS);
 }
 

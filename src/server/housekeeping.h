@@ -1,5 +1,5 @@
 #pragma once
-/* What every loop does once a second: give memory back that was not used lately. */
+/* What every loop does once a second: give memory back that was not used lately. The first one ends what backends forgot. */
 #include "os/loop.h"
 
 #include <stdbool.h>

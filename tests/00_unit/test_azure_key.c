@@ -1,5 +1,5 @@
-/* cloud/azure_key: the string to sign, as the description of Shared Key builds it. */
-#include "cloud/azure_key.h"
+/* provider/azure_key: the string to sign, as the description of Shared Key builds it. */
+#include "provider/azure_key.h"
 
 #include "support/unit.h"
 

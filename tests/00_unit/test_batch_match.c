@@ -11,9 +11,11 @@ static struct request *with_shape(const char *name, int64_t rows, int64_t dim)
     return r;
 }
 
+static const struct batch_match by_shape = {.batched = true};
+
 static bool same(const struct request *a, const struct request *b)
 {
-    return batch_match_equal(a, b, true, NULL, 0) && batch_match_equal(b, a, true, NULL, 0);
+    return batch_match_equal(&by_shape, a, b) && batch_match_equal(&by_shape, b, a);
 }
 
 static void shapes_but_for_the_batch_dimension(void **state)
@@ -24,7 +26,7 @@ static void shapes_but_for_the_batch_dimension(void **state)
     struct request *wider = with_shape("a", 1, 5);
     struct request *named = with_shape("b", 1, 4);
     assert_true(same(a, more_rows));
-    assert_false(batch_match_equal(a, more_rows, false, NULL, 0));
+    assert_false(batch_match_equal(&(struct batch_match){.batched = false}, a, more_rows));
     assert_false(same(a, wider));
     assert_false(same(a, named));
     a->inputs[0].ragged_ok = true;
@@ -83,24 +85,25 @@ static struct request *with_content(const void *bytes, size_t size)
 static void contents_of_shape_tensors(void **state)
 {
     (void)state;
-    char s[] = "s";
-    char *const names[] = {s};
+    struct batch_match m;
+    batch_match_init(&m, true, (const char *const[]){"s"}, 1);
     struct request *a = with_content("\0\1\0\2", 4);
     struct request *equal = with_content("\0\1\0\2", 4);
     struct request *behind_nul = with_content("\0\1\0\3", 4);
     struct request *longer = with_content("\0\1\0\2\0", 5);
     struct request *on_device = with_content("\0\1\0\2", 4);
     ((struct tensor_piece *)(uintptr_t)on_device->inputs[1].pieces)->memory = BUF_MEMORY_GPU;
-    assert_true(batch_match_equal(a, equal, true, names, 1));
-    assert_false(batch_match_equal(a, behind_nul, true, names, 1));
-    assert_true(batch_match_equal(a, behind_nul, true, NULL, 0));
-    assert_false(batch_match_equal(a, longer, true, names, 1));
-    assert_false(batch_match_equal(a, on_device, true, names, 1));
+    assert_true(batch_match_equal(&m, a, equal));
+    assert_false(batch_match_equal(&m, a, behind_nul));
+    assert_true(batch_match_equal(&by_shape, a, behind_nul));
+    assert_false(batch_match_equal(&m, a, longer));
+    assert_false(batch_match_equal(&m, a, on_device));
     fake_request_free(a);
     fake_request_free(equal);
     fake_request_free(behind_nul);
     fake_request_free(longer);
     fake_request_free(on_device);
+    batch_match_fini(&m);
 }
 
 UNIT_MAIN(UNIT(shapes_but_for_the_batch_dimension), UNIT(rank_counts), UNIT(set_of_inputs),

@@ -67,7 +67,7 @@ static size_t expired(struct rig *rig, time_ns at)
     return batcher_expire(rig->batcher, at, &list);
 }
 
-static const uint32_t four_and_eight[] = {4, 8};
+static const int32_t four_and_eight[] = {4, 8};
 
 static struct batcher_config preferring_4_8(uint64_t delay_us)
 {
@@ -438,8 +438,8 @@ static void settings_out_of_range(void **state)
 {
     (void)state;
     struct batcher *b = NULL;
-    const uint32_t nought[] = {0};
-    const uint32_t nine[] = {9};
+    const int32_t nought[] = {0};
+    const int32_t nine[] = {9};
     const struct batcher_level_policy third[] = {{3, {0}}};
     struct batcher_config c = {
         .dynamic = true, .max_batch_size = 8, .preferred = nought, .preferred_count = 1};

@@ -37,6 +37,24 @@ static void starts_with_a_head_between_frames(void **state)
     assert_int_equal(s.pieces[3].iov_len, 10);
 }
 
+/* Where the next frame may be another message's. */
+static void guesses_no_further_than_it_may(void **state)
+{
+    (void)state;
+    uint8_t to[50];
+    uint8_t rest[10];
+    struct grpc_scatter s;
+    grpc_scatter_plan(&s, to, 30, 30, 40, rest, sizeof(rest));
+    const struct iovec expected[] = {{to, 30}, {rest, 10}};
+    assert_int_equal(s.count, 2);
+    assert_memory_equal(s.pieces, expected, sizeof(expected));
+    grpc_scatter_plan(&s, to, 0, 0, 40, rest, sizeof(rest));
+    assert_int_equal(s.count, 1);
+    assert_memory_equal(s.pieces, &expected[1], sizeof(expected[1]));
+    assert_int_equal(grpc_scatter_check(&s, 10, 1), 10);
+    assert_int_equal(grpc_scatter_rest(&s, 10), 10);
+}
+
 static void has_a_limit(void **state)
 {
     (void)state;
@@ -221,5 +239,6 @@ static void regular_frames_need_no_copy(void **state)
         assert_in_range(run(seed, 0), 0, 10000); /* of 20000 to 120000 */
 }
 
-UNIT_MAIN(UNIT(guesses_equal_frames), UNIT(starts_with_a_head_between_frames), UNIT(has_a_limit),
-          UNIT(any_frames), UNIT(regular_frames_need_no_copy))
+UNIT_MAIN(UNIT(guesses_equal_frames), UNIT(starts_with_a_head_between_frames),
+          UNIT(guesses_no_further_than_it_may), UNIT(has_a_limit), UNIT(any_frames),
+          UNIT(regular_frames_need_no_copy))

@@ -20,8 +20,8 @@ struct expectation {
 static void assert_part(struct http_route_part part, const char *expected, const char *target)
 {
     size_t len = expected ? strlen(expected) : 0;
-    if (part.len != len || (len && memcmp(part.text, expected, len) != 0))
-        fail_msg("%s: '%.*s' instead of '%s'", target, (int)part.len, len ? part.text : "",
+    if (part.len != len || (len && memcmp(target + part.at, expected, len) != 0))
+        fail_msg("%s: '%.*s' instead of '%s'", target, (int)part.len, target + part.at,
                  expected ? expected : "");
 }
 
@@ -60,7 +60,7 @@ static void paths_have_their_meaning(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct http_route r = http_route_find(cases[i].target, strlen(cases[i].target));
         if (r.kind != cases[i].kind)
-            fail_msg("%s is taken as %d", cases[i].target, r.kind);
+            fail_msg("%s is taken as %u", cases[i].target, r.kind);
         assert_part(r.model, cases[i].model, cases[i].target);
         assert_part(r.version, cases[i].version, cases[i].target);
         assert_part(r.repository, cases[i].repository, cases[i].target);

@@ -68,7 +68,7 @@ static void ask(struct serve_version *v)
 
 static void wait_for(const unsigned *what, unsigned wanted)
 {
-    time_ns until = clock_now_ns() + TIME_S(10);
+    time_ns until = clock_now_ns() + TIME_S(60);
     mutex_lock(&lock);
     while (*what != wanted)
         assert_true(mutex_cond_wait_until(&changed, &lock, until));

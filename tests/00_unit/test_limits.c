@@ -114,7 +114,7 @@ static void set_gate(bool open)
 
 static void wait_for(const unsigned *counter, unsigned n)
 {
-    time_ns until = clock_now_ns() + TIME_S(20);
+    time_ns until = clock_now_ns() + TIME_S(60);
     mutex_lock(&lock);
     while (*counter < n)
         assert_true(mutex_cond_wait_until(&changed, &lock, until));

@@ -1,5 +1,5 @@
-/* cloud/retry: pauses that grow, an end by attempts and by time. Time is a parameter. */
-#include "cloud/retry.h"
+/* web/retry: pauses that grow, an end by attempts and by time. Time is a parameter. */
+#include "web/retry.h"
 
 #include "support/unit.h"
 

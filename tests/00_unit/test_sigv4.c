@@ -1,8 +1,8 @@
-/* cloud/sigv4: the test suite of Signature Version 4 and the examples of the S3 documentation. */
-#include "cloud/sigv4.h"
+/* provider/sigv4: the test suite of Signature Version 4 and the examples of the S3 documentation. */
+#include "provider/sigv4.h"
 
-#include "cloud/module.h"
 #include "support/unit.h"
+#include "web/module.h"
 
 #include <stdio.h>
 #include <string.h>

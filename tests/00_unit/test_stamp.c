@@ -7,6 +7,7 @@
 #include "support/unit.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,11 +31,36 @@ static int end(void **state)
     return 0;
 }
 
-static uint64_t stamp(bool (*skip)(const char *name))
+static uint64_t stamp(void)
 {
     uint64_t s;
-    unit_succeeds(stamp_directory(root, skip, &s));
+    unit_succeeds(stamp_directory(root, &s));
     return s;
+}
+
+struct parts {
+    uint64_t one;
+    uint64_t rest;
+    bool one_is_dir;
+};
+
+/* "xtra" belongs to no part. */
+static uint64_t *part_of(void *owner, const char *name, bool is_dir)
+{
+    struct parts *p = owner;
+    if (strcmp(name, "xtra") == 0)
+        return NULL;
+    if (strcmp(name, "1") != 0)
+        return &p->rest;
+    p->one_is_dir = is_dir;
+    return &p->one;
+}
+
+static struct parts parts(void)
+{
+    struct parts p = {0};
+    unit_succeeds(stamp_parts(root, part_of, &p));
+    return p;
 }
 
 static void set_time(const char *name, time_t seconds)
@@ -45,36 +71,55 @@ static void set_time(const char *name, time_t seconds)
     mem_free(path);
 }
 
-static bool is_one(const char *name)
-{
-    return strcmp(name, "1") == 0;
-}
-
 static void changes_with_files(void **state)
 {
     (void)state;
-    uint64_t first = stamp(NULL);
-    assert_true(stamp(NULL) == first);
+    uint64_t first = stamp();
+    assert_true(stamp() == first);
     set_time("1/model", 1000);
-    uint64_t touched = stamp(NULL);
+    uint64_t touched = stamp();
     assert_true(touched != first);
     unit_succeeds(tree_write(root, "1/more", "", 0));
-    uint64_t more = stamp(NULL);
+    uint64_t more = stamp();
     assert_true(more != touched);
     char *path = file_join(root, "1/more");
     assert_int_equal(unlink(path), 0);
     mem_free(path);
-    assert_true(stamp(NULL) == touched);
+    assert_true(stamp() == touched);
 }
 
-static void leaves_out_what_is_skipped(void **state)
+static void parts_change_on_their_own(void **state)
 {
     (void)state;
-    uint64_t without = stamp(is_one);
+    unit_succeeds(tree_write(root, "xtra", "x", 1));
+    struct parts first = parts();
+    assert_true(first.one_is_dir);
+    set_time("xtra", 2000);
+    assert_true(parts().one == first.one && parts().rest == first.rest);
     set_time("1/model", 2000);
-    assert_true(stamp(is_one) == without);
+    assert_true(parts().one != first.one && parts().rest == first.rest);
+    struct parts second = parts();
     set_time("config.pbtxt", 2000);
-    assert_true(stamp(is_one) != without);
+    assert_true(parts().one == second.one && parts().rest != second.rest);
+}
+
+/* More names than one call of the kernel gives. */
+static void sees_every_entry(void **state)
+{
+    (void)state;
+    char name[64];
+    for (int i = 0; i < 300; i++) {
+        snprintf(name, sizeof(name), "a-name-of-some-length-that-fills-the-buffer-%d", i);
+        unit_succeeds(tree_write(root, name, "", 0));
+    }
+    uint64_t whole = stamp();
+    for (int i = 0; i < 300; i += 37) {
+        snprintf(name, sizeof(name), "a-name-of-some-length-that-fills-the-buffer-%d", i);
+        set_time(name, 3000 + i);
+        uint64_t now = stamp();
+        assert_true(now != whole);
+        whole = now;
+    }
 }
 
 static void links_that_go_round_end(void **state)
@@ -82,7 +127,7 @@ static void links_that_go_round_end(void **state)
     (void)state;
     char *link = file_join(root, "round");
     assert_int_equal(symlink(root, link), 0);
-    assert_true(stamp(NULL) == stamp(NULL));
+    assert_true(stamp() == stamp());
     mem_free(link);
 }
 
@@ -90,14 +135,17 @@ static void needs_a_directory(void **state)
 {
     (void)state;
     uint64_t s;
-    unit_fails(stamp_directory("/nowhere/at/all", NULL, &s), STATUS_NOT_FOUND, "/nowhere/at/all");
+    struct parts p;
+    unit_fails(stamp_directory("/nowhere/at/all", &s), STATUS_NOT_FOUND, "/nowhere/at/all");
+    unit_fails(stamp_parts("/nowhere/at/all", part_of, &p), STATUS_NOT_FOUND, "/nowhere/at/all");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(changes_with_files, make, end),
-        cmocka_unit_test_setup_teardown(leaves_out_what_is_skipped, make, end),
+        cmocka_unit_test_setup_teardown(parts_change_on_their_own, make, end),
+        cmocka_unit_test_setup_teardown(sees_every_entry, make, end),
         cmocka_unit_test_setup_teardown(links_that_go_round_end, make, end),
         cmocka_unit_test_setup_teardown(needs_a_directory, make, end),
     };

@@ -13,23 +13,6 @@
 #define START REQUEST_SEQUENCE_START
 #define END   REQUEST_SEQUENCE_END
 
-static size_t before;
-
-static int begin(void **state)
-{
-    (void)state;
-    budget_set_limit(SIZE_MAX);
-    before = budget_in_use();
-    return 0;
-}
-
-/* Nothing is charged any more. */
-static int end(void **state)
-{
-    (void)state;
-    return budget_in_use() == before ? 0 : -1;
-}
-
 static struct state_value *filled(const int64_t *shape, uint32_t rank, uint64_t size, int byte)
 {
     struct buf *data;
@@ -59,13 +42,56 @@ static struct state_plan *make_plan(bool in_place)
     return p;
 }
 
-static struct request *make_request(const struct state_plan *plan, uint32_t flags)
+/* A plan, and what the sequence of a test keeps. */
+static struct state_plan *plan;
+static struct state_set *kept;
+static size_t before;
+
+static int begin_with(bool in_place)
+{
+    budget_set_limit(SIZE_MAX);
+    before = budget_in_use();
+    plan = make_plan(in_place);
+    return 0;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    return begin_with(false);
+}
+
+static int begin_in_place(void **state)
+{
+    (void)state;
+    return begin_with(true);
+}
+
+/* Nothing is charged any more. */
+static int end(void **state)
+{
+    (void)state;
+    state_set_unref(kept);
+    kept = NULL;
+    state_plan_free(plan);
+    return budget_in_use() == before ? 0 : -1;
+}
+
+static struct request *make_request(uint32_t flags)
 {
     struct request *r = fake_request_new(1);
     r->flags = flags;
     r->id = "";
     r->correlation_id = 7;
     unit_succeeds(state_join(r, plan));
+    return r;
+}
+
+/* A request of the sequence that is taken. */
+static struct request *next_request(uint32_t flags)
+{
+    struct request *r = make_request(flags);
+    state_enter(r, &kept);
     return r;
 }
 
@@ -104,93 +130,72 @@ static void write(struct request *r, const char *name, uint64_t size, int byte)
 static void from_request_to_request(void **state)
 {
     (void)state;
-    for (int in_place = 0; in_place < 2; in_place++) {
-        struct state_plan *plan = make_plan(in_place);
-        struct state_set *kept = NULL;
-        struct request *first = make_request(plan, START);
-        state_enter(first, &kept);
-        expect(first, 0, 8, 1);
-        expect(first, 1, 8, 2);
-        assert_string_equal(input(first, 1)->name, "IN1");
-        assert_int_equal(input(first, 0)->model_rank, 2);
-        assert_int_equal(input(first, 0)->elements, 2);
-        write(first, "OUT1", 8, 9);
-        drop(first);
-        struct request *second = make_request(plan, 0);
-        state_enter(second, &kept);
-        expect(second, 0, 8, 1);
-        expect(second, 1, 8, 9);
-        write(second, "OUT0", 16, 4);
-        drop(second);
-        struct request *third = make_request(plan, END);
-        state_enter(third, &kept);
-        expect(third, 0, 16, 4);
-        assert_int_equal(input(third, 0)->shape[1], 4);
-        /* Another sequence begins as the first one did. */
-        struct request *other = make_request(plan, START);
-        struct state_set *others = NULL;
-        state_enter(other, &others);
-        expect(other, 0, 8, 1);
-        expect(other, 1, 8, 2);
-        drop(third);
-        drop(other);
-        state_set_unref(kept);
-        state_set_unref(others);
-        state_plan_free(plan);
-    }
+    struct request *first = next_request(START);
+    expect(first, 0, 8, 1);
+    expect(first, 1, 8, 2);
+    assert_string_equal(input(first, 1)->name, "IN1");
+    assert_int_equal(input(first, 0)->model_rank, 2);
+    assert_int_equal(input(first, 0)->elements, 2);
+    write(first, "OUT1", 8, 9);
+    drop(first);
+    struct request *second = next_request(0);
+    expect(second, 0, 8, 1);
+    expect(second, 1, 8, 9);
+    write(second, "OUT0", 16, 4);
+    drop(second);
+    struct request *third = next_request(END);
+    expect(third, 0, 16, 4);
+    assert_int_equal(input(third, 0)->shape[1], 4);
+    /* Another sequence begins as the first one did. */
+    struct request *other = make_request(START);
+    struct state_set *others = NULL;
+    state_enter(other, &others);
+    expect(other, 0, 8, 1);
+    expect(other, 1, 8, 2);
+    drop(third);
+    drop(other);
+    state_set_unref(others);
 }
 
 static void a_start_takes_the_place_of_what_was_kept(void **state)
 {
     (void)state;
-    struct state_plan *plan = make_plan(false);
-    struct state_set *kept = NULL;
     struct request *r[3];
     for (int i = 0; i < 3; i++) {
-        r[i] = make_request(plan, i == 1 ? 0 : START);
-        state_enter(r[i], &kept);
+        r[i] = next_request(i == 1 ? 0 : START);
         write(r[i], "OUT0", 8, 40 + i);
     }
     expect(r[1], 0, 8, 40);
     expect(r[2], 0, 8, 1);
     for (int i = 0; i < 3; i++)
         drop(r[i]);
-    state_set_unref(kept);
-    state_plan_free(plan);
 }
 
 /* What a request reads stays, though the sequence goes on and ends. */
 static void inputs_live_until_release(void **state)
 {
     (void)state;
-    struct state_plan *plan = make_plan(false);
-    struct state_set *kept = NULL;
-    struct request *first = make_request(plan, START);
-    struct request *second = make_request(plan, END);
-    state_enter(first, &kept);
+    struct request *first = next_request(START);
     write(first, "OUT0", 8, 5);
-    state_enter(second, &kept);
+    struct request *second = next_request(END);
     write(second, "OUT0", 8, 6);
     state_set_unref(kept);
+    kept = NULL;
     expect(first, 0, 8, 1);
     expect(second, 0, 8, 5);
     drop(first);
     expect(second, 0, 8, 5);
     drop(second);
-    state_plan_free(plan);
 }
 
 static void what_is_not_published_is_dropped(void **state)
 {
     (void)state;
-    struct state_plan *plan = make_plan(false);
-    struct state_set *kept = NULL;
-    struct request *r = make_request(plan, START);
+    struct request *r = next_request(START);
     const int64_t shape[] = {1, 2};
     uint32_t index;
     void *to;
     void *again;
-    state_enter(r, &kept);
     unit_succeeds(state_begin(r, "OUT0", DATATYPE_INT32, shape, 2, &index));
     unit_fails(state_publish(r, index), STATUS_INVALID_ARG, "state 'OUT0' has no new contents");
     assert_int_equal(state_attributes(r, index)->byte_size, 0);
@@ -203,19 +208,15 @@ static void what_is_not_published_is_dropped(void **state)
     unit_succeeds(state_buffer(r, index, 12, &again));
     assert_int_equal(state_attributes(r, index)->byte_size, 12);
     drop(r);
-    r = make_request(plan, 0);
-    state_enter(r, &kept);
+    r = next_request(0);
     expect(r, 0, 8, 1);
     drop(r);
-    state_set_unref(kept);
-    state_plan_free(plan);
 }
 
 static void names_and_shapes(void **state)
 {
     (void)state;
-    struct state_plan *plan = make_plan(false);
-    struct request *r = make_request(plan, START);
+    struct request *r = make_request(START);
     const int64_t negative[] = {1, -1};
     const int64_t huge[] = {INT64_MAX, 4};
     uint32_t index;
@@ -232,19 +233,15 @@ static void names_and_shapes(void **state)
     unit_succeeds(state_begin(r, "OUT1", DATATYPE_BYTES, negative, 0, &index));
     assert_int_equal(index, 1);
     drop(r);
-    state_plan_free(plan);
 }
 
 static void memory_has_a_limit(void **state)
 {
     (void)state;
-    struct state_plan *plan = make_plan(true);
-    struct state_set *kept = NULL;
-    struct request *r = make_request(plan, START);
+    struct request *r = next_request(START);
     const int64_t shape[] = {1, 25};
     uint32_t index;
     void *to;
-    state_enter(r, &kept);
     budget_set_limit(budget_in_use() + 12);
     unit_succeeds(state_begin(r, "OUT0", DATATYPE_INT32, shape, 2, &index));
     unit_fails(state_buffer(r, index, 100, &to), STATUS_UNAVAILABLE, "state 'OUT0'");
@@ -257,36 +254,30 @@ static void memory_has_a_limit(void **state)
     drop(other);
     unit_succeeds(state_buffer(r, index, 12, &to));
     drop(r);
-    r = make_request(plan, 0);
-    state_enter(r, &kept);
+    r = next_request(0);
     expect(r, 0, 8, 1);
     drop(r);
-    state_set_unref(kept);
-    state_plan_free(plan);
 }
 
 static void shapes_that_fit(void **state)
 {
     (void)state;
-    struct state_plan *plan = make_plan(false);
-    struct state_set *kept[2] = {NULL, NULL};
-    struct request *a = make_request(plan, START);
-    struct request *b = make_request(plan, START);
+    struct state_set *others = NULL;
+    struct request *a = make_request(START);
+    struct request *b = make_request(START);
     assert_true(state_fits(a, NULL, b, NULL));
-    state_enter(a, &kept[0]);
-    state_enter(b, &kept[1]);
+    state_enter(a, &kept);
+    state_enter(b, &others);
     write(a, "OUT1", 24, 1);
-    assert_false(state_fits(a, kept[0], b, kept[1]));
-    struct request *next = make_request(plan, 0); /* is of no set yet: its sequence's counts */
-    assert_false(state_fits(next, kept[0], b, kept[1]));
+    assert_false(state_fits(a, kept, b, others));
+    struct request *next = make_request(0); /* is of no set yet: its sequence's counts */
+    assert_false(state_fits(next, kept, b, others));
     write(b, "OUT1", 24, 2);
-    assert_true(state_fits(next, kept[0], b, kept[1]));
+    assert_true(state_fits(next, kept, b, others));
     drop(a);
     drop(b);
     drop(next);
-    state_set_unref(kept[0]);
-    state_set_unref(kept[1]);
-    state_plan_free(plan);
+    state_set_unref(others);
 }
 
 /* A request of no sequence has its own input, or what a sequence begins with, which it cannot change. */
@@ -294,7 +285,6 @@ static void alone(void **state)
 {
     (void)state;
     const uint8_t bytes[8] = {3, 3, 3, 3, 3, 3, 3, 3};
-    struct state_plan *plan = make_plan(true);
     struct request *r = fake_request_new(1);
     fake_request_input(r, "IN1", (const int64_t[]){1, 2}, 2, bytes, sizeof(bytes));
     unit_succeeds(state_join_alone(r, plan));
@@ -306,22 +296,16 @@ static void alone(void **state)
     write(r, "OUT1", 8, 50);
     expect(r, 1, 8, 1);
     drop(r);
-    struct state_set *kept = NULL;
-    r = make_request(plan, START);
-    state_enter(r, &kept);
+    r = next_request(START);
     expect(r, 0, 8, 1);
     drop(r);
-    state_set_unref(kept);
-    state_plan_free(plan);
 }
 
 /* A state of the name of an input takes its place. */
 static void an_input_of_that_name(void **state)
 {
     (void)state;
-    struct state_plan *plan = make_plan(false);
     plan->specs[1].is_input = true;
-    struct state_set *kept = NULL;
     struct request *r = fake_request_new(1);
     r->flags = START;
     fake_request_input(r, "IN1", (const int64_t[]){1, 2}, 2, "abcdefgh", 8);
@@ -331,16 +315,14 @@ static void an_input_of_that_name(void **state)
     expect(r, 0, 8, 2);
     expect(r, 1, 8, 1);
     drop(r);
-    state_set_unref(kept);
-    state_plan_free(plan);
 }
 
-/* Sequences end in every way that there is: each time their memory comes back (checked by `end`, and by the leak checker). */
+/* Sequences end in every way that there is: each time their memory comes back (the leak checker looks too). */
 static void sequences_that_end(void **state)
 {
     (void)state;
     for (int way = 0; way < 4; way++) {
-        struct state_plan *plan = make_plan(true);
+        size_t idle = budget_in_use();
         struct sequencer *s = sequencer_new(&(struct sequencer_config){
             .max_batch_size = 1, .idle_us = 10, .oldest = way & 1, .candidates = 1});
         struct sequencer_instance *i = sequencer_join(s, &i);
@@ -350,7 +332,7 @@ static void sequences_that_end(void **state)
         struct list rest;
         list_init(&rest);
         for (int k = 0; k < 3; k++)
-            r[k] = make_request(plan, k == 0 ? START : 0);
+            r[k] = make_request(k == 0 ? START : 0);
         size_t begun = budget_in_use();
         assert_int_equal(sequencer_push(s, 0, r[0]), SEQUENCER_PUSH_OK);
         assert_int_equal(sequencer_take(s, i, 0, out, 1, &wake), 1);
@@ -376,7 +358,7 @@ static void sequences_that_end(void **state)
         sequencer_expire(s, 0, &rest);
         sequencer_drop(i);
         sequencer_free(s);
-        state_plan_free(plan);
+        assert_int_equal(budget_in_use(), idle);
     }
 }
 
@@ -384,29 +366,20 @@ static void sequences_that_end(void **state)
 
 #define ROUNDS 2000
 
-struct writer {
-    struct request *r;
-};
-
-static void publish(void *arg)
+static void publish(void *request)
 {
-    struct writer *w = arg;
     for (int n = 0; n < ROUNDS; n++)
-        write(w->r, "OUT0", n & 1 ? 8 : 16, n & 0x7f);
+        write(request, "OUT0", n & 1 ? 8 : 16, n & 0x7f);
 }
 
 static void written_and_read_at_once(void **state)
 {
     (void)state;
-    struct state_plan *plan = make_plan(false);
-    struct state_set *kept = NULL;
-    struct writer w = {make_request(plan, START)};
-    state_enter(w.r, &kept);
+    struct request *writer = next_request(START);
     struct thread *thread;
-    assert_null(thread_start("writer", publish, &w, &thread));
+    assert_null(thread_start("writer", publish, writer, &thread));
     for (int n = 0; n < ROUNDS; n++) {
-        struct request *r = make_request(plan, 0);
-        state_enter(r, &kept);
+        struct request *r = next_request(0);
         const struct tensor_input *in = input(r, 0);
         assert_int_equal(in->byte_size, 4 * in->elements);
         const uint8_t *bytes = in->pieces[0].data;
@@ -414,14 +387,14 @@ static void written_and_read_at_once(void **state)
         drop(r);
     }
     thread_join(thread);
-    drop(w.r);
-    state_set_unref(kept);
-    state_plan_free(plan);
+    drop(writer);
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, begin, end)
+#define TEST(fn)     cmocka_unit_test_setup_teardown(fn, begin, end)
+#define IN_PLACE(fn) cmocka_unit_test_setup_teardown(fn, begin_in_place, end)
 
-UNIT_MAIN(TEST(from_request_to_request), TEST(a_start_takes_the_place_of_what_was_kept),
-          TEST(inputs_live_until_release), TEST(what_is_not_published_is_dropped),
-          TEST(names_and_shapes), TEST(memory_has_a_limit), TEST(shapes_that_fit), TEST(alone),
-          TEST(an_input_of_that_name), TEST(sequences_that_end), TEST(written_and_read_at_once))
+UNIT_MAIN(TEST(from_request_to_request), IN_PLACE(from_request_to_request),
+          TEST(a_start_takes_the_place_of_what_was_kept), TEST(inputs_live_until_release),
+          TEST(what_is_not_published_is_dropped), TEST(names_and_shapes),
+          IN_PLACE(memory_has_a_limit), TEST(shapes_that_fit), IN_PLACE(alone),
+          TEST(an_input_of_that_name), IN_PLACE(sequences_that_end), TEST(written_and_read_at_once))

@@ -1,10 +1,10 @@
-/* cloud/url, cloud/text, cloud/ini: paths of repositories, escapes, files of `aws configure`. MR-08, MR-09, MR-10, X-01. */
-#include "cloud/url.h"
+/* web/url, web/text, provider/ini: paths of repositories, escapes, files of `aws configure`. MR-08, MR-09, MR-10, X-01. */
+#include "web/url.h"
 
 #include "base/mem.h"
-#include "cloud/ini.h"
-#include "cloud/text.h"
+#include "provider/ini.h"
 #include "support/unit.h"
+#include "web/text.h"
 
 #include <string.h>
 

@@ -3,11 +3,11 @@
 
 #include "base/mem.h"
 #include "base/strbuf.h"
-#include "cloud/cloud_abi.h"
-#include "cloud/module.h"
 #include "os/disk.h"
 #include "os/tree.h"
 #include "support/unit.h"
+#include "web/cloud_abi.h"
+#include "web/module.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* Ensembles for a program that runs models in process: the caller's own memory, what a trace tells of the steps, cancelling. */
 #include "10_inprocess/host.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,6 @@
     "step { model_name: \"" model "\" model_version: -1 " \
     "input_map { key: \"INPUT0\" value: \"" from "\" } "  \
     "output_map { key: \"OUTPUT0\" value: \"" to "\" } }\n"
-#define SLOW "parameters { key: \"execute_delay_ms\" value: { string_value: \"200\" } }\n"
 
 static struct host_repository repository;
 static TRITONSERVER_Server *server;
@@ -22,14 +22,9 @@ static int open_server(void **state)
     (void)state;
     host_repository_make(&repository);
     host_repository_add(&repository, "plain", "backend: \"identity\"\n" IO("INPUT0", "OUTPUT0"));
-    host_repository_add(&repository, "slow",
-                        "backend: \"identity\"\n" SLOW IO("INPUT0", "OUTPUT0"));
     host_repository_add(&repository, "twice",
                         "platform: \"ensemble\"\n" IO("IN", "OUT") "ensemble_scheduling {\n" STEP(
                             "plain", "IN", "between") STEP("plain", "between", "OUT") "}\n");
-    host_repository_add(&repository, "waits",
-                        "platform: \"ensemble\"\n" IO("IN", "OUT") "ensemble_scheduling {\n" STEP(
-                            "slow", "IN", "between") STEP("plain", "between", "OUT") "}\n");
     server = host_server(host_options(repository.path, "backends"));
     return 0;
 }
@@ -69,8 +64,13 @@ static void test_memory(void **state)
     host_call_free(&c);
 }
 
-/* What was told, by the number of the trace. */
+/* What was told, by the number of the trace; and whom to cancel while the first step runs. */
 struct told {
+    pthread_mutex_t lock; /* guards the rest: threads of the server tell */
+    pthread_cond_t changed;
+    TRITONSERVER_InferenceRequest *cancel; /* NULL = nobody */
+    unsigned executions;
+    unsigned releases;
     struct {
         uint64_t id, parent;
         char model[16];
@@ -101,29 +101,58 @@ static void on_activity(TRITONSERVER_InferenceTrace *trace,
 {
     (void)when;
     struct told *t = userp;
+    pthread_mutex_lock(&t->lock);
     t->traces[find(t, trace)].activities |= 1u << activity;
+    if (activity == TRITONSERVER_TRACE_COMPUTE_START && t->executions++ == 0 && t->cancel)
+        HOST_OK(TRITONSERVER_InferenceRequestCancel(t->cancel));
+    pthread_mutex_unlock(&t->lock);
 }
 
 static void on_release(TRITONSERVER_InferenceTrace *trace, void *userp)
 {
     struct told *t = userp;
+    pthread_mutex_lock(&t->lock);
     t->traces[find(t, trace)].released = true;
+    t->releases++;
     HOST_OK(TRITONSERVER_InferenceTraceDelete(trace));
+    pthread_cond_signal(&t->changed);
+    pthread_mutex_unlock(&t->lock);
 }
+
+/* A request that is traced from its beginning to its end; its responses are the caller's. */
+static void run_traced(struct host_call *c, struct told *told)
+{
+    TRITONSERVER_InferenceTrace *trace;
+    HOST_OK(TRITONSERVER_InferenceTraceNew(&trace, TRITONSERVER_TRACE_LEVEL_TIMESTAMPS, 0,
+                                           on_activity, on_release, told));
+    host_call_run(c, server, trace);
+}
+
+/* Traces are released with the last part of their requests, the answer. */
+static void wait_for_releases(struct told *t, unsigned count)
+{
+    pthread_mutex_lock(&t->lock);
+    while (t->releases < count)
+        pthread_cond_wait(&t->changed, &t->lock);
+    pthread_mutex_unlock(&t->lock);
+}
+
+#define TOLD_INIT                                                              \
+    {                                                                          \
+        .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER \
+    }
 
 static void test_traces_of_the_steps(void **state)
 {
     (void)state;
-    struct told told = {0};
+    struct told told = TOLD_INIT;
     struct host_call c;
     host_call_make(&c, server, "twice");
     host_call_input(&c, "IN", (int64_t[]){4}, 1, numbers, 4);
-    TRITONSERVER_InferenceTrace *trace;
-    HOST_OK(TRITONSERVER_InferenceTraceNew(&trace, TRITONSERVER_TRACE_LEVEL_TIMESTAMPS, 0,
-                                           on_activity, on_release, &told));
-    host_call_run(&c, server, trace);
+    run_traced(&c, &told);
     expect_numbers(c.responses[0]);
     host_call_forget(&c);
+    wait_for_releases(&told, 3);
     const unsigned whole = 1u << TRITONSERVER_TRACE_REQUEST_START |
                            1u << TRITONSERVER_TRACE_QUEUE_START |
                            1u << TRITONSERVER_TRACE_REQUEST_END;
@@ -143,25 +172,28 @@ static void test_traces_of_the_steps(void **state)
     host_call_free(&c);
 }
 
-/* The first step runs on; the second one is not run any more. */
+/* It is cancelled while the first step runs: that one runs on, the second one is not run any more. */
 static void test_cancel(void **state)
 {
     (void)state;
+    struct told told = TOLD_INIT;
     struct host_call c;
-    host_call_make(&c, server, "waits");
+    host_call_make(&c, server, "twice");
     host_call_input(&c, "IN", (int64_t[]){4}, 1, numbers, 4);
-    HOST_OK(TRITONSERVER_ServerInferAsync(server, c.request, NULL));
-    HOST_OK(TRITONSERVER_InferenceRequestCancel(c.request));
-    host_call_wait(&c);
+    told.cancel = c.request;
+    run_traced(&c, &told);
     assert_int_equal(c.callbacks, 1);
     TRITONSERVER_Error *e = TRITONSERVER_InferenceResponseError(c.responses[0]);
     assert_non_null(e);
     assert_int_equal(TRITONSERVER_ErrorCode(e), TRITONSERVER_ERROR_CANCELLED);
     assert_string_equal(TRITONSERVER_ErrorMessage(e),
-                        "in ensemble 'waits', request was cancelled before it was executed");
+                        "in ensemble 'twice', request was cancelled before it was executed");
+    host_call_forget(&c);
+    wait_for_releases(&told, 3);
+    assert_int_equal(told.executions, 1);
     host_call_free(&c);
     TRITONSERVER_Message *m;
-    HOST_OK(TRITONSERVER_ServerModelStatistics(server, "waits", -1, &m));
+    HOST_OK(TRITONSERVER_ServerModelStatistics(server, "twice", -1, &m));
     char *text = host_text(m);
     assert_non_null(strstr(text, "\"fail\":{\"count\":1,"));
     free(text);

@@ -1,8 +1,11 @@
-/* What the functions for backends say to a handle that is none: INVALID_ARG, as the headers promise, and nothing else happens. */
+/* What every function says to a handle that is none: INVALID_ARG, as the headers promise, and nothing else happens. */
 #include "10_inprocess/host.h"
 #include "triton/core/tritonbackend.h"
+#include "triton/core/tritonrepoagent.h"
 
 #define INVALID(call) HOST_FAILS(call, TRITONSERVER_ERROR_INVALID_ARG, "")
+
+/* -- functions for backends -- */
 
 static void test_no_backend(void **state)
 {
@@ -119,12 +122,156 @@ static void test_no_response(void **state)
     INVALID(TRITONBACKEND_InferenceResponseOutputByName(NULL, NULL, NULL, NULL, NULL));
 }
 
+/* -- functions for applications and agents -- */
+
+static void test_no_server(void **state)
+{
+    (void)state;
+    TRITONSERVER_Server *s;
+    TRITONSERVER_Message *m;
+    TRITONSERVER_Metrics *metrics;
+    TRITONSERVER_InferenceRequest *r;
+    const char *text;
+    size_t len;
+    uint32_t flags;
+    bool yes;
+    INVALID(TRITONSERVER_ServerNew(&s, NULL));
+    HOST_OK(TRITONSERVER_ServerDelete(NULL));
+    INVALID(TRITONSERVER_ServerStop(NULL));
+    INVALID(TRITONSERVER_ServerSetExitTimeout(NULL, 1));
+    INVALID(TRITONSERVER_ServerIsLive(NULL, &yes));
+    INVALID(TRITONSERVER_ServerIsReady(NULL, &yes));
+    INVALID(TRITONSERVER_ServerModelIsReady(NULL, "m", -1, &yes));
+    INVALID(TRITONSERVER_ServerModelBatchProperties(NULL, "m", -1, &flags, NULL));
+    INVALID(TRITONSERVER_ServerModelTransactionProperties(NULL, "m", -1, &flags, NULL));
+    INVALID(TRITONSERVER_ServerMetadata(NULL, &m));
+    INVALID(TRITONSERVER_ServerModelMetadata(NULL, "m", -1, &m));
+    INVALID(TRITONSERVER_ServerModelStatistics(NULL, "m", -1, &m));
+    INVALID(TRITONSERVER_ServerModelConfig(NULL, "m", -1, 1, &m));
+    INVALID(TRITONSERVER_ServerModelIndex(NULL, 0, &m));
+    INVALID(TRITONSERVER_ServerMetrics(NULL, &metrics));
+    INVALID(TRITONSERVER_MetricsFormatted(NULL, TRITONSERVER_METRIC_PROMETHEUS, &text, &len));
+    HOST_OK(TRITONSERVER_MetricsDelete(NULL));
+    INVALID(TRITONSERVER_ServerLoadModel(NULL, "m"));
+    INVALID(TRITONSERVER_ServerLoadModelWithParameters(NULL, "m", NULL, 0));
+    INVALID(TRITONSERVER_ServerUnloadModel(NULL, "m"));
+    INVALID(TRITONSERVER_ServerUnloadModelAndDependents(NULL, "m"));
+    INVALID(TRITONSERVER_ServerPollModelRepository(NULL));
+    INVALID(TRITONSERVER_ServerRegisterModelRepository(NULL, "/", NULL, 0));
+    INVALID(TRITONSERVER_ServerRegisterModelRepository(NULL, "/", NULL, 1));
+    INVALID(TRITONSERVER_ServerUnregisterModelRepository(NULL, "/"));
+    INVALID(TRITONSERVER_InferenceRequestNew(&r, NULL, "m", -1));
+    INVALID(TRITONSERVER_ServerInferAsync(NULL, NULL, NULL));
+}
+
+static void test_no_infer_request(void **state)
+{
+    (void)state;
+    const char *text;
+    uint32_t small;
+    uint64_t big;
+    bool yes;
+    HOST_OK(TRITONSERVER_InferenceRequestDelete(NULL));
+    INVALID(TRITONSERVER_InferenceRequestId(NULL, &text));
+    INVALID(TRITONSERVER_InferenceRequestSetId(NULL, ""));
+    INVALID(TRITONSERVER_InferenceRequestFlags(NULL, &small));
+    INVALID(TRITONSERVER_InferenceRequestSetFlags(NULL, 0));
+    INVALID(TRITONSERVER_InferenceRequestCorrelationId(NULL, &big));
+    INVALID(TRITONSERVER_InferenceRequestCorrelationIdString(NULL, &text));
+    INVALID(TRITONSERVER_InferenceRequestSetCorrelationId(NULL, 0));
+    INVALID(TRITONSERVER_InferenceRequestSetCorrelationIdString(NULL, ""));
+    INVALID(TRITONSERVER_InferenceRequestCancel(NULL));
+    INVALID(TRITONSERVER_InferenceRequestIsCancelled(NULL, &yes));
+    INVALID(TRITONSERVER_InferenceRequestPriority(NULL, &small));
+    INVALID(TRITONSERVER_InferenceRequestPriorityUInt64(NULL, &big));
+    INVALID(TRITONSERVER_InferenceRequestSetPriority(NULL, 0));
+    INVALID(TRITONSERVER_InferenceRequestSetPriorityUInt64(NULL, 0));
+    INVALID(TRITONSERVER_InferenceRequestTimeoutMicroseconds(NULL, &big));
+    INVALID(TRITONSERVER_InferenceRequestSetTimeoutMicroseconds(NULL, 0));
+    INVALID(TRITONSERVER_InferenceRequestAddInput(NULL, "i", TRITONSERVER_TYPE_FP32, NULL, 0));
+    INVALID(TRITONSERVER_InferenceRequestAddRawInput(NULL, "i"));
+    INVALID(TRITONSERVER_InferenceRequestRemoveInput(NULL, "i"));
+    INVALID(TRITONSERVER_InferenceRequestRemoveAllInputs(NULL));
+    INVALID(TRITONSERVER_InferenceRequestAppendInputData(NULL, "i", NULL, 0,
+                                                         TRITONSERVER_MEMORY_CPU, 0));
+    INVALID(TRITONSERVER_InferenceRequestAppendInputDataWithHostPolicy(
+        NULL, "i", NULL, 0, TRITONSERVER_MEMORY_CPU, 0, "p"));
+    INVALID(
+        TRITONSERVER_InferenceRequestAppendInputDataWithBufferAttributes(NULL, "i", NULL, NULL));
+    INVALID(TRITONSERVER_InferenceRequestRemoveAllInputData(NULL, "i"));
+    INVALID(TRITONSERVER_InferenceRequestAddRequestedOutput(NULL, "o"));
+    INVALID(TRITONSERVER_InferenceRequestRemoveRequestedOutput(NULL, "o"));
+    INVALID(TRITONSERVER_InferenceRequestRemoveAllRequestedOutputs(NULL));
+    INVALID(TRITONSERVER_InferenceRequestSetReleaseCallback(NULL, NULL, NULL));
+    INVALID(TRITONSERVER_InferenceRequestSetResponseCallback(NULL, NULL, NULL, NULL, NULL));
+    INVALID(TRITONSERVER_InferenceRequestSetStringParameter(NULL, "k", "v"));
+    INVALID(TRITONSERVER_InferenceRequestSetIntParameter(NULL, "k", 1));
+    INVALID(TRITONSERVER_InferenceRequestSetBoolParameter(NULL, "k", true));
+    INVALID(TRITONSERVER_InferenceRequestSetDoubleParameter(NULL, "k", 1));
+}
+
+static void test_no_infer_response(void **state)
+{
+    (void)state;
+    const char *text;
+    int64_t version;
+    uint32_t count;
+    TRITONSERVER_ParameterType type;
+    const void *value;
+    TRITONSERVER_DataType datatype;
+    const int64_t *shape;
+    uint64_t rank;
+    size_t bytes;
+    TRITONSERVER_MemoryType memory;
+    void *userp;
+    TRITONSERVER_ResponseAllocator *a;
+    HOST_OK(TRITONSERVER_InferenceResponseDelete(NULL));
+    INVALID(TRITONSERVER_InferenceResponseError(NULL));
+    INVALID(TRITONSERVER_InferenceResponseModel(NULL, &text, &version));
+    INVALID(TRITONSERVER_InferenceResponseId(NULL, &text));
+    INVALID(TRITONSERVER_InferenceResponseParameterCount(NULL, &count));
+    INVALID(TRITONSERVER_InferenceResponseParameter(NULL, 0, &text, &type, &value));
+    INVALID(TRITONSERVER_InferenceResponseOutputCount(NULL, &count));
+    INVALID(TRITONSERVER_InferenceResponseOutput(NULL, 0, &text, &datatype, &shape, &rank, &value,
+                                                 &bytes, &memory, &version, &userp));
+    INVALID(TRITONSERVER_InferenceResponseOutputClassificationLabel(NULL, 0, 0, &text));
+    INVALID(TRITONSERVER_ResponseAllocatorNew(&a, NULL, NULL, NULL));
+    INVALID(TRITONSERVER_ResponseAllocatorSetBufferAttributesFunction(NULL, NULL));
+    INVALID(TRITONSERVER_ResponseAllocatorSetQueryFunction(NULL, NULL));
+    HOST_OK(TRITONSERVER_ResponseAllocatorDelete(NULL));
+}
+
+static void test_no_agent_model(void **state)
+{
+    (void)state;
+    TRITONREPOAGENT_ArtifactType type;
+    const char *text;
+    uint32_t count;
+    void *pointer;
+    TRITONSERVER_Message *m;
+    INVALID(TRITONREPOAGENT_ModelRepositoryLocation(NULL, NULL, &type, &text));
+    INVALID(TRITONREPOAGENT_ModelRepositoryLocationAcquire(
+        NULL, NULL, TRITONREPOAGENT_ARTIFACT_FILESYSTEM, &text));
+    INVALID(TRITONREPOAGENT_ModelRepositoryLocationRelease(NULL, NULL, "/"));
+    INVALID(TRITONREPOAGENT_ModelRepositoryUpdate(NULL, NULL, TRITONREPOAGENT_ARTIFACT_FILESYSTEM,
+                                                  "/"));
+    INVALID(TRITONREPOAGENT_ModelParameterCount(NULL, NULL, &count));
+    INVALID(TRITONREPOAGENT_ModelParameter(NULL, NULL, 0, &text, &text));
+    INVALID(TRITONREPOAGENT_ModelConfig(NULL, NULL, 1, &m));
+    INVALID(TRITONREPOAGENT_ModelState(NULL, &pointer));
+    INVALID(TRITONREPOAGENT_ModelSetState(NULL, NULL));
+    INVALID(TRITONREPOAGENT_State(NULL, &pointer));
+    INVALID(TRITONREPOAGENT_SetState(NULL, NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_backend),  cmocka_unit_test(test_no_model),
-        cmocka_unit_test(test_no_instance), cmocka_unit_test(test_no_request),
-        cmocka_unit_test(test_no_response),
+        cmocka_unit_test(test_no_backend),       cmocka_unit_test(test_no_model),
+        cmocka_unit_test(test_no_instance),      cmocka_unit_test(test_no_request),
+        cmocka_unit_test(test_no_response),      cmocka_unit_test(test_no_server),
+        cmocka_unit_test(test_no_infer_request), cmocka_unit_test(test_no_infer_response),
+        cmocka_unit_test(test_no_agent_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static struct err *make_batcher(void *arg)
 static void batchers(void **state)
 {
     (void)state;
-    const uint32_t preferred[] = {2, 4};
+    const int32_t preferred[] = {2, 4};
     const char *const shape_tensors[] = {"s"};
     const struct batcher_level_policy policies[] = {{3, {.max_queue_size = 1}}};
     struct batcher_config c = {.dynamic = true,

@@ -37,7 +37,7 @@ static struct err *write_files(void *arg)
     uint64_t stamp;
     struct err *e = override_write(params, 3, &made);
     if (!e)
-        e = stamp_directory(made->dir, NULL, &stamp);
+        e = stamp_directory(made->dir, &stamp);
     source_unref(made);
     assert_empty();
     return e;

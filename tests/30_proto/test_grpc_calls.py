@@ -38,6 +38,8 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = Repository(tmp_path_factory.mktemp("calls") / "models")
     made.identity("fast")
     made.identity("slow", extra=_slow(DELAY_MS))
+    # Waits an hour for a second request.
+    made.identity("lonely", max_batch_size=2, extra="dynamic_batching { preferred_batch_size: [ 2 ] max_queue_delay_microseconds: 3600000000 }\n")
     return made.path
 
 
@@ -52,7 +54,8 @@ def _request(
     request_id: str, model: str = "fast", datatype: str = "FP32", size: int = 4
 ) -> pb.ModelInferRequest:
     raw = np.full(size, 7, dtype="<f4").tobytes()
-    return rawgrpc.infer_request(model, [("INPUT0", datatype, [size], raw)], request_id=request_id)
+    shape = [1, size] if model == "lonely" else [size]
+    return rawgrpc.infer_request(model, [("INPUT0", datatype, shape, raw)], request_id=request_id)
 
 
 def _stream(
@@ -130,7 +133,7 @@ def test_a_stream_with_nonsense_in_it(ours: Server) -> None:
 
 def test_deadline(ours: Server) -> None:
     with rawgrpc.Channel(ours.grpc) as channel:
-        late = channel.call("ModelInfer", _request("late", "slow"), timeout=DELAY_MS / 3000)
+        late = channel.call("ModelInfer", _request("late", "lonely"), timeout=0.1)
         assert late.code == "DEADLINE_EXCEEDED"
         assert channel.call("ModelInfer", _request("next")).code == "OK"
 
@@ -138,7 +141,7 @@ def test_deadline(ours: Server) -> None:
 def test_the_server_keeps_the_deadline_too(ours: Server) -> None:
     """A client that only waits is told."""
     with h2.Connection(ours.grpc) as connection:
-        body = h2.message(_request("late", "slow").SerializeToString())
+        body = h2.message(_request("late", "lonely").SerializeToString())
         headers = h2.header_block(h2.call_headers(INFER, grpc_timeout="20m"))
         connection.send(h2.frame(h2.HEADERS, h2.END_HEADERS, 1, headers))
         connection.send(h2.frame(h2.DATA, h2.END_STREAM, 1, body))

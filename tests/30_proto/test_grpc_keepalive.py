@@ -1,15 +1,15 @@
 """Pings of both sides, and the age of a connection: --grpc-keepalive-*, --grpc-http2-*, --grpc-max-connection-age*."""
 
+import contextlib
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import grpc
 import numpy as np
 import pytest
 from harness import h2frames as h2
-from harness import rawgrpc
+from harness import metrics, rawgrpc
 from harness.repository import Repository
 from harness.servers import Nereid
 from tritonclient.grpc import service_pb2 as pb
@@ -19,7 +19,7 @@ LIVE = f"/{rawgrpc.SERVICE}/ServerLive"
 PING = h2.frame(h2.PING, 0, 0, b"question")
 
 
-@contextmanager
+@contextlib.contextmanager
 def connected(repository: Path, **options: str) -> Iterator[h2.Connection]:
     """A connection, once both sides have told their settings."""
     given: dict[str, str | list[str]] = {f"grpc-{name.replace('_', '-')}": value for name, value in options.items()}
@@ -63,12 +63,11 @@ def without_answers(connection: h2.Connection) -> list[h2.Frame]:
 
 
 def test_silence_is_pinged(identity_repository: Path) -> None:
-    begun = time.monotonic()
     with connected(identity_repository, keepalive_time="200", http2_max_pings_without_data="0") as connection:
         open_stream(connection)
         for _ in range(4):
             until_ping(connection)
-        assert time.monotonic() - begun > 0.6
+        assert time.monotonic() - connection.opened > 0.6
 
 
 def test_without_calls_only_where_that_is_asked_for(identity_repository: Path) -> None:
@@ -97,35 +96,22 @@ def test_so_many_pings_without_data(identity_repository: Path) -> None:
 def test_who_does_not_answer_is_closed(identity_repository: Path) -> None:
     with connected(identity_repository, keepalive_time="50", keepalive_timeout="300") as connection:
         open_stream(connection)
-        begun = time.monotonic()
         frames = without_answers(connection)
-        assert 0.25 < time.monotonic() - begun < 5
+        assert time.monotonic() - connection.opened > 0.3
         assert [frame.kind for frame in frames if not frame.flags & h2.ACK].count(h2.PING) == 1
 
 
 def pings_until_sent_away(connection: h2.Connection) -> int:
+    """Behind each ping come settings, which are no data: when they are answered, so is the ping, in one way or the other."""
     for count in range(1, 50):
-        connection.send(PING)
-        got = connection.read()
-        if got.kind == h2.GOAWAY:
-            return _sent_away(got, count)
-        assert got.kind == h2.PING and got.flags & h2.ACK
-        if count in (3, 4):  # what follows an answer may be the end
-            connection.socket.settimeout(0.3)
-            try:
-                got = connection.read()
-            except TimeoutError:
-                connection.socket.settimeout(30)
-                continue
-            return _sent_away(got, count)
+        connection.send(PING + h2.settings())
+        while not ((got := connection.read()).kind == h2.SETTINGS and got.flags & h2.ACK):
+            if got.kind == h2.GOAWAY:
+                assert int.from_bytes(got.payload[4:8], "big") == 11  # ENHANCE_YOUR_CALM
+                assert got.payload[8:] == b"too_many_pings"
+                return count
+            assert got.kind == h2.PING and got.flags & h2.ACK
     return 0
-
-
-def _sent_away(got: h2.Frame, count: int) -> int:
-    assert got.kind == h2.GOAWAY
-    assert int.from_bytes(got.payload[4:8], "big") == 11  # ENHANCE_YOUR_CALM
-    assert got.payload[8:] == b"too_many_pings"
-    return count
 
 
 def test_clients_that_ping_too_often_are_sent_away(identity_repository: Path) -> None:
@@ -160,27 +146,53 @@ def test_data_in_between_forgives(identity_repository: Path) -> None:
             assert call(connection, stream).trailers["grpc-status"] == "0"
 
 
+AGE = 0.5
+
+
+def noticed(server: Nereid) -> h2.Connection:
+    """A connection that has had the notice that it ends, while calls are taken for sure still: for a second from then on."""
+    while True:
+        connection = h2.Connection(server.grpc)
+        assert int.from_bytes(until_goaway(connection).payload[:4], "big") == 2**31 - 1
+        age = time.monotonic() - connection.opened
+        assert age > 0.8 * AGE
+        if age < 0.9 * AGE + 0.8:
+            return connection
+        connection.close()  # this process did not have its turn on the machine
+
+
+def with_a_stream(server: Nereid) -> h2.Connection:
+    """A connection whose stream was opened before it came of age."""
+    while True:
+        connection = h2.Connection(server.grpc)
+        with contextlib.suppress(ConnectionError):
+            open_stream(connection)
+            if time.monotonic() - connection.opened < 0.9 * AGE:
+                return connection
+        connection.close()  # this process did not have its turn on the machine
+
+
 def test_old_connections_are_ended(identity_repository: Path) -> None:
     """A notice first, so that nothing that was sent meanwhile is refused; the last call; the end."""
-    begun = time.monotonic()
-    with connected(identity_repository, max_connection_age="500") as connection:
-        assert int.from_bytes(until_goaway(connection).payload[:4], "big") == 2**31 - 1
-        assert time.monotonic() - begun > 0.4
+    with Nereid(identity_repository, {"grpc-max-connection-age": str(round(AGE * 1000))}) as server:
+        connection = noticed(server)
         assert call(connection, 1).trailers["grpc-status"] == "0"
         frames = connection.finish_by_connection()
+        connection.close()
         last = [frame for frame in frames if frame.kind == h2.GOAWAY][-1]
         assert int.from_bytes(last.payload[:4], "big") == 1
         assert int.from_bytes(last.payload[4:8], "big") == 0
 
 
 def test_calls_of_old_connections_have_their_grace(identity_repository: Path) -> None:
-    with connected(identity_repository, max_connection_age="100", max_connection_age_grace="400") as connection:
-        open_stream(connection)
-        begun = time.monotonic()
+    options: dict[str, str | list[str]] = {"grpc-max-connection-age": str(round(AGE * 1000)), "grpc-max-connection-age-grace": "400"}
+    with Nereid(identity_repository, options) as server:
+        connection = with_a_stream(server)
         until_goaway(connection)
         connection.finish_by_connection()
-        assert 0.35 < time.monotonic() - begun < 5
+        assert time.monotonic() - connection.opened > 0.9 * AGE + 0.39
         assert not connection.calls.get(1, h2.Call()).blocks
+        connection.close()
 
 
 @pytest.fixture
@@ -200,22 +212,17 @@ def test_a_real_client_notices_nothing(slow: Path) -> None:
         infer = channel.unary_unary(
             f"/{rawgrpc.SERVICE}/ModelInfer", pb.ModelInferRequest.SerializeToString, pb.ModelInferResponse.FromString
         )
-        begun, count = time.monotonic(), 0
-        while time.monotonic() - begun < 1.5:
-            infer(request["id_fp32"], timeout=10)
+        count, until = 0, time.monotonic() + 60
+        while count < 20 or _connections(server) < 5:
+            infer(request["id_fp32"], timeout=30)
             count += 1
-        assert infer(request["slow"], timeout=10).model_name == "slow"
-        assert count > 20
-        page = rawgrpc_connections(server)
-        assert page >= 5
+            assert time.monotonic() < until, "connections do not end"
+        assert infer(request["slow"], timeout=30).model_name == "slow"
 
 
-def rawgrpc_connections(server: Nereid) -> int:
-    from harness import rawhttp
-
-    page = rawhttp.get(server.metrics, "/metrics").body.decode()
-    line = next(line for line in page.splitlines() if line.startswith('nereid_connections_accepted_total{protocol="grpc"}'))
-    return int(line.split()[-1])
+def _connections(server: Nereid) -> float:
+    """So many over gRPC were accepted."""
+    return metrics.scrape(server.metrics)["nereid_connections_accepted_total"].value(protocol="grpc")
 
 
 def test_a_real_client_that_keeps_alive(identity_repository: Path) -> None:
@@ -226,7 +233,7 @@ def test_a_real_client_that_keeps_alive(identity_repository: Path) -> None:
     }
     client = [("grpc.keepalive_time_ms", 100), ("grpc.keepalive_permit_without_calls", 1), ("grpc.http2.max_pings_without_data", 0)]
     with Nereid(identity_repository, options) as server, grpc.insecure_channel(server.grpc, options=client) as channel:
-        stream = channel.stream_stream(STREAM)(iter([]), timeout=2)
+        stream = channel.stream_stream(STREAM)(iter([]), timeout=30)
         assert stream.code() == grpc.StatusCode.OK
         live = channel.unary_unary(LIVE)
-        assert live(b"", timeout=5)
+        assert live(b"", timeout=30)

@@ -114,6 +114,24 @@ def test_many_streams_interleaved(server: Server) -> None:
             assert _good(connection.finish(stream), [stream, -stream]).id == str(stream)
 
 
+@pytest.mark.parametrize("frame", [16384, 5000])
+def test_large_messages_interleaved(nereid: Server, frame: int) -> None:
+    """Three calls of different length, within the windows, a frame of each in turn: every byte comes to its own message."""
+    values = {stream: np.arange(stream, stream + 100_000 + 20_000 * stream, dtype="<f4") for stream in (1, 3, 5)}
+    bodies = {}
+    for stream, array in values.items():
+        request = rawgrpc.infer_request("id_fp32", [("INPUT0", "FP32", [len(array)], array.tobytes())])
+        bodies[stream] = h2.message(request.SerializeToString())
+    with h2.Connection(nereid.grpc) as connection:
+        connection.send(*(_headers(stream) for stream in bodies))
+        for at in range(0, max(map(len, bodies.values())), frame):
+            parts = {stream: body[at : at + frame] for stream, body in bodies.items() if at < len(body)}
+            connection.send(*(_data(stream, part, end=at + frame >= len(bodies[stream])) for stream, part in parts.items()))
+        for stream, array in values.items():
+            (reply,) = connection.finish(stream).messages()
+            assert pb.ModelInferResponse.FromString(reply).raw_output_contents[0] == array.tobytes()
+
+
 def test_large_message_within_the_windows(server: Server) -> None:
     """4 MiB each way: we send what the server's windows allow and wait for more."""
     values = np.arange(1 << 20, dtype="<f4")

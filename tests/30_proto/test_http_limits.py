@@ -144,7 +144,7 @@ def test_descriptors_run_out(identity_repository: Path) -> None:
         for connection in waiting:
             connection.send(rawhttp.head("GET", "/v2/health/live"))
         accepting = f"accepting a connection on port {server.http_port}: Too many open files"
-        server.process.wait_until(lambda: accepting in server.process.log(), 20)
+        server.process.wait_until(lambda: accepting in server.process.log(), 30)
         served = 0
         while waiting:  # each that was served makes room for another
             connection = waiting.pop(0)

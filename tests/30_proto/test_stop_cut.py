@@ -11,7 +11,7 @@ from harness.repository import Repository
 from harness.servers import HOST, Nereid, Server
 
 INFER = f"/{rawgrpc.SERVICE}/ModelInfer"
-SECONDS = 4
+SECONDS = 12  # the last of them are cut off after three quarters of it
 COUNT = 4 << 20  # elements: 16 MiB, more than the sockets between take
 
 
@@ -26,50 +26,55 @@ def stopping(tmp_path: Path) -> Iterator[Server]:
         server.kill()
 
 
-def _stop(server: Server, *held: object) -> None:
-    """While the client holds on: the server ends with status 0, so before --exit-timeout-secs is over."""
-    assert held
-    server.stop()
-
-
 def _binary() -> tuple[bytes, dict[str, str]]:
     tensor = b'{"name":"INPUT0","datatype":"FP32","shape":[%d],"parameters":{"binary_data_size":%d}}' % (COUNT, 4 * COUNT)
     text = b'{"inputs":[' + tensor + b'],"parameters":{"binary_data_output":true}}'
     return text + bytes(4 * COUNT), {"Inference-Header-Content-Length": str(len(text))}
 
 
-def test_an_http_client_that_takes_nothing(stopping: Server) -> None:
+def _http_client_that_takes_nothing(server: Server) -> rawhttp.Connection:
     body, headers = _binary()
-    connection = rawhttp.Connection(HOST, stopping.http_port)
+    connection = rawhttp.Connection(HOST, server.http_port)
     connection.send(rawhttp.head("POST", "/v2/models/fast/infer", headers, body), body)
     assert connection.socket.recv(1) == b"H"  # the answer has begun
-    _stop(stopping, connection)
+    return connection
 
 
-def test_an_http_client_in_the_middle_of_a_request(stopping: Server) -> None:
-    connection = rawhttp.Connection(HOST, stopping.http_port)
-    connection.send(rawhttp.head("POST", "/v2/models/fast/infer", {"Content-Length": "1000"}), b"{")
-    other = rawhttp.Connection(HOST, stopping.http_port)
-    other.send(b"GET /v2/health/li")
+def _http_client_in_the_middle_of(server: Server, *parts: bytes) -> rawhttp.Connection:
+    connection = rawhttp.Connection(HOST, server.http_port)
+    connection.send(*parts)
+    return connection
+
+
+def test_http_clients(stopping: Server) -> None:
+    """One takes nothing of its answer, others are in the middle of a body and of a head. The end comes with status 0, so before
+    --exit-timeout-secs is over."""
+    held = [
+        _http_client_that_takes_nothing(stopping),
+        _http_client_in_the_middle_of(stopping, rawhttp.head("POST", "/v2/models/fast/infer", {"Content-Length": "1000"}), b"{"),
+        _http_client_in_the_middle_of(stopping, b"GET /v2/health/li"),
+    ]
     assert rawhttp.get(stopping.http, "/v2/health/live").status == 200
-    _stop(stopping, connection, other)
+    stopping.stop()
+    for connection in held:
+        connection.close()
 
 
-def test_a_grpc_client_whose_window_is_shut(stopping: Server) -> None:
+def _grpc_client_whose_window_is_shut(server: Server) -> h2.Connection:
     raw = np.zeros(COUNT, dtype="<f4").tobytes()
     body = h2.message(rawgrpc.infer_request("fast", [("INPUT0", "FP32", [COUNT], raw)]).SerializeToString())
-    connection = h2.Connection(stopping.grpc, initial={h2.INITIAL_WINDOW_SIZE: 100})
+    connection = h2.Connection(server.grpc, initial={h2.INITIAL_WINDOW_SIZE: 100})
     connection.send(h2.frame(h2.HEADERS, h2.END_HEADERS, 1, h2.header_block(h2.call_headers(INFER))))
     for at in range(0, len(body), 16384):
         last = at + 16384 >= len(body)
         connection.send(h2.frame(h2.DATA, h2.END_STREAM if last else 0, 1, body[at : at + 16384]))
     while not connection.calls or not connection.calls[1].data:
         connection.read()
-    _stop(stopping, connection)
+    return connection
 
 
-def test_a_grpc_call_without_its_message(stopping: Server) -> None:
-    connection = h2.Connection(stopping.grpc)
+def _grpc_client_without_its_message(server: Server) -> h2.Connection:
+    connection = h2.Connection(server.grpc)
     connection.send(
         h2.frame(h2.HEADERS, h2.END_HEADERS, 1, h2.header_block(h2.call_headers(INFER))),
         h2.frame(h2.DATA, 0, 1, b"\0\0\0\1\0half"),
@@ -77,4 +82,12 @@ def test_a_grpc_call_without_its_message(stopping: Server) -> None:
     )
     while not any(each.kind == h2.PING and each.flags & h2.ACK for each in connection.frames):
         connection.read()
-    _stop(stopping, connection)
+    return connection
+
+
+def test_grpc_clients(stopping: Server) -> None:
+    """One has shut its window, one never sends its message; each on a connection of its own."""
+    held = [_grpc_client_whose_window_is_shut(stopping), _grpc_client_without_its_message(stopping)]
+    stopping.stop()
+    for connection in held:
+        connection.close()

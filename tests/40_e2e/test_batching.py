@@ -5,30 +5,12 @@ import json
 import numpy as np
 import pytest
 from harness import h2frames as h2
-from harness import rawgrpc, rawhttp
+from harness import rawgrpc, rawhttp, together
 from harness.repository import Repository
-from harness.servers import HOST, KINDS, Server
+from harness.servers import KINDS, Server
 
 CONCURRENCY = 64
 ROUNDS = 30
-
-
-def _all_at_once(
-    server: Server, model: str, requests: list[bytes], rounds: int
-) -> list[list[rawhttp.Answer]]:
-    """A connection a request; every request of a round is sent before the first answer is read."""
-    connections = [rawhttp.Connection(HOST, server.http_port) for _ in requests]
-    heads = [rawhttp.head("POST", f"/v2/models/{model}/infer", body=body) for body in requests]
-    try:
-        answers = []
-        for _ in range(rounds):
-            for connection, head, body in zip(connections, heads, requests, strict=True):
-                connection.send(head + body)
-            answers.append([connection.answer() for connection in connections])
-        return answers
-    finally:
-        for connection in connections:
-            connection.close()
 
 
 def _executed(server: Server, model: str) -> tuple[int, int]:
@@ -38,9 +20,9 @@ def _executed(server: Server, model: str) -> tuple[int, int]:
 
 def _mean_batch(server: Server, model: str, requests: list[bytes], rounds: int) -> float:
     before = _executed(server, model)
-    answers = _all_at_once(server, model, requests, rounds)
+    answers = together.ask(server, f"/v2/models/{model}/infer", requests, rounds)
     after = _executed(server, model)
-    assert {answer.status for answers_of in answers for answer in answers_of} == {200}
+    assert {answer.status for answer in answers} == {200}
     assert after[0] - before[0] == len(requests) * rounds
     return (after[0] - before[0]) / (after[1] - before[1])
 
@@ -102,7 +84,7 @@ def _numbered(count: int) -> list[bytes]:
 
 def test_each_gets_its_own_answer(batching_server: Server) -> None:
     """Requests that were batched together are answered apart."""
-    (answers,) = _all_at_once(batching_server, "preferred", _numbered(64), 1)
+    answers = together.ask(batching_server, "/v2/models/preferred/infer", _numbered(64))
     got = np.array([answer.json()["outputs"][0]["data"] for answer in answers])
     np.testing.assert_array_equal(got[:, 0], np.arange(64))
     np.testing.assert_array_equal(got[:, 1], -np.arange(64))

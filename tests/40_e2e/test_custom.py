@@ -105,7 +105,7 @@ def test_outputs_are_made_as_they_are_asked_for(repository: Repository, serve: C
 
 def test_requests_are_batched(repository: Repository, serve: Callable[..., Nereid]) -> None:
     """Requests of several clients become payloads of one execution; rows are kept apart."""
-    delay = "dynamic_batching { preferred_batch_size: [ 6 ] max_queue_delay_microseconds: 5000000 }\n"
+    delay = "dynamic_batching { preferred_batch_size: [ 6 ] max_queue_delay_microseconds: 30000000 }\n"
     _add(repository, "batched", "addsub", ADDSUB + "max_batch_size: 8\n" + delay)
     server = serve()
     together: list[int] = []
@@ -251,7 +251,7 @@ def test_unloading_unmaps_the_library(repository: Repository, serve: Callable[..
     _addsub(server, "changes", (2,))
     assert library in maps.read_text()
     rawhttp.post(server.http, "/v2/repository/models/changes/unload", b"")
-    server.process.wait_until(lambda: library not in maps.read_text(), 20)
+    server.process.wait_until(lambda: library not in maps.read_text(), 30)
     (folder / "config.pbtxt").write_text(f'name: "changes"\nplatform: "custom"\n{DESCRIBE}')
     shutil.copy(_library("describe"), library)
     assert rawhttp.post(server.http, "/v2/repository/models/changes/load", b"").status == 200
@@ -263,4 +263,4 @@ def test_a_finalizer_that_fails_is_logged(repository: Repository, serve: Callabl
     server = serve(**EXPLICIT, **{"load-model": "finalize"})
     rawhttp.post(server.http, "/v2/repository/models/finalize/unload", b"")
     line = "model 'finalize', instance 'finalize_0': CustomFinalize returned an error: (7) told to fail in CustomFinalize"
-    server.process.wait_until(lambda: line in server.process.log(), 20)
+    server.process.wait_until(lambda: line in server.process.log(), 30)

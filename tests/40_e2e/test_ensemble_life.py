@@ -54,7 +54,7 @@ def index(server: Server) -> list[dict[str, str]]:
 
 def states(server: Server) -> dict[str, str]:
     """What was loaded at some time, once nothing is on its way out; the reference shows an ensemble that never could as a name alone."""
-    server.process.wait_until(lambda: all(row.get("state") != "UNLOADING" for row in index(server)), 10)
+    server.process.wait_until(lambda: all(row.get("state") != "UNLOADING" for row in index(server)), 30)
     return {row["name"]: row["state"] for row in index(server) if row.get("version")}
 
 
@@ -272,14 +272,14 @@ def test_poll(kind: str, tmp_path: Path) -> None:
     made.identity("b")
     with serving(kind, made.path, POLL) as server:
         made.model("pair", chain("pair", ["a", "b"]).config())
-        server.process.wait_until(lambda: "pair" in {row["name"] for row in index(server)}, 20)
+        server.process.wait_until(lambda: "pair" in {row["name"] for row in index(server)}, 30)
         made.identity("a")
-        server.process.wait_until(lambda: ready(server) == ["a", "b", "pair"], 20)
+        server.process.wait_until(lambda: ready(server) == ["a", "b", "pair"], 30)
         assert serves(server, "pair")
         made.identity("b", "INT32")
-        server.process.wait_until(lambda: ready(server) == ["a", "b"], 20)
+        server.process.wait_until(lambda: ready(server) == ["a", "b"], 30)
         made.identity("b")
-        server.process.wait_until(lambda: ready(server) == ["a", "b", "pair"], 20)
+        server.process.wait_until(lambda: ready(server) == ["a", "b", "pair"], 30)
         assert serves(server, "pair")
 
 
@@ -317,13 +317,13 @@ def clients(server: Server, model: str, allowed: Callable[[rawhttp.Answer], bool
     for thread in threads:
         thread.start()
     try:
+        server.process.wait_until(lambda: crowd.wrong != [] or min(crowd.answers) > 0, 60)
         yield
     finally:
         crowd.stop.set()
         for thread in threads:
             thread.join()
     assert crowd.wrong == []
-    assert min(crowd.answers) > 0
 
 
 def never(_: rawhttp.Answer) -> bool:
@@ -390,7 +390,7 @@ def test_many_at_a_time(busy: Server) -> None:
         assert not any(thread.is_alive() for thread in threads)
         assert load(busy, "nest").status == 200
         assert serves(busy, "nest")
-        busy.process.wait_until(lambda: serves(busy, "nest"), 10)
+        busy.process.wait_until(lambda: serves(busy, "nest"), 30)
     assert failures == []
 
 

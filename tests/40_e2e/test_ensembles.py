@@ -2,13 +2,12 @@
 
 import json
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from harness import rawgrpc, rawhttp
+from harness import rawgrpc, rawhttp, together
 from harness.compare import Answer, Http, compare
 from harness.ensembles import Ensemble, Step, chain
 from harness.repository import Repository
@@ -262,7 +261,7 @@ def test_statistics(kind: str, repository: Path) -> None:
         for _ in range(3):
             outputs(infer(server, "batched", ROWS))
         infer(server, "fails", tensor("IN", [77], [1, 1], "INT64"))
-        server.process.wait_until(lambda: _counts(server, "batched")["inferences"] == 6, 10)
+        server.process.wait_until(lambda: _counts(server, "batched")["inferences"] == 6, 30)
         none = {"cache_hit": 0, "cache_miss": 0}
         work = dict.fromkeys(("queue", "compute_input", "compute_infer", "compute_output"), 3)
         assert _counts(server, "batched") == {
@@ -276,7 +275,7 @@ def test_statistics(kind: str, repository: Path) -> None:
         for time in ("compute_input", "compute_infer", "compute_output"):
             assert whole["inference_stats"][time]["ns"] == part["inference_stats"][time]["ns"]
         failures = 1 if kind == "nereid" else 2  # the reference counts each twice
-        server.process.wait_until(lambda: _counts(server, "fails")["stats"]["fail"] == failures, 10)
+        server.process.wait_until(lambda: _counts(server, "fails")["stats"]["fail"] == failures, 30)
         assert _counts(server, "fails")["inferences"] == 0
         page = rawhttp.get(server.metrics, "/metrics").body.decode()
         assert 'nv_inference_request_success{model="batched",version="1"} 3\n' in page
@@ -322,8 +321,7 @@ def test_digits(either: Server) -> None:
 
 def test_a_full_queue_of_a_step(either: Server) -> None:
     """It is the ensemble that answers, and at once."""
-    with ThreadPoolExecutor(8) as pool:
-        got = list(pool.map(lambda _: infer(either, "full", ROW), range(8)))
+    got = together.ask(either, "/v2/models/full/infer", [json.dumps({"inputs": [ROW]}).encode()] * 8)
     refused = [answer for answer in got if answer.status != 200]
     assert refused and len(refused) < 8
     assert {(a.status, a.json()["error"]) for a in refused} == {
@@ -332,9 +330,8 @@ def test_a_full_queue_of_a_step(either: Server) -> None:
 
 
 def test_the_timeout_goes_on_to_the_steps(either: Server) -> None:
-    limit = {"parameters": {"timeout": 100000}}
-    with ThreadPoolExecutor(4) as pool:
-        got = list(pool.map(lambda _: infer(either, "late", ROW, **limit), range(4)))
+    body = json.dumps({"inputs": [ROW], "parameters": {"timeout": 100000}}).encode()
+    got = together.ask(either, "/v2/models/late/infer", [body] * 4)
     late = [answer.json()["error"] for answer in got if answer.status != 200]
     assert late and set(late) == {"in ensemble 'late', Request timeout expired"}
 
@@ -348,9 +345,9 @@ def test_a_limit_of_requests_under_way(tmp_path: Path) -> None:
     for name, limit in (("one", 1), ("all", 0)):
         ensemble = chain(name, [f"id_{name}"], max_batch_size=16, max_inflight=limit)
         made.model(name, ensemble.config())
-    with Nereid(made.path) as server, ThreadPoolExecutor(16) as pool:
+    with Nereid(made.path) as server:
         for name, alone in (("one", True), ("all", False)):
-            got = list(pool.map(lambda _, name=name: outputs(infer(server, name, ROW)), range(16)))
-            assert [answer["OUT"]["data"] for answer in got] == [[1.0]] * 16
+            got = together.ask(server, f"/v2/models/{name}/infer", [json.dumps({"inputs": [ROW]}).encode()] * 16)
+            assert [outputs(answer)["OUT"]["data"] for answer in got] == [[1.0]] * 16
             sizes = _counts(server, f"id_{name}")["batches"]
             assert (set(sizes) == {1}) is alone, sizes

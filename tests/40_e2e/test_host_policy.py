@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import witness
+from harness import procfs
 from harness.servers import Nereid, Reference, Server
 from witness import Board, ask, backend, board, group, kind, load
 
@@ -26,6 +27,17 @@ def field(path: Path, name: str) -> str:
     return next(line.split(":")[1].strip() for line in path.read_text().splitlines() if line.startswith(name))
 
 
+def names_and_cores(server: Server) -> list[tuple[str, str]]:
+    """Their names and cores."""
+    found = []
+    for path in Path(f"/proc/{server.pid}/task").iterdir():
+        try:
+            found.append((field(path / "status", "Name"), field(path / "status", "Cpus_allowed_list")))
+        except (FileNotFoundError, ProcessLookupError):  # it has just ended
+            continue
+    return found
+
+
 @pytest.fixture
 def all_cores() -> str:
     return field(Path("/proc/self/status"), "Cpus_allowed_list")
@@ -44,8 +56,7 @@ def test_instances_run_on_their_cores(kind: type[Server], board: Board, backend:
             assert load(server, model).status == 200
             assert cores(server, ask(server, model).thread) == expected
         if kind is Nereid:
-            bound = [path for path in Path(f"/proc/{server.pid}/task").iterdir() if field(path / "status", "Cpus_allowed_list") != all_cores]
-            assert {(path / "comm").read_text().strip() for path in bound} == {"instance"}
+            assert {name for name, allowed in names_and_cores(server) if allowed != all_cores} == {"instance"}
 
 
 def test_a_bound_instance_has_a_thread_of_its_own(board: Board, all_cores: str) -> None:
@@ -57,8 +68,7 @@ def test_a_bound_instance_has_a_thread_of_its_own(board: Board, all_cores: str) 
         for model, threads in (("free", 0), ("bound", 1)):
             for _ in range(5):
                 assert witness.try_to_ask(server, model, tensor).status == 200
-            names = [(path / "comm").read_text().strip() for path in Path(f"/proc/{server.pid}/task").iterdir()]
-            assert names.count("instance") == threads
+            assert procfs.names_of_threads(server.pid).count("instance") == threads
 
 
 def test_a_process_of_its_own_is_bound_too(board: Board, backend: Path) -> None:

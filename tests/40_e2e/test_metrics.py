@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from harness import metrics, rawgrpc, rawhttp
-from harness.repository import Repository
 from harness.servers import HOST, KINDS, Nereid, Server
+from witness import Board, backend, board
 
 USUAL = ["0.5", "0.9", "0.95", "0.99", "0.999"]
 
@@ -195,29 +195,31 @@ def _front(server: Server, name: str, protocol: str) -> float:
     return metrics.scrape(server.metrics)[name].value(protocol=protocol)
 
 
-def test_connections_and_bytes(nereid: Server) -> None:
-    host, port = nereid.http.rsplit(":", 1)
-    names = ("nereid_received_bytes_total", "nereid_sent_bytes_total", "nereid_connections_accepted_total")
-    before = [_front(nereid, name, "http") for name in names]
-    open_before = _front(nereid, "nereid_connections", "http")
-    with rawhttp.Connection(host, int(port)) as connection:
-        sent = rawhttp.head("GET", "/v2")
-        connection.send(sent)
-        answer = connection.answer()
-        assert _front(nereid, "nereid_connections", "http") == open_before + 1
-        after = [_front(nereid, name, "http") for name in names]
-        assert [new - old for new, old in zip(after, before, strict=True)] == [len(sent), answer.size, 1]
-        nereid.process.wait_until(lambda: _front(nereid, "nereid_requests_in_flight", "http") == 0, 20)
-    nereid.process.wait_until(lambda: _front(nereid, "nereid_connections", "http") == open_before, 20)
+def test_connections_and_bytes(identity_repository: Path) -> None:
+    """What a connection does is counted before, or right after it notices."""
+    with Nereid(identity_repository) as server:
+        names = ("nereid_received_bytes_total", "nereid_sent_bytes_total", "nereid_connections_accepted_total")
+        server.process.wait_until(lambda: _front(server, "nereid_connections", "http") == 0, 30)
+        before = [_front(server, name, "http") for name in names]
+        with rawhttp.Connection(HOST, server.http_port) as connection:
+            sent = rawhttp.head("GET", "/v2")
+            connection.send(sent)
+            answer = connection.answer()
+            assert _front(server, "nereid_connections", "http") == 1
+
+            def gained() -> list[float]:
+                return [_front(server, name, "http") - old for name, old in zip(names, before, strict=True)]
+
+            server.process.wait_until(lambda: gained() == [len(sent), answer.size, 1], 30)
+            server.process.wait_until(lambda: _front(server, "nereid_requests_in_flight", "http") == 0, 30)
+        server.process.wait_until(lambda: _front(server, "nereid_connections", "http") == 0, 30)
 
 
-def test_what_a_model_does_now(tmp_path: Path) -> None:
+def test_what_a_model_does_now(board: Board, backend: Path) -> None:
     """Busy instances, the queue behind them and how long its first request has waited; then the batches that ran."""
-    repository = Repository(tmp_path / "models")
-    delay = 'parameters [ { key: "execute_delay_ms" value: { string_value: "300" } } ]\n'
-    repository.identity("slow", dims=(2,), max_batch_size=4, extra="dynamic_batching { }\n" + delay)
-    body = {"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}]}
-    with Nereid(repository.path, {"inline-execution": "false"}) as server:
+    board.model("slow", extra="dynamic_batching { }\n", batch=4, gated=True)
+    body = {"inputs": [{"name": "INPUT0", "datatype": "INT32", "shape": [1, 1], "data": [7]}]}
+    with Nereid(board.repository.path, {"backend-directory": str(backend)}) as server:
 
         def now(name: str) -> float:
             return metrics.scrape(server.metrics)[name].value(model="slow", version="1")
@@ -227,16 +229,18 @@ def test_what_a_model_does_now(tmp_path: Path) -> None:
 
         asking = [threading.Thread(target=ask) for _ in range(3)]
         asking[0].start()
-        server.process.wait_until(lambda: now("nereid_instances_busy") == 1, 20)
+        server.process.wait_until(lambda: now("nereid_instances_busy") == 1, 30)
         assert now("nereid_instances") == 1
         for thread in asking[1:]:
             thread.start()
-        server.process.wait_until(lambda: now("nv_inference_pending_request_count") == 2, 20)
-        assert 0 < now("nereid_queue_oldest_seconds") < 10
+        server.process.wait_until(lambda: now("nv_inference_pending_request_count") == 2, 30)
+        waited = now("nereid_queue_oldest_seconds")
+        assert 0 < waited < now("nereid_queue_oldest_seconds")
         assert _front(server, "nereid_requests_in_flight", "http") == 3
+        board.open_gate()
         for thread in asking:
-            thread.join(20)
-        server.process.wait_until(lambda: now("nereid_instances_busy") == 0, 20)
+            thread.join(60)
+        server.process.wait_until(lambda: now("nereid_instances_busy") == 0, 30)
         assert now("nereid_queue_oldest_seconds") == 0
         sizes = metrics.scrape(server.metrics)["nereid_inference_batch_size"]
         buckets = {labels["le"]: value for _, labels, value in sizes.samples if "le" in labels}

@@ -1,7 +1,9 @@
 """Backends that break the rules of the C ABI: only their own model is harmed, and the log names the rule."""
 
 import json
+import os
 import shutil
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,13 +41,18 @@ PUNISHED: dict[str, tuple[int, str, int]] = {
 }
 
 
-def _add(repository: Repository, name: str, backend: str = "misbehave", fail_in: str | None = None) -> None:
+ISOLATED = 'parameters { key: "ISOLATION" value { string_value: "process" } }'
+# A server that is ended at once joins no thread any more: those that have ended by then are no leak.
+AT_ONCE = {"TSAN_OPTIONS": f"{os.environ.get('TSAN_OPTIONS', '')}:report_thread_leaks=0"}
+
+
+def _add(repository: Repository, name: str, backend: str = "misbehave", fail_in: str | None = None, extra: str = "") -> None:
     """A model with a backend library of its own, which a file beside it tells where to fail."""
-    folder = repository.model(name, CONFIG.format(name=name, backend=backend))
+    folder = repository.model(name, CONFIG.format(name=name, backend=backend) + extra)
     library = paths.need(paths.BUILD / "tests" / "backends" / backend / f"libtriton_{backend}.so")
     shutil.copy(library, folder / library.name)
     if fail_in:
-        (folder / f"fail_{fail_in}").touch()
+        (folder / (fail_in if fail_in.startswith("hang_") else f"fail_{fail_in}")).touch()
 
 
 def _body(value: int) -> dict[str, Any]:
@@ -140,28 +147,101 @@ def test_another_model_under_load_notices_nothing(server: Nereid) -> None:
         assert load.answered and not load.failed, load.failed[:3]
 
 
-@pytest.mark.parametrize("misdeed", ["keep_response", "keep_request"])
-def test_what_is_kept_for_ever_holds_up_its_model_only(repository: Repository, misdeed: str) -> None:
-    """The others answer meanwhile; at the end they are finalised, the log names the model, and the process ends in time."""
-    _add(repository, "bad")
-    _add(repository, "fine")
-    server = Nereid(repository.path, {"exit-timeout-secs": "4", "log-verbose": "1"}).start()
+def test_what_is_kept_for_ever_holds_up_its_model_only(repository: Repository) -> None:
+    """The others answer meanwhile; at the end they are finalised, the log names the models, and the process ends."""
+    misdeeds = ("keep_response", "keep_request")
+    for name in (*misdeeds, "fine"):
+        _add(repository, name)
+    server = Nereid(repository.path, {"exit-timeout-secs": "12", "log-verbose": "1"}, AT_ONCE).start()
     try:
         log_path = server.process.log_path.read_text
-        with rawhttp.Connection(HOST, server.http_port) as waiting:
+        waiting = [rawhttp.Connection(HOST, server.http_port) for _ in misdeeds]
+        for connection, misdeed in zip(waiting, misdeeds, strict=True):
             body = json.dumps({**_body(3), "parameters": {"misdeed": misdeed}}).encode()
-            waiting.send(rawhttp.head("POST", "/v2/models/bad/infer", body=body) + body)
-            _works(server, "bad")
+            connection.send(rawhttp.head("POST", f"/v2/models/{misdeed}/infer", body=body) + body)
+            _works(server, misdeed)
             _works(server, "fine")
-            took = server.process.stop(seconds=20, status=1)
+        server.process.stop(status=1)
+        for connection in waiting:
+            connection.close()
         log = log_path()
-        assert took < 8
         assert "successfully unloaded 'fine' version 1" in log
         assert "successfully unloaded 'innocent' version 1" in log
-        kept = [line for line in log.splitlines() if "unloading 'bad' version 1 waits" in line]
-        assert kept and "backend 'misbehave'" in kept[0], log
+        for misdeed in misdeeds:
+            kept = [line for line in log.splitlines() if f"unloading '{misdeed}' version 1 waits" in line]
+            assert kept and "backend 'misbehave'" in kept[0], log
+            assert f"'{misdeed}' version 1 is not unloaded: backend 'misbehave' holds up 1 request" in log
+        assert "still not stopped after --exit-timeout-secs: ended at once" in log.splitlines()[-1]
     finally:
         server.kill()
+
+
+def _end_at_once(server: Nereid, after: list[str]) -> list[str]:
+    """Stops the server, a second time when the log has all of this; what it says then of each version that is left."""
+    os.kill(server.pid, signal.SIGTERM)
+    server.process.wait_until(lambda: all(part in server.process.log() for part in after), 60)
+    server.process.stop(status=1)
+    return [line for line in server.process.log().splitlines() if "is not unloaded: " in line]
+
+
+def test_who_does_not_let_it_end_is_named(repository: Repository) -> None:
+    """With its backend and how much is outstanding; and nobody else is."""
+    _add(repository, "bad")
+    _add(repository, "fine")
+    server = Nereid(repository.path, {"exit-timeout-secs": "100"}, AT_ONCE).start()
+    try:
+        with rawhttp.Connection(HOST, server.http_port) as first, rawhttp.Connection(HOST, server.http_port) as second:
+            body = json.dumps({**_body(3), "parameters": {"misdeed": "keep_request"}}).encode()
+            for waiting in (first, second):
+                waiting.send(rawhttp.head("POST", "/v2/models/bad/infer", body=body) + body)
+                _works(server, "bad")
+        after = ["unloading 'bad' version 1 waits for 2 requests", "unloaded 'fine' version 1", "unloaded 'innocent' version 1"]
+        left = _end_at_once(server, after)
+        assert len(left) == 1, left
+        assert "'bad' version 1 is not unloaded: backend 'misbehave' holds up 2 requests" in left[0]
+    finally:
+        server.kill()
+
+
+def test_who_does_not_end_its_finalisation_is_named(repository: Repository) -> None:
+    _add(repository, "bad", fail_in="hang_ModelInstanceFinalize")
+    server = Nereid(repository.path, {"exit-timeout-secs": "100"}, AT_ONCE).start()
+    try:
+        _works(server)
+        left = _end_at_once(server, ["hang_ModelInstanceFinalize: never returns", "unloaded 'innocent' version 1"])
+        assert len(left) == 1, left
+        assert "'bad' version 1 is not unloaded: backend 'misbehave' does not end finalising it" in left[0]
+    finally:
+        server.kill()
+
+
+@pytest.mark.parametrize("extra", ["", ISOLATED], ids=["in process", "isolated"])
+def test_a_factory_that_is_never_deleted(repository: Repository, extra: str) -> None:
+    """It held a request that is over; the request is ended without it, so the model can be unloaded and the server stops."""
+    _add(repository, "bad", extra=extra)
+    server = Nereid(repository.path, {"exit-timeout-secs": "60"}).start()
+    try:
+        for value in range(3):
+            assert _infer(server, "bad", value, "keep_factory").status == 200
+        server.process.stop(seconds=60, status=0)
+        log = server.process.log()
+        named = [line for line in log.splitlines() if RULE in line]
+        assert named and all("backend 'misbehave' of model 'bad'" in line and "response factory" in line for line in named), log
+        assert "successfully unloaded 'bad' version 1" in log
+    finally:
+        server.kill()
+
+
+def test_a_factory_that_is_deleted_late(server: Nereid) -> None:
+    """The server has deleted it by then: what it is asked is refused, and nothing else happens."""
+    assert _infer(server, "bad", 1, "forget_factory").status == 200
+    server.process.wait_until(lambda: "did not delete the response factory" in server.process.log(), 60)
+    offset = len(server.process.log())
+    assert _infer(server, "bad", 2, "remember_factory").status == 200
+    _works(server)
+    log = server.process.log(offset)
+    assert "UNNOTICED" not in log
+    assert log.count("NOTICED") == 4, log
 
 
 @pytest.mark.parametrize(

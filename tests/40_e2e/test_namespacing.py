@@ -97,7 +97,7 @@ def index(server: Server) -> list[tuple[str, str]]:
     def rows() -> list[dict[str, str]]:
         return post(server, "/v2/repository/index").json()
 
-    server.process.wait_until(lambda: all(row.get("state") != "UNLOADING" for row in rows()), 10)
+    server.process.wait_until(lambda: all(row.get("state") != "UNLOADING" for row in rows()), 30)
     return [(row["name"], row["state"]) for row in rows() if row.get("version")]
 
 
@@ -404,17 +404,17 @@ def test_polling_one_while_the_other_serves(kind: str, repositories: Repositorie
     with serving(kind, repositories.paths, POLL | FORGIVING) as server:
         assert means(server, "x") == f"400 {several('x')}"
         here.rename(aside)
-        server.process.wait_until(lambda: means(server, "x") == "INT32", 20)
+        server.process.wait_until(lambda: means(server, "x") == "INT32", 30)
         assert runs(server, "whole", "INT32") == ""
         # The other x takes other data: the ensemble is out.
-        server.process.wait_until(lambda: runs(server, "floats") != "", 20)
+        server.process.wait_until(lambda: runs(server, "floats") != "", 30)
         aside.rename(here)
-        server.process.wait_until(lambda: means(server, "x") == f"400 {several('x')}", 20)
-        server.process.wait_until(lambda: runs(server, "floats") == "", 20)
+        server.process.wait_until(lambda: means(server, "x") == f"400 {several('x')}", 30)
+        server.process.wait_until(lambda: runs(server, "floats") == "", 30)
         assert runs(server, "whole", "INT32") == ""
         shutil.rmtree(here)
         shutil.rmtree(repositories.b.path / "x")
-        server.process.wait_until(lambda: means(server, "x") == f"404 {gone('x')}", 20)
+        server.process.wait_until(lambda: means(server, "x") == f"404 {gone('x')}", 30)
 
 
 @pytest.mark.parametrize("kind", BOTH)

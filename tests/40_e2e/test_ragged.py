@@ -16,7 +16,7 @@ from onnx import helper
 pytestmark = pytest.mark.onnx
 
 BOTH = ["nereid", pytest.param("reference", marks=pytest.mark.reference)]
-DELAY = "dynamic_batching { max_queue_delay_microseconds: 3000000 preferred_batch_size: [ 4 ] }\n"
+DELAY = "dynamic_batching { max_queue_delay_microseconds: 30000000 preferred_batch_size: [ 4 ] }\n"
 
 
 def ragged_model(datatype: str) -> Any:

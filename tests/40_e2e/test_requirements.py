@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import witness
 from harness import metrics, rawhttp
 from harness.repository import Repository
 from harness.servers import KINDS, Nereid, Server
 from models import onnx_models
 from onnx import helper
+from witness import Board, backend, board
 
 pytestmark = pytest.mark.onnx  # most of them look at a model of the runtime
 
@@ -343,18 +345,18 @@ def test_only_one_of_several(kind: type[Server], tmp_path: Path) -> None:
         assert not ready(server, "schedulers")
 
 
-def test_others_load_while_one_warms_up(tmp_path: Path) -> None:
+def test_others_load_while_one_warms_up(board: Board, backend: Path) -> None:
     """MC-137: nothing but the model itself waits for its samples."""
-    repository = Repository(tmp_path / "models")
-    sample = "model_warmup { name: 'w' batch_size: 1 inputs { key: 'INPUT0' value { data_type: TYPE_FP32 dims: 1 zero_data: true } } }\n"
-    delay = "parameters { key: 'execute_delay_ms' value { string_value: '3000' } }\n"
-    repository.identity("slow", extra=sample + delay)
-    repository.identity("quick", extra=sample)
-    with Nereid(repository.path, EXPLICIT) as server:
+    sample = "model_warmup { name: 'w' batch_size: 1 inputs { key: 'INPUT0' value { data_type: TYPE_INT32 dims: 1 zero_data: true } } }\n"
+    board.model("slow", extra=sample, gated=True)
+    board.model("quick", extra=sample)
+    with Nereid(board.repository.path, EXPLICIT | {"backend-directory": str(backend)}) as server:
         loading = threading.Thread(target=rawhttp.post, args=(server.http, "/v2/repository/models/slow/load", b""))
         loading.start()
+        server.process.wait_until(lambda: board.executions() == 1, 30)
         assert rawhttp.post(server.http, "/v2/repository/models/quick/load", b"").status == 200
-        infer(server, "quick", {"INPUT0": np.ones(1, np.float32)})
+        witness.ask(server, "quick")
         assert not ready(server, "slow")
+        board.open_gate()
         loading.join()
         assert ready(server, "slow")

@@ -109,7 +109,7 @@ def grpc_call(server: Server, method: str, headers: dict[str, str]) -> tuple[str
     metadata = [(f"triton-grpc-protocol-{name}", value) for name, value in headers.items()]
     with grpc.insecure_channel(server.grpc) as channel:
         try:
-            channel.unary_unary(f"/{rawgrpc.SERVICE}/{method}")(request, metadata=metadata, timeout=10)
+            channel.unary_unary(f"/{rawgrpc.SERVICE}/{method}")(request, metadata=metadata, timeout=30)
         except grpc.RpcError as error:
             return error.code().name, error.details()  # type: ignore[attr-defined]
     return "OK", ""
@@ -198,7 +198,7 @@ def test_which_headers_are_forwarded(identity_repository: Path, pattern: str) ->
             status, body = http(server, "POST", "/v2/models/id_fp32/infer", {name: "1"})
             assert (status, message in body.decode()) == ((400, True) if taken else (200, False)), name
             try:
-                call(request, metadata=[(name, "1")], timeout=10)
+                call(request, metadata=[(name, "1")], timeout=30)
                 assert not taken, name
             except grpc.RpcError as error:
                 assert taken, name

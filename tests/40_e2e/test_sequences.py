@@ -5,6 +5,7 @@ The identity backend shows the control inputs as outputs, so that the answer tel
 
 import queue
 import struct
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -296,7 +297,18 @@ def test_sequences_share_a_batch(served: Server) -> None:
     ]
     with rawgrpc.Channel(served.grpc) as channel:
         stub = channel.channel.stream_stream(f"/{rawgrpc.SERVICE}/ModelStreamInfer")
-        replies = list(stub(iter([request.SerializeToString() for request in requests]), timeout=60))
+        assert channel.call("ServerLive").code == "OK"  # the connection stands
+        sent = threading.Event()
+
+        def each() -> Iterator[bytes]:
+            for request in requests:
+                yield request.SerializeToString()
+            sent.set()
+
+        with served.process.halted():
+            answers = stub(each(), timeout=60)
+            assert sent.wait(30)
+        replies = list(answers)
     assert len(replies) == 8
     stats = rawhttp.get(served.http, "/v2/models/slow/stats").json()["model_stats"][0]
     assert stats["inference_count"] == 8

@@ -1,6 +1,8 @@
 """Models of the backend `witness` (plugins/witness.c), which tells what goes on around its executions."""
 
+import os
 import subprocess
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,21 +52,38 @@ class Board:
     def __init__(self, folder: Path):
         self.repository = Repository(folder / "models")
         self.file = folder / "board"
-        self.gate = folder / "gate"
+        self.gate, self.door = folder / "gate", folder / "door"
+        self._opened: list[int] = []
+        for each in (self.gate, self.door):
+            os.mkfifo(each)
 
-    def model(self, name: str, *groups: str, extra: str = "", gated: bool = False, **parameters: str) -> Path:
-        config = f'name: "{name}"\nbackend: "witness"\nmax_batch_size: 0\n'
+    def model(
+        self, name: str, *groups: str, extra: str = "", batch: int = 0, gated: bool = False, kept_out: bool = False, **parameters: str
+    ) -> Path:
+        """gated: executions wait for open_gate; kept_out: loading waits for open_door."""
+        config = f'name: "{name}"\nbackend: "witness"\nmax_batch_size: {batch}\n'
         for kind, dims in (("input", 1), ("output", 4)):
             config += f'{kind} [ {{ name: "{kind.upper()}0" data_type: TYPE_INT32 dims: [ {dims} ] }} ]\n'
         if groups:
             config += f"instance_group [ {', '.join(groups)} ]\n"
-        parameters |= {"board": str(self.file)} | ({"gate": str(self.gate)} if gated else {})
+        parameters |= {"board": str(self.file)} | ({"gate": str(self.gate)} if gated else {}) | ({"door": str(self.door)} if kept_out else {})
         for key, value in parameters.items():
             config += f'parameters {{ key: "{key}" value {{ string_value: "{value}" }} }}\n'
         return self.repository.model(name, config + extra)
 
+    def _open(self, pipe: Path) -> None:
+        """Whoever waits at it goes on, and nobody waits any more."""
+        self._opened.append(os.open(pipe, os.O_RDWR))
+
     def open_gate(self) -> None:
-        self.gate.touch()
+        self._open(self.gate)
+
+    def open_door(self) -> None:
+        self._open(self.door)
+
+    def close(self) -> None:
+        for each in self._opened:
+            os.close(each)
 
     def executions(self) -> int:
         return int.from_bytes(self.file.read_bytes()[:4], "little") if self.file.exists() else 0
@@ -114,5 +133,7 @@ def backend(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def board(tmp_path: Path) -> Board:
-    return Board(tmp_path)
+def board(tmp_path: Path) -> Iterator[Board]:
+    made = Board(tmp_path)
+    yield made
+    made.close()

@@ -8,7 +8,7 @@ import pytest
 
 import lanes
 from harness import h2frames as h2
-from harness import rawgrpc, rawhttp
+from harness import procfs, rawgrpc, rawhttp
 from harness.repository import Repository
 from harness.servers import Nereid, Server
 
@@ -35,6 +35,11 @@ def http(server: Server) -> rawhttp.Connection:
     return rawhttp.Connection("127.0.0.1", server.http_port)
 
 
+def is_read(server: Server, port: int) -> None:
+    """Waits until the server has read all that it was sent: what follows is a turn of its own."""
+    server.process.wait_until(lambda: procfs.unread(port) == 0, 30, period=0.001)
+
+
 def in_line(sockets: list[socket.socket], text: bytes, server: Server, count: int) -> int:
     """Sends a byte after the other of `text` on each until so many of them are in a slow lane; how many bytes that took."""
     sent = 0
@@ -42,6 +47,7 @@ def in_line(sockets: list[socket.socket], text: bytes, server: Server, count: in
         assert sent < len(text), "none is moved to the slow lane"
         for each in sockets:
             each.sendall(text[sent : sent + 1])
+        is_read(server, server.http_port)
         sent += 1
     return sent
 
@@ -94,6 +100,7 @@ def test_grpc_frames_for_nothing(server: Server, kind: str) -> None:
         while not lanes.members(server.pid):
             assert sent < 500, "it is not moved to the slow lane"
             flooding.send(TRIFLES[kind](sent))
+            is_read(server, server.grpc_port)
             sent += 1
         call(flooding, 2001)
         lanes.wait_for(server.pid, lambda now: not now, "it has sent a request")
@@ -136,11 +143,13 @@ def test_strangers(server: Server) -> None:
             for _ in range(COUNT):
                 stack.enter_context(socket.create_connection(("127.0.0.1", server.http_port)))
 
-    deadline = 100
-    while not lanes.members(server.pid):
+    for _ in range(100):
         come_and_go()
-        deadline -= 1
-        assert deadline, "accepting goes on as before"
+        is_read(server, server.http_port)  # and each is accepted
+        if lanes.members(server.pid):
+            break
+    else:
+        raise AssertionError("accepting goes on as before")
     for _ in range(200):
         with http(server) as client:
             is_served(client, REQUEST)

@@ -19,7 +19,7 @@ from tritonclient.grpc import service_pb2_grpc as pb_grpc
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
 OPTIONS = [("grpc.max_receive_message_length", 1 << 30), ("grpc.max_send_message_length", 1 << 30)]
-WITHIN = 30  # seconds for any answer
+WITHIN = 60  # seconds for any answer
 
 
 def words(*texts: str | bytes) -> np.ndarray:

@@ -226,7 +226,7 @@ def test_an_ensemble(cached: Server) -> None:
         assert asks.infer(cached, "chain", asks.tensor([1, 2])) == {"OUTPUT0": ([2], [1, 2])}
         return asks.counts(cached, "chain")["cache_hit"] == 2
 
-    cached.process.wait_until(hit, 10)
+    cached.process.wait_until(hit, 30)
     found = asks.counts(cached, "chain")
     assert (found["cache_hit"], found["cache_miss"]) == (2, 1)
     assert asks.counts(cached, "plain")["success"] == found["success"] - 2
@@ -248,11 +248,11 @@ def test_an_ensemble_follows_its_steps(which: str, reference_cache: Path, tmp_pa
             asks.infer(server, "chain", asks.tensor([1]))
             return asks.counts(server, "chain")["cache_hit"] == count
 
-        server.process.wait_until(lambda: hits_are(1), 10)
+        server.process.wait_until(lambda: hits_are(1), 30)
         (repository.path / "plain" / "1" / "weights").write_bytes(b"other")
         assert rawhttp.post(server.http, "/v2/repository/models/plain/load", b"{}").status == 200
         before = asks.counts(server, "chain")
-        server.process.wait_until(lambda: hits_are(before["cache_hit"] + 1), 10)
+        server.process.wait_until(lambda: hits_are(before["cache_hit"] + 1), 30)
         assert asks.counts(server, "chain")["cache_miss"] == before["cache_miss"] + 1
 
 

@@ -147,7 +147,7 @@ def test_a_cache_that_waits_holds_up_only_its_models(models: Path, odd: Path, tm
         assert answers == []
         with open(gate, "wb", buffering=0) as opened:  # whoever waits goes on
             for thread in waiting:
-                thread.join(30)
+                thread.join(60)
             assert sorted(data for answer in answers for _, data in answer.values()) == [[i] for i in range(20)]
             assert opened.writable()
 
@@ -163,10 +163,11 @@ def test_a_time_out_holds_while_the_cache_is_asked(models: Path, odd: Path, tmp_
             target=lambda: answers.append(rawhttp.post(server.http, "/v2/models/cached/infer", body))
         )
         thread.start()
+        server.process.wait_until((tmp_path / "gate.begun").exists, 30)
         hold_for(server, 0.3)
         assert answers == []
         with open(gate, "wb", buffering=0):
-            thread.join(30)
+            thread.join(60)
         assert answers[0].status == 503
         assert "timeout expired" in answers[0].json()["error"]
         found = asks.counts(server, "cached")

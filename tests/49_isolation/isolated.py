@@ -80,7 +80,7 @@ def ready(server: Nereid, model: str | None = None) -> bool:
     return rawhttp.request(HOST, server.http_port, "GET", path).status == 200
 
 
-def until(what: Callable[[], bool], seconds: float = 20) -> float:
+def until(what: Callable[[], bool], seconds: float = 60) -> float:
     """Asks again and again; returns how long it took."""
     begun = time.monotonic()
     while not what():
@@ -101,8 +101,11 @@ def children(pid: int) -> list[int]:
 def process_of(server: Nereid, model: str) -> int:
     """The process that a model runs in."""
     for child in children(server.pid):
-        if f"'{model}'".encode() in Path(f"/proc/{child}/cmdline").read_bytes():
-            return child
+        try:
+            if f"'{model}'".encode() in Path(f"/proc/{child}/cmdline").read_bytes():
+                return child
+        except (FileNotFoundError, ProcessLookupError):  # it has just ended
+            continue
     raise AssertionError(f"no process of {model}")
 
 

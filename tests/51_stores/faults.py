@@ -52,6 +52,41 @@ def no_fault(exchange: Exchange, rng: random.Random) -> Fault:
     return Fault()
 
 
+def to_a_third(fault: Fault) -> Rule:
+    return lambda exchange, rng: fault if rng.random() < 1 / 3 else Fault()
+
+
+def errors(exchange: Exchange, rng: random.Random) -> Fault:
+    if rng.random() >= 1 / 3:
+        return Fault()
+    status = rng.choice([500, 503, 502, 429])
+    return Fault(status=status, headers={"Retry-After": "1"} if rng.random() < 0.05 else {}, body=b"<Error><Code>SlowDown</Code></Error>")
+
+
+def flipped(exchange: Exchange, rng: random.Random) -> Fault:
+    """Contents alone: no store says a digest of its listings."""
+    return Fault(flip=not exchange.is_listing and rng.random() < 1 / 6)
+
+
+def cut_listings(exchange: Exchange, rng: random.Random) -> Fault:
+    return Fault(keep=rng.random()) if exchange.is_listing and exchange.number < 3 else Fault()
+
+
+def cut_deep(exchange: Exchange, rng: random.Random) -> Fault:
+    return Fault(keep=rng.random()) if rng.random() < 1 / 3 else Fault()
+
+
+# Slower, and never wrong: kinds that each store is put through.
+FAULTS: dict[str, Rule] = {
+    "errors": errors,
+    "resets": to_a_third(Fault(reset=True)),
+    "cut": cut_deep,
+    "cut-listings": cut_listings,
+    "corrupted": flipped,
+    "slow": lambda exchange, rng: Fault(pause_per_step=0.0002),
+}
+
+
 class Proxy:
     def __init__(self, upstream: int, rule: Rule = no_fault, seed: int = 1):
         self.upstream = upstream
@@ -146,9 +181,10 @@ class Proxy:
             body = body[:at] + bytes([body[at] ^ 0x20]) + body[at + 1 :]
         kept = body[: int(len(body) * fault.keep)]
         for at in range(0, len(kept), fault.step):
+            # Counted first: who has read it finds it counted.
+            exchange.body_bytes += len(kept[at : at + fault.step])
             writer.write(kept[at : at + fault.step])
             await writer.drain()
-            exchange.body_bytes += len(kept[at : at + fault.step])
             with self._changed:
                 self._changed.notify_all()
             if fault.pause_per_step:
@@ -189,4 +225,4 @@ class Proxy:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(60)

@@ -9,7 +9,7 @@ import numpy as np
 import tritonclient.http as client
 from harness import rawhttp
 from harness.repository import Repository
-from harness.servers import HOST, Server
+from harness.servers import HOST, Nereid, Server
 
 Files = dict[str, bytes]
 
@@ -21,6 +21,11 @@ def identity(name: str, versions: tuple[int, ...] = (1,), extra: str = "", paylo
     for version in versions:
         files[f"{name}/{version}/weights.bin"] = content(f"{name}/{version}", payload)
     return files
+
+
+def many(count: int) -> Files:
+    """Models model_000, model_001 and so on, of a few hundred bytes each."""
+    return {k: v for i in range(count) for k, v in identity(f"model_{i:03}", payload=500 + i).items()}
 
 
 def content(seed: str, size: int) -> bytes:
@@ -36,6 +41,19 @@ def write(files: Files, folder: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
     return repository.path
+
+
+def serve(path: str, env: dict[str, str], **options: str) -> Nereid:
+    return Nereid(path, {name.replace("_", "-"): value for name, value in options.items()}, env)
+
+
+def log_of_a_start_that_fails(path: str, env: dict[str, str], within: float = 60) -> str:
+    server = Nereid(path, env=env, wait_ready=False).start()
+    try:
+        assert server.process.ended_within(within)
+        return server.process.log()
+    finally:
+        server.kill()
 
 
 def index(server: Server) -> dict[str, dict[str, str]]:

@@ -1,20 +1,16 @@
 """Models out of Azure Blob Storage (MR-03), served by an emulator that checks signatures."""
 
 import json
-import threading
-import urllib.parse
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import pytest
 import shelf
-from faults import Exchange, Fault, Proxy
+from endpoint import Answer, Endpoint, Request
+from faults import FAULTS, Fault, Proxy
 from harness.servers import Nereid
 from peers import ACCOUNT, ACCOUNT_KEY, HOST, Azurite, azure_env, clean_env
-from shelf import Files
+from shelf import Files, log_of_a_start_that_fails, serve
 
 
 @pytest.fixture(scope="module")
@@ -28,20 +24,6 @@ def fill(azure: Azurite, container: str, files: Files, public: bool = False) -> 
     for name, data in files.items():
         azure.put(container, name, data)
     return container
-
-
-def serve(path: str, env: dict[str, str], **options: str) -> Nereid:
-    return Nereid(path, {name.replace("_", "-"): value for name, value in options.items()}, env)  # type: ignore[arg-type]
-
-
-def log_of_a_start_that_fails(path: str, env: dict[str, str]) -> str:
-    server = serve(path, env)
-    server.wait_ready = False
-    server.start()
-    assert server.process.ended_within(20)
-    log = server.process.log()
-    server.kill()
-    return log
 
 
 def test_ways_to_name_account_and_key(azure: Azurite, cache: Path, tmp_path: Path) -> None:
@@ -63,8 +45,7 @@ def test_ways_to_name_account_and_key(azure: Azurite, cache: Path, tmp_path: Pat
 
 
 def test_second_start_moves_no_byte_of_a_model(azure: Azurite, cache: Path) -> None:
-    files = {k: v for i in range(30) for k, v in shelf.identity(f"model_{i:03}", payload=500 + i).items()}
-    files |= {"model_000/1/empty": b"", "model_000/1/big.bin": shelf.content("big", 20 << 20)}
+    files = shelf.many(30) | {"model_000/1/empty": b"", "model_000/1/big.bin": shelf.content("big", 20 << 20)}
     for name in ("a b+c%20.txt", "\u00e9\u4e2d & <x>.txt", "=;,:@!$'()*~.bin", "deep/er/f.txt"):
         files[f"model_001/1/{name}"] = shelf.content(name, 300)
     fill(azure, "many", files)
@@ -90,23 +71,13 @@ def test_a_listing_of_many_pages(azure: Azurite, cache: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["errors", "resets", "cut", "corrupted"])
 def test_slower_but_never_wrong(azure: Azurite, cache: Path, kind: str) -> None:
-    files = {k: v for i in range(20) for k, v in shelf.identity(f"m{i:02}", payload=3000).items()}
-    files["m00/1/big.bin"] = shelf.content("big", 20 << 20)
+    files = shelf.many(20) | {"model_000/1/big.bin": shelf.content("big", 20 << 20)}
     fill(azure, f"faults-{kind}", files)
-
-    def rule(exchange: Exchange, rng: object) -> Fault:
-        chance = proxy.rng.random()
-        if kind == "corrupted":
-            return Fault(flip=not exchange.is_listing and chance < 1 / 6)
-        if chance >= 1 / 3:
-            return Fault()
-        return {"errors": Fault(status=503), "resets": Fault(reset=True), "cut": Fault(keep=chance)}[kind]
-
-    with Proxy(azure.port, rule, seed=5) as proxy:
+    with Proxy(azure.port, FAULTS[kind], seed=5) as proxy:
         path = f"as://{HOST}:{proxy.port}/{ACCOUNT}/faults-{kind}"
-        with Nereid(path, env=azure_env(cache), ready_within=120) as server:  # type: ignore[arg-type]
+        with Nereid(path, env=azure_env(cache), ready_within=120) as server:
             assert dict(shelf.model_files(cache)) == files
-            assert shelf.infers(server, "m07")
+            assert shelf.infers(server, "model_007")
 
 
 def test_what_is_refused(azure: Azurite, cache: Path) -> None:
@@ -119,45 +90,23 @@ def test_what_is_refused(azure: Azurite, cache: Path) -> None:
     assert "HTTP status 404" in log_of_a_start_that_fails(f"as://{host}/{ACCOUNT}/nowhere", azure_env(cache))
 
 
-class Identity:
+class Identity(Endpoint):
     """Gives tokens: to a managed identity, and to a registered application."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.asked: list[dict[str, str]] = []
-        identity = self
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(self.path).query))
-                right = self.headers.get("Metadata") == "true" and query["resource"] == "https://storage.azure.com/"
-                right = right and self.headers.get("X-IDENTITY-HEADER") == "house secret"
-                self.answer(right, query)
+    def answer(self, request: Request) -> Answer:
+        self.asked.append(request.form or request.query)
+        body = json.dumps({"access_token": f"token-{len(self.asked)}", "expires_in": "3600"}).encode()
+        return Answer(200 if self.is_right(request) else 400, body)
 
-            def do_POST(self) -> None:
-                form = dict(urllib.parse.parse_qsl(self.rfile.read(int(self.headers["Content-Length"])).decode()))
-                self.answer(self.path == "/tenant-1/oauth2/v2.0/token" and form["scope"] == "https://storage.azure.com/.default", form)
-
-            def answer(self, right: bool, asked: dict[str, str]) -> None:
-                identity.asked.append(asked)
-                body = json.dumps({"access_token": f"token-{len(identity.asked)}", "expires_in": "3600"}).encode()
-                self.send_response(200 if right else 400)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *args: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer((HOST, 0), Handler)
-        self.url = f"http://{HOST}:{self.server.server_address[1]}"
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.server.shutdown()
-        self.server.server_close()
+    def is_right(self, request: Request) -> bool:
+        if request.method == "POST":
+            return request.path == "/tenant-1/oauth2/v2.0/token" and request.form["scope"] == "https://storage.azure.com/.default"
+        shown = (request.headers.get("metadata"), request.headers.get("x-identity-header"))
+        return request.query["resource"] == "https://storage.azure.com/" and shown == ("true", "house secret")
 
 
 def test_tokens(azure: Azurite, cache: Path, tmp_path: Path) -> None:

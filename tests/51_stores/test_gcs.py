@@ -3,20 +3,16 @@
 import base64
 import json
 import subprocess
-import threading
-import urllib.parse
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import pytest
 import shelf
-from faults import Exchange, Fault, Proxy
+from endpoint import Answer, Endpoint, Request
+from faults import FAULTS, Fault, Proxy
 from harness.servers import Nereid
 from peers import HOST, FakeGcs, gcs_env
-from shelf import Files
+from shelf import Files, log_of_a_start_that_fails, serve
 
 
 @pytest.fixture(scope="module")
@@ -32,10 +28,6 @@ def fill(gcs: FakeGcs, bucket: str, files: Files) -> str:
     return bucket
 
 
-def serve(path: str, env: dict[str, str], **options: str) -> Nereid:
-    return Nereid(path, {name.replace("_", "-"): value for name, value in options.items()}, env)  # type: ignore[arg-type]
-
-
 def test_paths(gcs: FakeGcs, cache: Path) -> None:
     """MR-07: any number of parts below the bucket, or none."""
     fill(gcs, "paths", shelf.identity("top") | {f"a/b/{name}": data for name, data in shelf.identity("deep").items()})
@@ -46,7 +38,7 @@ def test_paths(gcs: FakeGcs, cache: Path) -> None:
 
 
 def test_second_start_moves_no_byte_of_a_model(gcs: FakeGcs, cache: Path) -> None:
-    files = {k: v for i in range(200) for k, v in shelf.identity(f"model_{i:03}", payload=500 + i).items()}
+    files = shelf.many(200)
     fill(gcs, "many", files)
     with Proxy(gcs.port) as proxy:
         for start in (1, 2):
@@ -94,66 +86,37 @@ def test_poll_follows_generations(gcs: FakeGcs, cache: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["errors", "resets", "cut", "corrupted"])
 def test_slower_but_never_wrong(gcs: FakeGcs, cache: Path, kind: str) -> None:
-    files = {k: v for i in range(20) for k, v in shelf.identity(f"m{i:02}", payload=3000).items()}
-    files["m00/1/big.bin"] = shelf.content("big", 20 << 20)
+    files = shelf.many(20) | {"model_000/1/big.bin": shelf.content("big", 20 << 20)}
     fill(gcs, f"faults-{kind}", files)
-
-    def rule(exchange: Exchange, rng: object) -> Fault:
-        chance = proxy.rng.random()
-        if kind == "corrupted":
-            return Fault(flip=not exchange.is_listing and chance < 1 / 6)
-        if chance >= 1 / 3:
-            return Fault()
-        return {"errors": Fault(status=503), "resets": Fault(reset=True), "cut": Fault(keep=chance)}[kind]
-
-    with Proxy(gcs.port, rule, seed=11) as proxy:
-        with Nereid(f"gs://faults-{kind}", env=gcs_env(cache, proxy.port), ready_within=120) as server:  # type: ignore[arg-type]
+    with Proxy(gcs.port, FAULTS[kind], seed=11) as proxy:
+        with Nereid(f"gs://faults-{kind}", env=gcs_env(cache, proxy.port), ready_within=120) as server:
             assert dict(shelf.model_files(cache)) == files
-            assert shelf.infers(server, "m07")
+            assert shelf.infers(server, "model_007")
 
 
 def test_a_bucket_that_is_not_there(gcs: FakeGcs, cache: Path) -> None:
-    server = serve("gs://nowhere/at/all", gcs_env(cache, gcs.port))
-    server.wait_ready = False
-    server.start()
-    assert server.process.ended_within(20)
-    log = server.process.log()
-    server.kill()
+    log = log_of_a_start_that_fails("gs://nowhere/at/all", gcs_env(cache, gcs.port))
     assert f"http://{HOST}:{gcs.port}/storage/v1/b/nowhere/o" in log and "404" in log
 
 
-class TokenEndpoint:
+class TokenEndpoint(Endpoint):
     """Takes assertions that the key's owner signed, gives tokens; and the metadata server of a machine."""
 
     def __init__(self, public_key: Path):
+        super().__init__()
         self.public_key = public_key
         self.forms: list[dict[str, str]] = []
         self.asked_machine = 0
-        endpoint = self
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                form = dict(urllib.parse.parse_qsl(self.rfile.read(int(self.headers["Content-Length"])).decode()))
-                endpoint.forms.append(form)
-                self.answer(200 if endpoint.accepts(form) else 400)
-
-            def do_GET(self) -> None:
-                endpoint.asked_machine += 1
-                right = self.headers.get("Metadata-Flavor") == "Google" and self.path.endswith("/service-accounts/default/token")
-                self.answer(200 if right else 403)
-
-            def answer(self, status: int) -> None:
-                body = json.dumps({"access_token": f"token-{len(endpoint.forms)}", "expires_in": 3600}).encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *args: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer((HOST, 0), Handler)
-        self.url = f"http://{HOST}:{self.server.server_address[1]}"
+    def answer(self, request: Request) -> Answer:
+        if request.method == "POST":
+            self.forms.append(request.form)
+            status = 200 if self.accepts(request.form) else 400
+        else:
+            self.asked_machine += 1
+            right = request.headers.get("metadata-flavor") == "Google" and request.path.endswith("/service-accounts/default/token")
+            status = 200 if right else 403
+        return Answer(status, json.dumps({"access_token": f"token-{len(self.forms)}", "expires_in": 3600}).encode())
 
     def accepts(self, form: dict[str, str]) -> bool:
         if form["grant_type"] == "refresh_token":
@@ -164,14 +127,6 @@ class TokenEndpoint:
         verified = subprocess.run(command, input=signed.encode(), capture_output=True, check=False).returncode == 0
         claims = json.loads(base64.urlsafe_b64decode(signed.split(".")[1] + "=="))
         return verified and claims["aud"] == f"{self.url}/token" and claims["iss"] == "tester@example" and claims["exp"] > claims["iat"]
-
-    def __enter__(self) -> Self:
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.server.shutdown()
-        self.server.server_close()
 
 
 @pytest.fixture
@@ -234,9 +189,5 @@ def test_tokens_of_a_machine(gcs: FakeGcs, cache: Path, key_pair: tuple[Path, Pa
 def test_a_key_that_is_none(gcs: FakeGcs, cache: Path, tmp_path: Path) -> None:
     file = tmp_path / "key.json"
     file.write_text('{"type": "service_account", "private_key": "no key"}')
-    server = serve("gs://paths", gcs_env(cache, gcs.port, GOOGLE_APPLICATION_CREDENTIALS=str(file)))
-    server.wait_ready = False
-    server.start()
-    assert server.process.ended_within(20)
-    assert "its private_key is no RSA key" in server.process.log()
-    server.kill()
+    log = log_of_a_start_that_fails("gs://paths", gcs_env(cache, gcs.port, GOOGLE_APPLICATION_CREDENTIALS=str(file)))
+    assert "its private_key is no RSA key" in log

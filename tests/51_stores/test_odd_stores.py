@@ -1,13 +1,15 @@
 """What a store says is not believed: names that climb, listings without an end, contents that are not theirs."""
 
+import dataclasses
 import email.utils
 import time
 from pathlib import Path
 
 import pytest
 import shelf
+from endpoint import Answer, Request
 from harness.servers import Nereid
-from odd_store import Answer, OddStore, Request, listing, md5_tag
+from odd_store import OddStore, listing, md5_tag
 from peers import s3_env
 
 LENIENT = {"exit-on-error": "false", "strict-readiness": "false"}
@@ -15,17 +17,11 @@ GOOD = shelf.identity("good")
 
 
 def serve(store: OddStore, cache: Path, **env: str) -> Nereid:
-    return Nereid(store.path, LENIENT, s3_env(cache, NEREID_CLOUD_TIMEOUT_SECS="2", **env))  # type: ignore[arg-type]
+    return Nereid(store.path, LENIENT, s3_env(cache, NEREID_CLOUD_TIMEOUT_SECS="2", **env))
 
 
 def log_of(store: OddStore, cache: Path) -> str:
-    """The log of a start that comes to nothing."""
-    server = Nereid(store.path, env=s3_env(cache, NEREID_CLOUD_TIMEOUT_SECS="2"), wait_ready=False)  # type: ignore[arg-type]
-    server.start()
-    assert server.process.ended_within(60)
-    log = server.process.log()
-    server.kill()
-    return log
+    return shelf.log_of_a_start_that_fails(store.path, s3_env(cache, NEREID_CLOUD_TIMEOUT_SECS="2"), within=60)
 
 
 @pytest.mark.parametrize("encoded", [False, True])
@@ -115,7 +111,7 @@ def test_a_tag_that_is_no_digest(cache: Path) -> None:
     def odd(request: Request, kms: bool) -> Answer | None:
         if request.is_listing:
             return Answer(body=listing({n: (len(d), tag) for n, d in GOOD.items()}))
-        answer = store.answer(request)
+        answer = store.honest(request)
         return Answer(answer.status, answer.body, answer.headers | ({"x-amz-server-side-encryption": "aws:kms"} if kms else {}))
 
     with OddStore(GOOD, lambda request: odd(request, True)) as store, serve(store, cache / "a") as server:
@@ -182,10 +178,10 @@ def test_virtual_hosts_and_tokens_of_sessions(cache: Path) -> None:
         right = request.headers["host"] == f"bucket.localhost:{store.port}" and request.headers.get("x-amz-security-token") == "a session"
         if not right or "x-amz-security-token" not in request.headers["authorization"]:
             return Answer(400, b"")
-        return None if request.is_listing else store.answer(Request("/bucket" + request.path, request.query, request.headers))
+        return None if request.is_listing else store.honest(dataclasses.replace(request, path="/bucket" + request.path))
 
     store.odd = odd
     with store:
         env = s3_env(cache, NEREID_S3_ADDRESSING="virtual", AWS_SESSION_TOKEN="a session")
-        with Nereid(f"s3://localhost:{store.port}/bucket", env=env) as server:  # type: ignore[arg-type]
+        with Nereid(f"s3://localhost:{store.port}/bucket", env=env) as server:
             assert shelf.infers(server, "good")

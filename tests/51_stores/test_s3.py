@@ -11,17 +11,9 @@ from harness import rawhttp
 from harness.servers import Nereid
 from peers import HOST, VersityGateway, clean_env, s3_env
 from s3_client import KEY_ID, SECRET
-from shelf import Files
+from shelf import Files, serve
 
 Fill = Callable[[Files], str]
-
-
-def many(count: int) -> Files:
-    return {k: v for i in range(count) for k, v in shelf.identity(f"model_{i:03}", payload=500 + i).items()}
-
-
-def serve(path: str, env: dict[str, str], **options: str) -> Nereid:
-    return Nereid(path, {name.replace("_", "-"): value for name, value in options.items()}, env)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("path", ["s3://{host}/{bucket}", "s3://http://{host}/{bucket}/", "s3://{host}//{bucket}/deep//er/"])
@@ -48,17 +40,12 @@ def test_https(tmp_path: Path, cache: Path) -> None:
         path = f"s3://https://{HOST}:{gateway.port}/bucket"
         with serve(path, s3_env(cache, AWS_CA_BUNDLE=str(certificate))) as server:
             assert shelf.infers(server, "m")
-        refused = serve(path, s3_env(cache, NEREID_CLOUD_TIMEOUT_SECS="1"))
-        refused.wait_ready = False
-        refused.start()
-        assert refused.process.ended_within(20)
-        assert "certificate" in refused.process.log(), refused.process.log()
-        assert "(attempt 1," in refused.process.log()  # no other attempt would end otherwise
-        refused.kill()
+        refused = shelf.log_of_a_start_that_fails(path, s3_env(cache, NEREID_CLOUD_TIMEOUT_SECS="20"))
+        assert "certificate" in refused and "(attempt 1," in refused  # no other attempt would end otherwise
 
 
 def test_second_start_moves_no_byte_of_a_model(gateway: VersityGateway, fill: Fill, cache: Path) -> None:
-    bucket = fill(many(200))
+    bucket = fill(shelf.many(200))
     with Proxy(gateway.port) as proxy:
         for start in (1, 2):
             proxy.forget()
@@ -66,7 +53,7 @@ def test_second_start_moves_no_byte_of_a_model(gateway: VersityGateway, fill: Fi
                 assert len(proxy.listings()) == 1  # and not one a model
                 assert shelf.index(server) == {f"model_{i:03}": {"1": "READY"} for i in range(200)}
                 assert shelf.infers(server, "model_123")
-            moved = sum(len(data) for data in many(200).values())
+            moved = sum(len(data) for data in shelf.many(200).values())
             assert proxy.object_bytes() == (moved if start == 1 else 0)
             assert len(proxy.objects()) == (400 if start == 1 else 0)
 
@@ -83,6 +70,17 @@ def test_files_arrive_as_they_are(gateway: VersityGateway, fill: Fill, cache: Pa
     with serve(f"s3://{HOST}:{gateway.port}/{bucket}", s3_env(cache)) as server:
         assert shelf.index(server) == {"odd": {"1": "READY"}}
         assert dict(shelf.model_files(cache)) == files | {"odd/1/parts.bin": big}
+
+
+def test_a_model_that_is_tried_again_is_not_fetched_again(gateway: VersityGateway, fill: Fill, cache: Path) -> None:
+    bucket = fill({name: data.replace(b'"identity"', b'"nowhere"') for name, data in shelf.identity("m").items()})
+    with Proxy(gateway.port) as proxy:
+        options = {"model_control_mode": "explicit", "model_load_retry_count": "2"}
+        with serve(f"s3://{HOST}:{proxy.port}/{bucket}", s3_env(cache), **options) as server:
+            assert "unable to find backend library" in shelf.load(server, "m").json()["error"]
+            log = server.process.log()
+        assert log.count("failed to load 'm' version 1: Invalid argument: unable to find backend library") == 3
+        assert len(proxy.objects()) == 2
 
 
 def test_only_versions_that_the_policy_picks_are_read(gateway: VersityGateway, fill: Fill, cache: Path) -> None:
@@ -172,7 +170,7 @@ def test_a_name_in_two_repositories(gateway: VersityGateway, fill: Fill, cache: 
     local = shelf.write(shelf.identity("both") | shelf.identity("mine"), tmp_path / "local")
     buckets = [fill(shelf.identity("both") | shelf.identity("theirs")), fill(shelf.identity("third"))]
     repositories = [local, *(f"s3://{HOST}:{gateway.port}/{bucket}" for bucket in buckets)]
-    with Nereid(repositories, {"exit-on-error": "false", "strict-readiness": "false"}, s3_env(cache)) as server:  # type: ignore[arg-type]
+    with Nereid(repositories, {"exit-on-error": "false", "strict-readiness": "false"}, s3_env(cache)) as server:
         found = {model: set(versions.values()) for model, versions in shelf.index(server).items()}
         assert found == {"both": {"UNAVAILABLE"}, "mine": {"READY"}, "theirs": {"READY"}, "third": {"READY"}}
         assert "two or more repositories" in shelf.reasons(server)["both"]
@@ -184,7 +182,7 @@ def test_names_told_apart(gateway: VersityGateway, fill: Fill, cache: Path, tmp_
     bucket = fill(shelf.identity("both") | shelf.identity("theirs"))
     repositories = [local, f"s3://{HOST}:{gateway.port}/{bucket}"]
     options = {"model-namespacing": "true", "model-control-mode": "explicit", "load-model": "mine"}
-    with Nereid(repositories, options, s3_env(cache)) as server:  # type: ignore[arg-type]
+    with Nereid(repositories, options, s3_env(cache)) as server:
         assert shelf.load(server, "both").status == 200
         rows = rawhttp.post(server.http, "/v2/repository/index", b'{"ready":true}').json()
         assert [row["name"] for row in rows] == ["both", "mine", "both"]

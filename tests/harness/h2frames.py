@@ -8,6 +8,7 @@ import ctypes
 import ctypes.util
 import socket
 import struct
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -150,6 +151,7 @@ class Connection:
         self, address: str, timeout: float = 30, start: bool = True, initial: dict[int, int] | None = None
     ):
         host, port = address.rsplit(":", 1)
+        self.opened = time.monotonic()  # or a little later
         self.socket = socket.create_connection((host, int(port)), timeout=timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.frames: list[Frame] = []

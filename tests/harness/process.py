@@ -7,7 +7,8 @@ import select
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 SANITIZER_REPORT = re.compile(
@@ -81,7 +82,24 @@ class Process:
             if time.monotonic() > deadline:
                 raise self.fail(f"not ready after {seconds} s")
 
-    def stop(self, seconds: float = 30, status: int | None = 0) -> float:
+    @contextmanager
+    def halted(self) -> Iterator[None]:
+        """The process does not run meanwhile: all that it is sent waits for it at once when it goes on."""
+        self._popen.send_signal(signal.SIGSTOP)
+        try:
+            self.wait_until(self._is_halted, 30)
+            yield
+        finally:
+            self._popen.send_signal(signal.SIGCONT)
+
+    def _is_halted(self) -> bool:
+        try:
+            stats = [(task / "stat").read_text() for task in Path(f"/proc/{self.pid}/task").iterdir()]
+        except (FileNotFoundError, ProcessLookupError):  # a thread that has just ended
+            return False
+        return all(stat.rsplit(")", 1)[1].split()[0] == "T" for stat in stats)
+
+    def stop(self, seconds: float = 60, status: int | None = 0) -> float:
         """SIGTERM, then waits; returns the seconds it took. `status` None accepts any exit status."""
         begun = time.monotonic()
         if self.running():

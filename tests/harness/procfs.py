@@ -20,6 +20,32 @@ def rss_bytes(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+def names_of_threads(pid: int) -> list[str]:
+    names = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            names.append((task / "comm").read_text().strip())
+        except (FileNotFoundError, ProcessLookupError):  # it has just ended
+            continue
+    return names
+
+
+_ESTABLISHED, _LISTENING = "01", "0A"
+
+
+def unread(port: int) -> int:
+    """Bytes on their way to a local TCP port that its connections did not read yet, and connections that nobody has accepted."""
+    left = 0
+    for row in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, local, peer, state, queues = row.split()[:5]
+        sent, received = (int(queue, 16) for queue in queues.split(":"))
+        if int(local.split(":")[1], 16) == port and state in (_ESTABLISHED, _LISTENING):
+            left += received
+        elif int(peer.split(":")[1], 16) == port and state == _ESTABLISHED:
+            left += sent
+    return left
+
+
 @dataclass(frozen=True)
 class Memory:
     rss: int

@@ -18,6 +18,7 @@ HOST = "127.0.0.1"
 class Server:
     """A context manager: starts on free ports, is ready inside, is stopped and checked on leaving.
 
+    repository  a directory, the path of one in a store, or several
     options  further command-line options, without the leading dashes: {"log-verbose": "1"};
              a list as value repeats the option
     """
@@ -26,7 +27,7 @@ class Server:
 
     def __init__(
         self,
-        repository: Path | list[Path],
+        repository: Path | str | list[Path] | list[Path | str],
         options: dict[str, str | list[str]] | None = None,
         env: dict[str, str] | None = None,
         ready_within: float = 60,

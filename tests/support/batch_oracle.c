@@ -107,7 +107,7 @@ static bool is_preferred(const struct batcher_config *c, uint64_t rows)
     if (c->preferred_count == 0)
         return rows == (c->max_batch_size ? c->max_batch_size : 1);
     for (size_t i = 0; i < c->preferred_count; i++)
-        if (c->preferred[i] == rows)
+        if ((uint64_t)c->preferred[i] == rows)
             return true;
     return false;
 }
@@ -116,7 +116,7 @@ static uint64_t largest_preferred(const struct batcher_config *c)
 {
     uint64_t largest = c->preferred_count ? 0 : (c->max_batch_size ? c->max_batch_size : 1);
     for (size_t i = 0; i < c->preferred_count; i++)
-        largest = c->preferred[i] > largest ? c->preferred[i] : largest;
+        largest = (uint64_t)c->preferred[i] > largest ? (uint64_t)c->preferred[i] : largest;
     return largest;
 }
 

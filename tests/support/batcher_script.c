@@ -41,7 +41,7 @@ static void random_config(struct sim_script *s, uint64_t *rng)
     c->max_batch_size = (uint32_t)ONE_OF(rng, 0, 1, 2, 4, 8, 8, 16);
     c->preferred = s->preferred;
     for (uint64_t i = below(rng, 4); i && c->max_batch_size; i--)
-        s->preferred[c->preferred_count++] = 1 + (uint32_t)below(rng, c->max_batch_size);
+        s->preferred[c->preferred_count++] = 1 + (int32_t)below(rng, c->max_batch_size);
     c->delay_us = ONE_OF(rng, 0, 0, 50, 100, 1000);
     c->priority_levels = ONE_OF(rng, 0, 0, 1, 2, 3, 70);
     c->default_level = c->priority_levels ? 1 + below(rng, c->priority_levels) : 0;
@@ -151,7 +151,7 @@ void sim_print(const struct sim_script *s)
     }
     fprintf(stderr, ", preferred");
     for (size_t i = 0; i < c->preferred_count; i++)
-        fprintf(stderr, " %u", c->preferred[i]);
+        fprintf(stderr, " %d", c->preferred[i]);
     fprintf(stderr, "\n");
     for (int i = 0; i < s->event_count; i++) {
         const struct sim_event *e = &s->events[i];

@@ -31,7 +31,7 @@ struct sim_event {
 struct sim_script {
     uint64_t seed;
     struct batcher_config config;
-    uint32_t preferred[4];
+    int32_t preferred[4];
     struct batcher_level_policy level_policies[4];
     int instances;
     bool eager; /* the shell asks for dropped requests after every step, not only when told to */

@@ -1,7 +1,7 @@
 /* A backend that breaks the rules of the C ABI on command, and says in the log whether the server noticed.
  *
  * The request parameter "misdeed" names what to do with a request; without it the INT32 input is answered as it came. A file named
- * fail_ENTRY beside the library makes that entry return an error. */
+ * fail_ENTRY beside the library makes that entry return an error; one named hang_ModelInstanceFinalize makes it never return. */
 #include "triton/core/tritonbackend.h"
 
 #include <pthread.h>
@@ -115,7 +115,21 @@ TRITONBACKEND_ModelInstanceInitialize(TRITONBACKEND_ModelInstance *instance)
 TRITONBACKEND_ISPEC TRITONSERVER_Error *
 TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInstance *instance)
 {
-    return fail_instance(instance, "ModelInstanceFinalize");
+    TRITONBACKEND_Model *model;
+    TRITONBACKEND_Backend *backend;
+    TRITONBACKEND_ArtifactType type;
+    const char *dir;
+    char path[600];
+    OK(TRITONBACKEND_ModelInstanceModel(instance, &model));
+    OK(TRITONBACKEND_ModelBackend(model, &backend));
+    OK(TRITONBACKEND_BackendArtifacts(backend, &type, &dir));
+    snprintf(path, sizeof(path), "%s/hang_ModelInstanceFinalize", dir);
+    if (access(path, F_OK) == 0) {
+        say("HANGS", "hang_ModelInstanceFinalize", "never returns");
+        for (;;)
+            pause();
+    }
+    return fail(dir, "ModelInstanceFinalize");
 }
 
 /* A response with the input as output; not sent. */
@@ -322,6 +336,38 @@ static void keep_response(TRITONBACKEND_Request *request)
     release(request);
 }
 
+/* As if the pointer was lost. */
+static void keep_factory(TRITONBACKEND_Request *request)
+{
+    TRITONBACKEND_ResponseFactory *factory;
+    OK(TRITONBACKEND_ResponseFactoryNew(&factory, request));
+    answer(request);
+    release(request);
+}
+
+/* The factory of a request that was over long ago. */
+static TRITONBACKEND_ResponseFactory *forgotten;
+
+static void forget_factory(TRITONBACKEND_Request *request)
+{
+    OK(TRITONBACKEND_ResponseFactoryNew(&forgotten, request));
+    answer(request);
+    release(request);
+}
+
+static void remember_factory(TRITONBACKEND_Request *request)
+{
+    TRITONBACKEND_Response *response;
+    bool cancelled;
+    REFUSED(TRITONBACKEND_ResponseFactoryIsCancelled(forgotten, &cancelled));
+    REFUSED(TRITONBACKEND_ResponseNewFromFactory(&response, forgotten));
+    REFUSED(
+        TRITONBACKEND_ResponseFactorySendFlags(forgotten, TRITONSERVER_RESPONSE_COMPLETE_FINAL));
+    REFUSED(TRITONBACKEND_ResponseFactoryDelete(forgotten));
+    answer(request);
+    release(request);
+}
+
 static void keep_request(TRITONBACKEND_Request *request)
 {
     (void)request;
@@ -345,6 +391,9 @@ static const struct misdeed {
     {"output_without_memory", output_without_memory, NULL},
     {"keep_response", keep_response, NULL},
     {"keep_request", keep_request, NULL},
+    {"keep_factory", keep_factory, NULL},
+    {"forget_factory", forget_factory, NULL},
+    {"remember_factory", remember_factory, NULL},
     {"error", keep_request, "told to fail in Execute"},
     {"error_after_final", answer, "told to fail after the final response"},
     {"error_after_release", released_twice, "told to fail after the release"},

@@ -3,9 +3,10 @@
  *
  *   [ which execution this was, counted over all models, how many there were at that moment, the most that there ever were, the thread ]
  *
- * Parameters of a model, as string_value:
+ * once for each row where there is a batch. Parameters of a model, as string_value:
  *   board  the file
- *   gate   wait in each execution until this file exists
+ *   gate   wait in each execution until somebody has this pipe open to write
+ *   door   the same while the model is loaded
  *   tell   fail instead of making an instance, with its host policy in the message */
 #include "triton/core/tritonbackend.h"
 
@@ -58,6 +59,14 @@ static struct board *open_board(const char *path)
     return b;
 }
 
+static void pass(const char *gate)
+{
+    int fd = open(gate, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        abort();
+    close(fd);
+}
+
 TRITONSERVER_Error *TRITONBACKEND_ModelInitialize(TRITONBACKEND_Model *handle)
 {
     TRITONSERVER_Message *message;
@@ -75,6 +84,8 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInitialize(TRITONBACKEND_Model *handle)
         m->board = open_board(path);
     find(text, "gate", m->gate, sizeof(m->gate));
     m->tell = find(text, "tell", path, sizeof(path));
+    if (find(text, "door", path, sizeof(path)))
+        pass(path);
     free(text);
     e = TRITONSERVER_MessageDelete(message);
     return e ? e : TRITONBACKEND_ModelSetState(handle, m);
@@ -130,12 +141,29 @@ static void witness(struct model *m, int32_t numbers[NUMBERS])
     numbers[0] = atomic_fetch_add(&b->executions, 1);
     for (int i = 0; i < PATIENCE && atomic_load(&b->most) < 2; i++)
         sched_yield();
-    while (*m->gate && access(m->gate, F_OK) != 0)
-        sched_yield();
+    if (*m->gate)
+        pass(m->gate);
     numbers[1] = now;
     numbers[2] = atomic_load(&b->most);
     numbers[3] = (int32_t)gettid();
     atomic_fetch_sub(&b->now, 1);
+}
+
+/* How many rows the request has; batched tells whether it has such a dimension. */
+static TRITONSERVER_Error *rows_of(TRITONBACKEND_Request *request, int *ret_batched,
+                                   int64_t *ret_rows)
+{
+    TRITONBACKEND_Input *input;
+    const int64_t *shape;
+    uint32_t rank;
+    TRITONSERVER_Error *e = TRITONBACKEND_RequestInput(request, "INPUT0", &input);
+    if (!e)
+        e = TRITONBACKEND_InputProperties(input, NULL, NULL, &shape, &rank, NULL, NULL);
+    if (e)
+        return e;
+    *ret_batched = rank > 1;
+    *ret_rows = rank > 1 ? shape[0] : 1;
+    return NULL;
 }
 
 static TRITONSERVER_Error *answer(TRITONBACKEND_Request *request, const int32_t *numbers,
@@ -144,17 +172,22 @@ static TRITONSERVER_Error *answer(TRITONBACKEND_Request *request, const int32_t 
     TRITONBACKEND_Output *output;
     TRITONSERVER_MemoryType memory = TRITONSERVER_MEMORY_CPU;
     int64_t id = 0;
-    const int64_t shape[] = {NUMBERS};
+    int64_t rows = 1;
+    int batched = 0;
     void *buffer;
     *ret = NULL;
     TRITONSERVER_Error *e = TRITONBACKEND_ResponseNew(ret, request);
     if (!e)
-        e = TRITONBACKEND_ResponseOutput(*ret, &output, "OUTPUT0", TRITONSERVER_TYPE_INT32, shape,
-                                         1);
+        e = rows_of(request, &batched, &rows);
+    const int64_t shape[] = {rows, NUMBERS};
     if (!e)
-        e = TRITONBACKEND_OutputBuffer(output, &buffer, NUMBERS * sizeof(*numbers), &memory, &id);
+        e = TRITONBACKEND_ResponseOutput(*ret, &output, "OUTPUT0", TRITONSERVER_TYPE_INT32,
+                                         shape + !batched, 1 + (uint32_t)batched);
     if (!e)
-        memcpy(buffer, numbers, NUMBERS * sizeof(*numbers));
+        e = TRITONBACKEND_OutputBuffer(output, &buffer, (uint64_t)rows * NUMBERS * sizeof(*numbers),
+                                       &memory, &id);
+    for (int64_t row = 0; !e && row < rows; row++)
+        memcpy((int32_t *)buffer + row * NUMBERS, numbers, NUMBERS * sizeof(*numbers));
     return e;
 }
 
@@ -169,12 +202,13 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstan
     for (uint32_t i = 0; i < count; i++) {
         TRITONBACKEND_Response *response;
         TRITONSERVER_Error *e = answer(requests[i], numbers, &response);
+        /* Before the answer, so that who has it also finds it counted. */
+        TRITONSERVER_ErrorDelete(TRITONBACKEND_ModelInstanceReportStatistics(
+            instance, requests[i], e == NULL, 0, 0, 0, 0));
         if (response)
             TRITONSERVER_ErrorDelete(
                 TRITONBACKEND_ResponseSend(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL, e));
         TRITONSERVER_ErrorDelete(e);
-        TRITONSERVER_ErrorDelete(TRITONBACKEND_ModelInstanceReportStatistics(
-            instance, requests[i], e == NULL, 0, 0, 0, 0));
         TRITONSERVER_ErrorDelete(
             TRITONBACKEND_RequestRelease(requests[i], TRITONSERVER_REQUEST_RELEASE_ALL));
     }

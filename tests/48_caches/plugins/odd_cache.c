@@ -136,6 +136,9 @@ TRITONCACHE_CacheLookup
      TRITONCACHE_Allocator *allocator)
 {
     if (is(c, "waits")) {
+        char begun[sizeof(c->gate) + 8]; /* a file that tells that somebody waits */
+        snprintf(begun, sizeof(begun), "%s.begun", c->gate);
+        close(open(begun, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
         int gate = open(c->gate, O_RDONLY | O_CLOEXEC); /* a pipe that nobody writes to yet */
         if (gate >= 0)
             close(gate);

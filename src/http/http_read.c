@@ -1,0 +1,340 @@
+#include "http/http_read.h"
+
+#include "base/mem.h"
+#include "http/http_body.h"
+#include "http/http_conn.h"
+#include "http/http_exchange.h"
+#include "http/http_front_priv.h"
+#include "net/access.h"
+#include "net/turns.h"
+#include "os/sock.h"
+#include "server/worker.h"
+
+#include <string.h>
+
+#define READ_AT_MOST ((size_t)16384)
+
+/* Of a body that nobody wants; past it the connection closes. */
+#define DISCARD_AT_MOST ((uint64_t)1 << 20)
+
+/* The last message of the connection was read, or what comes cannot be understood any more. */
+static void read_no_more(struct http_conn *c)
+{
+    http_body_end(c);
+    c->phase = HTTP_PHASE_IGNORE;
+}
+
+static struct http_exchange *exchange_begin(struct http_conn *c)
+{
+    const struct http1_head *h = &c->parser.head;
+    struct http_exchange *x = http_exchange_new(c);
+    http_exchange_count(x, h);
+    x->keep_alive = h->keep_alive && !c->shard->draining;
+    x->head_only = h->method == HTTP1_HEAD_METHOD;
+    x->explicit_keep_alive = h->minor == 0;
+    return x;
+}
+
+static void of_use(struct http_conn *c)
+{
+    c->turns = 0;
+    if (c->proven)
+        return;
+    c->proven = true;
+    turns_stranger_known(&c->shard->strangers);
+}
+
+/* Hands a whole message over; afterwards the parser is ready for the next. */
+static void serve(struct http_conn *c, char *body, size_t len)
+{
+    struct http_exchange *x = exchange_begin(c);
+    bool last = !x->keep_alive;
+    struct http_message m = {
+        .head = &c->parser.head, .route = &c->route, .body = body, .body_len = len, .buf = c->body};
+    if (x->access)
+        x->access->in_bytes = len;
+    c->phase = HTTP_PHASE_HEAD;
+    of_use(c);
+    c->shard->front->service->serve(x, &m);
+    http1_next(&c->parser);
+    if (c->body)
+        http_body_end(c);
+    if (last)
+        read_no_more(c);
+}
+
+static void serve_received(struct http_conn *c)
+{
+    char *body = (char *)c->body->data + c->body_at;
+    serve(c, c->body_len ? body : NULL, c->body_len);
+}
+
+/* The stream cannot be understood, or must not go on: say why, then close. */
+static void fail(struct http_conn *c, uint16_t status, const char *reason)
+{
+    struct http_exchange *x = exchange_begin(c);
+    x->keep_alive = false;
+    http_exchange_fault(x, status, reason);
+    read_no_more(c);
+}
+
+/* Answers by the head alone; what comes of the body is dropped. */
+static void refuse(struct http_conn *c, struct err *e)
+{
+    const struct http1_head *h = &c->parser.head;
+    struct http_exchange *x = exchange_begin(c);
+    x->route = (uint8_t)c->route.kind;
+    if (h->expect_continue || h->content_length > DISCARD_AT_MOST || h->chunked)
+        x->keep_alive = false;
+    bool last = !x->keep_alive;
+    c->body_left = h->content_length;
+    http_exchange_error(x, e);
+    http1_next(&c->parser);
+    if (last)
+        read_no_more(c);
+    else if (c->body_left)
+        c->phase = HTTP_PHASE_DISCARD;
+}
+
+/* The body is of no use to whom it was sent: answer now, drop it as it comes. */
+static void serve_without_body(struct http_conn *c)
+{
+    bool chunked = c->parser.head.chunked;
+    uint64_t left = c->parser.head.content_length;
+    struct http_exchange *x = exchange_begin(c);
+    if (left > DISCARD_AT_MOST || chunked)
+        x->keep_alive = false;
+    bool last = !x->keep_alive;
+    struct http_message m = {.head = &c->parser.head, .route = &c->route};
+    of_use(c);
+    c->shard->front->service->serve(x, &m);
+    http1_next(&c->parser);
+    c->body_left = left;
+    if (last)
+        read_no_more(c);
+    else if (left)
+        c->phase = HTTP_PHASE_DISCARD;
+}
+
+static void promise_to_read(struct http_conn *c)
+{
+    struct http_exchange *x = http_exchange_new(c);
+    http_exchange_static(x, 100, NULL, NULL, 0);
+}
+
+/* A head is complete; n bytes behind it are there already. Returns how many of them were taken. */
+static size_t begin_message(struct http_conn *c, char *data, size_t n)
+{
+    const struct http1_head *h = &c->parser.head;
+    const struct http_service *service = c->shard->front->service;
+    c->route = service->route(h);
+    struct err *e = service->admit(c->shard->front, h, &c->route, &c->body_max);
+    if (e) {
+        refuse(c, e);
+        return 0;
+    }
+    if (!h->chunked && !h->content_length) {
+        serve(c, NULL, 0);
+        return 0;
+    }
+    if (!c->body_max) {
+        serve_without_body(c);
+        return 0;
+    }
+    if (!h->chunked && h->content_length <= n) {
+        size_t len = (size_t)h->content_length;
+        serve(c, data, len);
+        return len;
+    }
+    e = http_body_begin(c);
+    if (e) {
+        refuse(c, e);
+        return 0;
+    }
+    http1_keep(&c->parser);
+    if (h->expect_continue && !n && h->minor > 0)
+        promise_to_read(c);
+    c->phase = h->chunked ? HTTP_PHASE_CHUNKS : HTTP_PHASE_BODY;
+    c->body_left = h->content_length;
+    http_conn_wait(c);
+    return h->chunked ? 0 : http_body_take(c, data, n);
+}
+
+/* There is no room for what came of the body, or it may not be that long. */
+static void fail_body(struct http_conn *c)
+{
+    struct err *e = c->body_error;
+    c->body_error = NULL;
+    fail(c, (uint16_t)status_http(err_code(e)), err_message(e));
+    err_free(e);
+}
+
+/* Some of a body of known length was received. */
+static void body_arrived(struct http_conn *c)
+{
+    if (c->body_error)
+        fail_body(c);
+    else if (!c->body_left)
+        serve_received(c);
+}
+
+static size_t take_chunks(struct http_conn *c, const char *data, size_t n)
+{
+    size_t used;
+    switch (http1_parse(&c->parser, data, n, &used)) {
+    case HTTP1_END:
+        serve_received(c);
+        break;
+    case HTTP1_ERROR:
+        if (c->body_error)
+            fail_body(c);
+        else
+            fail(c, c->parser.error_status, c->parser.error_reason);
+        break;
+    case HTTP1_MORE:
+    case HTTP1_HEAD:
+        break;
+    }
+    return used;
+}
+
+static size_t take_head(struct http_conn *c, char *data, size_t n)
+{
+    size_t used;
+    if (http1_idle(&c->parser))
+        c->since = loop_now(c->shard->worker->loop);
+    switch (http1_parse(&c->parser, data, n, &used)) {
+    case HTTP1_HEAD:
+        used += begin_message(c, data + used, n - used);
+        break;
+    case HTTP1_ERROR:
+        fail(c, c->parser.error_status, c->parser.error_reason);
+        break;
+    case HTTP1_MORE:
+        http_conn_wait(c);
+        break;
+    case HTTP1_END:
+        break;
+    }
+    return used;
+}
+
+static size_t take_discarded(struct http_conn *c, size_t n)
+{
+    size_t used = n < c->body_left ? n : (size_t)c->body_left;
+    c->body_left -= used;
+    if (!c->body_left)
+        c->phase = HTTP_PHASE_HEAD;
+    return used;
+}
+
+/* Bytes that must wait until answers are written. */
+static void hold(struct http_conn *c, const char *data, size_t n)
+{
+    char *held = mem_alloc(n + HTTP_BODY_PADDING);
+    memcpy(held, data, n);
+    mem_free(c->held);
+    c->held = held;
+    c->held_len = n;
+}
+
+/* Goes through received bytes. They may be written to, and so may HTTP_BODY_PADDING bytes behind them. */
+static void consume(struct http_conn *c, char *data, size_t n)
+{
+    while (n && !c->dead) {
+        size_t used = n;
+        switch (c->phase) {
+        case HTTP_PHASE_HEAD:
+            if (c->in_flight >= HTTP_CONN_MAX_IN_FLIGHT) {
+                hold(c, data, n);
+                return;
+            }
+            used = take_head(c, data, n);
+            break;
+        case HTTP_PHASE_BODY:
+            used = http_body_take(c, data, n);
+            body_arrived(c);
+            break;
+        case HTTP_PHASE_CHUNKS:
+            used = take_chunks(c, data, n);
+            break;
+        case HTTP_PHASE_DISCARD:
+            used = take_discarded(c, n);
+            break;
+        case HTTP_PHASE_IGNORE:
+            break;
+        }
+        data += used;
+        n -= used;
+    }
+}
+
+void http_read_resume(struct http_conn *c)
+{
+    if (c->held && !c->backlog && c->in_flight < HTTP_CONN_MAX_IN_FLIGHT) {
+        char *held = c->held;
+        c->held = NULL;
+        consume(c, held, c->held_len);
+        mem_free(held);
+    }
+    if (!c->dead)
+        http_conn_watch(c);
+}
+
+/* Little enough that most of a large body is received straight into its own buffer. */
+static size_t read_at_once(const struct worker *w)
+{
+    size_t room = w->receive_bytes - HTTP_BODY_PADDING;
+    return room < READ_AT_MOST ? room : READ_AT_MOST;
+}
+
+/* Straight into the body's own buffer. */
+static long read_body(struct http_conn *c)
+{
+    long got = http_body_read(c);
+    if (got > 0) {
+        front_metrics_add(&c->shard->metrics->received_bytes, (uint64_t)got);
+        c->since = loop_now(c->shard->worker->loop);
+        body_arrived(c);
+    }
+    return got;
+}
+
+static long read_messages(struct http_conn *c)
+{
+    struct worker *w = c->shard->worker;
+    long got = sock_read(c->fd.fd, w->receive, read_at_once(w));
+    if (got <= 0)
+        return got;
+    if (c->phase != HTTP_PHASE_HEAD && !c->lingering)
+        c->since = loop_now(w->loop);
+    worker_received(w, (size_t)got);
+    front_metrics_add(&c->shard->metrics->received_bytes, (uint64_t)got);
+    consume(c, w->receive, (size_t)got);
+    /* A large body has begun, and most of it is there by now: no need to wait for the next turn. */
+    return c->phase == HTTP_PHASE_BODY && !c->dead ? read_body(c) : got;
+}
+
+void http_read_pending(struct http_conn *c)
+{
+    long got = read_messages(c);
+    if (got == 0 || got == -2)
+        http_conn_kill(c);
+    else if (!c->dead)
+        http_conn_watch(c);
+}
+
+/* What comes after the last message is of no use, however much it is. */
+void http_read_some(struct http_conn *c)
+{
+    c->turns += TURNS_READ;
+    long got = c->phase == HTTP_PHASE_BODY ? read_body(c) : read_messages(c);
+    if (got == 0 || got == -2)
+        http_conn_kill(c);
+    if (c->dead)
+        return;
+    if (got >= TURNS_BYTES && c->phase != HTTP_PHASE_IGNORE)
+        c->turns = 0;
+    turns_judge(c->shard->worker->loop, &c->fd, c->turns);
+    http_conn_watch(c);
+}

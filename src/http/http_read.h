@@ -1,0 +1,12 @@
+#pragma once
+/* From the bytes of a connection to messages for the service of its port. Worker's thread only. */
+struct http_conn;
+
+/* http_read_some - what the socket has: whole messages are served, the beginning of one is kept. The connection may be dead afterwards. */
+void http_read_some(struct http_conn *c);
+
+/* http_read_pending - the same of a connection between two messages that is about to end. */
+void http_read_pending(struct http_conn *c);
+
+/* http_read_resume - room was made for more requests: go on with bytes that were held back. */
+void http_read_resume(struct http_conn *c);

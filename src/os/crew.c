@@ -1,0 +1,154 @@
+#include "os/crew.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "os/mutex.h"
+#include "os/thread.h"
+
+struct member {
+    struct crew *crew;
+    struct thread *thread; /* NULL = free */
+    bool ended;            /* it takes no lock any more: it can be joined */
+};
+
+struct crew {
+    const struct crew_kind *kind;
+    void *owner;
+    struct mutex lock; /* rank THREAD; guards what follows */
+    struct mutex_cond changed;
+    struct list jobs;
+    unsigned waiting; /* jobs in the list */
+    unsigned running; /* threads */
+    unsigned idle;    /* of them, those that wait for a job */
+    bool stopping;
+    struct member members[CREW_MOST_THREADS];
+};
+
+struct crew *crew_new(const struct crew_kind *kind, void *owner)
+{
+    struct crew *c = MEM_NEW(struct crew);
+    c->kind = kind;
+    c->owner = owner;
+    mutex_init(&c->lock, MUTEX_RANK_THREAD);
+    mutex_cond_init(&c->changed);
+    list_init(&c->jobs);
+    return c;
+}
+
+static void *begin(const struct crew *c)
+{
+    return c->kind->begin ? c->kind->begin(c->owner) : NULL;
+}
+
+static void end(const struct crew *c, void *own)
+{
+    if (c->kind->end)
+        c->kind->end(c->owner, own);
+}
+
+/* Waits for a job; NULL when there was none for a while. Lock held. */
+static struct crew_job *next(struct crew *c)
+{
+    time_ns until = clock_now_ns() + c->kind->idle;
+    c->idle++;
+    while (list_empty(&c->jobs) && !c->stopping && clock_now_ns() < until)
+        mutex_cond_wait_until(&c->changed, &c->lock, until);
+    c->idle--;
+    struct list *node = list_pop(&c->jobs);
+    c->waiting -= node != NULL;
+    return node ? LIST_ITEM(node, struct crew_job, node) : NULL;
+}
+
+static void work(void *arg)
+{
+    struct member *m = arg;
+    struct crew *c = m->crew;
+    void *own = begin(c);
+    mutex_lock(&c->lock);
+    struct crew_job *job;
+    while ((job = next(c))) {
+        mutex_unlock(&c->lock);
+        job->run(job, own);
+        mutex_lock(&c->lock);
+    }
+    c->running--;
+    m->ended = true;
+    mutex_unlock(&c->lock);
+    end(c, own);
+}
+
+/* A place for one more thread, where one may be. Lock held. */
+static struct member *free_member(struct crew *c)
+{
+    struct member *found = NULL;
+    for (unsigned i = 0; i < c->kind->most; i++) {
+        struct member *m = &c->members[i];
+        if (m->thread && m->ended) {
+            thread_join(m->thread);
+            m->thread = NULL;
+        }
+        if (!m->thread)
+            found = m;
+    }
+    return found;
+}
+
+/* One more thread, if jobs wait for more than there are idle ones. At the end the threads that there are do what is left: crew_free
+ * joins them. Lock held. */
+static struct err *grow(struct crew *c)
+{
+    struct member *m = c->waiting > c->idle && !c->stopping ? free_member(c) : NULL;
+    if (!m)
+        return NULL;
+    *m = (struct member){.crew = c};
+    struct err *e = thread_start(c->kind->name, work, m, &m->thread);
+    if (e)
+        m->thread = NULL;
+    else
+        c->running++;
+    return e;
+}
+
+bool crew_add(struct crew *c, struct crew_job *job)
+{
+    mutex_lock(&c->lock);
+    list_append(&c->jobs, &job->node);
+    c->waiting++;
+    struct err *e = grow(c);
+    bool taken = c->running > 0;
+    if (!taken) {
+        list_remove(&job->node);
+        c->waiting--;
+    } else if (c->idle) {
+        mutex_cond_signal(&c->changed);
+    }
+    mutex_unlock(&c->lock);
+    if (e)
+        LOG_WARN("there is no further thread '%s': %s", c->kind->name, err_message(e));
+    err_free(e);
+    return taken;
+}
+
+void crew_do(struct crew *c, struct crew_job *job)
+{
+    if (crew_add(c, job))
+        return;
+    void *own = begin(c);
+    job->run(job, own);
+    end(c, own);
+}
+
+void crew_free(struct crew *c)
+{
+    if (!c)
+        return;
+    mutex_lock(&c->lock);
+    c->stopping = true;
+    mutex_cond_broadcast(&c->changed);
+    mutex_unlock(&c->lock);
+    for (unsigned i = 0; i < c->kind->most; i++)
+        thread_join(c->members[i].thread);
+    mutex_cond_fini(&c->changed);
+    mutex_fini(&c->lock);
+    mem_free(c);
+}

@@ -1,0 +1,160 @@
+#include "provider/aws_role.h"
+
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "os/file.h"
+#include "provider/aws.h"
+#include "web/ask.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <yyjson.h>
+
+#define MAX_BYTES       ((size_t)64 << 10)
+#define CONTAINER_HOST  "http://169.254.170.2"
+#define INSTANCE_HOST   "http://169.254.169.254"
+#define TOKEN_LIFE_SECS "21600"
+
+/* "2026-11-21T14:00:00Z"; 0 when it is none. */
+static uint64_t read_time(const char *text)
+{
+    struct tm tm = {0};
+    if (!text || !strptime(text, "%Y-%m-%dT%H:%M:%S", &tm))
+        return 0;
+    return (uint64_t)timegm(&tm) * 1000000000u;
+}
+
+static const char *text_of(yyjson_val *root, const char *name)
+{
+    const char *text = yyjson_get_str(yyjson_obj_get(root, name));
+    return text ? text : "";
+}
+
+static struct err *read_key(const char *text, struct aws_key *ret)
+{
+    yyjson_doc *doc = yyjson_read(text, strlen(text), 0);
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    const char *id = text_of(root, "AccessKeyId");
+    const char *secret = text_of(root, "SecretAccessKey");
+    struct err *e = NULL;
+    if (*id && *secret)
+        *ret = (struct aws_key){.id = mem_strdup(id),
+                                .secret = mem_strdup(secret),
+                                .token = mem_strdup(text_of(root, "Token")),
+                                .ends_wall_ns = read_time(text_of(root, "Expiration"))};
+    else
+        e = err_new(STATUS_UNAVAILABLE, "the endpoint for credentials answers without a key");
+    yyjson_doc_free(doc);
+    return e;
+}
+
+static const char *env(const char *name)
+{
+    const char *value = getenv(name);
+    return value ? value : "";
+}
+
+/* What the container's endpoint wants as Authorization; NULL = nothing. The caller's. */
+static char *container_token(void)
+{
+    struct strbuf header = STRBUF_INIT;
+    char *text = NULL;
+    size_t len;
+    if (*env("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"))
+        err_free(file_read(env("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"), MAX_BYTES, &text, &len));
+    const char *token = text ? text : env("AWS_CONTAINER_AUTHORIZATION_TOKEN");
+    if (*token)
+        strbuf_printf(&header, "Authorization: %.*s", (int)strcspn(token, "\r\n"), token);
+    mem_free(text);
+    return header.len ? strbuf_take(&header) : NULL;
+}
+
+static struct err *of_container(struct call_net *net, void *session, const char *url,
+                                struct aws_key *ret)
+{
+    char *text = NULL;
+    char *header = container_token();
+    struct err *e = ask_run(
+        net, session,
+        &(struct ask){.method = "GET", .url = url, .headers = {header}, .direct = true}, &text);
+    if (!e)
+        e = read_key(text, ret);
+    mem_free(text);
+    mem_free(header);
+    return e;
+}
+
+static struct err *of_instance(struct call_net *net, void *session, const char *header,
+                               const char *base, struct aws_key *ret)
+{
+    static const char path[] = "/latest/meta-data/iam/security-credentials/";
+    struct strbuf url = STRBUF_INIT;
+    char *role = NULL;
+    char *text = NULL;
+    strbuf_printf(&url, "%s%s", base, path);
+    struct ask a = {.method = "GET", .url = strbuf_str(&url), .headers = {header}, .direct = true};
+    struct err *e = ask_run(net, session, &a, &role);
+    if (!e) {
+        strbuf_printf(&url, "%.*s", (int)strcspn(role, "\r\n"), role);
+        a.url = strbuf_str(&url);
+        e = ask_run(net, session, &a, &text);
+    }
+    if (!e)
+        e = read_key(text, ret);
+    mem_free(text);
+    mem_free(role);
+    strbuf_fini(&url);
+    return e;
+}
+
+/* The session token of the second version of the metadata service; NULL: there is no such service. The caller's header. */
+static char *instance_token(struct call_net *net, void *session, const char *base)
+{
+    struct strbuf url = STRBUF_INIT;
+    struct strbuf header = STRBUF_INIT;
+    char *token = NULL;
+    strbuf_printf(&url, "%s/latest/api/token", base);
+    struct ask a = {.method = "PUT",
+                    .url = strbuf_str(&url),
+                    .headers = {"X-aws-ec2-metadata-token-ttl-seconds: " TOKEN_LIFE_SECS},
+                    .direct = true,
+                    .once = true};
+    struct err *e = ask_run(net, session, &a, &token);
+    if (!e)
+        strbuf_printf(&header, "X-aws-ec2-metadata-token: %s", token);
+    err_free(e);
+    mem_free(token);
+    strbuf_fini(&url);
+    return header.len ? strbuf_take(&header) : NULL;
+}
+
+struct err *aws_role_get(struct call_net *net, void *session, struct aws_key *ret, bool *ret_found)
+{
+    struct strbuf url = STRBUF_INIT;
+    struct err *e = NULL;
+    *ret_found = true;
+    if (*env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"))
+        strbuf_printf(&url, CONTAINER_HOST "%s", env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"));
+    else if (*env("AWS_CONTAINER_CREDENTIALS_FULL_URI"))
+        strbuf_puts(&url, env("AWS_CONTAINER_CREDENTIALS_FULL_URI"));
+    if (url.len) {
+        e = of_container(net, session, strbuf_str(&url), ret);
+        strbuf_fini(&url);
+        return e;
+    }
+    const char *base = env("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+    if (!*base)
+        base = INSTANCE_HOST;
+    int len = (int)strlen(base);
+    strbuf_printf(&url, "%.*s", len - (base[len - 1] == '/'), base);
+    char *header = strcmp(env("AWS_EC2_METADATA_DISABLED"), "true") == 0
+                       ? NULL
+                       : instance_token(net, session, strbuf_str(&url));
+    *ret_found = header != NULL;
+    if (header)
+        e = of_instance(net, session, header, strbuf_str(&url), ret);
+    mem_free(header);
+    strbuf_fini(&url);
+    return e;
+}

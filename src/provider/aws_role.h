@@ -1,0 +1,13 @@
+#pragma once
+/* Credentials that a container or an instance was given. Private to provider/. */
+#include "base/err.h"
+
+#include <stdbool.h>
+
+struct aws_key;
+struct call_net;
+
+/* aws_role_get - from the container's endpoint, else from the instance's role. Blocks.
+ * ret_found  false: this is neither
+ * errors     there is an endpoint, and it does not give what it should */
+struct err *aws_role_get(struct call_net *net, void *session, struct aws_key *ret, bool *ret_found);

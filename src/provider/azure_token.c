@@ -1,0 +1,128 @@
+/* source  Microsoft identity platform: OAuth 2.0 client credentials; managed identities */
+#include "provider/azure_token.h"
+
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "os/file.h"
+#include "web/ask.h"
+#include "web/call.h"
+#include "web/url.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_FILE_BYTES ((size_t)64 << 10)
+#define AUTHORITY      "https://login.microsoftonline.com"
+#define MACHINE        "http://169.254.169.254/metadata/identity/oauth2/token"
+#define RESOURCE       "https://storage.azure.com/"
+#define ASSERTION_TYPE "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+
+static const char *env(const char *name)
+{
+    const char *value = getenv(name);
+    return value ? value : "";
+}
+
+static void put_field(struct strbuf *sb, const char *name, const char *value)
+{
+    strbuf_printf(sb, "%s%s=", sb->len ? "&" : "", name);
+    url_escape(sb, value, strlen(value), false);
+}
+
+static struct err *run(struct call_net *net, void *session, const struct ask *a, char **ret_text,
+                       uint64_t *ret_secs)
+{
+    char *answer = NULL;
+    struct err *e = ask_run(net, session, a, &answer);
+    if (!e)
+        e = token_read(answer, ret_text, ret_secs);
+    mem_free(answer);
+    return e;
+}
+
+/* A registered application: by its secret, or by the token that its surroundings gave it. */
+static struct err *of_application(const struct azure_token *t, void *session, char **ret_text,
+                                  uint64_t *ret_secs)
+{
+    struct strbuf url = STRBUF_INIT;
+    struct strbuf form = STRBUF_INIT;
+    struct err *e = NULL;
+    const char *authority = env("AZURE_AUTHORITY_HOST");
+    const char *id = *t->client_id ? t->client_id : env("AZURE_CLIENT_ID");
+    authority = *authority ? authority : AUTHORITY;
+    size_t len = strlen(authority);
+    strbuf_printf(&url, "%.*s/%s/oauth2/v2.0/token", (int)(len - (authority[len - 1] == '/')),
+                  authority, env("AZURE_TENANT_ID"));
+    put_field(&form, "grant_type", "client_credentials");
+    put_field(&form, "client_id", id);
+    put_field(&form, "scope", RESOURCE ".default");
+    if (*env("AZURE_CLIENT_SECRET")) {
+        put_field(&form, "client_secret", env("AZURE_CLIENT_SECRET"));
+    } else {
+        char *assertion = NULL;
+        size_t assertion_len;
+        e = file_read(env("AZURE_FEDERATED_TOKEN_FILE"), MAX_FILE_BYTES, &assertion,
+                      &assertion_len);
+        put_field(&form, "client_assertion_type", ASSERTION_TYPE);
+        if (!e)
+            put_field(&form, "client_assertion", assertion);
+        mem_free(assertion);
+    }
+    const struct ask a = {.method = "POST",
+                          .url = strbuf_str(&url),
+                          .headers = {"Content-Type: application/x-www-form-urlencoded"},
+                          .body = strbuf_str(&form)};
+    if (!e)
+        e = run(t->net, session, &a, ret_text, ret_secs);
+    strbuf_fini(&form);
+    strbuf_fini(&url);
+    return e;
+}
+
+static struct err *of_machine(const struct azure_token *t, void *session, char **ret_text,
+                              uint64_t *ret_secs)
+{
+    struct strbuf url = STRBUF_INIT;
+    struct strbuf secret = STRBUF_INIT;
+    bool service = *env("IDENTITY_ENDPOINT") != '\0'; /* of an application service */
+    strbuf_printf(&url, "%s?api-version=%s", service ? env("IDENTITY_ENDPOINT") : MACHINE,
+                  service ? "2019-08-01" : "2018-02-01");
+    strbuf_puts(&url, "&resource=");
+    url_escape(&url, RESOURCE, strlen(RESOURCE), false);
+    if (*t->client_id) {
+        strbuf_puts(&url, "&client_id=");
+        url_escape(&url, t->client_id, strlen(t->client_id), false);
+    }
+    strbuf_printf(&secret, "X-IDENTITY-HEADER: %s", env("IDENTITY_HEADER"));
+    const struct ask a = {.method = "GET",
+                          .url = strbuf_str(&url),
+                          .headers = {"Metadata: true", service ? strbuf_str(&secret) : NULL},
+                          .direct = true};
+    struct err *e = run(t->net, session, &a, ret_text, ret_secs);
+    strbuf_fini(&secret);
+    strbuf_fini(&url);
+    return err_wrap(e, "managed identity");
+}
+
+static struct err *fetch(void *owner, void *session, char **ret_text, uint64_t *ret_secs)
+{
+    const struct azure_token *t = owner;
+    bool named = *env("AZURE_TENANT_ID") &&
+                 (*env("AZURE_CLIENT_SECRET") || *env("AZURE_FEDERATED_TOKEN_FILE"));
+    if (!t->machine && named)
+        return of_application(t, session, ret_text, ret_secs);
+    return of_machine(t, session, ret_text, ret_secs);
+}
+
+void azure_token_init(struct azure_token *t, struct call_net *net, const char *client_id,
+                      bool machine)
+{
+    *t = (struct azure_token){.net = net, .client_id = mem_strdup(client_id), .machine = machine};
+    token_init(&t->token, fetch, t);
+}
+
+void azure_token_fini(struct azure_token *t)
+{
+    token_fini(&t->token);
+    mem_free(t->client_id);
+}

@@ -1,0 +1,214 @@
+/* Out of a service account's key, a user's refresh token, or the metadata server.
+ * source  OAuth 2.0 for server to server applications; RFC 7523 */
+#include "provider/gcs_token.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "os/file.h"
+#include "web/ask.h"
+#include "web/call.h"
+#include "web/cloud_abi.h"
+#include "web/text.h"
+#include "web/url.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <yyjson.h>
+
+#define MAX_FILE_BYTES ((size_t)256 << 10)
+#define TOKEN_URI      "https://oauth2.googleapis.com/token"
+#define SCOPE          "https://www.googleapis.com/auth/devstorage.read_only"
+#define METADATA_HOST  "169.254.169.254"
+#define METADATA_PATH  "/computeMetadata/v1/instance/service-accounts/default/token"
+#define LIFE_SECS      UINT64_C(3600)
+#define MAX_SIGNATURE  1024u
+
+static const char *text_of(yyjson_val *root, const char *name)
+{
+    const char *text = yyjson_get_str(yyjson_obj_get(root, name));
+    return text ? text : "";
+}
+
+/* name=value, escaped. */
+static void put_field(struct strbuf *sb, const char *name, const char *value)
+{
+    strbuf_printf(sb, "%s%s=", sb->len ? "&" : "", name);
+    url_escape(sb, value, strlen(value), false);
+}
+
+static struct err *post(struct call_net *net, void *session, const char *url, const char *form,
+                        char **ret_text, uint64_t *ret_secs)
+{
+    char *answer = NULL;
+    const struct ask a = {.method = "POST",
+                          .url = url,
+                          .headers = {"Content-Type: application/x-www-form-urlencoded"},
+                          .body = form};
+    struct err *e = ask_run(net, session, &a, &answer);
+    if (!e)
+        e = token_read(answer, ret_text, ret_secs);
+    mem_free(answer);
+    return e;
+}
+
+/* A member of a JSON text of ours: values of key files may hold anything. */
+static void put_json(struct strbuf *sb, yyjson_mut_doc *doc)
+{
+    char *text = yyjson_mut_write(doc, 0, NULL);
+    if (text)
+        text_base64(sb, text, strlen(text), true);
+    mem_free(text);
+}
+
+/* header.claims, in base64. */
+static void put_claims(struct strbuf *sb, yyjson_val *key, const char *audience)
+{
+    uint64_t now = clock_wall_ns() / 1000000000u;
+    yyjson_mut_doc *head = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *h = yyjson_mut_obj(head);
+    yyjson_mut_doc_set_root(head, h);
+    yyjson_mut_obj_add_str(head, h, "alg", "RS256");
+    yyjson_mut_obj_add_str(head, h, "typ", "JWT");
+    yyjson_mut_obj_add_str(head, h, "kid", text_of(key, "private_key_id"));
+    put_json(sb, head);
+    yyjson_mut_doc_free(head);
+    strbuf_putc(sb, '.');
+    yyjson_mut_doc *claims = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *c = yyjson_mut_obj(claims);
+    yyjson_mut_doc_set_root(claims, c);
+    yyjson_mut_obj_add_str(claims, c, "iss", text_of(key, "client_email"));
+    yyjson_mut_obj_add_str(claims, c, "scope", SCOPE);
+    yyjson_mut_obj_add_str(claims, c, "aud", audience);
+    yyjson_mut_obj_add_uint(claims, c, "iat", now);
+    yyjson_mut_obj_add_uint(claims, c, "exp", now + LIFE_SECS);
+    put_json(sb, claims);
+    yyjson_mut_doc_free(claims);
+}
+
+static struct err *of_service(struct call_net *net, void *session, yyjson_val *key, char **ret_text,
+                              uint64_t *ret_secs)
+{
+    const char *uri = text_of(key, "token_uri");
+    const char *pem = text_of(key, "private_key");
+    unsigned char signature[MAX_SIGNATURE];
+    struct strbuf jwt = STRBUF_INIT;
+    struct strbuf form = STRBUF_INIT;
+    uri = *uri ? uri : TOKEN_URI;
+    put_claims(&jwt, key, uri);
+    size_t n =
+        net->abi->sign_rs256(pem, strlen(pem), jwt.data, jwt.len, signature, sizeof(signature));
+    struct err *e = NULL;
+    if (n) {
+        strbuf_putc(&jwt, '.');
+        text_base64(&jwt, signature, n, true);
+        put_field(&form, "grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer");
+        put_field(&form, "assertion", strbuf_str(&jwt));
+        e = post(net, session, uri, strbuf_str(&form), ret_text, ret_secs);
+    } else {
+        e = err_new(STATUS_INVALID_ARG, "its private_key is no RSA key in PEM");
+    }
+    strbuf_fini(&form);
+    strbuf_fini(&jwt);
+    return e;
+}
+
+static struct err *of_user(struct call_net *net, void *session, yyjson_val *key, char **ret_text,
+                           uint64_t *ret_secs)
+{
+    const char *uri = text_of(key, "token_uri");
+    struct strbuf form = STRBUF_INIT;
+    put_field(&form, "grant_type", "refresh_token");
+    put_field(&form, "client_id", text_of(key, "client_id"));
+    put_field(&form, "client_secret", text_of(key, "client_secret"));
+    put_field(&form, "refresh_token", text_of(key, "refresh_token"));
+    struct err *e =
+        post(net, session, *uri ? uri : TOKEN_URI, strbuf_str(&form), ret_text, ret_secs);
+    strbuf_fini(&form);
+    return e;
+}
+
+static struct err *of_file(const struct gcs_token *t, void *session, char **ret_text,
+                           uint64_t *ret_secs)
+{
+    char *text;
+    size_t len;
+    struct err *e = file_read(t->file, MAX_FILE_BYTES, &text, &len);
+    if (e)
+        return err_wrap(e, "the key for Google Cloud Storage");
+    yyjson_doc *doc = yyjson_read(text, len, 0);
+    yyjson_val *root = yyjson_doc_get_root(doc);
+    const char *type = text_of(root, "type");
+    if (strcmp(type, "service_account") == 0)
+        e = of_service(t->net, session, root, ret_text, ret_secs);
+    else if (strcmp(type, "authorized_user") == 0)
+        e = of_user(t->net, session, root, ret_text, ret_secs);
+    else
+        e = err_new(STATUS_INVALID_ARG,
+                    "expected a key of type service_account or authorized_user, found '%s'", type);
+    yyjson_doc_free(doc);
+    mem_free(text);
+    return err_wrap(e, "the key file '%s'", t->file);
+}
+
+/* There may be no such server: then requests go without a token. */
+static struct err *of_machine(const struct gcs_token *t, void *session, char **ret_text,
+                              uint64_t *ret_secs)
+{
+    const char *host = getenv("GCE_METADATA_HOST");
+    struct strbuf url = STRBUF_INIT;
+    char *answer = NULL;
+    strbuf_printf(&url, "http://%s" METADATA_PATH, host && *host ? host : METADATA_HOST);
+    const struct ask a = {.method = "GET",
+                          .url = strbuf_str(&url),
+                          .headers = {"Metadata-Flavor: Google"},
+                          .direct = true,
+                          .once = !host || !*host};
+    struct err *e = ask_run(t->net, session, &a, &answer);
+    if (!e)
+        e = token_read(answer, ret_text, ret_secs);
+    mem_free(answer);
+    strbuf_fini(&url);
+    if (!e)
+        return NULL;
+    LOG_WARN("no credentials for Google Cloud Storage were found: requests go without (%s)",
+             err_message(e));
+    err_free(e);
+    *ret_text = NULL;
+    *ret_secs = 0;
+    return NULL;
+}
+
+static struct err *fetch(void *owner, void *session, char **ret_text, uint64_t *ret_secs)
+{
+    const struct gcs_token *t = owner;
+    if (t->file)
+        return of_file(t, session, ret_text, ret_secs);
+    if (t->emulator && !getenv("GCE_METADATA_HOST"))
+        return NULL;
+    return of_machine(t, session, ret_text, ret_secs);
+}
+
+void gcs_token_init(struct gcs_token *t, struct call_net *net, const char *file, bool emulator)
+{
+    const char *named = file && *file ? file : getenv("GOOGLE_APPLICATION_CREDENTIALS");
+    const char *home = getenv("HOME");
+    *t = (struct gcs_token){.net = net, .emulator = emulator};
+    if (named && *named) {
+        t->file = mem_strdup(named);
+    } else if (home) {
+        struct strbuf usual = STRBUF_INIT;
+        strbuf_printf(&usual, "%s/.config/gcloud/application_default_credentials.json", home);
+        if (file_exists(strbuf_str(&usual)))
+            t->file = strbuf_take(&usual);
+        strbuf_fini(&usual);
+    }
+    token_init(&t->token, fetch, t);
+}
+
+void gcs_token_fini(struct gcs_token *t)
+{
+    token_fini(&t->token);
+    mem_free(t->file);
+}

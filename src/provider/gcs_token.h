@@ -1,0 +1,17 @@
+#pragma once
+/* Tokens for Google Cloud Storage. Private to provider/. */
+#include "base/err.h"
+#include "web/token.h"
+
+struct call_net;
+
+struct gcs_token {
+    struct call_net *net;
+    char *file;    /* of a key; NULL = none is named */
+    bool emulator; /* without a key file, requests go without a token */
+    struct token token;
+};
+
+/* gcs_token_init - file: what names the key, "" or NULL = the environment and the usual place. Takes no request. */
+void gcs_token_init(struct gcs_token *t, struct call_net *net, const char *file, bool emulator);
+void gcs_token_fini(struct gcs_token *t);

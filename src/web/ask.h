@@ -1,0 +1,21 @@
+#pragma once
+/* Small questions to endpoints that give credentials. */
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct call_net;
+
+struct ask {
+    const char *method;
+    const char *url;
+    const char *headers[3]; /* "name: value"; NULL = none */
+    const char *body;       /* of a POST; NULL = none */
+    bool
+        direct; /* an address of this machine's surroundings: past any proxy, and it answers fast */
+    bool once;  /* no second attempt */
+};
+
+/* ask_run - errors as call_run. ret: the answer's text, the caller's (mem_free). */
+struct err *ask_run(struct call_net *net, void *session, const struct ask *a, char **ret);

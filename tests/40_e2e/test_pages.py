@@ -1,0 +1,43 @@
+"""The commands of pages of docs/user, run as they stand."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from harness import paths, ports
+
+PAGES = ("models", "custom-backends", "ensembles", "namespaces", "limits", "caches", "agents")
+BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+MARK = "=== end of block"
+# A server started in the background ends with the shell.
+PRELUDE = """\
+set -e
+nereid() {{
+    if [ "$1" = check ]; then {binary} "$@"; return; fi
+    exec {binary} --backend-directory={build}/backends --cache-directory={build}/caches --repoagent-directory={build}/repoagents \\
+        --http-port={http} --grpc-port={grpc} --metrics-port={metrics} "$@" >log 2>&1
+}}
+trap 'kill $(jobs -p); wait' EXIT
+"""
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_commands_print_what_the_page_says(tmp_path: Path, page: str) -> None:
+    http, grpc, metrics = (ports.free_port() for _ in range(3))
+    script = PRELUDE.format(binary=paths.nereid_binary(), build=paths.BUILD, http=http, grpc=grpc, metrics=metrics)
+    expected: list[str] = []
+    for kind, text in BLOCK.findall((paths.ROOT / "docs" / "user" / f"{page}.md").read_text()):
+        if kind == "sh":
+            text = text.replace("/opt/tritonserver/include", str(paths.ROOT / "include"))
+            script += text.replace("localhost:8000", f"127.0.0.1:{http}") + f"echo; echo '{MARK}'\n"
+            expected.append("")
+        else:
+            expected[-1] = text
+    got = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+    )
+    log = (tmp_path / "log").read_text() if (tmp_path / "log").exists() else ""
+    assert got.returncode == 0, got.stdout + got.stderr + log
+    printed = [part.split() for part in got.stdout.split(MARK)[:-1]]
+    assert printed == [text.split() for text in expected], log

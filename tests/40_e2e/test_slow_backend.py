@@ -1,0 +1,77 @@
+"""Models of other backends are loaded while one backend makes itself ready, however many models wait for that one."""
+
+import errno
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from harness import paths, rawhttp
+from harness.repository import Repository
+from harness.servers import HOST, Nereid
+
+WAITING = 40  # several times as many as there are loaders
+OTHERS = 40
+
+
+def backends(folder: Path) -> Path:
+    library = folder / "slow_start" / "libtriton_slow_start.so"
+    library.parent.mkdir(parents=True)
+    argv = ["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g", "-fPIC", "-shared", "-Wall", "-Werror"]
+    argv += [f"-I{paths.ROOT / 'include'}", str(Path(__file__).parent / "plugins" / "slow_start.c"), "-o", str(library)]
+    subprocess.run(argv, check=True)
+    (folder / "identity").symlink_to(paths.backends() / "identity")
+    return folder
+
+
+def ready(server: Nereid) -> set[str]:
+    try:
+        answer = rawhttp.request(HOST, server.http_port, "POST", "/v2/repository/index", body=b'{"ready":true}')
+    except ConnectionError:
+        return set()  # it does not listen yet
+    assert answer.status == 200, answer.body
+    return {entry["name"] for entry in json.loads(answer.body)}
+
+
+def opened(door: Path) -> bool:
+    """False while nobody stands in front of it."""
+    try:
+        os.close(os.open(door, os.O_WRONLY | os.O_NONBLOCK))
+    except OSError as error:
+        assert error.errno == errno.ENXIO
+        return False
+    return True
+
+
+@pytest.mark.parametrize("loaders", [1, 4])
+def test_others_go_first(tmp_path: Path, loaders: int) -> None:
+    made = Repository(tmp_path / "models")
+    tensor = "[ {{ name: '{}' data_type: TYPE_FP32 dims: [ 1 ] }} ]"
+    waiting = {f"waits_{index}" for index in range(WAITING)}
+    others = {f"other_{index}" for index in range(OTHERS)}
+    for name in waiting:
+        made.model(name, f'backend: "slow_start"\ninput {tensor.format("I")}\noutput {tensor.format("O")}\n')
+    for name in others:
+        made.identity(name)
+    door = tmp_path / "door"
+    os.mkfifo(door)
+    server = Nereid(
+        made.path,
+        {"backend-directory": str(backends(tmp_path / "backends")), "model-load-thread-count": str(loaders)},
+        env={"SLOW_START_DOOR": str(door)},
+        wait_ready=False,
+    )
+    server.start()
+    try:
+        if loaders > 1:
+            server.process.wait_until(lambda: ready(server) == others, 60)
+        server.process.wait_until(lambda: opened(door), 60)
+        server.process.wait_until(lambda: ready(server) == others | waiting, 60)
+        server.process.wait_until(server.ready, 60)
+        for name in waiting:
+            assert server.process.log().count(f"loading: {name}:1") == 1
+        server.stop()
+    except BaseException:
+        server.kill()
+        raise
