@@ -2,6 +2,8 @@
 
 #include "base/mem.h"
 
+#include <stdatomic.h>
+
 /* What lies at the begin of a block: of a free object, and in front of one that has a token. */
 struct head {
     struct head *next;
@@ -22,6 +24,56 @@ struct free_list {
 static _Thread_local struct free_list lists[SLAB_CLASSES];
 static _Thread_local unsigned keep; /* objects a list may hold */
 
+/* Full lists of SLAB_KEEP objects, put down by threads that free more than they take, for those that take more than they free. */
+#define SHELF       4u
+#define SHELF_TRIMS 3u /* a list that so many trims found is not needed */
+
+static struct {
+    /* Put down with release, picked up by an exchange with acquire: the objects come with it. */
+    _Atomic(struct head *) first;
+    /* Relaxed: the same for all of a class; a guess is good enough. */
+    atomic_bool tokens;
+    atomic_uint trims;
+} shelves[SLAB_CLASSES][SHELF];
+
+/* Puts down the whole list; false when there is no room. */
+__attribute__((noinline)) static bool put_down(const struct slab *s, struct free_list *l)
+{
+    for (unsigned i = 0; i < SHELF; i++) {
+        struct head *none = NULL;
+        if (atomic_load_explicit(&shelves[s->index][i].first, memory_order_relaxed))
+            continue;
+        atomic_store_explicit(&shelves[s->index][i].tokens, s->tokens, memory_order_relaxed);
+        atomic_store_explicit(&shelves[s->index][i].trims, 0, memory_order_relaxed);
+        if (!atomic_compare_exchange_strong_explicit(&shelves[s->index][i].first, &none, l->first,
+                                                     memory_order_release, memory_order_relaxed))
+            continue;
+        l->first = NULL;
+        l->count = l->unused = 0;
+        return true;
+    }
+    return false;
+}
+
+static struct head *pick_up(unsigned index, unsigned i)
+{
+    if (!atomic_load_explicit(&shelves[index][i].first, memory_order_relaxed))
+        return NULL;
+    return atomic_exchange_explicit(&shelves[index][i].first, NULL, memory_order_acquire);
+}
+
+/* Fills an empty list; false when nothing was put down. */
+__attribute__((noinline)) static bool refill(const struct slab *s, struct free_list *l)
+{
+    for (unsigned i = 0; i < SHELF && !l->first; i++)
+        l->first = pick_up(s->index, i);
+    if (!l->first)
+        return false;
+    l->count = SLAB_KEEP;
+    l->tokens = s->tokens;
+    return true;
+}
+
 static void *new_block(const struct slab *s)
 {
     if (!s->tokens)
@@ -41,8 +93,9 @@ static void free_block(struct head *h, bool tokens)
 void *slab_alloc(const struct slab *s)
 {
     struct free_list *l = &lists[s->index];
-    void *block = l->first;
-    if (block) {
+    void *block;
+    if (l->first || (keep && refill(s, l))) {
+        block = l->first;
         l->first = l->first->next;
         if (--l->count < l->unused)
             l->unused = l->count;
@@ -58,7 +111,7 @@ void slab_free(const struct slab *s, void *object)
     struct head *h = (struct head *)((char *)object - (s->tokens ? SLAB_HEAD : 0));
     if (s->tokens)
         token_renew((uint32_t)h->token);
-    if (l->count >= keep) {
+    if (l->count >= keep && (!keep || !put_down(s, l))) {
         free_block(h, s->tokens);
         return;
     }
@@ -73,15 +126,41 @@ void slab_thread_begin(void)
     keep = SLAB_KEEP;
 }
 
+/* Frees the first `count` of a list; returns what is left of it. */
+static struct head *free_blocks(struct head *first, unsigned count, bool tokens)
+{
+    while (count--) {
+        struct head *next = first->next;
+        free_block(first, tokens);
+        first = next;
+    }
+    return first;
+}
+
 static void shorten(struct free_list *l, unsigned by)
 {
+    l->first = free_blocks(l->first, by, l->tokens);
     l->count -= by;
-    while (by--) {
-        struct head *next = l->first->next;
-        free_block(l->first, l->tokens);
-        l->first = next;
-    }
     l->unused = l->count;
+}
+
+/* Frees the lists of a class that lay there for long; returns how many objects. */
+static size_t clear_shelf(unsigned index)
+{
+    size_t freed = 0;
+    for (unsigned i = 0; i < SHELF; i++) {
+        if (!atomic_load_explicit(&shelves[index][i].first, memory_order_relaxed) ||
+            atomic_fetch_add_explicit(&shelves[index][i].trims, 1, memory_order_relaxed) + 1 <
+                SHELF_TRIMS)
+            continue;
+        struct head *first = pick_up(index, i);
+        if (!first)
+            continue;
+        bool tokens = atomic_load_explicit(&shelves[index][i].tokens, memory_order_relaxed);
+        free_blocks(first, SLAB_KEEP, tokens);
+        freed += SLAB_KEEP;
+    }
+    return freed;
 }
 
 size_t slab_trim(void)
@@ -90,6 +169,7 @@ size_t slab_trim(void)
     for (unsigned i = 0; i < SLAB_CLASSES; i++) {
         freed += lists[i].unused;
         shorten(&lists[i], lists[i].unused);
+        freed += clear_shelf(i);
     }
     return freed;
 }

@@ -1,7 +1,8 @@
 #pragma once
 /* Objects of one size with a small free list per thread. An object may be freed by another thread than the one that took it:
- * it joins the list of the thread that frees it. A full list gives back to the heap, and so does a thread that is not ours: nobody
- * would free its lists when it ends.
+ * it joins the list of the thread that frees it. A full list is put down as a whole for a thread that takes more than it frees; where
+ * several lie there already, a full list gives back to the heap. So does a thread that is not ours: nobody would free its lists when it
+ * ends.
  *
  * Objects of a slab with tokens have a slot in the table of base/token.h for as long as their memory lives, so that handles of plug-ins
  * cost no more than a look at the table. */
@@ -34,7 +35,8 @@ static inline uint32_t slab_token(const void *object)
     return (uint32_t)((const uint64_t *)object)[-1];
 }
 
-/* slab_trim - free what the calling thread's lists did not need since the last call: an object that stays free keeps the page around it.
+/* slab_trim - free what the calling thread's lists did not need since the last call, and full lists that lay there for several calls of any
+ * thread: an object that stays free keeps the page around it.
  * returns  objects freed */
 size_t slab_trim(void);
 

@@ -2,6 +2,12 @@
 
 #include "base/check.h"
 
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #ifdef NEREID_DEBUG
 #define MAX_HELD 8
 static _Thread_local const struct mutex *held[MAX_HELD];
@@ -53,6 +59,8 @@ void mutex_init(struct mutex *m, enum mutex_rank rank)
     CHECK(pthread_mutex_init(&m->m, &attr) == 0);
     pthread_mutexattr_destroy(&attr);
     m->rank = rank;
+    m->told = NULL;
+    m->told_count = 0;
 }
 
 void mutex_fini(struct mutex *m)
@@ -66,53 +74,80 @@ void mutex_lock(struct mutex *m)
     CHECK(pthread_mutex_lock(&m->m) == 0);
 }
 
+/* The address only tells the kernel who sleeps: by now the condition may be gone with its waiters, or somebody else sleep there, who
+ * looks again. */
+static void wake(const atomic_uint *changes, int count)
+{
+    syscall(SYS_futex, changes, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
 void mutex_unlock(struct mutex *m)
 {
     note_unlock(m);
+    const atomic_uint *told = m->told;
+    int count = m->told_count;
+    if (told)
+        m->told = NULL;
     CHECK(pthread_mutex_unlock(&m->m) == 0);
+    if (told)
+        wake(told, count);
 }
 
 void mutex_cond_init(struct mutex_cond *c)
 {
-    pthread_condattr_t attr;
-    CHECK(pthread_condattr_init(&attr) == 0);
-    CHECK(pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) == 0);
-    CHECK(pthread_cond_init(&c->c, &attr) == 0);
-    pthread_condattr_destroy(&attr);
+    *c = (struct mutex_cond){0};
 }
 
 void mutex_cond_fini(struct mutex_cond *c)
 {
-    CHECK(pthread_cond_destroy(&c->c) == 0);
+    (void)c;
+}
+
+/* Caller holds the mutex. Who is about to sleep finds that `changes` changed, and does not. */
+static void tell(struct mutex_cond *c, int count)
+{
+    if (!c->waiting)
+        return;
+    struct mutex *m = c->mutex;
+    mutex_assert_held(m);
+    atomic_fetch_add_explicit(&c->changes, 1, memory_order_relaxed);
+    if (m->told == &c->changes) {
+        m->told_count = count > INT_MAX - m->told_count ? INT_MAX : m->told_count + count;
+        return;
+    }
+    if (m->told) /* of another condition: rare */
+        wake(m->told, m->told_count);
+    m->told = &c->changes;
+    m->told_count = count;
 }
 
 void mutex_cond_signal(struct mutex_cond *c)
 {
-    pthread_cond_signal(&c->c);
+    tell(c, 1);
 }
 
 void mutex_cond_broadcast(struct mutex_cond *c)
 {
-    pthread_cond_broadcast(&c->c);
+    tell(c, INT_MAX);
 }
 
 void mutex_cond_wait(struct mutex_cond *c, struct mutex *m)
 {
-    note_unlock(m);
-    CHECK(pthread_cond_wait(&c->c, &m->m) == 0);
-    note_lock(m);
+    mutex_cond_wait_until(c, m, TIME_NEVER);
 }
 
 bool mutex_cond_wait_until(struct mutex_cond *c, struct mutex *m, time_ns until)
 {
-    if (until == TIME_NEVER) {
-        mutex_cond_wait(c, m);
-        return true;
-    }
     struct timespec ts = {.tv_sec = (time_t)(until / 1000000000u),
                           .tv_nsec = (long)(until % 1000000000u)};
-    note_unlock(m);
-    int rc = pthread_cond_timedwait(&c->c, &m->m, &ts);
-    note_lock(m);
-    return rc == 0;
+    unsigned seen = atomic_load_explicit(&c->changes, memory_order_relaxed);
+    c->mutex = m;
+    c->waiting++;
+    mutex_unlock(m);
+    long rc = syscall(SYS_futex, &c->changes, FUTEX_WAIT_BITSET_PRIVATE, seen,
+                      until == TIME_NEVER ? NULL : &ts, NULL, FUTEX_BITSET_MATCH_ANY);
+    bool in_time = rc == 0 || errno != ETIMEDOUT;
+    mutex_lock(m);
+    c->waiting--;
+    return in_time;
 }

@@ -3,6 +3,7 @@
 #include "os/clock.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 /* Every lock of the server, outermost first. Two locks of one rank are never held together. */
@@ -20,11 +21,13 @@ enum mutex_rank {
 struct mutex {
     pthread_mutex_t m;
     enum mutex_rank rank;
+    atomic_uint *told; /* of a condition: whose waiters wake up when m is unlocked; guarded by m */
+    int told_count;    /* how many of them; guarded by m */
 };
 
-#define MUTEX_INIT(rank_)                  \
-    {                                      \
-        PTHREAD_MUTEX_INITIALIZER, (rank_) \
+#define MUTEX_INIT(rank_)                               \
+    {                                                   \
+        .m = PTHREAD_MUTEX_INITIALIZER, .rank = (rank_) \
     }
 
 void mutex_init(struct mutex *m, enum mutex_rank rank);
@@ -37,11 +40,16 @@ void mutex_assert_held(const struct mutex *m);
 
 /* A condition on the monotonic clock, used with one mutex. */
 struct mutex_cond {
-    pthread_cond_t c;
+    unsigned waiting;    /* threads; guarded by the mutex, like what follows */
+    struct mutex *mutex; /* theirs */
+    atomic_uint changes; /* what they sleep on; relaxed: the mutex orders what it tells of */
 };
 
 void mutex_cond_init(struct mutex_cond *c);
 void mutex_cond_fini(struct mutex_cond *c);
+
+/* mutex_cond_signal, mutex_cond_broadcast - one of those who wait, or all of them, wake up when the caller, who holds the mutex, unlocks
+ * it: earlier they would only run into the lock. */
 void mutex_cond_signal(struct mutex_cond *c);
 void mutex_cond_broadcast(struct mutex_cond *c);
 

@@ -85,7 +85,111 @@ static void waiting_until(void **state)
     thread_join(t);
 }
 
+/* Two take turns: each tells the other and then waits itself, under one lock. */
+struct table {
+    struct mutex lock;
+    struct mutex_cond turn[2];
+    int next; /* whose turn it is */
+    int left;
+};
+
+static struct table table;
+
+static void play(int me)
+{
+    mutex_lock(&table.lock);
+    while (table.left > 0) {
+        if (table.next != me) {
+            mutex_cond_wait(&table.turn[me], &table.lock);
+            continue;
+        }
+        table.left--;
+        table.next = !me;
+        mutex_cond_signal(&table.turn[!me]);
+    }
+    mutex_cond_signal(&table.turn[!me]);
+    mutex_unlock(&table.lock);
+}
+
+static void play_first(void *arg)
+{
+    (void)arg;
+    play(0);
+}
+
+static void in_turn(void **state)
+{
+    (void)state;
+    struct thread *t;
+    table = (struct table){.lock = MUTEX_INIT(MUTEX_RANK_LEAF), .left = 20000};
+    mutex_cond_init(&table.turn[0]);
+    mutex_cond_init(&table.turn[1]);
+    unit_succeeds(thread_start("play", play_first, NULL, &t));
+    play(1);
+    thread_join(t);
+    assert_int_equal(table.left, 0);
+}
+
+#define CROWD 6
+
+/* Each waits for a go of its own kind; a go is for one. */
+struct crowd {
+    struct mutex lock;
+    struct mutex_cond go[2];
+    int granted[2];
+    int waiting;
+    struct mutex_cond arrived;
+};
+
+static struct crowd crowd;
+
+static void wait_for_go(void *arg)
+{
+    int kind = *(const int *)arg;
+    mutex_lock(&crowd.lock);
+    crowd.waiting++;
+    mutex_cond_signal(&crowd.arrived);
+    while (!crowd.granted[kind])
+        mutex_cond_wait(&crowd.go[kind], &crowd.lock);
+    crowd.granted[kind]--;
+    mutex_unlock(&crowd.lock);
+}
+
+/* As many wake up as were told, of several conditions too, when the lock is opened once. */
+static void told_together(void **state)
+{
+    (void)state;
+    static const int kinds[2] = {0, 1};
+    struct thread *threads[CROWD];
+    crowd = (struct crowd){.lock = MUTEX_INIT(MUTEX_RANK_LEAF)};
+    mutex_cond_init(&crowd.go[0]);
+    mutex_cond_init(&crowd.go[1]);
+    mutex_cond_init(&crowd.arrived);
+    for (int i = 0; i < CROWD; i++)
+        unit_succeeds(
+            thread_start("crowd", wait_for_go, (void *)(uintptr_t)&kinds[i % 2], &threads[i]));
+    mutex_lock(&crowd.lock);
+    while (crowd.waiting < CROWD)
+        mutex_cond_wait(&crowd.arrived, &crowd.lock);
+    for (int i = 0; i < CROWD; i++) {
+        crowd.granted[i % 2]++;
+        mutex_cond_signal(&crowd.go[i % 2]);
+    }
+    mutex_unlock(&crowd.lock);
+    for (int i = 0; i < CROWD; i++)
+        thread_join(threads[i]);
+    assert_int_equal(crowd.granted[0] + crowd.granted[1], 0);
+}
+
 #ifdef NEREID_DEBUG
+static void told_without_the_lock(void *arg)
+{
+    (void)arg;
+    shared.changed.waiting = 1;
+    shared.changed.mutex = &shared.lock;
+    mutex_cond_signal(&shared.changed);
+}
+
 static void falling_ranks(void *arg)
 {
     (void)arg;
@@ -122,6 +226,7 @@ static void ranks_rise(void **state)
     assert_true(unit_dies(falling_ranks, NULL));
     assert_true(unit_dies(equal_ranks, NULL));
     assert_true(unit_dies(not_held, NULL));
+    assert_true(unit_dies(told_without_the_lock, NULL));
 }
 #define DEBUG_UNITS , cmocka_unit_test_setup_teardown(ranks_rise, make, end)
 #else
@@ -129,4 +234,5 @@ static void ranks_rise(void **state)
 #endif
 
 UNIT_MAIN(cmocka_unit_test_setup_teardown(one_at_a_time, make, end),
-          cmocka_unit_test_setup_teardown(waiting_until, make, end) DEBUG_UNITS)
+          cmocka_unit_test_setup_teardown(waiting_until, make, end), UNIT(in_turn),
+          UNIT(told_together) DEBUG_UNITS)

@@ -58,10 +58,18 @@ static void strangers_keep_nothing(void **state)
     pthread_join(t, NULL);
 }
 
+/* Lists that other tests put down; they go after some trims. */
+static void clear_shelves(void)
+{
+    for (int i = 0; i < 8; i++)
+        slab_trim();
+}
+
 /* What was not needed since the last look goes back to the heap; what was in use meanwhile stays. */
 static void trimmed_to_what_is_needed(void **state)
 {
     (void)state;
+    clear_shelves();
     slab_thread_begin();
     void *all[20];
     for (size_t i = 0; i < 20; i++)
@@ -98,5 +106,62 @@ static void freed_by_another_thread(void **state)
     slab_thread_end();
 }
 
+struct trade {
+    void *freed[SLAB_KEEP];
+    size_t known; /* of the objects that the other thread took, how many are of those */
+};
+
+static void take_there(void *arg)
+{
+    struct trade *t = arg;
+    void *taken[SLAB_KEEP];
+    for (size_t i = 0; i < SLAB_KEEP; i++) {
+        taken[i] = slab_alloc(&small);
+        for (size_t k = 0; k < SLAB_KEEP; k++)
+            t->known += taken[i] == t->freed[k];
+    }
+    for (size_t i = 0; i < SLAB_KEEP; i++)
+        slab_free(&small, taken[i]);
+}
+
+/* A thread that frees more than it takes puts full lists down, and one that takes more than it frees picks them up. */
+static void full_lists_change_hands(void **state)
+{
+    (void)state;
+    struct trade trade = {.known = 0};
+    struct thread *t;
+    clear_shelves();
+    slab_thread_begin();
+    for (size_t i = 0; i < SLAB_KEEP; i++)
+        trade.freed[i] = slab_alloc(&small);
+    void *one_more = slab_alloc(&small);
+    for (size_t i = 0; i < SLAB_KEEP; i++)
+        slab_free(&small, trade.freed[i]);
+    slab_free(&small, one_more);
+    unit_succeeds(thread_start("take", take_there, &trade, &t));
+    thread_join(t);
+    assert_int_equal(trade.known, SLAB_KEEP);
+    slab_thread_end();
+}
+
+/* What was put down and nobody picks up goes after a few trims. */
+static void nobody_picks_up(void **state)
+{
+    (void)state;
+    void *all[SLAB_KEEP + 1];
+    clear_shelves();
+    slab_thread_begin();
+    for (size_t i = 0; i < SLAB_KEEP + 1; i++)
+        all[i] = slab_alloc(&small);
+    for (size_t i = 0; i < SLAB_KEEP + 1; i++)
+        slab_free(&small, all[i]);
+    slab_thread_end(); /* the one that was not put down */
+    assert_int_equal(slab_trim(), 0);
+    assert_int_equal(slab_trim(), 0);
+    assert_int_equal(slab_trim(), SLAB_KEEP);
+    assert_int_equal(slab_trim(), 0);
+}
+
 UNIT_MAIN(UNIT(reused_and_aligned), UNIT(full_lists_give_back), UNIT(strangers_keep_nothing),
-          UNIT(trimmed_to_what_is_needed), UNIT(freed_by_another_thread))
+          UNIT(trimmed_to_what_is_needed), UNIT(freed_by_another_thread),
+          UNIT(full_lists_change_hands), UNIT(nobody_picks_up))
