@@ -18,6 +18,11 @@ from harness.servers import Server
 FULL = os.environ.get("NEREID_HOSTILE_FULL") == "1"
 ROUNDS = 1000 if FULL else 300
 SANITIZED = any(mark in paths.nereid_binary().read_bytes() for mark in (b"__asan_init", b"__tsan_init"))
+# In the long run the attacker has the last processor for itself and the server and its honest clients have the others: attackers
+# have machines of their own, and what they compute there is not what is measured.
+_PROCESSORS = sorted(os.sched_getaffinity(0))
+APART = FULL and len(_PROCESSORS) > 1
+OURS, THEIRS = (set(_PROCESSORS[:-1]), set(_PROCESSORS[-1:])) if APART else (set(_PROCESSORS), set(_PROCESSORS))
 # What an honest client may have to wait for on a machine that does other things besides, in ms: a server that
 # does the attacker's work first, or blocks a loop, is far beyond it.
 PATIENCE_MS = 1500 if SANITIZED else 400
@@ -26,9 +31,7 @@ PATIENCE_MS = 1500 if SANITIZED else 400
 RATE = 60
 WINDOW_ROUNDS = 120
 WINDOWS = 8
-# The p99 under attack may be so many times the quiet one, or so many ms above it: a core is shared in slices of some ms.
-RATIO = 2.0
-SLICE_MS = 8.0
+RATIO = 2.0  # the p99 under attack may be so many times the quiet one
 
 # A sanitizer keeps what was freed for a while, and tables of its own for what was once in use.
 KEPT = 2.0 if SANITIZED else 1.1
@@ -42,6 +45,17 @@ def descriptors(count: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (count, count))  # only root may
     elif soft != resource.RLIM_INFINITY and soft < count:
         resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
+
+
+@contextlib.contextmanager
+def on(processors: set[int]) -> Iterator[None]:
+    """What is started meanwhile runs there."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, processors)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 @dataclass
@@ -59,11 +73,12 @@ class Siege:
         self.server = server
         self.note = note
         script = Path(__file__).with_name("honest_client.py")
-        self._honest = subprocess.Popen(
-            [sys.executable, str(script), server.http, server.grpc],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
+        with on(OURS):
+            self._honest = subprocess.Popen(
+                [sys.executable, str(script), server.http, server.grpc],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+            )
         self._measure(ROUNDS, lambda: None)  # warm
         self.quiet = self._measure(ROUNDS, lambda: None)
         self.memory = procfs.rss_bytes(server.pid)
@@ -93,25 +108,18 @@ class Siege:
         return report
 
     def _compare(self, step: Callable[[], None]) -> None:
-        """By turns quiet and under attack. The attacker yields to the others: it is not its CPU time that is measured."""
+        """By turns quiet and under attack."""
         order = f"pace {WINDOW_ROUNDS} {RATE}"
         gathered: list[dict[str, list[float]]] = [{"http": [], "grpc": []}, {"http": [], "grpc": []}]
-        before = os.getpriority(os.PRIO_PROCESS, 0)
-        os.setpriority(os.PRIO_PROCESS, 0, 19)
-        try:
-            for window in range(2 * WINDOWS):
-                report = self._report(order, step if window % 2 else lambda: None)
-                for kind in ("http", "grpc"):
-                    gathered[window % 2][kind] += report[kind]
-        finally:
-            with contextlib.suppress(PermissionError):
-                os.setpriority(os.PRIO_PROCESS, 0, before)
+        for window in range(2 * WINDOWS):
+            report = self._report(order, step if window % 2 else lambda: None)
+            for kind in ("http", "grpc"):
+                gathered[window % 2][kind] += report[kind]
         quiet, attacked = (Latency.of(each) for each in gathered)
         for kind in ("http", "grpc"):
             base, now = getattr(quiet, f"{kind}_p99"), getattr(attacked, f"{kind}_p99")
             self.note(f"{kind}_paced_p99_ms", f"{base:.2f} -> {now:.2f}, {now / base:.2f} times")
-            if not SANITIZED:
-                assert now <= max(RATIO * base, base + SLICE_MS), f"{kind}: p99 {base:.1f} -> {now:.1f} ms"
+            assert now <= RATIO * base, f"{kind}: p99 {base:.1f} -> {now:.1f} ms"
 
     def honest_meanwhile(self, step: Callable[[], None] = lambda: None) -> None:
         """Honest clients are answered rightly and soon while the attack goes on."""
