@@ -62,6 +62,7 @@ void version_policy_pick(const Inference__ModelVersionPolicy *policy, int64_t *v
                        : 0;
         n = n == 0 ? 1 : n;
         *ret_count = n < count ? n : count;
-        memmove(versions, versions + (count - *ret_count), *ret_count * sizeof(*versions));
+        if (count)
+            memmove(versions, versions + (count - *ret_count), *ret_count * sizeof(*versions));
     }
 }

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -70,11 +69,6 @@ void thread_join(struct thread *t)
 void thread_background(void)
 {
     setpriority(PRIO_PROCESS, (id_t)gettid(), BACKGROUND_NICE);
-}
-
-void thread_yield(void)
-{
-    sched_yield();
 }
 
 unsigned thread_slot(void)

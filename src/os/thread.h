@@ -18,9 +18,6 @@ void thread_join(struct thread *t);
 /* thread_background - the calling thread works only where the others leave time. */
 void thread_background(void);
 
-/* thread_yield - others that wait for the core have their turn first. */
-void thread_yield(void);
-
 /* thread_slot - a small number of the calling thread, below THREAD_SLOTS: threads share slots only when there are many.
  * Counters that every thread adds to are kept per slot and summed when read. */
 #define THREAD_SLOTS 8

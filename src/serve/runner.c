@@ -17,11 +17,9 @@
 
 #include <stdio.h>
 
-#define TURN_NS         TIME_US(50)  /* answers wait for no longer than that for more */
-#define YIELD_LONG_NS   TIME_US(500) /* a yield after which others had the core for so long */
-#define YIELD_PAUSE_NS  TIME_MS(300) /* is not tried again for so long */
-#define INLINE_WATCH    64u          /* runs that are watched after a long one */
-#define INLINE_MAX_SLOW 3u           /* slow ones among them that demote */
+#define TURN_NS         TIME_US(50) /* answers wait for no longer than that for more */
+#define INLINE_WATCH    64u         /* runs that are watched after a long one */
+#define INLINE_MAX_SLOW 3u          /* slow ones among them that demote */
 
 struct runner *runner_new(struct serve_version *v, struct plugin_instance *instance)
 {
@@ -164,29 +162,10 @@ static void wait_for_work(struct runner *r, time_ns until)
     }
 }
 
-/* Before it sleeps a thread lets others have the core once: those that share it with us may bring the next request, which costs less than
- * sleeping and being woken. Where nobody else wants the core this is over at once; where somebody takes it for long, it is not tried
- * again for a while, so that requests do not wait for that. Caller holds the lock; it is released meanwhile.
- * returns  false: now is not the time */
-static bool give_way(struct runner *r)
-{
-    time_ns before = clock_now_ns();
-    if (before < r->yield_from)
-        return false;
-    mutex_unlock(&r->version->lock);
-    thread_yield();
-    time_ns after = clock_now_ns();
-    if (after - before > YIELD_LONG_NS)
-        r->yield_from = after + YIELD_PAUSE_NS;
-    mutex_lock(&r->version->lock);
-    return true;
-}
-
 static void thread_main(void *arg)
 {
     struct runner *r = arg;
     struct serve_version *v = r->version;
-    bool yielded = true; /* since it last had something to do */
     time_ns retire = clock_now_ns() + RUNNER_RETIRE_NS;
     instance_bind(r->instance);
     mutex_lock(&v->lock);
@@ -198,11 +177,6 @@ static void thread_main(void *arg)
         time_ns wake;
         if (r->limit ? limits_turn(r, &wake) : run_turn(r, &wake)) {
             retire = clock_now_ns() + RUNNER_RETIRE_NS;
-            yielded = false;
-            continue;
-        }
-        if (!yielded && wake == TIME_NEVER && give_way(r)) {
-            yielded = true;
             continue;
         }
         if (v->stopping || (wake == TIME_NEVER && (r->leaving || clock_now_ns() >= retire)))

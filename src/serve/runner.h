@@ -37,10 +37,9 @@ struct runner {
     struct mutex_cond wake;
     enum runner_state state; /* guarded by version->lock, like all that follows */
     bool has_thread;
-    time_ns yield_from; /* its thread's alone: when it gives way again before it sleeps */
-    unsigned watched;   /* inline runs still to be watched */
-    unsigned slow_runs; /* of those watched, the ones over the limit */
-    bool leaving;       /* takes no more work; the version does not list it any more */
+    unsigned watched;                /* inline runs still to be watched */
+    unsigned slow_runs;              /* of those watched, the ones over the limit */
+    bool leaving;                    /* takes no more work; the version does not list it any more */
     struct sequencer_instance *seat; /* owned; of stateful models: its place in the sequencer */
     struct limits_seat *limit;       /* owned; NULL = nothing limits it; see serve/limits.h */
 };

@@ -106,8 +106,7 @@ static void no_versions(void **state)
 {
     (void)state;
     size_t n = 9;
-    int64_t none = 0;
-    version_policy_pick(NULL, &none, 0, &n, NULL);
+    version_policy_pick(NULL, NULL, 0, &n, NULL);
     assert_int_equal(n, 0);
     int64_t wanted[] = {3};
     Inference__ModelVersionPolicy__Specific s = INFERENCE__MODEL_VERSION_POLICY__SPECIFIC__INIT;
@@ -117,7 +116,7 @@ static void no_versions(void **state)
     policy.policy_choice_case = INFERENCE__MODEL_VERSION_POLICY__POLICY_CHOICE_SPECIFIC;
     policy.specific = &s;
     int64_t missing;
-    version_policy_pick(&policy, &none, 0, &n, &missing);
+    version_policy_pick(&policy, NULL, 0, &n, &missing);
     assert_int_equal(n, 0);
     assert_int_equal(missing, 3);
 }

@@ -1,7 +1,8 @@
 """gRPC requests with more parts than any model has: refused before anything is made of them, the connection stays."""
 
 import struct
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 
 import grpc
 import pytest
@@ -72,14 +73,21 @@ def test_parts_of_a_request(nereid: Server, fill: Callable[[pb.ModelInferRequest
 
 
 def test_parts_of_a_request_in_a_stream(nereid: Server) -> None:
-    """The stream ends; what came before it is answered."""
+    """The stream ends, and with it what is under way: so the broken one is sent when the first was answered."""
     broken = _request()
     dimensions(broken, 257)
+    answered = threading.Event()
+
+    def requests() -> Iterator[bytes]:
+        yield _request().SerializeToString()
+        assert answered.wait(60)
+        yield broken.SerializeToString()
+
     with rawgrpc.Channel(nereid.grpc) as channel:
-        requests = iter([_request().SerializeToString(), broken.SerializeToString()])
-        call = channel.channel.stream_stream(STREAM)(requests, timeout=60)
+        call = channel.channel.stream_stream(STREAM)(requests(), timeout=60)
         first = pb.ModelStreamInferResponse.FromString(next(call))
         assert first.infer_response.raw_output_contents[0] == TWO
+        answered.set()
         with pytest.raises(grpc.RpcError) as ended:
             next(call)
         assert (ended.value.code().name, ended.value.details()) == ("RESOURCE_EXHAUSTED", TOO_MANY)

@@ -375,12 +375,12 @@ def test_what_does_not_load(kind: str, tmp_path: Path) -> None:
         models.add(name, states, {"short": bytes(8)})
     models.add("good", state())
     left = {name: message for name, (_, message) in BAD.items()}
-    for _ in range(10 if kind == "reference" else 1):
+    for _ in range(60 if kind == "reference" else 1):
         try:
             with KINDS[kind](models.path, {"model-control-mode": "explicit", "load-model": "good"}) as server:
                 refused(server, left)
                 break
-        except rawhttp.Closed:  # now and then the reference crashes after it refused such a model
+        except rawhttp.Closed:  # every second time the reference crashes over such a model, before it says why it is refused
             pass
     assert not left
 

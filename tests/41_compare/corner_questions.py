@@ -57,7 +57,7 @@ def _parameters() -> list[Question]:
 
     values: dict[str, dict[str, object]] = {
         "text": {"string_param": "x"},
-        "a number": {"int64_param": 7},
+        "a number": {"int64_param": 10_000_000},  # as a time-out ten seconds
         "a number below zero": {"int64_param": -7},
         "an unsigned number": {"uint64_param": 2**63},
         "a fraction": {"double_param": 0.5},
