@@ -37,6 +37,7 @@ struct fresh {
     struct instances left;         /* what that one then has no use for */
     char *reason;                  /* why it failed */
     bool told;                     /* the log has that it is being loaded */
+    bool fetched;                  /* its files are there */
 };
 
 struct operate_attempt {
@@ -168,6 +169,14 @@ static struct err *look(struct operate_attempt *a)
     return e;
 }
 
+static struct operate_attempt *attempt_new(struct repo *r, struct repo_model *m)
+{
+    struct operate_attempt *a = MEM_NEW(struct operate_attempt);
+    a->r = r;
+    a->m = m;
+    return a;
+}
+
 void operate_forget(struct operate_attempt *a)
 {
     if (!a)
@@ -270,7 +279,8 @@ static struct err *make_one(struct operate_attempt *a, size_t i, bool wait)
         return resize_prepare(serving(a->m, number), a->proto, &f->draft);
     struct load_context c = a->r->settings.context;
     c.is_cloud = a->source->copy != NULL;
-    struct err *e = source_fetch(a->source, number);
+    struct err *e = f->fetched ? NULL : source_fetch(a->source, number);
+    f->fetched = !e;
     return e ? e
              : load_version(&c, a->m->name, a->source->dir, number, a->proto, wait, &f->version);
 }
@@ -488,26 +498,18 @@ static bool make_all(struct operate_attempt *a, struct repo_job *waiting, struct
 static struct err *load(struct repo *r, struct repo_model *m, const struct repo_job *job,
                         struct repo_job *waiting, bool *ret_changed, bool *ret_parked)
 {
-    struct operate_attempt *a = waiting->attempt;
-    bool again = a != NULL;
+    struct operate_attempt *a = waiting->attempt ? waiting->attempt : attempt_new(r, m);
     struct err *e = NULL;
-    *ret_parked = false;
     waiting->attempt = NULL;
-    if (!again) {
-        a = MEM_NEW(struct operate_attempt);
-        a->r = r;
-        a->m = m;
-    }
     a->job = job;
-    if (!again && prepare(a, waiting, &e)) {
+    *ret_parked = !a->begun && prepare(a, waiting, &e);
+    if (*ret_parked) {
         operate_forget(a);
-        *ret_parked = true;
         return NULL;
     }
-    if (a->begun && make_all(a, waiting, &e)) {
-        *ret_parked = true;
+    *ret_parked = a->begun && make_all(a, waiting, &e);
+    if (*ret_parked)
         return NULL;
-    }
     dependencies_settle(r, m, e != NULL);
     *ret_changed = a->changed || source_changed(a->source);
     operate_forget(a);
