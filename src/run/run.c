@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "grpc/grpc_front.h"
 #include "http/http_front.h"
+#include "os/heap.h"
 #include "os/signals.h"
 #include "os/thread.h"
 #include "isolate/isolate_child.h"
@@ -166,6 +167,7 @@ static int run_logged(const struct options *o)
 
 int run_server(int argc, char **argv)
 {
+    heap_begin();
     if (isolate_child_is(argc, argv))
         return isolate_child_run();
     if (argc > 1 && strcmp(argv[1], "check") == 0)
