@@ -45,12 +45,13 @@ set(NEREID_LIBRARIES nereid::nghttp2 nereid::llhttp nereid::yyjson nereid::proto
 # Shared libraries that are not the system's travel beside libtritonserver.so: list of sonames'
 # files in NEREID_PRIVATE_LIBS, copied into the build tree's lib/ and installed.
 set(NEREID_PRIVATE_LIBS)
+get_filename_component(deps_real ${deps_libdir} REALPATH)
 foreach(library IN LISTS yyjson_LINK_LIBRARIES)
     if(library MATCHES "/lib([a-z0-9]+)\\.so$")
         set(stem ${CMAKE_MATCH_1})
         get_filename_component(folder ${library} DIRECTORY)
         get_filename_component(folder ${folder} REALPATH)
-        if(folder STREQUAL deps_libdir)
+        if(folder STREQUAL deps_real)
             file(GLOB sonames ${folder}/lib${stem}.so.[0-9])
             list(APPEND NEREID_PRIVATE_LIBS ${sonames})
         endif()

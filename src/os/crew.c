@@ -3,13 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "os/mutex.h"
-#include "os/thread.h"
-
-struct member {
-    struct crew *crew;
-    struct thread *thread; /* NULL = free */
-    bool ended;            /* it takes no lock any more: it can be joined */
-};
+#include "os/thread_seat.h"
 
 struct crew {
     const struct crew_kind *kind;
@@ -21,7 +15,7 @@ struct crew {
     unsigned running; /* threads */
     unsigned idle;    /* of them, those that wait for a job */
     bool stopping;
-    struct member members[CREW_MOST_THREADS];
+    struct thread_seat seats[CREW_MOST_THREADS];
 };
 
 struct crew *crew_new(const struct crew_kind *kind, void *owner)
@@ -61,8 +55,8 @@ static struct crew_job *next(struct crew *c)
 
 static void work(void *arg)
 {
-    struct member *m = arg;
-    struct crew *c = m->crew;
+    struct thread_seat *seat = arg;
+    struct crew *c = seat->owner;
     void *own = begin(c);
     mutex_lock(&c->lock);
     struct crew_job *job;
@@ -72,40 +66,20 @@ static void work(void *arg)
         mutex_lock(&c->lock);
     }
     c->running--;
-    m->ended = true;
+    seat->ended = true;
     mutex_unlock(&c->lock);
     end(c, own);
-}
-
-/* A place for one more thread, where one may be. Lock held. */
-static struct member *free_member(struct crew *c)
-{
-    struct member *found = NULL;
-    for (unsigned i = 0; i < c->kind->most; i++) {
-        struct member *m = &c->members[i];
-        if (m->thread && m->ended) {
-            thread_join(m->thread);
-            m->thread = NULL;
-        }
-        if (!m->thread)
-            found = m;
-    }
-    return found;
 }
 
 /* One more thread, if jobs wait for more than there are idle ones. At the end the threads that there are do what is left: crew_free
  * joins them. Lock held. */
 static struct err *grow(struct crew *c)
 {
-    struct member *m = c->waiting > c->idle && !c->stopping ? free_member(c) : NULL;
-    if (!m)
-        return NULL;
-    *m = (struct member){.crew = c};
-    struct err *e = thread_start(c->kind->name, work, m, &m->thread);
-    if (e)
-        m->thread = NULL;
-    else
-        c->running++;
+    struct thread_seat *seat = NULL;
+    if (c->waiting > c->idle && !c->stopping)
+        seat = thread_seat_free(c->seats, c->kind->most);
+    struct err *e = seat ? thread_seat_start(seat, c, c->kind->name, work) : NULL;
+    c->running += seat && !e;
     return e;
 }
 
@@ -146,8 +120,7 @@ void crew_free(struct crew *c)
     c->stopping = true;
     mutex_cond_broadcast(&c->changed);
     mutex_unlock(&c->lock);
-    for (unsigned i = 0; i < c->kind->most; i++)
-        thread_join(c->members[i].thread);
+    thread_seat_join(c->seats, c->kind->most);
     mutex_cond_fini(&c->changed);
     mutex_fini(&c->lock);
     mem_free(c);

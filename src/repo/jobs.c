@@ -1,7 +1,6 @@
 #include "repo/jobs.h"
 
 #include "base/mem.h"
-#include "os/thread.h"
 #include "repo/follow.h"
 #include "repo/models.h"
 #include "repo/operate.h"
@@ -52,8 +51,8 @@ static struct repo_model *next_model(struct repo *r)
 
 static void loader_main(void *arg)
 {
-    struct repo_loader *self = arg;
-    struct repo *r = self->repo;
+    struct thread_seat *seat = arg;
+    struct repo *r = seat->owner;
     is_loader = true;
     mutex_lock(&r->lock);
     struct repo_model *m;
@@ -73,24 +72,8 @@ static void loader_main(void *arg)
         models_prune(r);
     }
     r->loader_count--;
-    self->ended = true;
+    seat->ended = true;
     mutex_unlock(&r->lock);
-}
-
-/* Joins loaders that have ended; they take no lock any more. Lock held. */
-static struct repo_loader *free_slot(struct repo *r)
-{
-    struct repo_loader *found = NULL;
-    for (unsigned i = 0; i < REPO_MAX_LOADERS; i++) {
-        struct repo_loader *l = &r->loaders[i];
-        if (l->thread && l->ended) {
-            thread_join(l->thread);
-            l->thread = NULL;
-        }
-        if (!l->thread)
-            found = l;
-    }
-    return found;
 }
 
 /* One more loader, if there is more to do than loaders that wait for it. Lock held. */
@@ -102,15 +85,9 @@ static struct err *add_loader(struct repo *r)
         ready++;
     if (ready <= r->idle || r->loader_count >= r->settings.load_threads + r->lent)
         return NULL;
-    struct repo_loader *l = free_slot(r);
-    if (!l)
-        return NULL;
-    *l = (struct repo_loader){.repo = r};
-    struct err *e = thread_start("loader", loader_main, l, &l->thread);
-    if (e)
-        l->thread = NULL;
-    else
-        r->loader_count++;
+    struct thread_seat *seat = thread_seat_free(r->loaders, REPO_MAX_LOADERS);
+    struct err *e = seat ? thread_seat_start(seat, r, "loader", loader_main) : NULL;
+    r->loader_count += seat && !e;
     return e;
 }
 
@@ -229,8 +206,5 @@ void jobs_refuse(struct repo *r)
 
 void jobs_join(struct repo *r)
 {
-    for (unsigned i = 0; i < REPO_MAX_LOADERS; i++) {
-        thread_join(r->loaders[i].thread);
-        r->loaders[i].thread = NULL;
-    }
+    thread_seat_join(r->loaders, REPO_MAX_LOADERS);
 }

@@ -4,6 +4,7 @@
 #include "base/map.h"
 #include "os/clock.h"
 #include "os/mutex.h"
+#include "os/thread_seat.h"
 #include "repo/dependencies.h"
 #include "repo/repo.h"
 #include "serve/instances.h"
@@ -90,12 +91,6 @@ struct repo_job {
     void *owner;
 };
 
-struct repo_loader {
-    struct thread *thread; /* NULL = free */
-    struct repo *repo;
-    bool ended; /* joining it does not block */
-};
-
 /* A version that serves no longer, on its way to be freed. */
 struct repo_retired {
     struct list node;
@@ -143,7 +138,7 @@ struct repo {
     size_t waiting;    /* jobs that no loader has taken */
     uint64_t ended;    /* jobs so far */
     bool held;         /* no loader takes one for now */
-    struct repo_loader loaders[REPO_MAX_LOADERS];
+    struct thread_seat loaders[REPO_MAX_LOADERS];
     unsigned loader_count; /* that run */
     unsigned idle;         /* of them, those that wait for work */
     unsigned lent; /* of them, those that wait for another operation: as many more may run */
