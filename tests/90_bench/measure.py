@@ -15,7 +15,7 @@ from harness.ensembles import Ensemble, Step
 from harness.repository import Repository
 from harness.servers import Reference
 from rows import ENSEMBLE, MODEL, ROWS, Row
-from subjects import FLOOR, INLINE, REFERENCE, THREADS, Subject
+from subjects import FLOOR, INLINE, INLINE_ONE, ONE_LOOP, REFERENCE, THREADS, THREADS_ONE, Subject
 
 OTHER_LIMIT = 0.05  # share of all processors that other work may take during a run
 SPREAD_LIMIT = 0.15  # (most - least) / median of the CPU time per request
@@ -95,6 +95,7 @@ def _idle_memory(started: list[Subject], results: dict[str, Result]) -> None:
 def row(
     asked: Row, names: list[str], repeats: int, extra: int, seconds: float, say: Say
 ) -> dict[str, Result]:
+    names = [name for name in names if asked.spreads_little or name not in ONE_LOOP]
     results = {name: Result(wanted=min(2, repeats)) for name in names}
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         scratch = Path(folder)
@@ -143,7 +144,7 @@ def start(name: str, models: int, repeats: int) -> Start:
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         path = repository(Path(folder) / "models", models)
         for _ in range(repeats):
-            server = Reference(path) if name == REFERENCE else subjects.nereid(path, name == INLINE)
+            server = Reference(path) if name == REFERENCE else subjects.nereid(path, name)
             server.start(period=0.001)
             memory = procfs.memory(server.pid)
             threads = procfs.threads(server.pid)
@@ -156,4 +157,4 @@ def start(name: str, models: int, repeats: int) -> Start:
     return Start(**middle)  # type: ignore[arg-type]
 
 
-SUBJECTS = [FLOOR, INLINE, THREADS, REFERENCE]
+SUBJECTS = [FLOOR, INLINE, THREADS, INLINE_ONE, THREADS_ONE, REFERENCE]

@@ -1,4 +1,4 @@
-"""What is measured: ours (inline on and off), the reference and the two floors."""
+"""What is measured: ours (inline on and off, also with one network thread), the reference and the two floors."""
 
 import json
 import socket
@@ -12,8 +12,14 @@ from rows import Row
 
 INLINE = "inline"
 THREADS = "threads"
+INLINE_ONE = "inline-1"
+THREADS_ONE = "threads-1"
 REFERENCE = "reference"
 FLOOR = "floor"
+
+# Whether a loop runs idle instances itself, and how many loops there are; 0 = one for each core. The floors have one.
+OURS = {INLINE: (True, 0), THREADS: (False, 0), INLINE_ONE: (True, 1), THREADS_ONE: (False, 1)}
+ONE_LOOP = (INLINE_ONE, THREADS_ONE)
 
 
 class Subject:
@@ -84,21 +90,22 @@ class Floor(Subject):
         self._scratch.cleanup()
 
 
-def nereid(repository: Path, inline: bool) -> Nereid:
-    return Nereid(repository, {"inline-execution": json.dumps(inline)})
+def nereid(repository: Path, name: str) -> Nereid:
+    inline, loops = OURS[name]
+    return Nereid(repository, {"inline-execution": json.dumps(inline), "loop-threads": loops})
 
 
 def start(names: list[str], repository: Path, row: Row) -> list[Subject]:
-    makers = {
-        INLINE: lambda: Measured(INLINE, nereid(repository, True), row.model),
-        THREADS: lambda: Measured(THREADS, nereid(repository, False), row.model),
-        REFERENCE: lambda: Measured(REFERENCE, Reference(repository), row.model),
-        FLOOR: lambda: Floor(row.protocol),
-    }
+    def make(name: str) -> Subject:
+        if name == FLOOR:
+            return Floor(row.protocol)
+        server = Reference(repository) if name == REFERENCE else nereid(repository, name)
+        return Measured(name, server, row.model)
+
     started: list[Subject] = []
     try:
         for name in names:
-            started.append(makers[name]())
+            started.append(make(name))
     except BaseException:
         for subject in started:
             subject.kill()
