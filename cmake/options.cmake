@@ -45,12 +45,12 @@ if(NEREID_WERROR)
 endif()
 
 target_compile_definitions(nereid_build_flags INTERFACE _GNU_SOURCE)
-target_compile_options(nereid_build_flags INTERFACE -fno-common -fno-omit-frame-pointer)
+target_compile_options(nereid_build_flags INTERFACE -fno-common)
 target_link_libraries(nereid_build_flags INTERFACE Threads::Threads)
 
 if(NEREID_SANITIZE)
     target_compile_options(nereid_build_flags INTERFACE
-        -fsanitize=${NEREID_SANITIZE} -fno-sanitize-recover=all
+        -fsanitize=${NEREID_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer
         # GCC loses track of what is set once the sanitizers' checks stand between.
         -Wno-maybe-uninitialized -Wno-uninitialized)
     target_link_options(nereid_build_flags INTERFACE -fsanitize=${NEREID_SANITIZE})

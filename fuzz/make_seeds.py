@@ -96,6 +96,8 @@ def http1() -> dict[str, bytes]:
         b"\1POST /a?b HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTE: trailers\r\n\r\n"
         b"5;name=\"v\"\r\nhello\r\n00\r\nA: b\r\n\r\nGET * HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
     )
+    post = b"POST /infer HTTP/1.1\r\nContent-Length: 2\r\n\r\n"
+    seeds["heads-again"] = b"\x3f" + post + b"ab" + post + b"cd" + post.replace(b" 2\r", b" 3\r") + b"efg" + post + b"hi"
     return seeds
 
 

@@ -17,6 +17,7 @@ BOTH = ["nereid", pytest.param("reference", marks=pytest.mark.reference)]
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "reference: asks the reference server too")
+    config.addinivalue_line("markers", "promise: an attack of those that the server is promised to bear")
     config.addinivalue_line("markers", "onnx: needs the ONNX Runtime backend and the sample repository")
 
 

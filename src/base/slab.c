@@ -17,12 +17,18 @@ struct free_list {
     struct head *first;
     unsigned count;
     unsigned
-        unused; /* the least that count was since the last slab_trim: so many were not needed */
+        unused;    /* the least that count was since the last slab_trim: so many were not needed */
+    unsigned keep; /* objects it may hold; 0 on threads that have no lists */
     bool tokens;
 };
 
 static _Thread_local struct free_list lists[SLAB_CLASSES];
-static _Thread_local unsigned keep; /* objects a list may hold */
+
+/* Not in line: the compiler would look the thread's variable up again at each use. */
+__attribute__((noinline)) static struct free_list *list_of(const struct slab *s)
+{
+    return &lists[s->index];
+}
 
 /* Full lists of SLAB_KEEP objects, put down by threads that free more than they take, for those that take more than they free. */
 #define SHELF       4u
@@ -92,9 +98,9 @@ static void free_block(struct head *h, bool tokens)
 
 void *slab_alloc(const struct slab *s)
 {
-    struct free_list *l = &lists[s->index];
+    struct free_list *l = list_of(s);
     void *block;
-    if (l->first || (keep && refill(s, l))) {
+    if (l->first || (l->keep && refill(s, l))) {
         block = l->first;
         l->first = l->first->next;
         if (--l->count < l->unused)
@@ -107,11 +113,11 @@ void *slab_alloc(const struct slab *s)
 
 void slab_free(const struct slab *s, void *object)
 {
-    struct free_list *l = &lists[s->index];
+    struct free_list *l = list_of(s);
     struct head *h = (struct head *)((char *)object - (s->tokens ? SLAB_HEAD : 0));
     if (s->tokens)
         token_renew((uint32_t)h->token);
-    if (l->count >= keep && (!keep || !put_down(s, l))) {
+    if (l->count >= l->keep && (!l->keep || !put_down(s, l))) {
         free_block(h, s->tokens);
         return;
     }
@@ -123,7 +129,8 @@ void slab_free(const struct slab *s, void *object)
 
 void slab_thread_begin(void)
 {
-    keep = SLAB_KEEP;
+    for (unsigned i = 0; i < SLAB_CLASSES; i++)
+        lists[i].keep = SLAB_KEEP;
 }
 
 /* Frees the first `count` of a list; returns what is left of it. */
@@ -176,7 +183,8 @@ size_t slab_trim(void)
 
 void slab_thread_end(void)
 {
-    keep = 0;
-    for (unsigned i = 0; i < SLAB_CLASSES; i++)
+    for (unsigned i = 0; i < SLAB_CLASSES; i++) {
+        lists[i].keep = 0;
         shorten(&lists[i], lists[i].count);
+    }
 }

@@ -84,16 +84,17 @@ struct http1_parser {
     size_t chunk_bytes; /* chunked: taken so far, lines included */
     uint32_t headers;
     uint32_t chunks;
-    uint8_t field;            /* which header the value belongs to */
-    uint8_t name_len;         /* of the header name so far; saturates */
-    bool in_value;            /* a header value has begun */
-    bool in_body;             /* HTTP1_HEAD of a chunked message was given */
-    bool refused;             /* by one of our own rules */
-    char name[32];            /* the header name */
-    struct http1_value value; /* of Expect, Content-Encoding, Accept-Encoding while it comes */
-    struct strbuf kept;       /* a copy of the URL */
-    bool collect;             /* all headers */
-    struct strbuf all;        /* what head.headers will be */
+    uint8_t field;             /* which header the value belongs to */
+    uint8_t name_len;          /* of the header name so far; saturates */
+    bool in_value;             /* a header value has begun */
+    bool in_body;              /* HTTP1_HEAD of a chunked message was given */
+    bool refused;              /* by one of our own rules */
+    char name[32];             /* the header name */
+    struct http1_value value;  /* of Expect, Content-Encoding, Accept-Encoding while it comes */
+    struct strbuf kept;        /* a copy of the URL */
+    struct http1_known *known; /* the last head that came in one piece; NULL = none */
+    bool collect;              /* all headers */
+    struct strbuf all;         /* what head.headers will be */
 };
 
 /* http1_init - piece and owner serve chunked bodies. http1_fini - NULL-safe parts only. */

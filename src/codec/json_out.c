@@ -19,23 +19,10 @@ char *json_out_text(char *to, const char *text, size_t len)
 /* What stands behind the backslash for a byte; 0 = nothing to escape, 'u' = \u00XX. */
 static char escape_of(unsigned char c)
 {
-    switch (c) {
-    case '"':
-    case '\\':
-        return (char)c;
-    case '\b':
-        return 'b';
-    case '\f':
-        return 'f';
-    case '\n':
-        return 'n';
-    case '\r':
-        return 'r';
-    case '\t':
-        return 't';
-    default:
-        return c < 0x20 ? 'u' : 0;
-    }
+    static const char control[] = "uuuuuuuubtnufruuuuuuuuuuuuuuuuuu";
+    if (c < 0x20)
+        return control[c];
+    return c == '"' || c == '\\' ? (char)c : 0;
 }
 
 char *json_out_string(char *to, const char *s, size_t len)
@@ -69,20 +56,14 @@ static const char digit_pairs[] =
 
 char *json_out_uint(char *to, uint64_t n)
 {
-    char digits[20];
-    char *at = digits + sizeof(digits);
-    while (n >= 100) {
-        at -= 2;
-        memcpy(at, digit_pairs + n % 100 * 2, 2);
-        n /= 100;
+    if (n < 10) {
+        *to = (char)('0' + n);
+        return to + 1;
     }
-    if (n >= 10) {
-        at -= 2;
-        memcpy(at, digit_pairs + n * 2, 2);
-    } else {
-        *--at = (char)('0' + n);
-    }
-    return json_out_text(to, at, (size_t)(digits + sizeof(digits) - at));
+    if (n >= 100)
+        to = json_out_uint(to, n / 100);
+    memcpy(to, digit_pairs + n % 100 * 2, 2);
+    return to + 2;
 }
 
 char *json_out_int(char *to, int64_t n)
@@ -155,19 +136,19 @@ char *json_out_real(char *to, double d)
     return is_short(d, &scaled) ? put_short(to, scaled) : put_block(to, &d, 1);
 }
 
-/* n <= BLOCK numbers. */
+/* n <= BLOCK numbers; the first that is not short takes them all through the library. */
 static char *put_numbers(char *to, const double *values, size_t n)
 {
-    int64_t scaled[BLOCK];
-    for (size_t i = 0; i < n; i++)
-        if (!is_short(values[i], &scaled[i]))
-            return put_block(to, values, n);
+    char *at = to;
+    int64_t scaled;
     for (size_t i = 0; i < n; i++) {
+        if (!is_short(values[i], &scaled))
+            return put_block(to, values, n);
         if (i)
-            *to++ = ',';
-        to = put_short(to, scaled[i]);
+            *at++ = ',';
+        at = put_short(at, scaled);
     }
-    return to;
+    return at;
 }
 
 char *json_out_floats(char *to, const void *values, size_t n)

@@ -64,6 +64,31 @@ static void on_timer(struct loop_timer *t)
     loop_timer_set(loop_of(c), t, c->progress + PATIENCE);
 }
 
+/* The session begins when there is something for it to do: with the client's first bytes, or when the client is to be told something. It
+ * is forty times as large as the rest of a connection. false: there is no memory for it. */
+static bool has_session(struct grpc_conn *c)
+{
+    static const nghttp2_settings_entry settings[] = {
+        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, GRPC_CONN_MAX_STREAMS},
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, GRPC_CONN_WINDOW},
+        {NGHTTP2_SETTINGS_MAX_FRAME_SIZE, GRPC_CONN_FRAME_BYTES},
+        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, GRPC_CONN_HEADER_BYTES},
+        {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
+    };
+    if (c->session)
+        return true;
+    nghttp2_session *made;
+    if (nghttp2_session_server_new2(&made, c->home->callbacks, c, c->home->options) != 0)
+        return false;
+    if (nghttp2_submit_settings(made, NGHTTP2_FLAG_NONE, settings,
+                                sizeof(settings) / sizeof(*settings)) == 0 &&
+        nghttp2_session_set_local_window_size(made, NGHTTP2_FLAG_NONE, 0, INT32_MAX) == 0)
+        c->session = made;
+    else
+        nghttp2_session_del(made);
+    return c->session;
+}
+
 /* Moves frames from the session into the batch until either has no more. */
 static bool gather(struct grpc_conn *c, struct grpc_batch *b)
 {
@@ -82,6 +107,8 @@ static bool gather(struct grpc_conn *c, struct grpc_batch *b)
 /* Writes until the session has no more to say or the socket takes no more. false: the connection is over. */
 static bool write_out(struct grpc_conn *c)
 {
+    if (!c->session)
+        return true;
     struct grpc_batch *b = c->home->batch;
     uint64_t before = c->out.written;
     bool ok = !grpc_out_waits(&c->out) || grpc_out_resume(&c->out, c->watch.fd);
@@ -124,6 +151,8 @@ void grpc_conn_flush_later(struct grpc_conn *c)
 
 static bool feed(struct grpc_conn *c, const void *data, size_t n)
 {
+    if (!has_session(c))
+        return false;
     ssize_t used = nghttp2_session_mem_recv(c->session, data, n);
     if (used >= 0)
         return true;
@@ -363,21 +392,6 @@ void grpc_conn_options(nghttp2_option *o)
     nghttp2_option_set_stream_reset_rate_limit(o, 1000, 200);
 }
 
-static bool start_session(struct grpc_conn *c)
-{
-    static const nghttp2_settings_entry settings[] = {
-        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, GRPC_CONN_MAX_STREAMS},
-        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, GRPC_CONN_WINDOW},
-        {NGHTTP2_SETTINGS_MAX_FRAME_SIZE, GRPC_CONN_FRAME_BYTES},
-        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, GRPC_CONN_HEADER_BYTES},
-        {NGHTTP2_SETTINGS_NO_RFC7540_PRIORITIES, 1},
-    };
-    return nghttp2_session_server_new2(&c->session, c->home->callbacks, c, c->home->options) == 0 &&
-           nghttp2_submit_settings(c->session, NGHTTP2_FLAG_NONE, settings,
-                                   sizeof(settings) / sizeof(*settings)) == 0 &&
-           nghttp2_session_set_local_window_size(c->session, NGHTTP2_FLAG_NONE, 0, INT32_MAX) == 0;
-}
-
 static void on_keepalive(struct loop_timer *t);
 
 static void start_keepalive(struct grpc_conn *c)
@@ -414,15 +428,10 @@ void grpc_conn_open(struct grpc_home *home, int fd)
         grpc_conn_close(c);
         return;
     }
-    if (!start_session(c)) {
-        grpc_conn_close(c);
-        return;
-    }
     c->turns = home->strangers;
     turns_judge(home->worker->loop, &c->watch, c->turns);
     watch_progress(c);
     start_keepalive(c);
-    grpc_conn_flush_later(c);
 }
 
 /* No call that comes after this is served. */
@@ -439,7 +448,11 @@ static void say_goodbye(struct grpc_conn *c)
 
 static void on_goodbye_due(struct loop_timer *t)
 {
-    say_goodbye(LIST_ITEM(t, struct grpc_conn, goodbye));
+    struct grpc_conn *c = LIST_ITEM(t, struct grpc_conn, goodbye);
+    if (c->session)
+        say_goodbye(c);
+    else
+        grpc_conn_close(c);
 }
 
 /* The notice names no last call: whatever the client opens until it has read it comes before its answer to the ping that follows the
@@ -449,7 +462,8 @@ static void retire(struct grpc_conn *c)
     if (c->retiring)
         return;
     c->retiring = true;
-    nghttp2_submit_shutdown_notice(c->session);
+    if (has_session(c))
+        nghttp2_submit_shutdown_notice(c->session);
     c->goodbye.due = on_goodbye_due;
     loop_timer_set(loop_of(c), &c->goodbye, loop_now(loop_of(c)) + GOODBYE_PATIENCE);
     grpc_conn_flush_later(c);
@@ -464,7 +478,8 @@ static void on_keepalive(struct loop_timer *t)
     case GRPC_KEEPALIVE_WAIT:
         break;
     case GRPC_KEEPALIVE_PING:
-        nghttp2_submit_ping(c->session, NGHTTP2_FLAG_NONE, keepalive_ping);
+        if (has_session(c))
+            nghttp2_submit_ping(c->session, NGHTTP2_FLAG_NONE, keepalive_ping);
         grpc_conn_flush_later(c);
         break;
     case GRPC_KEEPALIVE_RETIRE:

@@ -57,7 +57,7 @@ struct grpc_conn {
     struct loop_timer timer; /* set while the client owes us something: see grpc_conn.c */
     struct list node;        /* in home->conns */
     struct grpc_home *home;
-    nghttp2_session *session;
+    nghttp2_session *session; /* NULL until there is something for it to do */
     struct grpc_out out;
     struct list streams;
     struct grpc_stream
@@ -87,7 +87,7 @@ void grpc_conn_callbacks(nghttp2_session_callbacks *c);
 /* grpc_conn_options - set the limits that sessions keep. */
 void grpc_conn_options(nghttp2_option *o);
 
-/* grpc_conn_open - take a connected socket over. A session that cannot be made closes it at once. */
+/* grpc_conn_open - take a connected socket over. It begins to speak when the client does. */
 void grpc_conn_open(struct grpc_home *home, int fd);
 
 /* grpc_conn_flush_later - the session has something to say: write it at the end of this turn. */

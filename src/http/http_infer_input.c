@@ -35,19 +35,29 @@ struct err *http_infer_input_keep(struct request *r, size_t n, void **ret)
     return NULL;
 }
 
-static struct err *one_source(yyjson_val *input, yyjson_val *params)
+/* Where the data of an input are; one of them is given. */
+struct source {
+    yyjson_val *data;
+    yyjson_val *binary_size;
+    yyjson_val *shared_region;
+};
+
+static struct err *find_source(yyjson_val *input, struct source *s)
 {
-    bool data = http_json_get(input, "data") != NULL;
-    bool binary = http_json_get(params, "binary_data_size") != NULL;
-    bool shared = http_json_get(params, "shared_memory_region") != NULL;
-    if (data + binary + shared == 1)
+    yyjson_val *params = http_json_get(input, "parameters");
+    s->data = http_json_get(input, "data");
+    s->binary_size = http_json_get(params, "binary_data_size");
+    s->shared_region = http_json_get(params, "shared_memory_region");
+    int given = !!s->data + !!s->binary_size + !!s->shared_region;
+    if (given == 1)
         return NULL;
     return err_new(STATUS_INVALID_ARG,
                    "Input must set only one of the following fields: 'data', 'binary_data_size' in "
                    "'parameters', "
                    "'shared_memory_region' in 'parameters'. But%s%s%s%s",
-                   data + binary + shared ? " set" : " no field is set", data ? " 'data'" : "",
-                   binary ? " 'binary_data_size'" : "", shared ? " 'shared_memory_region'" : "");
+                   given ? " set" : " no field is set", s->data ? " 'data'" : "",
+                   s->binary_size ? " 'binary_data_size'" : "",
+                   s->shared_region ? " 'shared_memory_region'" : "");
 }
 
 static struct err *member_string(yyjson_val *object, const char *name, const char **ret,
@@ -233,19 +243,17 @@ static struct err *add_json(struct request *r, const struct described *d, yyjson
 
 struct err *http_infer_input(struct request *r, yyjson_val *input, struct http_infer_tail *tail)
 {
-    yyjson_val *params = http_json_get(input, "parameters");
-    struct err *e = one_source(input, params);
+    struct source from;
+    struct err *e = find_source(input, &from);
     if (e)
         return e;
     struct described d;
     e = describe(input, &d);
     if (e)
         return e;
-    yyjson_val *size = http_json_get(params, "binary_data_size");
-    if (size)
-        return add_binary(r, &d, size, tail);
-    yyjson_val *data = http_json_get(input, "data");
-    if (data)
-        return add_json(r, &d, data, tail->max_bytes);
+    if (from.binary_size)
+        return add_binary(r, &d, from.binary_size, tail);
+    if (from.data)
+        return add_json(r, &d, from.data, tail->max_bytes);
     return err_new(STATUS_UNSUPPORTED, "Client shared memory is disabled.");
 }

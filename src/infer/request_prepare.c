@@ -34,15 +34,20 @@ static const char *find_repeat(const char *const *names, uint32_t count)
     return repeat;
 }
 
-static struct err *check_repeats(struct request *r)
+static const char *repeated_input(struct request *r)
 {
     const char **names = arena_alloc(&r->arena, r->input_count * sizeof(*names));
     for (uint32_t i = 0; i < r->input_count; i++)
         names[i] = r->inputs[i].name;
-    const char *repeat = find_repeat(names, r->input_count);
+    return find_repeat(names, r->input_count);
+}
+
+static struct err *check_repeats(struct request *r)
+{
+    const char *repeat = r->input_count > 1 ? repeated_input(r) : NULL;
     if (repeat)
         return request_error(r, "input '%s' already exists in request", repeat);
-    repeat = find_repeat(r->outputs, r->output_count);
+    repeat = r->output_count > 1 ? find_repeat(r->outputs, r->output_count) : NULL;
     if (repeat)
         return request_error(r, "output '%s' already exists in request", repeat);
     return NULL;

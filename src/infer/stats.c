@@ -146,9 +146,11 @@ static struct slot *my_slot(struct stats *s)
     return slot ? slot : add_slot(s, index);
 }
 
+/* Often there is nothing to add (a backend without a phase of input), and a look is cheaper than an atomic addition. */
 static void add(stats_counter *c, uint64_t n)
 {
-    atomic_fetch_add_explicit(c, n, memory_order_relaxed);
+    if (n)
+        atomic_fetch_add_explicit(c, n, memory_order_relaxed);
 }
 
 static uint64_t span(time_ns from, time_ns to)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 struct row {
-    const char *name;
+    char name[16]; /* of a datatype: up to 7 characters, so that 8 bytes tell it from the others */
     const char *config_name;
     uint32_t bytes;
 };
@@ -32,8 +32,12 @@ const char *datatype_config_name(enum datatype t)
 
 enum datatype datatype_parse(const char *name, size_t len)
 {
+    char wanted[8] = "";
+    if (!len || len >= sizeof(wanted) || !name[len - 1])
+        return DATATYPE_INVALID;
+    memcpy(wanted, name, len);
     for (unsigned i = DATATYPE_INVALID + 1; i < DATATYPE_COUNT; i++)
-        if (strlen(rows[i].name) == len && memcmp(rows[i].name, name, len) == 0)
+        if (memcmp(rows[i].name, wanted, sizeof(wanted)) == 0)
             return (enum datatype)i;
     return DATATYPE_INVALID;
 }

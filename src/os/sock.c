@@ -167,11 +167,18 @@ ssize_t sock_read_pieces(int fd, const struct iovec *pieces, int count)
     }
 }
 
-ssize_t sock_write(int fd, const struct iovec *pieces, int count)
+/* The plain call for the usual single piece: the system has no descriptions of pieces to fetch, 0.1 us of 8. */
+static ssize_t send_pieces(int fd, const struct iovec *pieces, int count)
 {
     struct msghdr m = {.msg_iov = (struct iovec *)(uintptr_t)pieces, .msg_iovlen = (size_t)count};
+    return count == 1 ? send(fd, pieces->iov_base, pieces->iov_len, MSG_NOSIGNAL)
+                      : sendmsg(fd, &m, MSG_NOSIGNAL);
+}
+
+ssize_t sock_write(int fd, const struct iovec *pieces, int count)
+{
     for (;;) {
-        ssize_t put = fault_hit() ? (errno = EPIPE, -1) : sendmsg(fd, &m, MSG_NOSIGNAL);
+        ssize_t put = fault_hit() ? (errno = EPIPE, -1) : send_pieces(fd, pieces, count);
         if (put >= 0)
             return put;
         if (errno == EAGAIN)

@@ -2,6 +2,14 @@
 
 #include "base/mem.h"
 
+#define CAP_LEAST ((size_t)64)
+
+static void resize(struct timer_heap *h, size_t cap)
+{
+    h->cap = cap;
+    h->items = mem_realloc(h->items, cap * sizeof(struct loop_timer *));
+}
+
 static void place(struct timer_heap *h, struct loop_timer *t, size_t i)
 {
     h->items[i] = t;
@@ -34,10 +42,8 @@ static void sift_down(struct timer_heap *h, struct loop_timer *t, size_t i)
 void timer_heap_set(struct timer_heap *h, struct loop_timer *t, time_ns when)
 {
     timer_heap_clear(h, t);
-    if (h->count + 2 > h->cap) {
-        h->cap = h->cap ? h->cap * 2 : 16;
-        h->items = mem_realloc(h->items, h->cap * sizeof(struct loop_timer *));
-    }
+    if (h->count + 2 > h->cap)
+        resize(h, h->cap ? h->cap * 2 : CAP_LEAST);
     t->when = when;
     sift_up(h, t, ++h->count);
 }
@@ -49,12 +55,14 @@ void timer_heap_clear(struct timer_heap *h, struct loop_timer *t)
         return;
     t->heap_index = 0;
     struct loop_timer *last = h->items[h->count--];
-    if (last == t)
-        return;
-    if (i > 1 && h->items[i / 2]->when > last->when)
-        sift_up(h, last, i);
-    else
-        sift_down(h, last, i);
+    if (last != t) {
+        if (i > 1 && h->items[i / 2]->when > last->when)
+            sift_up(h, last, i);
+        else
+            sift_down(h, last, i);
+    }
+    if (h->cap > CAP_LEAST && h->count < h->cap / 4)
+        resize(h, h->cap / 2);
 }
 
 time_ns timer_heap_first(const struct timer_heap *h)

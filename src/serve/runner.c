@@ -338,11 +338,10 @@ static time_ns execute_inline(struct runner *r, size_t count, time_ns start)
     return end;
 }
 
-void runner_run_inline(struct runner *r)
+void runner_run_inline(struct runner *r, time_ns now)
 {
     struct serve_version *v = r->version;
     struct response_batch answers;
-    time_ns now = clock_now_ns();
     time_ns wake;
     size_t count;
     response_batch_begin(&answers);

@@ -77,5 +77,5 @@ void runner_give_up(struct serve_version *v, struct err *why);
 struct runner *runner_claim(struct serve_version *v);
 
 /* runner_run_inline - run what is queued on a claimed runner until the queue has nothing that may run now, then give the runner
- * back. Caller holds v->lock; returns without it. */
-void runner_run_inline(struct runner *r);
+ * back. Caller holds v->lock, and read the clock a moment ago; returns without it. */
+void runner_run_inline(struct runner *r, time_ns now);

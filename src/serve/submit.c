@@ -88,7 +88,7 @@ static void queue_model(struct serve_version *v, struct list *requests, bool may
     push_all(v, requests, now);
     deadline_watch(v->deadline);
     if (claimed) {
-        runner_run_inline(claimed);
+        runner_run_inline(claimed, now);
     } else {
         runner_wake(v, now);
         mutex_unlock(&v->lock);

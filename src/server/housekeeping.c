@@ -2,17 +2,20 @@
 
 #include "base/slab.h"
 #include "infer/factory.h"
+#include "os/heap.h"
 #include "os/pages.h"
 #include "os/pool.h"
 #include "server/worker.h"
 
-#include <malloc.h>
+#include <stdatomic.h>
 
 #define PERIOD_NS  TIME_S(1)
-#define TRIM_BYTES ((size_t)4 << 20) /* of the pools at once, */
-#define TRIM_PAUSE TIME_MS(1)        /* then others have their turn */
-#define HEAP_KEEP  ((size_t)1 << 20) /* free bytes that are not worth giving back */
-#define SLABS_MANY 16u               /* objects that are worth a look at the heap */
+#define TRIM_BYTES ((size_t)4 << 20)  /* of the pools at once, */
+#define TRIM_PAUSE TIME_MS(1)         /* then others have their turn */
+#define HEAP_MUCH  ((size_t)1 << 20)  /* free bytes that are given back after a second, */
+#define HEAP_KEEP  ((size_t)64 << 10) /* that are not worth giving back, */
+#define HEAP_WAIT  5u                 /* and seconds that those in between stay */
+#define SLABS_MANY 16u                /* objects that are worth a look at the heap */
 
 /* A receive buffer that was filled goes back once a second passed without much being received. */
 static void trim_receive(struct worker *w)
@@ -26,26 +29,24 @@ static void trim_receive(struct worker *w)
     w->receive_high = 0;
 }
 
-/* Free bytes that the heap holds on to. */
-static size_t heap_free_bytes(void)
-{
-    return mallinfo2().fordblks;
-}
+/* How often the first worker trimmed the heap: then the others do their part. Relaxed: who sees it a second late does it a second later. */
+static atomic_uint trims;
 
-/* The heap gives back what a burst left: at once when its end is known, and when much was freed (a crowd of connections went away) and
- * not asked for again within a second. */
+/* The heap gives back what a burst left: at once when its end is known, and what was freed (a crowd of connections went away) and not
+ * asked for again for a while. */
 static void trim_heap(struct housekeeping *h, bool over)
 {
     size_t idle = heap_free_bytes();
-    bool much = idle > h->heap_idle + HEAP_KEEP;
-    if (over || (much && h->heap_full)) {
-        malloc_trim(0);
+    h->heap_full = idle > h->heap_idle + HEAP_KEEP ? h->heap_full + 1 : 0;
+    unsigned wait = idle > h->heap_idle + HEAP_MUCH ? 1 : HEAP_WAIT;
+    if (over || h->heap_full > wait) {
+        heap_trim();
+        atomic_fetch_add_explicit(&trims, 1, memory_order_relaxed);
         h->heap_idle = heap_free_bytes(); /* counts what was given back, too */
-        much = false;
+        h->heap_full = 0;
     } else if (idle < h->heap_idle) {
         h->heap_idle = idle;
     }
-    h->heap_full = much;
 }
 
 /* Gives back some of what the pools kept warm and goes on soon; returns whether there is anything left. */
@@ -72,6 +73,14 @@ static void trim_process(struct housekeeping *h, time_ns now, bool shortened)
     h->warm = warm;
 }
 
+static void follow_trim(struct housekeeping *h, bool shortened)
+{
+    unsigned now = atomic_load_explicit(&trims, memory_order_relaxed);
+    if (shortened || now != h->trims)
+        heap_trim();
+    h->trims = now;
+}
+
 static void due(struct loop_timer *t)
 {
     struct housekeeping *h = LIST_ITEM(t, struct housekeeping, timer);
@@ -83,8 +92,8 @@ static void due(struct loop_timer *t)
     if (w->index == 0) {
         factory_sweep(now);
         trim_process(h, now, shortened);
-    } else if (shortened) {
-        malloc_trim(0);
+    } else {
+        follow_trim(h, shortened);
     }
     loop_timer_set(w->loop, t, now + PERIOD_NS);
 }

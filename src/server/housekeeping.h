@@ -12,7 +12,8 @@ struct housekeeping {
     struct loop_timer timer;
     struct loop_timer trim; /* of the first worker: goes on with what the pools give back */
     bool warm;              /* buffers were kept warm a second ago */
-    bool heap_full;         /* a second ago the heap held more than it should keep */
+    unsigned heap_full;     /* for so many seconds the heap has held more than it should keep */
+    unsigned trims;         /* of the heap that the worker has seen */
     size_t heap_idle;       /* the least that was free in the heap since it gave back last */
 };
 

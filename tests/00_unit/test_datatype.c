@@ -34,6 +34,7 @@ static void names(void **state)
     assert_int_equal(datatype_parse("fp32", 4), DATATYPE_INVALID);
     assert_int_equal(datatype_parse("TYPE_FP32", 9), DATATYPE_INVALID);
     assert_int_equal(datatype_parse("", 0), DATATYPE_INVALID);
+    assert_int_equal(datatype_parse("FP32", 5), DATATYPE_INVALID); /* with the byte behind it */
     assert_string_equal(datatype_name((enum datatype)99), "<invalid>");
 }
 

@@ -66,4 +66,61 @@ static void threads_share_a_heap_that_need_not_grow(void **state)
     }
 }
 
-UNIT_MAIN(UNIT(threads_share_a_heap_that_need_not_grow))
+#define CROWD 2000
+
+/* Pieces of many sizes between which some stay, as of connections that come and go; the last ones of each size are those of the end. */
+static void come_and_go(void *arg)
+{
+    size_t *kept = arg;
+    static void *pieces[CROWD][8];
+    size_t before = resident();
+    for (size_t i = 0; i < CROWD; i++)
+        for (size_t k = 0; k < 8; k++)
+            pieces[i][k] = memset(malloc(40 + k * 140), 1, 40 + k * 140);
+    size_t during = resident();
+    for (size_t i = 0; i < CROWD; i++)
+        for (size_t k = 0; k < 8; k++)
+            free(pieces[i][k]);
+    heap_trim();
+    size_t after = resident();
+    assert_true(during > before + ((size_t)6 << 20));
+    *kept = after > before ? after - before : 0;
+}
+
+static void what_a_crowd_leaves_is_given_back(void **state)
+{
+    (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    skip(); /* what is resident there is tables of theirs, too */
+#endif
+    for (int i = 0; i < 2; i++) { /* the first heap may be this thread's, or the other's */
+        struct thread *t;
+        size_t kept = 0;
+        unit_succeeds(thread_start("crowd", come_and_go, &kept, &t));
+        thread_join(t);
+        assert_in_range(kept, 0, (size_t)256 << 10);
+    }
+    size_t kept = 0;
+    come_and_go(&kept);
+    assert_in_range(kept, 0, (size_t)256 << 10);
+}
+
+static void free_bytes_are_known(void **state)
+{
+    (void)state;
+#if !defined(__SANITIZE_THREAD__)
+    void *pieces[200];
+    for (size_t i = 0; i < 200; i++)
+        pieces[i] = memset(malloc(60000), 1, 60000);
+    size_t before = heap_free_bytes();
+    for (size_t i = 0; i < 200; i += 2)
+        free(pieces[i]);
+    size_t after = heap_free_bytes();
+    for (size_t i = 1; i < 200; i += 2)
+        free(pieces[i]);
+    assert_true(after > before + ((size_t)5 << 20));
+#endif
+}
+
+UNIT_MAIN(UNIT(threads_share_a_heap_that_need_not_grow), UNIT(what_a_crowd_leaves_is_given_back),
+          UNIT(free_bytes_are_known))

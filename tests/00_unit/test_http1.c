@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,12 +44,13 @@ static void note_head(struct outcome *o, struct http1_parser *p)
     o->url[p->head.url_len] = '\0';
 }
 
-/* Parses one message given in pieces of `step` bytes, each in memory of its own that is gone afterwards. */
-static void parse(const char *text, size_t len, size_t step, struct outcome *o)
+/* Parses one message given in pieces of `step` bytes, each in memory of its own that is gone afterwards. The parser is at the begin
+ * of a message. */
+static void parse_with(struct http1_parser *p, const char *text, size_t len, size_t step,
+                       struct outcome *o)
 {
-    struct http1_parser p;
     *o = (struct outcome){.body = STRBUF_INIT};
-    http1_init(&p, collect, &o->body);
+    p->owner = &o->body;
     enum http1_event e = HTTP1_MORE;
     bool done = false;
     for (size_t at = 0; at < len && !done;) {
@@ -57,23 +59,53 @@ static void parse(const char *text, size_t len, size_t step, struct outcome *o)
         memcpy(piece, text + at, n);
         size_t used = 0;
         for (size_t in = 0; in < n && !done; in += used) {
-            e = http1_parse(&p, piece + in, n - in, &used);
+            e = http1_parse(p, piece + in, n - in, &used);
             assert_true(used <= n - in);
             o->used += used;
             if (e == HTTP1_HEAD)
-                note_head(o, &p);
-            done = e == HTTP1_ERROR || e == HTTP1_END || (e == HTTP1_HEAD && !p.head.chunked);
+                note_head(o, p);
+            done = e == HTTP1_ERROR || e == HTTP1_END || (e == HTTP1_HEAD && !p->head.chunked);
             if (e == HTTP1_MORE)
                 assert_int_equal(used, n - in);
-            if (e == HTTP1_HEAD && p.head.chunked)
-                http1_keep(&p);
+            if (e == HTTP1_HEAD && p->head.chunked)
+                http1_keep(p);
         }
         free(piece);
         at += n;
     }
     o->event = e;
-    o->status = p.error_status;
+    o->status = p->error_status;
+}
+
+static void parse(const char *text, size_t len, size_t step, struct outcome *o)
+{
+    struct http1_parser p;
+    http1_init(&p, collect, NULL);
+    parse_with(&p, text, len, step, o);
     http1_fini(&p);
+}
+
+static void assert_same(const struct outcome *o, const struct outcome *whole)
+{
+    assert_int_equal(o->event, whole->event);
+    assert_int_equal(o->status, whole->status);
+    if (o->event != HTTP1_ERROR) {
+        assert_string_equal(o->url, whole->url);
+        assert_int_equal(o->used, whole->used);
+        assert_int_equal(o->head.method, whole->head.method);
+        assert_int_equal(o->head.minor, whole->head.minor);
+        assert_int_equal(o->head.chunked, whole->head.chunked);
+        assert_int_equal(o->head.content_length, whole->head.content_length);
+        assert_int_equal(o->head.keep_alive, whole->head.keep_alive);
+        assert_int_equal(o->head.expect_continue, whole->head.expect_continue);
+        assert_int_equal(o->head.content_coding, whole->head.content_coding);
+        assert_int_equal(o->head.accept_coding, whole->head.accept_coding);
+        assert_string_equal(o->head.tensor_header.text, whole->head.tensor_header.text);
+    }
+    if (o->event == HTTP1_END) {
+        assert_int_equal(o->body.len, whole->body.len);
+        assert_string_equal(strbuf_str(&o->body), strbuf_str(&whole->body));
+    }
 }
 
 /* Every way of cutting the text into two, and every fixed step, gives what the whole gives. */
@@ -84,22 +116,7 @@ static void parse_every_way(const char *text, struct outcome *whole)
     for (size_t step = 1; step < len; step++) {
         struct outcome o;
         parse(text, len, step, &o);
-        assert_int_equal(o.event, whole->event);
-        assert_int_equal(o.status, whole->status);
-        if (o.event != HTTP1_ERROR) {
-            assert_string_equal(o.url, whole->url);
-            assert_int_equal(o.used, whole->used);
-            assert_int_equal(o.head.content_length, whole->head.content_length);
-            assert_int_equal(o.head.keep_alive, whole->head.keep_alive);
-            assert_int_equal(o.head.expect_continue, whole->head.expect_continue);
-            assert_int_equal(o.head.content_coding, whole->head.content_coding);
-            assert_int_equal(o.head.accept_coding, whole->head.accept_coding);
-            assert_string_equal(o.head.tensor_header.text, whole->head.tensor_header.text);
-        }
-        if (o.event == HTTP1_END) {
-            assert_int_equal(o.body.len, whole->body.len);
-            assert_string_equal(strbuf_str(&o.body), strbuf_str(&whole->body));
-        }
+        assert_same(&o, whole);
         strbuf_fini(&o.body);
     }
 }
@@ -379,6 +396,44 @@ static void messages_follow_each_other(void **state)
     http1_fini(&p);
 }
 
+/* One connection sends these one after the other; whatever came before, each means what it means alone. */
+static void what_a_head_means_does_not_depend_on_the_last(void **state)
+{
+    (void)state;
+    char large[1024];
+    snprintf(large, sizeof(large), "POST /large HTTP/1.1\r\nContent-Length: 9\r\nX: %0700d\r\n\r\n",
+             0);
+    const char *const messages[] = {
+        "POST /1 HTTP/1.1\r\nContent-Length: 5\r\n\r\n",
+        "POST /1 HTTP/1.1\r\nContent-Length: 6\r\n\r\n",
+        "\r\nPOST /1 HTTP/1.1\r\nContent-Length: 6\r\n\r\n",
+        "POST /1 HTTP/1.1\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n",
+        "POST /2 HTTP/1.1\r\nInference-Header-Content-Length: 7\r\nContent-Length: 70\r\n\r\n",
+        "GET /2 HTTP/1.0\r\nAccept-Encoding: gzip\r\n\r\n",
+        "POST /3 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n",
+        "POST /3 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nc\r\n0\r\n\r\n",
+        large,
+    };
+    const size_t count = sizeof(messages) / sizeof(*messages);
+    struct http1_parser p;
+    http1_init(&p, collect, NULL);
+    for (size_t i = 0; i < count * count * 8; i++) {
+        const char *text = messages[i / 8 % count];
+        const char *next = messages[i / 8 / count];
+        /* Twice whole, then with another between them, then in two pieces and whole again. */
+        const char *now = i % 8 == 3 || i % 8 == 7 ? next : text;
+        size_t len = strlen(now);
+        struct outcome alone, o;
+        parse(now, len, len, &alone);
+        parse_with(&p, now, len, i % 8 == 5 ? len / 2 + 1 : len, &o);
+        assert_same(&o, &alone);
+        strbuf_fini(&alone.body);
+        strbuf_fini(&o.body);
+        http1_next(&p);
+    }
+    http1_fini(&p);
+}
+
 static void accept_encoding_follows_the_weights(void **state)
 {
     (void)state;
@@ -416,6 +471,7 @@ int main(void)
         cmocka_unit_test(chunks_are_limited),
         cmocka_unit_test(a_refused_piece_stops_the_parse),
         cmocka_unit_test(messages_follow_each_other),
+        cmocka_unit_test(what_a_head_means_does_not_depend_on_the_last),
         cmocka_unit_test(accept_encoding_follows_the_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,7 +88,8 @@ static void lists_of_any_length_read_back(void **state)
         for (size_t i = 0; i < n; i++) {
             uint64_t bits = next_random(&seed);
             memcpy(&values[i], &bits, sizeof(bits));
-            if (!isfinite(values[i]) || n % 3 == 0)
+            bool few_digits = n % 3 == 0 || (n % 3 == 1 && i % 32 < 20);
+            if (!isfinite(values[i]) || few_digits)
                 values[i] = ((double)(int64_t)(bits % 2000000) - 1000000) / 1000;
         }
         char *text = malloc(n * JSON_OUT_NUMBER_BYTES + 1);

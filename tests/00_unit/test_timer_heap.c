@@ -36,6 +36,25 @@ static void earliest_first(void **state)
     timer_heap_fini(&h);
 }
 
+static void room_of_a_crowd_goes_with_it(void **state)
+{
+    (void)state;
+    struct timer_heap h = {0};
+    static struct loop_timer timers[10 * COUNT];
+    for (size_t i = 0; i < 10 * COUNT; i++)
+        timer_heap_set(&h, &timers[i], i * 7919 % 1000);
+    size_t most = h.cap;
+    for (size_t i = 1; i < 10 * COUNT; i++) {
+        timer_heap_clear(&h, &timers[i]);
+        assert_true(h.cap > h.count && (h.cap <= 64 || h.cap <= 4 * (h.count + 1)));
+    }
+    assert_true(h.cap <= 64 && most >= 10 * COUNT);
+    assert_ptr_equal(timer_heap_pop_due(&h, TIME_NEVER), &timers[0]);
+    timer_heap_set(&h, &timers[1], 3);
+    assert_int_equal(timer_heap_first(&h), 3);
+    timer_heap_fini(&h);
+}
+
 static void fini_forgets(void **state)
 {
     (void)state;
@@ -47,4 +66,4 @@ static void fini_forgets(void **state)
     timer_heap_clear(&h, &t);
 }
 
-UNIT_MAIN(UNIT(earliest_first), UNIT(fini_forgets))
+UNIT_MAIN(UNIT(earliest_first), UNIT(room_of_a_crowd_goes_with_it), UNIT(fini_forgets))

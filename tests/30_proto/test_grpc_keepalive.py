@@ -21,11 +21,13 @@ PING = h2.frame(h2.PING, 0, 0, b"question")
 
 @contextlib.contextmanager
 def connected(repository: Path, **options: str) -> Iterator[h2.Connection]:
-    """A connection, once both sides have told their settings."""
+    """A connection, once both sides have told their settings, and the server the size of its window."""
     given: dict[str, str | list[str]] = {f"grpc-{name.replace('_', '-')}": value for name, value in options.items()}
     with Nereid(repository, given) as server, h2.Connection(server.grpc) as connection:
-        while not (connection.frames and connection.frames[-1].kind == h2.SETTINGS and connection.frames[-1].flags & h2.ACK):
-            connection.read()
+        awaited = {(h2.SETTINGS, 0), (h2.SETTINGS, h2.ACK), (h2.WINDOW_UPDATE, 0)}
+        while awaited:
+            got = connection.read()
+            awaited.discard((got.kind, got.flags))
         yield connection
 
 

@@ -17,7 +17,9 @@ from harness.servers import Server
 
 FULL = os.environ.get("NEREID_HOSTILE_FULL") == "1"
 ROUNDS = 1000 if FULL else 300
-SANITIZED = any(mark in paths.nereid_binary().read_bytes() for mark in (b"__asan_init", b"__tsan_init"))
+ADDRESS_SANITIZED = b"__asan_init" in paths.nereid_binary().read_bytes()
+THREAD_SANITIZED = b"__tsan_init" in paths.nereid_binary().read_bytes()
+SANITIZED = ADDRESS_SANITIZED or THREAD_SANITIZED
 # In the long run the attacker has the last processor for itself and the server and its honest clients have the others: attackers
 # have machines of their own, and what they compute there is not what is measured.
 _PROCESSORS = sorted(os.sched_getaffinity(0))
@@ -33,9 +35,16 @@ WINDOW_ROUNDS = 120
 WINDOWS = 8
 RATIO = 2.0  # the p99 under attack may be so many times the quiet one
 
-# A sanitizer keeps what was freed for a while, and tables of its own for what was once in use.
-KEPT = 2.0 if SANITIZED else 1.1
-SLACK = (64 << 20) if SANITIZED else (2 << 20)
+# Memory may be a tenth more than it was, in the short run and some MiB. The thread sanitizer keeps what was freed.
+KEPT = 2.0 if THREAD_SANITIZED else 1.1
+SLACK = (64 << 20) if THREAD_SANITIZED else 0 if FULL else (8 << 20) if ADDRESS_SANITIZED else (2 << 20)
+# What the address sanitizer notes about each eight bytes that ever belonged to its heap; it never gives back what it notes of small
+# objects, since it would not see then that somebody uses them although they were freed.
+SHADOW = (0x7FFF8000, 0x10007FFF8000)
+
+
+def memory_bytes(pid: int) -> int:
+    return procfs.rss_bytes_outside(pid, *SHADOW) if ADDRESS_SANITIZED else procfs.rss_bytes(pid)
 
 
 def descriptors(count: int) -> None:
@@ -81,13 +90,28 @@ class Siege:
             )
         self._measure(ROUNDS, lambda: None)  # warm
         self.quiet = self._measure(ROUNDS, lambda: None)
-        self.memory = procfs.rss_bytes(server.pid)
+        self.memory = self.peak = self._settled() if FULL else memory_bytes(server.pid)
+        self.resident = procfs.rss_bytes(server.pid)
 
     def close(self) -> None:
         assert self._honest.stdin and self._honest.stdout
         self._honest.stdin.close()
         self._honest.wait(30)
         self._honest.stdout.close()
+
+    def _look(self) -> None:
+        self.peak = max(self.peak, memory_bytes(self.server.pid))
+
+    def _settled(self) -> int:
+        """The memory of the server once it has not become less for three seconds: what it keeps warm is gone then."""
+        waiter = select.poll()  # of nothing: the memory tells nobody
+        least, since = memory_bytes(self.server.pid), time.monotonic()
+        while time.monotonic() < since + 3:
+            waiter.poll(200)
+            now = memory_bytes(self.server.pid)
+            if now < least:
+                least, since = now, time.monotonic()
+        return least
 
     def _measure(self, rounds: int, step: Callable[[], None]) -> Latency:
         return Latency.of(self._report(f"measure {rounds}", step))
@@ -113,13 +137,17 @@ class Siege:
         gathered: list[dict[str, list[float]]] = [{"http": [], "grpc": []}, {"http": [], "grpc": []}]
         for window in range(2 * WINDOWS):
             report = self._report(order, step if window % 2 else lambda: None)
+            self._look()
             for kind in ("http", "grpc"):
                 gathered[window % 2][kind] += report[kind]
         quiet, attacked = (Latency.of(each) for each in gathered)
+        late = []
         for kind in ("http", "grpc"):
             base, now = getattr(quiet, f"{kind}_p99"), getattr(attacked, f"{kind}_p99")
             self.note(f"{kind}_paced_p99_ms", f"{base:.2f} -> {now:.2f}, {now / base:.2f} times")
-            assert now <= RATIO * base, f"{kind}: p99 {base:.1f} -> {now:.1f} ms"
+            if now > RATIO * base:
+                late.append(f"{kind}: p99 {base:.1f} -> {now:.1f} ms")
+        assert not late, late
 
     def honest_meanwhile(self, step: Callable[[], None] = lambda: None) -> None:
         """Honest clients are answered rightly and soon while the attack goes on."""
@@ -129,23 +157,25 @@ class Siege:
             self.note(f"{kind}_p99_ms_quiet", round(quiet, 2))
             self.note(f"{kind}_p99_ms_under_attack", round(attacked, 2))
             assert attacked < max(PATIENCE_MS, 20 * quiet), f"{kind}: p99 {quiet:.1f} -> {attacked:.1f} ms"
+        self._look()
         if FULL:
             self._compare(step)
 
-    def recovered(self, seconds: float = 30) -> None:
+    def recovered(self, seconds: float = 60) -> None:
         """The attack is over: the server lives, answers, and gives the memory back."""
         self._measure(20, lambda: None)
         bound = max(self.memory * KEPT, self.memory + SLACK)
         begun = time.monotonic()
-        peak = now = procfs.rss_bytes(self.server.pid)
+        now = memory_bytes(self.server.pid)
         waiter = select.poll()  # of nothing: the memory tells nobody
         while now > bound and time.monotonic() < begun + seconds:
-            waiter.poll(50)
-            now = procfs.rss_bytes(self.server.pid)
-            peak = max(peak, now)
-        self.note("rss_kib_before", self.memory >> 10)
-        self.note("rss_kib_at_the_end_of_the_attack", peak >> 10)
-        self.note("rss_kib_after", now >> 10)
+            waiter.poll(200)
+            now = memory_bytes(self.server.pid)
+        self.note("memory_kib_before", self.memory >> 10)
+        self.note("memory_kib_under_attack", self.peak >> 10)
+        self.note("memory_kib_after", now >> 10)
+        self.note("rss_kib_before", self.resident >> 10)
+        self.note("rss_kib_after", procfs.rss_bytes(self.server.pid) >> 10)
         assert now <= bound, f"memory {self.memory >> 10} KiB before, {now >> 10} KiB after"
 
 

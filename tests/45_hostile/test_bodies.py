@@ -41,18 +41,22 @@ def endless(siege: Siege, head: bytes, piece: bytes) -> None:
             assert time.monotonic() < deadline, f"{len(crowd.members)} connections may send for ever"
 
 
+@pytest.mark.promise
 def test_endless_chunked_body(siege: Siege) -> None:
     endless(siege, rawhttp.head("POST", PATH, CHUNKED), b"40000\r\n" + b" " * 0x40000 + b"\r\n")
 
 
+@pytest.mark.promise
 def test_endless_small_chunks(siege: Siege) -> None:
     endless(siege, rawhttp.head("POST", PATH, CHUNKED), b"1\r\n \r\n" * 10000)
 
 
+@pytest.mark.promise
 def test_endless_chunk_extension(siege: Siege) -> None:
     endless(siege, rawhttp.head("POST", PATH, CHUNKED) + b"1;", b"a" * 65536)
 
 
+@pytest.mark.promise
 def test_endless_trailers(siege: Siege) -> None:
     endless(siege, rawhttp.head("POST", PATH, CHUNKED) + b"1\r\n \r\n0\r\n", b"a: b\r\n" * 10000)
 
@@ -69,10 +73,12 @@ def test_endless_path(siege: Siege) -> None:
     endless(siege, b"GET /v2", b"/a" * 30000)
 
 
+@pytest.mark.promise
 def test_endless_body_that_nobody_wants(siege: Siege) -> None:
     endless(siege, rawhttp.head("POST", "/nothing", CHUNKED), b"1000\r\n" + b" " * 0x1000 + b"\r\n")
 
 
+@pytest.mark.promise
 def test_four_gib_announced_over_http(siege: Siege) -> None:
     headers = {"Content-Length": str(4 << 30), "Inference-Header-Content-Length": "100"}
     head = rawhttp.head("POST", PATH, headers)
@@ -104,6 +110,7 @@ def test_announced_over_grpc_until_nothing_is_left(siege: Siege) -> None:
         assert crowd.closed == 0
 
 
+@pytest.mark.promise
 def test_two_gib_announced_over_grpc(siege: Siege) -> None:
     """As much as a gRPC message may have, and what is more than that."""
     block = h2.header_block(h2.call_headers(f"/{rawgrpc.SERVICE}/ModelInfer"))
@@ -131,6 +138,7 @@ DEEP = {
 }
 
 
+@pytest.mark.promise
 @pytest.mark.parametrize("form", DEEP)
 def test_deep_json(siege: Siege, form: str) -> None:
     body = DEEP[form].encode()

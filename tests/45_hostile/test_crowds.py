@@ -2,6 +2,8 @@
 
 import time
 
+import pytest
+
 from crowd import Crowd
 from harness import h2frames, rawhttp
 from siege import FULL, Siege
@@ -11,6 +13,7 @@ SLOW = 2_000 if FULL else 300
 SLOW_SECONDS = 60 if FULL else 5
 
 
+@pytest.mark.promise
 def test_idle_connections(siege: Siege) -> None:
     with Crowd(siege.server.http, IDLE // 2) as http, Crowd(siege.server.grpc, IDLE // 2) as grpc:
         siege.honest_meanwhile()
@@ -18,6 +21,7 @@ def test_idle_connections(siege: Siege) -> None:
         assert http.closed == 0 and grpc.closed == 0
 
 
+@pytest.mark.promise
 def test_idle_grpc_connections_after_the_handshake(siege: Siege) -> None:
     count = IDLE // 5
     with Crowd(siege.server.grpc, count) as crowd:
@@ -30,6 +34,7 @@ def test_idle_grpc_connections_after_the_handshake(siege: Siege) -> None:
         assert crowd.closed == 0
 
 
+@pytest.mark.promise
 def test_a_byte_a_second(siege: Siege) -> None:
     body = b'{"inputs":[{"name":"INPUT0","datatype":"FP32","shape":[1],"data":[1]}]}' + b" " * 1000
     head = rawhttp.head("POST", "/v2/models/id_fp32/infer", body=body)

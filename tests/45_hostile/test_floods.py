@@ -80,6 +80,7 @@ def priorities() -> Iterator[bytes]:
         yield h2.frame(2, 0, 2 * i + 1, struct.pack(">IB", 0, 16))
 
 
+PROMISED = [resets, made_resets, pings, continuations, empty_continuations]
 ENDED = [resets, made_resets, pings, settings, many_settings, continuations, empty_continuations]
 BORNE = [unknown_frames, empty_data, priorities]
 
@@ -150,7 +151,13 @@ class Flood:
         return True
 
 
-@pytest.mark.parametrize("frames", ENDED + BORNE, ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "frames",
+    [
+        pytest.param(frames, id=frames.__name__, marks=[pytest.mark.promise] if frames in PROMISED else [])
+        for frames in ENDED + BORNE
+    ],
+)
 def test_flood(siege: Siege, frames: object) -> None:
     flood = Flood(siege.server.grpc, frames)
     siege.honest_meanwhile(flood.step)

@@ -20,6 +20,19 @@ def rss_bytes(pid: int) -> int:
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+def rss_bytes_outside(pid: int, low: int, high: int) -> int:
+    """As rss_bytes, without the mappings that lie in [low, high)."""
+    total, counts = 0, False
+    for line in Path(f"/proc/{pid}/smaps").read_text().splitlines():
+        first = line.split(None, 1)[0]
+        if not first.endswith(":"):
+            begin = int(first.split("-")[0], 16)
+            counts = not low <= begin < high
+        elif first == "Rss:" and counts:
+            total += int(line.split()[1]) * 1024
+    return total
+
+
 def names_of_threads(pid: int) -> list[str]:
     names = []
     for task in Path(f"/proc/{pid}/task").iterdir():
