@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from harness.processors import on
 from harness.servers import Nereid, Server
-from siege import FULL, OURS, THEIRS, Siege, besiege, descriptors, on
+from siege import FULL, OURS, THEIRS, Siege, besiege, descriptors
 
 DESCRIPTORS = 20000
 # Nothing here switches a check off. What was freed is watched up to 4 MiB instead of 256, so that it goes back to the system while the

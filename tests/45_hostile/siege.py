@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import paths, procfs
+from harness import paths, processors, procfs
+from harness.processors import on
 from harness.servers import Server
 
 FULL = os.environ.get("NEREID_HOSTILE_FULL") == "1"
@@ -22,9 +23,7 @@ THREAD_SANITIZED = b"__tsan_init" in paths.nereid_binary().read_bytes()
 SANITIZED = ADDRESS_SANITIZED or THREAD_SANITIZED
 # In the long run the attacker has the last processor for itself and the server and its honest clients have the others: attackers
 # have machines of their own, and what they compute there is not what is measured.
-_PROCESSORS = sorted(os.sched_getaffinity(0))
-APART = FULL and len(_PROCESSORS) > 1
-OURS, THEIRS = (set(_PROCESSORS[:-1]), set(_PROCESSORS[-1:])) if APART else (set(_PROCESSORS), set(_PROCESSORS))
+OURS, THEIRS = processors.apart() if FULL else processors.shared()
 # What an honest client may have to wait for on a machine that does other things besides, in ms: a server that
 # does the attacker's work first, or blocks a loop, is far beyond it.
 PATIENCE_MS = 1500 if SANITIZED else 400
@@ -54,17 +53,6 @@ def descriptors(count: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (count, count))  # only root may
     elif soft != resource.RLIM_INFINITY and soft < count:
         resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
-
-
-@contextlib.contextmanager
-def on(processors: set[int]) -> Iterator[None]:
-    """What is started meanwhile runs there."""
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, processors)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
 
 
 @dataclass

@@ -4,9 +4,11 @@ judged. By hand:
 
     build/venv/bin/python -m pytest -s tests/47_python/bench_models.py [-k NAME]
 
-The servers are asked by turns, for a second or a few, so that what else the machine does meets both; the medians count."""
+The servers are asked by turns, for a second or a few, so that what else the machine does meets both; the medians count. The clients have
+the last processor, the servers and their stubs the others; with NEREID_BENCH_SHARED=1 all have all."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -19,7 +21,7 @@ import numpy as np
 import pytest
 from asks import Asker, words
 from conftest import READY_WITHIN, make_server
-from harness import paths, procfs, rawhttp
+from harness import paths, processors, procfs, rawhttp
 from harness.servers import HOST, Server
 from tritonclient.grpc import service_pb2 as pb
 from tritonclient.utils import serialize_byte_tensor
@@ -27,6 +29,7 @@ from tritonclient.utils import serialize_byte_tensor
 pytestmark = pytest.mark.reference
 MODELS = Path(__file__).parent / "models"
 LUA = paths.ROOT / "tests" / "90_bench" / "load.lua"
+SERVERS_ON, CLIENTS_ON = processors.shared() if os.environ.get("NEREID_BENCH_SHARED") == "1" else processors.apart()
 TURNS = 5
 SECONDS = 1  # of a turn; longer where an answer takes long
 MIB = 1 << 20
@@ -155,7 +158,8 @@ def load_grpc(row: Row, server: Server, scratch: Path, rate: float) -> tuple[int
 def turn(row: Row, server: Server, scratch: Path, rate: float) -> tuple[float, float]:
     """Microseconds of CPU time a request, requests a second."""
     before = procfs.cpu_ns(server.pid)
-    answered, seconds = (load_http if row.protocol == "http" else load_grpc)(row, server, scratch, rate)
+    with processors.on(CLIENTS_ON):
+        answered, seconds = (load_http if row.protocol == "http" else load_grpc)(row, server, scratch, rate)
     return (procfs.cpu_ns(server.pid) - before) / 1000 / answered, answered / seconds
 
 
@@ -169,8 +173,9 @@ def servers(python_backends: dict[str, Path], tmp_path_factory: pytest.TempPathF
     options = {"log-verbose": "0", "backend-config": "python,shm-default-byte-size=268435456"}
     made = {kind: make_server(kind, python_backends, repository, options) for kind in ("nereid", "reference")}
     try:
-        for server in made.values():
-            server.start()
+        with processors.on(SERVERS_ON):
+            for server in made.values():
+                server.start()
         for server in made.values():
             server.wait_until_ready(READY_WITHIN, 0.05)
         yield made

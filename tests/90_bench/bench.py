@@ -1,6 +1,6 @@
 """make bench: ours against the reference and against the bare floors, in one run.
 
-    python tests/90_bench/bench.py [--only ROW ...] [--subjects NAME ...] [--json FILE] [--quick]
+    python tests/90_bench/bench.py [--only ROW ...] [--subjects NAME ...] [--shared] [--json FILE] [--quick]
 
 Prints progress while it runs, then the tables. It records and never judges: the exit status is 0
 whenever every answer was right.
@@ -19,8 +19,10 @@ import measure  # noqa: E402
 import report  # noqa: E402
 import start_many  # noqa: E402
 from rows import ROWS  # noqa: E402
-from subjects import FLOOR, ONE_LOOP  # noqa: E402
+from subjects import FLOOR  # noqa: E402
 from targets import START_GOALS  # noqa: E402
+
+from harness import processors  # noqa: E402
 
 START = "start"
 EXTRA_UNTIL = 15 * 60  # seconds after the begin; later rows are not repeated, so that it ends within 20 min
@@ -44,6 +46,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=3, help="runs a row and subject (3)")
     parser.add_argument("--extra", type=int, default=3, help="further runs where other work disturbed (3)")
     parser.add_argument("--seconds", type=float, default=2.0, help="length of a run (2)")
+    parser.add_argument(
+        "--shared",
+        action="store_true",
+        help="server and client use the same processors; else the client has the last one, and the server the others",
+    )
     parser.add_argument("--quick", action="store_true", help="one short run each: does it work at all")
     chosen = parser.parse_args()
     if chosen.quick:
@@ -58,6 +65,8 @@ def main() -> int:
     def say(text: str) -> None:
         print(f"[{time.monotonic() - begun:6.1f} s] {text}", flush=True)
 
+    places = processors.shared() if chosen.shared else processors.apart()
+    say(f"rows: servers on processors {sorted(places[0])}, their client on {sorted(places[1])}")
     wanted = set(chosen.only or [row.name for row in ROWS] + [START, start_many.NAME])
     rows = [row for row in ROWS if row.name in wanted]
     found = []
@@ -66,7 +75,7 @@ def main() -> int:
         say(f"{index}/{len(rows)} {row.title}: {', '.join(chosen.subjects)}")
         extra = chosen.extra if time.monotonic() - begun < EXTRA_UNTIL else 0
         try:
-            measured = measure.row(row, chosen.subjects, chosen.repeats, extra, chosen.seconds, say)
+            measured = measure.row(row, chosen.subjects, places, chosen.repeats, extra, chosen.seconds, say)
             found.append((row, measured))
         except AssertionError as error:
             failed.append(f"{row.name}: {error}")
@@ -74,7 +83,7 @@ def main() -> int:
     starts = {}
     if START in wanted:
         for models in START_GOALS:
-            for name in (name for name in chosen.subjects if name not in (FLOOR, *ONE_LOOP)):
+            for name in (name for name in chosen.subjects if name != FLOOR):
                 say(f"start and exit with {models} model(s): {name}")
                 starts[name, models] = measure.start(name, models, 1 if chosen.quick else 5)
     many = {}

@@ -12,10 +12,11 @@ import load
 import subjects
 from harness import procfs
 from harness.ensembles import Ensemble, Step
+from harness.processors import on
 from harness.repository import Repository
 from harness.servers import Reference
 from rows import ENSEMBLE, MODEL, ROWS, Row
-from subjects import FLOOR, INLINE, INLINE_ONE, ONE_LOOP, REFERENCE, THREADS, THREADS_ONE, Subject
+from subjects import FLOOR, INLINE, REFERENCE, THREADS, Subject
 
 OTHER_LIMIT = 0.05  # share of all processors that other work may take during a run
 SPREAD_LIMIT = 0.15  # (most - least) / median of the CPU time per request
@@ -93,9 +94,15 @@ def _idle_memory(started: list[Subject], results: dict[str, Result]) -> None:
 
 
 def row(
-    asked: Row, names: list[str], repeats: int, extra: int, seconds: float, say: Say
+    asked: Row,
+    names: list[str],
+    places: tuple[set[int], set[int]],
+    repeats: int,
+    extra: int,
+    seconds: float,
+    say: Say,
 ) -> dict[str, Result]:
-    names = [name for name in names if asked.spreads_little or name not in ONE_LOOP]
+    """places: the processors of the subjects, and those of their clients"""
     results = {name: Result(wanted=min(2, repeats)) for name in names}
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         scratch = Path(folder)
@@ -103,7 +110,8 @@ def row(
         path = repository(scratch / "models")
         if asked.model == ENSEMBLE:
             ensemble(path)
-        started = subjects.start(names, path, asked)
+        with on(places[0]):
+            started = subjects.start(names, path, asked)
         try:
             first = next(each for each in ROWS if each.protocol == asked.protocol and each.binary)
             for subject in started:
@@ -113,7 +121,8 @@ def row(
             for turn in range(repeats + extra):
                 wanted = [s for s in started if turn < repeats or results[s.name].disturbed]
                 for subject in wanted:
-                    results[subject.name].runs.append(generator.run(subject, sizes[subject.name], seconds))
+                    with on(places[1]):
+                        results[subject.name].runs.append(generator.run(subject, sizes[subject.name], seconds))
                 if wanted and turn >= repeats:
                     say(f"  {asked.name}: repeated {', '.join(s.name for s in wanted)} (disturbed)")
             for subject in started:
@@ -157,4 +166,4 @@ def start(name: str, models: int, repeats: int) -> Start:
     return Start(**middle)  # type: ignore[arg-type]
 
 
-SUBJECTS = [FLOOR, INLINE, THREADS, INLINE_ONE, THREADS_ONE, REFERENCE]
+SUBJECTS = [FLOOR, INLINE, THREADS, REFERENCE]

@@ -2,7 +2,7 @@
 
 from measure import Result, Start
 from rows import Row
-from subjects import FLOOR, INLINE, INLINE_ONE, REFERENCE, THREADS, THREADS_ONE
+from subjects import FLOOR, INLINE, REFERENCE, THREADS
 from targets import GOALS, LARGE_ROWS, MEMORY_AFTER_LARGE, START_GOALS, machine_factor
 
 MIB = 1 << 20
@@ -73,8 +73,7 @@ def goals(rows: list[tuple[Row, dict[str, Result]]]) -> str:
             continue
         goal = GOALS[row.name]
         factor = machine_factor(row.name, floors)
-        wishes = {THREADS: goal.threads, THREADS_ONE: goal.threads, INLINE: goal.inline, INLINE_ONE: goal.inline}
-        for name, wanted in wishes.items():
+        for name, wanted in ((THREADS, goal.threads), (INLINE, goal.inline)):
             if name not in results:
                 continue
             cost = results[name].median("cpu_us")
@@ -171,7 +170,8 @@ LEGEND = """\
 CPU/req      CPU time of the server process per request answered and checked
 floor        a bare epoll loop (HTTP) or a bare nghttp2 echo (gRPC): reads, copies once, answers
 inline       ours, the loop runs idle instances itself; threads: ours, instance threads only
--1           the same with one network thread, as the floors have, instead of one for each core
+             the client has the last processor and the server the others, as if they were two machines;
+             with --shared both have all, and where the system puts which thread decides much
 scaled goal  the goal times the floor measured here over the floor stated with the goal; for large gRPC
              tensors the HTTP floor of the same size; for the start the reference's time
 RSS          memory in MiB: ready, with one small request answered; the most during the runs; two

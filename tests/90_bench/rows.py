@@ -31,11 +31,6 @@ class Row:
     def concurrency(self) -> int:
         return self.connections * self.streams
 
-    @property
-    def spreads_little(self) -> bool:
-        """Small requests on many connections: how many network threads share them decides what one costs."""
-        return self.floats == 16 and self.connections > 1 and self.model == MODEL
-
     @cached_property
     def values(self) -> np.ndarray:
         """Values whose shortest decimal form is exact, so that JSON gives them back bit for bit."""

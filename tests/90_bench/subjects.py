@@ -1,4 +1,4 @@
-"""What is measured: ours (inline on and off, also with one network thread), the reference and the two floors."""
+"""What is measured: ours (inline on and off), the reference and the two floors."""
 
 import json
 import socket
@@ -12,14 +12,8 @@ from rows import Row
 
 INLINE = "inline"
 THREADS = "threads"
-INLINE_ONE = "inline-1"
-THREADS_ONE = "threads-1"
 REFERENCE = "reference"
 FLOOR = "floor"
-
-# Whether a loop runs idle instances itself, and how many loops there are; 0 = one for each core. The floors have one.
-OURS = {INLINE: (True, 0), THREADS: (False, 0), INLINE_ONE: (True, 1), THREADS_ONE: (False, 1)}
-ONE_LOOP = (INLINE_ONE, THREADS_ONE)
 
 
 class Subject:
@@ -91,8 +85,7 @@ class Floor(Subject):
 
 
 def nereid(repository: Path, name: str) -> Nereid:
-    inline, loops = OURS[name]
-    return Nereid(repository, {"inline-execution": json.dumps(inline), "loop-threads": loops})
+    return Nereid(repository, {"inline-execution": json.dumps(name == INLINE)})
 
 
 def start(names: list[str], repository: Path, row: Row) -> list[Subject]:
