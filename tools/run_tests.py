@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "test-logs"
 PYTHON = ROOT / "build" / "venv" / "bin" / "python"
 JOBS = str(os.cpu_count() or 2)
+SECONDS = 1800  # of a stage; the longest takes a third of it beside other work
 PYTHON_RUNGS = ["tests/30_proto", "tests/40_e2e", "tests/41_compare", "tests/50_config", "tests/80_regressions"]
 
 SANITIZER_ENV = {
@@ -43,7 +44,6 @@ class Stage:
     name: str
     title: str
     run: Callable[["Stage"], Outcome]
-    seconds: int
 
     def log(self) -> Path:
         return LOGS / f"{self.name}.log"
@@ -61,7 +61,7 @@ class Stage:
                 env={**os.environ, **(env or {})}, start_new_session=True,
             )
             try:
-                return process.wait(self.seconds)
+                return process.wait(SECONDS)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
@@ -85,7 +85,7 @@ def count(results: Path) -> Outcome:
 
 def judge(stage: Stage, status: int | None) -> Outcome:
     if status is None:
-        note = f"ran out of its {stage.seconds} s"
+        note = f"ran out of its {SECONDS} s"
     elif not stage.results().exists():
         note = f"no results, exit status {status}"
     else:
@@ -142,31 +142,31 @@ def pytest(where: list[str], preset: str = "release", marks: str = "") -> Callab
 
 
 STAGES = [
-    Stage("build", "build: release", build("release"), 900),
-    Stage("samples", "the sample repository", samples, 300),
-    Stage("gates", "gates: layers, symbols, tidy, format, and that they refuse", pytest(["tests/00_gates"]), 600),
-    Stage("c", "C tests: unit, simulation, fault, headers, fuzz corpora", ctest("release"), 900),
-    Stage("python", "Python tests: protocols, end to end, compared with the reference", pytest(PYTHON_RUNGS), 900),
-    Stage("hostile", "hostile clients", pytest(["tests/45_hostile"]), 900),
-    Stage("python-models", "Triton's python backend in this server and the reference", pytest(["tests/47_python"]), 600),
-    Stage("isolation", "models in processes of their own that crash, hang, lie", pytest(["tests/49_isolation"]), 300),
-    Stage("caches", "response caches and repository agents, ours and the reference's", pytest(["tests/48_caches"]), 600),
-    Stage("clients-build", "build: gRPC clients of C++, Go, Java and Node, and Prometheus' linter", clients, 900),
-    Stage("clients", "these clients, and tritonclient's asyncio ones", pytest(["tests/46_clients"]), 600),
-    Stage("stores-build", "stores to read models from: S3, Google Cloud Storage, Azure", stores, 900),
-    Stage("stores", "repositories in these stores, with faults between", pytest(["tests/51_stores"]), 600),
-    Stage("build-dev", "build: address and undefined-behaviour sanitizers", build("dev"), 900),
-    Stage("c-dev", "C tests under these sanitizers", ctest("dev"), 900),
-    Stage("python-dev", "Python tests under these sanitizers", pytest(PYTHON_RUNGS, "dev", "not reference"), 900),
-    Stage("isolation-dev", "isolated models under these sanitizers, server and child", pytest(["tests/49_isolation"], "dev"), 600),
-    Stage("hostile-dev", "hostile clients under these sanitizers", pytest(["tests/45_hostile"], "dev"), 900),
-    Stage("caches-dev", "caches and agents under these sanitizers", pytest(["tests/48_caches"], "dev", "not reference"), 600),
-    Stage("stores-dev", "repositories in stores under these sanitizers", pytest(["tests/51_stores"], "dev"), 900),
-    Stage("build-tsan", "build: thread sanitizer", build("tsan"), 900),
-    Stage("c-tsan", "C tests under the thread sanitizer", ctest("tsan"), 900),
+    Stage("build", "build: release", build("release")),
+    Stage("samples", "the sample repository", samples),
+    Stage("gates", "gates: layers, symbols, tidy, format, and that they refuse", pytest(["tests/00_gates"])),
+    Stage("c", "C tests: unit, simulation, fault, headers, fuzz corpora", ctest("release")),
+    Stage("python", "Python tests: protocols, end to end, compared with the reference", pytest(PYTHON_RUNGS)),
+    Stage("hostile", "hostile clients", pytest(["tests/45_hostile"])),
+    Stage("python-models", "Triton's python backend in this server and the reference", pytest(["tests/47_python"])),
+    Stage("isolation", "models in processes of their own that crash, hang, lie", pytest(["tests/49_isolation"])),
+    Stage("caches", "response caches and repository agents, ours and the reference's", pytest(["tests/48_caches"])),
+    Stage("clients-build", "build: gRPC clients of C++, Go, Java and Node, and Prometheus' linter", clients),
+    Stage("clients", "these clients, and tritonclient's asyncio ones", pytest(["tests/46_clients"])),
+    Stage("stores-build", "stores to read models from: S3, Google Cloud Storage, Azure", stores),
+    Stage("stores", "repositories in these stores, with faults between", pytest(["tests/51_stores"])),
+    Stage("build-dev", "build: address and undefined-behaviour sanitizers", build("dev")),
+    Stage("c-dev", "C tests under these sanitizers", ctest("dev")),
+    Stage("python-dev", "Python tests under these sanitizers", pytest(PYTHON_RUNGS, "dev", "not reference")),
+    Stage("isolation-dev", "isolated models under these sanitizers, server and child", pytest(["tests/49_isolation"], "dev")),
+    Stage("hostile-dev", "hostile clients under these sanitizers", pytest(["tests/45_hostile"], "dev")),
+    Stage("caches-dev", "caches and agents under these sanitizers", pytest(["tests/48_caches"], "dev", "not reference")),
+    Stage("stores-dev", "repositories in stores under these sanitizers", pytest(["tests/51_stores"], "dev")),
+    Stage("build-tsan", "build: thread sanitizer", build("tsan")),
+    Stage("c-tsan", "C tests under the thread sanitizer", ctest("tsan")),
     Stage(
         "python-tsan", "Python tests with identity under the thread sanitizer",
-        pytest(PYTHON_RUNGS, "tsan", "not reference and not onnx"), 900,
+        pytest(PYTHON_RUNGS, "tsan", "not reference and not onnx"),
     ),
 ]
 

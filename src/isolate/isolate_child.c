@@ -176,13 +176,13 @@ struct err *isolate_child_setup_order(struct isolate_child *child, uint64_t orde
 
 /* ---- The main thread */
 
+/* An output that is made while this looks is seen by it, or asks for a look of its own. */
 static void trim_due(struct loop_timer *t)
 {
     struct isolate_child *child = LIST_ITEM(t, struct isolate_child, trim);
-    if (isolate_child_outputs_trim(&child->outputs))
+    atomic_store(&child->trimming, false);
+    if (isolate_child_outputs_trim(&child->outputs) && !atomic_exchange(&child->trimming, true))
         loop_timer_set(child->loop, t, clock_now_ns() + TRIM_NS);
-    else
-        atomic_store(&child->trimming, false);
 }
 
 static void trim_wanted(struct mail *m)

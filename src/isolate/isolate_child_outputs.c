@@ -20,11 +20,11 @@ static struct isolate_child_outputs *of(TRITONSERVER_ResponseAllocator *allocato
     return LIST_ITEM(allocator_of(allocator), struct isolate_child_outputs, allocator);
 }
 
-/* Takes back what the parent is done with. Lock held; returns how many it still has. */
+/* Takes back what the parent is done with. Lock held; returns how many places are in use, here or there. */
 static uint32_t collect(struct isolate_child_outputs *o)
 {
     uint32_t most = 0;
-    uint32_t lent = 0;
+    uint32_t used = 0;
     for (uint32_t i = 0; i < o->most; i++) {
         struct isolate_child_slot *s = &o->slots[i];
         /* Acquires what the parent read of it. */
@@ -33,12 +33,13 @@ static uint32_t collect(struct isolate_child_outputs *o)
             s->state = SLOT_FREE;
             isolate_pool_give(o->pool, s->offset, clock_now_ns());
         }
-        lent += s->state == SLOT_LENT;
-        if (s->state != SLOT_FREE)
+        if (s->state != SLOT_FREE) {
+            used++;
             most = i + 1;
+        }
     }
     o->most = most;
-    return lent;
+    return used;
 }
 
 /* A slot and memory for it. Lock held. */
@@ -190,7 +191,7 @@ bool isolate_child_outputs_trim(struct isolate_child_outputs *o)
 {
     time_ns now = clock_now_ns();
     mutex_lock(&o->lock);
-    uint32_t lent = collect(o);
+    uint32_t used = collect(o);
     mutex_unlock(&o->lock);
-    return isolate_pool_trim(o->pool, now > ISOLATE_IDLE_NS ? now - ISOLATE_IDLE_NS : 0) || lent;
+    return isolate_pool_trim(o->pool, now > ISOLATE_IDLE_NS ? now - ISOLATE_IDLE_NS : 0) || used;
 }

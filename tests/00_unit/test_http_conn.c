@@ -67,7 +67,9 @@ static void no_more_than_the_limit_is_in_flight(void **state)
     http_rig_run(http_rig_answer_later);
     for (unsigned i = 0; i < HTTP_CONN_MAX_IN_FLIGHT; i++)
         http_rig_expect(fd, 200, "later");
-    assert_int_equal(http_rig_run(http_rig_count_later), more);
+    while ((waiting = http_rig_run(http_rig_count_later)) < more)
+        ;
+    assert_int_equal(waiting, more);
     http_rig_run(http_rig_answer_later);
     for (unsigned i = 0; i < more; i++)
         http_rig_expect(fd, 200, "later");

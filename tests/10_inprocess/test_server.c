@@ -2,6 +2,7 @@
 #include "10_inprocess/host.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -420,7 +421,7 @@ struct seen {
     uint64_t times[32];
     unsigned count;
     unsigned tensors;
-    unsigned released;
+    atomic_uint released; /* after all others */
 };
 
 static void on_activity(TRITONSERVER_InferenceTrace *trace,
@@ -451,8 +452,8 @@ static void on_tensor(TRITONSERVER_InferenceTrace *trace,
 static void on_release(TRITONSERVER_InferenceTrace *trace, void *userp)
 {
     struct seen *s = userp;
-    s->released++;
     HOST_OK(TRITONSERVER_InferenceTraceDelete(trace));
+    atomic_fetch_add(&s->released, 1);
 }
 
 static void test_trace(void **state)
@@ -467,7 +468,9 @@ static void test_trace(void **state)
     host_call_make(&c, server, "plain");
     host_call_input(&c, "INPUT0", (int64_t[]){4}, 1, numbers, 4);
     host_call_run(&c, server, t);
-    host_call_forget(&c); /* the response held the trace */
+    host_call_forget(&c); /* the response held the trace; or the thread that ran it still does */
+    while (!atomic_load(&seen.released))
+        sched_yield();
     assert_int_equal(seen.released, 1);
     static const TRITONSERVER_InferenceTraceActivity order[] = {
         TRITONSERVER_TRACE_REQUEST_START,        TRITONSERVER_TRACE_QUEUE_START,
@@ -483,7 +486,8 @@ static void test_trace(void **state)
     assert_int_equal(seen.tensors, 3);
 
     /* Refused: the trace is released, the request stays ours. */
-    seen = (struct seen){0};
+    seen.count = 0;
+    atomic_store(&seen.released, 0);
     HOST_OK(TRITONSERVER_InferenceTraceNew(&t, TRITONSERVER_TRACE_LEVEL_MAX, 0, on_activity,
                                            on_release, &seen));
     HOST_OK(TRITONSERVER_InferenceRequestRemoveAllInputs(c.request));

@@ -206,13 +206,12 @@ def test_what_is_not_http(nereid: Server, junk: bytes) -> None:
 def test_a_head_without_end_is_refused(nereid: Server) -> None:
     """Everything has a limit: after 4 MiB of head, with more to come, only the limit can answer."""
     with _open(nereid) as connection:
-        try:
+        with contextlib.suppress(ConnectionError):  # it is closed soon after the answer
             connection.send(b"GET /v2 HTTP/1.1\r\n")
             for _ in range(64):
                 connection.send(b"X-Filler: " + b"x" * 65536 + b"\r\n")
+        with contextlib.suppress(ConnectionError):
             assert 400 <= connection.answer().status < 500
-        except ConnectionError:
-            pass
         assert connection.closed()
     assert rawhttp.get(nereid.http, "/v2/health/live").status == 200
 

@@ -20,6 +20,7 @@ pytestmark = pytest.mark.onnx
 
 ONNX = 'backend: "onnxruntime"\n'
 DYNAMIC = "dynamic_batching { preferred_batch_size: [ 8 ] max_queue_delay_microseconds: 300000 }\n"
+EIGHTS = DYNAMIC.replace("300000", "30000000")  # for what comes in eights
 SEQUENCE = """\
     backend: "onnxruntime"
     max_batch_size: 2
@@ -51,7 +52,7 @@ def write_identity(repository: Repository) -> None:
     backend = 'backend: "identity"\n'
     repository.identity("copy_two", dims=(-1,), max_batch_size=8, tensors=2)
     repository.identity("copy_cube", "INT16", dims=(-1, 2, -1))
-    repository.identity("copy_batch", dims=(4,), max_batch_size=8, extra=DYNAMIC)
+    repository.identity("copy_batch", dims=(4,), max_batch_size=8, extra=EIGHTS)
     repository.identity("copy_strings", "BYTES", dims=(-1,), max_batch_size=8, extra=DYNAMIC)
     delays = parameters({"execute_delay_ms": "30", "execute_delay_us": "5000"})
     repository.identity("copy_slow", dims=(-1,), extra=delays)

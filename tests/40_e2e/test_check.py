@@ -24,7 +24,7 @@ ensemble_scheduling {{ step [ {{
 
 def check(*arguments: Path | str) -> subprocess.CompletedProcess[str]:
     argv = [str(paths.nereid_binary()), "check", *map(str, arguments)]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
 
 
 def problems(*arguments: Path | str) -> list[dict[str, str]]:

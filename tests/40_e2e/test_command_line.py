@@ -12,7 +12,7 @@ from harness.servers import Nereid
 
 def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
     argv = [str(paths.nereid_binary()), *arguments]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_every_option_of_the_reference_is_known() -> None:
         [str(paths.reference_root() / "bin" / "tritonserver"), "--help"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     names = set(re.findall(r"^  --([a-z0-9-]+)", theirs.stdout + theirs.stderr, re.MULTILINE)) - {"help"}

@@ -8,7 +8,7 @@ from harness.servers import Server
 
 def _curl(*argv: str) -> str:
     return subprocess.run(
-        ["curl", "-sS", "--fail-with-body", "--max-time", "30", *argv],
+        ["curl", "-sS", "--fail-with-body", "--max-time", "60", *argv],
         check=True,
         capture_output=True,
         text=True,

@@ -54,7 +54,7 @@ def index(server: Server) -> list[dict[str, str]]:
 
 def states(server: Server) -> dict[str, str]:
     """What was loaded at some time, once nothing is on its way out; the reference shows an ensemble that never could as a name alone."""
-    server.process.wait_until(lambda: all(row.get("state") != "UNLOADING" for row in index(server)), 30)
+    server.process.wait_until(lambda: all(row.get("state") != "UNLOADING" for row in index(server)), 60)
     return {row["name"]: row["state"] for row in index(server) if row.get("version")}
 
 
@@ -225,7 +225,7 @@ def test_all_at_the_start(kind: str, tmp_path: Path) -> None:
         made.identity(f"x{number}")
     with serving_all(kind, made) as server:
         wanted = {"a", "b", "int", "two", "again", "pair", "nest"} | {f"{c}{i}" for c in "ex" for i in range(40)}
-        server.process.wait_until(lambda: wanted <= set(ready(server)), 30)
+        server.process.wait_until(lambda: wanted <= set(ready(server)), 120)
         assert set(ready(server)) == wanted
         assert all(serves(server, f"e{number}") for number in range(40))
 
@@ -234,7 +234,7 @@ def test_all_at_the_start(kind: str, tmp_path: Path) -> None:
 def serving_all(kind: str, made: Repository) -> Iterator[Server]:
     server = KINDS[kind](made.path, {"exit-on-error": "false"}, wait_ready=False).start()
     try:
-        server.process.wait_until(lambda: rawhttp_answers(server), 60)
+        server.process.wait_until(lambda: rawhttp_answers(server), 180)
         yield server
     finally:
         server.kill()
@@ -272,14 +272,14 @@ def test_poll(kind: str, tmp_path: Path) -> None:
     made.identity("b")
     with serving(kind, made.path, POLL) as server:
         made.model("pair", chain("pair", ["a", "b"]).config())
-        server.process.wait_until(lambda: "pair" in {row["name"] for row in index(server)}, 30)
+        server.process.wait_until(lambda: "pair" in {row["name"] for row in index(server)}, 60)
         made.identity("a")
-        server.process.wait_until(lambda: ready(server) == ["a", "b", "pair"], 30)
+        server.process.wait_until(lambda: ready(server) == ["a", "b", "pair"], 60)
         assert serves(server, "pair")
         made.identity("b", "INT32")
-        server.process.wait_until(lambda: ready(server) == ["a", "b"], 30)
+        server.process.wait_until(lambda: ready(server) == ["a", "b"], 60)
         made.identity("b")
-        server.process.wait_until(lambda: ready(server) == ["a", "b", "pair"], 30)
+        server.process.wait_until(lambda: ready(server) == ["a", "b", "pair"], 60)
         assert serves(server, "pair")
 
 
@@ -417,7 +417,7 @@ def test_branches_on_many_threads(tmp_path: Path, inline: str) -> None:
     with Nereid(made.path, {"inline-execution": inline}) as server:
         for model in ("wide", "twice"):
             with clients(server, model, never):
-                server.process.wait_until(lambda m=model: succeeded(server, m) > 400, 60)
+                server.process.wait_until(lambda m=model: succeeded(server, m) > 400, 120)
 
 
 def succeeded(server: Server, model: str) -> int:
@@ -430,7 +430,7 @@ def test_check_tells_beforehand(tmp_path: Path) -> None:
     """nereid check: what the files alone show."""
     made = build(tmp_path / "models")
     argv = [str(paths.nereid_binary()), "check", "--json", str(made.path)]
-    report = json.loads(subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False).stdout)
+    report = json.loads(subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False).stdout)
     told = {one["model"]: one["problem"] for one in report["problems"]}
     assert told["mixed"] == CANNOT["mixed"]
     assert "'nowhere'" in told["lost"]

@@ -41,6 +41,20 @@ def test_an_early_end_is_noticed(tmp_path: Path) -> None:
     process.kill()
 
 
+def test_the_last_words_are_heard(tmp_path: Path) -> None:
+    process = _shell(tmp_path, "echo goodbye")
+    assert process.ended_within(30)
+    process.wait_until(lambda: "goodbye" in process.log(), 30)
+    process.stop()
+
+
+def test_what_was_found_instead_is_told(tmp_path: Path) -> None:
+    process = _shell(tmp_path, "exit 0")
+    with pytest.raises(ServerFailed, match=r"expected 2, found \[1\]"):
+        process.wait_for(lambda: 1, 2)
+    process.kill()
+
+
 def test_a_deaf_server_is_ended(tmp_path: Path) -> None:
     process = _shell(tmp_path, "trap '' TERM; echo deaf; exec sleep 60")
     process.wait_until(lambda: "deaf" in process.log(), 30)

@@ -17,10 +17,8 @@ def policies(backend: Path, *values: str) -> dict[str, str | list[str]]:
     return EXPLICIT | {"backend-directory": str(backend), "host-policy": list(values)}
 
 
-def cores(server: Server, thread: int) -> str:
-    """Of one thread of the server, or of a process that it started."""
-    path = next(iter(Path("/proc").glob(f"*/task/{thread}/status")))
-    return field(path, "Cpus_allowed_list")
+def cores(thread: int) -> str:
+    return field(Path(f"/proc/{thread}/status"), "Cpus_allowed_list")
 
 
 def field(path: Path, name: str) -> str:
@@ -54,7 +52,7 @@ def test_instances_run_on_their_cores(kind: type[Server], board: Board, backend:
             if kind is Reference and expected == all_cores:
                 continue  # its loading threads stay where the model before was bound to
             assert load(server, model).status == 200
-            assert cores(server, ask(server, model).thread) == expected
+            assert cores(ask(server, model).thread) == expected
         if kind is Nereid:
             assert {name for name, allowed in names_and_cores(server) if allowed != all_cores} == {"instance"}
 
@@ -77,7 +75,7 @@ def test_a_process_of_its_own_is_bound_too(board: Board, backend: Path) -> None:
         assert load(server, "apart").status == 200
         seen = ask(server, "apart")
         assert not Path(f"/proc/{server.pid}/task/{seen.thread}").exists()
-        assert cores(server, seen.thread) == LAST.split("-")[0]
+        assert cores(seen.thread) == LAST.split("-")[0]
 
 
 SAID = ["cpu,numa-node=0", "cpu,cpu-cores=0-1023", "mine,cpu-cores=0-0", "mine,cpu-cores=0-1023"]

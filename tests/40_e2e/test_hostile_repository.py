@@ -180,7 +180,7 @@ def test_what_is_no_file(repository: Repository, canary: Canary) -> None:
     }.items():
         put(repository.model(f"config_{name}", None) / "config.pbtxt")
         put(repository.model(f"label_{name}", IDENTITY % "label_filename: 'labels'") / "labels")
-    with Nereid(repository.path, QUIET, ready_within=20) as server:
+    with Nereid(repository.path, QUIET) as server:
         canary.set(repository.path)
         found = reasons(server)
         for kind in ("config", "label"):
@@ -215,7 +215,7 @@ def test_sizes(repository: Repository) -> None:
     for name, text in texts.items():
         repository.model(name, None)
         (repository.path / name / "config.pbtxt").write_text(text)
-    with Nereid(repository.path, QUIET, ready_within=40) as server:
+    with Nereid(repository.path, QUIET) as server:
         found = reasons(server)
         for name in ("gigabyte", "labels"):
             assert "bytes; at most" in found[name] or "expected at most" in found[name], found[name]
@@ -247,7 +247,7 @@ def test_numbers(repository: Repository) -> None:
     """PB-16, PB-160: ten thousand instances and other numbers that nobody can mean."""
     for name, more in GROUPS.items():
         repository.model(name, IDENTITY % "" + more + "\n")
-    with Nereid(repository.path, QUIET, ready_within=40) as server:
+    with Nereid(repository.path, QUIET) as server:
         found = reasons(server)
         served = {name for name in GROUPS if found[name] == "READY"}
         assert served <= {"batch"}

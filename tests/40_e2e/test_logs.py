@@ -76,7 +76,7 @@ def test_table_at_the_start(kind: type[Server], repository: Repository) -> None:
 def test_levels_go_where_the_reference_sends_them(repository: Repository) -> None:
     """Info to the standard output, errors to the standard error."""
     argv = Nereid(repository.path, {"http-address": "256.0.0.0.0"}).command()
-    ended = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == 1
     assert ended.stdout.startswith("I")
     assert ended.stderr.startswith("E")
@@ -180,7 +180,7 @@ def test_the_last_line_of_a_crash(repository: Repository) -> None:
     server = Nereid(repository.path).start()
     try:
         os.kill(server.pid, signal.SIGSEGV)
-        assert server.process.ended_within(30)
+        assert server.process.ended_within(120)
         last = server.process.log().splitlines()
         found = [line for line in last if " crashed: " in line]
         if not found:  # a sanitizer that has its own handler says it its own way

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import paths, rawhttp
+from harness import h2frames as h2
+from harness import paths, rawgrpc, rawhttp
 from harness.repository import Repository
 from harness.servers import HOST, Nereid
 
@@ -105,7 +106,7 @@ def repository(tmp_path: Path) -> Repository:
 @pytest.fixture
 def server(repository: Repository) -> Iterator[Nereid]:
     _add(repository, "bad")
-    with Nereid(repository.path, {"exit-timeout-secs": "10"}) as started:
+    with Nereid(repository.path) as started:
         yield started
 
 
@@ -152,7 +153,7 @@ def test_what_is_kept_for_ever_holds_up_its_model_only(repository: Repository) -
     misdeeds = ("keep_response", "keep_request")
     for name in (*misdeeds, "fine"):
         _add(repository, name)
-    server = Nereid(repository.path, {"exit-timeout-secs": "12", "log-verbose": "1"}, AT_ONCE).start()
+    server = Nereid(repository.path, {"exit-timeout-secs": "20", "log-verbose": "1"}, AT_ONCE).start()
     try:
         log_path = server.process.log_path.read_text
         waiting = [rawhttp.Connection(HOST, server.http_port) for _ in misdeeds]
@@ -190,11 +191,14 @@ def test_who_does_not_let_it_end_is_named(repository: Repository) -> None:
     _add(repository, "fine")
     server = Nereid(repository.path, {"exit-timeout-secs": "100"}, AT_ONCE).start()
     try:
-        with rawhttp.Connection(HOST, server.http_port) as first, rawhttp.Connection(HOST, server.http_port) as second:
-            body = json.dumps({**_body(3), "parameters": {"misdeed": "keep_request"}}).encode()
-            for waiting in (first, second):
-                waiting.send(rawhttp.head("POST", "/v2/models/bad/infer", body=body) + body)
-                _works(server, "bad")
+        harmless, kept = (rawgrpc.infer_request("bad", [("IN", "INT32", [1], bytes(4))]) for _ in range(2))
+        kept.parameters["misdeed"].string_param = "keep_request"
+        block = h2.header_block(h2.call_headers(f"/{rawgrpc.SERVICE}/ModelInfer"))
+        with h2.Connection(server.grpc) as connection:
+            for stream, request in ((1, kept), (3, kept), (5, harmless)):  # they are run in this order
+                body = h2.message(request.SerializeToString())
+                connection.send(h2.frame(h2.HEADERS, h2.END_HEADERS, stream, block), h2.frame(h2.DATA, h2.END_STREAM, stream, body))
+            assert connection.finish(5).trailers["grpc-status"] == "0"
         after = ["unloading 'bad' version 1 waits for 2 requests", "unloaded 'fine' version 1", "unloaded 'innocent' version 1"]
         left = _end_at_once(server, after)
         assert len(left) == 1, left
@@ -204,13 +208,14 @@ def test_who_does_not_let_it_end_is_named(repository: Repository) -> None:
 
 
 def test_who_does_not_end_its_finalisation_is_named(repository: Repository) -> None:
-    _add(repository, "bad", fail_in="hang_ModelInstanceFinalize")
+    """It is taken out after the innocent one: whatever is taken out once it hangs waits for it."""
+    _add(repository, "hangs", fail_in="hang_ModelInstanceFinalize")
     server = Nereid(repository.path, {"exit-timeout-secs": "100"}, AT_ONCE).start()
     try:
-        _works(server)
+        _works(server, "hangs")
         left = _end_at_once(server, ["hang_ModelInstanceFinalize: never returns", "unloaded 'innocent' version 1"])
         assert len(left) == 1, left
-        assert "'bad' version 1 is not unloaded: backend 'misbehave' does not end finalising it" in left[0]
+        assert "'hangs' version 1 is not unloaded: backend 'misbehave' does not end finalising it" in left[0]
     finally:
         server.kill()
 
@@ -219,11 +224,11 @@ def test_who_does_not_end_its_finalisation_is_named(repository: Repository) -> N
 def test_a_factory_that_is_never_deleted(repository: Repository, extra: str) -> None:
     """It held a request that is over; the request is ended without it, so the model can be unloaded and the server stops."""
     _add(repository, "bad", extra=extra)
-    server = Nereid(repository.path, {"exit-timeout-secs": "60"}).start()
+    server = Nereid(repository.path, {"exit-timeout-secs": "100"}).start()
     try:
         for value in range(3):
             assert _infer(server, "bad", value, "keep_factory").status == 200
-        server.process.stop(seconds=60, status=0)
+        server.process.stop(seconds=120, status=0)
         log = server.process.log()
         named = [line for line in log.splitlines() if RULE in line]
         assert named and all("backend 'misbehave' of model 'bad'" in line and "response factory" in line for line in named), log

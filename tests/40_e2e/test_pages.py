@@ -35,7 +35,7 @@ def test_the_commands_print_what_the_page_says(tmp_path: Path, page: str) -> Non
         else:
             expected[-1] = text
     got = subprocess.run(
-        ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
+        ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
     )
     log = (tmp_path / "log").read_text() if (tmp_path / "log").exists() else ""
     assert got.returncode == 0, got.stdout + got.stderr + log

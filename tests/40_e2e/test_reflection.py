@@ -48,7 +48,7 @@ def fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:
 def ask(address: str, version: str, requests: Iterable[bytes]) -> list[dict[int, bytes]]:
     with grpc.insecure_channel(address) as channel:
         call = channel.stream_stream(f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo")
-        return [dict(fields(answer)) for answer in call(iter(requests), timeout=30)]  # type: ignore[misc]
+        return [dict(fields(answer)) for answer in call(iter(requests), timeout=60)]  # type: ignore[misc]
 
 
 def files(answer: dict[int, bytes]) -> list[descriptor_pb2.FileDescriptorProto]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import paths, procfs, rawgrpc, rawhttp
+from harness import metrics, paths, procfs, rawgrpc, rawhttp
 from harness.repository import Repository
 from harness.servers import HOST, Nereid, Server
 from tritonclient.grpc import service_pb2 as pb
@@ -21,8 +21,8 @@ from witness import Board, backend, board
 EXPLICIT = {"model-control-mode": "explicit"}
 CLIENTS = 64
 RELOADS = 500
-# How much memory may grow after the first reloads: in parts, and in bytes, since 2 % of a server of 4 MB are a few pages, and its
-# clients come and go between two looks. Sanitizers keep what was freed: there it is not measured.
+# How much memory may grow after the first reloads: in parts, and in bytes, since 2 % of a server of 4 MB are a few pages. What is on
+# its way back to the system is waited for. Sanitizers keep what was freed: there it is not measured.
 GROWTH = 1.02
 SLACK = 512 << 10
 
@@ -90,7 +90,7 @@ def under_load(server: Server, model: str) -> Iterator[Load]:
     for thread in threads:
         thread.start()
     try:
-        server.process.wait_until(lambda: load.wrong != [] or min(load.answers) > 0, 60)
+        server.process.wait_until(lambda: load.wrong != [] or min(load.answers) > 0, 120)
         yield load
     finally:
         load.stop.set()
@@ -150,9 +150,10 @@ def test_reloads_under_load(tmp_path: Path) -> None:
                 assert answer.status == 200, answer.body
                 sizes.append(procfs.rss_bytes(server.pid))
                 assert rawhttp.get(server.http, "/v2/health/ready").status == 200
+            if paths.BUILD.name == "release":
+                enough = max(sizes[10:60]) * GROWTH + SLACK
+                server.process.wait_until(lambda: procfs.rss_bytes(server.pid) < enough, 120)
         assert sum(state == "READY" for state in states(server, "echo").values()) == 1
-        if paths.BUILD.name == "release":
-            assert max(sizes[-50:]) < max(sizes[10:60]) * GROWTH + SLACK, sizes[:: len(sizes) // 20]
         server.process.wait_until(lambda: len(list(scratch.iterdir())) <= 1, 30)
 
 
@@ -171,6 +172,7 @@ def test_unload_gives_memory_back(tmp_path: Path) -> None:
         def gone() -> bool:
             return all(set(states(server, name).values()) == {"UNAVAILABLE"} for name in names)
 
+        empty = procfs.rss_bytes(server.pid)
         all_of("load")
         all_of("unload")
         server.process.wait_until(gone, 60)
@@ -179,7 +181,7 @@ def test_unload_gives_memory_back(tmp_path: Path) -> None:
         full = procfs.rss_bytes(server.pid)
         all_of("unload")
         server.process.wait_until(gone, 60)
-        assert full >= before
+        assert full > empty
         if paths.BUILD.name == "release":
             server.process.wait_until(lambda: procfs.rss_bytes(server.pid) < before + (1 << 20), 60)
 
@@ -268,6 +270,7 @@ def test_stop_during_a_load(board: Board, backend: Path) -> None:
         gone.send(rawhttp.head("POST", "/v2/repository/models/slow/load", body=b""))
         server.process.wait_until(lambda: states(server, "slow") == {"1": "LOADING"}, 30)
         waiting = [pool.submit(post, server, f"models/slow/{action}") for action in ("load", "unload")]
+        server.process.wait_for(lambda: metrics.scrape(server.metrics)["nereid_requests_in_flight"].value(protocol="http"), 3)
         with rawgrpc.Channel(server.grpc) as channel:
             request = pb.RepositoryModelLoadRequest(model_name="slow")
             assert channel.call("RepositoryModelLoad", request, timeout=0.2).code == "DEADLINE_EXCEEDED"
@@ -276,7 +279,7 @@ def test_stop_during_a_load(board: Board, backend: Path) -> None:
         server.process._popen.send_signal(signal.SIGTERM)
         server.process.wait_until(lambda: "stopping" in server.process.log(), 30)
         board.open_door()
-        assert server.process.ended_within(30)
+        assert server.process.ended_within(60)
         server.stop(status=0)
         for one in waiting:
             answer = one.result()

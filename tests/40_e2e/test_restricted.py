@@ -76,7 +76,7 @@ def open_servers(identity_repository: Path) -> Iterator[list[Server]]:
         server.ready = lambda server=server: "Started Metrics" in server.process.log()  # type: ignore[method-assign, misc]
     with made[0], made[1]:
         for server in made:
-            server.process.wait_until(lambda server=server: rawhttp_ready(server), 60)  # type: ignore[misc]
+            server.process.wait_until(lambda server=server: rawhttp_ready(server), 180)  # type: ignore[misc]
         yield made
 
 
@@ -109,7 +109,7 @@ def grpc_call(server: Server, method: str, headers: dict[str, str]) -> tuple[str
     metadata = [(f"triton-grpc-protocol-{name}", value) for name, value in headers.items()]
     with grpc.insecure_channel(server.grpc) as channel:
         try:
-            channel.unary_unary(f"/{rawgrpc.SERVICE}/{method}")(request, metadata=metadata, timeout=30)
+            channel.unary_unary(f"/{rawgrpc.SERVICE}/{method}")(request, metadata=metadata, timeout=60)
         except grpc.RpcError as error:
             return error.code().name, error.details()  # type: ignore[attr-defined]
     return "OK", ""
@@ -141,7 +141,7 @@ def test_every_route_asks(identity_repository: Path) -> None:
     server = Nereid(identity_repository, RESTRICTED)
     server.ready = lambda: "Started Metrics" in server.process.log()  # type: ignore[method-assign]
     with server:
-        server.process.wait_until(lambda: "server is ready" in server.process.log(), 60)
+        server.process.wait_until(lambda: "server is ready" in server.process.log(), 180)
         known = [route for route in ROUTES if route[1] != "/nothing"]
         known += [("POST", path) for path in ("/v2/logging", "/v2/trace/setting", "/v2/models/id_fp32/generate")]
         known += [("GET", "/v2/systemsharedmemory/status"), ("PUT", "/v2/models/id_fp32/infer")]
@@ -198,7 +198,7 @@ def test_which_headers_are_forwarded(identity_repository: Path, pattern: str) ->
             status, body = http(server, "POST", "/v2/models/id_fp32/infer", {name: "1"})
             assert (status, message in body.decode()) == ((400, True) if taken else (200, False)), name
             try:
-                call(request, metadata=[(name, "1")], timeout=30)
+                call(request, metadata=[(name, "1")], timeout=60)
                 assert not taken, name
             except grpc.RpcError as error:
                 assert taken, name

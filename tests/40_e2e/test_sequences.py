@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
 from conftest import BOTH
-from harness import rawgrpc, rawhttp
+from harness import metrics, rawgrpc, rawhttp
 from harness.repository import Repository
 from harness.servers import KINDS, Nereid, Server
 from tritonclient.grpc import service_pb2 as pb
@@ -248,19 +248,22 @@ def _request(model: str, id: int, *, start: bool = False, end: bool = False, tim
 
 def _later(channel: rawgrpc.Channel, request: pb.ModelInferRequest) -> Any:
     stub = channel.channel.unary_unary(f"/{rawgrpc.SERVICE}/ModelInfer")
-    return stub.future(request.SerializeToString(), timeout=30)
+    return stub.future(request.SerializeToString(), timeout=120)
 
 
 @pytest.mark.parametrize("model", ["one_slot", "one_candidate"])
 def test_backlog(served: Server, model: str) -> None:
     """PB-126, PB-127: without a free slot a sequence waits, whole, until another one ends."""
+
+    def queued() -> float:
+        return metrics.scrape(served.metrics)["nv_inference_pending_request_count"].value(model=model)
+
     with rawgrpc.Channel(served.grpc) as channel:
         assert channel.call("ModelInfer", _request(model, 1, start=True)).code == "OK"
-        waiting = [
-            _later(channel, _request(model, 2, start=True)),
-            _later(channel, _request(model, 2)),
-            _later(channel, _request(model, 3, start=True, end=True)),
-        ]
+        waiting: list[Any] = []
+        for request in (_request(model, 2, start=True), _request(model, 2), _request(model, 3, start=True, end=True)):
+            waiting.append(_later(channel, request))
+            served.process.wait_for(queued, len(waiting))  # the reference may take calls in another order
         assert channel.call("ModelInfer", _request(model, 1)).code == "OK"
         assert not any(call.done() for call in waiting)
         assert channel.call("ModelInfer", _request(model, 1, end=True)).code == "OK"

@@ -9,13 +9,13 @@ from harness.servers import Nereid, Reference
 
 @pytest.mark.reference
 def test_two_hundred_models(tmp_path: Path) -> None:
-    """Bounds that hold on a machine with other work; the bench has the figures. Started by turns, so that this work meets both."""
+    """Bounds that hold on a machine with other work, which only adds to what a start costs; the bench has the figures. Started by
+    turns, so that this work meets both."""
     path = many.repository(tmp_path / "models")
     starts = [[many.start(kind(path, ready_within=300)) for kind in (Nereid, Reference)] for _ in range(3)]
-    ours, theirs = (many.middle([turn[which] for turn in starts]) for which in (0, 1))
+    ours, theirs = (many.least([turn[which] for turn in starts]) for which in (0, 1))
     assert ours.threads < 24
     if paths.BUILD.name == "release":  # sanitizers cost what they cost
         assert ours.cpu_ms < 0.6 * theirs.cpu_ms
         assert ours.rss < 0.6 * theirs.rss
-        # Other work only adds to it.
-        assert min(turn[0].ready_ms for turn in starts) < 0.75 * min(turn[1].ready_ms for turn in starts)
+        assert ours.ready_ms < 0.75 * theirs.ready_ms

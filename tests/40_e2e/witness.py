@@ -60,7 +60,7 @@ class Board:
     def model(
         self, name: str, *groups: str, extra: str = "", batch: int = 0, gated: bool = False, kept_out: bool = False, **parameters: str
     ) -> Path:
-        """gated: executions wait for open_gate; kept_out: loading waits for open_door."""
+        """gated: executions wait while the gate is not open; kept_out: loading waits for open_door."""
         config = f'name: "{name}"\nbackend: "witness"\nmax_batch_size: {batch}\n'
         for kind, dims in (("input", 1), ("output", 4)):
             config += f'{kind} [ {{ name: "{kind.upper()}0" data_type: TYPE_INT32 dims: [ {dims} ] }} ]\n'
@@ -77,6 +77,9 @@ class Board:
 
     def open_gate(self) -> None:
         self._open(self.gate)
+
+    def shut_gate(self) -> None:
+        os.close(self._opened.pop())
 
     def open_door(self) -> None:
         self._open(self.door)

@@ -13,12 +13,13 @@ class Crowd:
         self.members: dict[int, socket.socket] = {}
         self.received: dict[int, int] = {}
         self.closed = 0  # by the server
+        self.begun = time.monotonic()
         self._poll = select.epoll()
         for _ in range(count):
             member = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
             if receive_bytes:
                 member.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
-            member.settimeout(30)
+            member.settimeout(60)
             member.connect((host, int(port)))
             member.setblocking(False)
             self.members[member.fileno()] = member
@@ -70,6 +71,10 @@ class Crowd:
             else:
                 self._gone(number)
         return len(events)
+
+    def is_borne(self) -> bool:
+        """The server has closed none of them, or has waited for a minute for what they had begun."""
+        return self.closed == 0 or time.monotonic() > self.begun + 55
 
     def until_closed(self, seconds: float = 30) -> None:
         """Waits until the server has closed them all."""

@@ -29,7 +29,7 @@ def members(pid: int) -> set[int]:
 
 def wait_for(pid: int, wanted: Callable[[set[int]], bool], what: str) -> set[int]:
     """The members, once they are as wanted."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     waiter = select.poll()  # of nothing: nobody tells
     while not wanted(now := members(pid)):
         assert time.monotonic() < deadline, f"{what}: {len(now)} in slow lanes"

@@ -27,6 +27,9 @@ OURS, THEIRS = processors.apart() if FULL else processors.shared()
 # What an honest client may have to wait for on a machine that does other things besides, in ms: a server that
 # does the attacker's work first, or blocks a loop, is far beyond it.
 PATIENCE_MS = 1500 if SANITIZED else 400
+# So often they look whether they are answered soon, if they were not: a machine that stands still delays some of their requests, such a
+# server delays them whenever they look.
+LOOKS = 3
 # In the long run: rounds a second of an honest client that does not wait for its answers before it asks again, and the windows with
 # and without attack, by turns, over which its latencies are gathered: what else the machine does falls into both.
 RATE = 60
@@ -84,7 +87,7 @@ class Siege:
     def close(self) -> None:
         assert self._honest.stdin and self._honest.stdout
         self._honest.stdin.close()
-        self._honest.wait(30)
+        self._honest.wait(60)
         self._honest.stdout.close()
 
     def _look(self) -> None:
@@ -109,12 +112,12 @@ class Siege:
         assert self._honest.stdin and self._honest.stdout
         self._honest.stdin.write(f"{order}\n".encode())
         self._honest.stdin.flush()
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 240
         poller = select.poll()
         poller.register(self._honest.stdout, select.POLLIN)
         while not poller.poll(5):
             step()
-            assert time.monotonic() < deadline, "the honest client has no answers after two minutes"
+            assert time.monotonic() < deadline, "the honest client has no answers after four minutes"
         report: dict[str, list[float]] = json.loads(self._honest.stdout.readline())
         assert not report["wrong"], report["wrong"][:5]
         return report
@@ -137,19 +140,27 @@ class Siege:
                 late.append(f"{kind}: p99 {base:.1f} -> {now:.1f} ms")
         assert not late, late
 
-    def honest_meanwhile(self, step: Callable[[], None] = lambda: None) -> None:
-        """Honest clients are answered rightly and soon while the attack goes on."""
-        under = self._measure(ROUNDS, step)
+    def _late(self, under: Latency) -> list[str]:
+        late = []
         for kind in ("http", "grpc"):
             quiet, attacked = (getattr(latency, f"{kind}_p99") for latency in (self.quiet, under))
             self.note(f"{kind}_p99_ms_quiet", round(quiet, 2))
             self.note(f"{kind}_p99_ms_under_attack", round(attacked, 2))
-            assert attacked < max(PATIENCE_MS, 20 * quiet), f"{kind}: p99 {quiet:.1f} -> {attacked:.1f} ms"
+            if attacked >= max(PATIENCE_MS, 20 * quiet):
+                late.append(f"{kind}: p99 {quiet:.1f} -> {attacked:.1f} ms")
+        return late
+
+    def honest_meanwhile(self, step: Callable[[], None] = lambda: None) -> None:
+        """Honest clients are answered rightly and soon while the attack goes on."""
+        looks = 1
+        while (late := self._late(self._measure(ROUNDS, step))) and looks < LOOKS:
+            looks += 1
+        assert not late, late
         self._look()
         if FULL:
             self._compare(step)
 
-    def recovered(self, seconds: float = 60) -> None:
+    def recovered(self, seconds: float = 120) -> None:
         """The attack is over: the server lives, answers, and gives the memory back."""
         self._measure(20, lambda: None)
         bound = max(self.memory * KEPT, self.memory + SLACK)

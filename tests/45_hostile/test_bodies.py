@@ -95,7 +95,7 @@ def test_announced_until_nothing_is_left(siege: Siege) -> None:
             headers = {"Content-Length": str(length), "Inference-Header-Content-Length": "100"}
             crowd.send(number, rawhttp.head("POST", PATH, headers) + b"{")
         siege.honest_meanwhile(crowd.pump)
-        assert crowd.closed == 0 and not any(crowd.received.values())
+        assert crowd.is_borne() and not any(crowd.received.values())
 
 
 def test_announced_over_grpc_until_nothing_is_left(siege: Siege) -> None:
@@ -107,7 +107,7 @@ def test_announced_over_grpc_until_nothing_is_left(siege: Siege) -> None:
             prefix = b"\0" + struct.pack(">I", announced)
             crowd.send(number, begun + h2.frame(h2.DATA, 0, 1, prefix + b"\x0a"))
         siege.honest_meanwhile(crowd.pump)
-        assert crowd.closed == 0
+        assert crowd.is_borne()
 
 
 @pytest.mark.promise
@@ -210,7 +210,10 @@ class Bombs:
 
     def step(self) -> None:
         for member in select.select(list(self.running), [], [], 0.02)[0]:
-            data = member.recv(1 << 16)
+            try:
+                data = member.recv(1 << 16)
+            except ConnectionError:  # it was closed before all that was sent had been read
+                data = b""
             self.running[member] += data
             if data and not self.ended(self.running[member]):
                 continue
@@ -259,7 +262,7 @@ def test_compressed_grpc_bombs(siege: Siege, coding: str) -> None:
 
 
 def _until_answered(bombs: Bombs) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not bombs.answers:
         bombs.step()
         assert time.monotonic() < deadline, "no bomb was answered"

@@ -146,7 +146,7 @@ def test_stream(server: Server) -> None:
 def test_deadline(server: Server) -> None:
     async def steps(client: object, module: ModuleType) -> None:
         one = [tensor(module, "INPUT0", np.zeros(1, dtype=np.float32))]
-        answer = await client.infer("id_fp32", one, client_timeout=30)
+        answer = await client.infer("id_fp32", one, client_timeout=60)
         assert answer.as_numpy("OUTPUT0").shape == (1,)
 
     run(server, "grpc", steps)

@@ -57,7 +57,7 @@ def full(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 def lint(address: str) -> tuple[int, dict[str, set[str]]]:
     """How many families there are, and what is wrong with which."""
-    run = subprocess.run([paths.need(PROGRAM), f"http://{address}/metrics"], capture_output=True, text=True, timeout=60, check=False)
+    run = subprocess.run([paths.need(PROGRAM), f"http://{address}/metrics"], capture_output=True, text=True, timeout=300, check=False)
     assert run.returncode == 0, run.stderr
     count, *lines = run.stdout.splitlines()
     found: dict[str, set[str]] = defaultdict(set)

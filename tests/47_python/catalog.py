@@ -14,8 +14,10 @@ TOLD: list[Tensor] = [("TOLD", "STRING", [1])]
 NUMBER: list[Tensor] = [("N", "INT32", [1])]
 RUNS: list[Tensor] = [("RUNS", "INT32", [2])]
 DECOUPLED = "model_transaction_policy { decoupled: true }\n"
-ITERATIVE = "sequence_batching { iterative_sequence: true }\n"
-OLDEST = "sequence_batching { iterative_sequence: true oldest { max_candidate_sequences: 3 } }\n"
+# They end with their last execution, however long one of them takes.
+LONG = "iterative_sequence: true max_sequence_idle_microseconds: 600000000"
+ITERATIVE = f"sequence_batching {{ {LONG} }}\n"
+OLDEST = f"sequence_batching {{ {LONG} oldest {{ max_candidate_sequences: 3 }} }}\n"
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ MODELS = {
         "batch",
         [("X", "INT32", [1])],
         [("BATCH", "INT32", [2])],
-        "dynamic_batching { preferred_batch_size: [ 6 ] max_queue_delay_microseconds: 3000000 }\n",
+        "dynamic_batching { preferred_batch_size: [ 6 ] max_queue_delay_microseconds: 600000000 }\n",
         max_batch_size=6,
     ),
     "tell": text_model(

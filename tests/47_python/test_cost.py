@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from conftest import READY_WITHIN, make_server
+from conftest import make_server, ready_with
 from harness import procfs
 from harness.servers import Server
 
@@ -29,10 +29,10 @@ def servers(python_backends: dict[str, Path], repository: Path) -> Iterator[dict
     for server in made.values():
         server.start()
     for server in made.values():
-        server.wait_until_ready(READY_WITHIN, 0.05)
+        ready_with(server, ["identity_numbers"])
     yield made
     for server in made.values():
-        server.stop(seconds=90)
+        server.stop(seconds=150)
 
 
 def ask(server: Server) -> None:

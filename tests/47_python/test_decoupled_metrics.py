@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from asks import Asker
-from conftest import load_again, make_server
+from conftest import make_server, ready_with
 from harness import metrics
 from test_decoupled import repeat
 
@@ -11,15 +11,11 @@ FAMILY = "nv_inference_first_response_histogram_ms"
 
 
 def test_each_request_counts_once(python_backends: dict[str, Path], repository: Path) -> None:
-    options = {
-        "model-control-mode": "explicit", "load-model": ["repeat"], "metrics-config": "histogram_latencies=true",
-        "exit-on-error": "false", "strict-readiness": "false",
-    }
+    options = {"model-control-mode": "explicit", "load-model": ["repeat"], "metrics-config": "histogram_latencies=true"}
     server = make_server("nereid", python_backends, repository, options)
     with server:
-        server.wait_until_ready(120, 0.05)
+        ready_with(server, ["repeat"])
         asker = Asker(server)
-        load_again(asker, ["repeat"])
 
         def counted() -> float:
             samples = metrics.scrape(server.metrics)[FAMILY].samples

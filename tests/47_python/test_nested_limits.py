@@ -9,8 +9,7 @@ from typing import Any
 
 import catalog
 import pytest
-from asks import Asker
-from conftest import READY_WITHIN, load_again, make_server
+from conftest import make_server, ready_with
 from harness import rawhttp
 from harness.repository import Repository
 from harness.servers import HOST, Server
@@ -30,10 +29,7 @@ def server(tmp_path_factory: pytest.TempPathFactory, python_backends: dict[str, 
     repository.identity("inner")
     served = make_server("nereid", python_backends, repository.path, {"rate-limit": "execution_count", "model-control-mode": "explicit", "load-model": "*"})
     served.start()
-    served.wait_until_ready(READY_WITHIN, 0.05)
-    asker = Asker(served)
-    load_again(asker, list(OUTER))
-    asker.close()
+    ready_with(served, list(OUTER))
     yield served
     served.stop(seconds=150, status=None)
 

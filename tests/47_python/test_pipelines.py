@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from asks import Asker, words
-from conftest import Both, make_server
+from conftest import Both, make_server, ready_with
 from harness.ensembles import Ensemble, Step
 from harness.repository import Repository
 
@@ -66,16 +66,17 @@ def mine(
     places = {"nereid": models}
     if "not reference" not in (request.config.getoption("-m") or ""):
         places["reference"] = theirs
-    servers = {kind: make_server(kind, python_backends, place, {"log-verbose": "0"}) for kind, place in places.items()}
+    options = {"log-verbose": "0", "model-control-mode": "explicit", "load-model": "*"}
+    servers = {kind: make_server(kind, python_backends, place, options) for kind, place in places.items()}
     try:
         for server in servers.values():
             server.start()
         for server in servers.values():
-            server.wait_until_ready(240)
+            ready_with(server, [path.name for path in models.iterdir()])
         both = Both(servers)
         yield both
         both.close()
-        servers["nereid"].stop(seconds=90)
+        servers["nereid"].stop(seconds=150)
     finally:
         for server in servers.values():
             server.kill()

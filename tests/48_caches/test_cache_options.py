@@ -24,7 +24,7 @@ def run(server: str, models: Path, *options: str) -> tuple[int, str]:
     """The status and the words of a server that does not start."""
     made = KINDS[server](models)
     argv = [*made.command(), f"--cache-directory={extensions('caches', server)}", *options]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=180)
     return done.returncode, done.stdout + done.stderr
 
 

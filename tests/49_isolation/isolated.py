@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from harness import paths, rawhttp
@@ -64,7 +64,7 @@ def body(numbers: list[int], rows: bool = False, **more: object) -> bytes:
     return json.dumps({"inputs": [tensor], **more}).encode()
 
 
-def ask(server: Nereid, model: str, numbers: list[int], timeout: float = 30, **more: object) -> rawhttp.Answer:
+def ask(server: Nereid, model: str, numbers: list[int], timeout: float = 120, **more: object) -> rawhttp.Answer:
     return rawhttp.request(
         HOST, server.http_port, "POST", f"/v2/models/{model}/infer", body=body(numbers, **more), timeout=timeout
     )
@@ -80,7 +80,7 @@ def ready(server: Nereid, model: str | None = None) -> bool:
     return rawhttp.request(HOST, server.http_port, "GET", path).status == 200
 
 
-def until(what: Callable[[], bool], seconds: float = 60) -> float:
+def until(what: Callable[[], bool], seconds: float = 120) -> float:
     """Asks again and again; returns how long it took."""
     begun = time.monotonic()
     while not what():
@@ -88,14 +88,20 @@ def until(what: Callable[[], bool], seconds: float = 60) -> float:
     return time.monotonic() - begun
 
 
-def children(pid: int) -> list[int]:
-    found: list[int] = []
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        try:
-            found += [int(child) for child in (task / "children").read_text().split()]
-        except FileNotFoundError:  # the thread has ended
+def processes() -> Iterator[tuple[int, list[str]]]:
+    """The number of each process, and what stands in its stat behind the name: state, parent, group and so on."""
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
             continue
-    return found
+        try:
+            yield int(entry.name), (entry / "stat").read_text().rsplit(")", 1)[1].split()
+        except (FileNotFoundError, ProcessLookupError):  # it has just ended
+            continue
+
+
+def children(pid: int) -> list[int]:
+    """By what they say of their parent: lists of threads and of their children change while they are read."""
+    return [child for child, (_, parent, *_) in processes() if int(parent) == pid]
 
 
 def process_of(server: Nereid, model: str) -> int:
@@ -111,27 +117,24 @@ def process_of(server: Nereid, model: str) -> int:
 
 def group_members(pgid: int) -> list[int]:
     """The processes of a group, but for those that ended and only wait to be reaped."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            fields = (entry / "stat").read_text().rsplit(")", 1)[1].split() if entry.name.isdigit() else None
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if fields and int(fields[2]) == pgid and fields[0] != "Z":
-            found.append(int(entry.name))
-    return found
+    return [pid for pid, (state, _, group, *_) in processes() if int(group) == pgid and state != "Z"]
 
 
 def shared_memory(pid: int) -> int:
     """How many pieces of memory that is shared with isolated models a process has mapped or open."""
     maps = Path(f"/proc/{pid}/maps").read_text().count("memfd:nereid-")
-    links = 0
+    return maps + sum("memfd:nereid-" in link for link in links(pid))
+
+
+def links(pid: int) -> list[str]:
+    """What the descriptors of a process lead to."""
+    found = []
     for fd in os.listdir(f"/proc/{pid}/fd"):
         try:
-            links += "memfd:nereid-" in os.readlink(f"/proc/{pid}/fd/{fd}")
-        except FileNotFoundError:
+            found.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
+        except FileNotFoundError:  # it has just been closed
             continue
-    return maps + links
+    return found
 
 
 def descriptors(pid: int) -> int:

@@ -155,7 +155,7 @@ def test_decoupled_responses_in_order(pairs: Nereid, model: str, times: int) -> 
     number = grpcclient.InferInput("INPUT0", [1], "INT32")
     number.set_data_from_numpy(np.array([REPEAT - times], dtype=np.int32))
     client.async_stream_infer(model, [number], enable_empty_final_response=True)
-    assert final.wait(30)
+    assert final.wait(120)
     client.stop_stream()
     client.close()
     assert results == list(range(times))

@@ -58,7 +58,7 @@ class Theirs:
         with Reference(repository.path, options) as server:
             for name in CASES:
                 try:
-                    with urllib.request.urlopen(f"http://{server.http}/v2/models/{name}/config", timeout=20) as reply:
+                    with urllib.request.urlopen(f"http://{server.http}/v2/models/{name}/config", timeout=120) as reply:
                         self.configs[name] = json.load(reply)
                 except urllib.error.HTTPError as error:
                     error.close()

@@ -4,12 +4,11 @@ import asyncio
 import contextlib
 import random
 import threading
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
-
-from harness import ports
 
 HOST = "127.0.0.1"
 STEP = 16384
@@ -23,6 +22,7 @@ class Exchange:
     target: str
     number: int
     is_listing: bool
+    spoiled: int = 0  # requests for the same before this one
     authorization: str = ""
     status: int = 0
     body_bytes: int = 0
@@ -36,7 +36,8 @@ class Fault:
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
     reset: bool = False  # the connection breaks before an answer
-    keep: float = 1.0  # this share of the body arrives, then the connection breaks
+    keep: float = 1.0  # this share of the body is sent, then the connection breaks
+    arrives: bool = False  # and all of that share arrives: the connection ends, and does not break
     flip: bool = False  # a byte of the body is another
     pause_per_step: float = 0.0  # seconds between pieces
     step: int = STEP  # bytes of a piece
@@ -44,12 +45,24 @@ class Fault:
     bare: bool = False  # the store is not told who asks
     rewrite: tuple[str, str] = ("", "")  # in the target; only where nothing is signed
 
+    @property
+    def spoils(self) -> bool:
+        return bool(self.status) or self.reset or self.keep < 1 or self.flip
+
 
 Rule = Callable[[Exchange, random.Random], Fault]
 
 
 def no_fault(exchange: Exchange, rng: random.Random) -> Fault:
     return Fault()
+
+
+MOST = 5  # who is unlucky again and again gives up some day, and may
+
+
+def at_most(rule: Rule) -> Rule:
+    """No object and no listing is spoiled more often, however the dice fall."""
+    return lambda exchange, rng: rule(exchange, rng) if exchange.spoiled < MOST else Fault()
 
 
 def to_a_third(fault: Fault) -> Rule:
@@ -78,11 +91,11 @@ def cut_deep(exchange: Exchange, rng: random.Random) -> Fault:
 
 # Slower, and never wrong: kinds that each store is put through.
 FAULTS: dict[str, Rule] = {
-    "errors": errors,
-    "resets": to_a_third(Fault(reset=True)),
-    "cut": cut_deep,
-    "cut-listings": cut_listings,
-    "corrupted": flipped,
+    "errors": at_most(errors),
+    "resets": at_most(to_a_third(Fault(reset=True))),
+    "cut": at_most(cut_deep),
+    "cut-listings": at_most(cut_listings),
+    "corrupted": at_most(flipped),
     "slow": lambda exchange, rng: Fault(pause_per_step=0.0002),
 }
 
@@ -92,8 +105,9 @@ class Proxy:
         self.upstream = upstream
         self.rule = rule
         self.rng = random.Random(seed)
-        self.port = ports.free_port()
+        self.port = 0  # known as soon as it is entered
         self.exchanges: list[Exchange] = []
+        self._spoiled: Counter[str] = Counter()
         self._changed = threading.Condition()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -114,7 +128,7 @@ class Proxy:
     def forget(self) -> None:
         self.exchanges = []
 
-    def wait_for(self, ready: Callable[[], bool], seconds: float = 30) -> None:
+    def wait_for(self, ready: Callable[[], bool], seconds: float = 120) -> None:
         with self._changed:
             assert self._changed.wait_for(ready, seconds), f"not so after {seconds} s"
 
@@ -122,7 +136,8 @@ class Proxy:
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._loop.run_until_complete(asyncio.start_server(self._client, HOST, self.port))
+        server = self._loop.run_until_complete(asyncio.start_server(self._client, HOST, 0))
+        self.port = server.sockets[0].getsockname()[1]
         self._up.set()
         self._loop.run_forever()
         for task in asyncio.all_tasks(self._loop):
@@ -143,11 +158,12 @@ class Proxy:
         headers = {line.split(":", 1)[0].lower(): line.split(":", 1)[1].strip() for line in lines[1:] if ":" in line}
         sent = await reader.readexactly(int(headers.get("content-length", "0")))
         listing = "list-type=2" in target or "comp=list" in target or target.split("?")[0].endswith(("/o", "/token"))
-        exchange = Exchange(method, target, len(self.exchanges), listing, headers.get("authorization", ""))
+        exchange = Exchange(method, target, len(self.exchanges), listing, self._spoiled[target], headers.get("authorization", ""))
         with self._changed:
             self.exchanges.append(exchange)
             self._changed.notify_all()
         fault = self.rule(exchange, self.rng)
+        self._spoiled[target] += fault.spoils
         if fault.hold:
             await asyncio.Event().wait()
         if fault.reset:
@@ -190,7 +206,8 @@ class Proxy:
             if fault.pause_per_step:
                 await self._pause(fault.pause_per_step)
         if len(kept) < len(body):
-            writer.transport.abort()
+            if not fault.arrives:
+                writer.transport.abort()
             return False
         await writer.drain()
         return True
@@ -225,4 +242,4 @@ class Proxy:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(60)
+        self._thread.join()

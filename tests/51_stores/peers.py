@@ -26,7 +26,7 @@ PEERS = paths.ROOT / "build" / "stores"
 def answers(port: int) -> Callable[[], bool]:
     def ask() -> bool:
         try:
-            socket.create_connection((HOST, port), timeout=2).close()
+            socket.create_connection((HOST, port), timeout=60).close()
         except OSError:
             return False
         return True
@@ -52,7 +52,7 @@ class Peer:
 
     def start(self) -> Self:
         self.process = Process(type(self).__name__, self.command(), Path(self.folder.name) / "log", self.env())
-        self.process.wait_until(answers(self.port), 30)
+        self.process.wait_until(answers(self.port), 180)
         return self
 
     def stop(self) -> None:
@@ -97,7 +97,7 @@ class FakeGcs(Peer):
         ]
 
     def request(self, method: str, target: str, body: bytes = b"", kind: str = "application/json") -> None:
-        connection = http.client.HTTPConnection(HOST, self.port, timeout=30)
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=120)
         connection.request(method, target, body, {"Content-Type": kind})
         answer = connection.getresponse()
         assert answer.status in (200, 204), answer.read()
@@ -138,7 +138,7 @@ class Azurite(Peer):
         resource = f"/{ACCOUNT}{quoted}" + "".join(f"\n{k}:{v}" for k, v in sorted(query.items()))
         text = f"{method}\n\n\n{length}\n\n\n\n\n\n\n\n\n{names}{resource}"
         signature = base64.b64encode(hmac.new(base64.b64decode(ACCOUNT_KEY), text.encode(), hashlib.sha256).digest()).decode()
-        connection = http.client.HTTPConnection(HOST, self.port, timeout=30)
+        connection = http.client.HTTPConnection(HOST, self.port, timeout=120)
         target = f"{quoted}?{urllib.parse.urlencode(query)}" if query else quoted
         connection.request(method, target, body, headers | {"Authorization": f"SharedKey {ACCOUNT}:{signature}", "Content-Length": str(len(body))})
         answer = connection.getresponse()

@@ -19,7 +19,7 @@ def _hmac(key: bytes, text: str) -> bytes:
 class S3Client:
     def __init__(self, host: str, port: int, key_id: str = KEY_ID, secret: str = SECRET):
         self.host, self.port, self.key_id, self.secret = host, port, key_id, secret
-        self.connection = http.client.HTTPConnection(host, port, timeout=30)
+        self.connection = http.client.HTTPConnection(host, port, timeout=120)
 
     def request(self, method: str, path: str, query: dict[str, str] | None = None, body: bytes = b"") -> http.client.HTTPResponse:
         now = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")

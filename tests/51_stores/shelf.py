@@ -47,7 +47,7 @@ def serve(path: str, env: dict[str, str], **options: str) -> Nereid:
     return Nereid(path, {name.replace("_", "-"): value for name, value in options.items()}, env)
 
 
-def log_of_a_start_that_fails(path: str, env: dict[str, str], within: float = 60) -> str:
+def log_of_a_start_that_fails(path: str, env: dict[str, str], within: float = 180) -> str:
     server = Nereid(path, env=env, wait_ready=False).start()
     try:
         assert server.process.ended_within(within)
@@ -58,7 +58,7 @@ def log_of_a_start_that_fails(path: str, env: dict[str, str], within: float = 60
 
 def index(server: Server) -> dict[str, dict[str, str]]:
     """Each model's versions with their states."""
-    answer = rawhttp.request(HOST, server.http_port, "POST", "/v2/repository/index", body=b"{}", timeout=30)
+    answer = rawhttp.request(HOST, server.http_port, "POST", "/v2/repository/index", body=b"{}")
     assert answer.status == 200, answer.body
     found: dict[str, dict[str, str]] = {}
     for row in json.loads(answer.body):
@@ -67,7 +67,7 @@ def index(server: Server) -> dict[str, dict[str, str]]:
 
 
 def reasons(server: Server) -> dict[str, str]:
-    answer = rawhttp.request(HOST, server.http_port, "POST", "/v2/repository/index", body=b"{}", timeout=30)
+    answer = rawhttp.request(HOST, server.http_port, "POST", "/v2/repository/index", body=b"{}")
     return {row["name"]: row.get("reason", "") for row in json.loads(answer.body)}
 
 
@@ -80,7 +80,7 @@ def infers(server: Server, model: str) -> bool:
 
 
 def load(server: Server, model: str) -> rawhttp.Answer:
-    return rawhttp.request(HOST, server.http_port, "POST", f"/v2/repository/models/{model}/load", body=b"{}", timeout=60)
+    return rawhttp.request(HOST, server.http_port, "POST", f"/v2/repository/models/{model}/load", body=b"{}", timeout=120)
 
 
 def model_files(cache: Path) -> Iterator[tuple[str, bytes]]:
@@ -94,4 +94,4 @@ def model_files(cache: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def unload(server: Server, model: str) -> rawhttp.Answer:
-    return rawhttp.request(HOST, server.http_port, "POST", f"/v2/repository/models/{model}/unload", body=b"{}", timeout=60)
+    return rawhttp.request(HOST, server.http_port, "POST", f"/v2/repository/models/{model}/unload", body=b"{}", timeout=120)

@@ -75,7 +75,7 @@ def test_slower_but_never_wrong(azure: Azurite, cache: Path, kind: str) -> None:
     fill(azure, f"faults-{kind}", files)
     with Proxy(azure.port, FAULTS[kind], seed=5) as proxy:
         path = f"as://{HOST}:{proxy.port}/{ACCOUNT}/faults-{kind}"
-        with Nereid(path, env=azure_env(cache), ready_within=120) as server:
+        with Nereid(path, env=azure_env(cache), ready_within=180) as server:
             assert dict(shelf.model_files(cache)) == files
             assert shelf.infers(server, "model_007")
 

@@ -79,9 +79,9 @@ def test_poll_follows_generations(gcs: FakeGcs, cache: Path) -> None:
 
         assert loads() == 1
         gcs.put("poll", "m/1/weights.bin", b"other")
-        server.process.wait_until(lambda: loads() == 2, 30, 0.1)
+        server.process.wait_until(lambda: loads() == 2, 120, 0.1)
         gcs.put("poll", "m/1/weights.bin", b"other")  # the same bytes, another generation
-        server.process.wait_until(lambda: loads() == 3, 30, 0.1)
+        server.process.wait_until(lambda: loads() == 3, 120, 0.1)
 
 
 @pytest.mark.parametrize("kind", ["errors", "resets", "cut", "corrupted"])
@@ -89,7 +89,7 @@ def test_slower_but_never_wrong(gcs: FakeGcs, cache: Path, kind: str) -> None:
     files = shelf.many(20) | {"model_000/1/big.bin": shelf.content("big", 20 << 20)}
     fill(gcs, f"faults-{kind}", files)
     with Proxy(gcs.port, FAULTS[kind], seed=11) as proxy:
-        with Nereid(f"gs://faults-{kind}", env=gcs_env(cache, proxy.port), ready_within=120) as server:
+        with Nereid(f"gs://faults-{kind}", env=gcs_env(cache, proxy.port), ready_within=180) as server:
             assert dict(shelf.model_files(cache)) == files
             assert shelf.infers(server, "model_007")
 

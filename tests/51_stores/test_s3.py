@@ -124,7 +124,7 @@ def test_poll_follows_the_bucket(gateway: VersityGateway, fill: Fill, cache: Pat
     with serve(f"s3://{HOST}:{gateway.port}/{bucket}", s3_env(cache), model_control_mode="poll", repository_poll_secs="1") as server:
 
         def shows(expected: dict[str, dict[str, str]]) -> None:
-            server.process.wait_until(lambda: {m: {v: s for v, s in vs.items() if s == "READY"} for m, vs in shelf.index(server).items()} == expected, 30, 0.1)
+            server.process.wait_until(lambda: {m: {v: s for v, s in vs.items() if s == "READY"} for m, vs in shelf.index(server).items()} == expected, 120, 0.1)
 
         shows({"stays": {"1": "READY"}, "goes": {"1": "READY"}})
         for name, data in (shelf.identity("comes") | {"stays/2/weights.bin": b"two"}).items():
@@ -134,7 +134,7 @@ def test_poll_follows_the_bucket(gateway: VersityGateway, fill: Fill, cache: Pat
         shows({"stays": {"2": "READY"}, "comes": {"1": "READY"}})
         before = server.process.log().count("successfully loaded 'stays' version 2")
         client.put(bucket, "stays/2/weights.bin", b"other")
-        server.process.wait_until(lambda: server.process.log().count("successfully loaded 'stays' version 2") > before, 30, 0.1)
+        server.process.wait_until(lambda: server.process.log().count("successfully loaded 'stays' version 2") > before, 120, 0.1)
 
 
 def test_explicit_load_sees_what_lies_there_now(gateway: VersityGateway, fill: Fill, cache: Path) -> None:

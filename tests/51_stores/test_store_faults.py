@@ -1,5 +1,8 @@
 """Faults between the server and a store: slower, never wrong."""
 
+import contextlib
+import itertools
+import os
 import random
 import signal
 import socket
@@ -47,33 +50,44 @@ def test_a_piece_that_breaks_off_goes_on_where_it_broke(gateway: VersityGateway,
     """No byte that arrived is asked for again."""
 
     def rule(exchange: Exchange, rng: random.Random) -> Fault:
-        return Fault(keep=0.5) if "big.bin" in exchange.target and rng.random() < 0.5 else Fault()
+        return Fault(keep=0.5, arrives=True) if "big.bin" in exchange.target and rng.random() < 0.5 else Fault()
 
     with Proxy(gateway.port, rule) as proxy:
-        with Nereid(f"s3://{HOST}:{proxy.port}/{shared_bucket}", env=s3_env(cache), ready_within=120) as server:
+        with Nereid(f"s3://{HOST}:{proxy.port}/{shared_bucket}", env=s3_env(cache), ready_within=180) as server:
             assert shelf.infers(server, "large")
             big = [e for e in proxy.objects() if "big.bin" in e.target]
             assert len(big) > 5
-            # What the proxy had sent when it broke the connection can be lost in the kernel, a little a time.
-            assert sum(e.body_bytes for e in big) < len(BIG) * 1.5
+            assert sum(e.body_bytes for e in big) == len(BIG)
+
+
+def whole_pieces(cache: Path, of: int) -> int:
+    """How many the cache knows to be whole, of a file that is on its way in so many."""
+    found = 0
+    for folder, _, names in os.walk(cache):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):  # all of that file is there by now
+                known = (Path(folder) / name).read_bytes() if name.endswith(".map") else b""
+                found += known.count(b"\1") if len(known) == of else 0
+    return found
 
 
 def test_a_download_goes_on_after_a_crash(gateway: VersityGateway, shared_bucket: str, cache: Path) -> None:
+    """Of five pieces three have arrived, two are asked for."""
     path = "s3://{}:{}/" + shared_bucket
-    with Proxy(gateway.port, lambda exchange, rng: Fault(pause_per_step=0.002 if "big.bin" in exchange.target else 0)) as proxy:
+    numbers = itertools.count()
+    with Proxy(gateway.port, lambda exchange, rng: Fault(hold="big.bin" in exchange.target and next(numbers) >= 3)) as proxy:
         server = Nereid(path.format(HOST, proxy.port), env=s3_env(cache), wait_ready=False)
         server.start()
-        whole = 3 * (8 << 20)
-        proxy.wait_for(lambda: sum(e.body_bytes for e in proxy.objects() if "big.bin" in e.target) > whole)
+        proxy.wait_for(lambda: sum("big.bin" in e.target for e in proxy.objects()) == 5)
+        server.process.wait_until(lambda: whole_pieces(cache, 5) == 3, 120)
         server.kill()
-        done = sum(map_.read_bytes().count(b"\1") for map_ in cache.glob("**/parts/*.map"))
         proxy.forget()
         proxy.rule = lambda exchange, rng: Fault()
         with Nereid(path.format(HOST, proxy.port), env=s3_env(cache)) as again:
             assert dict(shelf.model_files(cache)) == repository()
             assert shelf.infers(again, "large")
         moved = sum(e.body_bytes for e in proxy.objects() if "big.bin" in e.target)
-        assert moved == len(BIG) - done * (8 << 20)
+        assert moved == len(BIG) - 3 * (8 << 20)
 
 
 def test_what_changed_in_the_cache_is_fetched_again(gateway: VersityGateway, fill: Fill, cache: Path) -> None:
@@ -101,7 +115,7 @@ def test_two_servers_share_a_cache(gateway: VersityGateway, shared_bucket: str, 
         path = f"s3://{HOST}:{proxy.port}/{shared_bucket}"
         servers = [Nereid(path, env=s3_env(cache), wait_ready=False).start() for _ in range(2)]
         for server in servers:
-            server.wait_until_ready(120)
+            server.wait_until_ready(180)
         assert all(shelf.infers(server, "large") for server in servers)
         found = list(shelf.model_files(cache))
         assert dict(found) == repository() and len(found) == 2 * len(repository())
@@ -126,7 +140,7 @@ def test_the_cache_keeps_within_its_bound(gateway: VersityGateway, fill: Fill, c
             if name != "m5":
                 unloaded = shelf.unload(server, name)
                 assert unloaded.status == 200
-                server.process.wait_until(lambda n=name: f"successfully unloaded '{n}'" in server.process.log(), 30)
+                server.process.wait_until(lambda n=name: f"successfully unloaded '{n}'" in server.process.log(), 120)
         assert content_bytes() <= 3 << 20
         assert dict(shelf.model_files(cache)) == shelf.identity("m0", payload=1 << 20) | shelf.identity("m5", payload=1 << 20)
         assert "the cache of cloud repositories gave up" in server.process.log()
@@ -136,7 +150,7 @@ def test_a_dead_store_holds_up_nothing_else(cache: Path, tmp_path: Path, gateway
     """It takes connections and never answers: reported after its time-out, while all else serves."""
     local = shelf.write(shelf.identity("local"), tmp_path / "local")
     bucket = fill(shelf.identity("other"))
-    limit = 6
+    limit = 12
     with Proxy(gateway.port, lambda exchange, rng: Fault(hold=True)) as proxy:
         repositories = [local, f"s3://{HOST}:{proxy.port}/dead/models", f"s3://{HOST}:{gateway.port}/{bucket}"]
         options = {"exit-on-error": "false", "strict-readiness": "false", "model-control-mode": "explicit", "load-model": "*"}
@@ -146,9 +160,9 @@ def test_a_dead_store_holds_up_nothing_else(cache: Path, tmp_path: Path, gateway
             return lambda: answers_index(server).get(model) == {"1": "READY"}
 
         for model in ("local", "other"):
-            server.process.wait_until(serves(model), 30)
+            server.process.wait_until(serves(model), 120)
             assert shelf.infers(server, model)
-        server.process.wait_until(lambda: "listing model repository" in server.process.log(), 60)
+        server.process.wait_until(lambda: "listing model repository" in server.process.log(), 120)
         line = next(x for x in server.process.log().splitlines() if "listing model repository" in x)
         assert f"GET http://{HOST}:{proxy.port}/dead: " in line and "(attempt " in line
         # Afterwards too: index, reload and health do not wait for it.
@@ -171,7 +185,7 @@ def test_a_listing_that_trickles_ends(gateway: VersityGateway, shared_bucket: st
     with Proxy(gateway.port, lambda exchange, rng: Fault(step=30, pause_per_step=0.1)) as proxy:
         server = Nereid(f"s3://{HOST}:{proxy.port}/{shared_bucket}", env=s3_env(cache, NEREID_CLOUD_TIMEOUT_SECS="1"), wait_ready=False)
         server.start()
-        assert server.process.ended_within(60)
+        assert server.process.ended_within(120)
         assert "timed out" in server.process.log()
         server.kill()
 
@@ -182,7 +196,7 @@ def test_a_store_that_refuses_connections_ends_the_start(cache: Path) -> None:
         port = taken.getsockname()[1]
         server = Nereid(f"s3://{HOST}:{port}/gone", env=s3_env(cache, NEREID_CLOUD_TIMEOUT_SECS="2"), wait_ready=False)
         server.start()
-        assert server.process.ended_within(60)
+        assert server.process.ended_within(120)
         log = server.process.log()
         server.kill()
     assert f"http://{HOST}:{port}/gone" in log and "(attempt " in log
@@ -196,11 +210,11 @@ def test_a_server_stops_while_a_store_holds_it(gateway: VersityGateway, shared_b
         env = s3_env(cache, NEREID_CLOUD_TIMEOUT_SECS="300")
         with Nereid(f"s3://{HOST}:{proxy.port}/{shared_bucket}", options, env) as server:
             loading = subprocess.Popen(
-                ["curl", "-s", "-m", "60", "-X", "POST", f"http://{server.http}/v2/repository/models/large/load"], stdout=subprocess.PIPE
+                ["curl", "-s", "-m", "120", "-X", "POST", f"http://{server.http}/v2/repository/models/large/load"], stdout=subprocess.PIPE
             )
             proxy.wait_for(lambda: any("big.bin" in e.target for e in proxy.exchanges))
             server.process._popen.send_signal(signal.SIGTERM)
-            assert server.process.ended_within(60)
+            assert server.process.ended_within(120)
             loading.communicate()
 
 
@@ -217,7 +231,7 @@ def test_credentials_that_expire(gateway: VersityGateway, fill: Fill, cache: Pat
         env |= {"AWS_EC2_METADATA_SERVICE_ENDPOINT": f"http://{HOST}:{metadata.port}"}
         options = {"model-control-mode": "poll", "repository-poll-secs": "1"}
         with Nereid(f"s3://{HOST}:{gateway.port}/{bucket}", options, env) as server:
-            server.process.wait_until(lambda: metadata.given >= 3, 30)
+            server.process.wait_until(lambda: metadata.given >= 3, 120)
             assert "listing model repository" not in server.process.log()
 
 
@@ -236,11 +250,11 @@ def test_a_store_that_comes_back(gateway: VersityGateway, shared_bucket: str, ca
     """What serves goes on while the store is away; afterwards the poll sees changes again."""
     with Proxy(gateway.port) as proxy:
         options = {"model-control-mode": "poll", "repository-poll-secs": "1"}
-        env = s3_env(cache, NEREID_CLOUD_TIMEOUT_SECS="5")
+        env = s3_env(cache, NEREID_CLOUD_TIMEOUT_SECS="10")
         with Nereid(f"s3://{HOST}:{proxy.port}/{shared_bucket}", options, env) as server:
             proxy.rule = lambda exchange, rng: Fault(reset=True)
-            server.process.wait_until(lambda: "listing model repository" in server.process.log(), 30)
+            server.process.wait_until(lambda: "listing model repository" in server.process.log(), 120)
             assert shelf.infers(server, "model_000") and shelf.index(server)["model_029"] == {"1": "READY"}
             proxy.rule = lambda exchange, rng: Fault()
-            server.process.wait_until(lambda: "answers again" in server.process.log(), 30)
+            server.process.wait_until(lambda: "answers again" in server.process.log(), 120)
             assert shelf.infers(server, "model_000")

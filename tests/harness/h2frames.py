@@ -148,7 +148,7 @@ class Connection:
     """Answers SETTINGS and PING by itself, and opens the windows as wide as they go."""
 
     def __init__(
-        self, address: str, timeout: float = 30, start: bool = True, initial: dict[int, int] | None = None
+        self, address: str, timeout: float = 60, start: bool = True, initial: dict[int, int] | None = None
     ):
         host, port = address.rsplit(":", 1)
         self.opened = time.monotonic()  # or a little later

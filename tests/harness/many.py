@@ -29,7 +29,7 @@ def repository(path: Path) -> Path:
 
 @dataclass
 class Cost:
-    """Of one start, or the medians of several."""
+    """Of one start, or of several: the least of each, or the medians."""
 
     ready_ms: float
     cpu_ms: float  # of all threads, until it was ready
@@ -45,6 +45,10 @@ def start(server: Server) -> Cost:
     cost = Cost(server.ready_after * 1e3, cpu / 1e6, memory.rss, memory.pss, procfs.threads(server.pid))
     server.stop(status=None)
     return cost
+
+
+def least(costs: list[Cost]) -> Cost:
+    return Cost(*(min(getattr(cost, key) for cost in costs) for key in Cost.__dataclass_fields__))
 
 
 def middle(costs: list[Cost]) -> Cost:

@@ -14,7 +14,7 @@ from pathlib import Path
 SANITIZER_REPORT = re.compile(
     r"ERROR: (Address|Leak)Sanitizer|WARNING: ThreadSanitizer|SUMMARY: \w+Sanitizer|: runtime error: "
 )
-_libc = ctypes.CDLL(None)
+_prctl = ctypes.CDLL(None).prctl  # not looked up after a fork: a thread that is not there any more may hold the loader's lock
 _PR_SET_PDEATHSIG = 1
 
 
@@ -23,7 +23,7 @@ class ServerFailed(AssertionError):
 
 
 def _end_with_parent() -> None:
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class Process:
@@ -75,12 +75,32 @@ class Process:
         """Asks `ready` again and again; returns the seconds since the start of the process."""
         deadline = time.monotonic() + seconds
         while True:
-            if ready():
-                return time.monotonic() - self.started_at
-            if self.ended_within(period):
+            # Looked at before the last question: what is waited for may be the last that the process does.
+            ended, late = not self.running(), time.monotonic() > deadline
+            try:
+                if ready():
+                    return time.monotonic() - self.started_at
+            except OSError:
+                if not ended:
+                    raise
+            if ended:
                 raise self.fail(f"ended with status {self._popen.returncode} before it was ready")
-            if time.monotonic() > deadline:
+            if late:
                 raise self.fail(f"not ready after {seconds} s")
+            self.ended_within(period)
+
+    def wait_for(self, read: Callable[[], object], expected: object, seconds: float = 60) -> None:
+        """Reads again and again until it is as expected."""
+        seen: list[object] = []
+
+        def equal() -> bool:
+            seen[:] = [read()]
+            return seen == [expected]
+
+        try:
+            self.wait_until(equal, seconds)
+        except ServerFailed as error:
+            raise ServerFailed(f"expected {expected}, found {seen}: {error}") from error
 
     @contextmanager
     def halted(self) -> Iterator[None]:

@@ -47,7 +47,7 @@ class Channel:
         body: bytes | Message = b"",
         service: str = SERVICE,
         metadata: list[tuple[str, str]] | None = None,
-        timeout: float = 30,
+        timeout: float = 60,
     ) -> Answer:
         data = body.SerializeToString() if isinstance(body, Message) else body
         stub = self.channel.unary_unary(f"/{service}/{method}")

@@ -40,7 +40,7 @@ def head(method: str, path: str, headers: dict[str, str] | None = None, body: by
 
 
 class Connection:
-    def __init__(self, host: str, port: int, timeout: float = 30):
+    def __init__(self, host: str, port: int, timeout: float = 60):
         self.socket = socket.create_connection((host, port), timeout=timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._left = bytearray()
@@ -132,7 +132,7 @@ def request(
     path: str,
     body: bytes | None = None,
     headers: dict[str, str] | None = None,
-    timeout: float = 30,
+    timeout: float = 60,
 ) -> Answer:
     with Connection(host, port, timeout) as connection:
         return connection.ask(method, path, body, headers)

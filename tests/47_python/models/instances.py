@@ -17,7 +17,7 @@ class TritonPythonModel:
         for request in requests:
             place = Path(pb_utils.get_input_tensor_by_name(request, "ASK").as_numpy()[0].decode())
             (place / self.name).touch()
-            until = time.monotonic() + 20
+            until = time.monotonic() + 60
             while len(list(place.iterdir())) < 2 and time.monotonic() < until:
                 threading.Event().wait(0.002)
             told = np.array([",".join(sorted(path.name for path in place.iterdir()))], dtype=object)
