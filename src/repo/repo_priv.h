@@ -91,9 +91,13 @@ struct repo_job {
     void *owner;
 };
 
+/* How many versions are freed at the same time: a backend may take a second for each of its instances, or never end. */
+#define REPO_FINISHERS 16u
+
 /* A version that serves no longer, on its way to be freed. */
 struct repo_retired {
     struct list node;
+    struct repo *repo;
     struct list all; /* in repo.leaving, unless only_some */
     struct repo_model *model;
     int64_t number;
@@ -152,4 +156,5 @@ struct repo {
     struct thread *retirer; /* NULL = never started, or joined */
     bool retirer_runs;
     bool retirer_stop;
+    struct thread_seat finishers[REPO_FINISHERS]; /* each frees one version */
 };

@@ -22,9 +22,6 @@
 /* Requests that hold a version up for so long are worth a line. */
 #define TELL_AFTER TIME_MS(500)
 
-/* How many are freed at the same time. */
-#define FINISH_AT_ONCE 16
-
 static void finish_instances(struct repo *r, struct repo_retired *old)
 {
     instances_free(&old->left);
@@ -121,59 +118,55 @@ static bool is_over(struct repo_retired *old)
     return over;
 }
 
-/* One of several that are freed at the same time. */
-struct finisher {
-    struct repo *repo;
-    struct repo_retired *old;
-    struct thread *thread; /* NULL: no thread could be had, freed already */
-};
-
 static void finisher_main(void *arg)
 {
-    const struct finisher *f = arg;
-    finish(f->repo, f->old);
+    struct thread_seat *seat = arg;
+    struct repo_retired *old = seat->owner;
+    struct repo *r = old->repo;
+    finish(r, old);
+    mutex_lock(&r->lock);
+    bool stops = r->retirer_stop;
+    mutex_unlock(&r->lock);
+    if (!stops)
+        malloc_trim(0);
+    mutex_lock(&r->lock);
+    seat->ended = true;
+    mutex_cond_broadcast(&r->changed);
+    mutex_unlock(&r->lock);
 }
 
-/* Frees up to FINISH_AT_ONCE at the same time, since a backend may take a second for each of its instances. Lock not held. */
-static void finish_together(struct repo *r, struct repo_retired **over, size_t count)
+/* Has it freed on a thread of its own: a backend that never ends its finalisation holds up nobody else. false: there is no place for
+ * one more now. Lock not held. */
+static bool finish_aside(struct repo *r, struct repo_retired *old)
 {
-    struct finisher finishers[FINISH_AT_ONCE];
-    for (size_t i = 1; i < count; i++) {
-        struct finisher *f = &finishers[i];
-        *f = (struct finisher){.repo = r, .old = over[i]};
-        struct err *e = thread_start("retirer", finisher_main, f, &f->thread);
-        if (e)
-            finish(r, over[i]);
-        err_free(e);
+    mutex_lock(&r->lock);
+    struct thread_seat *seat = thread_seat_free(r->finishers, REPO_FINISHERS);
+    struct err *e = NULL;
+    if (seat) {
+        list_remove(&old->node);
+        old->finishing = true;
+        e = thread_seat_start(seat, old, "retirer", finisher_main);
     }
-    finish(r, over[0]);
-    for (size_t i = 1; i < count; i++)
-        thread_join(finishers[i].thread);
+    mutex_unlock(&r->lock);
+    if (e)
+        finish(r, old);
+    err_free(e);
+    return seat;
 }
 
 /* Frees what no request uses any more; returns whether there was any. Lock not held. */
 static bool free_drained(struct repo *r, struct list *old)
 {
-    struct repo_retired *over[FINISH_AT_ONCE];
-    size_t count = 0;
+    bool any = false;
     LIST_EACH (node, old) {
         struct repo_retired *one = LIST_ITEM(node, struct repo_retired, node);
-        if (count == FINISH_AT_ONCE)
-            break;
         if (!is_over(one))
             continue;
-        list_remove(node);
-        over[count++] = one;
+        if (!finish_aside(r, one))
+            break;
+        any = true;
     }
-    if (!count)
-        return false;
-    mutex_lock(&r->lock);
-    for (size_t i = 0; i < count; i++)
-        over[i]->finishing = true;
-    mutex_unlock(&r->lock);
-    finish_together(r, over, count);
-    malloc_trim(0);
-    return true;
+    return any;
 }
 
 /* No version of a load serves any more: its agents hear of it before any of them is freed. */
@@ -248,7 +241,8 @@ static void hand_over(struct repo *r, struct repo_retired *old)
 void retire_version(struct repo *r, struct repo_model *m, struct repo_version *v, bool shown)
 {
     struct repo_retired *old = MEM_NEW(struct repo_retired);
-    *old = (struct repo_retired){.model = m,
+    *old = (struct repo_retired){.repo = r,
+                                 .model = m,
                                  .since = clock_now_ns(),
                                  .number = v->number,
                                  .shown = shown,
@@ -274,7 +268,7 @@ void retire_instances(struct repo *r, struct repo_model *m, struct serve_version
 {
     struct repo_retired *old = MEM_NEW(struct repo_retired);
     *old = (struct repo_retired){
-        .model = m, .number = v->number, .version = v, .only_some = true, .left = *left};
+        .repo = r, .model = m, .number = v->number, .version = v, .only_some = true, .left = *left};
     *left = (struct instances){0};
     version_pin(v);
     m->retiring++;
@@ -292,4 +286,5 @@ void retire_stop(struct repo *r)
     mutex_lock(&r->lock);
     work(r, false); /* what no thread could be started for */
     mutex_unlock(&r->lock);
+    thread_seat_join(r->finishers, REPO_FINISHERS);
 }

@@ -208,11 +208,16 @@ def test_who_does_not_let_it_end_is_named(repository: Repository) -> None:
 
 
 def test_who_does_not_end_its_finalisation_is_named(repository: Repository) -> None:
-    """It is taken out after the innocent one: whatever is taken out once it hangs waits for it."""
+    """Whatever is taken out while it hangs does not wait for it."""
     _add(repository, "hangs", fail_in="hang_ModelInstanceFinalize")
-    server = Nereid(repository.path, {"exit-timeout-secs": "100"}, AT_ONCE).start()
+    _add(repository, "fine")
+    options = {"exit-timeout-secs": "100", "model-control-mode": "explicit", "load-model": ["hangs", "fine", "innocent"]}
+    server = Nereid(repository.path, options, AT_ONCE).start()
     try:
         _works(server, "hangs")
+        for model, then in (("hangs", "hang_ModelInstanceFinalize: never returns"), ("fine", "unloaded 'fine' version 1")):
+            assert rawhttp.request(HOST, server.http_port, "POST", f"/v2/repository/models/{model}/unload").status == 200
+            server.process.wait_until(lambda then=then: then in server.process.log(), 60)
         left = _end_at_once(server, ["hang_ModelInstanceFinalize: never returns", "unloaded 'innocent' version 1"])
         assert len(left) == 1, left
         assert "'hangs' version 1 is not unloaded: backend 'misbehave' does not end finalising it" in left[0]
