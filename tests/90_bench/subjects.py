@@ -60,7 +60,7 @@ class Floor(Subject):
     def __init__(self, protocol: str):
         self.port = ports.free_port()
         self._scratch = tempfile.TemporaryDirectory(prefix="floor-")
-        binary = paths.need(paths.BUILD / "bench" / f"bench_floor_{protocol}")
+        binary = paths.need(paths.BUILD / "bench" / f"bench_floor_{protocol}", "make bench")
         log = Path(self._scratch.name) / "log"
         super().__init__(FLOOR, Process(binary.name, [str(binary), str(self.port)], log))
         self.process.wait_until(self._ready, 10)

@@ -19,9 +19,9 @@ class Missing(AssertionError):
     """Something that a test needs was not built: a failure, never a skip."""
 
 
-def need(path: Path) -> Path:
+def need(path: Path, builds: str = "make test") -> Path:
     if not path.exists():
-        raise Missing(f"{path} is missing: build it first (make test does)")
+        raise Missing(f"{path} is missing: build it first ({builds} does)")
     return path
 
 
