@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import pytest
@@ -21,8 +22,9 @@ from witness import Board, backend, board
 EXPLICIT = {"model-control-mode": "explicit"}
 CLIENTS = 64
 RELOADS = 500
-# How much memory may grow after the first reloads: in parts, and in bytes, since 2 % of a server of 4 MB are a few pages. What is on
-# its way back to the system is waited for. Sanitizers keep what was freed: there it is not measured.
+# How much memory may grow after the first reloads: in parts, and in bytes, since 2 % of a server of 4 MB are a few pages. Of the last
+# reloads the median counts: now and then a version is on its way back to the system. Sanitizers keep what was freed: there it is not
+# measured.
 GROWTH = 1.02
 SLACK = 512 << 10
 
@@ -150,10 +152,9 @@ def test_reloads_under_load(tmp_path: Path) -> None:
                 assert answer.status == 200, answer.body
                 sizes.append(procfs.rss_bytes(server.pid))
                 assert rawhttp.get(server.http, "/v2/health/ready").status == 200
-            if paths.BUILD.name == "release":
-                enough = max(sizes[10:60]) * GROWTH + SLACK
-                server.process.wait_until(lambda: procfs.rss_bytes(server.pid) < enough, 120)
         assert sum(state == "READY" for state in states(server, "echo").values()) == 1
+        if paths.BUILD.name == "release":
+            assert median(sizes[-50:]) < max(sizes[10:60]) * GROWTH + SLACK, sizes[:: len(sizes) // 20]
         server.process.wait_until(lambda: len(list(scratch.iterdir())) <= 1, 30)
 
 

@@ -2,7 +2,6 @@
 the response factories of the others. The reference then holds the model until its exit time-out; this server deletes them in the
 backend's place, so that the model's process goes when it is unloaded, and the server stops in time."""
 
-import contextlib
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 from asks import Asker, words
 from conftest import make_server, ready_with
+from harness.procfs import children
 from harness.repository import Repository
 from harness.servers import Server
 
@@ -48,15 +48,6 @@ def start(python_backends: dict[str, Path], tmp_path: Path) -> Iterator[Start]:
         server.kill()
 
 
-def stubs(server: Server) -> int:
-    """How many processes the server has started that are still there."""
-    count = 0
-    for path in Path(f"/proc/{server.pid}/task").glob("*/children"):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
-            count += len(path.read_text().split())
-    return count
-
-
 def test_the_server_stops(start: Start) -> None:
     server = start("nereid", "100")
     server.process.stop(seconds=120)
@@ -67,9 +58,9 @@ def test_the_server_stops(start: Start) -> None:
 def test_the_process_of_the_model_goes(start: Start) -> None:
     server = start("nereid", "100")
     asker = Asker(server)
-    asker.until(lambda: stubs(server) == 1)
+    asker.until(lambda: len(children(server.pid)) == 1)
     assert asker.unload("forgets")[0] == 200
-    asker.until(lambda: stubs(server) == 0)
+    asker.until(lambda: not children(server.pid))
     assert FORGOTTEN in server.process.log()
     asker.close()
     server.process.stop(seconds=120)

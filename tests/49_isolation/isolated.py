@@ -3,10 +3,11 @@
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from harness import paths, rawhttp
+from harness.procfs import children, links, processes
 from harness.repository import Repository
 from harness.servers import HOST, Nereid
 
@@ -88,22 +89,6 @@ def until(what: Callable[[], bool], seconds: float = 120) -> float:
     return time.monotonic() - begun
 
 
-def processes() -> Iterator[tuple[int, list[str]]]:
-    """The number of each process, and what stands in its stat behind the name: state, parent, group and so on."""
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            yield int(entry.name), (entry / "stat").read_text().rsplit(")", 1)[1].split()
-        except (FileNotFoundError, ProcessLookupError):  # it has just ended
-            continue
-
-
-def children(pid: int) -> list[int]:
-    """By what they say of their parent: lists of threads and of their children change while they are read."""
-    return [child for child, (_, parent, *_) in processes() if int(parent) == pid]
-
-
 def process_of(server: Nereid, model: str) -> int:
     """The process that a model runs in."""
     for child in children(server.pid):
@@ -124,17 +109,6 @@ def shared_memory(pid: int) -> int:
     """How many pieces of memory that is shared with isolated models a process has mapped or open."""
     maps = Path(f"/proc/{pid}/maps").read_text().count("memfd:nereid-")
     return maps + sum("memfd:nereid-" in link for link in links(pid))
-
-
-def links(pid: int) -> list[str]:
-    """What the descriptors of a process lead to."""
-    found = []
-    for fd in os.listdir(f"/proc/{pid}/fd"):
-        try:
-            found.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
-        except FileNotFoundError:  # it has just been closed
-            continue
-    return found
 
 
 def descriptors(pid: int) -> int:

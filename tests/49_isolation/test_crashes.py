@@ -12,11 +12,12 @@ from statistics import median
 import pytest
 
 from harness import procfs, rawhttp
+from harness.procfs import children
 from harness.repository import Repository
 from harness.servers import HOST, Nereid
 from isolated import (
     ABORT, ANSWER_AND_DIE, EXIT, FORK_AND_DIE, GARBAGE, KILL, LATER, QUIET_CRASHES, RELEASE_AND_DIE, SANITIZED, SEGFAULT,
-    SLACK, answers, ask, body, children, crasher, descriptors, group_members, process_of, ready, shared_memory, until,
+    SLACK, answers, ask, body, crasher, descriptors, group_members, process_of, ready, shared_memory, until,
 )
 
 CRASHES = 100

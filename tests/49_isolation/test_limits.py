@@ -12,11 +12,12 @@ import tritonclient.grpc as grpcclient
 from tritonclient.utils import InferenceServerException
 
 from harness import metrics, paths, procfs, rawhttp
+from harness.procfs import children, links
 from harness.repository import Repository
 from harness.servers import HOST, Nereid
 from isolated import (
-    AWAIT_CANCEL, HANG, HANG_WHEN_ENDED, ISOLATED, KILL, QUIET_CRASHES, SAY, SLACK, answers, ask, body, children,
-    crasher, group_members, links, parameters, process_of, ready, until,
+    AWAIT_CANCEL, HANG, HANG_WHEN_ENDED, ISOLATED, KILL, QUIET_CRASHES, SAY, SLACK, answers, ask, body,
+    crasher, group_members, parameters, process_of, ready, until,
 )
 
 EXPLICIT = {"model-control-mode": "explicit", "load-model": "*"}

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +42,33 @@ def names_of_threads(pid: int) -> list[str]:
         except (FileNotFoundError, ProcessLookupError):  # it has just ended
             continue
     return names
+
+
+def processes() -> Iterator[tuple[int, list[str]]]:
+    """The number of each process, and what stands in its stat behind the name: state, parent, group and so on."""
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            yield int(entry.name), (entry / "stat").read_text().rsplit(")", 1)[1].split()
+        except (FileNotFoundError, ProcessLookupError):  # it has just ended
+            continue
+
+
+def children(pid: int) -> list[int]:
+    """By what they say of their parent: lists of threads and of their children change while they are read."""
+    return [child for child, (_, parent, *_) in processes() if int(parent) == pid]
+
+
+def links(pid: int) -> list[str]:
+    """What the descriptors of a process lead to."""
+    found = []
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            found.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
+        except FileNotFoundError:  # it has just been closed
+            continue
+    return found
 
 
 _ESTABLISHED, _LISTENING = "01", "0A"
