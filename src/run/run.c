@@ -24,6 +24,9 @@
 /* Of the time to stop in, the last quarter, and no more than this, is for unloading models, whatever connections wait for. */
 #define UNLOAD_NS TIME_S(5)
 
+/* So long the log has for the last lines of a process that ends at once. */
+#define LAST_WORDS_NS TIME_MS(500)
+
 struct fronts {
     struct server *server;
     struct http_front *http;
@@ -34,6 +37,12 @@ struct fronts {
         conn_until; /* when connections are closed on clients that wait still: models are unloaded after it */
     atomic_bool
         stopped; /* set when stopping is over; the signal that follows it wakes the main thread */
+    int number;  /* of the signal that began the end; 0 = none did */
+    const char *last_words; /* why it ends at once */
+    struct thread *starter; /* loads what is to be served; NULL = it never began */
+    atomic_bool ending;     /* set by the main thread: the starter says no more */
+    atomic_bool
+        failed; /* set by the starter: it cannot be served; the signal that follows it wakes the main thread */
 };
 
 static struct err *open_fronts(struct fronts *f)
@@ -59,14 +68,31 @@ static struct err *open_fronts(struct fronts *f)
     return e;
 }
 
+static void stop_grpc(void *arg)
+{
+    struct fronts *f = arg;
+    grpc_front_stop(f->grpc, f->conn_until);
+}
+
+/* Both at once: a long request of one protocol takes nothing of the time that clients of the other have. */
+static void stop_fronts(struct fronts *f)
+{
+    struct thread *grpc = NULL;
+    err_free(thread_start("stopper-grpc", stop_grpc, f, &grpc));
+    http_front_stop(f->http, f->conn_until);
+    if (!grpc)
+        stop_grpc(f);
+    thread_join(grpc);
+    http_front_stop(f->metrics, f->conn_until);
+}
+
 /* Readiness first, then the front ends, then the models: nothing that was accepted goes unanswered. */
 static void stop_all(void *arg)
 {
     struct fronts *f = arg;
     server_refuse(f->server);
-    http_front_stop(f->http, f->conn_until);
-    grpc_front_stop(f->grpc, f->conn_until);
-    http_front_stop(f->metrics, f->conn_until);
+    stop_fronts(f);
+    thread_join(f->starter); /* a backend that loads a model cannot be told to stop */
     server_stop(f->server);
     http_front_free(f->http);
     grpc_front_free(f->grpc);
@@ -77,9 +103,30 @@ static void stop_all(void *arg)
 static void stopper(void *arg)
 {
     struct fronts *f = arg;
+    if (f->number)
+        LOG_INFO("signal %d (%s) received, stopping", f->number, strsignal(f->number));
     stop_all(f);
     atomic_store(&f->stopped, true);
     signals_wake();
+}
+
+static void say_last_words(void *arg)
+{
+    struct fronts *f = arg;
+    repo_say_left(f->server->repo);
+    LOG_ERROR("%s", f->last_words);
+    signals_wake();
+}
+
+/* The words are said on another thread: whoever reads the log may have stopped reading. */
+static _Noreturn void end_at_once(struct fronts *f, const char *why)
+{
+    struct thread *thread = NULL;
+    f->last_words = why;
+    struct err *e = thread_start("last-words", say_last_words, f, &thread);
+    if (!e)
+        signals_wait(clock_now_ns() + LAST_WORDS_NS);
+    _exit(1);
 }
 
 /* Stops on another thread, so that this one sees the second signal and the time-out. Does not return when either comes first. */
@@ -105,10 +152,8 @@ static void stop_in_time(struct fronts *f)
             log_files_anew();
             continue;
         }
-        repo_say_left(f->server->repo);
-        LOG_ERROR(number ? "ended at once by a second signal"
-                         : "still not stopped after --exit-timeout-secs: ended at once");
-        _exit(1);
+        end_at_once(f, number ? "ended at once by a second signal"
+                              : "still not stopped after --exit-timeout-secs: ended at once");
     }
     thread_join(thread);
 }
@@ -120,6 +165,35 @@ static int wait_for_end(void)
     while ((number = signals_wait(TIME_NEVER)) == SIGHUP)
         log_files_anew();
     return number;
+}
+
+/* On a thread of its own: signals are seen while models load. */
+static void starter(void *arg)
+{
+    struct fronts *f = arg;
+    struct err *e = server_load(f->server);
+    if (atomic_load(&f->ending)) {
+        err_free(e);
+    } else if (e) {
+        LOG_ERROR("%s", err_message(e));
+        err_free(e);
+        atomic_store(&f->failed, true);
+        signals_wake();
+    } else {
+        LOG_INFO("server is ready");
+    }
+}
+
+/* Returns the status to end with. */
+static int serve_until_end(struct fronts *f)
+{
+    int number = wait_for_end();
+    atomic_store(&f->ending, true);
+    if (atomic_load(&f->failed))
+        return 1;
+    server_refuse(f->server);
+    f->number = number;
+    return 0;
 }
 
 static int serve(const struct options *o)
@@ -135,17 +209,13 @@ static int serve(const struct options *o)
     if (!e)
         e = open_fronts(&f);
     if (!e)
-        e = server_load(f.server);
-    int status = 0;
+        e = thread_start("starter", starter, &f, &f.starter);
+    int status = 1;
     if (e) {
         LOG_ERROR("%s", err_message(e));
         err_free(e);
-        status = 1;
     } else {
-        LOG_INFO("server is ready");
-        int number = wait_for_end();
-        server_refuse(f.server);
-        LOG_INFO("signal %d (%s) received, stopping", number, strsignal(number));
+        status = serve_until_end(&f);
     }
     stop_in_time(&f);
     return status;
@@ -165,6 +235,38 @@ static int run_logged(const struct options *o)
     return status;
 }
 
+/* Of two front ends at one Unix socket only one could be reached. */
+static struct err *check_addresses(const struct options *o)
+{
+    const struct {
+        const char *option;
+        bool open;
+        const char *address;
+    } fronts[] = {
+        {"http-address", o->allow_http, o->http_address},
+        {"grpc-address", o->allow_grpc, o->grpc_address},
+        {"metrics-address", o->allow_metrics,
+         o->metrics_address ? o->metrics_address : o->http_address},
+    };
+    for (size_t i = 1; i < sizeof(fronts) / sizeof(*fronts); i++)
+        for (size_t k = 0; k < i; k++)
+            if (fronts[i].open && fronts[k].open &&
+                strncmp(fronts[i].address, "unix:", strlen("unix:")) == 0 &&
+                strcmp(fronts[i].address, fronts[k].address) == 0)
+                return err_new(STATUS_INVALID_ARG,
+                               "option --%s: expected an address of its own, found '%s', which is "
+                               "that of --%s",
+                               fronts[i].option, fronts[i].address, fronts[k].option);
+    return NULL;
+}
+
+static struct err *check(const struct options *o)
+{
+    if (!o->repository_count)
+        return err_new(STATUS_INVALID_ARG, "--model-repository must be specified, see --help");
+    return check_addresses(o);
+}
+
 int run_server(int argc, char **argv)
 {
     heap_begin();
@@ -176,8 +278,8 @@ int run_server(int argc, char **argv)
     enum options_action action = OPTIONS_RUN;
     options_defaults(o);
     struct err *e = options_parse(argc, argv, o, &action);
-    if (!e && action == OPTIONS_RUN && !o->repository_count)
-        e = err_new(STATUS_INVALID_ARG, "--model-repository must be specified, see --help");
+    if (!e && action == OPTIONS_RUN)
+        e = check(o);
     int status = 1;
     if (e) {
         fprintf(stderr, "nereid: %s\n", err_message(e));

@@ -25,9 +25,11 @@ bool log_files_any(const struct options *o)
 struct err *log_files_apply(const struct options *o)
 {
     options = o;
-    struct err *e = o->log_file ? file_append(o->log_file, &log_fd) : NULL;
+    struct err *e = NULL;
+    if (o->log_file)
+        e = err_wrap(file_append(o->log_file, &log_fd), "option --log-file");
     if (!e && is_file(o->access_log))
-        e = file_append(o->access_log, &access_fd);
+        e = err_wrap(file_append(o->access_log, &access_fd), "option --access-log");
     if (e) {
         log_files_close();
         return e;

@@ -4,7 +4,7 @@
 
 /* log_files_apply - set the log up as the options say, and open its files.
  * o  borrowed until log_files_close
- * errors  those of file_append */
+ * errors  those of file_append, with the option's name in front */
 struct err *log_files_apply(const struct options *o);
 
 /* log_files_any - whether --log-file or --access-log names a file. */

@@ -188,7 +188,8 @@ struct err *server_load(struct server *s)
                     "failed to load all models: %zu could not be loaded, see the lines above; "
                     "--exit-on-error=false serves the others",
                     failed);
-    atomic_store(&s->state, e ? SERVER_FAILED : SERVER_READY);
+    enum server_state before = SERVER_INITIALIZING; /* unless it was told to stop meanwhile */
+    atomic_compare_exchange_strong(&s->state, &before, e ? SERVER_FAILED : SERVER_READY);
     return e;
 }
 

@@ -56,14 +56,16 @@ struct err *server_new(const struct options *options, struct server **ret);
 /* server_start - run the workers. Then front ends may be opened. */
 struct err *server_start(struct server *s);
 
-/* server_load - load the repository; blocks until every model to load is ready or has failed. The server is ready afterwards.
+/* server_load - load the repository; blocks until every model to load is ready or has failed. The server is ready afterwards, unless
+ * server_refuse was called meanwhile: then what had not begun to load does not, and the error is of no use.
  * errors  when a repository cannot be read, or a model failed and exit_on_error asks for it */
 struct err *server_load(struct server *s);
 
-/* server_refuse - readiness becomes false; front ends go on until they are stopped. */
+/* server_refuse - readiness becomes false; front ends go on until they are stopped. Any thread, also during server_load. */
 void server_refuse(struct server *s);
 
-/* server_stop - refuse, unload the models once their requests are answered, end the workers. Front ends were stopped. Blocks. */
+/* server_stop - refuse, unload the models once their requests are answered, end the workers. Front ends were stopped, server_load has
+ * returned. Blocks. */
 void server_stop(struct server *s);
 
 /* server_free - the workers have ended, or never started. NULL is fine. */

@@ -1,9 +1,12 @@
 """The end of the process: what was accepted is answered, streams end with a status, and it ends in time."""
 
+import contextlib
+import os
 import queue
 import select
 import signal
 import socket
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -13,6 +16,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc
 import witness
+from harness import h2frames as h2
 from harness import rawgrpc, rawhttp
 from harness.repository import Repository
 from harness.servers import HOST, Nereid
@@ -183,12 +187,24 @@ def gated(board: Board, backend: Path) -> Nereid:
     return Nereid(board.repository.path, {"backend-directory": str(backend)})
 
 
+def _begun_call(server: Nereid, method: str) -> h2.Connection:
+    """A gRPC call that the server knows of, whose message has not come."""
+    connection = h2.Connection(server.grpc)
+    block = h2.header_block(h2.call_headers(f"/{rawgrpc.SERVICE}/{method}"))
+    connection.send(h2.frame(h2.HEADERS, h2.END_HEADERS, 1, block), h2.frame(h2.PING, 0, 0, b"question"))
+    while True:
+        got = connection.read()
+        if got.kind == h2.PING and got.flags & h2.ACK:
+            return connection
+
+
 def test_readiness_ends_first_and_work_under_way_is_answered(gated: Nereid, board: Board) -> None:
     server = gated.start()
     got: queue.Queue[object] = queue.Queue()
     try:
         thread = _post(server, "slow", witness.BODY, got)
         server.process.wait_until(lambda: _busy(server, "slow"), 30)
+        begun = _begun_call(server, "ServerReady")
         # A request that has begun keeps its connection while the server stops, as long as it goes on.
         with server.process.halted():
             held = rawhttp.Connection(HOST, server.http_port)
@@ -203,8 +219,9 @@ def test_readiness_ends_first_and_work_under_way_is_answered(gated: Nereid, boar
         held.send(b"0\r\n\r\n")
         assert held.answer().status == 503
         held.close()
-        with rawgrpc.Channel(server.grpc) as channel:  # which stops when HTTP has done its work
-            assert not channel.call("ServerReady").parse(pb.ServerReadyResponse).ready
+        begun.send(h2.frame(h2.DATA, h2.END_STREAM, 1, h2.message(b"")))
+        assert not pb.ServerReadyResponse.FromString(begun.finish(1).messages()[0]).ready
+        begun.close()
         board.open_gate()
         assert server.process.ended_within(60)
         thread.join(60)
@@ -242,6 +259,60 @@ def test_streams_end_with_a_status(gated: Nereid, board: Board) -> None:
         server.kill()
 
 
+def test_neither_protocol_waits_for_the_other(gated: Nereid, board: Board) -> None:
+    """A stream is told that the server stops while a request over HTTP takes as long as it likes."""
+    server = gated.start()
+    asked: queue.Queue[object] = queue.Queue()
+    got: queue.Queue[Exception | None] = queue.Queue()
+    try:
+        with tritonclient.grpc.InferenceServerClient(server.grpc) as client:
+            client.start_stream(lambda result, error: got.put(error))
+            tensor = tritonclient.grpc.InferInput("INPUT0", [1], "INT32")
+            tensor.set_data_from_numpy(np.array([7], np.int32))
+            client.async_stream_infer("nobody", [tensor])
+            assert "nobody" in str(got.get(timeout=30))
+            thread = _post(server, "slow", witness.BODY, asked)
+            server.process.wait_until(lambda: _busy(server, "slow"), 30)
+            _stopping(server)
+            assert "the server is stopping" in str(got.get(timeout=60))
+            assert asked.empty()
+            board.open_gate()
+            answered = asked.get(timeout=60)
+            assert isinstance(answered, rawhttp.Answer), answered
+            assert answered.status == 200
+            thread.join(60)
+            assert server.process.ended_within(60)
+            server.stop(status=0)
+    finally:
+        server.kill()
+
+
+@pytest.mark.parametrize("how", ["loaded", "time-out", "second signal"])
+def test_models_that_load_do_not_hold_the_end(board: Board, backend: Path, how: str) -> None:
+    """Signals are seen while models load at the start. What loads is waited for, in the time there is for stopping."""
+    board.model("late", kept_out=True)
+    seconds = "1" if how == "time-out" else "50"
+    options: dict[str, str | list[str]] = {"backend-directory": str(backend), "exit-timeout-secs": seconds}
+    server = Nereid(board.repository.path, options, wait_ready=False).start()
+    try:
+        server.process.wait_until(lambda: "loading: late:1" in server.process.log(), 60)
+        _stopping(server)
+        if how == "loaded":
+            board.open_door()
+        elif how == "second signal":
+            server.process._popen.send_signal(signal.SIGTERM)
+        assert server.process.ended_within(60)
+        log = server.process.log()
+        assert "server is ready" not in log
+        said = {"loaded": "successfully unloaded 'late' version 1", "time-out": "exit-timeout-secs", "second signal": "second signal"}
+        assert said[how] in log
+        assert server.process.exit_status == (0 if how == "loaded" else 1)
+        if how == "loaded":
+            server.stop()
+    finally:
+        server.kill()
+
+
 @pytest.mark.parametrize("how", ["time-out", "second signal"])
 def test_a_backend_that_hangs_does_not_hold_the_end(repository: Repository, how: str) -> None:
     """It would for a minute."""
@@ -260,3 +331,33 @@ def test_a_backend_that_hangs_does_not_hold_the_end(repository: Repository, how:
         thread.join(60)
     finally:
         server.kill()
+
+
+@pytest.mark.parametrize("how", ["time-out", "second signal"])
+def test_a_log_that_nobody_reads_does_not_hold_the_end(repository: Repository, how: str) -> None:
+    seconds = "1" if how == "time-out" else "50"
+    server = Nereid(repository.path, {"exit-timeout-secs": seconds})
+    read, write = os.pipe()
+    full = os.open(f"/proc/self/fd/{write}", os.O_WRONLY | os.O_NONBLOCK)
+    # The thread sanitizer would write to the same pipe of threads that were not waited for.
+    env = os.environ | {"TSAN_OPTIONS": os.environ.get("TSAN_OPTIONS", "") + " report_thread_leaks=0"}
+    with subprocess.Popen(server.command(), stdout=write, stderr=write, env=env) as process:
+        try:
+            said = b""
+            while b"server is ready" not in said:
+                said += os.read(read, 4096)
+            # From here on not one byte finds room.
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    os.write(full, b"x")
+            process.send_signal(signal.SIGTERM)
+            until = time.monotonic() + 60
+            while how == "second signal" and process.poll() is None and time.monotonic() < until:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(0.5)  # one that comes before the first was taken is the same
+                process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 1
+        finally:
+            process.kill()
+            for each in (read, write, full):
+                os.close(each)

@@ -1,0 +1,89 @@
+"""Front ends at Unix sockets: --http-address, --grpc-address and --metrics-address as unix:PATH."""
+
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from harness import paths, rawgrpc, rawhttp
+from harness.repository import Repository
+from harness.servers import Nereid
+from tritonclient.grpc import service_pb2 as pb
+
+BODY = b'{"inputs":[{"name":"INPUT0","datatype":"FP32","shape":[2],"data":[1,2]}]}'
+
+
+class Connection(rawhttp.Connection):
+    def __init__(self, path: Path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(60)
+        self.socket.connect(str(path))
+        self._left = bytearray()
+
+
+class AtSockets(Nereid):
+    """All three front ends have sockets in a folder."""
+
+    def __init__(self, folder: Path, repository: Path):
+        self.at = {name: folder / f"{name}.socket" for name in ("http", "grpc", "metrics")}
+        super().__init__(repository, {f"{name}-address": f"unix:{path}" for name, path in self.at.items()})
+
+    def ready(self) -> bool:
+        try:
+            with Connection(self.at["http"]) as connection:
+                return connection.ask("GET", "/v2/health/ready").status == 200
+        except OSError:
+            return False
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """With a short name: that of a socket has at most 107 bytes."""
+    with tempfile.TemporaryDirectory() as made:
+        yield Path(made)
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> Path:
+    made = Repository(tmp_path / "models")
+    made.identity("one")
+    return made.path
+
+
+def test_each_front_end_has_its_own(folder: Path, models: Path) -> None:
+    with AtSockets(folder, models) as server:
+        with Connection(server.at["http"]) as connection:
+            assert connection.ask("POST", "/v2/models/one/infer", BODY).json()["outputs"][0]["data"] == [1, 2]
+            assert connection.ask("GET", "/metrics").status == 404
+        with grpc.insecure_channel(f"unix:{server.at['grpc']}") as channel:
+            asked = pb.ModelReadyRequest(name="one").SerializeToString()
+            ready = channel.unary_unary(f"/{rawgrpc.SERVICE}/ModelReady")(asked, timeout=60)
+            assert pb.ModelReadyResponse.FromString(ready).ready
+        with Connection(server.at["metrics"]) as connection:
+            assert b'nv_inference_count{model="one",version="1"} 1' in connection.ask("GET", "/metrics").body
+
+
+def test_the_socket_of_a_server_that_is_gone_is_used_again(folder: Path, models: Path) -> None:
+    gone = AtSockets(folder, models).start()
+    gone.kill()
+    assert gone.at["http"].is_socket()
+    with AtSockets(folder, models) as again, Connection(again.at["http"]) as connection:
+        assert connection.ask("GET", "/v2/health/live").status == 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option", "other"),
+    [
+        (["--http-address=unix:/tmp/x"], "metrics", "http"),
+        (["--http-address=unix:/tmp/x", "--grpc-address=unix:/tmp/x"], "grpc", "http"),
+        (["--grpc-address=unix:/tmp/x", "--metrics-address=unix:/tmp/x"], "metrics", "grpc"),
+    ],
+)
+def test_one_socket_for_two_is_refused(arguments: list[str], option: str, other: str) -> None:
+    argv = [str(paths.nereid_binary()), "--model-repository=/", *arguments]
+    answer = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    assert answer.returncode == 1
+    assert f"option --{option}-address: expected an address of its own, found 'unix:/tmp/x', which is that of --{other}-address" in answer.stderr
