@@ -58,9 +58,33 @@ COMMAND_LINE = """\
 
     nereid --model-repository=DIRECTORY [options]
 
+## Where it lies
+
+`make install` makes it `/opt/tritonserver/bin/nereid` (`tritonserver` beside it is the same), with backends, agents and caches where the
+options below look for them. In a build tree, or with another `PREFIX`, say where they are:
+
+    build/release/bin/nereid --model-repository=models --backend-directory=build/release/backends \\
+        --cache-directory=build/release/caches --repoagent-directory=build/release/repoagents
+
+The other pages write `nereid` for either. `nereid check REPOSITORY` reads a repository without serving it: [models](models.md).
+
+## Start and stop
+
+The ports are open before the models are loaded; until those of the start are, `/v2/health/live` and `/v2/health/ready` answer 400. So
+give a liveness probe time (`startupProbe` of Kubernetes), or have models loaded on request (`--model-control-mode=explicit`). `server is
+ready` in the log ends the start. One that fails ends with status 1: the last error says so, those before it name the models.
+
+SIGTERM or SIGINT stops the server: readiness answers 400, requests under way are answered, models are unloaded, the status is 0. A second
+signal ends it at once, and so does the end of `--exit-timeout-secs`: then the status is 1, and the log names what held it up. Whoever
+would kill it after a while has to wait longer than that: Kubernetes waits 30 seconds (`terminationGracePeriodSeconds`), as long as the
+option's default, systemd 90 (`TimeoutStopSec`). SIGHUP opens [log files](logs.md) anew; without a log file it ends the server at once, as
+it does other programs.
+
+## How options are written
+
 Options are written `--name=value` or `--name value`. A name may be cut short as long as it is no other's. Of an option that is given
 twice the last value holds; the options that say so may be given more than once. Truth is `true`, `1`, `yes`, `on`, or `false`, `0`,
-`no`, `off`. `--help` prints what stands here, `--version` the version. A wrong option or value ends the start with a message that names
+`no`, `off`. `--help` prints the options below, `--version` the version. A wrong option or value ends the start with a message that names
 it and what is allowed.
 
 ## A file of options
@@ -114,6 +138,14 @@ METRICS = """\
 `http://HOST:8002/metrics` shows every number in the text format of Prometheus. `--metrics-port`, `--metrics-address` and
 `--allow-metrics=false` change where, or whether. Names that begin with `nv_` are those of Triton, with its labels. Everything is read
 when the page is asked for, but for `nv_cpu_utilization`, which is measured over `--metrics-interval-ms`.
+
+A family is on the page while there is something to count: those of a model once it is loaded, those of the cache (`nv_cache_...`) where a
+model has a response cache, `nereid_requests_total` with each combination of labels from its first request on. In an alert say what absence
+means: `absent(...)`, or `... or vector(0)`.
+
+`reason` is `REJECTED` (the queue was full, or the time-out was over), `CANCELED` (the client went before it was executed), `BACKEND` (the backend reported an
+error) or `OTHER`. `code` is the status: of HTTP as a number (499: the client went before the answer), of gRPC as a name (`OK`, `NOT_FOUND`).
+`route` is that of the [access log](logs.md).
 
 Values of labels are bounded: `route` and `code` come from tables, and `model` is the name of a model that was loaded; requests for
 others are counted without that label. Histograms of latencies are always there; `--metrics-config summary_latencies=true` shows the
