@@ -85,6 +85,13 @@ def http() -> dict[str, bytes]:
         "settings": b"\0" + post(b'{"log_verbose_level":1}', "m").replace(b"/v2/models/m/infer", b"/v2/logging") + get("/v2/trace/setting"),
         "head": b"\0HEAD /v2/models/m HTTP/1.1\r\nConnection: close\r\n\r\n",
         "wrong": b"\0DELETE /v2/models/m HTTP/1.1\r\n\r\nPUT /v3 HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
+        "codings": b"\0POST /v2/models/m/infer HTTP/1.1\r\nTransfer-Encoding: identity\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+        "old": b"\3POST /v2/models/m/infer HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "trailers": b"\0\r\n\r\nPOST /v2/models/m/infer HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n" % len(FP32_JSON) + FP32_JSON
+        + b"\r\n0\r\nInference-Header-Content-Length: 1\r\nContent-Encoding: gzip\r\n\r\n" + get("/v2"),
+        "expects": b"\0" + post(FP32_JSON, "m", "Expect: 200-ok") + b"FOO /v2 HTTP/1.1\r\n\r\n",
+        "controls": b"\0" + post(FP32_JSON.replace(b"INPUT0", b"IN\1PUT0")) + post(FP32_JSON.replace(b"INPUT0", b"INPUT0\\u0000x"))
+        + post(FP32_JSON + b" \0x") + post(b"[" * 300),
         "smuggled": b"\0POST / HTTP/1.1\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     }
     return seeds
@@ -180,6 +187,9 @@ def reflection() -> list[bytes]:
     ]
 
 
+RAW = b"\xffPRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
+
+
 def grpc() -> dict[str, bytes]:
     infer = infer_request().SerializeToString(deterministic=True)
     batch = pb.ModelInferRequest(model_name="b")
@@ -189,6 +199,7 @@ def grpc() -> dict[str, bytes]:
     named = pb.ModelMetadataRequest(name="m", version="1").SerializeToString()
     half = len(infer) // 2
     split = message(infer)
+    bomb = b"\x83\x86\x84\x40\1x\x7f\xbd\x1e" + b"a" * 4028 + b"\xbe" * 30  # the last bytes: the header before them, each
     seeds = {
         "unary": b"\0" + call(1, 0) + data(1, infer) + call(3, 0) + data(3, batched),
         "later": b"\0" + call(1, 0) + data(1, infer, 0) + bytes([TURN, TRAILERS, 1]),
@@ -210,7 +221,10 @@ def grpc() -> dict[str, bytes]:
         "coding": b"\0" + call(1, 0, 0x40) + data(1, infer, END | COMPRESSED) + call(3, 0) + data(3, infer, END | COMPRESSED),
         "frames": b"\0" + bytes([FRAME, 6, 0, 0, 0, 8]) + b"12345678" + bytes([FRAME, 4, 0, 0, 0, 6])
         + struct.pack(">HI", 4, 100) + bytes([FRAME, 1, 0, 1, 0, 2]) + b"\x83\x86" + bytes([FRAME, 9, 4, 1, 0, 1, 0x84]),
-        "raw": b"\xffPRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0",
+        "raw": RAW,
+        "trifles": b"\0" + bytes([FRAME, 0x42, 0, 0, 0, 0]) * 1001,
+        "long-block": RAW + b"\1\0\1\1\0\0\0\0\1\x82",
+        "bomb": RAW + len(bomb).to_bytes(3, "big") + b"\1\4\0\0\0\1" + bomb,
     }  # fmt: skip
     for path in range(2, 16):
         seeds[f"method-{path:02}"] = b"\0" + call(1, path) + data(1, named if path in (4, 6, 7, 8) else b"")

@@ -1,9 +1,11 @@
 #include "base/log.h"
 
+#include "base/err.h"
 #include "base/log_text.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 
+#include <sched.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,66 +19,118 @@
 #define MOST_BYTES  65536 /* longer ones are cut */
 #define BACKENDS_AT 1u    /* in LOG_COMPONENTS */
 
-/* Relaxed: a line that races with a change of the settings may follow either. */
-static atomic_bool info_on = true;
-static atomic_bool warning_on = true;
-static atomic_bool error_on = true;
-static atomic_int escape_on = -1; /* not decided yet */
-static atomic_uint verbose_level;
-static atomic_uint verbose_most; /* the highest of verbose_level and all components */
-static atomic_int format_now;
+/* Everything but the descriptor in one word, so that a line sees all of it as of one moment. Relaxed: a line that races with a
+ * change follows either. */
+#define INFO_BIT     ((uint64_t)1 << 32) /* below: the verbose level */
+#define WARNING_BIT  ((uint64_t)1 << 33)
+#define ERROR_BIT    ((uint64_t)1 << 34)
+#define PLAIN_BIT    ((uint64_t)1 << 35) /* messages are not escaped */
+#define ESCAPING_BIT ((uint64_t)1 << 36) /* they are; neither: not decided yet */
+#define FORMAT_SHIFT 40
+static _Atomic uint64_t word_now = INFO_BIT | WARNING_BIT | ERROR_BIT;
 static atomic_int fd_now = LOG_FD_STANDARD;
+static atomic_uint
+    verbose_most; /* the highest level, the general one and those of all components */
 
-/* The level of a component plus 1; 0 = as verbose_level. */
+/* The level of a component plus 1; 0 = as the general one. */
 static atomic_uint component_level[LOG_COMPONENT_COUNT];
+
+/* Set while somebody changes settings, so that two at a time lose nothing. A few stores long. */
+static atomic_flag changing = ATOMIC_FLAG_INIT;
+
+/* What lines are written with. Set before there are other threads. */
+static log_write_fn *write_with;
 
 static _Thread_local char context_id[LOG_CONTEXT_BYTES];
 static _Thread_local uint32_t context_requests;
 
-static bool escapes(void)
+static uint64_t word(void)
 {
-    int on = atomic_load_explicit(&escape_on, memory_order_relaxed);
-    if (on >= 0)
-        return on;
+    uint64_t now = atomic_load_explicit(&word_now, memory_order_relaxed);
+    if (now & (PLAIN_BIT | ESCAPING_BIT))
+        return now;
     const char *wish = getenv("TRITON_SERVER_ESCAPE_LOG_MESSAGES");
-    on = !wish || strcmp(wish, "0") != 0;
-    atomic_store_explicit(&escape_on, on, memory_order_relaxed);
-    return on;
+    uint64_t bit = wish && strcmp(wish, "0") == 0 ? PLAIN_BIT : ESCAPING_BIT;
+    return atomic_fetch_or_explicit(&word_now, bit, memory_order_relaxed) | bit;
 }
 
-struct log_settings log_get(void)
+static struct log_settings settings_of(uint64_t now)
 {
     return (struct log_settings){
-        .info = atomic_load_explicit(&info_on, memory_order_relaxed),
-        .warning = atomic_load_explicit(&warning_on, memory_order_relaxed),
-        .error = atomic_load_explicit(&error_on, memory_order_relaxed),
-        .escape = escapes(),
-        .verbose = atomic_load_explicit(&verbose_level, memory_order_relaxed),
-        .format = (enum log_format)atomic_load_explicit(&format_now, memory_order_relaxed),
+        .info = (now & INFO_BIT) != 0,
+        .warning = (now & WARNING_BIT) != 0,
+        .error = (now & ERROR_BIT) != 0,
+        .escape = (now & ESCAPING_BIT) != 0,
+        .verbose = (uint32_t)now,
+        .format = (enum log_format)(now >> FORMAT_SHIFT),
         .fd = atomic_load_explicit(&fd_now, memory_order_relaxed),
     };
 }
 
+struct log_settings log_get(void)
+{
+    return settings_of(word());
+}
+
+static void begin_change(void)
+{
+    while (atomic_flag_test_and_set_explicit(&changing, memory_order_acquire))
+        sched_yield();
+}
+
+static void end_change(void)
+{
+    atomic_flag_clear_explicit(&changing, memory_order_release);
+}
+
+/* Within a change. */
 static void find_most(void)
 {
-    unsigned most = atomic_load_explicit(&verbose_level, memory_order_relaxed);
+    unsigned most = (uint32_t)atomic_load_explicit(&word_now, memory_order_relaxed);
     for (size_t i = 0; i < LOG_COMPONENT_COUNT; i++) {
         unsigned own = atomic_load_explicit(&component_level[i], memory_order_relaxed);
-        most = own > most + 1 ? own - 1 : most;
+        most = own && own - 1 > most ? own - 1 : most;
     }
     atomic_store_explicit(&verbose_most, most, memory_order_relaxed);
 }
 
+/* Within a change. */
+static void set(const struct log_settings *s)
+{
+    uint64_t next = s->verbose | (s->info ? INFO_BIT : 0) | (s->warning ? WARNING_BIT : 0) |
+                    (s->error ? ERROR_BIT : 0) | (s->escape ? ESCAPING_BIT : PLAIN_BIT) |
+                    (uint64_t)s->format << FORMAT_SHIFT;
+    atomic_store_explicit(&word_now, next, memory_order_relaxed);
+    find_most();
+}
+
 void log_set(const struct log_settings *settings)
 {
-    atomic_store_explicit(&info_on, settings->info, memory_order_relaxed);
-    atomic_store_explicit(&warning_on, settings->warning, memory_order_relaxed);
-    atomic_store_explicit(&error_on, settings->error, memory_order_relaxed);
-    atomic_store_explicit(&escape_on, settings->escape, memory_order_relaxed);
-    atomic_store_explicit(&verbose_level, settings->verbose, memory_order_relaxed);
-    atomic_store_explicit(&format_now, (int)settings->format, memory_order_relaxed);
+    begin_change();
     atomic_store_explicit(&fd_now, settings->fd, memory_order_relaxed);
-    find_most();
+    set(settings);
+    end_change();
+}
+
+void log_update(const struct log_settings *to, unsigned what, const struct log_levels *levels)
+{
+    begin_change();
+    struct log_settings s = log_get();
+    if (what & LOG_UPDATE_INFO)
+        s.info = to->info;
+    if (what & LOG_UPDATE_WARNING)
+        s.warning = to->warning;
+    if (what & LOG_UPDATE_ERROR)
+        s.error = to->error;
+    if (what & LOG_UPDATE_VERBOSE)
+        s.verbose = to->verbose;
+    if (what & LOG_UPDATE_FORMAT)
+        s.format = to->format;
+    /* LOG_AS_GENERAL plus 1 is 0. */
+    for (size_t i = 0; levels && i < LOG_COMPONENT_COUNT; i++)
+        atomic_store_explicit(&component_level[i], levels->of[i] + 1, memory_order_relaxed);
+    set(&s);
+    end_change();
 }
 
 /* The place in LOG_COMPONENTS, or LOG_COMPONENT_COUNT. */
@@ -102,9 +156,68 @@ void log_component_set(const char *name, uint32_t verbose)
     uint32_t i = component_at(name, strlen(name));
     if (i == LOG_COMPONENT_COUNT)
         return;
-    /* LOG_AS_GENERAL plus 1 is 0. */
+    begin_change();
     atomic_store_explicit(&component_level[i], verbose + 1, memory_order_relaxed);
     find_most();
+    end_change();
+}
+
+struct log_levels log_levels_get(void)
+{
+    struct log_levels levels;
+    for (size_t i = 0; i < LOG_COMPONENT_COUNT; i++)
+        levels.of[i] = atomic_load_explicit(&component_level[i], memory_order_relaxed) - 1;
+    return levels;
+}
+
+/* A level in digits; false when it is none. */
+static bool parse_level(const char *at, size_t len, uint32_t *ret)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < len; i++) {
+        if (at[i] < '0' || at[i] > '9' || (n = n * 10 + (uint64_t)(at[i] - '0')) >= LOG_AS_GENERAL)
+            return false;
+    }
+    *ret = (uint32_t)n;
+    return len > 0;
+}
+
+struct err *log_levels_parse(const char *text, size_t len, struct log_levels *ret)
+{
+    struct log_levels levels;
+    for (size_t i = 0; i < LOG_COMPONENT_COUNT; i++)
+        levels.of[i] = LOG_AS_GENERAL;
+    const char *end = text + len;
+    for (const char *at = text; at < end;) {
+        const char *comma = memchr(at, ',', (size_t)(end - at));
+        const char *stop = comma ? comma : end;
+        const char *equals = memchr(at, '=', (size_t)(stop - at));
+        const char *name_end = equals ? equals : stop;
+        uint32_t i = component_at(at, (size_t)(name_end - at));
+        if (i == LOG_COMPONENT_COUNT)
+            return err_new(STATUS_INVALID_ARG, "no component '%.*s', there are " LOG_COMPONENTS,
+                           (int)(name_end - at < 64 ? name_end - at : 64), at);
+        if (!equals || !parse_level(equals + 1, (size_t)(stop - equals - 1), &levels.of[i]))
+            return err_new(STATUS_INVALID_ARG, "component '%.*s': expected <component>=<level>",
+                           (int)(name_end - at), at);
+        at = comma ? comma + 1 : end;
+    }
+    *ret = levels;
+    return NULL;
+}
+
+void log_levels_put(const struct log_levels *levels, struct strbuf *sb)
+{
+    const char *at = LOG_COMPONENTS;
+    const char *comma = "";
+    for (size_t i = 0; i < LOG_COMPONENT_COUNT; i++) {
+        size_t n = strcspn(at, ",");
+        if (levels->of[i] != LOG_AS_GENERAL) {
+            strbuf_printf(sb, "%s%.*s=%u", comma, (int)n, at, levels->of[i]);
+            comma = ",";
+        }
+        at += n + 2;
+    }
 }
 
 /* The folder that a source file lies in. */
@@ -123,7 +236,7 @@ static uint32_t level_of(uint32_t component)
     unsigned own = component < LOG_COMPONENT_COUNT
                        ? atomic_load_explicit(&component_level[component], memory_order_relaxed)
                        : 0;
-    return own ? own - 1 : atomic_load_explicit(&verbose_level, memory_order_relaxed);
+    return own ? own - 1 : (uint32_t)atomic_load_explicit(&word_now, memory_order_relaxed);
 }
 
 bool log_site_verbose(struct log_site *site, const char *file, uint32_t n)
@@ -147,13 +260,14 @@ bool log_verbose_enabled(uint32_t n)
 
 bool log_enabled(enum log_level level)
 {
+    uint64_t now = atomic_load_explicit(&word_now, memory_order_relaxed);
     switch (level) {
     case LOG_LEVEL_INFO:
-        return atomic_load_explicit(&info_on, memory_order_relaxed);
+        return (now & INFO_BIT) != 0;
     case LOG_LEVEL_WARN:
-        return atomic_load_explicit(&warning_on, memory_order_relaxed);
+        return (now & WARNING_BIT) != 0;
     case LOG_LEVEL_ERROR:
-        return atomic_load_explicit(&error_on, memory_order_relaxed);
+        return (now & ERROR_BIT) != 0;
     case LOG_LEVEL_VERBOSE:
         return level_of(BACKENDS_AT) >= 1;
     }
@@ -187,12 +301,20 @@ static bool site_admits(struct log_site *site, uint32_t second, uint32_t *ret_he
     return atomic_fetch_add_explicit(&site->lines, 1, memory_order_relaxed) < LOG_BURST;
 }
 
-/* One write a line keeps lines whole; a log that cannot be written must not stop the server. */
-static void write_line(enum log_level level, const struct strbuf *sb)
+void log_set_writer(log_write_fn *fn)
 {
-    int fd = atomic_load_explicit(&fd_now, memory_order_relaxed);
+    write_with = fn;
+}
+
+/* One write a line keeps lines whole; a log that cannot be written must not stop the server. */
+static void write_line(int fd, enum log_level level, const struct strbuf *sb)
+{
     if (fd == LOG_FD_STANDARD)
         fd = level == LOG_LEVEL_WARN || level == LOG_LEVEL_ERROR ? STDERR_FILENO : STDOUT_FILENO;
+    if (write_with) {
+        write_with(fd, sb->data, sb->len);
+        return;
+    }
     ssize_t ignored = write(fd, sb->data, sb->len);
     (void)ignored;
 }
@@ -205,12 +327,13 @@ static void put_entry(struct log_site *site, struct log_entry *entry, const char
     const char *slash = strrchr(file, '/');
     entry->file = slash ? slash + 1 : file;
     folder_of(file, &entry->component, &entry->component_len);
-    entry->format = (enum log_format)atomic_load_explicit(&format_now, memory_order_relaxed);
-    entry->escape = escapes();
+    struct log_settings now = log_get();
+    entry->format = now.format;
+    entry->escape = now.escape;
     entry->request_id = context_requests == 1 ? context_id : NULL;
     struct strbuf sb = STRBUF_INIT;
     log_text_put(&sb, entry);
-    write_line(entry->level, &sb);
+    write_line(now.fd, entry->level, &sb);
     strbuf_fini(&sb);
 }
 

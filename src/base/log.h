@@ -5,6 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct err;
+struct strbuf;
+
 /* Values of TRITONSERVER_LogLevel. */
 enum log_level {
     LOG_LEVEL_INFO = 0,
@@ -33,9 +36,13 @@ struct log_settings {
 };
 
 /* log_get, log_set - read or replace the settings. At first: everything but verbose, the default format, LOG_FD_STANDARD; escape
- * unless TRITON_SERVER_ESCAPE_LOG_MESSAGES is 0 in the environment. */
+ * unless TRITON_SERVER_ESCAPE_LOG_MESSAGES is 0 in the environment. Each line follows the settings of one moment. */
 struct log_settings log_get(void);
 void log_set(const struct log_settings *settings);
+
+/* log_set_writer - what writes a whole line to a descriptor, in place of write(2). Before other threads log. */
+typedef void log_write_fn(int fd, const char *line, size_t len);
+void log_set_writer(log_write_fn *fn);
 
 /* The folders of the sources; what backends log through the C API is "backends". */
 #define LOG_COMPONENTS                                                                         \
@@ -49,6 +56,31 @@ bool log_component_known(const char *name, size_t len);
 /* log_component_set - the verbose level of a known component, in place of the general one; LOG_AS_GENERAL = that one again. */
 #define LOG_AS_GENERAL UINT32_MAX
 void log_component_set(const char *name, uint32_t verbose);
+
+/* The verbose levels of all components, in the order of LOG_COMPONENTS. */
+struct log_levels {
+    uint32_t of[LOG_COMPONENT_COUNT];
+};
+
+/* log_levels_get - as they are. */
+struct log_levels log_levels_get(void);
+
+/* log_levels_parse - "http=1,grpc=2": what is not named is as the general level.
+ * errors  INVALID_ARG: what is wrong with it */
+struct err *log_levels_parse(const char *text, size_t len, struct log_levels *ret);
+
+/* log_levels_put - the same text of those that are not as the general level; nothing when all are. */
+void log_levels_put(const struct log_levels *levels, struct strbuf *sb);
+
+/* log_update - change some of the settings; who changes others at the same time is not undone.
+ * what    LOG_UPDATE_*: which members of `to` are meant
+ * levels  NULL = they stay */
+#define LOG_UPDATE_INFO    1u
+#define LOG_UPDATE_WARNING 2u
+#define LOG_UPDATE_ERROR   4u
+#define LOG_UPDATE_VERBOSE 8u
+#define LOG_UPDATE_FORMAT  16u
+void log_update(const struct log_settings *to, unsigned what, const struct log_levels *levels);
 
 /* log_enabled - whether a line of this level would be written (verbose: of level 1, by a backend). */
 bool log_enabled(enum log_level level);

@@ -41,32 +41,57 @@ static size_t utf8_bytes(const unsigned char *s)
     return n;
 }
 
-void log_text_escape(struct strbuf *sb, const char *s, bool strict)
+/* One character, and how many bytes of s it is. */
+static size_t escape_one(struct strbuf *sb, const unsigned char *at, bool strict)
 {
     static const char names_of[] = "btn\0fr"; /* from backspace to return */
+    unsigned char c = *at;
+    if (c == '"' || c == '\\')
+        strbuf_printf(sb, "\\%c", c);
+    else if (c >= '\b' && c <= '\r' && c != '\v')
+        strbuf_printf(sb, "\\%c", names_of[c - '\b']);
+    else if (c < 0x20)
+        strbuf_printf(sb, "\\u%04X", c);
+    else if (c < 0x80)
+        strbuf_putc(sb, (char)c);
+    else if (utf8_bytes(at))
+        strbuf_append(sb, at, utf8_bytes(at));
+    else if (strict)
+        strbuf_puts(sb, "\xef\xbf\xbd");
+    else
+        strbuf_putc(sb, (char)c);
+    return c >= 0x80 && utf8_bytes(at) ? utf8_bytes(at) : 1;
+}
+
+void log_text_escape(struct strbuf *sb, const char *s, bool strict)
+{
     const unsigned char *at = (const unsigned char *)s;
+    while (*at)
+        at += escape_one(sb, at, strict);
+}
+
+void log_text_escape_some(struct strbuf *sb, const char *s, bool strict, size_t most)
+{
+    const unsigned char *at = (const unsigned char *)s;
+    size_t end = sb->len + most;
     while (*at) {
-        unsigned char c = *at;
-        if (c == '"' || c == '\\')
-            strbuf_printf(sb, "\\%c", c);
-        else if (c >= '\b' && c <= '\r' && c != '\v')
-            strbuf_printf(sb, "\\%c", names_of[c - '\b']);
-        else if (c < 0x20)
-            strbuf_printf(sb, "\\u%04X", c);
-        else if (c < 0x80 || !strict)
-            strbuf_putc(sb, (char)c);
-        else if (utf8_bytes(at))
-            strbuf_append(sb, at, utf8_bytes(at));
-        else
-            strbuf_puts(sb, "\xef\xbf\xbd");
-        at += strict && utf8_bytes(at) ? utf8_bytes(at) : 1;
+        size_t before = sb->len;
+        at += escape_one(sb, at, strict);
+        if (sb->len > end) {
+            sb->len = before;
+            strbuf_puts(sb, "...");
+            return;
+        }
     }
 }
+
+#define ID_PREFIX  "[request id: "
+#define ID_UNKNOWN "<id_unknown>"
 
 /* Errors about a request name it themselves. */
 static bool names_request(const struct log_entry *e)
 {
-    return strncmp(e->message, "[request id: ", 13) == 0;
+    return strncmp(e->message, ID_PREFIX, strlen(ID_PREFIX)) == 0;
 }
 
 static void put_reference(struct strbuf *sb, const struct log_entry *e)
@@ -79,11 +104,11 @@ static void put_reference(struct strbuf *sb, const struct log_entry *e)
     if (e->escape)
         strbuf_putc(sb, '"');
     if (e->request_id && !names_request(e)) {
-        strbuf_puts(sb, "[request id: ");
+        strbuf_puts(sb, ID_PREFIX);
         if (e->escape)
-            log_text_escape(sb, *e->request_id ? e->request_id : "<id_unknown>", false);
+            log_text_escape(sb, *e->request_id ? e->request_id : ID_UNKNOWN, false);
         else
-            strbuf_puts(sb, *e->request_id ? e->request_id : "<id_unknown>");
+            strbuf_puts(sb, *e->request_id ? e->request_id : ID_UNKNOWN);
         strbuf_puts(sb, "] ");
     }
     if (e->escape)
@@ -93,6 +118,28 @@ static void put_reference(struct strbuf *sb, const struct log_entry *e)
     if (e->held)
         strbuf_printf(sb, " (%u like lines held back)", e->held);
     strbuf_puts(sb, e->escape ? "\"\n" : "\n");
+}
+
+/* The id that the message names, or that of what the thread works on. */
+static void put_json_id(struct strbuf *sb, const struct log_entry *e)
+{
+    char id[LOG_CONTEXT_BYTES];
+    const char *known = e->request_id;
+    const char *named = strstr(e->message, ID_PREFIX);
+    if (named && !known) {
+        const char *from = named + strlen(ID_PREFIX);
+        const char *to = strstr(from, "] ");
+        size_t len = to ? (size_t)(to - from) : 0;
+        len = len < sizeof(id) ? len : sizeof(id) - 1;
+        memcpy(id, from, len);
+        id[len] = '\0';
+        known = strcmp(id, ID_UNKNOWN) == 0 ? NULL : id;
+    }
+    if (!known || !*known)
+        return;
+    strbuf_puts(sb, ",\"request_id\":\"");
+    log_text_escape(sb, known, true);
+    strbuf_putc(sb, '"');
 }
 
 static void put_json(struct strbuf *sb, const struct log_entry *e)
@@ -106,11 +153,8 @@ static void put_json(struct strbuf *sb, const struct log_entry *e)
     log_text_escape(sb, e->file, true);
     strbuf_printf(sb, ":%d\",\"message\":\"", e->line);
     log_text_escape(sb, e->message, true);
-    if (e->request_id && *e->request_id) {
-        strbuf_puts(sb, "\",\"request_id\":\"");
-        log_text_escape(sb, e->request_id, true);
-    }
     strbuf_putc(sb, '"');
+    put_json_id(sb, e);
     if (e->held)
         strbuf_printf(sb, ",\"held_back\":%u", e->held);
     strbuf_puts(sb, "}\n");

@@ -27,5 +27,8 @@ void log_text_put(struct strbuf *sb, const struct log_entry *entry);
  * strict  they become U+FFFD, so that it is JSON */
 void log_text_escape(struct strbuf *sb, const char *s, bool strict);
 
+/* log_text_escape_some - the same, as many whole characters as give no more than `most` bytes, and "..." when that is not all. */
+void log_text_escape_some(struct strbuf *sb, const char *s, bool strict, size_t most);
+
 /* log_text_time - "2026-11-21T10:26:55.123456Z". */
 void log_text_time(struct strbuf *sb, const struct timespec *time);

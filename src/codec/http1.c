@@ -13,6 +13,14 @@ enum field {
     FIELD_CONTENT_ENCODING,
     FIELD_ACCEPT_ENCODING,
     FIELD_TENSOR_HEADER,
+    FIELD_TRANSFER_ENCODING,
+};
+
+/* What Transfer-Encoding said so far. */
+enum transfer {
+    TRANSFER_NONE,
+    TRANSFER_EMPTY,
+    TRANSFER_CHUNKED,
 };
 
 static enum field field_of(const char *name, size_t len)
@@ -25,6 +33,9 @@ static enum field field_of(const char *name, size_t len)
     case 16:
         return strncasecmp(name, "Content-Encoding", 16) == 0 ? FIELD_CONTENT_ENCODING
                                                               : FIELD_OTHER;
+    case 17:
+        return strncasecmp(name, "Transfer-Encoding", 17) == 0 ? FIELD_TRANSFER_ENCODING
+                                                               : FIELD_OTHER;
     case 31:
         return strncasecmp(name, "Inference-Header-Content-Length", 31) == 0 ? FIELD_TENSOR_HEADER
                                                                              : FIELD_OTHER;
@@ -98,16 +109,37 @@ enum http1_coding http1_accept_coding(const char *value, size_t len)
     return best;
 }
 
+#define ONLY_CHUNKED "Transfer-Encoding other than chunked is not supported"
+#define TOO_OLD      "HTTP/1.0 has no Transfer-Encoding"
+
+static bool is_old(const struct http1_parser *p)
+{
+    return p->ll.http_major == 1 && p->ll.http_minor == 0;
+}
+
+/* One coding and once: how others, or several, nest is where two peers could find different ends of the body. */
+static int transfer_done(struct http1_parser *p)
+{
+    const struct http1_value *v = &p->value;
+    if (is_old(p))
+        return refuse(p, 400, TOO_OLD);
+    bool chunked = !v->cut && v->len == 7 && strncasecmp(v->text, "chunked", 7) == 0;
+    if (p->transfer != TRANSFER_NONE || (v->len && !chunked))
+        return refuse(p, 501, ONLY_CHUNKED);
+    p->transfer = chunked ? TRANSFER_CHUNKED : TRANSFER_EMPTY;
+    return 0;
+}
+
 /* A header is complete: what it means. */
 static int header_done(struct http1_parser *p)
 {
     const struct http1_value *v = &p->value;
     switch ((enum field)p->field) {
-    case FIELD_EXPECT:
-        if (v->len != 12 || strncasecmp(v->text, "100-continue", 12) != 0)
-            return refuse(p, 417, "only 100-continue can be expected");
+    case FIELD_EXPECT: /* whatever is expected, as the reference */
         p->head.expect_continue = true;
         break;
+    case FIELD_TRANSFER_ENCODING:
+        return transfer_done(p);
     case FIELD_CONTENT_ENCODING:
         p->head.content_coding = v->cut ? HTTP1_UNKNOWN_CODING : coding_of(v->text, v->len);
         break;
@@ -160,7 +192,8 @@ static int on_header_value(llhttp_t *ll, const char *at, size_t len)
     struct http1_parser *p = parser_of(ll);
     if (!p->in_value) {
         p->in_value = true;
-        p->field = (uint8_t)field_of(p->name, p->name_len);
+        /* Trailers are read and dropped: what the head said, the body was received by. */
+        p->field = (uint8_t)(p->in_body ? FIELD_OTHER : field_of(p->name, p->name_len));
         if (++p->headers > HTTP1_MAX_HEADERS)
             return refuse(p, 431, "the request has over 256 headers");
         if (p->field == FIELD_OTHER)
@@ -192,7 +225,7 @@ static bool is_blank(char c)
 static int on_header_value_complete(llhttp_t *ll)
 {
     struct http1_parser *p = parser_of(ll);
-    if (p->field == FIELD_OTHER || p->in_body)
+    if (p->field == FIELD_OTHER)
         return 0;
     struct http1_value *v = value_of(p);
     while (v->len && is_blank(v->text[v->len - 1]))
@@ -216,8 +249,10 @@ static int on_headers_complete(llhttp_t *ll)
     if (ll->http_major != 1)
         return refuse(p, 505, "only HTTP/1.0 and HTTP/1.1 are spoken here");
     h->chunked = (ll->flags & F_CHUNKED) != 0;
-    if ((ll->flags & F_TRANSFER_ENCODING) && !h->chunked)
-        return refuse(p, 501, "Transfer-Encoding other than chunked is not supported");
+    if (p->transfer == TRANSFER_EMPTY)
+        return refuse(p, 400, "Transfer-Encoding names no coding");
+    if (h->chunked != (p->transfer == TRANSFER_CHUNKED))
+        return refuse(p, 501, ONLY_CHUNKED);
     h->method = method_of(ll->method);
     h->minor = ll->http_minor;
     h->keep_alive = llhttp_should_keep_alive(ll) && ll->method != HTTP_CONNECT;
@@ -324,9 +359,10 @@ void http1_next(struct http1_parser *p)
     p->head = (struct http1_head){0};
     p->error_status = 0;
     p->error_reason = NULL;
-    p->head_bytes = p->body_bytes = p->chunk_bytes = 0;
+    p->blank_bytes = p->head_bytes = p->body_bytes = p->chunk_bytes = 0;
     p->headers = p->chunks = 0;
     p->field = FIELD_OTHER;
+    p->transfer = TRANSFER_NONE;
     p->name_len = 0;
     p->in_value = p->in_body = p->refused = false;
     strbuf_fini(&p->kept);
@@ -409,9 +445,17 @@ static void remember(struct http1_parser *p, const char *data, size_t len)
     memcpy(k->bytes, data, len);
 }
 
+/* Not one of the methods that are known. What is none at all, such as the first bytes of TLS, is not worth a better word. */
+static enum http1_event unknown_method(struct http1_parser *p)
+{
+    const char *at = llhttp_get_error_pos(&p->ll);
+    return *at >= 'A' && *at <= 'Z' ? failed(p, 405, "Method Not Allowed")
+                                    : failed(p, 400, llhttp_get_error_reason(&p->ll));
+}
+
 /* A step in the head: pauses after its last byte. */
-static enum http1_event parse_head(struct http1_parser *p, const char *data, size_t len,
-                                   size_t *ret_used)
+static enum http1_event parse_lines(struct http1_parser *p, const char *data, size_t len,
+                                    size_t *ret_used)
 {
     bool begins = http1_idle(p);
     if (begins && take_known(p, data, len)) {
@@ -430,6 +474,10 @@ static enum http1_event parse_head(struct http1_parser *p, const char *data, siz
         http1_keep(p);
         return HTTP1_MORE;
     }
+    if (e == HPE_INVALID_METHOD && used < len)
+        return unknown_method(p);
+    if (e == HPE_INVALID_TRANSFER_ENCODING && !(p->ll.flags & F_CONTENT_LENGTH))
+        return is_old(p) ? failed(p, 400, TOO_OLD) : failed(p, 501, ONLY_CHUNKED);
     if (e != HPE_PAUSED)
         return failed(p, 400, llhttp_get_error_reason(&p->ll));
     if (p->kept.len)
@@ -440,6 +488,25 @@ static enum http1_event parse_head(struct http1_parser *p, const char *data, siz
     if (begins)
         remember(p, data, used);
     return HTTP1_HEAD;
+}
+
+/* Blank lines in front of a message are no part of it. */
+static enum http1_event parse_head(struct http1_parser *p, const char *data, size_t len,
+                                   size_t *ret_used)
+{
+    size_t blank = 0;
+    if (http1_idle(p))
+        while (blank < len && (data[blank] == '\r' || data[blank] == '\n'))
+            blank++;
+    *ret_used = blank;
+    p->blank_bytes += blank;
+    if (p->blank_bytes > HTTP1_MAX_HEAD_BYTES)
+        return failed(p, 431, "over 65536 bytes of blank lines came before a request");
+    size_t used = 0;
+    enum http1_event event =
+        blank < len ? parse_lines(p, data + blank, len - blank, &used) : HTTP1_MORE;
+    *ret_used = blank + used;
+    return event;
 }
 
 static enum http1_event parse_chunks(struct http1_parser *p, const char *data, size_t len,

@@ -3,7 +3,8 @@
  *
  * A message is: HTTP1_HEAD; then, for a body of known length, nothing: its bytes are the caller's to take; for a chunked one
  * calls that hand over pieces and end in HTTP1_END. http1_next starts the next message. What could let two peers disagree
- * about where a message ends (both lengths, repeated or malformed lengths, folded headers, bare line feeds, ...) is refused. */
+ * about where a message ends (both lengths, repeated or malformed lengths, any transfer coding but one "chunked", folded headers,
+ * bare line feeds, ...) is refused. Trailers are read and dropped. */
 #include "base/strbuf.h"
 
 #include <llhttp.h>
@@ -56,7 +57,7 @@ struct http1_head {
     uint8_t minor;           /* HTTP/1.minor */
     bool keep_alive;         /* by version and Connection */
     bool chunked;            /* the body comes in chunks; else it has content_length bytes */
-    bool expect_continue;    /* Expect: 100-continue */
+    bool expect_continue;    /* Expect, whatever it says */
     uint64_t content_length; /* 0 without a Content-Length */
     enum http1_coding content_coding;
     enum http1_coding
@@ -79,18 +80,20 @@ struct http1_parser {
     llhttp_t ll;
     http1_piece_fn piece;
     void *owner;
+    size_t blank_bytes; /* in front of this message */
     size_t head_bytes;  /* of this message so far */
     size_t body_bytes;  /* chunked: handed over so far */
     size_t chunk_bytes; /* chunked: taken so far, lines included */
     uint32_t headers;
     uint32_t chunks;
     uint8_t field;             /* which header the value belongs to */
+    uint8_t transfer;          /* what Transfer-Encoding said */
     uint8_t name_len;          /* of the header name so far; saturates */
     bool in_value;             /* a header value has begun */
     bool in_body;              /* HTTP1_HEAD of a chunked message was given */
     bool refused;              /* by one of our own rules */
     char name[32];             /* the header name */
-    struct http1_value value;  /* of Expect, Content-Encoding, Accept-Encoding while it comes */
+    struct http1_value value;  /* of the header that comes, where it is not kept in head */
     struct strbuf kept;        /* a copy of the URL */
     struct http1_known *known; /* the last head that came in one piece; NULL = none */
     bool collect;              /* all headers */

@@ -1,6 +1,7 @@
 #include "grpc/grpc_answer.h"
 
 #include "base/check.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "codec/grpc_text.h"
 #include "net/access.h"
@@ -125,6 +126,18 @@ static size_t add_packing(const struct grpc_stream *s, nghttp2_nv *nv)
     return 4;
 }
 
+static time_ns now_of(const struct grpc_stream *s)
+{
+    return loop_now(s->conn->home->worker->loop);
+}
+
+static void begin_waiting(struct grpc_stream *s)
+{
+    s->moved = now_of(s);
+    if (s->conn->answering++ == 0)
+        s->conn->moved = s->moved;
+}
+
 void grpc_answer_send(struct grpc_stream *s, struct grpc_reply *r)
 {
     if (!s->conn || s->ended) {
@@ -134,6 +147,8 @@ void grpc_answer_send(struct grpc_stream *s, struct grpc_reply *r)
     if (s->packing != EXPAND_IDENTITY)
         r = grpc_pack(s, r);
     r->next = NULL;
+    if (!s->replies)
+        begin_waiting(s);
     *s->last_reply = r;
     s->last_reply = &r->next;
     s->reply_bytes += r->left;
@@ -156,6 +171,7 @@ void grpc_answer_send(struct grpc_stream *s, struct grpc_reply *r)
 void grpc_answer_packed(struct grpc_stream *s, uint64_t before, uint64_t after)
 {
     s->reply_bytes += after - before;
+    s->moved = s->conn->moved = now_of(s);
     if (!s->deferred)
         return;
     s->deferred = false;
@@ -170,7 +186,7 @@ static bool mark_ended(struct grpc_stream *s, int status, const char *message)
     s->ended = true;
     s->status = status;
     if (message)
-        s->message = mem_strdup(message);
+        s->message = mem_strndup(message, strnlen(message, GRPC_TEXT_MESSAGE_BYTES));
     loop_timer_clear(s->conn->home->worker->loop, &s->timer);
     if (status != GRPC_ANSWER_OK)
         grpc_stream_cancel(s);
@@ -229,6 +245,17 @@ void grpc_answer_encoding(struct grpc_stream *s)
     answer_headers(s, nv, 3 + status_headers(s, nv + 3, digits, text));
 }
 
+void grpc_answer_abandon(struct grpc_stream *s)
+{
+    LOG_VERBOSE(1, "gRPC: ending a call whose client does not take its answer");
+    s->ended = true;
+    s->status = GRPC_ANSWER_RESOURCE_EXHAUSTED;
+    loop_timer_clear(s->conn->home->worker->loop, &s->timer);
+    grpc_stream_cancel(s);
+    submitted(s, nghttp2_submit_rst_stream(session_of(s), NGHTTP2_FLAG_NONE, s->id,
+                                           NGHTTP2_ENHANCE_YOUR_CALM));
+}
+
 uint64_t grpc_answer_left(const struct grpc_stream *s)
 {
     return s && s->replies ? s->replies->left : 0;
@@ -238,8 +265,10 @@ static struct grpc_reply *pop_reply(struct grpc_stream *s)
 {
     struct grpc_reply *r = s->replies;
     s->replies = r->next;
-    if (!s->replies)
+    if (!s->replies) {
         s->last_reply = &s->replies;
+        s->conn->answering--;
+    }
     return r;
 }
 
@@ -251,6 +280,7 @@ bool grpc_answer_gather(struct grpc_stream *s, struct grpc_batch *b, const uint8
     if (!grpc_out_reply(&s->conn->out, b, head, head_bytes, r, n))
         return false;
     s->reply_bytes -= n;
+    s->moved = s->conn->moved = now_of(s);
     if (r->left == 0)
         grpc_out_retire(&s->conn->out, pop_reply(s));
     return true;

@@ -28,6 +28,9 @@ void grpc_answer_end(struct grpc_stream *s, int status, const char *message);
 /* grpc_answer_fail - end it with an error, which is taken over. */
 void grpc_answer_fail(struct grpc_stream *s, struct err *e);
 
+/* grpc_answer_abandon - the client does not take what waits for it: reset the call, which frees that. */
+void grpc_answer_abandon(struct grpc_stream *s);
+
 /* grpc_answer_http - refuse what is no gRPC call with an HTTP status of three digits (static). */
 void grpc_answer_http(struct grpc_stream *s, const char *http_status);
 

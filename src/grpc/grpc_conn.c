@@ -5,6 +5,7 @@
 #include "metrics/front_metrics.h"
 #include "grpc/grpc_answer.h"
 #include "grpc/grpc_method.h"
+#include "grpc/grpc_patience.h"
 #include "grpc/grpc_scatter.h"
 #include "net/turns.h"
 #include "os/sock.h"
@@ -12,9 +13,6 @@
 
 #include <string.h>
 #include <sys/epoll.h>
-
-/* A client must finish its handshake, go on with a message that it began, and take what we write within this time. */
-#define PATIENCE TIME_S(60)
 
 /* The most one frame of ours carries, if the client takes frames that large. */
 #define MAX_DATA_BYTES     262144u
@@ -38,30 +36,6 @@ static const uint8_t keepalive_ping[8] = "alive?";
 static struct loop *loop_of(const struct grpc_conn *c)
 {
     return c->home->worker->loop;
-}
-
-static bool owes(const struct grpc_conn *c)
-{
-    return !c->greeted || c->receiving > 0 || grpc_out_waits(&c->out);
-}
-
-static void watch_progress(struct grpc_conn *c)
-{
-    if (c->timer.heap_index == 0 && owes(c))
-        loop_timer_set(loop_of(c), &c->timer, loop_now(loop_of(c)) + PATIENCE);
-}
-
-static void on_timer(struct loop_timer *t)
-{
-    struct grpc_conn *c = LIST_ITEM(t, struct grpc_conn, timer);
-    if (!owes(c))
-        return;
-    if (loop_now(loop_of(c)) >= c->progress + PATIENCE) {
-        LOG_VERBOSE(1, "gRPC: closing a connection that made no progress");
-        grpc_conn_close(c);
-        return;
-    }
-    loop_timer_set(loop_of(c), t, c->progress + PATIENCE);
 }
 
 /* The session begins when there is something for it to do: with the client's first bytes, or when the client is to be told something. It
@@ -111,6 +85,7 @@ static bool write_out(struct grpc_conn *c)
         return true;
     struct grpc_batch *b = c->home->batch;
     uint64_t before = c->out.written;
+    bool waited = grpc_out_waits(&c->out);
     bool ok = !grpc_out_waits(&c->out) || grpc_out_resume(&c->out, c->watch.fd);
     while (ok && !grpc_out_waits(&c->out)) {
         ok = gather(c, b);
@@ -118,8 +93,10 @@ static bool write_out(struct grpc_conn *c)
             break;
         ok = grpc_out_write(&c->out, b, c->watch.fd) && ok;
     }
+    if (grpc_out_waits(&c->out) && !waited)
+        c->sent = loop_now(loop_of(c));
     if (c->out.written != before) {
-        c->progress = loop_now(loop_of(c));
+        c->progress = c->sent = loop_now(loop_of(c));
         front_metrics_add(&c->home->metrics->sent_bytes, c->out.written - before);
     }
     if (!ok)
@@ -141,7 +118,7 @@ static void on_flush(struct loop_task *t)
     if (over)
         grpc_conn_close(c);
     else
-        watch_progress(c);
+        grpc_patience_watch(c);
 }
 
 void grpc_conn_flush_later(struct grpc_conn *c)
@@ -153,7 +130,11 @@ static bool feed(struct grpc_conn *c, const void *data, size_t n)
 {
     if (!has_session(c))
         return false;
-    ssize_t used = nghttp2_session_mem_recv(c->session, data, n);
+    enum grpc_frames_result frames = grpc_frames_take(&c->frames, data, n);
+    ssize_t used = frames == GRPC_FRAMES_FINE
+                       ? nghttp2_session_mem_recv(c->session, data, n)
+                       : grpc_conn_expel(c, frames == GRPC_FRAMES_TRIFLES ? "too_many_trifles"
+                                                                          : "too_much_metadata");
     if (used >= 0)
         return true;
     if (!c->expelled)
@@ -211,6 +192,7 @@ void grpc_conn_of_use(struct grpc_conn *c)
 {
     c->turns = 0;
     c->settings = 0;
+    c->frames.trifles = 0;
     if (c->proven)
         return;
     c->proven = true;
@@ -272,8 +254,8 @@ static void on_ready(struct loop_fd *watch, uint32_t events)
 
 static void say_goodbye(struct grpc_conn *c);
 
-/* What the client sent behind this is not looked at any more: the error ends the session's reading, and so the connection. */
-static int expel(struct grpc_conn *c, const char *why)
+/* The error ends the session's reading, and so the connection. */
+int grpc_conn_expel(struct grpc_conn *c, const char *why)
 {
     LOG_VERBOSE(1, "gRPC: closing a connection: %s", why);
     c->expelled = true;
@@ -288,13 +270,13 @@ static int on_ping(struct grpc_conn *c)
 {
     bool may = grpc_keepalive_was_pinged(&c->keepalive, &c->home->rules, loop_now(loop_of(c)),
                                          !list_empty(&c->streams));
-    return may ? 0 : expel(c, "too_many_pings");
+    return may ? 0 : grpc_conn_expel(c, "too_many_pings");
 }
 
 static int on_settings(struct grpc_conn *c)
 {
     c->greeted = true;
-    return ++c->settings <= MAX_SETTINGS ? 0 : expel(c, "too_many_settings");
+    return ++c->settings <= MAX_SETTINGS ? 0 : grpc_conn_expel(c, "too_many_settings");
 }
 
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
@@ -409,11 +391,12 @@ void grpc_conn_open(struct grpc_home *home, int fd)
     c->watch.fd = fd;
     c->watch.ready = on_ready;
     c->flush.run = on_flush;
-    c->timer.due = on_timer;
+    c->timer.due = grpc_patience_due;
     list_init(&c->flush.node);
     list_init(&c->streams);
     grpc_out_init(&c->out);
-    c->progress = loop_now(home->worker->loop);
+    grpc_frames_init(&c->frames);
+    c->progress = c->sent = loop_now(home->worker->loop);
     if (!home->batch)
         home->batch = mem_alloc(sizeof(*home->batch));
     home->batch->count = 0;
@@ -430,7 +413,7 @@ void grpc_conn_open(struct grpc_home *home, int fd)
     }
     c->turns = home->strangers;
     turns_judge(home->worker->loop, &c->watch, c->turns);
-    watch_progress(c);
+    grpc_patience_watch(c);
     start_keepalive(c);
 }
 

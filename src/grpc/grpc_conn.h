@@ -3,6 +3,7 @@
  * the worker's buffer and fed to the session; what the session has to say is written once a turn.
  * Everything here runs on the worker's thread. */
 #include "base/list.h"
+#include "grpc/grpc_frames.h"
 #include "grpc/grpc_keepalive.h"
 #include "grpc/grpc_out.h"
 #include "os/loop.h"
@@ -23,6 +24,10 @@ struct worker;
 #define GRPC_CONN_MAX_STREAMS  1024u               /* calls at once */
 #define GRPC_CONN_HEADER_BYTES ((size_t)16384)     /* names and values of a call's metadata */
 #define GRPC_CONN_FRAME_BYTES  ((uint32_t)1 << 20) /* of a frame that a client may send */
+
+/* A call with more metadata than allowed is refused; one with more than so much ends the connection. To read on costs what the client
+ * chooses: a byte can stand for a header of four thousand. */
+#define GRPC_CONN_SURPLUS_BYTES ((size_t)65536)
 
 /* What a call may send before its first message is known. It does not bound memory: a message's bytes are reserved, and charged,
  * by its prefix, and the window is opened further by exactly what was reserved. */
@@ -54,7 +59,7 @@ struct grpc_home {
 struct grpc_conn {
     struct loop_fd watch; /* first */
     struct loop_task flush;
-    struct loop_timer timer; /* set while the client owes us something: see grpc_conn.c */
+    struct loop_timer timer; /* set while the client owes us something: grpc_patience.h */
     struct list node;        /* in home->conns */
     struct grpc_home *home;
     nghttp2_session *session; /* NULL until there is something for it to do */
@@ -67,6 +72,7 @@ struct grpc_conn {
     uint32_t held_streams; /* paused streams that hold bytes */
     uint32_t stopping_streams; /* answered before their client has sent everything */
     uint32_t receiving;        /* streams with a message that has begun and is not whole */
+    uint32_t answering;        /* streams with answers that wait to be gathered */
     uint32_t turns;            /* that it took since it was last of use: net/turns.h */
     uint32_t settings;         /* frames of them since the last message */
     bool proven;               /* a whole message came */
@@ -76,7 +82,10 @@ struct grpc_conn {
     bool expelled;             /* it does what no client needs to do, and was told so */
     bool said_goodbye;         /* and since then which call was the last */
     struct loop_timer goodbye; /* for a client that does not answer meanwhile */
-    time_ns progress;          /* when bytes last moved */
+    struct grpc_frames frames;
+    time_ns progress; /* when bytes last moved, */
+    time_ns sent;     /* were last written, or began to wait for the socket, */
+    time_ns moved;    /* and of an answer, or when the first began to wait for a window */
     struct grpc_keepalive keepalive;
     struct loop_timer keepalive_timer;
 };
@@ -99,6 +108,10 @@ void grpc_conn_goodbye(struct grpc_conn *c);
 
 /* grpc_conn_close - close now: calls under way are cancelled, their answers dropped. Not from inside nghttp2's callbacks. */
 void grpc_conn_close(struct grpc_conn *c);
+
+/* grpc_conn_expel - the client does what none needs to do: tell it why, and close. What it sent behind this is not looked at.
+ * returns  what the callback of nghttp2 that found it returns */
+int grpc_conn_expel(struct grpc_conn *c, const char *why);
 
 /* grpc_conn_of_use - a whole message came. */
 void grpc_conn_of_use(struct grpc_conn *c);

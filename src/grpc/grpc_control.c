@@ -1,5 +1,6 @@
 #include "grpc/grpc_control.h"
 
+#include "base/budget.h"
 #include "base/mem.h"
 #include "codec/pb_utf8.h"
 #include "grpc/grpc_answer.h"
@@ -14,16 +15,35 @@
 /* The largest request of the control plane that is read. */
 #define MAX_REQUEST_BYTES ((size_t)1 << 20)
 
+/* Answers of up to so many bytes are not charged to the budget: a server under load can still be asked how it is. */
+#define FREE_BYTES ((size_t)65536)
+
 /* A reply and its bytes in one piece of memory. */
 struct packed {
     struct grpc_reply reply; /* first */
     struct iovec piece;
+    size_t charged; /* to the budget */
     uint8_t bytes[];
 };
 
 static void free_packed(struct grpc_reply *r)
 {
-    mem_free(r);
+    struct packed *p = (struct packed *)r;
+    if (p->charged)
+        budget_release(p->charged);
+    mem_free(p);
+}
+
+/* Room for an answer, which may wait for its client; what is long is charged to the budget. */
+static struct err *new_packed(size_t len, struct packed **ret)
+{
+    size_t bytes = sizeof(struct packed) + GRPC_INBOX_PREFIX + len;
+    size_t charged = len > FREE_BYTES ? bytes : 0;
+    if (charged && !budget_charge(charged))
+        return err_new(STATUS_UNAVAILABLE, "no room for an answer of %zu bytes", len);
+    *ret = mem_alloc(bytes);
+    (*ret)->charged = charged;
+    return NULL;
 }
 
 /* Whether every string of a message is UTF-8, which protobuf-c does not look at. */
@@ -54,7 +74,6 @@ static bool valid_strings(const ProtobufCMessage *m)
     return true;
 }
 
-/* Reads the request; NULL, and the call is ended, when it cannot be read. */
 static ProtobufCMessage *unpack(struct grpc_stream *s, const ProtobufCMessageDescriptor *type,
                                 const uint8_t *data, size_t len)
 {
@@ -77,12 +96,14 @@ static void answer(struct grpc_stream *s, struct err *e, const ProtobufCMessage 
 {
     if (!e && !valid_strings(m))
         e = err_new(STATUS_INTERNAL, "the answer holds text that is not UTF-8");
+    size_t len = e ? 0 : protobuf_c_message_get_packed_size(m);
+    struct packed *p = NULL;
+    if (!e)
+        e = new_packed(len, &p);
     if (e) {
         grpc_answer_fail(s, e);
         return;
     }
-    size_t len = protobuf_c_message_get_packed_size(m);
-    struct packed *p = mem_alloc(sizeof(*p) + GRPC_INBOX_PREFIX + len);
     uint32_t length = __builtin_bswap32((uint32_t)len);
     p->bytes[0] = 0;
     memcpy(p->bytes + 1, &length, sizeof(length));
@@ -96,6 +117,12 @@ static void answer(struct grpc_stream *s, struct err *e, const ProtobufCMessage 
     };
     grpc_answer_send(s, &p->reply);
     grpc_answer_end(s, GRPC_ANSWER_OK, NULL);
+}
+
+ProtobufCMessage *grpc_control_unpack(struct grpc_stream *s, const ProtobufCMessageDescriptor *type,
+                                      const uint8_t *data, size_t len)
+{
+    return unpack(s, type, data, len);
 }
 
 void grpc_control_answer(struct grpc_stream *s, struct err *e, const ProtobufCMessage *m)

@@ -23,6 +23,10 @@ void grpc_control_model_statistics(struct grpc_stream *s, const uint8_t *data, s
 void grpc_control_health_check(struct grpc_stream *s, const uint8_t *data, size_t len,
                                struct buf **buf);
 
+/* grpc_control_unpack - read a request; NULL, and the call is ended, when it cannot be read. The caller's. */
+ProtobufCMessage *grpc_control_unpack(struct grpc_stream *s, const ProtobufCMessageDescriptor *type,
+                                      const uint8_t *data, size_t len);
+
 /* grpc_control_answer - end the call with an error, which is taken over, or with a message. */
 void grpc_control_answer(struct grpc_stream *s, struct err *e, const ProtobufCMessage *m);
 

@@ -3,17 +3,25 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "infer/request.h"
+#include "infer/request_text.h"
 #include "infer/response.h"
 #include "net/access.h"
 #include "grpc/grpc_answer.h"
 #include "grpc/grpc_conn.h"
 #include "grpc/grpc_infer_request.h"
 #include "grpc/grpc_infer_response.h"
+#include "grpc/grpc_method.h"
+#include "metrics/front_metrics.h"
+#include "serve/version.h"
 #include "server/worker.h"
 
 #include <string.h>
 
-#define READ_BYTES 2048 /* what reading an ordinary request takes */
+#define READ_BYTES       2048 /* what reading an ordinary request takes */
+#define MAX_VERSION_TEXT 64   /* of a version's text: any number of zeros may stand before it */
+
+/* Answers of a call that wait. Up to so many of them an error is told also where the budget of bytes in flight is spent. */
+#define FEW_REPLY_BYTES 65536u
 
 /* A message as it was read. */
 struct reading {
@@ -87,6 +95,12 @@ static void respond_unary(struct response *r, void *owner)
     grpc_stream_release(s, call);
 }
 
+/* Of a text that its client may have made long. */
+static size_t bounded(size_t len, size_t most)
+{
+    return len < most ? len : most;
+}
+
 static struct err *submit(struct grpc_call *call, const struct infer_pb_request *pb,
                           struct buf **buf, request_respond_fn respond)
 {
@@ -99,8 +113,9 @@ static struct err *submit(struct grpc_call *call, const struct infer_pb_request 
     struct request *r;
     struct err *e = grpc_infer_request(&w->view, w->loop, pb, buf, respond, call, &options, &r);
     call->stream->model = options.model;
-    access_about(call->stream->access, (const char *)pb->model_name.data, pb->model_name.len,
-                 (const char *)pb->id.data, pb->id.len);
+    access_about(call->stream->access, (const char *)pb->model_name.data,
+                 bounded(pb->model_name.len, REQUEST_TEXT_ID_BYTES), (const char *)pb->id.data,
+                 bounded(pb->id.len, REQUEST_TEXT_ID_BYTES));
     call->decoupled = options.decoupled;
     call->empty_final = options.empty_final;
     call->classes = options.classes;
@@ -109,6 +124,18 @@ static struct err *submit(struct grpc_call *call, const struct infer_pb_request 
     call->request = r;
     submit_later(&w->submitter, r);
     return NULL;
+}
+
+static void log_failure(const char *method, const struct infer_pb_request *pb, const struct err *e)
+{
+    char id[LOG_CONTEXT_BYTES];
+    size_t len = bounded(pb->id.len, sizeof(id) - 1);
+    if (len)
+        memcpy(id, pb->id.data, len);
+    id[len] = '\0';
+    log_context(id, 1);
+    LOG_VERBOSE(1, "%s failed: %s", method, err_message(e));
+    log_context("", 0);
 }
 
 void grpc_infer_unary(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf)
@@ -121,7 +148,7 @@ void grpc_infer_unary(struct grpc_stream *s, const uint8_t *data, size_t len, st
     struct err *e = submit(call, &in.pb, buf, respond_unary);
     arena_fini(&in.arena);
     if (e) {
-        LOG_VERBOSE(1, "ModelInfer failed: %s", err_message(e));
+        log_failure("ModelInfer", &in.pb, e);
         grpc_stream_release(s, call);
         grpc_answer_fail(s, e);
     }
@@ -155,6 +182,14 @@ static void finish_call(struct grpc_stream *s, struct grpc_call *call)
         end_if_over(s);
 }
 
+/* A client that takes no answers must not make us hold them without end. */
+static void check_backlog(struct grpc_stream *s)
+{
+    if (s->reply_bytes > 4 * GRPC_STREAM_REPLY_BYTES)
+        grpc_answer_end(s, GRPC_ANSWER_RESOURCE_EXHAUSTED,
+                        "the client does not take the responses of its requests");
+}
+
 /* Answers of models that answer once go out in the order in which their requests came; those of a closed stream are dropped, also
  * those that waited for their turn. */
 static void send_in_order(struct grpc_stream *s)
@@ -172,17 +207,27 @@ static void send_in_order(struct grpc_stream *s)
         if (reply) {
             call->reply = NULL;
             grpc_answer_send(s, reply);
+            check_backlog(s);
         }
         finish_call(s, call); /* the last call of a closed stream takes it along */
     }
 }
 
-/* A client that takes no answers must not make us hold them without end. */
-static void check_backlog(struct grpc_stream *s)
+/* One request of a stream failed; its call goes on, and is counted when it ends. */
+static void count_failed(const struct grpc_stream *s, uint32_t model, const struct err *e)
 {
-    if (s->reply_bytes > 4 * GRPC_STREAM_REPLY_BYTES)
-        grpc_answer_end(s, GRPC_ANSWER_RESOURCE_EXHAUSTED,
-                        "the client does not take the responses of its requests");
+    front_metrics_failed(s->conn->home->metrics, grpc_method_route(s->method), model,
+                         status_grpc(err_code(e)));
+}
+
+/* The message that tells of an error; NULL when the call was ended instead, since there is no room even for that. */
+static struct grpc_reply *error_reply(struct grpc_stream *s, const struct err *e,
+                                      struct infer_pb_slice id)
+{
+    struct grpc_reply *reply = grpc_infer_response_error(e, id, s->reply_bytes < FEW_REPLY_BYTES);
+    if (!reply)
+        grpc_answer_end(s, GRPC_ANSWER_UNAVAILABLE, "no room to tell of an error");
+    return reply;
 }
 
 /* The message for a streamed response, which is taken over; NULL when the call was ended instead. */
@@ -190,6 +235,9 @@ static struct grpc_reply *streamed_reply(struct grpc_stream *s, struct grpc_call
                                          struct response *r)
 {
     struct grpc_reply *reply = NULL;
+    uint32_t model = version_of(r->request)->front_model;
+    if (r->error)
+        count_failed(s, model, r->error);
     if (r->error && s->grpc_errors) {
         grpc_answer_fail(s, err_copy(r->error));
         response_free(r);
@@ -198,8 +246,10 @@ static struct grpc_reply *streamed_reply(struct grpc_stream *s, struct grpc_call
     struct err *e = grpc_infer_response_streamed(r, call->classes, call->version_text, &reply);
     if (!e)
         return reply;
+    if (!r->error)
+        count_failed(s, model, e);
     struct infer_pb_slice id = {r->request->id, strlen(r->request->id)};
-    reply = grpc_infer_response_error(e, id);
+    reply = error_reply(s, e, id);
     err_free(e);
     response_free(r);
     return reply;
@@ -235,15 +285,19 @@ static void respond_streamed(struct response *r, void *owner)
 static void answer_error(struct grpc_stream *s, struct grpc_call *call, struct err *e,
                          struct infer_pb_slice id)
 {
+    count_failed(s, s->model, e);
     call->done = true;
-    call->reply = grpc_infer_response_error(e, id);
+    call->reply = error_reply(s, e, id);
     err_free(e);
     if (!call->decoupled) {
         send_in_order(s);
         return;
     }
-    grpc_answer_send(s, call->reply);
-    call->reply = NULL;
+    if (call->reply) {
+        grpc_answer_send(s, call->reply);
+        call->reply = NULL;
+        check_backlog(s);
+    }
     finish_call(s, call);
 }
 
@@ -256,9 +310,10 @@ void grpc_infer_streamed(struct grpc_stream *s, const uint8_t *data, size_t len,
     grpc_stream_hold(s, call);
     struct err *e = submit(call, &in.pb, buf, respond_streamed);
     if (!e && in.pb.model_version.len)
-        call->version_text = mem_strndup(in.pb.model_version.data, in.pb.model_version.len);
+        call->version_text = mem_strndup(in.pb.model_version.data,
+                                         bounded(in.pb.model_version.len, MAX_VERSION_TEXT));
     if (e) {
-        LOG_VERBOSE(1, "ModelStreamInfer failed: %s", err_message(e));
+        log_failure("ModelStreamInfer", &in.pb, e);
         answer_error(s, call, e, in.pb.id);
     }
     arena_fini(&in.arena);

@@ -1,6 +1,7 @@
 #include "grpc/grpc_infer_request.h"
 
 #include "base/strbuf.h"
+#include "infer/request_text.h"
 #include "model/config.h"
 #include "model/datatype.h"
 #include "net/forward.h"
@@ -44,9 +45,7 @@ static struct err *set_sequence_id(struct request *r, const struct infer_pb_para
     if (p->choice != INFER_PB_STRING)
         return wrong_type(p, "int64_param or string_param");
     struct err *e = check_text(p->string, "sequence id");
-    if (!e)
-        r->correlation_string = arena_strndup(&r->arena, p->string.data, p->string.len);
-    return e;
+    return e ? e : request_text_sequence(r, p->string.data, p->string.len);
 }
 
 static struct err *set_flag(struct request *r, const struct infer_pb_param *p, uint32_t flag)
@@ -93,7 +92,11 @@ static struct err *set_reserved(const struct infer_pb_param *p, struct grpc_infe
 /* A parameter that the server does not know is the backend's. */
 static struct err *add_param(struct request *r, const struct infer_pb_param *p)
 {
+    bool is_string = p->choice == INFER_PB_STRING;
     struct err *e = check_text(p->name, "parameter");
+    if (!e)
+        e = request_text_charge(r, sizeof(struct param) + p->name.len +
+                                       (is_string ? p->string.len : 0));
     if (e)
         return e;
     switch (p->choice) {
@@ -139,8 +142,8 @@ static struct err *set_metadata(struct request *r, const struct infer_pb_request
                                 struct grpc_infer_options *options)
 {
     struct err *e = check_text(pb->id, "request id");
-    if (!e && pb->id.len)
-        r->id = arena_strndup(&r->arena, pb->id.data, pb->id.len);
+    if (!e)
+        e = request_text_id(r, pb->id.data, pb->id.len);
     for (const struct infer_pb_param *p = pb->params; p && !e; p = p->next)
         e = set_param(r, p, options);
     return e;

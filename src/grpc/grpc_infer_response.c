@@ -1,8 +1,10 @@
 #include "grpc/grpc_infer_response.h"
 
+#include "base/budget.h"
 #include "base/mem.h"
 #include "codec/infer_pb_write.h"
 #include "infer/request.h"
+#include "infer/request_text.h"
 #include "infer/response.h"
 #include "model/config.h"
 #include "grpc/grpc_inbox.h"
@@ -15,18 +17,24 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The head of a response, if it is longer, is charged to the budget. */
+#define FREE_BYTES ((size_t)4096)
+
 #define FINAL_PARAM "triton_final_response"
 
 /* A reply and what it is made of, in one piece of memory: pieces, prefix and head follow. */
 struct encoded {
     struct grpc_reply reply;   /* first */
     struct response *response; /* whose arena this lies in; NULL = heap */
+    size_t charged;            /* to the budget */
     struct iovec pieces[];
 };
 
 static void free_encoded(struct grpc_reply *reply)
 {
     struct encoded *x = (struct encoded *)reply;
+    if (x->charged)
+        budget_release(x->charged);
     if (x->response)
         response_free(x->response);
     else
@@ -38,8 +46,34 @@ static struct infer_pb_slice slice(const char *s)
     return (struct infer_pb_slice){s, strlen(s)};
 }
 
-/* Writes a message into memory of the response's arena, or of the heap when there is no response. */
-static struct err *encode(struct infer_pb_response *pb, struct response *r, struct grpc_reply **ret)
+/* It may quote what the client sent. */
+static struct infer_pb_slice message_slice(const struct err *e)
+{
+    return (struct infer_pb_slice){err_message(e), request_text_message(err_message(e))};
+}
+
+/* little_anyway: up to FREE_BYTES, also where the budget is spent. */
+static struct encoded *new_encoded(struct response *r, size_t bytes, bool little_anyway)
+{
+    bool little = bytes <= FREE_BYTES;
+    size_t charged = !r || !little ? bytes : 0;
+    if (charged && !budget_charge(charged)) {
+        if (!little || !little_anyway)
+            return NULL;
+        charged = 0;
+    }
+    struct encoded *x = r ? arena_try_alloc(&r->arena, bytes, 8) : mem_try_alloc(bytes, 8);
+    if (x)
+        x->charged = charged;
+    else if (charged)
+        budget_release(charged);
+    return x;
+}
+
+/* Writes a message into memory of the response's arena, or of the heap when there is no response. It can wait for a client that does not
+ * take it: tensors are charged to the budget already, and the rest is here, unless it is as little as with nearly all responses. */
+static struct err *encode(struct infer_pb_response *pb, struct response *r, bool little_anyway,
+                          struct grpc_reply **ret)
 {
     struct infer_pb_size size;
     if (infer_pb_write_measure(pb, &size) != INFER_PB_OK)
@@ -51,7 +85,7 @@ static struct err *encode(struct infer_pb_response *pb, struct response *r, stru
                        size.total, GRPC_INBOX_MAX_BYTES);
     size_t fixed = sizeof(struct encoded) + size.piece_count * sizeof(struct iovec);
     size_t bytes = fixed + GRPC_INBOX_PREFIX + size.head_bytes;
-    struct encoded *x = r ? arena_try_alloc(&r->arena, bytes, 8) : mem_alloc(bytes);
+    struct encoded *x = new_encoded(r, bytes, little_anyway);
     if (!x)
         return err_new(STATUS_UNAVAILABLE, "no memory for a response of %" PRIu64 " bytes",
                        size.total);
@@ -189,7 +223,7 @@ struct err *grpc_infer_response(struct response *r, const struct grpc_infer_clas
     char version[VERSION_BYTES];
     struct err *e = fill(r, classes, &pb, version, &params);
     pb.params = params;
-    return e ? e : encode(&pb, r, ret);
+    return e ? e : encode(&pb, r, true, ret);
 }
 
 struct err *grpc_infer_response_streamed(struct response *r,
@@ -211,7 +245,7 @@ struct err *grpc_infer_response_streamed(struct response *r,
         if (version_as_given)
             pb.model_version = slice(version_as_given);
         if (r->error)
-            pb.error_message = slice(err_message(r->error));
+            pb.error_message = message_slice(r->error);
     } else {
         e = fill(r, classes, &pb, version, &params);
     }
@@ -222,19 +256,21 @@ struct err *grpc_infer_response_streamed(struct response *r,
         end = &(*end)->next;
     *end = &last;
     pb.params = params;
-    return encode(&pb, r, ret);
+    return encode(&pb, r, true, ret);
 }
 
-struct grpc_reply *grpc_infer_response_error(const struct err *e, struct infer_pb_slice id)
+struct grpc_reply *grpc_infer_response_error(const struct err *e, struct infer_pb_slice id,
+                                             bool little_anyway)
 {
-    struct infer_pb_response pb = {
-        .streamed = true, .error_message = slice(err_message(e)), .id = id};
+    struct infer_pb_response pb = {.streamed = true, .error_message = message_slice(e), .id = id};
+    if (id.len > REQUEST_TEXT_ID_BYTES)
+        pb.id = (struct infer_pb_slice){0};
     struct grpc_reply *reply = NULL;
-    struct err *failed = encode(&pb, NULL, &reply);
+    struct err *failed = encode(&pb, NULL, little_anyway, &reply);
     if (failed) {
-        /* the error's own text is not UTF-8: say so instead */
-        pb.error_message = slice(err_message(failed));
-        err_free(encode(&pb, NULL, &reply));
+        /* the error's own text is not UTF-8, or there is no room: say so instead, if that can be */
+        pb.error_message = message_slice(failed);
+        err_free(encode(&pb, NULL, little_anyway, &reply));
         err_free(failed);
     }
     return reply;

@@ -2,6 +2,7 @@
 
 #include "grpc/grpc_control.h"
 #include "grpc/grpc_infer.h"
+#include "grpc/grpc_logging.h"
 #include "grpc/grpc_reflection.h"
 #include "grpc/grpc_repository.h"
 
@@ -81,7 +82,7 @@ static const struct grpc_method methods[] = {
      .message = grpc_control_unsupported},
     {.path = INFERENCE "LogSettings",
      .category = OPTIONS_CATEGORY_LOGGING,
-     .message = grpc_control_unsupported},
+     .message = grpc_logging_settings},
     {.path = HEALTH "Watch",
      .category = OPTIONS_CATEGORY_HEALTH,
      .message = grpc_control_unsupported},
@@ -114,7 +115,7 @@ const struct grpc_method *grpc_method_find(const char *path, size_t len)
 /* The last two are one route. */
 #define METHODS (sizeof(methods) / sizeof(*methods) - 1)
 
-/* Only ModelInfer is about one model: each request of a stream may be for another. Called before the workers serve. */
+/* Each request of a stream may be for another model: those that fail are counted by theirs, the call without one. Called before the workers serve. */
 const struct front_metrics_kind *grpc_method_metrics(void)
 {
     static struct front_metrics_route routes[METHODS + 1];
@@ -124,6 +125,7 @@ const struct front_metrics_kind *grpc_method_metrics(void)
         routes[i] = (struct front_metrics_route){
             .name = i ? strrchr(methods[i - 1].path, '/') + 1 : "other", .model_slot = -1};
     routes[grpc_method_route(&methods[0])].model_slot = 0;
+    routes[grpc_method_route(&methods[1])].model_slot = 1;
     return &kind;
 }
 

@@ -107,8 +107,7 @@ static struct err *load_param(struct control_task *t, const struct parameter *p)
     if (is_key(p, "config")) {
         if (p->choice != CHOICE_STRING)
             return wrong_type(p, "load parameter", "string_param");
-        control_task_param(t, REPO_PARAM_CONFIG, NULL, p->data, p->len);
-        return NULL;
+        return control_task_param(t, REPO_PARAM_CONFIG, NULL, p->data, p->len);
     }
     if (p->key_len < prefix || memcmp(p->key, FILE_PREFIX, prefix) != 0)
         return err_new(STATUS_INVALID_ARG, "unrecognized load parameter '%.*s'.", (int)p->key_len,
@@ -118,7 +117,7 @@ static struct err *load_param(struct control_task *t, const struct parameter *p)
     char *name;
     struct err *e = control_task_name(p->key + prefix, p->key_len - prefix, &name);
     if (!e)
-        control_task_param(t, REPO_PARAM_FILE, name, p->data, p->len);
+        e = control_task_param(t, REPO_PARAM_FILE, name, p->data, p->len);
     return e;
 }
 

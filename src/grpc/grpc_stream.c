@@ -148,14 +148,14 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
                      size_t name_len, const uint8_t *value, size_t len, uint8_t flags, void *user)
 {
     (void)flags;
-    (void)user;
-    if (!is_request(frame))
-        return 0;
     struct grpc_stream *s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
     if (!s)
         return 0;
-    s->header_bytes +=
-        (uint32_t)(name_len + len + 32); /* as SETTINGS_MAX_HEADER_LIST_SIZE counts */
+    s->header_bytes += name_len + len + 32; /* as SETTINGS_MAX_HEADER_LIST_SIZE counts */
+    if (s->header_bytes > GRPC_CONN_SURPLUS_BYTES)
+        return grpc_conn_expel(user, "too_much_metadata");
+    if (!is_request(frame)) /* trailers, which nobody looks at */
+        return 0;
     if (s->header_bytes <= GRPC_CONN_HEADER_BYTES)
         take_header(s, (const char *)name, name_len, (const char *)value, len);
     if (s->conn->home->curious && s->header_bytes <= GRPC_CONN_HEADER_BYTES)
@@ -408,6 +408,7 @@ static void go_on(struct grpc_stream *s)
     if (!s->ended && (paused(s) || s->call_count > GRPC_STREAM_MAX_CALLS / 2))
         return;
     s->held_at += take_streamed(s, s->held->data + s->held_at, s->held_end - s->held_at);
+    grpc_conn_flush_later(s->conn); /* the client is told how far its window is open now */
     if (s->held_at < s->held_end)
         return;
     drop_held(s);
@@ -461,7 +462,7 @@ static void count_call(struct grpc_stream *s)
     struct front_metrics *metrics = s->conn->home->metrics;
     unsigned route = grpc_method_route(s->method);
     int status = s->ended ? s->status : GRPC_ANSWER_CANCELLED;
-    front_metrics_end(metrics, route, s->model, status);
+    front_metrics_end(metrics, route, s->method && s->method->streams ? 0 : s->model, status);
     access_end(s->access, metrics->kind->routes[route].name, status);
     s->access = NULL;
 }

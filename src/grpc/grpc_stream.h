@@ -67,7 +67,7 @@ struct grpc_stream {
     struct strbuf headers; /* that may become parameters: name, NUL, value, NUL, ... */
     enum expand_coding encoding;
     enum expand_coding packing; /* of messages that go out */
-    uint32_t header_bytes;
+    size_t header_bytes;
     time_ns timeout; /* 0 = none */
 
     /* Coming in. */
@@ -92,6 +92,7 @@ struct grpc_stream {
     struct grpc_reply *replies;
     struct grpc_reply **last_reply;
     uint64_t reply_bytes; /* that wait to be gathered */
+    time_ns moved;        /* when some were last gathered, or the first began to wait */
 
     uint32_t model;        /* of a unary call: see front_metrics_model_id */
     struct access *access; /* NULL = nobody wants to know */

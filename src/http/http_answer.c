@@ -37,8 +37,6 @@ static const char *reason_of(uint16_t status)
         return "Method Not Allowed";
     case 414:
         return "URI Too Long";
-    case 417:
-        return "Expectation Failed";
     case 431:
         return "Request Header Fields Too Large";
     case 500:

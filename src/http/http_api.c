@@ -7,6 +7,7 @@
 #include "http/http_decode.h"
 #include "http/http_exchange.h"
 #include "http/http_infer.h"
+#include "http/http_logging.h"
 #include "http/http_repository.h"
 #include "http/http_route.h"
 #include "server/describe.h"
@@ -21,16 +22,17 @@ static bool is_read(const struct http1_head *h)
     return h->method == HTTP1_GET || h->method == HTTP1_HEAD_METHOD;
 }
 
-static bool method_fits(enum http_route_kind kind, const struct http1_head *h)
+static bool method_fits(const struct http_route *route, const struct http1_head *h)
 {
-    switch (kind) {
+    switch ((enum http_route_kind)route->kind) {
     case HTTP_ROUTE_NONE:
-    case HTTP_ROUTE_SHARED_MEMORY:
         return true;
     case HTTP_ROUTE_TRACE:
     case HTTP_ROUTE_LOGGING:
     case HTTP_ROUTE_MODEL_TRACE:
         return h->method == HTTP1_GET || h->method == HTTP1_POST;
+    case HTTP_ROUTE_SHARED_MEMORY:
+        return h->method == (route->status ? HTTP1_GET : HTTP1_POST);
     case HTTP_ROUTE_SERVER:
     case HTTP_ROUTE_LIVE:
     case HTTP_ROUTE_READY:
@@ -131,11 +133,12 @@ static struct err *admit(const struct http_front *f, const struct http1_head *he
                          const struct http_route *route, uint64_t *ret_max)
 {
     *ret_max = 0;
-    if (!method_fits(route->kind, head) || missing_header(f->server, route->kind, head))
+    if (!method_fits(route, head) || missing_header(f->server, route->kind, head))
         return NULL;
     if (route->kind == HTTP_ROUTE_MODEL_INFER)
         return admit_infer(f, head, ret_max);
-    if (route->kind != HTTP_ROUTE_INDEX && route->kind != HTTP_ROUTE_CONTROL)
+    if (route->kind != HTTP_ROUTE_INDEX && route->kind != HTTP_ROUTE_CONTROL &&
+        route->kind != HTTP_ROUTE_LOGGING)
         return NULL;
     *ret_max = f->server->options.http_max_input_bytes;
     return head->content_length > *ret_max ? http_infer_too_large(head->content_length, *ret_max)
@@ -248,9 +251,15 @@ static struct err *serve_route(struct http_exchange *x, struct http_message *m)
     case HTTP_ROUTE_TRACE:
         return err_new(STATUS_UNSUPPORTED, "the trace extension is not supported");
     case HTTP_ROUTE_LOGGING:
-        return err_new(STATUS_UNSUPPORTED, "the logging extension is not supported");
+        return http_logging_serve(x, m);
     }
     return NULL;
+}
+
+/* The control plane takes a body in a coding that it does not know as it is, as the reference. */
+static bool is_packed(const struct http1_head *h)
+{
+    return h->content_coding == HTTP1_GZIP || h->content_coding == HTTP1_DEFLATE;
 }
 
 static void serve(struct http_exchange *x, struct http_message *m)
@@ -262,11 +271,11 @@ static void serve(struct http_exchange *x, struct http_message *m)
         answer_restricted(x, missing);
         return;
     }
-    if (!method_fits(kind, m->head)) {
+    if (!method_fits(m->route, m->head)) {
         http_exchange_fault(x, 405, "Method Not Allowed");
         return;
     }
-    if (m->head->content_coding == HTTP1_UNKNOWN_CODING && takes_body(kind)) {
+    if (m->head->content_coding == HTTP1_UNKNOWN_CODING && kind == HTTP_ROUTE_MODEL_INFER) {
         x->extra = "Accept-Encoding: gzip, deflate\r\n";
         http_exchange_error(x, err_new(STATUS_UNSUPPORTED, "Unsupported compression type"));
         return;
@@ -275,7 +284,7 @@ static void serve(struct http_exchange *x, struct http_message *m)
         http_infer_serve(x, m);
         return;
     }
-    if (m->head->content_coding != HTTP1_IDENTITY && takes_body(kind) && m->body_len) {
+    if (is_packed(m->head) && takes_body(kind) && m->body_len) {
         http_decode(x, m);
         return;
     }

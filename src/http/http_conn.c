@@ -19,9 +19,6 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#define IDLE_TIMEOUT   TIME_S(600) /* between requests */
-#define HEAD_TIMEOUT   TIME_S(60)  /* from the first byte of a head to its last */
-#define STALL_TIMEOUT  TIME_S(60)  /* without any byte of a body, or of an answer */
 #define LINGER_TIMEOUT TIME_S(2)
 
 /* While the front end stops. A client that has just had an answer probably asks again soon. */
@@ -38,20 +35,31 @@ static struct loop *loop_of(const struct http_conn *c)
     return c->shard->worker->loop;
 }
 
+static const struct http_patience *patience_of(const struct http_conn *c)
+{
+    return &c->shard->front->patience;
+}
+
+static time_ns shorter(time_ns a, time_ns b)
+{
+    return a < b ? a : b;
+}
+
 /* How long the present wait may last; TIME_NEVER while only the model is waited for. */
 static time_ns limit_of(const struct http_conn *c)
 {
+    const struct http_patience *p = patience_of(c);
     bool draining = c->shard->draining;
     if (c->lingering)
         return draining ? c->patience / 2 : LINGER_TIMEOUT;
     if (c->backlog || c->phase == HTTP_PHASE_BODY || c->phase == HTTP_PHASE_CHUNKS ||
         c->phase == HTTP_PHASE_DISCARD)
-        return draining ? DRAIN_STALL : STALL_TIMEOUT;
+        return draining ? shorter(DRAIN_STALL, p->stall) : p->stall;
     if (c->in_flight)
         return TIME_NEVER;
     if (http1_idle(&c->parser))
-        return draining ? c->patience : IDLE_TIMEOUT;
-    return draining ? DRAIN_HEAD : HEAD_TIMEOUT;
+        return draining ? c->patience : p->idle;
+    return draining ? shorter(DRAIN_HEAD, p->head) : p->head;
 }
 
 /* The timer is set early when a shorter wait begins, and moved on lazily when it finds that there was progress. */
@@ -69,13 +77,24 @@ void http_conn_wait(struct http_conn *c)
         expect_within(c, limit);
 }
 
+/* A few bytes of a large body wake nobody up (http_body.c): they are looked for before it counts as stalled. */
+static void look_for_body(struct http_conn *c)
+{
+    if (c->phase == HTTP_PHASE_BODY && c->low_water > 1)
+        http_read_some(c);
+}
+
 static void on_timer(struct loop_timer *t)
 {
     struct http_conn *c = LIST_ITEM(t, struct http_conn, timer);
-    time_ns limit = limit_of(c);
     time_ns now = loop_now(loop_of(c));
+    if (limit_of(c) != TIME_NEVER && now >= c->since + limit_of(c))
+        look_for_body(c);
+    if (c->dead)
+        return;
+    time_ns limit = limit_of(c);
     if (limit == TIME_NEVER)
-        loop_timer_set(loop_of(c), t, now + HEAD_TIMEOUT);
+        loop_timer_set(loop_of(c), t, now + patience_of(c)->shortest);
     else if (now < c->since + limit)
         loop_timer_set(loop_of(c), t, c->since + limit);
     else if (c->phase == HTTP_PHASE_HEAD && !c->backlog)
@@ -90,7 +109,7 @@ void http_conn_watch(struct http_conn *c)
                 (!c->held && !c->backlog && c->in_flight < HTTP_CONN_MAX_IN_FLIGHT);
     loop_mod(loop_of(c), &c->fd, (more ? EPOLLIN : 0u) | (c->backlog ? EPOLLOUT : 0u));
     if (c->backlog)
-        expect_within(c, STALL_TIMEOUT);
+        expect_within(c, patience_of(c)->stall);
 }
 
 static void orphan_exchanges(struct http_conn *c)
@@ -197,7 +216,7 @@ void http_conn_open(struct http_shard *s, int fd)
         http1_collect(&c->parser);
     struct err *e = loop_add(s->worker->loop, &c->fd, EPOLLIN);
     if (!e) {
-        expect_within(c, HEAD_TIMEOUT);
+        expect_within(c, patience_of(c)->shortest);
         c->turns = s->strangers;
         turns_judge(s->worker->loop, &c->fd, c->turns);
         return;

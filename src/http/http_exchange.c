@@ -3,12 +3,19 @@
 #include "base/mem.h"
 #include "base/slab.h"
 #include "codec/json_out.h"
+#include "infer/request_text.h"
 #include "infer/response.h"
 #include "net/access.h"
 #include "http/http_conn.h"
 #include "http/http_front_priv.h"
+#include "os/pool.h"
 
 #include <string.h>
+
+/* Messages up to here are not charged to the budget. Longer ones quote what the client sent, and it may ask for many and read none. */
+#define PLAIN_BYTES ((size_t)4096)
+
+#define FAULT_ROOM 16u /* around a message */
 
 /* The status of a request whose client did not wait for the answer. */
 #define CLIENT_WENT 499
@@ -84,14 +91,44 @@ void http_exchange_text(struct http_exchange *x, uint16_t status, const char *co
     http_exchange_static(x, status, content_type, body, len);
 }
 
-void http_exchange_fault(struct http_exchange *x, uint16_t status, const char *message)
+/* A buffer for the answer that counts against the budget; false when there is none. */
+static bool charge_text(struct http_exchange *x, size_t room)
 {
-    size_t len = strlen(message);
-    char *text = mem_alloc(json_out_string_bytes(len) + 16);
-    char *end = JSON_OUT_LITERAL(text, "{\"error\":");
+    buf_unref(x->rendered);
+    x->rendered = NULL;
+    struct err *e = pool_buf(room, &x->rendered);
+    err_free(e);
+    return !e;
+}
+
+/* At most `most` bytes, not ending in the middle of a character. */
+static size_t cut(const char *message, size_t most)
+{
+    while (most && ((unsigned char)message[most] & 0xc0) == 0x80)
+        most--;
+    return most;
+}
+
+static size_t write_fault(char *to, const char *message, size_t len)
+{
+    char *end = JSON_OUT_LITERAL(to, "{\"error\":");
     end = json_out_string(end, message, len);
     *end++ = '}';
-    http_exchange_text(x, status, HTTP_JSON, text, (size_t)(end - text));
+    return (size_t)(end - to);
+}
+
+void http_exchange_fault(struct http_exchange *x, uint16_t status, const char *message)
+{
+    size_t len = request_text_message(message);
+    if (len > PLAIN_BYTES && charge_text(x, json_out_string_bytes(len) + FAULT_ROOM)) {
+        char *to = (char *)x->rendered->data;
+        http_exchange_static(x, status, HTTP_JSON, to, write_fault(to, message, len));
+        return;
+    }
+    if (len > PLAIN_BYTES)
+        len = cut(message, PLAIN_BYTES);
+    char *text = mem_alloc(json_out_string_bytes(len) + FAULT_ROOM);
+    http_exchange_text(x, status, HTTP_JSON, text, write_fault(text, message, len));
 }
 
 void http_exchange_error(struct http_exchange *x, struct err *e)

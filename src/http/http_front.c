@@ -30,11 +30,22 @@ static void refused(int fd, void *owner)
     sock_write(fd, &piece, 1);
 }
 
+struct http_patience http_front_patience(uint32_t head, uint32_t stall, uint32_t idle)
+{
+    uint32_t shortest = head < stall ? head : stall;
+    if (idle < shortest)
+        shortest = idle;
+    return (struct http_patience){TIME_S(head), TIME_S(stall), TIME_S(idle), TIME_S(shortest)};
+}
+
 struct err *http_front_open(struct server *s, enum http_front_kind kind, const char *address,
                             uint16_t port, bool reuse, struct http_front **ret)
 {
     struct http_front *f = MEM_NEW(struct http_front);
     f->server = s;
+    f->patience =
+        http_front_patience(s->options.http_header_timeout_secs, s->options.http_stall_timeout_secs,
+                            s->options.http_idle_timeout_secs);
     f->service = kind == HTTP_FRONT_METRICS ? &metrics_http_service : &http_api_service;
     mutex_init(&f->lock, MUTEX_RANK_LEAF);
     mutex_cond_init(&f->settled);

@@ -49,8 +49,20 @@ struct http_shard {
     struct mail kill_mail;
 };
 
+/* How long a connection may keep its place without giving or taking anything. */
+struct http_patience {
+    time_ns head;     /* from the first byte of a head to its last */
+    time_ns stall;    /* without any byte of a body, or of an answer */
+    time_ns idle;     /* between requests */
+    time_ns shortest; /* of these */
+};
+
+/* http_front_patience - in seconds, each 1 or more. */
+struct http_patience http_front_patience(uint32_t head, uint32_t stall, uint32_t idle);
+
 struct http_front {
     struct server *server;
+    struct http_patience patience;
     const struct http_service *service;
     struct listener *listener;
     struct http_shard *shards; /* one a worker */

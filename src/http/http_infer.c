@@ -29,10 +29,10 @@ struct err *http_infer_json_bytes(const struct http1_head *head, uint64_t body_l
     if (!v->given)
         return NULL;
     uint64_t n = 0;
-    bool number = v->len > 0 && !v->cut;
+    bool number = v->len > 0;
     for (uint8_t i = 0; i < v->len && number; i++) {
-        number = v->text[i] >= '0' && v->text[i] <= '9' && n < UINT64_MAX / 100;
-        n = n * 10 + (uint64_t)(v->text[i] - '0');
+        number = v->text[i] >= '0' && v->text[i] <= '9';
+        n = n < UINT64_MAX / 100 ? n * 10 + (uint64_t)(v->text[i] - '0') : UINT64_MAX;
     }
     bool negative = v->len > 1 && v->text[0] == '-' && v->text[1] >= '0' && v->text[1] <= '9';
     if (!number && !negative)

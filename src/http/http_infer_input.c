@@ -116,6 +116,8 @@ struct described {
 static struct err *describe(yyjson_val *input, struct described *d)
 {
     struct err *e = member_string(input, "name", &d->name, &d->name_len);
+    if (!e)
+        e = http_json_whole("input", d->name, d->name_len);
     if (e)
         return e;
     const char *datatype;

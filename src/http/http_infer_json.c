@@ -2,6 +2,7 @@
 
 #include "codec/json_tensor.h"
 #include "infer/request.h"
+#include "infer/request_text.h"
 #include "http/http_exchange.h"
 #include "http/http_front_priv.h"
 #include "http/http_infer.h"
@@ -27,8 +28,9 @@ static struct err *read_id(struct request *r, yyjson_val *root)
         return NULL;
     if (!yyjson_is_str(id))
         return wrong_type("id", JSON_TENSOR_NOT_STRING);
-    r->id = arena_strndup(&r->arena, unsafe_yyjson_get_str(id), unsafe_yyjson_get_len(id));
-    return NULL;
+    struct err *e =
+        http_json_whole("request id", unsafe_yyjson_get_str(id), unsafe_yyjson_get_len(id));
+    return e ? e : request_text_id(r, unsafe_yyjson_get_str(id), unsafe_yyjson_get_len(id));
 }
 
 static struct err *set_flag(struct request *r, const char *name, yyjson_val *v, uint32_t flag)
@@ -56,17 +58,25 @@ static struct err *set_sequence(struct request *r, yyjson_val *v)
     }
     if (!yyjson_is_str(v))
         return wrong_type("sequence_id", JSON_TENSOR_NOT_STRING);
-    if (unsafe_yyjson_get_len(v))
-        r->correlation_string =
-            arena_strndup(&r->arena, unsafe_yyjson_get_str(v), unsafe_yyjson_get_len(v));
-    return NULL;
+    size_t len = unsafe_yyjson_get_len(v);
+    if (!len)
+        return NULL;
+    struct err *e = http_json_whole("sequence id", unsafe_yyjson_get_str(v), len);
+    return e ? e : request_text_sequence(r, unsafe_yyjson_get_str(v), len);
 }
 
 /* A parameter that the model may look at. */
 static struct err *add_param(struct request *r, const char *name, size_t len, yyjson_val *v)
 {
     struct param *p;
+    struct err *e =
+        request_text_charge(r, sizeof(*p) + len + (yyjson_is_str(v) ? yyjson_get_len(v) : 0));
+    if (e)
+        return e;
     if (yyjson_is_str(v)) {
+        e = http_json_whole("parameter value", unsafe_yyjson_get_str(v), unsafe_yyjson_get_len(v));
+        if (e)
+            return e;
         param_add_string(&r->params, &r->arena, name, len, unsafe_yyjson_get_str(v),
                          unsafe_yyjson_get_len(v));
     } else if (yyjson_is_sint(v) || (yyjson_is_uint(v) && unsafe_yyjson_get_uint(v) <= INT64_MAX)) {
@@ -91,6 +101,9 @@ static struct err *read_param(struct http_exchange *x, struct request *r, yyjson
                               yyjson_val *v)
 {
     const char *name = unsafe_yyjson_get_str(key);
+    struct err *e = http_json_whole("parameter", name, unsafe_yyjson_get_len(key));
+    if (e)
+        return e;
     if (strcmp(name, "sequence_id") == 0)
         return set_sequence(r, v);
     if (strcmp(name, "sequence_start") == 0)
@@ -178,6 +191,10 @@ static struct err *read_output(struct request *r, yyjson_val *output, struct htt
             "Unable to parse 'name': attempt to access non-existing object member 'name'");
     if (!yyjson_is_str(name))
         return wrong_type("name", JSON_TENSOR_NOT_STRING);
+    struct err *e =
+        http_json_whole("output", unsafe_yyjson_get_str(name), unsafe_yyjson_get_len(name));
+    if (e)
+        return e;
     if (!request_add_output(r, unsafe_yyjson_get_str(name), unsafe_yyjson_get_len(name)))
         return err_new(STATUS_INVALID_ARG, "a request may name at most %u outputs",
                        REQUEST_MAX_TENSORS);

@@ -1,6 +1,7 @@
 #include "http/http_json.h"
 
 #include "base/mem.h"
+#include "codec/json_tensor.h"
 #include "http/http_exchange.h"
 #include "http/http_front_priv.h"
 #include "os/pool.h"
@@ -13,15 +14,77 @@
 
 _Static_assert(HTTP_BODY_PADDING >= YYJSON_PADDING_SIZE, "the parser writes behind the text");
 
+/* Whether any of the bytes is a control character; nearly no text has one. */
+static bool any_control(const char *text, size_t len)
+{
+    const uint64_t ones = UINT64_MAX / 255; /* 1 in each byte */
+    uint64_t found = 0;
+    size_t i = 0;
+    for (; i + sizeof(uint64_t) <= len; i += sizeof(uint64_t)) {
+        uint64_t eight;
+        memcpy(&eight, text + i, sizeof(eight));
+        found |= (eight - ones * 0x20) &
+                 ~eight; /* the high bit of a byte, or of one behind it: below 0x20 */
+    }
+    found &= ones * 0x80;
+    for (; i < len; i++)
+        found |= (unsigned char)text[i] < 0x20;
+    return found;
+}
+
+/* The first control character that stands in a string as it is, where JSON has none; NULL = there is none. The parser takes them, with
+ * the flag that lets it take strings that are not UTF-8. */
+static const char *bare_control(const char *text, size_t len)
+{
+    if (!any_control(text, len))
+        return NULL;
+    bool inside = false;
+    for (const char *at = text, *end = text + len; at < end; at++) {
+        if (*at == '"')
+            inside = !inside;
+        else if (inside && *at == '\\')
+            at++;
+        if (inside && at < end && (unsigned char)*at < 0x20)
+            return at;
+    }
+    return NULL;
+}
+
+static struct err *bad_text(const char *why, size_t at)
+{
+    return err_new(STATUS_INTERNAL, "failed to parse the request JSON buffer: %s at %zu", why, at);
+}
+
+static struct err *not_parsed(const yyjson_read_err *why)
+{
+    /* There is room for two bytes a value: only arrays that begin and begin need more. */
+    if (why->code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
+        return err_new(STATUS_INVALID_ARG, "%s", json_tensor_text(JSON_TENSOR_TOO_DEEP));
+    return bad_text(why->msg, why->pos);
+}
+
+/* Behind the document: spaces, and what a zero byte hides, as for the reference. */
+static struct err *check_end(const char *text, size_t at, size_t len)
+{
+    while (at < len && (text[at] == ' ' || (text[at] >= '\t' && text[at] <= '\r')))
+        at++;
+    return at < len && text[at] ? bad_text("unexpected content after document", at) : NULL;
+}
+
 struct err *http_json_parse(struct http_shard *s, char *text, size_t len, struct http_json *ret)
 {
     /* As the reference: NaN and infinities by name, and strings that need not be UTF-8. */
-    const yyjson_read_flag flags =
-        YYJSON_READ_INSITU | YYJSON_READ_ALLOW_INF_AND_NAN | YYJSON_READ_ALLOW_INVALID_UNICODE;
+    const yyjson_read_flag flags = YYJSON_READ_INSITU | YYJSON_READ_ALLOW_INF_AND_NAN |
+                                   YYJSON_READ_ALLOW_INVALID_UNICODE | YYJSON_READ_STOP_WHEN_DONE;
     if (len >= sizeof(MARK) - 1 && memcmp(text, MARK, sizeof(MARK) - 1) == 0) {
         text += sizeof(MARK) - 1;
         len -= sizeof(MARK) - 1;
     }
+    const char *control = bare_control(text, len);
+    if (control)
+        return bad_text(*control ? "Invalid escape character in string."
+                                 : "Missing a closing quotation mark in string.",
+                        (size_t)(control - text));
     size_t need = yyjson_read_max_memory_usage(len, flags);
     struct http_json j = {0};
     yyjson_alc alc;
@@ -41,13 +104,21 @@ struct err *http_json_parse(struct http_shard *s, char *text, size_t len, struct
     yyjson_read_err why = {0};
     j.doc = yyjson_read_opts(text, len, flags, &alc, &why);
     memcpy(text + len, behind, sizeof(behind));
-    if (!j.doc) {
+    struct err *e =
+        j.doc ? check_end(text, yyjson_doc_get_read_size(j.doc), len) : not_parsed(&why);
+    if (e) {
         buf_unref(j.memory);
-        return err_new(STATUS_INTERNAL, "failed to parse the request JSON buffer: %s at %zu",
-                       why.msg, why.pos);
+        return e;
     }
     *ret = j;
     return NULL;
+}
+
+struct err *http_json_whole(const char *what, const char *text, size_t len)
+{
+    if (!memchr(text, 0, len))
+        return NULL;
+    return err_new(STATUS_INVALID_ARG, "%s '%s...' holds a zero byte", what, text);
 }
 
 void http_json_end(struct http_json *j)

@@ -102,7 +102,8 @@ static void serve_without_body(struct http_conn *c)
     bool chunked = c->parser.head.chunked;
     uint64_t left = c->parser.head.content_length;
     struct http_exchange *x = exchange_begin(c);
-    if (left > DISCARD_AT_MOST || chunked)
+    /* Who waits to be asked for the body may leave it out now that the answer comes first. */
+    if (left > DISCARD_AT_MOST || chunked || c->parser.head.expect_continue)
         x->keep_alive = false;
     bool last = !x->keep_alive;
     struct http_message m = {.head = &c->parser.head, .route = &c->route};
@@ -201,9 +202,11 @@ static size_t take_chunks(struct http_conn *c, const char *data, size_t n)
 static size_t take_head(struct http_conn *c, char *data, size_t n)
 {
     size_t used;
-    if (http1_idle(&c->parser))
+    bool idle = http1_idle(&c->parser);
+    enum http1_event event = http1_parse(&c->parser, data, n, &used);
+    if (idle && !http1_idle(&c->parser)) /* more than blank lines */
         c->since = loop_now(c->shard->worker->loop);
-    switch (http1_parse(&c->parser, data, n, &used)) {
+    switch (event) {
     case HTTP1_HEAD:
         used += begin_message(c, data + used, n - used);
         break;

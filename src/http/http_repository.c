@@ -137,8 +137,8 @@ static struct err *add_param(struct control_task *t, const char *name, size_t na
     size_t skip = config ? 0 : sizeof(FILE_PREFIX) - 1;
     struct err *e = config ? NULL : control_task_name(name + skip, name_len - skip, &copy);
     if (!e)
-        control_task_param(t, config ? REPO_PARAM_CONFIG : REPO_PARAM_FILE_BASE64, copy,
-                           yyjson_get_str(value), yyjson_get_len(value));
+        e = control_task_param(t, config ? REPO_PARAM_CONFIG : REPO_PARAM_FILE_BASE64, copy,
+                               yyjson_get_str(value), yyjson_get_len(value));
     return e;
 }
 

@@ -107,7 +107,8 @@ static void find_shared_memory(struct path p, struct http_route *r)
     struct http_route_part region;
     if (eat(&p, "/region/") && !eat_part(&p, &region))
         return;
-    if (is(&p, "/status") || is(&p, "/register") || is(&p, "/unregister"))
+    r->status = is(&p, "/status");
+    if (r->status || is(&p, "/register") || is(&p, "/unregister"))
         r->kind = HTTP_ROUTE_SHARED_MEMORY;
 }
 

@@ -36,6 +36,7 @@ struct http_route {
     struct http_route_part version; /* digits */
     struct http_route_part repository;
     bool unload; /* of CONTROL: unload, not load */
+    bool status; /* of SHARED_MEMORY: only tells, changes nothing */
 };
 
 /* http_route_find - match a request target of len bytes, HTTP1_MAX_URL_BYTES at most: origin form or absolute form; a query is not looked at. */

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/slab.h"
 #include "base/strbuf.h"
+#include "infer/request_text.h"
 #include "infer/response.h"
 #include "infer/state.h"
 #include "infer/stats.h"
@@ -176,6 +177,7 @@ static void end(struct request *r)
     if (r->parent)
         request_unref(r->parent);
     r->target->unpin(r->target);
+    request_text_release(r);
     arena_fini(&r->arena);
     r->magic = 0;
     slab_free(&slab, r);

@@ -85,6 +85,8 @@ struct request {
     uint64_t priority;              /* 0 = the model's default level */
     uint64_t timeout_us;            /* 0 = none of its own */
     struct param_list params;
+    size_t text_bytes;   /* request_text.c's: of parameters that a client sent, */
+    size_t text_charged; /* and what the budget was charged for them */
 
     struct tensor_input *inputs; /* input_count of input_cap */
     uint32_t input_count;

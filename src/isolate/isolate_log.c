@@ -45,10 +45,17 @@ void isolate_log_relay(const char *model, const char *line, size_t len)
         yyjson_doc_free(doc);
         return;
     }
+    enum log_level level = level_of(text_of(root, "level"));
+    if (level != LOG_LEVEL_VERBOSE &&
+        !log_enabled(level)) { /* switched off since the process began */
+        yyjson_doc_free(doc);
+        return;
+    }
     char file[128];
     int number = split_source(text_of(root, "source"), file, sizeof(file));
-    const char *id = text_of(root, "request_id");
-    log_line(&site, level_of(text_of(root, "level")), file, number, "%s%s%s%s: %s",
-             *id ? "[request id: " : "", id, *id ? "] " : "", model, text_of(root, "message"));
+    const char *message = text_of(root, "message");
+    const char *id = strstr(message, "[request id: ") ? "" : text_of(root, "request_id");
+    log_line(&site, level, file, number, "%s%s%s%s: %s", *id ? "[request id: " : "", id,
+             *id ? "] " : "", model, message);
     yyjson_doc_free(doc);
 }

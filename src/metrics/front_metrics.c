@@ -101,9 +101,14 @@ static struct front_metrics_model *model_of(struct front_metrics *f, uint32_t id
 
 void front_metrics_end(struct front_metrics *f, unsigned route, uint32_t model, int code)
 {
+    front_metrics_failed(f, route, model, code);
+    front_metrics_add(&f->ended, 1);
+}
+
+void front_metrics_failed(struct front_metrics *f, unsigned route, uint32_t model, int code)
+{
     unsigned c = code_index(f->kind->grpc, code);
     int slot = f->kind->routes[route].model_slot;
-    front_metrics_add(&f->ended, 1);
     if (model && slot >= 0)
         front_metrics_add(&model_of(f, model)->counts[slot][c], 1);
     else

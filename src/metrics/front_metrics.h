@@ -71,6 +71,9 @@ static inline void front_metrics_add(front_metrics_count_t *count, uint64_t n)
  * code   of HTTP or gRPC */
 void front_metrics_end(struct front_metrics *f, unsigned route, uint32_t model, int code);
 
+/* front_metrics_failed - a part of a request failed: a message of a stream, which goes on and ends by itself. As front_metrics_end. */
+void front_metrics_failed(struct front_metrics *f, unsigned route, uint32_t model, int code);
+
 /* front_metrics_model_id - the number of a model's name, the same for every version and after a reload; 0 when there were more
  * than can be told apart. Any thread; takes a lock. */
 uint32_t front_metrics_model_id(const char *name);

@@ -46,14 +46,20 @@ struct err *control_task_name(const void *text, size_t len, char **ret)
     return NULL;
 }
 
-void control_task_param(struct control_task *t, enum repo_param_kind kind, char *name,
-                        const void *data, size_t len)
+struct err *control_task_param(struct control_task *t, enum repo_param_kind kind, char *name,
+                               const void *data, size_t len)
 {
+    if (t->param_count == REPO_MAX_PARAMS) {
+        mem_free(name);
+        return err_new(STATUS_INVALID_ARG, "too many load parameters: expected at most %u",
+                       REPO_MAX_PARAMS);
+    }
     size_t n = t->param_count++;
     t->params = mem_realloc(t->params, t->param_count * sizeof(*t->params));
     t->names = mem_realloc(t->names, t->param_count * sizeof(char *));
     t->names[n] = name;
     t->params[n] = (struct repo_param){.kind = kind, .name = name, .data = data, .len = len};
+    return NULL;
 }
 
 /* On whichever thread ended the operation. */

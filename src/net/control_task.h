@@ -36,10 +36,11 @@ void control_task_free(struct control_task *t);
 struct err *control_task_name(const void *text, size_t len, char **ret);
 
 /* control_task_param - one more parameter.
- * name  a file's, without "file:"; taken over; NULL for a configuration
- * data  lies in body or copy */
-void control_task_param(struct control_task *t, enum repo_param_kind kind, char *name,
-                        const void *data, size_t len);
+ * name    a file's, without "file:"; taken over in any case; NULL for a configuration
+ * data    lies in body or copy
+ * errors  INVALID_ARG when there are REPO_MAX_PARAMS already */
+struct err *control_task_param(struct control_task *t, enum repo_param_kind kind, char *name,
+                               const void *data, size_t len);
 
 /* control_task_load, control_task_unload, control_task_index - begin; finish is called later in any case. */
 void control_task_load(struct control_task *t, struct repo *r);

@@ -2,11 +2,13 @@
 
 #include "base/mem.h"
 #include "infer/request.h"
+#include "infer/request_text.h"
 #include "os/dl.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
 #define LIBRARY "libpcre2-8.so.0"
 
@@ -110,15 +112,16 @@ struct err *forward_new(const char *option, const char *pattern, struct forward 
     return NULL;
 }
 
+/* Headers have the same name in upper and lower case, and proxies change it: no way of writing one passes. */
 static bool is_reserved(const char *name)
 {
     static const char *const names[] = {"sequence_id",       "sequence_start", "sequence_end",
                                         "priority",          "timeout",        "headers",
                                         "binary_data_output"};
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        if (strcmp(names[i], name) == 0)
+        if (strcasecmp(names[i], name) == 0)
             return true;
-    return strncmp(name, "triton_", 7) == 0;
+    return strncasecmp(name, "triton_", 7) == 0;
 }
 
 struct err *forward_add(const struct forward *f, const char *headers, size_t len, struct request *r)
@@ -139,6 +142,8 @@ struct err *forward_add(const struct forward *f, const char *headers, size_t len
             e = err_new(STATUS_INVALID_ARG,
                         "Header '%s' is reserved for Triton usage and cannot be forwarded.", name);
         else if (matches)
+            e = request_text_charge(r, name_len + value_len);
+        if (matches && !e)
             param_add_string(&r->params, &r->arena, name, name_len, value, value_len);
         name = value + value_len + 1;
     }

@@ -17,7 +17,7 @@ struct err *forward_new(const char *option, const char *pattern, struct forward 
 /* forward_add - add the headers that match to the parameters of a request.
  * f        may be NULL: nothing is added
  * headers  name, NUL, value, NUL, and so on: len bytes
- * errors   INVALID_ARG for a name that has a meaning of its own. What takes too long to match counts as no match
+ * errors   INVALID_ARG for a name that has a meaning of its own, in upper or lower case; UNAVAILABLE when the budget is spent. What takes too long to match counts as no match
  * Any thread. */
 struct err *forward_add(const struct forward *f, const char *headers, size_t len,
                         struct request *r);

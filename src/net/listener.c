@@ -3,22 +3,23 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/quota.h"
 #include "net/turns.h"
 #include "os/mutex.h"
 #include "os/sock.h"
+#include "os/sock_unix.h"
 #include "server/server.h"
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 
 #define ACCEPTS_PER_TURN 16
 #define ACCEPTS_WARILY   4    /* in the slow lane */
 #define ACCEPTS_AT_END   4096 /* of the backlog when the listener stops */
 #define BACK_OFF         TIME_MS(100)
-#define RESERVED_FDS     128u /* model files, sockets of other fronts, the loops themselves */
 
 /* What one worker watches. */
 struct watch {
@@ -35,7 +36,10 @@ struct listener {
     struct server *server;
     int fd;
     uint16_t port;
+    char name[128];                  /* for the log */
+    struct sock_unix_file *own_file; /* NULL = it is no Unix socket */
     uint32_t max_connections;
+    uint32_t kept; /* places that only this one takes */
     listener_accepted_fn accepted;
     listener_refused_fn refused;
     void *owner;
@@ -93,11 +97,26 @@ static struct worker *least_loaded(struct server *s, struct worker *self)
     return best;
 }
 
+static void give_place(struct listener *l)
+{
+    uint32_t before = atomic_fetch_sub_explicit(&l->connections, 1, memory_order_relaxed);
+    quota_give(l->kept, before);
+}
+
+static bool take_place(struct listener *l)
+{
+    uint32_t before = atomic_fetch_add_explicit(&l->connections, 1, memory_order_relaxed);
+    if (quota_take(l->kept, before) && before < l->max_connections)
+        return true;
+    give_place(l);
+    LOG_WARN("connection refused: %u are open on %s, and there is no place for more", before,
+             l->name);
+    return false;
+}
+
 static void place(struct listener *l, struct worker *self, int fd)
 {
-    if (atomic_fetch_add_explicit(&l->connections, 1, memory_order_relaxed) >= l->max_connections) {
-        atomic_fetch_sub_explicit(&l->connections, 1, memory_order_relaxed);
-        LOG_WARN("connection refused: %u are open on port %u", l->max_connections, l->port);
+    if (!take_place(l)) {
         if (l->refused)
             l->refused(fd, l->owner);
         sock_close(fd);
@@ -121,7 +140,7 @@ static void watch_on(struct watch *w)
     w->added = !e;
     if (!e)
         return;
-    LOG_WARN("port %u: %s", w->listener->port, err_message(e));
+    LOG_WARN("%s: %s", w->listener->name, err_message(e));
     err_free(e);
     loop_timer_set(w->worker->loop, &w->again, loop_now(w->worker->loop) + BACK_OFF);
 }
@@ -134,7 +153,7 @@ static void look_again(struct loop_timer *t)
 /* The connection stays in the backlog; looking at it again at once would only spin. */
 static void back_off(struct watch *w, int error)
 {
-    LOG_WARN("accepting a connection on port %u: %s", w->listener->port, strerror(error));
+    LOG_WARN("accepting a connection on %s: %s", w->listener->name, strerror(error));
     loop_del(w->worker->loop, &w->fd);
     w->added = false;
     loop_timer_set(w->worker->loop, &w->again, loop_now(w->worker->loop) + BACK_OFF);
@@ -180,16 +199,6 @@ static void on_stop(struct mail *m)
     busy_drop(w->listener);
 }
 
-/* What the process may open, less a reserve. */
-static uint32_t connections_that_fit(void)
-{
-    struct rlimit r;
-    if (getrlimit(RLIMIT_NOFILE, &r) != 0 || r.rlim_cur > UINT32_MAX)
-        return UINT32_MAX;
-    return r.rlim_cur > 2 * RESERVED_FDS ? (uint32_t)r.rlim_cur - RESERVED_FDS
-                                         : (uint32_t)r.rlim_cur / 2;
-}
-
 struct err *listener_open(struct server *s, const char *address, uint16_t port, bool reuse,
                           uint32_t max_connections, listener_accepted_fn accepted,
                           listener_refused_fn refused, void *owner, struct listener **ret)
@@ -202,7 +211,13 @@ struct err *listener_open(struct server *s, const char *address, uint16_t port, 
     l->server = s;
     l->fd = fd;
     l->port = sock_port(fd);
-    l->max_connections = max_connections ? max_connections : connections_that_fit();
+    l->own_file = sock_unix_file(fd);
+    if (l->own_file)
+        snprintf(l->name, sizeof(l->name), "%s", address);
+    else
+        snprintf(l->name, sizeof(l->name), "port %u", l->port);
+    l->max_connections = max_connections ? max_connections : UINT32_MAX;
+    l->kept = quota_open();
     l->accepted = accepted;
     l->refused = refused;
     l->owner = owner;
@@ -247,6 +262,8 @@ void listener_stop(struct listener *l)
     CHECK(!loop_current());
     if (l->port)
         sock_refuse_new(l->fd);
+    sock_unix_remove(l->own_file);
+    l->own_file = NULL;
     for (unsigned i = 0; i < l->server->worker_count; i++) {
         struct watch *w = &l->watches[i];
         loop_post(w->worker->loop, &w->stop, &w->stop);
@@ -266,7 +283,7 @@ void listener_closed(struct listener *l, struct worker *w, uint32_t strangers)
     if (watch->added)
         turns_judge(w->loop, &watch->fd, strangers);
     atomic_fetch_sub_explicit(&w->connections, 1, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&l->connections, 1, memory_order_relaxed);
+    give_place(l);
 }
 
 uint32_t listener_connections(const struct listener *l)
@@ -278,6 +295,7 @@ void listener_free(struct listener *l)
 {
     if (!l)
         return;
+    quota_close(l->kept);
     mutex_cond_fini(&l->settled);
     mutex_fini(&l->lock);
     mem_free(l->watches);

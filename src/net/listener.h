@@ -27,7 +27,7 @@ typedef void (*listener_refused_fn)(int fd, void *owner);
  * address          as sock_listen takes it
  * port             0 = the system chooses: see listener_port
  * reuse            let other processes share the port
- * max_connections  most connections open at once; 0 = what the descriptor limit of the process leaves after a reserve
+ * max_connections  most connections open at once; 0 = as many as there are places for (quota.h), which limit it in any case
  * accepted         must not be NULL
  * refused          NULL: connections over the limit are just closed
  * errors           those of sock_listen

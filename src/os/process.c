@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -54,6 +55,13 @@ static uint64_t count_fds(void)
     return n ? n - 1 : 0; /* without the one that lists */
 }
 
+struct process_fds process_fds(void)
+{
+    struct rlimit limit;
+    bool limited = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    return (struct process_fds){.open = count_fds(), .max = limited ? limit.rlim_cur : UINT64_MAX};
+}
+
 void process_read(struct process_stats *ret)
 {
     struct process_stats s = {0};
@@ -65,11 +73,9 @@ void process_read(struct process_stats *ret)
     s.threads = proc_field("/proc/self/status", "Threads:");
     s.host_total_bytes = proc_field("/proc/meminfo", "MemTotal:") * 1024;
     s.host_used_bytes = s.host_total_bytes - proc_field("/proc/meminfo", "MemAvailable:") * 1024;
-    s.open_fds = count_fds();
-    struct rlimit limit;
-    s.max_fds = getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY
-                    ? limit.rlim_cur
-                    : UINT64_MAX;
+    struct process_fds fds = process_fds();
+    s.open_fds = fds.open;
+    s.max_fds = fds.max;
     read_cpu_ticks(&s);
     *ret = s;
 }

@@ -15,5 +15,13 @@ struct process_stats {
     uint64_t host_total_ticks;
 };
 
+struct process_fds {
+    uint64_t open;
+    uint64_t max; /* UINT64_MAX = no limit */
+};
+
+/* process_fds - descriptors; open is 0 when it cannot be read. */
+struct process_fds process_fds(void);
+
 /* process_read - what cannot be read stays 0. */
 void process_read(struct process_stats *ret);

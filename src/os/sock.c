@@ -1,6 +1,7 @@
 #include "os/sock.h"
 
 #include "base/fault.h"
+#include "os/sock_unix.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -11,8 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #define BACKLOG 4096
@@ -30,24 +29,11 @@ static struct err *bind_and_listen(int fd, const struct sockaddr *to, socklen_t 
         *ret_fd = fd;
         return NULL;
     }
-    struct err *e = err_recode(err_errno(errno, "cannot listen on %s", shown), STATUS_UNAVAILABLE);
+    enum status status = errno == EADDRNOTAVAIL ? STATUS_INVALID_ARG : STATUS_UNAVAILABLE;
+    struct err *e = err_recode(err_errno(errno, "cannot listen on %s", shown), status);
     if (fd >= 0)
         close(fd);
     return e;
-}
-
-/* A socket file that a dead server left behind is in the way of bind: remove it, but nothing that is not a socket. */
-static struct err *listen_unix(const char *path, const char *shown, int *ret_fd)
-{
-    struct sockaddr_un to = {.sun_family = AF_UNIX};
-    if (strlen(path) >= sizeof(to.sun_path))
-        return err_new(STATUS_INVALID_ARG, "cannot listen on %s: the path is over %zu bytes", shown,
-                       sizeof(to.sun_path) - 1);
-    memcpy(to.sun_path, path, strlen(path) + 1);
-    struct stat st;
-    if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
-        unlink(path);
-    return bind_and_listen(new_socket(AF_UNIX), (struct sockaddr *)&to, sizeof(to), shown, ret_fd);
 }
 
 static struct err *listen_tcp(const char *address, uint16_t port, bool reuse, const char *shown,
@@ -61,7 +47,7 @@ static struct err *listen_tcp(const char *address, uint16_t port, bool reuse, co
     struct addrinfo *found = NULL;
     int rc = getaddrinfo(*address ? address : "0.0.0.0", service, &hints, &found);
     if (rc != 0)
-        return err_new(STATUS_INVALID_ARG, "cannot listen on %s: %s", shown, gai_strerror(rc));
+        return err_new(STATUS_INVALID_ARG, "cannot listen on %s: %s", address, gai_strerror(rc));
     int fd = new_socket(found->ai_family);
     int on = 1;
     if (fd >= 0) {
@@ -77,8 +63,9 @@ static struct err *listen_tcp(const char *address, uint16_t port, bool reuse, co
 struct err *sock_listen(const char *address, uint16_t port, bool reuse, int *ret_fd)
 {
     char shown[300];
-    if (strncmp(address, "unix:", 5) == 0)
-        return listen_unix(address + 5, address, ret_fd);
+    const char *path = sock_unix_path(address);
+    if (path)
+        return sock_unix_listen(path, ret_fd);
     snprintf(shown, sizeof(shown), "%s:%u", *address ? address : "0.0.0.0", port);
     return listen_tcp(address, port, reuse, shown, ret_fd);
 }

@@ -9,10 +9,11 @@
 #include <sys/uio.h>
 
 /* sock_listen - a listening TCP socket.
- * address  a numeric IPv4 or IPv6 address, or a host name; "" or "0.0.0.0" = every IPv4 address; "unix:PATH" = a Unix socket
+ * address  a numeric IPv4 or IPv6 address, or a host name; "" or "0.0.0.0" = every IPv4 address; "unix:PATH" = a Unix socket (sock_unix.h)
  * port     0 = the system chooses: see sock_port
  * reuse    SO_REUSEPORT, so that several processes may share the port
- * errors   UNAVAILABLE: "cannot listen on ADDRESS:PORT: Address already in use ..." */
+ * errors   UNAVAILABLE: "cannot listen on ADDRESS:PORT: Address already in use"; INVALID_ARG for an address that is none, or not one of
+ *          this machine; those of sock_unix_listen */
 struct err *sock_listen(const char *address, uint16_t port, bool reuse, int *ret_fd);
 
 /* sock_port - the port that a TCP socket is bound to; 0 for others. */

@@ -310,7 +310,8 @@ struct err *backend_get(struct backend_registry *r, const char *name, const char
         e = err_new(STATUS_INVALID_ARG,
                     "unable to find backend library for backend '%s', try specifying runtime on "
                     "the model configuration. "
-                    "Searched for %s in '%s/%" PRId64 "', '%s' and '%s/%s'",
+                    "Searched for %s in '%s/%" PRId64 "', '%s' and '%s/%s'; --backend-directory "
+                    "says where backends lie",
                     name, strbuf_str(&file), model_dir, version, model_dir, r->directory, name);
     }
     mem_free(dir);

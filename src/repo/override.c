@@ -8,6 +8,7 @@
 #include "repo/repo.h"
 #include "repo/source.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const struct repo_param *override_config(const struct repo_param *params, size_t count)
@@ -18,24 +19,56 @@ const struct repo_param *override_config(const struct repo_param *params, size_t
     return NULL;
 }
 
-static struct err *check_file(const struct repo_param *params, size_t i)
+static struct err *check_file(const struct repo_param *p, size_t *names_bytes)
 {
-    const char *name = params[i].name;
-    if (!tree_name_ok(name))
+    if (!tree_name_ok(p->name))
         return err_new(STATUS_INVALID_ARG,
                        "Invalid file parameter 'file:%s': it must stay within the model directory; "
                        "expected 'file:<version>/<name>'",
-                       name);
-    for (size_t k = 0; k < i; k++)
-        if (params[k].kind != REPO_PARAM_CONFIG && strcmp(params[k].name, name) == 0)
-            return err_new(STATUS_INVALID_ARG, "file parameter 'file:%s' is given twice", name);
+                       p->name);
+    *names_bytes += strlen(p->name);
+    if (*names_bytes > REPO_MAX_NAMES_BYTES)
+        return err_new(STATUS_INVALID_ARG,
+                       "too many file parameters: their names may have %zu bytes together",
+                       REPO_MAX_NAMES_BYTES);
     return NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Sorted, since a search for each among those before it takes seconds for many, on a thread that serves others. */
+static struct err *check_twice(const struct repo_param *params, size_t count)
+{
+    const char **names = mem_alloc((count + 1) * sizeof(*names));
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++)
+        if (params[i].kind != REPO_PARAM_CONFIG)
+            names[n++] = params[i].name;
+    qsort(names, n, sizeof(*names), by_name);
+    struct err *e = NULL;
+    for (size_t i = 1; !e && i < n; i++)
+        if (strcmp(names[i - 1], names[i]) == 0)
+            e = err_new(STATUS_INVALID_ARG, "file parameter 'file:%s' is given twice", names[i]);
+    mem_free(names);
+    return e;
+}
+
+static struct err *check_count(size_t count)
+{
+    if (count <= REPO_MAX_PARAMS)
+        return NULL;
+    return err_new(STATUS_INVALID_ARG, "too many load parameters: expected at most %u",
+                   REPO_MAX_PARAMS);
 }
 
 struct err *override_check(const struct repo_param *params, size_t count)
 {
     const struct repo_param *config = override_config(params, count);
-    struct err *e = NULL;
+    struct err *e = check_count(count);
+    size_t names_bytes = 0;
     for (size_t i = 0; !e && i < count; i++) {
         if (&params[i] == config)
             continue;
@@ -45,9 +78,9 @@ struct err *override_check(const struct repo_param *params, size_t count)
             e = err_new(STATUS_INVALID_ARG,
                         "Load parameter 'config' must be specified for model file override");
         else
-            e = check_file(params, i);
+            e = check_file(&params[i], &names_bytes);
     }
-    return e;
+    return e ? e : check_twice(params, count);
 }
 
 static struct err *write_base64(const char *dir, const struct repo_param *p)

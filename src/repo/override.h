@@ -8,7 +8,8 @@ struct repo_param;
 struct source;
 
 /* override_check - what can be told without looking at contents. Pure.
- * errors  INVALID_ARG: files without a configuration, two of a name, a name that would leave the directory
+ * errors  INVALID_ARG: files without a configuration, two of a name, a name that would leave the directory, more than REPO_MAX_PARAMS or
+ *         REPO_MAX_NAMES_BYTES
  * source  spec/model_repository_extension.txt, Load (RX-33, RX-36, RX-39) */
 struct err *override_check(const struct repo_param *params, size_t count);
 

@@ -47,6 +47,10 @@ enum repo_param_kind {
     REPO_PARAM_FILE_BASE64, /* the same, in base64 */
 };
 
+/* Of one load, so that looking at them holds nobody up. */
+#define REPO_MAX_PARAMS      10000u
+#define REPO_MAX_NAMES_BYTES ((size_t)1 << 20) /* names of files, together */
+
 struct repo_param {
     enum repo_param_kind kind;
     const char *name; /* of a file, without "file:"; ends in NUL */

@@ -7,8 +7,10 @@
 #include "http/http_front.h"
 #include "os/heap.h"
 #include "os/signals.h"
+#include "os/sock_unix.h"
 #include "os/thread.h"
 #include "isolate/isolate_child.h"
+#include "net/forward.h"
 #include "repo/check.h"
 #include "repo/repo.h"
 #include "base/build_version.h"
@@ -45,26 +47,46 @@ struct fronts {
         failed; /* set by the starter: it cannot be served; the signal that follows it wakes the main thread */
 };
 
+/* What could not be listened at, and which option says so: the port is taken, or the address is none. */
+static struct err *opened(struct err *e, const char *front, const char *address)
+{
+    if (!e)
+        return NULL;
+    bool port = err_code(e) == STATUS_UNAVAILABLE && !sock_unix_path(address);
+    return err_wrap(e, "option --%s-%s", front, port ? "port" : "address");
+}
+
+static void say_started(const char *service, const char *address, uint16_t port)
+{
+    if (sock_unix_path(address))
+        LOG_INFO("Started %s at %s", service, address);
+    else
+        LOG_INFO("Started %s at %s:%u", service, address, port);
+}
+
 static struct err *open_fronts(struct fronts *f)
 {
     const struct options *o = &f->server->options;
     struct err *e = NULL;
     if (o->allow_grpc)
-        e = grpc_front_open(f->server, o->grpc_address, o->grpc_port, o->reuse_grpc_port, &f->grpc);
+        e = opened(
+            grpc_front_open(f->server, o->grpc_address, o->grpc_port, o->reuse_grpc_port, &f->grpc),
+            "grpc", o->grpc_address);
     if (!e && f->grpc)
-        LOG_INFO("Started GRPCInferenceService at %s:%u", o->grpc_address,
-                 grpc_front_port(f->grpc));
+        say_started("GRPCInferenceService", o->grpc_address, grpc_front_port(f->grpc));
     if (!e && o->allow_http)
-        e = http_front_open(f->server, HTTP_FRONT_INFERENCE, o->http_address, o->http_port,
-                            o->reuse_http_port, &f->http);
+        e = opened(http_front_open(f->server, HTTP_FRONT_INFERENCE, o->http_address, o->http_port,
+                                   o->reuse_http_port, &f->http),
+                   "http", o->http_address);
     if (!e && f->http)
-        LOG_INFO("Started HTTPService at %s:%u", o->http_address, http_front_port(f->http));
+        say_started("HTTPService", o->http_address, http_front_port(f->http));
     const char *address = o->metrics_address ? o->metrics_address : o->http_address;
     if (!e && o->allow_metrics)
-        e = http_front_open(f->server, HTTP_FRONT_METRICS, address, o->metrics_port, false,
-                            &f->metrics);
+        e = opened(http_front_open(f->server, HTTP_FRONT_METRICS, address, o->metrics_port, false,
+                                   &f->metrics),
+                   "metrics", address);
     if (!e && f->metrics)
-        LOG_INFO("Started Metrics Service at %s:%u", address, http_front_port(f->metrics));
+        say_started("Metrics Service", address, http_front_port(f->metrics));
     return e;
 }
 
@@ -250,8 +272,7 @@ static struct err *check_addresses(const struct options *o)
     };
     for (size_t i = 1; i < sizeof(fronts) / sizeof(*fronts); i++)
         for (size_t k = 0; k < i; k++)
-            if (fronts[i].open && fronts[k].open &&
-                strncmp(fronts[i].address, "unix:", strlen("unix:")) == 0 &&
+            if (fronts[i].open && fronts[k].open && sock_unix_path(fronts[i].address) &&
                 strcmp(fronts[i].address, fronts[k].address) == 0)
                 return err_new(STATUS_INVALID_ARG,
                                "option --%s: expected an address of its own, found '%s', which is "
@@ -260,11 +281,25 @@ static struct err *check_addresses(const struct options *o)
     return NULL;
 }
 
+/* Before anything is opened: the front ends make their own of it. */
+static struct err *check_pattern(bool open, const char *option, const char *pattern)
+{
+    struct forward *f = NULL;
+    struct err *e = open ? forward_new(option, pattern, &f) : NULL;
+    forward_free(f);
+    return e;
+}
+
 static struct err *check(const struct options *o)
 {
     if (!o->repository_count)
         return err_new(STATUS_INVALID_ARG, "--model-repository must be specified, see --help");
-    return check_addresses(o);
+    struct err *e = check_addresses(o);
+    if (!e)
+        e = check_pattern(o->allow_http, "http-header-forward-pattern", o->http_header_pattern);
+    if (!e)
+        e = check_pattern(o->allow_grpc, "grpc-header-forward-pattern", o->grpc_header_pattern);
+    return e;
 }
 
 int run_server(int argc, char **argv)

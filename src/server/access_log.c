@@ -1,12 +1,12 @@
 #include "server/access_log.h"
 
+#include "os/log_sink.h"
 #include "base/log_text.h"
 #include "base/strbuf.h"
 
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <time.h>
-#include <unistd.h>
 
 /* Relaxed: set before the first request; a line that races with a change may follow either. */
 static atomic_int fd_now = -1;
@@ -27,7 +27,7 @@ bool access_log_on(void)
 static void put_value(struct strbuf *sb, const char *key, const char *value, bool json)
 {
     strbuf_printf(sb, json ? ",\"%s\":\"" : " %s=\"", key);
-    log_text_escape(sb, value, json);
+    log_text_escape_some(sb, value, json, ACCESS_LOG_VALUE_BYTES);
     strbuf_putc(sb, '"');
 }
 
@@ -64,7 +64,6 @@ void access_log_put(const struct access_entry *e)
     put_number(&sb, "us", e->duration_ns / 1000, json);
     put_value(&sb, "id", e->id, json);
     strbuf_puts(&sb, json ? "}\n" : "\n");
-    ssize_t ignored = write(fd, sb.data, sb.len);
-    (void)ignored;
+    log_sink_put(fd, sb.data, sb.len);
     strbuf_fini(&sb);
 }

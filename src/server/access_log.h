@@ -26,5 +26,9 @@ void access_log_set(int fd, bool json);
 /* access_log_on - whether lines are wanted. Any thread. */
 bool access_log_on(void);
 
+/* Of the model's name and of the id at most so many bytes are written, as they stand in the line: a line is then shorter than what a pipe
+ * takes at once. */
+#define ACCESS_LOG_VALUE_BYTES 1024u
+
 /* access_log_put - write one line. Any thread. */
 void access_log_put(const struct access_entry *e);

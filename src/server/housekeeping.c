@@ -1,5 +1,6 @@
 #include "server/housekeeping.h"
 
+#include "os/log_sink.h"
 #include "base/slab.h"
 #include "infer/factory.h"
 #include "os/heap.h"
@@ -92,6 +93,7 @@ static void due(struct loop_timer *t)
     if (w->index == 0) {
         factory_sweep(now);
         trim_process(h, now, shortened);
+        log_sink_flush(0);
     } else {
         follow_trim(h, shortened);
     }

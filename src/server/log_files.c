@@ -1,6 +1,7 @@
 #include "server/log_files.h"
 
 #include "base/log.h"
+#include "os/log_sink.h"
 #include "os/file.h"
 #include "os/sock.h"
 #include "server/access_log.h"
@@ -11,6 +12,9 @@
 static const struct options *options;
 static int log_fd = -1;
 static int access_fd = -1;
+
+/* So long the lines at the end of the process wait for whoever reads them. */
+#define END_WAIT_MS 500
 
 static bool is_file(const char *path)
 {
@@ -34,6 +38,13 @@ struct err *log_files_apply(const struct options *o)
         log_files_close();
         return e;
     }
+    log_set_writer(log_sink_put);
+    log_sink_open(STDOUT_FILENO);
+    log_sink_open(STDERR_FILENO);
+    if (log_fd >= 0)
+        log_sink_open(log_fd);
+    if (access_fd >= 0)
+        log_sink_open(access_fd);
     struct log_settings s = log_get();
     s.info = o->log_info;
     s.warning = o->log_warning;
@@ -57,6 +68,8 @@ static void anew(const char *path, int fd)
     struct err *e = fd >= 0 ? file_append_anew(path, fd) : NULL;
     if (e)
         LOG_ERROR("%s", err_message(e));
+    else if (fd >= 0)
+        log_sink_open(fd);
     err_free(e);
 }
 
@@ -67,15 +80,22 @@ void log_files_anew(void)
     LOG_INFO("opened the log files anew");
 }
 
+static void close_file(int fd)
+{
+    if (fd < 0)
+        return;
+    log_sink_close(fd);
+    sock_close(fd);
+}
+
 void log_files_close(void)
 {
+    log_sink_flush(END_WAIT_MS);
     struct log_settings s = log_get();
     s.fd = LOG_FD_STANDARD;
     log_set(&s);
     access_log_set(-1, false);
-    if (log_fd >= 0)
-        sock_close(log_fd);
-    if (access_fd >= 0)
-        sock_close(access_fd);
+    close_file(log_fd);
+    close_file(access_fd);
     log_fd = access_fd = -1;
 }

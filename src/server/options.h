@@ -15,6 +15,7 @@
 #define OPTIONS_MAX_CACHE_SETTINGS 64
 #define OPTIONS_MAX_COMPONENTS     32
 #define OPTIONS_MAX_WARNINGS       16
+#define OPTIONS_MAX_LOOP_THREADS   256
 
 struct options_backend_setting {
     const char *backend; /* "" = for the server itself */
@@ -77,6 +78,9 @@ struct options {
     uint16_t http_port;
     bool reuse_http_port;
     uint64_t http_max_input_bytes;
+    uint32_t http_header_timeout_secs;
+    uint32_t http_stall_timeout_secs;
+    uint32_t http_idle_timeout_secs;
     const char *http_header_pattern; /* "" = no header is forwarded */
     struct options_restrictions http_restrictions;
     bool allow_grpc;

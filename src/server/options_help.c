@@ -43,9 +43,12 @@ static void put_row(struct strbuf *sb, const struct options_row *row)
 char *options_help(void)
 {
     struct strbuf sb = STRBUF_INIT;
-    strbuf_puts(&sb, "Usage: nereid [options]\n\n"
+    strbuf_puts(&sb, "Usage: nereid --model-repository <path> [options]\n"
+                     "       nereid check <path>...\n\n"
                      "Serves models over HTTP and gRPC. Options are written --name=value or --name "
-                     "value.\n\n"
+                     "value.\n"
+                     "check reads a model repository, says what is wrong with it, and ends; "
+                     "nereid check --help\ntells more.\n\n"
                      "  --help, -h\n" INDENT "Print this and end.\n"
                      "  --version\n" INDENT "Print the version and end.\n");
     const char *group = "";

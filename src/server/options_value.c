@@ -1,6 +1,7 @@
 #include "server/options_row.h"
 
 #include "base/mem.h"
+#include "os/sock_unix.h"
 #include "server/options_cache.h"
 
 #include <errno.h>
@@ -68,20 +69,24 @@ static bool parse_digits(const char *text, uint64_t max, uint64_t *ret)
     return ok;
 }
 
+#define DAY_SECONDS 86400
+
 static struct err *set_number(const struct options_row *row, const char *value, void *field)
 {
     uint64_t n = 0;
-    uint64_t min = row->kind == OPTIONS_KIND_SIZE;
-    uint64_t max = row->kind == OPTIONS_KIND_U16   ? UINT16_MAX
-                   : row->kind == OPTIONS_KIND_U32 ? UINT32_MAX
-                                                   : UINT64_MAX;
+    uint64_t min = row->kind == OPTIONS_KIND_SIZE || row->kind == OPTIONS_KIND_SECONDS;
+    uint64_t max = row->kind == OPTIONS_KIND_U16       ? UINT16_MAX
+                   : row->kind == OPTIONS_KIND_U32     ? UINT32_MAX
+                   : row->kind == OPTIONS_KIND_SECONDS ? DAY_SECONDS
+                   : row->kind == OPTIONS_KIND_THREADS ? OPTIONS_MAX_LOOP_THREADS
+                                                       : UINT64_MAX;
     if (!parse_digits(value, max, &n) || n < min)
         return err_new(STATUS_INVALID_ARG,
                        "option --%s: expected a number from %" PRIu64 " to %" PRIu64 ", found '%s'",
                        row->name, min, max, value);
     if (row->kind == OPTIONS_KIND_U16)
         *(uint16_t *)field = (uint16_t)n;
-    else if (row->kind == OPTIONS_KIND_U32)
+    else if (max <= UINT32_MAX)
         *(uint32_t *)field = (uint32_t)n;
     else
         *(uint64_t *)field = n;
@@ -186,6 +191,18 @@ static struct err *set_format(const struct options_row *row, const char *value,
     return NULL;
 }
 
+static struct err *set_address(const struct options_row *row, const char *value, const char **field)
+{
+    const char *path = sock_unix_path(value);
+    if (path && !sock_unix_path_ok(path))
+        return err_new(STATUS_INVALID_ARG,
+                       "option --%s: expected an address, or unix: and a path of 1 to %d bytes, "
+                       "found '%s'",
+                       row->name, SOCK_UNIX_PATH_BYTES, value);
+    *field = value;
+    return NULL;
+}
+
 static struct err *set_control_mode(const struct options_row *row, const char *value,
                                     enum options_control_mode *field)
 {
@@ -267,6 +284,8 @@ struct err *options_value_set(const struct options_row *row, const char *value, 
     case OPTIONS_KIND_U32:
     case OPTIONS_KIND_U64:
     case OPTIONS_KIND_SIZE:
+    case OPTIONS_KIND_SECONDS:
+    case OPTIONS_KIND_THREADS:
         return set_number(row, value, field);
     case OPTIONS_KIND_LEVEL:
         return set_level(row, value, field);
@@ -278,6 +297,8 @@ struct err *options_value_set(const struct options_row *row, const char *value, 
     case OPTIONS_KIND_STRING:
         *(const char **)field = value;
         return NULL;
+    case OPTIONS_KIND_ADDRESS:
+        return set_address(row, value, field);
     case OPTIONS_KIND_LOG_FORMAT:
         return set_format(row, value, field);
     case OPTIONS_KIND_REPOSITORY:

@@ -23,7 +23,6 @@
 #include <string.h>
 
 #define RECEIVE_BYTES ((size_t)256 << 10)
-#define MAX_WORKERS   256u
 
 static struct err *worker_init(struct worker *w, struct server *s, unsigned index)
 {
@@ -128,7 +127,7 @@ struct err *server_new(const struct options *options, struct server **ret)
     s->start_wall_ns = clock_wall_ns();
     s->table = table_new();
     unsigned count = options->loop_threads ? options->loop_threads : cpu_count();
-    count = count < MAX_WORKERS ? count : MAX_WORKERS;
+    count = count < OPTIONS_MAX_LOOP_THREADS ? count : OPTIONS_MAX_LOOP_THREADS;
     if (options->latencies.summaries)
         stats_keep_parts();
     if (options->latencies.histograms)

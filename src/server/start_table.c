@@ -75,7 +75,7 @@ char *start_table_text(struct table_view *view)
     struct rows r = {.all = mem_zalloc(most * sizeof(*r.all))};
     add(&r, "Model", "Version", mem_strdup("Status"));
     for (uint32_t i = 0; i < count; i++) {
-        if (!models[i].entry_count)
+        if (!models[i].entry_count && models[i].wanted)
             add(&r, table_title(&models[i]), "-",
                 mem_strdup("Not loaded: No model version was found"));
         for (uint32_t k = 0; k < models[i].entry_count; k++)

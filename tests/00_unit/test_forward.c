@@ -50,9 +50,10 @@ static void names_are_searched(void **state)
 static void names_with_a_meaning(void **state)
 {
     (void)state;
-    static const char *const names[] = {"sequence_id", "sequence_start",    "sequence_end",
-                                        "priority",    "timeout",           "headers",
-                                        "triton_any",  "binary_data_output"};
+    static const char *const names[] = {
+        "sequence_id", "sequence_start", "sequence_end", "priority",
+        "timeout",     "headers",        "triton_any",   "binary_data_output",
+        "Timeout",     "PRIORITY",       "Triton_Any",   "Sequence_Id"};
     struct forward *f;
     unit_succeeds(forward_new("pattern", ".", &f));
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {

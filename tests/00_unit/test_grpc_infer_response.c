@@ -1,9 +1,11 @@
 /* Responses as gRPC messages, read back with another library: parameters of every type, errors, and what cannot be sent. */
 #include "grpc/grpc_infer_response.h"
 
+#include "base/budget.h"
 #include "base/fault.h"
 #include "base/mem.h"
 #include "infer/request.h"
+#include "infer/request_text.h"
 #include "infer/response.h"
 #include "grpc/grpc_inbox.h"
 #include "grpc/grpc_infer_request.h"
@@ -234,12 +236,43 @@ static void errors_before_there_is_a_response(void **state)
                                     {BROKEN, "the response holds text that is not UTF-8"}};
     for (size_t i = 0; i < 2; i++) {
         struct err *e = err_new(STATUS_NOT_FOUND, "%s", words[i][0]);
-        Inference__ModelStreamInferResponse *s = streamed(grpc_infer_response_error(e, id));
+        Inference__ModelStreamInferResponse *s = streamed(grpc_infer_response_error(e, id, false));
         assert_string_equal(s->error_message, words[i][1]);
         assert_string_equal(s->infer_response->id, "7");
         inference__model_stream_infer_response__free_unpacked(s, NULL);
         err_free(e);
     }
+}
+
+/* They can wait for their client, so they take part in the budget, and quote only so much of what it sent. */
+static void errors_are_charged(void **state)
+{
+    (void)state;
+    static char text[REQUEST_TEXT_MESSAGE_BYTES + 1000];
+    memset(text, 'a', sizeof(text) - 1);
+    struct infer_pb_slice id = {text, REQUEST_TEXT_ID_BYTES + 1};
+    struct err *e = err_new(STATUS_NOT_FOUND, "%s", text);
+    struct err *little = err_new(STATUS_NOT_FOUND, "no such model");
+    size_t before = budget_in_use(), limit = budget_limit();
+    struct grpc_reply *reply = grpc_infer_response_error(e, id, false);
+    assert_true(budget_in_use() >= before + REQUEST_TEXT_MESSAGE_BYTES);
+    Inference__ModelStreamInferResponse *s = streamed(reply);
+    assert_int_equal(budget_in_use(), before);
+    assert_int_equal(strlen(s->error_message), REQUEST_TEXT_MESSAGE_BYTES);
+    assert_string_equal(s->infer_response->id, "");
+    inference__model_stream_infer_response__free_unpacked(s, NULL);
+    budget_set_limit(before + 1);
+    assert_null(grpc_infer_response_error(little, id, false));
+    s = streamed(grpc_infer_response_error(little, id, true));
+    assert_string_equal(s->error_message, "no such model");
+    inference__model_stream_infer_response__free_unpacked(s, NULL);
+    s = streamed(grpc_infer_response_error(e, id, true)); /* that there is no room is little */
+    assert_non_null(strstr(s->error_message, "no memory"));
+    inference__model_stream_infer_response__free_unpacked(s, NULL);
+    assert_int_equal(budget_in_use(), before);
+    budget_set_limit(limit);
+    err_free(e);
+    err_free(little);
 }
 
 /* Each allocation fails in turn: an error, or the whole message. */
@@ -279,6 +312,7 @@ int main(void)
                                        UNIT(what_cannot_be_sent),
                                        UNIT(classes_that_cannot_be),
                                        UNIT(errors_before_there_is_a_response),
+                                       UNIT(errors_are_charged),
                                        UNIT(no_memory)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -224,11 +224,39 @@ static void trailers_do_not_change_the_head(void **state)
 {
     (void)state;
     struct outcome o;
-    parse_every_way("POST /u HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nExpect: "
-                    "nonsense\r\n\r\n",
-                    &o);
-    assert_int_equal(o.event, HTTP1_END);
-    strbuf_fini(&o.body);
+    static const char *const trailers[] = {
+        "Expect: nonsense",
+        "Inference-Header-Content-Length: 1",
+        "Inference-Header-Content-Length: 1\r\nInference-Header-Content-Length: 2",
+        "Content-Encoding: gzip\r\nAccept-Encoding: gzip",
+        "Connection: close",
+        "A: b",
+    };
+    for (size_t i = 0; i < sizeof(trailers) / sizeof(*trailers); i++) {
+        for (unsigned collecting = 0; collecting < 2; collecting++) {
+            struct http1_parser p;
+            char text[512];
+            size_t len = (size_t)snprintf(
+                text, sizeof(text),
+                "POST /u HTTP/1.1\r\nTransfer-Encoding: chunked\r\n%s\r\n1\r\na\r\n0\r\n%s\r\n\r\n",
+                i % 2 ? "Inference-Header-Content-Length: 7\r\n" : "", trailers[i]);
+            for (size_t step = 1; step <= len; step++) {
+                http1_init(&p, collect, NULL);
+                if (collecting)
+                    http1_collect(&p);
+                parse_with(&p, text, len, step, &o);
+                assert_int_equal(o.event, HTTP1_END);
+                assert_string_equal(p.head.tensor_header.text, i % 2 ? "7" : "");
+                assert_int_equal(p.head.tensor_header.given, i % 2);
+                assert_false(p.head.expect_continue);
+                assert_int_equal(p.head.content_coding, HTTP1_IDENTITY);
+                assert_int_equal(p.head.accept_coding, HTTP1_IDENTITY);
+                assert_true(p.head.keep_alive);
+                strbuf_fini(&o.body);
+                http1_fini(&p);
+            }
+        }
+    }
 }
 
 static void what_two_peers_could_read_differently_is_refused(void **state)
@@ -245,8 +273,14 @@ static void what_two_peers_could_read_differently_is_refused(void **state)
         "POST / HTTP/1.1\r\nContent-Length: 0x3\r\n\r\n",
         "POST / HTTP/1.1\r\nContent-Length: 12abc\r\n\r\n",
         "POST / HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n",
-        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked, identity\r\n\r\n",
-        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST / HTTP/1.1\r\nTransfer-Encoding:\r\nContent-Length: 3\r\n\r\n",
+        "POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: \t \r\n\r\n",
+        "POST / HTTP/1.1\r\nTransfer-Encoding:\r\n\r\n",
+        "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST / HTTP/1.0\r\nTransfer-Encoding: chunked, identity\r\n\r\n",
+        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nTransfer-Encoding: gzip\r\n\r\n",
+        "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 5\r\n\r\n",
+        "POST / HTTP/1.0\r\nTransfer-Encoding: identity\r\nConnection: keep-alive\r\n\r\n",
         "GET / HTTP/1.1\r\nA: b\r\n c\r\n\r\n",
         "GET / HTTP/1.1\r\nA : b\r\n\r\n",
         "GET / HTTP/1.1\r\n A: b\r\n\r\n",
@@ -255,7 +289,8 @@ static void what_two_peers_could_read_differently_is_refused(void **state)
         "GET / HTTP/1.1\r\nA\r\n\r\n",
         "GET /a b HTTP/1.1\r\n\r\n",
         "GET / HTTP/1.2\r\n\r\n",
-        "NONSENSE / HTTP/1.1\r\n\r\n",
+        "get / HTTP/1.1\r\n\r\n",
+        "GE T / HTTP/1.1\r\n\r\n",
         "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         "\x16\x03\x01\x02\r\n\r\n",
         "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3 \r\nabc\r\n0\r\n\r\n",
@@ -287,7 +322,24 @@ static void what_is_not_spoken_has_its_own_status(void **state)
         {"GET /\r\n\r\n", 505},
         {"POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n", 501},
         {"POST / HTTP/1.1\r\nTransfer-Encoding: xchunked\r\n\r\n", 501},
-        {"POST / HTTP/1.1\r\nExpect: a-miracle\r\n\r\n", 417},
+        {"POST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", 501},
+        {"POST / HTTP/1.1\r\nTransfer-Encoding: foo,chunked\r\n\r\n", 501},
+        {"POST / HTTP/1.1\r\nTransfer-Encoding: identity, chunked\r\n\r\n", 501},
+        {"POST / HTTP/1.1\r\nTransfer-Encoding: , chunked\r\n\r\n", 501},
+        {"POST / HTTP/1.1\r\nTransfer-Encoding: chunked,\r\n\r\n", 501},
+        {"POST / HTTP/1.1\r\nTransfer-Encoding: chunked;a=b\r\n\r\n", 501},
+        {"POST / HTTP/1.1\r\nTransfer-Encoding: chunked, identity\r\n\r\n", 501},
+        {"POST / HTTP/1.1\r\nTransfer-Encoding: chunked, chunked\r\n\r\n", 501},
+        {"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: "
+         "chunked\r\n\r\n",
+         501},
+        {"POST / HTTP/1.1\r\nTransfer-Encoding: identity\r\nTransfer-Encoding: "
+         "chunked\r\n\r\n",
+         501},
+        {"POST / HTTP/1.1\r\nTransfer-Encoding:\r\nTransfer-Encoding: chunked\r\n\r\n", 501},
+        {"NONSENSE / HTTP/1.1\r\n\r\n", 405},
+        {"FOO / HTTP/1.1\r\n\r\n", 405},
+        {"GETS / HTTP/1.1\r\n\r\n", 405},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct outcome o;
@@ -396,6 +448,31 @@ static void messages_follow_each_other(void **state)
     http1_fini(&p);
 }
 
+/* They are not the begin of a message: what waits for one goes on waiting. */
+static void blank_lines_are_no_message(void **state)
+{
+    (void)state;
+    struct http1_parser p;
+    http1_init(&p, collect, NULL);
+    size_t used;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(http1_parse(&p, "\r\n\r\n", 4, &used), HTTP1_MORE);
+        assert_int_equal(used, 4);
+        assert_true(http1_idle(&p));
+    }
+    assert_int_equal(http1_parse(&p, "\r\nG", 3, &used), HTTP1_MORE);
+    assert_false(http1_idle(&p));
+    assert_int_equal(http1_parse(&p, "ET / HTTP/1.1\r\n\r\n", 18, &used), HTTP1_HEAD);
+    http1_next(&p);
+    char blanks[1024];
+    memset(blanks, '\n', sizeof(blanks));
+    for (size_t sent = 0; sent < HTTP1_MAX_HEAD_BYTES; sent += sizeof(blanks))
+        assert_int_equal(http1_parse(&p, blanks, sizeof(blanks), &used), HTTP1_MORE);
+    assert_int_equal(http1_parse(&p, "\n", 1, &used), HTTP1_ERROR);
+    assert_int_equal(p.error_status, 431);
+    http1_fini(&p);
+}
+
 /* One connection sends these one after the other; whatever came before, each means what it means alone. */
 static void what_a_head_means_does_not_depend_on_the_last(void **state)
 {
@@ -470,6 +547,7 @@ int main(void)
         cmocka_unit_test(sizes_are_limited),
         cmocka_unit_test(chunks_are_limited),
         cmocka_unit_test(a_refused_piece_stops_the_parse),
+        cmocka_unit_test(blank_lines_are_no_message),
         cmocka_unit_test(messages_follow_each_other),
         cmocka_unit_test(what_a_head_means_does_not_depend_on_the_last),
         cmocka_unit_test(accept_encoding_follows_the_weights),

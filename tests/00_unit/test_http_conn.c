@@ -202,8 +202,56 @@ static void a_spent_budget_is_an_answer(void **state)
     budget_set_limit(before);
 }
 
+static void ask_for_quotes(int fd, unsigned count, size_t bytes)
+{
+    char *text = malloc(bytes + 1);
+    memset(text, 'a', bytes);
+    text[bytes] = '\0';
+    char head[128];
+    snprintf(head, sizeof(head), "POST /quote HTTP/1.1\r\nContent-Length: %zu\r\n\r\n", bytes);
+    for (unsigned i = 0; i < count; i++) {
+        http_rig_send(fd, head);
+        http_rig_send(fd, text);
+    }
+    free(text);
+}
+
+/* The length of an error, which is all of the letter a. */
+static size_t read_quote(int fd)
+{
+    char head[1024], text[65536];
+    assert_int_equal(http_rig_head(fd, head), 400);
+    size_t n = strtoul(strstr(head, "Content-Length: ") + 16, NULL, 10);
+    assert_true(n < sizeof(text));
+    http_rig_read(fd, text, n);
+    assert_memory_equal(text, "{\"error\":\"a", 11);
+    return n - strlen("{\"error\":\"\"}");
+}
+
+/* Whoever makes the server quote much and reads nothing is bounded by the budget; past it the quotes are short. */
+static void errors_that_quote_much_are_charged(void **state)
+{
+    (void)state;
+    struct http_rig *r = http_rig_new(0);
+    size_t before = budget_limit();
+    int fd = http_rig_dial(r);
+    ask_for_quotes(fd, 1, 5000);
+    assert_int_equal(read_quote(fd), 5000);
+    ask_for_quotes(fd, 1, 100000);
+    assert_int_equal(read_quote(fd), 32768);
+    budget_set_limit((size_t)64 << 10); /* room for what is asked, not for what is answered */
+    ask_for_quotes(fd, 1, 20000);
+    assert_int_equal(read_quote(fd), 4096);
+    ask_for_quotes(fd, 1, 100);
+    assert_int_equal(read_quote(fd), 100);
+    close(fd);
+    http_rig_free(r);
+    assert_int_equal(budget_in_use(), 0);
+    budget_set_limit(before);
+}
+
 UNIT_MAIN(UNIT(answers_come_in_order), UNIT(a_long_pipeline_is_served_in_pieces),
           UNIT(no_more_than_the_limit_is_in_flight), UNIT(a_slow_reader_gets_everything),
           UNIT(bodies_arrive_in_any_pieces), UNIT(large_bodies_put_the_first_tensor_on_64_bytes),
           UNIT(a_body_is_asked_for_when_the_peer_waits), UNIT(bodies_that_nobody_wants_are_dropped),
-          UNIT(a_spent_budget_is_an_answer))
+          UNIT(a_spent_budget_is_an_answer), UNIT(errors_that_quote_much_are_charged))

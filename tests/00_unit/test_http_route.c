@@ -61,6 +61,8 @@ static void paths_have_their_meaning(void **state)
         struct http_route r = http_route_find(cases[i].target, strlen(cases[i].target));
         if (r.kind != cases[i].kind)
             fail_msg("%s is taken as %u", cases[i].target, r.kind);
+        assert_int_equal(r.status,
+                         r.kind == HTTP_ROUTE_SHARED_MEMORY && strstr(cases[i].target, "status"));
         assert_part(r.model, cases[i].model, cases[i].target);
         assert_part(r.version, cases[i].version, cases[i].target);
         assert_part(r.repository, cases[i].repository, cases[i].target);

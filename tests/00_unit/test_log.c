@@ -1,5 +1,9 @@
 #include "base/log.h"
 
+#include "base/err.h"
+#include "base/log_text.h"
+#include "base/strbuf.h"
+#include "os/thread.h"
 #include "support/unit.h"
 
 #include <fcntl.h>
@@ -182,6 +186,11 @@ static void requests_are_named(void **state)
     set_format(LOG_FORMAT_JSON, true);
     LOG_ERROR("bad");
     assert_non_null(strstr(written(), "\"message\":\"bad\",\"request_id\":\"id\\n7\"}\n"));
+    log_context("", 0);
+    LOG_ERROR("failed: [request id: other] bad");
+    assert_non_null(strstr(written(), "[request id: other] bad\",\"request_id\":\"other\"}\n"));
+    LOG_ERROR("[request id: <id_unknown>] bad");
+    assert_non_null(strstr(written(), "<id_unknown>] bad\"}\n"));
     set_format(LOG_FORMAT_DEFAULT, true);
     log_context("", 1);
     LOG_ERROR("bad");
@@ -234,9 +243,117 @@ static void components(void **state)
     assert_true(log_site_verbose(&net, "src/net/listener.c", 3));
 }
 
+static bool same_levels(const char *in, const char *expected)
+{
+    struct log_levels levels;
+    struct strbuf sb = STRBUF_INIT;
+    struct err *e = log_levels_parse(in, strlen(in), &levels);
+    if (!e)
+        log_levels_put(&levels, &sb);
+    bool same = strcmp(e ? err_message(e) : strbuf_str(&sb), expected) == 0;
+    if (!same)
+        print_error("%s: %s\n", in, e ? err_message(e) : strbuf_str(&sb));
+    err_free(e);
+    strbuf_fini(&sb);
+    return same;
+}
+
+static void levels_as_text(void **state)
+{
+    (void)state;
+    assert_true(same_levels("", ""));
+    assert_true(same_levels("http=1", "http=1"));
+    assert_true(same_levels("web=7,abi=0,http=1,", "abi=0,http=1,web=7"));
+    assert_true(same_levels("http=1,http=4294967294", "http=4294967294"));
+    assert_true(same_levels("http=4294967295", "component 'http': expected <component>=<level>"));
+    assert_true(same_levels("http", "component 'http': expected <component>=<level>"));
+    assert_true(same_levels("http=", "component 'http': expected <component>=<level>"));
+    assert_true(same_levels("http=-1", "component 'http': expected <component>=<level>"));
+    assert_true(same_levels("grpc=99999999999999999999999",
+                            "component 'grpc': expected <component>=<level>"));
+    assert_true(same_levels("htt=1", "no component 'htt', there are " LOG_COMPONENTS));
+    assert_true(same_levels(",", "no component '', there are " LOG_COMPONENTS));
+    assert_true(same_levels(" http=1", "no component ' http', there are " LOG_COMPONENTS));
+}
+
+/* Only what is meant changes; levels that are not named are the general one again. */
+static void updates(void **state)
+{
+    (void)state;
+    struct log_levels levels;
+    log_component_set("net", 2);
+    log_update(&(struct log_settings){.verbose = 3, .format = LOG_FORMAT_ISO8601},
+               LOG_UPDATE_VERBOSE | LOG_UPDATE_INFO, NULL);
+    struct log_settings s = log_get();
+    assert_false(s.info);
+    assert_true(s.warning && s.error);
+    assert_int_equal(s.verbose, 3);
+    assert_int_equal(s.format, before.format);
+    assert_int_equal(s.fd, fds[1]);
+    levels = log_levels_get();
+    struct strbuf sb = STRBUF_INIT;
+    log_levels_put(&levels, &sb);
+    assert_string_equal(strbuf_str(&sb), "net=2");
+    strbuf_fini(&sb);
+    assert_null(log_levels_parse("http=5", 6, &levels));
+    log_update(&s, 0, &levels);
+    struct log_site net = {0}, http = {0};
+    assert_true(log_verbose_enabled(5));
+    assert_true(log_site_verbose(&http, "src/http/x.c", 5));
+    assert_true(log_site_verbose(&net, "src/net/x.c", 3));
+    assert_false(log_site_verbose(&net, "src/net/x.c", 4));
+    assert_null(log_levels_parse("", 0, &levels));
+    log_update(&s, 0, &levels);
+    assert_false(log_verbose_enabled(4));
+}
+
+/* Two threads that change one member each: neither undoes the other, and a line sees a format and its escaping of one moment. */
+static void change_info(void *arg)
+{
+    (void)arg;
+    for (unsigned i = 0; i < 10001; i++)
+        log_update(&(struct log_settings){.info = i % 2}, LOG_UPDATE_INFO, NULL);
+}
+
+static void updates_at_once(void **state)
+{
+    (void)state;
+    struct thread *thread;
+    assert_null(thread_start("changer", change_info, NULL, &thread));
+    for (uint32_t i = 1; i <= 10000; i++) {
+        log_update(&(struct log_settings){.verbose = i}, LOG_UPDATE_VERBOSE, NULL);
+        assert_int_equal(log_get().verbose, i);
+    }
+    thread_join(thread);
+    assert_false(log_get().info);
+    assert_int_equal(log_get().verbose, 10000);
+}
+
+static bool escaped_to(const char *in, size_t most, const char *expected)
+{
+    struct strbuf sb = STRBUF_INIT;
+    log_text_escape_some(&sb, in, true, most);
+    bool same = strcmp(strbuf_str(&sb), expected) == 0;
+    strbuf_fini(&sb);
+    return same;
+}
+
+/* Whole characters, as they stand in the line. */
+static void values_are_cut(void **state)
+{
+    (void)state;
+    assert_true(escaped_to("abc", 3, "abc"));
+    assert_true(escaped_to("abcd", 3, "abc..."));
+    assert_true(escaped_to("a\x01g", 7, "a\\u0001..."));
+    assert_true(escaped_to("a\x01g", 6, "a..."));
+    assert_true(escaped_to("\xc3\xa9\xc3\xa9", 3, "\xc3\xa9..."));
+    assert_true(escaped_to("\xff", 2, "..."));
+}
+
 #define LOG_UNIT(fn) cmocka_unit_test_setup_teardown(fn, redirect, restore)
 UNIT_MAIN(LOG_UNIT(default_format), LOG_UNIT(iso_format), LOG_UNIT(switches),
           LOG_UNIT(messages_are_escaped), LOG_UNIT(long_messages_are_cut),
           LOG_UNIT(floods_are_counted), LOG_UNIT(messages_can_stay_as_they_are),
           LOG_UNIT(json_lines), LOG_UNIT(requests_are_named), LOG_UNIT(tables),
-          LOG_UNIT(components))
+          LOG_UNIT(components), LOG_UNIT(levels_as_text), LOG_UNIT(updates),
+          LOG_UNIT(updates_at_once), LOG_UNIT(values_are_cut))

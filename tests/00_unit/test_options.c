@@ -59,6 +59,9 @@ static void defaults(void **state)
     assert_int_equal(o.grpc_port, 8001);
     assert_int_equal(o.metrics_port, 8002);
     assert_int_equal(o.http_max_input_bytes, 64 << 20);
+    assert_int_equal(o.http_header_timeout_secs, 60);
+    assert_int_equal(o.http_stall_timeout_secs, 60);
+    assert_int_equal(o.http_idle_timeout_secs, 600);
     assert_int_equal(o.exit_timeout_secs, 30);
     assert_int_equal(o.model_load_threads, 4);
     assert_true(o.exit_on_error && o.strict_readiness && o.auto_complete_config);
@@ -99,6 +102,9 @@ static void wrong_values_name_what_is_allowed(void **state)
     refuses(PARSE("--http-port=-1"), "--http-port", "'-1'");
     refuses(PARSE("--http-port="), "--http-port", "''");
     refuses(PARSE("--http-max-input-size=0"), "from 1 to", "'0'");
+    refuses(PARSE("--http-header-timeout-secs=0"), "from 1 to 86400", "'0'");
+    refuses(PARSE("--http-stall-timeout-secs=86401"), "from 1 to 86400", "'86401'");
+    refuses(PARSE("--http-idle-timeout-secs=1.5"), "from 1 to 86400", "'1.5'");
     refuses(PARSE("--allow-http=maybe"), "--allow-http: expected true or false", "'maybe'");
     refuses(PARSE("--log-format=xml"), "default, ISO8601 or json", "'xml'");
     refuses(PARSE("--log-verbose=x"), "--log-verbose", "'x'");

@@ -7,6 +7,7 @@
 #include "repo/source.h"
 #include "support/unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define CONFIG                                            \
@@ -31,6 +32,43 @@ static void is_checked(void **state)
     unit_fails(override_check(p, 3), STATUS_INVALID_ARG, "must stay within the model directory");
     struct repo_param two[] = {CONFIG, CONFIG};
     unit_fails(override_check(two, 2), STATUS_INVALID_ARG, "twice");
+}
+
+#define MANY 9999
+
+/* As many as there may be, in no order; the last of a name that was there is found among them. */
+static void many_are_checked(void **state)
+{
+    (void)state;
+    struct repo_param *p = mem_zalloc((MANY + 2) * sizeof(*p));
+    char(*names)[16] = mem_zalloc((MANY + 2) * sizeof(*names));
+    for (unsigned i = 0; i < MANY + 1; i++) {
+        snprintf(names[i], sizeof(names[i]), "1/f%u", (i * 7919u) % (MANY + 1));
+        p[i + 1] = (struct repo_param){REPO_PARAM_FILE, names[i], "x", 1};
+    }
+    p[0] = (struct repo_param)CONFIG;
+    unit_succeeds(override_check(p, MANY + 1));
+    unit_fails(override_check(p, MANY + 2), STATUS_INVALID_ARG, "at most 10000");
+    p[MANY].name = names[1234];
+    unit_fails(override_check(p, MANY + 1), STATUS_INVALID_ARG, "is given twice");
+    mem_free(names);
+    mem_free(p);
+}
+
+static void long_names_are_counted(void **state)
+{
+    (void)state;
+    struct repo_param p[400] = {CONFIG};
+    char(*names)[4200] = mem_zalloc(400 * sizeof(*names));
+    for (unsigned i = 1; i < 400; i++) {
+        size_t len = (size_t)snprintf(names[i], sizeof(names[i]), "%u", i);
+        for (unsigned k = 0; k < 20; k++)
+            len += (size_t)snprintf(names[i] + len, sizeof(names[i]) - len, "/%0200u", k);
+        p[i] = (struct repo_param){REPO_PARAM_FILE, names[i], "x", 1};
+    }
+    unit_succeeds(override_check(p, 200));
+    unit_fails(override_check(p, 400), STATUS_INVALID_ARG, "1048576 bytes together");
+    mem_free(names);
 }
 
 static void is_written_and_goes_with_the_last_reference(void **state)
@@ -69,5 +107,6 @@ static void what_cannot_be_written_leaves_nothing(void **state)
     assert_null(made);
 }
 
-UNIT_MAIN(UNIT(is_checked), UNIT(is_written_and_goes_with_the_last_reference),
+UNIT_MAIN(UNIT(is_checked), UNIT(many_are_checked), UNIT(long_names_are_counted),
+          UNIT(is_written_and_goes_with_the_last_reference),
           UNIT(what_cannot_be_written_leaves_nothing))

@@ -13,15 +13,16 @@ static struct table_entry entry(int64_t number, enum table_state state, const ch
 
 static void publish(struct serve_table *t)
 {
-    struct table_model *models = mem_zalloc(2 * sizeof(*models));
+    struct table_model *models = mem_zalloc(3 * sizeof(*models));
     models[0] = (struct table_model){.name = mem_strdup("m"),
                                      .entries = mem_zalloc(3 * sizeof(struct table_entry))};
     models[0].entries[0] = entry(1, TABLE_LOADING, "");
     models[0].entries[1] = entry(12, TABLE_UNAVAILABLE, "Internal: two\nlines");
     models[0].entries[2] = entry(13, TABLE_LOADING, "");
     models[0].entry_count = models[0].latest = 3;
-    models[1] = (struct table_model){.name = mem_strdup("none")};
-    table_publish(t, models, 2);
+    models[1] = (struct table_model){.name = mem_strdup("none"), .wanted = true};
+    models[2] = (struct table_model){.name = mem_strdup("nobody asked for it")};
+    table_publish(t, models, 3);
 }
 
 static void shows_states(void **state)

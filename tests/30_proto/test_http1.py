@@ -115,6 +115,27 @@ def test_expect_100_continue(server: Server) -> None:
         _good(connection.answer())
 
 
+@pytest.mark.parametrize("expected", ["100-Continue", "200-ok", "the unexpected"])
+def test_whatever_is_expected(server: Server, expected: str) -> None:
+    """What else than 100-continue could be expected, no client knows: it is told to go on."""
+    with _open(server) as connection:
+        connection.send(rawhttp.head("POST", PATH, {"Expect": expected}, BODY))
+        assert connection.answer().status == 100
+        connection.send(BODY)
+        _good(connection.answer())
+
+
+def test_a_body_that_is_left_out(nereid: Server) -> None:
+    """Answered before it was asked for, the body may come or not: nothing behind the answer is read as a request."""
+    for path in ("/v2/health/live", "/v2/nothing", "/v2"):
+        with _open(nereid) as connection:
+            connection.send(rawhttp.head("POST", path, {"Expect": "100-continue", "Content-Length": "5"}))
+            answer = connection.answer()
+            assert answer.status in (404, 405)
+            assert answer.header("Connection") == "close"
+            assert connection.closed()
+
+
 def test_connection_close(server: Server) -> None:
     with _open(server) as connection:
         _good(connection.ask("POST", PATH, BODY, {"Connection": "close"}))

@@ -100,9 +100,11 @@ def test_json_over_the_limit_behind_a_tensor_that_is_not(narrow: Server) -> None
     ("request_line", "headers", "status", "reason"),
     [
         ("GET /" + "x" * 20000 + " HTTP/1.1", "", 414, "URI Too Long"),
-        ("POST /v2 HTTP/1.1", "Expect: the unexpected\r\n", 417, "Expectation Failed"),
+        ("FOO /v2 HTTP/1.1", "", 405, "Method Not Allowed"),
         ("GET /v2 HTTP/1.1", "X: y\r\n" * 300, 431, "Request Header Fields Too Large"),
         ("POST /v2 HTTP/1.1", "Transfer-Encoding: gzip\r\n", 501, "Unsupported"),
+        ("POST /v2 HTTP/1.1", "Transfer-Encoding: gzip, chunked\r\n", 501, "Unsupported"),
+        ("POST /v2 HTTP/1.0", "Transfer-Encoding: chunked\r\n", 400, "Bad Request"),
         ("GET /v2 HTTP/2.0", "", 505, "HTTP Version Not Supported"),
     ],
 )
@@ -134,6 +136,38 @@ def test_a_raw_body_of_many_bytes(server: Server) -> None:
         answer = connection.ask("POST", PATH, data, {"Inference-Header-Content-Length": "0"})
         assert answer.status == 200, answer.body[:200]
         assert answer.body.endswith(data)
+
+
+def test_an_error_that_quotes_much_is_cut(nereid: Server) -> None:
+    """Messages quote what the client sent; who asks often and reads nothing must not make the server keep it all."""
+    tensor = {"name": "\u00e9" * (1 << 20), "datatype": "FP32", "shape": [1], "data": [1]}
+    with _open(nereid) as connection:
+        answer = connection.ask("POST", PATH, json.dumps({"inputs": [tensor]}).encode())
+        assert answer.status == 400
+        error = answer.json()["error"]
+        assert error.startswith("unexpected inference input '\u00e9\u00e9")
+        assert len(error.encode()) <= 32768
+
+
+@pytest.mark.parametrize(
+    ("more", "status"), [({"id": "x" * 20_000}, 400), ({"parameters": {"sequence_id": "x" * 200}}, 501)]
+)
+def test_texts_that_are_too_long(nereid: Server, more: dict[str, object], status: int) -> None:
+    answer = rawhttp.post(nereid.http, PATH, json.loads(BODY) | more)
+    assert answer.status == status
+    assert len(answer.body) < 1000
+
+
+@pytest.mark.parametrize("opening", [b"[", b'{"a":['])
+def test_json_that_only_begins(nereid: Server, opening: bytes) -> None:
+    """Needs more memory to be parsed than any text of its length that ends. (The reference ends itself.)"""
+    with _open(nereid) as connection:
+        answer = connection.ask("POST", PATH, opening * (1_000_000 // len(opening)))
+        assert answer.status in (400, 500)
+        assert "memory" not in answer.json()["error"]
+        if opening == b"[":
+            assert (answer.status, answer.json()["error"]) == (400, "JSON nesting depth exceeds maximum allowed limit (100)")
+        assert connection.ask("POST", PATH, BODY).status == 200
 
 
 def test_descriptors_run_out(identity_repository: Path) -> None:

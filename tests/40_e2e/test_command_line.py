@@ -1,6 +1,7 @@
 """The command line as an operator meets it: what is unknown, wrong or not served ends the start and says why."""
 
 import re
+import socket
 import subprocess
 from pathlib import Path
 
@@ -27,6 +28,7 @@ def test_help_and_version() -> None:
         shown = _run(option)
         assert (shown.returncode, shown.stderr) == (0, "")
         assert "--model-repository <path>" in shown.stdout
+        assert "nereid check <path>" in shown.stdout
         assert max(map(len, shown.stdout.splitlines())) <= 100
     assert re.fullmatch(r"nereid \d+\.\d+\.\d+\n", _run("--version").stdout)
 
@@ -61,6 +63,11 @@ def test_every_option_of_the_reference_is_known() -> None:
         (["--log-file=/nonexistent/log", "--model-repository=/"], ["--log-file", "/nonexistent/log", "No such file"]),
         (["--access-log=/nonexistent/log", "--model-repository=/"], ["--access-log", "/nonexistent/log", "No such file"]),
         ([], ["--model-repository must be specified"]),
+        (["--http-address=unix:"], ["option --http-address: expected an address, or unix: and a path of 1 to 107 bytes, found 'unix:'"]),
+        (["--grpc-address=unix:/" + "x" * 107], ["option --grpc-address: expected", "1 to 107 bytes"]),
+        (["--loop-threads=257"], ["option --loop-threads: expected a number from 0 to 256, found '257'"]),
+        (["--http-header-forward-pattern=(", "--model-repository=/"], ["option --http-header-forward-pattern: expected a regular", "'('"]),
+        (["--grpc-header-forward-pattern=[", "--model-repository=/"], ["option --grpc-header-forward-pattern: expected a regular", "'['"]),
     ],
 )
 def test_refusals(arguments: list[str], words: list[str]) -> None:
@@ -69,6 +76,32 @@ def test_refusals(arguments: list[str], words: list[str]) -> None:
     assert answer.stdout == ""
     for word in words:
         assert word in answer.stderr
+
+
+@pytest.mark.parametrize("front", ["http", "grpc", "metrics"])
+def test_where_it_cannot_listen(front: str, repository: Repository) -> None:
+    """The option is named that says where."""
+    free = ["--http-port=0", "--grpc-port=0", "--metrics-port=0", f"--model-repository={repository.path}"]
+    nowhere = _run(*free, f"--{front}-address=256.0.0.1")
+    assert nowhere.returncode == 1
+    assert f"option --{front}-address: cannot listen on 256.0.0.1: " in nowhere.stderr
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        answer = _run(*free, f"--{front}-address=127.0.0.1", f"--{front}-port={port}")
+    assert answer.returncode == 1
+    assert f"option --{front}-port: cannot listen on 127.0.0.1:{port}: Address already in use" in answer.stderr
+
+
+def test_what_nobody_asked_for_is_not_in_the_table(repository: Repository) -> None:
+    """As in the reference: models of mode explicit that were not loaded are no models without versions."""
+    repository.identity("two")
+    (repository.path / "three").mkdir()
+    repository.identity("three", versions=())
+    options: dict[str, str | list[str]] = {"model-control-mode": "explicit", "load-model": ["one", "three"]}
+    with Nereid(repository.path, {**options, "exit-on-error": "false", "strict-readiness": "false"}) as server:
+        rows = re.findall(r"^\| (\w+) +\| (\S+) +\| (.*\S) +\|$", server.process.log(), re.MULTILINE)
+    assert rows[:2] == [("Model", "Version", "Status"), ("one", "1", "READY")]
+    assert [row[:2] for row in rows[2:]] == [("three", "-")]
 
 
 def test_a_file_of_options(repository: Repository, tmp_path: Path) -> None:

@@ -114,8 +114,12 @@ def test_a_line_about_a_request_names_it(repository: Repository) -> None:
         tensor = ("INPUT0", "INT32", [2], b"\0" * 8)
         channel.call("ModelInfer", rawgrpc.infer_request("one", [tensor], request_id="seven"))
         found = [line for line in server.process.log().splitlines() if "ModelInfer failed" in line]
+        rawhttp.post(server.http, "/v2/logging", {"log_format": "json"})
+        channel.call("ModelInfer", rawgrpc.infer_request("one", [tensor], request_id="eight"))
+        last = json.loads(server.process.log().splitlines()[-1])
     assert len(found) == 1
     assert "[request id: seven] " in found[0]
+    assert last["request_id"] == "eight"
 
 
 def test_files_are_opened_anew(repository: Repository, tmp_path: Path) -> None:
@@ -173,6 +177,25 @@ def test_access_log_as_text(repository: Repository, tmp_path: Path) -> None:
         r'model="one" status=200 in=\d+ out=\d+ us=\d+ id="a\\"b\\nc"'
     )
     assert [line for line in lines if re.fullmatch(pattern, line)], lines
+
+
+@pytest.mark.parametrize("log_format", ["default", "json"])
+def test_access_log_lines_are_short(repository: Repository, tmp_path: Path, log_format: str) -> None:
+    """Names and ids as long as a client likes: of each a thousand bytes are written, and the line says that it was more."""
+    ids = ("i" * 16000, "\x01" * 5000, "\u00e9" * 5000)
+
+    def ask(server: Server) -> None:
+        rawhttp.post(server.http, f"/v2/models/{'m' * 2000}/infer", BODY)
+        rawhttp.post(server.http, "/v2/models/one/infer", BODY | {"id": "i" * (1 << 20)})  # may be refused
+        for long in ids:
+            assert rawhttp.post(server.http, "/v2/models/one/infer", BODY | {"id": long}).status == 200
+
+    lines = [line for line in _access(repository, tmp_path, log_format, ask) if "infer" in line]
+    assert len(lines) == 2 + len(ids)
+    assert f'"{"m" * 1024}..."' in lines[0]
+    for line in lines:
+        assert len(line.encode()) < 4096
+        assert line in lines[:2] or line.rstrip("}").endswith('..."')
 
 
 def test_the_last_line_of_a_crash(repository: Repository) -> None:

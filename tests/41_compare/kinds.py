@@ -25,7 +25,7 @@ TIME = Kind("time", "Durations and counts since the start are each server's own.
 PARSER = Kind(
     "parser",
     "Another library reads the text (yyjson for RapidJSON, protobuf-c for protobuf): its own words for what is wrong; "
-    "1e400 is infinity, as 3.5e38 is in FP32; a bare control character in a string is taken as it is.",
+    "1e400 is infinity, as 3.5e38 is in FP32.",
 )
 WORDS = Kind("words", "Refused by both; the reference's words tell of its innards (-8 bytes are expected).")
 ROUNDING = Kind("rounding", "The reference reads and prints numbers less exactly; 0.1 is sent as the shortest text.")
@@ -36,7 +36,8 @@ LIMIT = Kind(
 )
 STRICT = Kind(
     "strict",
-    "What has surplus or missing characters at its end is refused: a version such as '1 ' or 0x1, a cut string.",
+    "What has surplus or missing characters at its end is refused: a version such as '1 ' or 0x1, a cut string, a name that goes on "
+    "behind a zero byte; and what two peers could read differently: any transfer coding but one \"chunked\" (RFC 9112, 6.1).",
 )
 KINDS = (PRODUCT, NEWER, ORDER, TIME, PARSER, WORDS, ROUNDING, RANGE, LIMIT, STRICT)
 
@@ -45,6 +46,9 @@ RANGES = "400 Unable to parse 'data': a number is out of the range of the dataty
 VERSION = r"INVALID_ARGUMENT failed to get model version from specified version string '.*' \(details: stol\).*"
 VERSION_0 = "(400|INVALID_ARGUMENT) invalid model version specified '0' , version should be an integral value > 0"
 TWICE = r"(400|INVALID_ARGUMENT) \[request id: <id_unknown>\] output '\w*' already exists in request"
+
+CODING = "501 Transfer-Encoding other than chunked is not supported"
+ZERO = "400 .* holds a zero byte"
 
 
 @dataclass(frozen=True)
@@ -75,12 +79,17 @@ KNOWN = (
     Known(RANGE, r"values: (-129|128|-32769|32768|-2147483649|2147483648) as INT\d+", RANGES),
     Known(PARSER, "values: 1e400 as FP(32|64)", "200"),
     Known(PARSER, "values: 1e400 as .*", "500 Unable to parse .*"),
-    Known(PARSER, "odd JSON: a control character in the id", "200"),
     Known(PARSER, "gRPC bytes: Model(Ready|Metadata): a wrong wire type", "INTERNAL Unable to parse request"),
     Known(PARSER, "gRPC bytes: RepositoryIndex: a wrong wire type", "INTERNAL Unable to parse request"),
     Known(LIMIT, "faults: huge dimension, (FP32|INT64) in JSON", "400 .* exceeds the maximum allowed value .*"),
     Known(LIMIT, "faults: product of dimensions overflows, .* in JSON", "400 invalid shape .* maximum size .*"),
     Known(LIMIT, "odd JSON: shape too large for 64 bits", "400 Unable to parse 'shape': a dimension is over .*"),
+    Known(STRICT, "framing: ((gzip|foo|identity), chunked|chunked, (chunked|identity)|xchunked)", CODING),
+    Known(STRICT, "framing: CHUNKED", "200"),
+    Known(STRICT, "framing: identity and a length", "400 .*|" + CODING),
+    Known(STRICT, "framing: an empty coding and a length", "400 .*"),
+    Known(STRICT, "bytes: a zero byte in (the id|an? (input|output)'s name|a parameter|a parameter's name|a sequence id)", ZERO),
+    Known(STRICT, "odd JSON: a NUL in the id", ZERO),
     Known(STRICT, "gRPC names: Model.* of id_newest version '(1 |0x1|1.0)'", VERSION),
     Known(
         STRICT,

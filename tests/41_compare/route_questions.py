@@ -1,9 +1,23 @@
 """Generated: every route with every method, and model names and versions of all kinds on each of them."""
 
+import re
+
 from harness.compare import Grpc, Http, Question
 from tritonclient.grpc import service_pb2 as pb
 
-METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS")
+METHODS = ("GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "PROPFIND")
+SHARED = (
+    "",
+    "/status",
+    "/status/",
+    "/register",
+    "/unregister",
+    "/region/r",
+    "/region/r/status",
+    "/region/r/register",
+    "/region/r/unregister",
+    "/region/r/nothing",
+)
 ROUTES = (
     "/v2",
     "/v2/",
@@ -25,6 +39,12 @@ ROUTES = (
     "/v2/repository/models/id_fp32",
     "/v2/logging",
     "/v2/trace/setting",
+    "/v2/models/id_fp32/trace/setting",
+    "/v2/models/id_fp32/versions/1/trace/setting",
+    "/v2/models/id_fp32/generate",
+    "/v2/models/id_fp32/generate_stream",
+    "/v2/models/id_fp32/versions/1/generate",
+    *(f"/v2/{kind}sharedmemory{rest}" for kind in ("system", "cuda") for rest in SHARED),
     "/V2/health/live",
     "//v2/health/live",
     "/v2//health/live",
@@ -37,7 +57,10 @@ ROUTES = (
 NAMES = ("id_newest", "id_specific", "nobody", "id newest", "ID_NEWEST", "%00", "-", "a" * 300)
 VERSIONS = ("1", "2", "3", "4", "03", "9223372036854775807", "9223372036854775808", "2147483648")
 ENDPOINTS = ("", "/ready", "/config", "/stats")
-VOLATILE = ("/v2/models/id_fp32/stats", "/v2/models/stats", "/v2/logging", "/v2/trace/setting", "/v2")
+NOT_SERVED = re.compile(  # by ours: with the right method the answers differ
+    "GET .*sharedmemory.*/status|POST .*sharedmemory.*/(un)?register|(GET|POST) .*/trace/setting|POST .*/generate(_stream)?"
+)
+VOLATILE = ("/v2/models/id_fp32/stats", "/v2/models/stats", "/v2/trace/setting", "/v2")
 
 
 def _routes() -> list[Question]:
@@ -46,6 +69,7 @@ def _routes() -> list[Question]:
         for path in ROUTES
         for method in METHODS
         if not (path in VOLATILE and method in ("GET", "POST"))
+        if not NOT_SERVED.fullmatch(f"{method} {path}")
     ]
 
 
@@ -103,7 +127,36 @@ def _grpc_bytes() -> list[Question]:
     ]
 
 
+def _logging() -> list[Question]:
+    """What changes nothing: the servers are shared. tests/40_e2e/test_logging.py asks the rest."""
+    value = pb.LogSettingsRequest.SettingValue
+    bodies = (
+        b"{}",
+        b'{"log_info":true,"log_verbose_level":0,"log_format":"default"}',
+        b'{"log_file":"x"}',
+        b'{"log_info":0}',
+        b'{"log_verbose_level":-1}',
+        b'{"log_format":"bad"}',
+        b'{"log_format":1}',
+    )
+    wishes: dict[str, pb.LogSettingsRequest.SettingValue] = {
+        "nothing": value(bool_param=True),
+        "log_file": value(string_param="x"),
+        "log_info": value(string_param="x"),
+        "log_verbose_level": value(bool_param=True),
+        "log_format": value(string_param="bad"),
+        "log_error": value(bool_param=True),
+    }
+    asked: list[Question] = [Http(f"POST {body.decode()}", "POST", "/v2/logging", body) for body in bodies]
+    for key, wish in wishes.items():
+        request = pb.LogSettingsRequest(settings={key: wish})
+        asked.append(Grpc(f"LogSettings of {key}", "LogSettings", request, pb.LogSettingsResponse))
+    asked.append(Grpc("LogSettings", "LogSettings", b"", pb.LogSettingsResponse))
+    return asked
+
+
 GROUPS: dict[str, list[Question]] = {
+    "logging": _logging(),
     "routes": _routes(),
     "names": _names(),
     "gRPC names": _grpc_names(),

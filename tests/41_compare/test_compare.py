@@ -5,6 +5,7 @@ import re
 import adjust
 import corner_questions
 import grpc_questions
+import header_questions
 import http_questions
 import infer_questions
 import kinds
@@ -15,7 +16,7 @@ from harness import rawhttp
 from harness.compare import answer, differences
 from harness.servers import Server
 
-MODULES = (http_questions, grpc_questions, infer_questions, value_questions, route_questions, corner_questions)
+MODULES = (http_questions, grpc_questions, infer_questions, value_questions, route_questions, corner_questions, header_questions)
 GROUPS = {group: asked for module in MODULES for group, asked in module.GROUPS.items()}
 QUESTIONS = {f"{group}: {question.name}": question for group, asked in GROUPS.items() for question in asked}
 

@@ -1,5 +1,8 @@
 """Requests about whose end two peers could disagree: refused, and what hides in them is never answered."""
 
+import json
+import struct
+
 import pytest
 
 from harness import rawhttp
@@ -16,6 +19,7 @@ def with_headers(*headers: bytes) -> bytes:
 
 LENGTH = b"Content-Length: 5"
 CHUNKED = b"Transfer-Encoding: chunked"
+OLD = b"POST /v2/models/id_fp32/infer HTTP/1.0\r\nConnection: keep-alive\r\n"
 FORMS = {
     "length-then-chunked": with_headers(LENGTH, CHUNKED),
     "chunked-then-length": with_headers(CHUNKED, LENGTH),
@@ -30,6 +34,20 @@ FORMS = {
     "length-over-64-bits": with_headers(b"Content-Length: 18446744073709551621"),
     "chunked-twice": with_headers(CHUNKED, CHUNKED),
     "chunked-not-last": with_headers(b"Transfer-Encoding: chunked, gzip"),
+    "gzip-and-chunked": with_headers(b"Transfer-Encoding: gzip, chunked"),
+    "unknown-and-chunked": with_headers(b"Transfer-Encoding: foo, chunked"),
+    "identity-and-chunked": with_headers(b"Transfer-Encoding: identity, chunked"),
+    "identity-then-chunked": with_headers(b"Transfer-Encoding: identity", CHUNKED),
+    "chunked-then-identity": with_headers(CHUNKED, b"Transfer-Encoding: identity"),
+    "nothing-then-chunked": with_headers(b"Transfer-Encoding:", CHUNKED),
+    "chunked-and-nothing": with_headers(b"Transfer-Encoding: chunked,"),
+    "chunked-with-a-parameter": with_headers(b"Transfer-Encoding: chunked;q=1"),
+    "empty-coding-and-length": with_headers(b"Transfer-Encoding:", LENGTH),
+    "length-and-empty-coding": with_headers(LENGTH, b"Transfer-Encoding: "),
+    "chunked-in-http-1.0": OLD + CHUNKED + b"\r\n\r\n" + BODY,
+    "coding-in-http-1.0": OLD + b"Transfer-Encoding: identity\r\n" + LENGTH + b"\r\n\r\n" + BODY,
+    "coding-in-a-trailer": POST + CHUNKED + b"\r\n\r\n0\r\nTransfer-Encoding: gzip\r\n\r\n" + HIDDEN,
+    "length-in-a-trailer": POST + CHUNKED + b"\r\n\r\n0\r\nContent-Length: 5\r\n\r\n" + HIDDEN,
     "chunked-in-disguise": with_headers(b"Transfer-Encoding: xchunked"),
     "chunked-tab": with_headers(b"Transfer-Encoding:\x0bchunked"),
     "identity": with_headers(b"Transfer-Encoding: identity", LENGTH),
@@ -64,6 +82,50 @@ def test_refused(besieged: Server, form: str) -> None:
         assert 400 <= answer.status < 600, form
         assert b"smuggled" not in answer.body
         assert connection.closed(), "what follows is answered"
+
+
+CODINGS = {
+    "gzip-and-chunked": 501,
+    "unknown-and-chunked": 501,
+    "identity-and-chunked": 501,
+    "identity-then-chunked": 501,
+    "chunked-then-identity": 501,
+    "chunked-twice": 501,
+    "chunked-not-last": 501,
+    "chunked-in-disguise": 501,
+    "chunked-in-http-1.0": 400,
+    "coding-in-http-1.0": 400,
+    "empty-coding-and-length": 400,
+    "length-and-empty-coding": 400,
+}
+
+
+@pytest.mark.parametrize("form", CODINGS)
+def test_why_a_coding_is_refused(besieged: Server, form: str) -> None:
+    """What RFC 9112 (6.1) says of codings that a server does not have, and of those that HTTP/1.0 does not have."""
+    host, port = besieged.http.split(":")
+    with rawhttp.Connection(host, int(port)) as connection:
+        connection.send(FORMS[form])
+        answer = connection.answer()
+        assert answer.status == CODINGS[form], answer.body
+        assert answer.header("Connection") == "close"
+
+
+def test_a_trailer_is_no_header(besieged: Server) -> None:
+    """The body was judged by the head: what a trailer says of it afterwards is dropped, and the connection goes on."""
+    tensor = {"name": "INPUT0", "datatype": "FP32", "shape": [1], "parameters": {"binary_data_size": 4}}
+    text = json.dumps({"inputs": [tensor]}).encode()
+    body = text + struct.pack("<f", 7)
+    chunk = b"%x\r\n" % len(body) + body + b"\r\n0\r\n"
+    told = b"Inference-Header-Content-Length: %d\r\n" % len(text)
+    host, port = besieged.http.split(":")
+    with rawhttp.Connection(host, int(port)) as connection:
+        connection.send(POST + CHUNKED + b"\r\n\r\n" + chunk + told + b"\r\n")
+        assert connection.answer().status in (400, 500), "a trailer is obeyed"
+        other = b"Inference-Header-Content-Length: 3\r\nContent-Encoding: gzip\r\n"
+        connection.send(POST + CHUNKED + b"\r\n" + told + b"\r\n" + chunk + other + b"\r\n")
+        answer = connection.answer()
+        assert answer.status == 200 and answer.json()["outputs"][0]["data"] == [7], answer.body
 
 
 def test_one_meaning_is_served(besieged: Server) -> None:

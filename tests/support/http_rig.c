@@ -93,6 +93,10 @@ static void serve(struct http_exchange *x, struct http_message *m)
         http_exchange_static(x, 200, HTTP_TEXT, "ok", 2);
     } else if (is_url(m, "/large")) {
         http_exchange_static(x, 200, HTTP_TEXT, http_rig_large, HTTP_RIG_LARGE);
+    } else if (is_url(m, "/quote")) {
+        char *message = mem_strndup(m->body, m->body_len);
+        http_exchange_fault(x, 400, message);
+        mem_free(message);
     } else if (is_url(m, "/fail")) {
         http_exchange_error(x, err_new(STATUS_NOT_FOUND, "a \"quoted\" reason"));
     } else {
@@ -151,6 +155,7 @@ struct http_rig *http_rig_new(uint32_t max_connections)
     r->server.worker_count = HTTP_RIG_WORKERS;
     struct http_front *f = r->front = MEM_NEW(struct http_front);
     f->server = &r->server;
+    f->patience = http_front_patience(60, 60, 600);
     f->service = &service;
     mutex_init(&f->lock, MUTEX_RANK_LEAF);
     mutex_cond_init(&f->settled);

@@ -4,6 +4,7 @@
  *   /flush    "ok"
  *   /large    HTTP_RIG_LARGE bytes of http_rig_large
  *   /fail     404 {"error":"a \"quoted\" reason"}
+ *   /quote    400 {"error":the body}
  *   /drop...  takes no body; /refuse... is refused by its head, 400 {"error":"not this one"}
  *   others    the body as it came */
 #include "http/http_front_priv.h"

@@ -1,0 +1,69 @@
+#include "grpc/grpc_patience.h"
+
+#include "base/log.h"
+#include "grpc/grpc_answer.h"
+#include "grpc/grpc_conn.h"
+#include "grpc/grpc_stream.h"
+#include "server/worker.h"
+
+static struct loop *loop_of(const struct grpc_conn *c)
+{
+    return c->home->worker->loop;
+}
+
+/* Bytes that the client has to send. */
+static bool owes_bytes(const struct grpc_conn *c)
+{
+    return !c->greeted || c->receiving > 0 || grpc_frames_partial(&c->frames);
+}
+
+void grpc_patience_watch(struct grpc_conn *c)
+{
+    if (c->timer.heap_index == 0 && (owes_bytes(c) || grpc_out_waits(&c->out) || c->answering > 0))
+        loop_timer_set(loop_of(c), &c->timer, loop_now(loop_of(c)) + GRPC_PATIENCE);
+}
+
+static time_ns earlier(time_ns a, time_ns b)
+{
+    return a < b ? a : b;
+}
+
+/* Answers that wait, most of them for a window: those of a call whose window was closed all the time are dropped with it. Returns when
+ * to look again; what is not after now says that the window of the connection itself stays closed. */
+static time_ns judge_answers(struct grpc_conn *c, time_ns now)
+{
+    bool closed = nghttp2_session_get_remote_window_size(c->session) <= 0;
+    time_ns next = TIME_NEVER;
+    LIST_EACH (node, &c->streams) {
+        struct grpc_stream *s = LIST_ITEM(node, struct grpc_stream, node);
+        if (!s->replies || s->replies->waits)
+            continue;
+        if (closed)
+            return c->moved + GRPC_PATIENCE;
+        time_ns due = now + GRPC_PATIENCE; /* it is its turn later */
+        if (nghttp2_session_get_stream_remote_window_size(c->session, s->id) <= 0)
+            due = s->moved + GRPC_PATIENCE;
+        if (now >= due)
+            grpc_answer_abandon(s);
+        else
+            next = earlier(next, due);
+    }
+    return next;
+}
+
+void grpc_patience_due(struct loop_timer *t)
+{
+    struct grpc_conn *c = LIST_ITEM(t, struct grpc_conn, timer);
+    time_ns now = loop_now(loop_of(c));
+    time_ns next = owes_bytes(c) ? c->progress + GRPC_PATIENCE : TIME_NEVER;
+    if (grpc_out_waits(&c->out))
+        next = earlier(next, c->sent + GRPC_PATIENCE);
+    else if (c->answering > 0)
+        next = earlier(next, judge_answers(c, now));
+    if (now >= next) {
+        LOG_VERBOSE(1, "gRPC: closing a connection that made no progress");
+        grpc_conn_close(c);
+    } else if (next != TIME_NEVER) {
+        loop_timer_set(loop_of(c), t, next);
+    }
+}

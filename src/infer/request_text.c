@@ -1,0 +1,64 @@
+#include "infer/request_text.h"
+
+#include "base/budget.h"
+#include "infer/draft.h"
+
+#include <string.h>
+
+/* Texts of so many bytes together are not charged: nearly all requests have less, and a request costs that much anyway. */
+#define FREE_BYTES ((size_t)4096)
+
+struct err *request_text_id(struct request *r, const char *id, size_t len)
+{
+    if (len > REQUEST_TEXT_ID_BYTES)
+        return err_new(STATUS_INVALID_ARG,
+                       "the request id has %zu bytes, which is more than the %zu that are allowed",
+                       len, REQUEST_TEXT_ID_BYTES);
+    if (len)
+        r->id = arena_strndup(&r->arena, id, len);
+    return NULL;
+}
+
+struct err *request_text_sequence(struct request *r, const char *id, size_t len)
+{
+    if (len > DRAFT_MAX_CORRELATION)
+        return err_new(STATUS_UNSUPPORTED,
+                       "string correlation ID cannot be longer than %u characters",
+                       DRAFT_MAX_CORRELATION);
+    r->correlation_string = arena_strndup(&r->arena, id, len);
+    return NULL;
+}
+
+struct err *request_text_charge(struct request *r, size_t bytes)
+{
+    size_t all = r->text_bytes + bytes;
+    if (all > FREE_BYTES) {
+        if (!budget_charge(all - r->text_charged))
+            return err_new(
+                STATUS_UNAVAILABLE,
+                "no room for %zu bytes of parameters: %zu of the %zu bytes that may be "
+                "in flight at once are in use; try again later, or raise --memory-budget",
+                all, budget_in_use(), budget_limit());
+        r->text_charged = all;
+    }
+    r->text_bytes = all;
+    return NULL;
+}
+
+void request_text_release(struct request *r)
+{
+    if (r->text_charged)
+        budget_release(r->text_charged);
+    r->text_charged = 0;
+}
+
+size_t request_text_message(const char *message)
+{
+    size_t n = strnlen(message, REQUEST_TEXT_MESSAGE_BYTES + 1);
+    if (n <= REQUEST_TEXT_MESSAGE_BYTES)
+        return n;
+    n = REQUEST_TEXT_MESSAGE_BYTES;
+    while (n > 0 && ((unsigned char)message[n] & 0xC0) == 0x80)
+        n--;
+    return n;
+}

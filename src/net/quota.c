@@ -1,0 +1,61 @@
+#include "net/quota.h"
+
+#include "os/mutex.h"
+#include "os/process.h"
+
+#include <stdatomic.h>
+
+#define SHARES 8
+
+static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF); /* guards listeners and total */
+static unsigned listeners;
+static int64_t total;
+
+/* Places that are kept for nobody and not taken. Relaxed: a limit, not a hand-over. Below 0 while some are being refused. */
+static _Atomic(int64_t) left;
+
+static int64_t places_there_are(void)
+{
+    struct process_fds fds = process_fds();
+    if (fds.max > UINT32_MAX)
+        return UINT32_MAX;
+    int64_t room = (int64_t)fds.max - (int64_t)fds.open;
+    if (room < 0)
+        room = 0;
+    return room > 2 * (int64_t)QUOTA_RESERVE ? room - QUOTA_RESERVE : room / 2;
+}
+
+uint32_t quota_open(void)
+{
+    mutex_lock(&lock);
+    if (listeners++ == 0) {
+        total = places_there_are();
+        atomic_store_explicit(&left, total, memory_order_relaxed);
+    }
+    int64_t kept = total / SHARES;
+    int64_t most = atomic_load_explicit(&left, memory_order_relaxed);
+    if (kept > most)
+        kept = most > 0 ? most : 0;
+    atomic_fetch_sub_explicit(&left, kept, memory_order_relaxed);
+    mutex_unlock(&lock);
+    return (uint32_t)kept;
+}
+
+void quota_close(uint32_t kept)
+{
+    mutex_lock(&lock);
+    listeners--;
+    atomic_fetch_add_explicit(&left, kept, memory_order_relaxed);
+    mutex_unlock(&lock);
+}
+
+bool quota_take(uint32_t kept, uint32_t before)
+{
+    return before < kept || atomic_fetch_sub_explicit(&left, 1, memory_order_relaxed) > 0;
+}
+
+void quota_give(uint32_t kept, uint32_t before)
+{
+    if (before > kept)
+        atomic_fetch_add_explicit(&left, 1, memory_order_relaxed);
+}

@@ -1,0 +1,118 @@
+#include "os/sock_unix.h"
+
+#include "base/fault.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define BACKLOG 4096
+
+_Static_assert(sizeof(((struct sockaddr_un *)0)->sun_path) == SOCK_UNIX_PATH_BYTES + 1,
+               "the longest path and its end");
+
+struct sock_unix_file {
+    dev_t dev;
+    ino_t ino;
+    char path[SOCK_UNIX_PATH_BYTES + 1];
+};
+
+const char *sock_unix_path(const char *address)
+{
+    return strncmp(address, "unix:", 5) == 0 ? address + 5 : NULL;
+}
+
+bool sock_unix_path_ok(const char *path)
+{
+    return *path && strlen(path) <= SOCK_UNIX_PATH_BYTES;
+}
+
+static struct sockaddr_un address_of(const char *path)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    memcpy(to.sun_path, path, strlen(path) + 1);
+    return to;
+}
+
+static int new_socket(void)
+{
+    return fault_hit() ? (errno = EMFILE, -1)
+                       : socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+}
+
+/* Nobody listens there any more: the system says so, and nothing less counts. */
+static bool is_stale(const struct sockaddr_un *at)
+{
+    int fd = new_socket();
+    if (fd < 0)
+        return false;
+    bool refused =
+        connect(fd, (const struct sockaddr *)at, sizeof(*at)) != 0 && errno == ECONNREFUSED;
+    close(fd);
+    return refused;
+}
+
+/* Removes the file that a dead server left behind, which is in the way of bind. */
+static struct err *make_way(const struct sockaddr_un *at)
+{
+    struct stat before, now;
+    if (lstat(at->sun_path, &before) != 0)
+        return NULL; /* bind says what is wrong, if anything is */
+    if (!S_ISSOCK(before.st_mode))
+        return err_new(STATUS_INVALID_ARG,
+                       "cannot listen on unix:%s: something lies there that is no socket",
+                       at->sun_path);
+    if (is_stale(at) && lstat(at->sun_path, &now) == 0 && now.st_dev == before.st_dev &&
+        now.st_ino == before.st_ino)
+        unlink(at->sun_path);
+    return NULL;
+}
+
+struct err *sock_unix_listen(const char *path, int *ret_fd)
+{
+    if (!sock_unix_path_ok(path))
+        return err_new(STATUS_INVALID_ARG,
+                       "cannot listen on unix:%s: expected a path of 1 to %d bytes", path,
+                       SOCK_UNIX_PATH_BYTES);
+    struct sockaddr_un at = address_of(path);
+    struct err *e = make_way(&at);
+    if (e)
+        return e;
+    int fd = new_socket();
+    if (fd >= 0 && bind(fd, (const struct sockaddr *)&at, sizeof(at)) == 0 &&
+        listen(fd, BACKLOG) == 0) {
+        *ret_fd = fd;
+        return NULL;
+    }
+    e = err_recode(err_errno(errno, "cannot listen on unix:%s", path), STATUS_UNAVAILABLE);
+    if (fd >= 0)
+        close(fd);
+    return e;
+}
+
+struct sock_unix_file *sock_unix_file(int listen_fd)
+{
+    struct sockaddr_un at = {0};
+    socklen_t len = sizeof(at);
+    struct stat st;
+    if (getsockname(listen_fd, (struct sockaddr *)&at, &len) != 0 || at.sun_family != AF_UNIX ||
+        lstat(at.sun_path, &st) != 0)
+        return NULL;
+    struct sock_unix_file *f = MEM_NEW(struct sock_unix_file);
+    f->dev = st.st_dev;
+    f->ino = st.st_ino;
+    memcpy(f->path, at.sun_path, sizeof(f->path));
+    return f;
+}
+
+void sock_unix_remove(struct sock_unix_file *f)
+{
+    struct stat st;
+    if (f && lstat(f->path, &st) == 0 && st.st_dev == f->dev && st.st_ino == f->ino)
+        unlink(f->path);
+    mem_free(f);
+}
