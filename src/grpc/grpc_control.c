@@ -74,8 +74,8 @@ static bool valid_strings(const ProtobufCMessage *m)
     return true;
 }
 
-static ProtobufCMessage *unpack(struct grpc_stream *s, const ProtobufCMessageDescriptor *type,
-                                const uint8_t *data, size_t len)
+ProtobufCMessage *grpc_control_unpack(struct grpc_stream *s, const ProtobufCMessageDescriptor *type,
+                                      const uint8_t *data, size_t len)
 {
     if (len > MAX_REQUEST_BYTES) {
         grpc_answer_end(s, GRPC_ANSWER_RESOURCE_EXHAUSTED,
@@ -119,12 +119,6 @@ static void answer(struct grpc_stream *s, struct err *e, const ProtobufCMessage 
     grpc_answer_end(s, GRPC_ANSWER_OK, NULL);
 }
 
-ProtobufCMessage *grpc_control_unpack(struct grpc_stream *s, const ProtobufCMessageDescriptor *type,
-                                      const uint8_t *data, size_t len)
-{
-    return unpack(s, type, data, len);
-}
-
 void grpc_control_answer(struct grpc_stream *s, struct err *e, const ProtobufCMessage *m)
 {
     answer(s, e, m);
@@ -147,7 +141,8 @@ void grpc_control_server_live(struct grpc_stream *s, const uint8_t *data, size_t
                               struct buf **buf)
 {
     (void)buf;
-    ProtobufCMessage *in = unpack(s, &inference__server_live_request__descriptor, data, len);
+    ProtobufCMessage *in =
+        grpc_control_unpack(s, &inference__server_live_request__descriptor, data, len);
     if (!in)
         return;
     Inference__ServerLiveResponse out = INFERENCE__SERVER_LIVE_RESPONSE__INIT;
@@ -160,7 +155,8 @@ void grpc_control_server_ready(struct grpc_stream *s, const uint8_t *data, size_
                                struct buf **buf)
 {
     (void)buf;
-    ProtobufCMessage *in = unpack(s, &inference__server_ready_request__descriptor, data, len);
+    ProtobufCMessage *in =
+        grpc_control_unpack(s, &inference__server_ready_request__descriptor, data, len);
     if (!in)
         return;
     Inference__ServerReadyResponse out = INFERENCE__SERVER_READY_RESPONSE__INIT;
@@ -173,7 +169,8 @@ void grpc_control_model_ready(struct grpc_stream *s, const uint8_t *data, size_t
                               struct buf **buf)
 {
     (void)buf;
-    ProtobufCMessage *m = unpack(s, &inference__model_ready_request__descriptor, data, len);
+    ProtobufCMessage *m =
+        grpc_control_unpack(s, &inference__model_ready_request__descriptor, data, len);
     if (!m)
         return;
     const Inference__ModelReadyRequest *in = (const Inference__ModelReadyRequest *)m;
@@ -194,7 +191,8 @@ void grpc_control_server_metadata(struct grpc_stream *s, const uint8_t *data, si
                                   struct buf **buf)
 {
     (void)buf;
-    ProtobufCMessage *in = unpack(s, &inference__server_metadata_request__descriptor, data, len);
+    ProtobufCMessage *in =
+        grpc_control_unpack(s, &inference__server_metadata_request__descriptor, data, len);
     if (!in)
         return;
     answer_owned(s, NULL, describe_server(worker_of(s)->server));
@@ -205,7 +203,8 @@ void grpc_control_model_metadata(struct grpc_stream *s, const uint8_t *data, siz
                                  struct buf **buf)
 {
     (void)buf;
-    ProtobufCMessage *m = unpack(s, &inference__model_metadata_request__descriptor, data, len);
+    ProtobufCMessage *m =
+        grpc_control_unpack(s, &inference__model_metadata_request__descriptor, data, len);
     if (!m)
         return;
     const Inference__ModelMetadataRequest *in = (const Inference__ModelMetadataRequest *)m;
@@ -222,7 +221,8 @@ void grpc_control_model_config(struct grpc_stream *s, const uint8_t *data, size_
                                struct buf **buf)
 {
     (void)buf;
-    ProtobufCMessage *m = unpack(s, &inference__model_config_request__descriptor, data, len);
+    ProtobufCMessage *m =
+        grpc_control_unpack(s, &inference__model_config_request__descriptor, data, len);
     if (!m)
         return;
     const Inference__ModelConfigRequest *in = (const Inference__ModelConfigRequest *)m;
@@ -239,7 +239,8 @@ void grpc_control_model_statistics(struct grpc_stream *s, const uint8_t *data, s
                                    struct buf **buf)
 {
     (void)buf;
-    ProtobufCMessage *m = unpack(s, &inference__model_statistics_request__descriptor, data, len);
+    ProtobufCMessage *m =
+        grpc_control_unpack(s, &inference__model_statistics_request__descriptor, data, len);
     if (!m)
         return;
     const Inference__ModelStatisticsRequest *in = (const Inference__ModelStatisticsRequest *)m;
@@ -256,7 +257,8 @@ void grpc_control_health_check(struct grpc_stream *s, const uint8_t *data, size_
                                struct buf **buf)
 {
     (void)buf;
-    ProtobufCMessage *m = unpack(s, &grpc__health__v1__health_check_request__descriptor, data, len);
+    ProtobufCMessage *m =
+        grpc_control_unpack(s, &grpc__health__v1__health_check_request__descriptor, data, len);
     if (!m)
         return;
     /* Whatever service is asked for, it is ready when the server is: as the reference answers. */

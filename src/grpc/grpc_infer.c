@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "infer/request.h"
-#include "infer/request_text.h"
 #include "infer/response.h"
 #include "net/access.h"
 #include "grpc/grpc_answer.h"
@@ -113,9 +112,8 @@ static struct err *submit(struct grpc_call *call, const struct infer_pb_request 
     struct request *r;
     struct err *e = grpc_infer_request(&w->view, w->loop, pb, buf, respond, call, &options, &r);
     call->stream->model = options.model;
-    access_about(call->stream->access, (const char *)pb->model_name.data,
-                 bounded(pb->model_name.len, REQUEST_TEXT_ID_BYTES), (const char *)pb->id.data,
-                 bounded(pb->id.len, REQUEST_TEXT_ID_BYTES));
+    access_about(call->stream->access, (const char *)pb->model_name.data, pb->model_name.len,
+                 (const char *)pb->id.data, pb->id.len);
     call->decoupled = options.decoupled;
     call->empty_final = options.empty_final;
     call->classes = options.classes;

@@ -101,14 +101,6 @@ static bool charge_text(struct http_exchange *x, size_t room)
     return !e;
 }
 
-/* At most `most` bytes, not ending in the middle of a character. */
-static size_t cut(const char *message, size_t most)
-{
-    while (most && ((unsigned char)message[most] & 0xc0) == 0x80)
-        most--;
-    return most;
-}
-
 static size_t write_fault(char *to, const char *message, size_t len)
 {
     char *end = JSON_OUT_LITERAL(to, "{\"error\":");
@@ -126,7 +118,7 @@ void http_exchange_fault(struct http_exchange *x, uint16_t status, const char *m
         return;
     }
     if (len > PLAIN_BYTES)
-        len = cut(message, PLAIN_BYTES);
+        len = request_text_cut(message, PLAIN_BYTES);
     char *text = mem_alloc(json_out_string_bytes(len) + FAULT_ROOM);
     http_exchange_text(x, status, HTTP_JSON, text, write_fault(text, message, len));
 }

@@ -52,13 +52,18 @@ void request_text_release(struct request *r)
     r->text_charged = 0;
 }
 
-size_t request_text_message(const char *message)
+size_t request_text_cut(const char *message, size_t most)
 {
-    size_t n = strnlen(message, REQUEST_TEXT_MESSAGE_BYTES + 1);
-    if (n <= REQUEST_TEXT_MESSAGE_BYTES)
+    size_t n = strnlen(message, most + 1);
+    if (n <= most)
         return n;
-    n = REQUEST_TEXT_MESSAGE_BYTES;
+    n = most;
     while (n > 0 && ((unsigned char)message[n] & 0xC0) == 0x80)
         n--;
     return n;
+}
+
+size_t request_text_message(const char *message)
+{
+    return request_text_cut(message, REQUEST_TEXT_MESSAGE_BYTES);
 }

@@ -28,6 +28,7 @@ struct err *request_text_charge(struct request *r, size_t bytes);
 /* request_text_release - the request is freed: give back what was charged. */
 void request_text_release(struct request *r);
 
-/* request_text_message - how many bytes of an error's message an answer carries: all, or what ends before a character of UTF-8 that would
- * pass REQUEST_TEXT_MESSAGE_BYTES. */
+/* request_text_cut - how many bytes of an error's message an answer carries: all, or what ends before a character of UTF-8 that would
+ * pass `most`. request_text_message - the same, for REQUEST_TEXT_MESSAGE_BYTES. */
+size_t request_text_cut(const char *message, size_t most);
 size_t request_text_message(const char *message);

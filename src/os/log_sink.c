@@ -4,6 +4,7 @@
 #include "base/log_text.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "os/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -156,16 +157,9 @@ void log_sink_put(int fd, const char *line, size_t len)
     pthread_mutex_unlock(&s->lock);
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 void log_sink_flush(int64_t wait_ms)
 {
-    int64_t until = wait_ms ? now_ms() + wait_ms : 0;
+    time_ns until = wait_ms ? clock_now_ns() + TIME_MS(wait_ms) : 0;
     for (size_t i = 0; i < LOG_SINKS; i++) {
         struct sink *s = &sinks[i];
         for (;;) {
@@ -173,10 +167,10 @@ void log_sink_flush(int64_t wait_ms)
             bool left = s->users && !(write_rest(s) && write_lost(s, wait_ms > 0));
             struct pollfd room = {.fd = s->fd, .events = POLLOUT};
             pthread_mutex_unlock(&s->lock);
-            int64_t wait = left && wait_ms ? until - now_ms() : 0;
-            if (wait <= 0)
+            time_ns now = left && wait_ms ? clock_now_ns() : until;
+            if (now >= until)
                 break;
-            poll(&room, 1, (int)wait);
+            poll(&room, 1, (int)((until - now + TIME_MS(1) - 1) / TIME_MS(1)));
         }
     }
 }

@@ -73,15 +73,21 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_refused(besieged: Server, form: str) -> None:
-    host, port = besieged.http.split(":")
+def refusal(server: Server, form: str) -> rawhttp.Answer:
+    """The only answer to a form, whatever follows in it."""
+    host, port = server.http.split(":")
     with rawhttp.Connection(host, int(port)) as connection:
         connection.send(FORMS[form])
         answer = connection.answer()
-        assert 400 <= answer.status < 600, form
-        assert b"smuggled" not in answer.body
         assert connection.closed(), "what follows is answered"
+    return answer
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_refused(besieged: Server, form: str) -> None:
+    answer = refusal(besieged, form)
+    assert 400 <= answer.status < 600, form
+    assert b"smuggled" not in answer.body
 
 
 CODINGS = {
@@ -103,12 +109,9 @@ CODINGS = {
 @pytest.mark.parametrize("form", CODINGS)
 def test_why_a_coding_is_refused(besieged: Server, form: str) -> None:
     """What RFC 9112 (6.1) says of codings that a server does not have, and of those that HTTP/1.0 does not have."""
-    host, port = besieged.http.split(":")
-    with rawhttp.Connection(host, int(port)) as connection:
-        connection.send(FORMS[form])
-        answer = connection.answer()
-        assert answer.status == CODINGS[form], answer.body
-        assert answer.header("Connection") == "close"
+    answer = refusal(besieged, form)
+    assert answer.status == CODINGS[form], answer.body
+    assert answer.header("Connection") == "close"
 
 
 def test_a_trailer_is_no_header(besieged: Server) -> None:
