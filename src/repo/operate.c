@@ -208,13 +208,17 @@ static bool is_over(const struct repo_version *v)
     return v->state == TABLE_UNAVAILABLE && !v->unloading;
 }
 
-/* It could not even be looked at: said of the model as a whole, unless it serves on. Lock held. */
+/* It could not even be looked at: said of the model as a whole, unless it serves on. Of an ensemble that does not come back with its
+ * models, what became of its versions still holds. Lock held. */
 static void show_failure(struct operate_attempt *a, const struct err *e)
 {
     bool serves = false;
-    for (size_t i = 0; i < a->m->version_count; i++)
+    bool versions = false;
+    for (size_t i = 0; i < a->m->version_count; i++) {
         serves = serves || a->m->versions[i].state == TABLE_READY;
-    if (!a->m->places || serves)
+        versions = versions || !is_whole_model(&a->m->versions[i]);
+    }
+    if (!a->m->places || serves || (versions && a->job->action == REPO_RECHECK))
         return;
     a->m->wanted = true;
     drop_entries(a->m, is_over);

@@ -158,6 +158,18 @@ def test_a_model_that_changes_is_looked_at_again(explicit: Server) -> None:
     assert rawhttp.get(explicit.http, "/v2/models/two/config").json()["max_batch_size"] == 4
 
 
+def test_one_that_does_not_come_back(explicit: Server, tmp_path: Path) -> None:
+    """What was said when its model went still holds."""
+    load(explicit, "two")
+    assert unload(explicit, "a").status == 200
+    gone = {"error": "Request for unknown model: 'two' has no available versions"}
+    assert infer(explicit, "two").json() == gone
+    (tmp_path / "models" / "two" / "1").rmdir()
+    assert load(explicit, "a").status == 200
+    assert ready(explicit) == ["a"]
+    assert infer(explicit, "two").json() == gone
+
+
 CANNOT = {
     "lost": "ensemble lost contains models that are not available or ambiguous: nowhere",
     "fifth": "ensemble 'fifth' depends on 'a' whose required version 5 is not loaded.",
