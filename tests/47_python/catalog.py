@@ -99,8 +99,8 @@ MODELS = {
     "reschedule": Model("reschedule", NUMBER, RUNS, ITERATIVE, max_batch_size=4),
     "reschedule_oldest": Model("reschedule", NUMBER, RUNS, OLDEST, max_batch_size=4),
     "reschedule_decoupled": Model("reschedule_decoupled", NUMBER, RUNS, ITERATIVE + DECOUPLED, max_batch_size=4),
-    "bls": text_model("bls"),
-    "bls_plain": text_model("bls_plain", "instance_group [ { count: 3 kind: KIND_CPU } ]\n"),
+    "bls": text_model("bls", at_start=False),
+    "bls_plain": text_model("bls_plain", "instance_group [ { count: 3 kind: KIND_CPU } ]\n", at_start=False),
     "bls_decoupled": Model("bls_decoupled", [("IN", "INT32", [-1]), ("STOP", "INT32", [1])], [("OUT", "INT32", [1])], DECOUPLED),
     "large": Model("large", [("DATA", "UINT8", [-1]), ("SIZE", "INT64", [1])], [("BACK", "UINT8", [-1])], optional=True),
     "environment": text_model(

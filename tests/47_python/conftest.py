@@ -76,7 +76,10 @@ class Both:
 
     def same(self, ask: Callable[[Asker], Answer]) -> Answer:
         """The answer that both give."""
-        answers = self.each(ask)
+        return self.agreed(self.each(ask))
+
+    @staticmethod
+    def agreed(answers: dict[str, Answer]) -> Answer:
         if len(answers) == 2:
             assert answers["nereid"] == answers["reference"]
         return answers["nereid"]
@@ -87,7 +90,7 @@ class Both:
         self._pool.shutdown()
 
 
-def _kinds(config: pytest.Config) -> list[str]:
+def kinds_of(config: pytest.Config) -> list[str]:
     """`-m "not reference"` leaves the reference out, e.g. under a sanitizer: then ours is asked alone."""
     return ["nereid"] if "not reference" in (config.getoption("-m") or "") else ["nereid", "reference"]
 
@@ -101,23 +104,31 @@ def ready_with(server: Server, names: list[str]) -> None:
     asker.close()
 
 
-def serve(servers: dict[str, Server], names: list[str]) -> Iterator[Both]:
+def begin(servers: dict[str, Server], names: list[str]) -> Both:
     for server in servers.values():
         server.start()
     for server in servers.values():
         ready_with(server, names)
-    both = Both(servers)
-    yield both
+    return Both(servers)
+
+
+def end(both: Both) -> None:
     both.close()
-    with ThreadPoolExecutor(len(servers)) as pool:
+    with ThreadPoolExecutor(len(both.servers)) as pool:
         # The backend forgets response factories where a model raised and where a stub has died: the reference waits until its time-out.
         status = {"nereid": 0, "reference": None}
-        list(pool.map(lambda kind: servers[kind].stop(seconds=150, status=status[kind]), servers))
+        list(pool.map(lambda kind: both.servers[kind].stop(seconds=150, status=status[kind]), both.servers))
+
+
+def serve(servers: dict[str, Server], names: list[str]) -> Iterator[Both]:
+    both = begin(servers, names)
+    yield both
+    end(both)
 
 
 @pytest.fixture(scope="session")
 def both(request: pytest.FixtureRequest, python_backends: dict[str, Path], repository: Path) -> Iterator[Both]:
     names = [name for name, model in catalog.MODELS.items() if model.at_start]
     options = {"model-control-mode": "explicit", "load-model": names}
-    kinds = _kinds(request.config)
+    kinds = kinds_of(request.config)
     yield from serve({kind: make_server(kind, python_backends, repository, options) for kind in kinds}, names)

@@ -1,30 +1,70 @@
 """Models that ask other models (BLS): plain, by threads, async, decoupled, deep, and what goes wrong; as in the reference."""
 
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Both
+from asks import NO_TURN, Asker
+from conftest import Both, begin, end, kinds_of, make_server
+
+MODELS = ["add_sub", "bls", "bls_plain", "fails_execute", "repeat", "state", "tell"]
 
 ADD = {"model": "add_sub", "inputs": [["A", "int32", [[1, 2, 3, 4]]], ["B", "int32", [[4, 3, 2, 1]]]], "outputs": ["SUM", "DIFF"]}
 REPEAT = {"model": "repeat", "inputs": [["IN", "int32", [7, 8, 9]], ["WHERE", "object", ["thread"]]], "outputs": ["OUT"]}
 SUMS = {"SUM": [5, 5, 5, 5], "DIFF": [-3, -1, 1, 3]}
 
 
+class Nested:
+    """Both servers. The backend's async_exec can end its stub, once in some thousand calls, whatever the server: what it starts reads a
+    variable that may be gone by then (mended by python_backend's commit 4b3337c). Then both are begun again, up to twice in a row."""
+
+    STARTS = 3
+
+    def __init__(self, start: Callable[[], Both]):
+        self._start = start
+        self.both = start()
+
+    def same(self, ask: Callable[[Asker], Any]) -> Any:
+        for _ in range(1, self.STARTS):
+            answers = self.both.each(ask)
+            if NO_TURN not in str(answers):
+                return self.both.agreed(answers)
+            self.both.close()
+            for server in self.both.servers.values():
+                server.kill()
+            self.both = self._start()
+        return self.both.same(ask)
+
+
+@pytest.fixture(scope="module")
+def nested(request: pytest.FixtureRequest, python_backends: dict[str, Path], repository: Path) -> Iterator[Nested]:
+    options = {"model-control-mode": "explicit", "load-model": MODELS}
+
+    def start() -> Both:
+        kinds = kinds_of(request.config)
+        return begin({kind: make_server(kind, python_backends, repository, options) for kind in kinds}, MODELS)
+
+    made = Nested(start)
+    yield made
+    end(made.both)
+
+
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
 @pytest.mark.parametrize("how, answer", [("exec", SUMS), ("async", SUMS), ("gather", [SUMS] * 8), ("threads", [SUMS] * 4)])
-def test_nested_requests(both: Both, how: str, answer: Any, protocol: str) -> None:
-    assert both.same(lambda asker: asker.asked("bls", {**ADD, "how": how}, protocol=protocol)) == answer
+def test_nested_requests(nested: Nested, how: str, answer: Any, protocol: str) -> None:
+    assert nested.same(lambda asker: asker.asked("bls", {**ADD, "how": how}, protocol=protocol)) == answer
 
 
 @pytest.mark.parametrize("how", ["decoupled", "async decoupled"])
-def test_nested_requests_to_decoupled_models(both: Both, how: str) -> None:
-    told = both.same(lambda asker: asker.asked("bls", {**REPEAT, "how": how}))
+def test_nested_requests_to_decoupled_models(nested: Nested, how: str) -> None:
+    told = nested.same(lambda asker: asker.asked("bls", {**REPEAT, "how": how}))
     assert [each.get("OUT") for each in told] == [[7], [8], [9], None]
 
 
 @pytest.mark.parametrize("how", ["decoupled", "async decoupled"])
-def test_the_decoupled_way_to_other_models(both: Both, how: str) -> None:
-    both.same(lambda asker: asker.asked("bls", {**ADD, "how": how}))
+def test_the_decoupled_way_to_other_models(nested: Nested, how: str) -> None:
+    nested.same(lambda asker: asker.asked("bls", {**ADD, "how": how}))
 
 
 WRONG: dict[str, dict[str, Any]] = {
@@ -46,11 +86,11 @@ WRONG: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("how", ["exec", "async", "decoupled"])
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_nested_requests(both: Both, case: str, how: str) -> None:
-    both.same(lambda asker: asker.asked("bls", {**WRONG[case], "how": how}))
+def test_wrong_nested_requests(nested: Nested, case: str, how: str) -> None:
+    nested.same(lambda asker: asker.asked("bls", {**WRONG[case], "how": how}))
 
 
-def test_what_a_nested_request_carries(both: Both) -> None:
+def test_what_a_nested_request_carries(nested: Nested) -> None:
     ask = {
         "model": "tell",
         "inputs": [["ASK", "object", ["see"]]],
@@ -61,20 +101,20 @@ def test_what_a_nested_request_carries(both: Both) -> None:
         "timeout": 30_000_000,
         "parameters": '{"a": 1, "b": "two", "c": true}',
     }
-    both.same(lambda asker: asker.asked("bls", {**ask, "parameters": {"a": 1, "b": "two", "c": True}}))
-    both.same(lambda asker: asker.asked("bls", ask))
+    nested.same(lambda asker: asker.asked("bls", {**ask, "parameters": {"a": 1, "b": "two", "c": True}}))
+    nested.same(lambda asker: asker.asked("bls", ask))
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
-def test_requests_nest(both: Both, protocol: str) -> None:
+def test_requests_nest(nested: Nested, protocol: str) -> None:
     """Each level holds an instance of bls_plain: three there are."""
-    told = both.same(lambda asker: asker.told("bls_plain", "bls_plain/bls_plain/state/end", protocol=protocol))
+    told = nested.same(lambda asker: asker.told("bls_plain", "bls_plain/bls_plain/state/end", protocol=protocol))
     assert told.startswith("bls_plain(bls_plain(state(") and told.endswith(")))")
 
 
-def test_errors_come_up_through_the_levels(both: Both) -> None:
+def test_errors_come_up_through_the_levels(nested: Nested) -> None:
     for ask in ("bls_plain/fails_execute/error UNAVAILABLE", "bls_plain/nobody/x", "fails_execute/raise"):
-        answer = both.same(lambda asker, ask=ask: asker.told("bls_plain", ask))
+        answer = nested.same(lambda asker, ask=ask: asker.told("bls_plain", ask))
         assert "message" in answer
 
 
