@@ -16,7 +16,7 @@ SUMS = {"SUM": [5, 5, 5, 5], "DIFF": [-3, -1, 1, 3]}
 
 
 class Nested:
-    """Both servers. The backend's async_exec can end its stub, once in some thousand calls, whatever the server: what it starts reads a
+    """Both servers. The backend's async_exec can end its stub, though seldom, whatever the server: what it starts reads a
     variable that may be gone by then (mended by python_backend's commit 4b3337c). Then both are begun again, up to twice in a row."""
 
     STARTS = 3
