@@ -120,15 +120,11 @@ def end(both: Both) -> None:
         list(pool.map(lambda kind: both.servers[kind].stop(seconds=150, status=status[kind]), both.servers))
 
 
-def serve(servers: dict[str, Server], names: list[str]) -> Iterator[Both]:
-    both = begin(servers, names)
-    yield both
-    end(both)
-
-
 @pytest.fixture(scope="session")
 def both(request: pytest.FixtureRequest, python_backends: dict[str, Path], repository: Path) -> Iterator[Both]:
     names = [name for name, model in catalog.MODELS.items() if model.at_start]
     options = {"model-control-mode": "explicit", "load-model": names}
     kinds = kinds_of(request.config)
-    yield from serve({kind: make_server(kind, python_backends, repository, options) for kind in kinds}, names)
+    made = begin({kind: make_server(kind, python_backends, repository, options) for kind in kinds}, names)
+    yield made
+    end(made)

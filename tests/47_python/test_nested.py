@@ -1,5 +1,6 @@
 """Models that ask other models (BLS): plain, by threads, async, decoupled, deep, and what goes wrong; as in the reference."""
 
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ class Nested:
             answers = self.both.each(ask)
             if NO_TURN not in str(answers):
                 return self.both.agreed(answers)
+            warnings.warn(f"a stub died, the servers are begun again: {answers}", stacklevel=2)
             self.both.close()
             for server in self.both.servers.values():
                 server.kill()
