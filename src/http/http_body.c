@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "http/http_conn.h"
 #include "http/http_exchange.h"
+#include "http/http_front_priv.h"
 #include "os/pool.h"
 #include "os/sock.h"
 
@@ -10,6 +11,7 @@
 
 #define ALIGN           64u
 #define FIRST_CHUNKS    ((size_t)16384)
+#define GROWTH          16u
 #define READ_AT_ONCE    ((size_t)2 << 20) /* then other connections have their turn */
 #define LOW_WATER_BYTES ((uint64_t)256 << 10)
 #define LOW_WATER_FROM  ((uint64_t)64 << 10)
@@ -47,7 +49,12 @@ struct err *http_body_begin(struct http_conn *c)
                        (unsigned long long)size);
     c->body_at = http_body_offset(h);
     c->body_len = 0;
-    return pool_buf_arriving(c->body_at + (size_t)size + HTTP_BODY_PADDING, &c->body);
+    struct err *e = pool_buf_arriving(c->body_at + (size_t)size + HTTP_BODY_PADDING, &c->body);
+    if (e)
+        return e;
+    c->endless = h->chunked;
+    c->shard->endless += h->chunked;
+    return NULL;
 }
 
 size_t http_body_take(struct http_conn *c, const char *bytes, size_t len)
@@ -75,21 +82,28 @@ long http_body_read(struct http_conn *c)
     return got;
 }
 
+/* By much, since what is not used costs nothing, and a copy holds up everybody else on the loop. */
 static struct err *grow(struct http_conn *c, size_t len)
 {
     size_t cap = c->body->size - c->body_at - HTTP_BODY_PADDING;
-    if (len <= cap - c->body_len)
-        return NULL;
     while (cap - c->body_len < len)
-        cap *= 2;
+        cap = cap < c->body_max / GROWTH ? cap * GROWTH : (size_t)c->body_max;
     struct buf *larger;
-    struct err *e = pool_buf(c->body_at + cap + HTTP_BODY_PADDING, &larger);
+    struct err *e = pool_buf_arriving(c->body_at + cap + HTTP_BODY_PADDING, &larger);
     if (e)
         return e;
     memcpy(larger->data + c->body_at, c->body->data + c->body_at, c->body_len);
     buf_unref(c->body);
     c->body = larger;
     return NULL;
+}
+
+/* Room for len bytes more of a chunked body, charged. */
+static struct err *make_room(struct http_conn *c, size_t len)
+{
+    size_t end = c->body_at + c->body_len + len;
+    struct err *e = end + HTTP_BODY_PADDING > c->body->size ? grow(c, len) : NULL;
+    return e ? e : pool_arrived(c->body, end);
 }
 
 bool http_body_piece(void *conn, const char *bytes, size_t len)
@@ -104,7 +118,7 @@ bool http_body_piece(void *conn, const char *bytes, size_t len)
                     "--http-max-input-size to increase the limit.",
                     (unsigned long long)c->body_max);
     else
-        c->body_error = grow(c, len);
+        c->body_error = make_room(c, len);
     if (c->body_error)
         return false;
     memcpy(c->body->data + c->body_at + c->body_len, bytes, len);
@@ -117,6 +131,8 @@ void http_body_end(struct http_conn *c)
     buf_unref(c->body);
     c->body = NULL;
     c->body_len = 0;
+    c->shard->endless -= c->endless;
+    c->endless = false;
     if (c->low_water > 1) {
         c->low_water = 1;
         sock_low_water(c->fd.fd, 1);

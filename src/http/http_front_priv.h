@@ -44,6 +44,7 @@ struct http_shard {
     struct http_out out;
     char *json_memory;  /* for parsing small texts; NULL until first used */
     uint32_t strangers; /* turns.h */
+    uint32_t endless;   /* connections in the middle of a chunked body */
     bool draining;      /* stopping: answers close their connection */
     struct mail drain_mail;
     struct mail kill_mail;

@@ -14,6 +14,9 @@
 
 #define READ_AT_MOST ((size_t)16384)
 
+/* Chunked bodies that a worker receives as it receives others; the slow lane takes some tens of MiB/s of more, all together. */
+#define ENDLESS_FEW 4u
+
 /* Of a body that nobody wants; past it the connection closes. */
 #define DISCARD_AT_MOST ((uint64_t)1 << 20)
 
@@ -107,7 +110,8 @@ static void serve_without_body(struct http_conn *c)
         x->keep_alive = false;
     bool last = !x->keep_alive;
     struct http_message m = {.head = &c->parser.head, .route = &c->route};
-    of_use(c);
+    if (!last) /* else it sends what nobody asked for, and may well do so again */
+        of_use(c);
     c->shard->front->service->serve(x, &m);
     http1_next(&c->parser);
     c->body_left = left;
@@ -327,7 +331,15 @@ void http_read_pending(struct http_conn *c)
         http_conn_watch(c);
 }
 
-/* What comes after the last message is of no use, however much it is. */
+/* Nobody knows where chunks end: where many come at once they go on in the slow lane after some reads, until their message is
+ * complete. What comes after the last message is of no use, however much it is. */
+static bool brought_much(const struct http_conn *c, long got)
+{
+    if (got < TURNS_BYTES || c->phase == HTTP_PHASE_IGNORE)
+        return false;
+    return c->phase != HTTP_PHASE_CHUNKS || c->shard->endless <= ENDLESS_FEW;
+}
+
 void http_read_some(struct http_conn *c)
 {
     c->turns += TURNS_READ;
@@ -336,7 +348,7 @@ void http_read_some(struct http_conn *c)
         http_conn_kill(c);
     if (c->dead)
         return;
-    if (got >= TURNS_BYTES && c->phase != HTTP_PHASE_IGNORE)
+    if (brought_much(c, got))
         c->turns = 0;
     turns_judge(c->shard->worker->loop, &c->fd, c->turns);
     http_conn_watch(c);

@@ -39,7 +39,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """What was measured, a line an attack."""
     if not FULL:
         return
-    terminalreporter.section("p99 of others in ms, quiet -> attacked; memory of the server in KiB before, under attack, after")
+    terminalreporter.section("quiet -> attacked: p99 of others in ms")
+    terminalreporter.write_line("turns that the hypervisor spoilt; seconds that threads of server+client were ready and waited for a processor")
+    terminalreporter.write_line("memory of the server in KiB before, under attack, after")
     for reports in terminalreporter.stats.values():
         for report in reports:
             noted = dict(getattr(report, "user_properties", ()))
@@ -49,5 +51,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             latency = "; ".join(f"{kind} {noted.get(f'{kind}_paced_p99_ms')}" for kind in ("http", "grpc"))
             before, end, after = (noted[f"memory_kib_{when}"] for when in ("before", "under_attack", "after"))
             rss = f"{noted['rss_kib_before']} -> {noted['rss_kib_after']}"
-            line = f"{name:45} {latency}; {before}, {end}, {after} ({after / before:.3f} times; rss {rss})"
+            spoilt = f"{noted.get('turns_left_out')} left out, waited {noted.get('waited_s')}"
+            line = f"{name:45} {latency}; {spoilt}; {before}, {end}, {after} ({after / before:.3f} times; rss {rss})"
             terminalreporter.write_line(line)

@@ -10,21 +10,28 @@ from typing import Self
 class Crowd:
     def __init__(self, address: str, count: int, receive_bytes: int | None = None):
         host, port = address.rsplit(":", 1)
+        self._address = (host, int(port))
+        self._receive_bytes = receive_bytes
         self.members: dict[int, socket.socket] = {}
         self.received: dict[int, int] = {}
         self.closed = 0  # by the server
         self.begun = time.monotonic()
         self._poll = select.epoll()
-        for _ in range(count):
+        self.grow(count, b"")
+
+    def grow(self, count: int, first: bytes) -> None:
+        """Opens connections until there are so many; each new one sends `first`."""
+        while len(self.members) < count:
             member = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-            if receive_bytes:
-                member.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+            if self._receive_bytes:
+                member.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._receive_bytes)
             member.settimeout(60)
-            member.connect((host, int(port)))
+            member.connect(self._address)
             member.setblocking(False)
             self.members[member.fileno()] = member
             self.received[member.fileno()] = 0
             self._poll.register(member.fileno(), select.EPOLLIN)
+            self.send(member.fileno(), first)
 
     def __enter__(self) -> Self:
         return self

@@ -30,12 +30,16 @@ PATIENCE_MS = 1500 if SANITIZED else 400
 # So often they look whether they are answered soon, if they were not: a machine that stands still delays some of their requests, such a
 # server delays them whenever they look.
 LOOKS = 3
-# In the long run: rounds a second of an honest client that does not wait for its answers before it asks again, and the windows with
-# and without attack, by turns, over which its latencies are gathered: what else the machine does falls into both.
+# In the long run: rounds a second of an honest client that does not wait for its answers before it asks again, how many of them without
+# attack and as many with it, and in how many turns of both: what else the machine does falls into both.
 RATE = 60
-WINDOW_ROUNDS = 120
-WINDOWS = 8
+COMPARED = 960
+TURNS = 8
 RATIO = 2.0  # the p99 under attack may be so many times the quiet one
+# A turn from which the hypervisor took more than this share of the processors' time has measured the hypervisor. It is left out, both
+# its windows, whatever they say, and taken again; so many times as there are turns, then the machine is not fit to measure on.
+STOLEN = 0.005
+TAKEN_AGAIN = 3
 
 # Memory may be a tenth more than it was, in the short run and some MiB. The thread sanitizer keeps what was freed.
 KEPT = 2.0 if THREAD_SANITIZED else 1.1
@@ -43,6 +47,19 @@ SLACK = (64 << 20) if THREAD_SANITIZED else 0 if FULL else (8 << 20) if ADDRESS_
 # What the address sanitizer notes about each eight bytes that ever belonged to its heap; it never gives back what it notes of small
 # objects, since it would not see then that somebody uses them although they were freed.
 SHADOW = (0x7FFF8000, 0x10007FFF8000)
+
+
+Step = Callable[[], None]
+Attack = Callable[[], contextlib.AbstractContextManager[Step]]
+
+
+def nothing() -> None:
+    pass
+
+
+def steps(step: Step) -> Attack:
+    """An attack that holds nothing from one of its steps to the next."""
+    return lambda: contextlib.nullcontext(step)
 
 
 def memory_bytes(pid: int) -> int:
@@ -68,6 +85,30 @@ class Latency:
         return Latency(*(sorted(report[kind])[len(report[kind]) * 99 // 100] for kind in ("http", "grpc")))
 
 
+@dataclass
+class Window:
+    """What honest clients waited for their answers, in ms, and what they and the server lacked meanwhile, in seconds."""
+
+    took: dict[str, list[float]]
+    seconds: float
+    stolen: float  # the hypervisor gave it to others
+    server_waited: float  # its threads were ready and had no processor
+    client_waited: float
+
+
+@dataclass
+class Side:
+    """The windows with attack, or those without."""
+
+    windows: list[Window]
+
+    def latency(self) -> Latency:
+        return Latency.of({kind: [ms for window in self.windows for ms in window.took[kind]] for kind in ("http", "grpc")})
+
+    def waited(self) -> str:
+        return "+".join(f"{sum(getattr(each, who) for each in self.windows):.2f}" for who in ("server_waited", "client_waited"))
+
+
 class Siege:
     def __init__(self, server: Server, note: Callable[[str, object], None]):
         self.server = server
@@ -79,8 +120,9 @@ class Siege:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
             )
-        self._measure(ROUNDS, lambda: None)  # warm
-        self.quiet = self._measure(ROUNDS, lambda: None)
+        self._measure(ROUNDS, nothing)  # warm
+        self.sockets = procfs.sockets(server.pid)
+        self.quiet = self._measure(ROUNDS, nothing)
         self.memory = self.peak = self._settled() if FULL else memory_bytes(server.pid)
         self.resident = procfs.rss_bytes(server.pid)
 
@@ -104,10 +146,10 @@ class Siege:
                 least, since = now, time.monotonic()
         return least
 
-    def _measure(self, rounds: int, step: Callable[[], None]) -> Latency:
+    def _measure(self, rounds: int, step: Step) -> Latency:
         return Latency.of(self._report(f"measure {rounds}", step))
 
-    def _report(self, order: str, step: Callable[[], None]) -> dict[str, list[float]]:
+    def _report(self, order: str, step: Step) -> dict[str, list[float]]:
         """The honest client asks; meanwhile `step` is called again and again, and must return soon."""
         assert self._honest.stdin and self._honest.stdout
         self._honest.stdin.write(f"{order}\n".encode())
@@ -122,16 +164,47 @@ class Siege:
         assert not report["wrong"], report["wrong"][:5]
         return report
 
-    def _compare(self, step: Callable[[], None]) -> None:
-        """By turns quiet and under attack."""
-        order = f"pace {WINDOW_ROUNDS} {RATE}"
-        gathered: list[dict[str, list[float]]] = [{"http": [], "grpc": []}, {"http": [], "grpc": []}]
-        for window in range(2 * WINDOWS):
-            report = self._report(order, step if window % 2 else lambda: None)
-            self._look()
-            for kind in ("http", "grpc"):
-                gathered[window % 2][kind] += report[kind]
-        quiet, attacked = (Latency.of(each) for each in gathered)
+    def _window(self, rounds: int, step: Step) -> Window:
+        pids = (self.server.pid, self._honest.pid)
+        begun, machine = time.monotonic(), procfs.machine_time()
+        waited = [procfs.waited_seconds(pid) for pid in pids]
+        took = self._report(f"pace {rounds} {RATE}", step)
+        self._look()
+        waited = [procfs.waited_seconds(pid) - old for pid, old in zip(pids, waited, strict=True)]
+        return Window(took, time.monotonic() - begun, (procfs.machine_time() - machine).steal, *waited)
+
+    def _alone(self) -> None:
+        """Waits until the server has closed all that the attack had opened."""
+        waiter = select.poll()  # of nothing: the server tells nobody
+        deadline = time.monotonic() + 60
+        while (now := procfs.sockets(self.server.pid)) > self.sockets:
+            assert time.monotonic() < deadline, f"{now} sockets a minute after the attack, {self.sockets} before: {procfs.links(self.server.pid)}"
+            waiter.poll(10)
+
+    def _turn(self, attack: Attack, rounds: int) -> tuple[Window, Window]:
+        """Without the attack, and with it."""
+        self._alone()
+        quiet = self._window(rounds, nothing)
+        with attack() as step:
+            return quiet, self._window(rounds, step)
+
+    def _compare(self, attack: Attack, turns: int) -> None:
+        fit: list[tuple[Window, Window]] = []
+        left_out: list[float] = []
+        while len(fit) < turns:
+            turn = self._turn(attack, COMPARED // turns)
+            stolen = sum(window.stolen for window in turn) / sum(window.seconds for window in turn) / (os.cpu_count() or 1)
+            if stolen <= STOLEN:
+                fit.append(turn)
+                continue
+            left_out.append(stolen)
+            assert len(left_out) <= TAKEN_AGAIN * turns, f"the hypervisor takes shares of {left_out} of turns: nothing can be measured"
+        quiet, attacked = (Side([turn[side] for turn in fit]) for side in (0, 1))
+        self.note("turns_left_out", len(left_out))
+        self.note("waited_s", f"{quiet.waited()} -> {attacked.waited()}")
+        self._within_ratio(quiet.latency(), attacked.latency())
+
+    def _within_ratio(self, quiet: Latency, attacked: Latency) -> None:
         late = []
         for kind in ("http", "grpc"):
             base, now = getattr(quiet, f"{kind}_p99"), getattr(attacked, f"{kind}_p99")
@@ -150,19 +223,24 @@ class Siege:
                 late.append(f"{kind}: p99 {quiet:.1f} -> {attacked:.1f} ms")
         return late
 
-    def honest_meanwhile(self, step: Callable[[], None] = lambda: None) -> None:
-        """Honest clients are answered rightly and soon while the attack goes on."""
+    def answered_soon(self, step: Step) -> None:
+        """Honest clients are answered rightly, and soon, while the attack goes on by its steps."""
         looks = 1
         while (late := self._late(self._measure(ROUNDS, step))) and looks < LOOKS:
             looks += 1
         assert not late, late
         self._look()
+
+    def honest_meanwhile(self, attack: Attack, turns: int = TURNS) -> None:
+        """Honest clients are answered rightly and soon under the attack; in the long run as soon as without it, in so many turns of both."""
+        with attack() as step:
+            self.answered_soon(step)
         if FULL:
-            self._compare(step)
+            self._compare(attack, turns)
 
     def recovered(self, seconds: float = 120) -> None:
         """The attack is over: the server lives, answers, and gives the memory back."""
-        self._measure(20, lambda: None)
+        self._measure(20, nothing)
         bound = max(self.memory * KEPT, self.memory + SLACK)
         begun = time.monotonic()
         now = memory_bytes(self.server.pid)

@@ -1,5 +1,6 @@
 """Messages that never end, announce what they do not send, or are made to be expensive to read."""
 
+import contextlib
 import gzip
 import json
 import random
@@ -8,7 +9,7 @@ import socket
 import struct
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -16,7 +17,7 @@ from crowd import Crowd
 from harness import h2frames as h2
 from harness import rawgrpc, rawhttp
 from harness.servers import HOST
-from siege import FULL, Siege
+from siege import FULL, Attack, Siege, Step, steps
 
 PATH = "/v2/models/id_fp32/infer"
 CHUNKED = {"Transfer-Encoding": "chunked"}
@@ -24,21 +25,44 @@ COUNT = 64 if FULL else 16
 
 
 def endless(siege: Siege, head: bytes, piece: bytes) -> None:
-    """Sends pieces until the server ends the connection; honest clients ask meanwhile."""
+    """Connections send pieces until the server ends them, and others take their place; honest clients ask meanwhile."""
+
+    @contextlib.contextmanager
+    def attack() -> Iterator[Step]:
+        with Crowd(siege.server.http, COUNT) as crowd:
+            crowd.send_all(head)
+
+            def step() -> None:
+                until = time.monotonic() + 0.02
+                while time.monotonic() < until:
+                    crowd.grow(COUNT, head)
+                    crowd.send_all(piece)
+                    crowd.pump()
+
+            yield step
+
+    siege.honest_meanwhile(attack)
     with Crowd(siege.server.http, COUNT) as crowd:
         crowd.send_all(head)
-
-        def step() -> None:
-            until = time.monotonic() + 0.02
-            while time.monotonic() < until and crowd.members:
-                crowd.send_all(piece)
-                crowd.pump()
-
-        siege.honest_meanwhile(step)
         deadline = time.monotonic() + 120
         while crowd.members:
-            step()
+            crowd.send_all(piece)
+            crowd.pump()
             assert time.monotonic() < deadline, f"{len(crowd.members)} connections may send for ever"
+
+
+def begun(address: str, firsts: list[bytes], borne: Callable[[Crowd], bool] = lambda crowd: True) -> Attack:
+    """A connection for each of these beginnings, of which nothing more comes; at its end they must be `borne`."""
+
+    @contextlib.contextmanager
+    def attack() -> Iterator[Step]:
+        with Crowd(address, len(firsts)) as crowd:
+            for number, first in zip(list(crowd.members), firsts, strict=True):
+                crowd.send(number, first)
+            yield crowd.pump
+            assert borne(crowd)
+
+    return attack
 
 
 @pytest.mark.promise
@@ -82,43 +106,34 @@ def test_endless_body_that_nobody_wants(siege: Siege) -> None:
 def test_four_gib_announced_over_http(siege: Siege) -> None:
     headers = {"Content-Length": str(4 << 30), "Inference-Header-Content-Length": "100"}
     head = rawhttp.head("POST", PATH, headers)
-    with Crowd(siege.server.http, COUNT) as crowd:
-        crowd.send_all(head + b"{")
-        siege.honest_meanwhile(crowd.pump)
+    siege.honest_meanwhile(begun(siege.server.http, [head + b"{"] * COUNT))
 
 
 def test_announced_until_nothing_is_left(siege: Siege) -> None:
     """Bodies of every size, of which only the first byte comes: what others may use is not spent on them."""
-    with Crowd(siege.server.http, 48) as crowd:
-        for index, number in enumerate(list(crowd.members)):
-            length = (4 << 30) >> (index // 4)  # down to 2 MiB
-            headers = {"Content-Length": str(length), "Inference-Header-Content-Length": "100"}
-            crowd.send(number, rawhttp.head("POST", PATH, headers) + b"{")
-        siege.honest_meanwhile(crowd.pump)
-        assert crowd.is_borne() and not any(crowd.received.values())
+    lengths = [(4 << 30) >> (index // 4) for index in range(48)]  # down to 2 MiB
+    headers = [{"Content-Length": str(length), "Inference-Header-Content-Length": "100"} for length in lengths]
+    firsts = [rawhttp.head("POST", PATH, each) + b"{" for each in headers]
+    quiet: Callable[[Crowd], bool] = lambda crowd: crowd.is_borne() and not any(crowd.received.values())
+    siege.honest_meanwhile(begun(siege.server.http, firsts, quiet))
+
+
+def announced_over_grpc(length: int) -> bytes:
+    block = h2.header_block(h2.call_headers(f"/{rawgrpc.SERVICE}/ModelInfer"))
+    message = b"\0" + struct.pack(">I", length) + b"\x0a"
+    return h2.PREFACE + h2.settings() + h2.frame(h2.HEADERS, h2.END_HEADERS, 1, block) + h2.frame(h2.DATA, 0, 1, message)
 
 
 def test_announced_over_grpc_until_nothing_is_left(siege: Siege) -> None:
-    block = h2.header_block(h2.call_headers(f"/{rawgrpc.SERVICE}/ModelInfer"))
-    begun = h2.PREFACE + h2.settings() + h2.frame(h2.HEADERS, h2.END_HEADERS, 1, block)
-    with Crowd(siege.server.grpc, 44) as crowd:
-        for index, number in enumerate(list(crowd.members)):
-            announced = ((2 << 30) >> (index // 4)) - 1
-            prefix = b"\0" + struct.pack(">I", announced)
-            crowd.send(number, begun + h2.frame(h2.DATA, 0, 1, prefix + b"\x0a"))
-        siege.honest_meanwhile(crowd.pump)
-        assert crowd.is_borne()
+    firsts = [announced_over_grpc(((2 << 30) >> (index // 4)) - 1) for index in range(44)]
+    siege.honest_meanwhile(begun(siege.server.grpc, firsts, Crowd.is_borne))
 
 
 @pytest.mark.promise
 def test_two_gib_announced_over_grpc(siege: Siege) -> None:
     """As much as a gRPC message may have, and what is more than that."""
-    block = h2.header_block(h2.call_headers(f"/{rawgrpc.SERVICE}/ModelInfer"))
-    begun = h2.PREFACE + h2.settings() + h2.frame(h2.HEADERS, h2.END_HEADERS, 1, block)
-    for announced in (2**31 - 1, 2**32 - 1):
-        with Crowd(siege.server.grpc, COUNT) as crowd:
-            crowd.send_all(begun + h2.frame(h2.DATA, 0, 1, b"\0" + struct.pack(">I", announced) + b"\x0a"))
-            siege.honest_meanwhile(crowd.pump)
+    for length in (2**31 - 1, 2**32 - 1):
+        siege.honest_meanwhile(begun(siege.server.grpc, [announced_over_grpc(length)] * COUNT))
 
 
 def ask(siege: Siege, body: bytes, headers: dict[str, str] | None = None) -> rawhttp.Answer:
@@ -147,7 +162,7 @@ def test_deep_json(siege: Siege, form: str) -> None:
         answer = ask(siege, body)
         assert answer.status in (400, 500) and answer.json()["error"]
 
-    siege.honest_meanwhile(step)
+    siege.honest_meanwhile(steps(step))
 
 
 def test_wide_json(siege: Siege) -> None:
@@ -160,7 +175,7 @@ def test_wide_json(siege: Siege) -> None:
         if len(seen) < (8 if FULL else 2):
             seen.append(ask(siege, body).status)
 
-    siege.honest_meanwhile(step)
+    siege.honest_meanwhile(steps(step))
     assert seen and set(seen) <= {400, 500, 503}
 
 
@@ -174,7 +189,7 @@ def test_header_floods(siege: Siege) -> None:
         assert rawhttp.request(host, int(port), "GET", "/v2", headers=large).status == 431
         assert rawhttp.request(host, int(port), "GET", "/" + "a" * 20_000).status == 414
 
-    siege.honest_meanwhile(step)
+    siege.honest_meanwhile(steps(step))
 
 
 def test_metadata_flood(siege: Siege) -> None:
@@ -192,7 +207,7 @@ def test_metadata_flood(siege: Siege) -> None:
             )
             assert connection.finish(1).trailers["grpc-status"] == "8"
 
-    siege.honest_meanwhile(step)
+    siege.honest_meanwhile(steps(step))
 
 
 BOMB = 64 << 20
@@ -206,7 +221,15 @@ class Bombs:
     def __init__(self, opened: Callable[[], socket.socket], ended: Callable[[bytes], bool]):
         self.opened, self.ended = opened, ended
         self.answers: list[bytes] = []
-        self.running = {member: b"" for member in (opened() for _ in range(self.COUNT))}
+
+    @contextlib.contextmanager
+    def attack(self) -> Iterator[Step]:
+        self.running = {member: b"" for member in (self.opened() for _ in range(self.COUNT))}
+        try:
+            yield self.step
+        finally:
+            for member in self.running:
+                member.close()
 
     def step(self) -> None:
         for member in select.select(list(self.running), [], [], 0.02)[0]:
@@ -221,9 +244,12 @@ class Bombs:
             member.close()
             self.running[self.opened()] = b""
 
-    def close(self) -> None:
-        for member in self.running:
-            member.close()
+    def until_answered(self) -> None:
+        deadline = time.monotonic() + 120
+        with self.attack() as step:
+            while not self.answers:
+                step()
+                assert time.monotonic() < deadline, "no bomb was answered"
 
 
 def _sent(address: str, data: bytes) -> socket.socket:
@@ -254,18 +280,10 @@ def test_compressed_grpc_bombs(siege: Siege, coding: str) -> None:
     data += b"".join(h2.frame(h2.DATA, 0, 1, piece) for piece in pieces[:-1])
     data += h2.frame(h2.DATA, h2.END_STREAM, 1, pieces[-1])
     bombs = Bombs(lambda: _sent(siege.server.grpc, data), lambda got: (h2.HEADERS, True) in _frames(got))
-    siege.honest_meanwhile(bombs.step)
-    _until_answered(bombs)
+    siege.honest_meanwhile(bombs.attack)
+    bombs.until_answered()
     assert not any(kind == h2.DATA for answer in bombs.answers for kind, _ in _frames(answer)), "a bomb was served"
     siege.note("bombs", len(bombs.answers))
-    bombs.close()
-
-
-def _until_answered(bombs: Bombs) -> None:
-    deadline = time.monotonic() + 120
-    while not bombs.answers:
-        bombs.step()
-        assert time.monotonic() < deadline, "no bomb was answered"
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate"])
@@ -274,11 +292,10 @@ def test_compressed_http_bombs(siege: Siege, coding: str) -> None:
     body = pack(b" " * (BOMB + 1))
     data = rawhttp.head("POST", PATH, {"Content-Encoding": coding}, body) + body
     bombs = Bombs(lambda: _sent(siege.server.http, data), lambda got: b"}" in got)
-    siege.honest_meanwhile(bombs.step)
-    _until_answered(bombs)
+    siege.honest_meanwhile(bombs.attack)
+    bombs.until_answered()
     assert all(b"Decompressed data size exceeds" in answer or b"no room" in answer for answer in bombs.answers)
     siege.note("bombs", len(bombs.answers))
-    bombs.close()
 
 
 def test_answers_that_must_be_compressed(siege: Siege) -> None:
@@ -290,10 +307,9 @@ def test_answers_that_must_be_compressed(siege: Siege) -> None:
     body = text + random.Random(1).randbytes(4 * values)
     data = rawhttp.head("POST", PATH, headers | {"Connection": "close"}, body) + body
     asked = Bombs(lambda: _sent(siege.server.http, data), lambda got: False)
-    siege.honest_meanwhile(asked.step)
-    _until_answered(asked)
+    siege.honest_meanwhile(asked.attack)
+    asked.until_answered()
     assert all(b"Content-Encoding: gzip" in answer[:500] for answer in asked.answers)
-    asked.close()
 
 
 def test_reset_in_the_middle(siege: Siege) -> None:
@@ -311,4 +327,4 @@ def test_reset_in_the_middle(siege: Siege) -> None:
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, gone)
                 client.sendall(part)
 
-    siege.honest_meanwhile(step)
+    siege.honest_meanwhile(steps(step))

@@ -1,5 +1,6 @@
 """HTTP/2 frames that cost little to send: each flood is ended by the server, and others do not feel it."""
 
+import contextlib
 import select
 import socket
 import struct
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from harness import h2frames as h2
-from siege import FULL, Siege
+from siege import FULL, Siege, Step, nothing
 
 INFER = "/inference.GRPCInferenceService/ModelInfer"
 BLOCK = h2.header_block(h2.call_headers(INFER))
@@ -101,7 +102,14 @@ class Flood:
         self.frames = frames
         self.ended = 0
         self.used_up = 0
+
+    @contextlib.contextmanager
+    def attack(self) -> Iterator[Step]:
         self._open()
+        try:
+            yield self.step
+        finally:
+            self.socket.close()
 
     def _open(self) -> None:
         host, port = self.address.rsplit(":", 1)
@@ -120,9 +128,6 @@ class Flood:
                 yield batch
                 batch = b""
         yield batch
-
-    def close(self) -> None:
-        self.socket.close()
 
     def _over(self, ended: bool) -> None:
         self.ended += ended
@@ -170,27 +175,31 @@ class Flood:
 )
 def test_flood(siege: Siege, frames: object) -> None:
     flood = Flood(siege.server.grpc, frames)
-    siege.honest_meanwhile(flood.step)
+    siege.honest_meanwhile(flood.attack)
     deadline = time.monotonic() + 120
-    while not flood.ended + flood.used_up:
-        flood.step()
-        assert time.monotonic() < deadline, "the server neither ends the flood nor takes it"
-    flood.close()
+    with flood.attack() as step:
+        while not flood.ended + flood.used_up:
+            step()
+            assert time.monotonic() < deadline, "the server neither ends the flood nor takes it"
     siege.note("floods_ended_by_the_server", flood.ended)
     assert flood.used_up == 0, f"{FRAMES} frames were taken"
 
 
 def test_streams_over_the_limit(siege: Siege) -> None:
     """Calls that never send their message: those over the limit are refused, the rest wait."""
-    with h2.Connection(siege.server.grpc) as connection:
-        count = 3000
-        for stream in range(1, 2 * count, 2):
-            connection.send(h2.frame(h2.HEADERS, h2.END_HEADERS, stream, BLOCK))
-        limit = 1024
-        while sum(call.reset == 7 for call in connection.calls.values()) < count - limit:  # REFUSED_STREAM
-            connection.read()
-        connection.send(PING)
-        while connection.read().kind != h2.PING:
-            pass
-        assert sum(call.ended for call in connection.calls.values()) == count - limit
-        siege.honest_meanwhile()
+    count, limit = 3000, 1024
+
+    @contextlib.contextmanager
+    def waiting() -> Iterator[Step]:
+        with h2.Connection(siege.server.grpc) as connection:
+            for stream in range(1, 2 * count, 2):
+                connection.send(h2.frame(h2.HEADERS, h2.END_HEADERS, stream, BLOCK))
+            while sum(call.reset == 7 for call in connection.calls.values()) < count - limit:  # REFUSED_STREAM
+                connection.read()
+            connection.send(PING)
+            while connection.read().kind != h2.PING:
+                pass
+            assert sum(call.ended for call in connection.calls.values()) == count - limit
+            yield nothing
+
+    siege.honest_meanwhile(waiting)

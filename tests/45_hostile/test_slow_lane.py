@@ -1,6 +1,7 @@
 """Connections that take more turns than they give work are served behind the others, and come back once they send a request."""
 
 import contextlib
+import os
 import socket
 from collections.abc import Callable, Iterator
 
@@ -65,6 +66,35 @@ def test_http_bytes_one_by_one(server: Server, begun: bytes) -> None:
             is_served(each, left[sent:] + REQUEST[-1:])
         lanes.wait_for(server.pid, lambda now: not now, "all have sent a request")
         for each in slow:
+            is_served(each, REQUEST)
+
+
+def test_bodies_whose_end_nobody_knows(server: Server) -> None:
+    """Where chunks of many come at once they are received behind everything else, until their message is complete; those of one are not."""
+    chunk = b"4000\r\n" + b" " * 0x4000 + b"\r\n"
+    rest = b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY)
+    head = rawhttp.head("POST", PATH, {"Transfer-Encoding": "chunked"})
+    with contextlib.ExitStack() as stack:
+        many = [stack.enter_context(http(server)) for _ in range(4 * (os.cpu_count() or 1) + 1)]
+        many[0].send(head)
+        for _ in range(30):
+            many[0].send(chunk)
+            is_read(server, server.http_port)
+        assert not lanes.members(server.pid)
+        for each in many[1:]:
+            each.send(head)
+        sent = 0
+        while not lanes.members(server.pid):
+            assert sent < 64, "none is moved to the slow lane"
+            for each in many:
+                each.send(chunk)
+            is_read(server, server.http_port)
+            sent += 1
+        many[0].send(chunk * 600)  # longer than any piece that the body grows by
+        for each in many:
+            is_served(each, rest)
+        lanes.wait_for(server.pid, lambda now: not now, "all have sent a request")
+        for each in many:
             is_served(each, REQUEST)
 
 
@@ -135,13 +165,19 @@ def test_pings_end_with_one_too_many(server: Server) -> None:
         assert answered <= 4
 
 
-def test_strangers(server: Server) -> None:
+STRANGERS = {"nothing": b"", "a body that nobody wants": rawhttp.head("POST", "/nothing", {"Transfer-Encoding": "chunked"})}
+
+
+@pytest.mark.parametrize("sent", STRANGERS)
+def test_strangers(server: Server, sent: str) -> None:
     """Where many came and went without a request, new ones are accepted behind everything else; not after some good ones."""
 
     def come_and_go() -> None:
         with contextlib.ExitStack() as stack:
-            for _ in range(COUNT):
-                stack.enter_context(socket.create_connection(("127.0.0.1", server.http_port)))
+            for stranger in [stack.enter_context(http(server)) for _ in range(COUNT)]:
+                if STRANGERS[sent]:
+                    stranger.send(STRANGERS[sent])
+                    assert stranger.answer().status == 404
 
     for _ in range(100):
         come_and_go()

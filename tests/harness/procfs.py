@@ -13,6 +13,17 @@ def cpu_ns(pid: int) -> int:
     return time.clock_gettime_ns(process_clock)
 
 
+def waited_seconds(pid: int) -> float:
+    """How long the threads that the process has now were ready and had no processor."""
+    waited = 0
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            waited += int((task / "schedstat").read_text().split()[1])
+        except (FileNotFoundError, ProcessLookupError):  # it has just ended
+            continue
+    return waited / 1e9
+
+
 def threads(pid: int) -> int:
     return len(os.listdir(f"/proc/{pid}/task"))
 
@@ -69,6 +80,10 @@ def links(pid: int) -> list[str]:
         except FileNotFoundError:  # it has just been closed
             continue
     return found
+
+
+def sockets(pid: int) -> int:
+    return sum(link.startswith("socket:") for link in links(pid))
 
 
 _ESTABLISHED, _LISTENING = "01", "0A"
