@@ -75,19 +75,11 @@ void dependencies_note(struct repo *r, struct repo_model *m, const Inference__Mo
     mutex_unlock(&r->lock);
 }
 
-static bool serves(const struct repo_model *m)
-{
-    for (size_t i = 0; i < m->version_count; i++)
-        if (m->versions[i].state == TABLE_READY)
-            return true;
-    return false;
-}
-
 void dependencies_settle(struct repo *r, struct repo_model *m, bool failed)
 {
     mutex_lock(&r->lock);
     struct dependencies *d = &m->dependencies;
-    if (d->loading && failed && serves(m)) {
+    if (d->loading && failed && models_serves(m)) {
         dependencies_need_fini(&d->now);
         d->now = d->before;
     } else if (d->loading) {
@@ -209,7 +201,7 @@ static struct serve_version *latest_of(const struct repo_model *m)
 
 static bool is_there(const struct repo_model *m)
 {
-    return m && (serves(m) || (m->wanted && m->version_count));
+    return m && (models_serves(m) || (m->wanted && m->version_count));
 }
 
 static struct err *check_there(const struct repo *r, const struct repo_model *m)

@@ -143,6 +143,14 @@ struct repo_version *models_entry(struct repo_model *m, int64_t number)
     return &m->versions[at];
 }
 
+bool models_serves(const struct repo_model *m)
+{
+    for (size_t i = 0; i < m->version_count; i++)
+        if (m->versions[i].state == TABLE_READY)
+            return true;
+    return false;
+}
+
 void models_drop_entry(struct repo_model *m, const struct repo_version *v)
 {
     size_t at = (size_t)(v - m->versions);

@@ -2,6 +2,7 @@
 /* The models that there are, and showing them. Private to repo/; the lock of the repository is held. */
 #include "serve/table.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct repo;
@@ -35,6 +36,9 @@ void models_publish_rest(struct repo *r);
 
 /* models_entry - the entry of a version, made (UNKNOWN) when it is not there; valid until the next is made. */
 struct repo_version *models_entry(struct repo_model *m, int64_t number);
+
+/* models_serves - whether a version of the model does. */
+bool models_serves(const struct repo_model *m);
 
 /* models_drop_entry - forget an entry whose version is gone. */
 void models_drop_entry(struct repo_model *m, const struct repo_version *v);

@@ -114,10 +114,8 @@ static struct err *ask_agents(struct operate_attempt *a)
         return e;
     mutex_lock(&a->r->lock);
     const struct repo_model *m = a->m;
-    bool serves = false;
-    for (size_t i = 0; i < m->version_count; i++)
-        serves = serves || m->versions[i].state == TABLE_READY;
-    a->unchanged = serves && !a->forced && !m->forced && a->stamp == m->stamp && a->from == m->from;
+    a->unchanged =
+        models_serves(m) && !a->forced && !m->forced && a->stamp == m->stamp && a->from == m->from;
     mutex_unlock(&a->r->lock);
     if (a->unchanged)
         return NULL;
@@ -212,13 +210,10 @@ static bool is_over(const struct repo_version *v)
  * models, what became of its versions still holds. Lock held. */
 static void show_failure(struct operate_attempt *a, const struct err *e)
 {
-    bool serves = false;
     bool versions = false;
-    for (size_t i = 0; i < a->m->version_count; i++) {
-        serves = serves || a->m->versions[i].state == TABLE_READY;
+    for (size_t i = 0; i < a->m->version_count; i++)
         versions = versions || !is_whole_model(&a->m->versions[i]);
-    }
-    if (!a->m->places || serves || (versions && a->job->action == REPO_RECHECK))
+    if (!a->m->places || models_serves(a->m) || (versions && a->job->action == REPO_RECHECK))
         return;
     a->m->wanted = true;
     drop_entries(a->m, is_over);
@@ -539,10 +534,7 @@ struct err *operate_load(struct repo *r, struct repo_model *m, struct repo_job *
 struct err *operate_unload(struct repo *r, struct repo_model *m, uint64_t places, bool asked)
 {
     mutex_lock(&r->lock);
-    bool serves = false;
-    for (size_t i = 0; i < m->version_count; i++)
-        serves = serves || m->versions[i].state == TABLE_READY;
-    if (serves && places != UINT64_MAX && !(m->from & places)) {
+    if (models_serves(m) && places != UINT64_MAX && !(m->from & places)) {
         mutex_unlock(&r->lock);
         return err_new(STATUS_NOT_FOUND, "model '%s' was not loaded from this repository", m->name);
     }
