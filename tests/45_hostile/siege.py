@@ -37,9 +37,9 @@ COMPARED = 960
 TURNS = 8
 RATIO = 2.0  # the p99 under attack may be so many times the quiet one
 # A turn from which the hypervisor took more than this share of the processors' time has measured the hypervisor. It is left out, both
-# its windows, whatever they say, and taken again; so many times as there are turns, then the machine is not fit to measure on.
+# its windows, whatever they say, and taken again; for so many seconds, then the machine is not fit to measure on.
 STOLEN = 0.005
-TAKEN_AGAIN = 3
+PATIENCE_S = 1800
 
 # Memory may be a tenth more than it was, in the short run and some MiB. The thread sanitizer keeps what was freed.
 KEPT = 2.0 if THREAD_SANITIZED else 1.1
@@ -191,6 +191,7 @@ class Siege:
     def _compare(self, attack: Attack, turns: int) -> None:
         fit: list[tuple[Window, Window]] = []
         left_out: list[float] = []
+        begun = time.monotonic()
         while len(fit) < turns:
             turn = self._turn(attack, COMPARED // turns)
             stolen = sum(window.stolen for window in turn) / sum(window.seconds for window in turn) / (os.cpu_count() or 1)
@@ -198,7 +199,7 @@ class Siege:
                 fit.append(turn)
                 continue
             left_out.append(stolen)
-            assert len(left_out) <= TAKEN_AGAIN * turns, f"the hypervisor takes shares of {left_out} of turns: nothing can be measured"
+            assert time.monotonic() < begun + PATIENCE_S, f"the hypervisor takes shares of {left_out} of turns: nothing can be measured"
         quiet, attacked = (Side([turn[side] for turn in fit]) for side in (0, 1))
         self.note("turns_left_out", len(left_out))
         self.note("waited_s", f"{quiet.waited()} -> {attacked.waited()}")
