@@ -3,7 +3,6 @@
 #include "base/buf.h"
 #include "http/http_conn.h"
 #include "http/http_exchange.h"
-#include "http/http_front_priv.h"
 #include "os/pool.h"
 #include "os/sock.h"
 
@@ -12,7 +11,8 @@
 #define ALIGN           64u
 #define FIRST_CHUNKS    ((size_t)16384)
 #define GROWTH          16u
-#define READ_AT_ONCE    ((size_t)2 << 20) /* then other connections have their turn */
+#define GROWTH_UP_TO    ((size_t)64 << 20) /* then by doubling: addresses are scarce */
+#define READ_AT_ONCE    ((size_t)2 << 20)  /* then other connections have their turn */
 #define LOW_WATER_BYTES ((uint64_t)256 << 10)
 #define LOW_WATER_FROM  ((uint64_t)64 << 10)
 #define MAX_BODY_BYTES  (SIZE_MAX / 4)
@@ -49,12 +49,7 @@ struct err *http_body_begin(struct http_conn *c)
                        (unsigned long long)size);
     c->body_at = http_body_offset(h);
     c->body_len = 0;
-    struct err *e = pool_buf_arriving(c->body_at + (size_t)size + HTTP_BODY_PADDING, &c->body);
-    if (e)
-        return e;
-    c->endless = h->chunked;
-    c->shard->endless += h->chunked;
-    return NULL;
+    return pool_buf_arriving(c->body_at + (size_t)size + HTTP_BODY_PADDING, &c->body);
 }
 
 size_t http_body_take(struct http_conn *c, const char *bytes, size_t len)
@@ -83,15 +78,26 @@ long http_body_read(struct http_conn *c)
 }
 
 /* By much, since what is not used costs nothing, and a copy holds up everybody else on the loop. */
+static size_t next_cap(size_t cap, uint64_t max)
+{
+    size_t times = cap * GROWTH <= GROWTH_UP_TO ? GROWTH : 2;
+    return cap < max / times ? cap * times : (size_t)max;
+}
+
 static struct err *grow(struct http_conn *c, size_t len)
 {
     size_t cap = c->body->size - c->body_at - HTTP_BODY_PADDING;
     while (cap - c->body_len < len)
-        cap = cap < c->body_max / GROWTH ? cap * GROWTH : (size_t)c->body_max;
+        cap = next_cap(cap, c->body_max);
     struct buf *larger;
     struct err *e = pool_buf_arriving(c->body_at + cap + HTTP_BODY_PADDING, &larger);
     if (e)
         return e;
+    e = pool_arrived(larger, c->body_at + c->body_len);
+    if (e) {
+        buf_unref(larger);
+        return e;
+    }
     memcpy(larger->data + c->body_at, c->body->data + c->body_at, c->body_len);
     buf_unref(c->body);
     c->body = larger;
@@ -131,9 +137,7 @@ void http_body_end(struct http_conn *c)
     buf_unref(c->body);
     c->body = NULL;
     c->body_len = 0;
-    c->shard->endless -= c->endless;
-    c->endless = false;
-    if (c->low_water > 1) {
+    if (c->low_water > 1 && !c->dead) {
         c->low_water = 1;
         sock_low_water(c->fd.fd, 1);
     }

@@ -49,7 +49,6 @@ struct http_conn {
     size_t body_len;         /* received so far */
     uint64_t body_left;
     uint64_t body_max;
-    bool endless;           /* it comes in chunks: how long it becomes is not known */
     struct err *body_error; /* why a piece of a chunked body was refused */
 
     char *held; /* bytes that were received but must wait until answers are written */

@@ -8,6 +8,7 @@
 #include "os/mutex.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct forward;
 struct helpers;
@@ -35,6 +36,9 @@ struct http_service {
     void (*serve)(struct http_exchange *x, struct http_message *m);
 };
 
+/* So many connections of a worker that send chunks at the same time are received as all others. */
+#define HTTP_CHUNKED_FEW 4u
+
 /* The front end on one worker; touched by its thread only, but for the messages. */
 struct http_shard {
     struct http_front *front;
@@ -42,10 +46,10 @@ struct http_shard {
     struct list conns;
     struct front_metrics *metrics;
     struct http_out out;
-    char *json_memory;  /* for parsing small texts; NULL until first used */
-    uint32_t strangers; /* turns.h */
-    uint32_t endless;   /* connections in the middle of a chunked body */
-    bool draining;      /* stopping: answers close their connection */
+    char *json_memory;                   /* for parsing small texts; NULL until first used */
+    uint32_t strangers;                  /* turns.h */
+    uintptr_t chunked[HTTP_CHUNKED_FEW]; /* where chunks came last, the latest first */
+    bool draining;                       /* stopping: answers close their connection */
     struct mail drain_mail;
     struct mail kill_mail;
 };

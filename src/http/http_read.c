@@ -14,9 +14,6 @@
 
 #define READ_AT_MOST ((size_t)16384)
 
-/* Chunked bodies that a worker receives as it receives others; the slow lane takes some tens of MiB/s of more, all together. */
-#define ENDLESS_FEW 4u
-
 /* Of a body that nobody wants; past it the connection closes. */
 #define DISCARD_AT_MOST ((uint64_t)1 << 20)
 
@@ -106,12 +103,13 @@ static void serve_without_body(struct http_conn *c)
     uint64_t left = c->parser.head.content_length;
     struct http_exchange *x = exchange_begin(c);
     /* Who waits to be asked for the body may leave it out now that the answer comes first. */
-    if (left > DISCARD_AT_MOST || chunked || c->parser.head.expect_continue)
+    bool unread = left > DISCARD_AT_MOST || chunked || c->parser.head.expect_continue;
+    if (unread)
         x->keep_alive = false;
+    else
+        of_use(c);
     bool last = !x->keep_alive;
     struct http_message m = {.head = &c->parser.head, .route = &c->route};
-    if (!last) /* else it sends what nobody asked for, and may well do so again */
-        of_use(c);
     c->shard->front->service->serve(x, &m);
     http1_next(&c->parser);
     c->body_left = left;
@@ -331,13 +329,28 @@ void http_read_pending(struct http_conn *c)
         http_conn_watch(c);
 }
 
-/* Nobody knows where chunks end: where many come at once they go on in the slow lane after some reads, until their message is
- * complete. What comes after the last message is of no use, however much it is. */
+/* Notes that chunks came on c; returns whether no more than a few connections have sent the latest ones. */
+static bool chunks_of_few(const struct http_conn *c)
+{
+    uintptr_t *latest = c->shard->chunked;
+    uintptr_t moved = (uintptr_t)c;
+    for (unsigned i = 0; i < HTTP_CHUNKED_FEW; i++) {
+        uintptr_t was = latest[i];
+        latest[i] = moved;
+        if (was == (uintptr_t)c)
+            return true;
+        moved = was;
+    }
+    return false;
+}
+
+/* Nobody knows where chunks end: where they come from many at once each read counts, so that they go on in the slow lane until their
+ * message is complete. What comes after the last message is of no use, however much it is. */
 static bool brought_much(const struct http_conn *c, long got)
 {
     if (got < TURNS_BYTES || c->phase == HTTP_PHASE_IGNORE)
         return false;
-    return c->phase != HTTP_PHASE_CHUNKS || c->shard->endless <= ENDLESS_FEW;
+    return c->phase != HTTP_PHASE_CHUNKS || chunks_of_few(c);
 }
 
 void http_read_some(struct http_conn *c)

@@ -1,5 +1,6 @@
 """HTTP at its limits: bodies that grow, bodies that are too large, heads that are refused, descriptors that run out."""
 
+import contextlib
 import gzip
 import json
 import os
@@ -51,6 +52,33 @@ def test_a_chunked_body_grows(server: Server, size: int) -> None:
         answer = connection.answer()
         assert answer.status == 200, answer.body[:200]
         assert answer.body.endswith(data)
+
+
+def test_a_chunked_body_past_where_it_grows_fast(nereid: Server) -> None:
+    body, headers, data = _binary(17_000_003)  # 68 MB
+    with _open(nereid) as connection:
+        connection.send(rawhttp.head("POST", PATH, {**headers, "Transfer-Encoding": "chunked"}), _chunks(body, 1 << 20))
+        answer = connection.answer()
+        assert answer.status == 200, answer.body[:200]
+        assert answer.body.endswith(data)
+
+
+def test_a_chunked_body_over_the_budget(identity_repository: Path) -> None:
+    """What has come of it is charged, and given back when it is refused."""
+    large, of_large, _ = _binary(10_000_003)
+    small, of_small, data = _binary(2_000_003)
+    with Nereid(identity_repository, {"memory-budget": str(32 << 20)}) as server:
+        for _ in range(3):
+            with _open(server) as connection:
+                with contextlib.suppress(ConnectionError):  # the server may have closed by then
+                    connection.send(rawhttp.head("POST", PATH, {**of_large, "Transfer-Encoding": "chunked"}))
+                    connection.send(_chunks(large, 1 << 20))
+                answer = connection.answer()
+                assert answer.status == 503 and "no room for" in answer.json()["error"], answer.body[:200]
+        with _open(server) as connection:
+            connection.send(rawhttp.head("POST", PATH, {**of_small, "Transfer-Encoding": "chunked"}), _chunks(small, 1 << 20))
+            answer = connection.answer()
+            assert answer.status == 200 and answer.body.endswith(data), answer.body[:200]
 
 
 def _refused(connection: rawhttp.Connection) -> str:

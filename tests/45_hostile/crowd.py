@@ -14,6 +14,8 @@ class Crowd:
         self._receive_bytes = receive_bytes
         self.members: dict[int, socket.socket] = {}
         self.received: dict[int, int] = {}
+        self.left: dict[int, memoryview] = {}  # of the piece that each is sending
+        self.heard: dict[int, bytes] = {}  # the beginning of what each was told
         self.closed = 0  # by the server
         self.begun = time.monotonic()
         self._poll = select.epoll()
@@ -31,6 +33,7 @@ class Crowd:
             self.members[member.fileno()] = member
             self.received[member.fileno()] = 0
             self._poll.register(member.fileno(), select.EPOLLIN)
+            self.heard[member.fileno()] = b""
             self.send(member.fileno(), first)
 
     def __enter__(self) -> Self:
@@ -43,7 +46,7 @@ class Crowd:
             member.close()
         self._poll.close()
 
-    def send(self, number: int, data: bytes) -> int:
+    def send(self, number: int, data: bytes | memoryview) -> int:
         """How many bytes the connection took; a closed one takes none."""
         try:
             return self.members[number].send(data) if number in self.members else 0
@@ -57,7 +60,14 @@ class Crowd:
         for number in list(self.members):
             self.send(number, data)
 
+    def stream(self, piece: memoryview) -> None:
+        """Each sends the same piece again and again, from where it came to."""
+        for number in list(self.members):
+            left = self.left.get(number) or piece
+            self.left[number] = left[self.send(number, left) :]
+
     def _gone(self, number: int) -> None:
+        self.left.pop(number, None)
         member = self.members.pop(number)
         self._poll.unregister(number)
         member.close()
@@ -75,6 +85,7 @@ class Crowd:
                 data = b""
             if data:
                 self.received[number] += len(data)
+                self.heard[number] = (self.heard[number] + data)[:1024]
             else:
                 self._gone(number)
         return len(events)

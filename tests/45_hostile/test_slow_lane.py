@@ -69,33 +69,54 @@ def test_http_bytes_one_by_one(server: Server, begun: bytes) -> None:
             is_served(each, REQUEST)
 
 
+CHUNK = b"4000\r\n" + b" " * 0x4000 + b"\r\n"
+CHUNKED = rawhttp.head("POST", PATH, {"Transfer-Encoding": "chunked"})
+LAST_CHUNK = b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY)
+
+
 def test_bodies_whose_end_nobody_knows(server: Server) -> None:
-    """Where chunks of many come at once they are received behind everything else, until their message is complete; those of one are not."""
-    chunk = b"4000\r\n" + b" " * 0x4000 + b"\r\n"
-    rest = b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY)
-    head = rawhttp.head("POST", PATH, {"Transfer-Encoding": "chunked"})
+    """Where chunks come from many at once they are received behind everything else, until their message is complete."""
     with contextlib.ExitStack() as stack:
         many = [stack.enter_context(http(server)) for _ in range(4 * (os.cpu_count() or 1) + 1)]
-        many[0].send(head)
-        for _ in range(30):
-            many[0].send(chunk)
-            is_read(server, server.http_port)
-        assert not lanes.members(server.pid)
-        for each in many[1:]:
-            each.send(head)
+        for each in many:
+            each.send(CHUNKED)
         sent = 0
         while not lanes.members(server.pid):
             assert sent < 64, "none is moved to the slow lane"
             for each in many:
-                each.send(chunk)
-            is_read(server, server.http_port)
+                each.send(CHUNK)
+                is_read(server, server.http_port)
             sent += 1
-        many[0].send(chunk * 600)  # longer than any piece that the body grows by
+        many[0].send(CHUNK * 600)  # longer than any piece that the body grows by
         for each in many:
-            is_served(each, rest)
+            is_served(each, LAST_CHUNK)
         lanes.wait_for(server.pid, lambda now: not now, "all have sent a request")
         for each in many:
             is_served(each, REQUEST)
+
+
+def test_one_upload_in_chunks_beside_dormant_ones(server: Server) -> None:
+    """It is not taken for one of many because others stopped in the middle of theirs."""
+    with contextlib.ExitStack() as stack:
+        for dormant in [stack.enter_context(http(server)) for _ in range(COUNT)]:
+            dormant.send(CHUNKED + CHUNK)
+        is_read(server, server.http_port)
+        uploading = stack.enter_context(http(server))
+        uploading.send(CHUNKED)
+        for _ in range(30):
+            uploading.send(CHUNK)
+            is_read(server, server.http_port)
+        assert not lanes.members(server.pid)
+        is_served(uploading, LAST_CHUNK)
+
+
+def test_who_says_that_it_closes_is_no_stranger(server: Server) -> None:
+    head = rawhttp.head("GET", "/v2/health/live", {"Connection": "close"})
+    for _ in range(100):
+        with http(server) as client:
+            client.send(head)
+            assert client.answer().status == 200
+    assert not lanes.members(server.pid)
 
 
 def message() -> bytes:
