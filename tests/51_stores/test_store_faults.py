@@ -165,7 +165,8 @@ def test_a_dead_store_holds_up_nothing_else(cache: Path, tmp_path: Path, gateway
         server.process.wait_until(lambda: "listing model repository" in server.process.log(), 120)
         line = next(x for x in server.process.log().splitlines() if "listing model repository" in x)
         assert f"GET http://{HOST}:{proxy.port}/dead: " in line and "(attempt " in line
-        # Afterwards too: index, reload and health do not wait for it.
+        # Once the start is over, too: index, reload and health do not wait for it.
+        server.wait_until_ready(120)
         for ask in (lambda: shelf.index(server), lambda: shelf.load(server, "local"), server.ready):
             at = time.monotonic()
             assert ask()
