@@ -49,7 +49,7 @@ static unsigned long check(unsigned long *ret_lost)
     unsigned next[8] = {0};
     *ret_lost = 0;
     for (char *at = text; *at;) {
-        char *end = strchr(at, '\n');
+        char *end = memchr(at, '\n', text_len - (size_t)(at - text));
         assert_non_null(end);
         *end = '\0';
         char *lost = strstr(at, "] \"");

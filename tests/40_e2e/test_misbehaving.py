@@ -153,7 +153,7 @@ def test_what_is_kept_for_ever_holds_up_its_model_only(repository: Repository) -
     misdeeds = ("keep_response", "keep_request")
     for name in (*misdeeds, "fine"):
         _add(repository, name)
-    server = Nereid(repository.path, {"exit-timeout-secs": "20", "log-verbose": "1"}, AT_ONCE).start()
+    server = Nereid(repository.path, {"exit-timeout-secs": "10", "log-verbose": "1"}, AT_ONCE).start()
     try:
         log_path = server.process.log_path.read_text
         waiting = [rawhttp.Connection(HOST, server.http_port) for _ in misdeeds]

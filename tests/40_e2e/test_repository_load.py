@@ -4,7 +4,8 @@ import json
 import os
 import shutil
 import signal
-import threading
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,8 +21,8 @@ from tritonclient.grpc import service_pb2 as pb
 from witness import Board, backend, board
 
 EXPLICIT = {"model-control-mode": "explicit"}
-CLIENTS = 64
-RELOADS = 500
+ECHO_CLIENTS = Path(__file__).with_name("echo_clients.py")
+RELOADS = 2000
 # How much memory may grow after the first reloads: in parts, and in bytes, since 2 % of a server of 4 MB are a few pages. Of the last
 # reloads the median counts: now and then a version is on its way back to the system. Sanitizers keep what was freed: there it is not
 # measured.
@@ -41,64 +42,19 @@ def states(server: Server, model: str) -> dict[str, str]:
     return {row.get("version", ""): row.get("state", "") for row in rows_of(server, model)}
 
 
-class Load:
-    """Clients that ask for an echo again and again; what goes wrong is kept."""
-
-    def __init__(self, server: Server, model: str):
-        self.server = server
-        self.model = model
-        self.stop = threading.Event()
-        self.wrong: list[str] = []
-        self.answers = [0] * CLIENTS
-
-    def over_http(self, me: int) -> None:
-        connection = rawhttp.Connection(HOST, self.server.http_port)
-        for number in range(1 << 30):
-            if self.stop.is_set():
-                break
-            data = [float(me), float(number)]
-            tensor = {"name": "INPUT0", "datatype": "FP32", "shape": [2], "data": data}
-            body = json.dumps({"inputs": [tensor]}).encode()
-            got = connection.ask("POST", f"/v2/models/{self.model}/infer", body)
-            if got.status != 200 or got.json()["outputs"][0]["data"] != data:
-                self.wrong.append(f"{got.status} {got.body[:200]!r}")
-            self.answers[me] += 1
-        connection.close()
-
-    def over_grpc(self, me: int) -> None:
-        with rawgrpc.Channel(self.server.grpc) as channel:
-            for number in range(1 << 30):
-                if self.stop.is_set():
-                    break
-                raw = np.array([me, number], np.float32).tobytes()
-                request = rawgrpc.infer_request(self.model, [("INPUT0", "FP32", [2], raw)])
-                got = channel.call("ModelInfer", request)
-                if got.code != "OK" or got.parse(pb.ModelInferResponse).raw_output_contents[0] != raw:
-                    self.wrong.append(f"{got.code} {got.details}")
-                self.answers[me] += 1
-
-    def client(self, me: int) -> None:
-        try:
-            (self.over_grpc if me % 2 else self.over_http)(me)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the test fails with it
-            self.wrong.append(repr(error))
-
-
 @contextmanager
-def under_load(server: Server, model: str) -> Iterator[Load]:
-    """From when all of them have been answered once."""
-    load = Load(server, model)
-    threads = [threading.Thread(target=load.client, args=(me,)) for me in range(CLIENTS)]
-    for thread in threads:
-        thread.start()
-    try:
-        server.process.wait_until(lambda: load.wrong != [] or min(load.answers) > 0, 120)
-        yield load
-    finally:
-        load.stop.set()
-        for thread in threads:
-            thread.join()
-    assert load.wrong == []
+def under_load(server: Server, model: str) -> Iterator[None]:
+    """Clients ask for an echo again and again, from when all of them have been answered once; nothing they get is wrong."""
+    argv = [sys.executable, str(ECHO_CLIENTS), server.http, server.grpc, model]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as clients:
+        assert clients.stdin and clients.stdout
+        try:
+            assert clients.stdout.readline() == b"\n"
+            yield
+        finally:
+            clients.stdin.close()
+            wrong = clients.stdout.read()
+    assert json.loads(wrong) == []
 
 
 class Changes:

@@ -83,7 +83,7 @@ def test_finalizing_that_hangs_is_ended(repository: Repository) -> None:
 
 def test_the_server_stops_though_a_model_hangs(repository: Repository) -> None:
     crasher(repository, "stuck", ISOLATED | {"ISOLATION_GRACE_SECS": "0.3"})
-    server = Nereid(repository.path, options={"exit-timeout-secs": "40"}).start()
+    server = Nereid(repository.path, options={"exit-timeout-secs": "20"}).start()
     thread = quietly_in_background(server, "stuck", [HANG])
     old = process_of(server, "stuck")
     until(lambda: "hangs from here on" in server.process.log())
