@@ -22,7 +22,7 @@ from witness import Board, backend, board
 
 EXPLICIT = {"model-control-mode": "explicit"}
 ECHO_CLIENTS = Path(__file__).with_name("echo_clients.py")
-RELOADS = 2000
+RELOADS = 1000
 # How much memory may grow after the first reloads: in parts, and in bytes, since 2 % of a server of 4 MB are a few pages. Of the last
 # reloads the median counts: now and then a version is on its way back to the system. Sanitizers keep what was freed: there it is not
 # measured.
