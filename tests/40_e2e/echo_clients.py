@@ -3,7 +3,7 @@ would keep it from what it is about.
 
     echo_clients.py HTTP_ADDRESS GRPC_ADDRESS MODEL
 
-Half of them ask over HTTP, half over gRPC. Writes an empty line once each of them was answered; when its input ends, a line of JSON: what
+Half of them ask over HTTP, half over gRPC. Writes an empty line once each of them was answered, or failed; when its input ends, a line of JSON: what
 was wrong, as a list of texts.
 """
 
@@ -29,10 +29,14 @@ class Clients:
         self.model = model
         self.stop = threading.Event()
         self.wrong: list[str] = []
-        self.answered = threading.Barrier(CLIENTS + 1)
+        self.begun = threading.Semaphore(0)
         self.threads = [threading.Thread(target=self._run, args=(me,)) for me in range(CLIENTS)]
         for thread in self.threads:
             thread.start()
+
+    def wait_until_begun(self) -> None:
+        for _ in self.threads:
+            self.begun.acquire()
 
     def end(self) -> list[str]:
         self.stop.set()
@@ -45,7 +49,7 @@ class Clients:
             (self._over_grpc if me % 2 else self._over_http)(me)
         except Exception as error:  # noqa: BLE001 - whatever it is, the test fails with it
             self.wrong.append(repr(error))
-            self.answered.abort()
+            self.begun.release()
 
     def _again_and_again(self, ask: Callable[[int], str]) -> None:
         """What `ask` returns is what was wrong with the answer."""
@@ -55,7 +59,7 @@ class Clients:
             if wrong:
                 self.wrong.append(wrong)
             if number == 0:
-                self.answered.wait()
+                self.begun.release()
             number += 1
 
     def _over_http(self, me: int) -> None:
@@ -86,10 +90,7 @@ class Clients:
 
 def main() -> None:
     clients = Clients(*sys.argv[1:])
-    try:
-        clients.answered.wait()
-    except threading.BrokenBarrierError:
-        pass  # what broke it is in what was wrong
+    clients.wait_until_begun()
     print(flush=True)
     sys.stdin.read()
     print(json.dumps(clients.end()))
