@@ -87,26 +87,46 @@ static int by_use(const void *a, const void *b)
     return x->used_ns < y->used_ns ? -1 : x->used_ns > y->used_ns;
 }
 
+/* Whether a reference's file names content that is there. */
+static bool leads(const struct stash *s, const char *path)
+{
+    char *text = NULL;
+    size_t len = 0;
+    err_free(file_read(path, 256, &text, &len));
+    bool found = false;
+    if (len > STASH_ID_CHARS) {
+        text[STASH_ID_CHARS] = '\0';
+        char *object = stash_object_path(s, text);
+        found = file_exists(object);
+        mem_free(object);
+    }
+    mem_free(text);
+    return found;
+}
+
+/* A reference is written before its content appears, by who holds the part of that id: while somebody does, it stays. */
+static void drop_ref(const struct stash *s, const char *path)
+{
+    struct strbuf part = STRBUF_INIT;
+    int fd = -1;
+    strbuf_printf(&part, "%s/parts/%.*s", s->root, (int)STASH_ID_CHARS, strrchr(path, '/') + 1);
+    err_free(disk_lock(strbuf_str(&part), false, &fd));
+    if (fd >= 0 && !leads(s, path)) /* as it is now that nobody can write it */
+        disk_remove(path);
+    if (fd >= 0 && disk_size(fd) == 0) /* made by the lock */
+        disk_remove(strbuf_str(&part));
+    disk_unlock(fd);
+    strbuf_fini(&part);
+}
+
 /* References whose content is gone. */
 static void drop_refs(const struct stash *s)
 {
     struct contents refs = {0};
     take_all(&refs, s->root, "refs", false);
-    for (size_t i = 0; i < refs.count; i++) {
-        char *text = NULL;
-        size_t len = 0;
-        err_free(file_read(refs.all[i].path, 256, &text, &len));
-        bool leads = false;
-        if (len > STASH_ID_CHARS) {
-            text[STASH_ID_CHARS] = '\0';
-            char *object = stash_object_path(s, text);
-            leads = file_exists(object);
-            mem_free(object);
-        }
-        if (!leads)
-            disk_remove(refs.all[i].path);
-        mem_free(text);
-    }
+    for (size_t i = 0; i < refs.count; i++)
+        if (!leads(s, refs.all[i].path))
+            drop_ref(s, refs.all[i].path);
     contents_fini(&refs);
 }
 

@@ -200,6 +200,56 @@ static void the_oldest_goes_what_is_used_stays(void **state)
     stash_close(s);
 }
 
+static char *ref_path(const char *id)
+{
+    struct strbuf path = STRBUF_INIT;
+    strbuf_printf(&path, "%s/refs/%s", root, id);
+    return strbuf_take(&path);
+}
+
+/* Another process evicts between the two steps of a commit: the reference is written, its content not there yet. */
+static void a_reference_waits_for_its_content(void **state)
+{
+    (void)state;
+    struct stash *mine = open_stash(1000);
+    struct stash *other = open_stash(1000);
+    struct stash_part *p;
+    unsigned char sha[STASH_HASH_BYTES];
+    char id[STASH_ID_CHARS + 1];
+    char *dir;
+    unit_succeeds(stash_model_dir(mine, "m", &dir));
+    store(other, "evicted", "evicted");
+    stash_id(mine, "late", id);
+    unit_succeeds(stash_begin(mine, id, 4, 1, &p));
+    unit_succeeds(disk_write_at(p->fd, "late", 4, 0));
+    char *ref = ref_path(id);
+    char *unfinished = mem_alloc(strlen(ref) + 8);
+    memcpy(unfinished, ref, strlen(ref));
+    memcpy(unfinished + strlen(ref), ".Xyz123", 8);
+    unit_succeeds(disk_write(ref, "not there yet", 13));
+    unit_succeeds(disk_write(unfinished, "", 0));
+    stash_evict(other, 0);
+    assert_true(file_exists(ref));
+    assert_true(file_exists(unfinished));
+    sha_of("late", sha);
+    unit_succeeds(stash_commit(mine, p, sha));
+    expect(mine, "late", 4, dir, "late");
+    /* Nobody is at it any more: what leads nowhere goes, and leaves no part behind. */
+    store(other, "evicted", "evicted");
+    unit_succeeds(disk_write(ref, "nowhere", 7));
+    stash_evict(other, 0);
+    assert_false(file_exists(ref));
+    assert_false(file_exists(unfinished));
+    unit_succeeds(stash_begin(mine, id, 4, 1, &p));
+    assert_non_null(p);
+    stash_drop(p);
+    mem_free(unfinished);
+    mem_free(ref);
+    mem_free(dir);
+    stash_close(other);
+    stash_close(mine);
+}
+
 static void what_a_dead_process_left_is_removed(void **state)
 {
     (void)state;
@@ -239,6 +289,7 @@ int main(void)
         cmocka_unit_test(damage_is_seen),
         cmocka_unit_test(one_process_at_a_part),
         cmocka_unit_test(the_oldest_goes_what_is_used_stays),
+        cmocka_unit_test(a_reference_waits_for_its_content),
         cmocka_unit_test(what_a_dead_process_left_is_removed),
         cmocka_unit_test(no_directory_of_others),
     };
