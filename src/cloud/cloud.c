@@ -205,7 +205,7 @@ static enum call_verdict check_page(void *owner, const struct call_answer *a, st
         p->c->kind->read(p->c->site, strbuf_str(&a->body), a->body.len, p->listing, &p->next);
     if (!*ret_why)
         return CALL_FINE;
-    return p->listing->count == p->listing->max ? CALL_GIVE_UP : CALL_AGAIN;
+    return p->listing->full ? CALL_GIVE_UP : CALL_AGAIN;
 }
 
 struct err *cloud_list(struct cloud *c, void *session, const char *model, struct cloud_view **ret)

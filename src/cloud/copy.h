@@ -9,5 +9,6 @@ struct cloud_copy {
     size_t first; /* the model's objects in the listing */
     size_t count;
     char *dir;
+    uint64_t bytes; /* of the parts that are there */
     bool changed;
 };

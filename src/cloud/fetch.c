@@ -7,12 +7,16 @@
 #include "os/disk.h"
 #include "os/file.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #define PIECE_BYTES ((uint64_t)8 << 20)
 #define SAY_EVERY   TIME_S(5)
 #define MAX_TRIES   6u
+
+/* The most bytes of an object, whatever the cache may hold: each of its pieces is an object of ours. */
+#define MAX_OBJECT_BYTES ((uint64_t)1 << 44)
 
 /* How often to look whether another process is done with an object. */
 #define OTHER_WAIT TIME_MS(20)
@@ -341,22 +345,56 @@ static void file_init(struct file *x, struct fetch *f, const struct listing_obje
     x->to = file_join(f->k->dir, path);
 }
 
+/* Whether it is a file of this part. path: behind "MODEL/". */
+static bool is_file_of(const char *path, int64_t part)
+{
+    return *path && path[strlen(path) - 1] != '/' && listing_in(path, part);
+}
+
+/* Sizes are what a store says. What cannot lie in the cache together with what the copy has is not asked for. */
+static struct err *check_sizes(const struct cloud_copy *k, int64_t part, uint64_t *ret_total)
+{
+    uint64_t most = stash_max_bytes(k->c->stash);
+    uint64_t total = 0;
+    size_t skip = strlen(k->model) + 1;
+    for (size_t i = k->first; i < k->first + k->count; i++) {
+        const struct listing_object *o = &k->view->listing.objects[i];
+        uint64_t all;
+        if (!is_file_of(o->name + skip, part))
+            continue;
+        if (o->size > MAX_OBJECT_BYTES)
+            return err_new(STATUS_INVALID_ARG,
+                           "'%s' of model repository '%s' has %" PRIu64
+                           " bytes as the store says, expected at most %" PRIu64,
+                           o->name, k->c->path, o->size, MAX_OBJECT_BYTES);
+        if (__builtin_add_overflow(total, o->size, &total) ||
+            __builtin_add_overflow(k->bytes, total, &all) || all > most)
+            return err_new(STATUS_INVALID_ARG,
+                           "model '%s' of model repository '%s' is larger than the cache may be: "
+                           "%" PRIu64 " bytes with '%s', which has %" PRIu64 ", expected at most "
+                           "%" PRIu64 " (NEREID_CLOUD_CACHE_MAX_BYTES)",
+                           k->model, k->c->path, k->bytes + total, o->name, o->size, most);
+    }
+    *ret_total = total;
+    return NULL;
+}
+
 struct err *fetch_part(struct cloud_copy *k, int64_t part)
 {
     struct fetch f = {.k = k};
-    struct file *files = mem_zalloc((k->count + 1) * sizeof(*files));
     size_t count = 0;
     uint64_t total = 0;
     size_t skip = strlen(k->model) + 1;
+    struct err *e = check_sizes(k, part, &total);
+    if (e)
+        return e;
+    struct file *files = mem_zalloc((k->count + 1) * sizeof(*files));
     mutex_init(&f.lock, MUTEX_RANK_LEAF);
     mutex_cond_init(&f.changed);
     for (size_t i = k->first; i < k->first + k->count; i++) {
         const struct listing_object *o = &k->view->listing.objects[i];
-        const char *path = o->name + skip;
-        if (!*path || path[strlen(path) - 1] == '/' || !listing_in(path, part))
-            continue;
-        file_init(&files[count++], &f, o, path);
-        total += o->size;
+        if (is_file_of(o->name + skip, part))
+            file_init(&files[count++], &f, o, o->name + skip);
     }
     f.left = count;
     for (size_t i = 0; i < count; i++)
@@ -367,5 +405,7 @@ struct err *fetch_part(struct cloud_copy *k, int64_t part)
     mem_free(files);
     mutex_cond_fini(&f.changed);
     mutex_fini(&f.lock);
+    if (!f.error)
+        k->bytes += total;
     return f.error;
 }

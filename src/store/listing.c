@@ -23,6 +23,15 @@ void listing_fini(struct listing *l)
 struct err *listing_add(struct listing *l, const char *name, size_t name_len, uint64_t size,
                         const char *tag, const char *digest)
 {
+    size_t tag_len = strlen(tag);
+    size_t digest_len = digest ? strlen(digest) : 0;
+    l->bytes += name_len + tag_len + digest_len;
+    l->full = l->full || l->count == l->max || l->bytes > LISTING_MAX_BYTES;
+    if (l->bytes > LISTING_MAX_BYTES)
+        return err_new(STATUS_INVALID_ARG,
+                       "names of more than %zu bytes; name a path that holds model directories "
+                       "alone",
+                       LISTING_MAX_BYTES);
     if (l->count == l->max)
         return err_new(STATUS_INVALID_ARG,
                        "more than %zu objects; name a path that holds model directories alone",
@@ -35,9 +44,9 @@ struct err *listing_add(struct listing *l, const char *name, size_t name_len, ui
     }
     l->objects[l->count++] = (struct listing_object){
         .name = arena_strndup(&l->arena, name, name_len),
-        .tag = arena_strndup(&l->arena, tag, strlen(tag)),
+        .tag = arena_strndup(&l->arena, tag, tag_len),
         .size = size,
-        .digest = digest && *digest ? arena_strndup(&l->arena, digest, strlen(digest)) : "",
+        .digest = digest_len ? arena_strndup(&l->arena, digest, digest_len) : "",
     };
     return NULL;
 }

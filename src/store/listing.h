@@ -10,6 +10,9 @@
 /* The most objects of a repository. */
 #define LISTING_MAX_OBJECTS ((size_t)200000)
 
+/* The most bytes of their names, tags and digests together. */
+#define LISTING_MAX_BYTES ((size_t)256 << 20)
+
 struct listing_object {
     const char
         *name; /* below the repository: MODEL/... ; ends in '/' when it only marks a directory */
@@ -24,13 +27,15 @@ struct listing {
     size_t count;
     size_t cap;
     size_t max;
+    size_t bytes; /* of all texts that were added */
+    bool full;    /* one more was refused */
 };
 
 void listing_init(struct listing *l);
 void listing_fini(struct listing *l);
 
 /* listing_add - one more; the strings are copied.
- * errors  INVALID_ARG when there are too many, or the name has a NUL */
+ * errors  INVALID_ARG when there are too many, or too long ones: then it is `full`; or the name has a NUL */
 struct err *listing_add(struct listing *l, const char *name, size_t name_len, uint64_t size,
                         const char *tag, const char *digest);
 

@@ -142,6 +142,11 @@ void stash_close(struct stash *s)
     mem_free(s);
 }
 
+uint64_t stash_max_bytes(const struct stash *s)
+{
+    return s->max_bytes;
+}
+
 struct err *stash_model_dir(struct stash *s, const char *model, char **ret)
 {
     if (!tree_name_ok(model) || strchr(model, '/'))

@@ -36,6 +36,9 @@ struct err *stash_open(const char *root, uint64_t max_bytes, const struct stash_
                        struct stash **ret);
 void stash_close(struct stash *s);
 
+/* stash_max_bytes - what content may take. */
+uint64_t stash_max_bytes(const struct stash *s);
+
 /* stash_id - the id of an object: of the text that names it and its state.
  * ret  STASH_ID_CHARS and NUL */
 void stash_id(const struct stash *s, const char *text, char ret[STASH_ID_CHARS + 1]);

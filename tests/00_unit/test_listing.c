@@ -134,5 +134,18 @@ static void it_has_a_limit(void **state)
     listing_fini(&l);
 }
 
+static void so_have_its_names(void **state)
+{
+    (void)state;
+    struct listing l;
+    listing_init(&l);
+    l.bytes = LISTING_MAX_BYTES - 4;
+    add(&l, "a/1", "t");
+    assert_false(l.full);
+    unit_fails(listing_add(&l, "a/2", 3, 1, "", ""), STATUS_INVALID_ARG, "names of more than");
+    assert_true(l.full);
+    listing_fini(&l);
+}
+
 UNIT_MAIN(UNIT(models_of_a_listing), UNIT(parts_of_a_model), UNIT(stamps_change_with_their_part),
-          UNIT(names_that_climb), UNIT(it_has_a_limit))
+          UNIT(names_that_climb), UNIT(it_has_a_limit), UNIT(so_have_its_names))

@@ -84,6 +84,27 @@ def test_a_listing_that_goes_round(cache: Path) -> None:
         assert "it does not end" in log_of(store, cache)
 
 
+@pytest.mark.parametrize("sizes", [(1 << 62,), ((1 << 64) - 1,), (1 << 70,), (7 << 20,), (3 << 20, 3 << 20)], ids=["2^62", "2^64-1", "2^70", "one", "together"])
+@pytest.mark.parametrize("most", [6 << 20, (1 << 62) - 1], ids=["6MiB", "2^62-1"])
+def test_sizes_past_what_the_cache_may_hold(cache: Path, sizes: tuple[int, ...], most: int) -> None:
+    """Nothing of such a model is asked for; what can be had is served."""
+    huge = {f"huge/1/{i}.bin": size for i, size in enumerate(sizes)}
+    config = shelf.identity("huge")["huge/config.pbtxt"]
+
+    def odd(request: Request) -> Answer | None:
+        known = {n: (len(d), md5_tag(d)) for n, d in store.files.items()}
+        return Answer(body=listing(known | {n: (size, '"x"') for n, size in huge.items()})) if request.is_listing else None
+
+    with OddStore(GOOD | {"huge/config.pbtxt": config}, odd) as store, serve(store, cache, NEREID_CLOUD_CACHE_MAX_BYTES=str(most)) as server:
+        assert shelf.infers(server, "good")
+        reason = shelf.reasons(server)["huge"]
+        if sizes[0] >= 1 << 62 or most == 6 << 20:
+            assert "larger than the cache may be" in reason or "expected at most 17592186044416" in reason
+            assert not any(r.path.startswith("/bucket/huge/1/") for r in store.requests)
+        else:
+            assert any(r.path.startswith("/bucket/huge/1/") for r in store.requests)
+
+
 def test_contents_that_are_not_what_was_listed(cache: Path) -> None:
     """Another size, other bytes of the same size, fewer bytes than the head says: the model does not load, others do."""
     size, content, short = (shelf.identity(name) for name in ("size", "content", "short"))
