@@ -60,7 +60,9 @@ static struct err *make_shape(struct request *r, struct raw *raw)
         return e;
     uint64_t bytes = raw->pieces[1].size;
     if (raw->io->datatype != DATATYPE_BYTES) {
-        uint64_t row = elements * datatype_bytes(raw->io->datatype);
+        uint64_t row;
+        if (__builtin_mul_overflow(elements, (uint64_t)datatype_bytes(raw->io->datatype), &row))
+            row = 0;
         if (varies)
             *varies = row ? (int64_t)(bytes / row) : 0;
         return NULL;

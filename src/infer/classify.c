@@ -122,9 +122,10 @@ static const char *label_of(const struct job *j, uint64_t index)
     return j->labels ? labels_get(j->labels, index) : NULL;
 }
 
+/* Rows without elements keep nothing, and a shape can name more of them than could ever be counted through. */
 static char *classify_rows(const struct job *j, char *to)
 {
-    for (uint64_t row = 0; row < j->rows; row++) {
+    for (uint64_t row = 0; j->row_elements && row < j->rows; row++) {
         const char *from = j->from + row * j->row_elements * j->width;
         for (uint64_t i = 0; i < j->row_elements; i++)
             j->candidates[i] = load(from + i * j->width, j->order, j->width, i);

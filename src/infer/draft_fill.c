@@ -61,8 +61,8 @@ static struct err *raw_shape(const struct request *r, const struct model_io *io,
                                  io->name);
         if (io->dims[i] == SHAPE_ANY)
             open = rank;
-        else
-            elements *= (uint64_t)io->dims[i];
+        else if (__builtin_mul_overflow(elements, (uint64_t)io->dims[i], &elements))
+            elements = 0; /* no request has that many: refused by its number of bytes */
         ret_dims[rank++] = io->dims[i];
     }
     *ret_rank = rank;
@@ -73,7 +73,9 @@ static struct err *raw_shape(const struct request *r, const struct model_io *io,
                                    "For BYTE datatype raw input '%s', the model must have input "
                                    "shape [1]",
                                    io->name);
-    uint64_t unit = elements * datatype_bytes(io->datatype);
+    uint64_t unit;
+    if (__builtin_mul_overflow(elements, (uint64_t)datatype_bytes(io->datatype), &unit))
+        unit = 0;
     if (open != UINT32_MAX)
         ret_dims[open] = unit ? (int64_t)(bytes / unit) : 0;
     return NULL;
