@@ -19,6 +19,9 @@
  * or tensors are large, the server notices and stops calling on network threads. */
 const uint32_t nereid_backend_inline_v1 = 1;
 
+/* An output is as long as the input that is copied to it, or is cleared. */
+const uint32_t nereid_backend_fills_outputs_v1 = 1;
+
 TRITONSERVER_Error *TRITONBACKEND_Initialize(TRITONBACKEND_Backend *backend)
 {
     uint32_t major, minor;

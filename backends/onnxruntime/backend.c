@@ -1,8 +1,13 @@
 /* onnxruntime: runs ONNX models with ONNX Runtime on CPU. This file is what the server calls; model.h
  * says what a model is, run.h what an execution does. */
+#include "triton/core/nereid_backend.h"
+
 #include "../common/berr.h"
 #include "instance.h"
 #include "run.h"
+
+/* ONNX Runtime writes whole tensors, or they are copied whole. */
+const uint32_t nereid_backend_fills_outputs_v1 = 1;
 
 TRITONSERVER_Error *TRITONBACKEND_Initialize(TRITONBACKEND_Backend *backend)
 {

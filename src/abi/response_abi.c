@@ -152,7 +152,7 @@ TRITONSERVER_Error *TRITONBACKEND_OutputBuffer(TRITONBACKEND_Output *output, voi
                                     "allocated buffer for output '%s' already exists", o->name));
     struct err *e = r->request->allocator
                         ? allocator_output(r, o, buffer_byte_size, *memory_type, *memory_type_id)
-                        : response_output_buffer(r, o, buffer_byte_size);
+                        : response_output_buffer_for_backend(r, o, buffer_byte_size);
     if (e)
         return handle_error(e);
     *buffer = o->data;

@@ -55,6 +55,8 @@ struct request_target {
     void (*again)(struct request *r);
     void (*ended)(struct request *r); /* the request is about to be released; NULL = nobody asks */
     struct first_response *first_response; /* owned; NULL = not measured */
+    /* The backend writes every byte of the buffers that it asks for (nereid_backend_fills_outputs_v1): nobody clears them first. */
+    bool fills_outputs;
 };
 
 /* What the steps of an ensemble's request spent so far, for its statistics. Relaxed: read when all steps are over. */

@@ -168,6 +168,25 @@ struct err *response_output_buffer(struct response *r, struct tensor_output *out
     return NULL;
 }
 
+struct err *response_output_buffer_for_backend(struct response *r, struct tensor_output *output,
+                                               uint64_t byte_size)
+{
+    if (r->request->target->fills_outputs)
+        return response_output_buffer(r, output, byte_size);
+    if (byte_size > RESPONSE_IN_ARENA) {
+        struct err *e = pool_buf_zeroed(byte_size, &output->buf);
+        if (e)
+            return err_wrap(e, "output '%s'", output->name);
+        output->data = output->buf->data;
+        output->byte_size = byte_size;
+        return NULL;
+    }
+    struct err *e = response_output_buffer(r, output, byte_size);
+    if (!e)
+        memset(output->data, 0, byte_size);
+    return e;
+}
+
 static void deliver(struct mail *m)
 {
     struct response *r = (struct response *)m;

@@ -70,6 +70,11 @@ struct tensor_output *response_add_shown_output(struct response *r, const char *
 struct err *response_output_buffer(struct response *r, struct tensor_output *output,
                                    uint64_t byte_size);
 
+/* response_output_buffer_for_backend - the same for a backend, which may write less of it than it asked for: what is left is 0, unless
+ * the backend promised to write all (target->fills_outputs). */
+struct err *response_output_buffer_for_backend(struct response *r, struct tensor_output *output,
+                                               uint64_t byte_size);
+
 /* response_send - hand the response to the request's owner; r is the callee's from here on.
  * flags  RESPONSE_FINAL or 0
  * error  taken over; NULL = success

@@ -81,12 +81,23 @@ struct err *state_value_new(const char *name, enum datatype datatype, const int6
     return NULL;
 }
 
-struct err *state_memory(const char *name, uint64_t byte_size, struct buf **ret)
+static struct err *memory(const char *name, uint64_t byte_size,
+                          struct err *(*make)(size_t size, struct buf **ret), struct buf **ret)
 {
     if (byte_size > INT64_MAX)
         return err_new(STATUS_UNAVAILABLE, "state '%s': there is no memory of that size", name);
-    struct err *e = pool_buf(byte_size ? byte_size : 1, ret);
+    struct err *e = make(byte_size ? byte_size : 1, ret);
     return e ? err_wrap(e, "state '%s'", name) : NULL;
+}
+
+struct err *state_memory(const char *name, uint64_t byte_size, struct buf **ret)
+{
+    return memory(name, byte_size, pool_buf, ret);
+}
+
+struct err *state_zeros(const char *name, uint64_t byte_size, struct buf **ret)
+{
+    return memory(name, byte_size, pool_buf_zeroed, ret);
 }
 
 static struct state_value *value_ref(struct state_value *v)
@@ -349,8 +360,10 @@ struct err *state_buffer(struct request *r, uint32_t index, uint64_t byte_size, 
         struct err *e = NULL;
         if (spec->in_place && r->states->set && slot->read && slot->read->byte_size == byte_size)
             data = buf_ref(slot->read->data);
-        else
+        else if (r->target->fills_outputs)
             e = state_memory(spec->output_name, byte_size, &data);
+        else
+            e = state_zeros(spec->output_name, byte_size, &data);
         if (e)
             return e;
         buf_unref(v->data);

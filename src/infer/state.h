@@ -59,6 +59,9 @@ void state_plan_free(struct state_plan *p);
  * errors   UNAVAILABLE: the budget is spent, or there is no memory */
 struct err *state_memory(const char *name, uint64_t byte_size, struct buf **ret);
 
+/* state_zeros - the same, every byte 0. */
+struct err *state_zeros(const char *name, uint64_t byte_size, struct buf **ret);
+
 /* state_value_new - one reference, the caller's.
  * data     taken over, also on error; NULL = none yet. The contents are its first byte_size bytes
  * errors   INVALID_ARG for a shape that cannot be, or a type that does not exist */

@@ -97,6 +97,9 @@ static TRITONSERVER_Error *allocate(TRITONSERVER_ResponseAllocator *allocator, c
         mem_free(place);
         return (TRITONSERVER_Error *)e;
     }
+    /* The memory had another client's answer in it, and the backend may write less than it asked for. */
+    if (!LIST_ITEM(o, struct isolate_child, outputs)->backend->fills_outputs)
+        memset(place->data, 0, bytes);
     *buffer = place->data;
     *buffer_userp = place;
     *actual_memory = TRITONSERVER_MEMORY_CPU;

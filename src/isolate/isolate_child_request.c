@@ -181,7 +181,8 @@ static void read_fields(struct isolate_child *child, struct isolate_wire *w, str
 struct request *isolate_child_request_read(struct isolate_child *child, struct isolate_wire *w)
 {
     struct isolate_child_request *cr = MEM_NEW(struct isolate_child_request);
-    cr->target = (struct request_target){.config = child->published, .unpin = gone};
+    cr->target = (struct request_target){
+        .config = child->published, .unpin = gone, .fills_outputs = child->backend->fills_outputs};
     const struct Inference__ModelConfig *proto = child->published->proto;
     if (proto->sequence_batching && proto->sequence_batching->iterative_sequence)
         cr->target.again = again;

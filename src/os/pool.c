@@ -6,6 +6,7 @@
 #include "os/mutex.h"
 
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #define HUGE_BYTES ((size_t)2 << 20)
@@ -21,6 +22,8 @@ struct pooled {
     size_t charged; /* of a mapped one; heap memory is charged whole */
     size_t
         touched; /* at most so much of a mapping has memory behind it: the most that was charged for it at once */
+    size_t
+        dirty; /* so many bytes of a mapping earlier users could write to; behind them are zeros */
     time_ns last_used;
 };
 
@@ -45,6 +48,8 @@ static void mapped_free(struct buf *b)
     budget_release(p->charged);
     if (p->charged > p->touched)
         p->touched = p->charged;
+    if (b->size > p->dirty)
+        p->dirty = b->size;
     p->last_used = clock_now_ns();
     mutex_lock(&lock);
     p->next = warm[p->class];
@@ -139,6 +144,17 @@ static struct err *make(size_t size, size_t charge, struct buf **ret)
 struct err *pool_buf(size_t size, struct buf **ret)
 {
     return make(size, size, ret);
+}
+
+struct err *pool_buf_zeroed(size_t size, struct buf **ret)
+{
+    struct err *e = make(size, size, ret);
+    if (e)
+        return e;
+    const struct pooled *p = (const struct pooled *)*ret;
+    size_t dirty = !p->map || p->dirty > size ? size : p->dirty;
+    memset((*ret)->data, 0, dirty);
+    return NULL;
 }
 
 struct err *pool_buf_arriving(size_t size, struct buf **ret)

@@ -15,6 +15,10 @@
  * errors  UNAVAILABLE when the budget is spent or there is no memory; says how much was asked for */
 struct err *pool_buf(size_t size, struct buf **ret);
 
+/* pool_buf_zeroed - as pool_buf, every byte 0: for who may not fill it all before somebody else reads it. Costs only what earlier
+ * users can have left behind. */
+struct err *pool_buf_zeroed(size_t size, struct buf **ret);
+
 /* pool_buf_arriving - as pool_buf, for bytes that a peer announced: what does not come is not charged. Up to 2 MiB are charged
  * now, the rest by pool_arrived. */
 struct err *pool_buf_arriving(size_t size, struct buf **ret);

@@ -140,6 +140,12 @@ void backend_fini_remote(struct plugin_backend *b)
     fini(b);
 }
 
+static bool promises(const struct plugin_backend *b, const char *symbol)
+{
+    const uint32_t *promise = dl_symbol(b->dl, symbol);
+    return promise && *promise != 0;
+}
+
 static struct err *find_entries(struct plugin_backend *b)
 {
     struct backend_entries *e = &b->entries;
@@ -151,8 +157,8 @@ static struct err *find_entries(struct plugin_backend *b)
     *(void **)&e->instance_initialize = dl_symbol(b->dl, "TRITONBACKEND_ModelInstanceInitialize");
     *(void **)&e->instance_finalize = dl_symbol(b->dl, "TRITONBACKEND_ModelInstanceFinalize");
     *(void **)&e->execute = dl_symbol(b->dl, "TRITONBACKEND_ModelInstanceExecute");
-    const uint32_t *promise = dl_symbol(b->dl, "nereid_backend_inline_v1");
-    b->inline_ok = promise && *promise != 0;
+    b->inline_ok = promises(b, "nereid_backend_inline_v1");
+    b->fills_outputs = promises(b, "nereid_backend_fills_outputs_v1");
     if (!e->execute)
         return err_new(STATUS_NOT_FOUND,
                        "backend '%s': '%s' does not export TRITONBACKEND_ModelInstanceExecute",

@@ -50,7 +50,8 @@ struct plugin_backend {
     char *path; /* the library; the backend's name where there is none */
     struct dl *dl;
     struct backend_entries entries;
-    bool inline_ok; /* exports nereid_backend_inline_v1 != 0 */
+    bool inline_ok;     /* exports nereid_backend_inline_v1 != 0 */
+    bool fills_outputs; /* exports nereid_backend_fills_outputs_v1 != 0 */
     TRITONBACKEND_ExecutionPolicy execution_policy;
     void *state; /* the backend's own */
     struct attribute attributes;

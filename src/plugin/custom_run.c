@@ -121,7 +121,7 @@ static struct err *make_output(struct call *c, const char *name, const int64_t *
     *ret = o;
     return c->request->allocator
                ? allocator_output(c->response, o, byte_size, TRITONSERVER_MEMORY_CPU, 0)
-               : response_output_buffer(c->response, o, byte_size);
+               : response_output_buffer_for_backend(c->response, o, byte_size);
 }
 
 static bool get_output_v2(void *context, const char *name, size_t rank, int64_t *dims,

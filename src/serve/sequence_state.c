@@ -139,14 +139,6 @@ static struct err *size_of(const char *name, enum datatype type, const int64_t *
     return impossible(name, dims, rank);
 }
 
-static struct err *zeros(const char *name, uint64_t size, struct buf **ret)
-{
-    struct err *e = state_memory(name, size, ret);
-    if (!e)
-        memset((*ret)->data, 0, size);
-    return e;
-}
-
 /* A longer file gives its first bytes; strings are taken as they are. */
 static struct err *from_file(const char *name, const initial_proto *init, const char *model_dir,
                              uint64_t *size, struct buf **ret)
@@ -190,7 +182,7 @@ static struct err *make_initial(const state_proto *s, const char *model_dir, siz
     if (!e)
         e = init && init->state_data_case == DATA_FILE
                 ? from_file(s->input_name, init, model_dir, &size, &data)
-                : zeros(s->input_name, size, &data);
+                : state_zeros(s->input_name, size, &data);
     if (!e)
         e = state_value_new(s->input_name, type, shape, (uint32_t)(s->n_dims + batched), data, size,
                             ret);

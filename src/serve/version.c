@@ -55,7 +55,9 @@ struct err *version_new(const char *name, int64_t number, struct model_config *c
 {
     struct serve_version *v = mem_alloc_aligned(sizeof(*v), 64);
     memset(v, 0, sizeof(*v));
-    v->target = (struct request_target){.config = config, .unpin = unpin_target};
+    v->target = (struct request_target){.config = config,
+                                        .unpin = unpin_target,
+                                        .fills_outputs = model && model->backend->fills_outputs};
     v->magic = VERSION_MAGIC;
     v->name = mem_strdup(name);
     v->front_model = front_metrics_model_id(name);

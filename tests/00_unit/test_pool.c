@@ -62,6 +62,39 @@ static void warm_buffers(void **state)
     assert_int_equal(pool_trim(clock_now_ns() + 1), 0);
 }
 
+static void assert_zeros(const struct buf *b)
+{
+    for (size_t i = 0; i < b->size; i++)
+        assert_int_equal(b->data[i], 0);
+}
+
+/* Nothing of earlier users is left in it, also of those who had more or less of the same memory, or were announced more. */
+static void zeroed_buffers(void **state)
+{
+    (void)state;
+    const size_t sizes[] = {1, 4096, POOL_MAPPED_BYTES - 1, 70000, 131072, (size_t)3 << 20};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        const size_t before[] = {sizes[i], sizes[i] - sizes[i] / 3, sizes[i] + sizes[i] / 4};
+        for (size_t k = 0; k < sizeof(before) / sizeof(before[0]); k++) {
+            buf_unref(get(before[k]));
+            struct buf *b = NULL;
+            unit_succeeds(pool_buf_zeroed(sizes[i], &b));
+            assert_int_equal(b->size, sizes[i]);
+            assert_zeros(b);
+            memset(b->data, 0x5a, b->size);
+            buf_unref(b);
+            unit_succeeds(pool_buf_arriving(before[k], &b));
+            memset(b->data, 0x5a, b->size);
+            buf_unref(b);
+            unit_succeeds(pool_buf_zeroed(sizes[i], &b));
+            assert_zeros(b);
+            buf_unref(b);
+        }
+    }
+    assert_int_equal(budget_in_use(), 0);
+    pool_trim(TIME_NEVER);
+}
+
 /* As many slices as it takes, none of which takes long; what is on its way back is not used again. */
 static void given_back_by_slices(void **state)
 {
@@ -197,7 +230,7 @@ static void many_threads(void **state)
     assert_int_equal(pool_trim(TIME_NEVER), 0);
 }
 
-UNIT_MAIN(UNIT(sizes_and_charges), UNIT(warm_buffers), UNIT(given_back_by_slices),
-          UNIT(announced_only), UNIT(huge_pages_are_aligned), UNIT(budget_is_asked_first),
-          UNIT(announced_bytes_are_charged_as_they_come), UNIT(sizes_that_cannot_be),
-          UNIT(many_threads))
+UNIT_MAIN(UNIT(sizes_and_charges), UNIT(warm_buffers), UNIT(zeroed_buffers),
+          UNIT(given_back_by_slices), UNIT(announced_only), UNIT(huge_pages_are_aligned),
+          UNIT(budget_is_asked_first), UNIT(announced_bytes_are_charged_as_they_come),
+          UNIT(sizes_that_cannot_be), UNIT(many_threads))

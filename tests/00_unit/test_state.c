@@ -205,8 +205,10 @@ static void what_is_not_published_is_dropped(void **state)
     unit_succeeds(state_begin(r, "OUT0", DATATYPE_FP32, shape, 2, &index));
     unit_succeeds(state_buffer(r, index, 8, &again));
     assert_ptr_equal(to, again);
+    memset(to, 0x5a, 8);
     unit_succeeds(state_buffer(r, index, 12, &again));
     assert_int_equal(state_attributes(r, index)->byte_size, 12);
+    assert_memory_equal(again, (char[12]){0}, 12); /* whatever the memory had in it */
     drop(r);
     r = next_request(0);
     expect(r, 0, 8, 1);

@@ -6,10 +6,14 @@
 
 #define MAX_INPUTS 8u
 
+/* Of a backend that promised nothing. */
+static struct request_target target;
+
 struct request *fake_request_new(uint32_t rows)
 {
     struct request *r = MEM_NEW(struct request);
     r->batch_size = rows;
+    r->target = &target;
     r->queue_deadline = TIME_NEVER;
     list_init(&r->queue_node);
     arena_init(&r->arena, NULL, 0);

@@ -26,6 +26,17 @@ extern "C" {
  */
 extern TRITONBACKEND_ISPEC const uint32_t nereid_backend_inline_v1;
 
+/* nereid_backend_fills_outputs_v1 - take output buffers as they come.
+ *
+ * A backend that defines this with a value other than 0 promises that it writes every byte of each
+ * buffer that it gets from TRITONBACKEND_OutputBuffer or TRITONBACKEND_StateBuffer before it sends
+ * the response, or updates the state; a response that it sends with an error is no concern.
+ *
+ * The memory of those buffers was used before, for tensors of other clients. So the server clears
+ * it, unless the backend makes this promise.
+ */
+extern TRITONBACKEND_ISPEC const uint32_t nereid_backend_fills_outputs_v1;
+
 #ifdef __cplusplus
 }
 #endif
