@@ -3,6 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#define MOST_FILE_BYTES   255 /* of the name of a source file, */
+#define MOST_FOLDER_BYTES 64  /* and of its folder */
+
 static const char letters[] = {'I', 'W', 'E', 'I'};
 static const char *const names[] = {"info", "warning", "error", "verbose"};
 
@@ -12,20 +15,6 @@ void log_text_time(struct strbuf *sb, const struct timespec *time)
     gmtime_r(&time->tv_sec, &tm);
     strbuf_printf(sb, "%04d-%02d-%02dT%02d:%02d:%02d.%06ldZ", tm.tm_year + 1900, tm.tm_mon + 1,
                   tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, time->tv_nsec / 1000);
-}
-
-static void put_prefix(struct strbuf *sb, const struct log_entry *e)
-{
-    struct tm tm;
-    gmtime_r(&e->time.tv_sec, &tm);
-    if (e->format == LOG_FORMAT_ISO8601)
-        strbuf_printf(sb, "%d-%02d-%02dT%02d:%02d:%02dZ %c %d %s:%d] ", tm.tm_year + 1900,
-                      tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
-                      letters[e->level], (int)getpid(), e->file, e->line);
-    else
-        strbuf_printf(sb, "%c%02d%02d %02d:%02d:%02d.%06ld %d %s:%d] ", letters[e->level],
-                      tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
-                      e->time.tv_nsec / 1000, (int)getpid(), e->file, e->line);
 }
 
 /* How many bytes the UTF-8 character at s has; 0 when it is none. */
@@ -41,17 +30,61 @@ static size_t utf8_bytes(const unsigned char *s)
     return n;
 }
 
+/* The control character at s: what a terminal may obey. C0, DEL, and C1 both as UTF-8 and as the byte alone; 0 = it is none. */
+static size_t control_bytes(const unsigned char *s)
+{
+    if (s[0] < 0x20 || s[0] == 0x7f)
+        return 1;
+    if (s[0] == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0)
+        return 2;
+    return s[0] >= 0x80 && s[0] < 0xa0 ? 1 : 0;
+}
+
+void log_text_tame(char *s)
+{
+    for (unsigned char *at = (unsigned char *)s; *at;) {
+        size_t n = control_bytes(at);
+        memset(at, ' ', n);
+        at += n ? n : utf8_bytes(at) ? utf8_bytes(at) : 1;
+    }
+}
+
+/* The name of a source file may come from a plug-in. */
+static void put_file(struct strbuf *sb, const char *file)
+{
+    size_t from = sb->len;
+    strbuf_append(sb, file, strnlen(file, MOST_FILE_BYTES));
+    log_text_tame(sb->data + from);
+}
+
+static void put_prefix(struct strbuf *sb, const struct log_entry *e)
+{
+    struct tm tm;
+    gmtime_r(&e->time.tv_sec, &tm);
+    if (e->format == LOG_FORMAT_ISO8601)
+        strbuf_printf(sb, "%d-%02d-%02dT%02d:%02d:%02dZ %c %d ", tm.tm_year + 1900, tm.tm_mon + 1,
+                      tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, letters[e->level],
+                      (int)getpid());
+    else
+        strbuf_printf(sb, "%c%02d%02d %02d:%02d:%02d.%06ld %d ", letters[e->level], tm.tm_mon + 1,
+                      tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, e->time.tv_nsec / 1000,
+                      (int)getpid());
+    put_file(sb, e->file);
+    strbuf_printf(sb, ":%d] ", e->line);
+}
+
 /* One character, and how many bytes of s it is. */
 static size_t escape_one(struct strbuf *sb, const unsigned char *at, bool strict)
 {
     static const char names_of[] = "btn\0fr"; /* from backspace to return */
     unsigned char c = *at;
+    size_t control = control_bytes(at);
     if (c == '"' || c == '\\')
         strbuf_printf(sb, "\\%c", c);
     else if (c >= '\b' && c <= '\r' && c != '\v')
         strbuf_printf(sb, "\\%c", names_of[c - '\b']);
-    else if (c < 0x20)
-        strbuf_printf(sb, "\\u%04X", c);
+    else if (control && (control == 2 || c < 0x80 || !strict))
+        strbuf_printf(sb, "\\u%04X", at[control - 1]);
     else if (c < 0x80)
         strbuf_putc(sb, (char)c);
     else if (utf8_bytes(at))
@@ -60,6 +93,8 @@ static size_t escape_one(struct strbuf *sb, const unsigned char *at, bool strict
         strbuf_puts(sb, "\xef\xbf\xbd");
     else
         strbuf_putc(sb, (char)c);
+    if (control)
+        return control;
     return c >= 0x80 && utf8_bytes(at) ? utf8_bytes(at) : 1;
 }
 
@@ -142,15 +177,25 @@ static void put_json_id(struct strbuf *sb, const struct log_entry *e)
     strbuf_putc(sb, '"');
 }
 
+/* The folder of the source file. */
+static void put_component(struct strbuf *sb, const struct log_entry *e)
+{
+    char folder[MOST_FOLDER_BYTES];
+    size_t len = e->component_len < sizeof(folder) ? e->component_len : sizeof(folder) - 1;
+    memcpy(folder, e->component, len);
+    folder[len] = '\0';
+    log_text_escape(sb, folder, true);
+}
+
 static void put_json(struct strbuf *sb, const struct log_entry *e)
 {
     strbuf_puts(sb, "{\"time\":\"");
     log_text_time(sb, &e->time);
     strbuf_printf(sb, "\",\"level\":\"%s\",\"pid\":%d,\"component\":\"", names[e->level],
                   (int)getpid());
-    strbuf_append(sb, e->component, e->component_len);
+    put_component(sb, e);
     strbuf_puts(sb, "\",\"source\":\"");
-    log_text_escape(sb, e->file, true);
+    log_text_escape_some(sb, e->file, true, MOST_FILE_BYTES);
     strbuf_printf(sb, ":%d\",\"message\":\"", e->line);
     log_text_escape(sb, e->message, true);
     strbuf_putc(sb, '"');

@@ -16,7 +16,7 @@ struct line {
 static void put(struct line *l, const char *s)
 {
     for (; *s && l->len < sizeof(l->text) - 1; s++)
-        l->text[l->len++] = *s >= ' ' && *s != 0x7f ? *s : '?';
+        l->text[l->len++] = (unsigned char)(*s - ' ') < 0x7f - ' ' ? *s : '?';
 }
 
 static void put_number(struct line *l, unsigned long n)

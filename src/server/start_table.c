@@ -1,5 +1,6 @@
 #include "server/start_table.h"
 
+#include "base/log_text.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "serve/table.h"
@@ -26,9 +27,7 @@ static void add(struct rows *r, const char *model, const char *version, char *st
     struct row *row = &r->all[r->count++];
     *row = (struct row){.cells = {mem_strdup(model), mem_strdup(version), status}};
     for (size_t i = 0; i < COLUMNS; i++) {
-        for (char *c = row->cells[i]; *c; c++)
-            if ((unsigned char)*c < ' ')
-                *c = ' ';
+        log_text_tame(row->cells[i]);
         size_t width = strlen(row->cells[i]);
         r->widths[i] = width > r->widths[i] ? width : r->widths[i];
     }

@@ -112,6 +112,60 @@ static void messages_are_escaped(void **state)
     assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
 }
 
+/* DEL and C1, which terminals obey as they do escape sequences: as UTF-8, and as the byte alone. Other characters stay. */
+static void later_controls_are_escaped(void **state)
+{
+    (void)state;
+    static const char message[] = "\x7f \xc2\x9b"
+                                  "31m \x9b"
+                                  "2J \xc2\xa0 \xe2\x82\xac \xf0\x9f\x9a\x80 \xff";
+    LOG_ERROR("%s", message);
+    assert_non_null(strstr(written(), "] \"\\u007F \\u009B31m \\u009B2J \xc2\xa0 \xe2\x82\xac "
+                                      "\xf0\x9f\x9a\x80 \xff\"\n"));
+    struct log_settings s = log_get();
+    s.format = LOG_FORMAT_JSON;
+    log_set(&s);
+    LOG_ERROR("%s", message);
+    assert_non_null(strstr(written(), "\"message\":\"\\u007F \\u009B31m \xef\xbf\xbd"
+                                      "2J \xc2\xa0 \xe2\x82\xac "
+                                      "\xf0\x9f\x9a\x80 \xef\xbf\xbd\""));
+}
+
+/* A plug-in names the source file of its lines. */
+static void file_names_forge_nothing(void **state)
+{
+    (void)state;
+    static const char file[] = "/b\",\"level\":\n/x\"\n\x1b[2J\x7f\xc2\x9b\x9b\xc3\xa9.c";
+    static struct log_site site;
+    struct log_settings s = log_get();
+    static const enum log_format formats[] = {LOG_FORMAT_DEFAULT, LOG_FORMAT_ISO8601};
+    for (int i = 0; i < 4; i++) {
+        s.format = formats[i / 2];
+        s.escape = i % 2;
+        log_set(&s);
+        log_line(&site, LOG_LEVEL_ERROR, file, 7, "m");
+        const char *line = written();
+        assert_non_null(strstr(line, " x\"  [2J    \xc3\xa9.c:7] "));
+        assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
+    }
+    s.format = LOG_FORMAT_JSON;
+    log_set(&s);
+    log_line(&site, LOG_LEVEL_ERROR, file, 7, "m");
+    assert_non_null(strstr(
+        written(), "\"component\":\"b\\\",\\\"level\\\":\\n\","
+                   "\"source\":\"x\\\"\\n\\u001B[2J\\u007F\\u009B\xef\xbf\xbd\xc3\xa9.c:7\""));
+    char longer[3000];
+    memset(longer, 'f', sizeof(longer));
+    longer[sizeof(longer) - 1] = '\0';
+    longer[2000] = '/';
+    for (int i = 0; i < 3; i++) {
+        s.format = (enum log_format)i;
+        log_set(&s);
+        log_line(&site, LOG_LEVEL_ERROR, longer, 7, "m");
+        assert_true(strlen(written()) < 600);
+    }
+}
+
 static void long_messages_are_cut(void **state)
 {
     (void)state;
@@ -352,7 +406,8 @@ static void values_are_cut(void **state)
 
 #define LOG_UNIT(fn) cmocka_unit_test_setup_teardown(fn, redirect, restore)
 UNIT_MAIN(LOG_UNIT(default_format), LOG_UNIT(iso_format), LOG_UNIT(switches),
-          LOG_UNIT(messages_are_escaped), LOG_UNIT(long_messages_are_cut),
+          LOG_UNIT(messages_are_escaped), LOG_UNIT(later_controls_are_escaped),
+          LOG_UNIT(file_names_forge_nothing), LOG_UNIT(long_messages_are_cut),
           LOG_UNIT(floods_are_counted), LOG_UNIT(messages_can_stay_as_they_are),
           LOG_UNIT(json_lines), LOG_UNIT(requests_are_named), LOG_UNIT(tables),
           LOG_UNIT(components), LOG_UNIT(levels_as_text), LOG_UNIT(updates),

@@ -17,7 +17,7 @@ static void publish(struct serve_table *t)
     models[0] = (struct table_model){.name = mem_strdup("m"),
                                      .entries = mem_zalloc(3 * sizeof(struct table_entry))};
     models[0].entries[0] = entry(1, TABLE_LOADING, "");
-    models[0].entries[1] = entry(12, TABLE_UNAVAILABLE, "Internal: two\nlines");
+    models[0].entries[1] = entry(12, TABLE_UNAVAILABLE, "Internal: two\nlines\x7f\xc2\x9b\x9b.");
     models[0].entries[2] = entry(13, TABLE_LOADING, "");
     models[0].entry_count = models[0].latest = 3;
     models[1] = (struct table_model){.name = mem_strdup("none"), .wanted = true};
@@ -44,7 +44,7 @@ static void shows_states(void **state)
                               "| Model | Version | Status                                 |\n"
                               "+-------+---------+----------------------------------------+\n"
                               "| m     | 1       | LOADING                                |\n"
-                              "| m     | 12      | UNAVAILABLE: Internal: two lines       |\n"
+                              "| m     | 12      | UNAVAILABLE: Internal: two lines    .  |\n"
                               "| m     | 13      | LOADING                                |\n"
                               "| none  | -       | Not loaded: No model version was found |\n"
                               "+-------+---------+----------------------------------------+\n");
