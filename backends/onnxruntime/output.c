@@ -150,13 +150,18 @@ static TRITONSERVER_Error *foresee_one(struct run *run, size_t index, const stru
                                    tensor->rank, tensor->type, &run->output_values[index]));
 }
 
+/* A response has its outputs in the order in which they are made: behind one whose shape is open, the others wait as well. */
 TRITONSERVER_Error *output_foresee(struct run *run)
 {
     if (run->count != 1)
         return NULL;
     TRITONSERVER_Error *err = NULL;
-    for (size_t i = 0; i < run->output_count && !err; i++)
+    bool open = false;
+    for (size_t i = 0; i < run->output_count && !err && !open; i++) {
+        const struct output *output = &run->outputs[i];
         err = foresee_one(run, i, &run->items[0]);
+        open = output->wanted[0] && !output->foreseen;
+    }
     return err;
 }
 
