@@ -179,6 +179,8 @@ static struct err *order_in_time(struct isolate *iso, struct isolate_session *s,
 static TRITONSERVER_Error *finalize_instance(TRITONBACKEND_ModelInstance *handle)
 {
     struct isolate_instance *inst = instance_check(handle)->state;
+    if (!inst)
+        return NULL; /* it never came to be, and its process finalised it */
     struct isolate *iso = inst->owner;
     struct isolate_session *s = NULL;
     struct err *e = NULL;

@@ -207,6 +207,26 @@ static void finalize(struct plugin_backend *b)
     err_free(e);
 }
 
+/* What fails is finalised all the same: as in the reference, plug-ins leave to Finalize what they made before they failed. */
+static struct err *initialize(struct plugin_backend *b)
+{
+    const char *entry = "Initialize";
+    struct err *e = NULL;
+    attribute_init(&b->attributes);
+    if (b->entries.initialize)
+        e = (struct err *)b->entries.initialize((TRITONBACKEND_Backend *)b);
+    if (!e && b->entries.attribute) {
+        entry = "GetBackendAttribute";
+        e = (struct err *)b->entries.attribute((TRITONBACKEND_Backend *)b,
+                                               (TRITONBACKEND_BackendAttribute *)&b->attributes);
+    }
+    if (e) {
+        backend_say_failed(b, NULL, NULL, entry, e);
+        finalize(b);
+    }
+    return e;
+}
+
 static struct err *backend_load(struct plugin_backend *b)
 {
     const struct backend_builtin *builtin = *b->dir ? NULL : find_builtin(b->name);
@@ -215,22 +235,8 @@ static struct err *backend_load(struct plugin_backend *b)
         b->entries = builtin->entries;
     else
         e = open_library(b);
-    if (e)
-        return e;
-    if (b->entries.initialize)
-        e = (struct err *)b->entries.initialize((TRITONBACKEND_Backend *)b);
-    if (e) {
-        backend_say_failed(b, NULL, NULL, "Initialize", e);
-        return e;
-    }
-    attribute_init(&b->attributes);
-    if (b->entries.attribute)
-        e = (struct err *)b->entries.attribute((TRITONBACKEND_Backend *)b,
-                                               (TRITONBACKEND_BackendAttribute *)&b->attributes);
-    if (e) {
-        backend_say_failed(b, NULL, NULL, "GetBackendAttribute", e);
-        finalize(b);
-    }
+    if (!e)
+        e = initialize(b);
     if (!e)
         LOG_VERBOSE(1, "loaded backend '%s' from '%s'%s", b->name, b->path,
                     b->inline_ok ? " (may run inline)" : "");

@@ -45,10 +45,10 @@ static struct err *make(struct cache_plugin *p, const char *config)
 {
     TRITONCACHE_Cache *cache = NULL;
     struct err *e = (struct err *)p->initialize(&cache, config);
+    p->cache =
+        cache; /* with an error too: as in the reference, a cache that is there is finalised */
     if (!e && !cache)
         e = err_new(STATUS_INTERNAL, "Failed to initialize cache implementation");
-    if (!e)
-        p->cache = cache;
     return e;
 }
 

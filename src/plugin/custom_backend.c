@@ -150,7 +150,8 @@ static TRITONSERVER_Error *instance_begin(TRITONBACKEND_ModelInstance *handle)
 static TRITONSERVER_Error *instance_end(TRITONBACKEND_ModelInstance *handle)
 {
     struct plugin_instance *i = instance_check(handle);
-    close_context(i, i->state);
+    if (i->state) /* else it never came to be */
+        close_context(i, i->state);
     return NULL;
 }
 

@@ -38,6 +38,7 @@ static struct err *initialize(struct plugin_instance *i)
     struct plugin_backend *b = i->model->backend;
     struct cpu_bind *was;
     struct err *e = host_policy_enter(i->policy, &was);
+    i->begun = !e;
     if (e || !b->entries.instance_initialize) {
         cpu_bind_restore(was);
         return e;
@@ -73,7 +74,6 @@ struct err *instance_new(struct plugin_model *model, struct stats *stats, const 
         instance_free(i);
         return e;
     }
-    i->initialized = true;
     *ret = i;
     return NULL;
 }
@@ -160,7 +160,7 @@ void instance_free(struct plugin_instance *i)
 {
     if (!i)
         return;
-    if (i->initialized && i->model->backend->entries.instance_finalize) {
+    if (i->begun && i->model->backend->entries.instance_finalize) {
         struct err *e = (struct err *)i->model->backend->entries.instance_finalize(
             (TRITONBACKEND_ModelInstance *)i);
         if (e)

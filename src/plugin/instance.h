@@ -40,8 +40,8 @@ struct plugin_instance {
     struct Inference__ModelInstanceGroup *group; /* owned: a copy */
     struct host_policy *policy;                  /* owned */
     struct message *host_policy;                 /* the same as JSON, for the backend */
-    bool initialized;
-    void *state;                            /* the backend's own */
+    bool begun;  /* it was initialized, be it in vain: it will be finalized, as in the reference */
+    void *state; /* the backend's own */
     void **handles;                         /* room for the handles of a batch, twice */
     size_t handle_count;                    /* batches of so many fit */
     const struct instance_reports *reports; /* NULL nearly always: stats hear it */

@@ -42,6 +42,7 @@ struct plugin_model *model_check(void *handle)
 
 struct err *model_initialize(struct plugin_model *m)
 {
+    m->begun = true;
     if (m->backend->entries.model_initialize) {
         struct err *e =
             (struct err *)m->backend->entries.model_initialize((TRITONBACKEND_Model *)m);
@@ -105,7 +106,7 @@ void model_free(struct plugin_model *m)
 {
     if (!m)
         return;
-    if (m->initialized && m->backend->entries.model_finalize) {
+    if (m->begun && m->backend->entries.model_finalize) {
         struct err *e = (struct err *)m->backend->entries.model_finalize((TRITONBACKEND_Model *)m);
         if (e)
             backend_say_failed(m->backend, m->name, NULL, "ModelFinalize", e);

@@ -23,6 +23,7 @@ struct plugin_model {
     struct mutex lock;                    /* rank LEAF; guards published */
     struct model_config *published;       /* a reference; NULL while proto is in force */
     bool auto_complete;                   /* the backend shall fill in what is missing */
+    bool begun; /* it was initialized, be it in vain: it will be finalized, as in the reference */
     bool initialized;
     void *state;        /* the backend's own */
     struct list living; /* see plugin/offender.h */

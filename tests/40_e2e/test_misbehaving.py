@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import shutil
 import signal
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +15,7 @@ import pytest
 from harness import h2frames as h2
 from harness import paths, rawgrpc, rawhttp
 from harness.repository import Repository
-from harness.servers import HOST, Nereid
+from harness.servers import HOST, Nereid, Reference, Server
 
 CONFIG = """
 name: "{name}"
@@ -277,8 +279,43 @@ def test_a_backend_that_refuses_to_load(repository: Repository, entry: tuple[str
         told = [line for line in lines if f": TRITONBACKEND_{entry_name} returned an error" in line]
         assert told and "backend 'misbehave'" in told[0], lines
         assert any("'bad'" in line for line in lines), lines
-        if name == "GetBackendAttribute":  # what was initialised is finalised
-            assert "FINALIZED backend" in server.process.log()
+
+
+# Which entry fails -> what is finalised by then, the last first: the reference's plug-ins leave to it what they made before they failed.
+FINALIZED = {
+    "Initialize": ["backend"],
+    "ModelInitialize": ["model"],
+    "ModelInstanceInitialize": ["instance", "model"],
+}
+
+
+@pytest.mark.parametrize("isolated", [False, True], ids=["", "isolated"])
+@pytest.mark.parametrize("entry", FINALIZED)
+def test_what_failed_to_initialize_is_finalized(repository: Repository, entry: str, isolated: bool) -> None:
+    _add(repository, "bad", fail_in=entry, extra=ISOLATED if isolated else "")
+    with Nereid(repository.path, {"exit-on-error": "false", "strict-readiness": "false"}) as server:
+        assert f"told to fail in {entry}" in _reason(server, "bad")
+        if isolated:  # its process is told to end, and what it said comes before it is gone
+            server.process.wait_until(lambda: _finalized(server)[-1:] == ["backend"], 60)
+        found = _finalized(server)
+        assert found[: len(FINALIZED[entry])] == FINALIZED[entry], server.process.log()
+
+
+def _finalized(server: Server) -> list[str]:
+    return re.findall(r"FINALIZED (\w+)", server.process.log())
+
+
+def test_the_reference_finalizes_the_same(repository: Repository, tmp_path: Path) -> None:
+    for entry, expected in FINALIZED.items():
+        made = Repository(tmp_path / f"fails_{entry}")
+        folder = made.model("bad", CONFIG.format(name="bad", backend="misbehave"))
+        library = folder / "libtriton_misbehave.so"
+        argv = ["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-O1", "-fPIC", "-shared", f"-I{paths.ROOT / 'include'}"]
+        source = paths.ROOT / "tests/10_inprocess/plugins/misbehave.c"
+        subprocess.run([*argv, str(source), "-o", str(library)], check=True)
+        (folder / f"fail_{entry}").touch()
+        with Reference(made.path, {"exit-on-error": "false", "strict-readiness": "false"}) as server:
+            assert _finalized(server)[: len(expected)] == expected, server.process.log()
 
 
 @pytest.mark.parametrize(

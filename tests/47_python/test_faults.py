@@ -2,11 +2,13 @@
 
 import os
 import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
 from asks import Asker, words
-from conftest import Both
+from conftest import Both, make_server
+from harness import rawhttp
 
 ERRORS = ["UNKNOWN", "INTERNAL", "NOT_FOUND", "INVALID_ARG", "UNAVAILABLE", "UNSUPPORTED", "ALREADY_EXISTS", "CANCELLED"]
 
@@ -138,3 +140,21 @@ def test_other_models_lose_nothing(both: Both) -> None:
         return told
 
     assert both.same(ask)[1:] == ["logged"] * 7
+
+
+@pytest.mark.parametrize("model", ["fails_initialize", "fails_import"])
+def test_a_model_that_does_not_load_leaves_no_memory_behind(
+    python_backends: dict[str, Path], repository: Path, tmp_path: Path, model: str
+) -> None:
+    """The backend frees the memory that it shares with its stub in Finalize, also after a failed Initialize."""
+    prefix = f"left_{os.getpid()}_{model}_"
+    options = {"model-control-mode": "explicit", "backend-config": f"python,shm-region-prefix-name={prefix}"}
+    server = make_server("nereid", python_backends, repository, options)
+    server.start()
+    try:
+        server.wait_until_ready(240)
+        answer = rawhttp.post(server.http, f"/v2/repository/models/{model}/load", b"{}")
+        assert answer.status == 400, answer.body
+        assert [path.name for path in Path("/dev/shm").iterdir() if path.name.startswith(prefix)] == []
+    finally:
+        server.kill()  # small things of the backend's own are lost, which a sanitizer would tell

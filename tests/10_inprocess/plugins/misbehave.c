@@ -103,6 +103,7 @@ TRITONBACKEND_ISPEC TRITONSERVER_Error *TRITONBACKEND_ModelInitialize(TRITONBACK
 
 TRITONBACKEND_ISPEC TRITONSERVER_Error *TRITONBACKEND_ModelFinalize(TRITONBACKEND_Model *model)
 {
+    say("FINALIZED", "model", "");
     return fail_model(model, "ModelFinalize");
 }
 
@@ -120,6 +121,7 @@ TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInstance *instance)
     TRITONBACKEND_ArtifactType type;
     const char *dir;
     char path[600];
+    say("FINALIZED", "instance", "");
     OK(TRITONBACKEND_ModelInstanceModel(instance, &model));
     OK(TRITONBACKEND_ModelBackend(model, &backend));
     OK(TRITONBACKEND_BackendArtifacts(backend, &type, &dir));

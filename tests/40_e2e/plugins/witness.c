@@ -101,7 +101,7 @@ static struct model *state_of(TRITONBACKEND_Model *handle)
 TRITONSERVER_Error *TRITONBACKEND_ModelFinalize(TRITONBACKEND_Model *handle)
 {
     struct model *m = state_of(handle);
-    if (m->board)
+    if (m && m->board)
         munmap(m->board, sizeof(*m->board));
     free(m);
     return NULL;
