@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -60,7 +61,8 @@ static int open_beneath(int dir, const char *name)
     return fd;
 }
 
-struct err *beneath_read(const char *dir, const char *name, size_t max, char **ret, size_t *ret_len)
+/* Opens a file below a directory, whatever it is. */
+static struct err *open_file(const char *dir, const char *name, const char *path, int *ret_fd)
 {
     int root = fault_hit() ? (errno = EMFILE, -1) : open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
@@ -68,21 +70,45 @@ struct err *beneath_read(const char *dir, const char *name, size_t max, char **r
     int fd = fault_hit() ? (errno = EMFILE, -1) : open_beneath(root, name);
     int why = errno;
     close(root);
+    if (fd >= 0) {
+        *ret_fd = fd;
+        return NULL;
+    }
+    if (why == EXDEV || why == ELOOP)
+        return err_new(STATUS_INVALID_ARG,
+                       "'%s' leads out of '%s', or round in circles; expected a file in it", name,
+                       dir);
+    if (why == ENXIO || why == ENODEV) /* a socket, or a device without a driver */
+        return err_new(STATUS_INVALID_ARG, "'%s' is not a regular file", path);
+    return err_errno(why, "opening '%s'", path);
+}
+
+struct err *beneath_read(const char *dir, const char *name, size_t max, char **ret, size_t *ret_len)
+{
     struct strbuf path = STRBUF_INIT;
+    int fd;
     strbuf_printf(&path, "%s/%s", dir, name);
-    struct err *e;
-    if (fd >= 0)
+    struct err *e = open_file(dir, name, strbuf_str(&path), &fd);
+    if (!e) {
         e = file_read_fd(fd, strbuf_str(&path), max, ret, ret_len);
-    else if (why == EXDEV || why == ELOOP)
-        e = err_new(STATUS_INVALID_ARG,
-                    "'%s' leads out of '%s', or round in circles; expected a file in it", name,
-                    dir);
-    else if (why == ENXIO || why == ENODEV) /* a socket, or a device without a driver */
-        e = err_new(STATUS_INVALID_ARG, "'%s' is not a regular file", strbuf_str(&path));
-    else
-        e = err_errno(why, "opening '%s'", strbuf_str(&path));
-    if (fd >= 0)
         close(fd);
+    }
+    strbuf_fini(&path);
+    return e;
+}
+
+struct err *beneath_check(const char *dir, const char *name)
+{
+    struct strbuf path = STRBUF_INIT;
+    struct stat st;
+    int fd;
+    strbuf_printf(&path, "%s/%s", dir, name);
+    struct err *e = open_file(dir, name, strbuf_str(&path), &fd);
+    if (!e) {
+        if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+            e = err_new(STATUS_INVALID_ARG, "'%s' is not a regular file", strbuf_str(&path));
+        close(fd);
+    }
     strbuf_fini(&path);
     return e;
 }

@@ -15,6 +15,10 @@
 struct err *beneath_read(const char *dir, const char *name, size_t max, char **ret,
                          size_t *ret_len);
 
+/* beneath_check - that there is such a file, whatever is in it.
+ * errors   as beneath_read */
+struct err *beneath_check(const char *dir, const char *name);
+
 /* beneath_open_by_steps - how a file is opened where the system lacks the call for it: links are refused altogether.
  * returns  a descriptor, or -1: errno says why, EXDEV for names that climb */
 int beneath_open_by_steps(int dir, const char *name);

@@ -11,7 +11,7 @@
 #include "isolate/isolate.h"
 #include "plugin/model.h"
 #include "proto/model_config.pb-c.h"
-#include "repo/load_cloud.h"
+#include "repo/load_code.h"
 #include "repo/load_labels.h"
 #include "serve/cache_stage.h"
 #include "serve/ensemble_run.h"
@@ -133,8 +133,8 @@ struct err *load_version(const struct load_context *c, const char *name, const c
     struct err *e = cache_stage_files(c->cache, model_dir, &files);
     if (!e)
         e = complete(c, proto, name, model_dir, number);
-    if (!e && c->is_cloud)
-        e = load_cloud_check(proto, name, model_dir, number);
+    if (!e)
+        e = load_code_check(proto, name, model_dir, number, c->is_cloud);
     if (!e)
         e = is_ensemble(proto)
                 ? compile_ensemble(name, &proto, &config)

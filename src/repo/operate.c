@@ -148,7 +148,8 @@ static struct err *find_versions(struct operate_attempt *a)
 static struct err *look(struct operate_attempt *a)
 {
     const struct repo_load *what = &a->job->what;
-    struct err *e = override_write(what->params, what->param_count, &a->source);
+    struct err *e =
+        override_write(what->params, what->param_count, a->r->settings.library_upload, &a->source);
     if (!e && !a->source)
         e = find_directory(a);
     if (!e)

@@ -83,7 +83,26 @@ struct err *override_check(const struct repo_param *params, size_t count)
     return e ? e : check_twice(params, count);
 }
 
-static struct err *write_base64(const char *dir, const struct repo_param *p)
+/* What the system's loader takes for a library begins so, whatever its name. */
+static bool is_library(const void *data, size_t len)
+{
+    return len >= 4 && memcmp(data,
+                              "\x7f"
+                              "ELF",
+                              4) == 0;
+}
+
+static struct err *write_file(const char *dir, const char *name, bool libraries, const void *data,
+                              size_t len)
+{
+    if (!libraries && is_library(data, len))
+        return err_new(STATUS_INVALID_ARG,
+                       "it is a shared library, which a load request may not bring: put it into "
+                       "the model repository, or allow it with --allow-library-upload");
+    return tree_write(dir, name, data, len);
+}
+
+static struct err *write_base64(const char *dir, const struct repo_param *p, bool libraries)
 {
     struct buf *decoded;
     struct err *e = pool_buf(base64_room(p->len), &decoded);
@@ -91,14 +110,15 @@ static struct err *write_base64(const char *dir, const struct repo_param *p)
         return e;
     size_t len;
     if (base64_decode(p->data, p->len, BASE64_LINES, decoded->data, &len))
-        e = tree_write(dir, p->name, decoded->data, len);
+        e = write_file(dir, p->name, libraries, decoded->data, len);
     else
         e = err_new(STATUS_INVALID_ARG, "expected base64");
     buf_unref(decoded);
     return e;
 }
 
-struct err *override_write(const struct repo_param *params, size_t count, struct source **ret)
+struct err *override_write(const struct repo_param *params, size_t count, bool libraries,
+                           struct source **ret)
 {
     struct source *made = NULL;
     struct err *e = NULL;
@@ -113,8 +133,8 @@ struct err *override_write(const struct repo_param *params, size_t count, struct
                 break;
             made = source_new(dir, true);
         }
-        e = p->kind == REPO_PARAM_FILE ? tree_write(made->dir, p->name, p->data, p->len)
-                                       : write_base64(made->dir, p);
+        e = p->kind == REPO_PARAM_FILE ? write_file(made->dir, p->name, libraries, p->data, p->len)
+                                       : write_base64(made->dir, p, libraries);
         e = err_wrap(e, "Invalid file parameter 'file:%s'", p->name);
     }
     if (e) {

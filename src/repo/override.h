@@ -2,6 +2,7 @@
 /* The parameters of a load: a configuration, and files that take the place of the model's directory. Private to repo/. */
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct repo_param;
@@ -17,6 +18,9 @@ struct err *override_check(const struct repo_param *params, size_t count);
 const struct repo_param *override_config(const struct repo_param *params, size_t count);
 
 /* override_write - the files in a directory of ours.
- * ret     NULL when there are no files; else a reference
- * errors  INVALID_ARG for what is no base64, or a file in the place of a directory; INTERNAL when it cannot be written */
-struct err *override_write(const struct repo_param *params, size_t count, struct source **ret);
+ * libraries  whether they may be shared libraries
+ * ret        NULL when there are no files; else a reference
+ * errors     INVALID_ARG for what is no base64, a file in the place of a directory, or a library that may not be;
+ *            INTERNAL when it cannot be written */
+struct err *override_write(const struct repo_param *params, size_t count, bool libraries,
+                           struct source **ret);

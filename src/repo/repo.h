@@ -33,6 +33,7 @@ struct repo_settings {
         *startup_models; /* EXPLICIT: what to load at the start; "*" alone = all; borrowed */
     size_t startup_count;
     bool namespacing;            /* models of one name are told apart by their repository */
+    bool library_upload;         /* files of a load request may be shared libraries */
     const char *agent_directory; /* where repository agents lie; borrowed */
     struct load_context context;
 };

@@ -135,6 +135,7 @@ struct err *embed_options_setf(struct embed_options *o, const char *name, const 
 static struct err *copy_options(const struct embed_options *from, struct options *to)
 {
     options_defaults(to);
+    to->allow_library_upload = true; /* who calls is code of the process */
     for (size_t i = 0; i < from->count; i++) {
         const struct setting *s = &from->settings[i];
         struct err *e =

@@ -64,6 +64,7 @@ struct options {
     const char *model_config_name; /* NULL = none */
     uint32_t model_load_retries;
     bool model_namespacing;
+    bool allow_library_upload;
     const char *backend_directory;
     struct options_backend_setting backend_settings[OPTIONS_MAX_BACKEND_CONFIG];
     size_t backend_setting_count;

@@ -105,6 +105,7 @@ static void make_repo(struct server *s)
             .startup_models = s->options.load_models,
             .startup_count = o->load_model_count,
             .namespacing = o->model_namespacing,
+            .library_upload = o->allow_library_upload,
             .agent_directory = o->repoagent_directory,
             .context = {.backends = s->backends,
                         .cache = s->cache,

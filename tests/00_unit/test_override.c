@@ -77,9 +77,9 @@ static void is_written_and_goes_with_the_last_reference(void **state)
     struct repo_param p[] = {
         CONFIG, {REPO_PARAM_FILE, "1/a", "raw", 3}, {REPO_PARAM_FILE_BASE64, "1/b/c", "Zm9v", 4}};
     struct source *made = NULL;
-    unit_succeeds(override_write(p, 1, &made));
+    unit_succeeds(override_write(p, 1, false, &made));
     assert_null(made);
-    unit_succeeds(override_write(p, 3, &made));
+    unit_succeeds(override_write(p, 3, false, &made));
     char *path = file_join(made->dir, "1/b/c");
     char *text;
     size_t len;
@@ -101,12 +101,38 @@ static void what_cannot_be_written_leaves_nothing(void **state)
                              {REPO_PARAM_FILE, "1/a", "raw", 3},
                              {REPO_PARAM_FILE_BASE64, "1/b", "no base64", 9}};
     struct source *made = NULL;
-    unit_fails(override_write(p, 3, &made), STATUS_INVALID_ARG, "file:1/b");
+    unit_fails(override_write(p, 3, false, &made), STATUS_INVALID_ARG, "file:1/b");
     p[2] = (struct repo_param){REPO_PARAM_FILE, "1/a/below", "x", 1};
-    unit_fails(override_write(p, 3, &made), STATUS_INVALID_ARG, "file:1/a/below");
+    unit_fails(override_write(p, 3, false, &made), STATUS_INVALID_ARG, "file:1/a/below");
     assert_null(made);
+}
+
+/* By what is in it: a loader does not look at names. */
+static void libraries_are_refused(void **state)
+{
+    (void)state;
+    static const char elf[] = "\x7f"
+                              "ELF and so on";
+    struct repo_param raw[] = {CONFIG, {REPO_PARAM_FILE, "1/weights.bin", elf, sizeof(elf)}};
+    struct repo_param coded[] = {CONFIG, {REPO_PARAM_FILE_BASE64, "1/libx.so", "f0VMRgI=", 8}};
+    struct repo_param other[] = {CONFIG,
+                                 {REPO_PARAM_FILE, "1/libx.so",
+                                  "\x7f"
+                                  "EL",
+                                  3}};
+    struct source *made = NULL;
+    unit_fails(override_write(raw, 2, false, &made), STATUS_INVALID_ARG, "file:1/weights.bin");
+    unit_fails(override_write(coded, 2, false, &made), STATUS_INVALID_ARG,
+               "--allow-library-upload");
+    assert_null(made);
+    unit_succeeds(override_write(raw, 2, true, &made));
+    source_unref(made);
+    unit_succeeds(override_write(coded, 2, true, &made));
+    source_unref(made);
+    unit_succeeds(override_write(other, 2, false, &made));
+    source_unref(made);
 }
 
 UNIT_MAIN(UNIT(is_checked), UNIT(many_are_checked), UNIT(long_names_are_counted),
           UNIT(is_written_and_goes_with_the_last_reference),
-          UNIT(what_cannot_be_written_leaves_nothing))
+          UNIT(what_cannot_be_written_leaves_nothing), UNIT(libraries_are_refused))

@@ -35,7 +35,7 @@ static struct err *write_files(void *arg)
     };
     struct source *made = NULL;
     uint64_t stamp;
-    struct err *e = override_write(params, 3, &made);
+    struct err *e = override_write(params, 3, false, &made);
     if (!e)
         e = stamp_directory(made->dir, &stamp);
     source_unref(made);

@@ -1,5 +1,6 @@
 """Models out of S3 (MR-03, MR-08 to MR-12, X-01), served by a gateway that checks signatures."""
 
+import hashlib
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -163,6 +164,23 @@ def test_custom_backends_are_refused(gateway: VersityGateway, fill: Fill, cache:
     with serve(f"s3://{HOST}:{gateway.port}/{bucket}", s3_env(cache), exit_on_error="false", strict_readiness="false") as server:
         assert shelf.index(server) == {"c": {"1": "UNAVAILABLE"}, "m": {"1": "READY"}}
         assert "custom backend is not loaded from a repository in cloud storage" in shelf.reasons(server)["c"]
+
+
+def test_no_library_is_named_out_of_a_store(gateway: VersityGateway, fill: Fill, cache: Path) -> None:
+    """X-03: neither beside the model nor by the name that content has in the cache, which whoever wrote it can tell."""
+    library = b"\x7fELF, or so"
+    digest = hashlib.sha256(library).hexdigest()
+    kept = cache / "nereid" / "cloud" / "objects" / digest[:2] / digest[2:]
+    config = 'backend: "identity"\nmodel_operations {{ op_library_filename: "{}" }}\n'
+    files = shelf.identity("m")
+    for model, name in (("beside", "1/ops.bin"), ("kept", str(kept))):
+        files |= {f"{model}/config.pbtxt": files["m/config.pbtxt"].replace(b'name: "m"\nbackend: "identity"', config.format(name).encode())}
+        files |= {f"{model}/1/ops.bin": library}
+    with serve(f"s3://{HOST}:{gateway.port}/{fill(files)}", s3_env(cache), exit_on_error="false", strict_readiness="false") as server:
+        found, reasons = shelf.index(server), shelf.reasons(server)
+        assert found["m"] == {"1": "READY"} and found["beside"] == found["kept"] == {"1": "UNAVAILABLE"}
+        assert kept.exists()
+        assert all("op_library_filename" in reasons[m] and "cloud storage" in reasons[m] for m in ("beside", "kept")), reasons
 
 
 def test_a_name_in_two_repositories(gateway: VersityGateway, fill: Fill, cache: Path, tmp_path: Path) -> None:

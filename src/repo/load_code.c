@@ -1,0 +1,99 @@
+#include "repo/load_code.h"
+
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "codec/pb_field.h"
+#include "os/beneath.h"
+#include "os/file.h"
+#include "proto/model_config.pb-c.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static bool has(const char *model_dir, int64_t version, const char *file)
+{
+    struct strbuf in_model = STRBUF_INIT;
+    struct strbuf in_version = STRBUF_INIT;
+    strbuf_printf(&in_model, "%s/%s", model_dir, file);
+    strbuf_printf(&in_version, "%s/%" PRId64 "/%s", model_dir, version, file);
+    bool found = file_exists(strbuf_str(&in_model)) || file_exists(strbuf_str(&in_version));
+    strbuf_fini(&in_version);
+    strbuf_fini(&in_model);
+    return found;
+}
+
+/* Whether the model has the library of its own backend, under the usual name or the one that `runtime` says. */
+static bool brings_backend(const struct Inference__ModelConfig *proto, const char *model_dir,
+                           int64_t version)
+{
+    struct strbuf file = STRBUF_INIT;
+    strbuf_printf(&file, "libtriton_%s.so", proto->backend);
+    bool brings = *proto->backend && has(model_dir, version, strbuf_str(&file));
+    strbuf_fini(&file);
+    return brings || (strstr(proto->runtime, ".so") && has(model_dir, version, proto->runtime));
+}
+
+static struct err *check_cloud(const struct Inference__ModelConfig *proto, const char *name,
+                               const char *model_dir, int64_t version)
+{
+    bool custom = strcmp(proto->platform, "custom") == 0 || strcmp(proto->backend, "custom") == 0;
+    if (custom || brings_backend(proto, model_dir, version))
+        return err_new(
+            STATUS_UNSUPPORTED,
+            "model '%s': a custom backend is not loaded from a repository in cloud storage; "
+            "put it on the local file system",
+            name);
+    if (proto->model_operations && proto->model_operations->n_op_library_filename)
+        return err_new(STATUS_UNSUPPORTED,
+                       "model '%s': op_library_filename '%s': libraries are not loaded for a model "
+                       "from a repository in cloud storage; put it on the local file system",
+                       name, proto->model_operations->op_library_filename[0]);
+    return NULL;
+}
+
+/* The name of a file relative to a directory that it may lie in; NULL when it is absolute and does not. The caller's. */
+static char *relative_to(const char *dir, const char *file)
+{
+    if (*file != '/')
+        return mem_strdup(file);
+    char *root = file_absolute(dir);
+    char *path = file_absolute(file);
+    size_t len = strlen(root);
+    char *rest = NULL;
+    if (strncmp(path, root, len) == 0 && path[len] == '/')
+        rest = mem_strdup(path + len + 1);
+    mem_free(path);
+    mem_free(root);
+    return rest;
+}
+
+static struct err *settle_library(const char *model_dir, char **file)
+{
+    char *rest = relative_to(model_dir, *file);
+    struct err *e = rest ? beneath_check(model_dir, rest)
+                         : err_new(STATUS_INVALID_ARG, "'%s' leads out of '%s'", *file, model_dir);
+    if (!e) {
+        char *joined = file_join(model_dir, rest);
+        char *path = file_absolute(joined);
+        pb_field_set_string(file, path);
+        mem_free(path);
+        mem_free(joined);
+    }
+    mem_free(rest);
+    return e;
+}
+
+struct err *load_code_check(struct Inference__ModelConfig *proto, const char *name,
+                            const char *model_dir, int64_t version, bool is_cloud)
+{
+    if (is_cloud)
+        return check_cloud(proto, name, model_dir, version);
+    struct err *e = NULL;
+    for (size_t i = 0; proto->model_operations && !e; i++) {
+        if (i == proto->model_operations->n_op_library_filename)
+            break;
+        e = settle_library(model_dir, &proto->model_operations->op_library_filename[i]);
+    }
+    return err_wrap(
+        e, "model '%s': op_library_filename: expected a library in the model's directory", name);
+}
