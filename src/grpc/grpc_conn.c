@@ -209,7 +209,7 @@ static ssize_t read_once(struct grpc_conn *c)
     if (n <= 0)
         return n;
     if (n < TURNS_BYTES)
-        c->turns += TURNS_READ;
+        turns_add(&c->turns, TURNS_READ);
     worker_received(w, (size_t)n);
     return feed(c, w->receive, (size_t)n) ? n : -2;
 }
@@ -314,12 +314,20 @@ static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *u
     return 0;
 }
 
+static void count_frame(struct grpc_conn *c, const nghttp2_frame_hd *head)
+{
+    if (head->type == NGHTTP2_DATA && head->length >= TURNS_BYTES)
+        turns_make_up(&c->turns, (uint32_t)(head->length / TURNS_WORTH));
+    else
+        turns_add(&c->turns, 1);
+}
+
 static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, void *user)
 {
     (void)session;
     struct grpc_conn *c = user;
     c->filling = NULL;
-    c->turns += head->type != NGHTTP2_DATA || head->length < TURNS_BYTES;
+    count_frame(c, head);
     if (head->type == NGHTTP2_DATA) {
         bool plain = !(head->flags & NGHTTP2_FLAG_PADDED);
         c->frame_bytes = plain ? (uint32_t)head->length : 0;

@@ -11,6 +11,7 @@
 #include "grpc/grpc_pack.h"
 #include "grpc/grpc_unpack.h"
 #include "net/guard.h"
+#include "net/turns.h"
 #include "os/pool.h"
 #include "server/worker.h"
 
@@ -43,6 +44,9 @@ static struct grpc_stream *new_stream(struct grpc_conn *c, int32_t id)
     s->timer.due = on_deadline;
     list_init(&s->calls);
     list_append(&c->streams, &s->node);
+    /* Calls are opened before they bring anything, many of them at once: not counted are this frame and one more, such as that which opens
+     * the call's window; if it brings nothing that is counted when it ends. */
+    turns_make_up(&c->turns, 2);
     front_metrics_add(&c->home->metrics->begun, 1);
     s->access = access_begin(c->watch.fd, "grpc", "call");
     return s;
@@ -243,6 +247,7 @@ static void deliver(struct grpc_stream *s)
     struct buf *buf = s->in.buf;
     bool compressed = s->in.compressed;
     s->in = (struct grpc_inbox){0};
+    s->of_use = true;
     grpc_conn_of_use(s->conn);
     if (compressed && s->encoding == EXPAND_IDENTITY) {
         grpc_answer_fail(
@@ -471,6 +476,8 @@ void grpc_stream_closed(struct grpc_stream *s)
 {
     CHECK_MAGIC(s, MAGIC);
     count_call(s);
+    if (!s->of_use)
+        turns_add(&s->conn->turns, TURNS_CALL);
     s->ended = true;
     count_partial(s);
     loop_timer_clear(loop_of(s), &s->timer);

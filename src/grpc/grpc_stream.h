@@ -75,6 +75,7 @@ struct grpc_stream {
     enum grpc_stream_unary unary;
     bool counted;     /* among conn->receiving */
     bool half_closed; /* the client sends no more */
+    bool of_use;      /* it brought a message */
     struct grpc_unpack
         *unpacking; /* a message that is being decompressed: it comes before all others */
     struct buf
@@ -91,7 +92,7 @@ struct grpc_stream {
     char *message;   /* NULL = none; owned */
     struct grpc_reply *replies;
     struct grpc_reply **last_reply;
-    uint64_t reply_bytes; /* that wait to be gathered */
+    uint64_t reply_bytes; /* that those which wait to be gathered hold */
     time_ns moved;        /* when some were last gathered, or the first began to wait */
 
     uint32_t model;        /* of a unary call: see front_metrics_model_id */

@@ -5,9 +5,11 @@
  * with its next request it comes back. docs/internals/hostile.md */
 #include "os/loop.h"
 
-#define TURNS_FREE  64u /* as long as it counts so many it has the benefit of the doubt */
-#define TURNS_READ  8u  /* a read that brings little counts as so many; a frame as one */
-#define TURNS_BYTES 512 /* a read, or a frame of data, that brings so many brings much */
+#define TURNS_FREE  64u   /* as long as it counts so many it has the benefit of the doubt */
+#define TURNS_READ  8u    /* a read that brings little counts as so many; a frame as one */
+#define TURNS_BYTES 512   /* a read, or a frame of data, that brings so many brings much */
+#define TURNS_WORTH 2048u /* of a message: so many bytes make up for one */
+#define TURNS_CALL  3u    /* a call that was opened for nothing */
 
 /* turns_judge - move the connection that w watches to the lane where it belongs.
  * count  since it was last of use */
@@ -15,6 +17,18 @@ static inline void turns_judge(struct loop *l, struct loop_fd *w, uint32_t count
 {
     if ((count > TURNS_FREE) != w->slow)
         loop_slow(l, w, !w->slow);
+}
+
+/* Of one connection with many messages on their way: what they bring makes up for the frames between them. Nobody owes more than a few
+ * messages make up for. */
+static inline void turns_add(uint32_t *count, uint32_t n)
+{
+    *count = *count + n < 2 * TURNS_FREE ? *count + n : 2 * TURNS_FREE;
+}
+
+static inline void turns_make_up(uint32_t *count, uint32_t n)
+{
+    *count -= n < *count ? n : *count;
 }
 
 /* The same of a front end on a worker: connections that came and went and never sent a request, less those that did. Where they are

@@ -176,6 +176,34 @@ def test_messages_in_pieces_are_work(server: Server) -> None:
         assert uploading.finish(3).trailers["grpc-status"] == "0"
 
 
+@pytest.mark.parametrize("all_at_once", [False, True], ids=["window after call", "calls, then windows"])
+def test_interleaved_messages_are_work(server: Server, all_at_once: bool) -> None:
+    """Many calls on one connection, each with a window of its own: what opens them is made up for by what they bring."""
+    calls, values = 150, 10_000
+    body = h2.message(rawgrpc.infer_request("id_fp32", [("INPUT0", "FP32", [values], bytes(4 * values))]).SerializeToString())
+    streams = range(3, 3 + 2 * calls, 2)
+    with h2.Connection(server.grpc, initial={h2.INITIAL_WINDOW_SIZE: 1 << 20}) as uploading:
+        call(uploading, 1)
+        opened = [h2.frame(h2.HEADERS, h2.END_HEADERS, stream, CALL) for stream in streams]
+        windows = [h2.frame(h2.WINDOW_UPDATE, 0, stream, bytes([0, 1, 0, 0])) for stream in streams]
+        if all_at_once:
+            uploading.send(b"".join(opened) + b"".join(windows))
+        else:
+            uploading.send(b"".join(each for pair in zip(opened, windows, strict=True) for each in pair))
+            is_read(server, server.grpc_port)
+            assert not lanes.members(server.pid)
+        for at in range(0, len(body), 16384):
+            piece = body[at : at + 16384]
+            flags = h2.END_STREAM if at + 16384 >= len(body) else 0
+            for stream in streams:
+                uploading.send(h2.frame(h2.DATA, flags, stream, piece))
+            if not flags:
+                is_read(server, server.grpc_port)
+                assert not lanes.members(server.pid)
+        for stream in streams:
+            assert uploading.finish(stream).trailers["grpc-status"] == "0"
+
+
 def test_pings_end_with_one_too_many(server: Server) -> None:
     """What is behind the ping that was one too many is not looked at: no answer comes to it."""
     ping = h2.frame(h2.PING, 0, 0, bytes(8))
