@@ -1,5 +1,5 @@
 #pragma once
-/* What of the machine this process may use: affinity and the limits of its cgroup (v1 and v2). */
+/* What of the machine this process may use: affinity and the limits of its control groups (os/cgroup.h). */
 #include <stddef.h>
 
 /* cpu_count - cores that the process may keep busy, at least 1. */

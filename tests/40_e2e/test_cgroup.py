@@ -1,0 +1,71 @@
+"""The budget and the network threads follow the limits of the control groups around the server, where this machine lets one be made."""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from harness import rawhttp
+from harness.repository import Repository
+from harness.servers import HOST, Nereid
+
+MEMORY = 1 << 30
+ROOT = Path("/sys/fs/cgroup")
+# Of each version: where groups lie, and what makes one of 1 GiB or of one core.
+LIMITS = {
+    "v2": [(ROOT, {"memory.max": str(MEMORY), "cpu.max": "100000 100000"})],
+    "v1": [
+        (ROOT / "memory", {"memory.limit_in_bytes": str(MEMORY)}),
+        (ROOT / "cpu", {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "100000"}),
+    ],
+}
+
+
+@pytest.fixture
+def groups() -> Iterator[list[Path]]:
+    """Groups without limits of their own in groups that have some."""
+    made: list[Path] = []
+    version = "v2" if (ROOT / "cgroup.controllers").exists() else "v1"
+    try:
+        for place, limits in LIMITS[version]:
+            outer = place / f"nereid-test-{os.getpid()}"
+            for folder in (outer, outer / "inner"):
+                folder.mkdir()
+                made.append(folder)
+            for name, value in limits.items():
+                (outer / name).write_text(value)
+        yield [folder for folder in made if folder.name == "inner"]
+    except OSError as e:
+        pytest.skip(f"no control group can be made here: {e}")
+    finally:
+        for folder in reversed(made):
+            with suppress(OSError):
+                folder.rmdir()
+
+
+class Grouped(Nereid):
+    """Starts in these groups."""
+
+    groups: tuple[Path, ...] = ()
+
+    def program(self) -> list[str]:
+        enter = "".join(f"echo $$ > {group}/cgroup.procs; " for group in self.groups)
+        return ["/bin/sh", "-c", f'{enter} exec "$0" "$@"', *super().program()]
+
+
+def _loops(server: Nereid) -> int:
+    names = [(task / "comm").read_text().strip() for task in Path(f"/proc/{server.pid}/task").iterdir()]
+    return sum(name.startswith("loop") for name in names)
+
+
+def _budget(server: Nereid) -> int:
+    page = rawhttp.request(HOST, server.metrics_port, "GET", "/metrics").body.decode()
+    return int(float(next(line.split()[1] for line in page.splitlines() if line.startswith("nereid_budget_limit_bytes"))))
+
+
+def test_limits_of_the_groups_around(tmp_path: Path, groups: list[Path]) -> None:
+    Grouped.groups = tuple(groups)
+    with Grouped(Repository(tmp_path / "models").path) as server:
+        assert _budget(server) == MEMORY // 2
+        assert _loops(server) == 1
