@@ -321,9 +321,6 @@ static int on_field_kept_complete(llhttp_t *ll)
 
 static int on_value_kept_complete(llhttp_t *ll)
 {
-    struct http1_parser *p = parser_of(ll);
-    while (!p->in_body && p->all.len && is_blank(p->all.data[p->all.len - 1]))
-        p->all.len--;
     on_field_kept_complete(ll);
     return on_header_value_complete(ll);
 }
@@ -377,9 +374,10 @@ void http1_collect(struct http1_parser *p)
     http1_next(p);
 }
 
-const char *http1_header(const struct http1_head *head, const char *name)
+const char *http1_header(const struct http1_head *head, const char *name, const char *after)
 {
-    const char *at = head->headers, *end = at + head->headers_len;
+    const char *at = after ? after + strlen(after) + 1 : head->headers;
+    const char *end = head->headers + head->headers_len;
     while (at < end) {
         const char *value = at + strlen(at) + 1;
         if (strcasecmp(at, name) == 0)

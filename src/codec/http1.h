@@ -107,9 +107,10 @@ void http1_fini(struct http1_parser *p);
 /* http1_collect - keep every header of the messages that follow. Before the first. */
 void http1_collect(struct http1_parser *p);
 
-/* http1_header - the value of the first header of that name in head->headers, upper and lower case being the same; NULL when there is
- * none. */
-const char *http1_header(const struct http1_head *head, const char *name);
+/* http1_header - the value of a header of that name in head->headers, upper and lower case being the same, with the blanks at its end as
+ * they were sent; NULL when there is none.
+ * after  what the last call returned, for the next one; NULL = the first */
+const char *http1_header(const struct http1_head *head, const char *name, const char *after);
 
 /* http1_parse - take bytes of the message.
  * ret_used  how many of len bytes were taken; all of them for HTTP1_MORE

@@ -376,6 +376,8 @@ void grpc_conn_callbacks(nghttp2_session_callbacks *c)
 void grpc_conn_options(nghttp2_option *o)
 {
     nghttp2_option_set_no_auto_window_update(o, 1);
+    /* Metadata may begin and end with blanks, and models get it as it was sent. */
+    nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation(o, 1);
     nghttp2_option_set_no_closed_streams(o, 1);
     nghttp2_option_set_max_settings(o, 32);
     nghttp2_option_set_max_outbound_ack(o, 1000);

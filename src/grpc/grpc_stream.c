@@ -110,6 +110,12 @@ static bool is_protocol(const char *name, size_t len)
     return false;
 }
 
+static void note_key(struct grpc_stream *s, bool right)
+{
+    s->allowed = s->allowed || right;
+    s->denied = s->denied || !right;
+}
+
 /* Where an option wants more of the metadata: restricted interfaces, forwarded headers, compressed answers. */
 static void look_closer(struct grpc_stream *s, const char *name, size_t name_len, const char *value,
                         size_t len)
@@ -123,7 +129,7 @@ static void look_closer(struct grpc_stream *s, const char *name, size_t name_len
         size_t prefix = sizeof(GUARD_GRPC_PREFIX) - 1;
         if (name_len == prefix + strlen(want) && memcmp(name, GUARD_GRPC_PREFIX, prefix) == 0 &&
             strncasecmp(name + prefix, want, name_len - prefix) == 0)
-            s->allowed = s->allowed || guard_allows(home->restrictions, category, value, len);
+            note_key(s, guard_allows(home->restrictions, category, value, len));
     }
     if (!s->method->tensors)
         return;
@@ -178,7 +184,8 @@ static void admit(struct grpc_stream *s)
         grpc_answer_end(s, GRPC_ANSWER_RESOURCE_EXHAUSTED, "received metadata size exceeds limit");
     else if (!s->method)
         grpc_answer_end(s, GRPC_ANSWER_UNIMPLEMENTED, NULL);
-    else if (!s->allowed && guard_restricted(s->conn->home->restrictions, s->method->category))
+    else if ((!s->allowed || s->denied) &&
+             guard_restricted(s->conn->home->restrictions, s->method->category))
         answer_restricted(s);
     else if (s->encoding == EXPAND_UNKNOWN)
         grpc_answer_encoding(s);

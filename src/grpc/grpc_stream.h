@@ -63,7 +63,8 @@ struct grpc_stream {
     bool grpc;        /* content-type */
     bool grpc_errors; /* triton_grpc_error: true */
     bool bad_timeout;
-    bool allowed;          /* has the header that its interface wants */
+    bool allowed;          /* has the header that its interface wants, */
+    bool denied;           /* and one of that name that is wrong */
     struct strbuf headers; /* that may become parameters: name, NUL, value, NUL, ... */
     enum expand_coding encoding;
     enum expand_coding packing; /* of messages that go out */

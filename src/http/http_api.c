@@ -94,8 +94,11 @@ static const char *missing_header(const struct server *s, enum http_route_kind k
     if (!guard_restricted(r, category))
         return NULL;
     const char *header = r->of[category].header;
-    const char *value = http1_header(head, header);
-    return guard_allows(r, category, value, value ? strlen(value) : 0) ? NULL : header;
+    const char *value = http1_header(head, header, NULL);
+    bool allowed = value != NULL;
+    for (; value; value = http1_header(head, header, value))
+        allowed &= guard_allows(r, category, value, strlen(value));
+    return allowed ? NULL : header;
 }
 
 static void answer_restricted(struct http_exchange *x, const char *header)

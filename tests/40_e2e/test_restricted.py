@@ -1,14 +1,19 @@
 """Restricted interfaces and forwarded headers: the same questions to both servers."""
 
+import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import grpc
 import pytest
+from harness import h2frames as h2
 from harness import rawgrpc, rawhttp
 from harness.process import ServerFailed
+from harness.repository import Repository
 from harness.servers import HOST, KINDS, Nereid, Server
+from witness import compile_backend
 
 CATEGORIES = [
     "health",
@@ -204,3 +209,98 @@ def test_which_headers_are_forwarded(identity_repository: Path, pattern: str) ->
                 assert taken, name
                 assert error.code() == grpc.StatusCode.INVALID_ARGUMENT  # type: ignore[attr-defined]
                 assert error.details() == message  # type: ignore[attr-defined]
+
+
+# Headers as they are on the wire: several of one name, and blanks around values.
+
+
+def send_http(server: Server, path: str, headers: list[tuple[str, str]], body: bytes) -> rawhttp.Answer:
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
+    head = f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n{lines}\r\n"
+    with rawhttp.Connection(HOST, server.http_port) as connection:
+        connection.send(head.encode() + body)
+        return connection.answer()
+
+
+def send_grpc(server: Server, headers: list[tuple[str, str]], request: bytes) -> h2.Call:
+    block = h2.header_block(h2.call_headers(f"/{rawgrpc.SERVICE}/ModelInfer") + headers)
+    with h2.Connection(server.grpc) as connection:
+        connection.send(h2.frame(h2.HEADERS, h2.END_HEADERS, 1, block))
+        connection.send(h2.frame(h2.DATA, h2.END_STREAM, 1, h2.message(request)))
+        while 1 not in connection.calls or not (connection.calls[1].ended or connection.calls[1].reset is not None):
+            connection.read()
+        return connection.calls[1]
+
+
+# Values of the key, in order; whether they may pass, and whether the reference, which looks at the first alone, says otherwise.
+SEVERAL: list[tuple[list[str], bool, bool]] = [
+    (["one"], True, False),
+    (["one", "one"], True, False),
+    (["one "], False, False),
+    (["one\t"], False, False),
+    (["two", "one"], False, False),
+    (["", "one"], False, False),
+    (["two", "two"], False, False),
+    (["one, one"], False, False),
+    (["one", "two"], False, True),
+    (["one", ""], False, True),
+    (["one", "two", "one"], False, True),
+]
+
+
+@pytest.mark.reference
+@pytest.mark.parametrize(("keys", "may", "differs"), SEVERAL, ids=str)
+def test_several_keys(servers: list[Server], keys: list[str], may: bool, differs: bool) -> None:
+    """Both protocols let a request pass when every key that it has is right."""
+    request = rawgrpc.infer_request("id_fp32", [("INPUT0", "FP32", [1], bytes(4))]).SerializeToString()
+    for server in servers:
+        passes = may != (differs and server.kind == "reference")
+        answer = send_http(server, "/v2/models/id_fp32/infer", [("X-Key", key) for key in keys], BODY)
+        assert answer.status == (200 if passes else 403), server.kind
+        call = send_grpc(server, [("triton-grpc-protocol-x-key", key) for key in keys], request)
+        assert call.trailers["grpc-status"] == ("0" if passes else "14"), server.kind
+
+
+@pytest.fixture(scope="module")
+def tellers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Server]]:
+    """Servers whose model answers with the headers that were forwarded to it."""
+    folder = tmp_path_factory.mktemp("tellers")
+    library = compile_backend(folder / "backends", "params") / "params" / "libtriton_params.so"
+    repository = Repository(folder / "models")
+    config = 'name: "params"\nbackend: "params"\ninput [ { name: "IN" data_type: TYPE_FP32 dims: [ 1 ] } ]\n'
+    config += 'output [ { name: "TEXT" data_type: TYPE_STRING dims: [ -1 ] } ]\n'
+    shutil.copy(library, repository.model("params", config) / library.name)
+    options: dict[str, str | list[str]] = {"http-header-forward-pattern": "x-.*", "grpc-header-forward-pattern": "x-.*"}
+    made = [kind(repository.path, options) for kind in KINDS.values()]
+    with made[0], made[1]:
+        yield made
+
+
+BLANKS = [
+    [("x-a", "one ")],
+    [("x-a", "one\t")],
+    [("x-a", "one \t ")],
+    [("x-a", "a  b ")],
+    [("x-a", "1"), ("x-a", "2 ")],
+    [("x-a", " "), ("x-b", "2")],
+]
+
+
+@pytest.mark.reference
+@pytest.mark.parametrize("headers", BLANKS, ids=str)
+def test_blanks_reach_the_model(tellers: list[Server], headers: list[tuple[str, str]]) -> None:
+    """At the end over HTTP, where those in front belong to the line; on both sides over gRPC."""
+    body = b'{"inputs":[{"name":"IN","datatype":"FP32","shape":[1],"data":[1]}]}'
+    request = rawgrpc.infer_request("params", [("IN", "FP32", [1], bytes(4))]).SerializeToString()
+    if headers[0][1].strip():
+        ours, theirs = (send_http(server, "/v2/models/params/infer", headers, body) for server in tellers)
+        assert ours.status == theirs.status == 200
+        assert json.loads(ours.body)["outputs"] == json.loads(theirs.body)["outputs"]
+        assert sorted(json.loads(ours.body)["outputs"][0]["data"]) == sorted(f"{name}={value}" for name, value in headers)
+    around = [(name, f" {value}") for name, value in headers]
+    for sent in (headers, around):
+        ours_too, theirs_too = (send_grpc(server, sent, request) for server in tellers)
+        assert ours_too.reset is None and ours_too.trailers["grpc-status"] == "0"
+        assert ours_too.messages() == theirs_too.messages()
+        for name, value in sent:
+            assert f"{name}={value}".encode() in ours_too.messages()[0]

@@ -15,12 +15,12 @@ from harness.repository import Repository
 from harness.servers import HOST, KINDS, Server
 
 
-def compile_backend(folder: Path) -> Path:
+def compile_backend(folder: Path, name: str = "witness") -> Path:
     """The directory to give as --backend-directory; it also has what else the tests use of the build tree."""
-    library = folder / "witness" / "libtriton_witness.so"
+    library = folder / name / f"libtriton_{name}.so"
     library.parent.mkdir(parents=True)
     argv = ["gcc", "-std=gnu17", "-D_GNU_SOURCE", "-O1", "-g", "-fPIC", "-shared", "-Wall", "-Werror"]
-    argv += [f"-I{paths.ROOT / 'include'}", str(Path(__file__).parent / "plugins" / "witness.c"), "-o", str(library)]
+    argv += [f"-I{paths.ROOT / 'include'}", str(Path(__file__).parent / "plugins" / f"{name}.c"), "-o", str(library)]
     subprocess.run(argv, check=True)
     return folder
 
