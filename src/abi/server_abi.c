@@ -114,12 +114,8 @@ TRITONSERVER_Error *TRITONSERVER_ServerModelIsReady(TRITONSERVER_Server *server,
         return s ? handle_null("model_name") : handle_invalid(type);
     struct table_view view;
     open_view(&view, s);
-    struct err *e =
-        describe_model_ready(&view, model_name, strlen(model_name), model_version, ready);
+    *ready = describe_model_ready(&view, model_name, strlen(model_name), model_version);
     table_view_close(&view);
-    if (e)
-        *ready = false; /* what is not there is not ready: no error to who asks in the process */
-    err_free(e);
     return NULL;
 }
 

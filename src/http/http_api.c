@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "codec/json_out.h"
 #include "codec/pb_json.h"
 #include "net/guard.h"
 #include "http/http_decode.h"
@@ -164,9 +165,26 @@ static void answer_message(struct http_exchange *x, const ProtobufCMessage *show
     answer_text(x, &sb);
 }
 
-static void answer_bool(struct http_exchange *x, bool yes)
+/* Health, in the words of the Open Inference Protocol. */
+static void answer_health(struct http_exchange *x, const char *what, bool yes)
 {
-    http_exchange_static(x, yes ? 200 : 400, HTTP_TEXT, NULL, 0);
+    struct strbuf sb = STRBUF_INIT;
+    strbuf_printf(&sb, "{\"%s\":%s}", what, yes ? "true" : "false");
+    size_t len = sb.len;
+    http_exchange_text(x, yes ? 200 : 400, HTTP_JSON, strbuf_take(&sb), len);
+}
+
+static void answer_model_health(struct http_exchange *x, const char *name, size_t len, bool ready)
+{
+    if (!ready) {
+        http_exchange_fault(x, 400, "Model version not ready");
+        return;
+    }
+    char *text = mem_alloc(json_out_string_bytes(len) + 32);
+    char *to = JSON_OUT_LITERAL(text, "{\"name\":");
+    to = json_out_string(to, name, len);
+    to = JSON_OUT_LITERAL(to, ",\"ready\":true}");
+    http_exchange_text(x, 200, HTTP_JSON, text, (size_t)(to - text));
 }
 
 static struct err *serve_model(struct http_exchange *x, const struct http_message *m)
@@ -196,12 +214,7 @@ static struct err *serve_model(struct http_exchange *x, const struct http_messag
         if (!e)
             answer_message(x, &told->base, &told->base);
     } else {
-        bool ready;
-        e = describe_model_ready(view, name, len, version, &ready);
-        if (!e && !ready)
-            http_exchange_fault(x, 400, "Model version not ready");
-        else if (!e)
-            answer_bool(x, true);
+        answer_model_health(x, name, len, describe_model_ready(view, name, len, version));
     }
     return e;
 }
@@ -225,10 +238,10 @@ static struct err *serve_route(struct http_exchange *x, struct http_message *m)
         http_exchange_fault(x, 404, "Not Found");
         return NULL;
     case HTTP_ROUTE_LIVE:
-        answer_bool(x, server_live(s));
+        answer_health(x, "live", server_live(s));
         return NULL;
     case HTTP_ROUTE_READY:
-        answer_bool(x, server_ready(s, &x->shard->worker->view));
+        answer_health(x, "ready", server_ready(s, &x->shard->worker->view));
         return NULL;
     case HTTP_ROUTE_SERVER: {
         Inference__ServerMetadataResponse *metadata = describe_server(s);

@@ -231,6 +231,7 @@ void models_publish(struct repo *r)
         t->name = mem_strdup(m->name);
         t->places = m->places | m->from;
         t->wanted = m->wanted;
+        t->versionless = m->versionless;
         show_versions(m, t);
         if (apart)
             show_space(r, m, t);

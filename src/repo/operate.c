@@ -250,6 +250,7 @@ static void begin(struct operate_attempt *a)
     enum plan_change change = change_of(a);
     a->begun = true;
     m->wanted = true;
+    m->versionless = false;
     drop_entries(m, is_whole_model);
     for (size_t i = 0; i < a->count; i++) {
         a->fresh[i].action = plan_version(have, have_count, &a->want[i], change);
@@ -414,6 +415,9 @@ static struct err *cannot_serve(struct operate_attempt *a, struct err *why)
 
 static struct err *no_versions(struct operate_attempt *a)
 {
+    mutex_lock(&a->r->lock);
+    a->m->versionless = true;
+    mutex_unlock(&a->r->lock);
     return cannot_serve(
         a, err_new(STATUS_INVALID_ARG,
                    "at least one version must be available under the version policy of model '%s'",
@@ -425,6 +429,7 @@ static struct err *cannot_look(struct operate_attempt *a, struct err *e)
 {
     LOG_ERROR("failed to load '%s': %s", a->m->title, err_message(e));
     mutex_lock(&a->r->lock);
+    a->m->versionless = false;
     show_failure(a, e);
     mutex_unlock(&a->r->lock);
     bool ours = !a->job->what.param_count;

@@ -46,6 +46,8 @@ struct repo_model {
     struct list node; /* in repo->ready while it has jobs and is not busy */
     bool busy;
     bool wanted;
+    bool
+        versionless; /* it could be read when it was asked for last, and its version policy picked none */
     unsigned retiring; /* versions that the retirer has */
     uint64_t places;   /* repositories that had it when they were looked at last */
     uint64_t from;     /* the repository it was loaded from; 0 = none, or an override alone */

@@ -249,10 +249,10 @@ static struct err *no_meaning(bool apart, const struct table_model *m, const cha
                    m->meanings, len, name);
 }
 
-/* An entry of number 0 tells why the model could not even be looked at. */
+/* An entry of number 0 tells why the model could not even be looked at, or that it has no versions. */
 static bool never_loaded(const struct table_model *m)
 {
-    return m->entry_count == 0 || m->entries[m->entry_count - 1].number == 0;
+    return !m->versionless && (m->entry_count == 0 || m->entries[m->entry_count - 1].number == 0);
 }
 
 static __attribute__((cold)) struct err *not_found(const struct table_view *view,

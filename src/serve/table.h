@@ -33,9 +33,10 @@ struct table_model {
     const char *name;
     struct table_entry *entries; /* by rising number */
     uint32_t entry_count;        /* 0: known to the repository, never loaded */
-    uint32_t latest; /* index of the highest READY entry; entry_count when there is none */
-    uint64_t places; /* bit n = the n-th repository has it */
-    bool wanted;     /* it was asked for: strict readiness waits for it */
+    uint32_t latest;  /* index of the highest READY entry; entry_count when there is none */
+    uint64_t places;  /* bit n = the n-th repository has it */
+    bool wanted;      /* it was asked for: strict readiness waits for it */
+    bool versionless; /* it could be read, and its version policy picked none */
     /* Where models of one name are told apart by their repository: */
     const char *space; /* the path of it; NULL = they are not, or this one lies in none */
     const char *title; /* what people are told, "space::name"; NULL = the name */

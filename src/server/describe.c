@@ -21,6 +21,7 @@ static char *number_text(int64_t n)
 
 Inference__ServerMetadataResponse *describe_server(const struct server *s)
 {
+    /* In the reference's order, without its shared memory and trace extensions, which are not served here. */
     static const char *const extensions[] = {
         "classification",
         "sequence",
@@ -29,12 +30,9 @@ Inference__ServerMetadataResponse *describe_server(const struct server *s)
         "model_repository(unload_dependents)",
         "schedule_policy",
         "model_configuration",
-        "system_shared_memory",
-        "cuda_shared_memory",
         "binary_tensor_data",
         "parameters",
         "statistics",
-        "trace",
         "logging",
     };
     size_t count = sizeof(extensions) / sizeof(extensions[0]);
@@ -127,16 +125,18 @@ struct err *describe_config(struct table_view *view, const char *name, size_t na
     return NULL;
 }
 
-struct err *describe_model_ready(struct table_view *view, const char *name, size_t name_len,
-                                 int64_t version, bool *ret)
+bool describe_model_ready(struct table_view *view, const char *name, size_t name_len,
+                          int64_t version)
 {
     struct serve_version *v;
     struct err *e = table_find(view, name, name_len, version, &v);
-    if (e)
-        return e;
-    *ret = model_ready(v->model);
+    if (e) {
+        err_free(e);
+        return false;
+    }
+    bool ready = model_ready(v->model);
     version_unpin(v);
-    return NULL;
+    return ready;
 }
 
 static Inference__RepositoryIndexResponse__ModelIndex *index_entry(const struct table_model *model,

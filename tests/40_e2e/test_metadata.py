@@ -2,7 +2,8 @@
 
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
-from harness.servers import Server
+from harness import rawhttp
+from harness.servers import HOST, Server
 
 EXTENSIONS = [
     "classification",
@@ -11,14 +12,13 @@ EXTENSIONS = [
     "model_repository(unload_dependents)",
     "schedule_policy",
     "model_configuration",
-    "system_shared_memory",
-    "cuda_shared_memory",
     "binary_tensor_data",
     "parameters",
     "statistics",
-    "trace",
     "logging",
 ]
+# Ours names what it serves.
+REFERENCE_ALONE = {"system_shared_memory", "cuda_shared_memory", "trace"}
 
 
 def test_server_metadata(server: Server) -> None:
@@ -29,7 +29,15 @@ def test_server_metadata(server: Server) -> None:
     assert over_http == over_grpc
     assert over_http["name"] and over_http["version"]
     # RX-02, RX-03, SX-03: listed, in this order.
-    assert [each for each in over_http["extensions"] if each != "sequence(string_id)"] == EXTENSIONS
+    others = {"sequence(string_id)"} | (REFERENCE_ALONE if server.kind == "reference" else set())
+    assert [each for each in over_http["extensions"] if each not in others] == EXTENSIONS
+
+
+def test_what_is_not_named_is_not_served(nereid: Server) -> None:
+    """Requests of the extensions that are left out are refused as such."""
+    for method, path in (("GET", "/v2/systemsharedmemory/status"), ("GET", "/v2/cudasharedmemory/status"), ("GET", "/v2/trace/setting")):
+        got = rawhttp.request(HOST, nereid.http_port, method, path)
+        assert got.status == 501 and "not supported" in got.json()["error"], path
 
 
 def test_string_sequence_ids_are_reported(nereid: Server) -> None:

@@ -21,10 +21,11 @@ def _for(kind: kinds.Kind) -> Callable[[Adjust], Adjust]:
 
 @_for(kinds.PRODUCT)
 def known_metadata(answer: Answer) -> None:
-    """Known and wanted: another product name and version; "sequence(string_id)" is reported (SX-04)."""
+    """Known and wanted: another product name and version; "sequence(string_id)" is reported (SX-04), and only what is served."""
     body = answer.get("body") or answer["message"]
     body["name"] = body["version"] = "any"
-    body["extensions"] = [each for each in body["extensions"] if each != "sequence(string_id)"]
+    others = ("sequence(string_id)", "system_shared_memory", "cuda_shared_memory", "trace")
+    body["extensions"] = [each for each in body["extensions"] if each not in others]
 
 
 @_for(kinds.ORDER)

@@ -14,7 +14,7 @@ class Kind:
 
 PRODUCT = Kind(
     "product",
-    "Another name and version; the specification wants sequence(string_id) reported (SX-04).",
+    "Another name and version; the specification wants sequence(string_id) reported (SX-04), and only what is served is.",
 )
 NEWER = Kind("newer", "Today's Triton answers so; the reference that runs here is of version 2.51.")
 ORDER = Kind(
@@ -39,9 +39,9 @@ STRICT = Kind(
     "What has surplus or missing characters at its end is refused: a version such as '1 ' or 0x1, a cut string, a name that goes on "
     "behind a zero byte; and what two peers could read differently: any transfer coding but one \"chunked\" (RFC 9112, 6.1).",
 )
-KINDS = (PRODUCT, NEWER, ORDER, TIME, PARSER, WORDS, ROUNDING, RANGE, LIMIT, STRICT)
+HEALTH = Kind("health", "Health has the Open Inference Protocol's JSON; the reference's answers have no body, which KServe's client cannot read.")
+KINDS = (PRODUCT, HEALTH, NEWER, ORDER, TIME, PARSER, WORDS, ROUNDING, RANGE, LIMIT, STRICT)
 
-UNKNOWN = r"404 Request for unknown model: '[^']*' (version \d+ )?is not found"
 RANGES = "400 Unable to parse 'data': a number is out of the range of the datatype"
 VERSION = r"INVALID_ARGUMENT failed to get model version from specified version string '.*' \(details: stol\).*"
 VERSION_0 = "(400|INVALID_ARGUMENT) invalid model version specified '0' , version should be an integral value > 0"
@@ -61,9 +61,9 @@ class Known:
 
 
 KNOWN = (
-    Known(NEWER, "control: GET /v2/models/(nobody|id_fp32/versions/9)/ready", UNKNOWN),
-    Known(NEWER, r"names: GET /v2/models/(?!id_newest|id_specific)\S+/ready", UNKNOWN),
-    Known(NEWER, r"names: GET /v2/models/id_newest/versions/(1|2|4|2147483648|9223372036854775807)/ready", UNKNOWN),
+    Known(HEALTH, r"(control|routes): GET /v2/health/(live|ready)(\?x=1)?", "200"),
+    Known(HEALTH, r"(control|routes): GET /v2/models/id_fp32(/versions/1)?/ready", "200"),
+    Known(HEALTH, r"names: GET /v2/models/(id_newest|id_specific|id_newest/versions/0?3)/ready", "200"),
     Known(NEWER, "control: GET /v2/models/id_fp32/versions/0", VERSION_0),
     Known(NEWER, "bad json: version 0", VERSION_0),
     Known(NEWER, "grpc control: Model(Config|Metadata|Ready) of id_fp32 0", VERSION_0),
