@@ -1,5 +1,6 @@
 """The harness itself: what goes wrong in a server must not pass for a success."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ def test_an_exit_status_is_noticed(tmp_path: Path) -> None:
         process.stop()
 
 
-@pytest.mark.parametrize(
+REPORTS = pytest.mark.parametrize(
     "line",
     [
         "==1==ERROR: AddressSanitizer: heap-use-after-free",
@@ -27,11 +28,46 @@ def test_an_exit_status_is_noticed(tmp_path: Path) -> None:
         "src/base/buf.c:1:2: runtime error: shift exponent 64 is too large",
     ],
 )
+
+
+@REPORTS
 def test_a_sanitizer_report_is_noticed(tmp_path: Path, line: str) -> None:
     process = _shell(tmp_path, f"echo '{line}'")
     assert process.ended_within(30)
     with pytest.raises(ServerFailed, match="sanitizer report"):
         process.stop()
+
+
+@REPORTS
+@pytest.mark.parametrize("then", ["", "; exec tail -f /dev/null"], ids=["that ended", "that runs"])
+def test_one_of_a_process_that_is_only_killed_is_noticed(tmp_path: Path, line: str, then: str) -> None:
+    process = _shell(tmp_path, f"echo '{line}'{then}")
+    process.wait_until(lambda: line in process.log(), 30)
+    with pytest.raises(ServerFailed, match="sanitizer report"):
+        process.kill()
+
+
+@pytest.mark.parametrize("end", ["kill", "stop", "ends", "wait_until"])
+def test_a_signal_is_noticed(tmp_path: Path, end: str) -> None:
+    process = _shell(tmp_path, "kill -ABRT $$")
+    assert process.ended_within(30)
+    ends = {
+        "kill": process.kill, "stop": lambda: process.stop(status=None), "ends": lambda: process.ends(None),
+        "wait_until": lambda: process.wait_until(lambda: False, 30),
+    }
+    with pytest.raises(ServerFailed, match=f"ended by signal {signal.SIGABRT:d}"):
+        ends[end]()
+
+
+def test_an_end_that_is_expected(tmp_path: Path) -> None:
+    process = _shell(tmp_path, "exit 1")
+    process.ends(1)
+    process.kill()
+    with pytest.raises(ServerFailed, match="exit status 1, expected 0"):
+        process.ends(0)
+    running = _shell(tmp_path, "exec tail -f /dev/null")
+    running.kill()
+    assert running.exit_status == -signal.SIGKILL
 
 
 def test_an_early_end_is_noticed(tmp_path: Path) -> None:

@@ -101,9 +101,7 @@ def test_wrong_command_lines_are_refused(
 ) -> None:
     server = kind(repository.path, options, wait_ready=False).start()
     try:
-        assert server.process.ended_within(120)
-        with pytest.raises(ServerFailed, match="exit status"):
-            server.stop(status=0)
+        server.process.ends(1)
     finally:
         server.kill()
 

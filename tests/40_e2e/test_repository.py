@@ -471,7 +471,7 @@ def test_wrong_startup_models_end_the_start(tmp_path: Path, options: dict[str, A
     for kind in KINDS.values():
         server = kind(repository.path, options, wait_ready=False).start()
         try:
-            assert server.process.ended_within(120)
+            server.process.ends(1)
         finally:
             server.kill()
 

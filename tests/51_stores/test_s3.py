@@ -235,6 +235,7 @@ def starts(path: str, env: dict[str, str]) -> tuple[bool, str]:
             log = server.process.log()
             server.stop()
             return True, log
+    server.process.ends(1)
     log = server.process.log()
     server.kill()
     return False, log

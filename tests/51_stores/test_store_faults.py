@@ -186,7 +186,7 @@ def test_a_listing_that_trickles_ends(gateway: VersityGateway, shared_bucket: st
     with Proxy(gateway.port, lambda exchange, rng: Fault(step=30, pause_per_step=0.1)) as proxy:
         server = Nereid(f"s3://{HOST}:{proxy.port}/{shared_bucket}", env=s3_env(cache, NEREID_CLOUD_TIMEOUT_SECS="1"), wait_ready=False)
         server.start()
-        assert server.process.ended_within(120)
+        server.process.ends(1)
         assert "timed out" in server.process.log()
         server.kill()
 
@@ -197,7 +197,7 @@ def test_a_store_that_refuses_connections_ends_the_start(cache: Path) -> None:
         port = taken.getsockname()[1]
         server = Nereid(f"s3://{HOST}:{port}/gone", env=s3_env(cache, NEREID_CLOUD_TIMEOUT_SECS="2"), wait_ready=False)
         server.start()
-        assert server.process.ended_within(120)
+        server.process.ends(1)
         log = server.process.log()
         server.kill()
     assert f"http://{HOST}:{port}/gone" in log and "(attempt " in log
@@ -215,7 +215,7 @@ def test_a_server_stops_while_a_store_holds_it(gateway: VersityGateway, shared_b
             )
             proxy.wait_for(lambda: any("big.bin" in e.target for e in proxy.exchanges))
             server.process._popen.send_signal(signal.SIGTERM)
-            assert server.process.ended_within(120)
+            server.process.ends(0)
             loading.communicate()
 
 

@@ -1,14 +1,18 @@
-"""Free TCP ports below the ephemeral range, so that no outgoing connection takes one meanwhile."""
+"""Free TCP ports below the ephemeral range, so that no outgoing connection takes one meanwhile.
 
+Tests that run beside others are told theirs: NEREID_TEST_PORTS=FIRST-LAST."""
+
+import os
 import random
 import socket
 
+FIRST, LAST = (int(port) for port in os.environ.get("NEREID_TEST_PORTS", "12000-32000").split("-"))
 _given: set[int] = set()
 
 
 def free_port() -> int:
     for _ in range(1000):
-        port = random.randint(12000, 32000)
+        port = random.randint(FIRST, LAST - 1)
         if port in _given:
             continue
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
@@ -18,4 +22,4 @@ def free_port() -> int:
                 continue
         _given.add(port)
         return port
-    raise RuntimeError("no free port between 12000 and 32000")
+    raise RuntimeError(f"no free port between {FIRST} and {LAST}")

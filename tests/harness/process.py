@@ -27,17 +27,27 @@ def _end_with_parent() -> None:
 
 
 class Process:
-    """Runs argv with its output in log_path. Ends only the process that it started."""
+    """Runs argv with its output in log_path. Ends only the process that it started.
 
-    def __init__(self, name: str, argv: list[str], log_path: Path, env: dict[str, str] | None = None):
+    However it ends, a sanitizer's report in its log fails the test, and so does an end by a signal that this object did not send.
+    judged  False: what is not tested here may end as it likes
+    output  a descriptor that takes its output; by default log_path does
+    """
+
+    def __init__(
+        self, name: str, argv: list[str], log_path: Path, env: dict[str, str] | None = None, judged: bool = True, output: int | None = None
+    ):
         self.name = name
+        self.judged = judged
+        self._expected: int | None = None  # the exit status that a test asked for
+        self._killed = False
         self.argv = argv
         self.log_path = log_path
         with open(log_path, "wb") as log:
             self._popen = subprocess.Popen(
                 argv,
                 stdin=subprocess.DEVNULL,
-                stdout=log,
+                stdout=log if output is None else output,
                 stderr=subprocess.STDOUT,
                 env={**os.environ, **(env or {})},
                 preexec_fn=_end_with_parent,
@@ -84,6 +94,7 @@ class Process:
                 if not ended:
                     raise
             if ended:
+                self._judge()
                 raise self.fail(f"ended with status {self._popen.returncode} before it was ready")
             if late:
                 raise self.fail(f"not ready after {seconds} s")
@@ -128,19 +139,41 @@ class Process:
                 self.kill()
                 raise self.fail(f"still running {seconds} s after SIGTERM")
         took = time.monotonic() - begun
+        self._ended(status)
+        return took
+
+    def ends(self, status: int | None, seconds: float = 120) -> None:
+        """Waits until it has ended by itself, with that exit status; None accepts any but a signal."""
+        if not self.ended_within(seconds):
+            self.kill()
+            raise self.fail(f"still running after {seconds} s")
+        self._ended(status)
+
+    def _ended(self, status: int | None) -> None:
         self._close()
+        self._expected = status
+        self._judge()
+        if status is not None and self._popen.returncode != status:
+            raise self.fail(f"exit status {self._popen.returncode}, expected {status}")
+
+    def _judge(self) -> None:
+        if not self.judged:
+            return
+        self.judged = False  # once: its log may be gone by the next time
         report = SANITIZER_REPORT.search(self.log())
         if report:
             raise self.fail(f"sanitizer report: {report.group(0)}")
-        if status is not None and self._popen.returncode != status:
-            raise self.fail(f"exit status {self._popen.returncode}, expected {status}")
-        return took
+        status = self._popen.returncode
+        if status < 0 and status not in (self._expected, -signal.SIGKILL if self._killed else None):
+            raise self.fail(f"ended by signal {-status}")
 
     def kill(self) -> None:
         if self.running():
+            self._killed = True
             self._popen.kill()
         self._popen.wait()
         self._close()
+        self._judge()
 
     def _close(self) -> None:
         if self._pidfd >= 0:

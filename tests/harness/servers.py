@@ -25,6 +25,7 @@ class Server:
 
     kind: ClassVar[str]
     STARTS: ClassVar[int] = 10
+    judged: ClassVar[bool] = True  # how it ends is looked at
     # The words with which what is not tested here aborts now and then while the server starts. Nothing has been asked of it by then, so
     # it is started again, a few times.
     aborts_with: tuple[str, ...] = ()
@@ -103,7 +104,7 @@ class Server:
 
     def _launch(self) -> None:
         log = Path(self._scratch.name) / "log"
-        self._process = Process(self.kind, self.command(), log, self.env)
+        self._process = Process(self.kind, self.command(), log, self.env, self.judged)
 
     def wait_until_ready(self, seconds: float, period: float = 0.01) -> None:
         for start in range(1, self.STARTS + 1):
@@ -127,9 +128,11 @@ class Server:
             self._scratch.cleanup()
 
     def kill(self) -> None:
-        if self._process is not None:
-            self._process.kill()
-        self._scratch.cleanup()
+        try:
+            if self._process is not None:
+                self._process.kill()
+        finally:
+            self._scratch.cleanup()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -152,7 +155,7 @@ class Nereid(Server):
 
 class Reference(Server):
     kind = "reference"
-
+    judged = False
     aborts_with = ("epoll_wait error: Bad file descriptor",)  # of its gRPC library, whose poller waits on what is closed already
 
     def stop(self, seconds: float = 60, status: int | None = None) -> float:
