@@ -148,7 +148,7 @@ static void packets(const uint8_t *data, size_t size)
     struct isolate_frame frame;
     enum isolate_frame_result r = ISOLATE_FRAME_NONE;
     CHECK(!packet_pair(ends));
-    isolate_frame_init(&frame);
+    isolate_frame_init(&frame, NULL);
     while (size && r != ISOLATE_FRAME_BAD) {
         size_t len = *data == 255 ? size - 1 : *data;
         data++;

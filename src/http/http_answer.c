@@ -240,8 +240,9 @@ static char *put_output(char *to, const struct tensor_output *o, bool binary)
     http_tensor_type(o->datatype, &type);
     shape_elements(o->shape, o->rank, &elements);
     to = JSON_OUT_LITERAL(to, "],\"data\":");
-    to = json_tensor_write(to, type, elements, o->data,
-                           o->byte_size); /* checked by http_answer_prepare */
+    /* http_answer_prepare checked that it fits; what changes nevertheless is told as null. */
+    char *end = json_tensor_write(to, type, elements, o->data, o->byte_size);
+    to = end ? end : JSON_OUT_LITERAL(to, "null");
     *to++ = '}';
     return to;
 }

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LEAST_ROWS       128u
 #define PROGRAM_VARIABLE "NEREID_ISOLATION_PROGRAM"
 
 static struct err *find_program(const char *name, char **ret)
@@ -126,6 +127,7 @@ static struct err *load_instance(struct isolate *iso, struct isolate_instance *i
     isolate_life_setup_end(iso);
     if (!e && !lost) {
         s->stats = iso->stats;
+        s->most_rows = iso->most_rows;
         e = isolate_load_instance(iso, s, inst, &lost);
     }
     if (lost)
@@ -148,6 +150,13 @@ static struct err *load_instance(struct isolate *iso, struct isolate_instance *i
     return e;
 }
 
+/* The largest batch that statistics count: what the configuration allows, or what any process may claim where it says less. */
+static uint32_t most_rows(const struct plugin_model *m)
+{
+    uint32_t configured = (uint32_t)m->published->max_batch_size;
+    return configured > LEAST_ROWS ? configured : LEAST_ROWS;
+}
+
 static TRITONSERVER_Error *initialize_instance(TRITONBACKEND_ModelInstance *handle)
 {
     struct plugin_instance *i = instance_check(handle);
@@ -156,6 +165,7 @@ static TRITONSERVER_Error *initialize_instance(TRITONBACKEND_ModelInstance *hand
     inst->owner = of_backend(i->model->backend);
     inst->instance = i;
     inst->owner->stats = i->stats;
+    inst->owner->most_rows = most_rows(i->model);
     struct err *e = load_instance(inst->owner, inst);
     if (e)
         mem_free(inst);

@@ -1,5 +1,6 @@
 #include "isolate/isolate_answer.h"
 
+#include "base/budget.h"
 #include "base/buf.h"
 #include "infer/allocator.h"
 #include "infer/request.h"
@@ -15,6 +16,7 @@
 
 #define MOST_RANK  1024u
 #define MOST_FLAGS 0xffu
+#define FREE_COPY  8192u /* bytes of a record that count as nothing */
 
 /* Skips the number and the place, which the caller read. */
 static void open_body(struct isolate_wire *w, const void *body, size_t len)
@@ -27,8 +29,7 @@ static void open_body(struct isolate_wire *w, const void *body, size_t len)
 static struct err *get_error(struct isolate_wire *w)
 {
     uint64_t code = isolate_wire_get_most(w, STATUS_CANCELLED + 1);
-    const char *text = code ? isolate_wire_get_text(w) : NULL;
-    return text && !w->bad ? err_new((enum status)(code - 1), "%s", text) : NULL;
+    return code ? isolate_wire_get_error(w, (enum status)(code - 1)) : NULL;
 }
 
 /* Memory for an output that came in a message, or goes to memory of the caller's. */
@@ -45,7 +46,14 @@ static struct err *copy_in(struct response *r, struct tensor_output *o, const vo
     return e;
 }
 
-/* An output that lies in shared memory: it stays there until the response is freed. */
+/* Whether nobody looks at a byte of the output twice. The process can write to it at any time: lengths of strings, and values that
+ * the step of an ensemble computes with, would be others after they were checked. */
+static bool is_read_once(const struct response *r, const struct tensor_output *o)
+{
+    return o->datatype != DATATYPE_BYTES && !r->request->parent;
+}
+
+/* An output that lies in shared memory: it stays there until the response is freed, or is copied before anybody looks at it. */
 static struct err *lend(struct isolate_session *s, struct isolate_wire *w, struct response *r,
                         struct tensor_output *o)
 {
@@ -63,7 +71,7 @@ static struct err *lend(struct isolate_session *s, struct isolate_wire *w, struc
                        "that may be in flight "
                        "at once are in use",
                        s->model, (unsigned long long)bytes, o->name);
-    if (r->request->allocator) {
+    if (r->request->allocator || !is_read_once(r, o)) {
         struct err *e = copy_in(r, o, buf->data, bytes);
         buf_unref(buf);
         return e;
@@ -112,6 +120,25 @@ static struct err *get_outputs(struct isolate_session *s, struct isolate_wire *w
     return first;
 }
 
+static void release_copy(void *bytes)
+{
+    budget_release((size_t)(uintptr_t)bytes);
+}
+
+/* What the response takes as a copy of the record, names, parameters and small outputs, is held until it is delivered. */
+static struct err *charge_copy(struct isolate_session *s, struct response *r, size_t len)
+{
+    if (len <= FREE_COPY)
+        return NULL;
+    if (!budget_charge(len))
+        return err_new(STATUS_UNAVAILABLE,
+                       "%s: no room for the %zu bytes of a response: the bytes that may be in "
+                       "flight at once are in use; try again later, or raise --memory-budget",
+                       s->model, len);
+    arena_on_end(&r->arena, release_copy, (void *)(uintptr_t)len);
+    return NULL;
+}
+
 static bool respond(struct isolate_answer *a, const void *body, size_t len)
 {
     if (a->answered)
@@ -121,8 +148,13 @@ static bool respond(struct isolate_answer *a, const void *body, size_t len)
     uint32_t flags = (uint32_t)isolate_wire_get_most(&w, MOST_FLAGS);
     struct err *e = get_error(&w);
     struct response *r = response_new(a->request);
-    isolate_param_get(&w, &r->params, &r->arena);
-    struct err *mine = get_outputs(a->session, &w, r);
+    struct err *mine = charge_copy(a->session, r, len);
+    if (mine) {
+        w.bad |= !isolate_answer_drop(a->session, RECORD_RESPONSE, body, len);
+    } else {
+        isolate_param_get(&w, &r->params, &r->arena);
+        mine = get_outputs(a->session, &w, r);
+    }
     if (w.bad) {
         err_free(e);
         err_free(mine);
@@ -171,6 +203,13 @@ static void trace_compute(struct trace *t, const struct stats_compute *c)
     trace_report(t, TRITONSERVER_TRACE_COMPUTE_END, c->end);
 }
 
+void isolate_answer_count_failure(struct isolate_session *s, const struct request *r,
+                                  enum stats_reason reason)
+{
+    if (!r->gap)
+        stats_failure(s->stats, reason, r->times.start, clock_now_ns());
+}
+
 static bool count(struct isolate_answer *a, struct isolate_wire *w)
 {
     const struct request *r = a->request;
@@ -182,12 +221,13 @@ static bool count(struct isolate_answer *a, struct isolate_wire *w)
     c.end = isolate_wire_get(w);
     if (w->bad)
         return false;
-    time_ns now = clock_now_ns();
+    if (r->gap)
+        return true;
     if (success)
-        stats_success(a->session->stats, r->times.start, r->times.queue_start, &c, now,
+        stats_success(a->session->stats, r->times.start, r->times.queue_start, &c, clock_now_ns(),
                       r->batch_size);
     else
-        stats_failure(a->session->stats, STATS_BACKEND, r->times.start, now);
+        isolate_answer_count_failure(a->session, r, STATS_BACKEND);
     if (r->parent && success)
         request_spend(r, &c);
     if (r->trace && !a->released)
@@ -285,7 +325,7 @@ void isolate_answer_now(struct isolate_answer *a, struct err *e)
         return;
     }
     a->answered = true;
-    stats_failure(a->session->stats, STATS_REJECTED, a->request->times.start, clock_now_ns());
+    isolate_answer_count_failure(a->session, a->request, STATS_REJECTED);
     response_send(response_new(a->request), RESPONSE_FINAL, e);
 }
 
@@ -298,7 +338,7 @@ bool isolate_answer_end(struct isolate_answer *a, struct err *e)
             e = err_new(STATUS_INTERNAL,
                         "%s: its backend let go of the request without a final response",
                         a->session->model);
-        stats_failure(a->session->stats, STATS_BACKEND, a->request->times.start, clock_now_ns());
+        isolate_answer_count_failure(a->session, a->request, STATS_BACKEND);
     }
     if (!a->released)
         request_release(a->request);

@@ -2,6 +2,7 @@
 /* What the process of an isolated model says about one request, made into responses, statistics and the release of the request.
  * One thread at a time for an answer, none under a lock. Private to isolate/. */
 #include "base/err.h"
+#include "infer/stats.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,3 +34,7 @@ void isolate_answer_now(struct isolate_answer *a, struct err *e);
  * it is answered; release the request unless it is released.
  * e        taken over; may be NULL returns whether this answered it */
 bool isolate_answer_end(struct isolate_answer *a, struct err *e);
+
+/* isolate_answer_count_failure - in the statistics of the model; a request that only fills a gap of a batch does not count. */
+void isolate_answer_count_failure(struct isolate_session *s, const struct request *r,
+                                  enum stats_reason reason);

@@ -256,7 +256,7 @@ static bool begin(struct isolate_child *child)
     const uint8_t *bytes;
     size_t len;
     struct isolate_wire w;
-    isolate_frame_init(&child->frame);
+    isolate_frame_init(&child->frame, NULL);
     if (isolate_frame_receive(&child->frame, SPAWN_CONTROL_FD, true, true, &bytes, &len) !=
         ISOLATE_FRAME_OK)
         return false;

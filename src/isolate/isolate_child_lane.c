@@ -201,7 +201,7 @@ void isolate_child_lane_init(struct isolate_child_lane *lane, struct isolate_chi
 {
     *lane = (struct isolate_child_lane){.child = child, .fd = fd};
     list_init(&lane->node);
-    isolate_frame_init(&lane->frame);
+    isolate_frame_init(&lane->frame, NULL);
 }
 
 void isolate_child_lane_fini(struct isolate_child_lane *lane)

@@ -117,6 +117,13 @@ static void give_inputs(struct isolate_flight *one)
     one->bytes = 0;
 }
 
+static void parked_free(struct isolate_session *s, struct parked *p)
+{
+    if (p)
+        isolate_quota_give(&s->quota, sizeof(*p) + p->len);
+    mem_free(p);
+}
+
 /* The process has nothing more to do with it. e is taken over; NULL = it was answered, or should have been. */
 static bool finish(struct isolate_flight *one, struct err *e)
 {
@@ -126,7 +133,7 @@ static bool finish(struct isolate_flight *one, struct err *e)
         struct parked *p = one->parked;
         one->parked = p->next;
         isolate_answer_drop(one->answer.session, p->kind, p->body, p->len);
-        mem_free(p);
+        parked_free(one->answer.session, p);
     }
     mem_free(one);
     return answered;
@@ -146,13 +153,19 @@ void isolate_flight_launch(struct isolate_session *s, uint64_t id)
         finish(one, doomed);
 }
 
-/* Lock held. */
+/* Lock held. false: the process makes us hold too much. */
 static bool park(struct isolate_flight *one, uint64_t place, uint64_t kind, const void *body,
                  size_t len)
 {
-    struct parked *p = one->parked_count < MOST_PARKED ? mem_try_alloc(sizeof(*p) + len, 8) : NULL;
-    if (!p)
+    struct isolate_quota *quota = &one->answer.session->quota;
+    struct parked *p;
+    if (one->parked_count == MOST_PARKED || !isolate_quota_take(quota, sizeof(*p) + len))
         return false;
+    p = mem_try_alloc(sizeof(*p) + len, 8);
+    if (!p) {
+        isolate_quota_give(quota, sizeof(*p) + len);
+        return false;
+    }
     *p = (struct parked){.next = one->parked, .place = place, .kind = kind, .len = len};
     memcpy(p->body, body, len);
     one->parked = p;
@@ -183,7 +196,7 @@ static bool work(struct isolate_flights *f, struct isolate_flight *one, uint64_t
         bool ok = isolate_answer_record(&one->answer, kind, body, len);
         if (one->answer.released)
             give_inputs(one);
-        mem_free(p);
+        parked_free(one->answer.session, p);
         mutex_lock(&f->lock);
         one->place++;
         p = ok && !one->doomed && !one->answer.gone ? unpark(one) : NULL;
@@ -206,6 +219,19 @@ static bool work(struct isolate_flights *f, struct isolate_flight *one, uint64_t
     }
 }
 
+/* Too much of what the process says about a request waits for something that it has not said yet. */
+static void give_up(struct isolate_session *s, uint64_t id)
+{
+    struct err *e =
+        err_new(STATUS_UNAVAILABLE,
+                "%s: what its process says of the request comes out of order, and there is "
+                "no room to keep more than %zu bytes of it; try again later, or raise "
+                "--memory-budget",
+                s->model, s->quota.most);
+    isolate_flight_fail(s, id, e);
+    err_free(e);
+}
+
 bool isolate_flight_record(struct isolate_session *s, uint64_t kind, const void *body, size_t len)
 {
     struct isolate_flights *f = &s->flights;
@@ -215,20 +241,23 @@ bool isolate_flight_record(struct isolate_session *s, uint64_t kind, const void 
     uint64_t place = isolate_wire_get(&w);
     if (w.bad)
         return false;
-    bool ok = true;
-    bool mine = false;
+    enum { OVER, MINE, PARKED, CROWDED, BAD } fate = OVER; /* we gave it up before */
     mutex_lock(&f->lock);
     struct isolate_flight *one = find(f, id);
-    if (one && (one->busy || place != one->place)) {
-        ok = place > one->place || (one->busy && place >= one->place);
-        ok = ok && park(one, place, kind, body, len);
-    } else if (one) {
-        one->busy = mine = true;
+    if (one && !one->busy && place == one->place) {
+        one->busy = true;
+        fate = MINE;
+    } else if (one && place < one->place) {
+        fate = BAD;
+    } else if (one && !one->doomed) {
+        fate = park(one, place, kind, body, len) ? PARKED : CROWDED;
     }
     mutex_unlock(&f->lock);
-    if (!one)
-        return isolate_answer_drop(s, kind, body, len); /* we gave it up before */
-    return mine ? work(f, one, kind, body, len) : ok;
+    if (fate == MINE)
+        return work(f, one, kind, body, len);
+    if (fate == CROWDED)
+        give_up(s, id);
+    return fate == PARKED || (fate != BAD && isolate_answer_drop(s, kind, body, len));
 }
 
 void isolate_flight_fail(struct isolate_session *s, uint64_t id, const struct err *e)
@@ -291,8 +320,9 @@ static struct isolate_flight *overdue(struct isolate_flights *f, time_ns now)
 }
 
 /* Answers it; the process may go on with it, but nobody hears of that. Lock not held, busy. */
-static void time_out(struct isolate_flights *f, struct isolate_flight *one)
+static void time_out(struct isolate_session *s, struct isolate_flight *one)
 {
+    struct isolate_flights *f = &s->flights;
     isolate_answer_now(&one->answer, err_new(STATUS_UNAVAILABLE, "Request timeout expired"));
     /* Records that came meanwhile were parked: a record that changes nothing lets them through. */
     mutex_lock(&f->lock);
@@ -307,7 +337,7 @@ static void time_out(struct isolate_flights *f, struct isolate_flight *one)
         finish(one, doomed);
     else if (p)
         work(f, one, p->kind, p->body, p->len);
-    mem_free(p);
+    parked_free(s, p);
 }
 
 void isolate_flight_tick(struct isolate_session *s, time_ns now, struct strbuf *cancelled)
@@ -317,7 +347,7 @@ void isolate_flight_tick(struct isolate_session *s, time_ns now, struct strbuf *
     mutex_lock(&f->lock);
     while ((one = overdue(f, now))) {
         mutex_unlock(&f->lock);
-        time_out(f, one);
+        time_out(s, one);
         mutex_lock(&f->lock);
     }
     for (uint32_t i = 0; i < f->cap; i++) {

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "os/packet.h"
+#include "isolate/isolate_quota.h"
 
 #include <string.h>
 
@@ -12,16 +13,25 @@
 
 _Static_assert(sizeof(((struct isolate_frame *)0)->fds) == PACKET_MAX_FDS * sizeof(int), "");
 
-void isolate_frame_init(struct isolate_frame *f)
+void isolate_frame_init(struct isolate_frame *f, struct isolate_quota *quota)
 {
-    *f = (struct isolate_frame){.room = mem_alloc_aligned(ALIGN + BODY_BYTES, ALIGN)};
+    *f = (struct isolate_frame){.quota = quota,
+                                .room = mem_alloc_aligned(ALIGN + BODY_BYTES, ALIGN)};
     memset(f->fds, 0xff, sizeof(f->fds));
+}
+
+static void drop_whole(struct isolate_frame *f)
+{
+    if (f->whole)
+        isolate_quota_give(f->quota, f->len);
+    mem_free(f->whole);
+    f->whole = NULL;
 }
 
 void isolate_frame_fini(struct isolate_frame *f)
 {
+    drop_whole(f);
     mem_free(f->room);
-    mem_free(f->whole);
     *f = (struct isolate_frame){0};
 }
 
@@ -55,7 +65,11 @@ static enum isolate_frame_result add_part(struct isolate_frame *f, uint64_t left
 {
     const uint8_t *body = f->room + ALIGN;
     if (!f->whole) {
-        f->whole = left <= ISOLATE_FRAME_MAX ? mem_try_alloc(left, ALIGN) : NULL;
+        if (left > ISOLATE_FRAME_MAX || !isolate_quota_take(f->quota, left))
+            return ISOLATE_FRAME_BAD;
+        f->whole = mem_try_alloc(left, ALIGN);
+        if (!f->whole)
+            isolate_quota_give(f->quota, left);
         f->len = left;
         f->got = 0;
     }
@@ -69,10 +83,8 @@ static enum isolate_frame_result add_part(struct isolate_frame *f, uint64_t left
 enum isolate_frame_result isolate_frame_receive(struct isolate_frame *f, int fd, bool with_fds,
                                                 bool wait, const uint8_t **ret, size_t *ret_len)
 {
-    if (f->whole && f->got == f->len) {
-        mem_free(f->whole);
-        f->whole = NULL;
-    }
+    if (f->whole && f->got == f->len)
+        drop_whole(f);
     for (;;) {
         uint8_t *packet = f->room + ALIGN - HEAD_BYTES;
         ssize_t got = packet_receive(fd, packet, PACKET_MAX_BYTES,

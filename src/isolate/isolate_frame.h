@@ -7,9 +7,12 @@
 
 #define ISOLATE_FRAME_MAX ((size_t)64 << 20)
 
+struct isolate_quota;
+
 struct isolate_frame {
-    uint8_t *room;  /* of one packet, the message on 64 */
-    uint8_t *whole; /* of a longer one; NULL = none under way */
+    struct isolate_quota *quota; /* what `whole` counts toward; NULL = nothing */
+    uint8_t *room;               /* of one packet, the message on 64 */
+    uint8_t *whole;              /* of a longer one; NULL = none under way */
     size_t len;
     size_t got;
     int fds[8]; /* that came along; -1 = none. The receiver's */
@@ -19,10 +22,11 @@ enum isolate_frame_result {
     ISOLATE_FRAME_OK,
     ISOLATE_FRAME_NONE, /* nothing more to receive now */
     ISOLATE_FRAME_GONE, /* the other end is, and all that it sent was received */
-    ISOLATE_FRAME_BAD,  /* not what a sender sends */
+    ISOLATE_FRAME_BAD,  /* not what a sender sends, or more than it may make us hold */
 };
 
-void isolate_frame_init(struct isolate_frame *f);
+/* isolate_frame_init - quota is what messages longer than a packet count toward, and outlives the frame; NULL = nothing. */
+void isolate_frame_init(struct isolate_frame *f, struct isolate_quota *quota);
 void isolate_frame_fini(struct isolate_frame *f);
 
 /* isolate_frame_send - one message, never empty; waits for room. One thread at a time for a descriptor.

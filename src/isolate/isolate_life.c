@@ -172,13 +172,14 @@ static struct err *start_process(struct isolate *iso, enum isolate_state state)
     if (e)
         return e;
     s->stats = iso->stats;
-    isolate_frame_fini(&iso->frame); /* the last process may have ended within a message */
-    isolate_frame_init(&iso->frame);
+    s->most_rows = iso->most_rows;
+    isolate_frame_init(&iso->frame, &s->quota);
     e = watch(iso, s);
     if (e) {
         unwatch(iso);
         spawn_kill(&s->process);
         spawn_reap(&s->process);
+        isolate_frame_fini(&iso->frame);
         isolate_session_unref(s);
         return e;
     }
@@ -320,6 +321,7 @@ static void after_end(struct isolate *iso)
     mutex_unlock(&iso->lock);
     tell_end(iso, end, lost, pause);
     mem_free(end);
+    isolate_frame_fini(&iso->frame); /* it may have ended within a message */
     isolate_session_unref(s);
 }
 
@@ -386,7 +388,6 @@ static void supervise(void *arg)
 
 struct err *isolate_life_start(struct isolate *iso)
 {
-    isolate_frame_init(&iso->frame);
     iso->tick = (struct loop_timer)LOOP_TIMER_INIT(on_tick);
     iso->restart = (struct loop_timer)LOOP_TIMER_INIT(on_restart);
     iso->start_mail.deliver = start_arrived;

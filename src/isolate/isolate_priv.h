@@ -11,6 +11,7 @@
 #include "os/spawn.h"
 #include "plugin/backend.h"
 #include "isolate/isolate_frame.h"
+#include "isolate/isolate_quota.h"
 #include "isolate/isolate_settings.h"
 #include "isolate/isolate_wire.h"
 
@@ -106,8 +107,10 @@ struct isolate_session {
     struct mutex lanes_lock; /* rank LEAF; guards lanes */
     struct list lanes;
     struct isolate_flights flights;
+    struct isolate_quota quota;
     struct stats *stats;
-    bool configured; /* it knows the published configuration; of whoever has the setup lane */
+    uint32_t most_rows; /* of a batch, as statistics count it */
+    bool configured;    /* it knows the published configuration; of whoever has the setup lane */
     _Atomic(time_ns) heard; /* when it said something last; relaxed */
     atomic_uint executed;   /* orders that were answered; relaxed */
     atomic_bool doomed; /* it broke the protocol; the supervisor ends it. relaxed, a post follows */
@@ -144,6 +147,7 @@ struct isolate {
     bool auto_complete;
     struct plugin_model *plugin_model;
     struct stats *stats;
+    uint32_t most_rows; /* of a batch, as statistics count it */
 
     /* The supervisor's thread alone. */
     struct loop *loop;

@@ -67,12 +67,13 @@ static bool get_usage(struct isolate_wire *w, struct isolate_reply *reply)
 static bool get_done(struct isolate_wire *w, struct isolate_reply *reply)
 {
     uint64_t code = isolate_wire_get_most(w, STATUS_CANCELLED);
-    const char *text = isolate_wire_get_text_or_null(w);
-    if (!reply || w->bad)
+    struct err *e = isolate_wire_get_error(w, (enum status)code);
+    if (!reply || w->bad) {
+        err_free(e);
         return false;
+    }
     reply->done = true;
-    if (text)
-        reply->err = err_new((enum status)code, "%s", text);
+    reply->err = e;
     return true;
 }
 
@@ -86,7 +87,8 @@ static bool get_batch(struct isolate_session *s, struct isolate_wire *w)
     c.end = isolate_wire_get(w);
     if (w->bad || !s->stats)
         return false;
-    stats_batch(s->stats, rows, &c, clock_wall_ns());
+    /* Each size that is counted takes memory of ours. */
+    stats_batch(s->stats, rows < s->most_rows ? rows : s->most_rows, &c, clock_wall_ns());
     return true;
 }
 

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "infer/request.h"
 #include "infer/response.h"
-#include "infer/stats.h"
+#include "isolate/isolate_answer.h"
 #include "isolate/isolate_flight.h"
 #include "isolate/isolate_param.h"
 #include "isolate/isolate_priv.h"
@@ -141,7 +141,7 @@ size_t isolate_request_put(struct isolate_session *s, struct isolate_instance *i
         uint64_t id = 0;
         struct err *e = put_one(s, sb, requests[i], now, &id);
         if (e) {
-            stats_failure(s->stats, STATS_BACKEND, requests[i]->times.start, clock_now_ns());
+            isolate_answer_count_failure(s, requests[i], STATS_BACKEND);
             response_fail(requests[i], e);
         } else if (id) {
             inst->batch[put++] = id;

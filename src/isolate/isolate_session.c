@@ -64,7 +64,8 @@ static struct isolate_session *make(const char *model)
     mutex_init(&s->lanes_lock, MUTEX_RANK_LEAF);
     list_init(&s->lanes);
     list_init(&s->setup.node);
-    isolate_frame_init(&s->setup.frame);
+    isolate_quota_init(&s->quota);
+    isolate_frame_init(&s->setup.frame, &s->quota);
     isolate_flight_init(&s->flights);
     atomic_init(&s->heard, clock_now_ns());
     return s;
@@ -153,6 +154,7 @@ void isolate_session_unref(struct isolate_session *s)
     shm_close(s->in_fd);
     shm_close(s->out_fd);
     isolate_flight_fini(&s->flights);
+    isolate_quota_fini(&s->quota);
     mutex_fini(&s->lanes_lock);
     mem_free(s);
 }
@@ -194,7 +196,7 @@ struct err *isolate_session_add_lane(struct isolate_session *s, struct isolate_l
     }
     struct isolate_lane *lane = MEM_NEW(struct isolate_lane);
     lane->fd = pair[0];
-    isolate_frame_init(&lane->frame);
+    isolate_frame_init(&lane->frame, &s->quota);
     mutex_lock(&s->lanes_lock);
     list_append(&s->lanes, &lane->node);
     mutex_unlock(&s->lanes_lock);

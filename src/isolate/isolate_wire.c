@@ -2,8 +2,9 @@
 
 #include <string.h>
 
-#define ALIGN     64u
-#define TEXT_NONE UINT64_MAX
+#define ALIGN      64u
+#define TEXT_NONE  UINT64_MAX
+#define MOST_ERROR 32768u
 
 void isolate_wire_put(struct strbuf *sb, uint64_t n)
 {
@@ -113,4 +114,16 @@ const void *isolate_wire_get_room(struct isolate_wire *w, uint64_t *ret_len)
     const void *bytes = take(w, len);
     *ret_len = bytes ? len : 0;
     return bytes;
+}
+
+struct err *isolate_wire_get_error(struct isolate_wire *w, enum status code)
+{
+    const char *text = isolate_wire_get_text_or_null(w);
+    if (!text)
+        return NULL;
+    size_t len = strnlen(text, MOST_ERROR);
+    if (len == MOST_ERROR)
+        while (len && ((unsigned char)text[len] & 0xc0) == 0x80)
+            len--; /* not within a character */
+    return err_new(code, "%.*s", (int)len, text);
 }

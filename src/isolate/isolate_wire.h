@@ -1,6 +1,7 @@
 #pragma once
 /* What two processes tell each other, as bytes: numbers of 8 bytes, texts, runs of bytes. Pure. The reader trusts nothing: past a
  * mistake everything reads as 0, and `bad` stays set. */
+#include "base/err.h"
 #include "base/strbuf.h"
 
 #include <stdbool.h>
@@ -41,3 +42,7 @@ const void *isolate_wire_get_room(struct isolate_wire *w, uint64_t *ret_len);
 
 /* isolate_wire_left - bytes not read yet; 0 past a mistake. */
 size_t isolate_wire_left(const struct isolate_wire *w);
+
+/* isolate_wire_get_error - an error with a text that may be NULL, which is no error, and is cut where it is longer than anybody reads.
+ * returns  the caller's; NULL past a mistake, too */
+struct err *isolate_wire_get_error(struct isolate_wire *w, enum status code);

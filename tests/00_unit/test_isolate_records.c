@@ -7,6 +7,7 @@
 #include "infer/response.h"
 #include "infer/stats.h"
 #include "model/config.h"
+#include "os/packet.h"
 #include "os/shm.h"
 #include "plugin/attribute.h"
 #include "isolate/isolate_flight.h"
@@ -27,7 +28,10 @@ struct fate {
     unsigned releases;
     unsigned ends;
     unsigned responses;
-    uint64_t sum; /* of all bytes of all outputs: they can be read */
+    uint64_t sum;     /* of all bytes of all outputs: they can be read */
+    unsigned lent;    /* outputs that lie where the process can write */
+    unsigned refused; /* responses with an error */
+    size_t longest;   /* text of an error */
 };
 
 struct bench {
@@ -40,6 +44,13 @@ struct bench {
 };
 
 static unsigned ended;
+static const struct isolate_session *watched;
+
+static bool can_be_changed(const struct tensor_output *o)
+{
+    const uint8_t *at = o->data;
+    return watched && at >= watched->out && at < watched->out + watched->shared_bytes;
+}
 
 static void unpin(struct request_target *target)
 {
@@ -52,6 +63,10 @@ static void respond(struct response *r, void *owner)
     struct fate *f = owner;
     f->finals += (r->flags & RESPONSE_FINAL) != 0;
     f->responses++;
+    f->refused += r->error != NULL;
+    f->longest = r->error ? strlen(err_message(r->error)) : 0;
+    for (const struct tensor_output *o = r->outputs; o; o = o->next)
+        f->lent += can_be_changed(o);
     for (const struct tensor_output *o = r->outputs; o; o = o->next)
         for (uint64_t i = 0; i < o->byte_size; i++)
             f->sum += ((const uint8_t *)o->data)[i];
@@ -75,6 +90,8 @@ static void bench_init(struct bench *b)
     unit_succeeds(isolate_session_new("model 'x' version 1", "/bin/true", &settings, &b->session));
     spawn_reap(&b->session->process);
     b->session->stats = stats_new();
+    b->session->most_rows = 8;
+    watched = b->session;
 }
 
 static void bench_fini(struct bench *b)
@@ -379,5 +396,218 @@ static void outputs_outside(void **state)
     bench_fini(&b);
 }
 
+static void put_shared(struct strbuf *sb, struct bench *b, unsigned i, enum datatype datatype)
+{
+    size_t mark = begin(sb, b, RECORD_RESPONSE, i);
+    isolate_wire_put(sb, 0);
+    isolate_wire_put(sb, 0);
+    isolate_wire_put(sb, 0);
+    isolate_wire_put(sb, 1);
+    isolate_wire_put_text(sb, "O");
+    isolate_wire_put(sb, datatype);
+    isolate_wire_put(sb, 1);
+    isolate_wire_put(sb, 2);
+    isolate_wire_put(sb, PLACE_SHARED);
+    isolate_wire_put(sb, i);
+    isolate_wire_put(sb, 0);
+    isolate_wire_put(sb, 8192);
+    end(sb, mark);
+}
+
+/* What somebody looks at twice is out of the reach of the process: strings, and what the step of an ensemble computes with. */
+static void what_is_read_twice_is_copied(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_init(&b);
+    bench_fly(&b);
+    struct request *outer = request_new(&b.target, NULL, respond, &b.fates[2]);
+    struct request *step = request_new(&b.target, NULL, respond, &b.fates[2]);
+    step->released = outer->released = released;
+    step->with_backend = true;
+    step->parent = request_ref(outer);
+    b.ids[2] = isolate_flight_add(b.session, step, 0, 0, 0);
+    b.places[2] = 0;
+    isolate_flight_launch(b.session, b.ids[2]);
+    struct strbuf sb = STRBUF_INIT;
+    put_shared(&sb, &b, 0, DATATYPE_FP32);
+    put_shared(&sb, &b, 1, DATATYPE_BYTES);
+    put_shared(&sb, &b, 2, DATATYPE_FP32);
+    assert_true(isolate_records_apply(b.session, sb.data, sb.len, NULL));
+    assert_int_equal(b.fates[0].responses + b.fates[1].responses + b.fates[2].responses, 3);
+    assert_int_equal(b.fates[0].lent, 1);
+    assert_int_equal(b.fates[1].lent, 0);
+    assert_int_equal(b.fates[2].lent, 0);
+    struct err *e = err_new(STATUS_INTERNAL, "over");
+    isolate_flight_fail_all(b.session, e);
+    err_free(e);
+    request_unref(outer);
+    strbuf_fini(&sb);
+    bench_fini(&b);
+}
+
+/* A request that fills a gap of a batch counts neither as a success nor as a failure. */
+static void gaps_do_not_count(void **state)
+{
+    (void)state;
+    struct bench b;
+    struct stats_sums sums;
+    bench_init(&b);
+    bench_fly(&b);
+    struct strbuf sb = STRBUF_INIT;
+    for (unsigned i = 0; i < 2; i++) {
+        struct request *gap = request_new(&b.target, NULL, respond, &b.fates[i]);
+        gap->released = released;
+        gap->with_backend = gap->gap = true;
+        b.ids[i] = isolate_flight_add(b.session, gap, 0, 0, 0);
+        b.places[i] = 0;
+        isolate_flight_launch(b.session, b.ids[i]);
+    }
+    put_plain(&sb, &b, RECORD_STATISTICS, 0, 5); /* a failure, says the first number */
+    sb.data[32] = 1;                             /* a success */
+    put_plain(&sb, &b, RECORD_STATISTICS, 1, 5);
+    assert_true(isolate_records_apply(b.session, sb.data, sb.len, NULL));
+    struct err *e = err_new(STATUS_INTERNAL, "over");
+    isolate_flight_fail(b.session, b.ids[0], e);
+    isolate_flight_fail(b.session, b.ids[1], e);
+    stats_sum(b.session->stats, &sums);
+    assert_int_equal(sums.success.count, 0);
+    assert_int_equal(sums.fail.count, 0);
+    isolate_flight_fail_all(b.session, e);
+    err_free(e);
+    strbuf_fini(&sb);
+    bench_fini(&b);
+}
+
+/* Records that wait for one that never comes: the process makes the server hold its share of the budget, not more. */
+static void what_waits_has_a_limit(void **state)
+{
+    (void)state;
+    struct bench b;
+    budget_set_limit((size_t)64 << 20);
+    bench_init(&b);
+    bench_fly(&b);
+    size_t len = (size_t)1 << 20;
+    struct strbuf sb = STRBUF_INIT;
+    b.places[0] = 1; /* the one before them is missing */
+    size_t mark = begin(&sb, &b, RECORD_FLAGS, 0);
+    memset(strbuf_reserve(&sb, len), 0, len);
+    sb.len += len;
+    end(&sb, mark);
+    unsigned held = 0;
+    while (held < 100) {
+        assert_true(isolate_records_apply(b.session, sb.data, sb.len, NULL));
+        if (b.fates[0].finals)
+            break;
+        held++;
+        assert_true(budget_in_use() + ISOLATE_QUOTA_FREE >= held * len);
+    }
+    assert_int_equal(b.fates[0].refused, 1);
+    assert_true(held >= 3 && held <= 8);
+    assert_true(budget_in_use() <= 8192); /* inputs of the others */
+    struct err *e = err_new(STATUS_INTERNAL, "over");
+    assert_int_equal(isolate_flight_fail_all(b.session, e), 2);
+    err_free(e);
+    strbuf_fini(&sb);
+    bench_fini(&b);
+    budget_set_limit(SIZE_MAX);
+}
+
+/* A message that is announced and does not come is held within the share, too. */
+static void long_messages_have_a_limit(void **state)
+{
+    (void)state;
+    struct bench b;
+    int pair[2];
+    struct isolate_frame f;
+    const uint8_t *bytes;
+    size_t len;
+    budget_set_limit((size_t)64 << 20);
+    bench_init(&b);
+    unit_succeeds(packet_pair(pair));
+    uint64_t head[2] = {(uint64_t)60 << 20, 0};
+    struct iovec piece = {head, sizeof(head)};
+    isolate_frame_init(&f, &b.session->quota);
+    assert_true(packet_send(pair[0], &piece, 1, NULL, 0, false));
+    assert_int_equal(isolate_frame_receive(&f, pair[1], false, false, &bytes, &len),
+                     ISOLATE_FRAME_BAD);
+    head[0] = (uint64_t)2 << 20;
+    assert_true(packet_send(pair[0], &piece, 1, NULL, 0, false));
+    assert_int_equal(isolate_frame_receive(&f, pair[1], false, false, &bytes, &len),
+                     ISOLATE_FRAME_NONE);
+    assert_int_equal(budget_in_use(), head[0] - ISOLATE_QUOTA_FREE);
+    isolate_frame_fini(&f);
+    assert_int_equal(budget_in_use(), 0);
+    packet_close(pair[0]);
+    packet_close(pair[1]);
+    bench_fini(&b);
+    budget_set_limit(SIZE_MAX);
+}
+
+/* Parameters of a response are charged while it is held; the text of an error is cut. */
+static void responses_are_charged(void **state)
+{
+    (void)state;
+    struct bench b;
+    size_t len = (size_t)1 << 20;
+    char *text = mem_zalloc(len + 1);
+    memset(text, 'x', len);
+    bench_init(&b);
+    for (unsigned round = 0; round < 2; round++) {
+        budget_set_limit(round ? len / 2 : 4 * len);
+        bench_fly(&b);
+        struct strbuf sb = STRBUF_INIT;
+        size_t mark = begin(&sb, &b, RECORD_RESPONSE, 0);
+        isolate_wire_put(&sb, RESPONSE_FINAL);
+        isolate_wire_put(&sb, 0);
+        isolate_wire_put(&sb, 1);
+        isolate_wire_put_text(&sb, "p");
+        isolate_wire_put(&sb, PARAM_STRING);
+        isolate_wire_put_bytes(&sb, text, len);
+        isolate_wire_put(&sb, 0);
+        end(&sb, mark);
+        mark = begin(&sb, &b, RECORD_RESPONSE, 1);
+        isolate_wire_put(&sb, RESPONSE_FINAL);
+        isolate_wire_put(&sb, STATUS_INTERNAL + 1);
+        isolate_wire_put_text(&sb, text);
+        isolate_wire_put(&sb, 0);
+        isolate_wire_put(&sb, 0);
+        end(&sb, mark);
+        assert_true(isolate_records_apply(b.session, sb.data, sb.len, NULL));
+        assert_int_equal(b.fates[0].refused, round);
+        assert_int_equal(b.fates[1].refused, 1);
+        assert_true(b.fates[1].longest < 40000);
+        bench_land(&b);
+        strbuf_fini(&sb);
+    }
+    mem_free(text);
+    bench_fini(&b);
+    budget_set_limit(SIZE_MAX);
+}
+
+/* Each size of batches that is counted takes memory: a process may not name as many as it likes. */
+static void sizes_of_batches_have_a_limit(void **state)
+{
+    (void)state;
+    struct bench b;
+    struct stats_batch_sums *sizes;
+    bench_init(&b);
+    for (uint64_t rows = 1; rows < 5000; rows++) {
+        struct strbuf sb = STRBUF_INIT;
+        size_t mark = begin(&sb, &b, RECORD_BATCH, 0);
+        isolate_wire_put(&sb, rows);
+        for (unsigned k = 0; k < 4; k++)
+            isolate_wire_put(&sb, k);
+        end(&sb, mark);
+        assert_true(isolate_records_apply(b.session, sb.data, sb.len, NULL));
+        strbuf_fini(&sb);
+    }
+    assert_int_equal(stats_sum_batches(b.session->stats, &sizes), 8);
+    mem_free(sizes);
+    bench_fini(&b);
+}
+
 UNIT_MAIN(UNIT(a_good_story), UNIT(records_out_of_order), UNIT(late_records), UNIT(nonsense),
-          UNIT(outputs_outside))
+          UNIT(outputs_outside), UNIT(what_is_read_twice_is_copied), UNIT(gaps_do_not_count),
+          UNIT(what_waits_has_a_limit), UNIT(long_messages_have_a_limit),
+          UNIT(responses_are_charged), UNIT(sizes_of_batches_have_a_limit))

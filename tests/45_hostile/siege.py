@@ -133,7 +133,7 @@ class Siege:
         self._honest.wait(60)
         self._honest.stdout.close()
 
-    def _look(self) -> None:
+    def look(self) -> None:
         self.peak = max(self.peak, memory_bytes(self.server.pid))
 
     def _settled(self) -> int:
@@ -170,7 +170,7 @@ class Siege:
         begun, machine = time.monotonic(), procfs.machine_time()
         waited = [procfs.waited_seconds(pid) for pid in pids]
         took = self._report(f"pace {rounds} {RATE}", step)
-        self._look()
+        self.look()
         waited = [procfs.waited_seconds(pid) - old for pid, old in zip(pids, waited, strict=True)]
         return Window(took, time.monotonic() - begun, (procfs.machine_time() - machine).steal, *waited)
 
@@ -234,7 +234,7 @@ class Siege:
         while (late := self._late(self._measure(ROUNDS, step))) and looks < LOOKS:
             looks += 1
         assert not late, late
-        self._look()
+        self.look()
 
     def honest_meanwhile(self, attack: Attack, turns: int = TURNS) -> None:
         """Honest clients are answered rightly and soon under the attack; in the long run as soon as without it, in so many turns of both."""

@@ -32,6 +32,8 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nereid]:
         crasher(repository, f"{prefix}crasher", ISOLATED if prefix else {})
         iterative = "sequence_batching { iterative_sequence: true }\n"
         crasher(repository, f"{prefix}again", ISOLATED if prefix else {}, iterative, batch=4)
+        direct = "sequence_batching { direct { } }\n"
+        crasher(repository, f"{prefix}slots", ISOLATED if prefix else {}, direct, batch=4)
         crasher(
             repository, f"{prefix}many", ISOLATED if prefix else {}, "model_transaction_policy { decoupled: true }\n"
         )

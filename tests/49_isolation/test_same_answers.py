@@ -211,3 +211,17 @@ def test_all_digits_get_the_same_classes(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found["isolated"].argmax(axis=1), found["plain"].argmax(axis=1))
     np.testing.assert_allclose(found["isolated"], found["plain"], rtol=1e-5, atol=1e-5)
     assert (found["isolated"].argmax(axis=1) == load_digits().target).mean() > 0.95
+
+
+@pytest.mark.parametrize("prefix", ["", "iso_"])
+def test_rows_that_only_fill_gaps_do_not_count(pairs: Nereid, prefix: str) -> None:
+    """The second sequence goes on while the slot before its own has nothing to do."""
+    model = f"{prefix}slots"
+    for sequence in (1, 2):
+        answer = ask(pairs, model, [7], rows=True, parameters={"sequence_id": sequence, "sequence_start": True})
+        assert answer.status == 200, answer.body
+    for _ in range(3):
+        assert ask(pairs, model, [7], rows=True, parameters={"sequence_id": 2}).status == 200
+    stats = rawhttp.request(HOST, pairs.http_port, "GET", f"/v2/models/{model}/stats").json()["model_stats"][0]
+    assert stats["inference_stats"]["success"]["count"] == stats["inference_count"] == 5
+    assert stats["inference_stats"]["fail"]["count"] == 0
