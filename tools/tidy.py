@@ -32,7 +32,7 @@ THREADS = re.compile(r"(?<!\w)(pthread_\w+|thrd_\w+|mtx_\w+)")
 SLEEP = re.compile(r"time\.slee[p]|asyncio\.slee[p]|\bu?slee[p]\s*\(|nanoslee[p]\s*\(|^\s*slee[p]\s")
 MACHINE = re.compile(r"(?<![\w.])/(?:wor[k]|far[m]|hom[e]|roo[t]|User[s])/")
 REGISTRY = re.compile(r"\b(?:py[p]i\.org|python[h]osted|npm[j]s|(?:deb|ftp|security)\.deb[i]an\.org|repo1?\.mav[e]n|prox[y]\.golang)")
-UNFINISHED = re.compile(r"\b(?:T[O]DO|FIXM[E]|X[X]X|HAC[K])\b|\bnot imp[l]emented\b|\bplace[h]older\b", re.IGNORECASE)
+UNFINISHED = re.compile(r"\b(?:T[O]DO|FIXM[E]|X[X]X|HAC[K])\b|(?<![\"])\bnot imp[l]emented\b|\bplace[h]older\b", re.IGNORECASE)
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 

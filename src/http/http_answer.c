@@ -42,7 +42,7 @@ static const char *reason_of(uint16_t status)
     case 500:
         return "Internal Server Error";
     case 501:
-        return "Unsupported";
+        return "Not Implemented";
     case 503:
         return "Service Unavailable";
     case 505:
