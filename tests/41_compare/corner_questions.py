@@ -3,6 +3,7 @@
 import struct
 from collections.abc import Callable
 
+import adjust
 from harness.compare import Grpc, Http, Question
 from harness.rawgrpc import infer_request
 from tritonclient.grpc import service_pb2 as pb
@@ -108,6 +109,17 @@ def _contents() -> list[Question]:
     ]
 
 
+def _statistics() -> list[Question]:
+    """Of a model that was asked, by the questions before if by nobody else."""
+    ask = pb.ModelStatisticsRequest(name="id_fp32")
+    return [
+        Grpc("before", "ModelInfer", infer_request("id_fp32", [("INPUT0", "FP32", [2], TWO)]), pb.ModelInferResponse),
+        Http("over HTTP", "GET", "/v2/models/id_fp32/stats", adjust=adjust.volatile_statistics),
+        Grpc("over gRPC", "ModelStatistics", ask, pb.ModelStatisticsResponse, adjust=adjust.volatile_statistics),
+    ]
+
+
 GROUPS: dict[str, list[Question]] = {
     "raw body": _raw(), "grpc parameters": _parameters(), "grpc shared memory": _shared_memory(), "grpc contents": _contents(),
+    "statistics": _statistics(),
 }

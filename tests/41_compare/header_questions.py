@@ -23,7 +23,7 @@ def _codings() -> list[Question]:
         for body in (b"{}", b""):
             named = f"{coding}, {len(body)} bytes,"
             asked.append(
-                Http(f"{named} index", "POST", "/v2/repository/index", body, headers, adjusts.any_order)
+                Http(f"{named} index", "POST", "/v2/repository/index", body, headers)
             )
             for action in ("load", "unload"):
                 path = f"/v2/repository/models/nobody/{action}"
@@ -103,9 +103,35 @@ def _bytes() -> list[Question]:
     return questions
 
 
+def _accepted() -> list[Question]:
+    """Answers that may be compressed; and what a client says of the connection and of the type that it wants."""
+    codings = ("gzip", "deflate", "gzip, deflate", "deflate, gzip", "identity", "*", "br", "GZIP", "gzip;q=0", "gzip;q=0.5, deflate", "x, gzip")
+    codings += ("", "identity;q=0", "*;q=0")
+    binary = json.dumps({"inputs": [TENSOR], "parameters": {"binary_data_output": True}}).encode()
+    wrong = BODY.replace(b"INPUT0", b"X")
+    asked: list[Question] = []
+    for coding in codings:
+        headers = {"Accept-Encoding": coding}
+        asked += [
+            Http(f"{coding!r}, JSON", "POST", INFER, BODY, headers),
+            Http(f"{coding!r}, binary", "POST", INFER, binary, headers),
+            Http(f"{coding!r}, an error", "POST", INFER, wrong, headers),
+            Http(f"{coding!r}, a configuration", "GET", "/v2/models/id_fp32/config", headers=headers),
+            Http(f"{coding!r}, nothing", "GET", "/v2/health/live", headers=headers),
+        ]
+    for name, value in (("Accept", "text/html"), ("Connection", "close"), ("Connection", "keep-alive"), ("Content-Type", "text/plain"), ("Origin", "x")):
+        asked += [
+            Http(f"{name} {value}", "POST", INFER, BODY, {name: value}),
+            Http(f"{name} {value}, unknown route", "GET", "/v2/nothing", headers={name: value}),
+            Http(f"{name} {value}, nothing", "GET", "/v2/health/live", headers={name: value}),
+        ]
+    return asked
+
+
 GROUPS: dict[str, list[Question]] = {
     "codings": _codings(),
     "header lengths": _lengths(),
     "framing": _framing(),
     "bytes": _bytes(),
+    "accepted": _accepted(),
 }

@@ -53,25 +53,16 @@ def _control() -> list[Question]:
     asked: list[Question] = [Http(f"{method} {path}", method, path) for method, path in paths]
     asked.append(Http("GET /v2", "GET", "/v2", adjust=adjusts.known_metadata))
     for model in SPINE_MODELS:
-        asked.append(
-            Http(f"metadata of {model}", "GET", f"/v2/models/{model}", adjust=adjusts.any_version_order)
-        )
+        asked.append(Http(f"metadata of {model}", "GET", f"/v2/models/{model}"))
         asked.append(Http(f"config of {model}", "GET", f"/v2/models/{model}/config"))
-    asked.append(
-        Http(
-            "stats of one model never asked",
-            "GET",
-            "/v2/models/id_quiet/versions/1/stats",
-            adjust=adjusts.volatile_statistics,
-        )
-    )
+    asked.append(Http("stats of one model never asked", "GET", "/v2/models/id_quiet/versions/1/stats"))
     for name, body in (
         ("empty", b""),
         ("{}", b"{}"),
         ("ready", b'{"ready":true}'),
         ("all", b'{"ready":false}'),
     ):
-        asked.append(Http(f"index, {name}", "POST", "/v2/repository/index", body, adjust=adjusts.any_order))
+        asked.append(Http(f"index, {name}", "POST", "/v2/repository/index", body))
     asked.append(Http("index, not JSON", "POST", "/v2/repository/index", b"{", adjust=adjusts.parser_words))
     return asked
 
@@ -120,7 +111,7 @@ def _good() -> list[Question]:
         _json("nested data", "id_cube", _tensor(shape=[2, 3, 1], data=[[[1], [2], [3]], [[4], [5], [6]]])),
         _json("flat data", "id_cube", _tensor(shape=[2, 3, 1], data=[1, 2, 3, 4, 5, 6])),
         _json("no elements", "id_fp32", _tensor(shape=[0], data=[])),
-        _json("floats", "id_fp32", _tensor(shape=[7], data=floats), adjust=adjusts.as_fp32),
+        _json("floats", "id_fp32", _tensor(shape=[7], data=floats)),
         _json("doubles", "id_fp64", _tensor(datatype="FP64", shape=[7], data=doubles)),
         _json("integers", "id_int64", _tensor(datatype="INT64", shape=[3], data=[-(2**63), 0, 2**63 - 1])),
         _json("unsigned", "id_uint64", _tensor(datatype="UINT64", data=[0, 2**64 - 1])),
@@ -243,7 +234,7 @@ def _bad_json() -> list[Question]:
         _json("wrong rank", "id_fp32", _tensor(shape=[1, 2])),
         _json("wrong dimension", "id_cube", _tensor(shape=[1, 2, 1])),
         _json("batch too large", "id_batch", _tensor(shape=[9, 16], data=[0] * 144)),
-        _json("batch of none", "id_batch", _tensor(shape=[0, 16], data=[]), adjust=adjusts.status_only),
+        _json("batch of none", "id_batch", _tensor(shape=[0, 16], data=[])),
         _json("no batch dimension", "id_batch", _tensor(shape=[16], data=[0] * 16)),
         _json(
             "batches differ",
@@ -276,10 +267,8 @@ def _bad_binary() -> list[Question]:
         _binary("binary cut short", "id_fp32", _sized(8), two[:6]),
         _binary("binary left over", "id_fp32", _sized(8), two + b"x"),
         _binary("header longer than the body", "id_fp32", _sized(8), two, length="100000"),
-        _binary("header length negative", "id_fp32", _sized(8), two, length="-1", adjust=adjusts.status_only),
-        _binary(
-            "header length no number", "id_fp32", _sized(8), two, length="abc", adjust=adjusts.status_only
-        ),
+        _binary("header length negative", "id_fp32", _sized(8), two, length="-1"),
+        _binary("header length no number", "id_fp32", _sized(8), two, length="abc"),
         _binary("header cuts the JSON", "id_fp32", _sized(8), two, length="10", adjust=adjusts.parser_words),
         _binary("data and binary", "id_fp32", _tensor(parameters={"binary_data_size": 8}), two),
         _binary(

@@ -1,25 +1,46 @@
-"""Asks two servers the same thing and tells where the answers differ."""
+"""Asks two servers the same thing and tells where the answers differ.
+
+An answer says what it means ("status", "body", "message", ...) and, under "wire", how it came: the reason beside the status, every
+header in its order, the bytes of the body as far as they are JSON or a message. compare() looks at the former, tests/41_compare at both.
+"""
 
 import contextlib
+import gzip
 import json
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
+import grpc
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 
-from . import rawgrpc, rawhttp
+from . import h2frames, rawgrpc, rawhttp
 from .servers import Server
 
 Answer = dict[str, Any]
+Header = tuple[str, str]
 Adjust = Callable[[Answer], None]
+
+
+STATUS_NAMES = {str(code.value[0]): code.name for code in grpc.StatusCode}
+
+
+def _header(name: str, value: str) -> Header:
+    """Lengths follow what they are the lengths of, which is compared itself: that there is one counts."""
+    return name, "as long as it is" if name.lower() in ("content-length", "inference-header-content-length") else value
+
+
+def _unpacked(coding: str | None, body: bytes) -> bytes:
+    return gzip.decompress(body) if coding == "gzip" else zlib.decompress(body) if coding == "deflate" else body
 
 
 def _forms(text: bytes) -> Any:
     """The body as JSON where it is JSON: then the form of numbers and spaces does not count."""
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=str)  # NaN equals itself
     except ValueError:
         return text
 
@@ -38,17 +59,15 @@ class Http:
     def ask(self, server: Server) -> Answer:
         host, port = server.http.split(":")
         got = rawhttp.request(host, int(port), self.method, self.path, self.body, self.headers)
-        answer: Answer = {"status": got.status}
-        # The reference labels some of its JSON errors, and empty bodies, as text: not compared.
-        if got.status < 400 and got.body:
-            answer["Content-Type"] = got.header("Content-Type")
         length = got.header("Inference-Header-Content-Length")
+        body = _unpacked(got.header("Content-Encoding"), got.body)
+        text = body if length is None else body[: int(length)]
+        answer: Answer = {"status": got.status, "body": _forms(text)}
         if length is not None:
-            # The length itself follows the JSON's spaces: that there is one counts.
-            answer["binary"] = got.body[int(length) :]
-            answer["body"] = _forms(got.body[: int(length)])
-        else:
-            answer["body"] = _forms(got.body)
+            answer["binary"] = body[int(length) :]
+        if got.status < 400 and body:
+            answer["Content-Type"] = got.header("Content-Type")
+        answer["wire"] = {"reason": got.reason, "headers": [_header(*each) for each in got.headers], "text": text}
         return answer
 
 
@@ -64,15 +83,21 @@ class Grpc:
     adjust: Adjust | None = None
 
     def ask(self, server: Server) -> Answer:
-        with rawgrpc.Channel(server.grpc) as channel:
-            got = channel.call(self.method, self.request, self.service)
-        answer: Answer = {"code": got.code, "details": got.details}
-        if got.code == "OK":
-            answer["message"] = (
-                MessageToDict(self.reply.FromString(got.body), preserving_proto_field_name=True)
-                if self.reply
-                else got.body
+        sent = self.request.SerializeToString() if isinstance(self.request, Message) else self.request
+        headers = h2frames.call_headers(f"/{self.service}/{self.method}", grpc_accept_encoding="identity, deflate, gzip")
+        with h2frames.Connection(server.grpc) as connection:
+            connection.send(
+                h2frames.frame(h2frames.HEADERS, h2frames.END_HEADERS, 1, h2frames.header_block(headers)),
+                *h2frames.frames_of(1, h2frames.message(sent)),
             )
+            got = connection.finish(1)
+        code = STATUS_NAMES[got.trailers["grpc-status"]]
+        answer: Answer = {"code": code, "details": unquote(got.trailers.get("grpc-message", ""))}
+        messages = got.messages()
+        if code == "OK":
+            (body,) = messages
+            answer["message"] = MessageToDict(self.reply.FromString(body), preserving_proto_field_name=True) if self.reply else body
+        answer["wire"] = {"headers": got.lines, "messages": messages}
         return answer
 
 
@@ -108,14 +133,17 @@ def _short(value: Any) -> str:
     return text if len(text) <= 600 else f"{text[:600]}... ({len(text)} characters)"
 
 
-def answer(question: Question, server: Server) -> Answer:
-    got = question.ask(server)
-    if question.adjust:
-        # An answer that is not of the form that is adjusted stays: the difference shows as it is.
-        with contextlib.suppress(KeyError, IndexError, TypeError, AttributeError):
-            question.adjust(got)
-    return got
+def adjusted(answer: Answer, change: Adjust) -> None:
+    """An answer that is not of the form that is adjusted stays: the difference shows as it is."""
+    with contextlib.suppress(KeyError, IndexError, TypeError, AttributeError):
+        change(answer)
 
 
 def compare(question: Question, ours: Server, reference: Server) -> list[str]:
-    return differences(answer(question, ours), answer(question, reference))
+    """What differs in what the answers mean."""
+    both = [question.ask(server) for server in (ours, reference)]
+    for each in both:
+        del each["wire"]
+        if question.adjust:
+            adjusted(each, question.adjust)
+    return differences(*both)

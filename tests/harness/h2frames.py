@@ -68,6 +68,12 @@ def message(body: bytes, compressed: int = 0) -> bytes:
     return bytes([compressed]) + len(body).to_bytes(4, "big") + body
 
 
+def frames_of(stream: int, data: bytes, size: int = 16384) -> list[bytes]:
+    """DATA frames of what an ordinary peer takes, the last of which ends the stream."""
+    pieces = [data[at : at + size] for at in range(0, len(data), size)]
+    return [frame(DATA, END_STREAM if i == len(pieces) else 0, stream, piece) for i, piece in enumerate(pieces, 1)]
+
+
 class _Pair(ctypes.Structure):
     _fields_ = [
         ("name", ctypes.POINTER(ctypes.c_uint8)),
@@ -118,7 +124,8 @@ class _Inflater:
 class Call:
     """What came back on one stream."""
 
-    blocks: list[dict[str, str]] = field(default_factory=list)  # headers, trailers
+    lines: list[list[tuple[str, str]]] = field(default_factory=list)  # headers, trailers, as they came
+    blocks: list[dict[str, str]] = field(default_factory=list)  # the same, by name
     data: bytes = b""
     ended: bool = False
     reset: int | None = None
@@ -218,7 +225,8 @@ class Connection:
         else:
             self._block += got.payload
             if got.flags & END_HEADERS:
-                call.blocks.append(dict(self._inflater.inflate(self._block)))
+                call.lines.append(self._inflater.inflate(self._block))
+                call.blocks.append(dict(call.lines[-1]))
                 self._block = b""
         if got.kind != CONTINUATION and got.flags & END_STREAM:
             call.ended = True

@@ -1,0 +1,66 @@
+"""Every difference from the reference has a reason, a source and a test that is there."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOL = ROOT / "tools" / "differences.py"
+KIND = "Kind('a name', 'this', 'that', 'why', 'RFC 1', CLIENT, {tests})"
+
+
+def run(*options: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, TOOL, *map(str, options)], capture_output=True, text=True, check=False)
+
+
+def write(root: Path, *differences: str) -> None:
+    text = f"from kinds import CLIENT, Kind\nHELD = ({', '.join(differences)},)\n"
+    (root / "tests/41_compare/held.py").write_text(text)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A small tree of its own, with the kinds of this one."""
+    (tmp_path / "docs/user").mkdir(parents=True)
+    (tmp_path / "tests/41_compare").mkdir(parents=True)
+    (tmp_path / "tests/test_one.py").write_text("def test_it() -> None:\n    pass\n")
+    (tmp_path / "tests/test_two.c").write_text("static void it_works(void **state)\n")
+    for name in ("kinds.py", "test_compare.py"):
+        shutil.copy(ROOT / "tests/41_compare" / name, tmp_path / "tests/41_compare")
+    write(tmp_path, KIND.format(tests="('test_one.py::test_it', 'test_two.c::it_works')"))
+    assert run("--root", tmp_path).returncode == 0
+    assert run("--root", tmp_path, "--check").returncode == 0
+    return tmp_path
+
+
+def test_every_difference_is_held() -> None:
+    found = run("--check")
+    assert found.returncode == 0, found.stderr
+
+
+def test_the_page_tells_them(copy: Path) -> None:
+    page = (copy / "docs/user/differences.md").read_text()
+    assert "### A name\n\n- **Here:** this\n- **Triton:** that\n- **Why:** why\n- **Source:** RFC 1\n" in page
+    assert "- **Held by:** `test_one.py::test_it`, `test_two.c::it_works`\n" in page
+
+
+@pytest.mark.parametrize(
+    ("difference", "words"),
+    [
+        (KIND.format(tests="('test_one.py::test_other',)"), "a name: there is no test test_one.py::test_other"),
+        (KIND.format(tests="('test_two.c::it',)"), "a name: there is no test test_two.c::it"),
+        (KIND.format(tests="('test_three.py::test_it',)"), "a name: there is no test test_three.py::test_it"),
+        (KIND.replace("'RFC 1'", "''").format(tests="()"), "a name: source is empty"),
+        (KIND.replace("CLIENT", "'tester'").format(tests="()"), "a name: nobody is 'tester'"),
+        (KIND.replace("'a name'", "'HEAD'").format(tests="()"), "HEAD: two differences have this name"),
+        (KIND.replace("'this'", "'other'").format(tests="('test_one.py::test_it',)"), "differences.md is not what its tables say"),
+    ],
+)
+def test_gaps_are_refused(copy: Path, difference: str, words: str) -> None:
+    write(copy, difference)
+    found = run("--root", copy, "--check")
+    assert found.returncode == 1
+    assert words in found.stderr
