@@ -25,7 +25,7 @@ HELD = (
     ),
     Kind(
         "blanks around the values of headers",
-        "They are none of the value: `gzip ` is gzip.",
+        "Of headers that the server reads they are none of the value: `gzip ` is gzip. Models get what was sent.",
         "Those at the end are part of it.",
         "The value is what stands between the blanks.",
         "RFC 9110, 5.5: a field value does not include leading or trailing whitespace.",
