@@ -5,6 +5,7 @@
 #include "os/loop.h"
 #include "os/shm.h"
 #include "isolate/isolate_pool.h"
+#include "plugin/backend.h"
 #include "support/unit.h"
 
 #include <string.h>
@@ -28,6 +29,7 @@ static int make(void **state)
     (void)state;
     child = MEM_NEW(struct isolate_child);
     child->trim_mail.deliver = look;
+    child->backend = MEM_NEW(struct plugin_backend);
     wanted = 0;
     unit_succeeds(loop_new(&child->loop));
     unit_succeeds(shm_create("outputs", ISOLATE_SLOTS + BYTES, &fd));
@@ -44,6 +46,7 @@ static int end(void **state)
     shm_unmap(shared, ISOLATE_SLOTS + BYTES);
     shm_close(fd);
     loop_free(child->loop);
+    mem_free(child->backend);
     mem_free(child);
     return 0;
 }
