@@ -25,6 +25,14 @@ static TRITONSERVER_Error *out_of_bounds(const char *what, uint32_t index, uint3
                                 count, what));
 }
 
+/* Backends pass it on to the client. */
+static TRITONSERVER_Error *not_of_request(const struct request *r, const char *what, uint32_t index,
+                                          uint32_t count)
+{
+    return handle_error(request_error(
+        r, "out of bounds index %" PRIu32 ": request has %" PRIu32 " %s", index, count, what));
+}
+
 TRITONSERVER_Error *TRITONBACKEND_RequestId(TRITONBACKEND_Request *request, const char **id)
 {
     const struct request *r = request_of(request);
@@ -139,7 +147,7 @@ TRITONSERVER_Error *TRITONBACKEND_RequestInputName(TRITONBACKEND_Request *reques
     if (!r)
         return HANDLE_BROKEN(TOKEN_REQUEST, request);
     if (index >= r->input_count)
-        return out_of_bounds("inputs", index, r->input_count);
+        return not_of_request(r, "inputs", index, r->input_count);
     *input_name = r->inputs[index].name;
     return NULL;
 }
@@ -166,7 +174,7 @@ TRITONSERVER_Error *TRITONBACKEND_RequestInputByIndex(TRITONBACKEND_Request *req
     if (!r)
         return HANDLE_BROKEN(TOKEN_REQUEST, request);
     if (index >= r->input_count)
-        return out_of_bounds("inputs", index, r->input_count);
+        return not_of_request(r, "inputs", index, r->input_count);
     *input = request_input_handle(&r->inputs[index]);
     return NULL;
 }
@@ -188,7 +196,7 @@ TRITONSERVER_Error *TRITONBACKEND_RequestOutputName(TRITONBACKEND_Request *reque
     if (!r)
         return HANDLE_BROKEN(TOKEN_REQUEST, request);
     if (index >= r->output_count)
-        return out_of_bounds("requested outputs", index, r->output_count);
+        return not_of_request(r, "requested outputs", index, r->output_count);
     *output_name = r->outputs[index];
     return NULL;
 }

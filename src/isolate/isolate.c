@@ -38,11 +38,13 @@ static struct err *find_program(const char *name, char **ret)
 }
 
 /* What the process needs of the server. */
-static void put_hello(struct isolate *iso, const struct backend_registry *r, const char *backend)
+static void put_hello(struct isolate *iso, const struct backend_registry *r,
+                      const struct Inference__ModelConfig *proto)
 {
     struct strbuf *sb = &iso->hello;
     struct log_settings log = log_get();
-    isolate_wire_put_text(sb, backend);
+    isolate_wire_put_text(sb, proto->backend);
+    isolate_wire_put_text(sb, proto->runtime);
     isolate_wire_put_text(sb, iso->name);
     isolate_wire_put_text(sb, iso->model_dir);
     isolate_wire_put(sb, (uint64_t)iso->version);
@@ -322,7 +324,7 @@ static struct isolate *make(const struct backend_registry *r,
     mutex_init(&iso->lock, MUTEX_RANK_MODEL);
     mutex_cond_init(&iso->changed);
     list_init(&iso->instances);
-    put_hello(iso, r, proto->backend);
+    put_hello(iso, r, proto);
     backend_init_remote(&iso->backend, r, proto->backend,
                         &(struct backend_entries){.model_initialize = initialize_model,
                                                   .instance_initialize = initialize_instance,

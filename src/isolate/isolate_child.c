@@ -52,6 +52,7 @@ static struct err *hello(struct isolate_child *child, struct isolate_wire *w)
     strbuf_append(&child->strings, w->at, len);
     isolate_wire_read(w, child->strings.data, len);
     const char *backend = isolate_wire_get_text(w);
+    const char *runtime = isolate_wire_get_text(w);
     child->name = mem_strdup(isolate_wire_get_text(w));
     child->model_dir = mem_strdup(isolate_wire_get_text(w));
     child->version = (int64_t)isolate_wire_get(w);
@@ -73,8 +74,13 @@ static struct err *hello(struct isolate_child *child, struct isolate_wire *w)
     }
     CHECK(!w->bad);
     backend_registry_init(&child->registry, directory, child->settings, count, auto_complete);
-    struct err *e = backend_get(&child->registry, backend, child->model_dir, child->version, true,
-                                &child->backend);
+    struct err *e = backend_get(&child->registry,
+                                &(struct backend_wanted){.name = backend,
+                                                         .runtime = runtime,
+                                                         .model = child->name,
+                                                         .model_dir = child->model_dir,
+                                                         .version = child->version},
+                                true, &child->backend);
     if (!e)
         put_attributes(child);
     return e;

@@ -252,7 +252,9 @@ static struct err *behind(struct err *e, const char *model)
 struct err *config_check_io_rules(const Inference__ModelConfig *p)
 {
     struct err *e = NULL;
-    if (p->n_input == 0 || p->n_output == 0)
+    bool ensemble =
+        p->scheduling_choice_case == INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_ENSEMBLE_SCHEDULING;
+    if (ensemble && (p->n_input == 0 || p->n_output == 0))
         return err_new(STATUS_INVALID_ARG, "must specify one or more '%s's for %s",
                        p->n_input == 0 ? "input" : "output", p->name);
     if (p->n_input > CONFIG_MAX_IO || p->n_output > CONFIG_MAX_IO)

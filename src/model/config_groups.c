@@ -75,7 +75,15 @@ static void settle_kind(Inference__ModelInstanceGroup *g, const struct config_gr
                       : INFERENCE__MODEL_INSTANCE_GROUP__KIND__KIND_CPU;
 }
 
-static void fill_group(Inference__ModelInstanceGroup *g, const struct config_groups_machine *m)
+/* As many as the reference makes where nobody says. */
+static int32_t usual_count(const Inference__ModelConfig *p, const Inference__ModelInstanceGroup *g)
+{
+    bool two = strcmp(p->backend, "onnxruntime") == 0 || strcmp(p->backend, "tensorflow") == 0;
+    return two && (int)g->kind == KIND(CPU) ? 2 : 1;
+}
+
+static void fill_group(const Inference__ModelConfig *p, Inference__ModelInstanceGroup *g,
+                       const struct config_groups_machine *m)
 {
     settle_kind(g, m);
     for (size_t i = 0; i < m->wish_count; i++) {
@@ -91,7 +99,7 @@ static void fill_group(Inference__ModelInstanceGroup *g, const struct config_gro
             g->count = w->count;
     }
     if (g->count < 1)
-        g->count = 1;
+        g->count = usual_count(p, g);
     if ((int)g->kind == KIND(GPU) && g->n_gpus == 0)
         set_gpus(g, m->gpus, m->gpu_count, m, false);
 }
@@ -111,7 +119,7 @@ void config_groups_fill(Inference__ModelConfig *proto, const struct config_group
             pb_field_set_string(&g->name, strbuf_str(&name));
             strbuf_fini(&name);
         }
-        fill_group(g, m);
+        fill_group(proto, g, m);
     }
 }
 

@@ -243,23 +243,94 @@ static struct err *backend_load(struct plugin_backend *b)
     return e;
 }
 
-/* The directory of a library: with the model, or among the backends. NULL when it is nowhere. */
-static char *find_library(const struct backend_registry *r, const char *name, const char *model_dir,
-                          int64_t version, const char *file)
+#define PYTHON_RUNTIME \
+    "model.py" /* a backend that is written in Python, which the python backend runs */
+
+struct search {
+    char *file;
+    char *places[4];
+    size_t count;
+    char *dir; /* where it is; NULL = nowhere */
+};
+
+static void add_place(struct search *s, char *place)
 {
-    struct strbuf places[3] = {STRBUF_INIT, STRBUF_INIT, STRBUF_INIT};
-    strbuf_printf(&places[0], "%s/%" PRId64, model_dir, version);
-    strbuf_puts(&places[1], model_dir);
-    strbuf_printf(&places[2], "%s/%s", r->directory, name);
-    char *found = NULL;
-    for (int i = 0; i < 3; i++) {
-        char *path = file_join(strbuf_str(&places[i]), file);
-        if (!found && file_exists(path))
-            found = mem_strdup(strbuf_str(&places[i]));
-        mem_free(path);
-        strbuf_fini(&places[i]);
+    char *path = file_join(place, s->file);
+    if (!s->dir && file_exists(path))
+        s->dir = place;
+    s->places[s->count++] = place;
+    mem_free(path);
+}
+
+/* With the model, or among the backends. */
+static void search_library(struct search *s, const struct backend_registry *r,
+                           const struct backend_wanted *w)
+{
+    bool python = strcmp(w->runtime, PYTHON_RUNTIME) == 0;
+    struct strbuf text = STRBUF_INIT;
+    *s = (struct search){.file = mem_strdup(w->runtime)};
+    if (!*w->runtime || python) {
+        strbuf_printf(&text, "libtriton_%s.so", python ? "python" : w->name);
+        mem_free(s->file);
+        s->file = strbuf_take(&text);
     }
-    return found;
+    strbuf_printf(&text, "%s/%" PRId64, w->model_dir, w->version);
+    add_place(s, strbuf_take(&text));
+    add_place(s, mem_strdup(w->model_dir));
+    add_place(s, file_join(r->directory, w->name));
+    if (python)
+        add_place(s, file_join(r->directory, "python"));
+}
+
+static void search_fini(struct search *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        mem_free(s->places[i]);
+    mem_free(s->file);
+}
+
+static struct err *not_found(const struct search *s, const struct backend_wanted *w)
+{
+    if (!*w->runtime)
+        return err_new(STATUS_INVALID_ARG,
+                       "unable to find backend library for backend '%s', try specifying runtime on "
+                       "the model configuration. "
+                       "Searched for %s in '%s', '%s' and '%s'; --backend-directory "
+                       "says where backends lie",
+                       w->name, s->file, s->places[0], s->places[1], s->places[2]);
+    struct strbuf places = STRBUF_INIT;
+    for (size_t i = 0; i < s->count; i++)
+        strbuf_printf(&places, "'%s' ", s->places[i]);
+    struct err *e = err_new(STATUS_INVALID_ARG,
+                            "unable to find backend library '%s' for model '%s', searched: %s",
+                            s->file, w->model, strbuf_str(&places));
+    strbuf_fini(&places);
+    return e;
+}
+
+/* What a configuration names may be any file: it lies below the directory in which it was found, by links either. Takes path over
+ * and makes it one without links. */
+static struct err *check_runtime(const struct search *s, const struct backend_wanted *w,
+                                 char **path)
+{
+    char *root = file_absolute(s->dir);
+    char *real = file_absolute(*path);
+    size_t len = strlen(root);
+    bool escapes = strncmp(real, root, len) != 0 || real[len] != '/';
+    mem_free(root);
+    mem_free(*path);
+    *path = real;
+    if (escapes)
+        return err_new(STATUS_INVALID_ARG,
+                       "backend library name '%s' escapes backend directory '%s', for model '%s', "
+                       "check model config runtime field",
+                       s->file, s->dir, w->model);
+    if (strcmp(w->runtime, PYTHON_RUNTIME) == 0)
+        return err_new(STATUS_UNSUPPORTED,
+                       "backend '%s' of model '%s': a backend that is a model.py is not served; "
+                       "models of the python backend leave out 'runtime'",
+                       w->name, w->model);
+    return NULL;
 }
 
 /* The backend of a path, loaded by this thread or by another that was first. */
@@ -301,33 +372,29 @@ static struct err *get_by_path(struct backend_registry *r, const char *name, con
     return e;
 }
 
-struct err *backend_get(struct backend_registry *r, const char *name, const char *model_dir,
-                        int64_t version, bool wait, struct plugin_backend **ret)
+struct err *backend_get(struct backend_registry *r, const struct backend_wanted *w, bool wait,
+                        struct plugin_backend **ret)
 {
-    if (strchr(name, '/') || name[0] == '.')
+    if (strchr(w->name, '/') || w->name[0] == '.')
         return err_new(STATUS_INVALID_ARG,
                        "invalid backend name '%s': a name has no '/' and does not begin with '.'",
-                       name);
-    struct strbuf file = STRBUF_INIT;
-    strbuf_printf(&file, "libtriton_%s.so", name);
-    char *dir = find_library(r, name, model_dir, version, strbuf_str(&file));
-    struct err *e;
-    if (dir) {
-        char *path = file_join(dir, strbuf_str(&file));
-        e = get_by_path(r, name, dir, path, wait, ret);
+                       w->name);
+    struct search s;
+    search_library(&s, r, w);
+    struct err *e = NULL;
+    if (s.dir) {
+        char *path = file_join(s.dir, s.file);
+        if (*w->runtime)
+            e = check_runtime(&s, w, &path);
+        if (!e)
+            e = get_by_path(r, w->name, s.dir, path, wait, ret);
         mem_free(path);
-    } else if (find_builtin(name)) {
-        e = get_by_path(r, name, "", name, wait, ret);
+    } else if (!*w->runtime && find_builtin(w->name)) {
+        e = get_by_path(r, w->name, "", w->name, wait, ret);
     } else {
-        e = err_new(STATUS_INVALID_ARG,
-                    "unable to find backend library for backend '%s', try specifying runtime on "
-                    "the model configuration. "
-                    "Searched for %s in '%s/%" PRId64 "', '%s' and '%s/%s'; --backend-directory "
-                    "says where backends lie",
-                    name, strbuf_str(&file), model_dir, version, model_dir, r->directory, name);
+        e = not_found(&s, w);
     }
-    mem_free(dir);
-    strbuf_fini(&file);
+    search_fini(&s);
     return e;
 }
 

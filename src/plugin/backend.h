@@ -85,13 +85,23 @@ void backend_registry_init(struct backend_registry *r, const char *directory,
 /* backend_registry_fini - finalize every backend; no model of one may be left. */
 void backend_registry_fini(struct backend_registry *r);
 
+/* The backend that a model names; strings are borrowed. */
+struct backend_wanted {
+    const char *name;
+    const char *runtime; /* the file of its library; "" = libtriton_NAME.so */
+    const char *model;
+    const char *model_dir; /* the library may lie with the model: MODEL/VERSION/, MODEL/, then the
+                              backend directory */
+    int64_t version;
+};
+
 /* backend_get - find the library of a backend and load it, or return the one that is loaded. Blocks.
- * model_dir, version  the library may lie with the model: MODEL/VERSION/, MODEL/, then the backend directory
  * wait     false: where another thread is loading it, *ret is NULL
  * errors   INVALID_ARG: "unable to find backend library for backend 'x', try specifying runtime on the model configuration.";
- *          what the loader or the backend's Initialize say */
-struct err *backend_get(struct backend_registry *r, const char *name, const char *model_dir,
-                        int64_t version, bool wait, struct plugin_backend **ret);
+ *          that the file that `runtime` names is nowhere, or not below the directory; what the loader or the backend's Initialize
+ *          say */
+struct err *backend_get(struct backend_registry *r, const struct backend_wanted *w, bool wait,
+                        struct plugin_backend **ret);
 
 /* backend_say_failed - log that an entry of a backend returned an error. model, instance: names, NULL where it is not about one. */
 __attribute__((cold)) void backend_say_failed(const struct plugin_backend *b, const char *model,

@@ -45,8 +45,8 @@ static struct err *complete(const struct load_context *c, struct Inference__Mode
                             const char *name, const char *model_dir, int64_t number)
 {
     if (c->auto_complete && config_guess_wanted(proto)) {
-        struct local_names files;
-        struct err *e = local_files(model_dir, number, &files);
+        struct local_names files = {0};
+        struct err *e = number ? local_files(model_dir, number, &files) : NULL;
         if (e)
             return e;
         e = config_guess_backend(proto, name, (const char *const *)files.names, files.count);
@@ -57,6 +57,15 @@ static struct err *complete(const struct load_context *c, struct Inference__Mode
     config_fill_defaults(proto, name);
     return config_check_model(proto, name,
                               c->auto_complete ? CONFIG_CHECK_PARTIAL : CONFIG_CHECK_FULL);
+}
+
+struct err *load_check_config(const struct load_context *c, const char *name,
+                              const struct Inference__ModelConfig *written)
+{
+    struct Inference__ModelConfig *proto = config_copy_proto(written);
+    struct err *e = complete(c, proto, name, "", 0);
+    config_free_proto(proto);
+    return e;
 }
 
 /* What the backend left is completed and checked once more, and published with the version. */
@@ -86,7 +95,13 @@ static struct err *initialize(const struct load_context *c, const char *name, co
     struct plugin_backend *backend;
     struct err *e = isolate_backend_new(c->backends, *proto, name, model_dir, number, &backend);
     if (!e && !backend)
-        e = backend_get(c->backends, (*proto)->backend, model_dir, number, wait, &backend);
+        e = backend_get(c->backends,
+                        &(struct backend_wanted){.name = (*proto)->backend,
+                                                 .runtime = (*proto)->runtime,
+                                                 .model = name,
+                                                 .model_dir = model_dir,
+                                                 .version = number},
+                        wait, &backend);
     if (e || !backend)
         return e;
     struct config_groups_machine machine = {.wishes = backend->attributes.wishes,

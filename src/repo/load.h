@@ -38,6 +38,10 @@ struct load_context {
 struct err *load_read_config(const struct load_context *c, const char *model_dir,
                              struct Inference__ModelConfig **ret);
 
+/* load_check_config - what is wrong with a configuration of which there is no version; NULL when nothing is. */
+struct err *load_check_config(const struct load_context *c, const char *name,
+                              const struct Inference__ModelConfig *written);
+
 /* load_version - make a version ready to serve. Blocks for as long as the backend takes.
  * proto   as written; borrowed
  * wait    false: where another thread is loading its backend, *ret is NULL, and nothing was done

@@ -30,7 +30,8 @@ static bool brings_backend(const struct Inference__ModelConfig *proto, const cha
     strbuf_printf(&file, "libtriton_%s.so", proto->backend);
     bool brings = *proto->backend && has(model_dir, version, strbuf_str(&file));
     strbuf_fini(&file);
-    return brings || (strstr(proto->runtime, ".so") && has(model_dir, version, proto->runtime));
+    bool library = *proto->runtime && strcmp(proto->runtime, "model.py") != 0;
+    return brings || (library && has(model_dir, version, proto->runtime));
 }
 
 static struct err *check_cloud(const struct Inference__ModelConfig *proto, const char *name,

@@ -413,8 +413,12 @@ static struct err *cannot_serve(struct operate_attempt *a, struct err *why)
     return e;
 }
 
+/* What is wrong with the configuration is said first. */
 static struct err *no_versions(struct operate_attempt *a)
 {
+    struct err *e = load_check_config(&a->r->settings.context, a->m->name, a->proto);
+    if (e)
+        return cannot_serve(a, e);
     mutex_lock(&a->r->lock);
     a->m->versionless = true;
     mutex_unlock(&a->r->lock);

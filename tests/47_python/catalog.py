@@ -74,6 +74,10 @@ MODELS = {
         'parameters { key: "own" value { string_value: "a value" } }\n'
         "instance_group [ { count: 1 kind: KIND_CPU } ]\n",
     ),
+    "no_inputs": Model("counts", [], [("COUNT", "INT32", [1])]),
+    "no_inputs_batching": Model("counts", [], [("COUNT", "INT32", [1])], max_batch_size=4),
+    "no_outputs": Model("counts", [("A", "INT32", [1])], []),
+    "nothing": Model("counts", [], []),
     "state": text_model("state"),
     "fails_execute": text_model("fails_execute"),
     "fails_initialize": text_model("fails_initialize", at_start=False),

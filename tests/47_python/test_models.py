@@ -75,6 +75,19 @@ def test_configurations(both: Both, name: str) -> None:
     both.same(lambda asker: asker.get(f"/v2/models/{name}"))
 
 
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_models_that_ask_nothing(both: Both, protocol: str) -> None:
+    """As those are that ask other models only."""
+    for name in ("no_inputs", "no_inputs_batching", "no_outputs", "nothing"):
+        both.same(lambda asker, name=name: asker.get(f"/v2/models/{name}"))
+        both.same(lambda asker, name=name: asker.get(f"/v2/models/{name}/config"))
+    answer = both.same(lambda asker: asker.infer("no_inputs", {}, protocol=protocol))
+    assert answer["COUNT"][2] == np.array([0], np.int32).tobytes()
+    assert both.same(lambda asker: asker.infer("nothing", {}, protocol=protocol)) == {}
+    for name, inputs in (("no_outputs", {"A": np.array([1], np.int32)}), ("no_outputs", {}), ("no_inputs_batching", {})):
+        both.same(lambda asker, name=name, inputs=inputs: asker.infer(name, inputs, protocol=protocol))
+
+
 @pytest.mark.parametrize("name, told", [("environment", "from an archive"), ("environment_folder", "from a folder")])
 def test_execution_environments(both: Both, name: str, told: str) -> None:
     assert both.same(lambda asker: asker.told(name, "")) == told
