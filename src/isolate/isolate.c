@@ -298,6 +298,7 @@ static void leave(struct plugin_backend *b)
     isolate_life_stop(iso);
     backend_fini_remote(&iso->backend);
     strbuf_fini(&iso->hello);
+    isolate_settings_fini(&iso->settings);
     mutex_cond_fini(&iso->changed);
     mutex_fini(&iso->lock);
     mem_free(iso->written);
@@ -357,6 +358,31 @@ static struct err *start(struct isolate *iso)
     return e;
 }
 
+/* The program, and what has to be opened to run the model in it. */
+static struct err *find_what_it_needs(const struct backend_registry *r,
+                                      const struct Inference__ModelConfig *proto, const char *name,
+                                      const char *model_dir, struct isolate_settings *settings,
+                                      char **ret_program)
+{
+    if (proto->sequence_batching && proto->sequence_batching->n_state)
+        return err_new(STATUS_UNSUPPORTED,
+                       "model '%s': 'sequence_batching.state' is not kept for a "
+                       "model with ISOLATION",
+                       name);
+    struct err *e = find_program(name, ret_program);
+    if (e)
+        return e;
+    struct strbuf libraries = STRBUF_INIT;
+    const char *slash = strrchr(*ret_program, '/');
+    strbuf_printf(&libraries, "%.*s/../lib", slash ? (int)(slash - *ret_program) : 1,
+                  slash ? *ret_program : ".");
+    isolate_settings_add_file(settings, model_dir, strlen(model_dir), false);
+    isolate_settings_add_file(settings, r->directory, strlen(r->directory), false);
+    isolate_settings_add_file(settings, libraries.data, libraries.len, false);
+    strbuf_fini(&libraries);
+    return NULL;
+}
+
 struct err *isolate_backend_new(const struct backend_registry *r,
                                 const struct Inference__ModelConfig *proto, const char *name,
                                 const char *model_dir, int64_t version, struct plugin_backend **ret)
@@ -364,17 +390,13 @@ struct err *isolate_backend_new(const struct backend_registry *r,
     struct isolate_settings settings;
     *ret = NULL;
     struct err *e = isolate_settings_read(proto, &settings);
-    if (e || !settings.wanted)
+    char *program = NULL;
+    if (!e && settings.wanted)
+        e = find_what_it_needs(r, proto, name, model_dir, &settings, &program);
+    if (e || !settings.wanted) {
+        isolate_settings_fini(&settings);
         return e;
-    if (proto->sequence_batching && proto->sequence_batching->n_state)
-        return err_new(STATUS_UNSUPPORTED,
-                       "model '%s': 'sequence_batching.state' is not kept for a "
-                       "model with ISOLATION",
-                       name);
-    char *program;
-    e = find_program(name, &program);
-    if (e)
-        return e;
+    }
     struct isolate *iso = make(r, proto, name, model_dir, version);
     iso->program = program;
     iso->settings = settings;

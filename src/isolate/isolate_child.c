@@ -47,6 +47,10 @@ static void put_attributes(struct isolate_child *child)
 
 static struct err *hello(struct isolate_child *child, struct isolate_wire *w)
 {
+    struct err *refused = child->refused;
+    child->refused = NULL;
+    if (refused)
+        return refused;
     /* The registry borrows its strings: they stay in a copy of the order. */
     size_t len = isolate_wire_left(w);
     strbuf_append(&child->strings, w->at, len);
@@ -270,6 +274,7 @@ static bool begin(struct isolate_child *child)
     uint64_t order = isolate_wire_get(&w);
     child->shared_bytes = isolate_wire_get(&w);
     uint64_t limit = isolate_wire_get(&w);
+    child->refused = isolate_child_confine(&w);
     const int *fds = child->frame.fds;
     if (w.bad || order != ORDER_START || fds[ISOLATE_FD_SETUP] < 0)
         return false;

@@ -72,6 +72,8 @@ struct isolate_child {
     struct model_config *published;
     struct stats *stats;
     atomic_bool ended; /* the parent was done with us */
+    struct err
+        *refused; /* what it may not do cannot be enforced: nothing is loaded. The first order's */
 };
 
 /* A request in this process. */
@@ -127,3 +129,7 @@ bool isolate_child_outputs_trim(struct isolate_child_outputs *o);
 
 /* isolate_child_watch_outputs - a large output was made: trim from now on. */
 void isolate_child_watch_outputs(struct isolate_child *child);
+
+/* isolate_child_confine - be as confined as the parent says from here on, whatever is loaded. The only thread calls it.
+ * errors  UNSUPPORTED, naming the parameter: the system cannot do it, and no backend may be loaded */
+struct err *isolate_child_confine(struct isolate_wire *w);

@@ -3,8 +3,10 @@
 #include "base/budget.h"
 #include "base/buf.h"
 #include "base/mem.h"
+#include "os/confine.h"
 #include "os/packet.h"
 #include "os/shm.h"
+#include "isolate/isolate_environment.h"
 #include "isolate/isolate_flight.h"
 #include "isolate/isolate_pool.h"
 #include "isolate/isolate_priv.h"
@@ -71,16 +73,40 @@ static struct isolate_session *make(const char *model)
     return s;
 }
 
-/* The first message: descriptors, and how large the memory is. */
-static struct err *greet(struct isolate_session *s, uint64_t limit, const int theirs[])
+/* The first message: descriptors, how large the memory is, and what the process may do. */
+static struct err *greet(struct isolate_session *s, const struct isolate_settings *settings,
+                         uint64_t limit, const int theirs[])
 {
     struct strbuf sb = STRBUF_INIT;
+    uint32_t user = 0;
+    uint32_t group = 0;
+    if (settings->user) {
+        struct err *e = confine_find_user(settings->user, &user, &group);
+        if (e)
+            return err_wrap(e, "%s: parameter 'ISOLATION_USER'", s->model);
+    }
     isolate_wire_put(&sb, ORDER_START);
     isolate_wire_put(&sb, s->shared_bytes);
     isolate_wire_put(&sb, limit);
+    isolate_wire_put(&sb, settings->user != NULL);
+    isolate_wire_put(&sb, user);
+    isolate_wire_put(&sb, group);
+    isolate_wire_put(&sb, settings->deny);
+    isolate_wire_put_text(&sb, strbuf_str(&settings->files));
     bool sent = isolate_frame_send(s->control_fd, sb.data, sb.len, theirs, ISOLATE_FD_COUNT);
     strbuf_fini(&sb);
     return sent ? NULL : err_new(STATUS_INTERNAL, "the process ended at once");
+}
+
+static struct err *start_program(const char *program, const char *model,
+                                 const struct isolate_settings *settings, int control_fd,
+                                 struct spawn *ret)
+{
+    const char *argv[] = {"nereid", ISOLATE_ARGUMENT, model, NULL};
+    const char **env = isolate_environment_new(spawn_environment(), settings->environment);
+    struct err *e = spawn_start(program, argv, env, control_fd, ret);
+    mem_free(env);
+    return e;
 }
 
 struct err *isolate_session_new(const char *model, const char *program,
@@ -92,7 +118,6 @@ struct err *isolate_session_new(const char *model, const char *program,
     int log[2] = {-1, -1};
     int setup[2] = {-1, -1};
     uint64_t limit = limit_of(settings);
-    const char *argv[] = {"nereid", ISOLATE_ARGUMENT, model, NULL};
     struct err *e = make_memory(s, limit);
     if (!e)
         e = packet_pair(control);
@@ -104,10 +129,10 @@ struct err *isolate_session_new(const char *model, const char *program,
     s->log_fd = log[0];
     s->setup.fd = setup[0];
     if (!e)
-        e = spawn_start(program, argv, control[1], &s->process);
+        e = start_program(program, model, settings, control[1], &s->process);
     int theirs[ISOLATE_FD_COUNT] = {log[1], s->in_fd, s->out_fd, setup[1]};
     if (!e)
-        e = greet(s, limit, theirs);
+        e = greet(s, settings, limit, theirs);
     packet_close(control[1]);
     packet_close(log[1]);
     packet_close(setup[1]);

@@ -1,5 +1,6 @@
 #include "isolate/isolate_settings.h"
 
+#include "base/mem.h"
 #include "proto/model_config.pb-c.h"
 
 #include <stdlib.h>
@@ -36,6 +37,75 @@ static struct err *read_number(const Inference__ModelConfig *proto, const char *
     return NULL;
 }
 
+#define BETWEEN " \t\n,"
+
+/* Words, with blanks or commas between them: each is given to `take`. */
+static struct err *for_each_word(const char *text, struct isolate_settings *s,
+                                 struct err *(*take)(struct isolate_settings *, const char *,
+                                                     size_t))
+{
+    struct err *e = NULL;
+    while (!e && text && *(text += strspn(text, BETWEEN))) {
+        size_t len = strcspn(text, BETWEEN);
+        e = take(s, text, len);
+        text += len;
+    }
+    return e;
+}
+
+static struct err *take_deny(struct isolate_settings *s, const char *word, size_t len)
+{
+    static const char *const names[] = {"network", "programs", "files"};
+    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (len == strlen(names[i]) && memcmp(word, names[i], len) == 0) {
+            s->deny |= 1u << i;
+            return NULL;
+        }
+    return err_new(STATUS_INVALID_ARG,
+                   "parameter 'ISOLATION_DENY': expected 'network', 'programs' or 'files', found "
+                   "'%.*s'",
+                   (int)len, word);
+}
+
+void isolate_settings_add_file(struct isolate_settings *s, const char *path, size_t len, bool write)
+{
+    strbuf_printf(&s->files, "%c %.*s\n", write ? 'w' : 'r', (int)len, path);
+}
+
+static struct err *take_file(struct isolate_settings *s, const char *word, size_t len)
+{
+    bool write = len > 3 && memcmp(word + len - 3, ":rw", 3) == 0;
+    if (*word != '/')
+        return err_new(STATUS_INVALID_ARG,
+                       "parameter 'ISOLATION_FILES': expected paths from the root on, found '%.*s'",
+                       (int)len, word);
+    isolate_settings_add_file(s, word, write ? len - 3 : len, write);
+    return NULL;
+}
+
+static char *copy(const char *text)
+{
+    return text ? mem_strdup(text) : NULL;
+}
+
+/* What the process may do. */
+static struct err *read_bounds(const Inference__ModelConfig *proto, struct isolate_settings *s)
+{
+    s->environment = copy(find(proto, "ISOLATION_ENVIRONMENT"));
+    s->user = copy(find(proto, "ISOLATION_USER"));
+    struct err *e = for_each_word(find(proto, "ISOLATION_DENY"), s, take_deny);
+    if (!e)
+        e = for_each_word(find(proto, "ISOLATION_FILES"), s, take_file);
+    return err_wrap(e, "model '%s'", proto->name);
+}
+
+void isolate_settings_fini(struct isolate_settings *s)
+{
+    mem_free(s->environment);
+    mem_free(s->user);
+    strbuf_fini(&s->files);
+}
+
 struct err *isolate_settings_read(const struct Inference__ModelConfig *proto,
                                   struct isolate_settings *ret)
 {
@@ -54,6 +124,8 @@ struct err *isolate_settings_read(const struct Inference__ModelConfig *proto,
         e = read_number(proto, "ISOLATION_EXECUTE_TIMEOUT_SECS", MOST_SECS, &execute);
     if (!e)
         e = read_number(proto, "ISOLATION_GRACE_SECS", MOST_SECS, &grace);
+    if (!e)
+        e = read_bounds(proto, ret);
     ret->memory_bytes = (uint64_t)(memory_mb * (1 << 20));
     ret->execute_ns = (time_ns)(execute * 1e9);
     ret->grace_ns = (time_ns)(grace * 1e9);

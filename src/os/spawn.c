@@ -21,6 +21,11 @@
 
 extern char **environ;
 
+char *const *spawn_environment(void)
+{
+    return environ;
+}
+
 static int set_actions(posix_spawn_file_actions_t *a, int control_fd)
 {
     int rc = posix_spawn_file_actions_addopen(a, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -48,8 +53,8 @@ static int set_attributes(posix_spawnattr_t *a)
     return rc;
 }
 
-struct err *spawn_start(const char *program, const char *const *argv, int control_fd,
-                        struct spawn *ret)
+struct err *spawn_start(const char *program, const char *const *argv, const char *const *env,
+                        int control_fd, struct spawn *ret)
 {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
@@ -61,7 +66,7 @@ struct err *spawn_start(const char *program, const char *const *argv, int contro
     pid_t pid = 0;
     if (!rc)
         rc = posix_spawn(&pid, program, &actions, &attributes, (char *const *)(uintptr_t)argv,
-                         environ);
+                         (char *const *)(uintptr_t)env);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attributes);
     if (rc)

@@ -16,12 +16,15 @@ struct spawn {
     int pidfd; /* readable when the process has ended; -1 = the system has none */
 };
 
+/* spawn_environment - ours, "NAME=value" each, NULL behind the last. */
+char *const *spawn_environment(void);
+
 /* spawn_start - run a program. Its standard input is empty, output and error are ours, control_fd is SPAWN_CONTROL_FD; no other
  * descriptor and no blocked signal is passed on.
- * argv    ends in NULL
+ * argv, env  end in NULL; env is all that it gets
  * errors  INTERNAL with the program's name */
-struct err *spawn_start(const char *program, const char *const *argv, int control_fd,
-                        struct spawn *ret);
+struct err *spawn_start(const char *program, const char *const *argv, const char *const *env,
+                        int control_fd, struct spawn *ret);
 
 /* spawn_wait - wait for its end, or until `until`; does not reap it. Returns whether it has ended. */
 bool spawn_wait(const struct spawn *s, time_ns until);

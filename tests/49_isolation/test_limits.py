@@ -99,7 +99,7 @@ def test_a_killed_server_leaves_no_process(repository: Repository) -> None:
     thread = quietly_in_background(server, "stuck", [HANG])
     until(lambda: "hangs from here on" in server.process.log())
     left = [process_of(server, "stuck"), process_of(server, "idle")]
-    os.kill(server.pid, signal.SIGKILL)
+    server.process.kill()
     until(lambda: not any(group_members(pid) for pid in left))
     thread.join()
     server.kill()
