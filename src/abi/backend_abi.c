@@ -366,6 +366,19 @@ static void trace_compute(struct trace *t, const struct stats_compute *c)
     trace_report(t, TRITONSERVER_TRACE_COMPUTE_END, c->end);
 }
 
+/* A report after the release is none about another's request where that was rescheduled: the reference's backends do so, and it counts.
+ * What only the request knows (its trace, its ensemble) does not hear of it. */
+static void report_again(const struct plugin_instance *i, const struct instance_again *a,
+                         bool success, const struct stats_compute *c)
+{
+    if (a->gap || i->reports)
+        return;
+    if (success)
+        stats_success(i->stats, a->start, a->queue_start, c, clock_now_ns(), a->rows);
+    else
+        stats_failure(i->stats, STATS_BACKEND, a->start, clock_now_ns());
+}
+
 TRITONSERVER_Error *TRITONBACKEND_ModelInstanceReportStatistics(
     TRITONBACKEND_ModelInstance *instance, TRITONBACKEND_Request *request, const bool success,
     const uint64_t exec_start_ns, const uint64_t compute_start_ns, const uint64_t compute_end_ns,
@@ -373,14 +386,17 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceReportStatistics(
 {
     if (!instance_is(instance))
         return handle_invalid("TRITONBACKEND_ModelInstance");
-    const struct request *r = request_from(request);
-    if (!r)
-        return HANDLE_BROKEN(TOKEN_REQUEST, request);
     struct plugin_instance *i = instance_check(instance);
-    struct stats *s = i->stats;
-    time_ns now = clock_now_ns();
     struct stats_compute c =
         compute_times(exec_start_ns, compute_start_ns, compute_end_ns, exec_end_ns);
+    const struct request *r = request_from(request);
+    const struct instance_again *again = r ? NULL : instance_again(i, request);
+    if (again)
+        report_again(i, again, success, &c);
+    if (!r)
+        return again ? NULL : HANDLE_BROKEN(TOKEN_REQUEST, request);
+    struct stats *s = i->stats;
+    time_ns now = clock_now_ns();
     if (r->gap)
         return NULL;
     if (i->reports) {

@@ -3,6 +3,7 @@
 #include "infer/allocator.h"
 #include "infer/buffer_attributes.h"
 #include "infer/request.h"
+#include "plugin/instance.h"
 #include "triton/core/tritonbackend.h"
 
 #include <inttypes.h>
@@ -219,10 +220,12 @@ TRITONSERVER_Error *TRITONBACKEND_RequestRelease(TRITONBACKEND_Request *request,
     struct request *r = request_take(request);
     if (!r)
         return HANDLE_BROKEN(TOKEN_REQUEST, request);
-    if (again)
+    if (again) {
+        instance_note_again(request, r);
         request_reschedule(r);
-    else
+    } else {
         request_release(r);
+    }
     return NULL;
 }
 

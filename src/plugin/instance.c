@@ -143,6 +143,27 @@ static struct err *execute_library(struct plugin_instance *i, struct request **r
     return e;
 }
 
+void instance_note_again(const void *handle, const struct request *r)
+{
+    struct plugin_instance *i = current;
+    if (!i)
+        return; /* a thread of the backend's own */
+    i->again = mem_realloc(i->again, (i->again_count + 1) * sizeof(*i->again));
+    i->again[i->again_count++] = (struct instance_again){.handle = handle,
+                                                         .start = r->times.start,
+                                                         .queue_start = r->times.queue_start,
+                                                         .rows = r->batch_size,
+                                                         .gap = r->gap};
+}
+
+const struct instance_again *instance_again(const struct plugin_instance *i, const void *handle)
+{
+    for (size_t k = 0; i == current && k < i->again_count; k++)
+        if (i->again[k].handle == handle)
+            return &i->again[k];
+    return NULL;
+}
+
 struct err *instance_execute(struct plugin_instance *i, struct request **requests, size_t count)
 {
     struct plugin_instance *outer = current;
@@ -153,6 +174,7 @@ struct err *instance_execute(struct plugin_instance *i, struct request **request
                         ? i->model->backend->entries.run(i, requests, count)
                         : execute_library(i, requests, count);
     current = outer;
+    i->again_count = 0;
     return e;
 }
 
@@ -171,6 +193,7 @@ void instance_free(struct plugin_instance *i)
     message_free(i->host_policy);
     host_policy_free(i->policy);
     mem_free(i->handles);
+    mem_free(i->again);
     inference__model_instance_group__free_unpacked(i->group, NULL);
     usage_fini(&i->usage);
     mem_free(i->name);

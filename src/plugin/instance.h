@@ -1,6 +1,7 @@
 #pragma once
 /* One instance of a model: the TRITONBACKEND_ModelInstance of the C ABI. Execute is called on it by one thread at a time. */
 #include "base/err.h"
+#include "os/clock.h"
 #include "plugin/usage.h"
 #include "triton/core/tritonserver.h"
 
@@ -29,6 +30,15 @@ struct instance_reports {
                      int outcome, const struct response_stats_times *t);
 };
 
+/* A request that the backend gave back to have it executed again: what a report about this execution needs. */
+struct instance_again {
+    const void *handle;
+    time_ns start;
+    time_ns queue_start;
+    uint32_t rows;
+    bool gap;
+};
+
 struct plugin_instance {
     uint32_t magic;
     struct plugin_model *model;
@@ -42,8 +52,10 @@ struct plugin_instance {
     struct message *host_policy;                 /* the same as JSON, for the backend */
     bool begun;  /* it was initialized, be it in vain: it will be finalized, as in the reference */
     void *state; /* the backend's own */
-    void **handles;                         /* room for the handles of a batch, twice */
-    size_t handle_count;                    /* batches of so many fit */
+    void **handles;               /* room for the handles of a batch, twice */
+    size_t handle_count;          /* batches of so many fit */
+    struct instance_again *again; /* of the execution under way; NULL nearly always */
+    size_t again_count;
     const struct instance_reports *reports; /* NULL nearly always: stats hear it */
     void *reports_to;                       /* the reports' own */
     struct usage usage;                     /* memory that it holds, as the backend reports it */
@@ -67,6 +79,11 @@ void instance_bind(const struct plugin_instance *i);
  * requests  count of them; the backend's when NULL is returned, else still the caller's, but for those that the backend has released
  *           nevertheless: they are NULL then */
 struct err *instance_execute(struct plugin_instance *i, struct request **requests, size_t count);
+
+/* instance_note_again - the calling thread's execution gives a request back to have it executed again. Before the request is.
+ * instance_again - what was noted under a handle by the calling thread's execution on this instance; NULL when nothing was. */
+void instance_note_again(const void *handle, const struct request *r);
+const struct instance_again *instance_again(const struct plugin_instance *i, const void *handle);
 
 /* instance_current - the one that the calling thread executes; NULL = none. */
 struct plugin_instance *instance_current(void);

@@ -130,6 +130,19 @@ def test_a_misdeed_is_noticed_and_named(server: Nereid, misdeed: str) -> None:
         assert RULE not in log
 
 
+def test_a_report_about_a_rescheduled_request(repository: Repository) -> None:
+    """As in the reference it counts, and is not held against the backend; whatever else it does with the request is."""
+    _add(repository, "again", extra="sequence_batching { iterative_sequence: true }")
+    with Nereid(repository.path) as server:
+        answer = _infer(server, "again", 3, "reported_when_rescheduled")
+        assert answer.status == 200, answer
+        log = server.process.log()
+        assert "UNNOTICED" not in log and log.count("NOTICED") == 1, log
+        assert "TRITONBACKEND_ModelInstanceReportStatistics" not in log
+        told = json.loads(rawhttp.request(HOST, server.http_port, "GET", "/v2/models/again/stats").body)
+        assert told["model_stats"][0]["inference_stats"]["success"]["count"] == 1
+
+
 def test_another_model_under_load_notices_nothing(server: Nereid) -> None:
     """Every misdeed many times while another model's requests come and go in the same memory."""
     loads = [Load(server, number) for number in range(4)]

@@ -173,6 +173,22 @@ def test_an_agent_moves_the_model(kind: str, repository: Repository, agents: Pat
         server.process.wait_until(lambda: not any(path.exists() for path in folders), WITHIN)
 
 
+def test_an_agent_behind_one_that_leaves_no_configuration(
+    kind: str, repository: Repository, agents: Path, tmp_path: Path
+) -> None:
+    """Where the directory has no config.pbtxt there is no error, and no configuration (the reference's header says so, its code fails)."""
+    log = tmp_path / "calls"
+    first = agent("probe", log=str(log), config="yes", move="bare", who="a")
+    add(repository, "model", first, agent("probe", log=str(log), config="yes", who="b"))
+    with serve(kind, repository, agents) as server:
+        ask(server, "load", "model")
+        told = [line for line in lines(log) if line.startswith("CONFIG")]
+        assert told[0] == "CONFIG there"
+        if kind == "nereid":
+            assert told[1] == "CONFIG none"
+        assert asks.infer(server, "model", asks.tensor([1])) == {"OUTPUT0": ([1], [1])}
+
+
 # What refuses harms its model only, and is named
 
 

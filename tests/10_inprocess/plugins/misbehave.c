@@ -375,6 +375,25 @@ static void keep_request(TRITONBACKEND_Request *request)
     (void)request;
 }
 
+static TRITONBACKEND_ModelInstance *executing; /* there is one */
+
+/* Once for each request: it is executed again, and what its first execution took is reported after it was given back. No misdeed: so do
+ * backends that are made for the reference. */
+static void reported_when_rescheduled(TRITONBACKEND_Request *request)
+{
+    static bool again;
+    again = !again;
+    if (!again) {
+        answer(request);
+        release(request);
+        return;
+    }
+    OK(TRITONBACKEND_RequestRelease(request, TRITONSERVER_REQUEST_RELEASE_RESCHEDULE));
+    OK(TRITONBACKEND_ModelInstanceReportStatistics(executing, request, true, 1, 2, 3, 4));
+    uint32_t count;
+    REFUSED(TRITONBACKEND_RequestInputCount(request, &count));
+}
+
 static const struct misdeed {
     const char *name;
     void (*run)(TRITONBACKEND_Request *);
@@ -396,6 +415,7 @@ static const struct misdeed {
     {"keep_factory", keep_factory, NULL},
     {"forget_factory", forget_factory, NULL},
     {"remember_factory", remember_factory, NULL},
+    {"reported_when_rescheduled", reported_when_rescheduled, NULL},
     {"error", keep_request, "told to fail in Execute"},
     {"error_after_final", answer, "told to fail after the final response"},
     {"error_after_release", released_twice, "told to fail after the release"},
@@ -421,7 +441,7 @@ TRITONBACKEND_ISPEC TRITONSERVER_Error *
 TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstance *instance,
                                    TRITONBACKEND_Request **requests, const uint32_t count)
 {
-    (void)instance;
+    executing = instance;
     const char *error = NULL;
     for (uint32_t i = 0; i < count; i++) {
         const struct misdeed *m = find_misdeed(requests[i]);

@@ -1,10 +1,12 @@
 /* A repository agent that writes down what it hears, and refuses what it is told to refuse. Parameters of a model:
  *   log     the file to write to, a line a call
  *   fail    the call that fails: an action without its TRITONREPOAGENT_ACTION_, or MODEL_INITIALIZE, MODEL_FINALIZE
- *   move    put the model into a directory of the agent's own: a copy of its config.pbtxt and of version 1
+ *   move    put the model into a directory of the agent's own: a copy of its config.pbtxt and of version 1; "bare": of version 1 alone
+ *   config  write down whether there is a configuration
  * PROBE_AGENT_LOG and PROBE_AGENT_FAIL of the environment do the same for the agent itself (INITIALIZE, FINALIZE). */
 #include "triton/core/tritonrepoagent.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,11 +100,26 @@ static TRITONSERVER_Error *move(TRITONREPOAGENT_Agent *agent, TRITONREPOAGENT_Ag
             agent, model, TRITONREPOAGENT_ARTIFACT_FILESYSTEM, &to);
     if (err)
         return err;
-    snprintf(command, sizeof(command), "cp -r '%s/config.pbtxt' '%s/1' '%s/'", from, from, to);
+    bool bare = strcmp(parameter(agent, model, "move"), "bare") == 0;
+    snprintf(command, sizeof(command), "cp -r '%s/%s' '%s/1' '%s/'", from,
+             bare ? "1" : "config.pbtxt", from, to);
     if (system(command) != 0)
         return TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_INTERNAL, "probe agent: cannot copy");
     write_line(parameter(agent, model, "log"), "MOVED", "");
     return TRITONREPOAGENT_ModelRepositoryUpdate(agent, model, type, to);
+}
+
+static void tell_config(TRITONREPOAGENT_Agent *agent, TRITONREPOAGENT_AgentModel *model)
+{
+    TRITONSERVER_Message *message = NULL;
+    TRITONSERVER_Error *err = TRITONREPOAGENT_ModelConfig(agent, model, 1, &message);
+    write_line(parameter(agent, model, "log"), "CONFIG",
+               err       ? TRITONSERVER_ErrorMessage(err)
+               : message ? "there"
+                         : "none");
+    TRITONSERVER_ErrorDelete(err);
+    if (message)
+        TRITONSERVER_ErrorDelete(TRITONSERVER_MessageDelete(message));
 }
 
 TRITONREPOAGENT_ISPEC TRITONSERVER_Error *
@@ -112,6 +129,8 @@ TRITONREPOAGENT_ModelAction(TRITONREPOAGENT_Agent *agent, TRITONREPOAGENT_AgentM
     static const char *const names[] = {"LOAD", "LOAD_COMPLETE", "LOAD_FAIL", "UNLOAD",
                                         "UNLOAD_COMPLETE"};
     TRITONSERVER_Error *err = model_call(agent, model, names[action]);
+    if (!err && action == TRITONREPOAGENT_ACTION_LOAD && parameter(agent, model, "config"))
+        tell_config(agent, model);
     if (!err && action == TRITONREPOAGENT_ACTION_LOAD && parameter(agent, model, "move"))
         err = move(agent, model);
     return err;
