@@ -130,3 +130,43 @@ void first_response_read(const struct first_response *f, uint64_t *counts, uint6
             *ret_sum_ms += atomic_load_explicit(&slot->sum_ms, memory_order_relaxed);
     }
 }
+
+static bool same_bounds(const struct first_response *a, const struct first_response *b)
+{
+    return a->bound_count == b->bound_count &&
+           memcmp(a->bounds, b->bounds, a->bound_count * sizeof(*a->bounds)) == 0;
+}
+
+void first_response_add(const struct first_response *f, const struct first_response *like,
+                        uint64_t *counts, uint64_t *sum_ms)
+{
+    if (!same_bounds(f, like))
+        return;
+    uint64_t *more = mem_alloc((f->bound_count + 1) * sizeof(*more));
+    uint64_t more_ms;
+    first_response_read(f, more, &more_ms);
+    for (size_t k = 0; k <= f->bound_count; k++)
+        counts[k] += more[k];
+    *sum_ms += more_ms;
+    mem_free(more);
+}
+
+void first_response_absorb(struct first_response **into, const struct first_response *from)
+{
+    if (*into && !same_bounds(*into, from)) {
+        first_response_free(*into);
+        *into = NULL;
+    }
+    if (!*into) {
+        *into = MEM_NEW(struct first_response);
+        set_bounds(*into, from->bounds, from->bound_count);
+    }
+    uint64_t *counts = mem_alloc((from->bound_count + 1) * sizeof(*counts));
+    uint64_t sum_ms;
+    struct slot *slot = my_slot(*into);
+    first_response_read(from, counts, &sum_ms);
+    for (size_t k = 0; k <= from->bound_count; k++)
+        atomic_fetch_add_explicit(&slot->counts[k], counts[k], memory_order_relaxed);
+    atomic_fetch_add_explicit(&slot->sum_ms, sum_ms, memory_order_relaxed);
+    mem_free(counts);
+}

@@ -37,3 +37,10 @@ size_t first_response_bounds(const struct first_response *f, const double **ret)
  * counts  room for the number of bounds and one
  * ret_sum_ms  all of them added up */
 void first_response_read(const struct first_response *f, uint64_t *counts, uint64_t *ret_sum_ms);
+
+/* first_response_add - add to a reading of `like`, if the bounds are the same. Any thread. */
+void first_response_add(const struct first_response *f, const struct first_response *like,
+                        uint64_t *counts, uint64_t *sum_ms);
+
+/* first_response_absorb - add what `from` has to *into, which is made anew where it has other bounds or is NULL. */
+void first_response_absorb(struct first_response **into, const struct first_response *from);

@@ -256,12 +256,61 @@ void stats_cache_miss(struct stats *s, uint64_t miss_ns)
         histogram_record(&slot->hists[STATS_HIST_CACHE_MISS], miss_ns);
 }
 
-/* -- reading -- */
+/* -- adding up -- */
 
 static uint64_t get(const stats_counter *c)
 {
     return atomic_load_explicit(c, memory_order_relaxed);
 }
+
+static void absorb_batches(struct slot *into, const struct slot *from)
+{
+    for (unsigned i = 0; i < BATCH_CHAINS; i++) {
+        const struct batch *b = atomic_load_explicit(&from->batches[i], memory_order_acquire);
+        for (; b; b = b->next) {
+            struct batch *mine = find_batch(&into->batches[i], b->size);
+            add(&mine->count, get(&b->count));
+            add(&mine->input_ns, get(&b->input_ns));
+            add(&mine->infer_ns, get(&b->infer_ns));
+            add(&mine->output_ns, get(&b->output_ns));
+        }
+    }
+}
+
+static void absorb_slot(struct slot *into, const struct slot *from)
+{
+    add(&into->success, get(&from->success));
+    add(&into->more_rows, get(&from->more_rows));
+    add(&into->request_ns, get(&from->request_ns));
+    add(&into->queue_ns, get(&from->queue_ns));
+    add(&into->input_ns, get(&from->input_ns));
+    add(&into->infer_ns, get(&from->infer_ns));
+    add(&into->output_ns, get(&from->output_ns));
+    add(&into->executions, get(&from->executions));
+    for (unsigned i = 0; i < STATS_HISTS; i++)
+        histogram_absorb(&into->hists[i], &from->hists[i]);
+    if (get(&into->last_ms) < get(&from->last_ms))
+        atomic_store_explicit(&into->last_ms, get(&from->last_ms), memory_order_relaxed);
+    for (unsigned i = 0; i < STATS_REASONS; i++)
+        add(&into->failures[i], get(&from->failures[i]));
+    add(&into->fail_ns, get(&from->fail_ns));
+    add(&into->hits, get(&from->hits));
+    add(&into->hit_ns, get(&from->hit_ns));
+    add(&into->misses, get(&from->misses));
+    add(&into->miss_ns, get(&from->miss_ns));
+    absorb_batches(into, from);
+}
+
+void stats_absorb(struct stats *into, const struct stats *from)
+{
+    for (unsigned i = 0; i < THREAD_SLOTS; i++) {
+        const struct slot *slot = atomic_load_explicit(&from->slots[i], memory_order_acquire);
+        if (slot)
+            absorb_slot(my_slot(into), slot);
+    }
+}
+
+/* -- reading -- */
 
 static void sum_slot(const struct slot *slot, struct stats_sums *ret)
 {

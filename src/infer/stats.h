@@ -118,6 +118,9 @@ void stats_cache_miss(struct stats *s, uint64_t miss_ns);
 /* stats_responses - what was reported about single responses; NULL when nothing was and make is false. Any thread. */
 struct response_stats *stats_responses(struct stats *s, bool make);
 
+/* stats_absorb - add all of another one's counters, but for what was reported about single responses. Any thread. */
+void stats_absorb(struct stats *into, const struct stats *from);
+
 /* stats_sum - everything so far. Any thread; what is recorded meanwhile may be in parts there. */
 void stats_sum(const struct stats *s, struct stats_sums *ret);
 

@@ -70,6 +70,20 @@ void histogram_read(const struct histogram *h, struct histogram_counts *sum)
     }
 }
 
+void histogram_absorb(struct histogram *into, const struct histogram *from)
+{
+    for (uint32_t i = 0; i < HISTOGRAM_PAGES; i++) {
+        struct histogram_page *page = atomic_load_explicit(&from->pages[i], memory_order_acquire);
+        struct histogram_page *mine = atomic_load_explicit(&into->pages[i], memory_order_acquire);
+        if (page && !mine)
+            mine = add_page(into, i);
+        for (uint32_t k = 0; page && k < HISTOGRAM_PAGE_BUCKETS; k++)
+            atomic_fetch_add_explicit(&mine->counts[k],
+                                      atomic_load_explicit(&page->counts[k], memory_order_relaxed),
+                                      memory_order_relaxed);
+    }
+}
+
 void histogram_fini(struct histogram *h)
 {
     for (uint32_t i = 0; i < HISTOGRAM_PAGES; i++) {

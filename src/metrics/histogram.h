@@ -29,6 +29,9 @@ void histogram_record(struct histogram *h, uint64_t ns);
 /* histogram_read - add what was counted to *sum. Any thread. */
 void histogram_read(const struct histogram *h, struct histogram_counts *sum);
 
+/* histogram_absorb - add what another one counted. Any thread. */
+void histogram_absorb(struct histogram *into, const struct histogram *from);
+
 /* histogram_fini - free the pages; nobody may record any more. */
 void histogram_fini(struct histogram *h);
 

@@ -312,7 +312,8 @@ static void put_model(struct strbuf *out, const struct family *f, const struct m
             prometheus_sample(out, f->name, "", l->failure[i].data, m->failures[i]);
         break;
     case KIND_HISTOGRAM:
-        put_hist(out, f, &m->hists[f->at], &l->all);
+        if (m->hists[f->at].count)
+            put_hist(out, f, &m->hists[f->at], &l->all);
         break;
     case KIND_SUMMARY:
         if (has_summary(m, f->at))
@@ -322,7 +323,8 @@ static void put_model(struct strbuf *out, const struct family *f, const struct m
         put_bounded(out, f, m, &l->all);
         break;
     case KIND_BATCHES:
-        put_batches(out, f, &m->batches, &l->all);
+        if (m->batches.count)
+            put_batches(out, f, &m->batches, &l->all);
         break;
     case KIND_CACHE:
         if (m->cached)
@@ -372,6 +374,10 @@ static bool model_has(const struct metrics_model *m, const struct family *f,
         return p->quantile_count && has_summary(m, f->at);
     if (f->kind == KIND_BOUNDED)
         return m->first_response.counts != NULL;
+    if (f->kind == KIND_HISTOGRAM)
+        return m->hists[f->at].count;
+    if (f->kind == KIND_BATCHES)
+        return m->batches.count;
     return true;
 }
 

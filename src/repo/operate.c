@@ -354,6 +354,7 @@ static void commit(struct operate_attempt *a)
         }
         models_say(v, TABLE_READY, NULL);
         v->version = a->fresh[i].version;
+        version_continue(v->version, retire_tally(a->r, m, v->number));
         v->source = source_ref(a->source);
         a->source->serving++;
         v->stamp = a->want[i].stamp;
@@ -541,13 +542,9 @@ struct err *operate_load(struct repo *r, struct repo_model *m, struct repo_job *
     }
 }
 
-struct err *operate_unload(struct repo *r, struct repo_model *m, uint64_t places, bool asked)
+/* Lock held. */
+static void take_out(struct repo *r, struct repo_model *m, bool asked)
 {
-    mutex_lock(&r->lock);
-    if (models_serves(m) && places != UINT64_MAX && !(m->from & places)) {
-        mutex_unlock(&r->lock);
-        return err_new(STATUS_NOT_FOUND, "model '%s' was not loaded from this repository", m->name);
-    }
     drop_entries(m, is_whole_model);
     for (size_t i = 0; i < m->version_count; i++) {
         struct repo_version *v = &m->versions[i];
@@ -560,6 +557,25 @@ struct err *operate_unload(struct repo *r, struct repo_model *m, uint64_t places
     m->wanted = false;
     m->forced = false;
     m->from = 0;
+}
+
+void operate_unload_all(struct repo *r)
+{
+    mutex_lock(&r->lock);
+    for (size_t i = 0; i < r->model_count; i++)
+        take_out(r, r->models[i], true);
+    models_publish(r);
+    mutex_unlock(&r->lock);
+}
+
+struct err *operate_unload(struct repo *r, struct repo_model *m, uint64_t places, bool asked)
+{
+    mutex_lock(&r->lock);
+    if (models_serves(m) && places != UINT64_MAX && !(m->from & places)) {
+        mutex_unlock(&r->lock);
+        return err_new(STATUS_NOT_FOUND, "model '%s' was not loaded from this repository", m->name);
+    }
+    take_out(r, m, asked);
     models_publish(r);
     mutex_unlock(&r->lock);
     return NULL;

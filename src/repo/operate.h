@@ -29,3 +29,6 @@ void operate_forget(struct operate_attempt *a);
  * asked   somebody wants it gone; else it cannot serve for now
  * errors  NOT_FOUND when it was loaded from another */
 struct err *operate_unload(struct repo *r, struct repo_model *m, uint64_t places, bool asked);
+
+/* operate_unload_all - the same with every model, shown as one change: for the end, when nothing else works on them. */
+void operate_unload_all(struct repo *r);

@@ -40,6 +40,7 @@ struct repo *repo_new(const struct repo_settings *settings, struct serve_table *
     list_init(&r->looks);
     list_init(&r->retired);
     list_init(&r->leaving);
+    list_init(&r->drained);
     places_open(r);
     return r;
 }
@@ -414,8 +415,7 @@ void repo_unload_all(struct repo *r)
     jobs_refuse(r);
     jobs_join(r);
     watch_stop(r);
-    for (size_t i = 0; i < r->model_count; i++)
-        err_free(operate_unload(r, r->models[i], UINT64_MAX, true));
+    operate_unload_all(r);
     retire_stop(r);
 }
 

@@ -93,7 +93,7 @@ struct repo_job {
     void *owner;
 };
 
-/* How many versions are freed at the same time: a backend may take a second for each of its instances, or never end. */
+/* How many threads free versions at the same time: a backend may take a second for each of its instances, or never end. */
 #define REPO_FINISHERS 16u
 
 /* A version that serves no longer, on its way to be freed. */
@@ -105,6 +105,8 @@ struct repo_retired {
     int64_t number;
     bool shown; /* an entry of the model shows it as unloading */
     struct serve_version *version;
+    struct tally
+        *tally; /* of version; a reference, which a version that is loaded anew goes on with */
     struct source *source;
     bool last;      /* the last version of its source that served */
     time_ns since;  /* when it was unpublished */
@@ -158,5 +160,7 @@ struct repo {
     struct thread *retirer; /* NULL = never started, or joined */
     bool retirer_runs;
     bool retirer_stop;
-    struct thread_seat finishers[REPO_FINISHERS]; /* each frees one version */
+    struct list drained; /* of those that were retired: what no request holds, for the finishers */
+    struct thread_seat finishers[REPO_FINISHERS]; /* each frees one version at a time */
+    unsigned finisher_count;                      /* that run */
 };

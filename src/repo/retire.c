@@ -45,13 +45,15 @@ static void finish(struct repo *r, struct repo_retired *old)
     LOG_INFO("successfully unloaded '%s' version %" PRId64, m->title, old->number);
     mutex_lock(&r->lock);
     list_remove(&old->all);
+    tally_unref(old->tally);
     m->retiring--;
     for (size_t i = 0; old->shown && i < m->version_count; i++) {
         struct repo_version *v = &m->versions[i];
         if (v->number != old->number || --v->unloading || v->state != TABLE_UNLOADING)
             continue;
         models_say(v, TABLE_UNAVAILABLE, "unloaded");
-        models_publish(r);
+        if (!r->retirer_stop) /* at the end nobody looks, and there may be thousands */
+            models_publish(r);
     }
     models_prune(r);
     mutex_unlock(&r->lock);
@@ -118,40 +120,47 @@ static bool is_over(struct repo_retired *old)
     return over;
 }
 
+/* Frees one version after the other; what that leaves goes back to the system when there is none for now. */
 static void finisher_main(void *arg)
 {
     struct thread_seat *seat = arg;
-    struct repo_retired *old = seat->owner;
-    struct repo *r = old->repo;
-    finish(r, old);
+    struct repo *r = seat->owner;
+    bool untidy = false;
+    struct list *node;
     mutex_lock(&r->lock);
-    bool stops = r->retirer_stop;
-    mutex_unlock(&r->lock);
-    if (!stops)
-        malloc_trim(0);
-    mutex_lock(&r->lock);
+    while ((node = list_pop(&r->drained)) || (untidy && !r->retirer_stop)) {
+        struct repo_retired *old = node ? LIST_ITEM(node, struct repo_retired, node) : NULL;
+        if (old)
+            old->finishing = true;
+        mutex_unlock(&r->lock);
+        if (old)
+            finish(r, old);
+        else
+            malloc_trim(0);
+        untidy = old;
+        mutex_lock(&r->lock);
+    }
+    r->finisher_count--;
     seat->ended = true;
     mutex_cond_broadcast(&r->changed);
     mutex_unlock(&r->lock);
 }
 
-/* Has it freed on a thread of its own: a backend that never ends its finalisation holds up nobody else. false: there is no place for
- * one more now. Lock not held. */
-static bool finish_aside(struct repo *r, struct repo_retired *old)
+/* Has it freed by a thread that does nothing else: a backend that never ends its finalisation holds up nobody else. Lock not held. */
+static void finish_aside(struct repo *r, struct repo_retired *old)
 {
     mutex_lock(&r->lock);
+    list_append(&r->drained, &old->node);
     struct thread_seat *seat = thread_seat_free(r->finishers, REPO_FINISHERS);
-    struct err *e = NULL;
-    if (seat) {
+    struct err *e = seat ? thread_seat_start(seat, r, "retirer", finisher_main) : NULL;
+    r->finisher_count += seat && !e;
+    bool mine = !r->finisher_count; /* no thread could be made */
+    if (mine)
         list_remove(&old->node);
-        old->finishing = true;
-        e = thread_seat_start(seat, old, "retirer", finisher_main);
-    }
     mutex_unlock(&r->lock);
-    if (e)
+    if (mine)
         finish(r, old);
     err_free(e);
-    return seat;
 }
 
 /* Frees what no request uses any more; returns whether there was any. Lock not held. */
@@ -162,8 +171,8 @@ static bool free_drained(struct repo *r, struct list *old)
         struct repo_retired *one = LIST_ITEM(node, struct repo_retired, node);
         if (!is_over(one))
             continue;
-        if (!finish_aside(r, one))
-            break;
+        list_remove(&one->node);
+        finish_aside(r, one);
         any = true;
     }
     return any;
@@ -248,6 +257,7 @@ void retire_version(struct repo *r, struct repo_model *m, struct repo_version *v
                                  .shown = shown,
                                  .version = v->version,
                                  .source = v->source};
+    old->tally = v->version->tally.tally ? tally_ref(v->version->tally.tally) : NULL;
     if (v->version->model)
         old->backend = v->version->model->backend;
     list_append(&r->leaving, &old->all);
@@ -261,6 +271,16 @@ void retire_version(struct repo *r, struct repo_model *m, struct repo_version *v
         v->unloading++;
     }
     hand_over(r, old);
+}
+
+struct tally *retire_tally(struct repo *r, const struct repo_model *m, int64_t number)
+{
+    LIST_EACH (node, &r->leaving) {
+        const struct repo_retired *old = LIST_ITEM(node, struct repo_retired, all);
+        if (old->model == m && old->number == number && old->tally)
+            return tally_ref(old->tally);
+    }
+    return tally_new();
 }
 
 void retire_instances(struct repo *r, struct repo_model *m, struct serve_version *v,

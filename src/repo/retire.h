@@ -1,16 +1,22 @@
 #pragma once
 /* Versions on their way out: waited for, finalised and freed on a thread of their own. Private to repo/. */
 #include <stdbool.h>
+#include <stdint.h>
 
 struct instances;
 struct repo;
 struct repo_model;
 struct repo_version;
 struct serve_version;
+struct tally;
 
 /* retire_version - the version of an entry serves no longer; it must be unpublished before the lock is released. Lock held.
  * shown  the entry shows it as unloading until it is gone; else the entry may be used for its successor at once */
 void retire_version(struct repo *r, struct repo_model *m, struct repo_version *v, bool shown);
+
+/* retire_tally - what the metrics of a version that is about to serve go on from: those of the one of its number that is on its way out,
+ * else nothing. The caller's reference. Lock held. */
+struct tally *retire_tally(struct repo *r, const struct repo_model *m, int64_t number);
 
 /* retire_instances - the same for instances that a version which serves on has no use for. Lock held.
  * left  taken over; {0} on return */

@@ -105,6 +105,11 @@ struct err *version_start(struct serve_version *v)
     return NULL;
 }
 
+void version_continue(struct serve_version *v, struct tally *t)
+{
+    tally_join(t, &v->tally, v->stats, v->target.first_response);
+}
+
 struct model_config *version_shown(struct serve_version *v)
 {
     mutex_lock(&v->lock);
@@ -191,6 +196,7 @@ void version_free(struct serve_version *v)
     ensemble_run_plan_free(v->ensemble);
     cache_stage_detach(v);
     batcher_free(v->batcher);
+    tally_leave(&v->tally);
     stats_free(v->stats);
     first_response_free(v->target.first_response);
     version_free_labels(v->labels, v->config->output_count);

@@ -5,6 +5,7 @@
  * left its instances are finalised. Pins are counted per thread slot, so that no counter bounces between cores. */
 #include "base/err.h"
 #include "infer/request.h"
+#include "infer/tally.h"
 #include "os/mutex.h"
 #include "os/thread.h"
 #include "sched/batcher.h"
@@ -36,6 +37,7 @@ struct serve_version {
     struct plugin_model *model;  /* owned: the backend's side; NULL for an ensemble */
     struct ensemble_run_plan *ensemble; /* owned; NULL = it is none; see serve/ensemble_run.h */
     struct stats *stats;                /* owned */
+    struct tally_part tally;            /* what its metrics go on from: see version_continue */
     struct labels *
         *labels; /* owned; one an output, NULL where it has none; NULL = no labels at all */
     uint32_t front_model;      /* see front_metrics_model_id */
@@ -83,6 +85,9 @@ struct err *version_new(const char *name, int64_t number, struct model_config *c
 /* version_start - make the instances that the configuration asks for and warm them; after it requests may be submitted. Blocks.
  * errors  the backend's own, with the instance's name; version_free it then */
 struct err *version_start(struct serve_version *v);
+
+/* version_continue - its metrics go on from those of the tally, which is taken over. Before it is published. */
+void version_continue(struct serve_version *v, struct tally *t);
 
 /* version_shown - the configuration to show: a reference, the caller's (config_unref). Any thread that holds a pin. */
 struct model_config *version_shown(struct serve_version *v);

@@ -76,12 +76,14 @@ static void read_summaries(struct metrics_model *m, const struct stats *stats,
 }
 
 /* Its counts are the caller's to free. */
-static void read_first_response(struct metrics_model *m, const struct first_response *f)
+static void read_first_response(struct metrics_model *m, const struct first_response *f,
+                                const struct tally_part *tally)
 {
     struct metrics_bounded *b = &m->first_response;
     b->bound_count = first_response_bounds(f, &b->bounds);
     uint64_t *counts = mem_alloc((b->bound_count + 1) * sizeof(*counts));
     first_response_read(f, counts, &b->sum);
+    tally_first_response(tally, counts, &b->sum);
     b->counts = counts;
 }
 
@@ -89,7 +91,9 @@ static void collect(struct metrics_model *m, const struct table_model *model,
                     struct serve_version *v, const struct metrics_process *p, bool histograms)
 {
     struct stats_sums s;
-    stats_sum(v->stats, &s);
+    struct stats *total = tally_total(&v->tally);
+    const struct stats *stats = total ? total : v->stats;
+    stats_sum(stats, &s);
     *m = (struct metrics_model){
         .name = model->name,
         .space = model->space,
@@ -113,15 +117,18 @@ static void collect(struct metrics_model *m, const struct table_model *model,
         .load_ns = v->load_ns,
     };
     read_now(m, v);
-    read_batches(m, v->stats);
+    read_batches(m, stats);
     memcpy(m->failures, s.failures, sizeof(m->failures));
     if (p->quantile_count)
-        read_summaries(m, v->stats, p);
+        read_summaries(m, stats, p);
     if (histograms && v->target.first_response)
-        read_first_response(m, v->target.first_response);
-    put_hist(v->stats, STATS_HIST_REQUEST, &m->hists[0]);
-    put_hist(v->stats, STATS_HIST_QUEUE, &m->hists[1]);
-    put_hist(v->stats, STATS_HIST_COMPUTE, &m->hists[2]);
+        read_first_response(m, v->target.first_response, &v->tally);
+    if (m->success) {
+        put_hist(stats, STATS_HIST_REQUEST, &m->hists[0]);
+        put_hist(stats, STATS_HIST_QUEUE, &m->hists[1]);
+        put_hist(stats, STATS_HIST_COMPUTE, &m->hists[2]);
+    }
+    stats_free(total);
 }
 
 /* How busy the machine was since this was measured last, but over --metrics-interval-ms at least. */

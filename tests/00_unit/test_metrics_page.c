@@ -133,6 +133,11 @@ static void form(void **state)
     (void)state;
     struct metrics_model two[] = {model(), model()};
     two[1].version = 4;
+    for (int i = 0; i < 2; i++) { /* what never happened has no histogram */
+        for (int k = 0; k < 3; k++)
+            two[i].hists[k].count = 1;
+        two[i].batches.count = 1;
+    }
     render(two, 2, &(struct metrics_process){0});
     char family[128] = "";
     char seen[8192] = " ";

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from harness import metrics, rawgrpc, rawhttp
+from harness.repository import Repository
 from harness.servers import HOST, KINDS, Nereid, Server
 from witness import Board, backend, board
 
@@ -303,3 +304,72 @@ def test_names_say_base_units(nereid: Server) -> None:
         if name.endswith("_bucket") and labels["model"] == "id_batch"
     ]
     assert bounds[:2] == ["0.000064", "0.000128"] and bounds[-2:] == ["16.777216", "+Inf"]
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=[pytest.mark.reference] * (kind == "reference")) for kind in KINDS])
+def test_counters_go_on_over_a_reload(kind: str, tmp_path: Path) -> None:
+    """They belong to the name and the version: a reload goes on with them, the protocol's statistics begin anew; so do both after an
+    unload."""
+    made = Repository(tmp_path / "models")
+    folder = made.identity("model", dims=(-1,))
+    options = {"model-control-mode": "explicit", "load-model": "model", "metrics-config": "counter_latencies=true"}
+    with KINDS[kind](made.path, options) as server:
+
+        def ask() -> None:
+            body = {"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [2], "data": [1, 2]}]}
+            assert rawhttp.post(server.http, "/v2/models/model/infer", body).status == 200
+
+        def control(what: str) -> None:
+            answer = rawhttp.post(server.http, f"/v2/repository/models/model/{what}", b"{}")
+            assert answer.status == 200, answer
+
+        def counted() -> tuple[float, float, int]:
+            found = metrics.scrape(server.metrics)
+            values = [found[name].value(model="model", version="1") for name in COUNTERS[:3:2]]
+            told = rawhttp.get(server.http, "/v2/models/model/stats").json()["model_stats"][0]
+            return (*values, told["inference_stats"]["success"]["count"])
+
+        ask()
+        assert counted() == (1, 1, 1)
+        (folder / "1" / "file").write_text("changed")
+        control("load")
+        assert counted() == (1, 1, 0)
+        ask()
+        assert counted() == (2, 2, 1)
+        (folder / "config.pbtxt").write_text((folder / "config.pbtxt").read_text() + 'parameters { key: "x" value { string_value: "y" } }')
+        control("load")
+        ask()
+        assert counted() == (3, 3, 1)
+        control("unload")
+        server.process.wait_until(lambda: _state(server) == "unloaded", 60)
+        control("load")
+        ask()
+        assert counted() == (1, 1, 1)
+
+
+def _state(server: Server) -> str:
+    index = rawhttp.post(server.http, "/v2/repository/index", b"{}").json()
+    return next(model.get("reason", "") for model in index if model["name"] == "model")
+
+
+def test_histograms_of_what_was_never_asked_are_left_out(tmp_path: Path) -> None:
+    """A thousand models of which two are asked have a page that can be read; counters and gauges are there from the start."""
+    made = Repository(tmp_path / "models")
+    for name in ("asked", "idle"):
+        made.identity(name, dims=(-1,))
+    with Nereid(made.path) as server:
+        body = {"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [2], "data": [1, 2]}]}
+        assert rawhttp.post(server.http, "/v2/models/asked/infer", body).status == 200
+        found = metrics.scrape(server.metrics).values()
+        rows = {
+            name: {family.name for family in found for _, labels, _ in family.samples if labels.get("model") == name}
+            for name in ("asked", "idle")
+        }
+        only = rows["asked"] - rows["idle"]
+        assert only == {
+            *(f"nereid_inference_{part}_latency_seconds" for part in ("request", "queue", "compute")),
+            "nereid_inference_batch_size",
+            "nereid_requests_total",
+        }
+        text = rawhttp.get(server.metrics, "/metrics").body.decode()
+        assert len([line for line in text.splitlines() if 'model="idle"' in line]) <= 18

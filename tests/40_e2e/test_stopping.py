@@ -3,6 +3,7 @@
 import contextlib
 import os
 import queue
+import resource
 import select
 import signal
 import socket
@@ -17,7 +18,7 @@ import pytest
 import tritonclient.grpc
 import witness
 from harness import h2frames as h2
-from harness import rawgrpc, rawhttp
+from harness import procfs, rawgrpc, rawhttp
 from harness.repository import Repository
 from harness.servers import HOST, Nereid
 from tritonclient.grpc import service_pb2 as pb
@@ -365,3 +366,21 @@ def test_a_log_that_nobody_reads_does_not_hold_the_end(repository: Repository, h
             process.kill()
             for each in (read, write, full):
                 os.close(each)
+
+
+def _cpu_of_a_stop(path: Path, models: int) -> float:
+    """Seconds of the processor from SIGTERM to the end, the wait for it included in none."""
+    made = Repository(path)
+    for index in range(models):
+        made.identity(f"model_{index}")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with Nereid(made.path, ready_within=300) as server:
+        started = procfs.cpu_ns(server.pid) / 1e9
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime - started
+
+
+def test_the_cost_of_stopping_is_that_of_each_model(tmp_path: Path) -> None:
+    """Four times the models cost about four times as much: what is shown of all of them is not made anew for each that goes."""
+    few, many = (_cpu_of_a_stop(tmp_path / str(models), models) for models in (400, 1600))
+    assert many < 9 * few
