@@ -107,6 +107,7 @@ void http_conn_watch(struct http_conn *c)
 {
     bool more = c->phase != HTTP_PHASE_HEAD ||
                 (!c->held && !c->backlog && c->in_flight < HTTP_CONN_MAX_IN_FLIGHT);
+    more = more && !c->ended;
     loop_mod(loop_of(c), &c->fd, (more ? EPOLLIN : 0u) | (c->backlog ? EPOLLOUT : 0u));
     if (c->backlog)
         expect_within(c, patience_of(c)->stall);
@@ -172,8 +173,33 @@ void http_conn_answered(struct http_conn *c, const struct http_exchange *x)
         loop_later(loop_of(c), LOOP_PHASE_FLUSH, &c->flush);
 }
 
+bool http_conn_owes(const struct http_conn *c)
+{
+    return c->in_flight || c->backlog || c->held;
+}
+
+/* A peer that closed its side alone cannot be told from one that is gone, but by what its system says to a probe a while later. */
+void http_conn_ended(struct http_conn *c)
+{
+    if (c->lingering || !http_conn_owes(c)) {
+        http_conn_kill(c);
+        return;
+    }
+    c->ended = true;
+    if (c->phase != HTTP_PHASE_HEAD) { /* the rest of a message will not come */
+        http_body_end(c);
+        c->phase = HTTP_PHASE_IGNORE;
+    }
+    sock_probe(c->fd.fd);
+    http_conn_watch(c);
+}
+
 void http_conn_finish(struct http_conn *c)
 {
+    if (c->ended) {
+        http_conn_kill(c);
+        return;
+    }
     shutdown(c->fd.fd, SHUT_WR);
     c->phase = HTTP_PHASE_IGNORE;
     c->lingering = true;

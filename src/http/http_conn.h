@@ -37,6 +37,7 @@ struct http_conn {
     enum http_phase phase;
     bool proven;      /* a whole message came */
     bool dead;        /* the socket is closed; freed at the end of the turn */
+    bool ended;       /* the peer closed its side: it reads, perhaps, and sends no more */
     bool lingering;   /* everything is written and our side closed: waiting for the peer to close */
     time_ns since;    /* when the present wait began, or last made progress */
     time_ns patience; /* while the front end stops: how long it waits for a request */
@@ -67,6 +68,12 @@ void http_conn_kill(struct http_conn *c);
 /* http_conn_drain - the front end stops: the connection ends after the answers that it owes. One that owes none waits a little
  * for one more request, whose answer tells the client that the connection ends. */
 void http_conn_drain(struct http_conn *c);
+
+/* http_conn_ended - the peer closed its side. Nothing more is read; the connection goes on for the answers that it owes, if any. */
+void http_conn_ended(struct http_conn *c);
+
+/* http_conn_owes - whether messages that came whole, or may have, are not answered yet. */
+bool http_conn_owes(const struct http_conn *c);
 
 /* http_conn_answered - the answer of x is complete. */
 void http_conn_answered(struct http_conn *c, const struct http_exchange *x);

@@ -282,7 +282,11 @@ void http_read_resume(struct http_conn *c)
         consume(c, held, c->held_len);
         mem_free(held);
     }
-    if (!c->dead)
+    if (c->dead)
+        return;
+    if (c->ended && !http_conn_owes(c))
+        http_conn_kill(c);
+    else
         http_conn_watch(c);
 }
 
@@ -320,12 +324,20 @@ static long read_messages(struct http_conn *c)
     return c->phase == HTTP_PHASE_BODY && !c->dead ? read_body(c) : got;
 }
 
+/* The outcome of a read: the peer may have closed its side, or the connection failed. */
+static void look_for_end(struct http_conn *c, long got)
+{
+    if (got == 0 && !c->dead)
+        http_conn_ended(c);
+    else if (got == -2)
+        http_conn_kill(c);
+}
+
 void http_read_pending(struct http_conn *c)
 {
     long got = read_messages(c);
-    if (got == 0 || got == -2)
-        http_conn_kill(c);
-    else if (!c->dead)
+    look_for_end(c, got);
+    if (!c->dead)
         http_conn_watch(c);
 }
 
@@ -357,8 +369,7 @@ void http_read_some(struct http_conn *c)
 {
     c->turns += TURNS_READ;
     long got = c->phase == HTTP_PHASE_BODY ? read_body(c) : read_messages(c);
-    if (got == 0 || got == -2)
-        http_conn_kill(c);
+    look_for_end(c, got);
     if (c->dead)
         return;
     if (brought_much(c, got))

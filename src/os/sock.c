@@ -14,7 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BACKLOG 4096
+#define BACKLOG       4096
+#define PROBE_SECONDS 15
 
 static int new_socket(int family)
 {
@@ -178,6 +179,18 @@ ssize_t sock_write(int fd, const struct iovec *pieces, int count)
 void sock_low_water(int fd, int n)
 {
     setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &n, sizeof(n));
+}
+
+void sock_probe(int fd)
+{
+    const struct {
+        int level, option, value;
+    } set[] = {{IPPROTO_TCP, TCP_KEEPIDLE, PROBE_SECONDS},
+               {IPPROTO_TCP, TCP_KEEPINTVL, PROBE_SECONDS},
+               {IPPROTO_TCP, TCP_KEEPCNT, 4},
+               {SOL_SOCKET, SO_KEEPALIVE, 1}};
+    for (size_t i = 0; i < sizeof(set) / sizeof(*set); i++)
+        setsockopt(fd, set[i].level, set[i].option, &set[i].value, sizeof(set[i].value));
 }
 
 void sock_close(int fd)

@@ -40,4 +40,8 @@ ssize_t sock_write(int fd, const struct iovec *pieces, int count);
 
 /* sock_low_water - wake up for reading only when n bytes are there (1 = any). */
 void sock_low_water(int fd, int n);
+
+/* sock_probe - ask the peer's system from time to time whether the peer is still there: a TCP connection whose peer is gone fails within
+ * about two minutes, though nothing is written. */
+void sock_probe(int fd);
 void sock_close(int fd);

@@ -77,6 +77,64 @@ static void no_more_than_the_limit_is_in_flight(void **state)
     http_rig_free(r);
 }
 
+/* The end of what a client sends takes nothing of what it asked for before. */
+static void a_client_that_closes_its_side_gets_its_answers(void **state)
+{
+    (void)state;
+    static const char *const rests[] = {
+        "", "GET /ha", "POST /echo HTTP/1.1\r\nContent-Length: 9\r\n\r\nabc",
+        "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab"};
+    for (size_t i = 0; i < sizeof(rests) / sizeof(*rests); i++) {
+        struct http_rig *r = http_rig_new(0);
+        int fd = http_rig_dial(r);
+        http_rig_send(
+            fd, "GET /later HTTP/1.1\r\n\r\nPOST /echo HTTP/1.1\r\nContent-Length: 1\r\n\r\na");
+        http_rig_send(fd, rests[i]);
+        while (http_rig_run(http_rig_count_later) < 1)
+            ;
+        shutdown(fd, SHUT_WR);
+        http_rig_run(http_rig_count_later);
+        http_rig_run(http_rig_answer_later);
+        http_rig_expect(fd, 200, "later");
+        http_rig_expect(fd, 200, "a");
+        http_rig_expect_end(fd);
+        http_rig_free(r);
+    }
+}
+
+/* Also of those that waited for their turn, and of large ones that it takes slowly. */
+static void a_closed_side_holds_nothing_back(void **state)
+{
+    (void)state;
+    struct http_rig *r = http_rig_new(0);
+    int fd = http_rig_dial(r);
+    struct strbuf text = STRBUF_INIT;
+    const unsigned more = 6;
+    for (unsigned i = 0; i < HTTP_CONN_MAX_IN_FLIGHT + more; i++)
+        strbuf_puts(&text, "GET /later HTTP/1.1\r\n\r\n");
+    http_rig_send(fd, strbuf_str(&text));
+    strbuf_fini(&text);
+    http_rig_send(fd, "GET /large HTTP/1.1\r\nConnection: close\r\n\r\n");
+    shutdown(fd, SHUT_WR);
+    for (unsigned left = HTTP_CONN_MAX_IN_FLIGHT + more; left;) {
+        unsigned waiting = http_rig_run(http_rig_count_later);
+        if (waiting < (left < HTTP_CONN_MAX_IN_FLIGHT ? left : HTTP_CONN_MAX_IN_FLIGHT))
+            continue;
+        http_rig_run(http_rig_answer_later);
+        for (unsigned i = 0; i < waiting; i++)
+            http_rig_expect(fd, 200, "later");
+        left -= waiting;
+    }
+    char head[1024];
+    char *got = malloc(HTTP_RIG_LARGE);
+    assert_int_equal(http_rig_head(fd, head), 200);
+    http_rig_read(fd, got, HTTP_RIG_LARGE);
+    assert_memory_equal(got, http_rig_large, HTTP_RIG_LARGE);
+    free(got);
+    http_rig_expect_end(fd);
+    http_rig_free(r);
+}
+
 static void a_slow_reader_gets_everything(void **state)
 {
     (void)state;
@@ -251,7 +309,9 @@ static void errors_that_quote_much_are_charged(void **state)
 }
 
 UNIT_MAIN(UNIT(answers_come_in_order), UNIT(a_long_pipeline_is_served_in_pieces),
-          UNIT(no_more_than_the_limit_is_in_flight), UNIT(a_slow_reader_gets_everything),
+          UNIT(no_more_than_the_limit_is_in_flight),
+          UNIT(a_client_that_closes_its_side_gets_its_answers),
+          UNIT(a_closed_side_holds_nothing_back), UNIT(a_slow_reader_gets_everything),
           UNIT(bodies_arrive_in_any_pieces), UNIT(large_bodies_put_the_first_tensor_on_64_bytes),
           UNIT(a_body_is_asked_for_when_the_peer_waits), UNIT(bodies_that_nobody_wants_are_dropped),
           UNIT(a_spent_budget_is_an_answer), UNIT(errors_that_quote_much_are_charged))

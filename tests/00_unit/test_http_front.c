@@ -44,6 +44,7 @@ static void connections_end_when_they_should(void **state)
     http_rig_free(r);
 }
 
+/* One that only closed its side is waited for: a reset tells that it is gone. */
 static void a_peer_that_leaves_cancels_its_requests(void **state)
 {
     (void)state;
@@ -54,6 +55,8 @@ static void a_peer_that_leaves_cancels_its_requests(void **state)
     http_rig_expect(fd, 404, "{\"error\":\"a \\\"quoted\\\" reason\"}");
     http_rig_send(fd, "GET /later HTTP/1.1\r\n\r\nGET /echo HTTP/1.1\r\n\r\nPOST /echo "
                       "HTTP/1.1\r\nContent-Length: 99\r\n\r\nabc");
+    const struct linger reset = {.l_onoff = 1};
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)), 0);
     close(fd);
     http_rig_until_empty(r);
     http_rig_free(r); /* answers what was left over */
