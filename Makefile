@@ -8,7 +8,7 @@ FUZZ_SECONDS ?= 60
 export HTTP_PORT GRPC_PORT METRICS_PORT FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-long bench install lint format fuzz cov clean
+.PHONY: help run build check test test-long bench install lint format fuzz cov clean
 
 help: ## this list
 	@echo "make <target>:"
@@ -19,6 +19,10 @@ run: ## install what is missing, build, write the sample repository, serve it on
 
 build: ## install what is missing and build what is served (build/release)
 	@tools/build.sh release server
+
+check: ## what a change can break first, in three minutes; BASE=COMMIT: all that differs from it
+	@tools/setup.sh test
+	@/usr/bin/python3 tools/check.py $(if $(BASE),--base $(BASE))
 
 test: ## install what is missing, build, run every test that fits in 45 minutes
 	@tools/test.sh

@@ -287,8 +287,7 @@ def lane_ports(lane: int) -> tuple[int, int]:
     return PORTS[0] + lane * each, PORTS[0] + (lane + 1) * each
 
 
-def main() -> int:
-    stages = choose(sys.argv[1:])
+def run_stages(stages: list[Stage]) -> int:
     LOGS.mkdir(parents=True, exist_ok=True)
     run, schedule = Run(stages), Schedule(stages)
     lanes = [threading.Thread(target=run.lane, args=(schedule, lane_ports(lane)), daemon=True) for lane in range(LANES)]
@@ -306,4 +305,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_stages(choose(sys.argv[1:])))

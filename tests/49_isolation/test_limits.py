@@ -1,7 +1,6 @@
 """What an isolated model may cost: time that it hangs, memory that it shares; and that it ends when it shall."""
 
 import os
-import signal
 import subprocess
 import threading
 from pathlib import Path

@@ -1,0 +1,69 @@
+"""`make check` and the mutants: what they choose."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import check  # noqa: E402
+import mutate  # noqa: E402
+
+
+def test_each_folder_has_tests_that_exist() -> None:
+    places = check.read_list()
+    rooms = [f"src/{path.name}" for path in (ROOT / "src").iterdir() if path.is_dir()]
+    rooms += [f"{kind}/{path.name}" for kind in ("backends", "caches", "repoagents", "modules") for path in (ROOT / kind).iterdir()]
+    assert [room for room in rooms if not check.tests_of([f"{room}/x.c"])] == []
+    assert [test for tests in places.values() for test in tests if not (ROOT / test).exists()] == []
+    assert [place for place in places if not (ROOT / place).exists()] == []
+
+
+@pytest.mark.parametrize(
+    ("names", "tests"),
+    [
+        (["src/main.c"], []),
+        (["backends/python/x.c"], ["tests/40_e2e/test_digits.py", "tests/40_e2e/test_instances.py"]),  # the longest line that fits
+        (["tests/40_e2e/test_curl.py", "tests/harness/ports.py"], ["tests/40_e2e/test_curl.py", "tests/40_e2e/test_harness.py"]),
+        (["tests/49_isolation/isolated.py", "tests/49_isolation/test_limits.py"], ["tests/49_isolation"]),
+        (["tools/tidy.py", "tests/00_unit/test_arena.c"], ["tests/00_gates"]),
+    ],
+)
+def test_a_change_chooses_tests(names: list[str], tests: list[str]) -> None:
+    assert check.tests_of(names) == tests
+
+
+SOURCE = """#include "x.h" /* a < b */
+static const int limit = 3;
+int x_take(struct x *x, int n)
+{
+    log_line("a == b");
+    for (int i = 0; i < n; i++)
+        x->sum += i;
+    CHECK(n > 0);
+    if (x->ready)
+        return -n;
+    return n && x->sum ? n + 2 : 1;
+}
+"""
+
+
+def test_mutants_are_bugs_and_not_nonsense(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "x.c").write_text(SOURCE)
+    monkeypatch.setattr(mutate, "ROOT", tmp_path)
+    found = {(mutant.line, mutant.old, mutant.new) for mutant in mutate.mutants_of(Path("x.c"))}
+    assert found == {
+        (5, 'log_line("a == b")', ""),
+        (6, "0", "1"),
+        (6, "<", "<="),
+        (7, "x->sum += i", ""),
+        (8, ">", ">="),
+        (8, "0", "1"),
+        (9, "x->ready", "!(x->ready)"),
+        (11, "&&", "||"),
+        (11, "+", "-"),
+        (11, "2", "(2 + 1)"),
+        (11, "1", "0"),
+    }

@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Runs what a change can break first, under the address and undefined-behaviour sanitizers: `make check`, in a few minutes.
+
+    tools/check.py [--base COMMIT] [--list]
+
+The change is what differs from COMMIT; without one, what is not committed, or else the last commit. All C tests run, and the quick gates;
+of the Python tests those that tools/check.list names for the folders of the change, and those that changed themselves. --list only says
+which these are. The last line is `N passed, N failed`. The rest is for `make test`.
+"""
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+import run_tests
+from run_tests import ROOT, Outcome, Stage
+
+LIST = ROOT / "tools" / "check.list"
+HARNESS = "tests/40_e2e/test_harness.py"
+GATES = [["tools/check_layers.py"], ["tools/tidy.py"], ["tools/format.sh", "--check"], ["tools/requirements.py", "--check"]]
+
+
+def read_list(path: Path = LIST) -> dict[str, list[str]]:
+    lines = (line.partition(":") for line in path.read_text().splitlines() if line and not line.startswith("#"))
+    return {place: tests.split() for place, _, tests in lines}
+
+
+def git(*argv: str) -> list[str]:
+    return subprocess.run(["git", *argv], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def changed(base: str | None) -> list[str]:
+    new = git("ls-files", "--others", "--exclude-standard")
+    names = git("diff", "--name-only", base or "HEAD") + new
+    return names or git("diff", "--name-only", "HEAD~1")
+
+
+def of_test(path: Path) -> list[str]:
+    """What runs for a changed file below tests/: itself, or the folder that it serves."""
+    rung = Path(*path.parts[:2])
+    if path.parts[1] == "harness":
+        return [HARNESS]
+    if path.name.startswith("test_") and path.suffix == ".py":
+        return [str(path)] if (ROOT / path).exists() else []
+    return [str(rung)] if any((ROOT / rung).glob("**/test_*.py")) and path.parts[1] != "41_compare" else []
+
+
+def tests_of(names: list[str]) -> list[str]:
+    places = read_list()
+    found: list[str] = []
+    for name in names:
+        if name.startswith("tests/"):
+            found += of_test(Path(name))
+        elif name.startswith("tools/"):
+            found.append("tests/00_gates")
+        elif fitting := [place for place in places if name == place or name.startswith(place + "/")]:
+            found += places[max(fitting, key=len)]
+    whole = {test for test in found if not test.endswith(".py")}
+    return sorted(whole | {test for test in found if not any(test.startswith(folder + "/") for folder in whole)})
+
+
+def gates(stage: Stage) -> Outcome:
+    refused = [argv[0] for argv in GATES if stage.command(argv) != 0]
+    return Outcome(len(GATES) - len(refused), len(refused), f"refused by {', '.join(refused)}" if refused else "")
+
+
+def stages_for(tests: list[str]) -> list[Stage]:
+    """Tests of one rung are one stage: rungs have a conftest of their own."""
+    needs = ("build", "build-dev")
+    stages = [
+        Stage("build-dev", "build: address and undefined-behaviour sanitizers", run_tests.build("dev")),
+        Stage("build", "build: release", run_tests.build("release", "server")),
+        Stage("samples", "the sample repository", run_tests.samples, ("build",)),
+        Stage("check-gates", "quick gates", gates),
+    ]
+    if any(test.startswith("tests/51_stores") for test in tests):
+        stages.append(Stage("stores-build", "build: stores to read models from", run_tests.stores))
+    for rung in sorted({Path(test).parts[1] for test in tests}):
+        chosen = [test for test in tests if Path(test).parts[1] == rung]
+        run = run_tests.pytest(chosen, "dev", "not reference")
+        stages.append(Stage(f"check-{rung[3:]}", " ".join(chosen), run, (*needs, "samples", "stores-build")))
+    return [*stages, Stage("c-dev", "C tests under the sanitizers", run_tests.ctest("dev"), ("build-dev", "samples"))]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--base")
+    parser.add_argument("--list", action="store_true")
+    options = parser.parse_args()
+    names = changed(options.base)
+    tests = tests_of(names)
+    print(f"{len(names)} changed files; besides the C tests: {' '.join(tests) or 'nothing'}", flush=True)
+    return 0 if options.list else run_tests.run_stages(stages_for(tests))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
