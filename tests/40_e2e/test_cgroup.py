@@ -1,4 +1,5 @@
-"""The budget and the network threads follow the limits of the control groups around the server, where this machine lets one be made."""
+"""The budget and the network threads follow the limits of the control groups around the server: groups of the test's own, where this
+machine lets some be made, else those that are there."""
 
 import os
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ LIMITS = {
 
 @pytest.fixture
 def groups() -> Iterator[list[Path]]:
-    """Groups without limits of their own in groups that have some."""
+    """Groups without limits of their own in groups that have some; none where they cannot be made."""
     made: list[Path] = []
     version = "v2" if (ROOT / "cgroup.controllers").exists() else "v1"
     try:
@@ -35,9 +36,11 @@ def groups() -> Iterator[list[Path]]:
                 made.append(folder)
             for name, value in limits.items():
                 (outer / name).write_text(value)
-        yield [folder for folder in made if folder.name == "inner"]
-    except OSError as e:
-        pytest.skip(f"no control group can be made here: {e}")
+        found = [folder for folder in made if folder.name == "inner"]
+    except OSError:
+        found = []
+    try:
+        yield found
     finally:
         for folder in reversed(made):
             with suppress(OSError):
@@ -67,5 +70,5 @@ def _budget(server: Nereid) -> int:
 def test_limits_of_the_groups_around(tmp_path: Path, groups: list[Path]) -> None:
     Grouped.groups = tuple(groups)
     with Grouped(Repository(tmp_path / "models").path) as server:
-        assert _budget(server) == MEMORY // 2
-        assert _loops(server) == 1
+        machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        assert (_budget(server), _loops(server)) == (MEMORY // 2, 1) if groups else 0 < _budget(server) <= machine // 2
