@@ -9,6 +9,7 @@
 #include "store/listing.h"
 #include "web/call.h"
 #include "web/module.h"
+#include "web/lease.h"
 #include "web/token.h"
 #include "web/url.h"
 
@@ -98,12 +99,12 @@ static void names(const char *text)
 
 static void token(const char *text)
 {
-    char *found = NULL;
-    uint64_t secs = 0;
-    struct err *e = token_read(text, &found, &secs);
-    CHECK(e ? !found : *found && secs >= 10 && secs <= 86400);
+    struct lease_fresh found = {0};
+    struct err *e = token_read(text, &found);
+    CHECK(e ? !found.value
+            : *(char *)found.value && found.life >= TIME_S(10) && found.life <= TIME_S(86400));
     err_free(e);
-    mem_free(found);
+    mem_free(found.value);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -2,6 +2,7 @@
 #include "module.h"
 
 #include <curl/curl.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +31,8 @@ void http_session_free(void *session)
 struct exchange {
     CURL *curl;
     struct cloud_abi_http *x;
-    bool refused; /* by a callback */
+    bool refused;   /* by a callback */
+    bool connected; /* the request could be sent */
 };
 
 static void take_status(struct exchange *e)
@@ -81,6 +83,17 @@ static int progress(void *arg, curl_off_t a, curl_off_t b, curl_off_t c, curl_of
     (void)d;
     const struct exchange *e = arg;
     return e->x->cancel && atomic_load_explicit(e->x->cancel, memory_order_relaxed);
+}
+
+static int before_request(void *arg, char *to, char *from, int to_port, int from_port)
+{
+    (void)to;
+    (void)from;
+    (void)to_port;
+    (void)from_port;
+    struct exchange *e = arg;
+    e->connected = true;
+    return CURL_PREREQFUNC_OK;
 }
 
 static struct curl_slist *header_list(const struct cloud_abi_http *x)
@@ -137,6 +150,17 @@ static bool is_hopeless(CURLcode code)
            code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_URL_MALFORMAT;
 }
 
+static enum cloud_abi_reach reach_of(const struct exchange *e, CURLcode code)
+{
+    long number = 0;
+    if (e->connected || (code != CURLE_COULDNT_CONNECT && code != CURLE_OPERATION_TIMEDOUT))
+        return CLOUD_ABI_REACHED;
+    curl_easy_getinfo(e->curl, CURLINFO_OS_ERRNO, &number);
+    bool nobody = number == ECONNREFUSED || number == EHOSTUNREACH || number == ENETUNREACH ||
+                  number == EHOSTDOWN;
+    return code == CURLE_COULDNT_CONNECT && nobody ? CLOUD_ABI_REFUSED : CLOUD_ABI_SILENT;
+}
+
 void http_run(void *session, struct cloud_abi_http *x)
 {
     struct exchange e = {.curl = session, .x = x};
@@ -145,6 +169,7 @@ void http_run(void *session, struct cloud_abi_http *x)
     x->status = 0;
     x->error[0] = '\0';
     x->hopeless = false;
+    x->reach = CLOUD_ABI_REACHED;
     curl_easy_reset(session); /* connections stay */
     set_request(&e, headers);
     set_limits(&e);
@@ -152,6 +177,8 @@ void http_run(void *session, struct cloud_abi_http *x)
     curl_easy_setopt(session, CURLOPT_HEADERDATA, &e);
     curl_easy_setopt(session, CURLOPT_WRITEFUNCTION, body);
     curl_easy_setopt(session, CURLOPT_WRITEDATA, &e);
+    curl_easy_setopt(session, CURLOPT_PREREQFUNCTION, before_request);
+    curl_easy_setopt(session, CURLOPT_PREREQDATA, &e);
     curl_easy_setopt(session, CURLOPT_ERRORBUFFER, words);
     curl_easy_setopt(session, CURLOPT_USERAGENT, "nereid");
     CURLcode code = curl_easy_perform(session);
@@ -159,6 +186,7 @@ void http_run(void *session, struct cloud_abi_http *x)
         take_status(&e);
     } else {
         x->hopeless = is_hopeless(code);
+        x->reach = reach_of(&e, code);
         snprintf(x->error, sizeof(x->error), "%s",
                  e.refused  ? "the answer was given up"
                  : words[0] ? words

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "os/file.h"
+#include "provider/aws_identity.h"
 #include "provider/aws_role.h"
 #include "provider/credential_file.h"
 #include "provider/ini.h"
@@ -12,9 +13,6 @@
 #include <string.h>
 
 #define MAX_FILE_BYTES ((size_t)1 << 20)
-
-/* A key is replaced so long before it ends, or at a fourth of a short life. */
-#define RENEW_BEFORE_NS TIME_S(300)
 
 void aws_key_fini(struct aws_key *k)
 {
@@ -91,6 +89,73 @@ static bool profile_is_there(const struct profile *p)
     return there;
 }
 
+static bool from_profile(const struct aws *a, struct aws_key *ret)
+{
+    struct profile p;
+    profile_open(&p, a->profile);
+    *ret = (struct aws_key){.id = profile_value(&p, "aws_access_key_id"),
+                            .secret = profile_value(&p, "aws_secret_access_key"),
+                            .token = profile_value(&p, "aws_session_token")};
+    profile_close(&p);
+    if (*ret->id && *ret->secret)
+        return true;
+    aws_key_fini(ret);
+    return false;
+}
+
+/* Of its own for a lease; NULL stays NULL. */
+static void *copy_key(const void *value)
+{
+    const struct aws_key *from = value;
+    struct aws_key *k = MEM_NEW(struct aws_key);
+    *k = (struct aws_key){.id = mem_strdup(from->id),
+                          .secret = mem_strdup(from->secret),
+                          .token = mem_strdup(from->token),
+                          .ends_wall_ns = from->ends_wall_ns};
+    return k;
+}
+
+static void drop_key(void *value)
+{
+    if (value)
+        aws_key_fini(value);
+    mem_free(value);
+}
+
+/* What is there of a profile, a web identity, a container or an instance. */
+static struct err *find_key(struct aws *a, void *session, struct aws_key *ret, bool *ret_found)
+{
+    *ret_found = from_profile(a, ret);
+    if (*ret_found)
+        return NULL;
+    *ret_found = aws_identity_is_there();
+    if (*ret_found)
+        return aws_identity_get(a->net, session, a->region, ret);
+    return aws_role_get(a->net, session, ret, ret_found);
+}
+
+static struct err *fetch(void *owner, void *session, struct lease_fresh *ret)
+{
+    struct aws *a = owner;
+    struct aws_key key = {0};
+    bool found;
+    struct err *e = find_key(a, session, &key, &found);
+    if (e)
+        return e;
+    if (!found && !a->said)
+        LOG_WARN("no AWS credentials were found: requests to S3 are not signed");
+    a->said = !found;
+    uint64_t now = clock_wall_ns();
+    if (key.ends_wall_ns)
+        ret->life = key.ends_wall_ns > now ? key.ends_wall_ns - now : 0;
+    const struct aws_key anonymous = {
+        .id = (char[]){""}, .secret = (char[]){""}, .token = (char[]){""}};
+    ret->none = !found;
+    ret->value = copy_key(found ? &key : &anonymous);
+    aws_key_fini(&key);
+    return NULL;
+}
+
 static const char *first_of(const char *a, const char *b, const char *c, const char *d)
 {
     return *a ? a : *b ? b : *c ? c : d;
@@ -100,16 +165,16 @@ static void take_fixed_key(struct aws *a, const char *id, const char *secret, co
 {
     if (!*id || !*secret)
         return;
-    a->fixed = a->have = true;
+    a->fixed = true;
     a->key = (struct aws_key){
         .id = mem_strdup(id), .secret = mem_strdup(secret), .token = mem_strdup(token)};
 }
 
 struct err *aws_init(struct aws *a, struct call_net *net, const struct credential_entry *entry)
 {
+    static const struct lease_kind kind = {.fetch = fetch, .copy = copy_key, .drop = drop_key};
     *a = (struct aws){.net = net};
-    mutex_init(&a->lock, MUTEX_RANK_LEAF);
-    mutex_cond_init(&a->changed);
+    lease_init(&a->lease, &kind, a);
     const char *region = "";
     const char *profile = env("AWS_PROFILE");
     if (entry) {
@@ -136,7 +201,7 @@ struct err *aws_init(struct aws *a, struct call_net *net, const struct credentia
         a->endpoint = mem_strdup(chosen);
     mem_free(endpoint);
     struct err *e = NULL;
-    if (*profile && !a->have && !profile_is_there(&p))
+    if (*profile && !a->fixed && !profile_is_there(&p))
         e = err_new(STATUS_NOT_FOUND, "the AWS profile '%s' is in neither of its files", profile);
     profile_close(&p);
     if (e)
@@ -147,106 +212,30 @@ struct err *aws_init(struct aws *a, struct call_net *net, const struct credentia
 void aws_fini(struct aws *a)
 {
     aws_key_fini(&a->key);
-    err_free(a->failed);
-    mutex_cond_fini(&a->changed);
-    mutex_fini(&a->lock);
+    lease_fini(&a->lease);
     mem_free(a->profile);
     mem_free(a->region);
     mem_free(a->endpoint);
 }
 
-static bool from_profile(const struct aws *a, struct aws_key *ret)
-{
-    struct profile p;
-    profile_open(&p, a->profile);
-    *ret = (struct aws_key){.id = profile_value(&p, "aws_access_key_id"),
-                            .secret = profile_value(&p, "aws_secret_access_key"),
-                            .token = profile_value(&p, "aws_session_token")};
-    profile_close(&p);
-    if (*ret->id && *ret->secret)
-        return true;
-    aws_key_fini(ret);
-    return false;
-}
-
-static struct err *fetch(struct aws *a, void *session, struct aws_key *ret)
-{
-    if (from_profile(a, ret))
-        return NULL;
-    bool found;
-    struct err *e = aws_role_get(a->net, session, ret, &found);
-    if (e || found)
-        return e;
-    LOG_WARN("no AWS credentials were found: requests to S3 are not signed");
-    *ret =
-        (struct aws_key){.id = mem_strdup(""), .secret = mem_strdup(""), .token = mem_strdup("")};
-    return NULL;
-}
-
-static bool still_good(const struct aws *a)
-{
-    return a->have && (!a->renew_wall_ns || clock_wall_ns() < a->renew_wall_ns);
-}
-
-static void take_key(struct aws *a, const struct aws_key *fresh)
-{
-    uint64_t now = clock_wall_ns();
-    uint64_t life = fresh->ends_wall_ns > now ? fresh->ends_wall_ns - now : 0;
-    uint64_t early = life / 4 < RENEW_BEFORE_NS ? life / 4 : RENEW_BEFORE_NS;
-    aws_key_fini(&a->key);
-    a->key = *fresh;
-    a->have = true;
-    a->renew_wall_ns = fresh->ends_wall_ns ? now + life - early : 0;
-}
-
-/* Lock held, but not while it is fetched. */
-static struct err *renew(struct aws *a, void *session)
-{
-    struct aws_key fresh = {0};
-    a->busy = true;
-    mutex_unlock(&a->lock);
-    struct err *e = fetch(a, session, &fresh);
-    mutex_lock(&a->lock);
-    a->busy = false;
-    a->rounds++;
-    err_free(a->failed);
-    a->failed = err_copy(e);
-    mutex_cond_broadcast(&a->changed);
-    if (!e) {
-        take_key(a, &fresh);
-    } else if (a->have && clock_wall_ns() < a->key.ends_wall_ns) { /* it holds a while longer */
-        err_free(e);
-        e = NULL;
-    }
-    return e;
-}
-
 struct err *aws_get(struct aws *a, void *session, struct aws_key *ret)
 {
-    struct err *e = NULL;
-    mutex_lock(&a->lock);
-    uint64_t rounds = a->rounds;
-    while (a->busy)
-        mutex_cond_wait(&a->changed, &a->lock);
-    if (!still_good(a) && a->rounds != rounds && a->failed)
-        e = err_copy(a->failed); /* the one that was waited for: a second one would take as long */
-    else if (!still_good(a))
-        e = renew(a, session);
-    if (!e)
-        *ret = (struct aws_key){.id = mem_strdup(a->key.id),
-                                .secret = mem_strdup(a->key.secret),
-                                .token = mem_strdup(a->key.token)};
-    mutex_unlock(&a->lock);
-    return e;
+    void *found = a->fixed ? copy_key(&a->key) : NULL;
+    struct err *e = found ? NULL : lease_get(&a->lease, session, &found);
+    if (e)
+        return e;
+    struct aws_key *key = found;
+    *ret = *key;
+    mem_free(key);
+    return NULL;
 }
 
 bool aws_refused(struct aws *a)
 {
-    if (a->fixed)
-        return false;
-    mutex_lock(&a->lock);
-    if (!a->busy)
-        a->have = false;
-    mutex_unlock(&a->lock);
-    return true;
+    return !a->fixed && lease_refused(&a->lease);
+}
+
+bool aws_is_anonymous(struct aws *a)
+{
+    return !a->fixed && lease_is_none(&a->lease);
 }

@@ -17,7 +17,7 @@
 #define TOKEN_LIFE_SECS "21600"
 
 /* "2026-11-21T14:00:00Z"; 0 when it is none. */
-static uint64_t read_time(const char *text)
+uint64_t aws_role_time(const char *text)
 {
     struct tm tm = {0};
     if (!text || !strptime(text, "%Y-%m-%dT%H:%M:%S", &tm))
@@ -42,7 +42,7 @@ static struct err *read_key(const char *text, struct aws_key *ret)
         *ret = (struct aws_key){.id = mem_strdup(id),
                                 .secret = mem_strdup(secret),
                                 .token = mem_strdup(text_of(root, "Token")),
-                                .ends_wall_ns = read_time(text_of(root, "Expiration"))};
+                                .ends_wall_ns = aws_role_time(text_of(root, "Expiration"))};
     else
         e = err_new(STATUS_UNAVAILABLE, "the endpoint for credentials answers without a key");
     yyjson_doc_free(doc);
@@ -85,8 +85,8 @@ static struct err *of_container(struct call_net *net, void *session, const char 
     return e;
 }
 
-static struct err *of_instance(struct call_net *net, void *session, const char *header,
-                               const char *base, struct aws_key *ret)
+static struct err *of_role(struct call_net *net, void *session, const char *header,
+                           const char *base, struct aws_key *ret)
 {
     static const char path[] = "/latest/meta-data/iam/security-credentials/";
     struct strbuf url = STRBUF_INIT;
@@ -108,8 +108,10 @@ static struct err *of_instance(struct call_net *net, void *session, const char *
     return e;
 }
 
-/* The session token of the second version of the metadata service; NULL: there is no such service. The caller's header. */
-static char *instance_token(struct call_net *net, void *session, const char *base)
+/* By the second version of the metadata service: a token for the session first.
+ * errors  NOT_FOUND: there is no such service, or the instance has no role */
+static struct err *of_instance(struct call_net *net, void *session, const char *base,
+                               struct aws_key *ret)
 {
     struct strbuf url = STRBUF_INIT;
     struct strbuf header = STRBUF_INIT;
@@ -119,42 +121,49 @@ static char *instance_token(struct call_net *net, void *session, const char *bas
                     .url = strbuf_str(&url),
                     .headers = {"X-aws-ec2-metadata-token-ttl-seconds: " TOKEN_LIFE_SECS},
                     .direct = true,
-                    .once = true};
+                    .maybe = true};
     struct err *e = ask_run(net, session, &a, &token);
-    if (!e)
+    if (!e) {
         strbuf_printf(&header, "X-aws-ec2-metadata-token: %s", token);
-    err_free(e);
+        e = of_role(net, session, strbuf_str(&header), base, ret);
+    }
     mem_free(token);
+    strbuf_fini(&header);
     strbuf_fini(&url);
-    return header.len ? strbuf_take(&header) : NULL;
+    return e;
+}
+
+/* What the environment names as the container's endpoint; "" when it names none. */
+static void put_container_url(struct strbuf *url)
+{
+    if (*env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"))
+        strbuf_printf(url, CONTAINER_HOST "%s", env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"));
+    else
+        strbuf_puts(url, env("AWS_CONTAINER_CREDENTIALS_FULL_URI"));
 }
 
 struct err *aws_role_get(struct call_net *net, void *session, struct aws_key *ret, bool *ret_found)
 {
     struct strbuf url = STRBUF_INIT;
     struct err *e = NULL;
+    put_container_url(&url);
     *ret_found = true;
-    if (*env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"))
-        strbuf_printf(&url, CONTAINER_HOST "%s", env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"));
-    else if (*env("AWS_CONTAINER_CREDENTIALS_FULL_URI"))
-        strbuf_puts(&url, env("AWS_CONTAINER_CREDENTIALS_FULL_URI"));
     if (url.len) {
         e = of_container(net, session, strbuf_str(&url), ret);
-        strbuf_fini(&url);
-        return e;
+    } else if (strcmp(env("AWS_EC2_METADATA_DISABLED"), "true") == 0) {
+        *ret_found = false;
+    } else {
+        const char *base = env("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+        base = *base ? base : INSTANCE_HOST;
+        size_t len = strlen(base);
+        strbuf_append(&url, base, len - (base[len - 1] == '/'));
+        e = of_instance(net, session, strbuf_str(&url), ret);
+        *ret_found = !e || err_code(e) != STATUS_NOT_FOUND;
     }
-    const char *base = env("AWS_EC2_METADATA_SERVICE_ENDPOINT");
-    if (!*base)
-        base = INSTANCE_HOST;
-    int len = (int)strlen(base);
-    strbuf_printf(&url, "%.*s", len - (base[len - 1] == '/'), base);
-    char *header = strcmp(env("AWS_EC2_METADATA_DISABLED"), "true") == 0
-                       ? NULL
-                       : instance_token(net, session, strbuf_str(&url));
-    *ret_found = header != NULL;
-    if (header)
-        e = of_instance(net, session, header, strbuf_str(&url), ret);
-    mem_free(header);
     strbuf_fini(&url);
-    return e;
+    if (*ret_found)
+        return err_wrap(e,
+                        "the role of this machine (AWS_EC2_METADATA_DISABLED=true if it has none)");
+    err_free(e);
+    return NULL;
 }

@@ -155,16 +155,16 @@ static struct err *sign(struct azure *a, void *session, struct azure_key_request
                         struct call_request *r)
 {
     char date[64];
-    char *token = NULL;
+    void *token = NULL;
     put_date(date, sizeof(date));
     const struct azure_key_pair headers[] = {{"x-ms-date", date}, {"x-ms-version", VERSION}};
     for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
         call_header(r, "%s: %s", headers[i].name, headers[i].value);
     if (a->with_token) {
-        struct err *e = token_get(&a->token.token, session, &token);
+        struct err *e = lease_get(&a->token.lease, session, &token);
         if (e)
             return e;
-        call_header(r, "Authorization: Bearer %s", token ? token : "");
+        call_header(r, "Authorization: Bearer %s", token ? (const char *)token : "");
         mem_free(token);
     } else if (a->key) {
         struct strbuf authorization = STRBUF_INIT;
@@ -251,7 +251,7 @@ static struct err *azure_get(void *site, void *session, const struct listing_obj
 static bool azure_renew(void *site, const struct call_answer *a)
 {
     struct azure *s = site;
-    return s->with_token && a->status == 401 && token_refused(&s->token.token);
+    return s->with_token && a->status == 401 && lease_refused(&s->token.lease);
 }
 
 static bool azure_digest_holds(const struct call_answer *a)

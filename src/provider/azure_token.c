@@ -6,6 +6,7 @@
 #include "os/file.h"
 #include "web/ask.h"
 #include "web/call.h"
+#include "web/token.h"
 #include "web/url.h"
 
 #include <stdlib.h>
@@ -29,20 +30,20 @@ static void put_field(struct strbuf *sb, const char *name, const char *value)
     url_escape(sb, value, strlen(value), false);
 }
 
-static struct err *run(struct call_net *net, void *session, const struct ask *a, char **ret_text,
-                       uint64_t *ret_secs)
+static struct err *run(struct call_net *net, void *session, const struct ask *a,
+                       struct lease_fresh *ret)
 {
     char *answer = NULL;
     struct err *e = ask_run(net, session, a, &answer);
     if (!e)
-        e = token_read(answer, ret_text, ret_secs);
+        e = token_read(answer, ret);
     mem_free(answer);
     return e;
 }
 
 /* A registered application: by its secret, or by the token that its surroundings gave it. */
-static struct err *of_application(const struct azure_token *t, void *session, char **ret_text,
-                                  uint64_t *ret_secs)
+static struct err *of_application(const struct azure_token *t, void *session,
+                                  struct lease_fresh *ret)
 {
     struct strbuf url = STRBUF_INIT;
     struct strbuf form = STRBUF_INIT;
@@ -73,14 +74,13 @@ static struct err *of_application(const struct azure_token *t, void *session, ch
                           .headers = {"Content-Type: application/x-www-form-urlencoded"},
                           .body = strbuf_str(&form)};
     if (!e)
-        e = run(t->net, session, &a, ret_text, ret_secs);
+        e = run(t->net, session, &a, ret);
     strbuf_fini(&form);
     strbuf_fini(&url);
     return e;
 }
 
-static struct err *of_machine(const struct azure_token *t, void *session, char **ret_text,
-                              uint64_t *ret_secs)
+static struct err *of_machine(const struct azure_token *t, void *session, struct lease_fresh *ret)
 {
     struct strbuf url = STRBUF_INIT;
     struct strbuf secret = STRBUF_INIT;
@@ -98,31 +98,32 @@ static struct err *of_machine(const struct azure_token *t, void *session, char *
                           .url = strbuf_str(&url),
                           .headers = {"Metadata: true", service ? strbuf_str(&secret) : NULL},
                           .direct = true};
-    struct err *e = run(t->net, session, &a, ret_text, ret_secs);
+    struct err *e = run(t->net, session, &a, ret);
     strbuf_fini(&secret);
     strbuf_fini(&url);
     return err_wrap(e, "managed identity");
 }
 
-static struct err *fetch(void *owner, void *session, char **ret_text, uint64_t *ret_secs)
+static struct err *fetch(void *owner, void *session, struct lease_fresh *ret)
 {
     const struct azure_token *t = owner;
     bool named = *env("AZURE_TENANT_ID") &&
                  (*env("AZURE_CLIENT_SECRET") || *env("AZURE_FEDERATED_TOKEN_FILE"));
     if (!t->machine && named)
-        return of_application(t, session, ret_text, ret_secs);
-    return of_machine(t, session, ret_text, ret_secs);
+        return of_application(t, session, ret);
+    return of_machine(t, session, ret);
 }
 
 void azure_token_init(struct azure_token *t, struct call_net *net, const char *client_id,
                       bool machine)
 {
     *t = (struct azure_token){.net = net, .client_id = mem_strdup(client_id), .machine = machine};
-    token_init(&t->token, fetch, t);
+    static const struct lease_kind kind = {.fetch = fetch, .copy = token_copy, .drop = mem_free};
+    lease_init(&t->lease, &kind, t);
 }
 
 void azure_token_fini(struct azure_token *t)
 {
-    token_fini(&t->token);
+    lease_fini(&t->lease);
     mem_free(t->client_id);
 }

@@ -82,15 +82,15 @@ static void put_pair(struct strbuf *sb, const char *name, const char *value)
 /* endpoint/storage/v1/b/BUCKET/o, and who asks. */
 static struct err *make(struct gcs *g, void *session, struct call_request *r)
 {
-    char *token = NULL;
-    struct err *e = token_get(&g->token.token, session, &token);
+    void *token = NULL;
+    struct err *e = lease_get(&g->token.lease, session, &token);
     if (e)
         return e;
     strbuf_printf(&r->url, "%s/storage/v1/b/", g->endpoint);
     url_escape(&r->url, g->bucket, strlen(g->bucket), false);
     strbuf_puts(&r->url, "/o");
     if (token)
-        call_header(r, "Authorization: Bearer %s", token);
+        call_header(r, "Authorization: Bearer %s", (const char *)token);
     mem_free(token);
     return NULL;
 }
@@ -194,7 +194,8 @@ static struct err *gcs_get(void *site, void *session, const struct listing_objec
 static bool gcs_renew(void *site, const struct call_answer *a)
 {
     struct gcs *g = site;
-    return a->status == 401 && token_refused(&g->token.token);
+    bool wants_token = a->status == 401 || (a->status == 403 && lease_is_none(&g->token.lease));
+    return wants_token && lease_refused(&g->token.lease);
 }
 
 static bool gcs_digest_holds(const struct call_answer *a)

@@ -10,6 +10,7 @@
 #include "web/call.h"
 #include "web/cloud_abi.h"
 #include "web/text.h"
+#include "web/token.h"
 #include "web/url.h"
 
 #include <inttypes.h>
@@ -39,7 +40,7 @@ static void put_field(struct strbuf *sb, const char *name, const char *value)
 }
 
 static struct err *post(struct call_net *net, void *session, const char *url, const char *form,
-                        char **ret_text, uint64_t *ret_secs)
+                        struct lease_fresh *ret)
 {
     char *answer = NULL;
     const struct ask a = {.method = "POST",
@@ -48,7 +49,7 @@ static struct err *post(struct call_net *net, void *session, const char *url, co
                           .body = form};
     struct err *e = ask_run(net, session, &a, &answer);
     if (!e)
-        e = token_read(answer, ret_text, ret_secs);
+        e = token_read(answer, ret);
     mem_free(answer);
     return e;
 }
@@ -87,8 +88,8 @@ static void put_claims(struct strbuf *sb, yyjson_val *key, const char *audience)
     yyjson_mut_doc_free(claims);
 }
 
-static struct err *of_service(struct call_net *net, void *session, yyjson_val *key, char **ret_text,
-                              uint64_t *ret_secs)
+static struct err *of_service(struct call_net *net, void *session, yyjson_val *key,
+                              struct lease_fresh *ret)
 {
     const char *uri = text_of(key, "token_uri");
     const char *pem = text_of(key, "private_key");
@@ -105,7 +106,7 @@ static struct err *of_service(struct call_net *net, void *session, yyjson_val *k
         text_base64(&jwt, signature, n, true);
         put_field(&form, "grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer");
         put_field(&form, "assertion", strbuf_str(&jwt));
-        e = post(net, session, uri, strbuf_str(&form), ret_text, ret_secs);
+        e = post(net, session, uri, strbuf_str(&form), ret);
     } else {
         e = err_new(STATUS_INVALID_ARG, "its private_key is no RSA key in PEM");
     }
@@ -114,8 +115,8 @@ static struct err *of_service(struct call_net *net, void *session, yyjson_val *k
     return e;
 }
 
-static struct err *of_user(struct call_net *net, void *session, yyjson_val *key, char **ret_text,
-                           uint64_t *ret_secs)
+static struct err *of_user(struct call_net *net, void *session, yyjson_val *key,
+                           struct lease_fresh *ret)
 {
     const char *uri = text_of(key, "token_uri");
     struct strbuf form = STRBUF_INIT;
@@ -123,14 +124,12 @@ static struct err *of_user(struct call_net *net, void *session, yyjson_val *key,
     put_field(&form, "client_id", text_of(key, "client_id"));
     put_field(&form, "client_secret", text_of(key, "client_secret"));
     put_field(&form, "refresh_token", text_of(key, "refresh_token"));
-    struct err *e =
-        post(net, session, *uri ? uri : TOKEN_URI, strbuf_str(&form), ret_text, ret_secs);
+    struct err *e = post(net, session, *uri ? uri : TOKEN_URI, strbuf_str(&form), ret);
     strbuf_fini(&form);
     return e;
 }
 
-static struct err *of_file(const struct gcs_token *t, void *session, char **ret_text,
-                           uint64_t *ret_secs)
+static struct err *of_file(const struct gcs_token *t, void *session, struct lease_fresh *ret)
 {
     char *text;
     size_t len;
@@ -141,9 +140,9 @@ static struct err *of_file(const struct gcs_token *t, void *session, char **ret_
     yyjson_val *root = yyjson_doc_get_root(doc);
     const char *type = text_of(root, "type");
     if (strcmp(type, "service_account") == 0)
-        e = of_service(t->net, session, root, ret_text, ret_secs);
+        e = of_service(t->net, session, root, ret);
     else if (strcmp(type, "authorized_user") == 0)
-        e = of_user(t->net, session, root, ret_text, ret_secs);
+        e = of_user(t->net, session, root, ret);
     else
         e = err_new(STATUS_INVALID_ARG,
                     "expected a key of type service_account or authorized_user, found '%s'", type);
@@ -153,8 +152,7 @@ static struct err *of_file(const struct gcs_token *t, void *session, char **ret_
 }
 
 /* There may be no such server: then requests go without a token. */
-static struct err *of_machine(const struct gcs_token *t, void *session, char **ret_text,
-                              uint64_t *ret_secs)
+static struct err *of_machine(struct gcs_token *t, void *session, struct lease_fresh *ret)
 {
     const char *host = getenv("GCE_METADATA_HOST");
     struct strbuf url = STRBUF_INIT;
@@ -164,30 +162,31 @@ static struct err *of_machine(const struct gcs_token *t, void *session, char **r
                           .url = strbuf_str(&url),
                           .headers = {"Metadata-Flavor: Google"},
                           .direct = true,
-                          .once = !host || !*host};
+                          .maybe = true};
     struct err *e = ask_run(t->net, session, &a, &answer);
     if (!e)
-        e = token_read(answer, ret_text, ret_secs);
+        e = token_read(answer, ret);
     mem_free(answer);
     strbuf_fini(&url);
-    if (!e)
-        return NULL;
-    LOG_WARN("no credentials for Google Cloud Storage were found: requests go without (%s)",
-             err_message(e));
+    ret->none = e && err_code(e) == STATUS_NOT_FOUND;
+    if (ret->none && !t->said)
+        LOG_WARN("no credentials for Google Cloud Storage were found: requests go without (%s)",
+                 err_message(e));
+    t->said = ret->none;
+    if (!ret->none)
+        return err_wrap(e, "the machine's service account");
     err_free(e);
-    *ret_text = NULL;
-    *ret_secs = 0;
     return NULL;
 }
 
-static struct err *fetch(void *owner, void *session, char **ret_text, uint64_t *ret_secs)
+static struct err *fetch(void *owner, void *session, struct lease_fresh *ret)
 {
-    const struct gcs_token *t = owner;
+    struct gcs_token *t = owner;
     if (t->file)
-        return of_file(t, session, ret_text, ret_secs);
+        return of_file(t, session, ret);
     if (t->emulator && !getenv("GCE_METADATA_HOST"))
         return NULL;
-    return of_machine(t, session, ret_text, ret_secs);
+    return of_machine(t, session, ret);
 }
 
 void gcs_token_init(struct gcs_token *t, struct call_net *net, const char *file, bool emulator)
@@ -204,11 +203,12 @@ void gcs_token_init(struct gcs_token *t, struct call_net *net, const char *file,
             t->file = strbuf_take(&usual);
         strbuf_fini(&usual);
     }
-    token_init(&t->token, fetch, t);
+    static const struct lease_kind kind = {.fetch = fetch, .copy = token_copy, .drop = mem_free};
+    lease_init(&t->lease, &kind, t);
 }
 
 void gcs_token_fini(struct gcs_token *t)
 {
-    token_fini(&t->token);
+    lease_fini(&t->lease);
     mem_free(t->file);
 }

@@ -1,7 +1,7 @@
 #pragma once
 /* Tokens for Google Cloud Storage. Private to provider/. */
 #include "base/err.h"
-#include "web/token.h"
+#include "web/lease.h"
 
 struct call_net;
 
@@ -9,7 +9,8 @@ struct gcs_token {
     struct call_net *net;
     char *file;    /* of a key; NULL = none is named */
     bool emulator; /* without a key file, requests go without a token */
-    struct token token;
+    struct lease lease;
+    bool said; /* that there are none; only who fetches looks at it */
 };
 
 /* gcs_token_init - file: what names the key, "" or NULL = the environment and the usual place. Takes no request. */

@@ -283,6 +283,8 @@ static bool s3_renew(void *site, const struct call_answer *a)
         return true;
     if (strstr(body, "RequestTimeTooSkewed"))
         return take_skew(s, a);
+    if ((a->status == 401 || a->status == 403) && aws_is_anonymous(&s->aws))
+        return aws_refused(&s->aws);
     static const char *const old_keys[] = {"ExpiredToken", "InvalidToken", "InvalidAccessKeyId",
                                            "TokenRefreshRequired", "SignatureDoesNotMatch"};
     for (size_t i = 0; i < sizeof(old_keys) / sizeof(old_keys[0]); i++)

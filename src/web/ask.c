@@ -28,7 +28,7 @@ struct err *ask_run(struct call_net *net, void *session, const struct ask *a, ch
                      .build = build,
                      .max_body = MAX_BYTES,
                      .owner = &copy,
-                     .once = a->once,
+                     .maybe = a->maybe,
                      .connect_ms = a->direct ? DIRECT_MS : 0};
     struct err *e = call_run(net, session, &c);
     if (!e)

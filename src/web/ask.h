@@ -14,8 +14,8 @@ struct ask {
     const char *body;       /* of a POST; NULL = none */
     bool
         direct; /* an address of this machine's surroundings: past any proxy, and it answers fast */
-    bool once;  /* no second attempt */
+    bool maybe; /* nobody may be there */
 };
 
-/* ask_run - errors as call_run. ret: the answer's text, the caller's (mem_free). */
+/* ask_run - errors as call_run: NOT_FOUND, and no other, says that there is no such endpoint. ret: the answer's text, the caller's (mem_free). */
 struct err *ask_run(struct call_net *net, void *session, const struct ask *a, char **ret);

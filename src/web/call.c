@@ -18,6 +18,9 @@
 #define MAX_RENEWALS     3u
 #define MAX_WORDS        ((size_t)300)
 
+/* So many attempts without a connection mean that nobody is there. */
+#define MAX_SILENCES 3u
+
 void call_net_init(struct call_net *n, const struct cloud_abi *abi, time_ns limit,
                    const char *ca_file)
 {
@@ -25,6 +28,7 @@ void call_net_init(struct call_net *n, const struct cloud_abi *abi, time_ns limi
     n->limit = limit;
     n->ca_file = ca_file;
     atomic_init(&n->cancelled, false);
+    atomic_init(&n->answered, false);
     mutex_init(&n->lock, MUTEX_RANK_LEAF);
     mutex_cond_init(&n->wake);
 }
@@ -214,17 +218,30 @@ static void exchange(struct call_net *n, void *session, struct call *c, struct r
     c->answer.status = x->status;
 }
 
+/* Whether it is plain that nobody is there: not when somebody answered before. */
+static bool is_nobody(struct call_net *n, struct call *c, const struct cloud_abi_http *x)
+{
+    if (!c->maybe)
+        return false;
+    if (x->status)
+        atomic_store(&n->answered, true);
+    c->silences += x->reach == CLOUD_ABI_SILENT;
+    return x->reach == CLOUD_ABI_REFUSED ||
+           (c->silences >= MAX_SILENCES && !atomic_load(&n->answered));
+}
+
 /* What came of an attempt: true = the call is over, with *ret_e or without. */
-static bool judge(struct call *c, const struct cloud_abi_http *x, unsigned *renewals,
-                  char **ret_why, enum status *ret_code, bool *ret_at_once)
+static bool judge(struct call_net *n, struct call *c, const struct cloud_abi_http *x,
+                  unsigned *renewals, char **ret_why, enum status *ret_code, bool *ret_at_once)
 {
     int status = c->answer.status;
+    bool nobody = is_nobody(n, c, x);
     *ret_why = NULL;
-    *ret_code = STATUS_UNAVAILABLE;
+    *ret_code = nobody ? STATUS_NOT_FOUND : STATUS_UNAVAILABLE;
     *ret_at_once = false;
     if (x->error[0] || !status) {
         *ret_why = mem_strdup(x->error[0] ? x->error : "no answer");
-        return x->hopeless;
+        return x->hopeless || nobody;
     }
     if (status >= 200 && status < 300) {
         struct err *why = NULL;
@@ -266,11 +283,11 @@ struct err *call_run(struct call_net *n, void *session, struct call *c)
             return err_wrap(e, "%s", c->what);
         }
         exchange(n, session, c, &retry, &r, &x);
-        bool over = judge(c, &x, &renewals, &why, &code, &at_once);
+        bool over = judge(n, c, &x, &renewals, &why, &code, &at_once);
         time_ns now = clock_now_ns();
         time_ns at = now;
         if (!over && !at_once)
-            over = c->once || !retry_next(&retry, now, retry_after(&c->answer), &at);
+            over = !retry_next(&retry, now, retry_after(&c->answer), &at);
         if (!over)
             LOG_VERBOSE(1, "%s: attempt %u: %s", c->what, attempts, why);
         if (!over && !call_net_wait(n, at)) {

@@ -23,6 +23,7 @@ struct call_net {
     time_ns limit;         /* without progress for so long, a call is given up */
     const char *ca_file;   /* NULL = the system's */
     atomic_bool cancelled; /* no order: calls under way only have to see it soon */
+    atomic_bool answered;  /* somebody was there of whom that was not sure; no order */
     struct mutex lock;     /* rank LEAF; for waiting, guards nothing else */
     struct mutex_cond wake;
 };
@@ -83,12 +84,13 @@ struct call {
     bool (*renew)(void *owner, const struct call_answer *a);
     void *owner;
 
-    bool once;           /* no second attempt: somebody else is asked instead */
+    bool maybe;          /* nobody may be there: final once that is plain */
+    unsigned silences;   /* attempts that no connection came of */
     uint32_t connect_ms; /* 0 = the usual */
     struct call_answer answer;
 };
 
-/* call_run - errors  NOT_FOUND for 404; UNAVAILABLE when it was given up or cancelled; INVALID_ARG for other 4xx. The message names the
+/* call_run - errors  NOT_FOUND for 404, and where nobody is of whom that was not sure; UNAVAILABLE when it was given up or cancelled; INVALID_ARG for other 4xx. The message names the
  * URL without its query, the attempt, and what the store said. */
 struct err *call_run(struct call_net *n, void *session, struct call *c);
 void call_fini(struct call *c);

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #define CLOUD_ABI_SYMBOL  "nereid_cloud_v1"
-#define CLOUD_ABI_VERSION 1u
+#define CLOUD_ABI_VERSION 2u
 
 #define CLOUD_ABI_SHA256_BYTES 32u
 #define CLOUD_ABI_MD5_BYTES    16u
@@ -16,6 +16,13 @@
 enum cloud_abi_digest {
     CLOUD_ABI_SHA256,
     CLOUD_ABI_MD5,
+};
+
+/* Whether anybody was there. */
+enum cloud_abi_reach {
+    CLOUD_ABI_REACHED, /* there was a connection, or it is not known */
+    CLOUD_ABI_REFUSED, /* no connection: refused, or there is no way there */
+    CLOUD_ABI_SILENT,  /* no connection within the time for one */
 };
 
 /* One HTTP exchange. Everything is borrowed for the call. */
@@ -40,6 +47,7 @@ struct cloud_abi_http {
 
     int status;      /* of the answer; 0 = there was none */
     char error[256]; /* why the exchange did not come to its end; "" = it did */
+    enum cloud_abi_reach reach;
     bool
         hopeless; /* and no later one will: a certificate that is not trusted, an address that is none */
 };

@@ -38,9 +38,9 @@ class Answer:
 
 
 class Endpoint:
-    """A context manager; `answer` says what it gives."""
+    """A context manager; `answer` says what it gives. On a free port unless one is named."""
 
-    def __init__(self) -> None:
+    def __init__(self, port: int = 0) -> None:
         endpoint = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -57,14 +57,15 @@ class Endpoint:
                     self.send_header(name, value)
                 self.send_header("Content-Length", str(len(answer.body)))
                 self.end_headers()
-                self.wfile.write(answer.body)
+                if self.command != "HEAD":
+                    self.wfile.write(answer.body)
 
-            do_GET = do_POST = do_PUT = respond
+            do_GET = do_HEAD = do_POST = do_PUT = respond
 
             def log_message(self, *args: object) -> None:
                 pass
 
-        self.server = ThreadingHTTPServer((HOST, 0), Handler)
+        self.server = ThreadingHTTPServer((HOST, port), Handler)
         self.port = self.server.server_address[1]
         self.url = f"http://{HOST}:{self.port}"
 

@@ -11,10 +11,11 @@ CREDENTIALS = "/latest/meta-data/iam/security-credentials/"
 
 
 class InstanceMetadata(Endpoint):
-    """Gives the keys in turn, the last one again and again."""
+    """Gives the keys in turn, the last one again and again; `first` are the answers to what is asked first."""
 
-    def __init__(self, keys: list[tuple[str, str]], seconds: float):
-        super().__init__()
+    def __init__(self, keys: list[tuple[str, str]], seconds: float, first: list[Answer] | None = None, port: int = 0):
+        super().__init__(port)
+        self.first = first or []
         self.keys, self.seconds = keys, seconds
         self.given = self.tokens = 0
         self.authorizations: set[str] = set()
@@ -28,6 +29,8 @@ class InstanceMetadata(Endpoint):
 
     def answer(self, request: Request) -> Answer:
         asked = (request.method, request.path)
+        if self.first:
+            return self.first.pop(0)
         if asked == ("PUT", "/latest/api/token"):
             self.tokens += 1
             return Answer(body=TOKEN.encode()) if "x-aws-ec2-metadata-token-ttl-seconds" in request.headers else Answer(400)

@@ -107,6 +107,7 @@ class TokenEndpoint(Endpoint):
         self.public_key = public_key
         self.forms: list[dict[str, str]] = []
         self.asked_machine = 0
+        self.first: list[int] = []
 
     def answer(self, request: Request) -> Answer:
         if request.method == "POST":
@@ -115,7 +116,7 @@ class TokenEndpoint(Endpoint):
         else:
             self.asked_machine += 1
             right = request.headers.get("metadata-flavor") == "Google" and request.path.endswith("/service-accounts/default/token")
-            status = 200 if right else 403
+            status = self.first.pop(0) if self.first else 200 if right else 403
         return Answer(status, json.dumps({"access_token": f"token-{len(self.forms)}", "expires_in": 3600}).encode())
 
     def accepts(self, form: dict[str, str]) -> bool:
@@ -184,6 +185,20 @@ def test_tokens_of_a_machine(gcs: FakeGcs, cache: Path, key_pair: tuple[Path, Pa
             assert shelf.infers(server, "m")
         assert endpoint.asked_machine == 1
         assert authorized(proxy, "token-0") == []
+
+
+@pytest.mark.parametrize("first", [503, 404])
+def test_tokens_of_a_machine_after_trouble(gcs: FakeGcs, cache: Path, key_pair: tuple[Path, Path], first: int) -> None:
+    """A service that is busy is asked again; after one that knows of no token, when the store wants one."""
+    fill(gcs, f"trouble-{first}", shelf.identity("m"))
+    with TokenEndpoint(key_pair[1]) as endpoint, Proxy(gcs.port) as proxy:
+        endpoint.first = [first]
+        proxy.rule = lambda exchange, rng: Fault(status=401 if exchange.authorization != "Bearer token-0" else 0)
+        options = {"model_control_mode": "poll", "repository_poll_secs": "1", "exit_on_error": "false", "strict_readiness": "false"}
+        env = gcs_env(cache, proxy.port, GCE_METADATA_HOST=endpoint.url.removeprefix("http://"))
+        with serve(f"gs://trouble-{first}", env, **options) as server:
+            server.process.wait_until(lambda: shelf.index(server) == {"m": {"1": "READY"}}, 120, 0.1)
+            assert ("requests go without" in server.process.log()) == (first == 404)
 
 
 def test_a_key_that_is_none(gcs: FakeGcs, cache: Path, tmp_path: Path) -> None:

@@ -9,13 +9,17 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import pytest
 import shelf
+from endpoint import Answer, Endpoint, Request
 from faults import FAULTS, Exchange, Fault, Proxy, Rule
 from harness.servers import Nereid
 from instance_metadata import InstanceMetadata
+from odd_store import OddStore
 from peers import HOST, VersityGateway, clean_env, s3_env
 from s3_client import KEY_ID, SECRET
 from shelf import Files
@@ -234,6 +238,112 @@ def test_credentials_that_expire(gateway: VersityGateway, fill: Fill, cache: Pat
         with Nereid(f"s3://{HOST}:{gateway.port}/{bucket}", options, env) as server:
             server.process.wait_until(lambda: metadata.given >= 3, 120)
             assert "listing model repository" not in server.process.log()
+
+
+@pytest.mark.parametrize("trouble", [[Answer(503)], [Answer(500), Answer(429)]], ids=["503", "500-429"])
+def test_trouble_of_the_metadata_service_is_no_answer(gateway: VersityGateway, fill: Fill, cache: Path, trouble: list[Answer]) -> None:
+    """Nobody goes without a key since the service for it was busy once."""
+    bucket = fill(shelf.identity("m"))
+    with InstanceMetadata([(KEY_ID, SECRET)], 3600, first=list(trouble)) as metadata:
+        env = clean_env(cache, AWS_EC2_METADATA_DISABLED="", AWS_EC2_METADATA_SERVICE_ENDPOINT=metadata.url)
+        with Nereid(f"s3://{HOST}:{gateway.port}/{bucket}", env=env) as server:
+            assert shelf.infers(server, "m")
+            assert "requests to S3 are not signed" not in server.process.log()
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind((HOST, 0))
+        return int(taken.getsockname()[1])
+
+
+@pytest.mark.parametrize("missing", ["refused", "404"])
+def test_a_metadata_service_that_comes_later(gateway: VersityGateway, fill: Fill, cache: Path, missing: str) -> None:
+    """Nobody is there: requests are not signed. The store wants to know who asks: it is looked again."""
+    bucket = fill(shelf.identity("m"))
+    port = free_port()
+    metadata = InstanceMetadata([(KEY_ID, SECRET)], 3600, [Answer(404)], port) if missing == "404" else None
+    options = {"model-control-mode": "poll", "repository-poll-secs": "1", "exit-on-error": "false", "strict-readiness": "false"}
+    env = clean_env(cache, AWS_EC2_METADATA_DISABLED="", AWS_EC2_METADATA_SERVICE_ENDPOINT=f"http://{HOST}:{port}")
+    with contextlib.ExitStack() as stack:
+        if metadata:
+            stack.enter_context(metadata)
+        server = stack.enter_context(Nereid(f"s3://{HOST}:{gateway.port}/{bucket}", options, env))
+        assert "requests to S3 are not signed" in server.process.log()
+        if not metadata:
+            stack.enter_context(InstanceMetadata([(KEY_ID, SECRET)], 3600, port=port))
+        server.process.wait_until(lambda: shelf.index(server) == {"m": {"1": "READY"}}, 120, 0.1)
+        assert shelf.infers(server, "m")
+
+
+def test_a_metadata_service_that_is_silent(cache: Path) -> None:
+    """Outside a cloud its address often swallows what is sent there: a store that asks nobody's name serves all the same."""
+    with OddStore(shelf.identity("m")) as store, contextlib.ExitStack() as stack:
+        silent = stack.enter_context(socket.create_server((HOST, 0), backlog=0))
+        for _ in range(4):  # fill the queue: whoever comes now is not answered
+            client = stack.enter_context(socket.socket())
+            client.setblocking(False)
+            client.connect_ex(silent.getsockname())
+        env = clean_env(cache, AWS_EC2_METADATA_DISABLED="", AWS_EC2_METADATA_SERVICE_ENDPOINT=f"http://{HOST}:{silent.getsockname()[1]}")
+        with Nereid(store.path, env=env) as server:
+            assert shelf.infers(server, "m")
+            assert "requests to S3 are not signed" in server.process.log()
+        assert not any("authorization" in request.headers for request in store.requests)
+
+
+class TokenService(Endpoint):
+    """Gives keys for a role to who shows the token that is right at the time, and then wants another one."""
+
+    ROLE = "arn:aws:iam::123456789012:role/models & more"
+
+    def __init__(self, file: Path, keys: list[tuple[str, str]]):
+        super().__init__()
+        self.file, self.keys = file, keys
+        self.forms: list[dict[str, str]] = []
+        self.replace()
+
+    def replace(self) -> None:
+        self.file.write_text(f"e30.token/{len(self.forms)}+=\n")
+
+    def answer(self, request: Request) -> Answer:
+        form = request.form
+        right = {"Action": "AssumeRoleWithWebIdentity", "Version": "2011-06-15", "RoleArn": self.ROLE, "WebIdentityToken": self.file.read_text().strip()}
+        if request.method != "POST" or request.path != "/" or {k: form.get(k) for k in right} != right or "authorization" in request.headers:
+            return Answer(400, b"<ErrorResponse><Error><Code>InvalidIdentityToken</Code><Message>not this one</Message></Error></ErrorResponse>")
+        key, secret = self.keys[min(len(self.forms), len(self.keys) - 1)]
+        self.forms.append(form)
+        self.replace()
+        ends = (datetime.now(UTC) + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        given = f"<AccessKeyId>{key}</AccessKeyId><SecretAccessKey>{escape(secret)}</SecretAccessKey><SessionToken></SessionToken><Expiration>{ends}</Expiration>"
+        body = f"<Credentials>{given}</Credentials><AssumedRoleUser><Arn>arn:x</Arn></AssumedRoleUser>"
+        space = "https://sts.amazonaws.com/doc/2011-06-15/"
+        result = f"<AssumeRoleWithWebIdentityResult>{body}</AssumeRoleWithWebIdentityResult>"
+        return Answer(body=f'<AssumeRoleWithWebIdentityResponse xmlns="{space}">{result}</AssumeRoleWithWebIdentityResponse>'.encode())
+
+
+@pytest.mark.parametrize("named", ["AWS_ENDPOINT_URL_STS", "AWS_ENDPOINT_URL"])
+def test_the_role_of_a_pod(gateway: VersityGateway, fill: Fill, cache: Path, named: str) -> None:
+    """A token in a file for a key, before a container's or an instance's; the file is read again for each key."""
+    bucket = fill(shelf.identity("m"))
+    with TokenService(cache / "token", [(KEY_ID, "expired"), (KEY_ID, SECRET)]) as service:
+        env = clean_env(
+            cache, AWS_WEB_IDENTITY_TOKEN_FILE=str(service.file), AWS_ROLE_ARN=service.ROLE, AWS_ROLE_SESSION_NAME="session-1",
+            AWS_CONTAINER_CREDENTIALS_FULL_URI=f"http://{HOST}:1/never", **{named: f"{service.url}/"},
+        )
+        with Nereid(f"s3://{HOST}:{gateway.port}/{bucket}", env=env) as server:
+            assert shelf.infers(server, "m")
+        assert [form["WebIdentityToken"] for form in service.forms] == ["e30.token/0+=", "e30.token/1+="]
+        assert {form["RoleSessionName"] for form in service.forms} == {"session-1"}
+
+
+def test_the_role_of_a_pod_that_is_refused(gateway: VersityGateway, fill: Fill, cache: Path) -> None:
+    bucket = fill(shelf.identity("m"))
+    with TokenService(cache / "token", [(KEY_ID, SECRET)]) as service:
+        env = clean_env(cache, AWS_WEB_IDENTITY_TOKEN_FILE=str(service.file), AWS_ROLE_ARN="another", AWS_ENDPOINT_URL_STS=service.url)
+        log = shelf.log_of_a_start_that_fails(f"s3://{HOST}:{gateway.port}/{bucket}", env)
+        assert "the role 'another'" in log and "InvalidIdentityToken: not this one" in log
+        env |= {"AWS_WEB_IDENTITY_TOKEN_FILE": str(cache / "missing")}
+        assert "AWS_WEB_IDENTITY_TOKEN_FILE: " in shelf.log_of_a_start_that_fails(f"s3://{HOST}:{gateway.port}/{bucket}", env)
 
 
 def test_credentials_of_a_container(gateway: VersityGateway, fill: Fill, cache: Path) -> None:
