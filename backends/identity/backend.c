@@ -15,12 +15,23 @@
 #include "execute.h"
 #include "model.h"
 
-/* A copy is short, waits for nothing and is over when Execute returns. Where a delay is configured,
- * or tensors are large, the server notices and stops calling on network threads. */
+/* A copy is short, waits for nothing and is over when Execute returns. Where tensors are large the
+ * server notices and stops calling on network threads. */
 const uint32_t nereid_backend_inline_v1 = 1;
 
 /* An output is as long as the input that is copied to it, or is cleared. */
 const uint32_t nereid_backend_fills_outputs_v1 = 1;
+
+/* One that is told to wait blocks. */
+bool nereid_instance_inline_v1(TRITONBACKEND_ModelInstance *handle)
+{
+    void *state = NULL;
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelInstanceState(handle, &state);
+    const struct instance *instance = state;
+    bool waits = err || instance->delay_ns;
+    berr_drop(err);
+    return !waits;
+}
 
 TRITONSERVER_Error *TRITONBACKEND_Initialize(TRITONBACKEND_Backend *backend)
 {

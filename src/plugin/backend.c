@@ -157,6 +157,7 @@ static struct err *find_entries(struct plugin_backend *b)
     *(void **)&e->instance_initialize = dl_symbol(b->dl, "TRITONBACKEND_ModelInstanceInitialize");
     *(void **)&e->instance_finalize = dl_symbol(b->dl, "TRITONBACKEND_ModelInstanceFinalize");
     *(void **)&e->execute = dl_symbol(b->dl, "TRITONBACKEND_ModelInstanceExecute");
+    *(void **)&e->instance_inline = dl_symbol(b->dl, "nereid_instance_inline_v1");
     b->inline_ok = promises(b, "nereid_backend_inline_v1");
     b->fills_outputs = promises(b, "nereid_backend_fills_outputs_v1");
     if (!e->execute)

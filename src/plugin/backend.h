@@ -28,6 +28,7 @@ struct backend_entries {
     TRITONSERVER_Error *(*instance_finalize)(TRITONBACKEND_ModelInstance *);
     TRITONSERVER_Error *(*execute)(TRITONBACKEND_ModelInstance *, TRITONBACKEND_Request **,
                                    uint32_t);
+    bool (*instance_inline)(TRITONBACKEND_ModelInstance *); /* NULL = what inline_ok says */
     /* In place of execute, for backends that are part of the server: requests as they are; contract as instance_execute. */
     struct err *(*run)(struct plugin_instance *, struct request **, size_t);
     /* Of a backend that another process has, for one model: whether it may be asked; that nothing new will come; that the model is

@@ -50,6 +50,14 @@ static struct err *initialize(struct plugin_instance *i)
     return e;
 }
 
+static bool may_run_inline(struct plugin_instance *i)
+{
+    const struct plugin_backend *b = i->model->backend;
+    if (!b->inline_ok || !b->entries.instance_inline)
+        return b->inline_ok;
+    return b->entries.instance_inline((TRITONBACKEND_ModelInstance *)i);
+}
+
 struct err *instance_new(struct plugin_model *model, struct stats *stats, const char *name,
                          TRITONSERVER_InstanceGroupKind kind, int32_t device,
                          const struct Inference__ModelInstanceGroup *group,
@@ -74,6 +82,7 @@ struct err *instance_new(struct plugin_model *model, struct stats *stats, const 
         instance_free(i);
         return e;
     }
+    i->inline_ok = may_run_inline(i);
     *ret = i;
     return NULL;
 }

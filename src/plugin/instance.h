@@ -50,10 +50,11 @@ struct plugin_instance {
     struct Inference__ModelInstanceGroup *group; /* owned: a copy */
     struct host_policy *policy;                  /* owned */
     struct message *host_policy;                 /* the same as JSON, for the backend */
-    bool begun;  /* it was initialized, be it in vain: it will be finalized, as in the reference */
-    void *state; /* the backend's own */
-    void **handles;               /* room for the handles of a batch, twice */
-    size_t handle_count;          /* batches of so many fit */
+    bool begun; /* it was initialized, be it in vain: it will be finalized, as in the reference */
+    bool inline_ok;      /* its backend promises that Execute is quick and does not block */
+    void *state;         /* the backend's own */
+    void **handles;      /* room for the handles of a batch, twice */
+    size_t handle_count; /* batches of so many fit */
     struct instance_again *again; /* of the execution under way; NULL nearly always */
     size_t again_count;
     const struct instance_reports *reports; /* NULL nearly always: stats hear it */

@@ -203,10 +203,11 @@ struct err *instances_prepare(struct serve_version *v, struct model_config *conf
     return NULL;
 }
 
-/* An instance that is bound to cores needs a thread of its own for that. */
+/* An instance that is bound to cores, or may block, needs a thread of its own for that. */
 static void join(struct serve_version *v, struct runner *r)
 {
-    v->inline_ok = v->inline_ok && !host_policy_binds(r->instance->policy);
+    v->inline_ok =
+        v->inline_ok && r->instance->inline_ok && !host_policy_binds(r->instance->policy);
     runner_join(r);
 }
 

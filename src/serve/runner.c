@@ -17,7 +17,7 @@
 
 #include <stdio.h>
 
-#define TURN_NS         TIME_US(50) /* answers wait for no longer than that for more */
+#define TURN_NS         TIME_US(50) /* a loop runs no longer than that what others queue */
 #define INLINE_WATCH    64u         /* runs that are watched after a long one */
 #define INLINE_MAX_SLOW 3u          /* slow ones among them that demote */
 
@@ -26,6 +26,7 @@ struct runner *runner_new(struct serve_version *v, struct plugin_instance *insta
     struct runner *r = MEM_NEW(struct runner);
     r->version = v;
     r->instance = instance;
+    r->retire_after = RUNNER_RETIRE_NS;
     r->batch = mem_alloc(queue_slots(v) * sizeof(*r->batch));
     mutex_cond_init(&r->wake);
     return r;
@@ -116,36 +117,27 @@ size_t runner_take(struct runner *r, time_ns now, time_ns *ret_wake)
     }
 }
 
-/* Runs batches until the queue has none, or TURN_NS are over, and delivers their answers together: one message to a loop instead of
- * one for each. Answers of a decoupled model go out as they come. Caller holds the lock.
- * returns  false: there was nothing to do, and the lock was not released */
+/* Runs one batch and delivers its answers together: one message to a loop instead of one for each. Nothing finished waits for a further
+ * batch, which may take as long as it likes. Answers of a decoupled model go out as they come. Caller holds the lock.
+ * returns  false: there was nothing to run */
 static bool run_turn(struct runner *r, time_ns *ret_wake)
 {
     struct serve_version *v = r->version;
     bool together = !v->config->decoupled;
-    struct submit_turn turn = {0};
-    time_ns begun = clock_now_ns();
-    time_ns now = begun;
-    size_t count;
-    bool ran = false;
+    struct submit_turn turn;
+    time_ns now = clock_now_ns();
+    size_t count = runner_take(r, now, ret_wake);
+    if (!count)
+        return false;
+    runner_wake(v, now);
+    mutex_unlock(&v->lock);
     if (together)
         submit_turn_begin(&turn);
-    while (now - begun < TURN_NS && (count = runner_take(r, now, ret_wake))) {
-        ran = true;
-        runner_wake(v, now);
-        mutex_unlock(&v->lock);
-        runner_execute(r, count, now);
-        now = clock_now_ns();
-        mutex_lock(&v->lock);
-    }
-    ran = ran || turn.answers.first;
-    if (ran)
-        mutex_unlock(&v->lock);
+    runner_execute(r, count, now);
     if (together)
         submit_turn_end(&turn);
-    if (ran)
-        mutex_lock(&v->lock);
-    return ran;
+    mutex_lock(&v->lock);
+    return true;
 }
 
 /* Waits until runner_wake makes the runner busy, or `until`. A loop may claim the runner meanwhile; then it is not ours. */
@@ -158,7 +150,7 @@ static void wait_for_work(struct runner *r, time_ns until)
         if (r->state == RUNNER_IDLE && (!in_time || v->stopping || r->leaving))
             r->state = RUNNER_BUSY;
         else if (r->state == RUNNER_CLAIMED && !in_time)
-            until = clock_now_ns() + RUNNER_RETIRE_NS;
+            until = clock_now_ns() + r->retire_after;
     }
 }
 
@@ -166,7 +158,7 @@ static void thread_main(void *arg)
 {
     struct runner *r = arg;
     struct serve_version *v = r->version;
-    time_ns retire = clock_now_ns() + RUNNER_RETIRE_NS;
+    time_ns retire = clock_now_ns() + r->retire_after;
     instance_bind(r->instance);
     mutex_lock(&v->lock);
     r->state = RUNNER_BUSY;
@@ -176,12 +168,13 @@ static void thread_main(void *arg)
             break;
         time_ns wake;
         if (r->limit ? limits_turn(r, &wake) : run_turn(r, &wake)) {
-            retire = clock_now_ns() + RUNNER_RETIRE_NS;
+            retire = clock_now_ns() + r->retire_after;
             continue;
         }
         if (v->stopping || (wake == TIME_NEVER && (r->leaving || clock_now_ns() >= retire)))
             break;
-        time_ns until = wake < retire ? wake : retire;
+        time_ns until =
+            wake == TIME_NEVER ? retire : wake; /* a time to watch comes before retiring */
         v->timed_until = wake < v->timed_until ? wake : v->timed_until;
         wait_for_work(r, until);
         v->timed_until = TIME_NEVER;
@@ -253,7 +246,9 @@ void runner_wake(struct serve_version *v, time_ns now)
     if (!r)
         return;
     time_ns wake;
-    if (!batcher_ready(v->batcher, now, &wake) && wake >= v->timed_until)
+    /* What was put aside while looking waits for nothing but an answer. */
+    if (!batcher_ready(v->batcher, now, &wake) && wake >= v->timed_until &&
+        !batcher_has_dropped(v->batcher))
         return;
     v->waking = true;
     r->state = RUNNER_BUSY;
@@ -338,17 +333,22 @@ static time_ns execute_inline(struct runner *r, size_t count, time_ns start)
     return end;
 }
 
-void runner_run_inline(struct runner *r, time_ns now)
+void runner_run_inline(struct runner *r, size_t own, time_ns now)
 {
     struct serve_version *v = r->version;
     struct response_batch answers;
     time_ns wake;
+    time_ns begun = now;
     size_t count;
     response_batch_begin(&answers);
-    while (v->inline_ok && !r->leaving &&
-           (count = batcher_take(v->batcher, now, r->batch, batcher_slots(v->batcher), &wake)))
+    while (v->inline_ok && !r->leaving && (own || now - begun < TURN_NS) &&
+           (count = batcher_take(v->batcher, now, r->batch, batcher_slots(v->batcher), &wake))) {
         now = execute_inline(r, count, now);
+        own -= count < own ? count : own;
+    }
     r->state = RUNNER_IDLE;
+    if (r->leaving)
+        mutex_cond_signal(&r->wake); /* its thread slept while it was claimed */
     if (batcher_has_dropped(v->batcher))
         runner_answer_dropped(v, now);
     if (batcher_depth(v->batcher))

@@ -37,9 +37,10 @@ struct runner {
     struct mutex_cond wake;
     enum runner_state state; /* guarded by version->lock, like all that follows */
     bool has_thread;
-    unsigned watched;                /* inline runs still to be watched */
-    unsigned slow_runs;              /* of those watched, the ones over the limit */
-    bool leaving;                    /* takes no more work; the version does not list it any more */
+    unsigned watched;     /* inline runs still to be watched */
+    unsigned slow_runs;   /* of those watched, the ones over the limit */
+    time_ns retire_after; /* without work; RUNNER_RETIRE_NS, unless a test says otherwise */
+    bool leaving;         /* takes no more work; the version does not list it any more */
     struct sequencer_instance *seat; /* owned; of stateful models: its place in the sequencer */
     struct limits_seat *limit;       /* owned; NULL = nothing limits it; see serve/limits.h */
 };
@@ -77,5 +78,7 @@ void runner_give_up(struct serve_version *v, struct err *why);
 struct runner *runner_claim(struct serve_version *v);
 
 /* runner_run_inline - run what is queued on a claimed runner until the queue has nothing that may run now, then give the runner
- * back. Caller holds v->lock, and read the clock a moment ago; returns without it. */
-void runner_run_inline(struct runner *r, time_ns now);
+ * back. What others queue meanwhile is run for 50 us at most, since all answers wait; the rest is a thread's.
+ * own  how many requests the caller queued: these are run in any case
+ * Caller holds v->lock, and read the clock a moment ago; returns without it. */
+void runner_run_inline(struct runner *r, size_t own, time_ns now);

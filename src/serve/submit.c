@@ -8,6 +8,7 @@
 #include "serve/deadline.h"
 #include "serve/ensemble_run.h"
 #include "serve/ordering.h"
+#include "serve/queue.h"
 #include "serve/reject.h"
 #include "serve/runner.h"
 #include "serve/sequences.h"
@@ -81,6 +82,8 @@ static void queue_model(struct serve_version *v, struct list *requests, bool may
         ensemble_run_submit(v, requests);
         return;
     }
+    struct list dropped; /* what the queue gave up meanwhile */
+    list_init(&dropped);
     mutex_lock(&v->lock);
     time_ns now = clock_now_ns();
     struct runner *claimed =
@@ -88,10 +91,13 @@ static void queue_model(struct serve_version *v, struct list *requests, bool may
     push_all(v, requests, now);
     deadline_watch(v->deadline);
     if (claimed) {
-        runner_run_inline(claimed, now);
+        runner_run_inline(claimed, batcher_depth(v->batcher), now);
     } else {
         runner_wake(v, now);
+        if (queue_has_dropped(v))
+            queue_expire(v, now, &dropped);
         mutex_unlock(&v->lock);
+        reject_dropped(&dropped);
     }
     if (!list_empty(requests))
         reject_rest(v, requests);

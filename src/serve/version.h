@@ -45,7 +45,7 @@ struct serve_version {
     struct cache_model *cache; /* owned; NULL = answers are not kept; see serve/cache_stage.h */
     struct limits *limits;     /* the server's; NULL = it has no rate limiter */
     const struct host_policies *policies; /* the server's; NULL = it has none */
-    bool inline_ok; /* the backend opted in and the server allows it: see serve/runner.h */
+    bool inline_ok; /* backend and instances opted in and the server allows it: serve/runner.h */
 
     struct mutex lock; /* rank SCHEDULER; guards batcher, runners and what follows */
     struct batcher *batcher;

@@ -190,6 +190,40 @@ static void new_ones_take_what_waits(void **state)
     wait_for(&answered, 4);
 }
 
+static void give_back(struct runner *r)
+{
+    mutex_lock(&version->lock);
+    runner_run_inline(r, 0, clock_now_ns());
+}
+
+/* Its thread, which waits for work, hears of it as soon as the loop that has the instance gives it back. */
+static void what_leaves_may_be_claimed(void **state)
+{
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++)
+        version->instances.runners[i]->retire_after = TIME_S(3600);
+    set_gate(true);
+    ask(version);
+    ask(version);
+    wait_for(&inside, 2);
+    set_gate(false);
+    wait_for(&answered, 2);
+    struct runner *claimed[2] = {NULL, NULL};
+    for (uint32_t i = 0; i < 2; i++)
+        while (!claimed[i]) {
+            mutex_lock(&version->lock);
+            claimed[i] = runner_claim(version);
+            mutex_unlock(&version->lock);
+        }
+    struct instances left = change(version, MODEL GROUP("1", ""));
+    give_back(claimed[0]);
+    give_back(claimed[1]);
+    time_ns until = clock_now_ns() + TIME_S(60);
+    while (!instances_idle(version, &left))
+        assert_true(clock_now_ns() < until);
+    instances_free(&left);
+}
+
 static void asks_on(void *arg)
 {
     for (unsigned i = 0; i < 2000; i++)
@@ -220,11 +254,9 @@ static void no_request_is_lost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(keeps_what_both_sets_ask_for),
-        TEST(shows_the_groups_of_now),
-        TEST(what_leaves_finishes_what_it_does),
-        TEST(new_ones_take_what_waits),
-        TEST(no_request_is_lost),
+        TEST(keeps_what_both_sets_ask_for),      TEST(shows_the_groups_of_now),
+        TEST(what_leaves_finishes_what_it_does), TEST(new_ones_take_what_waits),
+        TEST(what_leaves_may_be_claimed),        TEST(no_request_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

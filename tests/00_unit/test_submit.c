@@ -393,6 +393,27 @@ static void loop_inline(void **state)
     run_burst(true);
 }
 
+static bool never_inline(TRITONBACKEND_ModelInstance *instance)
+{
+    (void)instance;
+    return false;
+}
+
+/* A backend that is quick in general knows of an instance that is not. */
+static void an_instance_may_refuse_to_run_inline(void **state)
+{
+    (void)state;
+    struct plugin_backend backend = test_version_backend(echo);
+    backend.inline_ok = true;
+    struct serve_version *v = test_version_new(&backend, two_instances, NULL);
+    assert_true(v->inline_ok);
+    finish(v);
+    backend.entries.instance_inline = never_inline;
+    v = test_version_new(&backend, two_instances, NULL);
+    assert_false(v->inline_ok);
+    finish(v);
+}
+
 /* Sleeps for every request: what no backend that asks to run inline may do. */
 static TRITONSERVER_Error *sleeper(TRITONBACKEND_ModelInstance *instance,
                                    TRITONBACKEND_Request **requests, uint32_t count)
@@ -428,6 +449,63 @@ static void a_blocking_backend_is_demoted(void **state)
     loop_free(looped.loop);
 }
 
+/* Each run queues another request, as another loop would, until the first answer is there. */
+#define FED_MOST 20000u
+static unsigned fed;
+static unsigned fed_before_an_answer;
+
+static TRITONSERVER_Error *fed_by_others(TRITONBACKEND_ModelInstance *instance,
+                                         TRITONBACKEND_Request **requests, uint32_t count)
+{
+    static const int32_t value = 8;
+    mutex_lock(&lock);
+    bool more = fed_before_an_answer == 0 && fed < FED_MOST;
+    fed += more;
+    mutex_unlock(&lock);
+    mutex_lock(&looped.version->lock);
+    looped.version->inline_ok = true; /* however slow the machine is */
+    mutex_unlock(&looped.version->lock);
+    if (more)
+        submit_now(make(looped.version, NULL, &value));
+    return echo(instance, requests, count);
+}
+
+static void first_of_those_fed(struct response *r, void *owner)
+{
+    mutex_lock(&lock);
+    fed_before_an_answer = fed;
+    mutex_unlock(&lock);
+    on_answer(r, owner);
+    loop_stop(looped.loop);
+}
+
+static void submit_one(struct loop_timer *t)
+{
+    (void)t;
+    values[0] = 1;
+    struct request *r = make(looped.version, looped.loop, &values[0]);
+    r->respond = first_of_those_fed;
+    submit_later(&looped.submitter, r);
+}
+
+/* A loop that runs a model itself comes back to its connections, and its answers go out, however much others queue meanwhile. */
+static void an_inline_turn_ends(void **state)
+{
+    (void)state;
+    struct plugin_backend backend = test_version_backend(fed_by_others);
+    backend.inline_ok = true;
+    looped = (struct looped){.begin.due = submit_one};
+    assert_null(loop_new(&looped.loop));
+    looped.version = test_version_new(&backend, one_instance, looped.loop);
+    submit_init(&looped.submitter, looped.loop);
+    loop_timer_set(looped.loop, &looped.begin, loop_now(looped.loop));
+    loop_run(looped.loop);
+    assert_in_range(fed_before_an_answer, 1, FED_MOST - 1);
+    wait_for(&answered, fed + 1);
+    finish(looped.version);
+    loop_free(looped.loop);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -439,7 +517,9 @@ int main(void)
         cmocka_unit_test_setup(time_out_while_busy, reset),
         cmocka_unit_test_setup(loop_with_instance_threads, reset),
         cmocka_unit_test_setup(loop_inline, reset),
+        cmocka_unit_test_setup(an_instance_may_refuse_to_run_inline, reset),
         cmocka_unit_test_setup(a_blocking_backend_is_demoted, reset),
+        cmocka_unit_test_setup(an_inline_turn_ends, reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

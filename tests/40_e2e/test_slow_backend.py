@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,16 @@ def test_others_go_first(tmp_path: Path, loaders: int) -> None:
     except BaseException:
         server.kill()
         raise
+
+
+def test_a_model_that_waits_has_its_own_thread(tmp_path: Path) -> None:
+    """Every network thread answers others while a model waits in Execute, from its first request on."""
+    made = Repository(tmp_path / "models")
+    made.identity("waits", extra='parameters { key: "execute_delay_ms" value { string_value: "3000" } }\n')
+    with Nereid(made.path) as server, ThreadPoolExecutor(16) as pool:
+        body = json.dumps({"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1], "data": [7.0]}]}).encode()
+        slow = [pool.submit(rawhttp.post, server.http, "/v2/models/waits/infer", body) for _ in range(4)]
+        quick = [rawhttp.get(server.http, "/v2/health/live") for _ in range(32)]
+        assert not any(each.done() for each in slow), "health waited for the model"
+        assert all(each.status == 200 for each in quick)
+        assert all(each.result().status == 200 for each in slow)

@@ -4,6 +4,8 @@
 /* What a backend may export for Nereid beyond the common backend interface. Every symbol here is
  * optional, is found with dlsym, and does nothing in a server that does not look for it. */
 
+#include <stdbool.h>
+
 #include "triton/core/tritonbackend.h"
 
 #ifdef __cplusplus
@@ -25,6 +27,17 @@ extern "C" {
  * then on. So a backend whose speed depends on the model may promise for all its models.
  */
 extern TRITONBACKEND_ISPEC const uint32_t nereid_backend_inline_v1;
+
+/* nereid_instance_inline_v1 - whether that promise holds for one instance.
+ *
+ * For a backend that knows which of its models or instances may block: one that is configured to
+ * wait, or that has a large model. Asked once, on the thread that made the instance, after
+ * TRITONBACKEND_ModelInstanceInitialize has succeeded. A model runs on network threads only while
+ * all its instances may. Without this function the promise is for every instance.
+ *
+ * returns  false: call Execute of this instance on a thread of its own
+ */
+TRITONBACKEND_ISPEC bool nereid_instance_inline_v1(TRITONBACKEND_ModelInstance *instance);
 
 /* nereid_backend_fills_outputs_v1 - take output buffers as they come.
  *
