@@ -464,7 +464,7 @@ void grpc_stream_cancel(struct grpc_stream *s)
     LIST_EACH (node, &s->calls) {
         struct grpc_call *call = LIST_ITEM(node, struct grpc_call, node);
         if (call->request && !call->done)
-            atomic_store_explicit(&call->request->cancelled, true, memory_order_relaxed);
+            request_cancel(call->request);
     }
 }
 

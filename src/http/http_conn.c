@@ -122,7 +122,7 @@ static void orphan_exchanges(struct http_conn *c)
         if (x->job)
             helpers_cancel(x->job);
         if (x->request)
-            atomic_store_explicit(&x->request->cancelled, true, memory_order_relaxed);
+            request_cancel(x->request);
         else if (!x->pending)
             http_exchange_free(x);
     }

@@ -229,6 +229,13 @@ void request_sent_unref(struct request *r)
         end(r);
 }
 
+void request_cancel(struct request *r)
+{
+    atomic_store_explicit(&r->cancelled, true, memory_order_relaxed);
+    if (r->target->cancelled)
+        r->target->cancelled(r);
+}
+
 struct err *request_check_reschedule(const struct request *r)
 {
     if (r->target->again)

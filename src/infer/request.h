@@ -53,6 +53,8 @@ struct request_target {
     void (*unpin)(struct request_target *target); /* gives back the pin that the request holds */
     /* The backend gives the request back to have it executed again; NULL = not of this model. */
     void (*again)(struct request *r);
+    void (*cancelled)(
+        struct request *r); /* answer it, if it waits in the queue; NULL = it is found there */
     void (*ended)(struct request *r); /* the request is about to be released; NULL = nobody asks */
     struct first_response *first_response; /* owned; NULL = not measured */
     /* The backend writes every byte of the buffers that it asks for (nereid_backend_fills_outputs_v1): nobody clears them first. */
@@ -103,7 +105,7 @@ struct request {
     /* Scheduler's, under the lock of its model. */
     struct list queue_node;
     time_ns queue_deadline; /* absolute; TIME_NEVER = none */
-    uint32_t
+    uint64_t
         queue_level;     /* the batcher's: priority level it is queued at, from 1; 0 = not queued */
     uint32_t queue_heap; /* the batcher's: place in its heap of deadlines, from 1; 0 = not in it */
     struct sequence *sequence;     /* the sequencer's, until the request is released; NULL = none */
@@ -204,6 +206,11 @@ static inline bool request_is_cancelled(const struct request *r)
             return true;
     return false;
 }
+
+/* request_cancel - nobody waits for its answer any more: whoever executes it, or its steps, may see that; where it waits in its model's
+ * queue it is answered with CANCELLED, and so is what cannot go on without it. One with a home loop is not answered from inside this call.
+ * r  was submitted or will be; the caller knows that it lives. Any thread, no lock held. */
+void request_cancel(struct request *r);
 
 /* request_spend - count what a step spent for the ensemble that it belongs to; r->parent is set. Any thread. */
 void request_spend(const struct request *r, const struct stats_compute *c);

@@ -15,6 +15,7 @@ struct sequencer *sequencer_new(const struct sequencer_config *c)
 {
     struct sequencer *s = MEM_NEW(struct sequencer);
     s->oldest = c->oldest;
+    s->iterative = c->iterative;
     batch_goal_init(&s->goal, c->max_batch_size, UINT32_MAX, c->preferred, c->preferred_count,
                     c->delay_us);
     batch_match_init(&s->match, c->max_batch_size > 0, c->shape_tensors, c->shape_tensor_count);
@@ -62,11 +63,17 @@ static struct sequence *start(struct sequencer *s, const struct request *r)
 }
 
 /* The id may start another sequence from here on. */
-static void forget(struct sequencer *s, struct sequence *q)
+static void let_id_go(struct sequencer *s, struct sequence *q)
 {
     if (q->known)
         tdelete(q, &s->by_id, by_id);
     q->known = false;
+}
+
+/* That, and nothing more will be queued of this one. */
+static void forget(struct sequencer *s, struct sequence *q)
+{
+    let_id_go(s, q);
     q->over = true;
 }
 
@@ -306,8 +313,11 @@ enum sequencer_push sequencer_push(struct sequencer *s, time_ns now, struct requ
     list_append(&q->queue, &r->queue_node);
     change_depth(s, 1);
     if (r->flags & REQUEST_SEQUENCE_END)
-        forget(s, q);
-    make_candidate(s, q);
+        (s->iterative ? let_id_go : forget)(s, q); /* iterative: it is over when it is released */
+    if (request_is_cancelled(r))
+        sequencer_abort(s, q, true);
+    else
+        make_candidate(s, q);
     return conflict ? SEQUENCER_PUSH_CONFLICT : SEQUENCER_PUSH_OK;
 }
 

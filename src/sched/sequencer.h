@@ -36,7 +36,8 @@ struct sequencer_instance;
 
 /* What a sequencer is made of; borrowed for the call of sequencer_new. */
 struct sequencer_config {
-    bool oldest;             /* the strategy; false = direct */
+    bool oldest;    /* the strategy; false = direct */
+    bool iterative; /* an END does not end a sequence, but its release (sequencer_released) */
     uint32_t max_batch_size; /* rows; 0 counts as 1 */
     uint64_t idle_us;        /* max_sequence_idle_microseconds; 0 = one second */
     uint64_t delay_us;       /* max_queue_delay_microseconds */

@@ -42,6 +42,7 @@ struct sequencer_instance {
 
 struct sequencer {
     bool oldest;
+    bool iterative;
     struct batch_goal goal; /* a request of a sequence is one row */
     struct batch_match match;
     uint32_t limit; /* slots of an instance */

@@ -5,9 +5,6 @@
 #include "infer/response.h"
 #include "infer/trace.h"
 #include "os/clock.h"
-#include "serve/limits.h"
-#include "serve/queue.h"
-#include "serve/reject.h"
 #include "serve/submit.h"
 #include "serve/table.h"
 #include "serve/version.h"
@@ -139,24 +136,11 @@ struct err *call_cancel(struct draft *d)
     struct err *e = draft_cancel(d, &r);
     if (e || !r)
         return e;
-    struct serve_version *v = version_of(r);
-    struct list others; /* of its sequence */
-    list_init(&others);
-    mutex_lock(&v->lock);
-    bool waited = queue_remove(v, r);
-    if (waited && v->sequences)
-        queue_expire(v, clock_now_ns(), &others);
-    if (v->limited)
-        limits_settle(v, clock_now_ns());
-    mutex_unlock(&v->lock);
-    if (waited) {
-        struct response_batch answers;
-        response_batch_begin(&answers);
-        reject_request(r, STATS_CANCELED,
-                       err_new(STATUS_CANCELLED, "request was cancelled before it was executed"));
-        reject_dropped(&others);
-        response_batch_end(&answers);
-    }
+    /* Before this returns, also inside an Execute that keeps its own answers back. */
+    struct response_batch answers;
+    response_batch_begin(&answers);
+    request_cancel(r);
+    response_batch_end(&answers);
     request_unref(r);
     return NULL;
 }

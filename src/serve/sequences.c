@@ -39,6 +39,7 @@ static struct sequencer *make_queue(const struct model_config *config, const seq
         .oldest = s->strategy_choice_case == OLDEST,
         .max_batch_size = (uint32_t)config->max_batch_size,
         .idle_us = s->max_sequence_idle_microseconds,
+        .iterative = s->iterative_sequence,
     };
     const char **shape_tensors = mem_alloc((config->input_count + 1) * sizeof(*shape_tensors));
     for (uint32_t i = 0; i < config->input_count; i++)
@@ -279,9 +280,20 @@ static void follow_up(struct serve_version *v)
     deadline_watch(v->deadline);
 }
 
+/* A gap, or a sample of a warm-up, wanted again: of no sequence that could go on, it is over. */
+static void end_alone(struct request *r)
+{
+    response_send_flags(r, RESPONSE_FINAL);
+    request_release(r);
+}
+
 void sequences_again(struct request *r)
 {
     struct serve_version *v = version_of(r);
+    if (!r->sequence) {
+        end_alone(r);
+        return;
+    }
     version_pin(v);
     r->flags = 0;
     sequence_controls_again(v->sequences->controls, r);

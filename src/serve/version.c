@@ -14,6 +14,7 @@
 #include "proto/model_config.pb-c.h"
 #include "serve/batcher_setup.h"
 #include "serve/cache_stage.h"
+#include "serve/cancel.h"
 #include "serve/deadline.h"
 #include "serve/ensemble_run.h"
 #include "serve/sequences.h"
@@ -57,6 +58,7 @@ struct err *version_new(const char *name, int64_t number, struct model_config *c
     memset(v, 0, sizeof(*v));
     v->target = (struct request_target){.config = config,
                                         .unpin = unpin_target,
+                                        .cancelled = cancel_queued,
                                         .fills_outputs = model && model->backend->fills_outputs};
     v->magic = VERSION_MAGIC;
     v->name = mem_strdup(name);

@@ -84,6 +84,20 @@ static TRITONSERVER_Error *execute(TRITONBACKEND_ModelInstance *instance,
     return NULL;
 }
 
+/* Wants each request again. */
+static TRITONSERVER_Error *go_on(TRITONBACKEND_ModelInstance *instance,
+                                 TRITONBACKEND_Request **requests, uint32_t count)
+{
+    (void)instance;
+    for (uint32_t i = 0; i < count; i++) {
+        struct request *r = request_take(requests[i]);
+        unit_succeeds(request_check_reschedule(r));
+        request_reschedule(r);
+    }
+    executions++;
+    return NULL;
+}
+
 static TRITONSERVER_Error *refuse(TRITONBACKEND_ModelInstance *instance,
                                   TRITONBACKEND_Request **requests, uint32_t count)
 {
@@ -158,6 +172,22 @@ static void control_tensors_come_as_they_are(void **state)
     end(v);
 }
 
+/* A sample is of no sequence that could go on: its first execution is all of it. */
+static void one_iteration_warms(void **state)
+{
+    (void)state;
+    struct plugin_backend backend = test_version_backend(go_on);
+    struct serve_version *v;
+    unit_succeeds(start(&backend,
+                        MODEL "max_batch_size: 4 sequence_batching { iterative_sequence: true } "
+                              "instance_group [{ count: 1 kind: KIND_CPU }] "
+                              "model_warmup [{ name: 'a' batch_size: 2 " INPUT(
+                                  "i", "TYPE_INT32", "zero_data: true") "}]",
+                        &v));
+    assert_int_equal(executions, 1);
+    end(v);
+}
+
 static void refuses(const char *text, struct plugin_backend *backend, enum status code,
                     const char *why, unsigned ran)
 {
@@ -204,4 +234,5 @@ static void samples_must_fit_the_model(void **state)
 }
 
 UNIT_MAIN(UNIT(runs_all_samples_on_every_instance), UNIT(control_tensors_come_as_they_are),
-          UNIT(the_first_failure_ends_it), UNIT(samples_must_fit_the_model))
+          UNIT(one_iteration_warms), UNIT(the_first_failure_ends_it),
+          UNIT(samples_must_fit_the_model))

@@ -54,6 +54,8 @@ static void answer_later(struct http_exchange *x)
 {
     struct later *l = MEM_NEW(struct later);
     l->x = x;
+    static struct request_target nobody;
+    l->request.target = &nobody;
     x->request = &l->request;
     list_append(&later_ones, &l->node);
     atomic_store(&later_worker, x->shard->worker);

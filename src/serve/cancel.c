@@ -1,0 +1,35 @@
+#include "serve/cancel.h"
+
+#include "infer/request.h"
+#include "os/clock.h"
+#include "serve/limits.h"
+#include "serve/queue.h"
+#include "serve/reject.h"
+#include "serve/version.h"
+
+/* Takes the request out of the queue; `others` are those that cannot go on without it. false: it is not queued. */
+static bool take_out(struct serve_version *v, struct request *r, struct list *others)
+{
+    mutex_lock(&v->lock);
+    bool waited = queue_remove(v, r);
+    if (waited && v->sequences)
+        queue_expire(v, clock_now_ns(), others);
+    if (v->limited)
+        limits_settle(v, clock_now_ns());
+    mutex_unlock(&v->lock);
+    return waited;
+}
+
+void cancel_queued(struct request *r)
+{
+    struct serve_version *v = version_of(r);
+    struct list others;
+    list_init(&others);
+    version_pin(v);
+    if (take_out(v, r, &others)) {
+        reject_request(r, STATS_CANCELED,
+                       err_new(STATUS_CANCELLED, "request was cancelled before it was executed"));
+        reject_dropped(&others);
+    }
+    version_unpin(v);
+}

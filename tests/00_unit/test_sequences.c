@@ -1,0 +1,194 @@
+/* serve/sequences: a backend gives back what it was given, and clients go while their sequence waits. */
+#include "serve/sequences.h"
+
+#include "infer/request.h"
+#include "infer/response.h"
+#include "os/mutex.h"
+#include "serve/submit.h"
+#include "serve/version.h"
+#include "support/test_version.h"
+#include "support/unit.h"
+
+#define MODEL                                                                         \
+    "name: 'm' backend: 'b' input [{ name: 'i' data_type: TYPE_INT32 dims: [ 1 ] }] " \
+    "output [{ name: 'o' data_type: TYPE_INT32 dims: [ 1 ] }] max_batch_size: 2 "     \
+    "instance_group [{ count: 1 kind: KIND_CPU }] "
+#define DIRECT "sequence_batching { iterative_sequence: true direct { } } "
+#define OLDEST \
+    "sequence_batching { iterative_sequence: true oldest { max_candidate_sequences: 2 } } "
+#define ONE "sequence_batching { oldest { max_candidate_sequences: 1 } } "
+
+static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF);
+static struct mutex_cond changed;
+static bool gate_open;
+static unsigned executions;
+static unsigned answered;
+static unsigned failed;
+static struct serve_version *version;
+
+/* What becomes of a row of an execution: '.' is answered, 'R' wanted again. By execution, then by row. */
+static const char *const *script;
+
+static void go_through_gate(void)
+{
+    mutex_lock(&lock);
+    executions++;
+    mutex_cond_broadcast(&changed);
+    while (!gate_open)
+        mutex_cond_wait(&changed, &lock);
+    mutex_unlock(&lock);
+}
+
+static TRITONSERVER_Error *execute(TRITONBACKEND_ModelInstance *instance,
+                                   TRITONBACKEND_Request **requests, uint32_t count)
+{
+    (void)instance;
+    const char *rows = script[executions];
+    go_through_gate();
+    for (uint32_t i = 0; i < count; i++) {
+        struct request *r = request_take(requests[i]);
+        if (rows[i] == 'R') {
+            unit_succeeds(request_check_reschedule(r));
+            request_reschedule(r);
+            continue;
+        }
+        response_send(response_new(r), RESPONSE_FINAL, NULL);
+        request_release(r);
+    }
+    return NULL;
+}
+
+static void on_answer(struct response *r, void *owner)
+{
+    (void)owner;
+    mutex_lock(&lock);
+    answered++;
+    failed += r->error != NULL;
+    mutex_cond_broadcast(&changed);
+    mutex_unlock(&lock);
+    response_free(r);
+}
+
+static void wait_for(const unsigned *what, unsigned n)
+{
+    time_ns until = clock_now_ns() + TIME_S(60);
+    mutex_lock(&lock);
+    while (*what < n)
+        assert_true(mutex_cond_wait_until(&changed, &lock, until));
+    mutex_unlock(&lock);
+}
+
+static void set_gate(bool open)
+{
+    mutex_lock(&lock);
+    gate_open = open;
+    mutex_cond_broadcast(&changed);
+    mutex_unlock(&lock);
+}
+
+static struct request *make(uint64_t id, uint32_t flags)
+{
+    static const int32_t value = 7;
+    const struct tensor_piece piece = {.data = &value, .size = sizeof(value)};
+    version_pin(version);
+    struct request *r = request_new(&version->target, NULL, on_answer, NULL);
+    request_add_input(r, "i", 1, DATATYPE_INT32, (int64_t[]){1, 1}, 2, &piece, 1);
+    unit_succeeds(request_prepare(r));
+    r->times.start = clock_now_ns();
+    r->correlation_id = id;
+    r->flags = flags;
+    return r;
+}
+
+static struct plugin_backend backend;
+
+static void begin(const char *config, const char *const *plan)
+{
+    mutex_cond_init(&changed);
+    executions = answered = failed = 0;
+    gate_open = true;
+    script = plan;
+    backend = test_version_backend(execute);
+    version = test_version_new(&backend, config, NULL);
+}
+
+static void end(void)
+{
+    version_drain(version);
+    version_free(version);
+    mutex_cond_fini(&changed);
+}
+
+/* The first sequence is over after two executions; its row is filled in the third one. */
+static void a_gap_may_be_wanted_again(void **state)
+{
+    (void)state;
+    begin(MODEL DIRECT, (const char *const[]){"R", ".R", "R.", ""});
+    set_gate(false);
+    submit_now(make(1, REQUEST_SEQUENCE_START));
+    wait_for(&executions, 1);
+    submit_now(make(2, REQUEST_SEQUENCE_START));
+    set_gate(true);
+    wait_for(&answered, 2);
+    assert_int_equal(failed, 0);
+    assert_int_equal(executions, 3);
+    end();
+}
+
+/* A request that both begins and ends its sequence is executed as often as the backend wants. */
+static void start_and_end_at_once(void **state)
+{
+    (void)state;
+    static const char *const configs[] = {MODEL DIRECT, MODEL OLDEST};
+    for (unsigned i = 0; i < 2; i++) {
+        begin(configs[i], (const char *const[]){"R", "R", ".", "."});
+        submit_now(make(1, REQUEST_SEQUENCE_START | REQUEST_SEQUENCE_END));
+        wait_for(&answered, 1);
+        assert_int_equal(executions, 3);
+        submit_now(make(1, REQUEST_SEQUENCE_START | REQUEST_SEQUENCE_END));
+        wait_for(&answered, 2);
+        assert_int_equal(failed, 0);
+        end();
+    }
+}
+
+/* A client goes while its sequence waits for a place: who asked for more of that sequence is told at once. */
+static void a_waiting_sequence_is_cancelled(void **state)
+{
+    (void)state;
+    begin(MODEL ONE, (const char *const[]){".", ".", "."});
+    set_gate(false);
+    submit_now(make(1, REQUEST_SEQUENCE_START));
+    wait_for(&executions, 1);
+    struct request *first = make(2, REQUEST_SEQUENCE_START);
+    submit_now(first);
+    submit_now(make(2, 0));
+    submit_now(make(2, REQUEST_SEQUENCE_END));
+    request_cancel(first);
+    wait_for(&failed, 3);
+    set_gate(true);
+    wait_for(&answered, 4);
+    assert_int_equal(failed, 3);
+    end();
+}
+
+/* The same where the client is gone before its request is queued. */
+static void cancelled_before_it_waits(void **state)
+{
+    (void)state;
+    begin(MODEL ONE, (const char *const[]){".", ".", "."});
+    set_gate(false);
+    submit_now(make(1, REQUEST_SEQUENCE_START));
+    wait_for(&executions, 1);
+    submit_now(make(2, REQUEST_SEQUENCE_START));
+    struct request *second = make(2, REQUEST_SEQUENCE_END);
+    atomic_store(&second->cancelled, true);
+    submit_now(second);
+    wait_for(&failed, 2);
+    set_gate(true);
+    wait_for(&answered, 3);
+    end();
+}
+
+UNIT_MAIN(UNIT(a_gap_may_be_wanted_again), UNIT(start_and_end_at_once),
+          UNIT(a_waiting_sequence_is_cancelled), UNIT(cancelled_before_it_waits))
