@@ -266,13 +266,43 @@ static void start_steps(struct run *run, struct ensemble_frame *frame)
     }
 }
 
+/* Those that got a place while this thread was submitting others; NULL = it is not. */
+static _Thread_local struct list *placed;
+
+/* Submits those that got a place. One that is refused at once gives its place on: to the end of the list, so that however many wait are
+ * refused one after the other. What their clients hear comes when all are on their way: a client may wait for another answer then. */
+static void submit_placed(struct list *those)
+{
+    struct response_batch ends;
+    struct list *node;
+    response_batch_begin(&ends);
+    placed = those;
+    while ((node = list_pop(those))) {
+        struct request *r = LIST_ITEM(node, struct request, queue_node);
+        struct response_batch refused;
+        response_batch_begin(&refused);
+        submit(((struct call *)r->owner)->run, r);
+        response_batch_end(&refused);
+    }
+    placed = NULL;
+    response_batch_end(&ends);
+}
+
 /* The step's place goes to the next request that waits for it, of whichever run. */
 static void give_credit(const struct run *run, uint32_t step)
 {
     struct request *next =
         run->plan->credits ? ensemble_credit_give(&run->plan->credits[step]) : NULL;
-    if (next)
-        submit(((struct call *)next->owner)->run, next);
+    if (!next)
+        return;
+    if (placed) {
+        list_append(placed, &next->queue_node);
+        return;
+    }
+    struct list those;
+    list_init(&those);
+    list_append(&those, &next->queue_node);
+    submit_placed(&those);
 }
 
 /* Answers, if all is there. Returns whether that was the last answer. */
