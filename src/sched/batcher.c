@@ -9,6 +9,8 @@
 #include "sched/levels.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* The batch that would be taken now. It is kept between calls, so that each request is compared once while a batch grows. */
 struct pending {
@@ -23,11 +25,14 @@ struct batcher {
     struct list dropped;
     atomic_size_t depth; /* a copy of levels.waiting for readers without the lock; orders nothing */
     bool dynamic;
-    uint32_t default_level;
+    uint64_t level_count;
+    uint64_t default_level;
     struct batch_goal goal;
     struct batch_match match;
     struct pending pending;
-    struct batcher_policy *policies; /* [0] is the default one */
+    struct batcher_policy default_policy;
+    struct batcher_level_policy *own_policies; /* own_count, by rising level */
+    size_t own_count;
 };
 
 /* -- making one -- */
@@ -41,9 +46,6 @@ static struct err *check_config(const struct batcher_config *c)
             return err_new(STATUS_INVALID_ARG,
                            "dynamic batching preferred size must be <= max batch size");
     }
-    if (c->priority_levels > BATCHER_MAX_LEVELS)
-        return err_new(STATUS_INVALID_ARG, "priority levels must be at most %u, got %llu",
-                       BATCHER_MAX_LEVELS, (unsigned long long)c->priority_levels);
     if (c->priority_levels == 0)
         return NULL;
     if (c->default_level == 0 || c->default_level > c->priority_levels)
@@ -57,19 +59,32 @@ static struct err *check_config(const struct batcher_config *c)
     return NULL;
 }
 
+static int by_level(const void *a, const void *b)
+{
+    const struct batcher_level_policy *x = a;
+    const struct batcher_level_policy *y = b;
+    return (x->level > y->level) - (x->level < y->level);
+}
+
 static void set_policies(struct batcher *b, const struct batcher_config *c)
 {
-    size_t own = b->dynamic && c->priority_levels ? c->level_policy_count : 0;
-    b->policies = mem_zalloc((own + 1) * sizeof(struct batcher_policy));
     /* The default scheduler has no policy to set: a time-out that a request brings holds. */
-    b->policies[0] =
+    b->default_policy =
         b->dynamic ? c->default_policy : (struct batcher_policy){.allow_timeout_override = true};
-    for (uint32_t i = 0; i < b->levels.count; i++)
-        b->levels.queues[i].policy = &b->policies[0];
-    for (size_t i = 0; i < own; i++) {
-        b->policies[i + 1] = c->level_policies[i].policy;
-        b->levels.queues[c->level_policies[i].level - 1].policy = &b->policies[i + 1];
-    }
+    if (!b->dynamic || !c->priority_levels || !c->level_policy_count)
+        return;
+    b->own_count = c->level_policy_count;
+    b->own_policies = mem_alloc(b->own_count * sizeof(*b->own_policies));
+    memcpy(b->own_policies, c->level_policies, b->own_count * sizeof(*b->own_policies));
+    qsort(b->own_policies, b->own_count, sizeof(*b->own_policies), by_level);
+}
+
+static const struct batcher_policy *policy_of(const struct batcher *b, uint64_t level)
+{
+    struct batcher_level_policy key = {.level = level};
+    const struct batcher_level_policy *own =
+        b->own_count ? bsearch(&key, b->own_policies, b->own_count, sizeof(key), by_level) : NULL;
+    return own ? &own->policy : &b->default_policy;
 }
 
 static void pending_reset(struct batcher *b)
@@ -87,14 +102,9 @@ struct err *batcher_new(const struct batcher_config *c, struct batcher **ret)
     struct batcher *b = MEM_NEW(struct batcher);
     list_init(&b->dropped);
     b->dynamic = c->dynamic;
-    b->default_level = b->dynamic && c->priority_levels ? (uint32_t)c->default_level : 1;
+    b->level_count = b->dynamic && c->priority_levels ? c->priority_levels : 1;
+    b->default_level = b->dynamic && c->priority_levels ? c->default_level : 1;
     pending_reset(b);
-    if (!levels_init(&b->levels,
-                     b->dynamic && c->priority_levels ? (uint32_t)c->priority_levels : 1)) {
-        batcher_free(b);
-        return err_new(STATUS_UNAVAILABLE, "no memory for %llu priority levels",
-                       (unsigned long long)c->priority_levels);
-    }
     batch_goal_init(&b->goal, c->max_batch_size, b->dynamic ? BATCHER_MAX_REQUESTS : 1,
                     c->preferred, c->preferred_count, c->delay_us);
     batch_match_init(&b->match, c->max_batch_size > 0, c->shape_tensors, c->shape_tensor_count);
@@ -110,7 +120,7 @@ void batcher_free(struct batcher *b)
     CHECK(b->levels.waiting == 0 && list_empty(&b->dropped));
     batch_match_fini(&b->match);
     batch_goal_fini(&b->goal);
-    mem_free(b->policies);
+    mem_free(b->own_policies);
     deadline_heap_fini(&b->deadlines);
     levels_fini(&b->levels);
     mem_free(b);
@@ -145,7 +155,7 @@ static void sweep(struct batcher *b, time_ns now)
     struct request *r;
     while ((r = deadline_heap_pop_due(&b->deadlines, now)) != NULL) {
         r->queue_deadline = TIME_NEVER;
-        if (b->levels.queues[r->queue_level - 1].policy->action == BATCHER_TIMEOUT_DELAY)
+        if (policy_of(b, r->queue_level)->action == BATCHER_TIMEOUT_DELAY)
             levels_make_late(&b->levels, r);
         else
             drop(b, r);
@@ -164,14 +174,13 @@ static time_ns deadline_of(const struct batcher_policy *p, const struct request 
 
 enum batcher_push batcher_push(struct batcher *b, time_ns now, struct request *r)
 {
-    uint32_t level = b->default_level;
-    if (r->priority != 0 && r->priority <= b->levels.count)
-        level = (uint32_t)r->priority;
-    const struct levels_queue *q = &b->levels.queues[level - 1];
-    const struct batcher_policy *p = q->policy;
-    if (p->max_queue_size != 0 && q->count >= p->max_queue_size) {
+    uint64_t level = b->default_level;
+    if (r->priority != 0 && r->priority <= b->level_count)
+        level = r->priority;
+    const struct batcher_policy *p = policy_of(b, level);
+    if (p->max_queue_size != 0 && levels_waiting(&b->levels, level) >= p->max_queue_size) {
         sweep(b, now);
-        if (q->count >= p->max_queue_size)
+        if (levels_waiting(&b->levels, level) >= p->max_queue_size)
             return BATCHER_PUSH_FULL;
     }
     CHECK(r->queue_level == 0);
@@ -267,9 +276,10 @@ static size_t take_batch(struct batcher *b, time_ns now, struct request **out, t
 
 static size_t take_one(struct batcher *b, struct request **out, time_ns *ret_wake)
 {
-    struct list *queue = &b->levels.queues[0].in_time;
-    while (!list_empty(queue)) {
-        struct request *r = LIST_ITEM(queue->next, struct request, queue_node);
+    struct levels_cursor first = {0};
+    struct request *r;
+    while ((r = levels_next(&b->levels, &first)) != NULL) {
+        first = (struct levels_cursor){0};
         if (request_is_cancelled(r)) {
             drop(b, r);
             continue;
@@ -367,8 +377,8 @@ size_t batcher_depth(const struct batcher *b)
 time_ns batcher_oldest(const struct batcher *b)
 {
     time_ns oldest = TIME_NEVER;
-    for (uint32_t i = 0; i < b->levels.count; i++) {
-        const struct levels_queue *q = &b->levels.queues[i];
+    for (size_t i = 0; i < b->levels.count; i++) {
+        const struct levels_queue *q = b->levels.queues[i];
         const struct list *heads[] = {&q->in_time, &q->late};
         for (size_t k = 0; k < 2; k++) {
             if (list_empty(heads[k]))

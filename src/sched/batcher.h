@@ -24,9 +24,7 @@
 struct batcher;
 struct request;
 
-/* The most priority levels, and the most requests in one batch (rows may be more: a request can
- * carry many). */
-#define BATCHER_MAX_LEVELS   65536u
+/* The most requests in one batch (rows may be more: a request can carry many). */
 #define BATCHER_MAX_REQUESTS 16384u
 
 enum batcher_timeout_action {

@@ -1,111 +1,135 @@
 #include "sched/levels.h"
 
+#include "base/check.h"
 #include "base/mem.h"
 #include "infer/request.h"
 
 #include <string.h>
 
-bool levels_init(struct levels *l, uint32_t count)
-{
-    size_t words = (count + 63u) / 64u;
-    *l = (struct levels){.count = count};
-    l->queues = mem_try_alloc(mem_array_bytes(count, sizeof(l->queues[0])), 8);
-    l->occupied = mem_try_alloc(words * sizeof(uint64_t), 8);
-    if (!l->queues || !l->occupied) {
-        levels_fini(l);
-        return false;
-    }
-    memset(l->occupied, 0, words * sizeof(uint64_t));
-    for (uint32_t i = 0; i < count; i++) {
-        list_init(&l->queues[i].in_time);
-        list_init(&l->queues[i].late);
-        l->queues[i].count = 0;
-        l->queues[i].policy = NULL;
-    }
-    return true;
-}
-
 void levels_fini(struct levels *l)
 {
+    CHECK(l->count == 0);
+    while (l->spare) {
+        struct levels_queue *q = l->spare;
+        l->spare = q->next_spare;
+        mem_free(q);
+    }
     mem_free(l->queues);
-    mem_free(l->occupied);
     *l = (struct levels){0};
+}
+
+/* The index of the first level that is not before `level`; l->count when there is none. */
+static size_t place_of(const struct levels *l, uint64_t level)
+{
+    size_t low = 0;
+    size_t high = l->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (l->queues[middle]->level < level)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct levels_queue *find_level(const struct levels *l, uint64_t level)
+{
+    size_t at = place_of(l, level);
+    return at < l->count && l->queues[at]->level == level ? l->queues[at] : NULL;
+}
+
+static struct levels_queue *open_level(struct levels *l, uint64_t level)
+{
+    struct levels_queue *q = l->spare;
+    if (q)
+        l->spare = q->next_spare;
+    else
+        q = mem_alloc(sizeof(*q));
+    *q = (struct levels_queue){.level = level};
+    list_init(&q->in_time);
+    list_init(&q->late);
+    if (l->count == l->cap) {
+        l->cap = l->cap ? l->cap * 2 : 4;
+        l->queues = mem_realloc(l->queues, l->cap * sizeof(struct levels_queue *));
+    }
+    size_t at = place_of(l, level);
+    memmove(&l->queues[at + 1], &l->queues[at], (l->count - at) * sizeof(struct levels_queue *));
+    l->queues[at] = q;
+    l->count++;
+    return q;
+}
+
+static void close_level(struct levels *l, struct levels_queue *q)
+{
+    size_t at = place_of(l, q->level);
+    l->count--;
+    memmove(&l->queues[at], &l->queues[at + 1], (l->count - at) * sizeof(struct levels_queue *));
+    q->next_spare = l->spare;
+    l->spare = q;
 }
 
 void levels_add(struct levels *l, struct request *r)
 {
-    uint32_t i = r->queue_level - 1;
-    struct levels_queue *q = &l->queues[i];
+    struct levels_queue *q = find_level(l, r->queue_level);
+    if (!q)
+        q = open_level(l, r->queue_level);
     list_append(&q->in_time, &r->queue_node);
     q->count++;
     l->waiting++;
-    l->occupied[i / 64] |= 1ull << (i % 64);
 }
 
 void levels_remove(struct levels *l, struct request *r)
 {
-    uint32_t i = r->queue_level - 1;
-    struct levels_queue *q = &l->queues[i];
+    struct levels_queue *q = find_level(l, r->queue_level);
     list_remove(&r->queue_node);
     r->queue_level = 0;
-    q->count--;
     l->waiting--;
-    if (q->count == 0)
-        l->occupied[i / 64] &= ~(1ull << (i % 64));
+    if (--q->count == 0)
+        close_level(l, q);
 }
 
 void levels_make_late(struct levels *l, struct request *r)
 {
     list_remove(&r->queue_node);
-    list_append(&l->queues[r->queue_level - 1].late, &r->queue_node);
+    list_append(&find_level(l, r->queue_level)->late, &r->queue_node);
 }
 
-/* The first level >= from whose queues are not empty; l->count when there is none. */
-static uint32_t next_occupied(const struct levels *l, uint32_t from)
+uint32_t levels_waiting(const struct levels *l, uint64_t level)
 {
-    if (from >= l->count)
-        return l->count;
-    uint32_t word = from / 64;
-    uint64_t bits = l->occupied[word] & (~0ull << (from % 64));
-    uint32_t words = (l->count + 63u) / 64u;
-    while (bits == 0) {
-        if (++word == words)
-            return l->count;
-        bits = l->occupied[word];
-    }
-    return word * 64u + (uint32_t)__builtin_ctzll(bits);
+    const struct levels_queue *q = find_level(l, level);
+    return q ? q->count : 0;
 }
 
-static struct request *move_to(struct levels_cursor *c, struct list *node, uint32_t level,
-                               bool late)
+static struct request *move_to(struct levels_cursor *c, struct list *node,
+                               const struct levels_queue *q, bool late)
 {
-    *c = (struct levels_cursor){node, level, late};
+    *c = (struct levels_cursor){node, q, late};
     return LIST_ITEM(node, struct request, queue_node);
 }
 
 struct request *levels_next(const struct levels *l, struct levels_cursor *c)
 {
-    uint32_t level = 0;
+    const struct levels_queue *q = c->queue;
+    size_t at = 0;
     if (c->node) {
-        const struct levels_queue *q = &l->queues[c->level];
         if (c->node->next != (c->late ? &q->late : &q->in_time))
-            return move_to(c, c->node->next, c->level, c->late);
+            return move_to(c, c->node->next, q, c->late);
         if (!c->late && !list_empty(&q->late))
-            return move_to(c, q->late.next, c->level, true);
-        level = c->level + 1;
+            return move_to(c, q->late.next, q, true);
+        at = place_of(l, q->level) + 1;
     }
-    level = next_occupied(l, level);
-    if (level == l->count)
+    if (at == l->count)
         return NULL;
-    const struct levels_queue *q = &l->queues[level];
+    q = l->queues[at];
     if (!list_empty(&q->in_time))
-        return move_to(c, q->in_time.next, level, false);
-    return move_to(c, q->late.next, level, true);
+        return move_to(c, q->in_time.next, q, false);
+    return move_to(c, q->late.next, q, true);
 }
 
-bool levels_after(const struct levels_cursor *c, uint32_t level)
+bool levels_after(const struct levels_cursor *c, uint64_t level)
 {
     if (!c->node)
         return true;
-    return level - 1 > c->level || (level - 1 == c->level && !c->late);
+    return level > c->queue->level || (level == c->queue->level && !c->late);
 }

@@ -265,6 +265,29 @@ static void priority_levels(void **state)
     rig_end(rig);
 }
 
+/* As many levels as the field can say, and no memory for those without requests. */
+static void as_many_levels_as_can_be_said(void **state)
+{
+    (void)state;
+    const struct batcher_level_policy last[] = {{UINT64_MAX, {.max_queue_size = 1}}};
+    struct batcher_config c = levels(UINT64_MAX, UINT64_MAX - 1);
+    c.level_policies = last;
+    c.level_policy_count = 1;
+    struct rig *rig = rig_new(&c);
+    struct request *lowest = push_at(rig, UINT64_MAX);
+    struct request *unset = push_at(rig, 0);
+    struct request *first = push_at(rig, 1);
+    struct request *refused = make(rig, 1, 4);
+    refused->priority = UINT64_MAX;
+    assert_int_equal(batcher_push(rig->batcher, START, refused), BATCHER_PUSH_FULL);
+    assert_int_equal(take(rig, START), 2);
+    assert_ptr_equal(rig->out[0], first);
+    assert_ptr_equal(rig->out[1], unset);
+    assert_int_equal(take(rig, START), 1);
+    assert_ptr_equal(rig->out[0], lowest);
+    rig_end(rig);
+}
+
 /* MC-121, PB-92, PB-93: a full queue refuses; each level counts for itself. */
 static void queue_size(void **state)
 {
@@ -456,8 +479,6 @@ static void settings_out_of_range(void **state)
     c.level_policies = third;
     c.level_policy_count = 1;
     unit_fails(batcher_new(&c, &b), STATUS_INVALID_ARG, "priority level in range [1, 2]");
-    c = levels((uint64_t)BATCHER_MAX_LEVELS + 1, 1);
-    unit_fails(batcher_new(&c, &b), STATUS_INVALID_ARG, "at most 65536");
     assert_null(b);
     batcher_free(NULL);
 }
@@ -466,7 +487,7 @@ UNIT_MAIN(UNIT(default_scheduler_runs_each_alone), UNIT(largest_preferred_size),
           UNIT(largest_possible_otherwise), UNIT(delay_is_counted_from_the_oldest),
           UNIT(completed_size_goes_at_once), UNIT(smaller_preferred_does_not_wait),
           UNIT(past_all_preferred_sizes), UNIT(preferred_size_by_default),
-          UNIT(shapes_part_batches), UNIT(priority_levels), UNIT(queue_size),
-          UNIT(full_of_the_expired), UNIT(timed_out_requests_are_rejected),
+          UNIT(shapes_part_batches), UNIT(priority_levels), UNIT(as_many_levels_as_can_be_said),
+          UNIT(queue_size), UNIT(full_of_the_expired), UNIT(timed_out_requests_are_rejected),
           UNIT(timed_out_requests_are_delayed), UNIT(own_timeouts), UNIT(policies_of_levels),
           UNIT(cancelled_requests), UNIT(drain_and_oldest), UNIT(settings_out_of_range))
