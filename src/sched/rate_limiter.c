@@ -271,15 +271,26 @@ static uint64_t clock_of(const struct rate_limiter_instance *i)
     return least;
 }
 
-void rate_limiter_want(struct rate_limiter_instance *i)
+static void begin_to_wait(struct rate_limiter_instance *i)
 {
     CHECK(i->state == RATE_LIMITER_IDLE);
-    i->scaled = i->scaled > clock_of(i) ? i->scaled : clock_of(i);
     i->arrival = i->limiter->arrivals++;
     i->overtaken = 0;
     i->urgent = false;
     i->state = RATE_LIMITER_WAITS;
     insert(i);
+}
+
+void rate_limiter_want(struct rate_limiter_instance *i)
+{
+    i->scaled = i->scaled > clock_of(i) ? i->scaled : clock_of(i);
+    begin_to_wait(i);
+}
+
+void rate_limiter_again(struct rate_limiter_instance *i)
+{
+    rate_limiter_done(i, true);
+    begin_to_wait(i);
 }
 
 void rate_limiter_done(struct rate_limiter_instance *i, bool executed)
@@ -369,7 +380,8 @@ struct rate_limiter_instance *rate_limiter_next(struct rate_limiter *l)
         i->state = RATE_LIMITER_HOLDS;
         for (size_t k = 0; k < i->share_count; k++) {
             i->shares[k].pool->in_use += i->shares[k].count;
-            i->shares[k].pool->clock = i->scaled;
+            if (i->shares[k].pool->clock < i->scaled)
+                i->shares[k].pool->clock = i->scaled;
         }
         overtake(i);
         return i;

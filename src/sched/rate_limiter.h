@@ -10,7 +10,7 @@
  * (executions x priority) first, then who waits longer. Nobody takes what one before it in that order needs, everything else may be
  * had: an instance waits only for others that share a resource with it. Two things keep counts of the past from shutting somebody out:
  *
- *   - Who begins to wait has a scaled priority of at least that with which somebody got some of the resource last.
+ *   - Who begins to wait has a scaled priority of at least the highest with which somebody got some of the resource.
  *   - Who was overtaken too often, by instances that came later and took what it lacks, goes to the front. The limit is what its
  *     priority and the number of its rivals can explain.
  *
@@ -74,8 +74,12 @@ void rate_limiter_remove(struct rate_limiter_instance *i);
 /* rate_limiter_want - an idle one has something to execute: it waits. Ask rate_limiter_next. */
 void rate_limiter_want(struct rate_limiter_instance *i);
 
-/* rate_limiter_done - it is idle: it waits no longer, or gives back what it held. Whoever has more to execute says so with
- * rate_limiter_want before rate_limiter_next is asked: else all others come first.
+/* rate_limiter_again - one that executed has more to execute: it gives back what it held, and waits. It was never away, so its scaled
+ * priority is just what it has executed. Ask rate_limiter_next. */
+void rate_limiter_again(struct rate_limiter_instance *i);
+
+/* rate_limiter_done - it is idle: it waits no longer, or gives back what it held. Whoever has more to execute says rate_limiter_again
+ * instead: else all others come first.
  * executed  it held and did execute, which counts */
 void rate_limiter_done(struct rate_limiter_instance *i, bool executed);
 

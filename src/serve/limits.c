@@ -143,10 +143,10 @@ static bool ask(struct limits_seat *s)
 /* Caller holds the lock. */
 static void give_back(struct limits_seat *s, bool executed, bool again)
 {
-    if (rate_limiter_state(s->rate) != RATE_LIMITER_IDLE)
-        rate_limiter_done(s->rate, executed);
     if (again)
-        rate_limiter_want(s->rate);
+        rate_limiter_again(s->rate);
+    else if (rate_limiter_state(s->rate) != RATE_LIMITER_IDLE)
+        rate_limiter_done(s->rate, executed);
     let_in(s->limits);
 }
 

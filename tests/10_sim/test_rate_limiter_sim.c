@@ -175,11 +175,16 @@ static void check(struct world *w)
     }
 }
 
-static void want(struct world *w, struct one *o)
+static void mark_waiting(struct world *w, struct one *o)
 {
     o->since = w->clock++;
     o->overtaken = 0;
     o->rivals = 0;
+}
+
+static void want(struct world *w, struct one *o)
+{
+    mark_waiting(w, o);
     rate_limiter_want(o->i);
 }
 
@@ -223,9 +228,12 @@ static void step(struct world *w)
         if (dice < 10)
             rate_limiter_done(o->i, false);
     } else {
-        rate_limiter_done(o->i, dice < 90);
-        if (dice < 70)
-            want(w, o);
+        if (dice < 70) {
+            mark_waiting(w, o);
+            rate_limiter_again(o->i);
+        } else {
+            rate_limiter_done(o->i, dice < 90);
+        }
     }
     check(w);
 }
@@ -291,8 +299,7 @@ static void execute(struct crowd *c, int times, unsigned away)
         assert_non_null(i);
         assert_null(rate_limiter_next(c->l));
         ++*(uint64_t *)rate_limiter_owner(i);
-        rate_limiter_done(i, true);
-        rate_limiter_want(i);
+        rate_limiter_again(i);
     }
     for (int k = 0; k < c->count; k++)
         rate_limiter_done(c->i[k], false);
@@ -354,4 +361,85 @@ static void what_was_missed_is_forgotten(void **state)
     leave(&c);
 }
 
-UNIT_MAIN(UNIT(random_lives), UNIT(executions_go_by_priority), UNIT(what_was_missed_is_forgotten))
+/* -- shares: several at once, which need different amounts and take different times -- */
+
+struct worker {
+    struct rate_limiter_instance *i;
+    uint64_t priority;
+    uint64_t need;
+    unsigned length; /* of an execution */
+    unsigned left;   /* of the one that runs; 0 = it waits */
+    uint64_t executed;
+};
+
+static void begin_those_let_in(struct rate_limiter *l)
+{
+    struct rate_limiter_instance *i;
+    while ((i = rate_limiter_next(l)) != NULL) {
+        struct worker *w = rate_limiter_owner(i);
+        w->left = w->length;
+    }
+}
+
+static void work(struct rate_limiter *l, struct worker *all, int count, int ticks)
+{
+    for (int k = 0; k < count; k++)
+        rate_limiter_want(all[k].i);
+    begin_those_let_in(l);
+    for (int t = 0; t < ticks; t++)
+        for (int k = 0; k < count; k++) {
+            if (!all[k].left || --all[k].left)
+                continue;
+            all[k].executed++;
+            rate_limiter_again(all[k].i);
+            begin_those_let_in(l);
+        }
+}
+
+/* Executions times priority are the same for all, but for those that never had to wait for long: they cannot execute more often than
+ * one after the other, and have less. */
+static void shares_are_exact(const struct worker *all, int count, int ticks)
+{
+    uint64_t most = 0;
+    for (int k = 0; k < count; k++) {
+        uint64_t scaled = all[k].executed * all[k].priority;
+        most = scaled > most ? scaled : most;
+    }
+    for (int k = 0; k < count; k++) {
+        bool always_at_it = all[k].executed * all[k].length >= (uint64_t)ticks * 9 / 10;
+        uint64_t scaled = all[k].executed * all[k].priority;
+        assert_true(always_at_it || most - scaled <= 24);
+    }
+}
+
+static void several_at_once(void **state)
+{
+    (void)state;
+    enum { TICKS = 20000 };
+    uint64_t random = 11;
+    for (int run = 0; run < 200; run++) {
+        struct rate_limiter_supply supply = {.name = "r",
+                                             .count = 3 + unit_random(&random) % 3,
+                                             .device = RATE_LIMITER_EVERY_DEVICE};
+        struct rate_limiter *l = rate_limiter_new(&supply, 1);
+        struct worker all[INSTANCES] = {0};
+        int count = 2 + (int)(unit_random(&random) % (INSTANCES - 1));
+        for (int k = 0; k < count; k++) {
+            all[k] = (struct worker){.priority = 1 + unit_random(&random) % 6,
+                                     .need = 1 + unit_random(&random) % 3,
+                                     .length = 1 + (unsigned)(unit_random(&random) % 9)};
+            struct rate_limiter_need need = {.name = "r", .count = all[k].need, .global = true};
+            struct rate_limiter_terms terms = {
+                .needs = &need, .need_count = 1, .priority = (uint32_t)all[k].priority};
+            unit_succeeds(rate_limiter_add(l, &terms, &all[k], &all[k].i));
+        }
+        work(l, all, count, TICKS);
+        shares_are_exact(all, count, TICKS);
+        for (int k = 0; k < count; k++)
+            rate_limiter_remove(all[k].i);
+        rate_limiter_free(l);
+    }
+}
+
+UNIT_MAIN(UNIT(random_lives), UNIT(executions_go_by_priority), UNIT(what_was_missed_is_forgotten),
+          UNIT(several_at_once))
