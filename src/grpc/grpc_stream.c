@@ -27,10 +27,14 @@ static struct loop *loop_of(const struct grpc_stream *s)
     return s->conn->home->worker->loop;
 }
 
+static void end_late(struct grpc_stream *s)
+{
+    grpc_answer_end(s, GRPC_ANSWER_DEADLINE_EXCEEDED, "Deadline Exceeded");
+}
+
 static void on_deadline(struct loop_timer *t)
 {
-    struct grpc_stream *s = LIST_ITEM(t, struct grpc_stream, timer);
-    grpc_answer_end(s, GRPC_ANSWER_DEADLINE_EXCEEDED, "Deadline Exceeded");
+    end_late(LIST_ITEM(t, struct grpc_stream, timer));
 }
 
 static struct grpc_stream *new_stream(struct grpc_conn *c, int32_t id)
@@ -74,6 +78,12 @@ static enum expand_coding encoding_of(const char *value, size_t len)
     return len ? expand_coding_of(value, len) : EXPAND_UNKNOWN;
 }
 
+static void take_timeout(struct grpc_stream *s, const char *text, size_t len)
+{
+    s->bad_timeout = !grpc_text_timeout(text, len, &s->timeout);
+    s->late = !s->bad_timeout && s->timeout == 0;
+}
+
 static void take_header(struct grpc_stream *s, const char *name, size_t name_len, const char *value,
                         size_t len)
 {
@@ -84,7 +94,7 @@ static void take_header(struct grpc_stream *s, const char *name, size_t name_len
     else if (IS(name, name_len, "content-type"))
         s->grpc = grpc_text_is_grpc(value, len);
     else if (IS(name, name_len, "grpc-timeout"))
-        s->bad_timeout = !grpc_text_timeout(value, len, &s->timeout);
+        take_timeout(s, value, len);
     else if (IS(name, name_len, "grpc-encoding"))
         s->encoding = encoding_of(value, len);
     else if (IS(name, name_len, "triton_grpc_error"))
@@ -191,6 +201,8 @@ static void admit(struct grpc_stream *s)
         grpc_answer_encoding(s);
     else if (s->bad_timeout)
         grpc_answer_end(s, GRPC_ANSWER_INTERNAL, "grpc-timeout cannot be read");
+    else if (s->late)
+        end_late(s);
     else if (s->timeout)
         loop_timer_set(loop_of(s), &s->timer, loop_now(loop_of(s)) + s->timeout);
 }

@@ -63,6 +63,7 @@ struct grpc_stream {
     bool grpc;        /* content-type */
     bool grpc_errors; /* triton_grpc_error: true */
     bool bad_timeout;
+    bool late;             /* the time-out is 0: over before it began */
     bool allowed;          /* has the header that its interface wants, */
     bool denied;           /* and one of that name that is wrong */
     struct strbuf headers; /* that may become parameters: name, NUL, value, NUL, ... */

@@ -148,6 +148,17 @@ def test_the_server_keeps_the_deadline_too(ours: Server) -> None:
         assert connection.finish(1).trailers["grpc-status"] == "4"
 
 
+@pytest.mark.parametrize("timeout", ["0S", "0n", "00000000H"])
+def test_a_deadline_that_is_over(ours: Server, timeout: str) -> None:
+    """As clients send it whose caller has no time left. (The reference says the same, and ends now and then.)"""
+    with h2.Connection(ours.grpc) as connection:
+        block = h2.header_block(h2.call_headers(INFER, grpc_timeout=timeout))
+        body = h2.message(_request("late").SerializeToString())
+        connection.send(h2.frame(h2.HEADERS, h2.END_HEADERS, 1, block) + h2.frame(h2.DATA, h2.END_STREAM, 1, body))
+        trailers = connection.finish(1).trailers
+    assert (trailers["grpc-status"], trailers["grpc-message"]) == ("4", "Deadline Exceeded")
+
+
 @pytest.mark.parametrize("timeout", ["1", "x", "-1S", "123456789S"])
 def test_timeouts_that_are_none(ours: Server, timeout: str) -> None:
     with h2.Connection(ours.grpc) as connection:
