@@ -120,7 +120,7 @@ def members_in_another_order(ours: dict[str, Any], theirs: dict[str, Any]) -> bo
 def entries_of_a_map_in_another_order(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     """The same bytes but for their order: the contents themselves are compared where the messages are parsed."""
     mine, other = ours.get("messages"), theirs.get("messages")
-    if mine == other or [sorted(each) for each in mine] != [sorted(each) for each in other]:
+    if not mine or not other or mine == other or [sorted(each) for each in mine] != [sorted(each) for each in other]:
         return False
     ours["messages"] = other
     return True

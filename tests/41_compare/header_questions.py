@@ -5,12 +5,15 @@ import struct
 from typing import Any
 
 import adjust as adjusts
-from harness.compare import Http, Question
+from harness.compare import Grpc, Http, Question
+from harness.rawgrpc import infer_request
+from tritonclient.grpc import service_pb2 as pb
 
 INFER = "/v2/models/id_fp32/infer"
 TENSOR: dict[str, Any] = {"name": "INPUT0", "datatype": "FP32", "shape": [1], "data": [7]}
 BODY = json.dumps({"inputs": [TENSOR]}).encode()
 TWO = struct.pack("<2f", 1, 2)  # begins with a zero byte
+CALL = infer_request("id_fp32", [("INPUT0", "FP32", [2], TWO)])
 SIZED = {"name": "INPUT0", "datatype": "FP32", "shape": [2], "parameters": {"binary_data_size": 8}}
 TEXT = json.dumps({"inputs": [SIZED]}).encode()
 
@@ -128,10 +131,60 @@ def _accepted() -> list[Question]:
     return asked
 
 
+def _grpc_headers() -> list[Question]:
+    """What a call says beside its message."""
+
+    def ask(name: str, packed: bool = False, **headers: str | None) -> Question:
+        named = {key.replace("_", "-"): value for key, value in headers.items()}
+        return Grpc(name, "ModelInfer", CALL, pb.ModelInferResponse, headers=named, packed=packed)
+
+    asked = [ask(f"grpc-timeout {value!r}", grpc_timeout=value) for value in ("1H", "100S", "99999999S", "100000000S", "1x", "x", "", "-1S", "1.5S")]
+    types = ("application/grpc+proto", "application/grpc+json", "application/grpc;x=y", "application/grpcx", "application/json", "", None)
+    asked += [ask(f"content-type {value!r}", content_type=value) for value in types]
+    asked += [ask(f"te {value!r}", te=value) for value in ("trailers", "gzip", "", None)]
+    asked += [ask(f"{coding} as it says", True, grpc_encoding=coding) for coding in ("gzip", "deflate")]
+    asked += [ask(f"a plain message, {coding!r}", grpc_encoding=coding) for coding in ("gzip", "identity", "br", "")]
+    asked += [
+        ask("a compressed message of no coding", True, grpc_encoding="identity"),
+        ask("a compressed message of an unknown coding", True, grpc_encoding="br"),
+        ask("accepts nothing", grpc_accept_encoding=None),
+        ask("metadata", mine="a value", other="1, 2"),
+        ask("binary metadata", mine_bin="AAEC"),
+        ask("binary metadata that is none", mine_bin="!!"),
+        ask("no user-agent and an origin", origin="http://a"),
+    ]
+    return asked
+
+
+def _repository() -> list[Question]:
+    """Servers whose models nobody loads or unloads (mode none)."""
+    bodies = {"nothing": b"", "an object": b"{}", "no JSON": b"{", "an array": b"[]", "parameters": b'{"parameters":{"a":1}}', "a text": b'{"parameters":"x"}'}
+    asked: list[Question] = []
+    for action in ("load", "unload"):
+        for model in ("id_fp32", "nobody"):
+            for what, body in bodies.items():
+                changed = adjusts.parser_words if what == "no JSON" and action == "load" else None
+                asked.append(Http(f"{action} of {model}, {what}", "POST", f"/v2/repository/models/{model}/{action}", body, adjust=changed))
+    for model in ("id_fp32", "nobody", ""):
+        asked += [
+            Grpc(f"RepositoryModelLoad of {model!r}", "RepositoryModelLoad", pb.RepositoryModelLoadRequest(model_name=model), pb.RepositoryModelLoadResponse),
+            Grpc(f"RepositoryModelUnload of {model!r}", "RepositoryModelUnload", pb.RepositoryModelUnloadRequest(model_name=model), pb.RepositoryModelUnloadResponse),
+        ]
+    for body in (b'{"ready":1}', b'{"ready":"true"}', b'{"ready":null}', b'{"x":1}', b"[]", b"1", b'"x"'):
+        asked.append(Http(f"index {body.decode()}", "POST", "/v2/repository/index", body))
+    for name in ("repository", "a/b", ""):
+        asked.append(Http(f"index of repository {name!r}", "POST", f"/v2/repository/{name}/index", b""))
+        asked.append(Http(f"load from repository {name!r}", "POST", f"/v2/repository/{name}/models/id_fp32/load", b""))
+    asked.append(Grpc("index of a repository", "RepositoryIndex", pb.RepositoryIndexRequest(repository_name="x"), pb.RepositoryIndexResponse))
+    return asked
+
+
 GROUPS: dict[str, list[Question]] = {
     "codings": _codings(),
     "header lengths": _lengths(),
     "framing": _framing(),
     "bytes": _bytes(),
     "accepted": _accepted(),
+    "gRPC headers": _grpc_headers(),
+    "repository": _repository(),
 }

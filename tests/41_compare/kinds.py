@@ -201,6 +201,63 @@ CODING_CASE = Kind(
     "It is the same coding.",
     "RFC 9110, 8.4.1: content codings are case-insensitive.",
 )
+CALL_REFUSED = Kind(
+    "how gRPC refuses calls before their message",
+    "An unknown coding is UNIMPLEMENTED, a time-out that cannot be read INTERNAL with the reason, a content type of something else 415.",
+    "The stream is reset with INTERNAL_ERROR.",
+    "The client is told what is wrong.",
+    "gRPC over HTTP/2: 415 for other content types; gRPC compression: an unsupported coding is UNIMPLEMENTED.",
+)
+CALL_TYPE = Kind(
+    "content type of gRPC calls",
+    "Messages are protobuf: `application/grpc`, also with `+proto` or parameters; everything else, and none, is 415.",
+    "`application/grpc+json` and calls without a content type are served as protobuf.",
+    "What is said of the message is true, or the call is refused.",
+    "gRPC over HTTP/2: if Content-Type does not begin with \"application/grpc\", respond with 415.",
+)
+NINE_DIGITS = Kind(
+    "grpc-timeout of nine digits",
+    "It cannot be read: INTERNAL.",
+    "Taken.",
+    "The form is defined.",
+    "gRPC over HTTP/2: TimeoutValue is a positive integer as ASCII string of at most 8 digits.",
+)
+TE = Kind(
+    "te header of gRPC calls",
+    "Calls without it are served; what is not `trailers` resets the stream with PROTOCOL_ERROR.",
+    "UNKNOWN without it; what is not `trailers` resets the stream with INTERNAL_ERROR.",
+    "It is there to find proxies that drop trailers, and a server loses nothing without it.",
+    "RFC 9113, 8.2.2: te must not contain any value other than \"trailers\"; such a request is malformed, a PROTOCOL_ERROR.",
+)
+PACKED_WORDS = Kind(
+    "compressed messages of a call without a coding",
+    "INTERNAL: `Compressed-Flag bit set, but no grpc-encoding header`.",
+    "INTERNAL: `Unable to parse request`.",
+    "The message says what to change.",
+    "gRPC over HTTP/2: the flag is only allowed with a Message-Encoding.",
+)
+BASE64 = Kind(
+    "metadata with -bin that is no base64",
+    "Not looked at: nobody reads it.",
+    "The stream is reset.",
+    "A call does not fail over what it does not need.",
+    "gRPC over HTTP/2, Custom-Metadata: -bin is for the application.",
+)
+LOAD_WORDS = Kind(
+    "loads, unloads and indexes with a wrong body",
+    "What is no JSON or no parameter is refused first, over a load and an unload alike; a value of the wrong type is 400.",
+    "500 for a value of the wrong type, and the body of an unload is not looked at where models are not unloaded on request.",
+    "What the client can mend is the client's error.",
+    "RX-14, RX-21, RX-28, RX-41, RX-51.",
+)
+REPOSITORY_NAME = Kind(
+    "repository_name",
+    "The repository of that path, or of that last component, is meant; one that is not served is 404, NOT_FOUND.",
+    "501, UNIMPLEMENTED; over HTTP an index of it lists all.",
+    "The specification gives it this meaning.",
+    "RX-61, RX-66, RX-74, and X-11: the specification decides.",
+    OPERATOR,
+)
 RANGE = Kind(
     "integers out of the range of their datatype",
     "256 for UINT8 in JSON is refused: 400.",
@@ -252,6 +309,7 @@ CLASSES_OF_STRINGS = Kind(
     tests=("41_compare/test_compare.py::test_class_of_strings",),
 )
 
+NOT_NOW = "explicit model load / unload is not allowed if polling is enabled"
 UNSERVED_ROUTES = "GET .*sharedmemory.*/status|POST .*sharedmemory.*/(un)?register|(GET|POST) /v2/(models/id_fp32/)?trace/setting|POST .*/generate(_stream)?"
 RANGES = "400 Unable to parse 'data': a number is out of the range of the datatype"
 VERSION = r"INVALID_ARGUMENT failed to get model version from specified version string '.*' \(details: stol\).*"
@@ -299,6 +357,23 @@ KNOWN = (
     Known(CODING_CASE, "accepted: 'GZIP', (JSON|binary)", r"200 \(gzip\)", "200"),
     Known(UNSERVED, f"routes: ({UNSERVED_ROUTES})", "501 .*", "(?!501).*"),
     Known(UNSERVED, "not served: .*", "UNIMPLEMENTED .* is not supported by this server", "(?!UNIMPLEMENTED).*"),
+    Known(NINE_DIGITS, "gRPC headers: grpc-timeout '100000000S'", "INTERNAL grpc-timeout cannot be read", "OK"),
+    Known(CALL_REFUSED, r"gRPC headers: grpc-timeout '(1x|x||-1S|1\.5S)'", "INTERNAL grpc-timeout cannot be read", "reset 2"),
+    Known(CALL_REFUSED, "gRPC headers: (a plain|a compressed) message(, '(br|)'| of an unknown coding)", "UNIMPLEMENTED .*", "reset 2"),
+    Known(CALL_REFUSED, "gRPC headers: content-type 'application/(grpcx|json)'", "HTTP 415", "reset 2"),
+    Known(CALL_TYPE, r"gRPC headers: content-type ('application/grpc\+json'|''|None)", "HTTP 415", "OK"),
+    Known(TE, "gRPC headers: te '(gzip|)'", "reset 1", "reset 2"),
+    Known(TE, "gRPC headers: te None", "OK", "UNKNOWN Missing :te header"),
+    Known(PACKED_WORDS, "gRPC headers: a compressed message of no coding", "INTERNAL Compressed-Flag .*", "INTERNAL Unable to parse request"),
+    Known(BASE64, "gRPC headers: binary metadata that is none", "OK", "reset 2"),
+    Known(LOAD_WORDS, "repository: load of .*, parameters", "500 unexpected error on creating Triton parameter", "500 attempt to access JSON .*"),
+    Known(LOAD_WORDS, "repository: load of .*, a text", "400 'parameters' must be an object", "500 attempt to get members for non-object"),
+    Known(LOAD_WORDS, "repository: unload of .*, no JSON", "500 failed to parse the request JSON buffer: .*", f"503 {NOT_NOW}"),
+    Known(LOAD_WORDS, "repository: unload of .*, a text", "400 'parameters' must be an object", f"503 {NOT_NOW}"),
+    Known(LOAD_WORDS, 'repository: index {"ready":.*}', "400 Invalid value for 'ready': expected a boolean", "500 attempt to access JSON .*"),
+    Known(REPOSITORY_NAME, "repository: index of repository 'repository'", "404 repository 'repository' is not served; .*", "200"),
+    Known(REPOSITORY_NAME, "repository: load from repository 'repository'", f"503 {NOT_NOW}", "501 'repository_name' .*"),
+    Known(REPOSITORY_NAME, "repository: index of a repository", "NOT_FOUND repository 'x' is not served; .*", "UNIMPLEMENTED 'repository_name' .*"),
     Known(RANGE, "faults: another datatype, INT64 in JSON", RANGES, "400 .* inference input 'INPUT0' data-type is 'INT16', .*"),
     Known(RANGE, r"values: (256|65536|4294967296) as UINT\d+", RANGES, SERVED),
     Known(RANGE, r"values: (-129|128|-32769|32768|-2147483649|2147483648) as INT\d+", RANGES, SERVED),

@@ -81,16 +81,25 @@ class Grpc:
     reply: type[Message] | None = None
     service: str = rawgrpc.SERVICE
     adjust: Adjust | None = None
+    headers: dict[str, str | None] = field(default_factory=dict)  # besides the usual ones, or in their place; None: left out
+    packed: bool = False  # the message is compressed as grpc-encoding says
 
     def ask(self, server: Server) -> Answer:
         sent = self.request.SerializeToString() if isinstance(self.request, Message) else self.request
-        headers = h2frames.call_headers(f"/{self.service}/{self.method}", grpc_accept_encoding="identity, deflate, gzip")
+        usual: dict[str, str | None] = dict(h2frames.call_headers(f"/{self.service}/{self.method}"))
+        usual |= {"grpc-accept-encoding": "identity, deflate, gzip"} | self.headers
+        headers = [(name, value) for name, value in usual.items() if value is not None]
+        if self.packed:
+            sent = gzip.compress(sent) if self.headers["grpc-encoding"] == "gzip" else zlib.compress(sent)
         with h2frames.Connection(server.grpc) as connection:
             connection.send(
                 h2frames.frame(h2frames.HEADERS, h2frames.END_HEADERS, 1, h2frames.header_block(headers)),
-                *h2frames.frames_of(1, h2frames.message(sent)),
+                *h2frames.frames_of(1, h2frames.message(sent, int(self.packed))),
             )
             got = connection.finish(1)
+        if not got.blocks or "grpc-status" not in got.trailers:
+            code = f"HTTP {got.headers[':status']}" if got.blocks else f"reset {got.reset}"
+            return {"code": code, "wire": {"headers": got.lines}}
         code = STATUS_NAMES[got.trailers["grpc-status"]]
         answer: Answer = {"code": code, "details": unquote(got.trailers.get("grpc-message", ""))}
         messages = got.messages()
