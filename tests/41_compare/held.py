@@ -68,6 +68,15 @@ HELD = (
         CLIENT,
         ("30_proto/test_grpc_calls.py::test_a_deadline_that_is_over",),
     ),
+    Kind(
+        "several keys of a restricted interface",
+        "Where a request has the header several times, each has to be right.",
+        "One of them counts: the first over HTTP.",
+        "A proxy in front may look at another one than the server does.",
+        "CWE-444, inconsistent interpretation of HTTP requests.",
+        CLIENT,
+        ("40_e2e/test_restricted.py::test_several_keys",),
+    ),
     # Models that are asked
     Kind(
         "answers of the response cache",
