@@ -84,7 +84,7 @@ it does other programs.
 
 Options are written `--name=value` or `--name value`. A name may be cut short as long as it is no other's. Of an option that is given
 twice the last value holds; the options that say so may be given more than once. Truth is `true`, `1`, `yes`, `on`, or `false`, `0`,
-`no`, `off`. `--help` prints the options below, `--version` the version. A wrong option or value ends the start with a message that names
+`no`, `off`. Such words, and those of `--model-control-mode` and the like, may be written in capitals. `--help` prints the options below, `--version` the version. A wrong option or value ends the start with a message that names
 it and what is allowed.
 
 ## A file of options
@@ -101,6 +101,15 @@ on the command line take the place of those in the file. Errors name the file an
 ## Options
 """
 
+TUNES = """
+## Accepted, without effect
+
+These options of Triton tune what this version does another way, or does not have. A line of the log says that they do nothing.
+
+| option | value | what it is |
+|---|---|---|
+"""
+
 KNOWN = """
 ## Known, but not served
 
@@ -113,7 +122,7 @@ are accepted: with them this version does what they ask for.
 
 
 def command_line(root: Path) -> str:
-    rows = rows_of(root / "src/server/options.def", {"OPTION", "KNOWN"})
+    rows = rows_of(root / "src/server/options.def", {"OPTION", "KNOWN", "TUNES"})
     page, group = COMMAND_LINE, ""
     for row in rows:
         if row[0] != "OPTION":
@@ -123,6 +132,11 @@ def command_line(root: Path) -> str:
             page += f"\n### {of}\n\n| option | value | default | what it does |\n|---|---|---|---|\n"
             group = of
         page += f"| `--{name}` | {code(value)} | {code(default)} | {cell(help_text)} |\n"
+    page += TUNES
+    for row in rows:
+        if row[0] == "TUNES":
+            _, _of, name, _form, value, help_text = row
+            page += f"| `--{name}` | {code(value)} | {cell(help_text)} |\n"
     page += KNOWN
     for row in rows:
         if row[0] == "KNOWN":

@@ -59,7 +59,7 @@ struct err *log_files_apply(const struct options *o)
         access_log_set(access_fd >= 0 ? access_fd : STDOUT_FILENO,
                        o->log_format == LOG_FORMAT_JSON);
     for (size_t i = 0; i < o->warning_count; i++)
-        LOG_WARN("option --%s is deprecated, see --help", o->warnings[i]);
+        LOG_WARN("%s", o->warnings[i]);
     return NULL;
 }
 

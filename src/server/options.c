@@ -11,7 +11,7 @@ void options_defaults(struct options *o)
     const struct options_row *rows = options_row_all(&count);
     memset(o, 0, sizeof(*o));
     for (size_t i = 0; i < count; i++) {
-        if (rows[i].kind == OPTIONS_KIND_KNOWN || !*rows[i].standard)
+        if (rows[i].kind <= OPTIONS_KIND_TUNES || !*rows[i].standard)
             continue;
         struct err *e = options_value_set(&rows[i], rows[i].standard, o);
         CHECK(!e);

@@ -14,7 +14,7 @@
 #define OPTIONS_MAX_LOAD_MODELS    1024
 #define OPTIONS_MAX_CACHE_SETTINGS 64
 #define OPTIONS_MAX_COMPONENTS     32
-#define OPTIONS_MAX_WARNINGS       16
+#define OPTIONS_MAX_WARNINGS       64
 #define OPTIONS_MAX_LOOP_THREADS   256
 
 struct options_backend_setting {
@@ -121,7 +121,7 @@ struct options {
     const char *access_log; /* NULL = none, "-" = the standard output */
 
     /* What the reading left behind. */
-    const char *warnings[OPTIONS_MAX_WARNINGS]; /* deprecated options that were given; static */
+    const char *warnings[OPTIONS_MAX_WARNINGS]; /* lines for the log */
     size_t warning_count;
     size_t repositories_of_file;    /* how many of the repositories the file named */
     struct options_string *strings; /* copies that the other fields point into */

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define CATEGORIES                                                                             \
     "health, metadata, inference, shared-memory, model-config, model-repository, statistics, " \
@@ -60,7 +61,7 @@ struct err *options_front_compression(const struct options_row *row, const char 
 {
     static const char *const levels[] = {"none", "low", "medium", "high"};
     for (int i = OPTIONS_COMPRESSION_NONE; i <= OPTIONS_COMPRESSION_HIGH; i++) {
-        if (strcmp(value, levels[i]) == 0) {
+        if (strcasecmp(value, levels[i]) == 0) {
             *field = (enum options_compression)i;
             return NULL;
         }
@@ -68,36 +69,48 @@ struct err *options_front_compression(const struct options_row *row, const char 
     return bad_value(row, value, "none, low, medium or high");
 }
 
-/* <quantile>[:<error>],...: how far off a quantile is depends on our buckets, so the second number is only looked at. */
-static struct err *read_quantiles(const struct options_row *row, const char *value,
-                                  struct options_latencies *field)
+/* One <quantile>:<error>, as the reference reads numbers: blanks before them, and anything behind, do no harm. */
+static bool read_quantile(const char *part, double *ret)
 {
-    static const char form[] = "summary_quantiles=<quantile>:<error>,...: numbers from 0 to 1";
+    const char *colon = strchr(part, ':');
+    char *end;
+    *ret = strtod(part, &end);
+    if (!colon || end == part || end > colon)
+        return false;
+    strtod(colon + 1, &end);
+    return end != colon + 1 && *ret >= 0 && *ret <= 1;
+}
+
+/* <quantile>:<error>,...: how far off a quantile is depends on our buckets, so the second number is only looked at. What cannot be read is
+ * left out with a warning, as in the reference; where nothing is left, the usual quantiles stay. */
+static struct err *read_quantiles(const struct options_row *row, const char *value,
+                                  struct options *o, struct options_latencies *field)
+{
     struct options_latencies got = *field;
     got.quantile_count = 0;
-    for (const char *at = strchr(value, '=') + 1;; at++) {
-        char *end;
-        double q = strtod(at, &end);
-        double error = 0;
-        bool ok = end != at && q >= 0 && q <= 1;
-        if (ok && *end == ':') {
-            at = end + 1;
-            error = strtod(at, &end);
-            ok = end != at && error >= 0 && error <= 1;
-        }
-        if (!ok || (*end && *end != ',') || got.quantile_count == OPTIONS_MAX_QUANTILES)
-            return bad_value(row, value, form);
-        got.quantiles[got.quantile_count++] = q;
-        at = end;
-        if (!*end)
-            break;
+    for (const char *at = strchr(value, '=') + 1, *next; *at; at = next) {
+        size_t len = strcspn(at, ",");
+        const char *part = options_value_keep(o, at, len);
+        double quantile;
+        next = at + len + (at[len] == ',');
+        if (!read_quantile(part, &quantile))
+            options_value_warn(o,
+                               "option --%s: summary_quantiles: '%s' is left out: expected "
+                               "<quantile>:<error>, numbers from 0 to 1",
+                               row->name, part);
+        else if (got.quantile_count == OPTIONS_MAX_QUANTILES)
+            return err_new(STATUS_INVALID_ARG, "option --%s: at most %d quantiles can be given",
+                           row->name, OPTIONS_MAX_QUANTILES);
+        else
+            got.quantiles[got.quantile_count++] = quantile;
     }
-    *field = got;
+    if (got.quantile_count)
+        *field = got;
     return NULL;
 }
 
 struct err *options_front_latencies(const struct options_row *row, const char *value,
-                                    struct options_latencies *field)
+                                    struct options *o, struct options_latencies *field)
 {
     static const char form[] =
         "counter_latencies, summary_latencies or histogram_latencies =<boolean>, or "
@@ -107,7 +120,7 @@ struct err *options_front_latencies(const struct options_row *row, const char *v
     if (!value[len])
         return bad_value(row, value, form);
     if (len == 17 && memcmp(value, "summary_quantiles", len) == 0)
-        return read_quantiles(row, value, field);
+        return read_quantiles(row, value, o, field);
     if (!options_value_bool(value + len + 1, &yes))
         return bad_value(row, value, form);
     if (len == 17 && memcmp(value, "counter_latencies", len) == 0)

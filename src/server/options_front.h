@@ -61,4 +61,4 @@ struct err *options_front_restrict(const struct options_row *row, const char *va
 struct err *options_front_compression(const struct options_row *row, const char *value,
                                       enum options_compression *field);
 struct err *options_front_latencies(const struct options_row *row, const char *value,
-                                    struct options_latencies *field);
+                                    struct options *o, struct options_latencies *field);

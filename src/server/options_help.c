@@ -34,6 +34,8 @@ static void put_row(struct strbuf *sb, const struct options_row *row)
     if (row->kind == OPTIONS_KIND_KNOWN)
         strbuf_printf(&text, " Not served by this version%s%s.",
                       *row->standard ? "; accepted: " : "", row->standard);
+    else if (row->kind == OPTIONS_KIND_TUNES)
+        strbuf_puts(&text, " Accepted, without effect.");
     else if (*row->standard)
         strbuf_printf(&text, " Default: %s.", row->standard);
     put_wrapped(sb, strbuf_str(&text));

@@ -18,9 +18,17 @@ static const struct options_row rows[] = {
      .standard = (accepted),                          \
      .value = (value_),                               \
      .help = (help_)},
+#define TUNES(group_, name_, form, value_, help_) \
+    {.group = (group_),                           \
+     .name = (name_),                             \
+     .kind = OPTIONS_KIND_TUNES,                  \
+     .standard = (form),                          \
+     .value = (value_),                           \
+     .help = (help_)},
 #include "server/options.def"
 #undef OPTION
 #undef KNOWN
+#undef TUNES
 };
 
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
@@ -101,10 +109,8 @@ const char *options_row_nearest(const char *name, size_t len)
 
 void options_row_warn(const struct options_row *row, struct options *o)
 {
-    if (strcmp(row->group, "Deprecated") != 0 || o->warning_count == OPTIONS_MAX_WARNINGS)
-        return;
-    for (size_t i = 0; i < o->warning_count; i++)
-        if (o->warnings[i] == row->name)
-            return;
-    o->warnings[o->warning_count++] = row->name;
+    if (row->kind == OPTIONS_KIND_TUNES)
+        options_value_warn(o, "option --%s does nothing here: %s", row->name, row->help);
+    else if (strcmp(row->group, "Deprecated") == 0)
+        options_value_warn(o, "'--%s' has been deprecated! %s", row->name, row->help);
 }

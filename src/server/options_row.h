@@ -4,6 +4,7 @@
 
 enum options_kind {
     OPTIONS_KIND_KNOWN, /* not served */
+    OPTIONS_KIND_TUNES, /* without effect */
     OPTIONS_KIND_FLAG,
     OPTIONS_KIND_BOOL,
     OPTIONS_KIND_U16,
@@ -39,7 +40,8 @@ struct options_row {
     const char *name;
     enum options_kind kind;
     size_t offset;        /* of the field in struct options */
-    const char *standard; /* the default; of KNOWN: the values that are accepted, parted by '|' */
+    const char *standard; /* the default; of KNOWN: the values that are accepted, parted by '|'; of
+                             TUNES: the form of its values */
     const char *value;    /* as shown */
     const char *help;
 };
@@ -57,7 +59,7 @@ const struct options_row *options_row_abbreviated(const char *name, size_t len,
 /* options_row_nearest - the name that is closest to one that does not exist; NULL when none is close. */
 const char *options_row_nearest(const char *name, size_t len);
 
-/* options_row_warn - note that a deprecated option was given. */
+/* options_row_warn - note that an option was given that is deprecated, or does nothing. */
 void options_row_warn(const struct options_row *row, struct options *o);
 
 /* options_value_set - give an option its value.
@@ -67,6 +69,10 @@ struct err *options_value_set(const struct options_row *row, const char *value, 
 
 /* options_value_keep - a copy that lives as long as *o. */
 const char *options_value_keep(struct options *o, const char *s, size_t len);
+
+/* options_value_warn - a line for the log, once it is open; each is kept once. */
+__attribute__((format(printf, 2, 3))) void options_value_warn(struct options *o, const char *fmt,
+                                                              ...);
 
 /* options_value_forget - free those copies. */
 void options_value_forget(struct options *o);

@@ -6,9 +6,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#define WARNING_BYTES 512 /* longer ones are cut */
 
 struct options_string {
     struct options_string *next;
@@ -32,6 +36,20 @@ void options_value_forget(struct options *o)
         mem_free(o->strings);
         o->strings = next;
     }
+}
+
+void options_value_warn(struct options *o, const char *fmt, ...)
+{
+    char text[WARNING_BYTES];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    for (size_t i = 0; i < o->warning_count; i++)
+        if (strcmp(o->warnings[i], text) == 0)
+            return;
+    if (o->warning_count < OPTIONS_MAX_WARNINGS)
+        o->warnings[o->warning_count++] = options_value_keep(o, text, strlen(text));
 }
 
 static struct err *bad_value(const struct options_row *row, const char *value, const char *allowed)
@@ -180,11 +198,11 @@ static struct err *add_component(const struct options_row *row, const char *valu
 static struct err *set_format(const struct options_row *row, const char *value,
                               enum log_format *field)
 {
-    if (strcmp(value, "default") == 0)
+    if (strcasecmp(value, "default") == 0)
         *field = LOG_FORMAT_DEFAULT;
-    else if (strcmp(value, "ISO8601") == 0)
+    else if (strcasecmp(value, "ISO8601") == 0)
         *field = LOG_FORMAT_ISO8601;
-    else if (strcmp(value, "json") == 0)
+    else if (strcasecmp(value, "json") == 0)
         *field = LOG_FORMAT_JSON;
     else
         return bad_value(row, value, "default, ISO8601 or json");
@@ -206,11 +224,11 @@ static struct err *set_address(const struct options_row *row, const char *value,
 static struct err *set_control_mode(const struct options_row *row, const char *value,
                                     enum options_control_mode *field)
 {
-    if (strcmp(value, "none") == 0)
+    if (strcasecmp(value, "none") == 0)
         *field = OPTIONS_CONTROL_NONE;
-    else if (strcmp(value, "poll") == 0)
+    else if (strcasecmp(value, "poll") == 0)
         *field = OPTIONS_CONTROL_POLL;
-    else if (strcmp(value, "explicit") == 0)
+    else if (strcasecmp(value, "explicit") == 0)
         *field = OPTIONS_CONTROL_EXPLICIT;
     else
         return bad_value(row, value, "none, poll or explicit");
@@ -269,12 +287,44 @@ static struct err *refuse_unserved(const struct options_row *row, const char *va
                    *row->standard ? "'" : "", row->help);
 }
 
+static bool take_piece(char form, const char **at)
+{
+    char *end = NULL;
+    errno = 0;
+    if (form == 'i')
+        strtoll(*at, &end, 10);
+    else if (form == 'n')
+        strtod(*at, &end);
+    else
+        end = (char *)(uintptr_t)*at + (**at == form);
+    bool ok = end != *at && !errno;
+    *at = end;
+    return ok;
+}
+
+/* An option that does nothing is read all the same: a slip of the hand should be seen. */
+static struct err *check_form(const struct options_row *row, const char *value)
+{
+    const char *at = value;
+    bool yes;
+    bool ok = true;
+    if (*row->standard == 's')
+        return NULL;
+    if (*row->standard == 'b')
+        return parse_bool(row, value, &yes);
+    for (const char *form = row->standard; *form && ok; form++)
+        ok = take_piece(*form, &at);
+    return ok && !*at ? NULL : bad_value(row, value, row->value);
+}
+
 struct err *options_value_set(const struct options_row *row, const char *value, struct options *o)
 {
     void *field = (char *)o + row->offset;
     switch (row->kind) {
     case OPTIONS_KIND_KNOWN:
         return refuse_unserved(row, value);
+    case OPTIONS_KIND_TUNES:
+        return check_form(row, value);
     case OPTIONS_KIND_FLAG:
         *(bool *)field = true;
         return value ? parse_bool(row, value, field) : NULL;
@@ -322,7 +372,7 @@ struct err *options_value_set(const struct options_row *row, const char *value, 
     case OPTIONS_KIND_COMPRESSION:
         return options_front_compression(row, value, field);
     case OPTIONS_KIND_LATENCIES:
-        return options_front_latencies(row, value, field);
+        return options_front_latencies(row, value, o, field);
     case OPTIONS_KIND_RATE_LIMIT:
     case OPTIONS_KIND_RATE_RESOURCE:
     case OPTIONS_KIND_HOST_POLICY:

@@ -138,8 +138,58 @@ static void known_but_not_served(void **state)
     accepts(PARSE("--grpc-use-ssl=no", "--rate-limit", "OFF", "--enable-peer-access=1",
                   "--http-thread-count=8", "--trace-config=level=off", "--trace-count=-1",
                   "--min-supported-compute-capability=6.0"));
-    assert_int_equal(o.warning_count, 1);
-    assert_string_equal(o.warnings[0], "trace-count");
+    assert_int_equal(o.warning_count, 4);
+    assert_string_equal(o.warnings[2],
+                        "'--trace-count' has been deprecated! Use --trace-config count=COUNT.");
+}
+
+/* What only tunes is taken with any value of its form, and told of once. */
+static void without_effect(void **state)
+{
+    (void)state;
+    accepts(PARSE("--http-thread-count=32", "--http-thread-count=16",
+                  "--cuda-memory-pool-byte-size=0:1024", "--cuda-memory-pool-byte-size", "1:2048",
+                  "--model-load-gpu-limit=0:0.5", "--min-supported-compute-capability=5.3",
+                  "--sagemaker-safe-port-range=8000-9000", "--enable-peer-access=TRUE",
+                  "--pinned-memory-pool-byte-size=0"));
+    assert_int_equal(o.warning_count, 7);
+    assert_string_equal(
+        o.warnings[0],
+        "option --http-thread-count does nothing here: Threads of the HTTP front end; "
+        "--loop-threads sets those of this server.");
+    refuses(PARSE("--http-thread-count=many"), "--http-thread-count: expected <integer>", "'many'");
+    refuses(PARSE("--http-thread-count=8x"), "--http-thread-count", "'8x'");
+    refuses(PARSE("--cuda-memory-pool-byte-size=1024"), "expected <gpu>:<bytes>", "'1024'");
+    refuses(PARSE("--enable-peer-access=2"), "--enable-peer-access", "true or false");
+}
+
+static void words_in_capitals(void **state)
+{
+    (void)state;
+    accepts(PARSE("--model-control-mode=EXPLICIT", "--grpc-infer-response-compression-level=High",
+                  "--rate-limit=Execution_Count", "--log-format=iso8601", "--log-verbose=TRUE",
+                  "--allow-http=ON"));
+    assert_int_equal(o.control_mode, OPTIONS_CONTROL_EXPLICIT);
+    assert_int_equal(o.grpc_compression, OPTIONS_COMPRESSION_HIGH);
+    assert_int_equal(o.log_format, LOG_FORMAT_ISO8601);
+    assert_int_equal(o.log_verbose, 1);
+}
+
+/* Blanks, and what cannot be read: it is left out with a warning, as in the reference. */
+static void quantiles(void **state)
+{
+    (void)state;
+    accepts(PARSE("--metrics-config=summary_quantiles= 0.5:0.05, 0.9 : 0.01,0.99:0.001x"));
+    assert_int_equal(o.latencies.quantile_count, 3);
+    assert_int_equal(o.warning_count, 0);
+    accepts(PARSE("--metrics-config=summary_quantiles=0.5,0.9:0.01,x:1,1:,2:0.1,:,0.99:7,"));
+    assert_int_equal(o.latencies.quantile_count, 2);
+    assert_true(o.latencies.quantiles[0] > 0.89 && o.latencies.quantiles[1] > 0.98);
+    assert_int_equal(o.warning_count, 5);
+    assert_non_null(strstr(o.warnings[0], "summary_quantiles: '0.5' is left out"));
+    accepts(PARSE("--metrics-config=summary_quantiles=0.25:0.1",
+                  "--metrics-config=summary_quantiles=none"));
+    assert_int_equal(o.latencies.quantile_count, 1);
 }
 
 /* The switch wins over the deprecated option, whichever comes first. */
@@ -148,7 +198,7 @@ static void auto_complete(void **state)
     (void)state;
     accepts(PARSE("--strict-model-config=true"));
     assert_false(o.auto_complete_config);
-    assert_string_equal(o.warnings[0], "strict-model-config");
+    assert_non_null(strstr(o.warnings[0], "'--strict-model-config' has been deprecated! "));
     accepts(PARSE("--strict-model-config=true", "--strict-model-config=false"));
     assert_true(o.auto_complete_config);
     accepts(PARSE("--disable-auto-complete-config", "--strict-model-config=false"));
@@ -210,5 +260,8 @@ UNIT_MAIN(cmocka_unit_test_teardown(defaults, fini),
           cmocka_unit_test_teardown(wrong_values_name_what_is_allowed, fini),
           cmocka_unit_test_teardown(unknown_names, fini),
           cmocka_unit_test_teardown(known_but_not_served, fini),
+          cmocka_unit_test_teardown(without_effect, fini),
+          cmocka_unit_test_teardown(words_in_capitals, fini),
+          cmocka_unit_test_teardown(quantiles, fini),
           cmocka_unit_test_teardown(auto_complete, fini), cmocka_unit_test_teardown(files, fini),
           cmocka_unit_test(help_names_every_option))

@@ -123,6 +123,13 @@ def test_a_repository_named_twice_is_one(repository: Repository) -> None:
         assert rawhttp.get(server.http, "/v2/models/one/ready").status == 200
 
 
+def test_options_that_tune_what_is_not_here_are_told_of_once(repository: Repository) -> None:
+    options: dict[str, str | list[str]] = {"http-thread-count": ["16", "32"], "cuda-memory-pool-byte-size": "0:0"}
+    with Nereid(repository.path, options) as server:
+        found = re.findall(r'^W.*"option --(\S+) does nothing here: ', server.process.log(), re.MULTILINE)
+    assert found == ["http-thread-count", "cuda-memory-pool-byte-size"]
+
+
 def test_deprecated_options_are_warned_of(repository: Repository) -> None:
     with Nereid(repository.path, {"strict-model-config": "false"}) as server:
-        assert re.search(r'^W.*"option --strict-model-config is deprecated', server.process.log(), re.MULTILINE)
+        assert re.search(r'^W.*"\'--strict-model-config\' has been deprecated!', server.process.log(), re.MULTILINE)
