@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "codec/base64.h"
+#include "codec/json_relax.h"
 #include "codec/pb_field.h"
 #include "codec/pb_name.h"
 
@@ -12,6 +13,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <yyjson.h>
 
 /* Bytes of a value that a message quotes, at most. */
@@ -92,7 +94,7 @@ static bool parse_decimal(const char *s, size_t len, bool *ret_negative, uint64_
     const char *end = s + len;
     bool negative = len > 0 && *s == '-';
     uint64_t value = 0;
-    s += negative ? 1 : 0;
+    s += negative || (len > 0 && *s == '+') ? 1 : 0;
     if (s == end)
         return false;
     for (; s < end; s++)
@@ -174,9 +176,11 @@ static struct err *read_real(struct reader *r, const struct frame *at, yyjson_va
 static struct err *read_bool(struct reader *r, const struct frame *at, yyjson_val *v,
                              protobuf_c_boolean *place)
 {
-    if (!yyjson_is_bool(v))
+    const char *word = yyjson_is_str(v) ? yyjson_get_str(v) : "";
+    bool yes = strcasecmp(word, "true") == 0;
+    if (!yyjson_is_bool(v) && !yes && strcasecmp(word, "false") != 0)
         return expected(r, at, "true or false", v);
-    *place = yyjson_get_bool(v);
+    *place = yes || yyjson_get_bool(v);
     return NULL;
 }
 
@@ -187,6 +191,10 @@ static struct err *read_enum(struct reader *r, const struct frame *at, yyjson_va
         return read_integer(r, at, v, place);
     const char *name = yyjson_get_str(v);
     const ProtobufCEnumValue *value = pb_name_json_value(type, name, yyjson_get_len(v));
+    bool negative;
+    uint64_t number;
+    if (!value && to_integer(v, &negative, &number))
+        return read_integer(r, at, v, place);
     if (!value) {
         const char *near = pb_name_nearest_value(type, name, yyjson_get_len(v));
         return fail(r, at, "expected a value of the enum %s, found \"%.*s\"%s%s%s",
@@ -309,19 +317,27 @@ static struct err *read_map(struct reader *r, struct frame *at, yyjson_val *obj,
     return NULL;
 }
 
-static struct err *read_list(struct reader *r, struct frame *at, yyjson_val *arr,
+/* One value, or what is in a list, in lists in it as well; null is none. A value that is in no list is a list of one. */
+static struct err *read_list(struct reader *r, struct frame *at, yyjson_val *v,
                              ProtobufCMessage *msg)
 {
-    if (!yyjson_is_arr(arr))
-        return expected(r, at, "a list", arr);
-    at->in_list = true;
-    yyjson_arr_iter it = yyjson_arr_iter_with(arr);
-    for (yyjson_val *v; (v = yyjson_arr_iter_next(&it)); at->index++) {
+    if (yyjson_is_null(v))
+        return NULL;
+    if (!yyjson_is_arr(v)) {
         struct err *e = read_value(r, at, v, msg);
-        if (e)
-            return e;
+        at->index++;
+        return e;
     }
-    return NULL;
+    if (r->depth == PB_JSON_READ_MAX_DEPTH)
+        return fail(r, at, "objects are nested deeper than %u", PB_JSON_READ_MAX_DEPTH);
+    at->in_list = true;
+    struct err *e = NULL;
+    yyjson_arr_iter it = yyjson_arr_iter_with(v);
+    r->depth++;
+    for (yyjson_val *each; !e && (each = yyjson_arr_iter_next(&it));)
+        e = read_list(r, at, each, msg);
+    r->depth--;
+    return e;
 }
 
 static struct err *read_member(struct reader *r, const struct frame *outer, yyjson_val *key,
@@ -379,20 +395,33 @@ __attribute__((cold)) static struct err *not_json(const char *what, const char *
                    why->msg);
 }
 
+/* Strict JSON first; then, as people write it. What is wrong is told of the text as it came. */
+static struct err *read_text(const char *text, size_t len, const char *what, yyjson_doc **ret)
+{
+    yyjson_read_err why;
+    /* Without the flag that lets it write into the text, yyjson only reads it. */
+    *ret = yyjson_read_opts((char *)(uintptr_t)text, len, YYJSON_READ_NOFLAG, NULL, &why);
+    if (*ret || why.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
+        return *ret ? NULL : not_json(what, text, &why);
+    size_t relaxed_len;
+    char *relaxed = json_relax(text, len, &relaxed_len);
+    if (relaxed)
+        *ret = yyjson_read(relaxed, relaxed_len, YYJSON_READ_ALLOW_TRAILING_COMMAS);
+    mem_free(relaxed);
+    return *ret ? NULL : not_json(what, text, &why);
+}
+
 struct err *pb_json_read_message(const ProtobufCMessageDescriptor *type, const char *text,
                                  size_t len, const char *what, size_t max_bytes,
                                  ProtobufCMessage **ret)
 {
     struct reader r = {.what = what, .budget = {max_bytes}};
-    yyjson_read_err why;
-    /* Without the flag that lets it write into the text, yyjson only reads it. */
-    yyjson_doc *doc =
-        yyjson_read_opts((char *)(uintptr_t)text, len, YYJSON_READ_NOFLAG, NULL, &why);
-    if (!doc)
-        return not_json(what, text, &why);
+    yyjson_doc *doc;
+    struct err *e = read_text(text, len, what, &doc);
+    if (e)
+        return e;
     yyjson_val *root = yyjson_doc_get_root(doc);
     ProtobufCMessage *msg = NULL;
-    struct err *e = NULL;
     if (!yyjson_is_obj(root))
         e = expected(&r, NULL, "an object", root);
     else if (!(msg = pb_field_new_message(type, &r.budget)))

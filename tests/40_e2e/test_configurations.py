@@ -96,6 +96,69 @@ def test_what_is_wrong_is_said_before_that_a_version_is_missing(repository: Repo
             assert words in index[name]["reason"]
 
 
+IO = [
+    f'{{"name":"{kind}0","data_type":"TYPE_FP32","dims":[-1]}}' for kind in ("INPUT", "OUTPUT")
+]
+FIELDS = f'"backend":"identity","input":[{IO[0]}],"output":[{IO[1]}]'
+TAKEN = {
+    "an object for a list": f'{{"backend":"identity","input":{IO[0]},"output":{IO[1]}}}',
+    "a number for a list": f'{{"backend":"identity","input":[{{"name":"INPUT0","data_type":"TYPE_FP32","dims":-1}}],"output":[{IO[1]}]}}',
+    "a group for a list": f'{{{FIELDS},"instance_group":{{"count":2,"kind":"KIND_CPU"}}}}',
+    "a list in a list": f'{{{FIELDS},"instance_group":[[{{"count":1}}]]}}',
+    "null in a list": f'{{"backend":"identity","input":[{IO[0]},null],"output":[{IO[1]}]}}',
+    "keys without quotes": f'{{backend:"identity",input:[{IO[0]}],output:[{IO[1]}],max_batch_size : 3}}',
+    "single quotes": f"{{{FIELDS},'parameters':{{'a\\'b':{{'string_value':'x\"y'}}}}}}",
+    "trailing commas": f'{{"backend":"identity","input":[{IO[0]},],"output":[{IO[1]}],}}',
+    "numbers in strings": f'{{{FIELDS},"max_batch_size":"+4"}}',
+    "a number with an exponent": f'{{{FIELDS},"max_batch_size":4e0}}',
+    "an enum by number": f'{{{FIELDS},"instance_group":[{{"kind":2}}]}}',
+    "an enum by number in a string": f'{{{FIELDS},"instance_group":[{{"kind":"2"}}]}}',
+    "camel case": f'{{{FIELDS},"maxBatchSize":4}}',
+    "null": f'{{{FIELDS},"max_batch_size":null,"instance_group":null,"dynamic_batching":null}}',
+    "truth in a string": f'{{{FIELDS},"model_transaction_policy":{{"decoupled":"True"}}}}',
+    "a tab in a string": f'{{{FIELDS},"default_model_filename":"a\tb"}}',
+    "an escape that there is not": f'{{{FIELDS},"default_model_filename":"a\\qb"}}',
+}
+NOT_TAKEN = {
+    "a fraction": f'{{{FIELDS},"max_batch_size":4.5}}',
+    "truth for a number": f'{{{FIELDS},"max_batch_size":true}}',
+    "a number for truth": f'{{{FIELDS},"model_transaction_policy":{{"decoupled":1}}}}',
+    "a number for a string": f'{{{FIELDS},"default_model_filename":5}}',
+    "an unknown field": f'{{{FIELDS},"zzz":5}}',
+    "a list for an object": f'{{{FIELDS},"dynamic_batching":[]}}',
+    "a list for a map": f'{{{FIELDS},"parameters":[{{"key":"a","value":{{"string_value":"b"}}}}]}}',
+    "True without quotes": f'{{{FIELDS},"model_transaction_policy":{{"decoupled":True}}}}',
+    "text behind it": f"{{{FIELDS}}} x",
+    "a comment": f"{{/* a */{FIELDS}}}",
+    "a word without quotes": f'{{{FIELDS},"default_model_filename":abc}}',
+    "no comma": f'{{{FIELDS} "max_batch_size":1}}',
+    "a list": "[]",
+}
+
+
+@pytest.mark.reference
+def test_overrides_as_people_write_them(repository: Repository) -> None:
+    """What the reference's own reader of JSON takes besides JSON, and what it does not."""
+    repository.identity("m")
+    found: dict[str, dict[str, Any]] = {}
+    for kind in KINDS:
+        with KINDS[kind](repository.path, {"model-control-mode": "explicit", "load-model": "m"}) as server:
+            found[kind] = {}
+            for name, text in {**TAKEN, **NOT_TAKEN}.items():
+                loaded = rawhttp.post(server.http, "/v2/repository/models/m/load", {"parameters": {"config": text}})
+                config = rawhttp.get(server.http, "/v2/models/m/config").json()
+                found[kind][name] = config if loaded.status == 200 else None
+    for name in TAKEN:
+        theirs = found["reference"][name]
+        assert theirs and found["nereid"][name], name
+        for key in ("input", "output", "max_batch_size", "parameters", "default_model_filename", "model_transaction_policy"):
+            assert found["nereid"][name].get(key) == theirs.get(key), (name, key)
+        counts = [[(each["kind"], each["count"]) for each in found[kind][name]["instance_group"]] for kind in KINDS]
+        assert counts[0] == counts[1], name
+    for name in NOT_TAKEN:
+        assert found["reference"][name] is None and found["nereid"][name] is None, name
+
+
 def test_no_inputs(repository: Repository) -> None:
     """A model that asks nothing of its clients: the identity backend then answers nothing."""
     repository.model("plain", 'backend: "identity"\n')
