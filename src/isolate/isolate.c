@@ -6,6 +6,7 @@
 #include "infer/request.h"
 #include "model/config.h"
 #include "plugin/instance.h"
+#include "isolate/isolate_config.h"
 #include "isolate/isolate_flight.h"
 #include "isolate/isolate_life.h"
 #include "isolate/isolate_load.h"
@@ -37,6 +38,13 @@ static struct err *find_program(const char *name, char **ret)
                    name);
 }
 
+/* What is set for other backends is none of the process's business. */
+static bool is_for(const struct backend_setting *s, const struct Inference__ModelConfig *proto)
+{
+    return !*s->backend || strcmp(s->backend, proto->backend) == 0 ||
+           (*proto->runtime && strcmp(s->backend, "python") == 0); /* which may run it */
+}
+
 /* What the process needs of the server. */
 static void put_hello(struct isolate *iso, const struct backend_registry *r,
                       const struct Inference__ModelConfig *proto)
@@ -55,8 +63,13 @@ static void put_hello(struct isolate *iso, const struct backend_registry *r,
     isolate_wire_put(sb, log.verbose);
     isolate_wire_put_text(sb, r->directory);
     isolate_wire_put(sb, r->auto_complete);
-    isolate_wire_put(sb, r->setting_count);
+    size_t count = 0;
+    for (size_t i = 0; i < r->setting_count; i++)
+        count += is_for(&r->settings[i], proto);
+    isolate_wire_put(sb, count);
     for (size_t i = 0; i < r->setting_count; i++) {
+        if (!is_for(&r->settings[i], proto))
+            continue;
         isolate_wire_put_text(sb, r->settings[i].backend);
         isolate_wire_put_text(sb, r->settings[i].key);
         isolate_wire_put_text(sb, r->settings[i].value);
@@ -71,6 +84,21 @@ static struct isolate *of_backend(struct plugin_backend *b)
 static struct isolate *of_model(TRITONBACKEND_Model *model)
 {
     return of_backend(model_check(model)->backend);
+}
+
+static struct err *take_completed(struct isolate *iso, struct plugin_model *m, const char *json)
+{
+    struct Inference__ModelConfig *completed;
+    struct err *e = config_parse_json(json, strlen(json), &completed);
+    if (e)
+        return e;
+    struct Inference__ModelConfig *own = config_copy_proto(m->proto);
+    e = isolate_config_take(own, completed);
+    config_free_proto(completed);
+    if (!e)
+        return model_set_config(m, own);
+    config_free_proto(own);
+    return err_wrap(e, "%s", iso->model);
 }
 
 static TRITONSERVER_Error *initialize_model(TRITONBACKEND_Model *handle)
@@ -93,11 +121,8 @@ static TRITONSERVER_Error *initialize_model(TRITONBACKEND_Model *handle)
     if (lost)
         e = isolate_life_ended(iso, s, "while it initialized the model");
     isolate_session_unref(s);
-    struct Inference__ModelConfig *proto = NULL;
     if (!e && config)
-        e = config_parse_json(config, strlen(config), &proto);
-    if (!e && proto)
-        e = model_set_config(m, proto);
+        e = take_completed(iso, m, config);
     mem_free(config);
     return (TRITONSERVER_Error *)e;
 }

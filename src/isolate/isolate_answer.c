@@ -8,6 +8,9 @@
 #include "infer/response_stats.h"
 #include "infer/stats.h"
 #include "infer/trace.h"
+#include "model/config.h"
+#include "os/loop.h"
+#include "os/mutex.h"
 #include "isolate/isolate_param.h"
 #include "isolate/isolate_priv.h"
 #include "isolate/isolate_session.h"
@@ -16,6 +19,8 @@
 
 #define MOST_RANK  1024u
 #define MOST_FLAGS 0xffu
+#define MOST_EARLY 2u
+#define MOST_AHEAD 64u
 #define FREE_COPY  8192u /* bytes of a record that count as nothing */
 
 /* Skips the number and the place, which the caller read. */
@@ -139,13 +144,65 @@ static struct err *charge_copy(struct isolate_session *s, struct response *r, si
     return NULL;
 }
 
-static bool respond(struct isolate_answer *a, const void *body, size_t len)
+/* A message that a loop gets behind all that it was sent before. */
+struct last_mail {
+    struct mail mail;
+    struct mutex lock; /* rank LEAF; guards there */
+    struct mutex_cond changed;
+    bool there;
+};
+
+static void last_mail_arrived(struct mail *m)
+{
+    struct last_mail *l = LIST_ITEM(m, struct last_mail, mail);
+    mutex_lock(&l->lock);
+    l->there = true;
+    mutex_cond_signal(&l->changed);
+    mutex_unlock(&l->lock);
+}
+
+/* Responses of a decoupled model wait for the loop of their request, any number of them. A process can say them faster than a loop
+ * takes them: every so many, whoever reads from the process waits for the loop, and the process for whoever reads. Such a model
+ * never runs on a loop. */
+static void keep_pace(struct isolate_answer *a, uint32_t flags)
+{
+    const struct request *r = a->request;
+    while (r->parent)
+        r = r->parent;
+    struct loop *home = r->home;
+    if (flags & RESPONSE_FINAL || !home || !a->request->config->decoupled ||
+        ++a->early % MOST_AHEAD)
+        return;
+    struct last_mail l = {.mail.deliver = last_mail_arrived};
+    mutex_init(&l.lock, MUTEX_RANK_LEAF);
+    mutex_cond_init(&l.changed);
+    loop_post(home, &l.mail, &l.mail);
+    mutex_lock(&l.lock);
+    while (!l.there)
+        mutex_cond_wait(&l.changed, &l.lock);
+    mutex_unlock(&l.lock);
+    mutex_cond_fini(&l.changed);
+    mutex_fini(&l.lock);
+}
+
+/* Whether a response is heard. Those of a model that is not decoupled are held until its batch was executed: a second one that is
+ * not the last shows that the backend errs, and more show nothing. */
+static bool is_heard(struct isolate_answer *a, uint32_t flags)
 {
     if (a->answered)
-        return isolate_answer_drop(a->session, RECORD_RESPONSE, body, len);
+        return false;
+    return flags & RESPONSE_FINAL || a->request->config->decoupled || a->early++ < MOST_EARLY;
+}
+
+static bool respond(struct isolate_answer *a, const void *body, size_t len)
+{
     struct isolate_wire w;
     open_body(&w, body, len);
     uint32_t flags = (uint32_t)isolate_wire_get_most(&w, MOST_FLAGS);
+    if (w.bad)
+        return false;
+    if (!is_heard(a, flags))
+        return isolate_answer_drop(a->session, RECORD_RESPONSE, body, len);
     struct err *e = get_error(&w);
     struct response *r = response_new(a->request);
     struct err *mine = charge_copy(a->session, r, len);
@@ -167,6 +224,7 @@ static bool respond(struct isolate_answer *a, const void *body, size_t len)
         e = mine;
     a->answered = flags & RESPONSE_FINAL;
     response_send(r, flags, e);
+    keep_pace(a, flags);
     return true;
 }
 
@@ -175,10 +233,11 @@ static bool send_flags(struct isolate_answer *a, struct isolate_wire *w)
     uint32_t flags = (uint32_t)isolate_wire_get_most(w, MOST_FLAGS);
     if (w->bad)
         return false;
-    if (a->answered)
+    if (!is_heard(a, flags))
         return true;
     a->answered = flags & RESPONSE_FINAL;
     response_send_flags(a->request, flags);
+    keep_pace(a, flags);
     return true;
 }
 

@@ -16,8 +16,9 @@ struct isolate_answer {
     struct request *request;         /* a reference */
     bool released;                   /* the request was */
     bool answered;                   /* finally */
-    bool again; /* it was given back to the scheduler, which sees to the answer */
-    bool gone;  /* nothing more will be said */
+    bool again;     /* it was given back to the scheduler, which sees to the answer */
+    bool gone;      /* nothing more will be said */
+    unsigned early; /* responses before the final one */
 };
 
 /* isolate_answer_record - one record about the request, which is at the beginning of the body.

@@ -7,8 +7,10 @@
 #include "infer/response.h"
 #include "infer/stats.h"
 #include "model/config.h"
+#include "os/loop.h"
 #include "os/packet.h"
 #include "os/shm.h"
+#include "os/thread.h"
 #include "plugin/attribute.h"
 #include "isolate/isolate_flight.h"
 #include "isolate/isolate_priv.h"
@@ -17,6 +19,8 @@
 #include "support/test_version.h"
 #include "support/unit.h"
 
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #define REQUESTS 3u
@@ -585,6 +589,107 @@ static void responses_are_charged(void **state)
     budget_set_limit(SIZE_MAX);
 }
 
+/* The batch that a request is of may hold its responses: a model that is not decoupled makes a few of them at most. */
+static void responses_have_a_limit(void **state)
+{
+    (void)state;
+    struct bench b;
+    uint64_t seed = 1;
+    bench_init(&b);
+    for (unsigned round = 0; round < 2; round++) {
+        b.config->decoupled = round == 1;
+        bench_fly(&b);
+        struct strbuf sb = STRBUF_INIT;
+        for (unsigned i = 0; i < 100; i++) {
+            put_response(&sb, &b, 0, 0, &seed);
+            put_plain(&sb, &b, RECORD_FLAGS, 0, 1);
+        }
+        put_response(&sb, &b, 0, RESPONSE_FINAL, &seed);
+        assert_true(isolate_records_apply(b.session, sb.data, sb.len, NULL));
+        assert_int_equal(b.fates[0].responses, round ? 201 : 3);
+        assert_int_equal(b.fates[0].finals, 1);
+        bench_land(&b);
+        strbuf_fini(&sb);
+    }
+    bench_fini(&b);
+}
+
+#define AHEAD_BYTES 16384u
+#define MOST_AHEAD  64u
+#define STREAMED    1000u
+
+static atomic_size_t most_waiting;
+
+static void respond_on_loop(struct response *r, void *owner)
+{
+    size_t now = budget_in_use();
+    if (now > atomic_load(&most_waiting))
+        atomic_store(&most_waiting, now);
+    respond(r, owner);
+}
+
+/* The loop is busy until all that may wait for it does. */
+static void keep_busy(struct mail *m)
+{
+    (void)m;
+    while (budget_in_use() < MOST_AHEAD * AHEAD_BYTES)
+        sched_yield();
+}
+
+static void run_it(void *loop)
+{
+    loop_run(loop);
+}
+
+/* However fast a process says responses of a decoupled model, few of them wait for the loop that they are for. */
+static void responses_keep_the_pace_of_their_loop(void **state)
+{
+    (void)state;
+    struct bench b;
+    struct loop *loop;
+    struct thread *thread;
+    struct mail busy = {.deliver = keep_busy};
+    char *text = mem_zalloc(AHEAD_BYTES);
+    bench_init(&b);
+    b.config->decoupled = true;
+    bench_fly(&b);
+    unit_succeeds(loop_new(&loop));
+    struct request *r = request_new(&b.target, loop, respond_on_loop, &b.fates[0]);
+    r->released = released;
+    r->with_backend = true;
+    uint64_t others = b.ids[0];
+    b.ids[0] = isolate_flight_add(b.session, r, 0, 0, 0);
+    isolate_flight_launch(b.session, b.ids[0]);
+    loop_post(loop, &busy, &busy);
+    unit_succeeds(thread_start("loop", run_it, loop, &thread));
+    for (unsigned i = 0; i < STREAMED; i++) {
+        struct strbuf sb = STRBUF_INIT;
+        size_t mark = begin(&sb, &b, RECORD_RESPONSE, 0);
+        isolate_wire_put(&sb, i + 1 == STREAMED ? RESPONSE_FINAL : 0);
+        isolate_wire_put(&sb, 0);
+        isolate_wire_put(&sb, 1);
+        isolate_wire_put_text(&sb, "p");
+        isolate_wire_put(&sb, PARAM_BYTES);
+        isolate_wire_put_bytes(&sb, text, AHEAD_BYTES - 112);
+        isolate_wire_put(&sb, 0);
+        end(&sb, mark);
+        assert_true(isolate_records_apply(b.session, sb.data, sb.len, NULL));
+        strbuf_fini(&sb);
+    }
+    struct err *e = err_new(STATUS_INTERNAL, "over");
+    isolate_flight_fail(b.session, b.ids[0], e);
+    loop_stop(loop);
+    thread_join(thread);
+    assert_int_equal(b.fates[0].responses, STREAMED);
+    assert_true(atomic_load(&most_waiting) <= (MOST_AHEAD + 2) * AHEAD_BYTES + 8192);
+    b.ids[0] = others;
+    isolate_flight_fail_all(b.session, e);
+    err_free(e);
+    loop_free(loop);
+    mem_free(text);
+    bench_fini(&b);
+}
+
 /* Each size of batches that is counted takes memory: a process may not name as many as it likes. */
 static void sizes_of_batches_have_a_limit(void **state)
 {
@@ -610,4 +715,5 @@ static void sizes_of_batches_have_a_limit(void **state)
 UNIT_MAIN(UNIT(a_good_story), UNIT(records_out_of_order), UNIT(late_records), UNIT(nonsense),
           UNIT(outputs_outside), UNIT(what_is_read_twice_is_copied), UNIT(gaps_do_not_count),
           UNIT(what_waits_has_a_limit), UNIT(long_messages_have_a_limit),
-          UNIT(responses_are_charged), UNIT(sizes_of_batches_have_a_limit))
+          UNIT(responses_are_charged), UNIT(sizes_of_batches_have_a_limit),
+          UNIT(responses_have_a_limit), UNIT(responses_keep_the_pace_of_their_loop))

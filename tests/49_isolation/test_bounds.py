@@ -1,6 +1,7 @@
 """What the process of an isolated model gets of the server, and what it may do; plugins/hostile.c tries it."""
 
 import errno
+import json
 import os
 import shutil
 from pathlib import Path
@@ -144,3 +145,44 @@ def test_what_cannot_be_done_is_refused(repository: Repository) -> None:
     assert "'ISOLATION_DENY': expected 'network', 'programs' or 'files', found 'sleep'" in reasons["word"]
     assert "'ISOLATION_USER': expected a user" in reasons["person"] and "'who is that'" in reasons["person"]
     assert "'ISOLATION_FILES': expected paths from the root on, found 'weights'" in reasons["path"]
+
+
+TENSORS = {
+    "input": [{"name": "INPUT0", "data_type": "TYPE_INT32", "dims": [-1]}],
+    "output": [{"name": "OUTPUT0", "data_type": "TYPE_STRING", "dims": [-1]}],
+}
+STEP = {"step": [{"model_name": "good", "model_version": -1, "input_map": {"INPUT0": "INPUT0"}, "output_map": {"OUTPUT0": "OUTPUT0"}}]}
+COMPLETED = {  # by the process, and what becomes of the model
+    "other": ({"name": "good", "backend": "identity", "parameters": {"ISOLATION": {"string_value": "none"}}}, ""),
+    "groups": ({"instance_group": [{"count": 100000}], "model_warmup": [{"name": "w", "batch_size": 1}]}, ""),
+    "ensemble": ({"ensemble_scheduling": STEP}, "'ensemble_scheduling', which a model with ISOLATION cannot have"),
+    "states": (
+        {"sequence_batching": {"state": [{"input_name": "a", "output_name": "b", "data_type": "TYPE_INT32", "dims": [1]}]}},
+        "'sequence_batching.state', which is not kept",
+    ),
+    "sequences": ({"sequence_batching": {"oldest": {"max_candidate_sequences": 2000000000}}}, "'max_candidate_sequences' with 2000000000"),
+    "batch": ({"max_batch_size": 2000000000}, "'max_batch_size' with 2000000000"),
+    "batching": ({"max_batch_size": 4, "dynamic_batching": {}}, ""),
+}
+
+
+def test_what_a_process_may_complete(repository: Repository) -> None:
+    """Inputs, outputs and batching, as the reference takes from a backend; nothing else of the configuration is the process's."""
+    hostile(repository, "good")
+    for name, (more, _) in COMPLETED.items():
+        model = hostile(repository, f"{name}_")
+        text = json.dumps(TENSORS | more).replace('"', "~")
+        parameter = f'parameters {{ key: "completes" value {{ string_value: "{text}" }} }}\n'
+        written = f'name: "{name}_"\nbackend: "hostile"\n{parameters(ISOLATED)}{parameter}'
+        (model / "config.pbtxt").write_text(written)
+    with Nereid(repository.path, SOME_FAIL, env=ENV) as server:
+        until(lambda: ready(server, "good"))
+        reasons = why(server)
+        for name, (_, refused) in COMPLETED.items():
+            assert refused in reasons[f"{name}_"] and bool(refused) == bool(reasons[f"{name}_"]), reasons[f"{name}_"]
+        for name in ("other_", "groups_", "batching_"):
+            config = rawhttp.request(HOST, server.http_port, "GET", f"/v2/models/{name}/config").json()
+            assert (config["name"], config["backend"]) == (name, "hostile")
+            assert config["parameters"]["ISOLATION"]["string_value"] == "process"
+            assert sum(group["count"] for group in config["instance_group"]) <= 2 and not config["model_warmup"]
+        assert config["max_batch_size"] == 4 and "dynamic_batching" in config

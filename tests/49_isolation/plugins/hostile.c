@@ -197,6 +197,29 @@ static void probe(TRITONBACKEND_Response *response, TRITONBACKEND_Request *reque
     tell(response, "gid", getgid());
 }
 
+/* The configuration is completed with what its parameter "completes" says. */
+TRITONSERVER_Error *TRITONBACKEND_ModelInitialize(TRITONBACKEND_Model *model)
+{
+    static const char mark[] = "\"completes\":{\"string_value\":\"";
+    TRITONSERVER_Message *message;
+    const char *json;
+    size_t len;
+    char wanted[4096];
+    size_t n = 0;
+    give_up(TRITONBACKEND_ModelConfig(model, 1, &message));
+    give_up(TRITONSERVER_MessageSerializeToJson(message, &json, &len));
+    const char *at = strstr(json, mark);
+    for (at = at ? at + sizeof(mark) - 1 : ""; *at && *at != '"' && n < sizeof(wanted); at++)
+        wanted[n++] = *at == '~' ? '"' : *at;
+    TRITONSERVER_MessageDelete(message);
+    if (!n)
+        return NULL;
+    give_up(TRITONSERVER_MessageNewFromSerializedJson(&message, wanted, n));
+    TRITONSERVER_Error *e = TRITONBACKEND_ModelSetConfig(model, 1, message);
+    TRITONSERVER_MessageDelete(message);
+    return e;
+}
+
 static int32_t first_number(TRITONBACKEND_Request *request)
 {
     TRITONBACKEND_Input *input;
