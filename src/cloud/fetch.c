@@ -9,11 +9,15 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define PIECE_BYTES ((uint64_t)8 << 20)
 #define SAY_EVERY   TIME_S(5)
 #define MAX_TRIES   6u
+
+/* Attempts at what is good to know. */
+#define MAX_ASKS 3u
 
 /* The most bytes of an object, whatever the cache may hold: each of its pieces is an object of ours. */
 #define MAX_OBJECT_BYTES ((uint64_t)1 << 44)
@@ -58,6 +62,7 @@ struct file {
     unsigned tries;
     struct err *error;     /* of a piece; guarded by the lock of f */
     atomic_bool no_digest; /* the store says that its digest is not of these bytes; no order */
+    uint64_t part_bytes;   /* of the upload, as the store says; 0 = not asked, or it does not */
     unsigned char last[STASH_HASH_BYTES]; /* of the try before */
 };
 
@@ -145,7 +150,7 @@ static enum call_verdict check(void *owner, const struct call_answer *a, struct 
     return CALL_AGAIN;
 }
 
-static void file_done(struct file *x);
+static void file_done(struct file *x, void *session);
 
 static void piece_main(struct crew_job *job, void *session)
 {
@@ -178,11 +183,11 @@ static void piece_main(struct crew_job *job, void *session)
         err_free(other);
     }
     if (atomic_fetch_sub(&x->pieces_left, 1) == 1)
-        file_done(x);
+        file_done(x, session);
 }
 
 /* Everything that is missing is fetched. */
-static void ask_for_pieces(struct file *x)
+static void ask_for_pieces(struct file *x, void *session)
 {
     struct crew *crew = x->f->k->c->data;
     size_t missing = 0;
@@ -202,7 +207,7 @@ static void ask_for_pieces(struct file *x)
         if (x->pieces[i].at < x->pieces[i].to)
             crew_do(crew, &x->pieces[i].job);
     if (atomic_fetch_sub(&x->pieces_left, 1) == 1)
-        file_done(x);
+        file_done(x, session);
 }
 
 /* Fetches all of it once more, unless that was done often enough. */
@@ -234,23 +239,72 @@ static struct err *keep(struct file *x, const unsigned char sha[STASH_HASH_BYTES
     return e;
 }
 
+static struct err *build_first_part(void *owner, void *session, struct call_request *r)
+{
+    const struct file *x = owner;
+    const struct cloud *c = x->f->k->c;
+    return c->kind->first_part(c->site, session, x->o, r);
+}
+
+static bool renew_first_part(void *owner, const struct call_answer *a)
+{
+    const struct file *x = owner;
+    return x->f->k->c->kind->renew(x->f->k->c->site, a);
+}
+
+/* The size of an upload's parts, as far as the store tells; 0 = it does not. */
+static uint64_t ask_for_part_bytes(struct file *x, void *session)
+{
+    char value[32];
+    struct cloud *c = x->f->k->c;
+    struct call call = {.what = "asking for the size of an object's parts",
+                        .build = build_first_part,
+                        .renew = renew_first_part,
+                        .most = MAX_ASKS,
+                        .owner = x};
+    struct err *e = call_run(&c->net, session, &call);
+    uint64_t bytes = 0;
+    if (!e && call_value(&call.answer, "content-length", value, sizeof(value)))
+        bytes = strtoull(value, NULL, 10);
+    call_fini(&call);
+    err_free(e); /* not every store knows of parts */
+    return bytes;
+}
+
+/* What arrived, held against what the store says: also where that depends on parts of an unusual size. */
+static struct err *verify(struct file *x, void *session, unsigned char ret_sha[STASH_HASH_BYTES],
+                          enum verify_result *ret)
+{
+    const struct cloud *c = x->f->k->c;
+    const char *digest = atomic_load(&x->no_digest) ? "" : x->o->digest;
+    struct err *e = verify_part(c->net.abi, x->part, digest, ret_sha, ret);
+    if (e || *ret != VERIFY_DOUBTED || !c->kind->first_part)
+        return e;
+    bool same;
+    if (x->tries == 0)
+        x->part_bytes = ask_for_part_bytes(x, session);
+    e = verify_in_parts(c->net.abi, x->part, digest, x->part_bytes, &same);
+    if (!e && same)
+        *ret = VERIFY_SAME;
+    return e;
+}
+
 /* All pieces are there, or one is not to be had. */
-static void file_done(struct file *x)
+static void file_done(struct file *x, void *session)
 {
     unsigned char sha[STASH_HASH_BYTES] = {0};
     enum verify_result found = VERIFY_UNSURE;
     struct err *e = x->error;
     x->error = NULL;
     if (!e)
-        e = verify_part(x->f->k->c->net.abi, x->part,
-                        atomic_load(&x->no_digest) ? "" : x->o->digest, sha, &found);
-    /* Two tries with the same bytes: it is the parts' size that is unusual. */
+        e = verify(x, session, sha, &found);
+    /* Two tries with the same bytes: the parts are of several sizes, or the store does not tell. */
     bool twice = found == VERIFY_DOUBTED && x->tries && memcmp(sha, x->last, sizeof(sha)) == 0;
     memcpy(x->last, sha, sizeof(sha));
     if (!e && (found == VERIFY_OTHER || (found == VERIFY_DOUBTED && !twice))) {
         e = again(x);
         if (!e) {
-            ask_for_pieces(x);
+            ask_for_pieces(x, session);
             return;
         }
     } else if (!e) {
@@ -289,7 +343,6 @@ static void wait_for_other(struct file *x)
 
 static void file_main(struct crew_job *job, void *session)
 {
-    (void)session;
     struct file *x = LIST_ITEM(job, struct file, job);
     bool linked = false;
     if (atomic_load(&x->f->given_up)) {
@@ -309,7 +362,7 @@ static void file_main(struct crew_job *job, void *session)
         wait_for_other(x);
     } else {
         x->pieces = mem_zalloc(x->piece_count * sizeof(*x->pieces));
-        ask_for_pieces(x);
+        ask_for_pieces(x, session);
     }
 }
 

@@ -164,3 +164,14 @@ struct err *verify_part(const struct cloud_abi *abi, const struct stash_part *p,
     }
     return e || !parts ? e : verify_parts(abi, p, parts, ret);
 }
+
+struct err *verify_in_parts(const struct cloud_abi *abi, const struct stash_part *p,
+                            const char *digest, uint64_t part_bytes, bool *ret)
+{
+    const char *parts = digest_of(digest, "md5parts:");
+    uint64_t count = parts ? strtoull(parts + 33, NULL, 10) : 0;
+    *ret = false;
+    if (!count || !part_bytes || (p->bytes - 1) / part_bytes + 1 != count)
+        return NULL;
+    return try_parts(abi, p, part_bytes, parts, ret);
+}

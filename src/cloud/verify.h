@@ -18,5 +18,10 @@ enum verify_result {
 struct err *verify_part(const struct cloud_abi *abi, const struct stash_part *p, const char *digest,
                         unsigned char ret_sha[STASH_HASH_BYTES], enum verify_result *ret);
 
+/* verify_in_parts - the same of a doubted one, for a size of its parts that the digest's own candidates lack.
+ * ret  whether its digest is that of parts of this size */
+struct err *verify_in_parts(const struct cloud_abi *abi, const struct stash_part *p,
+                            const char *digest, uint64_t part_bytes, bool *ret);
+
 /* verify_crc32c - continue a CRC-32C over more bytes; 0 to begin with. Pure. */
 uint32_t verify_crc32c(uint32_t crc, const void *data, size_t len);

@@ -37,6 +37,11 @@ struct kind {
     struct err *(*get)(void *site, void *session, const struct listing_object *o, uint64_t from,
                        uint64_t to, struct call_request *r);
 
+    /* The request whose answer's content-length is that of the first part of an object that was uploaded in several; NULL = stores of
+     * this kind say digests of the whole. */
+    struct err *(*first_part)(void *site, void *session, const struct listing_object *o,
+                              struct call_request *r);
+
     /* Whether the request may succeed when it is made again: new credentials, another region. */
     bool (*renew)(void *site, const struct call_answer *a);
 

@@ -18,6 +18,8 @@
 #define SCHEME    "s3://"
 #define MAX_PAIRS 8u
 
+#define MAX_REGION 64u /* characters, and the NUL */
+
 /* Of no bytes. */
 #define EMPTY_SHA256 "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
@@ -64,6 +66,14 @@ static void choose_address(struct s3 *s)
         s->virtual_host = false;
 }
 
+/* What becomes part of a host's name and of what is signed. */
+static bool is_region(const char *text)
+{
+    static const char chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+    size_t len = strspn(text, chars);
+    return len && len < MAX_REGION && !text[len];
+}
+
 static struct err *s3_open(const char *path, struct call_net *net, void **ret)
 {
     struct url_parts where;
@@ -81,6 +91,11 @@ static struct err *s3_open(const char *path, struct call_net *net, void **ret)
     s->where = where;
     e = aws_init(&s->aws, net, entry.entry ? &entry : NULL);
     credential_file_fini(&entry);
+    if (!e && !is_region(s->aws.region)) {
+        e = err_new(STATUS_INVALID_ARG,
+                    "expected a region of letters, digits, '-' and '_', found '%s'", s->aws.region);
+        aws_fini(&s->aws);
+    }
     if (e) {
         url_parts_fini(&s->where);
         mem_free(s);
@@ -247,6 +262,18 @@ static struct err *s3_get(void *site, void *session, const struct listing_object
     return NULL;
 }
 
+/* HEAD of the first part of an upload in parts: its length is the parts'. */
+static struct err *s3_first_part(void *site, void *session, const struct listing_object *o,
+                                 struct call_request *r)
+{
+    const struct sigv4_pair query[] = {{"partNumber", "1"}};
+    r->method = "HEAD";
+    struct err *e = make(site, session, o->name, query, 1, r);
+    if (!e && o->tag[0] == '"')
+        call_header(r, "If-Match: %s", o->tag);
+    return e;
+}
+
 /* The store's clock, where it says that ours is wrong. */
 static bool take_skew(struct s3 *s, const struct call_answer *a)
 {
@@ -262,8 +289,8 @@ static bool take_skew(struct s3 *s, const struct call_answer *a)
 
 static bool take_region(struct s3 *s, const struct call_answer *a)
 {
-    char region[64];
-    if (!call_value(a, "x-amz-bucket-region", region, sizeof(region)) || !*region)
+    char region[MAX_REGION + 1];
+    if (!call_value(a, "x-amz-bucket-region", region, sizeof(region)) || !is_region(region))
         return false;
     mutex_lock(&s->lock);
     bool other = strcmp(region, s->region) != 0;
@@ -321,6 +348,7 @@ const struct kind s3_kind = {
     .list = s3_list,
     .read = s3_read,
     .get = s3_get,
+    .first_part = s3_first_part,
     .renew = s3_renew,
     .digest_holds = s3_digest_holds,
     .identify = s3_identify,

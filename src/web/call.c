@@ -56,26 +56,48 @@ bool call_net_wait(struct call_net *n, time_ns until)
     return !atomic_load(&n->cancelled);
 }
 
-void call_header(struct call_request *r, const char *fmt, ...)
+/* Why a line cannot be sent; its value, which may be a secret, is not told. */
+static struct err *check_line(const struct call_request *r, const char *line, size_t len)
 {
+    int name_len = (int)strcspn(line, ":");
     if (r->header_count == CALL_MAX_HEADERS)
-        return;
-    char line[8192];
-    va_list args;
-    va_start(args, fmt);
-    int len = vsnprintf(line, sizeof(line), fmt, args);
-    va_end(args);
-    if (len < 0 || (size_t)len >= sizeof(line) || strpbrk(line, "\r\n"))
-        return;
-    r->headers[r->header_count++] = mem_strdup(line);
+        return err_new(STATUS_INVALID_ARG, "the header '%.*s' is one too many, expected at most %u",
+                       name_len, line, CALL_MAX_HEADERS);
+    if (len > CALL_MAX_LINE_BYTES)
+        return err_new(STATUS_INVALID_ARG, "the header '%.*s' has %zu bytes, expected at most %zu",
+                       name_len, line, len, CALL_MAX_LINE_BYTES);
+    if (strpbrk(line, "\r\n"))
+        return err_new(STATUS_INVALID_ARG, "the header '%.*s' holds the end of a line", name_len,
+                       line);
+    return NULL;
 }
 
-static void request_fini(struct call_request *r)
+void call_header(struct call_request *r, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    int len = vsnprintf(NULL, 0, fmt, args);
+    va_end(args);
+    size_t room = len < 0 ? 1 : (size_t)len + 1;
+    char *line = mem_zalloc(room);
+    va_start(args, fmt);
+    vsnprintf(line, room, fmt, args);
+    va_end(args);
+    if (!r->bad)
+        r->bad = check_line(r, line, room - 1);
+    if (r->bad)
+        mem_free(line);
+    else
+        r->headers[r->header_count++] = line;
+}
+
+void call_request_fini(struct call_request *r)
 {
     for (size_t i = 0; i < r->header_count; i++)
         mem_free(r->headers[i]);
     strbuf_fini(&r->url);
     strbuf_fini(&r->body);
+    err_free(r->bad);
 }
 
 bool call_value(const struct call_answer *a, const char *name, char *ret, size_t cap)
@@ -278,8 +300,12 @@ struct err *call_run(struct call_net *n, void *session, struct call *c)
         enum status code;
         bool at_once;
         struct err *e = c->build(c->owner, session, &r);
+        if (!e) {
+            e = r.bad;
+            r.bad = NULL;
+        }
         if (e) {
-            request_fini(&r);
+            call_request_fini(&r);
             return err_wrap(e, "%s", c->what);
         }
         exchange(n, session, c, &retry, &r, &x);
@@ -287,7 +313,8 @@ struct err *call_run(struct call_net *n, void *session, struct call *c)
         time_ns now = clock_now_ns();
         time_ns at = now;
         if (!over && !at_once)
-            over = !retry_next(&retry, now, retry_after(&c->answer), &at);
+            over = (c->most && attempts >= c->most) ||
+                   !retry_next(&retry, now, retry_after(&c->answer), &at);
         if (!over)
             LOG_VERBOSE(1, "%s: attempt %u: %s", c->what, attempts, why);
         if (!over && !call_net_wait(n, at)) {
@@ -298,7 +325,7 @@ struct err *call_run(struct call_net *n, void *session, struct call *c)
         if (over && why)
             e = final(c, &r, code, why, attempts, now - begun);
         mem_free(why);
-        request_fini(&r);
+        call_request_fini(&r);
         if (over)
             return e;
     }

@@ -17,6 +17,9 @@ struct cloud_abi;
 
 #define CALL_MAX_HEADERS 24u
 
+/* The most bytes of a header's line. */
+#define CALL_MAX_LINE_BYTES ((size_t)64 << 10)
+
 /* What all calls to one store share. */
 struct call_net {
     const struct cloud_abi *abi;
@@ -46,11 +49,15 @@ struct call_request {
     size_t header_count;
     struct strbuf body; /* of a POST */
     bool direct;        /* past any proxy */
+    struct err *bad;    /* why it cannot be sent */
 };
 
-/* call_header - add "name: value"; more than CALL_MAX_HEADERS are left out. */
+/* call_header - add "name: value". One that is too long or holds a line's end, or one too many, makes the request one that cannot be
+ * sent: call_run says so. */
 __attribute__((format(printf, 2, 3))) void call_header(struct call_request *r, const char *fmt,
                                                        ...);
+
+void call_request_fini(struct call_request *r);
 
 struct call_answer {
     int status;
@@ -85,6 +92,7 @@ struct call {
     void *owner;
 
     bool maybe;          /* nobody may be there: final once that is plain */
+    unsigned most;       /* attempts; 0 = as many as the time allows */
     unsigned silences;   /* attempts that no connection came of */
     uint32_t connect_ms; /* 0 = the usual */
     struct call_answer answer;

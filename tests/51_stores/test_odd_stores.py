@@ -3,6 +3,8 @@
 import calendar
 import dataclasses
 import email.utils
+import hashlib
+import itertools
 import time
 from pathlib import Path
 
@@ -143,6 +145,67 @@ def test_a_tag_that_is_no_digest(cache: Path) -> None:
             assert "READY" not in shelf.index(server)["good"].values()
         with serve(store, cache / "b", NEREID_S3_ETAG_IS_MD5="0") as server:
             assert shelf.infers(server, "good")
+
+
+def tag_of_parts(data: bytes, sizes: list[int]) -> str:
+    ends = list(itertools.accumulate(sizes))
+    parts = [hashlib.md5(data[end - size : end]).digest() for size, end in zip(sizes, ends, strict=True)]
+    return f'"{hashlib.md5(b"".join(parts)).hexdigest()}-{len(sizes)}"'
+
+
+PART = 1_234_567
+
+
+@pytest.mark.parametrize(
+    ("sizes", "knows", "times"),
+    [([PART, PART, PART, 999], True, 1), ([PART, PART, PART, 999], False, 2), ([PART, 5, PART, 999], True, 2)],
+    ids=["unusual", "the store does not tell", "uneven"],
+)
+def test_uploads_in_parts_of_unusual_sizes(cache: Path, sizes: list[int], knows: bool, times: int) -> None:
+    """Read once where the store tells the size of the first part."""
+    name, data = "good/1/parts.bin", shelf.content("parts", sum(sizes))
+
+    def odd(request: Request) -> Answer | None:
+        if request.is_listing:
+            return Answer(body=listing({n: (len(d), tag_of_parts(d, sizes) if n == name else md5_tag(d)) for n, d in store.files.items()}))
+        if request.method == "HEAD" and knows:
+            assert request.query == {"partNumber": "1"} and "authorization" in request.headers
+            return Answer(206, headers={"x-amz-mp-parts-count": str(len(sizes))}, body=data[: sizes[0]])
+        return Answer(501) if request.method == "HEAD" else None
+
+    with OddStore(GOOD | {name: data}, odd) as store, serve(store, cache) as server:
+        assert shelf.infers(server, "good")
+        assert dict(shelf.model_files(cache)) == store.files
+        read = [r for r in store.requests if r.path.endswith(name)]
+        assert [r.method for r in read].count("GET") == times and [r.method for r in read].count("HEAD") == 1
+        assert ("arrived damaged" in server.process.log()) == (times > 1)
+
+
+def test_a_part_that_arrives_damaged(cache: Path) -> None:
+    """What the store says of its parts tells a damaged content from an unusual one."""
+    sizes = [PART, PART, 7]
+    name, data = "good/1/parts.bin", shelf.content("parts", sum(sizes))
+
+    def odd(request: Request) -> Answer | None:
+        if request.is_listing:
+            return Answer(body=listing({n: (len(d), tag_of_parts(d, sizes) if n == name else md5_tag(d)) for n, d in store.files.items()}))
+        if request.method == "HEAD":
+            return Answer(206, body=data[:PART])
+        answer = store.honest(request)
+        first = request.path.endswith(name) and sum(r.path.endswith(name) and r.method == "GET" for r in store.requests) == 1
+        return Answer(answer.status, bytes([answer.body[0] ^ 1]) + answer.body[1:], answer.headers) if first else None
+
+    with OddStore(GOOD | {name: data}, odd) as store, serve(store, cache):
+        assert dict(shelf.model_files(cache)) == store.files
+        assert sum(r.path.endswith(name) and r.method == "GET" for r in store.requests) == 2
+
+
+def test_a_token_of_many_bytes(cache: Path) -> None:
+    """A session's token past 8 KiB is sent and signed like any other; one that no request can carry is named."""
+    with OddStore(GOOD, lambda request: None if request.headers.get("x-amz-security-token") == "t" * 20000 else Answer(403)) as store:
+        with serve(store, cache, AWS_SESSION_TOKEN="t" * 20000) as server:
+            assert shelf.infers(server, "good")
+        assert "'x-amz-security-token' has 70022 bytes" in log_of(store, cache, AWS_SESSION_TOKEN="t" * 70000)
 
 
 def test_a_bucket_of_another_region(cache: Path) -> None:
