@@ -177,7 +177,7 @@ STAGES = [
     Stage("gates", "gates: layers, symbols, tidy, format, and that they refuse", pytest(["tests/00_gates"]), RELEASE),
     Stage("c", "C tests: unit, simulation, fault, headers, fuzz corpora", ctest("release"), ("build",)),
     Stage("stores-build", "build: stores to read models from: S3, Google Cloud Storage, Azure", stores),
-    Stage("clients-build", "build: gRPC clients of C++, Go, Java and Node, and Prometheus' linter", clients, ("stores-build",)),
+    Stage("clients-build", "build: gRPC clients of C++, Go, Java and Node, Prometheus' linter, KServe's client", clients, ("stores-build",)),
     *rungs("dev", "not reference", needs=DEV),
     *rungs(needs=RELEASE),
     *rungs("tsan", "not reference and not onnx", needs=TSAN),

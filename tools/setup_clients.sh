@@ -1,6 +1,6 @@
 #!/bin/bash
 # setup_clients.sh [NAME...] - install what is missing for the gRPC clients of other languages (cpp, go, java, node) and for
-# Prometheus' reader of metrics (promlint; all by default), and build them from tests/46_clients and proto/ into build/clients. Everything that is downloaded is pinned, and
+# Prometheus' reader of metrics (promlint), and KServe's client (kserve; all by default), and build them from tests/46_clients and proto/ into build/clients. Everything that is downloaded is pinned, and
 # checked by hash, or comes signed from the distribution's archive. A stamp remembers what was built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -87,12 +87,19 @@ setup_node() {
     chmod +x "$node/client"
 }
 
+setup_kserve() {
+    quietly kserve-venv /usr/bin/python3 -m venv "$OUT/kserve/venv"
+    quietly kserve-install "$OUT/kserve/venv/bin/pip" install -q --disable-pip-version-check --require-hashes -r tools/packages/kserve.lock
+    printf '#!/bin/sh\nexec "%s/kserve/venv/bin/python" "%s/kserve/client.py" "$@"\n' "$OUT" "$SOURCES" >"$OUT/kserve/client"
+    chmod +x "$OUT/kserve/client"
+}
+
 names=("$@")
-if [ ${#names[@]} -eq 0 ]; then names=(cpp go java node promlint); fi
+if [ ${#names[@]} -eq 0 ]; then names=(cpp go java node promlint kserve); fi
 mkdir -p "$OUT"
 for name in "${names[@]}"; do
-    [ -d "$SOURCES/$name" ] || die "'$name' is no client" "known: cpp go java node promlint"
-    print=$(cat tools/setup_clients.sh proto/*.proto $(find "$SOURCES/$name" -type f | sort) | sha256sum | cut -c1-32)
+    [ -d "$SOURCES/$name" ] || die "'$name' is no client" "known: cpp go java node promlint kserve"
+    print=$(cat tools/setup_clients.sh tools/packages/kserve.lock proto/*.proto $(find "$SOURCES/$name" -type f | sort) | sha256sum | cut -c1-32)
     if [ -x "$OUT/$name/client" ] && [ "$(cat "$OUT/$name/.stamp" 2>/dev/null)" = "$print" ]; then continue; fi
     begun=$SECONDS
     rm -rf "${OUT:?}/$name"
