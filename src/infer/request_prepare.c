@@ -1,5 +1,6 @@
 /* Checks a request against its model's configuration and derives what the scheduler and the backend need. The order of the
- * checks and the wording of the messages are the reference's. */
+ * checks and the wording of the messages are the reference's, which looks at inputs from the last to the first: so does every loop over
+ * them that can end in an error. */
 #include "infer/request.h"
 
 #include "base/map.h"
@@ -76,8 +77,8 @@ static __attribute__((cold)) struct err *wrong_count(const struct request *r)
     struct strbuf got = STRBUF_INIT;
     struct strbuf missing = STRBUF_INIT;
     struct strbuf expected = STRBUF_INIT;
-    for (uint32_t i = 0; i < r->input_count; i++)
-        strbuf_printf(&got, "%s'%s'", i ? "," : "", r->inputs[i].name);
+    for (uint32_t i = r->input_count; i-- > 0;)
+        strbuf_printf(&got, "%s'%s'", got.len ? "," : "", r->inputs[i].name);
     for (uint32_t i = 0; i < cfg->input_count; i++)
         if (!cfg->inputs[i].optional && !has_input(r, cfg->inputs[i].name))
             strbuf_printf(&missing, "%s'%s'", missing.len ? "," : "", cfg->inputs[i].name);
@@ -99,29 +100,44 @@ static __attribute__((cold)) struct err *wrong_count(const struct request *r)
     return e;
 }
 
-/* The batch size, from the first dimension of every input that has a batch dimension. */
-static struct err *prepare_batch(struct request *r, const struct model_io *const *ios)
+/* One input's part in the batch size: its first dimension. *batch is that of those before, -1 = none. */
+static struct err *join_batch(const struct request *r, const struct tensor_input *in,
+                              int64_t *batch)
+{
+    const char *model = r->config->name;
+    if (in->rank == 0)
+        return request_error(r,
+                             "input '%s' has no shape but model requires batch dimension for '%s'",
+                             in->name, model);
+    if (*batch >= 0 && in->shape[0] != *batch)
+        return request_error(r, "input '%s' batch size does not match other inputs for '%s'",
+                             in->name, model);
+    *batch = in->shape[0];
+    return *batch >= 0
+               ? NULL
+               : request_error(r, "input '%s' has a negative batch size for '%s'", in->name, model);
+}
+
+/* What the configuration says of each input, and the batch size. */
+static struct err *find_inputs(struct request *r, const struct model_io **ret_ios)
 {
     const struct model_config *cfg = r->config;
+    int64_t batch = -1;
+    for (uint32_t i = r->input_count; i-- > 0;) {
+        const char *name = r->inputs[i].name;
+        int32_t index = config_input(cfg, name, strlen(name));
+        if (index < 0)
+            return err_new(STATUS_INVALID_ARG, "unexpected inference input '%s' for model '%s'",
+                           name, cfg->name);
+        ret_ios[i] = &cfg->inputs[index];
+        if (cfg->max_batch_size == 0 || ret_ios[i]->shape_tensor)
+            continue;
+        struct err *e = join_batch(r, &r->inputs[i], &batch);
+        if (e)
+            return e;
+    }
     if (cfg->max_batch_size == 0)
         return NULL;
-    int64_t batch = -1;
-    for (uint32_t i = 0; i < r->input_count; i++) {
-        const struct tensor_input *in = &r->inputs[i];
-        if (ios[i]->shape_tensor)
-            continue;
-        if (in->rank == 0)
-            return request_error(
-                r, "input '%s' has no shape but model requires batch dimension for '%s'", in->name,
-                cfg->name);
-        if (batch >= 0 && in->shape[0] != batch)
-            return request_error(r, "input '%s' batch size does not match other inputs for '%s'",
-                                 in->name, cfg->name);
-        batch = in->shape[0];
-        if (batch < 0)
-            return request_error(r, "input '%s' has a negative batch size for '%s'", in->name,
-                                 cfg->name);
-    }
     if (batch > cfg->max_batch_size)
         return request_error(r, "inference request batch-size must be <= %" PRId32 " for '%s'",
                              cfg->max_batch_size, cfg->name);
@@ -285,16 +301,8 @@ struct err *request_prepare(struct request *r)
         return e;
     const struct model_io **ios =
         arena_alloc(&r->arena, r->input_count * sizeof(struct model_io *));
-    for (uint32_t i = 0; i < r->input_count; i++) {
-        const char *name = r->inputs[i].name;
-        int32_t index = config_input(cfg, name, strlen(name));
-        if (index < 0)
-            return err_new(STATUS_INVALID_ARG, "unexpected inference input '%s' for model '%s'",
-                           name, cfg->name);
-        ios[i] = &cfg->inputs[index];
-    }
-    e = prepare_batch(r, ios);
-    for (uint32_t i = 0; !e && i < r->input_count; i++)
+    e = find_inputs(r, ios);
+    for (uint32_t i = r->input_count; !e && i-- > 0;)
         e = prepare_input(r, &r->inputs[i], ios[i]);
     return e;
 }

@@ -171,7 +171,7 @@ static void refuses_batches(void **state)
     add_a(&f, 2);
     add_b(&f, 3, 1);
     refuse(&f,
-           "[request id: <id_unknown>] input 'b' batch size does not match other inputs for 'm'");
+           "[request id: <id_unknown>] input 'a' batch size does not match other inputs for 'm'");
     f = begin(batched);
     start(&f);
     add(&f, "a", DATATYPE_FP32, NULL, 0, zeros, 4);

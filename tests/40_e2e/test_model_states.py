@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from harness import rawgrpc, rawhttp
-from harness.compare import Grpc, Http, Question, answer, differences
+from harness.compare import Grpc, Http, Question, compare
 from harness.repository import Repository
 from harness.servers import KINDS, Server
 from tritonclient.grpc import service_pb2 as pb
@@ -76,5 +76,4 @@ def _questions(model: str, version: str) -> Iterator[Question]:
 @pytest.mark.parametrize("model", MODELS)
 def test_every_route(servers: list[Server], model: str, version: str) -> None:
     for question in _questions(model, version):
-        ours, theirs = (answer(question, server) for server in servers)
-        assert not differences(ours, theirs), question.name
+        assert not compare(question, *servers), question.name
