@@ -6,6 +6,7 @@
 #include "codec/grpc_text.h"
 #include "net/access.h"
 #include "grpc/grpc_conn.h"
+#include "grpc/grpc_delay.h"
 #include "grpc/grpc_pack.h"
 #include "server/worker.h"
 
@@ -144,6 +145,8 @@ void grpc_answer_send(struct grpc_stream *s, struct grpc_reply *r)
         r->free_fn(r);
         return;
     }
+    if (s->conn->home->delays && grpc_delay_reply(s, r))
+        return;
     if (s->packing != EXPAND_IDENTITY)
         r = grpc_pack(s, r);
     r->next = NULL;
@@ -205,6 +208,8 @@ static void answer_headers(struct grpc_stream *s, const nghttp2_nv *nv, size_t n
 
 void grpc_answer_end(struct grpc_stream *s, int status, const char *message)
 {
+    if (s->conn && s->conn->home->delays && grpc_delay_end(s, status, message))
+        return;
     if (!mark_ended(s, status, message))
         return;
     if (!s->responding) {

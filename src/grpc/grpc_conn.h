@@ -43,9 +43,10 @@ struct grpc_home {
     const nghttp2_session_callbacks *callbacks; /* the front's, and options */
     const nghttp2_option *options;
     const struct options_restrictions *restrictions;
-    const struct forward *forward; /* metadata that become parameters; NULL = none */
-    uint8_t pack_level;            /* enum grpc_pack_level */
-    bool curious;                  /* one of these three asks for a look at all metadata */
+    const struct forward *forward;    /* metadata that become parameters; NULL = none */
+    uint8_t pack_level;               /* enum grpc_pack_level */
+    const struct grpc_delays *delays; /* NULL = none: grpc_delay.h */
+    bool curious;                     /* one of these three asks for a look at all metadata */
     struct grpc_keepalive_rules rules;
     struct helpers *helpers; /* for large messages that are compressed */
     struct list conns;

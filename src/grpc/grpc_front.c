@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "grpc/grpc_conn.h"
+#include "grpc/grpc_delay.h"
 #include "grpc/grpc_method.h"
 #include "net/forward.h"
 #include "net/helpers.h"
@@ -105,6 +106,7 @@ static void init_parts(struct grpc_front *f)
         p->home.restrictions = &options->grpc_restrictions;
         p->home.pack_level = (uint8_t)options->grpc_compression;
         p->home.curious = f->forward || options->grpc_restrictions.any || p->home.pack_level;
+        p->home.delays = grpc_delay_read();
         p->home.conn_gone = on_conn_gone;
         p->home.metrics = front_metrics_new(grpc_method_metrics());
         list_init(&p->home.conns);

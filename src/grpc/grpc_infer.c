@@ -7,6 +7,7 @@
 #include "net/access.h"
 #include "grpc/grpc_answer.h"
 #include "grpc/grpc_conn.h"
+#include "grpc/grpc_delay.h"
 #include "grpc/grpc_infer_request.h"
 #include "grpc/grpc_infer_response.h"
 #include "grpc/grpc_method.h"
@@ -139,6 +140,8 @@ static void log_failure(const char *method, const struct infer_pb_request *pb, c
 void grpc_infer_unary(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf)
 {
     struct reading in;
+    if (s->conn->home->delays && grpc_delay_message(s, data, len, grpc_infer_unary))
+        return;
     if (!read_message(s, data, len, &in))
         return;
     struct grpc_call *call = &s->call;
@@ -261,6 +264,8 @@ static void respond_streamed(struct response *r, void *owner)
     bool wanted = s->conn && !s->ended && (!r->empty || (call->decoupled && call->empty_final));
     call->done = final;
     struct grpc_reply *reply = NULL;
+    if (s->conn && s->conn->home->delays)
+        grpc_delay_response(s, wanted && call->decoupled);
     if (wanted)
         reply = streamed_reply(s, call, r);
     else

@@ -7,6 +7,7 @@
 #include "net/access.h"
 #include "grpc/grpc_answer.h"
 #include "grpc/grpc_conn.h"
+#include "grpc/grpc_delay.h"
 #include "grpc/grpc_method.h"
 #include "grpc/grpc_pack.h"
 #include "grpc/grpc_unpack.h"
@@ -500,6 +501,7 @@ void grpc_stream_closed(struct grpc_stream *s)
     s->ended = true;
     count_partial(s);
     loop_timer_clear(loop_of(s), &s->timer);
+    grpc_delay_drop(s);
     grpc_answer_drop(s);
     grpc_inbox_next(&s->in);
     strbuf_fini(&s->headers);

@@ -14,6 +14,7 @@
 
 struct access;
 struct grpc_conn;
+struct grpc_delay;
 struct grpc_infer_classes;
 struct grpc_method;
 struct grpc_stream;
@@ -100,8 +101,9 @@ struct grpc_stream {
     uint32_t model;        /* of a unary call: see front_metrics_model_id */
     struct access *access; /* NULL = nobody wants to know */
 
-    struct loop_timer timer; /* set while the call has a deadline */
-    struct list calls;       /* requests under way: they hold the stream */
+    struct grpc_delay *delay; /* owned; NULL = it is not delayed: grpc_delay.h */
+    struct loop_timer timer;  /* set while the call has a deadline */
+    struct list calls;        /* requests under way: they hold the stream */
     uint32_t call_count;
     struct grpc_call call; /* the one of a unary call */
 };

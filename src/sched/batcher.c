@@ -30,6 +30,7 @@ struct batcher {
     struct batch_goal goal;
     struct batch_match match;
     struct pending pending;
+    size_t hold_until; /* nothing runs, nor times out, before so many wait; 0 = it goes */
     struct batcher_policy default_policy;
     struct batcher_level_policy *own_policies; /* own_count, by rising level */
     size_t own_count;
@@ -102,6 +103,7 @@ struct err *batcher_new(const struct batcher_config *c, struct batcher **ret)
     struct batcher *b = MEM_NEW(struct batcher);
     list_init(&b->dropped);
     b->dynamic = c->dynamic;
+    b->hold_until = c->hold_until;
     b->level_count = b->dynamic && c->priority_levels ? c->priority_levels : 1;
     b->default_level = b->dynamic && c->priority_levels ? c->default_level : 1;
     pending_reset(b);
@@ -150,7 +152,7 @@ static void drop(struct batcher *b, struct request *r)
 /* Apply the policies to the requests whose deadline has come. */
 static void sweep(struct batcher *b, time_ns now)
 {
-    if (deadline_heap_first(&b->deadlines) > now)
+    if (b->hold_until || deadline_heap_first(&b->deadlines) > now)
         return;
     struct request *r;
     while ((r = deadline_heap_pop_due(&b->deadlines, now)) != NULL) {
@@ -292,10 +294,23 @@ static size_t take_one(struct batcher *b, struct request **out, time_ns *ret_wak
     return 0;
 }
 
+/* Whether it waits for more requests before anything runs. */
+static bool holds(struct batcher *b, time_ns *ret_wake)
+{
+    if (b->levels.waiting < b->hold_until) {
+        *ret_wake = TIME_NEVER;
+        return true;
+    }
+    b->hold_until = 0;
+    return false;
+}
+
 size_t batcher_take(struct batcher *b, time_ns now, struct request **out, size_t cap,
                     time_ns *ret_wake)
 {
     CHECK(cap >= b->goal.max_count);
+    if (holds(b, ret_wake))
+        return 0;
     sweep(b, now);
     size_t n = b->dynamic ? take_batch(b, now, out, ret_wake) : take_one(b, out, ret_wake);
     publish_depth(b);
@@ -304,6 +319,8 @@ size_t batcher_take(struct batcher *b, time_ns now, struct request **out, size_t
 
 bool batcher_ready(struct batcher *b, time_ns now, time_ns *ret_wake)
 {
+    if (holds(b, ret_wake))
+        return false;
     sweep(b, now);
     if (b->dynamic)
         return choose(b, now, ret_wake) != 0;
@@ -332,7 +349,9 @@ bool batcher_has_dropped(const struct batcher *b)
 
 time_ns batcher_next_deadline(const struct batcher *b)
 {
-    return list_empty(&b->dropped) ? deadline_heap_first(&b->deadlines) : 0;
+    if (!list_empty(&b->dropped))
+        return 0;
+    return b->hold_until ? TIME_NEVER : deadline_heap_first(&b->deadlines);
 }
 
 bool batcher_remove(struct batcher *b, struct request *r)

@@ -48,6 +48,8 @@ struct batcher_level_policy {
 /* What a batcher is made of; borrowed for the call of batcher_new. All zeros is the default
  * scheduler. */
 struct batcher_config {
+    /* Nothing runs until so many requests wait, once; 0 = at once. For tests of clients. */
+    size_t hold_until;
     bool dynamic; /* dynamic_batching is set; false: the fields below are not looked at */
     uint32_t max_batch_size; /* rows; 0 counts as 1 */
     /* In any order, each in [1, max_batch_size]; none = { max_batch_size }. */

@@ -16,6 +16,8 @@ struct sequencer *sequencer_new(const struct sequencer_config *c)
     struct sequencer *s = MEM_NEW(struct sequencer);
     s->oldest = c->oldest;
     s->iterative = c->iterative;
+    s->hold_until = c->hold_until;
+    s->hold_backlog = c->hold_backlog;
     batch_goal_init(&s->goal, c->max_batch_size, UINT32_MAX, c->preferred, c->preferred_count,
                     c->delay_us);
     batch_match_init(&s->match, c->max_batch_size > 0, c->shape_tensors, c->shape_tensor_count);
@@ -191,6 +193,7 @@ struct sequencer_instance *sequencer_join(struct sequencer *s, void *owner)
 {
     struct sequencer_instance *i = MEM_NEW(struct sequencer_instance);
     i->owner = owner;
+    i->held = s->hold_until > 0;
     list_init(&i->look);
     list_init(&i->candidates);
     list_append(&s->instances, &i->node);
@@ -286,6 +289,34 @@ static void sweep(struct sequencer *s, time_ns now)
         sequencer_abort(s, r->sequence, false);
 }
 
+static size_t length_of(const struct list *list)
+{
+    size_t n = 0;
+    LIST_EACH (node, list)
+        n++;
+    return n;
+}
+
+/* Direct: what waits in slots, and in the backlog. */
+static bool enough_waits(const struct sequencer *s)
+{
+    size_t backlog = 0;
+    LIST_EACH (node, &s->backlog)
+        backlog += length_of(&LIST_ITEM(node, struct sequence, node)->queue);
+    return sequencer_depth(s) - backlog >= s->hold_until && backlog >= s->hold_backlog;
+}
+
+static void let_all_go(struct sequencer *s)
+{
+    LIST_EACH (node, &s->instances) {
+        struct sequencer_instance *i = LIST_ITEM(node, struct sequencer_instance, node);
+        i->held = false;
+        if (list_empty(&i->look))
+            list_append(&s->looks, &i->look);
+    }
+    s->hold_until = 0;
+}
+
 enum sequencer_push sequencer_push(struct sequencer *s, time_ns now, struct request *r)
 {
     sweep(s, now);
@@ -318,13 +349,27 @@ enum sequencer_push sequencer_push(struct sequencer *s, time_ns now, struct requ
         sequencer_abort(s, q, true);
     else
         make_candidate(s, q);
+    if (s->hold_until && !s->oldest && enough_waits(s))
+        let_all_go(s);
     return conflict ? SEQUENCER_PUSH_CONFLICT : SEQUENCER_PUSH_OK;
+}
+
+/* Whether the instance waits for more requests before anything of it runs. */
+static bool holds(const struct sequencer *s, struct sequencer_instance *i)
+{
+    if (i->held && s->oldest)
+        i->held = length_of(&i->candidates) < s->hold_until;
+    return i->held;
 }
 
 static size_t choose(struct sequencer *s, struct sequencer_instance *i, time_ns now,
                      struct request **out, time_ns *ret_wake)
 {
     sweep(s, now);
+    if (holds(s, i)) {
+        *ret_wake = TIME_NEVER;
+        return 0;
+    }
     return s->oldest ? sequencer_batch_oldest(s, i, now, out, ret_wake)
                      : sequencer_batch_direct(s, i, now, out, ret_wake);
 }

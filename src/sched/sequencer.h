@@ -36,6 +36,11 @@ struct sequencer_instance;
 
 /* What a sequencer is made of; borrowed for the call of sequencer_new. */
 struct sequencer_config {
+    /* Nothing runs until so many requests wait, once; 0 = at once. For tests of clients. Direct:
+     * in the slots of all instances, and hold_backlog in the backlog. Oldest: of those of an
+     * instance that may run next, for each instance. */
+    size_t hold_until;
+    size_t hold_backlog;
     bool oldest;    /* the strategy; false = direct */
     bool iterative; /* an END does not end a sequence, but its release (sequencer_released) */
     uint32_t max_batch_size; /* rows; 0 counts as 1 */

@@ -38,11 +38,14 @@ struct sequencer_instance {
     uint32_t first_free;    /* no lower one is free */
     struct list candidates; /* oldest: sequences whose first request may run, oldest first */
     uint32_t ready;         /* direct: slots with a request queued */
+    bool held;              /* nothing of it runs yet: see sequencer_config.hold_until */
 };
 
 struct sequencer {
     bool oldest;
     bool iterative;
+    size_t hold_until;
+    size_t hold_backlog;
     struct batch_goal goal; /* a request of a sequence is one row */
     struct batch_match match;
     uint32_t limit; /* slots of an instance */

@@ -1,5 +1,6 @@
 #include "serve/batcher_setup.h"
 
+#include "base/debug_env.h"
 #include "base/mem.h"
 #include "model/config.h"
 #include "proto/model_config.pb-c.h"
@@ -54,6 +55,8 @@ struct err *batcher_setup_new(const struct model_config *config, struct batcher 
     c.shape_tensors = shape_tensors;
     const Inference__ModelConfig *proto = config->proto;
     struct err *e;
+    if (config->scheduler == CONFIG_SCHEDULER_DYNAMIC)
+        c.hold_until = debug_env_number("TRITONSERVER_DELAY_SCHEDULER");
     if (config->scheduler == CONFIG_SCHEDULER_DYNAMIC && config->max_batch_size > 0)
         e = new_dynamic(config, proto->dynamic_batching, &c, ret);
     else

@@ -1,6 +1,7 @@
 #include "serve/sequences.h"
 
 #include "base/check.h"
+#include "base/debug_env.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "infer/request.h"
@@ -40,6 +41,8 @@ static struct sequencer *make_queue(const struct model_config *config, const seq
         .max_batch_size = (uint32_t)config->max_batch_size,
         .idle_us = s->max_sequence_idle_microseconds,
         .iterative = s->iterative_sequence,
+        .hold_until = debug_env_number("TRITONSERVER_DELAY_SCHEDULER"),
+        .hold_backlog = debug_env_number("TRITONSERVER_BACKLOG_DELAY_SCHEDULER"),
     };
     const char **shape_tensors = mem_alloc((config->input_count + 1) * sizeof(*shape_tensors));
     for (uint32_t i = 0; i < config->input_count; i++)
