@@ -13,6 +13,7 @@
 #include "proto/model_config.pb-c.h"
 #include "repo/load_code.h"
 #include "repo/load_labels.h"
+#include "repo/load_strategy.h"
 #include "serve/cache_stage.h"
 #include "serve/ensemble_run.h"
 #include "serve/sequences.h"
@@ -111,6 +112,8 @@ static struct err *initialize(const struct load_context *c, const char *name, co
         model_new(backend, name, number, model_dir, *proto, c->auto_complete, c->server);
     *proto = NULL;
     e = model_initialize(m);
+    if (!e)
+        e = load_strategy_check(m->proto, model_dir, number, backend->dir);
     if (!e)
         e = finish_config(m, name, ret_config);
     if (e) {

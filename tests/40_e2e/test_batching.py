@@ -1,13 +1,15 @@
 """Dynamic batching as a client sees it: 64 requests at a time, few executions."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import BOTH
 from harness import h2frames as h2
 from harness import rawgrpc, rawhttp, together
 from harness.repository import Repository
-from harness.servers import KINDS, Server
+from harness.servers import KINDS, Server, serving
 
 CONCURRENCY = 64
 ROUNDS = 30
@@ -100,3 +102,31 @@ def test_no_batch_is_larger_than_the_limit(batching_server: Server) -> None:
 def test_default_scheduler_never_batches(batching_server: Server) -> None:
     """PB-174: without a batcher each request is executed on its own."""
     assert _mean_batch(batching_server, "plain", _numbered(8), 1) == 1
+
+
+STRATEGY = 'parameters {{ key: "TRITON_BATCH_STRATEGY_PATH" value {{ string_value: "{}" }} }}\n'
+
+
+@pytest.mark.parametrize("kind", BOTH)
+def test_a_custom_strategy_is_never_passed_over(tmp_path: Path, kind: str) -> None:
+    """The reference cannot load these libraries; this server has no custom strategies, and says so."""
+    made = Repository(tmp_path / "models")
+    there = tmp_path / "models" / "named" / "strategy.so"
+    made.identity("sequences", max_batch_size=4, extra="sequence_batching { }\n" + STRATEGY.format(there))
+    made.identity("missing", max_batch_size=4, extra="dynamic_batching { }\n" + STRATEGY.format(tmp_path / "none.so"))
+    made.identity("named", max_batch_size=4, extra="dynamic_batching { }\n" + STRATEGY.format(there))
+    made.identity("found", max_batch_size=4, extra="dynamic_batching { }\n")
+    made.identity("beside", max_batch_size=4)
+    for library in (there, tmp_path / "models" / "found" / "1" / "batchstrategy.so", tmp_path / "models" / "beside" / "batchstrategy.so"):
+        library.write_bytes(b"")
+    expected = {
+        "sequences": "TRITON_BATCH_STRATEGY_PATH cannot be specified with sequence batcher",
+        "missing": f"Batching library path not found: {tmp_path / 'none.so'}",
+        "named": "strategy.so" if kind == "reference" else "parameter TRITON_BATCH_STRATEGY_PATH asks for a custom batching strategy",
+        "found": "1/batchstrategy.so",
+        "beside": "beside/batchstrategy.so",
+    }
+    with serving(kind, made.path, {"model-control-mode": "explicit"}) as server:
+        for model, why in expected.items():
+            answer = rawhttp.post(server.http, f"/v2/repository/models/{model}/load", {})
+            assert answer.status != 200 and why in answer.json()["error"], answer.body
