@@ -28,13 +28,12 @@
 /* Threads that wait for the cache, so that neither network threads nor instances do. */
 static const struct crew_kind waiters = {.name = "cache", .most = 8, .idle = TIME_S(10)};
 
-/* For so long after a change of what serves a loop may still know what served before. */
-#define SETTLED TIME_S(1)
-
 struct cache_stage {
     struct cache_plugin *plugin;
     struct crew *crew;
-    _Atomic(time_ns) changed; /* when other versions began to serve; relaxed, see SETTLED */
+    /* When other versions began to serve. Stored, with release, after those were published: who reads it, with acquire, and looks for a
+     * version then finds one of those, so no answer of older ones is kept under a newer time. */
+    _Atomic(time_ns) changed;
 };
 
 struct cache_model {
@@ -153,7 +152,7 @@ void cache_stage_detach(struct serve_version *v)
 void cache_stage_changed(struct cache_stage *s)
 {
     if (s)
-        atomic_store_explicit(&s->changed, clock_now_ns(), memory_order_relaxed);
+        atomic_store_explicit(&s->changed, clock_now_ns(), memory_order_release);
 }
 
 static struct cache_ticket *ticket_of(struct crew_job *job)
@@ -357,12 +356,10 @@ bool cache_stage_enter(struct serve_version *v, struct list *requests, bool on_l
     bool here = on_loop && m->stage->plugin->inline_ok &&
                 !atomic_load_explicit(&m->large, memory_order_relaxed);
     time_ns now = clock_now_ns();
-    time_ns changed = atomic_load_explicit(&m->stage->changed, memory_order_relaxed);
+    time_ns changed = atomic_load_explicit(&m->stage->changed, memory_order_acquire);
     struct response_batch answers;
     struct list stay;
     struct list *node;
-    if (m->follows && now < changed + SETTLED)
-        return false;
     list_init(&stay);
     if (v->ordered)
         enter_order(v, requests);
