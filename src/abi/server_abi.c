@@ -114,9 +114,11 @@ TRITONSERVER_Error *TRITONSERVER_ServerModelIsReady(TRITONSERVER_Server *server,
         return s ? handle_null("model_name") : handle_invalid(type);
     struct table_view view;
     open_view(&view, s);
-    *ready = describe_model_ready(&view, model_name, strlen(model_name), model_version);
+    *ready = false;
+    struct err *e =
+        describe_model_ready(&view, model_name, strlen(model_name), model_version, ready);
     table_view_close(&view);
-    return NULL;
+    return handle_error(e);
 }
 
 /* The version that a call is about, pinned for it. */

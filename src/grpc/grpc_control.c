@@ -176,9 +176,11 @@ void grpc_control_model_ready(struct grpc_stream *s, const uint8_t *data, size_t
     const Inference__ModelReadyRequest *in = (const Inference__ModelReadyRequest *)m;
     Inference__ModelReadyResponse out = INFERENCE__MODEL_READY_RESPONSE__INIT;
     int64_t version;
+    bool ready = false;
     struct err *e = describe_parse_version(in->version, strlen(in->version), &version);
     if (!e)
-        out.ready = describe_model_ready(&worker_of(s)->view, in->name, strlen(in->name), version);
+        e = describe_model_ready(&worker_of(s)->view, in->name, strlen(in->name), version, &ready);
+    out.ready = !e && ready;
     answer(s, e, &out.base);
     protobuf_c_message_free_unpacked(m, NULL);
 }

@@ -214,7 +214,10 @@ static struct err *serve_model(struct http_exchange *x, const struct http_messag
         if (!e)
             answer_message(x, &told->base, &told->base);
     } else {
-        answer_model_health(x, name, len, describe_model_ready(view, name, len, version));
+        bool ready;
+        e = describe_model_ready(view, name, len, version, &ready);
+        if (!e)
+            answer_model_health(x, name, len, ready);
     }
     return e;
 }

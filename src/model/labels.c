@@ -2,11 +2,13 @@
 
 #include "base/mem.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 struct labels {
-    char *text;      /* the whole file, each line ended by NUL */
-    uint32_t *start; /* offset of each line */
+    atomic_uint refs; /* the last one acquires what the others released */
+    char *text;       /* the whole file, each line ended by NUL */
+    uint32_t *start;  /* offset of each line */
     uint32_t count;
 };
 
@@ -50,6 +52,7 @@ struct err *labels_parse(const char *text, size_t len, const char *file, struct 
         return err_new(STATUS_INVALID_ARG, "%s: expected at most %zu bytes of labels, found %zu",
                        file, LABELS_MAX_BYTES, len);
     struct labels *l = MEM_NEW(struct labels);
+    atomic_init(&l->refs, 1);
     l->count = count_lines(text, len);
     l->text = mem_try_alloc(len + 1, 8);
     l->start = mem_try_alloc(mem_array_bytes(l->count, sizeof(*l->start)), 8);
@@ -69,9 +72,15 @@ struct err *labels_parse(const char *text, size_t len, const char *file, struct 
     return e;
 }
 
+struct labels *labels_ref(struct labels *l)
+{
+    atomic_fetch_add_explicit(&l->refs, 1, memory_order_relaxed);
+    return l;
+}
+
 void labels_free(struct labels *l)
 {
-    if (!l)
+    if (!l || atomic_fetch_sub_explicit(&l->refs, 1, memory_order_acq_rel) != 1)
         return;
     mem_free(l->text);
     mem_free(l->start);

@@ -17,6 +17,9 @@ struct labels;
  * file    how messages name it
  * errors  INVALID_ARG over the limits, or for a NUL byte in a label */
 struct err *labels_parse(const char *text, size_t len, const char *file, struct labels **ret);
+
+/* labels_ref - one reference more. labels_free - one less; NULL is fine. Any thread. */
+struct labels *labels_ref(struct labels *l);
 void labels_free(struct labels *l);
 
 /* labels_count - how many; labels_get - the label of an index, NULL past the end. Any thread. */

@@ -4,6 +4,7 @@
 #include "base/strbuf.h"
 #include "codec/pb_field.h"
 #include "model/config.h"
+#include "model/labels.h"
 #include "model/config_check.h"
 #include "model/config_fill.h"
 #include "model/config_steps.h"
@@ -197,6 +198,68 @@ static struct serve_version *latest_of(const struct repo_model *m)
         if (m->versions[i].state == TABLE_READY)
             found = m->versions[i].version;
     return found;
+}
+
+/* The version of a step's model that requests go to; NULL when it does not serve. */
+static struct serve_version *version_of_step(const struct repo *r, const struct repo_model *m,
+                                             const Inference__ModelEnsembling__Step *step)
+{
+    const struct repo_model *model = spaces_step(r, m, step->model_name);
+    if (step->model_version == -1)
+        return latest_of(model);
+    for (size_t i = 0; model && i < model->version_count; i++)
+        if (model->versions[i].number == step->model_version &&
+            model->versions[i].state == TABLE_READY)
+            return model->versions[i].version;
+    return NULL;
+}
+
+/* What the step that makes a tensor has as labels; NULL when it has none. Lock held. */
+static struct labels *labels_of_tensor(const struct repo *r, const struct repo_model *m,
+                                       const Inference__ModelEnsembling *en, const char *tensor)
+{
+    for (size_t i = 0; i < en->n_step; i++)
+        for (size_t k = 0; k < en->step[i]->n_output_map; k++) {
+            if (strcmp(en->step[i]->output_map[k]->value, tensor) != 0)
+                continue;
+            const struct serve_version *v = version_of_step(r, m, en->step[i]);
+            /* They are shared, and change no more: whoever holds them may give them up alone. */
+            return v ? (struct labels *)(uintptr_t)version_labels(v,
+                                                                  en->step[i]->output_map[k]->key)
+                     : NULL;
+        }
+    return NULL;
+}
+
+static bool takes_labels(const struct serve_version *v, uint32_t output)
+{
+    return v->ensemble && v->labels && !*v->config->outputs[output].label_filename;
+}
+
+void dependencies_labels(struct repo *r, const struct repo_model *m, struct serve_version *v)
+{
+    mutex_lock(&r->lock);
+    for (uint32_t i = 0; i < v->config->output_count; i++) {
+        struct labels *l = takes_labels(v, i)
+                               ? labels_of_tensor(r, m, v->config->proto->ensemble_scheduling,
+                                                  v->config->outputs[i].name)
+                               : NULL;
+        if (l)
+            v->labels[i] = labels_ref(l);
+    }
+    mutex_unlock(&r->lock);
+}
+
+bool dependencies_relabelled(const struct repo *r, const struct repo_model *m)
+{
+    for (size_t i = 0; i < m->version_count; i++) {
+        const struct serve_version *v = m->versions[i].version;
+        for (uint32_t k = 0; v && k < v->config->output_count; k++)
+            if (takes_labels(v, k) && labels_of_tensor(r, m, v->config->proto->ensemble_scheduling,
+                                                       v->config->outputs[k].name) != v->labels[k])
+                return true;
+    }
+    return false;
 }
 
 static bool is_there(const struct repo_model *m)

@@ -12,6 +12,7 @@ struct Inference__ModelConfig;
 struct repo;
 struct repo_job;
 struct repo_model;
+struct serve_version;
 
 /* What one configuration of a model asks for. All zeros: nothing. */
 struct dependencies_need {
@@ -60,6 +61,12 @@ bool dependencies_uses(const struct repo *r, const struct repo_model *m,
 /* dependencies_used - the model that a name of a need meant; NULL when there is none. Lock held. */
 const struct repo_model *dependencies_used(const struct repo *r, const struct dependencies_need *n,
                                            size_t index);
+
+/* dependencies_labels - an output of an ensemble that has no labels of its own has those of the step that makes it, as in the reference.
+ * v  of m, not published yet, with its own labels. Lock not held.
+ * dependencies_relabelled - whether a version of m that serves has those of a step that has others by now. Lock held. */
+void dependencies_labels(struct repo *r, const struct repo_model *m, struct serve_version *v);
+bool dependencies_relabelled(const struct repo *r, const struct repo_model *m);
 
 /* dependencies_circle - whether a model needs itself, through others. Lock held.
  * working  only through those that have work, which may wait for it

@@ -161,7 +161,7 @@ struct err *follow_recheck(struct repo *r, struct repo_model *m, struct repo_job
     bool serves = false;
     for (size_t i = 0; i < m->version_count; i++)
         serves = serves || is_ready(&m->versions[i]);
-    bool again = !e && (!serves || !fits(m, proto));
+    bool again = !e && (!serves || !fits(m, proto) || dependencies_relabelled(r, m));
     mutex_unlock(&r->lock);
     config_free_proto(proto);
     if (e && serves) {

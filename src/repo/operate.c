@@ -79,6 +79,43 @@ static struct err *find_directory(struct operate_attempt *a)
     return e;
 }
 
+/* A number that changes with which versions there are, in whatever order they come. */
+static uint64_t mark_of(const struct source_look *seen)
+{
+    uint64_t mark = seen->version_count;
+    for (size_t i = 0; i < seen->version_count; i++)
+        mark += ((uint64_t)seen->versions[i] + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    return mark;
+}
+
+/* Whether all versions that serve have the files that they were loaded from. */
+static bool files_are_the_same(const struct operate_attempt *a)
+{
+    for (size_t i = 0; i < a->m->version_count; i++) {
+        const struct repo_version *v = &a->m->versions[i];
+        uint64_t stamp = 0;
+        if (v->state != TABLE_READY)
+            continue;
+        struct err *e = source_stamp(a->source, v->number, &stamp);
+        bool same = !e && stamp == v->stamp;
+        err_free(e);
+        if (!same)
+            return false;
+    }
+    return true;
+}
+
+/* As in the reference, a load without a configuration leaves one in force that a client gave before, until something of the model's
+ * directory changes. */
+static bool keeps_given(const struct operate_attempt *a)
+{
+    const struct repo_model *m = a->m;
+    return a->job->action == REPO_LOAD && !a->job->what.param_count && m->forced && m->proto &&
+           models_serves(m) && a->from == m->from && a->stamp == m->stamp &&
+           a->seen.config == m->config_stamp && mark_of(&a->seen) == m->mark &&
+           files_are_the_same(a);
+}
+
 static struct err *read_config(struct operate_attempt *a)
 {
     const struct repo_load *what = &a->job->what;
@@ -86,6 +123,10 @@ static struct err *read_config(struct operate_attempt *a)
     struct err *e;
     if (a->job->action == REPO_RECHECK)
         a->proto = dependencies_config(a->r, a->m, &a->forced);
+    if (!a->proto && keeps_given(a)) {
+        a->proto = config_copy_proto(a->m->proto);
+        a->forced = true;
+    }
     if (a->proto)
         return NULL;
     if (config)
@@ -231,10 +272,13 @@ static enum plan_change change_of(const struct operate_attempt *a)
     bool same = !a->forced && !m->forced && a->seen.config == m->config_stamp;
     if (same && !m->dependencies.now.count)
         return PLAN_SAME;
-    if (same) /* what follows from the models that an ensemble needs may have changed */
-        return plan_compare(m->proto, a->proto);
-    /* A configuration in other words, or given by the client, asks for a load even when it means the same. */
-    return plan_compare(m->proto, a->proto) == PLAN_GROUPS ? PLAN_GROUPS : PLAN_ANY;
+    if (m->dependencies.now.count && dependencies_relabelled(a->r, m))
+        return PLAN_ANY;
+    /* What follows from the models that an ensemble needs may have changed. */
+    enum plan_change change = plan_compare(m->proto, a->proto, m->name);
+    bool whole = a->source->agents ||
+                 m->dependencies.now.count; /* made anew for another text, as in the reference */
+    return change == PLAN_SAME && whole && !same ? PLAN_ANY : change;
 }
 
 /* Decides for each version, and shows those that are on their way. */
@@ -282,8 +326,11 @@ static struct err *make_one(struct operate_attempt *a, size_t i, bool wait)
     c.is_cloud = a->source->copy != NULL;
     struct err *e = f->fetched ? NULL : source_fetch(a->source, number);
     f->fetched = !e;
-    return e ? e
-             : load_version(&c, a->m->name, a->source->dir, number, a->proto, wait, &f->version);
+    if (!e)
+        e = load_version(&c, a->m->name, a->source->dir, number, a->proto, wait, &f->version);
+    if (!e && f->version)
+        dependencies_labels(a->r, a->m, f->version);
+    return e;
 }
 
 /* Returns false when there are other models to see to first. */
@@ -362,6 +409,7 @@ static void commit(struct operate_attempt *a)
     m->forced = a->forced;
     m->stamp = a->stamp;
     m->config_stamp = a->seen.config;
+    m->mark = mark_of(&a->seen);
     config_free_proto(m->proto);
     m->proto = a->proto;
     a->proto = NULL;

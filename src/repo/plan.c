@@ -1,6 +1,8 @@
 #include "repo/plan.h"
 
 #include "base/mem.h"
+#include "model/config.h"
+#include "model/config_fill.h"
 #include "proto/model_config.pb-c.h"
 
 #include <string.h>
@@ -44,11 +46,19 @@ static bool equal(const Inference__ModelConfig *a, const Inference__ModelConfig 
     return same;
 }
 
-enum plan_change plan_compare(const Inference__ModelConfig *was, const Inference__ModelConfig *now)
+enum plan_change plan_compare(const Inference__ModelConfig *was, const Inference__ModelConfig *now,
+                              const char *name)
 {
-    if (equal(was, now, true))
-        return PLAN_SAME;
-    return equal(was, now, false) ? PLAN_GROUPS : PLAN_ANY;
+    Inference__ModelConfig *a = config_copy_proto(was);
+    Inference__ModelConfig *b = config_copy_proto(now);
+    config_fill_defaults(a, name);
+    config_fill_defaults(b, name);
+    enum plan_change change = equal(a, b, true)    ? PLAN_SAME
+                              : equal(a, b, false) ? PLAN_GROUPS
+                                                   : PLAN_ANY;
+    config_free_proto(a);
+    config_free_proto(b);
+    return change;
 }
 
 bool plan_drops(const struct plan_want *want, size_t want_count, int64_t number)

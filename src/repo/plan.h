@@ -30,9 +30,10 @@ enum plan_change {
     PLAN_ANY,    /* anything else, or the client says so: nothing is kept */
 };
 
-/* plan_compare - what changed from one configuration to another, as they were written. */
+/* plan_compare - what changed from one configuration to another, by what they mean: what is written out that is so anyway changes nothing.
+ * name  of the model */
 enum plan_change plan_compare(const struct Inference__ModelConfig *was,
-                              const struct Inference__ModelConfig *now);
+                              const struct Inference__ModelConfig *now, const char *name);
 
 /* plan_version - what to do for one version that shall serve.
  * have    what serves, ascending

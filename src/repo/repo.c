@@ -238,6 +238,9 @@ struct err *repo_load_all(struct repo *r, size_t *ret_failed)
 
 static struct err *check_mode(const struct repo *r)
 {
+    struct err *refused = table_refuses(r->table);
+    if (refused)
+        return refused;
     if (r->settings.mode == REPO_MODE_EXPLICIT)
         return NULL;
     return err_new(STATUS_UNAVAILABLE,
@@ -381,6 +384,9 @@ static bool named(const char *path, const char *name)
 
 struct err *repo_places(const struct repo *r, const char *name, uint64_t *ret)
 {
+    struct err *refused = table_refuses(r->table);
+    if (refused)
+        return refused;
     if (!name || !*name) {
         *ret = UINT64_MAX;
         return NULL;

@@ -53,10 +53,11 @@ struct repo_model {
     uint64_t from;     /* the repository it was loaded from; 0 = none, or an override alone */
     struct repo_version *versions; /* ascending */
     size_t version_count;
-    bool forced; /* serves with a configuration of the client's: a plain load loads again */
+    bool forced; /* serves with a configuration of the client's */
     uint64_t
         stamp; /* of what lies beside the versions, when it was loaded; but for its configuration */
     uint64_t config_stamp;                /* of that */
+    uint64_t mark;                        /* of the numbers of its versions, all that there were */
     struct Inference__ModelConfig *proto; /* owned: as it was written; NULL = never loaded */
     struct dependencies dependencies;
     uint64_t tried; /* of all of it, when the poll asked for it last; 0 = never */

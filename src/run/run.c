@@ -201,7 +201,7 @@ static void starter(void *arg)
         err_free(e);
         atomic_store(&f->failed, true);
         signals_wake();
-    } else {
+    } else if (server_live(f->server)) {
         LOG_INFO("server is ready");
     }
 }

@@ -27,6 +27,7 @@ struct serve_table {
     struct mutex_cond released;
     struct table_snapshot *current;
     unsigned live;                /* snapshots not freed yet */
+    atomic_bool refuses;          /* see table_refuse; orders nothing */
     _Atomic(uint64_t) generation; /* of current; released by table_publish, acquired by views */
     struct list views;
 };
@@ -214,6 +215,18 @@ void table_publish_apart(struct serve_table *t, struct table_model *models, uint
     publish(t, s);
 }
 
+void table_refuse(struct serve_table *t)
+{
+    atomic_store_explicit(&t->refuses, true, memory_order_relaxed);
+}
+
+struct err *table_refuses(const struct serve_table *t)
+{
+    return atomic_load_explicit(&t->refuses, memory_order_relaxed)
+               ? err_new(STATUS_UNAVAILABLE, "Server not ready")
+               : NULL;
+}
+
 void table_settle(struct serve_table *t)
 {
     mutex_lock(&t->lock);
@@ -259,6 +272,9 @@ static __attribute__((cold)) struct err *not_found(const struct table_view *view
                                                    const struct table_model *m, const char *name,
                                                    size_t name_len, int64_t number)
 {
+    struct err *refused = table_refuses(view->table);
+    if (refused)
+        return refused;
     if (!m || m->stand_in)
         return no_meaning(view->snapshot->apart, m, name, (int)name_len);
     const char *title = table_title(m);

@@ -101,5 +101,11 @@ void table_publish(struct serve_table *t, struct table_model *models, uint32_t c
 void table_publish_apart(struct serve_table *t, struct table_model *models, uint32_t count,
                          struct table_model *stand_ins, uint32_t stand_in_count);
 
+/* table_refuse - whatever is looked for from now on is answered by UNAVAILABLE "Server not ready": the start failed, and nothing was or
+ * will be published. Any thread.
+ * table_refuses - that error; NULL unless it was called. */
+void table_refuse(struct serve_table *t);
+struct err *table_refuses(const struct serve_table *t);
+
 /* table_settle - wait until no reader holds a snapshot older than the current one. Repository only; blocks. */
 void table_settle(struct serve_table *t);

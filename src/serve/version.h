@@ -38,8 +38,8 @@ struct serve_version {
     struct ensemble_run_plan *ensemble; /* owned; NULL = it is none; see serve/ensemble_run.h */
     struct stats *stats;                /* owned */
     struct tally_part tally;            /* what its metrics go on from: see version_continue */
-    struct labels *
-        *labels; /* owned; one an output, NULL where it has none; NULL = no labels at all */
+    struct labels **
+        labels; /* owned references; one an output, NULL where it has none; NULL = no labels at all */
     uint32_t front_model;      /* see front_metrics_model_id */
     uint64_t load_ns;          /* how long loading took */
     struct cache_model *cache; /* owned; NULL = answers are not kept; see serve/cache_stage.h */

@@ -125,18 +125,19 @@ struct err *describe_config(struct table_view *view, const char *name, size_t na
     return NULL;
 }
 
-bool describe_model_ready(struct table_view *view, const char *name, size_t name_len,
-                          int64_t version)
+struct err *describe_model_ready(struct table_view *view, const char *name, size_t name_len,
+                                 int64_t version, bool *ret)
 {
     struct serve_version *v;
+    struct err *refused = table_refuses(view->table);
+    if (refused)
+        return refused;
     struct err *e = table_find(view, name, name_len, version, &v);
-    if (e) {
-        err_free(e);
-        return false;
-    }
-    bool ready = model_ready(v->model);
-    version_unpin(v);
-    return ready;
+    *ret = !e && model_ready(v->model);
+    if (!e)
+        version_unpin(v);
+    err_free(e);
+    return NULL;
 }
 
 static Inference__RepositoryIndexResponse__ModelIndex *index_entry(const struct table_model *model,

@@ -14,9 +14,10 @@ struct err *describe_model(struct table_view *view, const char *name, size_t nam
 struct err *describe_config(struct table_view *view, const char *name, size_t name_len,
                             int64_t version, Inference__ModelConfigResponse **ret);
 
-/* describe_model_ready - whether this version (-1: the latest) serves; what is not there does not. */
-bool describe_model_ready(struct table_view *view, const char *name, size_t name_len,
-                          int64_t version);
+/* describe_model_ready - whether this version (-1: the latest) serves; what is not there does not.
+ * errors  UNAVAILABLE when the start failed: table_refuses */
+struct err *describe_model_ready(struct table_view *view, const char *name, size_t name_len,
+                                 int64_t version, bool *ret);
 
 /* describe_statistics - of one model, or of all when name_len is 0.
  * errors  INVALID_ARG "requested model 'x' is not available", "requested model version is not available for model 'x'" */

@@ -157,7 +157,11 @@ struct err *describe_statistics(struct table_view *view, const char *name, size_
 {
     Inference__ModelStatisticsResponse *r = mem_alloc(sizeof(*r));
     inference__model_statistics_response__init(r);
-    struct err *e = NULL;
+    struct err *e = table_refuses(view->table);
+    if (e) {
+        protobuf_c_message_free_unpacked(&r->base, NULL);
+        return e;
+    }
     if (name_len) {
         const struct table_model *model = table_model(view, name, name_len);
         if (model)

@@ -168,11 +168,6 @@ static struct err *start(struct embed *m, struct server **ret)
     if (!e) {
         s->embed = m;
         e = server_load(s);
-        if (e && !m->options.exit_on_error) {
-            LOG_ERROR("%s", err_message(e));
-            err_free(e);
-            e = NULL;
-        }
     }
     if (e) {
         server_stop(s);

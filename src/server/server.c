@@ -188,8 +188,18 @@ struct err *server_load(struct server *s)
                     "failed to load all models: %zu could not be loaded, see the lines above; "
                     "--exit-on-error=false serves the others",
                     failed);
+    if (e &&
+        !s->options
+             .exit_on_error) { /* as the reference: it stays, with open ports, and is not live */
+        LOG_ERROR("%s; nothing is served", err_message(e));
+        table_refuse(s->table);
+    }
     enum server_state before = SERVER_INITIALIZING; /* unless it was told to stop meanwhile */
     atomic_compare_exchange_strong(&s->state, &before, e ? SERVER_FAILED : SERVER_READY);
+    if (!s->options.exit_on_error) {
+        err_free(e);
+        e = NULL;
+    }
     return e;
 }
 
@@ -239,9 +249,12 @@ bool server_live(const struct server *s)
     return state == SERVER_READY || state == SERVER_STOPPING;
 }
 
-/* What was replaced or unloaded, or is about to be, does not count against readiness; what failed or still loads does. */
+/* What was replaced or unloaded, or is about to be, does not count against readiness; what failed or still loads does. A model that
+ * could not even be looked at does not, as in the reference. */
 static bool counts_as_ready(const struct table_entry *e)
 {
+    if (e->number == 0)
+        return true;
     if (e->version && !model_ready(e->version->model))
         return false;
     return e->state == TABLE_READY || e->state == TABLE_UNLOADING ||

@@ -42,7 +42,7 @@ static enum plan_change compare(const char *was, const char *now)
     struct Inference__ModelConfig *b;
     assert_null(config_parse_text(was, strlen(was), "was", &a));
     assert_null(config_parse_text(now, strlen(now), "now", &b));
-    enum plan_change change = plan_compare(a, b);
+    enum plan_change change = plan_compare(a, b, "m");
     config_free_proto(a);
     config_free_proto(b);
     return change;
@@ -53,6 +53,10 @@ static void tells_a_change_of_instances_from_others(void **state)
     (void)state;
     assert_int_equal(compare("name: 'm'", "name: \"m\" # the same"), PLAN_SAME);
     assert_int_equal(compare("name: 'm'", "name: 'm' instance_group { count: 2 }"), PLAN_GROUPS);
+    assert_int_equal(compare("name: 'm'", "version_policy { latest { num_versions: 1 } }"),
+                     PLAN_SAME);
+    assert_int_equal(compare("name: 'm'", "optimization { input_pinned_memory { enable: true } }"),
+                     PLAN_SAME);
     assert_int_equal(compare("version_policy { all {} }", "version_policy { latest {} }"),
                      PLAN_GROUPS);
     assert_int_equal(compare("max_batch_size: 1", "instance_group { count: 2 }"), PLAN_ANY);

@@ -353,3 +353,40 @@ def test_a_limit_of_requests_under_way(tmp_path: Path) -> None:
             assert [outputs(answer)["OUT"]["data"] for answer in got] == [[1.0]] * 16
             sizes = _counts(server, f"id_{name}")["batches"]
             assert (set(sizes) == {1}) is alone, sizes
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=[pytest.mark.reference] * (kind == "reference")) for kind in KINDS])
+def test_labels_come_from_the_step_that_makes_the_output(kind: str, tmp_path: Path) -> None:
+    """Where the ensemble names none of its own; through an ensemble too, and anew when the step's model is loaded again."""
+    made = Repository(tmp_path / "models")
+    folder = made.identity("classes", dims=(2,))
+    text = (folder / "config.pbtxt").read_text()
+    (folder / "config.pbtxt").write_text(text.replace('name: "OUTPUT0"', 'name: "OUTPUT0" label_filename: "labels.txt"'))
+    (folder / "labels.txt").write_text("cat\ndog\n")
+    inner = Ensemble("inner", [one_to_one("classes", "IN", "OUT")], dims="2")
+    outer = Ensemble("outer", [Step("inner", {"IN": "IN"}, {"OUT": "OUT"})], dims="2")
+    own = Ensemble("own", [one_to_one("classes", "IN", "OUT")], dims="2")
+    for each in (inner, outer):
+        made.model(each.name, each.config())
+    made.model("own", own.config().replace('output { name: "OUT"', 'output { name: "OUT" label_filename: "own.txt"'))
+    (made.path / "own" / "own.txt").write_text("left\nright\n")
+
+    def label(server: Server, model: str) -> str:
+        wanted = [{"name": "OUT", "parameters": {"classification": 1}}]
+        answer = infer(server, model, tensor("IN", [1, 3]), outputs=wanted)
+        assert answer.status == 200, answer
+        return answer.json()["outputs"][0]["data"][0].rsplit(":", 1)[-1]
+
+    def load(server: Server, model: str) -> None:
+        answer = rawhttp.post(server.http, f"/v2/repository/models/{model}/load", b"{}")
+        assert answer.status == 200, answer
+
+    with KINDS[kind](made.path, {"model-control-mode": "explicit"}) as server:
+        for model in ("outer", "own"):
+            load(server, model)
+        assert [label(server, model) for model in ("inner", "outer", "own")] == ["dog", "dog", "right"]
+        (folder / "labels.txt").write_text("cat\nmouse\n")
+        load(server, "classes")
+        if kind == "nereid":  # the ensembles follow on their own
+            server.process.wait_until(lambda: label(server, "outer") == "mouse", 60)
+        assert [label(server, model) for model in ("inner", "outer", "own")] == ["mouse", "mouse", "right"]

@@ -301,10 +301,10 @@ def test_one_of_them_is_loaded_again(kind: str, repositories: Repositories) -> N
         assert load(server, "floats").status == 200
         assert load(server, "whole").status == 200
         assert runs(server, "floats") == runs(server, "whole", "INT32") == ""
-        config = repositories.a.path / "x" / "config.pbtxt"
-        config.write_text(config.read_text() + "# changed\n")
-        now = os.stat(config).st_mtime_ns
-        os.utime(config, ns=(now + 10**10, now + 10**10))
+        changed = repositories.a.path / "x" / "1" / "changed"
+        changed.write_text("")
+        now = os.stat(changed).st_mtime_ns
+        os.utime(changed, ns=(now + 10**10, now + 10**10))
         assert load(server, "x").status == 200
         assert runs(server, "floats") == runs(server, "whole", "INT32") == ""
         log = server.process.log()

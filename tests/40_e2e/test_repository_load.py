@@ -6,23 +6,26 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 import pytest
 from harness import metrics, paths, procfs, rawgrpc, rawhttp
 from harness.repository import Repository
-from harness.servers import HOST, Nereid, Server
+from harness.servers import HOST, KINDS, Nereid, Server
 from tritonclient.grpc import service_pb2 as pb
 from witness import Board, backend, board
 
 EXPLICIT = {"model-control-mode": "explicit"}
 ECHO_CLIENTS = Path(__file__).with_name("echo_clients.py")
 RELOADS = 1000
+REALTIME_COARSE = 5  # what the system stamps files with
 # How much memory may grow after the first reloads: in parts, and in bytes, since 2 % of a server of 4 MB are a few pages. Of the last
 # reloads the median counts: now and then a version is on its way back to the system. Sanitizers keep what was freed: there it is not
 # measured.
@@ -293,3 +296,69 @@ def test_retries(tmp_path: Path) -> None:
     with Nereid(tmp_path / "models", options) as server:
         assert post(server, "models/echo/load").status == 400
         assert server.process.log().count("failed to load 'echo' version 1") == 4
+
+
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=[pytest.mark.reference] * (kind == "reference")) for kind in KINDS])
+def test_what_a_load_keeps(kind: str, tmp_path: Path) -> None:
+    """What serves goes on, with its statistics, where a configuration means the same or only instances change, and where a load without
+    one follows one that gave a configuration."""
+    made = Repository(tmp_path / "models")
+    folder = made.identity("m", max_batch_size=4, extra="instance_group { count: 1 kind: KIND_CPU }\n")
+    config = folder / "config.pbtxt"
+    with KINDS[kind](made.path, {"model-control-mode": "explicit"}) as server:
+
+        def load(given: dict[str, Any] | None = None) -> tuple[int, int, int]:
+            """The batch size, the instances and the requests that are counted, after a request more than before."""
+            body = {"parameters": {"config": json.dumps(given)}} if given else {}
+            answer = rawhttp.post(server.http, "/v2/repository/models/m/load", body)
+            assert answer.status == 200, answer
+            asked = {"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}]}
+            assert rawhttp.post(server.http, "/v2/models/m/infer", asked).status == 200
+            shown = rawhttp.get(server.http, "/v2/models/m/config").json()
+            told = rawhttp.get(server.http, "/v2/models/m/stats").json()["model_stats"][0]
+            return (
+                shown["max_batch_size"],
+                sum(group["count"] for group in shown["instance_group"]),
+                told["inference_stats"]["success"]["count"],
+            )
+
+        def later() -> None:
+            """Until a file that is written is newer than all that happened: the system's clock of files goes in steps."""
+            now = time.time_ns()
+            while time.clock_gettime_ns(REALTIME_COARSE) <= now:
+                pass
+
+        assert load() == (4, 1, 1)
+        given = rawhttp.get(server.http, "/v2/models/m/config").json()
+        assert load(given) == (4, 1, 2), "as the server says it"
+        given["instance_group"][0]["count"] = 3
+        assert load(given) == (4, 3, 3), "only instances"
+        tensor = {"data_type": "TYPE_FP32", "dims": [-1]}
+        short: dict[str, Any] = {
+            "backend": "identity",
+            "max_batch_size": 4,
+            "input": [{"name": "INPUT0", **tensor}],
+            "output": [{"name": "OUTPUT0", **tensor}],
+            "instance_group": [{"count": 2, "kind": "KIND_CPU"}],
+        }
+        short["name"] = "m"
+        assert load(short) == (4, 2, 4), "in other words"
+        assert load() == (4, 2, 5), "nothing changed since"
+        short["max_batch_size"] = 8
+        assert load(short) == (8, 2, 1)
+        assert load() == (8, 2, 2), "nothing changed since"
+        assert load(short) == (8, 2, 3)
+        later()
+        os.utime(config)
+        assert load() == (4, 1, 1), "the directory changed"
+        later()
+        os.utime(config)
+        assert load() == (4, 1, 2), "the same, written anew"
+        later()
+        config.write_text(config.read_text() + "# a comment\n")
+        assert load() == (4, 1, 3)
+        short["max_batch_size"] = 4
+        assert load(short) == (4, 2, 4)
+        later()
+        (folder / "2").mkdir()
+        assert load() == (4, 1, 1), "a new version: the directory's own configuration"
