@@ -252,8 +252,10 @@ static void on_control(struct loop_fd *w, uint32_t events)
 }
 
 /* Lines of the log go to the parent, one a message. */
-static void send_log(int fd)
+static void send_log(int fd, bool print_too)
 {
+    if (print_too)
+        spawn_print_to(fd);
     struct log_settings log = log_get();
     log.fd = fd;
     log.format = LOG_FORMAT_JSON;
@@ -274,7 +276,8 @@ static bool begin(struct isolate_child *child)
     uint64_t order = isolate_wire_get(&w);
     child->shared_bytes = isolate_wire_get(&w);
     uint64_t limit = isolate_wire_get(&w);
-    child->refused = isolate_child_confine(&w);
+    bool confined;
+    child->refused = isolate_child_confine(&w, &confined);
     const int *fds = child->frame.fds;
     if (w.bad || order != ORDER_START || fds[ISOLATE_FD_SETUP] < 0)
         return false;
@@ -284,7 +287,7 @@ static bool begin(struct isolate_child *child)
         return false;
     isolate_child_outputs_init(&child->outputs, fds[ISOLATE_FD_OUT], out, child->shared_bytes,
                                limit);
-    send_log(fds[ISOLATE_FD_LOG]);
+    send_log(fds[ISOLATE_FD_LOG], confined);
     isolate_child_lane_init(&child->setup, child, fds[ISOLATE_FD_SETUP]);
     return true;
 }

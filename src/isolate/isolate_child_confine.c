@@ -56,12 +56,13 @@ static struct err *confine_to(char *lines)
     return confine_files(paths, count);
 }
 
-struct err *isolate_child_confine(struct isolate_wire *w)
+struct err *isolate_child_confine(struct isolate_wire *w, bool *ret_confined)
 {
     bool other = isolate_wire_get(w) != 0;
     uint32_t user = (uint32_t)isolate_wire_get(w);
     uint32_t group = (uint32_t)isolate_wire_get(w);
     unsigned deny = (unsigned)isolate_wire_get(w);
+    *ret_confined = deny != 0;
     char *files = mem_strdup(isolate_wire_get_text(w));
     struct err *e = confine_privileges();
     if (!e && other)

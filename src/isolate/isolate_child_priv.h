@@ -131,5 +131,6 @@ bool isolate_child_outputs_trim(struct isolate_child_outputs *o);
 void isolate_child_watch_outputs(struct isolate_child *child);
 
 /* isolate_child_confine - be as confined as the parent says from here on, whatever is loaded. The only thread calls it.
+ * ret_confined  something is denied
  * errors  UNSUPPORTED, naming the parameter: the system cannot do it, and no backend may be loaded */
-struct err *isolate_child_confine(struct isolate_wire *w);
+struct err *isolate_child_confine(struct isolate_wire *w, bool *ret_confined);

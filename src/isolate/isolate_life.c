@@ -56,7 +56,7 @@ static bool read_log(struct isolate *iso, struct isolate_session *s)
     for (unsigned i = 0; i < TURN && got > 0; i++) {
         got = packet_receive(s->log_fd, line, PACKET_MAX_BYTES, NULL, false);
         if (got > 0)
-            isolate_log_relay(iso->model, line, (size_t)got);
+            isolate_log_relay(&iso->said, iso->model, line, (size_t)got);
     }
     if (line != (char *)iso->frame.room)
         mem_free(line);

@@ -6,8 +6,6 @@
 #include <string.h>
 #include <yyjson.h>
 
-static struct log_site site;
-
 static enum log_level level_of(const char *name)
 {
     if (strcmp(name, "error") == 0)
@@ -34,14 +32,14 @@ static int split_source(const char *source, char *to, size_t cap)
     return colon ? (int)strtol(colon + 1, NULL, 10) : 0;
 }
 
-void isolate_log_relay(const char *model, const char *line, size_t len)
+void isolate_log_relay(struct log_site *site, const char *model, const char *line, size_t len)
 {
     yyjson_doc *doc = yyjson_read(line, len, 0);
     yyjson_val *root = yyjson_doc_get_root(doc);
     if (!yyjson_is_obj(root)) {
         while (len && line[len - 1] == '\n')
             len--;
-        log_line(&site, LOG_LEVEL_INFO, __FILE__, __LINE__, "%s: %.*s", model, (int)len, line);
+        log_line(site, LOG_LEVEL_INFO, __FILE__, __LINE__, "%s: %.*s", model, (int)len, line);
         yyjson_doc_free(doc);
         return;
     }
@@ -55,7 +53,7 @@ void isolate_log_relay(const char *model, const char *line, size_t len)
     int number = split_source(text_of(root, "source"), file, sizeof(file));
     const char *message = text_of(root, "message");
     const char *id = strstr(message, "[request id: ") ? "" : text_of(root, "request_id");
-    log_line(&site, level, file, number, "%s%s%s%s: %s", *id ? "[request id: " : "", id,
+    log_line(site, level, file, number, "%s%s%s%s: %s", *id ? "[request id: " : "", id,
              *id ? "] " : "", model, message);
     yyjson_doc_free(doc);
 }

@@ -5,6 +5,7 @@
  * ends with RECORD_DONE. Child -> parent besides: records about requests on the control socket, from threads that run no order. */
 #include "base/err.h"
 #include "base/list.h"
+#include "base/log.h"
 #include "base/strbuf.h"
 #include "os/loop.h"
 #include "os/mutex.h"
@@ -159,6 +160,7 @@ struct isolate {
     struct loop_timer tick;
     struct loop_timer restart;
     struct isolate_frame frame;
+    struct log_site said; /* lines of its processes */
     time_ns trimmed;
     unsigned seen; /* of session->executed */
 

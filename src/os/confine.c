@@ -207,6 +207,8 @@ static const uint32_t never[] = {
     SYS_reboot,
     SYS_swapon,
     SYS_settimeofday,
+    SYS_setsid, /* what leaves its group outlives the server */
+    SYS_setpgid,
     SYS_clock_settime,
 };
 

@@ -165,6 +165,12 @@ void spawn_die_with_parent(void)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
+void spawn_print_to(int fd)
+{
+    (void)dup2(fd, STDOUT_FILENO);
+    (void)dup2(fd, STDERR_FILENO);
+}
+
 void spawn_end_group(void)
 {
     if (getpgrp() == getpid())

@@ -46,5 +46,8 @@ char *spawn_beside(const void *address, const char *program);
 /* spawn_die_with_parent - in the child: the end of the thread that started this process ends it. */
 void spawn_die_with_parent(void);
 
+/* spawn_print_to - from here on standard output and error go to fd, which stays the caller's. */
+void spawn_print_to(int fd);
+
 /* spawn_end_group - end this process and its group at once. */
 __attribute__((noreturn)) void spawn_end_group(void);

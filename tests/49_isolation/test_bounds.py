@@ -69,14 +69,17 @@ def test_what_a_process_may_do_where_nothing_is_said(repository: Repository) -> 
         found = probe(server, "plain", read="/etc/hostname")
         assert found["no_new_privs"] == 1
         assert found["uid"] == os.getuid()
-        assert [found[what] for what in ("inet", "unix", "pair", "program", "read", "signal")] == [0] * 6
+        assert [found[what] for what in ("inet", "unix", "pair", "program", "read", "signal", "leave")] == [0] * 7
 
 
 def test_no_network(repository: Repository) -> None:
     hostile(repository, "alone", deny="network")
     with Nereid(repository.path, env=ENV) as server:
         found = probe(server, "alone", read="/etc/hostname")
-        assert [found[what] for what in ("inet", "unix", "datagram pair")] == [REFUSED] * 3
+        assert [found[what] for what in ("inet", "unix", "datagram pair", "leave")] == [REFUSED] * 4
+        until(lambda: "all is lost" in server.process.log())  # it tried to forge a line
+        (line,) = [line for line in server.process.log().splitlines() if "all is lost" in line]
+        assert "isolate_log.c" in line and "model 'alone' version 1: E0101" in line
         assert [found[what] for what in ("pair", "program", "read")] == [0] * 3
 
 

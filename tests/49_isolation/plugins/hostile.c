@@ -157,6 +157,23 @@ static int start_program(void)
     return found;
 }
 
+/* A process of our own that is no leader of a group tries to leave it. */
+static int leave(void)
+{
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(setsid() < 0 ? errno : 0);
+    waitpid(pid, &status, 0);
+    return WEXITSTATUS(status);
+}
+
+static void print(void)
+{
+    static const char text[] = "E0101 00:00:00.0 1 server.cc:1] \"all is lost\"\n";
+    (void)!write(STDOUT_FILENO, text, sizeof(text) - 1);
+}
+
 static void tell(TRITONBACKEND_Response *response, const char *what, int64_t n)
 {
     give_up(TRITONBACKEND_ResponseSetIntParameter(response, what, n));
@@ -193,6 +210,8 @@ static void probe(TRITONBACKEND_Response *response, TRITONBACKEND_Request *reque
     tell(response, "pair", make_pair(SOCK_STREAM));
     tell(response, "datagram pair", make_pair(SOCK_DGRAM));
     tell(response, "program", start_program());
+    tell(response, "leave", leave());
+    print();
     tell(response, "uid", getuid());
     tell(response, "gid", getgid());
 }
