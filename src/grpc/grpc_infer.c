@@ -125,7 +125,7 @@ static struct err *submit(struct grpc_call *call, const struct infer_pb_request 
     return NULL;
 }
 
-static void log_failure(const char *method, const struct infer_pb_request *pb, const struct err *e)
+static void log_failure(const struct infer_pb_request *pb, const struct err *e)
 {
     char id[LOG_CONTEXT_BYTES];
     size_t len = bounded(pb->id.len, sizeof(id) - 1);
@@ -133,7 +133,7 @@ static void log_failure(const char *method, const struct infer_pb_request *pb, c
         memcpy(id, pb->id.data, len);
     id[len] = '\0';
     log_context(id, 1);
-    LOG_VERBOSE(1, "%s failed: %s", method, err_message(e));
+    LOG_VERBOSE(1, "Infer failed: %s", err_message(e));
     log_context("", 0);
 }
 
@@ -149,7 +149,7 @@ void grpc_infer_unary(struct grpc_stream *s, const uint8_t *data, size_t len, st
     struct err *e = submit(call, &in.pb, buf, respond_unary);
     arena_fini(&in.arena);
     if (e) {
-        log_failure("ModelInfer", &in.pb, e);
+        log_failure(&in.pb, e);
         grpc_stream_release(s, call);
         grpc_answer_fail(s, e);
     }
@@ -316,7 +316,7 @@ void grpc_infer_streamed(struct grpc_stream *s, const uint8_t *data, size_t len,
         call->version_text = mem_strndup(in.pb.model_version.data,
                                          bounded(in.pb.model_version.len, MAX_VERSION_TEXT));
     if (e) {
-        log_failure("ModelStreamInfer", &in.pb, e);
+        log_failure(&in.pb, e);
         answer_error(s, call, e, in.pb.id);
     }
     arena_fini(&in.arena);

@@ -1,5 +1,6 @@
 #include "grpc/grpc_stream.h"
 
+#include "base/log.h"
 #include "base/check.h"
 #include "base/slab.h"
 #include "codec/grpc_text.h"
@@ -187,6 +188,8 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 /* The metadata is there: refuse the call, or let its messages come. */
 static void admit(struct grpc_stream *s)
 {
+    if (s->method)
+        LOG_VERBOSE(1, "gRPC request: %s", s->method->path);
     if (!s->post)
         grpc_answer_http(s, "405");
     else if (!s->grpc)

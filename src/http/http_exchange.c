@@ -1,5 +1,6 @@
 #include "http/http_exchange.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/slab.h"
 #include "codec/json_out.h"
@@ -35,6 +36,9 @@ struct http_exchange *http_exchange_new(struct http_conn *c)
 void http_exchange_count(struct http_exchange *x, const struct http1_head *head)
 {
     static const char *const methods[] = {"GET", "HEAD", "POST", "OTHER"};
+    /* The reference's numbers of methods. */
+    static const int numbers[] = {0, 1, 2, -1};
+    LOG_VERBOSE(1, "HTTP request: %d %.*s", numbers[head->method], (int)head->url_len, head->url);
     x->counted = true;
     front_metrics_add(&x->shard->metrics->begun, 1);
     x->access =

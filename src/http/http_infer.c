@@ -1,5 +1,6 @@
 #include "http/http_infer.h"
 
+#include "base/log.h"
 #include "base/check.h"
 #include "codec/expand.h"
 #include "infer/request.h"
@@ -132,6 +133,14 @@ static struct err *find_version(struct worker *w, const struct http_message *m,
 }
 
 /* For the access log. */
+/* What is told to clients as well. */
+static void say_failed(const char *id, const struct err *e)
+{
+    log_context(id, 1);
+    LOG_VERBOSE(1, "Infer failed: %s", err_message(e));
+    log_context("", 0);
+}
+
 static void note(struct http_exchange *x, const struct http_message *m, const char *id)
 {
     access_about(x->access, m->head->url + m->route->model.at, m->route->model.len, id, strlen(id));
@@ -144,6 +153,7 @@ void http_infer_serve(struct http_exchange *x, struct http_message *m)
     struct err *e = find_version(w, m, &v);
     if (e) {
         note(x, m, "");
+        say_failed("", e);
         http_exchange_error(x, e);
         return;
     }
@@ -160,6 +170,7 @@ void http_infer_serve(struct http_exchange *x, struct http_message *m)
     note(x, m, r->id);
     if (e) {
         x->specs = NULL; /* they lie in the request */
+        say_failed(r->id, e);
         request_release(r);
         http_exchange_error(x, e);
         return;

@@ -70,6 +70,16 @@ const char *backend_setting_value(const struct backend_registry *r, const char *
     return found;
 }
 
+static void say_default(const struct backend_registry *r, const char *name, const char *key,
+                        const char *standard)
+{
+    const char *given = backend_setting_value(r, name, key);
+    LOG_VERBOSE(1,
+                given ? "Found overwritten default setting: %s,%s"
+                      : "Adding default backend config setting: %s,%s",
+                key, given ? given : standard);
+}
+
 /* {"cmdline":{...}}: the defaults, then what was set for all backends, then what was set for this one. */
 static struct message *make_config(const struct backend_registry *r, const char *name)
 {
@@ -82,6 +92,7 @@ static struct message *make_config(const struct backend_registry *r, const char 
     yyjson_mut_obj_add_str(doc, line, "backend-directory", r->directory);
     yyjson_mut_obj_add_str(doc, line, "min-compute-capability", "6.000000");
     yyjson_mut_obj_add_str(doc, line, "default-max-batch-size", "4");
+    say_default(r, name, "default-max-batch-size", "4");
     for (int specific = 0; specific < 2; specific++)
         for (size_t i = 0; i < r->setting_count; i++) {
             const struct backend_setting *s = &r->settings[i];
@@ -397,6 +408,20 @@ struct err *backend_get(struct backend_registry *r, const struct backend_wanted 
     }
     search_fini(&s);
     return e;
+}
+
+void backend_registry_each(struct backend_registry *r,
+                           void (*fn)(void *arg, const struct plugin_backend *b), void *arg)
+{
+    size_t pos = 0;
+    void *value;
+    mutex_lock(&r->lock);
+    while (map_next(&r->by_path, &pos, NULL, &value)) {
+        const struct plugin_backend *b = value;
+        if (b->ready && *b->dir)
+            fn(arg, b);
+    }
+    mutex_unlock(&r->lock);
 }
 
 void backend_registry_fini(struct backend_registry *r)

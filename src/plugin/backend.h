@@ -83,6 +83,10 @@ void backend_registry_init(struct backend_registry *r, const char *directory,
                            const struct backend_setting *settings, size_t setting_count,
                            bool auto_complete);
 
+/* backend_registry_each - call fn with each backend of a library that is loaded, under the registry's lock: it may not load any. */
+void backend_registry_each(struct backend_registry *r,
+                           void (*fn)(void *arg, const struct plugin_backend *b), void *arg);
+
 /* backend_registry_fini - finalize every backend; no model of one may be left. */
 void backend_registry_fini(struct backend_registry *r);
 

@@ -108,14 +108,38 @@ static void stop_fronts(struct fronts *f)
     http_front_stop(f->metrics, f->conn_until);
 }
 
+static unsigned seconds_left(const struct fronts *f)
+{
+    time_ns now = clock_now_ns();
+    return now < f->until ? (unsigned)((f->until - now + TIME_S(1) / 2) / TIME_S(1)) : 0;
+}
+
+/* In the reference's words: people look for them. */
+static void say_busy(const struct fronts *f)
+{
+    LOG_INFO("Timeout %u: Found %u model versions that have in-flight inferences", seconds_left(f),
+             server_count_busy(f->server));
+}
+
+static void say_live(const struct fronts *f)
+{
+    LOG_INFO("Timeout %u: Found %u live models and 0 in-flight non-inference requests",
+             seconds_left(f), server_count_live(f->server));
+}
+
 /* Readiness first, then the front ends, then the models: nothing that was accepted goes unanswered. */
 static void stop_all(void *arg)
 {
     struct fronts *f = arg;
     server_refuse(f->server);
+    LOG_INFO("Waiting for in-flight requests to complete.");
+    say_busy(f);
     stop_fronts(f);
+    LOG_INFO("All models are stopped, unloading models");
+    say_live(f);
     thread_join(f->starter); /* a backend that loads a model cannot be told to stop */
     server_stop(f->server);
+    say_live(f);
     http_front_free(f->http);
     grpc_front_free(f->grpc);
     http_front_free(f->metrics);

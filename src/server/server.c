@@ -19,6 +19,7 @@
 #include "server/options_cache.h"
 #include "server/start_table.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -168,21 +169,27 @@ struct err *server_start(struct server *s)
     return NULL;
 }
 
-static void log_table_of_models(struct server *s)
+static void log_tables(struct server *s)
 {
+    char *backends = start_table_backends(s->backends);
+    LOG_TABLE(backends);
+    mem_free(backends);
     struct table_view view;
     table_view_open(&view, s->table, NULL);
     char *text = start_table_text(&view);
     table_view_close(&view);
     LOG_TABLE(text);
     mem_free(text);
+    char *options = start_table_options(s);
+    LOG_TABLE(options);
+    mem_free(options);
 }
 
 struct err *server_load(struct server *s)
 {
     size_t failed = 0;
     struct err *e = repo_load_all(s->repo, &failed);
-    log_table_of_models(s);
+    log_tables(s);
     if (!e && failed && s->options.exit_on_error)
         e = err_new(STATUS_INTERNAL,
                     "failed to load all models: %zu could not be loaded, see the lines above; "
@@ -201,6 +208,42 @@ struct err *server_load(struct server *s)
         e = NULL;
     }
     return e;
+}
+
+static bool is_busy(const char *model, const struct table_entry *e)
+{
+    long count = e->version ? version_pins(e->version) : 0;
+    if (count > 0)
+        LOG_INFO("Model '%s' (version %" PRId64 ") has %ld in-flight inferences", model, e->number,
+                 count);
+    return count > 0;
+}
+
+unsigned server_count_busy(struct server *s)
+{
+    struct table_view view;
+    table_view_open(&view, s->table, NULL);
+    uint32_t count;
+    unsigned busy = 0;
+    const struct table_model *models = table_models(&view, &count);
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < models[i].entry_count; k++)
+            busy += is_busy(table_title(&models[i]), &models[i].entries[k]);
+    table_view_close(&view);
+    return busy;
+}
+
+unsigned server_count_live(struct server *s)
+{
+    struct table_view view;
+    table_view_open(&view, s->table, NULL);
+    uint32_t count;
+    unsigned live = 0;
+    const struct table_model *models = table_models(&view, &count);
+    for (uint32_t i = 0; i < count; i++)
+        live += models[i].entry_count > models[i].latest;
+    table_view_close(&view);
+    return live;
 }
 
 void server_refuse(struct server *s)

@@ -3,30 +3,44 @@
 #include "base/log_text.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "plugin/backend.h"
+#include "plugin/message.h"
 #include "serve/table.h"
+#include "server/describe.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #define COLUMNS      3
-#define MOST_LOADING 20u /* names in one line */
+#define OPTION_BYTES 4096 /* longer values are cut */
+#define MOST_LOADING 20u  /* names in one line */
 
 struct row {
     char *cells[COLUMNS];
 };
 
 struct rows {
+    size_t columns;
     struct row *all;
-    size_t count;
+    size_t count, room;
     size_t widths[COLUMNS];
 };
 
 /* Takes the last cell over. A line break in a cell would break the table. */
-static void add(struct rows *r, const char *model, const char *version, char *status)
+static void add(struct rows *r, const char *first, const char *second, char *last)
 {
+    if (r->count == r->room) {
+        r->room = r->room ? 2 * r->room : 16;
+        r->all = mem_realloc(r->all, r->room * sizeof(*r->all));
+    }
     struct row *row = &r->all[r->count++];
-    *row = (struct row){.cells = {mem_strdup(model), mem_strdup(version), status}};
-    for (size_t i = 0; i < COLUMNS; i++) {
+    *row = (struct row){.cells = {mem_strdup(first)}};
+    if (second)
+        row->cells[1] = mem_strdup(second);
+    row->cells[r->columns - 1] = last;
+    for (size_t i = 0; i < r->columns; i++) {
         log_text_tame(row->cells[i]);
         size_t width = strlen(row->cells[i]);
         r->widths[i] = width > r->widths[i] ? width : r->widths[i];
@@ -35,7 +49,7 @@ static void add(struct rows *r, const char *model, const char *version, char *st
 
 static void put_divider(struct strbuf *sb, const struct rows *r)
 {
-    for (size_t i = 0; i < COLUMNS; i++) {
+    for (size_t i = 0; i < r->columns; i++) {
         strbuf_putc(sb, '+');
         for (size_t k = 0; k < r->widths[i] + 2; k++)
             strbuf_putc(sb, '-');
@@ -45,9 +59,26 @@ static void put_divider(struct strbuf *sb, const struct rows *r)
 
 static void put_row(struct strbuf *sb, const struct rows *r, const struct row *row)
 {
-    for (size_t i = 0; i < COLUMNS; i++)
+    for (size_t i = 0; i < r->columns; i++)
         strbuf_printf(sb, "| %-*s ", (int)r->widths[i], row->cells[i]);
     strbuf_puts(sb, "|\n");
+}
+
+/* The first row is the heading. Frees them. */
+static char *table_of(struct rows *r)
+{
+    struct strbuf sb = STRBUF_INIT;
+    put_divider(&sb, r);
+    put_row(&sb, r, &r->all[0]);
+    put_divider(&sb, r);
+    for (size_t i = 1; i < r->count; i++)
+        put_row(&sb, r, &r->all[i]);
+    put_divider(&sb, r);
+    for (size_t i = 0; i < r->count; i++)
+        for (size_t k = 0; k < COLUMNS; k++)
+            mem_free(r->all[i].cells[k]);
+    mem_free(r->all);
+    return strbuf_take(&sb);
 }
 
 static void add_entry(struct rows *r, const char *model, const struct table_entry *e)
@@ -68,10 +99,7 @@ char *start_table_text(struct table_view *view)
 {
     uint32_t count;
     const struct table_model *models = table_models(view, &count);
-    size_t most = 1;
-    for (uint32_t i = 0; i < count; i++)
-        most += models[i].entry_count ? models[i].entry_count : 1;
-    struct rows r = {.all = mem_zalloc(most * sizeof(*r.all))};
+    struct rows r = {.columns = 3};
     add(&r, "Model", "Version", mem_strdup("Status"));
     for (uint32_t i = 0; i < count; i++) {
         if (!models[i].entry_count && models[i].wanted)
@@ -80,18 +108,75 @@ char *start_table_text(struct table_view *view)
         for (uint32_t k = 0; k < models[i].entry_count; k++)
             add_entry(&r, table_title(&models[i]), &models[i].entries[k]);
     }
-    struct strbuf sb = STRBUF_INIT;
-    put_divider(&sb, &r);
-    put_row(&sb, &r, &r.all[0]);
-    put_divider(&sb, &r);
-    for (size_t i = 1; i < r.count; i++)
-        put_row(&sb, &r, &r.all[i]);
-    put_divider(&sb, &r);
-    for (size_t i = 0; i < r.count; i++)
-        for (size_t k = 0; k < COLUMNS; k++)
-            mem_free(r.all[i].cells[k]);
-    mem_free(r.all);
-    return strbuf_take(&sb);
+    return table_of(&r);
+}
+
+static void add_backend(void *rows, const struct plugin_backend *b)
+{
+    add(rows, b->name, b->path, mem_strndup(b->config->json, b->config->len));
+}
+
+char *start_table_backends(struct backend_registry *backends)
+{
+    struct rows r = {.columns = 3};
+    add(&r, "Backend", "Path", mem_strdup("Config"));
+    backend_registry_each(backends, add_backend, &r);
+    return table_of(&r);
+}
+
+__attribute__((format(printf, 3, 4))) static void add_option(struct rows *r, const char *name,
+                                                             const char *fmt, ...)
+{
+    struct strbuf value = STRBUF_INIT;
+    char text[OPTION_BYTES];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    strbuf_puts(&value, text);
+    add(r, name, NULL, strbuf_take(&value));
+}
+
+static void add_list(struct rows *r, const char *before, const char *behind,
+                     const char *const *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct strbuf name = STRBUF_INIT;
+        strbuf_printf(&name, "%s%zu%s", before, i, behind);
+        add_option(r, strbuf_str(&name), "%s", values[i]);
+        strbuf_fini(&name);
+    }
+}
+
+char *start_table_options(const struct server *s)
+{
+    static const char *const modes[] = {[OPTIONS_CONTROL_NONE] = "MODE_NONE",
+                                        [OPTIONS_CONTROL_POLL] = "MODE_POLL",
+                                        [OPTIONS_CONTROL_EXPLICIT] = "MODE_EXPLICIT"};
+    const struct options *o = &s->options;
+    Inference__ServerMetadataResponse *told = describe_server(s);
+    struct strbuf extensions = STRBUF_INIT;
+    for (size_t i = 0; i < told->n_extensions; i++)
+        strbuf_printf(&extensions, "%s%s", i ? " " : "", told->extensions[i]);
+    struct rows r = {.columns = 2};
+    add(&r, "Option", NULL, mem_strdup("Value"));
+    add_option(&r, "server_id", "%s", told->name);
+    add_option(&r, "server_version", "%s", told->version);
+    add_option(&r, "server_extensions", "%s", strbuf_str(&extensions));
+    add_list(&r, "model_repository_path[", "]", o->repositories, o->repository_count);
+    add_option(&r, "model_control_mode", "%s", modes[o->control_mode]);
+    add_list(&r, "startup_models_", "", o->load_models, o->load_model_count);
+    add_option(&r, "strict_model_config", "%d", !o->auto_complete_config);
+    add_option(&r, "model_config_name", "%s", o->model_config_name ? o->model_config_name : "");
+    add_option(&r, "rate_limit", "%s", o->limits.rates ? "EXEC_COUNT" : "OFF");
+    add_option(&r, "pinned_memory_pool_byte_size", "0");
+    add_option(&r, "min_supported_compute_capability", "6.0");
+    add_option(&r, "strict_readiness", "%d", o->strict_readiness);
+    add_option(&r, "exit_timeout", "%u", o->exit_timeout_secs);
+    add_option(&r, "cache_enabled", "%d", s->cache != NULL);
+    strbuf_fini(&extensions);
+    protobuf_c_message_free_unpacked(&told->base, NULL);
+    return table_of(&r);
 }
 
 char *start_table_loading(struct table_view *view)

@@ -113,13 +113,53 @@ def test_a_line_about_a_request_names_it(repository: Repository) -> None:
     with Nereid(repository.path, {"log-verbose": "1"}) as server, rawgrpc.Channel(server.grpc) as channel:
         tensor = ("INPUT0", "INT32", [2], b"\0" * 8)
         channel.call("ModelInfer", rawgrpc.infer_request("one", [tensor], request_id="seven"))
-        found = [line for line in server.process.log().splitlines() if "ModelInfer failed" in line]
+        found = [line for line in server.process.log().splitlines() if "Infer failed" in line]
         rawhttp.post(server.http, "/v2/logging", {"log_format": "json"})
         channel.call("ModelInfer", rawgrpc.infer_request("one", [tensor], request_id="eight"))
         last = json.loads(server.process.log().splitlines()[-1])
     assert len(found) == 1
     assert "[request id: seven] " in found[0]
     assert last["request_id"] == "eight"
+
+
+GREPPED = [
+    r"\| Backend +\| Path +\| Config ", r"\| identity +\| \S+/identity/libtriton_identity.so \| \{\"cmdline\":\{\"auto-complete-config\":\"true\",",
+    r"\| Model +\| Version \| Status +\|", r"\| one +\| 1 +\| READY",
+    r"\| Option +\| Value ", r"\| server_id +\| triton ", r"\| server_extensions +\| classification sequence ",
+    r"\| model_repository_path\[0\] +\| \S+/models ", r"\| model_control_mode +\| MODE_EXPLICIT ", r"\| startup_models_0 +\| one ",
+    r"\| strict_model_config +\| 0 ", r"\| rate_limit +\| OFF ", r"\| strict_readiness +\| 1 ", r"\| exit_timeout +\| 30 ", r"\| cache_enabled +\| 0 ",
+    "Adding default backend config setting: default-max-batch-size,4", "successfully loaded 'one'",
+    "HTTP request: 0 /v2/models/one", "HTTP request: 2 /v2/models/one/infer", "HTTP request: 0 /nowhere",
+    r"\[request id: a\\\"b\\nc\] Infer failed: .*inference input 'INPUT0' data-type is 'INT32'",
+    r"\[request id: <id_unknown>\] Infer failed: Request for unknown model: 'nobody' is not found",
+]
+AT_THE_END = [
+    "Waiting for in-flight requests to complete.", "Timeout 30: Found 0 model versions that have in-flight inferences",
+    "All models are stopped, unloading models", "successfully unloaded 'one' version 1",
+    r"Timeout \d+: Found 0 live models and 0 in-flight non-inference requests",
+]
+
+
+def test_lines_that_people_look_for(kind: type[Server], repository: Repository) -> None:
+    """Each in both servers."""
+    server = kind(repository.path, {"log-verbose": "1", "model-control-mode": "explicit", "load-model": "one"})
+    with server:
+        rawhttp.get(server.http, "/v2/models/one")
+        rawhttp.get(server.http, "/nowhere")
+        wrong = {**BODY, "inputs": [{"name": "INPUT0", "datatype": "INT32", "shape": [2], "data": [1, 2]}]}
+        assert rawhttp.post(server.http, "/v2/models/one/infer", wrong).status == 400
+        with rawgrpc.Channel(server.grpc) as channel:
+            channel.call("ModelInfer", rawgrpc.infer_request("nobody", []))
+        log = server.process.log()
+        if kind is Nereid:
+            assert '"gRPC request: /inference.GRPCInferenceService/ModelInfer"' in log
+        for words in GREPPED:
+            assert re.search(words, log), words
+        os.kill(server.pid, signal.SIGTERM)
+        server.process.wait_until(lambda: re.search(AT_THE_END[-1], server.process.log()) is not None, 60)
+        log = server.process.log()
+        for words in AT_THE_END:
+            assert re.search(words, log), words
 
 
 def test_files_are_opened_anew(repository: Repository, tmp_path: Path) -> None:

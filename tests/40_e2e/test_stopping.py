@@ -229,6 +229,9 @@ def test_readiness_ends_first_and_work_under_way_is_answered(gated: Nereid, boar
         answered = got.get(timeout=30)
         assert isinstance(answered, rawhttp.Answer), answered
         assert answered.status == 200
+        log = server.process.log()
+        assert "Found 1 model versions that have in-flight inferences" in log
+        assert "Model 'slow' (version 1) has 1 in-flight inferences" in log
         server.stop(status=0)
     finally:
         server.kill()
