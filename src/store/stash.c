@@ -14,6 +14,7 @@
 
 #define HEX_CHARS   (2u * STASH_HASH_BYTES)
 #define READ_BYTES  ((size_t)1 << 20)
+#define MAX_TRIES   100u /* each took another commit of the same content to fail */
 #define MAX_ENTRIES ((size_t)1 << 20)
 
 static char *below(const struct stash *s, const char *name)
@@ -230,13 +231,10 @@ static struct err *check_content(const struct stash *s, const char *path, const 
     return e;
 }
 
-struct err *stash_link(struct stash *s, const char *id, uint64_t bytes, const char *to, bool *ret)
+/* One try. errors  NOT_FOUND: the content went while it was looked at */
+static struct err *link_content(struct stash *s, const char *path, const char *hex, uint64_t bytes,
+                                const char *to, bool *ret)
 {
-    char hex[HEX_CHARS + 1];
-    *ret = false;
-    if (!read_ref(s, id, bytes, hex))
-        return NULL;
-    char *path = stash_object_path(s, hex);
     bool same = false;
     struct err *e = check_content(s, path, hex, bytes, &same);
     if (!e && same) {
@@ -247,9 +245,23 @@ struct err *stash_link(struct stash *s, const char *id, uint64_t bytes, const ch
         LOG_WARN("the cache file '%s' is not what it was: it is fetched again", path);
         disk_remove(path);
     }
-    if (e && err_code(e) == STATUS_NOT_FOUND) { /* evicted */
+    return e;
+}
+
+struct err *stash_link(struct stash *s, const char *id, uint64_t bytes, const char *to, bool *ret)
+{
+    char hex[HEX_CHARS + 1];
+    *ret = false;
+    if (!read_ref(s, id, bytes, hex))
+        return NULL;
+    char *path = stash_object_path(s, hex);
+    struct err *e = link_content(s, path, hex, bytes, to, ret);
+    /* Another commit of the same content took its place in between, or it was evicted. */
+    for (unsigned tries = 1; e && err_code(e) == STATUS_NOT_FOUND; tries++) {
         err_free(e);
         e = NULL;
+        if (tries < MAX_TRIES && file_exists(path))
+            e = link_content(s, path, hex, bytes, to, ret);
     }
     mem_free(path);
     return e;

@@ -5,9 +5,11 @@
 #include "base/strbuf.h"
 #include "os/disk.h"
 #include "os/file.h"
+#include "os/thread.h"
 #include "os/tree.h"
 #include "support/unit.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -250,6 +252,41 @@ static void a_reference_waits_for_its_content(void **state)
     stash_close(mine);
 }
 
+#define MANY 400
+
+static void store_again_and_again(void *arg)
+{
+    struct stash *s = arg;
+    for (unsigned i = 0; i < MANY; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "other%u", i);
+        store(s, name, "the same");
+    }
+}
+
+/* Objects of one content arrive at the same time: each commit puts its own in the place of the one before. */
+static void the_same_content_twice_at_once(void **state)
+{
+    (void)state;
+    struct stash *mine = open_stash(1000);
+    struct stash *other = open_stash(1000);
+    char *dir;
+    unit_succeeds(stash_model_dir(mine, "m", &dir));
+    store(mine, "one", "the same");
+    struct thread *t;
+    unit_succeeds(thread_start("other", store_again_and_again, other, &t));
+    for (unsigned i = 0; i < MANY; i++) {
+        char *to = file_join(dir, "one");
+        unlink(to);
+        mem_free(to);
+        expect(mine, "one", 8, dir, "the same");
+    }
+    thread_join(t);
+    mem_free(dir);
+    stash_close(other);
+    stash_close(mine);
+}
+
 static void what_a_dead_process_left_is_removed(void **state)
 {
     (void)state;
@@ -290,6 +327,7 @@ int main(void)
         cmocka_unit_test(one_process_at_a_part),
         cmocka_unit_test(the_oldest_goes_what_is_used_stays),
         cmocka_unit_test(a_reference_waits_for_its_content),
+        cmocka_unit_test(the_same_content_twice_at_once),
         cmocka_unit_test(what_a_dead_process_left_is_removed),
         cmocka_unit_test(no_directory_of_others),
     };
