@@ -221,6 +221,15 @@ HELD = (
         OPERATOR,
         ("00_unit/test_batcher.c::largest_preferred_size", "00_unit/test_batcher.c::past_all_preferred_sizes"),
     ),
+    Kind(
+        "custom batching strategies",
+        "A model that names one (`TRITON_BATCH_STRATEGY_PATH`) is refused by name: they are not served.",
+        "The library is loaded, and decides which requests make a batch.",
+        "A model that batches otherwise than it says is worse than one that does not load.",
+        "This version does not have them.",
+        OPERATOR,
+        ("40_e2e/test_batching.py::test_a_custom_strategy_is_never_passed_over",),
+    ),
     # Repository
     Kind(
         "unload_dependents",
