@@ -412,6 +412,8 @@ void grpc_conn_open(struct grpc_home *home, int fd)
     home->batch->count = 0;
     home->batch->used = 0;
     list_append(&home->conns, &c->node);
+    c->late = home->stopping;
+    home->awaited += !c->late;
     front_metrics_add(&home->metrics->opened, 1);
     struct err *e = loop_add(home->worker->loop, &c->watch, EPOLLIN);
     if (e) {
@@ -520,6 +522,7 @@ void grpc_conn_close(struct grpc_conn *c)
     sock_close(c->watch.fd);
     grpc_out_fini(&c->out);
     list_remove(&c->node);
+    home->awaited -= !c->late;
     mem_free(c);
     if (list_empty(&home->conns)) {
         mem_free(home->batch);

@@ -52,7 +52,9 @@ struct grpc_home {
     struct list conns;
     struct front_metrics *metrics;
     uint32_t strangers; /* turns.h */
-    bool stopping;      /* new calls are refused, connections close when their calls are done */
+    bool stopping;      /* connections close when their calls are done; those that come are late */
+    bool closing;       /* so do the late ones, and no more come */
+    uint32_t awaited;   /* connections that are not late */
     struct grpc_batch *batch;               /* the worker's, while it has connections */
     void (*conn_gone)(struct grpc_home *h); /* a connection was closed */
 };
@@ -80,6 +82,7 @@ struct grpc_conn {
     bool greeted;              /* the client's SETTINGS came */
     bool retiring;             /* the client was told that the connection will end, */
     bool leaving;              /* since the server stops */
+    bool late;                 /* it came while the server stops: calls are told so */
     bool expelled;             /* it does what no client needs to do, and was told so */
     bool said_goodbye;         /* and since then which call was the last */
     struct loop_timer goodbye; /* for a client that does not answer meanwhile */

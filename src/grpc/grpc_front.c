@@ -11,12 +11,17 @@
 #include "os/sock.h"
 #include "server/server.h"
 
+/* Late connections were answered already; those that were accepted last have so long. */
+#define LATE_PATIENCE TIME_MS(200)
+
 /* One worker's share, and the messages that ask it to stop. */
 struct part {
     struct grpc_home home; /* first */
     struct mail goodbye;
+    struct mail closing;
     struct mail cut;
-    bool gone; /* no connection is left, none will come; guarded by front->lock */
+    bool gone;   /* no connection is left but late ones; guarded by front->lock */
+    bool closed; /* nor any of those, and none will come; guarded by front->lock */
 };
 
 struct grpc_front {
@@ -27,10 +32,10 @@ struct grpc_front {
     struct part *parts; /* one a worker */
     struct helpers *helpers;
     struct forward *forward;
-    bool stopped;
-    struct mutex lock; /* rank LEAF; guards left and part.gone */
+    bool stopped, closed;
+    struct mutex lock; /* rank LEAF; guards left, part.gone and part.closed */
     struct mutex_cond empty;
-    unsigned left; /* parts that still may have connections */
+    unsigned left; /* parts that still may have connections of those that are waited for */
 };
 
 static struct part *part_of(struct grpc_front *f, const struct worker *w)
@@ -38,15 +43,17 @@ static struct part *part_of(struct grpc_front *f, const struct worker *w)
     return &f->parts[w->index];
 }
 
-/* The last connection of a worker that stops tells whoever waits in grpc_front_stop. */
+/* The last connection of a worker that stops tells whoever waits in grpc_front_stop, the last of all who waits in grpc_front_close. */
 static void tell_if_gone(struct part *p)
 {
     struct grpc_front *f = p->home.front;
-    if (!p->home.stopping || !list_empty(&p->home.conns))
+    bool empty = p->home.closing ? list_empty(&p->home.conns) : !p->home.awaited;
+    if (!p->home.stopping || !empty)
         return;
+    bool *told = p->home.closing ? &p->closed : &p->gone;
     mutex_lock(&f->lock);
-    if (!p->gone) {
-        p->gone = true;
+    if (!*told) {
+        *told = true;
         f->left--;
         mutex_cond_signal(&f->empty);
     }
@@ -63,7 +70,7 @@ static void on_accepted(struct worker *w, int fd, void *owner)
 {
     struct grpc_front *f = owner;
     struct grpc_home *home = &part_of(f, w)->home;
-    if (home->stopping) {
+    if (home->closing) {
         sock_close(fd);
         listener_closed(f->listener, w, home->strangers);
         return;
@@ -71,20 +78,35 @@ static void on_accepted(struct worker *w, int fd, void *owner)
     grpc_conn_open(home, fd);
 }
 
-static void on_goodbye(struct mail *m)
+static void say_goodbye(struct part *p)
 {
-    struct part *p = LIST_ITEM(m, struct part, goodbye);
-    p->home.stopping = true;
     LIST_EACH (node, &p->home.conns)
         grpc_conn_goodbye(LIST_ITEM(node, struct grpc_conn, node));
     tell_if_gone(p);
 }
 
+static void on_goodbye(struct mail *m)
+{
+    struct part *p = LIST_ITEM(m, struct part, goodbye);
+    p->home.stopping = true;
+    say_goodbye(p);
+}
+
+static void on_closing(struct mail *m)
+{
+    struct part *p = LIST_ITEM(m, struct part, closing);
+    p->home.closing = true;
+    say_goodbye(p);
+}
+
 static void on_cut(struct mail *m)
 {
     struct part *p = LIST_ITEM(m, struct part, cut);
-    LIST_EACH (node, &p->home.conns)
-        grpc_conn_close(LIST_ITEM(node, struct grpc_conn, node));
+    LIST_EACH (node, &p->home.conns) {
+        struct grpc_conn *c = LIST_ITEM(node, struct grpc_conn, node);
+        if (p->home.closing || !c->late)
+            grpc_conn_close(c);
+    }
     tell_if_gone(p);
 }
 
@@ -111,6 +133,7 @@ static void init_parts(struct grpc_front *f)
         p->home.metrics = front_metrics_new(grpc_method_metrics());
         list_init(&p->home.conns);
         p->goodbye.deliver = on_goodbye;
+        p->closing.deliver = on_closing;
         p->cut.deliver = on_cut;
     }
 }
@@ -156,10 +179,13 @@ static void post_all(struct grpc_front *f, size_t mail_offset)
     }
 }
 
-/* Waits until no connection is left; past `until` what is left is closed. */
-static void end_connections(struct grpc_front *f, time_ns until)
+/* Tells every part, and waits until no connection is left that is waited for; past `until` what is left is closed. */
+static void end_connections(struct grpc_front *f, size_t mail_offset, time_ns until)
 {
-    post_all(f, offsetof(struct part, goodbye));
+    mutex_lock(&f->lock);
+    f->left = f->server->worker_count;
+    mutex_unlock(&f->lock);
+    post_all(f, mail_offset);
     mutex_lock(&f->lock);
     while (f->left && mutex_cond_wait_until(&f->empty, &f->lock, until))
         ;
@@ -179,8 +205,16 @@ void grpc_front_stop(struct grpc_front *f, time_ns until)
     if (!f || f->stopped)
         return;
     f->stopped = true;
+    end_connections(f, offsetof(struct part, goodbye), until);
+}
+
+void grpc_front_close(struct grpc_front *f)
+{
+    if (!f || f->closed)
+        return;
+    f->closed = true;
     listener_stop(f->listener);
-    end_connections(f, until);
+    end_connections(f, offsetof(struct part, closing), clock_now_ns() + LATE_PATIENCE);
     helpers_free(f->helpers);
     f->helpers = NULL;
 }

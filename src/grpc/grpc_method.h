@@ -4,11 +4,19 @@
 #include "grpc/grpc_stream.h"
 #include "server/options_front.h"
 
+/* What a call says that comes on a connection of its own while the server stops. */
+enum grpc_method_end {
+    GRPC_METHOD_NOT_READY, /* UNAVAILABLE "Server not ready" */
+    GRPC_METHOD_EXITING,   /* UNAVAILABLE "Server exiting" */
+    GRPC_METHOD_SERVED,    /* it is served as ever */
+};
+
 struct grpc_method {
     const char *path;
     bool streams; /* the client sends any number of messages; else exactly one */
     bool tensors; /* messages are ModelInferRequests */
     enum options_category category;
+    enum grpc_method_end end;
 
     /* message - a whole message came; of a unary call, also the end of what its client sends.
      * data, len  borrowed for the call

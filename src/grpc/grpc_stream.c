@@ -166,6 +166,13 @@ static void answer_restricted(struct grpc_stream *s)
     grpc_answer_fail(s, e);
 }
 
+/* As the reference, but for inference, which there finds no model (NOT_FOUND): another server may well have it. */
+static void answer_late(struct grpc_stream *s)
+{
+    bool exiting = s->method->end == GRPC_METHOD_EXITING;
+    grpc_answer_end(s, GRPC_ANSWER_UNAVAILABLE, exiting ? "Server exiting" : "Server not ready");
+}
+
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
                      size_t name_len, const uint8_t *value, size_t len, uint8_t flags, void *user)
 {
@@ -201,6 +208,8 @@ static void admit(struct grpc_stream *s)
     else if ((!s->allowed || s->denied) &&
              guard_restricted(s->conn->home->restrictions, s->method->category))
         answer_restricted(s);
+    else if (s->conn->late && s->method->end != GRPC_METHOD_SERVED)
+        answer_late(s);
     else if (s->encoding == EXPAND_UNKNOWN)
         grpc_answer_encoding(s);
     else if (s->bad_timeout)

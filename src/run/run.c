@@ -138,6 +138,8 @@ static void stop_all(void *arg)
     LOG_INFO("All models are stopped, unloading models");
     say_live(f);
     thread_join(f->starter); /* a backend that loads a model cannot be told to stop */
+    server_unload(f->server);
+    grpc_front_close(f->grpc); /* until now who comes is told that the server stops */
     server_stop(f->server);
     say_live(f);
     http_front_free(f->http);

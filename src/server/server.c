@@ -252,11 +252,17 @@ void server_refuse(struct server *s)
     repo_refuse(s->repo);
 }
 
-void server_stop(struct server *s)
+void server_unload(struct server *s)
 {
     server_refuse(s);
-    if (s->workers[0].thread)
+    if (s->workers[0].thread && !s->unloaded)
         repo_unload_all(s->repo);
+    s->unloaded = true;
+}
+
+void server_stop(struct server *s)
+{
+    server_unload(s);
     for (unsigned i = 0; i < s->worker_count; i++) {
         if (!s->workers[i].thread)
             continue;

@@ -40,6 +40,7 @@ struct server {
     struct progress progress;
     struct worker *workers;
     unsigned worker_count;
+    bool unloaded; /* by server_unload */
     _Atomic(enum server_state)
         state; /* released by the thread that changes it, acquired by readers of what it tells */
     uint64_t start_wall_ns;
@@ -68,6 +69,9 @@ void server_refuse(struct server *s);
  * have a version that is ready. Any thread but those of loops. */
 unsigned server_count_busy(struct server *s);
 unsigned server_count_live(struct server *s);
+
+/* server_unload - refuse, unload the models once their requests are answered. server_load has returned. Blocks. */
+void server_unload(struct server *s);
 
 /* server_stop - refuse, unload the models once their requests are answered, end the workers. Front ends were stopped, server_load has
  * returned. Blocks. */

@@ -7,6 +7,7 @@ import resource
 import select
 import signal
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -20,7 +21,7 @@ import witness
 from harness import h2frames as h2
 from harness import procfs, rawgrpc, rawhttp
 from harness.repository import Repository
-from harness.servers import HOST, Nereid
+from harness.servers import HOST, KINDS, Nereid, Server
 from tritonclient.grpc import service_pb2 as pb
 from tritonclient.utils import InferenceServerException
 from witness import Board, backend, board
@@ -122,7 +123,7 @@ class GrpcLoad(threading.Thread):
                 except grpc.RpcError as error:
                     if error.code() != grpc.StatusCode.UNAVAILABLE:  # type: ignore[attr-defined]
                         self.failed.append(f"{error.code()}: {error.details()}")  # type: ignore[attr-defined]
-                    elif "refused" not in str(error.details()) and "GOAWAY" not in str(error.details()):  # type: ignore[attr-defined]
+                    elif not any(each in str(error.details()) for each in ("refused", "GOAWAY", "Server not ready")):  # type: ignore[attr-defined]
                         self.failed.append(str(error.details()))  # type: ignore[attr-defined]
                     return
 
@@ -235,6 +236,59 @@ def test_readiness_ends_first_and_work_under_way_is_answered(gated: Nereid, boar
         server.stop(status=0)
     finally:
         server.kill()
+
+
+LATE = {
+    "ServerLive": "Server exiting",
+    "ServerReady": "Server exiting",
+    "ModelReady": "Server not ready",
+    "ModelStatistics": "Server not ready",
+    "RepositoryIndex": "Server not ready",
+    "RepositoryModelLoad": "Server not ready",
+    "ServerMetadata": None,
+    "LogSettings": None,
+}
+
+
+@pytest.mark.reference
+@pytest.mark.parametrize("kind", KINDS)
+def test_calls_that_come_while_it_stops(board: Board, backend: Path, kind: str) -> None:
+    """They are answered until the end, on connections of their own; what is under way is waited for."""
+    board.model("slow", gated=True)
+    server = KINDS[kind](board.repository.path, {"backend-directory": str(backend)}).start()
+    answered: list[str] = []
+
+    def ask() -> None:
+        request = rawgrpc.infer_request("slow", [("INPUT0", "INT32", [1], bytes(4))])
+        with rawgrpc.Channel(server.grpc) as channel:
+            answered.append(channel.call("ModelInfer", request).code)
+
+    thread = threading.Thread(target=ask)
+    try:
+        thread.start()
+        server.process.wait_until(lambda: struct.unpack("3i", board.file.read_bytes()[:12])[1] == 1, 60)
+        server.process._popen.send_signal(signal.SIGTERM)
+        server.process.wait_until(lambda: _call(server, "ServerLive") == ("UNAVAILABLE", "Server exiting"), 60)
+        for method, said in LATE.items():
+            assert _call(server, method) == (("UNAVAILABLE", said) if said else ("OK", "")), method
+        health = _call(server, "Check", service=rawgrpc.HEALTH)
+        assert health == ("UNAVAILABLE", "Server exiting")
+        infer = rawgrpc.infer_request("slow", [("INPUT0", "INT32", [1], bytes(4))]).SerializeToString()
+        assert _call(server, "ModelInfer", infer)[0] == ("UNAVAILABLE" if kind == "nereid" else "NOT_FOUND")
+        board.open_gate()
+        thread.join(60)
+        assert answered == ["OK"]
+        if kind == "nereid":
+            server.process.ends(0)
+            server.stop(status=0)
+    finally:
+        server.kill()
+
+
+def _call(server: Server, method: str, request: bytes = b"", service: str = rawgrpc.SERVICE) -> tuple[str, str]:
+    with rawgrpc.Channel(server.grpc) as channel:
+        got = channel.call(method, request, service)
+    return got.code, got.details or ""
 
 
 def test_streams_end_with_a_status(gated: Nereid, board: Board) -> None:
