@@ -1,5 +1,6 @@
 #include "base/arena.h"
 
+#include "base/budget.h"
 #include "base/check.h"
 #include "base/mem.h"
 
@@ -28,6 +29,14 @@ void arena_init(struct arena *a, void *first, size_t first_bytes)
                         .next_chunk_bytes = FIRST_CHUNK_BYTES};
 }
 
+void arena_account(struct arena *a, struct budget_account *account, size_t bytes)
+{
+    a->account = account;
+    a->held = bytes;
+    if (bytes)
+        budget_hold(account, bytes);
+}
+
 void arena_fini(struct arena *a)
 {
     for (struct arena_cleanup *c = a->cleanups; c; c = c->next)
@@ -37,7 +46,28 @@ void arena_fini(struct arena *a)
         mem_free(a->chunks);
         a->chunks = next;
     }
+    if (a->held)
+        budget_drop(a->account, a->held);
     arena_init(a, NULL, 0);
+}
+
+/* A new chunk; NULL only where that may be. */
+static struct arena_chunk *new_chunk(struct arena *a, size_t bytes, bool may_fail)
+{
+    size_t all = sizeof(struct arena_chunk) + bytes;
+    if (!may_fail)
+        budget_hold(a->account, all);
+    else if (!budget_take(a->account, all))
+        return NULL;
+    struct arena_chunk *chunk = may_fail ? mem_try_alloc(all, 16) : mem_alloc_aligned(all, 16);
+    if (!chunk) {
+        budget_drop(a->account, all);
+        return NULL;
+    }
+    a->held += all;
+    chunk->next = a->chunks;
+    a->chunks = chunk;
+    return chunk;
 }
 
 static char *align_up(char *p, size_t align)
@@ -54,12 +84,9 @@ __attribute__((noinline)) static void *alloc_slow(struct arena *a, size_t n, siz
     size_t need = n + align;
     bool alone = need > a->next_chunk_bytes / 2;
     size_t bytes = alone ? need : a->next_chunk_bytes;
-    struct arena_chunk *chunk = may_fail ? mem_try_alloc(sizeof(*chunk) + bytes, 16)
-                                         : mem_alloc_aligned(sizeof(*chunk) + bytes, 16);
+    struct arena_chunk *chunk = new_chunk(a, bytes, may_fail);
     if (!chunk)
         return NULL;
-    chunk->next = a->chunks;
-    a->chunks = chunk;
     char *p = align_up(chunk->bytes, align);
     if (!alone) {
         a->cur = p + n;

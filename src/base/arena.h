@@ -5,6 +5,7 @@
 
 struct arena_chunk;
 struct arena_cleanup;
+struct budget_account;
 
 struct arena {
     char *cur;
@@ -12,6 +13,8 @@ struct arena {
     struct arena_chunk *chunks;
     struct arena_cleanup *cleanups;
     size_t next_chunk_bytes;
+    struct budget_account *account; /* NULL = nobody's; */
+    size_t held;                    /* and what it holds for this arena */
 };
 
 /* arena_init - start with memory of the caller (may be NULL, 0), used before any chunk is allocated. */
@@ -20,7 +23,10 @@ void arena_init(struct arena *a, void *first, size_t first_bytes);
 /* arena_fini - run the cleanups, last added first, and free every chunk. */
 void arena_fini(struct arena *a);
 
-/* arena_try_alloc - n bytes, not cleared, aligned to `align` (a power of two); NULL when there is no memory. */
+/* arena_account - what the arena takes from now on, and bytes that it began with or belong to it, are held by an account until it ends. */
+void arena_account(struct arena *a, struct budget_account *account, size_t bytes);
+
+/* arena_try_alloc - n bytes, not cleared, aligned to `align` (a power of two); NULL when there is no memory, or its account has no room. */
 void *arena_try_alloc(struct arena *a, size_t n, size_t align);
 
 /* arena_alloc, arena_zalloc - as above for sizes that we choose; never NULL (see mem.h). Aligned to 8. */

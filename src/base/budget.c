@@ -1,6 +1,7 @@
 #include "base/budget.h"
 
 #include "base/check.h"
+#include "base/mem.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -41,4 +42,91 @@ void budget_release(size_t n)
 size_t budget_in_use(void)
 {
     return atomic_load_explicit(&in_use, memory_order_relaxed);
+}
+
+static void charge_anyway(size_t n)
+{
+    atomic_fetch_add_explicit(&in_use, n, memory_order_relaxed);
+}
+
+/* The bytes held, and a bit. */
+#define CLOSED (SIZE_MAX / 2 + 1)
+
+struct budget_account {
+    atomic_size_t held; /* acquire and release: who drops the last of a closed one frees it */
+};
+
+/* What the budget is charged for an account that holds so much. */
+static size_t charged_for(size_t held)
+{
+    return held & CLOSED ? held & ~CLOSED : held & ~(BUDGET_STEP - 1);
+}
+
+struct budget_account *budget_account_new(void)
+{
+    return MEM_NEW(struct budget_account);
+}
+
+bool budget_account_room(const struct budget_account *a, size_t n)
+{
+    if (!a)
+        return true;
+    size_t held = atomic_load_explicit(&a->held, memory_order_relaxed);
+    if (n < BUDGET_STEP && held < BUDGET_STEP - n)
+        return true;
+    size_t now = budget_in_use();
+    return now < budget_limit() && n <= budget_limit() - now;
+}
+
+/* The budget has what the account needs before the account says so: it is never charged for less than all accounts hold. */
+static bool add(struct budget_account *a, size_t n, bool anyway)
+{
+    size_t held = atomic_load_explicit(&a->held, memory_order_relaxed);
+    for (;;) {
+        size_t more = charged_for(held + n) - charged_for(held);
+        if (more && anyway)
+            charge_anyway(more);
+        else if (more && !budget_charge(more))
+            return false;
+        if (atomic_compare_exchange_weak_explicit(&a->held, &held, held + n, memory_order_relaxed,
+                                                  memory_order_relaxed))
+            return true;
+        if (more)
+            budget_release(more);
+    }
+}
+
+void budget_hold(struct budget_account *a, size_t n)
+{
+    if (a)
+        add(a, n, true);
+}
+
+bool budget_take(struct budget_account *a, size_t n)
+{
+    return !a || (budget_account_room(a, n) && add(a, n, false));
+}
+
+void budget_drop(struct budget_account *a, size_t n)
+{
+    if (!a)
+        return;
+    size_t before = atomic_fetch_sub_explicit(&a->held, n, memory_order_acq_rel);
+    CHECK((before & ~CLOSED) >= n);
+    size_t less = charged_for(before) - charged_for(before - n);
+    if (less)
+        budget_release(less);
+    if (before - n == CLOSED)
+        mem_free(a);
+}
+
+void budget_account_close(struct budget_account *a)
+{
+    if (!a)
+        return;
+    charge_anyway(BUDGET_STEP - 1);
+    size_t before = atomic_fetch_or_explicit(&a->held, CLOSED, memory_order_acq_rel);
+    budget_release(BUDGET_STEP - 1 - (before - charged_for(before)));
+    if (!before)
+        mem_free(a);
 }

@@ -154,7 +154,7 @@ void grpc_answer_send(struct grpc_stream *s, struct grpc_reply *r)
         begin_waiting(s);
     *s->last_reply = r;
     s->last_reply = &r->next;
-    s->reply_bytes += r->left;
+    s->reply_bytes += r->held;
     if (s->access)
         s->access->out_bytes += r->left;
     int rc = 0;
@@ -171,9 +171,8 @@ void grpc_answer_send(struct grpc_stream *s, struct grpc_reply *r)
     submitted(s, rc);
 }
 
-void grpc_answer_packed(struct grpc_stream *s, uint64_t before, uint64_t after)
+void grpc_answer_packed(struct grpc_stream *s)
 {
-    s->reply_bytes += after - before;
     s->moved = s->conn->moved = now_of(s);
     if (!s->deferred)
         return;
@@ -270,6 +269,7 @@ static struct grpc_reply *pop_reply(struct grpc_stream *s)
 {
     struct grpc_reply *r = s->replies;
     s->replies = r->next;
+    s->reply_bytes -= r->held;
     if (!s->replies) {
         s->last_reply = &s->replies;
         s->conn->answering--;
@@ -284,7 +284,6 @@ bool grpc_answer_gather(struct grpc_stream *s, struct grpc_batch *b, const uint8
     CHECK(r && r->left >= n);
     if (!grpc_out_reply(&s->conn->out, b, head, head_bytes, r, n))
         return false;
-    s->reply_bytes -= n;
     s->moved = s->conn->moved = now_of(s);
     if (r->left == 0)
         grpc_out_retire(&s->conn->out, pop_reply(s));

@@ -17,8 +17,8 @@
 /* grpc_answer_send - send a message; r is the stream's from here on. Dropped when the stream is closed or ended. */
 void grpc_answer_send(struct grpc_stream *s, struct grpc_reply *r);
 
-/* grpc_answer_packed - a reply that waited has its pieces: so many bytes, in place of so many. */
-void grpc_answer_packed(struct grpc_stream *s, uint64_t before, uint64_t after);
+/* grpc_answer_packed - a reply that waited has its pieces. */
+void grpc_answer_packed(struct grpc_stream *s);
 
 /* grpc_answer_end - send the trailers behind what was sent so far; with a status other than OK, requests under way are
  * cancelled. Once: later calls do nothing.

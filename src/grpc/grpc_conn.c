@@ -1,5 +1,6 @@
 #include "grpc/grpc_conn.h"
 
+#include "base/budget.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "metrics/front_metrics.h"
@@ -52,6 +53,7 @@ static bool has_session(struct grpc_conn *c)
     if (c->session)
         return true;
     nghttp2_session *made;
+    c->account = c->account ? c->account : budget_account_new();
     if (nghttp2_session_server_new2(&made, c->home->callbacks, c, c->home->options) != 0)
         return false;
     if (nghttp2_submit_settings(made, NGHTTP2_FLAG_NONE, settings,
@@ -101,7 +103,8 @@ static bool write_out(struct grpc_conn *c)
     }
     if (!ok)
         return false;
-    loop_mod(loop_of(c), &c->watch, grpc_out_waits(&c->out) ? EPOLLIN | EPOLLOUT : EPOLLIN);
+    bool more = grpc_out_waits(&c->out) || grpc_stream_put_off(c);
+    loop_mod(loop_of(c), &c->watch, more ? EPOLLIN | EPOLLOUT : EPOLLIN);
     /* A session without calls has had enough once it sent the notice; but calls may be on their way. */
     bool awaited = c->retiring && !c->said_goodbye;
     return awaited || grpc_out_waits(&c->out) || nghttp2_session_want_read(c->session) ||
@@ -248,7 +251,9 @@ static void on_ready(struct loop_fd *watch, uint32_t events)
         grpc_conn_close(c);
         return;
     }
-    turns_judge(loop_of(c), &c->watch, c->turns);
+    if (events & EPOLLOUT)
+        grpc_stream_go_on(c);
+    turns_judge(loop_of(c), &c->watch, turns_of(c->turns, c->told));
     grpc_conn_flush_later(c);
 }
 
@@ -404,6 +409,7 @@ void grpc_conn_open(struct grpc_home *home, int fd)
     c->timer.due = grpc_patience_due;
     list_init(&c->flush.node);
     list_init(&c->streams);
+    list_init(&c->put_off);
     grpc_out_init(&c->out);
     grpc_frames_init(&c->frames);
     c->progress = c->sent = loop_now(home->worker->loop);
@@ -521,6 +527,8 @@ void grpc_conn_close(struct grpc_conn *c)
     nghttp2_session_del(c->session);
     sock_close(c->watch.fd);
     grpc_out_fini(&c->out);
+    budget_drop(c->account, c->streams_held * GRPC_STREAM_BYTES);
+    budget_account_close(c->account);
     list_remove(&c->node);
     home->awaited -= !c->late;
     mem_free(c);

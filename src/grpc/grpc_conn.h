@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct budget_account;
 struct forward;
 struct front_metrics;
 struct grpc_front;
@@ -67,7 +68,11 @@ struct grpc_conn {
     struct grpc_home *home;
     nghttp2_session *session; /* NULL until there is something for it to do */
     struct grpc_out out;
+    struct budget_account
+        *account; /* holds what the client makes us hold; NULL until there is a session */
     struct list streams;
+    uint32_t stream_count;
+    uint32_t streams_held; /* the account holds so many: grpc_stream.c */
     struct grpc_stream
         *filling;          /* whose large message goes on in the current DATA frame; NULL = none */
     uint32_t frame_bytes;  /* length of that frame; 0 when it is padded */
@@ -77,6 +82,9 @@ struct grpc_conn {
     uint32_t receiving;        /* streams with a message that has begun and is not whole */
     uint32_t answering;        /* streams with answers that wait to be gathered */
     uint32_t turns;            /* that it took since it was last of use: net/turns.h */
+    size_t told;               /* and bytes that it was told about the server: net/turns.h */
+    size_t unread;             /* of these, what it has not taken yet */
+    struct list put_off;       /* calls that wait to be told */
     uint32_t settings;         /* frames of them since the last message */
     bool proven;               /* a whole message came */
     bool greeted;              /* the client's SETTINGS came */

@@ -5,6 +5,7 @@
 #include "codec/pb_utf8.h"
 #include "grpc/grpc_answer.h"
 #include "grpc/grpc_conn.h"
+#include "net/turns.h"
 #include "proto/health.pb-c.h"
 #include "server/describe.h"
 #include "server/server.h"
@@ -15,34 +16,36 @@
 /* The largest request of the control plane that is read. */
 #define MAX_REQUEST_BYTES ((size_t)1 << 20)
 
-/* Answers of up to so many bytes are not charged to the budget: a server under load can still be asked how it is. */
-#define FREE_BYTES ((size_t)65536)
-
 /* A reply and its bytes in one piece of memory. */
 struct packed {
     struct grpc_reply reply; /* first */
     struct iovec piece;
-    size_t charged; /* to the budget */
+    struct grpc_conn *conn;
     uint8_t bytes[];
 };
 
 static void free_packed(struct grpc_reply *r)
 {
     struct packed *p = (struct packed *)r;
-    if (p->charged)
-        budget_release(p->charged);
+    budget_drop(p->conn->account, r->held);
+    p->conn->unread -= r->held;
     mem_free(p);
 }
 
-/* Room for an answer, which may wait for its client; what is long is charged to the budget. */
-static struct err *new_packed(size_t len, struct packed **ret)
+/* Room for an answer, which may wait for its client: the connection's account holds it. */
+static struct err *new_packed(struct grpc_conn *c, size_t len, struct packed **ret)
 {
     size_t bytes = sizeof(struct packed) + GRPC_INBOX_PREFIX + len;
-    size_t charged = len > FREE_BYTES ? bytes : 0;
-    if (charged && !budget_charge(charged))
+    if (!budget_take(c->account, bytes))
         return err_new(STATUS_UNAVAILABLE, "no room for an answer of %zu bytes", len);
     *ret = mem_alloc(bytes);
-    (*ret)->charged = charged;
+    **ret = (struct packed){
+        .conn = c,
+        .reply = {.piece_count = 1, .held = bytes, .free_fn = free_packed},
+    };
+    c->unread += bytes;
+    turns_told(&c->told, bytes);
+    worker_told(c->home->worker, bytes);
     return NULL;
 }
 
@@ -99,7 +102,7 @@ static void answer(struct grpc_stream *s, struct err *e, const ProtobufCMessage 
     size_t len = e ? 0 : protobuf_c_message_get_packed_size(m);
     struct packed *p = NULL;
     if (!e)
-        e = new_packed(len, &p);
+        e = new_packed(s->conn, len, &p);
     if (e) {
         grpc_answer_fail(s, e);
         return;
@@ -109,12 +112,8 @@ static void answer(struct grpc_stream *s, struct err *e, const ProtobufCMessage 
     memcpy(p->bytes + 1, &length, sizeof(length));
     protobuf_c_message_pack(m, p->bytes + GRPC_INBOX_PREFIX);
     p->piece = (struct iovec){p->bytes, GRPC_INBOX_PREFIX + len};
-    p->reply = (struct grpc_reply){
-        .pieces = &p->piece,
-        .piece_count = 1,
-        .left = p->piece.iov_len,
-        .free_fn = free_packed,
-    };
+    p->reply.pieces = &p->piece;
+    p->reply.left = p->piece.iov_len;
     grpc_answer_send(s, &p->reply);
     grpc_answer_end(s, GRPC_ANSWER_OK, NULL);
 }

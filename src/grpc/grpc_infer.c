@@ -1,5 +1,6 @@
 #include "grpc/grpc_infer.h"
 
+#include "base/budget.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "infer/request.h"
@@ -19,9 +20,6 @@
 
 #define READ_BYTES       2048 /* what reading an ordinary request takes */
 #define MAX_VERSION_TEXT 64   /* of a version's text: any number of zeros may stand before it */
-
-/* Answers of a call that wait. Up to so many of them an error is told also where the budget of bytes in flight is spent. */
-#define FEW_REPLY_BYTES 65536u
 
 /* A message as it was read. */
 struct reading {
@@ -108,10 +106,14 @@ static struct err *submit(struct grpc_call *call, const struct infer_pb_request 
     struct grpc_infer_options options = {
         .forward = call->stream->conn->home->forward,
         .headers = &call->stream->headers,
+        .account = call->stream->conn->account,
         .one_response = respond == respond_unary,
     };
     struct request *r;
-    struct err *e = grpc_infer_request(&w->view, w->loop, pb, buf, respond, call, &options, &r);
+    struct err *e = grpc_stream_room(call->stream);
+    if (e)
+        return e;
+    e = grpc_infer_request(&w->view, w->loop, pb, buf, respond, call, &options, &r);
     call->stream->model = options.model;
     access_about(call->stream->access, (const char *)pb->model_name.data, pb->model_name.len,
                  (const char *)pb->id.data, pb->id.len);
@@ -183,10 +185,11 @@ static void finish_call(struct grpc_stream *s, struct grpc_call *call)
         end_if_over(s);
 }
 
-/* A client that takes no answers must not make us hold them without end. */
+/* A client that takes no answers must not make us hold them without end, nor any where others need the room. */
 static void check_backlog(struct grpc_stream *s)
 {
-    if (s->reply_bytes > 4 * GRPC_STREAM_REPLY_BYTES)
+    if (s->reply_bytes > 4 * GRPC_STREAM_REPLY_BYTES ||
+        (s->replies && !budget_account_room(s->conn->account, 0)))
         grpc_answer_end(s, GRPC_ANSWER_RESOURCE_EXHAUSTED,
                         "the client does not take the responses of its requests");
 }
@@ -225,7 +228,7 @@ static void count_failed(const struct grpc_stream *s, uint32_t model, const stru
 static struct grpc_reply *error_reply(struct grpc_stream *s, const struct err *e,
                                       struct infer_pb_slice id)
 {
-    struct grpc_reply *reply = grpc_infer_response_error(e, id, s->reply_bytes < FEW_REPLY_BYTES);
+    struct grpc_reply *reply = grpc_infer_response_error(e, id, s->conn->account);
     if (!reply)
         grpc_answer_end(s, GRPC_ANSWER_UNAVAILABLE, "no room to tell of an error");
     return reply;

@@ -95,8 +95,8 @@ static struct err *add_param(struct request *r, const struct infer_pb_param *p)
     bool is_string = p->choice == INFER_PB_STRING;
     struct err *e = check_text(p->name, "parameter");
     if (!e)
-        e = request_text_charge(r, sizeof(struct param) + p->name.len +
-                                       (is_string ? p->string.len : 0));
+        e = request_text_room(r,
+                              sizeof(struct param) + p->name.len + (is_string ? p->string.len : 0));
     if (e)
         return e;
     switch (p->choice) {
@@ -392,6 +392,7 @@ struct err *grpc_infer_request(struct table_view *view, struct loop *loop,
                        "ModelInfer RPC doesn't support models with decoupled transaction policy");
     }
     struct request *r = request_new(&version->target, loop, respond, owner);
+    request_account(r, options->account);
     r->times.start = loop_now(loop);
     e = set_metadata(r, pb, options);
     if (!e)

@@ -5,6 +5,7 @@
 #include "codec/infer_pb.h"
 #include "infer/request.h"
 
+struct budget_account;
 struct buf;
 struct forward;
 struct loop;
@@ -21,6 +22,7 @@ struct grpc_infer_classes {
 struct grpc_infer_options {
     const struct forward *forward;      /* in: headers that become parameters; NULL = none */
     const struct strbuf *headers;       /* in: see forward_add */
+    struct budget_account *account;     /* in: holds the request */
     bool one_response;                  /* in: refuse models that may answer any number of times */
     bool decoupled;                     /* out: the model is one of those */
     uint32_t model;                     /* out: see front_metrics_model_id */

@@ -17,28 +17,25 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The head of a response, if it is longer, is charged to the budget. */
-#define FREE_BYTES ((size_t)4096)
-
 #define FINAL_PARAM "triton_final_response"
 
 /* A reply and what it is made of, in one piece of memory: pieces, prefix and head follow. */
 struct encoded {
-    struct grpc_reply reply;   /* first */
-    struct response *response; /* whose arena this lies in; NULL = heap */
-    size_t charged;            /* to the budget */
+    struct grpc_reply reply;        /* first */
+    struct response *response;      /* whose arena this lies in; NULL = heap */
+    struct budget_account *account; /* holds what lies on the heap */
     struct iovec pieces[];
 };
 
 static void free_encoded(struct grpc_reply *reply)
 {
     struct encoded *x = (struct encoded *)reply;
-    if (x->charged)
-        budget_release(x->charged);
-    if (x->response)
+    if (x->response) {
         response_free(x->response);
-    else
-        mem_free(x);
+        return;
+    }
+    budget_drop(x->account, reply->held);
+    mem_free(x);
 }
 
 static struct infer_pb_slice slice(const char *s)
@@ -52,28 +49,28 @@ static struct infer_pb_slice message_slice(const struct err *e)
     return (struct infer_pb_slice){err_message(e), request_text_message(err_message(e))};
 }
 
-/* little_anyway: up to FREE_BYTES, also where the budget is spent. */
-static struct encoded *new_encoded(struct response *r, size_t bytes, bool little_anyway)
+/* In the response's arena, or on the heap when there is no response. It can wait for a client that does not take it: the account holds it. */
+static struct encoded *new_encoded(struct response *r, struct budget_account *account, size_t bytes)
 {
-    bool little = bytes <= FREE_BYTES;
-    size_t charged = !r || !little ? bytes : 0;
-    if (charged && !budget_charge(charged)) {
-        if (!little || !little_anyway)
-            return NULL;
-        charged = 0;
-    }
-    struct encoded *x = r ? arena_try_alloc(&r->arena, bytes, 8) : mem_try_alloc(bytes, 8);
-    if (x)
-        x->charged = charged;
-    else if (charged)
-        budget_release(charged);
+    if (r)
+        return arena_try_alloc(&r->arena, bytes, 8);
+    if (!budget_take(account, bytes))
+        return NULL;
+    struct encoded *x = mem_try_alloc(bytes, 8);
+    if (!x)
+        budget_drop(account, bytes);
     return x;
 }
 
-/* Writes a message into memory of the response's arena, or of the heap when there is no response. It can wait for a client that does not
- * take it: tensors are charged to the budget already, and the rest is here, unless it is as little as with nearly all responses. */
-static struct err *encode(struct infer_pb_response *pb, struct response *r, bool little_anyway,
-                          struct grpc_reply **ret)
+/* What waits with the message: its response, the request, and the tensors, which are charged by themselves. */
+static uint64_t held_by(const struct response *r, uint64_t bytes)
+{
+    return r ? r->arena.held + r->request->arena.held + bytes : bytes;
+}
+
+/* account: of a message without a response. */
+static struct err *encode(struct infer_pb_response *pb, struct response *r,
+                          struct budget_account *account, struct grpc_reply **ret)
 {
     struct infer_pb_size size;
     if (infer_pb_write_measure(pb, &size) != INFER_PB_OK)
@@ -85,7 +82,7 @@ static struct err *encode(struct infer_pb_response *pb, struct response *r, bool
                        size.total, GRPC_INBOX_MAX_BYTES);
     size_t fixed = sizeof(struct encoded) + size.piece_count * sizeof(struct iovec);
     size_t bytes = fixed + GRPC_INBOX_PREFIX + size.head_bytes;
-    struct encoded *x = new_encoded(r, bytes, little_anyway);
+    struct encoded *x = new_encoded(r, account, bytes);
     if (!x)
         return err_new(STATUS_UNAVAILABLE, "no memory for a response of %" PRIu64 " bytes",
                        size.total);
@@ -97,10 +94,12 @@ static struct err *encode(struct infer_pb_response *pb, struct response *r, bool
     x->pieces[0].iov_base = prefix;
     x->pieces[0].iov_len += GRPC_INBOX_PREFIX;
     x->response = r;
+    x->account = account;
     x->reply = (struct grpc_reply){
         .pieces = x->pieces,
         .piece_count = pieces,
         .left = size.total + GRPC_INBOX_PREFIX,
+        .held = held_by(r, r ? size.total : bytes),
         .free_fn = free_encoded,
     };
     *ret = &x->reply;
@@ -223,7 +222,7 @@ struct err *grpc_infer_response(struct response *r, const struct grpc_infer_clas
     char version[VERSION_BYTES];
     struct err *e = fill(r, classes, &pb, version, &params);
     pb.params = params;
-    return e ? e : encode(&pb, r, true, ret);
+    return e ? e : encode(&pb, r, NULL, ret);
 }
 
 struct err *grpc_infer_response_streamed(struct response *r,
@@ -256,21 +255,21 @@ struct err *grpc_infer_response_streamed(struct response *r,
         end = &(*end)->next;
     *end = &last;
     pb.params = params;
-    return encode(&pb, r, true, ret);
+    return encode(&pb, r, NULL, ret);
 }
 
 struct grpc_reply *grpc_infer_response_error(const struct err *e, struct infer_pb_slice id,
-                                             bool little_anyway)
+                                             struct budget_account *account)
 {
     struct infer_pb_response pb = {.streamed = true, .error_message = message_slice(e), .id = id};
     if (id.len > REQUEST_TEXT_ID_BYTES)
         pb.id = (struct infer_pb_slice){0};
     struct grpc_reply *reply = NULL;
-    struct err *failed = encode(&pb, NULL, little_anyway, &reply);
+    struct err *failed = encode(&pb, NULL, account, &reply);
     if (failed) {
         /* the error's own text is not UTF-8, or there is no room: say so instead, if that can be */
         pb.error_message = message_slice(failed);
-        err_free(encode(&pb, NULL, little_anyway, &reply));
+        err_free(encode(&pb, NULL, account, &reply));
         err_free(failed);
     }
     return reply;

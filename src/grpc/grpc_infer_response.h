@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 
+struct budget_account;
 struct grpc_infer_classes;
 struct response;
 
@@ -24,9 +25,9 @@ struct err *grpc_infer_response_streamed(struct response *r,
                                          const char *version_text, struct grpc_reply **ret);
 
 /* grpc_infer_response_error - a ModelStreamInferResponse for a request that could not be submitted.
- * e              of its message as much as an answer may carry: infer/request_text.h
- * id             left out when it is longer than ids may be
- * little_anyway  4 KiB are given also where the budget of bytes in flight is spent: nothing waits for the client yet
- * returns        NULL when there is no room for it */
+ * e        of its message as much as an answer may carry: infer/request_text.h
+ * id       left out when it is longer than ids may be
+ * account  holds it until it is sent
+ * returns  NULL when there is no room for it */
 struct grpc_reply *grpc_infer_response_error(const struct err *e, struct infer_pb_slice id,
-                                             bool little_anyway);
+                                             struct budget_account *account);

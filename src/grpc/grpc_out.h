@@ -19,6 +19,7 @@ struct grpc_reply {
     uint32_t at;   /* the piece that goes on, */
     size_t offset; /* from here */
     uint64_t left; /* bytes not gathered yet, the 5-byte prefix included */
+    uint64_t held; /* bytes that it keeps from others until it is freed */
     uint64_t
         end; /* once gathered: where its last byte by reference lies in the connection's stream of bytes */
     bool referenced; /* some of its bytes went out by reference */

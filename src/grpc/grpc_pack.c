@@ -109,9 +109,8 @@ static void on_finish(struct helpers_job *j)
         pack_free(p);
         return;
     }
-    uint64_t before = p->reply.left;
     settle(p);
-    grpc_answer_packed(p->stream, before, p->reply.left);
+    grpc_answer_packed(p->stream);
 }
 
 /* The message behind its prefix. */
@@ -138,6 +137,7 @@ struct grpc_reply *grpc_pack(struct grpc_stream *s, struct grpc_reply *r)
     p->plain = r;
     p->reply.free_fn = free_reply;
     p->reply.left = r->left;
+    p->reply.held = sizeof(*p) + r->held + r->left;
     struct err *e = begin(p, s->packing);
     if (e) {
         err_free(e);

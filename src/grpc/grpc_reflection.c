@@ -57,6 +57,7 @@ static void send_message(struct grpc_stream *s, const ProtobufCMessage *m)
         .pieces = &r->piece,
         .piece_count = 1,
         .left = r->piece.iov_len,
+        .held = buf->size,
         .free_fn = free_reflected,
     };
     grpc_answer_send(s, &r->reply);

@@ -7,7 +7,9 @@
 #include "grpc/grpc_answer.h"
 #include "grpc/grpc_conn.h"
 #include "grpc/grpc_control.h"
+#include "os/pool.h"
 #include "server/describe.h"
+#include "server/worker.h"
 
 #include <string.h>
 
@@ -210,16 +212,16 @@ static struct control_task *begin(struct grpc_stream *s, const uint8_t *data, si
                                   param_fn *param)
 {
     struct control_task *t = control_task_new(worker_of(s)->loop, fn, s);
+    struct err *e = NULL;
     if (*buf) {
         t->body = *buf;
         *buf = NULL;
-    } else {
-        t->copy = mem_alloc(len + 1);
-        memcpy(t->copy, data, len);
-        data = (const uint8_t *)t->copy;
+    } else if (len) {
+        e = pool_buf(len, &t->body);
+        if (!e)
+            data = memcpy(t->body->data, data, len);
     }
-    struct err *e = NULL;
-    if (read_request(t, data, len, param, &e)) {
+    if (!e && read_request(t, data, len, param, &e)) {
         grpc_stream_hold(s, &s->call);
         return t;
     }
@@ -234,8 +236,10 @@ static struct control_task *begin(struct grpc_stream *s, const uint8_t *data, si
 void grpc_repository_index(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf)
 {
     struct control_task *t = begin(s, data, len, buf, finish_index, NULL);
-    if (t)
-        control_task_index(t, worker_of(s)->server->repo);
+    if (!t)
+        return;
+    worker_told(worker_of(s), 0);
+    control_task_index(t, worker_of(s)->server->repo);
 }
 
 void grpc_repository_load(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf)

@@ -1,5 +1,6 @@
 #include "grpc/grpc_stream.h"
 
+#include "base/budget.h"
 #include "base/log.h"
 #include "base/check.h"
 #include "base/slab.h"
@@ -15,12 +16,15 @@
 #include "net/guard.h"
 #include "net/turns.h"
 #include "os/pool.h"
+#include "server/options_front.h"
 #include "server/worker.h"
 
 #include <string.h>
 #include <strings.h>
 
 #define MAGIC 0x47535452u
+
+#define STREAMS_STEP 8u
 
 static const struct slab slab = {.index = 7, .object_bytes = sizeof(struct grpc_stream)};
 
@@ -39,6 +43,23 @@ static void on_deadline(struct loop_timer *t)
     end_late(LIST_ITEM(t, struct grpc_stream, timer));
 }
 
+/* What the streams of a connection take is held in steps of several, so that calls which come and go one by one cost nothing. */
+static void count_stream(struct grpc_conn *c)
+{
+    if (c->stream_count++ < c->streams_held)
+        return;
+    c->streams_held += STREAMS_STEP;
+    budget_hold(c->account, STREAMS_STEP * GRPC_STREAM_BYTES);
+}
+
+static void count_stream_gone(struct grpc_conn *c)
+{
+    if (--c->stream_count + 2 * STREAMS_STEP > c->streams_held)
+        return;
+    c->streams_held -= STREAMS_STEP;
+    budget_drop(c->account, STREAMS_STEP * GRPC_STREAM_BYTES);
+}
+
 static struct grpc_stream *new_stream(struct grpc_conn *c, int32_t id)
 {
     struct grpc_stream *s = slab_alloc(&slab);
@@ -49,7 +70,9 @@ static struct grpc_stream *new_stream(struct grpc_conn *c, int32_t id)
     s->last_reply = &s->replies;
     s->timer.due = on_deadline;
     list_init(&s->calls);
+    list_init(&s->waiting);
     list_append(&c->streams, &s->node);
+    count_stream(c);
     /* Calls are opened before they bring anything, many of them at once: not counted are this frame and one more, such as that which opens
      * the call's window; if it brings nothing that is counted when it ends. */
     turns_make_up(&c->turns, 2);
@@ -195,6 +218,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 /* The metadata is there: refuse the call, or let its messages come. */
 static void admit(struct grpc_stream *s)
 {
+    struct err *e;
     if (s->method)
         LOG_VERBOSE(1, "gRPC request: %s", s->method->path);
     if (!s->post)
@@ -216,6 +240,8 @@ static void admit(struct grpc_stream *s)
         grpc_answer_end(s, GRPC_ANSWER_INTERNAL, "grpc-timeout cannot be read");
     else if (s->late)
         end_late(s);
+    else if ((e = grpc_stream_room(s)))
+        grpc_answer_fail(s, e);
     else if (s->timeout)
         loop_timer_set(loop_of(s), &s->timer, loop_now(loop_of(s)) + s->timeout);
 }
@@ -269,6 +295,58 @@ static bool feed(struct grpc_stream *s, const uint8_t **data, size_t *len)
     return false;
 }
 
+/* Its answer is made up at once, and may be long. */
+static bool tells(const struct grpc_method *m)
+{
+    return !m->tensors && !m->streams && m->category != OPTIONS_CATEGORY_HEALTH;
+}
+
+static bool may_tell(const struct grpc_conn *c)
+{
+    return c->unread <= TURNS_UNREAD && worker_may_tell(c->home->worker);
+}
+
+/* Keeps the message until there is a turn for its answer. */
+static void put_off(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf)
+{
+    s->in =
+        (struct grpc_inbox){.data = data, .size = (uint32_t)len, .got = (uint32_t)len, .buf = *buf};
+    *buf = NULL;
+    struct err *e = grpc_inbox_keep(&s->in);
+    if (e)
+        grpc_answer_fail(s, e);
+    else
+        list_append(&s->conn->put_off, &s->waiting);
+}
+
+void grpc_stream_message(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf)
+{
+    if (s->method->tensors)
+        s->conn->told = 0;
+    else if (tells(s->method) && (!list_empty(&s->conn->put_off) || !may_tell(s->conn))) {
+        put_off(s, data, len, buf);
+        return;
+    }
+    s->method->message(s, data, len, buf);
+}
+
+bool grpc_stream_put_off(const struct grpc_conn *c)
+{
+    return c->unread <= TURNS_UNREAD && !list_empty(&c->put_off);
+}
+
+void grpc_stream_go_on(struct grpc_conn *c)
+{
+    while (!list_empty(&c->put_off) && may_tell(c)) {
+        struct grpc_stream *s = LIST_ITEM(list_pop(&c->put_off), struct grpc_stream, waiting);
+        struct grpc_inbox in = s->in;
+        s->in = (struct grpc_inbox){0};
+        if (!s->ended)
+            s->method->message(s, in.data, in.size, &in.buf);
+        buf_unref(in.buf);
+    }
+}
+
 /* Hands a whole message to the method, inflated if need be. */
 static void deliver(struct grpc_stream *s)
 {
@@ -288,7 +366,7 @@ static void deliver(struct grpc_stream *s)
         grpc_unpack(s, data, len, buf);
         return;
     } else {
-        s->method->message(s, data, len, &buf);
+        grpc_stream_message(s, data, len, &buf);
     }
     buf_unref(buf);
 }
@@ -426,6 +504,16 @@ void grpc_stream_frame(struct grpc_conn *c, const nghttp2_frame *frame)
         on_half_closed(s);
 }
 
+struct err *grpc_stream_room(const struct grpc_stream *s)
+{
+    if (budget_account_room(s->conn->account, 0))
+        return NULL;
+    return err_new(STATUS_UNAVAILABLE,
+                   "no room for more of this connection: %zu of the %zu bytes that may be in "
+                   "flight at once are in use; try again later, or raise --memory-budget",
+                   budget_in_use(), budget_limit());
+}
+
 void grpc_stream_hold(struct grpc_stream *s, struct grpc_call *call)
 {
     call->stream = s;
@@ -523,6 +611,8 @@ void grpc_stream_closed(struct grpc_stream *s)
     if (s->held)
         drop_held(s);
     list_remove(&s->node);
+    list_remove(&s->waiting);
+    count_stream_gone(s->conn);
     if (s->conn->filling == s)
         s->conn->filling = NULL;
     s->conn = NULL;

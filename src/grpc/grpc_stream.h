@@ -1,6 +1,7 @@
 #pragma once
 /* One call: its metadata, the messages that come in, and what holds it. What goes out is grpc_answer.h; which call it is decides
  * its method (grpc_method.h). Everything here runs on the thread of the connection's worker. */
+#include "base/err.h"
 #include "base/list.h"
 #include "base/strbuf.h"
 #include "codec/expand.h"
@@ -46,6 +47,9 @@ struct grpc_call {
     bool done;        /* the final response came */
 };
 
+/* A stream, with what the session keeps of it, takes about so much. */
+#define GRPC_STREAM_BYTES ((size_t)1024)
+
 enum grpc_stream_unary {
     GRPC_STREAM_WAITING,   /* for the one message */
     GRPC_STREAM_KEPT,      /* it lies in `in`, the end of the client's side is missing */
@@ -57,6 +61,7 @@ struct grpc_stream {
     int32_t id;
     struct grpc_conn *conn; /* NULL once the stream is closed: nobody waits for answers any more */
     struct list node;       /* in conn->streams */
+    struct list waiting;    /* in conn->put_off */
     const struct grpc_method *method;
 
     /* What the metadata said. */
@@ -114,11 +119,23 @@ void grpc_stream_callbacks(nghttp2_session_callbacks *c);
 /* grpc_stream_frame - a DATA or HEADERS frame was received whole. */
 void grpc_stream_frame(struct grpc_conn *c, const nghttp2_frame *frame);
 
+/* grpc_stream_message - a whole message, as the method gets it: now, or, if it asks about the server, perhaps in another turn.
+ * buf  taken over where it is kept, and NULL then */
+void grpc_stream_message(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf);
+
+/* grpc_stream_put_off - whether calls wait for another turn, and for nothing else. grpc_stream_go_on - in that turn. */
+bool grpc_stream_put_off(const struct grpc_conn *c);
+void grpc_stream_go_on(struct grpc_conn *c);
+
 /* grpc_stream_resume - after a turn's answers were written: paused calls of the connection may go on. */
 void grpc_stream_resume(struct grpc_conn *c);
 
 /* grpc_stream_unpacked - the message that was being decompressed went to the method. */
 void grpc_stream_unpacked(struct grpc_stream *s);
+
+/* grpc_stream_room - whether the call's client may have something more of us.
+ * errors  UNAVAILABLE when it has more than its allowance, and the budget is spent */
+struct err *grpc_stream_room(const struct grpc_stream *s);
 
 /* grpc_stream_hold - a request of the stream goes under way. grpc_stream_release - it has ended; the stream is freed when it is
  * closed and this was the last. */

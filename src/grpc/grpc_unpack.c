@@ -34,7 +34,7 @@ static void settle(struct grpc_unpack *u)
     switch (u->state) {
     case EXPAND_DONE:
         expand_take(u->expand, &buf, &len);
-        s->method->message(s, buf->data, len, &buf);
+        grpc_stream_message(s, buf->data, len, &buf);
         break;
     case EXPAND_DAMAGED:
         grpc_answer_fail(s, err_new(STATUS_INVALID_ARG, "a compressed message cannot be read: %s",

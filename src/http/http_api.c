@@ -340,5 +340,10 @@ static const struct front_metrics_route routes[] = {
 static const struct front_metrics_kind metrics = {
     .protocol = "http", .routes = routes, .route_count = sizeof(routes) / sizeof(*routes)};
 
+#define TELLS                                                                                \
+    (1u << HTTP_ROUTE_SERVER | 1u << HTTP_ROUTE_ALL_STATS | 1u << HTTP_ROUTE_MODEL |         \
+     1u << HTTP_ROUTE_MODEL_CONFIG | 1u << HTTP_ROUTE_MODEL_STATS | 1u << HTTP_ROUTE_INDEX | \
+     1u << HTTP_ROUTE_LOGGING)
+
 const struct http_service http_api_service = {
-    .metrics = &metrics, .route = route_of, .admit = admit, .serve = serve};
+    .metrics = &metrics, .route = route_of, .admit = admit, .tells = TELLS, .serve = serve};

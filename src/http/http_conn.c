@@ -1,5 +1,6 @@
 #include "http/http_conn.h"
 
+#include "base/budget.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/slab.h"
@@ -55,7 +56,7 @@ static time_ns limit_of(const struct http_conn *c)
     if (c->backlog || c->phase == HTTP_PHASE_BODY || c->phase == HTTP_PHASE_CHUNKS ||
         c->phase == HTTP_PHASE_DISCARD)
         return draining ? shorter(DRAIN_STALL, p->stall) : p->stall;
-    if (c->in_flight)
+    if (c->in_flight || c->phase == HTTP_PHASE_TURN)
         return TIME_NEVER;
     if (http1_idle(&c->parser))
         return draining ? c->patience : p->idle;
@@ -105,10 +106,12 @@ static void on_timer(struct loop_timer *t)
 
 void http_conn_watch(struct http_conn *c)
 {
-    bool more = c->phase != HTTP_PHASE_HEAD ||
-                (!c->held && !c->backlog && c->in_flight < HTTP_CONN_MAX_IN_FLIGHT);
-    more = more && !c->ended;
-    loop_mod(loop_of(c), &c->fd, (more ? EPOLLIN : 0u) | (c->backlog ? EPOLLOUT : 0u));
+    bool put_off = c->phase == HTTP_PHASE_TURN;
+    bool more = !put_off && !c->ended &&
+                (c->phase != HTTP_PHASE_HEAD ||
+                 (!c->held && !c->backlog && c->in_flight < HTTP_CONN_MAX_IN_FLIGHT));
+    bool out = c->backlog || (put_off && c->unread <= TURNS_UNREAD);
+    loop_mod(loop_of(c), &c->fd, (more ? EPOLLIN : 0u) | (out ? EPOLLOUT : 0u));
     if (c->backlog)
         expect_within(c, patience_of(c)->stall);
 }
@@ -150,6 +153,8 @@ static void conn_free(struct http_conn *c)
     err_free(c->body_error);
     mem_free(c->held);
     http_out_drop(c->backlog);
+    budget_drop(c->account, c->held_len);
+    budget_account_close(c->account);
     http1_fini(&c->parser);
     list_remove(&c->node);
     slab_free(&slab, c);
@@ -175,7 +180,7 @@ void http_conn_answered(struct http_conn *c, const struct http_exchange *x)
 
 bool http_conn_owes(const struct http_conn *c)
 {
-    return c->in_flight || c->backlog || c->held;
+    return c->in_flight || c->backlog || c->held || c->phase == HTTP_PHASE_TURN;
 }
 
 /* A peer that closed its side alone cannot be told from one that is gone, but by what its system says to a probe a while later. */
@@ -186,7 +191,8 @@ void http_conn_ended(struct http_conn *c)
         return;
     }
     c->ended = true;
-    if (c->phase != HTTP_PHASE_HEAD) { /* the rest of a message will not come */
+    if (c->phase != HTTP_PHASE_HEAD &&
+        c->phase != HTTP_PHASE_TURN) { /* the rest of a message will not come */
         http_body_end(c);
         c->phase = HTTP_PHASE_IGNORE;
     }
@@ -214,6 +220,8 @@ static void on_ready(struct loop_fd *fd, uint32_t events)
     struct http_conn *c = LIST_ITEM(fd, struct http_conn, fd);
     if (events & EPOLLOUT)
         http_out_continue(c);
+    if (!c->dead && c->phase == HTTP_PHASE_TURN && !c->backlog)
+        http_read_turn(c);
     if (!c->dead && (events & EPOLLIN) && (c->fd.events & EPOLLIN))
         http_read_some(c);
     else if (!c->dead && (events & (EPOLLERR | EPOLLHUP)))
@@ -252,6 +260,13 @@ void http_conn_open(struct http_shard *s, int fd)
     sock_close(fd);
     c->dead = true;
     loop_later(s->worker->loop, LOOP_PHASE_FLUSH, &c->flush);
+}
+
+struct budget_account *http_conn_account(struct http_conn *c)
+{
+    if (!c->account)
+        c->account = budget_account_new();
+    return c->account;
 }
 
 void http_conn_drain(struct http_conn *c)

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct budget_account;
 struct buf;
 struct http_backlog;
 struct http_exchange;
@@ -23,6 +24,7 @@ enum http_phase {
     HTTP_PHASE_BODY,    /* body_left bytes of a body of known length are to come */
     HTTP_PHASE_CHUNKS,  /* in a chunked body */
     HTTP_PHASE_DISCARD, /* body_left bytes of a body that nobody wants */
+    HTTP_PHASE_TURN,    /* a head was read whose answer is to be made up in another turn */
     HTTP_PHASE_IGNORE,  /* the last message was read: what still comes is dropped */
 };
 
@@ -43,6 +45,9 @@ struct http_conn {
     time_ns patience; /* while the front end stops: how long it waits for a request */
     int low_water;    /* SO_RCVLOWAT as set */
     uint32_t turns;   /* that it took since it was last of use: net/turns.h */
+    size_t told;      /* bytes that it was told about the server, the same */
+    size_t unread;    /* of texts that wait to be written */
+    struct budget_account *account; /* holds what the client makes us hold; NULL until it asks */
 
     struct http_route route; /* of the message whose head was read */
     struct buf *body;        /* what is being received; NULL = none */
@@ -61,6 +66,9 @@ struct http_conn {
 
 /* http_conn_open - take a fresh socket over. */
 void http_conn_open(struct http_shard *s, int fd);
+
+/* http_conn_account - c->account, made when it is first asked for. */
+struct budget_account *http_conn_account(struct http_conn *c);
 
 /* http_conn_kill - close the socket now, free the rest at the end of the turn; requests under way are marked as cancelled. */
 void http_conn_kill(struct http_conn *c);

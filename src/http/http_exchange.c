@@ -1,5 +1,6 @@
 #include "http/http_exchange.h"
 
+#include "base/budget.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/slab.h"
@@ -9,11 +10,12 @@
 #include "net/access.h"
 #include "http/http_conn.h"
 #include "http/http_front_priv.h"
-#include "os/pool.h"
+#include "net/turns.h"
+#include "server/worker.h"
 
 #include <string.h>
 
-/* Messages up to here are not charged to the budget. Longer ones quote what the client sent, and it may ask for many and read none. */
+/* Longer messages quote what the client sent, and it may ask for many and read none: they are cut where there is no room for them. */
 #define PLAIN_BYTES ((size_t)4096)
 
 #define FAULT_ROOM 16u /* around a message */
@@ -28,6 +30,7 @@ struct http_exchange *http_exchange_new(struct http_conn *c)
     struct http_exchange *x = slab_alloc(&slab);
     *x = (struct http_exchange){
         .magic = HTTP_EXCHANGE_MAGIC, .conn = c, .keep_alive = true, .shard = c->shard};
+    http_conn_account(c);
     list_append(&c->exchanges, &x->node);
     c->in_flight++;
     return x;
@@ -58,6 +61,14 @@ void http_exchange_counted(struct http_exchange *x, uint64_t bytes)
     }
 }
 
+/* What own() began. */
+static void disown(struct http_exchange *x)
+{
+    budget_drop(x->account, x->held);
+    if (x->conn)
+        x->conn->unread -= x->held;
+}
+
 void http_exchange_free(struct http_exchange *x)
 {
     if (x->counted) {
@@ -67,6 +78,8 @@ void http_exchange_free(struct http_exchange *x)
     response_free(x->response);
     buf_unref(x->rendered);
     mem_free(x->owned);
+    if (x->held)
+        disown(x);
     x->magic = 0;
     slab_free(&slab, x);
 }
@@ -88,21 +101,39 @@ void http_exchange_static(struct http_exchange *x, uint16_t status, const char *
     http_exchange_done(x);
 }
 
+static struct budget_account *account_of(const struct http_exchange *x)
+{
+    return x->conn ? x->conn->account : NULL;
+}
+
+/* Text of the heap, of so many bytes, is the exchange's. */
+static void own(struct http_exchange *x, char *text, size_t bytes)
+{
+    x->owned = text;
+    x->account = account_of(x);
+    x->held += bytes;
+    budget_hold(x->account, bytes);
+    if (x->conn)
+        x->conn->unread += bytes;
+}
+
 void http_exchange_text(struct http_exchange *x, uint16_t status, const char *content_type,
                         char *body, size_t len)
 {
-    x->owned = body;
+    worker_told(x->shard->worker, len);
+    if (x->conn)
+        turns_told(&x->conn->told, len);
+    if (!budget_account_room(account_of(x), len)) {
+        mem_free(body);
+        http_exchange_error(
+            x, err_new(STATUS_UNAVAILABLE,
+                       "no room for an answer of %zu bytes: %zu of the %zu bytes that may be in "
+                       "flight at once are in use; try again later, or raise --memory-budget",
+                       len, budget_in_use(), budget_limit()));
+        return;
+    }
+    own(x, body, len);
     http_exchange_static(x, status, content_type, body, len);
-}
-
-/* A buffer for the answer that counts against the budget; false when there is none. */
-static bool charge_text(struct http_exchange *x, size_t room)
-{
-    buf_unref(x->rendered);
-    x->rendered = NULL;
-    struct err *e = pool_buf(room, &x->rendered);
-    err_free(e);
-    return !e;
 }
 
 static size_t write_fault(char *to, const char *message, size_t len)
@@ -116,15 +147,13 @@ static size_t write_fault(char *to, const char *message, size_t len)
 void http_exchange_fault(struct http_exchange *x, uint16_t status, const char *message)
 {
     size_t len = request_text_message(message);
-    if (len > PLAIN_BYTES && charge_text(x, json_out_string_bytes(len) + FAULT_ROOM)) {
-        char *to = (char *)x->rendered->data;
-        http_exchange_static(x, status, HTTP_JSON, to, write_fault(to, message, len));
-        return;
-    }
-    if (len > PLAIN_BYTES)
+    if (len > PLAIN_BYTES &&
+        !budget_account_room(account_of(x), json_out_string_bytes(len) + FAULT_ROOM))
         len = request_text_cut(message, PLAIN_BYTES);
-    char *text = mem_alloc(json_out_string_bytes(len) + FAULT_ROOM);
-    http_exchange_text(x, status, HTTP_JSON, text, write_fault(text, message, len));
+    size_t room = json_out_string_bytes(len) + FAULT_ROOM;
+    char *text = mem_alloc(room);
+    own(x, text, room);
+    http_exchange_static(x, status, HTTP_JSON, text, write_fault(text, message, len));
 }
 
 void http_exchange_error(struct http_exchange *x, struct err *e)

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct budget_account;
 struct helpers_job;
 struct http_conn;
 struct http_route;
@@ -61,8 +62,10 @@ struct http_exchange {
     const char *extra;        /* static further header lines, each with CR LF; or NULL */
     const char *body;
     size_t body_len;
-    char *owned;        /* what body lies in, if it must be freed */
-    const char *coding; /* static: what it was compressed with; NULL = it was not */
+    char *owned;                    /* what body lies in, if it must be freed, */
+    struct budget_account *account; /* which this holds; */
+    size_t held;                    /* so many bytes */
+    const char *coding;             /* static: what it was compressed with; NULL = it was not */
     uint64_t
         json_len; /* of a compressed one: what Inference-Header-Content-Length says; 0 = nothing */
 
@@ -97,7 +100,8 @@ void http_exchange_free(struct http_exchange *x);
 void http_exchange_static(struct http_exchange *x, uint16_t status, const char *content_type,
                           const char *body, size_t len);
 
-/* http_exchange_text - answer with text of the heap, taken over. */
+/* http_exchange_text - answer with text of the heap, taken over. It may be long: where there is no room to let it wait for its client, that
+ * is the answer. */
 void http_exchange_text(struct http_exchange *x, uint16_t status, const char *content_type,
                         char *body, size_t len);
 

@@ -32,6 +32,9 @@ struct http_service {
     struct err *(*admit)(const struct http_front *f, const struct http1_head *head,
                          const struct http_route *route, uint64_t *ret_max);
 
+    uint64_t
+        tells; /* a bit for each route whose answer tells about the server: made up at once, and perhaps long */
+
     /* serve - a whole message: answer x now, or later on this loop. The message is valid for the call. */
     void (*serve)(struct http_exchange *x, struct http_message *m);
 };

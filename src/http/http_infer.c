@@ -1,5 +1,6 @@
 #include "http/http_infer.h"
 
+#include "base/budget.h"
 #include "base/log.h"
 #include "base/check.h"
 #include "codec/expand.h"
@@ -9,6 +10,7 @@
 #include "net/access.h"
 #include "net/forward.h"
 #include "http/http_answer.h"
+#include "http/http_conn.h"
 #include "http/http_decode.h"
 #include "http/http_encode.h"
 #include "http/http_exchange.h"
@@ -146,11 +148,23 @@ static void note(struct http_exchange *x, const struct http_message *m, const ch
     access_about(x->access, m->head->url + m->route->model.at, m->route->model.len, id, strlen(id));
 }
 
+static struct err *check_room(const struct http_exchange *x)
+{
+    if (budget_account_room(x->conn->account, 0))
+        return NULL;
+    return err_new(STATUS_UNAVAILABLE,
+                   "no room for more of this connection: %zu of the %zu bytes that may be in "
+                   "flight at once are in use; try again later, or raise --memory-budget",
+                   budget_in_use(), budget_limit());
+}
+
 void http_infer_serve(struct http_exchange *x, struct http_message *m)
 {
     struct worker *w = x->shard->worker;
     struct serve_version *v;
-    struct err *e = find_version(w, m, &v);
+    struct err *e = check_room(x);
+    if (!e)
+        e = find_version(w, m, &v);
     if (e) {
         note(x, m, "");
         say_failed("", e);
@@ -165,6 +179,7 @@ void http_infer_serve(struct http_exchange *x, struct http_message *m)
     x->model = v->front_model;
     x->accept = coding_of(m->head->accept_coding);
     struct request *r = request_new(&v->target, w->loop, on_response, x);
+    request_account(r, x->conn->account);
     r->times.start = loop_now(w->loop);
     e = fill(x, r, m);
     note(x, m, r->id);

@@ -23,7 +23,9 @@ struct err *http_infer_input_keep(struct request *r, size_t n, void **ret)
     if (n <= ARENA_AT_MOST) {
         *ret = arena_try_alloc(&r->arena, n, 64);
         return *ret ? NULL
-                    : err_new(STATUS_UNAVAILABLE, "no memory for %zu bytes: the system gave none",
+                    : err_new(STATUS_UNAVAILABLE,
+                              "no room for %zu bytes of an input; try again later, or raise "
+                              "--memory-budget",
                               n);
     }
     struct buf *buf;

@@ -70,7 +70,7 @@ static struct err *add_param(struct request *r, const char *name, size_t len, yy
 {
     struct param *p;
     struct err *e =
-        request_text_charge(r, sizeof(*p) + len + (yyjson_is_str(v) ? yyjson_get_len(v) : 0));
+        request_text_room(r, sizeof(*p) + len + (yyjson_is_str(v) ? yyjson_get_len(v) : 0));
     if (e)
         return e;
     if (yyjson_is_str(v)) {

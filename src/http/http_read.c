@@ -1,5 +1,6 @@
 #include "http/http_read.h"
 
+#include "base/budget.h"
 #include "base/mem.h"
 #include "http/http_body.h"
 #include "http/http_conn.h"
@@ -35,13 +36,25 @@ static struct http_exchange *exchange_begin(struct http_conn *c)
     return x;
 }
 
+static bool asks_to_be_told(const struct http_conn *c)
+{
+    return c->shard->front->service->tells >> c->route.kind & 1;
+}
+
 static void of_use(struct http_conn *c)
 {
     c->turns = 0;
+    if (!asks_to_be_told(c))
+        c->told = 0;
     if (c->proven)
         return;
     c->proven = true;
     turns_stranger_known(&c->shard->strangers);
+}
+
+static bool may_tell(const struct http_conn *c)
+{
+    return c->unread <= TURNS_UNREAD && worker_may_tell(c->shard->worker);
 }
 
 /* Hands a whole message over; afterwards the parser is ready for the next. */
@@ -125,17 +138,10 @@ static void promise_to_read(struct http_conn *c)
     http_exchange_static(x, 100, NULL, NULL, 0);
 }
 
-/* A head is complete; n bytes behind it are there already. Returns how many of them were taken. */
-static size_t begin_message(struct http_conn *c, char *data, size_t n)
+/* The message is admitted; n bytes behind its head are there already. Returns how many of them were taken. */
+static size_t begin_admitted(struct http_conn *c, char *data, size_t n)
 {
     const struct http1_head *h = &c->parser.head;
-    const struct http_service *service = c->shard->front->service;
-    c->route = service->route(h);
-    struct err *e = service->admit(c->shard->front, h, &c->route, &c->body_max);
-    if (e) {
-        refuse(c, e);
-        return 0;
-    }
     if (!h->chunked && !h->content_length) {
         serve(c, NULL, 0);
         return 0;
@@ -149,7 +155,7 @@ static size_t begin_message(struct http_conn *c, char *data, size_t n)
         serve(c, data, len);
         return len;
     }
-    e = http_body_begin(c);
+    struct err *e = http_body_begin(c);
     if (e) {
         refuse(c, e);
         return 0;
@@ -161,6 +167,25 @@ static size_t begin_message(struct http_conn *c, char *data, size_t n)
     c->body_left = h->content_length;
     http_conn_wait(c);
     return h->chunked ? 0 : http_body_take(c, data, n);
+}
+
+/* A head is complete, as above. */
+static size_t begin_message(struct http_conn *c, char *data, size_t n)
+{
+    const struct http1_head *h = &c->parser.head;
+    const struct http_service *service = c->shard->front->service;
+    c->route = service->route(h);
+    struct err *e = service->admit(c->shard->front, h, &c->route, &c->body_max);
+    if (e) {
+        refuse(c, e);
+        return 0;
+    }
+    if (asks_to_be_told(c) && !may_tell(c)) {
+        http1_keep(&c->parser);
+        c->phase = HTTP_PHASE_TURN;
+        return 0;
+    }
+    return begin_admitted(c, data, n);
 }
 
 /* There is no room for what came of the body, or it may not be that long. */
@@ -239,8 +264,21 @@ static void hold(struct http_conn *c, const char *data, size_t n)
     char *held = mem_alloc(n + HTTP_BODY_PADDING);
     memcpy(held, data, n);
     mem_free(c->held);
+    budget_drop(c->account, c->held_len);
+    budget_hold(http_conn_account(c), n);
     c->held = held;
     c->held_len = n;
+}
+
+/* What was held, and no longer is; the caller's. */
+static char *take_held(struct http_conn *c, size_t *ret_len)
+{
+    char *held = c->held;
+    *ret_len = c->held_len;
+    budget_drop(c->account, c->held_len);
+    c->held = NULL;
+    c->held_len = 0;
+    return held;
 }
 
 /* Goes through received bytes. They may be written to, and so may HTTP_BODY_PADDING bytes behind them. */
@@ -266,6 +304,9 @@ static void consume(struct http_conn *c, char *data, size_t n)
         case HTTP_PHASE_DISCARD:
             used = take_discarded(c, n);
             break;
+        case HTTP_PHASE_TURN:
+            hold(c, data, n);
+            return;
         case HTTP_PHASE_IGNORE:
             break;
         }
@@ -276,10 +317,11 @@ static void consume(struct http_conn *c, char *data, size_t n)
 
 void http_read_resume(struct http_conn *c)
 {
-    if (c->held && !c->backlog && c->in_flight < HTTP_CONN_MAX_IN_FLIGHT) {
-        char *held = c->held;
-        c->held = NULL;
-        consume(c, held, c->held_len);
+    if (c->held && c->phase != HTTP_PHASE_TURN && !c->backlog &&
+        c->in_flight < HTTP_CONN_MAX_IN_FLIGHT) {
+        size_t len;
+        char *held = take_held(c, &len);
+        consume(c, held, len);
         mem_free(held);
     }
     if (c->dead)
@@ -288,6 +330,24 @@ void http_read_resume(struct http_conn *c)
         http_conn_kill(c);
     else
         http_conn_watch(c);
+}
+
+void http_read_turn(struct http_conn *c)
+{
+    if (!may_tell(c))
+        return;
+    char none[HTTP_BODY_PADDING] = {0};
+    size_t len;
+    char *held = take_held(c, &len);
+    char *data = held ? held : none;
+    c->phase = HTTP_PHASE_HEAD;
+    size_t used = begin_admitted(c, data, len);
+    consume(c, data + used, len - used);
+    mem_free(held);
+    if (c->dead)
+        return;
+    turns_judge(c->shard->worker->loop, &c->fd, turns_of(c->turns, c->told));
+    http_conn_watch(c);
 }
 
 /* Little enough that most of a large body is received straight into its own buffer. */
@@ -374,6 +434,6 @@ void http_read_some(struct http_conn *c)
         return;
     if (brought_much(c, got))
         c->turns = 0;
-    turns_judge(c->shard->worker->loop, &c->fd, c->turns);
+    turns_judge(c->shard->worker->loop, &c->fd, turns_of(c->turns, c->told));
     http_conn_watch(c);
 }

@@ -8,5 +8,8 @@ void http_read_some(struct http_conn *c);
 /* http_read_pending - the same of a connection between two messages that is about to end. */
 void http_read_pending(struct http_conn *c);
 
+/* http_read_turn - another turn has begun: the answer that was put off may be made up now. The connection may be dead afterwards. */
+void http_read_turn(struct http_conn *c);
+
 /* http_read_resume - room was made for more requests: go on with bytes that were held back. */
 void http_read_resume(struct http_conn *c);

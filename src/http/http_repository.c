@@ -9,7 +9,9 @@
 #include "http/http_front_priv.h"
 #include "http/http_json.h"
 #include "http/http_route.h"
+#include "os/pool.h"
 #include "server/describe.h"
+#include "server/worker.h"
 
 #include <string.h>
 
@@ -88,7 +90,10 @@ static struct err *parse(struct http_exchange *x, struct http_message *m, struct
     if (m->buf) {
         t->body = buf_ref(m->buf);
     } else {
-        text = t->copy = mem_alloc(m->body_len + HTTP_BODY_PADDING);
+        struct err *e = pool_buf(m->body_len + HTTP_BODY_PADDING, &t->body);
+        if (e)
+            return e;
+        text = (char *)t->body->data;
         memcpy(text, m->body, m->body_len);
         memset(text + m->body_len, 0, HTTP_BODY_PADDING);
     }
@@ -119,6 +124,7 @@ struct err *http_repository_index(struct http_exchange *x, struct http_message *
         return e;
     }
     x->pending = true;
+    worker_told(x->shard->worker, 0);
     control_task_index(t, x->shard->worker->server->repo);
     return NULL;
 }

@@ -49,4 +49,4 @@ static const struct front_metrics_kind kind = {
     .protocol = "metrics", .routes = routes, .route_count = sizeof(routes) / sizeof(*routes)};
 
 const struct http_service metrics_http_service = {
-    .metrics = &kind, .route = route_of, .admit = admit, .serve = serve};
+    .metrics = &kind, .route = route_of, .admit = admit, .tells = 1u << 1, .serve = serve};

@@ -44,6 +44,11 @@ struct request *request_new(struct request_target *target, struct loop *home,
     return r;
 }
 
+void request_account(struct request *r, struct budget_account *account)
+{
+    arena_account(&r->arena, account, REQUEST_BYTES + RESPONSE_OWN_BYTES);
+}
+
 /* Room for one more in an array of the arena: doubles, the old one stays in the arena. */
 static void *grow(struct arena *a, void *items, uint32_t count, uint32_t *cap, size_t item_bytes)
 {
@@ -177,7 +182,6 @@ static void end(struct request *r)
     if (r->parent)
         request_unref(r->parent);
     r->target->unpin(r->target);
-    request_text_release(r);
     arena_fini(&r->arena);
     r->magic = 0;
     slab_free(&slab, r);

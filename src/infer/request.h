@@ -18,6 +18,7 @@
 #include <stdatomic.h>
 
 struct allocator;
+struct budget_account;
 struct cache_ticket;
 struct first_response;
 struct loop;
@@ -89,8 +90,6 @@ struct request {
     uint64_t priority;              /* 0 = the model's default level */
     uint64_t timeout_us;            /* 0 = none of its own */
     struct param_list params;
-    size_t text_bytes;   /* request_text.c's: of parameters that a client sent, */
-    size_t text_charged; /* and what the budget was charged for them */
 
     struct tensor_input *inputs; /* input_count of input_cap */
     uint32_t input_count;
@@ -131,6 +130,8 @@ struct request {
     atomic_bool cancelled;  /* set by the front end when nobody waits for the answer any more */
     atomic_bool final_sent; /* relaxed: whoever sets it sends the final response */
     atomic_bool
+        response_made; /* relaxed: whoever sets it has the memory that the account holds for one response from the start */
+    atomic_bool
         first_measured; /* relaxed: the time of the first response was taken, or is not to be */
     bool
         inputs_shared; /* inputs lie in memory that a client can still write to: what is computed of them is not kept */
@@ -150,6 +151,10 @@ struct request {
  * returns  never NULL; one reference, the caller's */
 struct request *request_new(struct request_target *target, struct loop *home,
                             request_respond_fn respond, void *owner);
+
+/* request_account - what the request takes is held by its peer's account, and so is each response to it, until they are freed; for the first
+ * response from now on, so that a request which there is room for can be answered. Right after request_new; NULL = nobody's. */
+void request_account(struct request *r, struct budget_account *account);
 
 /* request_add_input - append an input whose name and shape are copied.
  * pieces  copied array of piece_count; the bytes themselves are borrowed until release

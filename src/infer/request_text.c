@@ -5,9 +5,6 @@
 
 #include <string.h>
 
-/* Texts of so many bytes together are not charged: nearly all requests have less, and a request costs that much anyway. */
-#define FREE_BYTES ((size_t)4096)
-
 struct err *request_text_id(struct request *r, const char *id, size_t len)
 {
     if (len > REQUEST_TEXT_ID_BYTES)
@@ -29,27 +26,14 @@ struct err *request_text_sequence(struct request *r, const char *id, size_t len)
     return NULL;
 }
 
-struct err *request_text_charge(struct request *r, size_t bytes)
+struct err *request_text_room(const struct request *r, size_t bytes)
 {
-    size_t all = r->text_bytes + bytes;
-    if (all > FREE_BYTES) {
-        if (!budget_charge(all - r->text_charged))
-            return err_new(
-                STATUS_UNAVAILABLE,
-                "no room for %zu bytes of parameters: %zu of the %zu bytes that may be "
-                "in flight at once are in use; try again later, or raise --memory-budget",
-                all, budget_in_use(), budget_limit());
-        r->text_charged = all;
-    }
-    r->text_bytes = all;
-    return NULL;
-}
-
-void request_text_release(struct request *r)
-{
-    if (r->text_charged)
-        budget_release(r->text_charged);
-    r->text_charged = 0;
+    if (budget_account_room(r->arena.account, bytes))
+        return NULL;
+    return err_new(STATUS_UNAVAILABLE,
+                   "no room for %zu bytes of parameters: %zu of the %zu bytes that may be "
+                   "in flight at once are in use; try again later, or raise --memory-budget",
+                   bytes, budget_in_use(), budget_limit());
 }
 
 size_t request_text_cut(const char *message, size_t most)

@@ -1,6 +1,6 @@
 #pragma once
-/* Texts of a request that its client chooses, and their limits: what they take is bounded, or charged to the budget of all bytes in
- * flight until the request is freed. For front ends, which build the request; one thread at a time. */
+/* Texts of a request that its client chooses, and their limits: what they take is bounded, or held by the account of its peer
+ * (base/budget.h) until the request is freed. For front ends, which build the request; one thread at a time. */
 #include "base/err.h"
 #include "infer/request.h"
 
@@ -20,13 +20,10 @@ struct err *request_text_id(struct request *r, const char *id, size_t len);
  * errors  UNSUPPORTED when it is longer than DRAFT_MAX_CORRELATION (infer/draft.h), in the reference's words */
 struct err *request_text_sequence(struct request *r, const char *id, size_t len);
 
-/* request_text_charge - texts of so many bytes are about to be copied into the request: parameters, and their names. What they take
- * together is charged to the budget, unless it is little.
- * errors  UNAVAILABLE when the budget is spent */
-struct err *request_text_charge(struct request *r, size_t bytes);
-
-/* request_text_release - the request is freed: give back what was charged. */
-void request_text_release(struct request *r);
+/* request_text_room - texts of so many bytes are about to be copied into the request, whose account holds them: parameters, and their
+ * names.
+ * errors  UNAVAILABLE when the account has no room for them */
+struct err *request_text_room(const struct request *r, size_t bytes);
 
 /* request_text_cut - how many bytes of an error's message an answer carries: all, or what ends before a character of UTF-8 that would
  * pass `most`. request_text_message - the same, for REQUEST_TEXT_MESSAGE_BYTES. */

@@ -14,12 +14,18 @@
 #include <string.h>
 
 #define RESPONSE_MAGIC    0x52455350u
-#define RESPONSE_BYTES    (2048 - SLAB_HEAD) /* the struct and the first memory of its arena */
-#define RESPONSE_IN_ARENA 4096u              /* outputs up to this size lie in the arena */
+#define RESPONSE_IN_ARENA 4096u /* outputs up to this size lie in the arena */
 
-static const struct slab slab = {.index = 1, .object_bytes = RESPONSE_BYTES, .tokens = true};
+static const struct slab slab = {.index = 1, .object_bytes = RESPONSE_OWN_BYTES, .tokens = true};
 
 static _Thread_local struct response_batch *open_batch;
+
+/* What the account holds for a response; nothing for the first, which came with the request. */
+static size_t own_bytes(struct request *request)
+{
+    bool first = !atomic_exchange_explicit(&request->response_made, true, memory_order_relaxed);
+    return first ? 0 : RESPONSE_OWN_BYTES;
+}
 
 static struct response *make(struct request *request)
 {
@@ -27,7 +33,9 @@ static struct response *make(struct request *request)
     memset(r, 0, sizeof(*r));
     r->magic = RESPONSE_MAGIC;
     r->request = request_ref(request);
-    arena_init(&r->arena, r + 1, RESPONSE_BYTES - sizeof(*r));
+    arena_init(&r->arena, r + 1, RESPONSE_OWN_BYTES - sizeof(*r));
+    if (request->arena.account)
+        arena_account(&r->arena, request->arena.account, own_bytes(request));
     r->last_output = &r->outputs;
     return r;
 }

@@ -5,6 +5,7 @@
  * through the request's respond callback and frees it. Responses come from any thread, also after the request was released. */
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/slab.h"
 #include "infer/param.h"
 #include "infer/tensor.h"
 #include "os/clock.h"
@@ -31,6 +32,9 @@ struct response {
     struct param_list params;
     struct err *error; /* owned; NULL = success */
 };
+
+/* The struct and the first memory of its arena. */
+#define RESPONSE_OWN_BYTES ((size_t)2048 - SLAB_HEAD)
 
 /* response_new - an empty response; takes a reference on the request. Never NULL. Any thread. */
 struct response *response_new(struct request *request);

@@ -33,7 +33,6 @@ void control_task_free(struct control_task *t)
     mem_free(t->params);
     mem_free(t->model);
     mem_free(t->repository);
-    mem_free(t->copy);
     buf_unref(t->body);
     mem_free(t);
 }

@@ -16,8 +16,7 @@ struct control_task {
 
     char *model; /* owned, as what follows */
     char *repository;
-    struct buf *body; /* what parameters point into; either of them may be NULL */
-    char *copy;
+    struct buf *body; /* what parameters point into; may be NULL */
     struct repo_param *params;
     char **names; /* of the parameters */
     size_t param_count;
@@ -37,7 +36,7 @@ struct err *control_task_name(const void *text, size_t len, char **ret);
 
 /* control_task_param - one more parameter.
  * name    a file's, without "file:"; taken over in any case; NULL for a configuration
- * data    lies in body or copy
+ * data    lies in body
  * errors  INVALID_ARG when there are REPO_MAX_PARAMS already */
 struct err *control_task_param(struct control_task *t, enum repo_param_kind kind, char *name,
                                const void *data, size_t len);

@@ -142,7 +142,7 @@ struct err *forward_add(const struct forward *f, const char *headers, size_t len
             e = err_new(STATUS_INVALID_ARG,
                         "Header '%s' is reserved for Triton usage and cannot be forwarded.", name);
         else if (matches)
-            e = request_text_charge(r, name_len + value_len);
+            e = request_text_room(r, name_len + value_len);
         if (matches && !e)
             param_add_string(&r->params, &r->arena, name, name_len, value, value_len);
         name = value + value_len + 1;

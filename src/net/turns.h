@@ -31,6 +31,21 @@ static inline void turns_make_up(uint32_t *count, uint32_t n)
     *count -= n < *count ? n : *count;
 }
 
+/* What a connection was told about the server, since it last asked for inference, counts like turns; and while it does not read so much of
+ * it, it is told nothing more. */
+#define TURNS_UNREAD ((size_t)65536)
+
+static inline void turns_told(size_t *told, size_t bytes)
+{
+    size_t most = 2 * TURNS_FREE * TURNS_WORTH;
+    *told = bytes < most - *told ? *told + bytes : most;
+}
+
+static inline uint32_t turns_of(uint32_t count, size_t told)
+{
+    return count + (uint32_t)(told / TURNS_WORTH);
+}
+
 /* The same of a front end on a worker: connections that came and went and never sent a request, less those that did. Where they are
  * many, new ones begin in the slow lane, and are accepted from there. */
 static inline void turns_stranger_gone(uint32_t *strangers)

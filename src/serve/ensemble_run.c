@@ -212,6 +212,7 @@ static struct request *make_step(struct run *run, struct ensemble_frame *frame, 
     struct request *from = run->request;
     version_pin(v);
     struct request *r = request_new(&v->target, NULL, step_responded, NULL);
+    request_account(r, from->arena.account);
     struct call *c = arena_alloc(&r->arena, sizeof(*c));
     *c = (struct call){.run = run,
                        .frame = frame,

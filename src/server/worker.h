@@ -29,7 +29,29 @@ struct worker {
         receive_high; /* the most that was received at once lately; whoever reads says so: worker_received */
     bool receive_full; /* pages beyond WORKER_RECEIVE_KEEP were touched */
     struct housekeeping housekeeping;
+    time_ns told_turn; /* told_bytes is of the turn that began then */
+    size_t told_bytes;
 };
+
+/* What a turn may spend on telling about the server: what is told is made up at once, each of it may be long, and a client can ask for many at
+ * a time. Past that, connections wait for another turn. */
+#define WORKER_TELL_BYTES ((size_t)65536)
+#define WORKER_TELL_LEAST ((size_t)4096) /* even a short one costs so much */
+
+/* worker_may_tell - whether this turn has something left for telling. worker_told - an answer of so many bytes was made up. */
+static inline bool worker_may_tell(struct worker *w)
+{
+    if (w->told_turn != loop_now(w->loop)) {
+        w->told_turn = loop_now(w->loop);
+        w->told_bytes = 0;
+    }
+    return w->told_bytes < WORKER_TELL_BYTES;
+}
+
+static inline void worker_told(struct worker *w, size_t bytes)
+{
+    w->told_bytes += bytes > WORKER_TELL_LEAST ? bytes : WORKER_TELL_LEAST;
+}
 
 /* worker_received - n bytes were read into the receive buffer. */
 static inline void worker_received(struct worker *w, size_t n)

@@ -45,6 +45,73 @@ static void releasing_what_was_not_charged(void **state)
     assert_true(unit_dies(release_too_much, NULL));
 }
 
+/* Short of a step nothing is charged, whatever else is in use; what is beyond is charged in steps. */
+static void an_account_has_an_allowance(void **state)
+{
+    (void)state;
+    budget_set_limit(2 * BUDGET_STEP);
+    struct budget_account *a = budget_account_new();
+    assert_true(budget_charge(2 * BUDGET_STEP));
+    assert_true(budget_take(a, BUDGET_STEP - 1));
+    assert_int_equal(budget_in_use(), 2 * BUDGET_STEP);
+    assert_false(budget_account_room(a, 1));
+    assert_false(budget_take(a, 1));
+    budget_release(BUDGET_STEP);
+    assert_true(budget_account_room(a, 1));
+    assert_true(budget_take(a, 1));
+    assert_int_equal(budget_in_use(), 2 * BUDGET_STEP);
+    assert_false(budget_account_room(a, 0));
+    assert_false(budget_take(a, BUDGET_STEP));
+    budget_hold(a, BUDGET_STEP);
+    assert_int_equal(budget_in_use(), 3 * BUDGET_STEP);
+    budget_drop(a, 2 * BUDGET_STEP - 7);
+    assert_int_equal(budget_in_use(), BUDGET_STEP);
+    budget_account_close(a); /* to the last byte from now on */
+    assert_int_equal(budget_in_use(), BUDGET_STEP + 7);
+    budget_drop(a, 7);
+    assert_int_equal(budget_in_use(), BUDGET_STEP);
+    budget_release(BUDGET_STEP);
+    budget_set_limit(SIZE_MAX);
+}
+
+static void nobodys_account_counts_nothing(void **state)
+{
+    (void)state;
+    budget_hold(NULL, 5);
+    assert_true(budget_take(NULL, SIZE_MAX));
+    assert_true(budget_account_room(NULL, SIZE_MAX));
+    budget_drop(NULL, 5);
+    budget_account_close(NULL);
+    budget_account_close(budget_account_new());
+    assert_int_equal(budget_in_use(), 0);
+}
+
+static void hold_and_drop(void *account)
+{
+    for (int i = 0; i < 100000; i++) {
+        budget_hold(account, 3000);
+        if (budget_take(account, 20000))
+            budget_drop(account, 20000);
+        budget_drop(account, 3000);
+    }
+    budget_drop(account, 1);
+}
+
+/* From several threads, closed meanwhile: what is charged always covers what is held, and all of it comes back. */
+static void accounts_of_several_threads(void **state)
+{
+    (void)state;
+    struct budget_account *a = budget_account_new();
+    struct thread *threads[3];
+    budget_hold(a, 3);
+    for (int i = 0; i < 3; i++)
+        unit_succeeds(thread_start("holder", hold_and_drop, a, &threads[i]));
+    budget_account_close(a);
+    for (int i = 0; i < 3; i++)
+        thread_join(threads[i]);
+    assert_int_equal(budget_in_use(), 0);
+}
+
 static void charge_far_too_much(void *arg)
 {
     (void)arg;
@@ -74,4 +141,5 @@ static void refused_charges_disturb_nobody(void **state)
 }
 
 UNIT_MAIN(UNIT(up_to_the_limit), UNIT(lowered_limit), UNIT(releasing_what_was_not_charged),
-          UNIT(refused_charges_disturb_nobody))
+          UNIT(refused_charges_disturb_nobody), UNIT(an_account_has_an_allowance),
+          UNIT(nobodys_account_counts_nothing), UNIT(accounts_of_several_threads))

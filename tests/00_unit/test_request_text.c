@@ -73,17 +73,20 @@ static void a_sequence_has_a_limit(void **state)
     end(r);
 }
 
-static void much_text_is_charged_until_the_request_ends(void **state)
+static void what_a_request_takes_is_held_until_it_ends(void **state)
 {
     (void)state;
     size_t before = budget_in_use();
+    struct budget_account *account = budget_account_new();
     struct request *r = begin();
-    assert_null(request_text_charge(r, 1000));
+    request_account(r, account);
     assert_int_equal(budget_in_use(), before);
-    assert_null(request_text_charge(r, 100000));
-    assert_int_equal(budget_in_use(), before + 101000);
-    assert_null(request_text_charge(r, 10));
-    assert_int_equal(budget_in_use(), before + 101010);
+    char *s = text(100000);
+    param_add_string(&r->params, &r->arena, "a", 1, s, 100000);
+    assert_in_range(budget_in_use(), before + 90000, before + 120000);
+    free(s);
+    budget_account_close(account);
+    assert_in_range(budget_in_use(), before + 103000, before + 120000);
     end(r);
     assert_int_equal(budget_in_use(), before);
 }
@@ -92,13 +95,17 @@ static void past_the_budget_it_is_refused(void **state)
 {
     (void)state;
     size_t limit = budget_limit(), before = budget_in_use();
+    struct budget_account *account = budget_account_new();
     struct request *r = begin();
+    request_account(r, account);
     budget_set_limit(before + 50000);
-    expect(request_text_charge(r, 60000), STATUS_UNAVAILABLE, "no room for 60000 bytes");
-    assert_null(request_text_charge(r, 40000));
-    expect(request_text_charge(r, 20000), STATUS_UNAVAILABLE, "no room for 60000 bytes");
-    assert_int_equal(budget_in_use(), before + 40000);
+    expect(request_text_room(r, 60000), STATUS_UNAVAILABLE, "no room for 60000 bytes");
+    assert_null(request_text_room(r, 40000));
+    budget_hold(account, 48000);
+    expect(request_text_room(r, 20000), STATUS_UNAVAILABLE, "no room for 20000 bytes");
+    budget_drop(account, 48000);
     end(r);
+    budget_account_close(account);
     assert_int_equal(budget_in_use(), before);
     budget_set_limit(limit);
 }
@@ -118,5 +125,5 @@ static void messages_are_cut_between_characters(void **state)
 }
 
 UNIT_MAIN(UNIT(an_id_has_a_limit), UNIT(a_sequence_has_a_limit),
-          UNIT(much_text_is_charged_until_the_request_ends), UNIT(past_the_budget_it_is_refused),
+          UNIT(what_a_request_takes_is_held_until_it_ends), UNIT(past_the_budget_it_is_refused),
           UNIT(messages_are_cut_between_characters))

@@ -111,13 +111,13 @@ class Side:
 
 
 class Siege:
-    def __init__(self, server: Server, note: Callable[[str, object], None]):
+    def __init__(self, server: Server, note: Callable[[str, object], None], short: bool = False):
         self.server = server
         self.note = note
         script = Path(__file__).with_name("honest_client.py")
         with on(OURS):
             self._honest = subprocess.Popen(
-                [sys.executable, str(script), server.http, server.grpc],
+                [sys.executable, str(script), server.http, server.grpc, *["short"] * short],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
             )
@@ -262,8 +262,9 @@ class Siege:
 
 
 @contextlib.contextmanager
-def besiege(server: Server, note: Callable[[str, object], None]) -> Iterator[Siege]:
-    siege = Siege(server, note)
+def besiege(server: Server, note: Callable[[str, object], None], short: bool = False) -> Iterator[Siege]:
+    """short: the honest client asks for nothing that is long, as where others have spent the budget"""
+    siege = Siege(server, note, short)
     try:
         yield siege
         siege.recovered()

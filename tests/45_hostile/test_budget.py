@@ -1,0 +1,267 @@
+"""Clients that make a server hold what they do not take: all of it is within one budget, and others do not feel it."""
+
+import contextlib
+import json
+import os
+import struct
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from harness import h2frames as h2
+from harness import rawgrpc, rawhttp
+from harness.processors import on
+from harness.repository import Repository
+from harness.servers import Nereid, Server
+from siege import ADDRESS_SANITIZED, FULL, OURS, THREAD_SANITIZED, Siege, Step, besiege, memory_bytes, nothing
+from tritonclient.grpc import service_pb2 as pb
+
+BUDGET = 64 << 20
+OVER = 1.2  # what a server takes besides may be so much more
+SERVICE = f"/{rawgrpc.SERVICE}/"
+PARAMETERS = 2500  # of a model whose configuration is long
+# The address sanitizer puts something around each piece of memory, and keeps what was freed for a while; the thread sanitizer more so.
+SPARE = (512 << 20) if THREAD_SANITIZED else (24 << 20) if ADDRESS_SANITIZED else 0
+ASAN = "quarantine_size_mb=4:thread_local_quarantine_size_kb=64:allocator_release_to_os_interval_ms=0:malloc_context_size=3"
+
+
+@pytest.fixture(scope="module")
+def besieged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    repository = Repository(tmp_path_factory.mktemp("budget") / "models")
+    repository.identity("id_fp32")
+    repository.identity("decoupled", extra="model_transaction_policy { decoupled: true }")
+    repository.identity("wordy", extra="".join(f'parameters {{ key: "p{i}" value {{ string_value: "{i:040}" }} }}\n' for i in range(PARAMETERS)))
+    repository.identity("slow", datatype="INT64", extra='parameters { key: "execute_delay_ms" value { string_value: "300" } }')
+    repository.identity("late", extra='parameters { key: "creation_delay_sec" value { string_value: "1" } }')
+    options = {"log-info": "false", "memory-budget": str(BUDGET), "model-control-mode": "explicit"}
+    options["load-model"] = ["id_fp32", "decoupled", "wordy", "slow"]  # type: ignore[assignment]
+    sanitizer = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), ASAN]))
+    with on(OURS), Nereid(repository.path, options, env={"ASAN_OPTIONS": sanitizer}) as server:
+        yield server
+
+
+@pytest.fixture
+def siege(besieged: Server, record_property: Callable[[str, object], None]) -> Iterator[Siege]:
+    with besiege(besieged, record_property, short=True) as it:
+        yield it
+
+
+class Held:
+    """What a siege's server holds, and the most it may."""
+
+    def __init__(self, siege: Siege, note: Callable[[str, object], None]):
+        self.siege, self.note = siege, note
+        self.before, self.most = memory_bytes(siege.server.pid), 0
+
+    def look(self) -> None:
+        self.most = max(self.most, memory_bytes(self.siege.server.pid) - self.before)
+
+    def check(self) -> None:
+        self.look()
+        self.note("held_kib", self.most >> 10)
+        assert self.most <= BUDGET * OVER + SPARE, f"{self.most >> 20} MiB held, of a budget of {BUDGET >> 20}"
+
+
+def withstand(siege: Siege, record: Callable[[str, object], None], attack: Callable[[], contextlib.AbstractContextManager[Step]]) -> None:
+    held = Held(siege, record)
+
+    @contextlib.contextmanager
+    def watched() -> Iterator[Step]:
+        with attack() as step:
+
+            def look() -> None:
+                step()
+                held.look()
+
+            look()
+            yield look
+
+    siege.honest_meanwhile(watched)
+    held.check()
+
+
+def connect(stack: contextlib.ExitStack, address: str, count: int) -> list[h2.Connection]:
+    """Connections whose client opens no window for answers."""
+    return [stack.enter_context(h2.Connection(address, initial={h2.INITIAL_WINDOW_SIZE: 0})) for _ in range(count)]
+
+
+def block(method: str) -> bytes:
+    return h2.header_block(h2.call_headers(SERVICE + method))
+
+
+def pour(connections: list[h2.Connection], texts: list[bytes]) -> None:
+    """Each sends the texts, one by one and by turns; one that the server has ended sends no more."""
+    gone: set[h2.Connection] = set()
+    for text in texts:
+        for each in connections:
+            if each in gone:
+                continue
+            try:
+                each.send(text)
+            except ConnectionError:
+                gone.add(each)
+
+
+@pytest.mark.parametrize("model", ["decoupled", "id_fp32"])
+def test_streams_without_a_window(siege: Siege, record_property: Callable[[str, object], None], model: str) -> None:
+    """Answers of sixty bytes to streams that nobody reads, many on each of many calls."""
+    calls, connections, requests = 50, 8, 200 if FULL else 100
+    message = h2.message(rawgrpc.infer_request(model, [("INPUT0", "FP32", [1], bytes(4))]).SerializeToString())
+    streams = range(1, 1 + 2 * calls, 2)
+    opened = b"".join(h2.frame(h2.HEADERS, h2.END_HEADERS, stream, block("ModelStreamInfer")) for stream in streams)
+    round_ = b"".join(h2.frame(h2.DATA, 0, stream, message * 10) for stream in streams)
+
+    @contextlib.contextmanager
+    def unread() -> Iterator[Step]:
+        with contextlib.ExitStack() as stack:
+            pour(connect(stack, siege.server.grpc, connections), [opened] + [round_] * (requests // 10))
+            yield nothing
+
+    withstand(siege, record_property, unread)
+
+
+@pytest.mark.parametrize("method", ["ModelConfig", "ModelStatistics", "ModelMetadata"])
+def test_answers_about_models_that_nobody_reads_over_grpc(siege: Siege, record_property: Callable[[str, object], None], method: str) -> None:
+    body = h2.message(pb.ModelConfigRequest(name="wordy").SerializeToString())
+    texts = [
+        h2.frame(h2.HEADERS, h2.END_HEADERS, stream, block(method)) + h2.frame(h2.DATA, h2.END_STREAM, stream, body)
+        for stream in range(1, 2001, 2)
+    ]
+
+    @contextlib.contextmanager
+    def unread() -> Iterator[Step]:
+        with contextlib.ExitStack() as stack:
+            pour(connect(stack, siege.server.grpc, 10), [b"".join(texts)])
+            yield nothing
+
+    withstand(siege, record_property, unread)
+
+
+@contextlib.contextmanager
+def unread_http(address: str, count: int, text: bytes) -> Iterator[Step]:
+    """So many connections send a text as far as the server takes it, and read nothing."""
+    host, port = address.rsplit(":", 1)
+    with contextlib.ExitStack() as stack:
+        left = {stack.enter_context(rawhttp.Connection(host, int(port))): text for _ in range(count)}
+        for each in left:
+            each.socket.setblocking(False)
+
+        def step() -> None:
+            for each, rest in list(left.items()):
+                try:
+                    left[each] = rest[each.socket.send(rest) :]
+                except BlockingIOError:
+                    continue
+                except ConnectionError:
+                    del left[each]
+                    continue
+                if not left[each]:
+                    del left[each]
+
+        step()
+        yield step
+
+
+@pytest.mark.parametrize("path", ["/v2/models/wordy/config", "/v2/models/wordy/stats", "/v2/models/stats"])
+def test_answers_about_models_that_nobody_reads_over_http(siege: Siege, record_property: Callable[[str, object], None], path: str) -> None:
+    text = rawhttp.head("GET", path) * 64
+    withstand(siege, record_property, lambda: unread_http(siege.server.http, 60, text))
+
+
+def test_index_that_nobody_reads(siege: Siege, record_property: Callable[[str, object], None]) -> None:
+    text = (rawhttp.head("POST", "/v2/repository/index", body=b"{}") + b"{}") * 64
+    withstand(siege, record_property, lambda: unread_http(siege.server.http, 60, text))
+
+
+def test_many_short_inputs(siege: Siege, record_property: Callable[[str, object], None]) -> None:
+    """Of JSON, for a model that is slow: each is too short for a buffer of its own."""
+    values = 2000
+    body = json.dumps({"inputs": [{"name": "INPUT0", "datatype": "INT64", "shape": [values], "data": [1] * values}]}, separators=(",", ":")).encode()
+    text = (rawhttp.head("POST", "/v2/models/slow/infer", body=body) + body) * 64
+    withstand(siege, record_property, lambda: unread_http(siege.server.http, 120, text))
+
+
+def test_requests_for_a_slow_model_over_grpc(siege: Siege, record_property: Callable[[str, object], None]) -> None:
+    """Short ones, many on each of many calls."""
+    message = h2.message(rawgrpc.infer_request("slow", [("INPUT0", "INT64", [1], bytes(8))]).SerializeToString())
+    streams = range(1, 401, 2)
+    opened = b"".join(h2.frame(h2.HEADERS, h2.END_HEADERS, stream, block("ModelStreamInfer")) for stream in streams)
+    requests = b"".join(h2.frame(h2.DATA, 0, stream, message * 40) for stream in streams)
+
+    @contextlib.contextmanager
+    def waiting() -> Iterator[Step]:
+        with contextlib.ExitStack() as stack:
+            pour(connect(stack, siege.server.grpc, 8), [opened, requests])
+            yield nothing
+
+    withstand(siege, record_property, waiting)
+
+
+def test_loads_that_wait(siege: Siege, record_property: Callable[[str, object], None]) -> None:
+    """Each brings a file, of a size that arrives in one piece."""
+    load = pb.RepositoryModelLoadRequest(model_name="late")
+    load.parameters["config"].string_param = '{"backend":"identity"}' + " " * (120 << 10)
+    body = h2.message(load.SerializeToString())
+
+    def call(stream: int) -> bytes:
+        frames = [h2.frame(h2.HEADERS, h2.END_HEADERS, stream, block("RepositoryModelLoad"))]
+        for at in range(0, len(body), 1 << 17):
+            last = at + (1 << 17) >= len(body)
+            frames.append(h2.frame(h2.DATA, h2.END_STREAM if last else 0, stream, body[at : at + (1 << 17)]))
+        return b"".join(frames)
+
+    @contextlib.contextmanager
+    def waiting() -> Iterator[Step]:
+        with contextlib.ExitStack() as stack:
+            pour(connect(stack, siege.server.grpc, 20), [call(stream) for stream in range(1, 81, 2)])
+            yield nothing
+
+    withstand(siege, record_property, waiting)
+
+
+def test_calls_without_a_message(siege: Siege, record_property: Callable[[str, object], None]) -> None:
+    """As many as connections take, on many of them."""
+    opened = b"".join(h2.frame(h2.HEADERS, h2.END_HEADERS, stream, block("ModelInfer")) for stream in range(1, 2049, 2))
+
+    @contextlib.contextmanager
+    def waiting() -> Iterator[Step]:
+        with contextlib.ExitStack() as stack:
+            pour(connect(stack, siege.server.grpc, 150), [opened])
+            yield nothing
+
+    withstand(siege, record_property, waiting)
+
+
+def test_short_questions_are_answered_where_the_budget_is_spent(siege: Siege) -> None:
+    """Who asks for little is served whatever others hold: that is each connection's allowance."""
+    message = h2.message(rawgrpc.infer_request("id_fp32", [("INPUT0", "FP32", [1], bytes(4))]).SerializeToString())
+    with contextlib.ExitStack() as stack:
+        greedy = connect(stack, siege.server.grpc, 8)
+        streams = range(1, 201, 2)
+        opened = b"".join(h2.frame(h2.HEADERS, h2.END_HEADERS, stream, block("ModelStreamInfer")) for stream in streams)
+        pour(greedy, [opened] + [b"".join(h2.frame(h2.DATA, 0, stream, message * 10) for stream in streams)] * 20)
+        with rawhttp.Connection("127.0.0.1", siege.server.http_port) as client:
+            for path in ("/v2/health/ready", "/v2/models/id_fp32", "/v2/models/id_fp32/config", "/v2/models/id_fp32/stats", "/v2"):
+                assert client.ask("GET", path).status == 200
+        with rawgrpc.Channel(siege.server.grpc) as channel:
+            assert channel.call("ModelInfer", rawgrpc.infer_request("id_fp32", [("INPUT0", "FP32", [1], struct.pack("<f", 7))])).code == "OK"
+            assert channel.call("ModelConfig", pb.ModelConfigRequest(name="id_fp32")).code == "OK"
+
+
+def test_pipelined_questions_are_all_answered_in_order(siege: Siege) -> None:
+    """Answers that were put off to another turn come like any other, between those that were not."""
+    body = b'{"inputs":[{"name":"INPUT0","datatype":"FP32","shape":[1],"data":[7]}]}'
+    infer = rawhttp.head("POST", "/v2/models/id_fp32/infer", body=body) + body
+    with rawhttp.Connection("127.0.0.1", siege.server.http_port) as client:
+        client.send((rawhttp.head("GET", "/v2/models/wordy/config") + infer) * 100)
+        for _ in range(100):
+            assert len(client.answer().json()["parameters"]) == PARAMETERS
+            assert client.answer().json()["outputs"][0]["data"] == [7]
+    config = h2.message(pb.ModelConfigRequest(name="wordy").SerializeToString())
+    with h2.Connection(siege.server.grpc) as asking:
+        streams = range(1, 201, 2)
+        for stream in streams:
+            asking.send(h2.frame(h2.HEADERS, h2.END_HEADERS, stream, block("ModelConfig")), h2.frame(h2.DATA, h2.END_STREAM, stream, config))
+        for stream in streams:
+            got = asking.finish(stream)
+            assert got.trailers["grpc-status"] == "0" and len(got.data) > PARAMETERS * 40
