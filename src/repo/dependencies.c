@@ -149,7 +149,7 @@ static bool leads(struct search *s, const struct repo_model *at, const struct re
         s->last = at;
         return true;
     }
-    if (s->working && !next->busy && list_empty(&next->jobs))
+    if (s->working && (!next->busy || next->ending) && list_empty(&next->jobs))
         return false;
     return !map_put(&s->seen, next->title, strlen(next->title), s) && reaches(s, next);
 }

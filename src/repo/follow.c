@@ -279,6 +279,7 @@ void follow_end(struct repo *r, struct repo_model *m, struct repo_job *job, uint
     bool changed = job->action != REPO_SYNC && follow_state(r, m) != before;
     struct dependencies_need needed = {0};
     mutex_lock(&r->lock);
+    m->ending = true;
     if (job->action == REPO_LOAD && !job->along)
         m->dependencies.asked = true;
     if (unloaded)

@@ -65,7 +65,7 @@ static void loader_main(void *arg)
         mutex_lock(&r->lock);
         if (over) {
             r->ended++;
-            m->busy = false;
+            m->busy = m->ending = false;
             if (!list_empty(&m->jobs))
                 list_append(&r->ready, &m->node);
         }

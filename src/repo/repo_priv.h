@@ -45,6 +45,8 @@ struct repo_model {
     struct list jobs; /* that wait, oldest first */
     struct list node; /* in repo->ready while it has jobs and is not busy */
     bool busy;
+    bool
+        ending; /* busy only until who asked has been told: its job waits for no other model any more */
     bool wanted;
     bool
         versionless; /* it could be read when it was asked for last, and its version policy picked none */
