@@ -11,7 +11,7 @@ from harness import rawgrpc, rawhttp, together
 from harness.compare import Answer, Http, compare
 from harness.ensembles import Ensemble, Step, chain
 from harness.repository import Repository
-from harness.servers import KINDS, Nereid, Reference, Server
+from harness.servers import HOST, KINDS, Nereid, Reference, Server
 from models import onnx_models
 from sklearn.datasets import load_digits
 from tritonclient.grpc import service_pb2 as pb
@@ -190,7 +190,6 @@ QUESTIONS = [
         for e in ENSEMBLES
     ),
     *(Http(f"metadata of {e.name}", "GET", f"/v2/models/{e.name}") for e in ENSEMBLES),
-    *(Http(f"readiness of {e.name}", "GET", f"/v2/models/{e.name}/ready") for e in ENSEMBLES),
     *(ask(f"run {name}", name, X) for name in ("two", "three", "nested", "fork", "join", "inner")),
     ask("strings", "strings", tensor("IN", ["a", "", "äöü"], datatype="BYTES")),
     ask("a batch", "batched", ROWS),
@@ -224,6 +223,14 @@ QUESTIONS = [
 def test_both_say_the_same(question: Http, ours: Server, theirs: Server) -> None:
     """MR-71 to MR-73, MC-130, PB-137 to PB-147, PB-177, X-13, X-23."""
     assert compare(question, ours, theirs) == []
+
+
+@pytest.mark.reference
+@pytest.mark.onnx
+@pytest.mark.parametrize("name", [e.name for e in ENSEMBLES])
+def test_both_are_ready(name: str, ours: Server, theirs: Server) -> None:
+    for server in (ours, theirs):
+        assert rawhttp.request(HOST, server.http_port, "GET", f"/v2/models/{name}/ready").status == 200
 
 
 def test_only_what_is_wanted_is_run(ours: Server) -> None:
