@@ -12,6 +12,8 @@ from harness.repository import Repository
 from harness.servers import Nereid
 from models import onnx_models
 
+pytestmark = pytest.mark.onnx
+
 EXPLICIT: dict[str, str | list[str]] = {"model-control-mode": "explicit"}
 
 
