@@ -233,6 +233,11 @@ void request_sent_unref(struct request *r)
         end(r);
 }
 
+bool request_has_sent(const struct request *r)
+{
+    return atomic_load_explicit(&r->sent_refs, memory_order_relaxed) > 0;
+}
+
 void request_cancel(struct request *r)
 {
     atomic_store_explicit(&r->cancelled, true, memory_order_relaxed);

@@ -202,6 +202,9 @@ void request_unref(struct request *r);
 void request_sent(struct request *r);
 void request_sent_unref(struct request *r);
 
+/* request_has_sent - whether there are such responses still. */
+bool request_has_sent(const struct request *r);
+
 /* request_is_cancelled - nobody waits for its answer, or for that of the ensemble whose step it is. Any thread; a hint: what it allows
  * (answering without running) needs no other memory of whoever set it. */
 static inline bool request_is_cancelled(const struct request *r)

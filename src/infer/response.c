@@ -250,7 +250,8 @@ bool response_send(struct response *r, uint32_t flags, struct err *error)
 
 void response_pass_on(struct response *r)
 {
-    struct response_batch *b = open_batch;
+    /* Only the final response waits: else one that another thread sends would overtake those before it. */
+    struct response_batch *b = r->flags & RESPONSE_FINAL ? open_batch : NULL;
     struct loop *home = r->request->home;
     if (b) {
         *(b->first ? &b->last->next : &b->first) = &r->mail;
@@ -300,6 +301,15 @@ static struct mail *cut_run(struct mail **list, struct mail **ret_last)
     return first;
 }
 
+/* On the loop that it goes to, or to none. Behind others of its request, which may still be in the loop's mail, it is posted. */
+static void deliver_here(struct mail *m, struct loop *home)
+{
+    if (home && request_has_sent(((struct response *)m)->request))
+        loop_post(home, m, m);
+    else
+        m->deliver(m);
+}
+
 /* Runs what goes to the loop of this very thread, or to no loop, here; posts the rest. */
 static void deliver_list(struct mail *list, const struct loop *here)
 {
@@ -313,7 +323,7 @@ static void deliver_list(struct mail *list, const struct loop *here)
         }
         while (first) {
             struct mail *next = first->next;
-            first->deliver(first);
+            deliver_here(first, home);
             first = next;
         }
     }

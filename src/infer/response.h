@@ -83,7 +83,8 @@ struct err *response_output_buffer_for_backend(struct response *r, struct tensor
  * flags  RESPONSE_FINAL or 0
  * error  taken over; NULL = success
  * returns  false: the request has its final response already; nothing was sent
- * Inside response_batch_begin/end on this thread it is kept back until the end; else it is delivered, or posted, at once. */
+ * Inside response_batch_begin/end on this thread the final one is kept back until the end; all others are delivered, or posted, at once:
+ * so the final one comes last, whichever threads send them. */
 bool response_send(struct response *r, uint32_t flags, struct err *error);
 
 /* response_deliver - deliver a chain of sent responses (linked by mail.next) now, in order: posted to their home loops, or by the
@@ -101,8 +102,8 @@ bool response_send_flags(struct request *request, uint32_t flags);
  * For requests that no backend has: rejected, timed out, cancelled, failed by Execute. */
 void response_fail(struct request *request, struct err *error);
 
-/* response_batch_begin, response_batch_end - keep back what this thread sends in between (one Execute), then deliver it: for
- * the loop that runs on this very thread directly, for other loops as one posted list each, else by the callback. Nests. */
+/* response_batch_begin, response_batch_end - keep back the final responses that this thread sends in between (one Execute), then deliver
+ * them: for the loop that runs on this very thread directly, for other loops as one posted list each, else by the callback. Nests. */
 struct response_batch {
     struct mail *first;
     struct mail *last;

@@ -1,0 +1,128 @@
+/* The final response of a request comes last, whichever threads send its responses, and whatever they keep back. */
+#include "infer/request.h"
+#include "infer/response.h"
+#include "model/config.h"
+#include "os/loop.h"
+#include "os/thread.h"
+#include "support/test_version.h"
+#include "support/unit.h"
+
+#include <string.h>
+
+static struct request_target target;
+static char order[8]; /* p for a response that is not final, f for the final one */
+static struct loop *house;
+
+static void unpin(struct request_target *t)
+{
+    assert_ptr_equal(t, &target);
+}
+
+static void take(struct response *r, void *owner)
+{
+    (void)owner;
+    bool final = r->flags & RESPONSE_FINAL;
+    order[strlen(order)] = final ? 'f' : 'p';
+    response_free(r);
+    if (final && house)
+        loop_stop(house);
+}
+
+static struct request *ask(void)
+{
+    struct request *r = request_new(&target, house, take, NULL);
+    r->with_backend = true;
+    return r;
+}
+
+static int make_target(void **state)
+{
+    (void)state;
+    memset(order, 0, sizeof(order));
+    target = (struct request_target){
+        .config = test_version_config("name: 'm' backend: 'none' output { name: 'o' data_type: "
+                                      "TYPE_INT32 dims: [ 1 ] }"),
+        .unpin = unpin};
+    return 0;
+}
+
+static int drop_target(void **state)
+{
+    (void)state;
+    config_unref((struct model_config *)(uintptr_t)target.config);
+    return 0;
+}
+
+static void send_final(void *request)
+{
+    assert_true(response_send(response_new(request), RESPONSE_FINAL, NULL));
+    request_release(request);
+}
+
+/* A thread that keeps back what it sends sends the first, another one the last. */
+static void sent_by_two(void)
+{
+    struct thread *thread;
+    struct response_batch batch;
+    struct request *r = ask();
+    response_batch_begin(&batch);
+    assert_true(response_send(response_new(r), 0, NULL));
+    assert_null(thread_start("final", send_final, r, &thread));
+    thread_join(thread);
+    response_batch_end(&batch);
+}
+
+static void to_no_loop(void **state)
+{
+    (void)state;
+    house = NULL;
+    sent_by_two();
+    assert_string_equal(order, "pf");
+}
+
+static void to_a_loop(void **state)
+{
+    (void)state;
+    assert_null(loop_new(&house));
+    sent_by_two();
+    loop_run(house);
+    assert_string_equal(order, "pf");
+    loop_free(house);
+    house = NULL;
+}
+
+/* The loop sends the final response while the one before is in its mail. */
+static struct request *ending;
+
+static void end_on_loop(struct mail *m)
+{
+    (void)m;
+    struct response_batch batch;
+    response_batch_begin(&batch);
+    send_final(ending);
+    response_batch_end(&batch);
+}
+
+static void by_the_loop(void **state)
+{
+    (void)state;
+    struct mail first = {.deliver = end_on_loop};
+    assert_null(loop_new(&house));
+    ending = ask();
+    loop_post(house, &first, &first);
+    assert_true(response_send(response_new(ending), 0, NULL));
+    loop_run(house);
+    assert_string_equal(order, "pf");
+    loop_free(house);
+    house = NULL;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(to_no_loop, make_target, drop_target),
+        cmocka_unit_test_setup_teardown(to_a_loop, make_target, drop_target),
+        cmocka_unit_test_setup_teardown(by_the_loop, make_target, drop_target),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
