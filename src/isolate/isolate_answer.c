@@ -209,8 +209,11 @@ static bool respond(struct isolate_answer *a, const void *body, size_t len)
     if (mine) {
         w.bad |= !isolate_answer_drop(a->session, RECORD_RESPONSE, body, len);
     } else {
-        isolate_param_get(&w, &r->params, &r->arena);
-        mine = get_outputs(a->session, &w, r);
+        mine = isolate_param_get(&w, &r->params, &r->arena);
+        mine = err_wrap(mine, "%s", a->session->model);
+        struct err *more = get_outputs(a->session, &w, r);
+        err_free(mine ? more : NULL);
+        mine = mine ? mine : more;
     }
     if (w.bad) {
         err_free(e);
@@ -368,7 +371,7 @@ bool isolate_answer_drop(struct isolate_session *s, uint64_t kind, const void *b
     isolate_wire_get(&w);
     err_free(get_error(&w));
     arena_init(&scratch, NULL, 0);
-    isolate_param_get(&w, &params, &scratch);
+    err_free(isolate_param_get(&w, &params, &scratch));
     arena_fini(&scratch);
     uint64_t outputs = isolate_wire_get_most(&w, REQUEST_MAX_TENSORS);
     bool ok = !w.bad;

@@ -166,7 +166,9 @@ static void read_fields(struct isolate_child *child, struct isolate_wire *w, str
         r->correlation_string = arena_strndup(&r->arena, correlation, strlen(correlation));
     r->priority = isolate_wire_get(w);
     r->timeout_us = isolate_wire_get(w);
-    isolate_param_get(w, &r->params, &r->arena);
+    struct err *no_room = isolate_param_get(w, &r->params, &r->arena);
+    w->bad |= no_room != NULL;
+    err_free(no_room);
     uint64_t inputs = isolate_wire_get_most(w, REQUEST_MAX_TENSORS);
     for (uint64_t i = 0; i < inputs && !w->bad; i++)
         read_input(child, w, r);

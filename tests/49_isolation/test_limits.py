@@ -10,12 +10,12 @@ import pytest
 import tritonclient.grpc as grpcclient
 from tritonclient.utils import InferenceServerException
 
-from harness import metrics, paths, procfs, rawhttp
+from harness import metrics, paths, procfs, rawgrpc, rawhttp
 from harness.procfs import children, links
 from harness.repository import Repository
 from harness.servers import HOST, Nereid
 from isolated import (
-    AWAIT_CANCEL, HANG, HANG_WHEN_ENDED, ISOLATED, KILL, QUIET_CRASHES, SAY, SLACK, answers, ask, body,
+    AWAIT_CANCEL, HANG, HANG_WHEN_ENDED, ISOLATED, KILL, PARAMETERS, QUIET_CRASHES, SAY, SLACK, answers, ask, body,
     crasher, group_members, parameters, process_of, ready, until,
 )
 
@@ -145,6 +145,26 @@ def test_shared_memory_is_charged_to_the_budget(repository: Repository) -> None:
         assert not fits(3_000_000)
         until(lambda: fits(1_000_000))  # an answer has come before its memory is given back
         client.close()
+
+
+def test_no_room_for_a_text_of_an_answer_is_no_fault_of_the_process(repository: Repository) -> None:
+    """The budget is spent by one client's body that does not end, the allowance of another by its request."""
+    budget = 1 << 20
+    crasher(repository, "echo")
+    announced = rawhttp.head("POST", "/v2/models/echo/infer", {"Content-Length": str(budget - 12000)})
+    request = rawgrpc.infer_request("echo", [("INPUT0", "INT32", [1], np.int32(PARAMETERS).tobytes())])
+    request.parameters["text"].string_param = "x" * 7000
+    with Nereid(repository.path, options={"memory-budget": str(budget)}) as server, rawgrpc.Channel(server.grpc) as client:
+        assert client.call("ModelInfer", request).code == "OK"
+        old = process_of(server, "echo")
+        with rawhttp.Connection(HOST, server.http_port) as greedy:
+            greedy.send(announced + b"{")
+            until(lambda: metrics.scrape(server.metrics)["nereid_budget_in_use_bytes"].value() > budget - 16384)
+            answer = client.call("ModelInfer", request)
+            assert answer.code == "UNAVAILABLE" and "parameter 'text'" in answer.details, answer
+            assert answers(server, "echo") and process_of(server, "echo") == old
+        until(lambda: client.call("ModelInfer", request).code == "OK")
+        assert process_of(server, "echo") == old
 
 
 def test_memory_goes_back_when_it_is_idle(repository: Repository) -> None:
