@@ -419,8 +419,14 @@ static void commit(struct operate_attempt *a)
         models_publish(a->r);
     else
         show(a);
+    bool parting = m->parting;
     mutex_unlock(&a->r->lock);
     agents_loaded(a->source->agents);
+    if (!parting)
+        return;
+    jobs_lend(a->r, true); /* others load meanwhile */
+    retire_wait_instances(a->r, m);
+    jobs_lend(a->r, false);
 }
 
 /* What was made is given up; what served before still does. */

@@ -50,9 +50,11 @@ struct repo_model {
     bool wanted;
     bool
         versionless; /* it could be read when it was asked for last, and its version policy picked none */
-    unsigned retiring; /* versions that the retirer has */
-    uint64_t places;   /* repositories that had it when they were looked at last */
-    uint64_t from;     /* the repository it was loaded from; 0 = none, or an override alone */
+    unsigned retiring;   /* versions that the retirer has */
+    unsigned parting;    /* sets of instances that the retirer has, of versions that serve on */
+    unsigned finalising; /* of them, those that execute nothing any more */
+    uint64_t places;     /* repositories that had it when they were looked at last */
+    uint64_t from;       /* the repository it was loaded from; 0 = none, or an override alone */
     struct repo_version *versions; /* ascending */
     size_t version_count;
     bool forced; /* serves with a configuration of the client's */
@@ -98,6 +100,9 @@ struct repo_job {
 
 /* How many threads free versions at the same time: a backend may take a second for each of its instances, or never end. */
 #define REPO_FINISHERS 16u
+
+/* How long a load waits for instances that it took out and that still execute. */
+#define REPO_PARTING_NS TIME_S(1)
 
 /* A version that serves no longer, on its way to be freed. */
 struct repo_retired {

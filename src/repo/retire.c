@@ -28,6 +28,9 @@ static void finish_instances(struct repo *r, struct repo_retired *old)
     version_unpin(old->version);
     mutex_lock(&r->lock);
     old->model->retiring--;
+    old->model->parting--;
+    old->model->finalising--;
+    mutex_cond_broadcast(&r->changed);
     models_prune(r);
     mutex_unlock(&r->lock);
     mem_free(old);
@@ -150,6 +153,7 @@ static void finisher_main(void *arg)
 static void finish_aside(struct repo *r, struct repo_retired *old)
 {
     mutex_lock(&r->lock);
+    old->model->finalising += old->only_some;
     list_append(&r->drained, &old->node);
     struct thread_seat *seat = thread_seat_free(r->finishers, REPO_FINISHERS);
     struct err *e = seat ? thread_seat_start(seat, r, "retirer", finisher_main) : NULL;
@@ -286,13 +290,27 @@ struct tally *retire_tally(struct repo *r, const struct repo_model *m, int64_t n
 void retire_instances(struct repo *r, struct repo_model *m, struct serve_version *v,
                       struct instances *left)
 {
+    if (!left->runner_count && !left->passive_count) {
+        instances_free(left);
+        return;
+    }
     struct repo_retired *old = MEM_NEW(struct repo_retired);
     *old = (struct repo_retired){
         .repo = r, .model = m, .number = v->number, .version = v, .only_some = true, .left = *left};
     *left = (struct instances){0};
     version_pin(v);
     m->retiring++;
+    m->parting++;
     hand_over(r, old);
+}
+
+void retire_wait_instances(struct repo *r, const struct repo_model *m)
+{
+    time_ns until = clock_now_ns() + REPO_PARTING_NS;
+    mutex_lock(&r->lock);
+    while (m->parting && !r->stopping && (m->finalising || clock_now_ns() < until))
+        mutex_cond_wait_until(&r->changed, &r->lock, m->finalising ? TIME_NEVER : until);
+    mutex_unlock(&r->lock);
 }
 
 void retire_stop(struct repo *r)

@@ -23,6 +23,10 @@ struct tally *retire_tally(struct repo *r, const struct repo_model *m, int64_t n
 void retire_instances(struct repo *r, struct repo_model *m, struct serve_version *v,
                       struct instances *left);
 
+/* retire_wait_instances - until those of a model are finalised, as who asked for fewer expects. A request that runs on one of them may
+ * have asked, so what still executes is waited for no longer than REPO_PARTING_NS. The caller works on the model. Lock not held. */
+void retire_wait_instances(struct repo *r, const struct repo_model *m);
+
 /* retire_say_left - as repo_say_left. Lock not held. */
 void retire_say_left(struct repo *r);
 

@@ -94,6 +94,9 @@ class Board:
     def now(self) -> int:
         return int.from_bytes(self.file.read_bytes()[4:8], "little")
 
+    def finalised(self) -> int:
+        return int.from_bytes(self.file.read_bytes()[12:16], "little")
+
 
 BODY = b'{"inputs": [{"name": "INPUT0", "datatype": "INT32", "shape": [1], "data": [7]}]}'
 

@@ -478,4 +478,13 @@ HELD = (
             "48_caches/test_agents.py::test_an_agent_moves_the_model",
         ),
     ),
+    Kind(
+        "a load that takes away an instance at work",
+        "Waits a second for it, then returns; the instance is finalised when its execution ends.",
+        "Returns when it was finalised.",
+        "What it executes may be the very request that asked for the load: neither would end.",
+        "A defect of the reference: its load waits for ever.",
+        CLIENT,
+        ("40_e2e/test_instances_gone.py::test_one_that_executes_does_not_hold_up_the_load",),
+    ),
 )

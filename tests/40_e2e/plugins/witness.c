@@ -7,10 +7,12 @@
  *   board  the file
  *   gate   wait in each execution until somebody has this pipe open to write
  *   door   the same while the model is loaded
- *   tell   fail instead of making an instance, with its host policy in the message */
+ *   tell   fail instead of making an instance, with its host policy in the message
+ *   slow_end  an instance takes this many milliseconds to be finalised, and is counted on the board when it was */
 #include "triton/core/tritonbackend.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -29,12 +31,14 @@ struct board {
     atomic_int executions;
     atomic_int now;
     atomic_int most;
+    atomic_int finalised;
 };
 
 struct model {
     struct board *board;
     char gate[256];
     int tell;
+    int slow_end;
 };
 
 static int find(const char *json, const char *key, char *ret, size_t size)
@@ -83,6 +87,8 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInitialize(TRITONBACKEND_Model *handle)
     if (find(text, "board", path, sizeof(path)))
         m->board = open_board(path);
     find(text, "gate", m->gate, sizeof(m->gate));
+    if (find(text, "slow_end", path, sizeof(path)))
+        m->slow_end = (int)strtol(path, NULL, 10);
     m->tell = find(text, "tell", path, sizeof(path));
     if (find(text, "door", path, sizeof(path)))
         pass(path);
@@ -129,6 +135,16 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceInitialize(TRITONBACKEND_ModelIns
         return e;
     snprintf(text, sizeof(text), "policy %.*s", (int)len, json);
     return TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_UNAVAILABLE, text);
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInstance *instance)
+{
+    struct model *m = model_of(instance);
+    if (!m->slow_end)
+        return NULL;
+    poll(NULL, 0, m->slow_end);
+    atomic_fetch_add(&m->board->finalised, 1);
+    return NULL;
 }
 
 static void witness(struct model *m, int32_t numbers[NUMBERS])
