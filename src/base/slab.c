@@ -30,8 +30,10 @@ __attribute__((noinline)) static struct free_list *list_of(const struct slab *s)
     return &lists[s->index];
 }
 
-/* Full lists of SLAB_KEEP objects, put down by threads that free more than they take, for those that take more than they free. */
-#define SHELF       4u
+/* Full lists of SLAB_KEEP objects, put down by threads that free more than they take, for those that take more than they free. So many
+ * that what a crowd of requests on one thread gives up can be what another one takes: freed, it would stay in the heap of its thread,
+ * and memory would be used twice. */
+#define SHELF       256u
 #define SHELF_TRIMS 3u /* a list that so many trims found is not needed */
 
 static struct {
@@ -41,6 +43,9 @@ static struct {
     atomic_bool tokens;
     atomic_uint trims;
 } shelves[SLAB_CLASSES][SHELF];
+
+/* How many lists lie there; relaxed: a guess, so that nobody looks through an empty shelf. */
+static atomic_uint shelved[SLAB_CLASSES];
 
 /* Puts down the whole list; false when there is no room. */
 __attribute__((noinline)) static bool put_down(const struct slab *s, struct free_list *l)
@@ -54,6 +59,7 @@ __attribute__((noinline)) static bool put_down(const struct slab *s, struct free
         if (!atomic_compare_exchange_strong_explicit(&shelves[s->index][i].first, &none, l->first,
                                                      memory_order_release, memory_order_relaxed))
             continue;
+        atomic_fetch_add_explicit(&shelved[s->index], 1, memory_order_relaxed);
         l->first = NULL;
         l->count = l->unused = 0;
         return true;
@@ -65,12 +71,18 @@ static struct head *pick_up(unsigned index, unsigned i)
 {
     if (!atomic_load_explicit(&shelves[index][i].first, memory_order_relaxed))
         return NULL;
-    return atomic_exchange_explicit(&shelves[index][i].first, NULL, memory_order_acquire);
+    struct head *first =
+        atomic_exchange_explicit(&shelves[index][i].first, NULL, memory_order_acquire);
+    if (first)
+        atomic_fetch_sub_explicit(&shelved[index], 1, memory_order_relaxed);
+    return first;
 }
 
 /* Fills an empty list; false when nothing was put down. */
 __attribute__((noinline)) static bool refill(const struct slab *s, struct free_list *l)
 {
+    if (!atomic_load_explicit(&shelved[s->index], memory_order_relaxed))
+        return false;
     for (unsigned i = 0; i < SHELF && !l->first; i++)
         l->first = pick_up(s->index, i);
     if (!l->first)

@@ -1,7 +1,7 @@
 #pragma once
 /* Objects of one size with a small free list per thread. An object may be freed by another thread than the one that took it:
  * it joins the list of the thread that frees it. A full list is put down as a whole for a thread that takes more than it frees; where
- * several lie there already, a full list gives back to the heap. So does a thread that is not ours: nobody would free its lists when it
+ * hundreds lie there already, a full list gives back to the heap. So does a thread that is not ours: nobody would free its lists when it
  * ends.
  *
  * Objects of a slab with tokens have a slot in the table of base/token.h for as long as their memory lives, so that handles of plug-ins

@@ -31,6 +31,9 @@ static const uint8_t keepalive_ping[8] = "alive?";
 /* SETTINGS frames of a client without a message in between. */
 #define MAX_SETTINGS 1000u
 
+/* Of what a client sent beyond its end, so much is dropped before its connection is closed. */
+#define DISCARD_BYTES ((size_t)1 << 20)
+
 /* Of a connection that has sent no message yet, or takes many turns, so much is read in one. */
 #define READ_WARILY ((size_t)4096)
 
@@ -525,6 +528,8 @@ void grpc_conn_close(struct grpc_conn *c)
     loop_timer_clear(home->worker->loop, &c->keepalive_timer);
     loop_task_cancel(&c->flush);
     nghttp2_session_del(c->session);
+    if (c->expelled) /* it shall read why */
+        sock_discard(c->watch.fd, DISCARD_BYTES);
     sock_close(c->watch.fd);
     grpc_out_fini(&c->out);
     budget_drop(c->account, c->streams_held * GRPC_STREAM_BYTES);

@@ -193,6 +193,16 @@ void sock_probe(int fd)
         setsockopt(fd, set[i].level, set[i].option, &set[i].value, sizeof(set[i].value));
 }
 
+void sock_discard(int fd, size_t most)
+{
+    while (most > 0) {
+        ssize_t n = recv(fd, NULL, most, MSG_TRUNC | MSG_DONTWAIT);
+        if (n <= 0)
+            return;
+        most -= (size_t)n;
+    }
+}
+
 void sock_close(int fd)
 {
     close(fd);

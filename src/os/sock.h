@@ -44,4 +44,8 @@ void sock_low_water(int fd, int n);
 /* sock_probe - ask the peer's system from time to time whether the peer is still there: a TCP connection whose peer is gone fails within
  * about two minutes, though nothing is written. */
 void sock_probe(int fd);
+
+/* sock_discard - drop what came and was not read, at most so many bytes: closing a TCP socket with something unread resets the connection,
+ * and the peer may then not see what it was told last. */
+void sock_discard(int fd, size_t most);
 void sock_close(int fd);
