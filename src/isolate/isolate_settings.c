@@ -20,6 +20,41 @@ static const char *find(const Inference__ModelConfig *proto, const char *key)
     return NULL;
 }
 
+/* A slip in a name would leave a process with more rights than somebody meant it to have. */
+static struct err *check_name(const Inference__ModelConfig *proto, const char *key, bool isolation)
+{
+    static const char *const names[] = {
+        "ISOLATION_MEMORY_MB",  "ISOLATION_EXECUTE_TIMEOUT_SECS",
+        "ISOLATION_GRACE_SECS", "ISOLATION_ENVIRONMENT",
+        "ISOLATION_USER",       "ISOLATION_DENY",
+        "ISOLATION_FILES",
+    };
+    bool known = false;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        known = known || strcmp(key, names[i]) == 0;
+    if (!known)
+        return err_new(STATUS_INVALID_ARG,
+                       "model '%s': there is no parameter '%s': expected ISOLATION_MEMORY_MB, "
+                       "_EXECUTE_TIMEOUT_SECS, _GRACE_SECS, _ENVIRONMENT, _USER, _DENY or _FILES",
+                       proto->name, key);
+    if (!isolation)
+        return err_new(STATUS_INVALID_ARG,
+                       "model '%s': parameter '%s' does nothing without parameter 'ISOLATION': add "
+                       "it as 'process', or as 'none' to run the model in the server",
+                       proto->name, key);
+    return NULL;
+}
+
+static struct err *check_names(const Inference__ModelConfig *proto, bool isolation)
+{
+    static const char prefix[] = "ISOLATION_";
+    struct err *e = NULL;
+    for (size_t i = 0; !e && i < proto->n_parameters; i++)
+        if (strncmp(proto->parameters[i]->key, prefix, strlen(prefix)) == 0)
+            e = check_name(proto, proto->parameters[i]->key, isolation);
+    return e;
+}
+
 static struct err *read_number(const Inference__ModelConfig *proto, const char *key, double most,
                                double *ret)
 {
@@ -119,7 +154,9 @@ struct err *isolate_settings_read(const struct Inference__ModelConfig *proto,
                        "model '%s': parameter 'ISOLATION': expected 'process' or "
                        "'none', found '%s'",
                        proto->name, mode);
-    struct err *e = read_number(proto, "ISOLATION_MEMORY_MB", MOST_MB, &memory_mb);
+    struct err *e = check_names(proto, mode);
+    if (!e)
+        e = read_number(proto, "ISOLATION_MEMORY_MB", MOST_MB, &memory_mb);
     if (!e)
         e = read_number(proto, "ISOLATION_EXECUTE_TIMEOUT_SECS", MOST_SECS, &execute);
     if (!e)

@@ -150,6 +150,19 @@ def test_what_cannot_be_done_is_refused(repository: Repository) -> None:
     assert "'ISOLATION_FILES': expected paths from the root on, found 'weights'" in reasons["path"]
 
 
+def test_a_slip_in_a_name_leaves_no_rights(repository: Repository) -> None:
+    hostile(repository, "slip", denny="network")
+    alone = hostile(repository, "alone", deny="network") / "config.pbtxt"
+    alone.write_text(alone.read_text().replace(parameters(ISOLATED), ""))
+    off = hostile(repository, "off", deny="network") / "config.pbtxt"
+    off.write_text(off.read_text().replace('"process"', '"none"'))
+    with Nereid(repository.path, SOME_FAIL, env=ENV) as server:
+        until(lambda: ready(server, "off"))
+        reasons = why(server)
+    assert "there is no parameter 'ISOLATION_DENNY'" in reasons["slip"]
+    assert "'ISOLATION_DENY' does nothing without parameter 'ISOLATION'" in reasons["alone"]
+
+
 TENSORS = {
     "input": [{"name": "INPUT0", "data_type": "TYPE_INT32", "dims": [-1]}],
     "output": [{"name": "OUTPUT0", "data_type": "TYPE_STRING", "dims": [-1]}],
