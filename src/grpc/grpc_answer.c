@@ -171,6 +171,16 @@ void grpc_answer_send(struct grpc_stream *s, struct grpc_reply *r)
     submitted(s, rc);
 }
 
+bool grpc_answer_lags(const struct grpc_stream *s)
+{
+    return s->replies && s->moved < now_of(s);
+}
+
+bool grpc_answer_any_lags(const struct grpc_conn *c)
+{
+    return c->answering && c->moved < loop_now(c->home->worker->loop);
+}
+
 void grpc_answer_packed(struct grpc_stream *s)
 {
     s->moved = s->conn->moved = now_of(s);

@@ -17,6 +17,11 @@
 /* grpc_answer_send - send a message; r is the stream's from here on. Dropped when the stream is closed or ended. */
 void grpc_answer_send(struct grpc_stream *s, struct grpc_reply *r);
 
+/* grpc_answer_lags - whether answers of the stream wait since an earlier turn: its client did not take them at once.
+ * grpc_answer_any_lags - whether that is so of all streams of the connection that have answers. */
+bool grpc_answer_lags(const struct grpc_stream *s);
+bool grpc_answer_any_lags(const struct grpc_conn *c);
+
 /* grpc_answer_packed - a reply that waited has its pieces. */
 void grpc_answer_packed(struct grpc_stream *s);
 

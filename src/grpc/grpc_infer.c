@@ -185,11 +185,12 @@ static void finish_call(struct grpc_stream *s, struct grpc_call *call)
         end_if_over(s);
 }
 
-/* A client that takes no answers must not make us hold them without end, nor any where others need the room. */
+/* A client that takes no answers must not make us hold them without end, nor any where others need the room. One that takes them as they
+ * come is not ended because of what others hold. */
 static void check_backlog(struct grpc_stream *s)
 {
     if (s->reply_bytes > 4 * GRPC_STREAM_REPLY_BYTES ||
-        (s->replies && !budget_account_room(s->conn->account, 0)))
+        (grpc_answer_lags(s) && !budget_account_room(s->conn->account, 0)))
         grpc_answer_end(s, GRPC_ANSWER_RESOURCE_EXHAUSTED,
                         "the client does not take the responses of its requests");
 }
@@ -228,7 +229,8 @@ static void count_failed(const struct grpc_stream *s, uint32_t model, const stru
 static struct grpc_reply *error_reply(struct grpc_stream *s, const struct err *e,
                                       struct infer_pb_slice id)
 {
-    struct grpc_reply *reply = grpc_infer_response_error(e, id, s->conn->account);
+    bool lags = grpc_answer_any_lags(s->conn);
+    struct grpc_reply *reply = grpc_infer_response_error(e, id, s->conn->account, !lags);
     if (!reply)
         grpc_answer_end(s, GRPC_ANSWER_UNAVAILABLE, "no room to tell of an error");
     return reply;

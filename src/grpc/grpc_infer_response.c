@@ -17,6 +17,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What an error takes at least, and most errors. */
+#define LITTLE_BYTES ((size_t)4096)
+
 #define FINAL_PARAM "triton_final_response"
 
 /* A reply and what it is made of, in one piece of memory: pieces, prefix and head follow. */
@@ -49,12 +52,16 @@ static struct infer_pb_slice message_slice(const struct err *e)
     return (struct infer_pb_slice){err_message(e), request_text_message(err_message(e))};
 }
 
-/* In the response's arena, or on the heap when there is no response. It can wait for a client that does not take it: the account holds it. */
-static struct encoded *new_encoded(struct response *r, struct budget_account *account, size_t bytes)
+/* In the response's arena, or on the heap when there is no response. It can wait for a client that does not take it: the account holds it.
+ * anyway  what is little is held where there is no room, too */
+static struct encoded *new_encoded(struct response *r, struct budget_account *account, size_t bytes,
+                                   bool anyway)
 {
     if (r)
         return arena_try_alloc(&r->arena, bytes, 8);
-    if (!budget_take(account, bytes))
+    if (anyway && bytes <= LITTLE_BYTES)
+        budget_hold(account, bytes);
+    else if (!budget_take(account, bytes))
         return NULL;
     struct encoded *x = mem_try_alloc(bytes, 8);
     if (!x)
@@ -68,9 +75,9 @@ static uint64_t held_by(const struct response *r, uint64_t bytes)
     return r ? r->arena.held + r->request->arena.held + bytes : bytes;
 }
 
-/* account: of a message without a response. */
+/* account, anyway: of a message without a response. */
 static struct err *encode(struct infer_pb_response *pb, struct response *r,
-                          struct budget_account *account, struct grpc_reply **ret)
+                          struct budget_account *account, bool anyway, struct grpc_reply **ret)
 {
     struct infer_pb_size size;
     if (infer_pb_write_measure(pb, &size) != INFER_PB_OK)
@@ -82,7 +89,7 @@ static struct err *encode(struct infer_pb_response *pb, struct response *r,
                        size.total, GRPC_INBOX_MAX_BYTES);
     size_t fixed = sizeof(struct encoded) + size.piece_count * sizeof(struct iovec);
     size_t bytes = fixed + GRPC_INBOX_PREFIX + size.head_bytes;
-    struct encoded *x = new_encoded(r, account, bytes);
+    struct encoded *x = new_encoded(r, account, bytes, anyway);
     if (!x)
         return err_new(STATUS_UNAVAILABLE, "no memory for a response of %" PRIu64 " bytes",
                        size.total);
@@ -222,7 +229,7 @@ struct err *grpc_infer_response(struct response *r, const struct grpc_infer_clas
     char version[VERSION_BYTES];
     struct err *e = fill(r, classes, &pb, version, &params);
     pb.params = params;
-    return e ? e : encode(&pb, r, NULL, ret);
+    return e ? e : encode(&pb, r, NULL, false, ret);
 }
 
 struct err *grpc_infer_response_streamed(struct response *r,
@@ -255,21 +262,21 @@ struct err *grpc_infer_response_streamed(struct response *r,
         end = &(*end)->next;
     *end = &last;
     pb.params = params;
-    return encode(&pb, r, NULL, ret);
+    return encode(&pb, r, NULL, false, ret);
 }
 
 struct grpc_reply *grpc_infer_response_error(const struct err *e, struct infer_pb_slice id,
-                                             struct budget_account *account)
+                                             struct budget_account *account, bool anyway)
 {
     struct infer_pb_response pb = {.streamed = true, .error_message = message_slice(e), .id = id};
     if (id.len > REQUEST_TEXT_ID_BYTES)
         pb.id = (struct infer_pb_slice){0};
     struct grpc_reply *reply = NULL;
-    struct err *failed = encode(&pb, NULL, account, &reply);
+    struct err *failed = encode(&pb, NULL, account, anyway, &reply);
     if (failed) {
         /* the error's own text is not UTF-8, or there is no room: say so instead, if that can be */
         pb.error_message = message_slice(failed);
-        err_free(encode(&pb, NULL, account, &reply));
+        err_free(encode(&pb, NULL, account, anyway, &reply));
         err_free(failed);
     }
     return reply;

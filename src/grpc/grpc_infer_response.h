@@ -28,6 +28,7 @@ struct err *grpc_infer_response_streamed(struct response *r,
  * e        of its message as much as an answer may carry: infer/request_text.h
  * id       left out when it is longer than ids may be
  * account  holds it until it is sent
+ * anyway   also where the account has no room, if it is no more than 4 KiB, or else a word of that
  * returns  NULL when there is no room for it */
 struct grpc_reply *grpc_infer_response_error(const struct err *e, struct infer_pb_slice id,
-                                             struct budget_account *account);
+                                             struct budget_account *account, bool anyway);

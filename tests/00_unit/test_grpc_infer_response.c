@@ -236,7 +236,8 @@ static void errors_before_there_is_a_response(void **state)
                                     {BROKEN, "the response holds text that is not UTF-8"}};
     for (size_t i = 0; i < 2; i++) {
         struct err *e = err_new(STATUS_NOT_FOUND, "%s", words[i][0]);
-        Inference__ModelStreamInferResponse *s = streamed(grpc_infer_response_error(e, id, NULL));
+        Inference__ModelStreamInferResponse *s =
+            streamed(grpc_infer_response_error(e, id, NULL, false));
         assert_string_equal(s->error_message, words[i][1]);
         assert_string_equal(s->infer_response->id, "7");
         inference__model_stream_infer_response__free_unpacked(s, NULL);
@@ -255,7 +256,7 @@ static void errors_are_charged(void **state)
     struct err *little = err_new(STATUS_NOT_FOUND, "no such model");
     size_t before = budget_in_use(), limit = budget_limit();
     struct budget_account *account = budget_account_new();
-    struct grpc_reply *reply = grpc_infer_response_error(e, id, account);
+    struct grpc_reply *reply = grpc_infer_response_error(e, id, account, false);
     assert_true(budget_in_use() >= before + REQUEST_TEXT_MESSAGE_BYTES);
     Inference__ModelStreamInferResponse *s = streamed(reply);
     assert_int_equal(budget_in_use(), before);
@@ -263,15 +264,20 @@ static void errors_are_charged(void **state)
     assert_string_equal(s->infer_response->id, "");
     inference__model_stream_infer_response__free_unpacked(s, NULL);
     budget_set_limit(before + 1);
-    s = streamed(grpc_infer_response_error(little, id, account));
+    s = streamed(grpc_infer_response_error(little, id, account, false));
     assert_string_equal(s->error_message, "no such model");
     inference__model_stream_infer_response__free_unpacked(s, NULL);
-    s = streamed(grpc_infer_response_error(e, id, account)); /* that there is no room is little */
+    s = streamed(
+        grpc_infer_response_error(e, id, account, false)); /* that there is no room is little */
     assert_non_null(strstr(s->error_message, "no memory"));
     inference__model_stream_infer_response__free_unpacked(s, NULL);
     assert_int_equal(budget_in_use(), before);
     budget_hold(account, BUDGET_STEP);
-    assert_null(grpc_infer_response_error(little, id, account));
+    assert_null(grpc_infer_response_error(little, id, account, false));
+    s = streamed(
+        grpc_infer_response_error(e, id, account, true)); /* but what is little may be had */
+    assert_non_null(strstr(s->error_message, "no memory"));
+    inference__model_stream_infer_response__free_unpacked(s, NULL);
     budget_drop(account, BUDGET_STEP);
     budget_account_close(account);
     budget_set_limit(limit);

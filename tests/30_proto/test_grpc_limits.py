@@ -1,13 +1,17 @@
 """gRPC requests with more parts than any model has: refused before anything is made of them, the connection stays."""
 
+import contextlib
 import struct
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import grpc
 import pytest
-from harness import rawgrpc
-from harness.servers import Server
+from harness import h2frames as h2
+from harness import metrics, rawgrpc, rawhttp
+from harness.repository import Repository
+from harness.servers import HOST, Nereid, Server
 from tritonclient.grpc import service_pb2 as pb
 
 STREAM = f"/{rawgrpc.SERVICE}/ModelStreamInfer"
@@ -92,3 +96,56 @@ def test_parts_of_a_request_in_a_stream(nereid: Server) -> None:
             next(call)
         assert (ended.value.code().name, ended.value.details()) == ("RESOURCE_EXHAUSTED", TOO_MANY)
         assert channel.call("ModelInfer", _request()).code == "OK"
+
+
+BUDGET = 1 << 20
+# Nothing is executed before eight requests wait.
+EIGHT = "dynamic_batching { preferred_batch_size: [ 8 ] max_queue_delay_microseconds: 3600000000 }\n"
+
+
+def one_row(model: str) -> pb.ModelInferRequest:
+    return rawgrpc.infer_request(model, [("INPUT0", "FP32", [1, 2], TWO)])
+
+
+def after_ping(connection: h2.Connection, *parts: bytes) -> None:
+    """What is sent was taken when the answer to a ping behind it comes."""
+    connection.send(*parts, h2.frame(h2.PING, 0, 0, b"whatever"))
+    while connection.read().kind != h2.PING:
+        pass
+
+
+def spend(server: Server, stack: contextlib.ExitStack) -> None:
+    """Bodies that do not end take the budget but for some bytes, requests for a model that waits take these and a little more."""
+    for bits in range(19, 10, -1):
+        greedy = stack.enter_context(rawhttp.Connection(HOST, server.http_port))
+        greedy.send(rawhttp.head("POST", "/v2/models/all/infer", {"Content-Length": str(1 << bits)}) + b"{")
+    pusher = stack.enter_context(h2.Connection(server.grpc))
+    asked = h2.message(one_row("other").SerializeToString())
+    block = h2.header_block(h2.call_headers(f"/{rawgrpc.SERVICE}/ModelInfer"))
+    for stream in range(1, 60, 2):
+        after_ping(pusher, h2.frame(h2.HEADERS, h2.END_HEADERS, stream, block), h2.frame(h2.DATA, h2.END_STREAM, stream, asked))
+        if metrics.scrape(server.metrics)["nereid_budget_in_use_bytes"].value() >= BUDGET:
+            return
+    raise AssertionError("the budget is not spent")
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_who_reads_is_answered_though_others_spend_the_budget(tmp_path: Path, more: int) -> None:
+    """A stream with more under way than its allowance, whose client reads; it may ask for more, and is told that there is no room."""
+    made = Repository(tmp_path / "models")
+    made.identity("all", max_batch_size=8, extra=EIGHT)
+    made.identity("other", max_batch_size=64, extra=EIGHT.replace("8", "64", 1))
+    asked = h2.message(one_row("all").SerializeToString())
+    options = {"memory-budget": str(BUDGET), "inline-execution": "false"}
+    with Nereid(made.path, options) as server, contextlib.ExitStack() as stack:
+        reader = stack.enter_context(h2.Connection(server.grpc))
+        after_ping(reader, h2.frame(h2.HEADERS, h2.END_HEADERS, 1, h2.header_block(h2.call_headers(STREAM))), h2.frame(h2.DATA, 0, 1, asked * 7))
+        spend(server, stack)
+        after_ping(reader, h2.frame(h2.DATA, h2.END_STREAM, 1, asked * more))
+        with rawgrpc.Channel(server.grpc) as channel:
+            assert channel.call("ModelInfer", one_row("all")).code == "OK"
+        call = reader.finish(1)
+        answers = [pb.ModelStreamInferResponse.FromString(each) for each in call.messages()]
+        assert call.trailers["grpc-status"] == "0", call.trailers
+        assert [each.infer_response.raw_output_contents[0] for each in answers[:7]] == [TWO] * 7
+        assert ["no room for more of this connection" in each.error_message for each in answers[7:]] == [True] * more
