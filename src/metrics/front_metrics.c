@@ -1,6 +1,7 @@
 #include "metrics/front_metrics.h"
 
 #include "base/check.h"
+#include "base/list.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "os/mutex.h"
@@ -9,6 +10,14 @@
 #include <string.h>
 
 #define MAX_MODELS (FRONT_METRICS_PAGES * FRONT_METRICS_PAGE_MODELS)
+
+/* A name of a model that has a number. */
+struct named {
+    struct list node; /* in gone while nobody uses it */
+    char *name;
+    uint32_t id;
+    uint32_t users; /* versions */
+};
 
 /* The last one of each is every other code. */
 static const int http_codes[FRONT_METRICS_CODES] = {200, 400, 404, 405, 403, 408, 411, 413,
@@ -37,9 +46,11 @@ static const char *const grpc_codes[] = {"OK",
 /* Rank LEAF; guards what follows. Of the process, as the metrics of the C API are. */
 static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF);
 static struct front_metrics *all;
-static char **model_names;
-static struct map model_ids = MAP_INIT; /* place in model_names plus 1 */
+static struct named **models;           /* the one of number i at i - 1 */
+static struct map model_ids = MAP_INIT; /* name -> named */
 static uint32_t model_count;
+static struct list gone = {&gone, &gone}; /* those without users, who left first in front */
+static uint32_t gone_count;
 
 struct front_metrics *front_metrics_new(const struct front_metrics_kind *kind)
 {
@@ -115,19 +126,74 @@ void front_metrics_failed(struct front_metrics *f, unsigned route, uint32_t mode
         front_metrics_add(&f->routes[route][c], 1);
 }
 
+/* The counters of a number begin anew. Caller holds the lock. */
+static void clear_model(uint32_t id)
+{
+    for (const struct front_metrics *f = all; f; f = f->next) {
+        const struct front_metrics_page *page =
+            atomic_load_explicit(&f->pages[id / FRONT_METRICS_PAGE_MODELS], memory_order_acquire);
+        struct front_metrics_model *m =
+            page ? atomic_load_explicit(&page->models[id % FRONT_METRICS_PAGE_MODELS],
+                                        memory_order_acquire)
+                 : NULL;
+        for (unsigned slot = 0; m && slot < FRONT_METRICS_MODEL_SLOTS; slot++)
+            for (unsigned c = 0; c < FRONT_METRICS_CODES; c++)
+                atomic_store_explicit(&m->counts[slot][c], 0, memory_order_relaxed);
+    }
+}
+
+/* A number for a new name: that of the name which is gone for longest, once enough are. Caller holds the lock. */
+static struct named *number_for(const char *name)
+{
+    struct named *n;
+    if (gone_count >= FRONT_METRICS_GONE) {
+        n = LIST_ITEM(list_pop(&gone), struct named, node);
+        gone_count--;
+        map_remove(&model_ids, n->name, strlen(n->name));
+        mem_free(n->name);
+        clear_model(n->id);
+    } else if (model_count + 1 < MAX_MODELS) {
+        if ((model_count & (model_count + 1)) == 0) /* room for the next power of two */
+            models = mem_realloc(models, (2 * model_count + 1) * sizeof(struct named *));
+        n = MEM_NEW(struct named);
+        list_init(&n->node);
+        models[model_count] = n;
+        n->id = ++model_count;
+    } else {
+        return NULL;
+    }
+    n->name = mem_strdup(name);
+    map_put(&model_ids, name, strlen(name), n);
+    return n;
+}
+
 uint32_t front_metrics_model_id(const char *name)
 {
     mutex_lock(&lock);
-    uint32_t id = (uint32_t)(uintptr_t)map_get(&model_ids, name, strlen(name));
-    if (!id && model_count + 1 < MAX_MODELS) {
-        if ((model_count & (model_count + 1)) == 0) /* room for the next power of two */
-            model_names = mem_realloc(model_names, (2 * model_count + 1) * sizeof(*model_names));
-        model_names[model_count] = mem_strdup(name);
-        id = ++model_count;
-        map_put(&model_ids, name, strlen(name), (void *)(uintptr_t)id);
+    struct named *n = map_get(&model_ids, name, strlen(name));
+    if (n && !n->users) {
+        list_remove(&n->node);
+        gone_count--;
+    }
+    if (!n)
+        n = number_for(name);
+    if (n)
+        n->users++;
+    mutex_unlock(&lock);
+    return n ? n->id : 0;
+}
+
+void front_metrics_model_left(uint32_t id)
+{
+    if (!id)
+        return;
+    mutex_lock(&lock);
+    struct named *n = models[id - 1];
+    if (!--n->users) {
+        list_append(&gone, &n->node);
+        gone_count++;
     }
     mutex_unlock(&lock);
-    return id;
 }
 
 static const char *code_name(bool grpc, unsigned c, char *room, size_t room_bytes)
@@ -151,7 +217,7 @@ static void add_requests(struct metrics_process *p, const struct front_metrics_k
     r += p->request_count++;
     *r = (struct metrics_requests){.protocol = kind->protocol,
                                    .route = kind->routes[route].name,
-                                   .model = model,
+                                   .model = model ? mem_strdup(model) : NULL,
                                    .count = count};
     const char *name = code_name(kind->grpc, code, r->code, sizeof(r->code));
     if (name != r->code)
@@ -188,7 +254,7 @@ static void read_route(struct metrics_process *p, const struct front_metrics_kin
             sum = 0;
             for (const struct front_metrics *f = all; f; f = f->next)
                 sum += f->kind == kind ? model_value(f, id, slot, c) : 0;
-            add_requests(p, kind, route, model_names[id - 1], c, sum);
+            add_requests(p, kind, route, models[id - 1]->name, c, sum);
         }
     }
 }
@@ -231,6 +297,8 @@ void front_metrics_read(struct metrics_process *process)
 void front_metrics_read_free(struct metrics_process *process)
 {
     mem_free((void *)(uintptr_t)process->fronts);
+    for (size_t i = 0; i < process->request_count; i++)
+        mem_free((void *)(uintptr_t)process->requests[i].model);
     mem_free((void *)(uintptr_t)process->requests);
     process->fronts = NULL;
     process->requests = NULL;

@@ -15,6 +15,9 @@
 #define FRONT_METRICS_PAGES       64u
 #define FRONT_METRICS_PAGE_MODELS 256u
 
+/* So many names of models that nothing serves under keep their counters: a model that comes back goes on with them. */
+#define FRONT_METRICS_GONE 256u
+
 /* Relaxed, with one writer: only the numbers matter, they order nothing. */
 typedef _Atomic(uint64_t) front_metrics_count_t;
 
@@ -75,8 +78,12 @@ void front_metrics_end(struct front_metrics *f, unsigned route, uint32_t model, 
 void front_metrics_failed(struct front_metrics *f, unsigned route, uint32_t model, int code);
 
 /* front_metrics_model_id - the number of a model's name, the same for every version and after a reload; 0 when there were more
- * than can be told apart. Any thread; takes a lock. */
+ * than can be told apart. One more uses it, until front_metrics_model_left. Any thread; takes a lock. */
 uint32_t front_metrics_model_id(const char *name);
+
+/* front_metrics_model_left - one fewer uses it. The number of a name that nobody uses goes to another one after FRONT_METRICS_GONE more have
+ * left: a request that is counted later still is counted under the other name. id 0 is fine. Any thread; takes a lock. */
+void front_metrics_model_left(uint32_t id);
 
 /* front_metrics_read - everything that was counted, for the page. Any thread.
  * process  fronts and requests are set; front_metrics_read_free them */

@@ -197,6 +197,7 @@ void version_free(struct serve_version *v)
     model_free(v->model);
     ensemble_run_plan_free(v->ensemble);
     cache_stage_detach(v);
+    front_metrics_model_left(v->front_model);
     batcher_free(v->batcher);
     tally_leave(&v->tally);
     stats_free(v->stats);

@@ -69,6 +69,34 @@ static void sums(void **state)
     front_metrics_read_free(&process);
 }
 
+/* Models that come and go leave no more rows than are kept of those that went last. */
+static void rows_of_models_that_are_gone_are_given_up(void **state)
+{
+    (void)state;
+    struct front_metrics *a = front_metrics_new(&http);
+    for (unsigned i = 0; i < 3 * FRONT_METRICS_GONE; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "g%u", i);
+        uint32_t id = front_metrics_model_id(name);
+        assert_int_not_equal(id, 0);
+        front_metrics_end(a, 1, id, 200);
+        front_metrics_model_left(id);
+    }
+    uint32_t back = front_metrics_model_id("g767");
+    front_metrics_end(a, 1, back, 200);
+    uint32_t anew = front_metrics_model_id("g0");
+    front_metrics_end(a, 1, anew, 200);
+    front_metrics_read(&process);
+    assert_in_range(process.request_count, FRONT_METRICS_GONE, FRONT_METRICS_GONE + 1);
+    assert_int_equal(count_of("http", "infer", "g767", "200"), 2);
+    assert_int_equal(count_of("http", "infer", "g0", "200"), 1);
+    assert_int_equal(count_of("http", "infer", "g1", "200"), 0);
+    front_metrics_read_free(&process);
+    front_metrics_model_left(back);
+    front_metrics_model_left(anew);
+    front_metrics_free(a);
+}
+
 /* Names without end do not make labels without end. */
 static void models_are_bounded(void **state)
 {
@@ -86,4 +114,5 @@ static void models_are_bounded(void **state)
     front_metrics_free(a);
 }
 
-UNIT_MAIN(cmocka_unit_test(sums), cmocka_unit_test(models_are_bounded))
+UNIT_MAIN(cmocka_unit_test(sums), cmocka_unit_test(rows_of_models_that_are_gone_are_given_up),
+          cmocka_unit_test(models_are_bounded))
