@@ -68,8 +68,8 @@ static void loader_main(void *arg)
             m->busy = m->ending = false;
             if (!list_empty(&m->jobs))
                 list_append(&r->ready, &m->node);
+            models_let_go(r, m);
         }
-        models_prune(r);
     }
     r->loader_count--;
     seat->ended = true;

@@ -108,6 +108,12 @@ static bool needed(const struct repo_model *m)
     return false;
 }
 
+void models_let_go(struct repo *r, const struct repo_model *m)
+{
+    if (!needed(m))
+        models_prune(r);
+}
+
 void models_prune(struct repo *r)
 {
     if (r->stopping)

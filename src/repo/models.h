@@ -21,6 +21,9 @@ struct repo_name *models_name(const struct repo *r, const char *name);
 /* models_prune - forget models that lie nowhere, serve nothing and have no work, and show it; not while stopping. */
 void models_prune(struct repo *r);
 
+/* models_let_go - the same where only this one may have become so; it may be gone on return. Costs nothing for one that stays. Lock held. */
+void models_let_go(struct repo *r, const struct repo_model *m);
+
 /* models_free - all of them. */
 void models_free(struct repo *r);
 

@@ -31,7 +31,7 @@ static void finish_instances(struct repo *r, struct repo_retired *old)
     old->model->parting--;
     old->model->finalising--;
     mutex_cond_broadcast(&r->changed);
-    models_prune(r);
+    models_let_go(r, old->model);
     mutex_unlock(&r->lock);
     mem_free(old);
 }
@@ -58,7 +58,7 @@ static void finish(struct repo *r, struct repo_retired *old)
         if (!r->retirer_stop) /* at the end nobody looks, and there may be thousands */
             models_publish(r);
     }
-    models_prune(r);
+    models_let_go(r, m);
     mutex_unlock(&r->lock);
     mem_free(old);
 }
