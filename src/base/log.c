@@ -289,15 +289,19 @@ void log_context_get(const char **ret_first_id, uint32_t *ret_requests)
     *ret_requests = context_requests;
 }
 
-/* Counts a line of this second; returns false when it must be held back. *ret_held is what earlier seconds held back. */
-static bool site_admits(struct log_site *site, uint32_t second, uint32_t *ret_held)
+/* Begins another second; returns how many lines the one before held back. */
+static uint32_t begin_second(struct log_site *site, uint32_t second)
 {
-    *ret_held = 0;
     uint32_t last = atomic_load_explicit(&site->second, memory_order_relaxed);
-    if (last != second && atomic_compare_exchange_strong(&site->second, &last, second)) {
-        uint32_t lines = atomic_exchange(&site->lines, 0);
-        *ret_held = lines > LOG_BURST ? lines - LOG_BURST : 0;
-    }
+    if (last == second || !atomic_compare_exchange_strong(&site->second, &last, second))
+        return 0;
+    uint32_t lines = atomic_exchange(&site->lines, 0);
+    return lines > LOG_BURST ? lines - LOG_BURST : 0;
+}
+
+/* Counts a line; returns false when it must be held back. */
+static bool site_admits(struct log_site *site)
+{
     return atomic_fetch_add_explicit(&site->lines, 1, memory_order_relaxed) < LOG_BURST;
 }
 
@@ -319,22 +323,85 @@ static void write_line(int fd, enum log_level level, const struct strbuf *sb)
     (void)ignored;
 }
 
-static void put_entry(struct log_site *site, struct log_entry *entry, const char *file)
+static void write_entry(struct log_entry *entry, const char *file)
 {
-    clock_gettime(CLOCK_REALTIME, &entry->time);
-    if (!site_admits(site, (uint32_t)entry->time.tv_sec, &entry->held))
-        return;
     const char *slash = strrchr(file, '/');
     entry->file = slash ? slash + 1 : file;
     folder_of(file, &entry->component, &entry->component_len);
     struct log_settings now = log_get();
     entry->format = now.format;
     entry->escape = now.escape;
-    entry->request_id = context_requests == 1 ? context_id : NULL;
     struct strbuf sb = STRBUF_INIT;
     log_text_put(&sb, entry);
     write_line(now.fd, entry->level, &sb);
     strbuf_fini(&sb);
+}
+
+/* Sites that held lines back and have not said so; each is there once. */
+static _Atomic(struct log_site *) silent;
+
+static void list_silent(struct log_site *site)
+{
+    site->next = atomic_load_explicit(&silent, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak(&silent, &site->next, site))
+        continue;
+}
+
+static void note_silent(struct log_site *site, const struct log_entry *entry, const char *file)
+{
+    if (!site->lasts || atomic_exchange(&site->listed, true))
+        return;
+    site->file = file;
+    site->line = entry->line;
+    site->level = entry->level;
+    list_silent(site);
+}
+
+/* What earlier seconds held back; 0 = all of it. Lines that come meanwhile list their site again. */
+static void say_held(uint32_t second, const struct timespec *time)
+{
+    struct log_site *next;
+    for (struct log_site *site = atomic_exchange(&silent, NULL); site; site = next) {
+        struct log_entry entry = {.level = site->level, .line = site->line, .time = *time};
+        const char *file = site->file;
+        char text[80];
+        next = site->next;
+        if (atomic_load(&site->second) == second) {
+            list_silent(site);
+            continue;
+        }
+        atomic_store(&site->listed, false);
+        uint32_t held = begin_second(site, second);
+        snprintf(text, sizeof(text), "%u lines from here were held back: more than %u in a second",
+                 held, LOG_BURST);
+        entry.message = text;
+        if (held)
+            write_entry(&entry, file);
+    }
+}
+
+void log_say_held(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    say_held(0, &now);
+}
+
+static void put_entry(struct log_site *site, struct log_entry *entry, const char *file)
+{
+    static _Atomic uint32_t said;
+    clock_gettime(CLOCK_REALTIME, &entry->time);
+    uint32_t second = (uint32_t)entry->time.tv_sec;
+    entry->held = begin_second(site, second);
+    if (atomic_load_explicit(&silent, memory_order_relaxed) &&
+        atomic_exchange(&said, second) != second)
+        say_held(second, &entry->time);
+    if (!site_admits(site)) {
+        note_silent(site, entry, file);
+        return;
+    }
+    entry->request_id = context_requests == 1 ? context_id : NULL;
+    write_entry(entry, file);
 }
 
 void log_line(struct log_site *site, enum log_level level, const char *file, int line,

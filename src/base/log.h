@@ -97,12 +97,22 @@ void log_context(const char *first_id, uint32_t requests);
 /* log_context_get - as the calling thread set it; the id is valid on this thread. Safe in a signal handler. */
 void log_context_get(const char **ret_first_id, uint32_t *ret_requests);
 
-/* One call site: lines beyond a thousand a second are held back and counted. Static storage only. */
+/* One call site: lines beyond a thousand a second are held back and counted. Its next line in another second says how many; of sites that
+ * last also the first line of any other. */
 struct log_site {
     _Atomic uint32_t second;
     _Atomic uint32_t lines;
     _Atomic uint32_t component; /* 0 = not looked up yet, 1 = none, n + 2 = the n-th */
+    bool lasts;                 /* it lies in static storage */
+    _Atomic bool listed;        /* among those that held lines back; then the rest is set */
+    struct log_site *next;
+    const char *file;
+    int line;
+    enum log_level level;
 };
+
+/* log_say_held - the lines that say how many were held back until now. */
+void log_say_held(void);
 
 /* log_site_verbose - whether this call site, in `file`, writes lines of verbose level n. */
 bool log_site_verbose(struct log_site *site, const char *file, uint32_t n);
@@ -118,7 +128,7 @@ void log_table(struct log_site *site, enum log_level level, const char *file, in
 
 #define LOG_AT_(level, ...)                                                 \
     do {                                                                    \
-        static struct log_site log_site_;                                   \
+        static struct log_site log_site_ = {.lasts = true};                 \
         if (log_enabled(level))                                             \
             log_line(&log_site_, (level), __FILE__, __LINE__, __VA_ARGS__); \
     } while (0)
@@ -127,7 +137,7 @@ void log_table(struct log_site *site, enum log_level level, const char *file, in
 #define LOG_INFO(...)  LOG_AT_(LOG_LEVEL_INFO, __VA_ARGS__)
 #define LOG_VERBOSE(n, ...)                                                           \
     do {                                                                              \
-        static struct log_site log_site_;                                             \
+        static struct log_site log_site_ = {.lasts = true};                           \
         if (log_verbose_enabled(n) && log_site_verbose(&log_site_, __FILE__, (n)))    \
             log_line(&log_site_, LOG_LEVEL_VERBOSE, __FILE__, __LINE__, __VA_ARGS__); \
     } while (0)

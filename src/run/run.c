@@ -163,6 +163,7 @@ static void say_last_words(void *arg)
     struct fronts *f = arg;
     repo_say_left(f->server->repo);
     LOG_ERROR("%s", f->last_words);
+    log_say_held();
     signals_wake();
 }
 
@@ -228,6 +229,7 @@ static void starter(void *arg)
         atomic_store(&f->failed, true);
         signals_wake();
     } else if (server_live(f->server)) {
+        log_say_held(); /* of models that were loaded */
         LOG_INFO("server is ready");
     }
 }
@@ -279,6 +281,7 @@ static int run_logged(const struct options *o)
         return 1;
     }
     int status = serve(o);
+    log_say_held();
     log_files_close();
     return status;
 }

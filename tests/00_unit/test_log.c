@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 static int fds[2];
@@ -195,6 +196,37 @@ static void floods_are_counted(void **state)
     }
     /* A machine that is halted meanwhile sees several. */
     assert_in_range(lines, 999, seconds * 1000);
+}
+
+/* A call site that says no more after its flood: the next line of another place tells, or the end. */
+static void floods_that_end_are_told(void **state)
+{
+    (void)state;
+    static struct log_site flood = {.lasts = true};
+    static struct log_site other = {.lasts = true};
+    const char *told =
+        "flood.c:9] \"7 lines from here were held back: more than 1000 in a second\"\n";
+    for (int end = 0; end < 2; end++) {
+        flood.lines = 1006;
+        flood.second = (uint32_t)time(NULL);
+        log_line(&flood, LOG_LEVEL_ERROR, "dir/flood.c", 9, "flood");
+        if (flood.lines != 1007) { /* another second began */
+            end--;
+            continue;
+        }
+        (void)written();
+        if (end) {
+            log_say_held();
+        } else {
+            flood.second--;
+            log_line(&other, LOG_LEVEL_INFO, "dir/other.c", 3, "other");
+        }
+        const char *lines = written();
+        assert_non_null(strstr(lines, told));
+        assert_true(end || strstr(lines, "other.c:3] \"other\"\n"));
+        log_say_held();
+        assert_string_equal(written(), "");
+    }
 }
 
 static void set_format(enum log_format format, bool escape)
@@ -408,7 +440,8 @@ static void values_are_cut(void **state)
 UNIT_MAIN(LOG_UNIT(default_format), LOG_UNIT(iso_format), LOG_UNIT(switches),
           LOG_UNIT(messages_are_escaped), LOG_UNIT(later_controls_are_escaped),
           LOG_UNIT(file_names_forge_nothing), LOG_UNIT(long_messages_are_cut),
-          LOG_UNIT(floods_are_counted), LOG_UNIT(messages_can_stay_as_they_are),
-          LOG_UNIT(json_lines), LOG_UNIT(requests_are_named), LOG_UNIT(tables),
-          LOG_UNIT(components), LOG_UNIT(levels_as_text), LOG_UNIT(updates),
-          LOG_UNIT(updates_at_once), LOG_UNIT(values_are_cut))
+          LOG_UNIT(floods_are_counted), LOG_UNIT(floods_that_end_are_told),
+          LOG_UNIT(messages_can_stay_as_they_are), LOG_UNIT(json_lines),
+          LOG_UNIT(requests_are_named), LOG_UNIT(tables), LOG_UNIT(components),
+          LOG_UNIT(levels_as_text), LOG_UNIT(updates), LOG_UNIT(updates_at_once),
+          LOG_UNIT(values_are_cut))
