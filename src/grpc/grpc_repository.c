@@ -7,7 +7,6 @@
 #include "grpc/grpc_answer.h"
 #include "grpc/grpc_conn.h"
 #include "grpc/grpc_control.h"
-#include "os/pool.h"
 #include "server/describe.h"
 #include "server/worker.h"
 
@@ -217,9 +216,9 @@ static struct control_task *begin(struct grpc_stream *s, const uint8_t *data, si
         t->body = *buf;
         *buf = NULL;
     } else if (len) {
-        e = pool_buf(len, &t->body);
-        if (!e)
-            data = memcpy(t->body->data, data, len);
+        void *copy = NULL;
+        e = control_task_keep(t, s->conn->account, data, len, 0, &copy);
+        data = copy;
     }
     if (!e && read_request(t, data, len, param, &e)) {
         grpc_stream_hold(s, &s->call);

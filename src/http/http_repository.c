@@ -5,11 +5,11 @@
 #include "base/strbuf.h"
 #include "codec/pb_json.h"
 #include "net/control_task.h"
+#include "http/http_conn.h"
 #include "http/http_exchange.h"
 #include "http/http_front_priv.h"
 #include "http/http_json.h"
 #include "http/http_route.h"
-#include "os/pool.h"
 #include "server/describe.h"
 #include "server/worker.h"
 
@@ -86,17 +86,14 @@ static struct err *parse(struct http_exchange *x, struct http_message *m, struct
     *ret = (struct http_json){0};
     if (!m->body_len)
         return NULL;
-    char *text = m->body;
-    if (m->buf) {
+    void *text = m->body;
+    struct err *e = NULL;
+    if (m->buf)
         t->body = buf_ref(m->buf);
-    } else {
-        struct err *e = pool_buf(m->body_len + HTTP_BODY_PADDING, &t->body);
-        if (e)
-            return e;
-        text = (char *)t->body->data;
-        memcpy(text, m->body, m->body_len);
-        memset(text + m->body_len, 0, HTTP_BODY_PADDING);
-    }
+    else
+        e = control_task_keep(t, x->conn->account, m->body, m->body_len, HTTP_BODY_PADDING, &text);
+    if (e)
+        return e;
     return http_json_parse(x->shard, text, m->body_len, ret);
 }
 

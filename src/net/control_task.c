@@ -1,5 +1,6 @@
 #include "net/control_task.h"
 
+#include "base/budget.h"
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/mem.h"
@@ -34,6 +35,8 @@ void control_task_free(struct control_task *t)
     mem_free(t->model);
     mem_free(t->repository);
     buf_unref(t->body);
+    mem_free(t->copy);
+    budget_drop(t->account, t->held);
     mem_free(t);
 }
 
@@ -42,6 +45,24 @@ struct err *control_task_name(const void *text, size_t len, char **ret)
     if (len && memchr(text, '\0', len))
         return err_new(STATUS_INVALID_ARG, "a name holds a NUL");
     *ret = mem_strndup(len ? text : "", len);
+    return NULL;
+}
+
+struct err *control_task_keep(struct control_task *t, struct budget_account *account,
+                              const void *data, size_t len, size_t zeros, void **ret)
+{
+    size_t bytes = len + zeros;
+    if (!budget_take(account, bytes))
+        return err_new(STATUS_UNAVAILABLE,
+                       "no room for a request of %zu bytes: %zu of the %zu bytes that may be in "
+                       "flight at once are in use; try again later, or raise --memory-budget",
+                       len, budget_in_use(), budget_limit());
+    t->account = account;
+    t->held = bytes;
+    t->copy = mem_alloc(bytes);
+    memcpy(t->copy, data, len);
+    memset(t->copy + len, 0, zeros);
+    *ret = t->copy;
     return NULL;
 }
 

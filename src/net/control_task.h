@@ -4,6 +4,7 @@
 #include "os/mailbox.h"
 #include "repo/repo.h"
 
+struct budget_account;
 struct buf;
 struct loop;
 
@@ -16,7 +17,10 @@ struct control_task {
 
     char *model; /* owned, as what follows */
     char *repository;
-    struct buf *body; /* what parameters point into; may be NULL */
+    struct buf *body;               /* what parameters point into; */
+    char *copy;                     /* or this; both may be NULL */
+    struct budget_account *account; /* holds the copy: */
+    size_t held;                    /* so many bytes */
     struct repo_param *params;
     char **names; /* of the parameters */
     size_t param_count;
@@ -34,9 +38,16 @@ void control_task_free(struct control_task *t);
  * errors  INVALID_ARG for one that holds a NUL */
 struct err *control_task_name(const void *text, size_t len, char **ret);
 
+/* control_task_keep - copy a message that lies where the next one will be received, and `zeros` bytes behind it.
+ * account  of the connection: short ones are kept also where the budget is spent, by those who look after a server then
+ * ret      the copy, which the task owns
+ * errors   UNAVAILABLE when there is no room */
+struct err *control_task_keep(struct control_task *t, struct budget_account *account,
+                              const void *data, size_t len, size_t zeros, void **ret);
+
 /* control_task_param - one more parameter.
  * name    a file's, without "file:"; taken over in any case; NULL for a configuration
- * data    lies in body
+ * data    lies in body or copy
  * errors  INVALID_ARG when there are REPO_MAX_PARAMS already */
 struct err *control_task_param(struct control_task *t, enum repo_param_kind kind, char *name,
                                const void *data, size_t len);

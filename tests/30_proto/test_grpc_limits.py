@@ -149,3 +149,20 @@ def test_who_reads_is_answered_though_others_spend_the_budget(tmp_path: Path, mo
         assert call.trailers["grpc-status"] == "0", call.trailers
         assert [each.infer_response.raw_output_contents[0] for each in answers[:7]] == [TWO] * 7
         assert ["no room for more of this connection" in each.error_message for each in answers[7:]] == [True] * more
+
+
+def test_models_are_unloaded_though_the_budget_is_spent(tmp_path: Path) -> None:
+    """Whoever looks after the server gets room by that: short questions are answered always."""
+    made = Repository(tmp_path / "models")
+    made.identity("all", max_batch_size=8, extra=EIGHT)
+    made.identity("other", max_batch_size=64, extra=EIGHT.replace("8", "64", 1))
+    made.identity("idle")
+    options = {"memory-budget": str(BUDGET), "inline-execution": "false", "model-control-mode": "explicit", "load-model": "*"}
+    path = "/v2/repository/models/idle/"
+    body = b'{"parameters": {"unload_dependents": true}}'
+    with Nereid(made.path, options) as server, contextlib.ExitStack() as stack, rawgrpc.Channel(server.grpc) as channel:
+        spend(server, stack)
+        assert channel.call("RepositoryModelUnload", pb.RepositoryModelUnloadRequest(model_name="idle")).code == "OK"
+        assert channel.call("RepositoryModelLoad", pb.RepositoryModelLoadRequest(model_name="idle")).code == "OK"
+        assert rawhttp.request(HOST, server.http_port, "POST", f"{path}unload", body=body).status == 200
+        assert rawhttp.request(HOST, server.http_port, "POST", f"{path}load", body=b"{}").status == 200
