@@ -67,6 +67,8 @@ static void disown(struct http_exchange *x)
     budget_drop(x->account, x->held);
     if (x->conn)
         x->conn->unread -= x->held;
+    if (x->spared)
+        x->shard->spared = false;
 }
 
 void http_exchange_free(struct http_exchange *x)
@@ -123,7 +125,8 @@ void http_exchange_text(struct http_exchange *x, uint16_t status, const char *co
     worker_told(x->shard->worker, len);
     if (x->conn)
         turns_told(&x->conn->told, len);
-    if (!budget_account_room(account_of(x), len)) {
+    bool room = budget_account_room(account_of(x), len);
+    if (!room && x->shard->spared) {
         mem_free(body);
         http_exchange_error(
             x, err_new(STATUS_UNAVAILABLE,
@@ -132,6 +135,8 @@ void http_exchange_text(struct http_exchange *x, uint16_t status, const char *co
                        len, budget_in_use(), budget_limit()));
         return;
     }
+    x->spared = !room;
+    x->shard->spared = x->shard->spared || x->spared;
     own(x, body, len);
     http_exchange_static(x, status, content_type, body, len);
 }

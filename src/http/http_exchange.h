@@ -65,6 +65,7 @@ struct http_exchange {
     char *owned;                    /* what body lies in, if it must be freed, */
     struct budget_account *account; /* which this holds; */
     size_t held;                    /* so many bytes */
+    bool spared;                    /* though there was no room: shard->spared */
     const char *coding;             /* static: what it was compressed with; NULL = it was not */
     uint64_t
         json_len; /* of a compressed one: what Inference-Header-Content-Length says; 0 = nothing */
@@ -101,7 +102,7 @@ void http_exchange_static(struct http_exchange *x, uint16_t status, const char *
                           const char *body, size_t len);
 
 /* http_exchange_text - answer with text of the heap, taken over. It may be long: where there is no room to let it wait for its client, that
- * is the answer. */
+ * is the answer, but for one at a time on each worker: whoever watches a server sees it also when its budget is spent. */
 void http_exchange_text(struct http_exchange *x, uint16_t status, const char *content_type,
                         char *body, size_t len);
 

@@ -166,3 +166,17 @@ def test_models_are_unloaded_though_the_budget_is_spent(tmp_path: Path) -> None:
         assert channel.call("RepositoryModelLoad", pb.RepositoryModelLoadRequest(model_name="idle")).code == "OK"
         assert rawhttp.request(HOST, server.http_port, "POST", f"{path}unload", body=body).status == 200
         assert rawhttp.request(HOST, server.http_port, "POST", f"{path}load", body=b"{}").status == 200
+
+
+def test_metrics_are_told_though_the_budget_is_spent(tmp_path: Path) -> None:
+    """A page that is longer than what a connection has besides: that of some tens of models."""
+    made = Repository(tmp_path / "models")
+    made.identity("all", max_batch_size=8, extra=EIGHT)
+    made.identity("other", max_batch_size=64, extra=EIGHT.replace("8", "64", 1))
+    for number in range(30):
+        made.identity(f"many{number}")
+    with Nereid(made.path, {"memory-budget": str(BUDGET), "inline-execution": "false"}) as server, contextlib.ExitStack() as stack:
+        spend(server, stack)
+        for _ in range(3):
+            page = rawhttp.request(HOST, server.metrics_port, "GET", "/metrics")
+            assert page.status == 200 and len(page.body) > 2 * 16384, page
