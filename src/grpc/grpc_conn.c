@@ -514,6 +514,11 @@ void grpc_conn_goodbye(struct grpc_conn *c)
     grpc_conn_flush_later(c);
 }
 
+bool grpc_conn_was_called(const struct grpc_conn *c)
+{
+    return c->session && nghttp2_session_get_last_proc_stream_id(c->session) > 0;
+}
+
 void grpc_conn_close(struct grpc_conn *c)
 {
     struct grpc_home *home = c->home;

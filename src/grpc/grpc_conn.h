@@ -118,6 +118,9 @@ void grpc_conn_flush_later(struct grpc_conn *c);
  * they are done. Streaming calls end as soon as none of their requests is under way. */
 void grpc_conn_goodbye(struct grpc_conn *c);
 
+/* grpc_conn_was_called - whether a call came on it. */
+bool grpc_conn_was_called(const struct grpc_conn *c);
+
 /* grpc_conn_close - close now: calls under way are cancelled, their answers dropped. Not from inside nghttp2's callbacks. */
 void grpc_conn_close(struct grpc_conn *c);
 

@@ -78,25 +78,27 @@ static void on_accepted(struct worker *w, int fd, void *owner)
     grpc_conn_open(home, fd);
 }
 
-static void say_goodbye(struct part *p)
+static void on_goodbye(struct mail *m)
 {
+    struct part *p = LIST_ITEM(m, struct part, goodbye);
+    p->home.stopping = true;
     LIST_EACH (node, &p->home.conns)
         grpc_conn_goodbye(LIST_ITEM(node, struct grpc_conn, node));
     tell_if_gone(p);
 }
 
-static void on_goodbye(struct mail *m)
-{
-    struct part *p = LIST_ITEM(m, struct part, goodbye);
-    p->home.stopping = true;
-    say_goodbye(p);
-}
-
+/* gRPC's own client, told to go in the moment in which it takes the connection into use, tries the same call on it again and again until
+ * the call's time is over. So one without a call yet is told nothing: it ends with its patience. */
 static void on_closing(struct mail *m)
 {
     struct part *p = LIST_ITEM(m, struct part, closing);
     p->home.closing = true;
-    say_goodbye(p);
+    LIST_EACH (node, &p->home.conns) {
+        struct grpc_conn *c = LIST_ITEM(node, struct grpc_conn, node);
+        if (grpc_conn_was_called(c))
+            grpc_conn_goodbye(c);
+    }
+    tell_if_gone(p);
 }
 
 static void on_cut(struct mail *m)
