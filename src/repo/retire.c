@@ -55,7 +55,7 @@ static void finish(struct repo *r, struct repo_retired *old)
         if (v->number != old->number || --v->unloading || v->state != TABLE_UNLOADING)
             continue;
         models_say(v, TABLE_UNAVAILABLE, "unloaded");
-        if (!r->retirer_stop) /* at the end nobody looks, and there may be thousands */
+        if (!r->stopping) /* at the end nobody looks, and there may be thousands */
             models_publish(r);
     }
     models_let_go(r, m);
