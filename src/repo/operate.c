@@ -88,21 +88,24 @@ static uint64_t mark_of(const struct source_look *seen)
     return mark;
 }
 
-/* Whether all versions that serve have the files that they were loaded from. */
+/* Whether versions serve, and all that do have the files that they were loaded from. The retirer may change the states of others now: one
+ * that serves is known by its version, which only this loader sets. */
 static bool files_are_the_same(const struct operate_attempt *a)
 {
+    bool serves = false;
     for (size_t i = 0; i < a->m->version_count; i++) {
         const struct repo_version *v = &a->m->versions[i];
         uint64_t stamp = 0;
-        if (v->state != TABLE_READY)
+        if (!v->version)
             continue;
+        serves = true;
         struct err *e = source_stamp(a->source, v->number, &stamp);
         bool same = !e && stamp == v->stamp;
         err_free(e);
         if (!same)
             return false;
     }
-    return true;
+    return serves;
 }
 
 /* As in the reference, a load without a configuration leaves one in force that a client gave before, until something of the model's
@@ -111,9 +114,8 @@ static bool keeps_given(const struct operate_attempt *a)
 {
     const struct repo_model *m = a->m;
     return a->job->action == REPO_LOAD && !a->job->what.param_count && m->forced && m->proto &&
-           models_serves(m) && a->from == m->from && a->stamp == m->stamp &&
-           a->seen.config == m->config_stamp && mark_of(&a->seen) == m->mark &&
-           files_are_the_same(a);
+           a->from == m->from && a->stamp == m->stamp && a->seen.config == m->config_stamp &&
+           mark_of(&a->seen) == m->mark && files_are_the_same(a);
 }
 
 static struct err *read_config(struct operate_attempt *a)

@@ -14,6 +14,7 @@ from pathlib import Path
 SANITIZER_REPORT = re.compile(
     r"ERROR: (Address|Leak)Sanitizer|WARNING: ThreadSanitizer|SUMMARY: \w+Sanitizer|: runtime error: "
 )
+REPORT_LINES = 80  # of a sanitizer's report are shown: two stacks and where what they meet at was made
 _prctl = ctypes.CDLL(None).prctl  # not looked up after a fork: a thread that is not there any more may hold the loader's lock
 _PR_SET_PDEATHSIG = 1
 
@@ -160,9 +161,11 @@ class Process:
         if not self.judged:
             return
         self.judged = False  # once: its log may be gone by the next time
-        report = SANITIZER_REPORT.search(self.log())
+        log = self.log()
+        report = SANITIZER_REPORT.search(log)
         if report:
-            raise self.fail(f"sanitizer report: {report.group(0)}")
+            lines = log[report.start() :].splitlines()[:REPORT_LINES]
+            raise self.fail("\n".join([f"sanitizer report: {report.group(0)}", *lines]))
         status = self._popen.returncode
         if status < 0 and status not in (self._expected, -signal.SIGKILL if self._killed else None):
             raise self.fail(f"ended by signal {-status}")
