@@ -41,7 +41,7 @@ class Process:
         self.name = name
         self.judged = judged
         self._expected: int | None = None  # the exit status that a test asked for
-        self._killed = False
+        self._sent: set[int] = set()  # the signals that should end it
         self.argv = argv
         self.log_path = log_path
         with open(log_path, "wb") as log:
@@ -135,6 +135,7 @@ class Process:
         """SIGTERM, then waits; returns the seconds it took. `status` None accepts any exit status."""
         begun = time.monotonic()
         if self.running():
+            self._sent.add(signal.SIGTERM)
             self._popen.send_signal(signal.SIGTERM)
             if not self.ended_within(seconds):
                 self.kill()
@@ -167,12 +168,12 @@ class Process:
             lines = log[report.start() :].splitlines()[:REPORT_LINES]
             raise self.fail("\n".join([f"sanitizer report: {report.group(0)}", *lines]))
         status = self._popen.returncode
-        if status < 0 and status not in (self._expected, -signal.SIGKILL if self._killed else None):
+        if status < 0 and status != self._expected and -status not in self._sent:
             raise self.fail(f"ended by signal {-status}")
 
     def kill(self) -> None:
         if self.running():
-            self._killed = True
+            self._sent.add(signal.SIGKILL)
             self._popen.kill()
         self._popen.wait()
         self._close()
