@@ -24,7 +24,7 @@ check: ## what a change can break first, in three minutes; BASE=COMMIT: all that
 	@tools/setup.sh test
 	@/usr/bin/python3 tools/check.py $(if $(BASE),--base $(BASE))
 
-test: ## install what is missing, build, run every test that fits in 45 minutes
+test: ## install what is missing, build, run every test: half an hour on two cores
 	@tools/test.sh
 
 test-long: ## hour-long fuzzing of every codec and larger crowds of hostile clients, after the ordinary tests
