@@ -1,33 +1,48 @@
 #!/usr/bin/env python3
-"""Which test proves which requirement: tools/requirements.list against the tests that name its ids.
+"""Which test proves which requirement: tools/requirements.list against the tests that claim its ids.
 
     tools/requirements.py [--root FOLDER] [--check]
 
-Writes docs/internals/requirements.md. A test names ids anywhere in its file: MC-08, or a range, PB-94 to PB-96 or PB-94..PB-96.
---check writes nothing and exits with 1, telling what is wrong: an id without a test that is not listed as not served, an id that the
-list does not have, or a page that is not what it would be.
+Writes docs/internals/requirements.md. A test function claims ids where its docstring begins, in C where the comment directly above
+it begins: one by one, no ranges, ended by a colon or a full stop.
+
+    MC-12, MC-13: what is shown             these are proved
+    reads PB-79: ...                        the setting is read and shown; what it does is not looked at
+    refuses MR-29; RX-20: ...               what is not served is refused clearly; RX-20 is proved
+
+--check writes nothing and exits with 1, telling what is wrong: an id that is neither proved nor has a reason in the list, one that
+has both, an id named anywhere else in the tests, or a page that is not what it would be.
 """
 
 import argparse
+import ast
 import re
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 LIST = "tools/requirements.list"
 PAGE = "docs/internals/requirements.md"
-GROUPS = "MR|RX|MC|PB|X"
-NAMED = re.compile(rf"\b({GROUPS})-(\d+)(?:\s*(?:to|\.\.)\s*(?:({GROUPS})-)?(\d+)\b)?")
+ID = r"(?:MR|RX|MC|SX|PB|X)-\d+"
+NAMED = re.compile(rf"\b{ID}\b")
+RANGE = re.compile(rf"\b{ID}\s*(?:to|\.\.|-)\s*(?:{ID}\b|\d)")
+GAP = r"(?:\s|\n \*)+"  # a claim may go on in the next line of a comment
+CLAUSE = rf"(?:(?:reads|refuses){GAP})?{ID}(?:,{GAP}{ID})*"
+CLAIM = re.compile(rf"{CLAUSE}(?:;{GAP}{CLAUSE})*(?=[:.])")
+C_COMMENT = re.compile(r"/\*(.*?)\*/", re.DOTALL)
+C_FUNCTION = re.compile(r"\n(?:static )?(?:void|int|bool) (\w+)\(")
+C_TEST = r"(?:UNIT\w*|cmocka_unit_test\w*)\(\s*{}\b"
 SUFFIXES = {".c", ".h", ".py", ".go", ".java", ".cc", ".cpp", ".mjs", ".js", ".md"}
-
-TABLES = ("kinds.py", "held.py")  # of 41_compare: they cite ids and test nothing
+NO_TESTS = ("00_gates", "41_compare")  # the former are about this tool, the latter cite ids where the two servers differ
+KINDS = {"": "tested", "reads": "read only", "refuses": "refused"}
 
 INTRODUCTION = """\
 # Requirements and their tests
 
-Made by `tools/requirements.py` from `tools/requirements.list` and the tests, which name the ids that they prove; a gate fails on an
-id without a test. MR is the model repository, RX its protocol extension, MC the model configuration, PB the configuration's schema,
-X what these contradict each other in.
+Made by `tools/requirements.py` from `tools/requirements.list` and the tests; a gate fails on an id that no test proves and no reason
+excuses. MR is the model repository, RX its protocol extension, MC the model configuration, SX the sequence extension, PB the
+configuration's schema. X is what these contradict each other in and how that is decided here.
 
 """
 
@@ -38,22 +53,29 @@ class Wrong(Exception):
 
 @dataclass
 class Section:
-    group: str
-    ids: list[str]
-    about: str
+    title: str
+    ids: list[str] = field(default_factory=list)
 
 
 @dataclass
 class Requirements:
     sections: list[Section] = field(default_factory=list)
-    unserved: dict[str, str] = field(default_factory=dict)  # id -> why
-
-    def ids(self) -> list[str]:
-        return [name for section in self.sections for name in section.ids]
+    words: dict[str, str] = field(default_factory=dict)  # id -> what it asks for
+    reasons: dict[str, str] = field(default_factory=dict)  # id -> why no test proves it
 
 
-def spelled(group: str, number: int) -> str:
-    return f"{group}-{number:02}"
+@dataclass
+class Proofs:
+    """kind of claim -> id -> the functions that claim it, as file::function."""
+
+    claims: dict[str, dict[str, list[str]]] = field(default_factory=lambda: {kind: {} for kind in KINDS})
+    problems: list[str] = field(default_factory=list)
+
+    def add(self, claim: str, test: str) -> None:
+        for clause in claim.split(";"):
+            kind = next((kind for kind in ("reads", "refuses") if kind in clause), "")
+            for name in NAMED.findall(clause):
+                self.claims[kind].setdefault(name, []).append(test)
 
 
 def read_list(text: str) -> Requirements:
@@ -61,62 +83,117 @@ def read_list(text: str) -> Requirements:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
-        if section := re.fullmatch(rf"({GROUPS}) (\d+)-(\d+) (\S.*)", line):
-            group, first, last, about = section.groups()
-            ids = [spelled(group, each) for each in range(int(first), int(last) + 1)]
-            found.sections.append(Section(group, ids, about))
-        elif unserved := re.fullmatch(r"- ([A-Z0-9 -]+): (\S.*)", line):
-            found.unserved |= dict.fromkeys(unserved[1].split(), unserved[2])
+        if section := re.fullmatch(r"\[(.+)\]", line):
+            found.sections.append(Section(section[1]))
+        elif (wording := re.fullmatch(rf"({ID}) (\S.*)", line)) and found.sections and wording[1] not in found.words:
+            found.sections[-1].ids.append(wording[1])
+            found.words[wording[1]] = wording[2]
+        elif (reason := re.fullmatch(rf"- ({ID}(?: {ID})*): (\S.*)", line)) and not found.reasons.keys() & set(reason[1].split()):
+            found.reasons |= dict.fromkeys(reason[1].split(), reason[2])
         else:
-            raise Wrong(f"{LIST}:{number}: cannot read {line!r}")
-    known = found.ids()
-    if len(set(known)) != len(known) or not set(found.unserved) <= set(known):
-        raise Wrong(f"{LIST}: an id stands there twice, or is in no section")
+            raise Wrong(f"{LIST}:{number}: cannot read {line!r}, or it stands there twice")
+    if unknown := sorted(found.reasons.keys() - found.words.keys()):
+        raise Wrong(f"{LIST}: {unknown[0]} has a reason and no wording")
     return found
 
 
-def named_in(text: str) -> set[str]:
-    names = set()
-    for group, first, other, last in NAMED.findall(text):
-        end = int(last) if last and other in ("", group) else int(first)
-        names |= {spelled(group, number) for number in range(int(first), end + 1)}
-    return names
+def python_functions(text: str) -> Iterator[tuple[str, int]]:
+    """Each test function that has a docstring, and where that begins."""
+    starts = [0]
+    for line in text.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_") and ast.get_docstring(node):
+            first = node.body[0]
+            yield node.name, text.index('"""', starts[first.lineno - 1]) + 3
 
 
-def tests_of(root: Path) -> dict[str, list[str]]:
-    """id -> the files that name it, relative to tests/."""
-    tests: dict[str, list[str]] = {}
-    for path in sorted((root / "tests").rglob("*")):
-        if path.suffix not in SUFFIXES or not path.is_file() or "00_gates" in path.parts or path.name in TABLES:
-            continue
-        for name in named_in(path.read_text(errors="replace")):
-            tests.setdefault(name, []).append(path.relative_to(root / "tests").as_posix())
-    return tests
+def c_functions(text: str) -> Iterator[tuple[str, int]]:
+    for comment in C_COMMENT.finditer(text):
+        function = C_FUNCTION.match(text, comment.end())
+        if function and re.search(C_TEST.format(function[1]), text):
+            yield function[1], re.compile(r"[\s*]*").match(text, comment.start(1)).end()  # type: ignore[union-attr]
 
 
-def gaps(wanted: Requirements, tests: dict[str, list[str]]) -> list[str]:
-    known = set(wanted.ids())
-    found = [f"{name}: no test names it, and {LIST} does not say why" for name in wanted.ids() if name not in tests and name not in wanted.unserved]
-    return found + [f"{name}: {tests[name][0]} names it, {LIST} does not have it" for name in sorted(set(tests) - known)]
+def read_test(path: Path, shown: str, proofs: Proofs) -> None:
+    text = path.read_text(errors="replace")
+    if not NAMED.search(text):
+        return
+    functions = {".py": python_functions, ".c": c_functions}.get(path.suffix, lambda _: iter(()))
+    claimed: list[tuple[int, int]] = []
+    for name, start in functions(text):
+        if claim := CLAIM.match(text, start):
+            proofs.add(claim[0], f"{shown}::{name}")
+            claimed.append(claim.span())
+    for match in RANGE.finditer(text):
+        proofs.problems.append(f"{shown}:{text.count(chr(10), 0, match.start()) + 1}: {match[0]!r} is a range: name each id")
+    for match in NAMED.finditer(text):
+        if not any(start <= match.start() < end for start, end in claimed):
+            line = text.count("\n", 0, match.start()) + 1
+            proofs.problems.append(f"{shown}:{line}: {match[0]} is named, but not where the docstring of a test function begins")
 
 
-def page(wanted: Requirements, tests: dict[str, list[str]]) -> str:
-    ids = wanted.ids()
-    missing = [name for name in ids if name not in tests]
-    lines = [INTRODUCTION + f"{len(ids)} requirements, {len(ids) - len(missing)} with a test.\n"]
-    reasons: dict[str, list[str]] = {}
-    for name in missing:
-        reasons.setdefault(wanted.unserved.get(name, "no test yet"), []).append(name)
-    if reasons:
-        lines += ["## Not served\n", "| why | ids |", "|---|---|"]
-        lines += [f"| {why} | {', '.join(names)} |" for why, names in reasons.items()] + [""]
+def read_tests(root: Path) -> Proofs:
+    proofs = Proofs()
+    tests = root / "tests"
+    for path in sorted(tests.rglob("*")):
+        shown = path.relative_to(tests)
+        if path.suffix in SUFFIXES and path.is_file() and shown.parts[0] not in NO_TESTS:
+            read_test(path, shown.as_posix(), proofs)
+    return proofs
+
+
+def kind_of(name: str, wanted: Requirements, proofs: Proofs) -> str:
+    """tested, read only, refused or not served."""
+    if name in wanted.reasons:
+        return next((KINDS[kind] for kind in ("refuses", "reads") if name in proofs.claims[kind]), "not served")
+    return "tested" if name in proofs.claims[""] else "nothing"
+
+
+def gaps(wanted: Requirements, proofs: Proofs) -> Iterator[str]:
+    tested, refused = proofs.claims[""], proofs.claims["refuses"]
+    for name in wanted.words:
+        if name in tested and name in wanted.reasons:
+            yield f"{name}: {tested[name][0]} proves it, and {LIST} says why nothing can"
+        if name in refused and name not in wanted.reasons:
+            yield f"{name}: {refused[name][0]} refuses it, and {LIST} does not say why"
+        if kind_of(name, wanted, proofs) == "nothing":
+            yield f"{name}: no test proves it, and {LIST} does not say why: {wanted.words[name]}"
+    for claims in proofs.claims.values():
+        for name in sorted(claims.keys() - wanted.words.keys()):
+            yield f"{name}: {claims[name][0]} names it, {LIST} does not have it"
+
+
+def counts(wanted: Requirements, proofs: Proofs) -> list[str]:
+    kinds = [*KINDS.values(), "not served"]
+    lines = ["| | ids | " + " | ".join(kinds) + " |", "|---|---|" + "---|" * len(kinds)]
+    every = {"requirements": [name for name in wanted.words if name[0] != "X"], "X": [name for name in wanted.words if name[0] == "X"]}
+    for title, ids in every.items():
+        here = [kind_of(name, wanted, proofs) for name in ids]
+        lines.append(f"| {title} | {len(ids)} | " + " | ".join(str(here.count(kind)) for kind in kinds) + " |")
+    return lines
+
+
+def row(name: str, wanted: Requirements, proofs: Proofs) -> str:
+    kind = kind_of(name, wanted, proofs)
+    word = next((word for word, shown in KINDS.items() if shown == kind), None)
+    tests = [] if word is None else proofs.claims[word].get(name, [])
+    proved = ", ".join(f"`{test}`" for test in tests)
+    return f"| {name} | {wanted.words[name]} | " + (proved if kind == "tested" else f"**{kind}** {proved}".strip()) + " |"
+
+
+def page(wanted: Requirements, proofs: Proofs) -> str:
+    lines = [INTRODUCTION + "\n".join(counts(wanted, proofs)), ""]
+    lines += ["## Not tested, and why\n", "Refused: a test shows that it is refused clearly. Read only: a test shows that it is read and shown.\n"]
+    lines += ["| why | refused | read only | not served |", "|---|---|---|---|"]
+    for why in dict.fromkeys(wanted.reasons.values()):
+        mine = [name for name in wanted.reasons if wanted.reasons[name] == why]
+        columns = [", ".join(name for name in mine if kind_of(name, wanted, proofs) == kind) for kind in ("refused", "read only", "not served")]
+        lines.append(f"| {why} | {' | '.join(columns)} |")
     for section in wanted.sections:
-        lines += [f"## {section.group}: {section.about}\n", "| id | tests |", "|---|---|"]
-        for name in section.ids:
-            where = ", ".join(f"`{path}`" for path in tests.get(name, [])) or "not served"
-            lines.append(f"| {name} | {where} |")
-        lines.append("")
-    return "\n".join(lines)
+        lines += ["", f"## {section.title}\n", "| id | what | proved by |", "|---|---|---|"]
+        lines += [row(name, wanted, proofs) for name in section.ids]
+    return "\n".join(lines) + "\n"
 
 
 def main() -> int:
@@ -129,12 +206,12 @@ def main() -> int:
     except Wrong as error:
         print(error, file=sys.stderr)
         return 1
-    tests = tests_of(arguments.root)
-    text, target = page(wanted, tests), arguments.root / PAGE
+    proofs = read_tests(arguments.root)
+    text, target = page(wanted, proofs), arguments.root / PAGE
     if not arguments.check:
         target.write_text(text)
         return 0
-    problems = gaps(wanted, tests)
+    problems = proofs.problems + list(gaps(wanted, proofs))
     if not target.exists() or target.read_text() != text:
         problems.append(f"{PAGE} is not what it would be: run tools/requirements.py")
     for problem in problems:

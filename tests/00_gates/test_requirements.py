@@ -1,4 +1,4 @@
-"""Every requirement has a test that names it, or a reason why nothing serves it."""
+"""Every requirement has a test function that claims it, or a reason why none does."""
 
 import shutil
 import subprocess
@@ -10,6 +10,45 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 TOOL = ROOT / "tools" / "requirements.py"
 
+LISTED = """\
+# words
+[MR: places]
+MR-01 here
+MR-02 there
+MR-03 nowhere
+MR-04 hinted at
+MR-05 turned away
+[X: slips]
+X-01 a slip
+- MR-03: nobody has it
+- MR-04 MR-05: too large
+"""
+PYTHON = '''\
+"""A file."""
+
+
+def test_one() -> None:
+    """MR-01; reads MR-04; refuses
+    MR-05: shown."""
+
+
+def test_two() -> None:
+    """No claim."""
+'''
+C = """\
+/* A file. */
+#include "support/unit.h"
+
+/* MR-02,
+ * X-01. */
+static void two(void **state)
+{
+    (void)state;
+}
+
+UNIT_MAIN(UNIT(two))
+"""
+
 
 def run(*options: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, TOOL, *map(str, options)], capture_output=True, text=True, check=False)
@@ -18,15 +57,14 @@ def run(*options: str | Path) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     """A small tree of its own."""
-    (tmp_path / "tools").mkdir()
-    (tmp_path / "tests" / "40_e2e").mkdir(parents=True)
-    (tmp_path / "docs" / "internals").mkdir(parents=True)
-    listed = "# words\nMR 1-4 places\nX 1-2 slips\n- MR-03: nobody has it\n"
-    (tmp_path / "tools" / "requirements.list").write_text(listed)
-    test = tmp_path / "tests" / "40_e2e" / "test_one.py"
-    test.write_text('"""MR-01 to MR-02, MR-04."""\n# X-01..X-02\n')
+    for folder in ("tools", "tests/40_e2e", "docs/internals"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "tools" / "requirements.list").write_text(LISTED)
+    (tmp_path / "tests" / "40_e2e" / "test_one.py").write_text(PYTHON)
+    (tmp_path / "tests" / "40_e2e" / "test_two.c").write_text(C)
     assert run("--root", tmp_path).returncode == 0
-    assert run("--root", tmp_path, "--check").returncode == 0
+    found = run("--root", tmp_path, "--check")
+    assert found.returncode == 0, found.stderr
     return tmp_path
 
 
@@ -37,27 +75,47 @@ def test_every_requirement_has_a_test() -> None:
 
 def test_the_page_tells_which(copy: Path) -> None:
     page = (copy / "docs" / "internals" / "requirements.md").read_text()
-    assert "| MR-02 | `40_e2e/test_one.py` |" in page
-    assert "| nobody has it | MR-03 |" in page
-    assert "6 requirements, 5 with a test." in page
+    for line in (
+        "| requirements | 5 | 2 | 1 | 1 | 1 |",
+        "| X | 1 | 1 | 0 | 0 | 0 |",
+        "| MR-01 | here | `40_e2e/test_one.py::test_one` |",
+        "| MR-02 | there | `40_e2e/test_two.c::two` |",
+        "| MR-03 | nowhere | **not served** |",
+        "| MR-04 | hinted at | **read only** `40_e2e/test_one.py::test_one` |",
+        "| MR-05 | turned away | **refused** `40_e2e/test_one.py::test_one` |",
+        "| nobody has it |  |  | MR-03 |",
+        "| too large | MR-05 | MR-04 |  |",
+    ):
+        assert line in page.splitlines()
 
 
 @pytest.mark.parametrize(
-    ("test", "listed", "words"),
+    ("file", "old", "new", "words"),
     [
-        ('"""MR-01, MR-04, X-01, X-02."""', "", "MR-02: no test names it"),
-        ('"""MR-01 to MR-04, X-01 to X-03."""', "", "X-03: 40_e2e/test_one.py names it"),
-        ("", "MR four\n", "requirements.list:5: cannot read 'MR four'"),
-        ("", "- MR-09: unknown\n", "is in no section"),
-        ("", "MR 4-5 again\n", "stands there twice"),
-        ('"""MR-01 to MR-04, X-01, X-02."""', "", "requirements.md is not what it would be"),
+        ("tests/40_e2e/test_two.c", "/* MR-02,\n * X-01. */", "/* X-01. */", "MR-02: no test proves it"),
+        ("tests/40_e2e/test_one.py", "MR-01; reads", "reads MR-01,", "MR-01: no test proves it"),
+        ("tests/40_e2e/test_one.py", "MR-01;", "MR-01, MR-03;", "MR-03: 40_e2e/test_one.py::test_one proves it, and"),
+        ("tests/40_e2e/test_one.py", "refuses\n", "refuses MR-01,\n", "MR-01: 40_e2e/test_one.py::test_one refuses it, and"),
+        ("tests/40_e2e/test_one.py", "MR-01;", "MR-01, X-02;", "X-02: 40_e2e/test_one.py::test_one names it"),
+        ("tests/40_e2e/test_one.py", "MR-01; reads", "MR-01 to MR-02; reads", "test_one.py:5: 'MR-01 to MR-02' is a range"),
+        ("tests/40_e2e/test_two.c", "MR-02,", "MR-02..MR-03,", "test_two.c:4: 'MR-02..MR-03' is a range"),
+        ("tests/40_e2e/test_one.py", "A file.", "A file of MR-01.", "test_one.py:1: MR-01 is named, but not where"),
+        ("tests/40_e2e/test_one.py", "shown.", "shown, as MR-02 is.", "test_one.py:6: MR-02 is named, but not where"),
+        ("tests/40_e2e/test_one.py", "MR-01; reads", "MR-01 and more; reads", "test_one.py:5: MR-01 is named, but not where"),
+        ("tests/40_e2e/test_one.py", "test_one()", "help_one()", "test_one.py:5: MR-01 is named, but not where"),
+        ("tests/40_e2e/test_two.c", "UNIT(two)", "UNIT(other)", "test_two.c:4: MR-02 is named, but not where"),
+        ("tests/40_e2e/test_two.c", "X-01. */\n", "X-01. */\n\n", "test_two.c:4: MR-02 is named, but not where"),
+        ("tools/requirements.list", "MR-02 there", "MR four", "requirements.list:4: cannot read 'MR four'"),
+        ("tools/requirements.list", "- MR-03:", "- MR-09:", "MR-09 has a reason and no wording"),
+        ("tools/requirements.list", "MR-02 there", "MR-01 there", "requirements.list:4: cannot read 'MR-01 there', or it stands there twice"),
+        ("tools/requirements.list", "- MR-04 MR-05:", "- MR-03 MR-04 MR-05:", "or it stands there twice"),
+        ("tools/requirements.list", "there", "somewhere", "requirements.md is not what it would be"),
     ],
 )
-def test_gaps_are_refused(copy: Path, test: str, listed: str, words: str) -> None:
-    if test:
-        (copy / "tests" / "40_e2e" / "test_one.py").write_text(test)
-    with (copy / "tools" / "requirements.list").open("a") as file:
-        file.write(listed)
+def test_gaps_are_refused(copy: Path, file: str, old: str, new: str, words: str) -> None:
+    text = (copy / file).read_text()
+    assert old in text
+    (copy / file).write_text(text.replace(old, new))
     found = run("--root", copy, "--check")
     assert found.returncode == 1
     assert words in found.stderr
@@ -66,4 +124,10 @@ def test_gaps_are_refused(copy: Path, test: str, listed: str, words: str) -> Non
 def test_what_stands_in_a_gate_proves_nothing(copy: Path) -> None:
     shutil.copytree(copy / "tests" / "40_e2e", copy / "tests" / "00_gates")
     (copy / "tests" / "40_e2e" / "test_one.py").write_text("")
-    assert "MR-01: no test names it" in run("--root", copy, "--check").stderr
+    assert "MR-01: no test proves it" in run("--root", copy, "--check").stderr
+
+
+def test_the_files_of_the_comparison_may_cite(copy: Path) -> None:
+    (copy / "tests" / "41_compare").mkdir()
+    (copy / "tests" / "41_compare" / "kinds.py").write_text('WHY = "MR-01: as it is said there"\n')
+    assert run("--root", copy, "--check").returncode == 0

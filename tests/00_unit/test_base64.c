@@ -1,4 +1,4 @@
-/* codec/base64. Proves RX-38. */
+/* codec/base64. */
 #include "codec/base64.h"
 
 #include "support/unit.h"
@@ -39,6 +39,7 @@ static void reads_the_standard_vectors(void **state)
     decodes("-_-_AA==", "\xfb\xff\xbf\x00", 4);
 }
 
+/* RX-38. */
 static void refuses_what_is_none(void **state)
 {
     (void)state;

@@ -18,6 +18,7 @@ static bool same(const struct request *a, const struct request *b)
     return batch_match_equal(&by_shape, a, b) && batch_match_equal(&by_shape, b, a);
 }
 
+/* PB-38, PB-39. */
 static void shapes_but_for_the_batch_dimension(void **state)
 {
     (void)state;
@@ -80,8 +81,7 @@ static struct request *with_content(const void *bytes, size_t size)
     return r;
 }
 
-/* MC-72, MC-74: shape tensors have no batch dimension, and a batch has one content of them; all
- * of it counts, NULs included. */
+/* Shape tensors have no batch dimension, and a batch has one content of them; all of it counts, NULs included. */
 static void contents_of_shape_tensors(void **state)
 {
     (void)state;

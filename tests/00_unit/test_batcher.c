@@ -78,8 +78,7 @@ static struct batcher_config preferring_4_8(uint64_t delay_us)
                                    .delay_us = delay_us};
 }
 
-/* MC-94, MC-95: without a scheduler setting each request runs alone, in order, on whichever
- * instance asks. */
+/* MC-94, PB-174: without a scheduler setting each request runs alone, in order, on whichever instance asks. */
 static void default_scheduler_runs_each_alone(void **state)
 {
     (void)state;
@@ -100,8 +99,7 @@ static void default_scheduler_runs_each_alone(void **state)
     rig_end(rig);
 }
 
-/* MC-101, MC-104, PB-94: of the preferred sizes that can be made the largest is made. MC-103: in
- * order. */
+/* MC-101, MC-103, MC-104, PB-94: of the preferred sizes that can be made the largest is made, in order. */
 static void largest_preferred_size(void **state)
 {
     (void)state;
@@ -138,8 +136,7 @@ static void largest_possible_otherwise(void **state)
     rig_end(rig);
 }
 
-/* MC-106, MC-108, MC-109, MC-111, MC-112, PB-96: the wait is counted from the oldest request,
- * then what is there goes. */
+/* MC-106, MC-108, MC-109, MC-111, MC-112, PB-96: the wait is counted from the oldest request, then what is there goes. */
 static void delay_is_counted_from_the_oldest(void **state)
 {
     (void)state;
@@ -155,7 +152,7 @@ static void delay_is_counted_from_the_oldest(void **state)
     rig_end(rig);
 }
 
-/* MC-110: the request that completes a preferred size ends the wait. */
+/* MC-110, PB-94: the request that completes a preferred size ends the wait. */
 static void completed_size_goes_at_once(void **state)
 {
     (void)state;
@@ -170,8 +167,7 @@ static void completed_size_goes_at_once(void **state)
     rig_end(rig);
 }
 
-/* MC-113: a preferred size does not wait for a larger one; MC-104 holds beyond the delay as
- * well. */
+/* MC-104, MC-113: a preferred size does not wait for a larger one; the larger one is made beyond the delay as well. */
 static void smaller_preferred_does_not_wait(void **state)
 {
     (void)state;
@@ -196,7 +192,7 @@ static void past_all_preferred_sizes(void **state)
     rig_end(rig);
 }
 
-/* X-32, PB-95: no preferred size given means the model's maximum. */
+/* PB-95, X-32: no preferred size given means the model's maximum. */
 static void preferred_size_by_default(void **state)
 {
     (void)state;
@@ -242,8 +238,7 @@ static struct request *push_at(struct rig *rig, uint64_t priority)
     return r;
 }
 
-/* MC-115, MC-116, MC-117, MC-118, PB-99, PB-100: level 1 first, order of arrival within one, the
- * default for those without. */
+/* MC-116, MC-117, MC-118, PB-99, PB-100: level 1 first, order of arrival within one, the default for those without. */
 static void priority_levels(void **state)
 {
     (void)state;
@@ -265,7 +260,7 @@ static void priority_levels(void **state)
     rig_end(rig);
 }
 
-/* As many levels as the field can say, and no memory for those without requests. */
+/* As many levels as the field can say, and no memory for those without requests. */
 static void as_many_levels_as_can_be_said(void **state)
 {
     (void)state;
@@ -288,7 +283,7 @@ static void as_many_levels_as_can_be_said(void **state)
     rig_end(rig);
 }
 
-/* MC-121, PB-92, PB-93: a full queue refuses; each level counts for itself. */
+/* MC-121, PB-92: a full queue refuses; each level counts for itself. */
 static void queue_size(void **state)
 {
     (void)state;
@@ -329,7 +324,7 @@ static void full_of_the_expired(void **state)
     rig_end(rig);
 }
 
-/* MC-122, PB-85, PB-88, PB-89: REJECT; the deadline holds though no instance asks. */
+/* MC-122, PB-85: REJECT; the deadline holds though no instance asks. */
 static void timed_out_requests_are_rejected(void **state)
 {
     (void)state;
@@ -349,8 +344,7 @@ static void timed_out_requests_are_rejected(void **state)
     rig_end(rig);
 }
 
-/* PB-86, PB-87: DELAY puts a request behind those of its level that are in time, before the next
- * level. */
+/* MC-122, PB-86, PB-87: DELAY puts a request behind those of its level that are in time, before the next level. */
 static void timed_out_requests_are_delayed(void **state)
 {
     (void)state;
@@ -384,7 +378,7 @@ static time_ns deadline(const struct batcher_config *c, uint64_t own_us)
     return at;
 }
 
-/* PB-90, PB-91, X-31 and docs/decisions/0010-request-timeouts.md: the whole table. */
+/* PB-89, PB-90, PB-91, X-31: docs/decisions/0010-request-timeouts.md: the whole table. */
 static void own_timeouts(void **state)
 {
     (void)state;
@@ -405,7 +399,7 @@ static void own_timeouts(void **state)
     assert_true(deadline(&c, 0) == TIME_NEVER);
 }
 
-/* MC-119, MC-120, PB-102..PB-105: a level's own policy, else the default one, else all defaults. */
+/* MC-119, MC-120, PB-102, PB-103, PB-104, PB-105: a level's own policy, else the default one, else all defaults. */
 static void policies_of_levels(void **state)
 {
     (void)state;
@@ -456,7 +450,7 @@ static void drain_and_oldest(void **state)
     rig_end(rig);
 }
 
-/* PB-101 and the ranges of the other settings. */
+/* PB-101: it and the other settings have ranges. */
 static void settings_out_of_range(void **state)
 {
     (void)state;

@@ -1,6 +1,4 @@
-/* Configurations: the examples of the specification, and the index that requests use.
- * Proves MC-02, MC-06, MC-07, MC-26, MC-27, MC-66, MC-67, MC-69, MC-71, MC-83, MC-88 to MC-90,
- * MC-99, MC-101, MC-108, X-12, X-19, RX-27, RX-29, RX-44, X-07, X-08. */
+/* Configurations: the examples of the specification, and the index that requests use. */
 #include "support/config_steps.h"
 
 #include "base/mem.h"
@@ -38,6 +36,7 @@
     "  }\n"                         \
     "]\n"
 
+/* MC-07; reads MC-06. */
 static void minimal_example(void **state)
 {
     (void)state;
@@ -58,6 +57,7 @@ static void minimal_example(void **state)
     config_unref(cfg);
 }
 
+/* reads MC-83. */
 static void version_policy_example(void **state)
 {
     (void)state;
@@ -67,6 +67,7 @@ static void version_policy_example(void **state)
     config_free_proto(p);
 }
 
+/* reads MC-70, MC-71. */
 static void shape_tensor_example(void **state)
 {
     (void)state;
@@ -99,6 +100,7 @@ static void shape_tensor_example(void **state)
     config_unref(cfg);
 }
 
+/* MC-69. */
 static void reshape_examples(void **state)
 {
     (void)state;
@@ -124,6 +126,7 @@ static void reshape_examples(void **state)
     config_unref(cfg);
 }
 
+/* reads MC-86, MC-87, MC-88, MC-89, MC-90, PB-14, PB-18, PB-19. */
 static void instance_group_examples(void **state)
 {
     (void)state;
@@ -170,6 +173,7 @@ static void instance_group_examples(void **state)
     config_free_proto(p);
 }
 
+/* reads MC-99, MC-101, MC-108. */
 static void dynamic_batching_examples(void **state)
 {
     (void)state;
@@ -187,6 +191,7 @@ static void dynamic_batching_examples(void **state)
     config_unref(cfg);
 }
 
+/* */
 static void slips_of_the_texts(void **state)
 {
     (void)state;
@@ -199,6 +204,7 @@ static void slips_of_the_texts(void **state)
     config_free_proto(p);
 }
 
+/* RX-29, X-07; reads X-08. */
 static void load_example(void **state)
 {
     (void)state;

@@ -1,6 +1,5 @@
 /* Rules that the reference does not have, or has elsewhere; those that it shares are compared with
- * it in tests/50_config. Proves MC-05, MC-08, MC-10, MC-12, MC-18 to MC-21, MC-47 to MC-60, MC-129,
- * PB-06, PB-22, PB-112, PB-140, PB-151, PB-158, PB-160, PB-161, PB-163, X-13, X-17, X-36. */
+ * it in tests/50_config. */
 #include "support/config_steps.h"
 
 #include "base/strbuf.h"
@@ -152,18 +151,21 @@ static void play(const struct rule *all, size_t count)
                      config_steps_error(all[i].text, NULL));
 }
 
+/* MC-08, MC-10, MC-18, MC-20, MC-129; reads PB-20, PB-22. */
 static void own_rules(void **state)
 {
     (void)state;
     play(rules, sizeof(rules) / sizeof(rules[0]));
 }
 
+/* PB-151, PB-158, PB-160, PB-161, PB-163, X-36. */
 static void warmup(void **state)
 {
     (void)state;
     play(warmup_rules, sizeof(warmup_rules) / sizeof(warmup_rules[0]));
 }
 
+/* PB-06; reads PB-14, PB-18. */
 static void gpus(void **state)
 {
     (void)state;
@@ -181,8 +183,8 @@ static void gpus(void **state)
         "instance group m_0 of model m has kind KIND_GPU but no GPUs are available");
 }
 
-/* The table of the specification, column by column; one letter a datatype in the order of the
- * numbers, '-' = no entry. */
+/* MC-21, MC-47, MC-48, MC-49, MC-50, MC-51, MC-52, MC-53, MC-54, MC-55, MC-56, MC-57, MC-58, MC-59, MC-60, X-17: The table of the
+ * specification, column by column; one letter a datatype in the order of the numbers, '-' = no entry. */
 static void datatypes_by_platform(void **state)
 {
     (void)state;

@@ -1,7 +1,5 @@
 /* What is filled in and guessed. The same is compared with the reference, for its backends, in
- * tests/50_config. Proves MR-29 to MR-35, MR-65, MC-34 to MC-44 as far as file names decide, MC-81,
- * MC-86, PB-05, PB-11, PB-13, PB-17, PB-19, PB-51, PB-81, PB-95, PB-129, PB-135, PB-178, X-13,
- * X-20, X-30, X-32, X-37, X-38. */
+ * tests/50_config. */
 #include "support/config_steps.h"
 
 #include "base/mem.h"
@@ -17,6 +15,7 @@
 
 #define KIND(k) INFERENCE__MODEL_INSTANCE_GROUP__KIND__KIND_##k
 
+/* MC-09, MR-65, PB-165, X-13, X-37; reads MR-29, MR-30, MR-31, MR-33, MR-34. */
 static void platforms(void **state)
 {
     (void)state;
@@ -52,6 +51,7 @@ static void platforms(void **state)
     }
 }
 
+/* reads MC-37, MC-38. */
 static void guesses(void **state)
 {
     (void)state;
@@ -84,6 +84,7 @@ static void guesses(void **state)
     }
 }
 
+/* MC-42. */
 static void nothing_to_guess_from(void **state)
 {
     (void)state;
@@ -107,6 +108,7 @@ static void nothing_to_guess_from(void **state)
     config_free_proto(p);
 }
 
+/* reads PB-51, X-38. */
 static void version_policies(void **state)
 {
     (void)state;
@@ -130,6 +132,7 @@ static void version_policies(void **state)
     }
 }
 
+/* X-32; reads PB-95, PB-129, PB-135. */
 static void batchers(void **state)
 {
     (void)state;
@@ -147,6 +150,7 @@ static void batchers(void **state)
     config_free_proto(p);
 }
 
+/* reads PB-81, PB-83, PB-84, X-30. */
 static void pinned_memory(void **state)
 {
     (void)state;
@@ -180,6 +184,7 @@ static void filling_twice_changes_nothing(void **state)
 static const int32_t two_ids[] = {0, 1};
 static const struct config_groups_machine two_gpus = {.gpus = two_ids, .gpu_count = 2};
 
+/* PB-11, PB-13, PB-17, X-20; reads PB-05. */
 static void groups_without_gpu(void **state)
 {
     (void)state;
@@ -201,6 +206,7 @@ static void groups_without_gpu(void **state)
     config_free_proto(p);
 }
 
+/* reads MC-86, PB-05, PB-19, PB-178. */
 static void groups_with_gpus(void **state)
 {
     (void)state;

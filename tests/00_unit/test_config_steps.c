@@ -1,4 +1,4 @@
-/* An ensemble against the models of its steps; the wording is the reference's. Proves PB-142, PB-143, PB-146, PB-147. */
+/* An ensemble against the models of its steps; the wording is the reference's. */
 #include "model/config_steps.h"
 
 #include "model/config.h"
@@ -108,6 +108,7 @@ static const struct rule rules[] = {
      false},
 };
 
+/* PB-142, PB-143, PB-146, PB-147. */
 static void steps(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The table of datatypes. Proves PB-01, PB-02, X-27. */
+/* The table of datatypes. */
 #include "model/datatype.h"
 
 #include "proto/model_config.pb-c.h"
@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+/* PB-01, PB-02, X-27. */
 static void same_as_the_schema(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The data flow of an ensemble as indices, and which of it some outputs need. Proves PB-138 to PB-141, PB-144, PB-145. */
+/* The data flow of an ensemble as indices, and which of it some outputs need. */
 #include "sched/ensemble.h"
 
 #include "base/mem.h"
@@ -40,6 +40,7 @@ static uint32_t tensor_of(const struct ensemble *en, const char *name)
     return 0;
 }
 
+/* PB-138, PB-139, PB-141, PB-144, PB-145. */
 static void indices(void **state)
 {
     (void)state;

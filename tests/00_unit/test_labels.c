@@ -1,4 +1,4 @@
-/* Label files. Proves MR-18 and PB-46 as far as the file decides. */
+/* Label files. */
 #include "model/labels.h"
 
 #include "base/fault.h"

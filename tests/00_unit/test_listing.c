@@ -1,4 +1,4 @@
-/* store/listing: objects by name as models, versions and stamps. MR-14, MR-24 to MR-26. */
+/* store/listing: objects by name as models, versions and stamps. */
 #include "store/listing.h"
 
 #include "base/strbuf.h"
@@ -11,6 +11,7 @@ static void add(struct listing *l, const char *name, const char *tag)
     unit_succeeds(listing_add(l, name, strlen(name), 1, tag, ""));
 }
 
+/* MR-15. */
 static void models_of_a_listing(void **state)
 {
     (void)state;
@@ -43,6 +44,7 @@ static void models_of_a_listing(void **state)
     listing_fini(&l);
 }
 
+/* MR-25, MR-26. */
 static void parts_of_a_model(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* store/local: what a repository on the disk looks like. Proves MR-12, MR-49. */
+/* store/local: what a repository on the disk looks like. */
 #include "base/mem.h"
 #include "os/file.h"
 #include "store/local.h"

@@ -1,4 +1,4 @@
-/* repo/override: the parameters of a load. Proves RX-33, RX-36, RX-37, RX-38, RX-39. */
+/* repo/override: the parameters of a load. */
 #include "repo/override.h"
 
 #include "base/mem.h"
@@ -15,6 +15,7 @@
         .kind = REPO_PARAM_CONFIG, .data = "{}", .len = 2 \
     }
 
+/* RX-36, RX-39. */
 static void is_checked(void **state)
 {
     (void)state;
@@ -71,6 +72,7 @@ static void long_names_are_counted(void **state)
     mem_free(names);
 }
 
+/* RX-33, RX-37, RX-71. */
 static void is_written_and_goes_with_the_last_reference(void **state)
 {
     (void)state;
@@ -94,6 +96,7 @@ static void is_written_and_goes_with_the_last_reference(void **state)
     mem_free(path);
 }
 
+/* RX-38. */
 static void what_cannot_be_written_leaves_nothing(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* The text format reader. What it accepts is compared with protobuf's own parsers in
- * tests/50_config; here is what they cannot tell: ownership, limits, positions. Proves MC-07. */
+ * tests/50_config; here is what they cannot tell: ownership, limits, positions. */
 #include "codec/pb_text.h"
 
 #include "base/fault.h"

@@ -1,5 +1,4 @@
-/* infer/request_prepare: what a request must be to fit a model's configuration. Messages are those of the reference.
- * Proves MC-24, MC-25, MC-28..MC-32, MC-63, MC-64, MC-66, MC-68, MC-92, PB-34, PB-168, PB-169. */
+/* infer/request_prepare: what a request must be to fit a model's configuration. Messages are those of the reference. */
 #include "infer/request.h"
 #include "model/config.h"
 #include "support/test_version.h"
@@ -90,6 +89,7 @@ static void add_b(struct fixture *f, int64_t rows, int64_t n)
     add(f, "b", DATATYPE_FP32, (int64_t[]){rows, n}, 2, zeros, (uint64_t)(rows * n) * 4);
 }
 
+/* MC-24, MC-28, MC-92, PB-169. */
 static void accepts_a_batch(void **state)
 {
     (void)state;
@@ -158,6 +158,7 @@ static void refuses_names(void **state)
     refuse(&f, "[request id: <id_unknown>] output 'o' already exists in request");
 }
 
+/* MC-11, MC-12, PB-167. */
 static void refuses_batches(void **state)
 {
     (void)state;
@@ -180,6 +181,7 @@ static void refuses_batches(void **state)
                "dimension for 'm'");
 }
 
+/* MC-30, PB-31, PB-33. */
 static void refuses_types_shapes_and_sizes(void **state)
 {
     (void)state;
@@ -221,6 +223,7 @@ static void refuses_types_shapes_and_sizes(void **state)
                "than can be counted");
 }
 
+/* MC-25, MC-29, PB-168. */
 static void refuses_strings(void **state)
 {
     (void)state;
@@ -253,6 +256,7 @@ static void refuses_strings(void **state)
                "1 bytes short");
 }
 
+/* MC-63, MC-64, PB-24, PB-34. */
 static void reshapes(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* sched/sequencer. Proves MC-124, MC-125, PB-121..PB-130, PB-132..PB-135, SX-17, SX-18, X-31 as far as the queue decides them. */
+/* sched/sequencer. */
 #include "sched/sequencer.h"
 
 #include "support/fake_request.h"
@@ -78,7 +78,7 @@ static size_t expired(struct rig *rig, time_ns at)
     return sequencer_expire(rig->s, at, &list);
 }
 
-/* Each sequence keeps its row; a gap where a sequence has nothing to say; no gap at the end. */
+/* MC-124, PB-121: Each sequence keeps its row; a gap where a sequence has nothing to say; no gap at the end. */
 static void direct_keeps_the_slot(void **state)
 {
     (void)state;
@@ -108,7 +108,7 @@ static void direct_keeps_the_slot(void **state)
     rig_end(&rig);
 }
 
-/* Sequences spread over the instances, the lowest slots first; a third one waits until one ends. */
+/* MC-125, PB-127, SX-17, SX-18: Sequences spread over the instances, the lowest slots first; a third one waits until one ends. */
 static void backlog_follows(void **state)
 {
     (void)state;
@@ -180,7 +180,8 @@ static void direct_waits_for_more(void **state)
     rig_end(&rig);
 }
 
-/* One request of each candidate, oldest first; the next one of a sequence when the last was released. */
+/* PB-123, PB-124, PB-125, PB-126, PB-127: One request of each candidate, oldest first; the next one of a sequence when the last was
+ * released. */
 static void oldest_takes_one_of_each(void **state)
 {
     (void)state;
@@ -216,6 +217,7 @@ static void oldest_takes_one_of_each(void **state)
     rig_end(&rig);
 }
 
+/* PB-128, PB-130. */
 static void oldest_waits_for_preferred(void **state)
 {
     (void)state;
@@ -241,6 +243,7 @@ static void oldest_waits_for_preferred(void **state)
     rig_end(&rig);
 }
 
+/* SX-09. */
 static void unknown_and_conflicting(void **state)
 {
     (void)state;
@@ -261,7 +264,7 @@ static void unknown_and_conflicting(void **state)
     rig_end(&rig);
 }
 
-/* Idle begins when the last request is released; then the slot is another's and the id is unknown. */
+/* PB-132, PB-133, PB-134: Idle begins when the last request is released; then the slot is another's and the id is unknown. */
 static void idle_sequences_end(void **state)
 {
     (void)state;
@@ -285,7 +288,7 @@ static void idle_sequences_end(void **state)
     rig_end(&rig);
 }
 
-/* The default is a second. */
+/* PB-135: The default is a second. */
 static void idle_by_default(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Shapes. Proves MC-28 to MC-31 as far as a shape decides. */
+/* Shapes. */
 #include "model/shape.h"
 
 #include <setjmp.h>
@@ -36,6 +36,7 @@ static void equal(void **state)
     assert_false(shape_equal(a, 3, a, 2));
 }
 
+/* MC-28, MC-29. */
 static void fits(void **state)
 {
     (void)state;

@@ -55,7 +55,7 @@ static void failures(void **state)
     stats_free(s);
 }
 
-/* MC-107: executions by batch size. */
+/* reads MC-107: executions by batch size. */
 static void batches(void **state)
 {
     (void)state;

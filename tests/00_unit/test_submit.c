@@ -213,7 +213,7 @@ static void execute_error_answers_every_request(void **state)
     finish(v);
 }
 
-/* MC-121, PB-92. */
+/* MC-119, MC-121, PB-92. */
 static void full_queue_refuses_at_once(void **state)
 {
     (void)state;
@@ -271,7 +271,7 @@ static void note_order(struct response *r, void *owner)
     response_free(r);
 }
 
-/* MC-114, PB-97: the second instance is done with every later request before the first one's is. */
+/* MC-98, MC-114, PB-97: the second instance is done with every later request before the first one's is. */
 static void answers_keep_the_order(void **state)
 {
     (void)state;
@@ -301,8 +301,8 @@ static void run_loop(void *arg)
     loop_run(arg);
 }
 
-/* MC-122, PB-88: a time-out holds while the only instance is busy. Of the two requests only the one that waits has one: the other
- * may take as long as it likes to get there. */
+/* MC-120, MC-122, PB-85, PB-88, PB-104: a time-out holds while the only instance is busy. Of the two requests only the one that waits
+ * has one: the other may take as long as it likes to get there. */
 static void time_out_while_busy(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* serve/table: names to versions, the reference's words for what is not there, and snapshots that live as long as a reader holds
- * one. Proves MC-84. */
+ * one. */
 #include "base/mem.h"
 #include "infer/response.h"
 #include "os/thread.h"
@@ -79,6 +79,7 @@ static void finds_in(struct table_view *view, const char *space, const char *nam
     version_unpin(found);
 }
 
+/* MC-84. */
 static void finds_versions(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* os/tree: directories of our own that nothing leaves. Proves RX-39. */
+/* os/tree: directories of our own that nothing leaves. */
 #include "os/tree.h"
 
 #include "base/mem.h"
@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* RX-39. */
 static void names_stay_below(void **state)
 {
     (void)state;
@@ -60,7 +61,7 @@ static void writes_reads_and_removes(void **state)
     mem_free(root);
 }
 
-/* A link in the tree is neither followed when writing nor when removing. */
+/* RX-39: A link in the tree is neither followed when writing nor when removing. */
 static void follows_no_link(void **state)
 {
     (void)state;

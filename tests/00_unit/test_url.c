@@ -1,4 +1,4 @@
-/* web/url, web/text, provider/ini: paths of repositories, escapes, files of `aws configure`. MR-08, MR-09, MR-10, X-01. */
+/* web/url, web/text, provider/ini: paths of repositories, escapes, files of `aws configure`. */
 #include "web/url.h"
 
 #include "base/mem.h"
@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+/* MR-08, MR-09, X-01. */
 static void parses(void **state)
 {
     (void)state;
@@ -117,6 +118,7 @@ static void check_ini(const char *section, const char *name, const char *expecte
     mem_free(found);
 }
 
+/* reads MR-10. */
 static void finds_in_sections(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Versions. Proves MR-24 to MR-27, MC-77 to MC-81, MC-84, PB-49 to PB-53, X-38. */
+/* Versions. */
 #include "model/version_policy.h"
 
 #include "proto/model_config.pb-c.h"
@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+/* MR-24, MR-25, MR-26. */
 static void names_of_directories(void **state)
 {
     (void)state;
@@ -57,6 +58,7 @@ static void pick(const Inference__ModelVersionPolicy *policy, const int64_t *exp
     assert_int_equal(first_missing, missing);
 }
 
+/* MC-79, MC-81, PB-49, PB-50, PB-51, X-38. */
 static void latest(void **state)
 {
     (void)state;
@@ -74,6 +76,7 @@ static void latest(void **state)
     pick(&policy, sorted, 4, -1);
 }
 
+/* MC-78, PB-52. */
 static void all(void **state)
 {
     (void)state;
@@ -85,6 +88,7 @@ static void all(void **state)
     pick(&policy, sorted, 4, -1);
 }
 
+/* MC-80, PB-53. */
 static void specific(void **state)
 {
     (void)state;

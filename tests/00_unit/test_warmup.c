@@ -1,5 +1,4 @@
-/* serve/warmup: samples become requests, and a new instance runs all of them before it is used. Proves MC-136, PB-151, PB-160,
- * PB-162, PB-163, PB-183 as far as the requests decide. */
+/* serve/warmup: samples become requests, and a new instance runs all of them before it is used. */
 #include "serve/warmup.h"
 
 #include "base/mem.h"
@@ -128,6 +127,7 @@ static void end(struct serve_version *v)
     version_free(v);
 }
 
+/* MC-135, PB-162, PB-183. */
 static void runs_all_samples_on_every_instance(void **state)
 {
     (void)state;
@@ -153,6 +153,7 @@ static void runs_all_samples_on_every_instance(void **state)
     later = false;
 }
 
+/* PB-163. */
 static void control_tensors_come_as_they_are(void **state)
 {
     (void)state;
@@ -201,6 +202,7 @@ static void refuses(const char *text, struct plugin_backend *backend, enum statu
     end(v);
 }
 
+/* MC-136. */
 static void the_first_failure_ends_it(void **state)
 {
     (void)state;
@@ -221,6 +223,7 @@ static void the_first_failure_ends_it(void **state)
             "failed to run warmup sample 'a': not today; not today; ", 2);
 }
 
+/* PB-151. */
 static void samples_must_fit_the_model(void **state)
 {
     (void)state;

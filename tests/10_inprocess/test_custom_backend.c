@@ -1,4 +1,4 @@
-/* Custom backends (custom.h) in a host program: inputs that lie in pieces, outputs in memory of the host's, errors; MR-69. */
+/* Custom backends (custom.h) in a host program: inputs that lie in pieces, outputs in memory of the host's, errors. */
 #include "10_inprocess/host.h"
 
 #include <stdio.h>
@@ -67,6 +67,7 @@ static void expect(struct host_call *c, uint32_t index, const int32_t *values)
     assert_memory_equal(base, values, 16);
 }
 
+/* MR-69. */
 static void inputs_in_pieces(void **state)
 {
     (void)state;

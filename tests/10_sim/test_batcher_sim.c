@@ -1,7 +1,6 @@
 /* The batcher under a virtual clock: random configurations, arrivals, time-outs and
  * cancellations, against a plain oracle. NEREID_SIM_SEED=n plays one seed, NEREID_SIM_RUNS=n
- * sets how many are played. Proves MC-94..MC-122, PB-85..PB-94, PB-96, PB-99..PB-105 and X-21,
- * X-31, X-32 as far as the queue decides them. */
+ * sets how many are played. */
 #include "support/batcher_sim.h"
 #include "support/unit.h"
 
@@ -31,6 +30,7 @@ static bool play(uint64_t seed, unsigned long *batches)
     return false;
 }
 
+/* MC-100, MC-102, MC-103, MC-115, MC-117, PB-87, PB-100, PB-103. */
 static void random_scripts(void **state)
 {
     (void)state;

@@ -1,7 +1,6 @@
 /* The data flow of ensembles: random graphs of steps, some decoupled, whose responses arrive in random order. After each event: a step
  * starts once for what it belongs to, when all its inputs are there, with inputs that belong together; at the end every answer was
- * given once and every value was given back. NEREID_SIM_SEED=n plays one seed, NEREID_SIM_RUNS=n sets how many are played.
- * Proves PB-138, PB-141, PB-144, PB-145 as far as the data flow decides them. */
+ * given once and every value was given back. NEREID_SIM_SEED=n plays one seed, NEREID_SIM_RUNS=n sets how many are played. */
 #include "sched/ensemble_flow.h"
 
 #include "base/mem.h"
@@ -280,6 +279,7 @@ static unsigned long from_env(const char *name, unsigned long otherwise)
     return text ? strtoul(text, NULL, 10) : otherwise;
 }
 
+/* PB-144. */
 static void random_graphs(void **state)
 {
     (void)state;

@@ -1,8 +1,7 @@
 /* The sequencer under a virtual clock: random sequences, instances, delays, time-outs and cancellations. What must always hold:
  * every request ends once, those of a sequence run in order, on one instance, in one row (direct), never two at once (oldest),
  * no slot is left behind, whoever has work hears of it, and each request reads what the one before it in its sequence wrote, in a
- * batch whose states have one shape. NEREID_SIM_SEED=n plays one seed, NEREID_SIM_RUNS=n sets how many. Proves MC-124, PB-121,
- * PB-123..PB-125, PB-127, PB-134. */
+ * batch whose states have one shape. NEREID_SIM_SEED=n plays one seed, NEREID_SIM_RUNS=n sets how many. */
 #include "sched/sequencer.h"
 
 #include "base/budget.h"
@@ -327,6 +326,7 @@ static unsigned long play(uint64_t seed)
     return batches;
 }
 
+/* MC-124, PB-121, PB-123, PB-124, PB-125, PB-127, PB-134. */
 static void random_lives(void **state)
 {
     (void)state;

@@ -66,7 +66,7 @@ def _stream(
 
 
 def test_a_stream_answers_in_order(both: Server) -> None:
-    """The slow one first: those behind it wait. Errors take their turn too. SX-25."""
+    """SX-25, SX-29, SX-30, SX-31, SX-32: The slow one first: those behind it wait. Errors take their turn too."""
     asked = [
         _request("1", "slow"),
         _request("2"),

@@ -6,7 +6,7 @@ import pytest
 from harness import rawhttp
 from harness.servers import HOST, Server
 
-# sequence_extension.txt: no comma after "parameters", one too many after "output0" (X-25).
+# sequence_extension.txt: no comma after "parameters", one too many after "output0".
 EXAMPLE = """\
 {
   "parameters" : { "sequence_id" : %s }
@@ -29,7 +29,7 @@ IDS = {"number": "42", "UUID": '"e333c95a-07fc-42d2-ab16-033b1a566ed5"'}
 
 
 def _post(server: Server, body: str) -> rawhttp.Answer:
-    """SX-22: the example's own head."""
+    """With the example's own head."""
     data = body.encode()
     head = (
         "POST /v2/models/mymodel/infer HTTP/1.1\r\nHost: localhost:8000\r\n"
@@ -42,7 +42,7 @@ def _post(server: Server, body: str) -> rawhttp.Answer:
 
 @pytest.mark.parametrize("name", IDS)
 def test_word_for_word_it_is_not_json(server: Server, name: str) -> None:
-    """SX-21, SX-23, X-25: the reference's parse error."""
+    """X-25: the reference's parse error."""
     answer = _post(server, EXAMPLE % IDS[name])
     assert answer.status == 500
     assert answer.json()["error"].startswith("failed to parse the request JSON buffer")
@@ -50,7 +50,7 @@ def test_word_for_word_it_is_not_json(server: Server, name: str) -> None:
 
 @pytest.mark.parametrize("name", IDS)
 def test_repaired_it_works(server: Server, name: str) -> None:
-    """SX-21 to SX-23; mymodel takes [ 2, 2 ] without batching (X-22) and is no sequence model."""
+    """SX-05, SX-19, SX-21, SX-22, SX-23, X-22, X-25: mymodel takes [ 2, 2 ] without batching and is no sequence model."""
     repaired = (
         (EXAMPLE % IDS[name]).replace(' }\n  "inputs"', ' },\n  "inputs"').replace('"output0",', '"output0"')
     )

@@ -296,12 +296,13 @@ def test_identity_refuses_a_pair_that_is_none(served: Server) -> None:
     assert "expected input and output datatype to match, got TYPE_FP32 and TYPE_INT32" in answer.json()["error"]
 
 
-# ONNX Runtime: datatypes (MC-47 to MC-60)
+# ONNX Runtime: datatypes
 
 
 @PROTOCOLS
 @pytest.mark.parametrize("datatype", arrays.NUMPY)
 def test_onnx_datatype(served: Server, protocol: str, datatype: str) -> None:
+    """MC-47, MC-48, MC-49, MC-50, MC-51, MC-52, MC-53, MC-54, MC-55, MC-56, MC-57, MC-58, MC-59, MC-60."""
     data = arrays.edges(datatype).reshape(2, 3)
     found = ask(served, protocol, f"type_{datatype.lower()}", {"x": data})["y"]
     assert found.dtype == data.dtype
@@ -309,6 +310,7 @@ def test_onnx_datatype(served: Server, protocol: str, datatype: str) -> None:
 
 
 def test_onnx_bf16(served: Server) -> None:
+    """X-17."""
     raw = bytes(range(12))
     request = rawgrpc.infer_request("type_bf16", [("x", "BF16", [2, 3], raw)])
     with rawgrpc.Channel(served.grpc) as channel:
@@ -336,6 +338,7 @@ def test_onnx_strings_in_batches(served: Server) -> None:
 
 @PROTOCOLS
 def test_onnx_several_inputs_and_outputs(served: Server, repository: Repository, protocol: str) -> None:
+    """MC-22, PB-30, PB-42, PB-43, PB-171."""
     inputs = {"b": np.array([[1, 2, 3, 4]], np.float32), "a": np.array([[10, 20, 30, 40]], np.float32)}
     expected = onnx_models.answers(repository.path / "add_sub/1/model.onnx", inputs)
     found = ask(served, protocol, "add_sub", inputs)
@@ -350,7 +353,8 @@ def test_onnx_several_inputs_and_outputs(served: Server, repository: Repository,
     "model", ["dense", "dense_many", "external", "renamed", "file_name", "level-1", "level1", "level2"]
 )
 def test_onnx_answers_as_in_python(served: Server, repository: Repository, protocol: str, model: str) -> None:
-    """Files, directories with external data (MR-49, MR-57 to MR-59), settings (PB-58): the same numbers."""
+    """MR-32, MR-35, MR-49, MR-51, MR-57, MR-58, MR-59, PB-179; reads PB-58: Files, directories with
+    external data, settings: the same numbers."""
     data = np.random.default_rng(3).standard_normal((4, 16)).astype(np.float32)
     expected = onnx_models.answers(repository.path / "dense/1/model.onnx", {"x": data})
     found = ask(served, protocol, model, {"x": data})
@@ -396,6 +400,7 @@ def test_onnx_scalar(served: Server, protocol: str) -> None:
 
 @PROTOCOLS
 def test_onnx_batch_as_only_dimension(served: Server, protocol: str) -> None:
+    """MC-32, MC-33, MC-63, MC-64, MC-65, MC-66, MC-67, PB-24, PB-34, PB-44."""
     found = ask(served, protocol, "one_per_row", {"x": np.array([[1], [2], [3]], np.float32)})["y"]
     assert found.tolist() == [[2], [4], [6]]
 
@@ -478,7 +483,7 @@ def tensors(config: dict[str, Any], key: str) -> list[tuple[str, str, list[int],
 def test_onnx_configuration_is_filled_in(
     served: Server, model: str, max_batch_size: int, inputs: list[Any], outputs: list[Any]
 ) -> None:
-    """MC-39, MC-40, MC-44: required settings from the file, batching only with variable first dimensions."""
+    """MC-36, MC-39, MC-40: required settings from the file, batching only with variable first dimensions."""
     with httpclient.InferenceServerClient(served.http) as client:
         config = client.get_model_config(model)
     assert config["name"] == model
@@ -502,7 +507,8 @@ def test_onnx_default_max_batch_size_is_a_setting(repository: Repository, served
 
 @pytest.mark.parametrize("name", BAD)
 def test_onnx_refuses_and_says_why(served: Server, name: str) -> None:
-    """MC-17, MC-21: names, datatypes and shapes are checked against the file when the model loads."""
+    """MR-50, MC-12, MC-14, MC-17, MC-21, PB-62, PB-65; refuses MR-52, PB-77, PB-78: names, datatypes and shapes are checked against the file when the
+    model loads."""
     answer = rawhttp.post(served.http, f"/v2/repository/models/{name}/load", b"{}")
     assert answer.status == 400
     assert BAD[name][2] in answer.json()["error"]

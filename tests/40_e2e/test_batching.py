@@ -85,7 +85,7 @@ def _numbered(count: int) -> list[bytes]:
 
 
 def test_each_gets_its_own_answer(batching_server: Server) -> None:
-    """Requests that were batched together are answered apart."""
+    """PB-93: Requests that were batched together are answered apart."""
     answers = together.ask(batching_server, "/v2/models/preferred/infer", _numbered(64))
     got = np.array([answer.json()["outputs"][0]["data"] for answer in answers])
     np.testing.assert_array_equal(got[:, 0], np.arange(64))
@@ -93,14 +93,14 @@ def test_each_gets_its_own_answer(batching_server: Server) -> None:
 
 
 def test_no_batch_is_larger_than_the_limit(batching_server: Server) -> None:
-    """MC-13, MC-104: while the instance is busy requests wait and go in batches of at most 8."""
+    """MC-11, MC-13, MC-96, MC-99, MC-102, MC-104, PB-175: while the instance is busy requests wait and go in batches of at most 8."""
     assert _mean_batch(batching_server, "preferred", _numbered(64), 1) > 3
     stats = rawhttp.get(batching_server.http, "/v2/models/preferred/stats").json()["model_stats"][0]
     assert max(row["batch_size"] for row in stats["batch_stats"]) == 8
 
 
 def test_default_scheduler_never_batches(batching_server: Server) -> None:
-    """PB-174: without a batcher each request is executed on its own."""
+    """MC-94, MC-99, PB-174: without a batcher each request is executed on its own."""
     assert _mean_batch(batching_server, "plain", _numbered(8), 1) == 1
 
 

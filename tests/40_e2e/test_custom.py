@@ -1,4 +1,4 @@
-"""Custom backends of the first generation (custom.h): MR-63 to MR-70, PB-180, PB-182."""
+"""Custom backends of the first generation (custom.h)."""
 
 import json
 import shutil
@@ -82,7 +82,7 @@ def _addsub(server: Nereid, model: str, shape: tuple[int, ...], outputs: list[st
 
 
 def test_serves(repository: Repository, serve: Callable[..., Nereid]) -> None:
-    """MR-63 to MR-65, MR-69, MR-70: the library in the version's directory, under its default name or another."""
+    """MR-22, MR-63, MR-64, MR-65, MR-69, MR-70: the library in the version's directory, under its default name or another."""
     _add(repository, "plain", "addsub", ADDSUB)
     _add(repository, "batched", "addsub", ADDSUB + "max_batch_size: 8\n")
     _add(repository, "named", "addsub", ADDSUB + 'default_model_filename: "mine.so"\n', file="mine.so")
@@ -139,7 +139,7 @@ def test_instances(repository: Repository, serve: Callable[..., Nereid]) -> None
 
 
 def test_what_a_library_is_told(repository: Repository, serve: Callable[..., Nereid]) -> None:
-    """Version 2: instance, device, server parameters and the configuration; a library without a context."""
+    """PB-12: Version 2: instance, device, server parameters and the configuration; a library without a context."""
     _add(repository, "told", "describe", DESCRIBE)
     server = serve()
     words = _ask(server, "told", {"IN": np.ones(1, np.int32)}).as_numpy("OUT").tolist()
@@ -211,7 +211,7 @@ def test_an_output_that_was_not_made_is_missing(repository: Repository, serve: C
 def test_what_does_not_load(
     repository: Repository, serve: Callable[..., Nereid], model: str, library: str, extra: str, message: str
 ) -> None:
-    """MR-64, MR-66, MR-69: the reason names what is wrong; other models are served."""
+    """MR-64, MR-69; refuses MR-66, PB-180: the reason names what is wrong; other models are served."""
     if library:
         _add(repository, model, library, FAULTY + extra)
     else:
@@ -234,7 +234,7 @@ def test_a_library_without_the_interface(repository: Repository, serve: Callable
 
 
 def test_configuration_is_needed(repository: Repository, serve: Callable[..., Nereid]) -> None:
-    """MC-42: a library alone does not make a custom model."""
+    """MR-17, MC-01, MC-42: a library alone does not make a custom model."""
     folder = repository.model("bare", None)
     shutil.copy(_library("addsub"), folder / "1" / "libcustom.so")
     server = serve(**LENIENT)

@@ -1,4 +1,4 @@
-"""Every datatype through the identity model, least and greatest values included (PB-01, MC-47 to MC-60)."""
+"""Every datatype through the identity model, least and greatest values included."""
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from tritonclient.grpc import service_pb2 as pb
 
 @pytest.mark.parametrize("datatype", arrays.NUMPY)
 def test_http_binary(server: Server, datatype: str) -> None:
+    """PB-01, PB-03."""
     data = arrays.edges(datatype)
     sent = httpclient.InferInput("INPUT0", list(data.shape), datatype)
     sent.set_data_from_numpy(data, binary_data=True)
@@ -47,7 +48,7 @@ def test_grpc(server: Server, datatype: str) -> None:
 
 
 def test_bf16(server: Server) -> None:
-    """Today's type beyond the specification's thirteen (X-17): two bytes an element, binary only."""
+    """X-17: Today's type beyond the specification's thirteen: two bytes an element, binary only."""
     raw = bytes(range(8))
     request = rawgrpc.infer_request("id_bf16", [("INPUT0", "BF16", [4], raw)])
     with rawgrpc.Channel(server.grpc) as channel:

@@ -85,7 +85,7 @@ def _request(images: np.ndarray) -> bytes:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_batches(sample_server: Server, digits: Digits, model: str) -> None:
-    """Batches of the client's own making; digits_auto has no config.pbtxt (MC-39, MC-40)."""
+    """MR-56, MC-39, MC-40: Batches of the client's own making; digits_auto has no config.pbtxt."""
     with grpcclient.InferenceServerClient(sample_server.grpc) as client:
         size = min(32, client.get_model_config(model).config.max_batch_size)
         assert size > 1

@@ -93,7 +93,7 @@ def is_ours(server: Server) -> bool:
 
 
 def test_loading_brings_the_models_along(explicit: Server) -> None:
-    """RX-49: and unload_dependents takes along what was brought along, and nobody else needs."""
+    """RX-49, RX-51, X-09: unload_dependents takes along what was brought along, and nobody else needs."""
     assert load(explicit, "two").status == 200
     assert ready(explicit) == ["a", "two"]
     assert serves(explicit, "two")
@@ -120,7 +120,7 @@ def test_nested_ensembles(explicit: Server) -> None:
 
 
 def test_a_model_that_goes_takes_its_ensembles_out(explicit: Server) -> None:
-    """X-09, RX-50: without unload_dependents they come back with it."""
+    """RX-50, X-09: without unload_dependents they come back with it."""
     load(explicit, "nest")
     load(explicit, "pair")
     assert unload(explicit, "a").status == 200
@@ -183,7 +183,7 @@ CANNOT = {
 
 @pytest.mark.parametrize("model", CANNOT)
 def test_what_cannot_be_loaded(explicit: Server, model: str) -> None:
-    """X-35, PB-142, PB-148; the same words; and nothing is left that waits."""
+    """PB-140, PB-142, X-35: the same words; and nothing is left that waits."""
     got = load(explicit, model)
     assert (got.status, got.json()) == (400, {"error": f"load failed for model '{model}': {CANNOT[model]}\n"})
     assert infer(explicit, model).status == 404
@@ -292,7 +292,7 @@ def test_a_server_whose_ensemble_fails_ends(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", BOTH)
 def test_poll(kind: str, tmp_path: Path) -> None:
-    """An ensemble and its model may come in any order, and go, and change."""
+    """MR-02: An ensemble and its model may come in any order, and go, and change."""
     made = Repository(tmp_path / "models")
     made.identity("b")
     with serving(kind, made.path, POLL) as server:

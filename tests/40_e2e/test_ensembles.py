@@ -101,7 +101,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     _digits(made)
     for ensemble in ENSEMBLES:
         made.model(ensemble.name, ensemble.config())
-    # MR-72, X-04: a file in a version of an ensemble is not looked at.
+    # A file in a version of an ensemble is not looked at.
     (made.path / "two" / "1" / "model.onnx").write_text("no model")
     return made.path
 
@@ -221,7 +221,7 @@ QUESTIONS = [
 @pytest.mark.onnx
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
 def test_both_say_the_same(question: Http, ours: Server, theirs: Server) -> None:
-    """MR-71 to MR-73, MC-130, PB-137 to PB-147, PB-177, X-13, X-23."""
+    """MR-71, MR-72, MR-73, MC-129, MC-130, PB-137, PB-138, PB-139, PB-141, PB-144, PB-145, PB-146, PB-147, PB-177, X-04, X-13."""
     assert compare(question, ours, theirs) == []
 
 
@@ -305,7 +305,8 @@ def test_grpc(either: Server) -> None:
 
 @pytest.mark.onnx
 def test_digits(either: Server) -> None:
-    """A real pipeline on real images: the answers of its model, whose input the first step makes; labels are the ensemble's own."""
+    """MR-18, MC-130, PB-46: A real pipeline on real images: the answers of its model, whose input the first step makes; labels are the
+    ensemble's own."""
     digits = load_digits()
     images = digits.data.astype(np.float32)
     right = 0
@@ -329,7 +330,7 @@ def test_digits(either: Server) -> None:
 
 
 def test_a_full_queue_of_a_step(either: Server) -> None:
-    """It is the ensemble that answers, and at once."""
+    """MC-121, PB-92: It is the ensemble that answers, and at once."""
     got = together.ask(either, "/v2/models/full/infer", [json.dumps({"inputs": [ROW]}).encode()] * 8)
     refused = [answer for answer in got if answer.status != 200]
     assert refused and len(refused) < 8
@@ -339,6 +340,7 @@ def test_a_full_queue_of_a_step(either: Server) -> None:
 
 
 def test_the_timeout_goes_on_to_the_steps(either: Server) -> None:
+    """MC-122, PB-90, PB-91."""
     body = json.dumps({"inputs": [ROW], "parameters": {"timeout": 100000}}).encode()
     got = together.ask(either, "/v2/models/late/infer", [body] * 4)
     late = [answer.json()["error"] for answer in got if answer.status != 200]
@@ -364,7 +366,8 @@ def test_a_limit_of_requests_under_way(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [pytest.param(kind, marks=[pytest.mark.reference] * (kind == "reference")) for kind in KINDS])
 def test_labels_come_from_the_step_that_makes_the_output(kind: str, tmp_path: Path) -> None:
-    """Where the ensemble names none of its own; through an ensemble too, and anew when the step's model is loaded again."""
+    """MR-18, PB-46: Where the ensemble names none of its own; through an ensemble too, and anew when the step's model is loaded
+    again."""
     made = Repository(tmp_path / "models")
     folder = made.identity("classes", dims=(2,))
     text = (folder / "config.pbtxt").read_text()

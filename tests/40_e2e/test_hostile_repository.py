@@ -120,7 +120,7 @@ OVERRIDES = ["../1/model", "1/../../outside", "/tmp/nereid-canary", "1//x", "./x
 
 
 def test_overrides_that_climb(repository: Repository, canary: Canary, tmp_path: Path) -> None:
-    """RX-33, RX-39: neither written nor read outside the directory of the override."""
+    """RX-39: neither written nor read outside the directory of the override."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     config = json.dumps({"backend": "identity"})
@@ -142,7 +142,7 @@ def test_overrides_that_climb(repository: Repository, canary: Canary, tmp_path: 
 
 
 def test_files_named_by_a_configuration(repository: Repository, canary: Canary) -> None:
-    """MR-19, MR-35, PB-46, PB-179: label files and definitions that climb or are absolute; links that lead out."""
+    """reads MR-19, MR-35, PB-46, PB-179, PB-180: label files and definitions that climb or are absolute; links that lead out."""
     secret = canary.file("secret.txt", b"one\ntwo\n")
     canary.file("model.onnx", b"secret")
     for name, file in (("up", "../../secret.txt"), ("absolute", str(secret)), ("around", "1/../../../secret.txt")):
@@ -168,7 +168,7 @@ def test_files_named_by_a_configuration(repository: Repository, canary: Canary) 
 
 
 def test_what_is_no_file(repository: Repository, canary: Canary) -> None:
-    """MR-16, MR-18, PB-46: devices, pipes, sockets and directories in place of configurations and label files; a link out."""
+    """MR-16: devices, pipes, sockets and directories in place of configurations and label files; a link out."""
     secret = canary.file("secret.pbtxt")
     for name, put in {
         "directory": lambda path: path.mkdir(),
@@ -244,7 +244,7 @@ GROUPS = {
 
 
 def test_numbers(repository: Repository) -> None:
-    """PB-16, PB-160: ten thousand instances and other numbers that nobody can mean."""
+    """PB-16: ten thousand instances and other numbers that nobody can mean."""
     for name, more in GROUPS.items():
         repository.model(name, IDENTITY % "" + more + "\n")
     with Nereid(repository.path, QUIET) as server:
@@ -259,7 +259,7 @@ def test_numbers(repository: Repository) -> None:
 
 
 def test_the_same_over_the_network(repository: Repository) -> None:
-    """RX-27 to RX-29: configurations that come with a load are held to the same rules."""
+    """RX-29: configurations that come with a load are held to the same rules."""
     base = {"backend": "identity"}
     tensor = {"name": "a", "data_type": "TYPE_FP32", "dims": [1]}
     bodies = {

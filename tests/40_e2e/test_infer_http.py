@@ -60,6 +60,7 @@ def test_only_the_requested_output(server: Server) -> None:
 
 
 def test_id_and_version(server: Server) -> None:
+    """MC-79, MC-84."""
     data = np.ones(1, dtype=np.float32)
     with httpclient.InferenceServerClient(server.http) as client:
         named = client.infer(
@@ -67,7 +68,7 @@ def test_id_and_version(server: Server) -> None:
         )
         plain = client.infer("id_all", [_input("INPUT0", data, True)])
     assert (named.get_response()["id"], named.get_response()["model_version"]) == ("abc-1", "1")
-    # No id in, none out; the greatest number is the latest (MC-79, MC-84).
+    # No id in, none out; the greatest number is the latest.
     assert "id" not in plain.get_response()
     assert plain.get_response()["model_version"] == "10"
 

@@ -73,7 +73,7 @@ def ask(server: Server, model: str, value: float = 1.0) -> None:
 
 
 def test_more_and_fewer(kind: type[Server], tmp_path: Path) -> None:
-    """PB-16, PB-17, MC-91: the same version serves on, its statistics go on, its configuration shows what is now."""
+    """PB-16: the same version serves on, its statistics go on, its configuration shows what is now."""
     model = Model(Repository(tmp_path / "models"), "echo")
     with kind(tmp_path / "models", EXPLICIT) as server:
         for number, wanted in enumerate((1, 3, 2, 4, 1), 1):
@@ -102,7 +102,7 @@ def test_groups_are_shown_as_by_the_reference(tmp_path: Path) -> None:
 
 
 def test_anything_else_is_a_reload(kind: type[Server], tmp_path: Path) -> None:
-    """RX-31: another change beside the instances makes a new version, whose statistics begin anew."""
+    """Another change beside the instances makes a new version, whose statistics begin anew."""
     model = Model(Repository(tmp_path / "models"), "echo")
     with kind(tmp_path / "models", EXPLICIT) as server:
         ask(server, "echo")
@@ -135,7 +135,7 @@ def test_by_a_configuration_of_the_client(kind: type[Server], tmp_path: Path) ->
 
 
 def test_when_polled(tmp_path: Path) -> None:
-    """MR-02: the poll changes them too."""
+    """The poll changes them too."""
     model = Model(Repository(tmp_path / "models"), "echo")
     with Nereid(tmp_path / "models", {"model-control-mode": "poll", "repository-poll-secs": "1"}) as server:
         ask(server, "echo")

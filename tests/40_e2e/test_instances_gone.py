@@ -14,7 +14,7 @@ def options(backend: Path) -> dict[str, str | list[str]]:
 
 
 def test_removed_instances_are_finalised(kind: type[Server], backend: Path, board: Board) -> None:
-    """PB-17: whoever asked for fewer instances has the room of the others when the answer comes."""
+    """PB-149, PB-182: whoever asked for fewer instances has the room of the others when the answer comes."""
     board.model("one", group(count=3), slow_end="300")
     with kind(board.repository.path, options(backend)) as server:
         board.model("one", group(count=1), slow_end="300")

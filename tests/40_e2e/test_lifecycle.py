@@ -54,13 +54,13 @@ def test_ends_at_once_when_idle(repository: Repository) -> None:
 
 
 def test_empty_repository(kind: type[Server], tmp_path: Path) -> None:
-    """MR-14: starts and serves nothing."""
+    """MR-14, RX-16: starts and serves nothing."""
     with kind(Repository(tmp_path / "nothing").path) as server:
         assert rawhttp.post(server.http, "/v2/repository/index", b"").json() == []
 
 
 def test_two_repositories(kind: type[Server], repository: Repository, tmp_path: Path) -> None:
-    """MR-05: the models of all repositories are served together."""
+    """MR-01, MR-05: the models of all repositories are served together."""
     second = Repository(tmp_path / "second")
     second.identity("two")
     with kind([repository.path, second.path]) as server:
@@ -122,8 +122,8 @@ def test_a_broken_model_ends_the_start(kind: type[Server], repository: Repositor
 
 
 def test_a_broken_model_is_told_of(kind: type[Server], repository: Repository) -> None:
-    """With --exit-on-error=false the others are served; strict readiness says no, the index says why."""
-    repository.model("misnamed", 'name: "other"\nbackend: "identity"\n')  # MC-08
+    """MC-08: With --exit-on-error=false the others are served; strict readiness says no, the index says why."""
+    repository.model("misnamed", 'name: "other"\nbackend: "identity"\n')
     server = kind(repository.path, {"exit-on-error": "false"}, wait_ready=False).start()
     try:
         server.process.wait_until(

@@ -22,13 +22,14 @@ REFERENCE_ALONE = {"system_shared_memory", "cuda_shared_memory", "trace"}
 
 
 def test_server_metadata(server: Server) -> None:
+    """RX-02, RX-03, SX-03."""
     with httpclient.InferenceServerClient(server.http) as client:
         over_http = client.get_server_metadata()
     with grpcclient.InferenceServerClient(server.grpc) as client:
         over_grpc = client.get_server_metadata(as_json=True)
     assert over_http == over_grpc
     assert over_http["name"] and over_http["version"]
-    # RX-02, RX-03, SX-03: listed, in this order.
+    # Listed, in this order.
     others = {"sequence(string_id)"} | (REFERENCE_ALONE if server.kind == "reference" else set())
     assert [each for each in over_http["extensions"] if each not in others] == EXTENSIONS
 
@@ -48,6 +49,7 @@ def test_string_sequence_ids_are_reported(nereid: Server) -> None:
 
 
 def test_model_metadata(server: Server) -> None:
+    """MC-24, MC-25, MC-80."""
     with httpclient.InferenceServerClient(server.http) as client:
         flat = client.get_model_metadata("id_fp32")
         batched = client.get_model_metadata("id_batch")
@@ -60,10 +62,10 @@ def test_model_metadata(server: Server) -> None:
         "inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [-1]}],
         "outputs": [{"name": "OUTPUT0", "datatype": "FP32", "shape": [-1]}],
     }
-    # MC-24, MC-26: the batch dimension comes first.
+    # The batch dimension comes first.
     assert batched["inputs"][0]["shape"] == [-1, 16]
     assert chosen["versions"] == ["1"]
-    assert sorted(every["versions"]) == ["1", "3"]  # MC-80
+    assert sorted(every["versions"]) == ["1", "3"]
 
 
 def test_model_metadata_grpc(server: Server) -> None:
@@ -77,7 +79,8 @@ def test_model_metadata_grpc(server: Server) -> None:
 
 
 def test_versions(server: Server) -> None:
-    """MC-79 (10 is later than 9), MC-80, MC-81, MC-83; MR-25, MR-26: other directories are ignored."""
+    """MR-25, MR-26, MR-27, MC-77, MC-78, MC-79, MC-80, MC-81, MC-83, PB-52, PB-53, PB-166: 10 is later than 9; other
+    directories are ignored."""
     with httpclient.InferenceServerClient(server.http) as client:
         versions = {
             name: sorted(client.get_model_metadata(name)["versions"])
@@ -105,7 +108,7 @@ def test_config(server: Server) -> None:
 
 
 def test_index(server: Server) -> None:
-    """RX-09, RX-16 to RX-19: every model and version."""
+    """RX-09, RX-16, RX-17, RX-18, RX-19, RX-60: every model and version."""
     with httpclient.InferenceServerClient(server.http) as client:
         rows = client.get_model_repository_index()
     ready = {(row["name"], row["version"]) for row in rows if row["state"] == "READY"}

@@ -504,7 +504,7 @@ def test_statistics_of_all_say_which(repositories: Repositories) -> None:
 
 
 def test_a_repository_is_a_space(repositories: Repositories) -> None:
-    """X-11: a load or unload that names a repository is for the model there alone."""
+    """RX-66, RX-74, X-11: a load or unload that names a repository is for the model there alone."""
     repositories.ensembles()
     with serving("nereid", repositories.paths, EXPLICIT) as server:
         assert load(server, "x", repository="b").status == 200

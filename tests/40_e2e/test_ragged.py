@@ -72,7 +72,7 @@ def ask(server: Server, model: str, x: np.ndarray) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("name", BOTH)
 @pytest.mark.parametrize("datatype", ["INT32", "FP32"])
 def test_all_kinds(name: str, datatype: str, tmp_path: Path) -> None:
-    """PB-38 to PB-40, G-08: one execution for four requests of different shapes, each gets its own part."""
+    """MC-110, PB-39, PB-94; reads PB-40: one execution for four requests of different shapes, each gets its own part."""
     repository = Repository(tmp_path / "models")
     onnx_models.save(ragged_model(datatype), repository.model("ragged", ragged_config(datatype)))
     shapes = [(2, 3), (1, 5), (4, 1), (3, 3)]
@@ -117,7 +117,7 @@ def reason(server: Server, model: str) -> str:
 
 
 def test_what_does_not_fit_the_model_is_refused(tmp_path: Path) -> None:
-    """PB-39, PB-40: a ragged input is one row for the model; computed inputs have the model's names and types."""
+    """A ragged input is one row for the model; computed inputs have the model's names and types."""
     repository = Repository(tmp_path / "models")
     good = ragged_config("INT32")
     for name, text in {

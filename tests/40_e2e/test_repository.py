@@ -112,15 +112,15 @@ def text_of(answer: rawhttp.Answer) -> str:
 
 
 def test_index_shows_what_could_be_loaded(explicit: Server) -> None:
-    """RX-05, RX-09, RX-10, RX-15, RX-16, RX-17, X-06: a model that was never loaded has only a name."""
+    """RX-05, RX-09, RX-10, RX-13, RX-15, RX-16, RX-17, X-06: a model that was never loaded has only a name."""
     names = ["broken", "misnamed", "multi", "nobackend", "noversion", "one"]
     assert index(explicit) == [{"name": name} for name in names]
-    assert index(explicit, ready=True) == []  # RX-13
+    assert index(explicit, ready=True) == []
 
 
 def test_load_and_unload(explicit: Server) -> None:
-    """RX-06, RX-07, RX-18, RX-19, RX-20, RX-23, RX-24, RX-25, RX-45, RX-46, RX-47."""
-    for body in (b"", b"{}", b'{"parameters":{}}'):  # RX-26, RX-48
+    """MR-02, RX-06, RX-07, RX-18, RX-19, RX-20, RX-23, RX-24, RX-25, RX-26, RX-45, RX-46, RX-47, RX-48."""
+    for body in (b"", b"{}", b'{"parameters":{}}'):
         answer = post(explicit, "models/one/load", body)
         assert (answer.status, answer.body) == (200, b"")
         assert rows_of(explicit, "one") == [ready(explicit)]
@@ -134,12 +134,12 @@ def test_load_and_unload(explicit: Server) -> None:
 
 
 def test_every_version_of_the_policy_is_loaded(explicit: Server) -> None:
-    """RX-18: one entry a version."""
+    """MC-78, RX-13, RX-18: one entry a version."""
     assert load(explicit, "multi").status == 200
     rows = [ready(explicit, version, "multi") for version in "123"]
     assert rows_of(explicit, "multi") == rows
-    assert index(explicit, ready=True) == rows  # RX-13
-    assert unload(explicit, "multi", unload_dependents=True).status == 200  # RX-49
+    assert index(explicit, ready=True) == rows
+    assert unload(explicit, "multi", unload_dependents=True).status == 200
     wait_for_rows(explicit, "multi", [unloaded(version, "multi") for version in "123"])
 
 
@@ -162,13 +162,13 @@ FAILURES = {
 
 @pytest.mark.parametrize("model", FAILURES)
 def test_a_failed_load_says_why(explicit: Server, model: str) -> None:
-    """RX-41, RX-42: the status and the beginning of the message are the reference's; ours says more."""
+    """MC-08, RX-41, RX-42, RX-52: the status and the beginning of the message are the reference's; ours says more."""
     status, message = FAILURES[model]
     answer = load(explicit, model)
     assert answer.status == status
     assert text_of(answer).startswith(message)
     assert not any(row.get("state") == "READY" for row in rows_of(explicit, model))
-    assert unload(explicit, model).status == 200  # RX-52
+    assert unload(explicit, model).status == 200
 
 
 def test_the_index_has_the_reason(ours: Server) -> None:
@@ -198,21 +198,21 @@ def test_only_post_is_defined(explicit: Server) -> None:
 @pytest.mark.parametrize(
     ("path", "body", "status", "message"),
     [
-        ("index", b'{"ready":1}', 400, "Invalid value for 'ready': expected a boolean"),  # RX-14, RX-21, RX-22
+        ("index", b'{"ready":1}', 400, "Invalid value for 'ready': expected a boolean"),
         ("index", b"{", 500, "failed to parse the request JSON buffer"),
         ("models/one/load", b"{", 500, "failed to parse the request JSON buffer"),
         ("models/one/load", b'{"parameters":[]}', 400, "'parameters' must be an object"),
-        ("models/one/load", b'{"parameters":{"other":"x"}}', 500, "unexpected error on creating Triton"),  # RX-40
-        ("models/one/load", b'{"parameters":{"config":{}}}', 400, "'config' must be a string"),  # RX-28
+        ("models/one/load", b'{"parameters":{"other":"x"}}', 500, "unexpected error on creating Triton"),
+        ("models/one/load", b'{"parameters":{"config":{}}}', 400, "'config' must be a string"),
         ("models/one/load", b'{"parameters":{"config":"no json"}}', 400, "Invalid config override"),
-        ("models/one/load", b'{"parameters":{"config":"{\\"x\\":1}"}}', 400, "Invalid config override"),  # RX-29
-        ("models/one/load", b'{"parameters":{"file:1/x":""}}', 400, "'config' must be specified"),  # RX-36
+        ("models/one/load", b'{"parameters":{"config":"{\\"x\\":1}"}}', 400, "Invalid config override"),
+        ("models/one/load", b'{"parameters":{"file:1/x":""}}', 400, "'config' must be specified"),
         ("models/one/unload", b"{", 500, "failed to parse the request JSON buffer"),
-        ("models/one/unload", b'{"parameters":{"unload_dependents":1}}', 400, "expected a boolean"),  # RX-51
+        ("models/one/unload", b'{"parameters":{"unload_dependents":1}}', 400, "expected a boolean"),
     ],
 )
 def test_wrong_bodies_are_refused(ours: Server, path: str, body: bytes, status: int, message: str) -> None:
-    """RX-53, RX-54 too."""
+    """RX-14, RX-21, RX-22, RX-28, RX-29, RX-36, RX-40, RX-41, RX-42, RX-51, RX-53, RX-54."""
     assert load(ours, "one").status == 200
     answer = post(ours, path, body)
     assert answer.status == status
@@ -241,6 +241,7 @@ def test_names_cannot_leave_the_repository_over_grpc(ours: Server, name: str) ->
 
 @pytest.mark.parametrize("mode", ["none", "poll"])
 def test_other_modes_refuse(tmp_path: Path, mode: str) -> None:
+    """MR-02, MR-23."""
     repository = Repository(tmp_path / "models")
     repository.identity("one")
     for kind in KINDS.values():
@@ -252,7 +253,7 @@ def test_other_modes_refuse(tmp_path: Path, mode: str) -> None:
 
 
 def test_config_override(explicit: Server) -> None:
-    """RX-27, RX-30, RX-31, RX-32, RX-44, X-08."""
+    """RX-27, RX-30, RX-44, X-08."""
     assert load(explicit, "one", config=config_of("one", dims=2, batch=4)).status == 200
     shown = rawhttp.get(explicit.http, "/v2/models/one").json()
     assert shown["inputs"] == [{"name": "INPUT0", "datatype": "FP32", "shape": [-1, 2]}]
@@ -260,7 +261,7 @@ def test_config_override(explicit: Server) -> None:
 
 
 def test_a_plain_load_goes_back_to_the_repository(ours: Server) -> None:
-    """RX-23: once something of it changed, as in the reference."""
+    """RX-23, RX-30: once something of it changed, as in the reference."""
     load(ours, "one", config=config_of("one", dims=2))
     assert rawhttp.get(ours.http, "/v2/models/one").json()["inputs"][0]["shape"] == [2]
     assert load(ours, "one").status == 200
@@ -272,7 +273,7 @@ def test_a_plain_load_goes_back_to_the_repository(ours: Server) -> None:
 
 
 def test_file_override(explicit: Server) -> None:
-    """RX-33, RX-34, RX-35, RX-37, RX-43: the given files are the whole directory."""
+    """RX-33, RX-35, RX-37: the given files are the whole directory."""
     content = base64.b64encode(b"anything").decode()
     files = {"file:7/model.bin": content, "file:7/deep/er/x": "", "file:labels.txt": content}
     config = config_of("one", version_policy={"latest": {"num_versions": 1}})
@@ -286,6 +287,7 @@ def temporary(folder: Path) -> list[Path]:
 
 
 def test_the_files_of_an_override_go_with_it(tmp_path: Path) -> None:
+    """RX-09, RX-33, RX-35, RX-38."""
     scratch = tmp_path / "tmp"
     scratch.mkdir()
     repository = make_repository(tmp_path / "models")
@@ -293,7 +295,7 @@ def test_the_files_of_an_override_go_with_it(tmp_path: Path) -> None:
         content = base64.b64encode(b"\x00\xff data").decode()
         made = {"config": config_of("fresh"), "file:1/a/b.bin": content, "file:1/empty": ""}
         assert load(server, "fresh", **made).status == 200
-        assert rows_of(server, "fresh") == [ready(server, model="fresh")]  # RX-09
+        assert rows_of(server, "fresh") == [ready(server, model="fresh")]
         (folder,) = temporary(scratch)
         assert (folder / "1" / "a" / "b.bin").read_bytes() == b"\x00\xff data"
         assert (folder / "1" / "empty").read_bytes() == b""
@@ -305,7 +307,7 @@ def test_the_files_of_an_override_go_with_it(tmp_path: Path) -> None:
         server.process.wait_until(lambda: temporary(scratch) == [], 30)
         server.process.wait_until(lambda: rows_of(server, "fresh") == [], 30)
         assert load(server, "fresh", **(made | {"config": config_of("other")})).status == 400
-        assert load(server, "fresh", **(made | {"file:1/empty": "not base64!"})).status == 400  # RX-38
+        assert load(server, "fresh", **(made | {"file:1/empty": "not base64!"})).status == 400
         assert temporary(scratch) == []
         assert load(server, "fresh", **made).status == 200
     assert temporary(scratch) == []
@@ -356,7 +358,7 @@ def test_names_that_only_look_like_climbing_stay(tmp_path: Path) -> None:
 
 
 def test_over_grpc(explicit: Server) -> None:
-    """RX-55..RX-58, RX-60, RX-62..RX-72, RX-75..RX-78 with the real client."""
+    """RX-01, RX-55, RX-56, RX-57, RX-60, RX-63, RX-65, RX-67, RX-68, RX-70, RX-71, RX-75, RX-76: with the real client."""
     client = grpcclient.InferenceServerClient(explicit.grpc)
     listed = client.get_model_repository_index().models
     assert {(model.name, model.version, model.state, model.reason) for model in listed} >= {("one", "", "", "")}
@@ -374,7 +376,7 @@ def test_over_grpc(explicit: Server) -> None:
 
 
 def test_ready_only_over_grpc(ours: Server) -> None:
-    """RX-62."""
+    """RX-62, RX-63."""
     with rawgrpc.Channel(ours.grpc) as channel:
         answer = channel.call("RepositoryIndex", pb.RepositoryIndexRequest(ready=True))
         assert list(answer.parse(pb.RepositoryIndexResponse).models) == []

@@ -92,7 +92,7 @@ class Changes:
 
 
 def test_reloads_under_load(tmp_path: Path) -> None:
-    """RX-23, RX-31, RX-32: no request fails, none is answered wrongly, memory does not grow."""
+    """RX-23, RX-32: no request fails, none is answered wrongly, memory does not grow."""
     scratch = tmp_path / "tmp"
     scratch.mkdir()
     changes = Changes(Repository(tmp_path / "models").identity("echo"))

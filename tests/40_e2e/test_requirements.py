@@ -60,7 +60,7 @@ def test_a_repository_may_be_named_by_any_path(kind: type[Server], tmp_path: Pat
 
 
 def test_the_layout_of_a_repository(kind: type[Server], tmp_path: Path) -> None:
-    """MR-13, MR-16, MR-17, MR-20 to MR-23, MR-28, MR-49, MR-55, MR-56, MR-63, MC-01, MC-03: with and without configuration; no
+    """MR-13, MR-17, MR-20, MR-21, MR-22, MR-28, MR-32, MR-49, MR-55, MR-56, MR-59, MC-01, MC-03: with and without configuration; no
     version and no definition are errors of that model alone."""
     repository = Repository(tmp_path / "models")
     given = 'platform: "onnxruntime_onnx"\nmax_batch_size: 4\n' + CPU
@@ -84,7 +84,7 @@ def test_the_layout_of_a_repository(kind: type[Server], tmp_path: Path) -> None:
 
 
 def test_operators_that_the_runtime_lacks(kind: type[Server], tmp_path: Path) -> None:
-    """MR-50, MR-51: an error of that model; the server goes on, on the runtime's default provider."""
+    """MR-50: an error of that model; the server goes on, on the runtime's default provider."""
     repository = Repository(tmp_path / "models")
     built = onnx_models.add_sub()
     onnx_models.save(built, repository.model("good", None))
@@ -101,7 +101,7 @@ def test_operators_that_the_runtime_lacks(kind: type[Server], tmp_path: Path) ->
 
 
 def test_a_partial_configuration_is_completed(kind: type[Server], tmp_path: Path) -> None:
-    """MC-22, MC-45, MC-46, PB-171, X-15: what the model does not tell comes from the file, the rest from the model."""
+    """MR-16, MC-45, MC-46: what the model does not tell comes from the file, the rest from the model."""
     repository = Repository(tmp_path / "models")
     text = 'backend: "onnxruntime"\nmax_batch_size: 7\ndynamic_batching { max_queue_delay_microseconds: 5 }\nversion_policy { all { } }\n'
     folder = repository.model("partial", text + CPU)
@@ -144,7 +144,7 @@ output {{ name: "OUTPUT0" data_type: TYPE_FP32 dims: [ 1 ] reshape: {{ shape: [ 
 
 
 def test_reshape_of_outputs(kind: type[Server], tmp_path: Path) -> None:
-    """MC-33, MC-65, PB-24, PB-34, PB-44: the answer has the shape of dims, whatever the model made."""
+    """MC-65, MC-69, PB-24, PB-34, PB-44: the answer has the shape of dims, whatever the model made."""
     repository = Repository(tmp_path / "models")
     repository.model("empty", RESHAPED.format(batch=4, shape="") + CPU)
     repository.model("longer", RESHAPED.format(batch=0, shape="1, 1, 1") + CPU)
@@ -154,7 +154,7 @@ def test_reshape_of_outputs(kind: type[Server], tmp_path: Path) -> None:
 
 
 def test_versions_come_and_go(kind: type[Server], tmp_path: Path) -> None:
-    """MC-82, MR-02: a directory more or less changes which version answers later requests."""
+    """MR-24, MC-82: a directory more or less changes which version answers later requests."""
     folder = Repository(tmp_path / "models").identity("echo")
     with kind(tmp_path / "models", EXPLICIT | {"load-model": "echo"}) as server:
         def answers() -> str:
@@ -171,7 +171,7 @@ def test_versions_come_and_go(kind: type[Server], tmp_path: Path) -> None:
 
 
 def test_instances_run_at_the_same_time(tmp_path: Path) -> None:
-    """MC-85, PB-04, PB-07, PB-10, PB-12, X-28: as many as there are; their names come from the group's."""
+    """MC-85, MC-90, MC-91, MC-95, PB-04, PB-07, PB-10, PB-11, PB-16: as many as there are; their names come from the group's."""
     repository = Repository(tmp_path / "models")
     delay = "parameters { key: 'execute_delay_ms' value { string_value: '200' } }\n"
     repository.identity("slow", extra=delay + "instance_group [ { name: 'mine' count: 2 kind: KIND_CPU }, { count: 1 kind: KIND_CPU } ]")
@@ -252,8 +252,9 @@ model_warmup { name: "w" batch_size: 1 inputs { key: "INPUT0" value { data_type:
 
 
 def test_every_field_is_read_and_shown(tmp_path: Path) -> None:
-    """MC-04, MC-131, PB-25 to PB-33, PB-38 to PB-43, PB-54 to PB-68, PB-77 to PB-84, PB-149, PB-159, PB-164 to PB-167,
-    PB-171, PB-172, PB-175, PB-180 to PB-182, X-16, X-26, X-27: as the reference shows it, and one by one as written."""
+    """MC-02, PB-62; reads MC-04, MC-131, PB-26, PB-27, PB-32, PB-38, PB-46, PB-54, PB-56, PB-59, PB-60, PB-61, PB-65, PB-66, PB-67, PB-68,
+    PB-77, PB-78, PB-79, PB-83, PB-84, PB-86, PB-91, PB-92, PB-96, PB-99, PB-104, PB-159, PB-180: as the reference shows it, and one by
+    one as written."""
     shown = []
     for kind in KINDS.values():
         repository = Repository(tmp_path / kind.kind / "models")
@@ -281,7 +282,8 @@ def test_every_field_is_read_and_shown(tmp_path: Path) -> None:
 
 
 def test_what_may_be_left_out(kind: type[Server], tmp_path: Path) -> None:
-    """MC-04, X-12, X-14, PB-55, PB-56, PB-81, PB-172, PB-174: name, largest batch and every policy have defaults."""
+    """MC-04, MC-81, PB-32, PB-82, PB-174, X-12; reads PB-60, PB-81, PB-83, PB-84, PB-172: name, largest batch and every policy have
+    defaults."""
     repository = Repository(tmp_path / "models")
     repository.model("short", 'backend: "identity"\ninput { name: "INPUT0" data_type: TYPE_FP32 dims: 1 }\noutput { name: "OUTPUT0" data_type: TYPE_FP32 dims: 1 }\n')
     with kind(repository.path) as server:
@@ -295,7 +297,7 @@ def test_what_may_be_left_out(kind: type[Server], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("level", ["", "-1", "0", "1", "2"])
 def test_levels_of_graph_optimisation(tmp_path: Path, level: str) -> None:
-    """PB-54 to PB-56, PB-58, X-29: each is taken, and the answers are the same."""
+    """reads PB-54, PB-55, PB-56, PB-58, X-29: each is taken, and the answers are the same."""
     repository = Repository(tmp_path / "models")
     text = 'platform: "onnxruntime_onnx"\nmax_batch_size: 4\n'
     onnx_models.save(onnx_models.add_sub(), repository.model("sum", text + (f"optimization {{ graph {{ level: {level} }} }}\n" if level else "")))
@@ -326,7 +328,7 @@ def test_index_asks_for_nothing(kind: type[Server], tmp_path: Path) -> None:
 
 
 def test_instances_that_the_backend_places(kind: type[Server], tmp_path: Path) -> None:
-    """PB-08, PB-09: KIND_MODEL leaves it to the backend; any backend may have it, as in the reference."""
+    """PB-08; reads PB-09: KIND_MODEL leaves it to the backend; any backend may have it, as in the reference."""
     repository = Repository(tmp_path / "models")
     repository.identity("placed", extra="instance_group { count: 2 kind: KIND_MODEL }\n")
     with kind(repository.path) as server:

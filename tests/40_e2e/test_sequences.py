@@ -1,4 +1,4 @@
-"""Stateful models: what both servers give the model, and say to requests that are no part of a sequence (SX-01..SX-32, MC-124..MC-128).
+"""Stateful models: what both servers give the model, and say to requests that are no part of a sequence.
 
 The identity backend shows the control inputs as outputs, so that the answer tells what the model saw.
 """
@@ -111,7 +111,8 @@ def _saw(answer: rawhttp.Answer) -> dict[str, Any]:
 
 @pytest.mark.parametrize("model", ["direct", "oldest"])
 def test_controls_follow_the_flags(served: Server, model: str) -> None:
-    """PB-106..PB-111, PB-119, PB-120, SX-10..SX-20."""
+    """SX-01, SX-02, SX-05, SX-06, SX-10, SX-11, SX-13, SX-14, SX-17, SX-19, SX-20, MC-126, MC-127, PB-106, PB-107, PB-109, PB-111,
+    PB-119, PB-120, PB-136."""
     big = 2**64 - 1
     assert _saw(_ask(served, model, sequence_id=big, sequence_start=True)) == {
         "start": 7, "end": 3, "ready": 7, "id": big,
@@ -134,7 +135,7 @@ def test_shape_of_controls(served: Server) -> None:
 
 
 def test_control_types(served: Server) -> None:
-    """PB-112, PB-113, PB-115, PB-116, PB-118, X-34."""
+    """SX-05, PB-112, PB-113, PB-115, PB-116, PB-118, X-34."""
     id = 2**40 + 9  # the low 32 bits are 9
     saw = _saw(_ask(served, "fp32", sequence_id=id, sequence_start=True, sequence_end=True))
     assert saw == {"start": 2.5, "end": 2.5, "ready": 2.5, "id": 9}
@@ -144,7 +145,7 @@ def test_control_types(served: Server) -> None:
 
 
 def test_without_controls_and_strategy(served: Server) -> None:
-    """PB-114, PB-131, PB-136: all of it may be left out; requests still have to say where they belong."""
+    """SX-20, MC-126, PB-114, PB-131, PB-136: all of it may be left out; requests still have to say where they belong."""
     for flags in ({"sequence_start": True}, {}, {"sequence_end": True}):
         answer = _ask(served, "bare", shape=(2,), sequence_id=6, **flags)
         assert answer.status == 200, answer.body
@@ -153,7 +154,7 @@ def test_without_controls_and_strategy(served: Server) -> None:
 
 
 def test_one_id_in_the_dynamic_batcher(served: Server) -> None:
-    """PB-98: preserve_ordering keeps the order of requests of one id, though instances take different times."""
+    """MC-114, PB-98: preserve_ordering keeps the order of requests of one id, though instances take different times."""
     with rawgrpc.Channel(served.grpc) as channel:
         stub = channel.channel.stream_stream(f"/{rawgrpc.SERVICE}/ModelStreamInfer")
         requests = [_request("ordered", 5) for _ in range(24)]
@@ -253,7 +254,7 @@ def _later(channel: rawgrpc.Channel, request: pb.ModelInferRequest) -> Any:
 
 @pytest.mark.parametrize("model", ["one_slot", "one_candidate"])
 def test_backlog(served: Server, model: str) -> None:
-    """PB-126, PB-127: without a free slot a sequence waits, whole, until another one ends."""
+    """SX-24, SX-28, PB-122, PB-126, PB-127, PB-131: without a free slot a sequence waits, whole, until another one ends."""
 
     def queued() -> float:
         return metrics.scrape(served.metrics)["nv_inference_pending_request_count"].value(model=model)
@@ -283,7 +284,7 @@ def test_time_out_in_the_backlog(served: Server) -> None:
 
 
 def test_an_idle_sequence_ends(served: Server) -> None:
-    """PB-132..PB-134: the next in the backlog has the slot once the first was idle for 0.2 s."""
+    """MC-127, PB-132, PB-133, PB-134: the next in the backlog has the slot once the first was idle for 0.2 s."""
     with rawgrpc.Channel(served.grpc) as channel:
         assert channel.call("ModelInfer", _request("forgetful", 1, start=True)).code == "OK"
         second = _later(channel, _request("forgetful", 2, start=True, end=True))
@@ -294,7 +295,7 @@ def test_an_idle_sequence_ends(served: Server) -> None:
 
 
 def test_sequences_share_a_batch(served: Server) -> None:
-    """PB-121, PB-176: what waits of two sequences while the model is busy runs in batches of two, each sequence in its row."""
+    """MC-123, PB-121, PB-176: what waits of two sequences while the model is busy runs in batches of two, each sequence in its row."""
     requests = [
         _request("slow", id, start=step == 0, end=step == 3) for step in range(4) for id in (1, 2)
     ]
@@ -321,7 +322,7 @@ def test_sequences_share_a_batch(served: Server) -> None:
 
 
 def test_a_stream_of_sequences(served: Server) -> None:
-    """SX-25..SX-29, SX-32: over one stream, an error in between."""
+    """SX-24, SX-25, SX-26, SX-27, SX-32: over one stream, an error in between."""
     answers: queue.Queue[Any] = queue.Queue()
     tensor = grpcclient.InferInput("INPUT0", [1, 2], "FP32")
     tensor.set_data_from_numpy(np.ones((1, 2), np.float32))
@@ -341,7 +342,7 @@ def test_a_stream_of_sequences(served: Server) -> None:
 
 
 def test_configuration_and_metadata(nereid_and_reference: tuple[Server, Server]) -> None:
-    """MC-126, MC-127: shown as the reference shows them; controls are no inputs of the metadata."""
+    """reads MC-126, MC-127: shown as the reference shows them; controls are no inputs of the metadata."""
     for model in ("direct", "oldest", "single", "fp32", "bool"):
         for path in ("config", ""):
             ours, theirs = (
@@ -355,7 +356,7 @@ test_configuration_and_metadata = pytest.mark.reference(test_configuration_and_m
 
 
 def test_many_sequences_under_load(repository: Path) -> None:
-    """MC-124: requests of a sequence stay in order on their instance, whatever else runs; none is lost."""
+    """SX-06, SX-27, MC-124: requests of a sequence stay in order on their instance, whatever else runs; none is lost."""
     ids, steps = range(1, 31), range(8)
     with Nereid(repository) as server, rawgrpc.Channel(server.grpc) as channel:
         stub = channel.channel.stream_stream(f"/{rawgrpc.SERVICE}/ModelStreamInfer")

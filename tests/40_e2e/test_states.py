@@ -1,4 +1,4 @@
-"""Implicit state of sequences: what both servers keep for a model, and what they say to a backend that writes it (SX-01, MC-126).
+"""Implicit state of sequences: what both servers keep for a model, and what they say to a backend that writes it.
 
 The backend `states` (tests/10_inprocess/plugins/states.c) runs the script of a request and answers what came of each step; the very same
 file runs in both servers.
@@ -187,7 +187,7 @@ def pair(server: Server, model: str, scripts: tuple[str, str], **flags: bool) ->
 
 
 def test_a_batch_of_sequences(served: Server) -> None:
-    """MC-128: each row has the state of its sequence."""
+    """Each row has the state of its sequence."""
     pair(served, "count_together", ("add 1", "add 2"), start=True)
     for step in range(2, 5):
         answers = pair(served, "count_together", ("add 1", "add 2"))

@@ -68,7 +68,7 @@ def serve(kind: type[Server], repository: Repository, verbose: int = 0) -> Serve
 
 
 def test_data_of_every_kind(kind: type[Server], tmp_path: Path) -> None:
-    """PB-150 to PB-158: zeros, random data and a file's content reach the model, whatever the flag's value."""
+    """PB-152, PB-153, PB-154, PB-157, PB-158: zeros, random data and a file's content reach the model, whatever the flag's value."""
     repository = Repository(tmp_path / "models")
     lookup(repository, "zero", sample("zero_data: true"))
     lookup(repository, "zero_false", sample("zero_data: false"))
@@ -79,7 +79,7 @@ def test_data_of_every_kind(kind: type[Server], tmp_path: Path) -> None:
 
 
 def test_data_that_a_model_does_not_bear(tmp_path: Path) -> None:
-    """PB-153 to PB-155, PB-157: in the reference's words; that one ends when a sample fails."""
+    """PB-153, PB-155, PB-157: in the reference's words; that one ends when a sample fails."""
     repository = Repository(tmp_path / "models")
     one = "instance_group { count: 1 kind: KIND_CPU }\n"
     lookup(repository, "random", sample("random_data: true") + one)
@@ -120,7 +120,7 @@ def counts(server: Server, model: str) -> dict[str, Any]:
 
 @pytest.mark.reference
 def test_counts_as_the_reference_does(tmp_path: Path) -> None:
-    """PB-160, PB-162, MC-135: how often samples run, in what batches, and what of it the statistics show."""
+    """MC-135, PB-162: how often samples run, in what batches, and what of it the statistics show."""
     repository = Repository(tmp_path / "models")
     zero = sample("zero_data: true")
     one, two = (f"instance_group {{ count: {count} kind: KIND_CPU }}\n" for count in (1, 2))
@@ -141,7 +141,7 @@ def test_counts_as_the_reference_does(tmp_path: Path) -> None:
 
 
 def test_every_instance_runs_all_samples_in_order(kind: type[Server], tmp_path: Path) -> None:
-    """PB-183, MC-135, MC-136: before the model is ready."""
+    """MC-135, PB-12, PB-159, PB-183, X-28: before the model is ready."""
     repository = Repository(tmp_path / "models")
     warmup = sample("zero_data: true", more="count: 2") + sample("zero_data: true").replace("first", "second")
     repository.identity("quick", "INT64", (3,), extra=warmup.replace("'x'", "'INPUT0'") + "instance_group { count: 2 kind: KIND_CPU }")
@@ -176,7 +176,7 @@ def test_a_failing_sample_leaves_the_old_version_serving(tmp_path: Path) -> None
 
 
 def test_rules(tmp_path: Path) -> None:
-    """PB-151, PB-152, PB-161, PB-163: a sample that does not fit its model fails the load."""
+    """PB-151, PB-152, PB-163: a sample that does not fit its model fails the load."""
     repository = Repository(tmp_path / "models")
     lookup(repository, "type", sample("zero_data: true", datatype="TYPE_FP32"))
     lookup(repository, "shape", sample("zero_data: true", "[ 4 ]"))

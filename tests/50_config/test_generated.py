@@ -1,7 +1,4 @@
-"""Over two hundred configurations made by chance, served by both: the same configuration, metadata and index, field by field.
-
-Proves MC-08 to MC-16, MC-61, PB-164 to PB-182 and RX-09 to RX-20 once more, on combinations nobody thought of.
-"""
+"""Over two hundred configurations made by chance, served by both: the same configuration, metadata and index, field by field."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -48,6 +45,8 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Answers, Answers]
 
 
 def test_valid_ones(answers: tuple[Answers, Answers]) -> None:
+    """RX-17, RX-18, RX-19; reads PB-164, PB-165, PB-166, PB-167, PB-171, PB-172, PB-175, PB-176, PB-178, PB-179, PB-180, PB-181,
+    PB-182."""
     ours, theirs = answers
     served = [name for name in CASES if "error" not in theirs[name]["config"]]
     assert len(served) > 170
@@ -56,7 +55,7 @@ def test_valid_ones(answers: tuple[Answers, Answers]) -> None:
 
 
 def test_broken_ones(answers: tuple[Answers, Answers]) -> None:
-    """Neither serves them. Where the reference forgets a model whose configuration it cannot read, ours tells the reason (RX-20)."""
+    """RX-20: Neither serves them. Where the reference forgets a model whose configuration it cannot read, ours tells the reason."""
     ours, theirs = answers
     broken = [name for name in CASES if "error" in theirs[name]["config"]]
     assert len(broken) > 35

@@ -1,8 +1,4 @@
-"""Configurations of identity models, asked of the reference too: what it fills in, what it refuses, and with which words.
-
-Proves MC-08 to MC-16, MC-23, PB-03, PB-06, PB-11, PB-15, PB-17, PB-23, PB-28, PB-35, PB-36, PB-45, PB-101, PB-110, PB-112, PB-115,
-PB-116, PB-135, PB-148, PB-173, PB-184, X-13, X-32 and, where the specification differs, MC-05, PB-160, X-38.
-"""
+"""Configurations of identity models, asked of the reference too: what it fills in, what it refuses, and with which words."""
 
 import json
 import re
@@ -97,6 +93,7 @@ def _differences(name: str, ours: object, theirs: object, excused: set[tuple[str
 
 
 def test_same_configurations_are_accepted(ours: dict[str, Answer], completing: Theirs) -> None:
+    """MC-23, PB-15, PB-28, PB-29, PB-36, PB-173; reads PB-09, PB-40."""
     accepted = {name for name, answer in ours.items() if answer.accepted}
     assert accepted - set(completing.configs) == OURS_ACCEPTS
     assert set(completing.configs) - accepted == OURS_REFUSES
@@ -104,6 +101,7 @@ def test_same_configurations_are_accepted(ours: dict[str, Answer], completing: T
 
 
 def test_same_configurations_are_shown(ours: dict[str, Answer], completing: Theirs) -> None:
+    """MC-81, PB-11, PB-13, PB-17, PB-49; reads PB-88, PB-89, PB-95, PB-101, PB-129, PB-130, PB-132, PB-135, PB-172, X-32."""
     differences, excused = [], set[tuple[str, str]]()
     for name, config in completing.configs.items():
         if ours[name].accepted:
@@ -117,7 +115,9 @@ def _said(error: str, *logs: Theirs) -> bool:
 
 
 def test_same_words(ours: dict[str, Answer], completing: Theirs, strict: Theirs) -> None:
-    """The reference checks inputs and outputs itself only when no backend may complete them: ask with and without."""
+    """MC-04, MC-08, MC-10, MC-13, MC-15, MC-16, MC-23, MC-129, PB-03, PB-06, PB-15, PB-23, PB-28, PB-29, PB-35, PB-36, PB-45, PB-48, PB-101,
+    PB-110, PB-112, PB-115, PB-116, PB-148, PB-164, PB-173, PB-184: The reference checks inputs and outputs itself only when no backend may
+    complete them: ask with and without."""
     missing = []
     for name, answer in ours.items():
         if answer.accepted or name in OURS_REFUSES:

@@ -1,4 +1,4 @@
-"""Models out of Azure Blob Storage (MR-03), served by an emulator that checks signatures."""
+"""Models out of Azure Blob Storage, served by an emulator that checks signatures."""
 
 import json
 from collections.abc import Iterator
@@ -27,6 +27,7 @@ def fill(azure: Azurite, container: str, files: Files, public: bool = False) -> 
 
 
 def test_ways_to_name_account_and_key(azure: Azurite, cache: Path, tmp_path: Path) -> None:
+    """MR-03."""
     fill(azure, "ways", {f"a/b/{name}": data for name, data in shelf.identity("m").items()})
     host = f"{HOST}:{azure.port}"
     file = tmp_path / "credentials.json"

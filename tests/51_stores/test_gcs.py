@@ -1,4 +1,4 @@
-"""Models out of Google Cloud Storage (MR-03, MR-07), served by an emulator."""
+"""Models out of Google Cloud Storage, served by an emulator."""
 
 import base64
 import json
@@ -29,7 +29,7 @@ def fill(gcs: FakeGcs, bucket: str, files: Files) -> str:
 
 
 def test_paths(gcs: FakeGcs, cache: Path) -> None:
-    """MR-07: any number of parts below the bucket, or none."""
+    """MR-03, MR-07: any number of parts below the bucket, or none."""
     fill(gcs, "paths", shelf.identity("top") | {f"a/b/{name}": data for name, data in shelf.identity("deep").items()})
     for path, models in (("gs://paths/a/b", {"deep"}), ("gs://paths/a//b/", {"deep"})):
         with serve(path, gcs_env(cache, gcs.port)) as server:

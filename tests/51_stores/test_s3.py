@@ -1,4 +1,4 @@
-"""Models out of S3 (MR-03, MR-08 to MR-12, X-01), served by a gateway that checks signatures."""
+"""Models out of S3, served by a gateway that checks signatures."""
 
 import hashlib
 import subprocess
@@ -19,7 +19,7 @@ Fill = Callable[[Files], str]
 
 @pytest.mark.parametrize("path", ["s3://{host}/{bucket}", "s3://http://{host}/{bucket}/", "s3://{host}//{bucket}/deep//er/"])
 def test_paths_that_lead_to_a_bucket(gateway: VersityGateway, fill: Fill, cache: Path, path: str) -> None:
-    """MR-08, MR-09, X-01: host and port, the bucket, any number of parts below it."""
+    """MR-03, MR-09, X-01: host and port, the bucket, any number of parts below it."""
     prefix = "deep/er/" if "deep" in path else ""
     bucket = fill({prefix + name: data for name, data in shelf.identity("m").items()})
     with serve(path.format(host=f"{HOST}:{gateway.port}", bucket=bucket), s3_env(cache)) as server:
@@ -120,6 +120,7 @@ def test_a_listing_of_many_pages_by_files_without_etag(gateway: VersityGateway, 
 
 
 def test_poll_follows_the_bucket(gateway: VersityGateway, fill: Fill, cache: Path) -> None:
+    """MR-02."""
     bucket = fill(shelf.identity("stays") | shelf.identity("goes"))
     client = gateway.client()
     with serve(f"s3://{HOST}:{gateway.port}/{bucket}", s3_env(cache), model_control_mode="poll", repository_poll_secs="1") as server:
@@ -256,18 +257,19 @@ BAD = (KEY_ID, "wrong")
 @pytest.mark.parametrize(
     ("profiles", "env", "works"),
     [
-        ({"default": GOOD}, {}, True),  # MR-10
+        ({"default": GOOD}, {}, True),
         ({"default": BAD, "other": GOOD}, {"AWS_PROFILE": "other"}, True),
         ({"default": GOOD, "other": BAD}, {"AWS_PROFILE": "other"}, False),
         ({"default": GOOD}, {"AWS_PROFILE": "missing"}, False),
-        ({"default": BAD}, {"AWS_ACCESS_KEY_ID": KEY_ID, "AWS_SECRET_ACCESS_KEY": SECRET}, True),  # MR-11, MR-12
-        ({"default": GOOD}, {"AWS_ACCESS_KEY_ID": KEY_ID, "AWS_SECRET_ACCESS_KEY": "wrong"}, False),  # MR-12
+        ({"default": BAD}, {"AWS_ACCESS_KEY_ID": KEY_ID, "AWS_SECRET_ACCESS_KEY": SECRET}, True),
+        ({"default": GOOD}, {"AWS_ACCESS_KEY_ID": KEY_ID, "AWS_SECRET_ACCESS_KEY": "wrong"}, False),
     ],
 )
 def test_environment_and_profiles(
     gateway: VersityGateway, fill: Fill, cache: Path, tmp_path: Path,
     profiles: dict[str, tuple[str, str]], env: dict[str, str], works: bool,
 ) -> None:
+    """MR-10, MR-11, MR-12."""
     bucket = fill(shelf.identity("m"))
     files = profile_files(tmp_path / "aws", profiles)
     up, log = starts(f"s3://{HOST}:{gateway.port}/{bucket}", clean_env(cache, **files, **env))
