@@ -97,9 +97,8 @@ static TRITONSERVER_LogLevel level_of(OrtLoggingLevel severity)
 {
     switch (severity) {
     case ORT_LOGGING_LEVEL_VERBOSE:
-        return TRITONSERVER_LOG_VERBOSE;
     case ORT_LOGGING_LEVEL_INFO:
-        return TRITONSERVER_LOG_INFO;
+        return TRITONSERVER_LOG_VERBOSE;
     case ORT_LOGGING_LEVEL_WARNING:
         return TRITONSERVER_LOG_WARN;
     case ORT_LOGGING_LEVEL_ERROR:
@@ -137,9 +136,12 @@ static OrtStatus *make_env(struct ort *ort)
 {
     const OrtApi *api = ort->api;
     const struct ort_settings *settings = &ort->settings;
+    /* What the runtime makes of each graph is of interest to who asks for details. */
+    OrtLoggingLevel least = TRITONSERVER_LogIsEnabled(TRITONSERVER_LOG_VERBOSE)
+                                ? ORT_LOGGING_LEVEL_INFO
+                                : ORT_LOGGING_LEVEL_WARNING;
     if (settings->pool_given && !settings->pool_enabled)
-        return api->CreateEnvWithCustomLogger(write_log, NULL, ORT_LOGGING_LEVEL_WARNING,
-                                              "onnxruntime", &ort->env);
+        return api->CreateEnvWithCustomLogger(write_log, NULL, least, "onnxruntime", &ort->env);
     int intra = settings->intra_op_threads > 0 ? (int)settings->intra_op_threads : ort->processors;
     int inter = settings->inter_op_threads > 0 ? (int)settings->inter_op_threads
                 : settings->pool_enabled       ? ort->processors
@@ -154,7 +156,7 @@ static OrtStatus *make_env(struct ort *ort)
         status = api->SetGlobalSpinControl(threading, 0);
     if (!status)
         status = api->CreateEnvWithCustomLoggerAndGlobalThreadPools(
-            write_log, NULL, ORT_LOGGING_LEVEL_WARNING, "onnxruntime", threading, &ort->env);
+            write_log, NULL, least, "onnxruntime", threading, &ort->env);
     if (threading)
         api->ReleaseThreadingOptions(threading);
     return status;

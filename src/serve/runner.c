@@ -15,6 +15,7 @@
 #include "serve/submit.h"
 #include "serve/version.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #define TURN_NS         TIME_US(50) /* a loop runs no longer than that what others queue */
@@ -74,8 +75,19 @@ void runner_free(struct runner *r)
     mem_free(r);
 }
 
+static void tell_batch(const struct runner *r, size_t count)
+{
+    uint32_t rows = 0;
+    for (size_t i = 0; i < count; i++)
+        rows += r->batch[i]->batch_size;
+    LOG_VERBOSE(1, "model '%s' instance %s executes %zu requests, a batch of %" PRIu32,
+                r->version->name, r->instance->name, count, rows);
+}
+
 void runner_execute(struct runner *r, size_t count, time_ns now)
 {
+    if (log_verbose_enabled(1))
+        tell_batch(r, count);
     for (size_t i = 0; i < count; i++) {
         r->batch[i]->times.compute_start = now;
         if (r->batch[i]->trace)
