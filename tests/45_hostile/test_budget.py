@@ -142,8 +142,9 @@ def unread_http(address: str, count: int, text: bytes) -> Iterator[Step]:
     """So many connections send a text as far as the server takes it, and read nothing."""
     host, port = address.rsplit(":", 1)
     with contextlib.ExitStack() as stack:
-        left = {stack.enter_context(rawhttp.Connection(host, int(port))): text for _ in range(count)}
+        left = {rawhttp.Connection(host, int(port)): text for _ in range(count)}
         for each in left:
+            stack.callback(each.reset)
             each.socket.setblocking(False)
 
         def step() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -84,8 +85,10 @@ def ready(server: Nereid, model: str | None = None) -> bool:
 def until(what: Callable[[], bool], seconds: float = 120) -> float:
     """Asks again and again; returns how long it took."""
     begun = time.monotonic()
+    waiter = select.poll()  # of nothing: nobody tells
     while not what():
         assert time.monotonic() < begun + seconds, "it does not happen"
+        waiter.poll(5)
     return time.monotonic() - begun
 
 

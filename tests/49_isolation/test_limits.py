@@ -188,7 +188,7 @@ def test_cancellation_reaches_the_process(repository: Repository) -> None:
         sent = rawhttp.head("POST", "/v2/models/waiting/infer", body=(text := body([AWAIT_CANCEL])))
         connection.send(sent + text)
         until(lambda: "waits to be cancelled" in server.process.log())
-        connection.close()
+        connection.vanish()
         until(lambda: "saw that it was cancelled" in server.process.log())
         assert answers(server, "waiting")
 

@@ -2,6 +2,7 @@
 
 import json
 import socket
+import struct
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
@@ -55,6 +56,17 @@ class Connection:
 
     def close(self) -> None:
         self.socket.close()
+
+    def reset(self) -> None:
+        """Closes, and says so at once, also to a server that does not read what was sent before."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.close()
+
+    def vanish(self) -> None:
+        """Closes; and the system forgets the connection after a second instead of a minute. A server cannot tell who closed it from who
+        only sends no more, before this system says so to a probe of the server's."""
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_LINGER2, 1)
+        self.close()
 
     def send(self, *parts: bytes) -> None:
         for part in parts:

@@ -4,8 +4,8 @@
  * model: die_in, fail_in ("model", "instance", "end") and complete ("yes": the configuration is filled in). */
 #include "triton/core/tritonbackend.h"
 
+#include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -285,7 +285,7 @@ static void await_cancel(TRITONBACKEND_Request *request)
     bool cancelled = false;
     TRITONSERVER_LogMessage(TRITONSERVER_LOG_INFO, "crasher.c", 1, "waits to be cancelled");
     while (!cancelled) {
-        sched_yield();
+        poll(NULL, 0, 1);
         give_up(TRITONBACKEND_RequestIsCancelled(request, &cancelled));
     }
     TRITONSERVER_LogMessage(TRITONSERVER_LOG_INFO, "crasher.c", 1, "saw that it was cancelled");
