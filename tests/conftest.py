@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import models, paths
+from harness import models, paths, sharing
 from harness.repository import Repository
 from harness.servers import KINDS, Nereid, Reference, Server
 
@@ -19,6 +19,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "reference: asks the reference server too")
     config.addinivalue_line("markers", "promise: an attack of those that the server is promised to bear")
     config.addinivalue_line("markers", "onnx: needs the ONNX Runtime backend and the sample repository")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    return sharing.run(session)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -40,11 +45,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 
 def _serve(name: str, server: Server) -> Iterator[Server]:
-    server.start()
-    _running[name] = server
-    yield server
-    del _running[name]
-    server.stop()
+    with server:
+        _running[name] = server
+        yield server
+        del _running[name]
 
 
 @pytest.fixture(scope="session")

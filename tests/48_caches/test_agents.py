@@ -97,6 +97,7 @@ def test_the_agent_itself_lives_as_long_as_its_models(
         wait_for(server, log, ["INITIALIZE", "FINALIZE"])
         ask(server, "load", "one")
         assert lines(log) == ["INITIALIZE", "FINALIZE", "INITIALIZE"]
+        server.stop()
     assert lines(log) == ["INITIALIZE", "FINALIZE"] * 2
 
 
@@ -134,6 +135,7 @@ def test_stopping_ends_every_life(kind: str, repository: Repository, agents: Pat
     add(repository, "model", agent("probe", log=str(log)))
     with serve(kind, repository, agents) as server:
         ask(server, "load", "model")
+        server.stop()
     assert lines(log) == [
         "MODEL_INITIALIZE", "LOAD", "LOAD_COMPLETE", "UNLOAD", "UNLOAD_COMPLETE", "MODEL_FINALIZE"
     ]

@@ -16,7 +16,7 @@ HOST = "127.0.0.1"
 
 
 class Server:
-    """A context manager: starts on free ports, is ready inside, is stopped and checked on leaving.
+    """A context manager: starts on free ports, is ready inside, is ended on leaving: ours is stopped and checked.
 
     repository  a directory, the path of one in a store, or several
     options  further command-line options, without the leading dashes: {"log-verbose": "1"};
@@ -134,6 +134,10 @@ class Server:
         finally:
             self._scratch.cleanup()
 
+    def leave(self) -> None:
+        """Its end where nothing more is asked of it."""
+        self.stop()
+
     def __enter__(self) -> Self:
         return self.start()
 
@@ -141,7 +145,7 @@ class Server:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is None:
-            self.stop()
+            self.leave()
         else:
             self.kill()
 
@@ -157,6 +161,10 @@ class Reference(Server):
     kind = "reference"
     judged = False
     aborts_with = ("epoll_wait error: Bad file descriptor",)  # of its gRPC library, whose poller waits on what is closed already
+
+    def leave(self) -> None:
+        """It takes seconds to stop, and how it does is not what is asked here."""
+        self.kill()
 
     def stop(self, seconds: float = 60, status: int | None = None) -> float:
         """Where no status is expected it may end as it likes, or hang and be ended: its answers are compared, not how it stops."""
@@ -177,14 +185,6 @@ KINDS: dict[str, type[Server]] = {"nereid": Nereid, "reference": Reference}
 
 @contextmanager
 def serving(kind: str, repository: Path | list[Path], options: dict[str, str | list[str]]) -> Iterator[Server]:
-    """A server of that kind. The reference may hang when it stops after an ensemble was replaced: it is ended at once."""
-    server = KINDS[kind](repository, options).start()
-    try:
+    """A server of that kind."""
+    with KINDS[kind](repository, options) as server:
         yield server
-    except BaseException:
-        server.kill()
-        raise
-    if kind == "nereid":
-        server.stop()
-    else:
-        server.kill()
