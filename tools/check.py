@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 import run_tests
-from run_tests import ROOT, Outcome, Stage
+from run_tests import ROOT, Outcome, Part, Stage
 
 LIST = ROOT / "tools" / "check.list"
 HARNESS = "tests/40_e2e/test_harness.py"
@@ -60,8 +60,8 @@ def tests_of(names: list[str]) -> list[str]:
     return sorted(whole | {test for test in found if not any(test.startswith(folder + "/") for folder in whole)})
 
 
-def gates(stage: Stage) -> Outcome:
-    refused = [argv[0] for argv in GATES if stage.command(argv) != 0]
+def gates(part: Part) -> Outcome:
+    refused = [argv[0] for argv in GATES if part.command(argv) != 0]
     return Outcome(len(GATES) - len(refused), len(refused), f"refused by {', '.join(refused)}" if refused else "")
 
 
@@ -77,9 +77,9 @@ def stages_for(tests: list[str]) -> list[Stage]:
     if any(test.startswith("tests/51_stores") for test in tests):
         stages.append(Stage("stores-build", "build: stores to read models from", run_tests.stores))
     for rung in sorted({Path(test).parts[1] for test in tests}):
-        chosen = [test for test in tests if Path(test).parts[1] == rung]
-        run = run_tests.pytest(chosen, "dev", "not reference")
-        stages.append(Stage(f"check-{rung[3:]}", " ".join(chosen), run, (*needs, "samples", "stores-build")))
+        chosen = tuple(test for test in tests if Path(test).parts[1] == rung)
+        run = run_tests.pytest("dev", run_tests.OURS)
+        stages.append(Stage(f"check-{rung[3:]}", " ".join(chosen), run, (*needs, "samples", "stores-build"), chosen))
     return [*stages, Stage("c-dev", "C tests under the sanitizers", run_tests.ctest("dev"), ("build-dev", "samples"))]
 
 
@@ -91,7 +91,7 @@ def main() -> int:
     names = changed(options.base)
     tests = tests_of(names)
     print(f"{len(names)} changed files; besides the C tests: {' '.join(tests) or 'nothing'}", flush=True)
-    return 0 if options.list else run_tests.run_stages(stages_for(tests))
+    return 0 if options.list else run_tests.conclude(run_tests.run_stages(stages_for(tests)))
 
 
 if __name__ == "__main__":

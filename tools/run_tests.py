@@ -3,13 +3,17 @@
 
     tools/run_tests.py [STAGE...]     all stages, or those named
 
-Stages run side by side in two lanes, each with ports of its own; one that measures how long others wait runs alone, after the rest.
-NEREID_TEST_LANES sets how many lanes. Each stage says when it begins and what it came to. The last line is `N passed, N failed`, over
-all C tests (ctest) and Python tests (pytest). A stage that does not come to run its tests - it does not build, crashes, runs out of
-time, or finds no test - counts as one failure. Logs: build/test-logs.
+Stages run side by side in lanes, each with ports of its own: two a processor, since most tests wait more than they compute;
+NEREID_TEST_LANES sets how many. A lane that finds no stage to begin helps with one of Python tests: each of its files is taken by one
+lane. Each stage says when it begins and what it came to, how long that took and how much of a processor. At the end come the slowest
+tests and how busy the machine was. The last line is `N passed, N failed`, over all C tests (ctest) and Python tests (pytest). A stage that
+does not come to run its tests - it does not build, crashes, runs out of time, or finds no test - counts as one failure.
+Logs: build/test-logs.
 """
 
 import os
+import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,9 +28,11 @@ ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "test-logs"
 PYTHON = ROOT / "build" / "venv" / "bin" / "python"
 JOBS = str(os.cpu_count() or 2)
-SECONDS = 1800  # of a stage; the longest takes a third of it beside other work
-LANES = int(os.environ.get("NEREID_TEST_LANES", "2"))
-PORTS = (12000, 32000)  # below the ephemeral ones; each lane has a part of them
+SECONDS = 1800  # of a stage, if it says nothing else; the longest takes a third of it beside other work
+LANES = int(os.environ.get("NEREID_TEST_LANES", 0)) or min(2 * int(JOBS), 16)
+FIRST_PORT, LAST_PORT = os.environ.get("NEREID_TEST_PORTS", "12000-32000").split("-")
+PORTS = (int(FIRST_PORT), int(LAST_PORT))  # below the ephemeral ones; each lane has a part of them
+SLOWEST = 20  # tests are named at the end
 
 SANITIZER_ENV = {
     "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:abort_on_error=0",
@@ -43,25 +49,26 @@ class Outcome:
 
 
 @dataclass
-class Stage:
-    """needs: the stages before it. alone: it measures how long clients wait, so nothing else may run beside it."""
+class Part:
+    """What one lane does of a stage: with ports and logs of its own."""
 
-    name: str
-    title: str
-    run: Callable[["Stage"], Outcome]
-    needs: tuple[str, ...] = ()
-    alone: bool = False
-    ports: tuple[int, int] = field(default=PORTS, init=False)
-    process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+    stage: "Stage"
+    number: int
+    ports: tuple[int, int]
+    cpu: float = 0.0  # seconds of a processor
+    process: subprocess.Popen[bytes] | None = None
+
+    def _path(self, suffix: str) -> Path:
+        return LOGS / f"{self.stage.name}{f'.{self.number}' if self.number else ''}.{suffix}"
 
     def log(self) -> Path:
-        return LOGS / f"{self.name}.log"
+        return self._path("log")
 
     def results(self) -> Path:
-        return LOGS / f"{self.name}.xml"
+        return self._path("xml")
 
     def command(self, argv: list[str], env: dict[str, str] | None = None) -> int | None:
-        """Runs argv with its output in the stage's log; its status, or None past the stage's time."""
+        """Runs argv with its output in the part's log; its status, or None past the stage's time."""
         with open(self.log(), "ab") as log:
             log.write(f"$ {' '.join(argv)}\n".encode())
             log.flush()
@@ -69,26 +76,79 @@ class Stage:
                 argv, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
                 env={**os.environ, "NEREID_TEST_PORTS": "%d-%d" % self.ports, **(env or {})}, start_new_session=True,
             )
-            self.process = process
-            try:
-                return process.wait(SECONDS)
-            except subprocess.TimeoutExpired:
-                self.kill()
-                process.wait()
-                return None
-            finally:
-                self.process = None
+        self.process = process
+        in_time = self._ends_within(process.pid, self.stage.seconds)
+        if not in_time:
+            self.kill()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.process = None
+        self.cpu += used.ru_utime + used.ru_stime
+        return process.returncode if in_time else None
+
+    @staticmethod
+    def _ends_within(pid: int, seconds: float) -> bool:
+        fd = os.pidfd_open(pid)
+        try:
+            poller = select.poll()
+            poller.register(fd, select.POLLIN)
+            return bool(poller.poll(seconds * 1000))
+        finally:
+            os.close(fd)
 
     def kill(self) -> None:
-        """Ends what the stage runs, with all that it started."""
+        """Ends what the part runs, with all that it started."""
         if process := self.process:
             os.killpg(process.pid, signal.SIGKILL)
+
+
+@dataclass
+class Stage:
+    """needs: the stages before it. where: the folders or files of its Python tests. shared: each file is taken by one of several lanes."""
+
+    name: str
+    title: str
+    run: Callable[[Part], Outcome]
+    needs: tuple[str, ...] = ()
+    where: tuple[str, ...] = ()
+    shared: bool = True
+    seconds: float = SECONDS
+    parts: list[Part] = field(default_factory=list, init=False)
+    under_way: int = field(default=0, init=False)
+    begun: float = field(default=0.0, init=False)
+    outcomes: list[Outcome] = field(default_factory=list, init=False)
+
+    def claims(self) -> Path:
+        """Holds a file named like each file of tests that a lane has taken."""
+        return LOGS / f"{self.name}.taken"
+
+    def left(self) -> int:
+        """How many files nobody has taken."""
+        if not self.shared or not self.where:
+            return 0
+        files = sum(1 if each.endswith(".py") else len(list((ROOT / each).glob("**/test_*.py"))) for each in self.where)
+        return files - len(list(self.claims().iterdir()))
+
+    def total(self) -> Outcome:
+        """A part that came too late for any test is as it should be, all of them are not."""
+        passed, failed = (sum(getattr(each, what) for each in self.outcomes) for what in ("passed", "failed"))
+        notes = {each.note for each in self.outcomes if each.note}
+        if notes == {NO_TEST}:
+            return Outcome(passed, failed + 1, NO_TEST) if passed + failed == 0 else Outcome(passed, failed)
+        return Outcome(passed, failed, "; ".join(sorted(notes - {NO_TEST})))
+
+
+NO_TEST = "found no test"
+
+
+def cases(results: Path) -> list[ElementTree.Element]:
+    return list(ElementTree.parse(results).getroot().iter("testcase"))
 
 
 def count(results: Path) -> Outcome:
     """Counts a JUnit file, as ctest and pytest write it. A test that did not run is no success."""
     outcome = Outcome()
-    for case in ElementTree.parse(results).getroot().iter("testcase"):
+    for case in cases(results):
         tags = {child.tag for child in case}
         if tags & {"failure", "error", "skipped"} or case.get("status") in ("fail", "notrun", "disabled"):
             outcome.failed += 1
@@ -97,16 +157,16 @@ def count(results: Path) -> Outcome:
     return outcome
 
 
-def judge(stage: Stage, status: int | None) -> Outcome:
+def judge(part: Part, status: int | None) -> Outcome:
     if status is None:
-        note = f"ran out of its {SECONDS} s"
-    elif not stage.results().exists():
+        note = f"ran out of its {part.stage.seconds:.0f} s"
+    elif not part.results().exists():
         note = f"no results, exit status {status}"
     else:
-        outcome = count(stage.results())
-        if outcome.passed + outcome.failed == 0:
-            note = "found no test"
-        elif status != 0 and outcome.failed == 0:
+        outcome = count(part.results())
+        if outcome.passed + outcome.failed == 0 and status in (0, 5):  # 5: what pytest says of it
+            return Outcome(0, 0, NO_TEST)
+        if status != 0 and outcome.failed == 0:
             note = f"exit status {status} though no test failed"
         else:
             return outcome
@@ -114,94 +174,99 @@ def judge(stage: Stage, status: int | None) -> Outcome:
     return Outcome(0, 1, note)
 
 
-def build(preset: str, *targets: str) -> Callable[[Stage], Outcome]:
-    def run(stage: Stage) -> Outcome:
-        status = stage.command(["tools/build.sh", preset, *targets])
+def build(preset: str, *targets: str) -> Callable[[Part], Outcome]:
+    def run(part: Part) -> Outcome:
+        status = part.command(["tools/build.sh", preset, *targets])
         return Outcome() if status == 0 else Outcome(0, 1, "does not build" if status else "ran out of time")
 
     return run
 
 
-def samples(stage: Stage) -> Outcome:
-    return Outcome() if stage.command(["tools/samples.sh"]) == 0 else Outcome(0, 1, "could not be written")
+def samples(part: Part) -> Outcome:
+    return Outcome() if part.command(["tools/samples.sh"]) == 0 else Outcome(0, 1, "could not be written")
 
 
-def clients(stage: Stage) -> Outcome:
-    return Outcome() if stage.command(["tools/setup_clients.sh"]) == 0 else Outcome(0, 1, "do not build")
+def clients(part: Part) -> Outcome:
+    return Outcome() if part.command(["tools/setup_clients.sh"]) == 0 else Outcome(0, 1, "do not build")
 
 
-def stores(stage: Stage) -> Outcome:
-    return Outcome() if stage.command(["tools/setup_stores.sh"]) == 0 else Outcome(0, 1, "could not be installed")
+def stores(part: Part) -> Outcome:
+    return Outcome() if part.command(["tools/setup_stores.sh"]) == 0 else Outcome(0, 1, "could not be installed")
 
 
-def ctest(preset: str) -> Callable[[Stage], Outcome]:
-    def run(stage: Stage) -> Outcome:
+def ctest(preset: str, without: str = "") -> Callable[[Part], Outcome]:
+    def run(part: Part) -> Outcome:
         argv = ["ctest", "--test-dir", f"build/{preset}", "-j", JOBS, "--output-on-failure", "--no-tests=error"]
-        return judge(stage, stage.command([*argv, "--output-junit", str(stage.results())], SANITIZER_ENV))
+        argv += ["--output-junit", str(part.results())] + (["-E", without] if without else [])
+        return judge(part, part.command(argv, SANITIZER_ENV))
 
     return run
 
 
-def pytest(where: list[str], preset: str = "release", marks: str = "") -> Callable[[Stage], Outcome]:
-    def run(stage: Stage) -> Outcome:
-        folders = [folder for folder in where if any((ROOT / folder).glob("**/test_*.py"))]
-        if not folders:
-            return Outcome(0, 1, "found no test")
-        argv = [str(PYTHON), "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", *folders]
-        argv += [f"--junit-xml={stage.results()}"] + (["-m", marks] if marks else [])
-        env = {"NEREID_BUILD": f"build/{preset}", "PYTHONDONTWRITEBYTECODE": "1", **SANITIZER_ENV}
-        return judge(stage, stage.command(argv, env))
+def pytest(preset: str = "release", marks: str = "", env: dict[str, str] | None = None) -> Callable[[Part], Outcome]:
+    def run(part: Part) -> Outcome:
+        argv = [str(PYTHON), "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", *part.stage.where]
+        argv += [f"--junit-xml={part.results()}"] + (["-m", marks] if marks else [])
+        more = {"NEREID_BUILD": f"build/{preset}", "PYTHONDONTWRITEBYTECODE": "1", **SANITIZER_ENV, **(env or {})}
+        if part.stage.shared:
+            more["NEREID_TEST_TAKEN"] = str(part.stage.claims())
+        return judge(part, part.command(argv, more))
 
     return run
+
+
+def python(name: str, title: str, where: str, needs: tuple[str, ...], preset: str = "release", marks: str = "") -> Stage:
+    """A stage of the Python tests of one folder of tests/."""
+    return Stage(name, title, pytest(preset, marks), needs, (f"tests/{where}",))
 
 
 def rungs(preset: str = "release", marks: str = "", *, needs: tuple[str, ...]) -> list[Stage]:
     """The Python tests that every build runs: a stage for each folder."""
     suffix, words = ("", "") if preset == "release" else (f"-{preset}", f", {preset}")
     titles = {
-        "30_proto": "bytes of both protocols", "40_e2e": "end to end", "41_compare": "generated questions to this server and the reference",
+        "40_e2e": "end to end", "30_proto": "bytes of both protocols", "41_compare": "generated questions to this server and the reference",
         "50_config": "configurations", "80_regressions": "one test per bug",
     }
-    return [
-        Stage(f"{folder[3:]}{suffix}", f"{titles[folder]}{words}", pytest([f"tests/{folder}"], preset, marks), needs)
-        for folder in titles if any((ROOT / "tests" / folder).glob("**/test_*.py"))
-    ]
+    return [python(f"{where[3:]}{suffix}", f"{title}{words}", where, needs, preset, marks) for where, title in titles.items()]
 
 
 RELEASE, DEV, TSAN = ("build", "samples"), ("build-dev", "samples"), ("build-tsan", "samples")
+OURS = "not reference"
+ONE_THREAD = r"^headers_alone$|^fuzz\.|^10_sim\."  # say nothing about threads
+# The order is that in which they begin, those that are waited for and those that take long before others.
 STAGES = [
     Stage("build", "build: release", build("release")),
+    Stage("stores-build", "build: stores to read models from: S3, Google Cloud Storage, Azure", stores),
     Stage("samples", "the sample repository", samples, ("build",)),
     Stage("build-dev", "build: address and undefined-behaviour sanitizers", build("dev"), ("build",)),
-    Stage("build-tsan", "build: thread sanitizer", build("tsan"), ("build-dev",)),
-    Stage("gates", "gates: layers, symbols, tidy, format, and that they refuse", pytest(["tests/00_gates"]), RELEASE),
-    Stage("c", "C tests: unit, simulation, fault, headers, fuzz corpora", ctest("release"), ("build",)),
-    Stage("stores-build", "build: stores to read models from: S3, Google Cloud Storage, Azure", stores),
     Stage("clients-build", "build: gRPC clients of C++, Go, Java and Node, Prometheus' linter, KServe's client", clients, ("stores-build",)),
-    *rungs("dev", "not reference", needs=DEV),
     *rungs(needs=RELEASE),
+    Stage("build-tsan", "build: thread sanitizer", build("tsan"), ("build-dev",)),
+    python("hostile", "hostile clients", "45_hostile", RELEASE),
+    python("caches", "response caches and repository agents, ours and the reference's", "48_caches", RELEASE),
+    *rungs("dev", OURS, needs=DEV),
+    python("hostile-dev", "hostile clients under these sanitizers", "45_hostile", DEV, "dev"),
     *rungs("tsan", "not reference and not onnx", needs=TSAN),
-    Stage("python-models", "Triton's python backend in this server and the reference", pytest(["tests/47_python"]), RELEASE),
-    Stage("isolation", "models in processes of their own that crash, hang, lie", pytest(["tests/49_isolation"]), RELEASE),
-    Stage("isolation-dev", "isolated models under these sanitizers, server and child", pytest(["tests/49_isolation"], "dev"), DEV),
-    Stage("caches", "response caches and repository agents, ours and the reference's", pytest(["tests/48_caches"]), RELEASE),
-    Stage("caches-dev", "caches and agents under these sanitizers", pytest(["tests/48_caches"], "dev", "not reference"), DEV),
-    Stage("stores", "repositories in these stores, with faults between", pytest(["tests/51_stores"]), ("stores-build", *RELEASE)),
-    Stage("stores-dev", "repositories in stores under these sanitizers", pytest(["tests/51_stores"], "dev"), ("stores-build", *DEV)),
-    Stage("clients", "these clients, and tritonclient's asyncio ones", pytest(["tests/46_clients"]), ("clients-build", *RELEASE)),
+    python("stores", "repositories in these stores, with faults between", "51_stores", ("stores-build", *RELEASE)),
+    python("stores-dev", "repositories in stores under these sanitizers", "51_stores", ("stores-build", *DEV), "dev"),
+    Stage("python-models", "Triton's python backend in this server and the reference", pytest(), RELEASE, ("tests/47_python",), shared=False),
+    python("isolation", "models in processes of their own that crash, hang, lie", "49_isolation", RELEASE),
+    python("isolation-dev", "isolated models under these sanitizers, server and child", "49_isolation", DEV, "dev"),
+    python("caches-dev", "caches and agents under these sanitizers", "48_caches", DEV, "dev", OURS),
+    python("clients", "these clients, and tritonclient's asyncio ones", "46_clients", ("clients-build", *RELEASE)),
+    python("gates", "gates: layers, symbols, tidy, format, and that they refuse", "00_gates", RELEASE),
     Stage("c-dev", "C tests under the address and undefined-behaviour sanitizers", ctest("dev"), DEV),
-    Stage("c-tsan", "C tests under the thread sanitizer", ctest("tsan"), TSAN),
-    Stage("hostile", "hostile clients", pytest(["tests/45_hostile"]), RELEASE, alone=True),
-    Stage("hostile-dev", "hostile clients under these sanitizers", pytest(["tests/45_hostile"], "dev"), DEV, alone=True),
+    Stage("c-tsan", "C tests under the thread sanitizer", ctest("tsan", ONE_THREAD), TSAN),
+    Stage("c", "C tests: unit, simulation, fault, headers, fuzz corpora", ctest("release"), ("build",)),
 ]
 
 
-def choose(names: list[str]) -> list[Stage]:
-    known = {stage.name: stage for stage in STAGES}
+def choose(known: list[Stage], names: list[str]) -> list[Stage]:
+    by_name = {stage.name: stage for stage in known}
     for name in names:
-        if name not in known:
-            sys.exit(f"no stage {name!r}; the stages: {' '.join(known)}")
-    return [known[name] for name in names] or STAGES
+        if name not in by_name:
+            sys.exit(f"no stage {name!r}; the stages: {' '.join(by_name)}")
+    return [by_name[name] for name in names] or known
 
 
 def tail(path: Path, lines: int = 40) -> str:
@@ -209,40 +274,57 @@ def tail(path: Path, lines: int = 40) -> str:
 
 
 class Schedule:
-    """Hands stages to lanes: the first whose needs are met; those that run alone when no other is left or under way."""
+    """Hands parts of stages to lanes: the first stage whose needs are met, or else another part of one that has files left."""
 
     def __init__(self, stages: list[Stage]):
-        self.waiting = list(stages)
+        self.stages = stages
         self.chosen = {stage.name for stage in stages}
         self.ended: set[str] = set()
-        self.under_way = 0
         self.changed = threading.Condition()
 
     def _next(self) -> Stage | None:
-        met = [stage for stage in self.waiting if all(need in self.ended for need in stage.needs if need in self.chosen)]
-        beside = [stage for stage in met if not stage.alone]
-        if beside:
-            return beside[0]
-        alone = [stage for stage in met if stage.alone]
-        return alone[0] if alone and self.under_way == 0 and all(stage.alone for stage in self.waiting) else None
+        for stage in self.stages:
+            if not stage.parts and all(need in self.ended for need in stage.needs if need in self.chosen):
+                return stage
+        helped = [stage for stage in self.stages if stage.under_way and stage.left() > 1]
+        return max(helped, key=lambda stage: stage.left() / (stage.under_way + 1), default=None)
 
-    def take(self) -> Stage | None:
-        """The next stage, waited for; None when none is left."""
+    def take(self, ports: tuple[int, int]) -> Part | None:
+        """The next part, waited for; None when nothing is left to begin."""
         with self.changed:
-            while self.waiting:
-                stage = self._next()
-                if stage:
-                    self.waiting.remove(stage)
-                    self.under_way += 1
-                    return stage
+            while True:
+                if stage := self._next():
+                    part = Part(stage, len(stage.parts), ports)
+                    if not stage.parts:
+                        self._begin(stage)
+                    stage.parts.append(part)
+                    stage.under_way += 1
+                    self.changed.notify_all()  # who waits may help
+                    return part
+                if all(stage.parts for stage in self.stages):
+                    return None
                 self.changed.wait()
-            return None
 
-    def end(self, stage: Stage) -> None:
+    @staticmethod
+    def _begin(stage: Stage) -> None:
+        stage.begun = time.monotonic()
+        for old in LOGS.glob(f"{stage.name}.*"):
+            if old.is_dir():
+                shutil.rmtree(old)
+            else:
+                old.unlink()
+        stage.claims().mkdir()
+
+    def end(self, part: Part, outcome: Outcome) -> bool:
+        """Whether its stage has come to its end."""
         with self.changed:
-            self.ended.add(stage.name)
-            self.under_way -= 1
+            part.stage.outcomes.append(outcome)
+            part.stage.under_way -= 1
+            over = part.stage.under_way == 0
+            if over:
+                self.ended.add(part.stage.name)
             self.changed.notify_all()
+            return over
 
 
 @dataclass
@@ -251,58 +333,93 @@ class Run:
     total: Outcome = field(default_factory=Outcome)
     begun: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
+    numbers: dict[str, str] = field(default_factory=dict)
 
     def lane(self, schedule: Schedule, ports: tuple[int, int]) -> None:
-        while stage := schedule.take():
-            stage.ports = ports
+        while part := schedule.take(ports):
+            if part.number == 0:
+                self._say_begin(part.stage)
             try:
-                self.one(stage)
-            finally:
-                schedule.end(stage)
+                outcome = part.stage.run(part)
+            except Exception as error:
+                outcome = Outcome(0, 1, f"could not run: {error!r}")
+            if outcome.failed:
+                with self.lock:
+                    print(tail(part.log()))
+            if schedule.end(part, outcome):
+                self._say_end(part.stage)
 
-    def one(self, stage: Stage) -> None:
+    def _say_begin(self, stage: Stage) -> None:
         with self.lock:
             self.begun += 1
-            number = f"[{self.begun}/{len(self.stages)}]"
-            print(f"{number} {stage.name}: {stage.title} ...", flush=True)
-        for old in (stage.log(), stage.results()):
-            old.unlink(missing_ok=True)
-        begun = time.monotonic()
-        try:
-            outcome = stage.run(stage)
-        except Exception as error:
-            outcome = Outcome(0, 1, f"could not run: {error!r}")
+            self.numbers[stage.name] = f"[{self.begun}/{len(self.stages)}]"
+            print(f"{self.numbers[stage.name]} {stage.name}: {stage.title} ...", flush=True)
+
+    def _say_end(self, stage: Stage) -> None:
+        outcome = stage.total()
         counted = f"{outcome.passed} passed, {outcome.failed} failed" if outcome.passed + outcome.failed else "done"
-        words = [counted, *([outcome.note] if outcome.note else []), f"{time.monotonic() - begun:.0f} s"]
+        took = f"{time.monotonic() - stage.begun:.0f} s, {sum(part.cpu for part in stage.parts):.0f} s of a processor"
+        words = [counted, *([outcome.note] if outcome.note else []), took]
         with self.lock:
             self.total.passed += outcome.passed
             self.total.failed += outcome.failed
-            if outcome.failed:
-                print(tail(stage.log()))
-            print(f"{number} {stage.name}: {'; '.join(words)}  ({stage.log().relative_to(ROOT)})", flush=True)
+            print(f"{self.numbers[stage.name]} {stage.name}: {'; '.join(words)}  ({os.path.relpath(stage.parts[0].log(), ROOT)})", flush=True)
 
 
-def lane_ports(lane: int) -> tuple[int, int]:
-    each = (PORTS[1] - PORTS[0]) // LANES
+def lane_ports(lane: int, lanes: int) -> tuple[int, int]:
+    each = (PORTS[1] - PORTS[0]) // lanes
     return PORTS[0] + lane * each, PORTS[0] + (lane + 1) * each
 
 
-def run_stages(stages: list[Stage]) -> int:
+def slowest(stages: list[Stage]) -> list[str]:
+    found = []
+    for stage in stages:
+        for part in stage.parts:
+            for case in cases(part.results()) if part.results().exists() else []:
+                where = (case.get("classname") or "").rpartition(".")[2]
+                found.append((float(case.get("time") or 0), f"{stage.name}: {where}::{case.get('name')}"))
+    return [f"{seconds:7.1f} s  {name[:120]}" for seconds, name in sorted(found, reverse=True)[:SLOWEST]]
+
+
+def machine() -> tuple[float, float]:
+    """Seconds of all processors since the start: idle, and together."""
+    fields = [int(each) for each in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    tick = os.sysconf("SC_CLK_TCK")
+    return (fields[3] + fields[4]) / tick, sum(fields) / tick
+
+
+def run_stages(stages: list[Stage], lanes: int = LANES) -> Outcome:
     LOGS.mkdir(parents=True, exist_ok=True)
     run, schedule = Run(stages), Schedule(stages)
-    lanes = [threading.Thread(target=run.lane, args=(schedule, lane_ports(lane)), daemon=True) for lane in range(LANES)]
-    for lane in lanes:
-        lane.start()
+    begun, before = time.monotonic(), machine()
+    threads = [threading.Thread(target=run.lane, args=(schedule, lane_ports(lane, lanes)), daemon=True) for lane in range(lanes)]
+    for thread in threads:
+        thread.start()
     try:
-        for lane in lanes:
-            lane.join()
+        for thread in threads:
+            thread.join()
     except BaseException:
         for stage in stages:
-            stage.kill()
+            for part in stage.parts:
+                part.kill()
         raise
-    print(f"{run.total.passed} passed, {run.total.failed} failed")
-    return 0 if run.total.failed == 0 and run.total.passed > 0 else 1
+    for stage in stages:
+        if stage.name not in schedule.ended:
+            run.total.failed += 1
+            print(f"{stage.name}: did not come to its end")
+    print("the slowest tests:", *slowest(stages), sep="\n")
+    used = sum(part.cpu for stage in stages for part in stage.parts)
+    idle, together = (now - old for now, old in zip(machine(), before, strict=True))
+    print(f"{time.monotonic() - begun:.0f} s in {lanes} lanes, {used:.0f} s of a processor, {100 * idle / (together or 1):.0f} % of {JOBS} idle")
+    return run.total
+
+
+def conclude(*totals: Outcome) -> int:
+    """The last line, and the exit status."""
+    passed, failed = sum(each.passed for each in totals), sum(each.failed for each in totals)
+    print(f"{passed} passed, {failed} failed")
+    return 0 if failed == 0 and passed > 0 else 1
 
 
 if __name__ == "__main__":
-    sys.exit(run_stages(choose(sys.argv[1:])))
+    sys.exit(conclude(run_stages(choose(STAGES, sys.argv[1:]))))

@@ -11,6 +11,8 @@ _given: set[int] = set()
 
 
 def free_port() -> int:
+    if len(_given) > (LAST - FIRST) // 2:
+        _given.clear()  # most of those who got them are gone; who is not has it bound
     for _ in range(1000):
         port = random.randint(FIRST, LAST - 1)
         if port in _given:

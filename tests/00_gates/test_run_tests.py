@@ -1,0 +1,153 @@
+"""How `make test` divides its work: every test runs once, whoever runs it, and nothing that fails passes for a success."""
+
+import os
+import subprocess
+import sys
+import threading
+import xml.etree.ElementTree as ElementTree
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import run_tests  # noqa: E402
+from run_tests import Outcome, Part, Schedule, Stage  # noqa: E402
+
+CONFTEST = """
+import pytest
+from harness import sharing
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session):
+    return sharing.run(session)
+
+@pytest.fixture(scope="session")
+def server():
+    yield
+    assert False, "it did not stop well"
+"""
+FILES, EACH = 8, 3
+
+
+def written(folder: Path) -> Path:
+    folder.mkdir()
+    (folder.parent / "taken").mkdir()
+    (folder / "conftest.py").write_text(CONFTEST)
+    for number in range(FILES):
+        tests = "".join(f"def test_{each}(server): pass\n" for each in range(EACH))
+        (folder / f"test_{number}.py").write_text(tests)
+    return folder
+
+
+def start(folder: Path, number: int) -> subprocess.Popen[bytes]:
+    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(folder), str(folder)]
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "tests"), "NEREID_TEST_TAKEN": str(folder.parent / "taken")}
+    return subprocess.Popen([*argv, f"--junit-xml={folder}/{number}.xml"], env=env, stdout=subprocess.DEVNULL)
+
+
+def cases(folder: Path, number: int) -> list[ElementTree.Element]:
+    return list(ElementTree.parse(folder / f"{number}.xml").getroot().iter("testcase"))
+
+
+def test_runs_share_files(tmp_path: Path) -> None:
+    """Two at the same time. A fixture that both make fails at its end in each that made it, also where the last file was the other's."""
+    folder = written(tmp_path / "tests")
+    runs = [start(folder, number) for number in range(2)]
+    statuses = [run.wait(120) for run in runs]
+    found = [cases(folder, number) for number in range(2)]
+    ran = Counter((case.get("classname"), case.get("name")) for each in found for case in each)
+    assert len(ran) == FILES * EACH
+    for status, each in zip(statuses, found, strict=True):
+        errors = [case for case in each if case.find("error") is not None]
+        assert (status, len(errors)) == ((1, 1) if each else (0, 0))
+
+
+def test_who_comes_late_finds_nothing(tmp_path: Path) -> None:
+    folder = written(tmp_path / "tests")
+    assert start(folder, 0).wait(120) == 1
+    assert start(folder, 1).wait(120) == 0
+    assert cases(folder, 1) == []
+
+
+@pytest.fixture
+def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(run_tests, "LOGS", tmp_path)
+    return tmp_path
+
+
+def stage(name: str, *needs: str, run: object = None) -> Stage:
+    return Stage(name, name, run or (lambda part: Outcome(1)), needs)  # type: ignore[arg-type]
+
+
+def test_a_stage_waits_for_what_it_needs(logs: Path) -> None:
+    order: list[str] = []
+
+    def noted(part: Part) -> Outcome:
+        order.append(part.stage.name)
+        return Outcome(1)
+
+    stages = [stage("tests", "build", run=noted), stage("build", run=noted), stage("alone", "elsewhere", run=noted)]
+    assert run_tests.conclude(run_tests.run_stages(stages, lanes=2)) == 0
+    assert order.index("build") < order.index("tests")
+    assert len(order) == 3
+
+
+def test_lanes_help_where_files_are_left(logs: Path, tmp_path: Path) -> None:
+    for number in range(4):
+        (tmp_path / f"test_{number}.py").touch()
+    both = threading.Barrier(2)
+
+    def run(part: Part) -> Outcome:
+        for number in range(2):
+            (part.stage.claims() / f"{part.number}{number}").touch()
+        both.wait(60)  # neither ends without the other
+        return Outcome(2)
+
+    shared = Stage("shared", "shared", run, where=(str(tmp_path),))
+    total = run_tests.run_stages([shared], lanes=2)
+    assert (total.passed, total.failed, len(shared.parts)) == (4, 0, 2)
+    assert shared.parts[0].log() != shared.parts[1].log()
+
+
+NOTHING = Outcome(0, 0, run_tests.NO_TEST)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "counted"),
+    [
+        ([Outcome()], (0, 0)),  # a build
+        ([NOTHING], (0, 1)),
+        ([NOTHING, NOTHING], (0, 1)),
+        ([Outcome(3), NOTHING], (3, 0)),
+        ([Outcome(3), Outcome(0, 1, "ran out of its time")], (3, 1)),
+        ([Outcome(3, 1), Outcome(2)], (5, 1)),
+    ],
+)
+def test_parts_add_up(outcomes: list[Outcome], counted: tuple[int, int]) -> None:
+    made = stage("some")
+    made.outcomes = outcomes
+    total = made.total()
+    assert (total.passed, total.failed) == counted
+
+
+def test_a_part_that_ends_badly_fails(logs: Path) -> None:
+    """Without results, and with an exit status that no test explains."""
+    part = Part(stage("some"), 0, (1, 2))
+    assert run_tests.judge(part, 1).failed == 1
+    part.results().write_text('<testsuite><testcase name="a"/></testsuite>')
+    assert (run_tests.judge(part, 0).passed, run_tests.judge(part, 0).failed) == (1, 0)
+    assert run_tests.judge(part, 1).failed == 1
+    assert run_tests.judge(part, None).failed == 1
+    part.results().write_text("<testsuite/>")
+    assert run_tests.judge(part, 0).note == run_tests.NO_TEST
+    assert run_tests.judge(part, 2).failed == 1
+
+
+def test_every_stage_is_reached() -> None:
+    names = [each.name for each in run_tests.STAGES]
+    assert len(names) == len(set(names))
+    assert all(need in names for each in run_tests.STAGES for need in each.needs)
+    assert Schedule(run_tests.STAGES).chosen == set(names)
