@@ -5,17 +5,23 @@
 #include "serve/limits.h"
 #include "serve/queue.h"
 #include "serve/reject.h"
+#include "serve/runner.h"
 #include "serve/version.h"
 
 /* Takes the request out of the queue; `others` are those that cannot go on without it. false: it is not queued. */
 static bool take_out(struct serve_version *v, struct request *r, struct list *others)
 {
     mutex_lock(&v->lock);
+    time_ns now = clock_now_ns();
     bool waited = queue_remove(v, r);
     if (waited && v->sequences)
-        queue_expire(v, clock_now_ns(), others);
+        queue_expire(v, now, others);
+    if (waited)
+        runner_wake(
+            v,
+            now); /* what waited behind it may run: a sequence has its slot now, or the rest makes a batch */
     if (v->limited)
-        limits_settle(v, clock_now_ns());
+        limits_settle(v, now);
     mutex_unlock(&v->lock);
     return waited;
 }

@@ -4,14 +4,17 @@
 #include "infer/request.h"
 #include "infer/response.h"
 #include "os/mutex.h"
+#include "sched/sequencer.h"
 #include "serve/submit.h"
 #include "serve/version.h"
 #include "support/test_version.h"
 #include "support/unit.h"
 
-#define MODEL                                                                         \
-    "name: 'm' backend: 'b' input [{ name: 'i' data_type: TYPE_INT32 dims: [ 1 ] }] " \
-    "output [{ name: 'o' data_type: TYPE_INT32 dims: [ 1 ] }] max_batch_size: 2 "     \
+#define IO                                                     \
+    "input [{ name: 'i' data_type: TYPE_INT32 dims: [ 1 ] }] " \
+    "output [{ name: 'o' data_type: TYPE_INT32 dims: [ 1 ] }] "
+#define MODEL                                         \
+    "name: 'm' backend: 'b' " IO "max_batch_size: 2 " \
     "instance_group [{ count: 1 kind: KIND_CPU }] "
 #define DIRECT "sequence_batching { iterative_sequence: true direct { } } "
 #define OLDEST \
@@ -190,5 +193,28 @@ static void cancelled_before_it_waits(void **state)
     end();
 }
 
+/* The slot goes to a sequence of the backlog, and its instance hears of that: it may have waited for long enough. */
+static void a_slot_that_is_given_up_is_heard_of(void **state)
+{
+    (void)state;
+    begin(MODEL "sequence_batching { oldest { max_candidate_sequences: 1 "
+                "max_queue_delay_microseconds: 1000000000 } } ",
+          (const char *const[]){""});
+    struct request *first = make(1, REQUEST_SEQUENCE_START);
+    struct request *second = make(2, REQUEST_SEQUENCE_START);
+    submit_now(first);
+    submit_now(second);
+    request_cancel(first);
+    mutex_lock(&version->lock);
+    assert_int_equal(sequencer_depth(version->sequences->queue), 1);
+    assert_null(sequencer_look(version->sequences->queue));
+    mutex_unlock(&version->lock);
+    request_cancel(second);
+    wait_for(&failed, 2);
+    assert_int_equal(executions, 0);
+    end();
+}
+
 UNIT_MAIN(UNIT(a_gap_may_be_wanted_again), UNIT(start_and_end_at_once),
-          UNIT(a_waiting_sequence_is_cancelled), UNIT(cancelled_before_it_waits))
+          UNIT(a_waiting_sequence_is_cancelled), UNIT(cancelled_before_it_waits),
+          UNIT(a_slot_that_is_given_up_is_heard_of))
