@@ -377,7 +377,7 @@ static size_t choose(struct sequencer *s, struct sequencer_instance *i, time_ns 
 size_t sequencer_take(struct sequencer *s, struct sequencer_instance *i, time_ns now,
                       struct request **out, size_t cap, time_ns *ret_wake)
 {
-    CHECK(cap >= sequencer_slots(s));
+    CHECK(cap >= sequencer_most(s, i));
     return choose(s, i, now, out, ret_wake);
 }
 
@@ -489,9 +489,9 @@ size_t sequencer_drain(struct sequencer *s, struct list *ret_list)
 
 /* -- what others ask -- */
 
-size_t sequencer_slots(const struct sequencer *s)
+size_t sequencer_most(const struct sequencer *s, const struct sequencer_instance *i)
 {
-    return s->goal.max_rows;
+    return i->used < s->goal.max_rows ? i->used : s->goal.max_rows;
 }
 
 size_t sequencer_depth(const struct sequencer *s)

@@ -83,8 +83,9 @@ void sequencer_leave(struct sequencer_instance *i);
 bool sequencer_busy(const struct sequencer_instance *i);
 void sequencer_drop(struct sequencer_instance *i);
 
-/* sequencer_slots - how many requests one sequencer_take can return; constant. Any thread. */
-size_t sequencer_slots(const struct sequencer *s);
+/* sequencer_most - how many requests sequencer_take can return now of an instance: no more than it has
+ * slots in use. */
+size_t sequencer_most(const struct sequencer *s, const struct sequencer_instance *i);
 
 /* sequencer_push - enqueue a request. Sets times.queue_start (to now), queue_deadline and the
  * scheduler's other fields of it. Its id is not 0 or "".
@@ -93,7 +94,7 @@ size_t sequencer_slots(const struct sequencer *s);
 enum sequencer_push sequencer_push(struct sequencer *s, time_ns now, struct request *r);
 
 /* sequencer_take - the next batch of an idle instance.
- * out       cap slots, cap >= sequencer_slots(s); NULL where a slot has no request in this batch
+ * out       cap slots, cap >= sequencer_most(s, i); NULL where a slot has no request in this batch
  *           (direct; never the last one, never all)
  * ret_wake  as in batcher_take
  * returns   how many of `out` were written; 0 = wait. Each request is to be reported by

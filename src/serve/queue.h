@@ -6,11 +6,6 @@
 #include "serve/sequences.h"
 #include "serve/version.h"
 
-static inline size_t queue_slots(const struct serve_version *v)
-{
-    return v->sequences ? sequencer_slots(v->sequences->queue) : batcher_slots(v->batcher);
-}
-
 static inline size_t queue_depth(const struct serve_version *v)
 {
     return v->sequences ? sequencer_depth(v->sequences->queue) : batcher_depth(v->batcher);

@@ -28,7 +28,8 @@ struct runner *runner_new(struct serve_version *v, struct plugin_instance *insta
     r->version = v;
     r->instance = instance;
     r->retire_after = RUNNER_RETIRE_NS;
-    r->batch = mem_alloc(queue_slots(v) * sizeof(*r->batch));
+    r->room = v->sequences ? 0 : batcher_slots(v->batcher);
+    r->batch = mem_alloc(r->room * sizeof(*r->batch));
     mutex_cond_init(&r->wake);
     return r;
 }

@@ -32,8 +32,9 @@ enum runner_state {
 struct runner {
     struct serve_version *version;
     struct plugin_instance *instance; /* owned */
-    struct request **batch;           /* batcher_slots() of them; the executing thread's */
-    struct thread *thread;            /* also after it retired, until joined */
+    struct request **batch;           /* room of them; the executing thread's */
+    size_t room;           /* batcher_slots(); of stateful models: as sequences_take needs it */
+    struct thread *thread; /* also after it retired, until joined */
     struct mutex_cond wake;
     enum runner_state state; /* guarded by version->lock, like all that follows */
     bool has_thread;

@@ -260,11 +260,21 @@ struct err *sequences_sample(struct serve_version *v, struct request *r)
     return v->sequences && v->sequences->states ? state_join_alone(r, v->sequences->states) : NULL;
 }
 
+/* Room for so many requests, and some more: max_batch_size may be much more than ever comes. */
+static void make_room(struct runner *r, size_t most)
+{
+    if (most <= r->room)
+        return;
+    r->room = most < 8 ? 8 : 2 * most;
+    r->batch = mem_realloc(r->batch, r->room * sizeof(*r->batch));
+}
+
 size_t sequences_take(struct runner *r, time_ns now, time_ns *ret_wake)
 {
     struct serve_version *v = r->version;
     struct sequencer *queue = v->sequences->queue;
-    size_t n = sequencer_take(queue, r->seat, now, r->batch, sequencer_slots(queue), ret_wake);
+    make_room(r, sequencer_most(queue, r->seat));
+    size_t n = sequencer_take(queue, r->seat, now, r->batch, r->room, ret_wake);
     for (size_t i = 0; i < n; i++) {
         if (!r->batch[i])
             r->batch[i] = make_gap(v, r->batch[n - 1]);

@@ -5,10 +5,13 @@
 #include "infer/response.h"
 #include "os/mutex.h"
 #include "sched/sequencer.h"
+#include "serve/runner.h"
 #include "serve/submit.h"
 #include "serve/version.h"
 #include "support/test_version.h"
 #include "support/unit.h"
+
+#include <stdio.h>
 
 #define IO                                                     \
     "input [{ name: 'i' data_type: TYPE_INT32 dims: [ 1 ] }] " \
@@ -215,6 +218,33 @@ static void a_slot_that_is_given_up_is_heard_of(void **state)
     end();
 }
 
+/* As many rows as there are numbers: room is made for what comes. */
+static void a_batch_may_be_huge(void **state)
+{
+    (void)state;
+    static const char *const configs[] = {
+        "sequence_batching { direct { } }",
+        "sequence_batching { oldest { max_candidate_sequences: 2147483647 } }"};
+    for (unsigned i = 0; i < 2; i++) {
+        char config[1000];
+        snprintf(config, sizeof(config),
+                 "name: 'm' backend: 'b' " IO "max_batch_size: 2147483647 "
+                 "instance_group [{ count: 1 kind: KIND_CPU }] %s",
+                 configs[i]);
+        begin(config, (const char *const[]){".", "..................", ""});
+        set_gate(false);
+        submit_now(make(1, REQUEST_SEQUENCE_START | REQUEST_SEQUENCE_END));
+        wait_for(&executions, 1);
+        for (uint64_t id = 2; id < 20; id++)
+            submit_now(make(id, REQUEST_SEQUENCE_START | REQUEST_SEQUENCE_END));
+        set_gate(true);
+        wait_for(&answered, 19);
+        assert_int_equal(failed, 0);
+        assert_in_range(version->instances.runners[0]->room, 18, 64);
+        end();
+    }
+}
+
 UNIT_MAIN(UNIT(a_gap_may_be_wanted_again), UNIT(start_and_end_at_once),
           UNIT(a_waiting_sequence_is_cancelled), UNIT(cancelled_before_it_waits),
-          UNIT(a_slot_that_is_given_up_is_heard_of))
+          UNIT(a_slot_that_is_given_up_is_heard_of), UNIT(a_batch_may_be_huge))
