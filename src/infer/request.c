@@ -238,6 +238,14 @@ bool request_has_sent(const struct request *r)
     return atomic_load_explicit(&r->sent_refs, memory_order_relaxed) > 0;
 }
 
+bool request_is_of_many(const struct request *r)
+{
+    while ((r = r->parent) != NULL)
+        if (r->config->decoupled)
+            return true;
+    return false;
+}
+
 void request_cancel(struct request *r)
 {
     atomic_store_explicit(&r->cancelled, true, memory_order_relaxed);

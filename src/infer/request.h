@@ -215,6 +215,10 @@ static inline bool request_is_cancelled(const struct request *r)
     return false;
 }
 
+/* request_is_of_many - it is a step, at whatever depth, of an ensemble that answers several times: what follows from its responses has
+ * to keep their order. */
+bool request_is_of_many(const struct request *r);
+
 /* request_cancel - nobody waits for its answer any more: whoever executes it, or its steps, may see that; where it waits in its model's
  * queue it is answered with CANCELLED, and so is what cannot go on without it. One with a home loop is not answered from inside this call.
  * r  was submitted or will be; the caller knows that it lives. Any thread, no lock held. */

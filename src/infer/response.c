@@ -248,10 +248,17 @@ bool response_send(struct response *r, uint32_t flags, struct err *error)
     return true;
 }
 
+/* Whether a response waits for the end of the batch. Only final ones do: else one that another thread sends would overtake those before
+ * it. So would what follows from a step of an ensemble that answers several times: what its instance executes next may be further by
+ * the end of the batch. */
+static bool keeps_back(const struct response_batch *b, const struct response *r)
+{
+    return (r->flags & RESPONSE_FINAL) && (b->all || !request_is_of_many(r->request));
+}
+
 void response_pass_on(struct response *r)
 {
-    /* Only the final response waits: else one that another thread sends would overtake those before it. */
-    struct response_batch *b = r->flags & RESPONSE_FINAL ? open_batch : NULL;
+    struct response_batch *b = open_batch && keeps_back(open_batch, r) ? open_batch : NULL;
     struct loop *home = r->request->home;
     if (b) {
         *(b->first ? &b->last->next : &b->first) = &r->mail;

@@ -102,11 +102,12 @@ bool response_send_flags(struct request *request, uint32_t flags);
  * For requests that no backend has: rejected, timed out, cancelled, failed by Execute. */
 void response_fail(struct request *request, struct err *error);
 
-/* response_batch_begin, response_batch_end - keep back the final responses that this thread sends in between (one Execute), then deliver
+/* response_batch_begin, response_batch_end - keep back final responses that this thread sends in between (one Execute), then deliver
  * them: for the loop that runs on this very thread directly, for other loops as one posted list each, else by the callback. Nests. */
 struct response_batch {
     struct mail *first;
     struct mail *last;
+    bool all; /* set after begin: also those of steps of ensembles that answer several times */
     struct response_batch *outer;
 };
 

@@ -32,7 +32,9 @@ struct run {
     struct request *request;
     struct request_spent spent;
     struct ensemble_flow flow;
-    const bool *wanted;              /* outputs; NULL = all */
+    const bool *wanted; /* outputs; NULL = all */
+    atomic_bool
+        failed; /* as flow.failed, for those who have a place for a step of it; a hint: what it allows needs nothing else of the run */
     struct serve_version **versions; /* of the steps, each pinned */
     bool gathers;                    /* steps may be run on the thread that submits them */
     bool answered;
@@ -91,6 +93,7 @@ static void fail(struct run *run, struct err *e)
     else
         run->error = e;
     run->flow.failed = true;
+    atomic_store_explicit(&run->failed, true, memory_order_relaxed);
 }
 
 static void report(struct run *run)
@@ -270,6 +273,15 @@ static void start_steps(struct run *run, struct ensemble_frame *frame)
 /* Those that got a place while this thread was submitting others; NULL = it is not. */
 static _Thread_local struct list *placed;
 
+/* What waited for its place while its run failed is of no use: it goes back without its model having heard of it. */
+static void submit_if_wanted(const struct run *run, struct request *r)
+{
+    if (atomic_load_explicit(&run->failed, memory_order_relaxed))
+        response_fail(r, err_new(STATUS_CANCELLED, "the request has failed at another step"));
+    else
+        submit(run, r);
+}
+
 /* Submits those that got a place. One that is refused at once gives its place on: to the end of the list, so that however many wait are
  * refused one after the other. What their clients hear comes when all are on their way: a client may wait for another answer then. */
 static void submit_placed(struct list *those)
@@ -282,7 +294,8 @@ static void submit_placed(struct list *those)
         struct request *r = LIST_ITEM(node, struct request, queue_node);
         struct response_batch refused;
         response_batch_begin(&refused);
-        submit(((struct call *)r->owner)->run, r);
+        refused.all = true;
+        submit_if_wanted(((struct call *)r->owner)->run, r);
         response_batch_end(&refused);
     }
     placed = NULL;
@@ -461,8 +474,12 @@ static const bool *wanted_outputs(struct request *r)
     return wanted;
 }
 
+/* Not in an ensemble that answers several times: of two responses, what follows from the first is queued before what follows from the
+ * second, whichever threads bring them. */
 static bool may_gather(const struct request *r)
 {
+    if (r->config->decoupled || request_is_of_many(r))
+        return false;
     while (r->parent)
         r = r->parent;
     return r->home != NULL;

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "infer/request.h"
 #include "infer/response.h"
+#include "os/loop.h"
 #include "os/mutex.h"
 #include "os/thread.h"
 #include "serve/submit.h"
@@ -26,6 +27,18 @@ static const char limited[] =
     "ensemble_scheduling { max_inflight_requests: 1 step { model_name: 's' model_version: -1 "
     "input_map { key: 'i' value: 'i' } output_map { key: 'o' value: 'o' } } }";
 
+static const char failing[] =
+    "name: 'e' platform: 'ensemble' max_batch_size: 1 input [{ name: 'i' data_type: TYPE_INT32 "
+    "dims: [ 1 ] }] output [{ name: 'o' data_type: TYPE_INT32 dims: [ 1 ] }, { name: 'p' "
+    "data_type: TYPE_INT32 dims: [ 1 ] }] ensemble_scheduling { max_inflight_requests: 1 step [{ "
+    "model_name: 's' model_version: -1 input_map { key: 'i' value: 'i' } output_map { key: 'o' "
+    "value: 'o' } }, { model_name: 'f' model_version: -1 input_map { key: 'i' value: 'i' } "
+    "output_map { key: 'o' value: 'p' } }] }";
+#define UNLIMITED(more)                                                                    \
+    "name: 'e' platform: 'ensemble' max_batch_size: 1 " IO more                            \
+    "ensemble_scheduling { step { model_name: 's' model_version: -1 input_map { key: 'i' " \
+    "value: 'i' } output_map { key: 'o' value: 'o' } } }"
+
 static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF);
 static struct mutex_cond changed;
 static bool gate_open;
@@ -35,7 +48,9 @@ static unsigned failed;
 
 static struct plugin_backend backend;
 static struct serve_table *table;
+static struct plugin_backend failing_backend;
 static struct serve_version *step;
+static struct serve_version *other; /* whose executions fail */
 static struct serve_version *ensemble;
 
 static TRITONSERVER_Error *execute(TRITONBACKEND_ModelInstance *instance,
@@ -58,6 +73,15 @@ static TRITONSERVER_Error *execute(TRITONBACKEND_ModelInstance *instance,
         request_release(r);
     }
     return NULL;
+}
+
+static TRITONSERVER_Error *refuse(TRITONBACKEND_ModelInstance *instance,
+                                  TRITONBACKEND_Request **requests, uint32_t count)
+{
+    (void)instance;
+    (void)requests;
+    (void)count;
+    return (TRITONSERVER_Error *)err_new(STATUS_INTERNAL, "it fails");
 }
 
 static void on_answer(struct response *r, void *owner)
@@ -88,12 +112,12 @@ static void open_gate(void)
     mutex_unlock(&lock);
 }
 
-static struct request *make(uint64_t id)
+static struct request *make_for(struct serve_version *v, struct loop *home, uint64_t id)
 {
     static const int32_t value = 7;
     const struct tensor_piece piece = {.data = &value, .size = sizeof(value)};
-    version_pin(ensemble);
-    struct request *r = request_new(&ensemble->target, NULL, on_answer, NULL);
+    version_pin(v);
+    struct request *r = request_new(&v->target, home, on_answer, NULL);
     request_add_input(r, "i", 1, DATATYPE_INT32, (int64_t[]){1, 1}, 2, &piece, 1);
     unit_succeeds(request_prepare(r));
     r->times.start = clock_now_ns();
@@ -102,27 +126,45 @@ static struct request *make(uint64_t id)
     return r;
 }
 
-static void publish_step(void)
+static struct request *make(uint64_t id)
 {
-    struct table_model *models = mem_zalloc(sizeof(*models));
-    struct table_entry *entries = mem_zalloc(sizeof(*entries));
-    entries[0] = (struct table_entry){1, TABLE_READY, mem_strdup(""), step};
-    models[0] = (struct table_model){.name = mem_strdup("s"), .entries = entries, .entry_count = 1};
-    table_publish(table, models, 1);
+    return make_for(ensemble, NULL, id);
 }
 
-static void begin(const char *step_config)
+static struct table_model model_of(const char *name, struct serve_version *v)
+{
+    struct table_entry *entries = mem_zalloc(sizeof(*entries));
+    entries[0] = (struct table_entry){1, TABLE_READY, mem_strdup(""), v};
+    return (struct table_model){.name = mem_strdup(name), .entries = entries, .entry_count = 1};
+}
+
+static void publish_steps(void)
+{
+    struct table_model *models = mem_zalloc(2 * sizeof(*models));
+    models[0] = model_of("f", other);
+    models[1] = model_of("s", step);
+    table_publish(table, models, 2);
+}
+
+static void begin_with(const char *step_config, const char *config)
 {
     mutex_cond_init(&changed);
     gate_open = false;
     entered = answered = failed = 0;
     backend = test_version_backend(execute);
     step = test_version_new(&backend, step_config, NULL);
+    failing_backend = test_version_backend(refuse);
+    other = test_version_new(&failing_backend, batching, NULL);
     table = table_new();
-    publish_step();
-    unit_succeeds(version_new("e", 1, test_version_config(limited), NULL, true, NULL, &ensemble));
+    publish_steps();
+    unit_succeeds(version_new("e", 1, test_version_config(config), NULL, true, NULL, &ensemble));
     ensemble->ensemble = ensemble_run_plan_new(ensemble->config, table);
     unit_succeeds(version_start(ensemble));
+}
+
+static void begin(const char *step_config)
+{
+    begin_with(step_config, limited);
 }
 
 static void end(void)
@@ -132,6 +174,8 @@ static void end(void)
     table_publish(table, NULL, 0);
     version_drain(step);
     version_free(step);
+    version_drain(other);
+    version_free(other);
     table_free(table);
     mutex_cond_fini(&changed);
 }
@@ -171,4 +215,74 @@ static void one_that_waits_is_cancelled(void **state)
     end();
 }
 
-UNIT_MAIN(UNIT(many_that_wait_are_refused), UNIT(one_that_waits_is_cancelled))
+/* Of a request that has failed meanwhile, the step that waited for its place is not executed any more. */
+static void one_that_waits_fails_elsewhere(void **state)
+{
+    (void)state;
+    begin_with(batching, failing);
+    for (unsigned i = 1; i <= 2; i++) {
+        submit_now(make(0));
+        submit_now(make_for(other, NULL, 0)); /* the step before was answered when this one is */
+        wait_for(&failed, i);
+    }
+    wait_for(&entered, 1);
+    open_gate();
+    wait_for(&answered, 4);
+    assert_int_equal(failed, 4);
+    assert_int_equal(entered, 1);
+    end();
+}
+
+static size_t
+    queued; /* when an ensemble's request had been taken over on a thread that gathers steps */
+static struct loop *house;
+
+static void submit_another(struct response *r, void *owner)
+{
+    struct list one;
+    response_free(r);
+    list_init(&one);
+    list_append(&one, &((struct request *)owner)->queue_node);
+    ensemble_run_submit(ensemble, &one);
+    queued = batcher_depth(step->batcher);
+}
+
+static void stop_house(struct response *r, void *owner)
+{
+    on_answer(r, owner);
+    loop_stop(house);
+}
+
+/* Of an ensemble that answers several times, what follows from a response is queued before the next response is looked at; of others it
+ * is gathered. */
+static void steps_keep_their_order(void **state)
+{
+    (void)state;
+    static const char *const configs[] = {
+        UNLIMITED(""), UNLIMITED("model_transaction_policy { decoupled: true } ")};
+    for (size_t i = 0; i < 2; i++) {
+        struct submit_turn turn;
+        begin_with(batching, configs[i]);
+        assert_null(loop_new(&house));
+        submit_now(make_for(step, NULL, 0));
+        wait_for(&entered, 1);
+        struct request *r = make_for(ensemble, house, 0);
+        r->respond = stop_house;
+        version_pin(step);
+        struct request *trigger = request_new(&step->target, NULL, submit_another, r);
+        submit_turn_begin(&turn);
+        response_send_flags(trigger, RESPONSE_FINAL);
+        request_release(trigger);
+        submit_turn_end(&turn);
+        assert_int_equal(queued, i);
+        open_gate();
+        loop_run(house);
+        wait_for(&answered, 2);
+        assert_int_equal(failed, 0);
+        end();
+        loop_free(house);
+    }
+}
+
+UNIT_MAIN(UNIT(one_that_waits_fails_elsewhere), UNIT(steps_keep_their_order),
+          UNIT(many_that_wait_are_refused), UNIT(one_that_waits_is_cancelled))

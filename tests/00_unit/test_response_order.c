@@ -15,7 +15,7 @@ static struct loop *house;
 
 static void unpin(struct request_target *t)
 {
-    assert_ptr_equal(t, &target);
+    assert_ptr_equal(t->unpin, unpin);
 }
 
 static void take(struct response *r, void *owner)
@@ -117,12 +117,43 @@ static void by_the_loop(void **state)
     house = NULL;
 }
 
+/* A step of an ensemble that answers several times is not kept back: its instance goes on meanwhile. */
+static void of_a_step(void **state)
+{
+    (void)state;
+    struct request_target one = target;
+    struct request_target many = target;
+    many.config = test_version_config("name: 'e' platform: 'ensemble' model_transaction_policy { "
+                                      "decoupled: true } output { name: 'o' data_type: TYPE_INT32 "
+                                      "dims: [ 1 ] }");
+    for (unsigned depth = 0; depth < 3; depth++) {
+        memset(order, 0, sizeof(order));
+        struct request *root = request_new(depth ? &many : &one, NULL, take, NULL);
+        struct request *outer = depth == 2 ? request_new(&one, NULL, take, NULL) : NULL;
+        struct request *step = ask();
+        if (outer)
+            outer->parent = request_ref(root);
+        step->parent = request_ref(outer ? outer : root);
+        struct response_batch batch;
+        response_batch_begin(&batch);
+        send_final(step);
+        assert_string_equal(order, depth ? "f" : "");
+        response_batch_end(&batch);
+        assert_string_equal(order, "f");
+        if (outer)
+            send_final(outer);
+        send_final(root);
+    }
+    config_unref((struct model_config *)(uintptr_t)many.config);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(to_no_loop, make_target, drop_target),
         cmocka_unit_test_setup_teardown(to_a_loop, make_target, drop_target),
         cmocka_unit_test_setup_teardown(by_the_loop, make_target, drop_target),
+        cmocka_unit_test_setup_teardown(of_a_step, make_target, drop_target),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
