@@ -20,7 +20,9 @@
 struct packed {
     struct grpc_reply reply; /* first */
     struct iovec piece;
-    struct grpc_conn *conn;
+    struct grpc_conn *
+        conn; /* outlives it: replies go with their stream at the latest, or with what the connection
+                 had to write; only messages with tensors are lent to another thread (grpc_pack.h) */
     uint8_t bytes[];
 };
 
