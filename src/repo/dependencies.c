@@ -154,6 +154,16 @@ static bool leads(struct search *s, const struct repo_model *at, const struct re
     return !map_put(&s->seen, next->title, strlen(next->title), s) && reaches(s, next);
 }
 
+/* By way of the models that a backend loads while it is loaded itself. */
+static bool reaches_awaited(struct search *s, const struct repo_model *at)
+{
+    const struct repo_name *name = models_name(s->repo, at->awaits);
+    for (const struct repo_model *next = name ? name->first : NULL; next; next = next->namesake)
+        if (leads(s, at, next))
+            return true;
+    return false;
+}
+
 static bool reaches(struct search *s, const struct repo_model *at)
 {
     const struct dependencies_need *n = &at->dependencies.now;
@@ -165,7 +175,7 @@ static bool reaches(struct search *s, const struct repo_model *at)
                 leads(s, at, next))
                 return true;
     }
-    return false;
+    return s->working && at->awaits && reaches_awaited(s, at);
 }
 
 bool dependencies_circle(const struct repo *r, const struct repo_model *m, bool working,

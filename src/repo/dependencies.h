@@ -69,7 +69,8 @@ void dependencies_labels(struct repo *r, const struct repo_model *m, struct serv
 bool dependencies_relabelled(const struct repo *r, const struct repo_model *m);
 
 /* dependencies_circle - whether a model needs itself, through others. Lock held.
- * working  only through those that have work, which may wait for it
+ * working  only through those that have work, which may wait for it; and also by way of the models that backends wait for while they
+ *          load theirs (jobs_wait_begin)
  * ret      the last before it; NULL = not wanted */
 bool dependencies_circle(const struct repo *r, const struct repo_model *m, bool working,
                          const struct repo_model **ret);

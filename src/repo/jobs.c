@@ -6,7 +6,7 @@
 #include "repo/operate.h"
 #include "repo/repo_priv.h"
 
-static _Thread_local bool is_loader;
+static _Thread_local struct repo_model *at_work; /* of a loader: what it works on */
 
 static struct err *stopping(void)
 {
@@ -53,7 +53,6 @@ static void loader_main(void *arg)
 {
     struct thread_seat *seat = arg;
     struct repo *r = seat->owner;
-    is_loader = true;
     mutex_lock(&r->lock);
     struct repo_model *m;
     while ((m = next_model(r))) {
@@ -61,7 +60,9 @@ static void loader_main(void *arg)
         r->waiting--;
         m->busy = true;
         mutex_unlock(&r->lock);
+        at_work = m;
         bool over = run(r, m, job);
+        at_work = NULL;
         mutex_lock(&r->lock);
         if (over) {
             r->ended++;
@@ -169,7 +170,7 @@ void jobs_resume(struct repo *r, struct repo_model *m)
 
 void jobs_lend(struct repo *r, bool waits)
 {
-    if (!is_loader)
+    if (!at_work)
         return;
     mutex_lock(&r->lock);
     if (waits && !r->stopping && r->lent < REPO_MAX_LOADERS / 2) {
@@ -178,6 +179,33 @@ void jobs_lend(struct repo *r, bool waits)
     } else if (!waits && r->lent) {
         r->lent--;
     }
+    mutex_unlock(&r->lock);
+}
+
+struct err *jobs_wait_begin(struct repo *r, const char *model)
+{
+    if (!at_work)
+        return NULL;
+    mutex_lock(&r->lock);
+    at_work->awaits = model;
+    bool circle = dependencies_circle(r, at_work, true, NULL);
+    if (circle)
+        at_work->awaits = NULL;
+    mutex_unlock(&r->lock);
+    if (!circle)
+        return NULL;
+    return err_new(STATUS_INVALID_ARG,
+                   "model '%s' cannot be loaded by its backend while '%s' is loaded: that load "
+                   "would wait for this one, and neither would end",
+                   model, at_work->title);
+}
+
+void jobs_wait_end(struct repo *r)
+{
+    if (!at_work)
+        return;
+    mutex_lock(&r->lock);
+    at_work->awaits = NULL;
     mutex_unlock(&r->lock);
 }
 

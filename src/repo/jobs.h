@@ -17,6 +17,12 @@ struct err *jobs_ask(struct repo *r, struct repo_job *job, const char *space, co
  * another model, one more may run meanwhile. */
 void jobs_lend(struct repo *r, bool waits);
 
+/* jobs_wait_begin - the calling thread is about to wait for a load of the models of a name; borrowed until jobs_wait_end. Only a loader is
+ * looked at: a backend that loads a model while its own is being loaded. Lock not held.
+ * errors  INVALID_ARG: that load would wait for the caller's, by whatever way */
+struct err *jobs_wait_begin(struct repo *r, const char *model);
+void jobs_wait_end(struct repo *r);
+
 /* jobs_refuse - end what waits with UNAVAILABLE and take nothing new. */
 void jobs_refuse(struct repo *r);
 

@@ -350,8 +350,15 @@ static struct err *wait_for(struct repo *r, struct waiter *w, struct err *refuse
 struct err *repo_load_wait(struct repo *r, const struct repo_load *what)
 {
     struct waiter w;
+    struct err *e = check_mode(r);
+    if (!e)
+        e = jobs_wait_begin(r, what->model);
+    if (e)
+        return e;
     waiter_init(&w);
-    return wait_for(r, &w, repo_load(r, what, waited, &w));
+    e = wait_for(r, &w, repo_load(r, what, waited, &w));
+    jobs_wait_end(r);
+    return e;
 }
 
 struct err *repo_unload_wait(struct repo *r, const char *model, const char *repository,

@@ -47,6 +47,7 @@ struct repo_model {
     bool busy;
     bool
         ending; /* busy only until who asked has been told: its job waits for no other model any more */
+    const char *awaits; /* the name of models that its loader waits for; NULL = none */
     bool wanted;
     bool
         versionless; /* it could be read when it was asked for last, and its version policy picked none */

@@ -222,6 +222,15 @@ HELD = (
         ("00_unit/test_batcher.c::largest_preferred_size", "00_unit/test_batcher.c::past_all_preferred_sizes"),
     ),
     Kind(
+        "a load that would wait for itself",
+        "Refused, when a backend asks for it on the thread that loads the model: directly, through other models or ensembles.",
+        "Waits for ever.",
+        "Neither load would end.",
+        "A defect of the reference.",
+        OPERATOR,
+        ("40_e2e/test_loads_within.py::test_a_circle_is_refused",),
+    ),
+    Kind(
         "custom batching strategies",
         "A model that names one (`TRITON_BATCH_STRATEGY_PATH`) is refused by name: they are not served.",
         "The library is loaded, and decides which requests make a batch.",
