@@ -71,7 +71,7 @@ def batches(server: Server, model: str) -> dict[int, int]:
 
 
 def test_each_output_has_the_labels_that_it_names(kind: type[Server], repository: Repository) -> None:
-    """MR-18, MR-19, PB-46: and none where it names none, whatever lies beside it."""
+    """MR-13, MR-18, MR-19, PB-46: and none where it names none, whatever lies beside it."""
     folder = repository.identity("classes", dims=(2,), tensors=3)
     text = (folder / "config.pbtxt").read_text()
     for number, name in ((0, "animals"), (1, "fruits")):
@@ -143,7 +143,7 @@ def test_unload_dependents_over_grpc(kind: type[Server], repository: Repository)
 
 @pytest.mark.parametrize(("batch", "prefix"), [(8, [-1]), (0, [])])
 def test_full_shapes(kind: type[Server], repository: Repository, batch: int, prefix: list[int]) -> None:
-    """MC-24, MC-25, MC-26, MC-27: the example of the specification, with batches and without."""
+    """MC-24, MC-25, MC-26, MC-27, PB-168, PB-169, PB-170: the example of the specification, with batches and without."""
     rows = ["n"] if batch else []
     built = onnx_models.model(
         [helper.make_node("Slice", ["input0", "zero", "four", "last"], ["output0"])],

@@ -35,7 +35,10 @@ def test_server_metadata(server: Server) -> None:
 
 
 def test_what_is_not_named_is_not_served(nereid: Server) -> None:
-    """Requests of the extensions that are left out are refused as such."""
+    """Requests of the extensions that are left out are refused as such, and neither protocol names them."""
+    assert not REFERENCE_ALONE & set(rawhttp.get(nereid.http, "/v2").json()["extensions"])
+    with grpcclient.InferenceServerClient(nereid.grpc) as client:
+        assert not REFERENCE_ALONE & set(client.get_server_metadata().extensions)
     for method, path in (("GET", "/v2/systemsharedmemory/status"), ("GET", "/v2/cudasharedmemory/status"), ("GET", "/v2/trace/setting")):
         got = rawhttp.request(HOST, nereid.http_port, method, path)
         assert got.status == 501 and "not supported" in got.json()["error"], path
@@ -79,7 +82,7 @@ def test_model_metadata_grpc(server: Server) -> None:
 
 
 def test_versions(server: Server) -> None:
-    """MR-25, MR-26, MR-27, MC-77, MC-78, MC-79, MC-80, MC-81, MC-83, PB-52, PB-53, PB-166: 10 is later than 9; other
+    """MR-13, MR-25, MR-26, MR-27, MC-77, MC-78, MC-79, MC-80, MC-81, MC-83, PB-52, PB-53, PB-166: 10 is later than 9; other
     directories are ignored."""
     with httpclient.InferenceServerClient(server.http) as client:
         versions = {

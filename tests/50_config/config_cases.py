@@ -157,6 +157,8 @@ CASES = {
     "bad_reshape_chunk": _input("name: 'INPUT0' data_type: TYPE_FP32 dims: [ 2, -1, 4 ] reshape { shape: [ 4, -1, 2 ] }"),
     "bad_reshape_empty": _input("name: 'INPUT0' data_type: TYPE_FP32 dims: [ 1 ] reshape { }", max_batch_size=0),
     "bad_reshape_empty_size": _input("name: 'INPUT0' data_type: TYPE_FP32 dims: [ 2 ] reshape { }"),
+    "bad_output_dims_empty": _input("name: 'INPUT0' data_type: TYPE_FP32 dims: [ 4 ]", output="dims: [ ]"),
+    "bad_output_reshape_size": _input("name: 'INPUT0' data_type: TYPE_FP32 dims: [ 4 ]", output="dims: [ 4 ] reshape { shape: [ 5 ] }"),
     "bad_format": _input("name: 'INPUT0' data_type: TYPE_FP32 format: FORMAT_NHWC dims: [ 4, 4 ]"),
     "bad_shape_tensor": _input("name: 'INPUT0' data_type: TYPE_INT32 dims: [ 4 ] is_shape_tensor: true"),
     "bad_non_linear": _input("name: 'INPUT0' data_type: TYPE_FP32 dims: [ 4 ] is_non_linear_format_io: true"),

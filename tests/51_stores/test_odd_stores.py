@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 import shelf
-from endpoint import Answer, Request
+from endpoint import HOST, Answer, Request
 from harness.servers import Nereid
 from odd_store import OddStore, listing, md5_tag
-from peers import s3_env
+from peers import clean_env, s3_env
 
 LENIENT = {"exit-on-error": "false", "strict-readiness": "false"}
 GOOD = shelf.identity("good")
@@ -216,6 +216,33 @@ def test_a_bucket_of_another_region(cache: Path) -> None:
     with OddStore(GOOD, odd) as store, serve(store, cache) as server:
         assert shelf.infers(server, "good")
         assert sum("/us-east-1/" in r.headers["authorization"] for r in store.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("env", "region"),
+    [({}, "eu-file-1"), ({"AWS_PROFILE": "other"}, "eu-file-2"), ({"AWS_DEFAULT_REGION": "eu-env-1"}, "eu-env-1")],
+    ids=["file", "profile", "environment"],
+)
+def test_the_region_of_files_and_environment(cache: Path, tmp_path: Path, env: dict[str, str], region: str) -> None:
+    """MR-10, MR-11, MR-12: the environment wins."""
+    (tmp_path / "config").write_text("[default]\nregion = eu-file-1\n[profile other]\nregion = eu-file-2\n")
+    keys = "aws_access_key_id = id\naws_secret_access_key = secret\n"
+    (tmp_path / "credentials").write_text(f"[default]\n{keys}[other]\n{keys}")
+    files = {"AWS_CONFIG_FILE": str(tmp_path / "config"), "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "credentials")}
+    with OddStore(GOOD) as store, Nereid(store.path, LENIENT, clean_env(cache, **files, **env)) as server:
+        assert shelf.infers(server, "good")
+        assert all(f"/{region}/s3/" in request.headers["authorization"] for request in store.requests)
+
+
+@pytest.mark.parametrize("path", ["s3://bucket", "s3://bucket/deep", "s3://bucket/deep/er/"])
+def test_paths_that_name_a_bucket_alone(cache: Path, path: str) -> None:
+    """MR-08: the host is not in the path, and any number of parts stand below the bucket."""
+    prefix = path.removeprefix("s3://bucket").strip("/")
+    files = {f"{prefix}/{name}".lstrip("/"): data for name, data in GOOD.items()}
+    with OddStore(files | shelf.identity("elsewhere")) as store:
+        with Nereid(path, LENIENT, s3_env(cache, AWS_ENDPOINT_URL=f"http://{HOST}:{store.port}")) as server:
+            assert set(shelf.index(server)) == ({"good"} if prefix else {"good", "elsewhere"})
+            assert shelf.infers(server, "good")
 
 
 def test_a_clock_that_is_wrong(cache: Path) -> None:
