@@ -5,7 +5,9 @@ HTTP_PORT ?= 8000
 GRPC_PORT ?= 8001
 METRICS_PORT ?= 8002
 FUZZ_SECONDS ?= 60
-export HTTP_PORT GRPC_PORT METRICS_PORT FUZZ_SECONDS
+# Backends that are there when asked for: names between commas, or all (tools/packages/backends.list).
+BACKENDS ?=
+export BACKENDS HTTP_PORT GRPC_PORT METRICS_PORT FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
 .PHONY: help run build check test test-long bench install lint format fuzz cov clean
@@ -14,7 +16,7 @@ help: ## this list
 	@echo "make <target>:"
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  \1|\2/p' Makefile | awk -F'|' '{ printf "%-13s%s\n", $$1, $$2 }'
 
-run: ## install what is missing, build, write the sample repository, serve it on ports 8000, 8001, 8002
+run: ## install what is missing, build, write the sample repository, serve it on ports 8000, 8001, 8002; BACKENDS as below
 	@tools/run.sh
 
 build: ## install what is missing and build what is served (build/release)
@@ -35,8 +37,8 @@ test-long: ## hour-long fuzzing of every codec and larger crowds of hostile clie
 bench: ## ours against the reference and against the bare floor, as a table of ratios
 	@tools/bench.sh
 
-install: build ## install under PREFIX (default /opt/tritonserver)
-	@cmake --install build/release --prefix "$(PREFIX)" --strip
+install: build ## install under PREFIX (default /opt/tritonserver); BACKENDS=NAME,... or all: with these backends
+	@tools/install.sh "$(PREFIX)"
 
 lint: ## clang-tidy, cppcheck and the compiler's static analyser
 	@tools/lint.sh
@@ -52,4 +54,4 @@ cov: ## line coverage of the C tests, as a table
 	@tools/cov.sh
 
 clean: ## remove the build trees; what was downloaded stays (rm -r build removes that too)
-	rm -rf build/release build/dev build/tsan build/fuzz build/cov build/lint build/models build/models-examples
+	rm -rf build/release build/dev build/tsan build/fuzz build/cov build/lint build/models build/models-*

@@ -1,14 +1,19 @@
 # Backends: every backends/<name>/CMakeLists.txt is taken up.
 
-# nereid_backend(<name> SOURCES <file>... [LIBRARIES <target>...] [SHIP <file>...])
+# nereid_backend(<name> [OPTIONAL] SOURCES <file>... [LIBRARIES <target>...] [SHIP <file>...])
 #
 # libtriton_<name>.so in backends/<name> of the build tree. It sees include/ and backends/ (for
 # backends/common, as "common/x.h"), nothing of src/. The functions of the server stay undefined:
 # the server that loads it has them, ours or the reference.
 # LIBRARIES are what it links besides. SHIP lists library files to put beside it, each as
-# <path>[=<file name>]; the backend looks for libraries in its own folder first.
+# <path>[=<file name>]; the backend looks for libraries in its own folder first. An OPTIONAL one is installed when it is asked for, as
+# the component backend_<name> (tools/packages/backends.list).
 function(nereid_backend name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;SHIP")
+    cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIONAL" "" "SOURCES;LIBRARIES;SHIP")
+    set(component)
+    if(arg_OPTIONAL)
+        set(component COMPONENT backend_${name} EXCLUDE_FROM_ALL)
+    endif()
     set(target triton_${name})
     set(folder ${CMAKE_BINARY_DIR}/backends/${name})
     add_library(${target} MODULE ${arg_SOURCES})
@@ -22,7 +27,7 @@ function(nereid_backend name)
         LIBRARY_OUTPUT_DIRECTORY ${folder}
         BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH ON
         LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/backend.map)
-    install(TARGETS ${target} LIBRARY DESTINATION backends/${name})
+    install(TARGETS ${target} LIBRARY DESTINATION backends/${name} ${component})
 
     # A library that is not the system's travels with each backend that links it, so that the folder
     # works in another server too; inside ours the copy already loaded is used (same soname).
@@ -39,7 +44,7 @@ function(nereid_backend name)
         file(MAKE_DIRECTORY ${folder})
         get_filename_component(file ${file} REALPATH)
         file(CREATE_LINK ${file} ${folder}/${file_name} SYMBOLIC)
-        install(PROGRAMS ${file} DESTINATION backends/${name} RENAME ${file_name})
+        install(PROGRAMS ${file} DESTINATION backends/${name} RENAME ${file_name} ${component})
     endforeach()
     set_property(GLOBAL APPEND PROPERTY NEREID_BACKENDS ${target})
 endfunction()

@@ -83,6 +83,26 @@ else()
     message(STATUS "ONNX Runtime not found, its backend is left out: ${setup_hint}")
 endif()
 
+# OpenVINO: headers and libraries out of its Python package, where tools/setup.sh openvino has unpacked it. Shipped is what runs models on
+# CPU and what reads their files, not the parts for GPUs and NPUs nor those for Python.
+set(openvino_root ${NEREID_DEPS}/openvino/openvino)
+file(GLOB openvino_file ${openvino_root}/libs/libopenvino_c.so.*)
+if(openvino_file AND EXISTS ${openvino_root}/include/openvino/c/openvino.h)
+    add_library(nereid_openvino SHARED IMPORTED GLOBAL)
+    set_target_properties(nereid_openvino PROPERTIES
+        IMPORTED_LOCATION ${openvino_file}
+        INTERFACE_INCLUDE_DIRECTORIES ${openvino_root}/include)
+    add_library(nereid::openvino ALIAS nereid_openvino)
+    file(GLOB nereid_openvino_files ${openvino_root}/libs/*.so ${openvino_root}/libs/*.so.*)
+    list(FILTER nereid_openvino_files EXCLUDE REGEX "gpu|npu|pytorch|jax|tbbmalloc_proxy")
+endif()
+
+if(TARGET nereid::openvino)
+    file(GLOB licence_files ${NEREID_DEPS}/openvino/openvino-*.dist-info/licenses/LICENSE
+        ${NEREID_DEPS}/openvino/openvino-*.dist-info/licenses/licensing/*.txt)
+    install(FILES ${licence_files} DESTINATION share/nereid/licences/openvino COMPONENT backend_openvino EXCLUDE_FROM_ALL)
+endif()
+
 # The licences of what an installation contains besides our own files.
 file(GLOB licence_files ${NEREID_DEPS}/usr/share/doc/*/copyright)
 foreach(file IN LISTS licence_files)

@@ -1,12 +1,15 @@
 #!/bin/bash
-# build.sh PRESET [TARGET...] - install what building needs, configure the preset where that has not
-# been done, build the targets (all by default).
+# build.sh PRESET [TARGET...] - install what building needs, and the runtimes of the backends that BACKENDS names, configure the preset
+# where that has not been done, build the targets (all by default).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=$1
 shift
 
-tools/setup.sh run
+. tools/backends.sh
+asked=$(asked_backends python) || exit 1
+# shellcheck disable=SC2086
+tools/setup.sh run $asked
 tree=build/$preset
 stamp=$(cat CMakePresets.json build/.setup/*.stamp | sha256sum | cut -c1-32)
 if [ ! -f "$tree/build.ninja" ] || [ "$(cat "$tree/.configured" 2>/dev/null)" != "$stamp" ]; then

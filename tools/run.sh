@@ -1,19 +1,21 @@
 #!/bin/bash
 # run.sh - build, write the sample repository, serve it in the foreground; a line says what to type
-# once the server is ready. HTTP_PORT, GRPC_PORT and METRICS_PORT choose the ports; BACKENDS=python serves a model in Python besides.
+# once the server is ready. HTTP_PORT, GRPC_PORT and METRICS_PORT choose the ports; BACKENDS names further
+# backends, whose samples are served besides: python, those of tools/packages/backends.list, or all of that list.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. tools/backends.sh
 http=${HTTP_PORT:-8000} grpc=${GRPC_PORT:-8001} metrics=${METRICS_PORT:-8002}
 
 tools/build.sh release server
 tools/samples.sh
 repositories=(--model-repository=build/models)
-for backend in ${BACKENDS:-}; do
+asked=$(asked_backends python)
+for backend in $asked; do
     if [ "$backend" != python ]; then
-        echo "run: FAILED: BACKENDS=$backend: the one that can be added is 'python'; the others are always there" >&2
-        exit 1
+        repositories+=(--model-repository="build/models-$backend")
+        continue
     fi
-    tools/setup.sh python
     tools/python_backend.sh build/release/backends
     repositories+=(--model-repository=tools/python_models)
     PATH=$PWD/build/venv/bin:$PATH # the models' Python
@@ -43,7 +45,7 @@ To classify a handwritten digit, type in another terminal, in this folder:
     curl -s localhost:$http/v2/models/digits/infer -d @build/models-examples/digit.json
 
 EOT
-    if [ "${BACKENDS:-}" = python ]; then
+    if grep -qx python <<<"$asked"; then
         echo "    curl -s localhost:$http/v2/models/digit_words/infer -d @tools/python_models/digit_words/example.json    (a model in Python)"
         echo
     fi

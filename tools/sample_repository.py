@@ -7,6 +7,11 @@ MODELS gets three models:
     digits_auto    the same file without a configuration, which the server then fills in
     identity_fp32  gives back the vector it gets
 
+Beside MODELS, MODELS-openvino gets the same network for the backend `openvino`, which is there when asked for:
+    digits_openvino       as OpenVINO IR, with a configuration
+    digits_openvino_auto  the same files without a configuration
+    digits_openvino_onnx  the ONNX file
+
 EXAMPLES gets request bodies for curl, the real images with the answers that ONNX Runtime gives for
 them in Python (digits.npz), and the weights of the network in a neutral form (digits_weights.npz).
 
@@ -23,6 +28,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import onnxruntime
+import sample_openvino
 from onnx import TensorProto, helper, numpy_helper
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
@@ -56,6 +62,12 @@ dynamic_batching {
   max_queue_delay_microseconds: 500
 }
 """
+
+OPENVINO_CONFIGS = {
+    "digits_openvino": DIGITS_CONFIG.replace("onnxruntime", "openvino").replace('"digits"', '"digits_openvino"'),
+    "digits_openvino_auto": None,
+    "digits_openvino_onnx": 'backend: "openvino"\ndefault_model_filename: "model.onnx"\nmax_batch_size: 64\n',
+}
 
 IDENTITY_CONFIG = """\
 name: "identity_fp32"
@@ -120,6 +132,18 @@ def write_repository(models: Path, model: onnx.ModelProto) -> None:
     (models / "identity_fp32" / "config.pbtxt").write_text(IDENTITY_CONFIG)
 
 
+def write_openvino(models: Path, weights: dict[str, np.ndarray], model: onnx.ModelProto) -> None:
+    for name, config in OPENVINO_CONFIGS.items():
+        sample_openvino.write_digits(models / name / "1", weights)
+        if config:
+            (models / name / "config.pbtxt").write_text(config)
+    (models / "digits_openvino" / "digits_labels.txt").write_text("\n".join(LABELS) + "\n")
+    onnx_folder = models / "digits_openvino_onnx" / "1"
+    for file in onnx_folder.iterdir():
+        file.unlink()
+    onnx.save(model, onnx_folder / "model.onnx")
+
+
 def request_body(name: str, shape: list[int], data: list[float], outputs: list[dict]) -> str:
     body = {
         "inputs": [{"name": name, "datatype": "FP32", "shape": shape, "data": data}],
@@ -162,11 +186,13 @@ def main() -> None:
     weights = train(images, digits.target)
     model = onnx_model(weights)
     # Written aside and moved into place, so that what stands there is always whole.
-    fresh = {target: target.with_name(target.name + ".new") for target in (models, examples)}
+    openvino = models.with_name(models.name + "-openvino")
+    fresh = {target: target.with_name(target.name + ".new") for target in (models, openvino, examples)}
     for new in fresh.values():
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir(parents=True)
     write_repository(fresh[models], model)
+    write_openvino(fresh[openvino], weights, model)
     write_examples(fresh[examples], images, digits.target, weights, model)
     for target, new in fresh.items():
         replace(new, target)

@@ -1,18 +1,19 @@
 #!/bin/bash
 # setup.sh - install what is missing for one or more purposes.
 #
-#   tools/setup.sh GROUP...      GROUP: run, python, test, bench, lint, fuzz, cov
+#   tools/setup.sh GROUP...      GROUP: run, python, test, bench, lint, fuzz, cov, or a backend of tools/packages/backends.list
 #
 # Debian packages come from the machine's own apt configuration (tools/packages/<group>.apt),
 # libraries that the distribution has too old are unpacked under build/deps from a newer suite of
 # the same mirror (tools/packages/newer.list), Python packages go into build/venv with every hash
-# pinned (tools/packages/<group>.lock). Nothing outside apt's own files and build/ is touched.
+# pinned (tools/packages/<group>.lock); those that carry the runtime of a backend are unpacked under build/deps/<backend>. Nothing outside apt's own files and build/ is touched.
 # A stamp under build/.setup remembers what was done, so a second call returns at once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 ROOT=$PWD
 TOOL=setup
 . tools/say.sh
+. tools/backends.sh
 
 NEWER_SUITE=trixie
 PACKAGES=tools/packages
@@ -27,12 +28,16 @@ groups_of() {
     case "$1" in
     run) echo run ;;
     python) echo run python ;;
-    test) echo run test ;;
+    test) echo run "$(known_backends | xargs)" test ;;
     bench) echo run test bench ;;
     lint) echo run lint ;;
     fuzz) echo run fuzz ;;
     cov) echo run test cov ;;
-    *) die "'$1' is no group" "known groups: run python test bench lint fuzz cov" ;;
+    *)
+        known_backends | grep -qx -- "$1" ||
+            die "'$1' is no group" "known groups: run python test bench lint fuzz cov" $(known_backends)
+        echo run "$1"
+        ;;
     esac
 }
 
@@ -206,6 +211,21 @@ install_python() {
         --only-binary :all: --require-hashes "${more[@]}" -r "$lock"
 }
 
+# install_runtime LOCK - bring build/deps/<backend> to what the backend's lock says, without what the packages would need in Python.
+install_runtime() {
+    local lock=$1 backend target
+    backend=$(basename "$lock" .lock)
+    target=$DEPS/$backend
+    say "unpacking the runtime of the backend '$backend' under $target (the first time this downloads it)"
+    rm -rf "$target.new"
+    run_logged "pip install -r $lock" "$STAMPS/pip-$backend.log" \
+        "check the machine's network and pip's configuration, then run the same command again" \
+        "$VENV/bin/python" -m pip install -q --disable-pip-version-check --no-input \
+        --only-binary :all: --require-hashes --no-deps --no-compile --target "$target.new" -r "$lock"
+    rm -rf "$target"
+    mv "$target.new" "$target"
+}
+
 # once FILE COMMAND... - run the command unless it has succeeded with FILE as it now is.
 once() {
     local file=$1 stamp print
@@ -221,7 +241,7 @@ once() {
 still_there() { [ -x "$VENV/bin/python" ] && command -v cmake ninja gcc protoc-c >/dev/null; }
 
 setup_group() {
-    local group=$1 stamp=$STAMPS/$1.stamp print part start=$SECONDS packages=()
+    local group=$1 stamp=$STAMPS/$1.stamp print part lock start=$SECONDS packages=()
     print=$(fingerprint "$group")
     if [ "$(cat "$stamp" 2>/dev/null)" = "$print" ] && still_there; then return 0; fi
     say "preparing for '$group'; the first time takes some minutes"
@@ -235,15 +255,18 @@ setup_group() {
     once "$PACKAGES/newer.list" install_newer
     make_venv
     for part in $(groups_of "$group"); do
-        if [ -f "$PACKAGES/$part.lock" ]; then
-            once "$PACKAGES/$part.lock" install_python "$PACKAGES/$part.lock"
+        lock=$PACKAGES/$part.lock
+        if known_backends | grep -qx -- "$part"; then
+            once "$lock" install_runtime "$lock"
+        elif [ -f "$lock" ]; then
+            once "$lock" install_python "$lock"
         fi
     done
     echo "$print" >"$stamp"
     say "'$group' is ready after $((SECONDS - start)) s"
 }
 
-[ $# -gt 0 ] || die "name a group" "usage: tools/setup.sh run|python|test|bench|lint|fuzz|cov ..."
+[ $# -gt 0 ] || die "name a group" "usage: tools/setup.sh run|python|test|bench|lint|fuzz|cov|<backend> ..."
 for group in "$@"; do
     groups_of "$group" >/dev/null
     setup_group "$group"

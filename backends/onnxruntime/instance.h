@@ -1,7 +1,7 @@
 #pragma once
 
 #include "model.h"
-#include "scratch.h"
+#include "../common/scratch.h"
 
 /* An instance of a model: what one execution at a time needs beside the shared session. */
 struct instance {

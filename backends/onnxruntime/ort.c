@@ -7,7 +7,7 @@
 
 #include "../common/bconfig.h"
 #include "../common/berr.h"
-#include "cpus.h"
+#include "../common/cpus.h"
 
 enum { DEFAULT_MAX_BATCH_SIZE = 4 };
 

@@ -157,6 +157,17 @@ def keeps_one_row() -> onnx.ModelProto:
     )
 
 
+def keeps_flagged() -> onnx.ModelProto:
+    """y = the rows of x whose flag is set, declared as if it had the batch dimension"""
+    return model(
+        [
+            helper.make_node("Reshape", ["flag", "flat"], ["flags"]),
+            helper.make_node("Compress", ["x", "flags"], ["y"], axis=0),
+        ],
+        [("x", "FP32", ["n", 2]), ("flag", "BOOL", ["n", 1])], [("y", "FP32", ["m", 2])], {"flat": np.array([-1])},
+    )
+
+
 def accumulator() -> onnx.ModelProto:
     """total = x + total_in * (1 - start): for sequences with a state"""
     dims = ["n", 1]

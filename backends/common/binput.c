@@ -1,0 +1,191 @@
+#include "binput.h"
+
+#include <string.h>
+
+#include "berr.h"
+
+/* One request's share of an input. */
+struct binput_part {
+    TRITONBACKEND_Input *input;
+    const int64_t *shape;
+    uint32_t rank;
+    uint32_t pieces;
+    uint64_t size;
+};
+
+static TRITONSERVER_Error *check_part(const struct brun *run, const struct binput *input,
+                                      struct binput_part *part, const struct binput_part *other,
+                                      const struct brun_item *item)
+{
+    TRITONSERVER_DataType datatype;
+    uint64_t wanted;
+    TRITONSERVER_Error *err = TRITONBACKEND_InputProperties(
+        part->input, NULL, &datatype, &part->shape, &part->rank, &part->size, &part->pieces);
+    if (err)
+        return err;
+    if (datatype != input->datatype)
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "input '%s' has datatype %s, the model expects %s", input->name,
+                        TRITONSERVER_DataTypeString(datatype),
+                        TRITONSERVER_DataTypeString(input->datatype));
+    uint32_t first = run->place->max_batch_size > 0 ? 1 : 0;
+    if (part->rank > BRUN_MAX_DIMS || !brun_bytes(datatype, part->shape, part->rank, &wanted))
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "input '%s' has an impossible shape",
+                        input->name);
+    if (part->rank < first || (first && part->shape[0] != item->rows) ||
+        (other &&
+         (other->rank != part->rank || memcmp(other->shape + first, part->shape + first,
+                                              (part->rank - first) * sizeof *part->shape) != 0)))
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "the shape of input '%s' does not fit the rest of its batch", input->name);
+    if (wanted != part->size)
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "input '%s' has %llu bytes, its shape needs %llu", input->name,
+                        (unsigned long long)part->size, (unsigned long long)wanted);
+    return NULL;
+}
+
+static TRITONSERVER_Error *collect_item(const struct brun *run, struct binput *inputs, size_t count,
+                                        uint32_t index, uint32_t leader)
+{
+    const struct brun_item *item = &run->items[index];
+    uint32_t given = 0;
+    TRITONSERVER_Error *err = TRITONBACKEND_RequestInputCount(item->request, &given);
+    if (!err && given != count)
+        err = berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                       "the request has %u inputs, model '%s' needs %zu", given, run->place->model,
+                       count);
+    for (size_t i = 0; i < count && !err; i++) {
+        struct binput_part *part = &inputs[i].parts[index];
+        err = TRITONBACKEND_RequestInput(item->request, inputs[i].name, &part->input);
+        if (!err)
+            err = check_part(run, &inputs[i], part,
+                             index == leader ? NULL : &inputs[i].parts[leader], item);
+    }
+    return err;
+}
+
+TRITONSERVER_Error *binput_collect(struct brun *run, struct binput *inputs, size_t count)
+{
+    struct binput_part *parts =
+        scratch_array(&run->place->scratch, count * run->count, sizeof *parts);
+    if (!parts)
+        return berr_no_memory();
+    for (size_t i = 0; i < count; i++)
+        inputs[i].parts = parts + i * run->count;
+    /* The first item that is right leads: the others have to fit it. */
+    uint32_t leader = UINT32_MAX;
+    for (uint32_t i = 0; i < run->count; i++) {
+        struct brun_item *item = &run->items[i];
+        if (item->err)
+            continue;
+        bool leads = leader == UINT32_MAX;
+        brun_fail(item, collect_item(run, inputs, count, i, leads ? i : leader));
+        if (item->err)
+            continue;
+        leader = leads ? i : leader;
+        item->in_batch = true;
+        run->rows += item->rows;
+        run->batch_size++;
+    }
+    return NULL;
+}
+
+static const struct binput_part *leading_part(const struct brun *run, const struct binput *input)
+{
+    uint32_t i = 0;
+    while (!run->items[i].in_batch)
+        i++;
+    return &input->parts[i];
+}
+
+size_t binput_shape(const struct brun *run, const struct binput *input, int64_t *ret_shape)
+{
+    const struct binput_part *part = leading_part(run, input);
+    if (part->rank)
+        memcpy(ret_shape, part->shape, part->rank * sizeof *ret_shape);
+    if (run->place->max_batch_size > 0)
+        ret_shape[0] = run->rows;
+    return part->rank;
+}
+
+static TRITONSERVER_Error *get_piece(const struct binput_part *part, uint32_t index,
+                                     const void **ret_piece, uint64_t *ret_size)
+{
+    TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_CPU;
+    int64_t memory_type_id = 0;
+    TRITONSERVER_Error *err = TRITONBACKEND_InputBuffer(part->input, index, ret_piece, ret_size,
+                                                        &memory_type, &memory_type_id);
+    if (!err && memory_type == TRITONSERVER_MEMORY_GPU)
+        err = berr_new(TRITONSERVER_ERROR_UNSUPPORTED, "failed to get input buffer in CPU memory");
+    if (!err && *ret_size && !*ret_piece)
+        err = berr_new(TRITONSERVER_ERROR_INTERNAL, "an input has no contents");
+    return err;
+}
+
+/* Copies all pieces to `to`, which has part->size bytes. */
+static TRITONSERVER_Error *gather(const struct binput_part *part, char *to)
+{
+    uint64_t room = part->size;
+    for (uint32_t i = 0; i < part->pieces; i++) {
+        const void *piece = NULL;
+        uint64_t size = 0;
+        TRITONSERVER_Error *err = get_piece(part, i, &piece, &size);
+        if (!err && size > room)
+            err = berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                           "the input's buffers hold more than its byte size");
+        if (err)
+            return err;
+        if (size)
+            memcpy(to + (part->size - room), piece, size);
+        room -= size;
+    }
+    return room == 0 ? NULL
+                     : berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                                "the input's buffers hold less than its byte size");
+}
+
+/* All parts one after the other in `size` bytes; those of items that fail, and what is left, become zeros. */
+static TRITONSERVER_Error *gather_batch(struct brun *run, const struct binput *input, uint64_t size,
+                                        const void **ret_data)
+{
+    char *to = scratch_take(&run->place->scratch, size);
+    if (!to)
+        return berr_no_memory();
+    *ret_data = to;
+    for (uint32_t i = 0; i < run->count; i++) {
+        const struct binput_part *part = &input->parts[i];
+        struct brun_item *item = &run->items[i];
+        if (!item->in_batch)
+            continue;
+        if (!item->err)
+            brun_fail(item, gather(part, to));
+        if (item->err)
+            memset(to, 0, part->size);
+        to += part->size;
+        size -= part->size;
+    }
+    memset(to, 0, size);
+    return NULL;
+}
+
+TRITONSERVER_Error *binput_data(struct brun *run, const struct binput *input, size_t align,
+                                int64_t rows, const void **ret_data)
+{
+    int64_t shape[BRUN_MAX_DIMS];
+    uint64_t size;
+    size_t rank = binput_shape(run, input, shape);
+    if (run->place->max_batch_size > 0)
+        shape[0] = rows;
+    if (!brun_bytes(input->datatype, shape, rank, &size))
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "input '%s' has an impossible shape",
+                        input->name);
+    const struct binput_part *part = leading_part(run, input);
+    if (run->batch_size == 1 && part->pieces == 1 && part->size == size) {
+        uint64_t found = 0;
+        TRITONSERVER_Error *err = get_piece(part, 0, ret_data, &found);
+        if (err || (found == size && *ret_data && (uintptr_t)*ret_data % align == 0))
+            return err;
+    }
+    return gather_batch(run, input, size, ret_data);
+}

@@ -1,0 +1,33 @@
+#pragma once
+
+#include "brun.h"
+
+/* What the requests of a batch give for the inputs of a model that needs all of them. */
+
+struct binput_part;
+
+struct binput {
+    const char *name; /* the first two are the caller's; the rest is binput_collect's */
+    TRITONSERVER_DataType datatype;
+    struct binput_part *parts; /* one for each item, in the run's scratch */
+};
+
+/* binput_collect - check the inputs of all items against the model and against each other. Items that do not fit get an error; the
+ * others form the batch.
+ * inputs   in the model's order
+ * errors   for the whole run: no memory */
+TRITONSERVER_Error *binput_collect(struct brun *run, struct binput *inputs, size_t count);
+
+/* binput_shape - the shape of an input of the whole batch; some item is in the batch.
+ * ret_shape  room for BRUN_MAX_DIMS
+ * returns    the number of dimensions */
+size_t binput_shape(const struct brun *run, const struct binput *input, int64_t *ret_shape);
+
+/* binput_data - the contents of an input of the whole batch in one piece: the request's own memory when there is one request whose
+ * contents lie so, a copy otherwise. Items whose contents are malformed get an error.
+ * align     what the address has to be a multiple of; at most SCRATCH_ALIGN
+ * rows      how many rows the model wants; those beyond the batch's are zeros
+ * ret_data  valid until the run ends; never NULL
+ * errors    for the whole run */
+TRITONSERVER_Error *binput_data(struct brun *run, const struct binput *input, size_t align,
+                                int64_t rows, const void **ret_data);

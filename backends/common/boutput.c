@@ -1,0 +1,96 @@
+#include "boutput.h"
+
+#include <string.h>
+
+#include "berr.h"
+
+static struct boutput *find_output(struct boutput *outputs, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (outputs[i].served && strcmp(outputs[i].name, name) == 0)
+            return &outputs[i];
+    return NULL;
+}
+
+static TRITONSERVER_Error *mark_wanted(struct brun *run, uint32_t index, struct boutput *outputs,
+                                       size_t count)
+{
+    TRITONBACKEND_Request *request = run->items[index].request;
+    uint32_t asked = 0;
+    TRITONSERVER_Error *err = TRITONBACKEND_RequestOutputCount(request, &asked);
+    for (uint32_t i = 0; i < asked && !err; i++) {
+        const char *name;
+        err = TRITONBACKEND_RequestOutputName(request, i, &name);
+        struct boutput *output = err ? NULL : find_output(outputs, count, name);
+        if (output)
+            output->wanted = output->wanted_by[index] = true;
+        else if (!err)
+            err = berr_new(TRITONSERVER_ERROR_INVALID_ARG, "model '%s' has no output '%s'",
+                           run->place->model, name);
+    }
+    return err;
+}
+
+TRITONSERVER_Error *boutput_select(struct brun *run, struct boutput *outputs, size_t count)
+{
+    bool *wanted = scratch_array(&run->place->scratch, count * run->count, sizeof *wanted);
+    if (!wanted)
+        return berr_no_memory();
+    for (size_t i = 0; i < count; i++)
+        outputs[i].wanted_by = wanted + i * run->count;
+    for (uint32_t i = 0; i < run->count; i++)
+        if (!run->items[i].err)
+            brun_fail(&run->items[i], mark_wanted(run, i, outputs, count));
+    return NULL;
+}
+
+TRITONSERVER_Error *boutput_buffer(const struct brun_item *item, const struct boutput *output,
+                                   const int64_t *shape, size_t rank, uint64_t size,
+                                   void **ret_buffer)
+{
+    TRITONBACKEND_Output *made;
+    TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_CPU;
+    int64_t memory_type_id = 0;
+    *ret_buffer = NULL;
+    TRITONSERVER_Error *err = TRITONBACKEND_ResponseOutput(item->response, &made, output->name,
+                                                           output->datatype, shape, (uint32_t)rank);
+    if (!err)
+        err = TRITONBACKEND_OutputBuffer(made, ret_buffer, size, &memory_type, &memory_type_id);
+    if (!err && memory_type == TRITONSERVER_MEMORY_GPU)
+        err = berr_new(TRITONSERVER_ERROR_UNSUPPORTED, "failed to create CPU output buffer");
+    if (!err && size && !*ret_buffer)
+        err = berr_new(TRITONSERVER_ERROR_INTERNAL, "output '%s' got no buffer", output->name);
+    return err;
+}
+
+TRITONSERVER_Error *boutput_scatter(struct brun *run, const struct boutput *output, int64_t rows,
+                                    const struct boutput_tensor *result)
+{
+    struct boutput_tensor share = *result;
+    const char *data = result->data;
+    bool batches = run->place->max_batch_size > 0;
+    int64_t found = result->rank ? result->shape[0] : 0;
+    if (batches && found != rows)
+        return berr_new(TRITONSERVER_ERROR_INTERNAL,
+                        "failed to split the output tensor '%s' in responses: expected batch size "
+                        "of %lld in model output, got %lld",
+                        output->name, (long long)rows, (long long)found);
+    for (uint32_t i = 0; i < run->count; i++) {
+        struct brun_item *item = &run->items[i];
+        uint64_t size;
+        void *buffer = NULL;
+        if (!item->in_batch)
+            continue;
+        if (batches)
+            share.shape[0] = item->rows;
+        if (!brun_bytes(output->datatype, share.shape, share.rank, &size))
+            return berr_new(TRITONSERVER_ERROR_INTERNAL, "output '%s' has an impossible shape",
+                            output->name);
+        if (!item->err && output->wanted_by[i])
+            brun_fail(item, boutput_buffer(item, output, share.shape, share.rank, size, &buffer));
+        if (buffer && size)
+            memcpy(buffer, data, size);
+        data += size;
+    }
+    return NULL;
+}

@@ -1,0 +1,145 @@
+#include "brun.h"
+
+#include <time.h>
+
+#include "berr.h"
+
+uint64_t brun_now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void brun_fail(struct brun_item *item, TRITONSERVER_Error *err)
+{
+    if (err && item->err)
+        berr_drop(err);
+    else if (err)
+        item->err = err;
+}
+
+static void fail_all(struct brun *run, TRITONSERVER_Error *err)
+{
+    if (!err)
+        return;
+    for (uint32_t i = 0; i < run->count; i++)
+        if (!run->items[i].err)
+            run->items[i].err =
+                TRITONSERVER_ErrorNew(TRITONSERVER_ErrorCode(err), TRITONSERVER_ErrorMessage(err));
+    berr_drop(err);
+}
+
+bool brun_any_good(const struct brun *run)
+{
+    for (uint32_t i = 0; i < run->count; i++)
+        if (!run->items[i].err)
+            return true;
+    return false;
+}
+
+bool brun_bytes(TRITONSERVER_DataType datatype, const int64_t *shape, size_t rank,
+                uint64_t *ret_bytes)
+{
+    *ret_bytes = TRITONSERVER_DataTypeByteSize(datatype);
+    for (size_t i = 0; i < rank; i++)
+        if (shape[i] < 0 || __builtin_mul_overflow(*ret_bytes, (uint64_t)shape[i], ret_bytes))
+            return false;
+    return true;
+}
+
+/* A model that batches has the batch size in the first dimension of any input. */
+static TRITONSERVER_Error *read_rows(const struct brun_place *place, struct brun_item *item)
+{
+    item->rows = 1;
+    if (place->max_batch_size == 0)
+        return NULL;
+    TRITONBACKEND_Input *input;
+    const int64_t *shape;
+    uint32_t rank = 0;
+    TRITONSERVER_Error *err = TRITONBACKEND_RequestInputByIndex(item->request, 0, &input);
+    if (!err)
+        err = TRITONBACKEND_InputProperties(input, NULL, NULL, &shape, &rank, NULL, NULL);
+    if (!err && rank == 0)
+        err = berr_new(TRITONSERVER_ERROR_INVALID_ARG, "the first input has no batch dimension");
+    if (!err)
+        item->rows = shape[0];
+    return err;
+}
+
+static TRITONSERVER_Error *begin(struct brun *run, TRITONBACKEND_Request **requests)
+{
+    const struct brun_place *place = run->place;
+    int64_t rows = 0;
+    for (uint32_t i = 0; i < run->count; i++) {
+        struct brun_item *item = &run->items[i];
+        item->request = requests[i];
+        brun_fail(item, TRITONBACKEND_ResponseNew(&item->response, item->request));
+        if (!item->err)
+            brun_fail(item, read_rows(place, item));
+        if (!item->err)
+            rows += item->rows;
+    }
+    if (place->max_batch_size > 0 && rows > place->max_batch_size)
+        return berr_new(TRITONSERVER_ERROR_INTERNAL,
+                        "batch size %lld for '%s', max allowed is %lld", (long long)rows,
+                        place->model, (long long)place->max_batch_size);
+    return NULL;
+}
+
+/* Counts before it sends, so that who has the answer also finds it counted. */
+static void finish(struct brun *run, uint64_t start_ns, uint64_t end_ns)
+{
+    TRITONBACKEND_ModelInstance *handle = run->place->handle;
+    if (brun_any_good(run))
+        berr_log(TRITONBACKEND_ModelInstanceReportBatchStatistics(handle, (uint64_t)run->rows,
+                                                                  start_ns, run->compute_start_ns,
+                                                                  run->compute_end_ns, end_ns),
+                 "failed to report batch statistics");
+    for (uint32_t i = 0; i < run->count; i++) {
+        struct brun_item *item = &run->items[i];
+        berr_log(TRITONBACKEND_ModelInstanceReportStatistics(
+                     handle, item->request, item->err == NULL, start_ns, run->compute_start_ns,
+                     run->compute_end_ns, end_ns),
+                 "failed to report statistics");
+        if (item->response)
+            berr_log(TRITONBACKEND_ResponseSend(item->response,
+                                                TRITONSERVER_RESPONSE_COMPLETE_FINAL, item->err),
+                     "failed to send a response");
+        berr_drop(item->err);
+        berr_log(TRITONBACKEND_RequestRelease(item->request, TRITONSERVER_REQUEST_RELEASE_ALL),
+                 "failed to release a request");
+    }
+}
+
+static void run_batch(struct brun *run, TRITONBACKEND_Request **requests, brun_work_fn *work,
+                      void *of)
+{
+    uint64_t start_ns = brun_now_ns();
+    run->compute_start_ns = run->compute_end_ns = start_ns;
+    TRITONSERVER_Error *err = begin(run, requests);
+    if (!err)
+        err = work(run, of);
+    fail_all(run, err);
+    finish(run, start_ns, brun_now_ns());
+    scratch_reset(&run->place->scratch);
+}
+
+void brun_requests(struct brun_place *place, TRITONBACKEND_Request **requests, uint32_t count,
+                   brun_work_fn *work, void *of)
+{
+    /* One by one where there is no batch to share, or no memory to list it in. */
+    struct brun_item *items = place->max_batch_size > 0 && count > 1
+                                  ? scratch_array(&place->scratch, count, sizeof *items)
+                                  : NULL;
+    if (items) {
+        struct brun run = {.place = place, .items = items, .count = count};
+        run_batch(&run, requests, work, of);
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        struct brun_item item = {0};
+        struct brun run = {.place = place, .items = &item, .count = 1};
+        run_batch(&run, &requests[i], work, of);
+    }
+}

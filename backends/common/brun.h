@@ -1,0 +1,63 @@
+#pragma once
+
+#include <stdbool.h>
+
+#include "scratch.h"
+#include "triton/core/tritonbackend.h"
+
+/* One execution, whatever the runtime: requests become a batch, the backend computes, every request is answered, counted and released.
+ * binput.h reads what goes in, boutput.h writes what comes out. */
+
+enum { BRUN_MAX_DIMS = 32 };
+
+/* What an execution needs to know about the instance. */
+struct brun_place {
+    TRITONBACKEND_ModelInstance *handle;
+    const char *model; /* its name, for errors */
+    int64_t max_batch_size;
+    struct scratch scratch; /* owned by the instance: scratch_fini */
+};
+
+struct brun_item {
+    TRITONBACKEND_Request *request;
+    TRITONBACKEND_Response *response;
+    TRITONSERVER_Error *err; /* set = this request gets no results but this */
+    bool in_batch;           /* its rows are in the tensors, even when it fails later on */
+    int64_t rows;            /* its batch size; 1 for a model that does not batch */
+};
+
+struct brun {
+    struct brun_place *place;
+    struct brun_item *items;
+    uint32_t count;
+    int64_t rows;        /* of all items in the batch */
+    uint32_t batch_size; /* items in the batch */
+    uint64_t compute_start_ns, compute_end_ns;
+};
+
+/* Computes a batch: collects inputs, runs the model, writes outputs.
+ * run      its items have responses and rows
+ * of       what was handed to brun_requests
+ * returns  an error for all items that have none of their own */
+typedef TRITONSERVER_Error *brun_work_fn(struct brun *run, void *of);
+
+/* brun_requests - answer requests; all in one batch when the model batches, one by one otherwise.
+ * requests  taken over: each is answered with results or an error of its own, and released
+ * thread    one call at a time for a place */
+void brun_requests(struct brun_place *place, TRITONBACKEND_Request **requests, uint32_t count,
+                   brun_work_fn *work, void *of);
+
+/* brun_fail - give an item an error; of several, the first stays.
+ * err  taken over; NULL does nothing */
+void brun_fail(struct brun_item *item, TRITONSERVER_Error *err);
+
+/* brun_any_good - whether an item is left that has no error. */
+bool brun_any_good(const struct brun *run);
+
+/* brun_bytes - how many bytes a tensor of fixed-size elements has.
+ * returns  false for a shape that is open or overflows */
+bool brun_bytes(TRITONSERVER_DataType datatype, const int64_t *shape, size_t rank,
+                uint64_t *ret_bytes);
+
+/* brun_now_ns - the clock of compute_start_ns and compute_end_ns. */
+uint64_t brun_now_ns(void);

@@ -1,0 +1,172 @@
+#include "check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../common/bconfig.h"
+#include "../common/berr.h"
+
+enum { TEXT_SIZE = 1024 };
+
+static const char *shape_text(const int64_t *dims, size_t rank, char *text)
+{
+    size_t used = (size_t)snprintf(text, TEXT_SIZE, "[");
+    for (size_t i = 0; i < rank && used < TEXT_SIZE - 32; i++)
+        used += (size_t)snprintf(text + used, TEXT_SIZE - used, "%s%lld", i ? "," : "",
+                                 (long long)dims[i]);
+    snprintf(text + used, TEXT_SIZE - used, "]");
+    return text;
+}
+
+/* The tensor that a configuration's entry is about, or an error that lists what there is. */
+static TRITONSERVER_Error *find_tensor(const struct model_list *list, const char *kind,
+                                       const char *name, struct model_tensor **ret_tensor)
+{
+    *ret_tensor = model_find(list, name);
+    if (*ret_tensor)
+        return NULL;
+    char text[TEXT_SIZE] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < list->count && used < TEXT_SIZE; i++)
+        used += (size_t)snprintf(text + used, TEXT_SIZE - used, "%s%s", i ? ", " : "",
+                                 list->tensors[i].name);
+    return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                    "unexpected inference %s '%s', allowed %ss are: %s", kind, name ? name : "",
+                    kind, text);
+}
+
+/* The runtime converts between the type of the configuration and the file's. */
+static TRITONSERVER_Error *check_type(const struct model *model, const char *kind, const char *name,
+                                      yyjson_val *entry)
+{
+    const char *type = yyjson_get_str(yyjson_obj_get(entry, "data_type"));
+    if (vino_element(bconfig_datatype(type)) != DYNAMIC)
+        return NULL;
+    return berr_new(TRITONSERVER_ERROR_INTERNAL,
+                    "unsupported datatype %s for %s '%s' for model '%s'", type ? type : "", kind,
+                    name, model->name);
+}
+
+TRITONSERVER_Error *check_read_shape(const struct model *model, yyjson_val *entry,
+                                     int64_t *ret_dims, size_t *ret_rank)
+{
+    yyjson_val *reshape = yyjson_obj_get(entry, "reshape");
+    yyjson_val *dims = reshape ? yyjson_obj_get(reshape, "shape") : yyjson_obj_get(entry, "dims");
+    *ret_rank = bconfig_shape(dims, ret_dims, BRUN_MAX_DIMS);
+    if (*ret_rank < BRUN_MAX_DIMS)
+        return NULL;
+    return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                    "model '%s', tensor '%s': fewer than %d dimensions are supported", model->name,
+                    yyjson_get_str(yyjson_obj_get(entry, "name")), BRUN_MAX_DIMS);
+}
+
+/* One dimension of the model, and what the configuration says of it. */
+static bool dim_fits(const struct model *model, int64_t declared, int64_t configured, bool output,
+                     bool is_batch)
+{
+    if (declared == -1 || declared == configured)
+        return true;
+    if (output || model->max_batch_size == 0)
+        return false;
+    return is_batch || configured == -1;
+}
+
+static TRITONSERVER_Error *check_scalar(const struct model *model,
+                                        const struct model_tensor *tensor, const int64_t *dims,
+                                        size_t rank)
+{
+    for (size_t i = 0; i < rank; i++) {
+        char text[TEXT_SIZE];
+        if (dims[i] != 1)
+            return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                            "model '%s', tensor '%s': the model's tensor is a scalar, for which "
+                            "only dims of 1 can be given, but the model configuration specifies %s",
+                            model->name, tensor->name, shape_text(dims, rank, text));
+    }
+    return NULL;
+}
+
+static TRITONSERVER_Error *check_shape(const struct model *model, const struct model_tensor *tensor,
+                                       const int64_t *dims, size_t rank, bool output)
+{
+    char model_text[TEXT_SIZE], config_text[TEXT_SIZE];
+    int64_t full[BRUN_MAX_DIMS + 1] = {model->max_batch_size};
+    bool batches = model->max_batch_size > 0;
+    size_t first = batches ? 1 : 0;
+    if (batches && tensor->rank == 0)
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "model '%s', tensor '%s': for the model to support batching the shape "
+                        "should have at least 1 dimension",
+                        model->name, tensor->name);
+    if (tensor->rank == 0)
+        return check_scalar(model, tensor, dims, rank);
+    if (rank)
+        memcpy(full + first, dims, rank * sizeof *dims);
+    bool same = tensor->rank == rank + first;
+    bool free_shape = !output && model->options.reshapes;
+    for (size_t i = 0; same && !free_shape && i < tensor->rank; i++)
+        same = dim_fits(model, tensor->dims[i], full[i], output, first && i == 0);
+    if (same)
+        return NULL;
+    return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                    "model '%s', tensor '%s': the model expects %zu dimensions (shape %s) but the "
+                    "model configuration specifies %zu dimensions (%sshape %s)",
+                    model->name, tensor->name, tensor->rank,
+                    shape_text(tensor->dims, tensor->rank, model_text), rank + first,
+                    batches ? "an initial batch dimension because max_batch_size > 0 followed by "
+                              "the explicit tensor shape, making complete "
+                            : "",
+                    shape_text(full, rank + first, config_text));
+}
+
+TRITONSERVER_Error *check_inputs(const struct model *model)
+{
+    size_t index, count;
+    yyjson_val *entry;
+    yyjson_val *inputs = yyjson_obj_get(model->config, "input");
+    if (yyjson_arr_size(inputs) != model->inputs.count)
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "unable to load model '%s', configuration expects %zu inputs, model "
+                        "provides %zu",
+                        model->name, yyjson_arr_size(inputs), model->inputs.count);
+    yyjson_arr_foreach(inputs, index, count, entry)
+    {
+        struct model_tensor *tensor;
+        int64_t dims[BRUN_MAX_DIMS];
+        size_t rank = 0;
+        const char *name = yyjson_get_str(yyjson_obj_get(entry, "name"));
+        TRITONSERVER_Error *err = find_tensor(&model->inputs, "input", name, &tensor);
+        if (!err)
+            err = check_type(model, "input", name, entry);
+        if (!err)
+            err = check_read_shape(model, entry, dims, &rank);
+        if (!err)
+            err = check_shape(model, tensor, dims, rank, false);
+        if (err)
+            return err;
+    }
+    return NULL;
+}
+
+TRITONSERVER_Error *check_outputs(struct model *model)
+{
+    size_t index, count;
+    yyjson_val *entry;
+    yyjson_val *outputs = yyjson_obj_get(model->config, "output");
+    yyjson_arr_foreach(outputs, index, count, entry)
+    {
+        struct model_tensor *tensor;
+        const char *name = yyjson_get_str(yyjson_obj_get(entry, "name"));
+        TRITONSERVER_Error *err = find_tensor(&model->outputs, "output", name, &tensor);
+        if (!err)
+            err = check_type(model, "output", name, entry);
+        if (!err)
+            err = check_read_shape(model, entry, tensor->served_dims, &tensor->served_rank);
+        if (!err)
+            err = check_shape(model, tensor, tensor->served_dims, tensor->served_rank, true);
+        if (err)
+            return err;
+        tensor->served = true;
+    }
+    return NULL;
+}

@@ -1,0 +1,233 @@
+#include "model.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../common/bconfig.h"
+#include "../common/berr.h"
+#include "check.h"
+#include "complete.h"
+#include "prepare.h"
+#include "signature.h"
+
+static TRITONSERVER_Error *find_file(struct model *model)
+{
+    TRITONBACKEND_ArtifactType kind;
+    const char *folder;
+    uint64_t version;
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelRepository(model->handle, &kind, &folder);
+    if (!err)
+        err = TRITONBACKEND_ModelVersion(model->handle, &version);
+    if (err)
+        return err;
+    const char *file = yyjson_get_str(yyjson_obj_get(model->config, "default_model_filename"));
+    if (!file || *file == '\0')
+        file = "model.xml";
+    struct stat status;
+    if (asprintf(&model->path, "%s/%llu/%s", folder, (unsigned long long)version, file) < 0) {
+        model->path = NULL;
+        return berr_no_memory();
+    }
+    if (stat(model->path, &status) != 0)
+        return berr_new(TRITONSERVER_ERROR_UNAVAILABLE, "unable to find '%s' for model '%s': %s",
+                        model->path, model->name, strerror(errno));
+    return NULL;
+}
+
+static TRITONSERVER_Error *read_config(struct model *model)
+{
+    yyjson_doc_free(model->config_doc);
+    model->config_doc = NULL;
+    TRITONSERVER_Error *err = bconfig_of_model(model->handle, &model->config_doc);
+    if (err)
+        return err;
+    model->config = yyjson_doc_get_root(model->config_doc);
+    model->max_batch_size = bconfig_int(yyjson_obj_get(model->config, "max_batch_size"), 0);
+    return options_read(model->vino, model->config, &model->options);
+}
+
+/* A library of operators is code: it has to lie with the model, wherever links lead. */
+static TRITONSERVER_Error *check_place(const struct model *model, const char *library)
+{
+    TRITONBACKEND_ArtifactType kind;
+    const char *folder;
+    char inside[PATH_MAX], found[PATH_MAX];
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelRepository(model->handle, &kind, &folder);
+    if (err)
+        return err;
+    bool lies_there = realpath(folder, inside) && realpath(library, found) &&
+                      strncmp(found, inside, strlen(inside)) == 0 && found[strlen(inside)] == '/';
+    if (lies_there)
+        return NULL;
+    return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                    "model '%s': the library '%s' of CPU_EXTENSION_PATH has to lie in the model's "
+                    "directory",
+                    model->name, library);
+}
+
+/* Operators are for the model that brings them, not for the others. */
+static TRITONSERVER_Error *load_extension(struct model *model)
+{
+    const char *library = model->options.extension;
+    if (!library)
+        return NULL;
+    TRITONSERVER_Error *err = check_place(model, library);
+    if (!err)
+        err = vino_err(ov_core_create(&model->own_core), "starting the runtime");
+    if (!err)
+        err = vino_err(ov_core_add_extension(model->own_core, library),
+                       "loading custom CPU extensions");
+    return err;
+}
+
+static const ov_core_t *core_of(const struct model *model)
+{
+    return model->own_core ? model->own_core : model->vino->core;
+}
+
+TRITONSERVER_Error *model_read(struct model *model)
+{
+    ov_model_free(model->graph);
+    model->graph = NULL;
+    TRITONSERVER_Error *err = vino_err(
+        ov_core_read_model(core_of(model), model->path, NULL, &model->graph), "reading model");
+    return err ? err : signature_read(model);
+}
+
+static TRITONSERVER_Error *complete_config(struct model *model)
+{
+    bool wanted = false;
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelAutoCompleteConfig(model->handle, &wanted);
+    if (!err && wanted)
+        err = complete_fill_in(model);
+    return err || !wanted ? err : read_config(model);
+}
+
+/* The arguments are pairs of strings; those beyond their number are not read. */
+static TRITONSERVER_Error *compile(struct model *model)
+{
+    const struct options *options = &model->options;
+    const char *args[2 * OPTIONS_MAX_PROPERTIES] = {NULL};
+    for (size_t i = 0; i < options->property_count; i++) {
+        args[2 * i] = options->properties[i].key;
+        args[2 * i + 1] = options->properties[i].value;
+    }
+    ov_compiled_model_free(model->compiled);
+    model->compiled = NULL;
+    return vino_err(ov_core_compile_model(core_of(model), model->graph, options->device,
+                                          2 * options->property_count, &model->compiled, args[0],
+                                          args[1], args[2], args[3], args[4], args[5], args[6],
+                                          args[7], args[8], args[9], args[10], args[11], args[12],
+                                          args[13], args[14], args[15]),
+                    "loading model");
+}
+
+static bool takes_any_batch(const struct model_list *outputs)
+{
+    for (size_t i = 0; i < outputs->count; i++)
+        if (outputs->tensors[i].rank == 0 || outputs->tensors[i].dims[0] != -1)
+            return false;
+    return true;
+}
+
+static TRITONSERVER_Error *build(struct model *model, int64_t batch)
+{
+    TRITONSERVER_Error *err = prepare_graph(model, batch);
+    if (!err && batch == -1 && !takes_any_batch(&model->outputs))
+        err = berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
+                       "an output's first dimension does not follow the inputs'");
+    if (!err)
+        err = check_outputs(model);
+    return err ? err : compile(model);
+}
+
+/* A batch may have any size where the model can be compiled so; else it has one, max_batch_size. */
+static TRITONSERVER_Error *build_for_batches(struct model *model)
+{
+    int64_t largest = model->max_batch_size;
+    if (largest == 0)
+        return build(model, 0);
+    bool open = largest > 1 && !model->options.fixed_batch;
+    TRITONSERVER_Error *why = open ? build(model, -1) : NULL;
+    if (open && !why)
+        return NULL;
+    model->fixed_batch = largest;
+    TRITONSERVER_Error *err = why ? model_read(model) : NULL;
+    if (!err)
+        err = build(model, largest);
+    if (!err && why) {
+        char text[512];
+        snprintf(text, sizeof text,
+                 "model '%s' takes batches of %lld only, since it cannot be compiled for any size: "
+                 "%s",
+                 model->name, (long long)largest, TRITONSERVER_ErrorMessage(why));
+        berr_drop(TRITONSERVER_LogMessage(TRITONSERVER_LOG_WARN, __FILE__, __LINE__, text));
+    }
+    berr_drop(why);
+    return err;
+}
+
+static TRITONSERVER_Error *load(struct model *model)
+{
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelName(model->handle, &model->name);
+    if (!err)
+        err = read_config(model);
+    if (!err)
+        err = find_file(model);
+    if (!err)
+        err = load_extension(model);
+    if (!err)
+        err = model_read(model);
+    if (!err)
+        err = complete_config(model);
+    if (!err)
+        err = check_inputs(model);
+    if (!err)
+        err = build_for_batches(model);
+    ov_model_free(model->graph);
+    model->graph = NULL;
+    return err;
+}
+
+TRITONSERVER_Error *model_new(const struct vino *vino, TRITONBACKEND_Model *handle,
+                              struct model **ret_model)
+{
+    struct model *model = calloc(1, sizeof *model);
+    if (!model)
+        return berr_no_memory();
+    model->vino = vino;
+    model->handle = handle;
+    TRITONSERVER_Error *err = load(model);
+    if (err) {
+        model_free(model);
+        return err;
+    }
+    *ret_model = model;
+    return NULL;
+}
+
+void model_free(struct model *model)
+{
+    if (!model)
+        return;
+    ov_compiled_model_free(model->compiled);
+    ov_model_free(model->graph);
+    if (model->own_core) /* else the text of the last failure goes, which may be another model's */
+        ov_core_free(model->own_core);
+    signature_free(model);
+    yyjson_doc_free(model->config_doc);
+    free(model->path);
+    free(model);
+}
+
+struct model_tensor *model_find(const struct model_list *list, const char *name)
+{
+    for (size_t i = 0; name && i < list->count; i++)
+        if (strcmp(list->tensors[i].name, name) == 0)
+            return &list->tensors[i];
+    return NULL;
+}

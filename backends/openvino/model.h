@@ -1,0 +1,64 @@
+#pragma once
+
+#include <stdatomic.h>
+
+#include "../common/brun.h"
+#include "options.h"
+
+/* A loaded model: compiled once for all its instances, and what its tensors look like. Read-only once model_new has returned, but for
+ * what is atomic. */
+
+/* Whether runs have given an output the shape that the model declares for it. */
+enum model_promise { PROMISE_UNTRIED, PROMISE_KEPT, PROMISE_BROKEN };
+
+struct model_tensor {
+    char *name; /* OpenVINO's memory */
+    ov_element_type_e element;
+    TRITONSERVER_DataType datatype;
+    size_t rank;
+    int64_t dims[BRUN_MAX_DIMS]; /* -1 = any */
+
+    /* Outputs only. */
+    bool served;        /* the configuration lists it */
+    size_t served_rank; /* rank 0 in the model: the shape that the configuration gives it */
+    int64_t served_dims[BRUN_MAX_DIMS];
+    atomic_int promise; /* enum model_promise; a hint that orders nothing else */
+};
+
+struct model_list {
+    size_t count;
+    struct model_tensor *tensors; /* in the runtime's order: the index is the port's */
+};
+
+struct model {
+    const struct vino *vino;
+    TRITONBACKEND_Model *handle;
+    const char *name; /* borrowed from the handle */
+    yyjson_doc *config_doc;
+    yyjson_val *config;
+    int64_t max_batch_size;
+    int64_t fixed_batch; /* the only batch size that the compiled model takes; 0 = any */
+    struct options options;
+    char *path;          /* of the model's file */
+    ov_core_t *own_core; /* of a model that brings operators; else NULL */
+    ov_model_t *graph;   /* while it loads */
+    struct model_list inputs, outputs;
+    ov_compiled_model_t *compiled;
+};
+
+/* model_new - load a model: its file, the configuration filled in where asked, checked, compiled.
+ * handle     within TRITONBACKEND_ModelInitialize
+ * ret_model  owned by the caller: model_free
+ * errors     what is wrong with the file or the configuration, naming the model and the tensor */
+TRITONSERVER_Error *model_new(const struct vino *vino, TRITONBACKEND_Model *handle,
+                              struct model **ret_model);
+
+/* model_free - free a model; NULL and half-built ones are allowed. */
+void model_free(struct model *model);
+
+/* model_read - read the file into model->graph, in place of what is there. */
+TRITONSERVER_Error *model_read(struct model *model);
+
+/* model_find - find a tensor by name.
+ * returns  NULL when there is none */
+struct model_tensor *model_find(const struct model_list *list, const char *name);

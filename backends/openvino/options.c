@@ -1,0 +1,142 @@
+#include "options.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "../common/bconfig.h"
+#include "../common/berr.h"
+
+/* What a parameter takes: a whole number, or one of the words, which stand for themselves but for bf16. */
+struct rule {
+    const char *parameter;
+    const char *property;
+    bool number;
+    const char *words[4];
+    const char *expected;
+};
+
+static const struct rule rules[] = {
+    {"INFERENCE_NUM_THREADS", "INFERENCE_NUM_THREADS", true, {NULL}, "a non-negative number"},
+    {"COMPILATION_NUM_THREADS", "COMPILATION_NUM_THREADS", true, {NULL}, "a non-negative number"},
+    {"HINT_BF16", "INFERENCE_PRECISION_HINT", false, {"yes"}, "YES"},
+    {"NUM_STREAMS", "NUM_STREAMS", true, {"auto", "numa"}, "either AUTO/NUMA/<int_value>"},
+    {"PERFORMANCE_HINT",
+     "PERFORMANCE_HINT",
+     false,
+     {"latency", "throughput", "cumulative_throughput"},
+     "LATENCY/THROUGHPUT/CUMULATIVE_THROUGHPUT"},
+};
+
+static bool fits(const struct rule *rule, const char *value)
+{
+    for (size_t i = 0; i < sizeof rule->words / sizeof *rule->words && rule->words[i]; i++)
+        if (strcmp(value, rule->words[i]) == 0)
+            return true;
+    return rule->number && strspn(value, "0123456789") == strlen(value);
+}
+
+static void add_property(struct options *options, const char *key, const char *value)
+{
+    size_t at = options->property_count++;
+    options->properties[at].key = key;
+    snprintf(options->properties[at].value, OPTIONS_MAX_VALUE, "%s", value);
+}
+
+static void add_count(struct options *options, const char *key, int count)
+{
+    char text[16];
+    snprintf(text, sizeof text, "%d", count);
+    add_property(options, key, text);
+}
+
+static void copy_changed(char *to, const char *from, int (*change)(int))
+{
+    size_t i = 0;
+    for (; from[i] && i < OPTIONS_MAX_VALUE - 1; i++)
+        to[i] = (char)change((unsigned char)from[i]);
+    to[i] = '\0';
+}
+
+static bool says_yes(yyjson_val *config, const char *parameter)
+{
+    const char *text = bconfig_parameter(config, parameter);
+    return text && strcasecmp(text, "yes") == 0;
+}
+
+static bool has(const struct options *options, const char *property)
+{
+    for (size_t i = 0; i < options->property_count; i++)
+        if (strcmp(options->properties[i].key, property) == 0)
+            return true;
+    return false;
+}
+
+static int instances_of(yyjson_val *config)
+{
+    int64_t sum = 0;
+    size_t index, count;
+    yyjson_val *group;
+    yyjson_arr_foreach(yyjson_obj_get(config, "instance_group"), index, count, group)
+    {
+        sum += bconfig_int(yyjson_obj_get(group, "count"), 1);
+    }
+    return sum < 1 ? 1 : sum > INT16_MAX ? INT16_MAX : (int)sum;
+}
+
+/* The runtime would take all processors of the machine, whatever the process may use of them, would tie each model's threads to the
+ * first of them, whoever else works there, and would run two instances one after the other. */
+static void add_cpu_defaults(const struct vino *vino, yyjson_val *config, struct options *options)
+{
+    if (!has(options, "INFERENCE_NUM_THREADS"))
+        add_count(options, "INFERENCE_NUM_THREADS", vino->processors);
+    add_property(options, "ENABLE_CPU_PINNING", "NO");
+    if (!has(options, "NUM_STREAMS") && !has(options, "PERFORMANCE_HINT")) {
+        int instances = instances_of(config);
+        add_count(options, "NUM_STREAMS",
+                  instances < vino->processors ? instances : vino->processors);
+    }
+}
+
+TRITONSERVER_Error *options_read(const struct vino *vino, yyjson_val *config,
+                                 struct options *ret_options)
+{
+    struct options options = {.device = "CPU"};
+    const char *device = bconfig_parameter(config, "TARGET_DEVICE");
+    if (device && *device)
+        copy_changed(options.device, device, toupper);
+    bool on_cpu = strcmp(options.device, "CPU") == 0;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        const struct rule *rule = &rules[i];
+        const char *text = bconfig_parameter(config, rule->parameter);
+        char value[OPTIONS_MAX_VALUE];
+        if (!text || *text == '\0')
+            continue;
+        copy_changed(value, text, tolower);
+        if (!fits(rule, value))
+            return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                            "expected the parameter '%s' to be %s, got %s", rule->parameter,
+                            rule->expected, value);
+        copy_changed(value, text, toupper);
+        if (strcmp(rule->parameter, "HINT_BF16") == 0)
+            add_property(&options, rule->property, "bf16");
+        else if (!on_cpu || strcmp(rule->parameter, "COMPILATION_NUM_THREADS") != 0)
+            add_property(&options, rule->property, value);
+        else
+            berr_drop(TRITONSERVER_LogMessage(
+                TRITONSERVER_LOG_WARN, __FILE__, __LINE__,
+                "COMPILATION_NUM_THREADS has no effect: OpenVINO's device CPU does not know it"));
+    }
+    const char *extension = bconfig_parameter(config, "CPU_EXTENSION_PATH");
+    options.extension = extension && *extension ? extension : NULL;
+    options.fixed_batch = says_yes(config, "SKIP_OV_DYNAMIC_BATCHSIZE");
+    options.pads = says_yes(config, "ENABLE_BATCH_PADDING");
+    options.reshapes = says_yes(config, "RESHAPE_IO_LAYERS");
+    /* Else the runtime computes with fewer digits than the file has on processors that are faster so. */
+    if (strstr(options.device, "CPU") && !has(&options, "INFERENCE_PRECISION_HINT"))
+        add_property(&options, "EXECUTION_MODE_HINT", "ACCURACY");
+    if (on_cpu)
+        add_cpu_defaults(vino, config, &options);
+    *ret_options = options;
+    return NULL;
+}

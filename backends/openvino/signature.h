@@ -1,0 +1,10 @@
+#pragma once
+
+#include "model.h"
+
+/* signature_read - read names, types and shapes of the inputs and outputs of model->graph, in place of what was known.
+ * errors   UNSUPPORTED for a tensor whose number of dimensions is open or too large */
+TRITONSERVER_Error *signature_read(struct model *model);
+
+/* signature_free - free what signature_read made. */
+void signature_free(struct model *model);

@@ -1,0 +1,11 @@
+#!/bin/bash
+# install.sh PREFIX - install what build/release has under PREFIX, with the backends that BACKENDS names.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+. tools/backends.sh
+asked=$(asked_backends) || exit 1
+
+cmake --install build/release --prefix "$1" --strip
+for backend in $asked; do
+    cmake --install build/release --prefix "$1" --strip --component "backend_$backend"
+done
