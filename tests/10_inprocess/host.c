@@ -214,6 +214,12 @@ static void released(TRITONSERVER_InferenceRequest *request, const uint32_t flag
 
 void host_call_make(struct host_call *c, TRITONSERVER_Server *s, const char *model)
 {
+    host_call_make_of(c, s, model, -1);
+}
+
+void host_call_make_of(struct host_call *c, TRITONSERVER_Server *s, const char *model,
+                       int64_t version)
+{
     struct sync *y = calloc(1, sizeof(*y));
     pthread_mutex_init(&y->lock, NULL);
     pthread_cond_init(&y->changed, NULL);
@@ -221,7 +227,7 @@ void host_call_make(struct host_call *c, TRITONSERVER_Server *s, const char *mod
     HOST_OK(TRITONSERVER_ResponseAllocatorNew(&c->allocator, alloc, give_back, start));
     HOST_OK(TRITONSERVER_ResponseAllocatorSetBufferAttributesFunction(c->allocator, describe));
     HOST_OK(TRITONSERVER_ResponseAllocatorSetQueryFunction(c->allocator, query));
-    HOST_OK(TRITONSERVER_InferenceRequestNew(&c->request, s, model, -1));
+    HOST_OK(TRITONSERVER_InferenceRequestNew(&c->request, s, model, version));
     HOST_OK(TRITONSERVER_InferenceRequestSetReleaseCallback(c->request, released, c));
     HOST_OK(
         TRITONSERVER_InferenceRequestSetResponseCallback(c->request, c->allocator, c, respond, c));

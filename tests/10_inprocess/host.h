@@ -55,6 +55,8 @@ struct host_call {
 
 /* host_call_make - a request for a model, with an allocator and callbacks; host_call_free - and its responses. */
 void host_call_make(struct host_call *c, TRITONSERVER_Server *s, const char *model);
+void host_call_make_of(struct host_call *c, TRITONSERVER_Server *s, const char *model,
+                       int64_t version);
 void host_call_free(struct host_call *c);
 
 /* host_call_input - an FP32 input of [1, n] or [n] whose bytes the caller keeps. */

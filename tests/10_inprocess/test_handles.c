@@ -264,6 +264,36 @@ static void test_no_agent_model(void **state)
     INVALID(TRITONREPOAGENT_SetState(NULL, NULL));
 }
 
+static void test_no_options(void **state)
+{
+    (void)state;
+    INVALID(TRITONSERVER_ServerOptionsAddRateLimiterResource(NULL, "r", 1, 0));
+    INVALID(TRITONSERVER_ServerOptionsSetBufferManagerThreadCount(NULL, 1));
+    INVALID(TRITONSERVER_ServerOptionsSetCacheDirectory(NULL, "/"));
+    INVALID(TRITONSERVER_ServerOptionsSetCpuMetrics(NULL, true));
+    INVALID(TRITONSERVER_ServerOptionsSetEnablePeerAccess(NULL, true));
+    INVALID(TRITONSERVER_ServerOptionsSetExitOnError(NULL, true));
+    INVALID(TRITONSERVER_ServerOptionsSetGpuMetrics(NULL, true));
+    INVALID(TRITONSERVER_ServerOptionsSetHostPolicy(NULL, "p", "cpu-cores", "0"));
+    INVALID(TRITONSERVER_ServerOptionsSetLogError(NULL, true));
+    INVALID(TRITONSERVER_ServerOptionsSetLogFile(NULL, "f"));
+    INVALID(TRITONSERVER_ServerOptionsSetLogVerbose(NULL, 1));
+    INVALID(TRITONSERVER_ServerOptionsSetLogWarn(NULL, true));
+    INVALID(TRITONSERVER_ServerOptionsSetMetrics(NULL, true));
+    INVALID(TRITONSERVER_ServerOptionsSetMetricsConfig(NULL, "", "k", "v"));
+    INVALID(TRITONSERVER_ServerOptionsSetMetricsInterval(NULL, 1));
+    INVALID(TRITONSERVER_ServerOptionsSetModelConfigName(NULL, "c"));
+    INVALID(TRITONSERVER_ServerOptionsSetModelLoadRetryCount(NULL, 1));
+    INVALID(TRITONSERVER_ServerOptionsSetModelLoadThreadCount(NULL, 1));
+    INVALID(TRITONSERVER_ServerOptionsSetModelNamespacing(NULL, true));
+    INVALID(TRITONSERVER_ServerOptionsSetPinnedMemoryPoolByteSize(NULL, 1));
+    INVALID(TRITONSERVER_ServerOptionsSetRepoAgentDirectory(NULL, "/"));
+    INVALID(TRITONSERVER_ServerOptionsSetResponseCacheByteSize(NULL, 1));
+    INVALID(TRITONSERVER_ServerOptionsSetStartupModel(NULL, "m"));
+    INVALID(TRITONSERVER_ServerOptionsSetStrictModelConfig(NULL, true));
+    INVALID(TRITONSERVER_ServerOptionsSetStrictReadiness(NULL, true));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -271,7 +301,7 @@ int main(void)
         cmocka_unit_test(test_no_instance),      cmocka_unit_test(test_no_request),
         cmocka_unit_test(test_no_response),      cmocka_unit_test(test_no_server),
         cmocka_unit_test(test_no_infer_request), cmocka_unit_test(test_no_infer_response),
-        cmocka_unit_test(test_no_agent_model),
+        cmocka_unit_test(test_no_agent_model),   cmocka_unit_test(test_no_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

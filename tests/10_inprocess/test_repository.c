@@ -47,6 +47,38 @@ static void run(TRITONSERVER_Server *s, const char *model)
     host_call_free(&c);
 }
 
+/* What is said of a model that is known and not ready. */
+static void unload_and_ask(TRITONSERVER_Server *s)
+{
+    static const float number = 5;
+    TRITONSERVER_InferenceRequest *request;
+    TRITONSERVER_Message *m;
+    uint32_t flags;
+    struct host_call any;
+    struct host_call first;
+    host_call_make_of(&any, s, "second", -1);
+    host_call_make_of(&first, s, "second", 1);
+    host_call_input(&any, "INPUT0", (int64_t[]){1}, 1, &number, 1);
+    host_call_input(&first, "INPUT0", (int64_t[]){1}, 1, &number, 1);
+    HOST_OK(TRITONSERVER_ServerUnloadModelAndDependents(s, "second"));
+    HOST_FAILS(TRITONSERVER_ServerInferAsync(s, any.request, NULL), TRITONSERVER_ERROR_NOT_FOUND,
+               "second");
+    HOST_FAILS(TRITONSERVER_ServerInferAsync(s, first.request, NULL),
+               TRITONSERVER_ERROR_UNAVAILABLE, "second");
+    host_call_free(&any);
+    host_call_free(&first);
+    HOST_FAILS(TRITONSERVER_InferenceRequestNew(&request, s, "second", 1),
+               TRITONSERVER_ERROR_UNAVAILABLE, "second");
+    HOST_FAILS(TRITONSERVER_ServerModelBatchProperties(s, "second", 1, &flags, NULL),
+               TRITONSERVER_ERROR_UNAVAILABLE, "second");
+    HOST_FAILS(TRITONSERVER_ServerModelTransactionProperties(s, "second", 1, &flags, NULL),
+               TRITONSERVER_ERROR_UNAVAILABLE, "second");
+    HOST_FAILS(TRITONSERVER_ServerModelMetadata(s, "second", 1, &m), TRITONSERVER_ERROR_UNAVAILABLE,
+               "second");
+    HOST_FAILS(TRITONSERVER_ServerModelConfig(s, "second", 1, 1, &m),
+               TRITONSERVER_ERROR_UNAVAILABLE, "second");
+}
+
 static void test_load_and_unload(void **state)
 {
     (void)state;
@@ -65,7 +97,9 @@ static void test_load_and_unload(void **state)
     HOST_OK(TRITONSERVER_ServerLoadModel(s, "first"));
     run(s, "first");
     HOST_FAILS(TRITONSERVER_ServerLoadModel(s, "nobody"), TRITONSERVER_ERROR_INTERNAL, "nobody");
-    HOST_OK(TRITONSERVER_ServerUnloadModelAndDependents(s, "second"));
+    HOST_FAILS(TRITONSERVER_ServerLoadModelWithParameters(s, "nobody", NULL, 0),
+               TRITONSERVER_ERROR_INTERNAL, "nobody");
+    unload_and_ask(s);
     HOST_FAILS(TRITONSERVER_ServerPollModelRepository(s), TRITONSERVER_ERROR_UNAVAILABLE,
                "polling is disabled");
     HOST_FAILS(TRITONSERVER_ServerRegisterModelRepository(s, "/other", NULL, 0),
@@ -105,8 +139,12 @@ static void test_load_in_another_mode(void **state)
     TRITONSERVER_Server *s = host_server(host_options(repository.path, "backends"));
     HOST_FAILS(TRITONSERVER_ServerLoadModel(s, "first"), TRITONSERVER_ERROR_UNAVAILABLE,
                "not allowed");
+    HOST_FAILS(TRITONSERVER_ServerLoadModelWithParameters(s, "first", NULL, 0),
+               TRITONSERVER_ERROR_UNAVAILABLE, "not allowed");
     HOST_FAILS(TRITONSERVER_ServerUnloadModel(s, "first"), TRITONSERVER_ERROR_UNAVAILABLE,
                "not allowed");
+    HOST_FAILS(TRITONSERVER_ServerUnloadModelAndDependents(s, "first"),
+               TRITONSERVER_ERROR_UNAVAILABLE, "not allowed");
     HOST_OK(TRITONSERVER_ServerDelete(s));
 }
 
@@ -152,9 +190,34 @@ static void test_models_of_one_name(void **state)
     host_repository_remove(&other);
 }
 
+static void test_a_poll_is_the_servers_own(void **state)
+{
+    (void)state;
+    TRITONSERVER_ServerOptions *o = host_options(repository.path, "backends");
+    HOST_OK(TRITONSERVER_ServerOptionsSetModelControlMode(o, TRITONSERVER_MODEL_CONTROL_POLL));
+    TRITONSERVER_Server *s = host_server(o);
+    HOST_FAILS(TRITONSERVER_ServerPollModelRepository(s), TRITONSERVER_ERROR_UNSUPPORTED,
+               "looks at its repositories by itself");
+    HOST_OK(TRITONSERVER_ServerDelete(s));
+}
+
+static void test_metrics_that_are_off(void **state)
+{
+    (void)state;
+    TRITONSERVER_Metrics *metrics;
+    TRITONSERVER_ServerOptions *o = host_options(repository.path, "backends");
+    HOST_OK(TRITONSERVER_ServerOptionsSetMetrics(o, false));
+    TRITONSERVER_Server *s = host_server(o);
+    HOST_FAILS(TRITONSERVER_ServerMetrics(s, &metrics), TRITONSERVER_ERROR_UNSUPPORTED,
+               "switched off");
+    HOST_OK(TRITONSERVER_ServerDelete(s));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_poll_is_the_servers_own),
+        cmocka_unit_test(test_metrics_that_are_off),
         cmocka_unit_test(test_load_and_unload),
         cmocka_unit_test(test_load_with_a_configuration),
         cmocka_unit_test(test_load_in_another_mode),

@@ -98,6 +98,8 @@ static void test_descriptions(void **state)
                TRITONSERVER_ERROR_NOT_FOUND, "nobody");
     HOST_OK(TRITONSERVER_ServerModelConfig(server, "batching", 1, 1, &m));
     expect_text(m, "\"max_batch_size\":4");
+    HOST_FAILS(TRITONSERVER_ServerModelConfig(server, "nobody", -1, 1, &m),
+               TRITONSERVER_ERROR_NOT_FOUND, "nobody");
     HOST_FAILS(TRITONSERVER_ServerModelConfig(server, "batching", 1, 2, &m),
                TRITONSERVER_ERROR_INVALID_ARG, "version 2 not supported");
     HOST_OK(TRITONSERVER_ServerModelStatistics(server, "plain", -1, &m));
@@ -183,6 +185,13 @@ static void test_several_buffers_and_policies(void **state)
     HOST_FAILS(TRITONSERVER_InferenceRequestAppendInputData(r, "INPUT0", numbers, 8,
                                                             TRITONSERVER_MEMORY_GPU, 1),
                TRITONSERVER_ERROR_UNSUPPORTED, "GPU 1");
+    HOST_FAILS(TRITONSERVER_InferenceRequestAppendInputDataWithHostPolicy(
+                   r, "INPUT0", numbers, 8, TRITONSERVER_MEMORY_GPU, 1, "gpu_0"),
+               TRITONSERVER_ERROR_UNSUPPORTED, "GPU 1");
+    HOST_OK(TRITONSERVER_BufferAttributesSetMemoryType(a, TRITONSERVER_MEMORY_GPU));
+    HOST_FAILS(
+        TRITONSERVER_InferenceRequestAppendInputDataWithBufferAttributes(r, "INPUT0", numbers, a),
+        TRITONSERVER_ERROR_UNSUPPORTED, "GPU");
     HOST_FAILS(TRITONSERVER_InferenceRequestAppendInputData(r, "NONE", numbers, 8,
                                                             TRITONSERVER_MEMORY_CPU, 0),
                TRITONSERVER_ERROR_INVALID_ARG, "input 'NONE' does not exist");

@@ -136,7 +136,8 @@ TRITONBACKEND_InputBufferAttributes(TRITONBACKEND_Input *input, const uint32_t i
 /* TRITONBACKEND_OutputBuffer - get the memory into which an output's contents go; once an output.
  * buffer            out: owned by the output until the response is sent
  * buffer_byte_size  bytes; 0 is allowed and may give NULL
- * memory_type, memory_type_id  in: where the caller would like it; out: where it lies */
+ * memory_type, memory_type_id  in: where the caller would like it; out: where it lies
+ * errors  ALREADY_EXISTS when it was asked for before */
 TRITONBACKEND_DECLSPEC TRITONSERVER_Error *
 TRITONBACKEND_OutputBuffer(TRITONBACKEND_Output *output, void **buffer,
                            const uint64_t buffer_byte_size, TRITONSERVER_MemoryType *memory_type,
@@ -169,7 +170,7 @@ TRITONBACKEND_ResponseFactoryIsCancelled(TRITONBACKEND_ResponseFactory *factory,
                                          bool *is_cancelled);
 
 /* TRITONBACKEND_RequestCorrelationId - give a numeric correlation id; 0 for none.
- * errors  when the id is a string */
+ * errors  INVALID_ARG when the id is a string */
 TRITONBACKEND_DECLSPEC TRITONSERVER_Error *
 TRITONBACKEND_RequestCorrelationId(TRITONBACKEND_Request *request, uint64_t *id);
 
@@ -180,7 +181,7 @@ TRITONBACKEND_InferenceRequestTimeoutMicroseconds(TRITONBACKEND_Request *request
                                                   uint64_t *timeout);
 
 /* TRITONBACKEND_RequestCorrelationIdString - give a textual correlation id; empty for none.
- * errors  when the id is a number */
+ * errors  INVALID_ARG when the id is a number */
 TRITONBACKEND_DECLSPEC TRITONSERVER_Error *
 TRITONBACKEND_RequestCorrelationIdString(TRITONBACKEND_Request *request, const char **id);
 
@@ -243,7 +244,7 @@ TRITONBACKEND_RequestOutputName(TRITONBACKEND_Request *request, const uint32_t i
  * name         NULL when not known yet
  * byte_size    NULL when not known yet
  * memory_type, memory_type_id  in: what the caller prefers; out: what it would get
- * errors  UNAVAILABLE when the server cannot tell */
+ * errors  UNAVAILABLE when the server cannot tell; what the caller of the request says */
 TRITONBACKEND_DECLSPEC TRITONSERVER_Error *
 TRITONBACKEND_RequestOutputBufferProperties(TRITONBACKEND_Request *request, const char *name,
                                             size_t *byte_size, TRITONSERVER_MemoryType *memory_type,
@@ -251,7 +252,7 @@ TRITONBACKEND_RequestOutputBufferProperties(TRITONBACKEND_Request *request, cons
 
 /* TRITONBACKEND_RequestRelease - give a request back; everything borrowed from it ends.
  * release_flags  bits of TRITONSERVER_RequestReleaseFlag
- * errors  the request stays the caller's */
+ * errors  UNSUPPORTED for other bits; the request stays the caller's */
 TRITONBACKEND_DECLSPEC TRITONSERVER_Error *
 TRITONBACKEND_RequestRelease(TRITONBACKEND_Request *request, uint32_t release_flags);
 
@@ -347,7 +348,7 @@ TRITONBACKEND_ResponseSend(TRITONBACKEND_Response *response, const uint32_t send
  *         state, with the new type and shape
  * name    an output name of the configuration's states
  * shape   with the batch dimension, if the model has one
- * errors  when the configuration has no such state, or the shape cannot be */
+ * errors  INVALID_ARG when the configuration has no such state, or the shape cannot be */
 TRITONBACKEND_DECLSPEC TRITONSERVER_Error *
 TRITONBACKEND_StateNew(TRITONBACKEND_State **state, TRITONBACKEND_Request *request,
                        const char *name, const TRITONSERVER_DataType datatype, const int64_t *shape,
@@ -355,7 +356,8 @@ TRITONBACKEND_StateNew(TRITONBACKEND_State **state, TRITONBACKEND_Request *reque
 
 /* TRITONBACKEND_StateUpdate - put the new value in the place of the old one; without it the next
  *   request sees the old value. Another value may follow: StateBuffer, StateUpdate.
- * errors  when no buffer was asked for since the last update; when the request was released */
+ * errors  INVALID_ARG when no buffer was asked for since the last update; when the request was
+ *         released */
 TRITONBACKEND_DECLSPEC TRITONSERVER_Error *TRITONBACKEND_StateUpdate(TRITONBACKEND_State *state);
 
 /* TRITONBACKEND_StateBuffer - get the memory for a state's contents, to be filled before
@@ -459,7 +461,7 @@ TRITONBACKEND_ModelAutoCompleteConfig(TRITONBACKEND_Model *model, bool *auto_com
  *   again afterwards.
  * config_version  1
  * model_config    borrowed for the call
- * errors  when the model is not being auto-completed, or the result is not valid */
+ * errors  INVALID_ARG when the model is not being auto-completed, or the result is not valid */
 TRITONBACKEND_DECLSPEC TRITONSERVER_Error *
 TRITONBACKEND_ModelSetConfig(TRITONBACKEND_Model *model, const uint32_t config_version,
                              TRITONSERVER_Message *model_config);
@@ -740,7 +742,8 @@ TRITONBACKEND_ISPEC TRITONSERVER_Error *TRITONBACKEND_ModelBatchFinalize(void *u
 /* For code that sees a response between a backend and the server, such as a cache. */
 
 /* TRITONBACKEND_InferenceResponseOutputByName - describe an output of a response by its name.
- * shape, dim_count  out: borrowed from the response */
+ * shape, dim_count  out: borrowed from the response
+ * errors  NOT_FOUND when it has none of that name */
 TRITONBACKEND_ISPEC TRITONSERVER_Error *
 TRITONBACKEND_InferenceResponseOutputByName(TRITONBACKEND_Response *response, const char *name,
                                             TRITONSERVER_DataType *datatype, const int64_t **shape,

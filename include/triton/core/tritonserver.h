@@ -14,7 +14,9 @@
  * - Different objects may be used from different threads at the same time. One object is used by
  *   one thread at a time, except TRITONSERVER_Server, TRITONSERVER_Metric and
  *   TRITONSERVER_MetricFamily, which any number of threads may use.
- * - A NULL handle gives TRITONSERVER_ERROR_INVALID_ARG where an error can be returned at all.
+ * - A NULL handle gives TRITONSERVER_ERROR_INVALID_ARG where an error can be returned at all; the
+ *   functions that delete an object of the caller's take it for nothing. So does any other argument
+ *   that cannot be: what a function's "errors" name comes besides.
  */
 
 #include <stdbool.h>
@@ -491,7 +493,7 @@ typedef void (*TRITONSERVER_InferenceResponseCompleteFn_t)(TRITONSERVER_Inferenc
 /* TRITONSERVER_InferenceRequestNew - make a request for a model.
  * inference_request  out: owned by the caller
  * model_version      a version, or -1 for the one that the model's policy prefers
- * errors  NOT_FOUND, UNAVAILABLE as TRITONSERVER_ServerModelIsReady */
+ * errors  NOT_FOUND for an unknown model or version, UNAVAILABLE for one that is not ready */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_InferenceRequestNew(TRITONSERVER_InferenceRequest **inference_request,
                                  TRITONSERVER_Server *server, const char *model_name,
@@ -522,14 +524,14 @@ TRITONSERVER_InferenceRequestSetFlags(TRITONSERVER_InferenceRequest *inference_r
                                       uint32_t flags);
 
 /* TRITONSERVER_InferenceRequestCorrelationId - give a numeric correlation id; 0 for none.
- * errors  when the id is a string */
+ * errors  INVALID_ARG when the id is a string */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_InferenceRequestCorrelationId(TRITONSERVER_InferenceRequest *inference_request,
                                            uint64_t *correlation_id);
 
 /* TRITONSERVER_InferenceRequestCorrelationIdString - give a textual correlation id; empty for
  *   none.
- * errors  when the id is a number */
+ * errors  INVALID_ARG when the id is a number */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_InferenceRequestCorrelationIdString(TRITONSERVER_InferenceRequest *inference_request,
                                                  const char **correlation_id);
@@ -542,7 +544,8 @@ TRITONSERVER_InferenceRequestSetCorrelationId(TRITONSERVER_InferenceRequest *inf
 
 /* TRITONSERVER_InferenceRequestSetCorrelationIdString - make the request part of the sequence
  *   with this name.
- * correlation_id  at most 128 bytes */
+ * correlation_id  at most 128 bytes
+ * errors  UNSUPPORTED for a longer one */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *TRITONSERVER_InferenceRequestSetCorrelationIdString(
     TRITONSERVER_InferenceRequest *inference_request, const char *correlation_id);
 
@@ -624,14 +627,16 @@ TRITONSERVER_InferenceRequestRemoveAllInputs(TRITONSERVER_InferenceRequest *infe
 
 /* TRITONSERVER_InferenceRequestAppendInputData - attach a buffer after those that the input has
  *   already.
- * base       byte_size bytes, borrowed until the request is released and the input dropped */
+ * base       byte_size bytes, borrowed until the request is released and the input dropped
+ * errors     UNSUPPORTED for memory of a GPU */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *TRITONSERVER_InferenceRequestAppendInputData(
     TRITONSERVER_InferenceRequest *inference_request, const char *name, const void *base,
     size_t byte_size, TRITONSERVER_MemoryType memory_type, int64_t memory_type_id);
 
 /* TRITONSERVER_InferenceRequestAppendInputDataWithHostPolicy - attach a buffer that only
  *   instances of one host policy read; others read the plain buffers.
- * base       byte_size bytes, borrowed until the request is released and the input dropped */
+ * base       byte_size bytes, borrowed until the request is released and the input dropped
+ * errors     UNSUPPORTED for memory of a GPU */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_InferenceRequestAppendInputDataWithHostPolicy(
     TRITONSERVER_InferenceRequest *inference_request, const char *name, const void *base,
@@ -641,7 +646,8 @@ TRITONSERVER_InferenceRequestAppendInputDataWithHostPolicy(
 /* TRITONSERVER_InferenceRequestAppendInputDataWithBufferAttributes - attach a buffer whose size
  *   and place an attributes object gives.
  * base               borrowed until the request is released and the input dropped
- * buffer_attributes  copied */
+ * buffer_attributes  copied
+ * errors     UNSUPPORTED for memory of a GPU */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_InferenceRequestAppendInputDataWithBufferAttributes(
     TRITONSERVER_InferenceRequest *inference_request, const char *name, const void *base,
@@ -1076,11 +1082,13 @@ typedef enum tritonserver_txn_property_flag_enum {
  *   failed.
  * server   out: owned by the caller
  * options  borrowed for the call
- * errors   what makes starting impossible, failed models among it unless exit-on-error is off */
+ * errors   INTERNAL when models failed, unless exit-on-error is off; INVALID_ARG for options that
+ *          cannot be together; and what else makes starting impossible */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_ServerNew(TRITONSERVER_Server **server, TRITONSERVER_ServerOptions *options);
 
-/* TRITONSERVER_ServerDelete - stop a server if it runs, and free it. */
+/* TRITONSERVER_ServerDelete - stop a server if it runs, and free it.
+ * errors  INTERNAL when the time-out passed first; it may be tried again */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *TRITONSERVER_ServerDelete(TRITONSERVER_Server *server);
 
 /* TRITONSERVER_ServerStop - stop a server for good: requests in flight have the exit time-out to
@@ -1122,14 +1130,15 @@ TRITONSERVER_DECLSPEC TRITONSERVER_Error *TRITONSERVER_ServerIsReady(TRITONSERVE
 
 /* TRITONSERVER_ServerModelIsReady - ask whether a model takes requests.
  * model_version  -1 for the version that the policy prefers
- * errors  NOT_FOUND for an unknown model or version */
+ * ready  out: false also for an unknown model or version */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_ServerModelIsReady(TRITONSERVER_Server *server, const char *model_name,
                                 const int64_t model_version, bool *ready);
 
 /* TRITONSERVER_ServerModelBatchProperties - tell how a model batches.
  * flags  out: bits of TRITONSERVER_ModelBatchFlag
- * voidp  out: always NULL; the argument may be NULL */
+ * voidp  out: always NULL; the argument may be NULL
+ * errors  NOT_FOUND for an unknown model or version, UNAVAILABLE for one that is not ready */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_ServerModelBatchProperties(TRITONSERVER_Server *server, const char *model_name,
                                         const int64_t model_version, uint32_t *flags, void **voidp);
@@ -1137,7 +1146,8 @@ TRITONSERVER_ServerModelBatchProperties(TRITONSERVER_Server *server, const char 
 /* TRITONSERVER_ServerModelTransactionProperties - tell how many responses a request to a model
  *   has.
  * txn_flags  out: bits of TRITONSERVER_ModelTxnPropertyFlag
- * voidp      out: always NULL; the argument may be NULL */
+ * voidp      out: always NULL; the argument may be NULL
+ * errors  NOT_FOUND for an unknown model or version, UNAVAILABLE for one that is not ready */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_ServerModelTransactionProperties(TRITONSERVER_Server *server, const char *model_name,
                                               const int64_t model_version, uint32_t *txn_flags,
@@ -1149,7 +1159,8 @@ TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_ServerMetadata(TRITONSERVER_Server *server, TRITONSERVER_Message **server_metadata);
 
 /* TRITONSERVER_ServerModelMetadata - describe a model: versions, platform, inputs, outputs.
- * model_metadata  out: owned by the caller */
+ * model_metadata  out: owned by the caller
+ * errors  NOT_FOUND for an unknown model or version, UNAVAILABLE for one that is not ready */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_ServerModelMetadata(TRITONSERVER_Server *server, const char *model_name,
                                  const int64_t model_version,
@@ -1164,7 +1175,8 @@ TRITONSERVER_ServerModelStatistics(TRITONSERVER_Server *server, const char *mode
 
 /* TRITONSERVER_ServerModelConfig - give a model's configuration as it is in force.
  * config_version  1
- * model_config    out: owned by the caller */
+ * model_config    out: owned by the caller
+ * errors  NOT_FOUND for an unknown model or version, UNAVAILABLE for one that is not ready */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_ServerModelConfig(TRITONSERVER_Server *server, const char *model_name,
                                const int64_t model_version, const uint32_t config_version,
@@ -1178,14 +1190,16 @@ TRITONSERVER_ServerModelIndex(TRITONSERVER_Server *server, uint32_t flags,
                               TRITONSERVER_Message **model_index);
 
 /* TRITONSERVER_ServerLoadModel - load or reload a model; returns when it is ready or has failed.
- */
+ * errors  UNAVAILABLE when the mode is not EXPLICIT, INTERNAL when the model lies in no repository or
+ *         in several, and what loading it failed with */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *TRITONSERVER_ServerLoadModel(TRITONSERVER_Server *server,
                                                                        const char *model_name);
 
 /* TRITONSERVER_ServerLoadModelWithParameters - load or reload a model with a configuration or
  *   files of the caller's.
  * parameters  "config" (STRING, JSON) replaces the configuration; "file:VERSION/NAME" (BYTES)
- *             adds a file */
+ *             adds a file
+ * errors  as TRITONSERVER_ServerLoadModel: UNAVAILABLE, INTERNAL */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_ServerLoadModelWithParameters(TRITONSERVER_Server *server, const char *model_name,
                                            const TRITONSERVER_Parameter **parameters,
@@ -1193,24 +1207,27 @@ TRITONSERVER_ServerLoadModelWithParameters(TRITONSERVER_Server *server, const ch
 
 /* TRITONSERVER_ServerUnloadModel - begin to unload a model; returns before the last request has
  *   left it.
- * errors  none for a model that is not loaded */
+ * errors  UNAVAILABLE when the mode is not EXPLICIT; none for a model that is not loaded */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_ServerUnloadModel(TRITONSERVER_Server *server, const char *model_name);
 
 /* TRITONSERVER_ServerUnloadModelAndDependents - begin to unload a model and what was loaded for
- *   its sake, such as the steps of an ensemble. */
+ *   its sake, such as the steps of an ensemble.
+ * errors  UNAVAILABLE when the mode is not EXPLICIT */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_ServerUnloadModelAndDependents(TRITONSERVER_Server *server, const char *model_name);
 
 /* TRITONSERVER_ServerMetrics - take a snapshot of the metrics.
- * metrics  out: owned by the caller */
+ * metrics  out: owned by the caller
+ * errors   UNSUPPORTED when the server was made without metrics */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_ServerMetrics(TRITONSERVER_Server *server, TRITONSERVER_Metrics **metrics);
 
 /* TRITONSERVER_ServerInferAsync - run a request.
  * inference_request  the server's on success, until the release callback gives it back
  * trace   NULL for none; the server's in any case, also on error, until its release callback
- * errors  the request stays the caller's and no callback comes
+ * errors  INVALID_ARG for a request that does not fit its model, NOT_FOUND, UNAVAILABLE as
+ *         TRITONSERVER_InferenceRequestNew: the request stays the caller's and no callback comes
  * thread  any; callbacks may come before this returns */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_ServerInferAsync(TRITONSERVER_Server *server,
@@ -1234,7 +1251,7 @@ TRITONSERVER_MetricFamilyNew(TRITONSERVER_MetricFamily **family, const TRITONSER
                              const char *name, const char *description);
 
 /* TRITONSERVER_MetricFamilyDelete - free a family.
- * errors  while it still has metrics */
+ * errors  INTERNAL while it still has metrics */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_MetricFamilyDelete(TRITONSERVER_MetricFamily *family);
 

@@ -505,6 +505,10 @@ static void answer_later(TRITONBACKEND_ModelInstance *instance, TRITONBACKEND_Re
     float numbers[4];
     bool yes = true;
     uint64_t start = now_ns();
+    TRITONSERVER_MemoryType memory = TRITONSERVER_MEMORY_CPU;
+    int64_t id = 0;
+    FAILS(TRITONBACKEND_RequestOutputBufferProperties(request, "OUTPUT0", NULL, &memory, &id),
+          UNAVAILABLE);
     try_input(request, numbers);
     OK(TRITONBACKEND_ResponseFactoryNew(&factory, request));
     OK(TRITONBACKEND_ModelInstanceReportStatistics(instance, request, true, start, start, start,
