@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from statistics import median
 
 import pytest
 
@@ -21,6 +20,7 @@ from isolated import (
 )
 
 CRASHES = 100
+ANSWERED_WITHIN = 1  # second, of the request that was lost in a crash
 DEADLY = {SEGFAULT: "signal 11", ABORT: "signal 6", EXIT: "exit status 7", KILL: "signal 9", FORK_AND_DIE: "signal 9"}
 
 
@@ -34,6 +34,7 @@ class Load:
     numbers: list[int]
     rows: bool = False  # as a batch of one
     statuses: Counter = field(default_factory=Counter)
+    lost: list[float] = field(default_factory=list)  # seconds until each answer that is no good one
     wrong: list[str] = field(default_factory=list)
     stop: threading.Event = field(default_factory=threading.Event)
     threads: list[threading.Thread] = field(default_factory=list)
@@ -42,7 +43,10 @@ class Load:
         sent = body(self.numbers, self.rows)
         with rawhttp.Connection(HOST, self.server.http_port) as connection:
             while not self.stop.is_set():
+                begun = time.monotonic()
                 answer = connection.ask("POST", f"/v2/models/{self.model}/infer", sent)
+                if answer.status != 200:
+                    self.lost.append(time.monotonic() - begun)
                 self.statuses[answer.status] += 1
                 if answer.status == 200:
                     if answer.json()["outputs"][0]["data"] != self.numbers:
@@ -64,7 +68,7 @@ class Load:
 
 @pytest.fixture
 def server(repository: Repository) -> Iterator[Nereid]:
-    crasher(repository, "fragile")
+    crasher(repository, "fragile", extra="instance_group { count: 4 kind: KIND_CPU }\n")
     crasher(repository, "large")
     crasher(repository, "batched", batch=8, extra="dynamic_batching { }\ninstance_group { count: 2 }\n")
     crasher(repository, "many", extra="model_transaction_policy { decoupled: true }\n")
@@ -77,6 +81,7 @@ def server(repository: Repository) -> Iterator[Nereid]:
 
 
 def test_a_hundred_crashes_under_load(server: Nereid) -> None:
+    """Each request that is lost, the load's own too, is answered within a second, and nothing of the processes stays."""
     for model in ("fragile", "steady"):
         assert ask(server, model, [1]).status == 200
     until(lambda: ready(server))
@@ -104,7 +109,8 @@ def test_a_hundred_crashes_under_load(server: Nereid) -> None:
     assert len(seen) >= CRASHES
     assert set(steady.statuses) == {200} and not steady.wrong, "another model lost something"
     assert set(fragile.statuses) <= {200, 500, 503} and not fragile.wrong
-    assert median(late) < (3 if SANITIZED else 1), sorted(late)
+    assert fragile.statuses[500], "the load lost nothing"
+    assert max(late + fragile.lost) < ANSWERED_WITHIN, sorted(late + fragile.lost)[-10:]
 
     mine = process_of(server, "fragile")
     until(lambda: not any(group_members(pid) for pid in seen - {mine}))  # none is left behind
@@ -159,6 +165,7 @@ def test_a_batch_is_lost_as_a_whole(server: Nereid) -> None:
         until(lambda: ready(server, "batched"))
     assert set(load.statuses) == {200, 500} or set(load.statuses) == {200, 500, 503}
     assert not load.wrong
+    assert max(load.lost) < ANSWERED_WITHIN, sorted(load.lost)[-10:]
 
 
 def test_killed_from_outside_while_idle(server: Nereid) -> None:
