@@ -1,5 +1,6 @@
 """Models come, change and go while clients use them: nothing fails, nothing is wrong, memory stays."""
 
+import base64
 import json
 import os
 import shutil
@@ -19,12 +20,15 @@ import pytest
 from harness import metrics, paths, procfs, rawgrpc, rawhttp
 from harness.repository import Repository
 from harness.servers import HOST, KINDS, Nereid, Server
+from models import onnx_models
 from tritonclient.grpc import service_pb2 as pb
 from witness import Board, backend, board
 
 EXPLICIT = {"model-control-mode": "explicit"}
 ECHO_CLIENTS = Path(__file__).with_name("echo_clients.py")
 RELOADS = 1000
+TOLD_RELOADS = 60  # whose answers tell which load they are of
+ANSWERS = 128  # of each of them, at least: two of each client
 REALTIME_COARSE = 5  # what the system stamps files with
 # How much memory may grow after the first reloads: in parts, and in bytes, since 2 % of a server of 4 MB are a few pages. Of the last
 # reloads the median counts: now and then a version is on its way back to the system. Sanitizers keep what was freed: there it is not
@@ -45,15 +49,37 @@ def states(server: Server, model: str) -> dict[str, str]:
     return {row.get("version", ""): row.get("state", "") for row in rows_of(server, model)}
 
 
+class Clients:
+    """Those of echo_clients.py, which are told of loads."""
+
+    def __init__(self, process: subprocess.Popen[bytes]):
+        self.process = process
+
+    def _tell(self, word: str, *numbers: int) -> None:
+        """Waits until it was heard."""
+        assert self.process.stdin and self.process.stdout
+        self.process.stdin.write(" ".join([word, *map(str, numbers)]).encode() + b"\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == b"%d\n" % numbers[0]
+
+    def load(self, number: int) -> None:
+        """It begins."""
+        self._tell("load", number)
+
+    def loaded(self, number: int, answers: int) -> None:
+        """It has ended: waits for so many answers of it to what is asked from now on."""
+        self._tell("loaded", number, answers)
+
+
 @contextmanager
-def under_load(server: Server, model: str) -> Iterator[None]:
+def under_load(server: Server, model: str) -> Iterator[Clients]:
     """Clients ask for an echo again and again, from when all of them have been answered once; nothing they get is wrong."""
     argv = [sys.executable, str(ECHO_CLIENTS), server.http, server.grpc, model]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as clients:
         assert clients.stdin and clients.stdout
         try:
             assert clients.stdout.readline() == b"\n"
-            yield
+            yield Clients(clients)
         finally:
             clients.stdin.close()
             wrong = clients.stdout.read()
@@ -115,6 +141,67 @@ def test_reloads_under_load(tmp_path: Path) -> None:
         if paths.BUILD.name == "release":
             assert median(sizes[-50:]) < max(sizes[10:60]) * GROWTH + SLACK, sizes[:: len(sizes) // 20]
         server.process.wait_until(lambda: len(list(scratch.iterdir())) <= 1, 30)
+
+
+class Numbered:
+    """A model that adds the number of its newest load to what it gets, and the ways in which it becomes the next one."""
+
+    def __init__(self, path: Path):
+        self.folder = path / "numbered"
+        self.version, self.file = 1, "model.onnx"
+        self._put(0)
+        self._configure()
+
+    def _built(self, number: int) -> bytes:
+        return onnx_models.adds(number).SerializeToString()
+
+    def _put(self, number: int) -> None:
+        place = self.folder / str(self.version)
+        place.mkdir(parents=True, exist_ok=True)
+        (place / "new").write_bytes(self._built(number))
+        (place / "new").rename(place / self.file)
+
+    def _configure(self) -> None:
+        text = f'platform: "onnxruntime_onnx"\nmax_batch_size: 0\ndefault_model_filename: "{self.file}"\n'
+        (self.folder / "config.pbtxt").write_text(text)
+
+    def next_version(self, number: int) -> bytes:
+        self.version += 1
+        self._put(number)
+        shutil.rmtree(self.folder / str(self.version - 2), ignore_errors=True)
+        return b""
+
+    def other_config(self, number: int) -> bytes:
+        """It names another file of the same version."""
+        self.file = f"other{number}.onnx"
+        self._put(number)
+        self._configure()
+        return b""
+
+    def other_file(self, number: int) -> bytes:
+        self._put(number)
+        return b""
+
+    def override(self, number: int) -> bytes:
+        """The client brings the configuration and the file."""
+        config = {"platform": "onnxruntime_onnx", "max_batch_size": 0}
+        file = base64.b64encode(self._built(number)).decode()
+        return json.dumps({"parameters": {"config": json.dumps(config), "file:1/model.onnx": file}}).encode()
+
+
+@pytest.mark.onnx
+def test_each_load_is_the_one_that_answers(tmp_path: Path) -> None:
+    """RX-23, RX-31: what is asked after a load was answered is answered by it, as often as wanted, and by none before it; what is
+    asked while it runs by it or by the one before."""
+    made = Numbered(tmp_path)
+    kinds = [made.next_version, made.other_config, made.other_file, made.override]
+    with Nereid(tmp_path, EXPLICIT | {"load-model": "numbered"}) as server, under_load(server, "numbered") as clients:
+        for number in range(1, TOLD_RELOADS + 1):
+            body = kinds[number % len(kinds)](number)
+            clients.load(number)
+            answer = post(server, "models/numbered/load", body)
+            assert answer.status == 200, answer.body
+            clients.loaded(number, ANSWERS)
 
 
 def test_unload_gives_memory_back(tmp_path: Path) -> None:

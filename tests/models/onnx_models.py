@@ -81,6 +81,14 @@ def add_sub(datatype: str = "FP32", batch: int | str = "n", width: int | str = 4
     )
 
 
+def adds(number: int) -> onnx.ModelProto:
+    """OUTPUT0 = INPUT0 + number"""
+    return model(
+        [helper.make_node("Add", ["INPUT0", "number"], ["OUTPUT0"])],
+        [("INPUT0", "FP32", [2])], [("OUTPUT0", "FP32", [2])], {"number": np.array([number], dtype=np.float32)},
+    )
+
+
 def dense(rows: int = 16, columns: int = 8) -> onnx.ModelProto:
     """logits = x * w + c, with weights of its own"""
     random = np.random.default_rng(7)
