@@ -19,7 +19,7 @@ import pytest
 import tritonclient.grpc
 import witness
 from harness import h2frames as h2
-from harness import procfs, rawgrpc, rawhttp
+from harness import metrics, procfs, rawgrpc, rawhttp
 from harness.repository import Repository
 from harness.servers import HOST, KINDS, Nereid, Server
 from tritonclient.grpc import service_pb2 as pb
@@ -236,6 +236,59 @@ def test_readiness_ends_first_and_work_under_way_is_answered(gated: Nereid, boar
         assert "Found 1 model versions that have in-flight inferences" in log
         assert "Model 'slow' (version 1) has 1 in-flight inferences" in log
         server.stop(status=0)
+    finally:
+        server.kill()
+
+
+IN_FLIGHT = 64
+ROW = b'{"inputs": [{"name": "INPUT0", "datatype": "INT32", "shape": [1, 1], "data": [7]}]}'
+
+
+class HttpCall:
+    def __init__(self, server: Server):
+        self.connection = rawhttp.Connection(HOST, server.http_port)
+        self.connection.send(rawhttp.head("POST", "/v2/models/slow/infer", body=ROW) + ROW)
+
+    def answered(self) -> bool:
+        answer = self.connection.answer()
+        return answer.status == 200 and len(answer.json()["outputs"][0]["data"]) == 4
+
+
+class GrpcCall:
+    def __init__(self, server: Server):
+        self.connection = h2.Connection(server.grpc)
+        block = h2.header_block(h2.call_headers(f"/{rawgrpc.SERVICE}/ModelInfer"))
+        body = rawgrpc.infer_request("slow", [("INPUT0", "INT32", [1, 1], bytes(4))]).SerializeToString()
+        self.connection.send(h2.frame(h2.HEADERS, h2.END_HEADERS, 1, block), *h2.frames_of(1, h2.message(body)))
+
+    def answered(self) -> bool:
+        call = self.connection.finish(1)
+        answer = pb.ModelInferResponse.FromString(call.messages()[0])
+        return call.trailers["grpc-status"] == "0" and len(answer.raw_output_contents[0]) == 16
+
+
+@pytest.mark.parametrize("call", [HttpCall, GrpcCall], ids=["http", "grpc"])
+def test_all_that_is_in_flight_is_answered(gated: Nereid, board: Board, call: type[HttpCall | GrpcCall]) -> None:
+    """SIGTERM with a request under way on each of 64 connections: two instance threads hold batches of four, the others wait in the
+    queue, and all of them are answered well."""
+    board.model("slow", "{ count: 2 kind: KIND_CPU }", extra="dynamic_batching { preferred_batch_size: [ 4 ] }\n", batch=4, gated=True)
+    gated.options |= THREADS | {"exit-timeout-secs": "100"}
+    protocol = "http" if call is HttpCall else "grpc"
+    server = gated.start()
+    try:
+        calls = [call(server) for _ in range(IN_FLIGHT)]
+        server.process.wait_for(lambda: metrics.scrape(server.metrics)["nereid_requests_in_flight"].value(protocol=protocol), IN_FLIGHT)
+        server.process.wait_for(lambda: metrics.scrape(server.metrics)["nereid_instances_busy"].value(model="slow"), 2)
+        _stopping(server)
+        server.process.wait_until(lambda: "in-flight inferences" in server.process.log(), 60)
+        assert f"Model 'slow' (version 1) has {IN_FLIGHT} in-flight inferences" in server.process.log()
+        assert board.executions() == 2  # so all others are queued
+        board.open_gate()
+        assert [each.answered() for each in calls] == [True] * IN_FLIGHT
+        for each in calls:
+            each.connection.close()
+        server.process.ends(0)
+        assert board.executions() >= IN_FLIGHT / 4
     finally:
         server.kill()
 
