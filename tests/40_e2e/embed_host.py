@@ -1,14 +1,26 @@
-"""A program that embeds the server through ctypes: library, repository and backends are its arguments. Run by test_embed.py."""
+"""A program that embeds the server through ctypes: library, repository, backends and a model's name are its arguments; `digits` of the
+sample repository is asked a digit, another one for what it was sent. Run by test_embed.py.
+
+Says what it was answered, and how many milliseconds that took from before TRITONSERVER_ServerNew was called.
+"""
 
 import ctypes as c
 import os
 import sys
 import threading
+import time
+from pathlib import Path
 
 CPU = 0
 FP32 = 11
 RELEASE_ALL = 1
 FINAL = 1
+
+# 8 x 8
+SEVEN = [float(each) for each in bytes.fromhex(
+    "00000708 0d100f01 00000707 040b0c00 00000000 080d0100 00040808 0f0f0600"
+    "00020b0f 0f040000 00000010 05000000 0000090f 01000000 0000000d 05000000".replace(" ", "")
+)]
 
 ALLOC = c.CFUNCTYPE(
     c.c_void_p, c.c_void_p, c.c_char_p, c.c_size_t, c.c_int, c.c_int64, c.c_void_p, c.POINTER(c.c_void_p),
@@ -68,7 +80,7 @@ def start(t: Library, repository: str, backends: str) -> c.c_void_p:
     return server
 
 
-def infer(t: Library, server: c.c_void_p, numbers: list[float]) -> list[float]:
+def infer(t: Library, server: c.c_void_p, model: str, name: str, shape: list[int], numbers: list[float]) -> list[float]:
     memory, done, released = Memory(), threading.Event(), threading.Event()
     answers: list[int] = []
 
@@ -84,20 +96,20 @@ def infer(t: Library, server: c.c_void_p, numbers: list[float]) -> list[float]:
     respond, release = RESPOND(on_response), RELEASED(on_release)
     allocator, request = c.c_void_p(), c.c_void_p()
     t.ResponseAllocatorNew(c.byref(allocator), memory.alloc, memory.give_back, None)
-    t.InferenceRequestNew(c.byref(request), server, b"id_fp32", c.c_int64(-1))
+    t.InferenceRequestNew(c.byref(request), server, model.encode(), c.c_int64(-1))
     t.InferenceRequestSetReleaseCallback(request, release, None)
     t.InferenceRequestSetResponseCallback(request, allocator, None, respond, None)
     data = (c.c_float * len(numbers))(*numbers)
-    t.InferenceRequestAddInput(request, b"INPUT0", FP32, (c.c_int64 * 1)(len(numbers)), c.c_uint64(1))
-    t.InferenceRequestAppendInputData(request, b"INPUT0", data, c.c_size_t(c.sizeof(data)), CPU, c.c_int64(0))
+    t.InferenceRequestAddInput(request, name.encode(), FP32, (c.c_int64 * len(shape))(*shape), c.c_uint64(len(shape)))
+    t.InferenceRequestAppendInputData(request, name.encode(), data, c.c_size_t(c.sizeof(data)), CPU, c.c_int64(0))
     t.ServerInferAsync(server, request, None)
     assert done.wait(60) and released.wait(60)
     response = c.c_void_p(answers[0])
     t.InferenceResponseError(response)
-    name, shape, base, userp = c.c_char_p(), c.POINTER(c.c_int64)(), c.c_void_p(), c.c_void_p()
+    output, dims, base, userp = c.c_char_p(), c.POINTER(c.c_int64)(), c.c_void_p(), c.c_void_p()
     kind, memory_kind, device, rank, size = c.c_int(), c.c_int(), c.c_int64(), c.c_uint64(), c.c_size_t()
     t.InferenceResponseOutput(
-        response, 0, c.byref(name), c.byref(kind), c.byref(shape), c.byref(rank), c.byref(base), c.byref(size),
+        response, 0, c.byref(output), c.byref(kind), c.byref(dims), c.byref(rank), c.byref(base), c.byref(size),
         c.byref(memory_kind), c.byref(device), c.byref(userp),
     )
     got = list(c.cast(base, c.POINTER(c.c_float))[0 : size.value // 4])
@@ -108,16 +120,25 @@ def infer(t: Library, server: c.c_void_p, numbers: list[float]) -> list[float]:
     return got
 
 
+def waited() -> float:
+    """Seconds in which the threads of this process were ready and had no processor."""
+    return sum(int((task / "schedstat").read_text().split()[1]) for task in Path("/proc/self/task").iterdir()) / 1e9
+
+
 def main() -> None:
-    path, repository, backends = sys.argv[1:]
+    path, repository, backends, model = sys.argv[1:]
     t = Library(path)
     # The names are this library's own: nothing else in the program sees them before a plug-in needs them.
     assert not hasattr(c.CDLL(None), "TRITONSERVER_ServerNew")
+    asked = ("image", [1, 64], SEVEN) if model == "digits" else ("INPUT0", [3], [1.0, -2.5, 3.0])
+    begun, used, lacked = time.monotonic(), time.process_time(), waited()
     server = start(t, repository, backends)
-    got = infer(t, server, [1.0, -2.5, 3.0])
+    got = infer(t, server, model, *asked)
+    took, used, lacked = time.monotonic() - begun, time.process_time() - used, waited() - lacked
     t.ServerStop(server)
     t.ServerDelete(server)
-    print(f"answered {got}")
+    print(f"answered {got.index(max(got)) if model == 'digits' else got}")
+    print(f"after {took * 1000:.1f} ms, {used * 1000:.1f} of them computing, {lacked * 1000:.1f} waiting for a processor")
 
 
 if __name__ == "__main__":
