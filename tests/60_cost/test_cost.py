@@ -1,0 +1,108 @@
+"""What a small request costs the server, beside the bare floor in the same run: no blunder lands unseen.
+
+CPU time of the server process for a fixed number of requests of 16 floats, the floor and the server by turns, on processors apart from
+the client's. Of each the least of its turns counts: other work on the machine only adds to it, so rounds are repeated until the ratio is
+within its bound, and one that never is fails. The bounds are twice what was measured (docs/internals/promises.md); `make bench` has the
+figures themselves.
+"""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "90_bench"))
+
+import check  # noqa: E402
+import measure  # noqa: E402
+import subjects  # noqa: E402
+from harness import processors, procfs  # noqa: E402
+from rows import GRPC_PATH, Row  # noqa: E402
+from subjects import FLOOR, INLINE, THREADS, Subject  # noqa: E402
+
+ROWS = {
+    "http": Row("http", "HTTP JSON, 16 floats, 16 connections", "http", 16, 16, binary=False),
+    "grpc": Row("grpc", "gRPC, 64 B, 16 connections", "grpc", 16, 16),
+}
+REQUESTS = 3000  # of a turn
+ROUNDS = 12
+# The most that a request may cost, in what it costs the floor: twice what it does.
+BOUNDS = {
+    ("http", INLINE): 2.3,
+    ("http", THREADS): 2.6,
+    ("grpc", INLINE): 2.3,
+    ("grpc", THREADS): 2.6,
+}
+
+
+class Load:
+    """The requests of a turn, sent by h2load."""
+
+    def __init__(self, row: Row, folder: Path):
+        body = folder / "body"
+        message = b"\0" + len(row.grpc_body).to_bytes(4, "big") + row.grpc_body
+        body.write_bytes(row.http_body if row.protocol == "http" else message)
+        self.row = row
+        self.argv = ["h2load", "-t1", f"-c{row.connections}", f"-m{row.streams}", f"-n{REQUESTS}", f"-d{body}"]
+        if row.protocol == "http":
+            self.argv += ["--h1", "-H", "content-type: application/json"]
+        else:
+            self.argv += ["-H", "content-type: application/grpc", "-H", "te: trailers"]
+
+    def cost_us(self, subject: Subject) -> float:
+        """CPU time of the subject's process a request; each is answered well."""
+        host, port = subject.address(self.row)
+        path = self.row.http_path if self.row.protocol == "http" else GRPC_PATH
+        answered, cpu = subject.answered(), procfs.cpu_ns(subject.pid)
+        done = subprocess.run([*self.argv, f"http://{host}:{port}{path}"], capture_output=True, text=True, timeout=120, check=True)
+        cpu = procfs.cpu_ns(subject.pid) - cpu
+        assert f"status codes: {REQUESTS} 2xx, 0 3xx, 0 4xx, 0 5xx" in done.stdout, done.stdout
+        assert answered is None or subject.answered() == answered + REQUESTS
+        return cpu / 1000 / REQUESTS
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return measure.repository(tmp_path_factory.mktemp("cost") / "models")
+
+
+@pytest.fixture(params=ROWS)
+def started(request: pytest.FixtureRequest, repository: Path) -> Iterator[tuple[Row, list[Subject]]]:
+    row = ROWS[request.param]
+    with processors.on(processors.apart()[0]):
+        made = subjects.start([FLOOR, INLINE, THREADS], repository, row)
+    try:
+        for subject in made:
+            check.answer_size(subject, row)
+        yield row, made
+        for subject in made:
+            subject.stop()
+    finally:
+        for subject in made:
+            subject.kill()
+
+
+def test_a_small_request_costs_no_more_than_twice_what_it_did(
+    started: tuple[Row, list[Subject]], tmp_path: Path, capsys: pytest.CaptureFixture[str], record_property: Callable[[str, object], None]
+) -> None:
+    row, made = started
+    load = Load(row, tmp_path)
+    least = {subject.name: float("inf") for subject in made}
+
+    def ratios() -> dict[str, float]:
+        return {name: least[name] / least[FLOOR] for name in (INLINE, THREADS)}
+
+    for _ in range(ROUNDS):
+        for subject in made:
+            with processors.on(processors.apart()[1]):
+                least[subject.name] = min(least[subject.name], load.cost_us(subject))
+        if all(ratio <= BOUNDS[row.name, name] for name, ratio in ratios().items()):
+            break
+    figures = ", ".join(f"{name} {us:.1f} us" for name, us in least.items())
+    record_property("cost", figures)
+    with capsys.disabled():
+        print(f"\n  {row.title}: {figures}; in floors {', '.join(f'{name} {ratio:.2f}' for name, ratio in ratios().items())}")
+    for name, ratio in ratios().items():
+        assert ratio <= BOUNDS[row.name, name], f"{row.title}, {name}: {ratio:.2f} times the floor ({figures})"
