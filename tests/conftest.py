@@ -19,6 +19,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "reference: asks the reference server too")
     config.addinivalue_line("markers", "promise: an attack of those that the server is promised to bear")
     config.addinivalue_line("markers", "onnx: needs the ONNX Runtime backend and the sample repository")
+    # What a thread of a test raises is raised for nobody: the test it belongs to fails with it.
+    config.addinivalue_line("filterwarnings", "error::pytest.PytestUnhandledThreadExceptionWarning")
 
 
 @pytest.hookimpl(tryfirst=True)
