@@ -24,11 +24,7 @@ class Server:
     """
 
     kind: ClassVar[str]
-    STARTS: ClassVar[int] = 10
     judged: ClassVar[bool] = True  # how it ends is looked at
-    # The words with which what is not tested here aborts now and then while the server starts. Nothing has been asked of it by then, so
-    # it is started again, a few times.
-    aborts_with: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -107,19 +103,7 @@ class Server:
         self._process = Process(self.kind, self.command(), log, self.env, self.judged)
 
     def wait_until_ready(self, seconds: float, period: float = 0.01) -> None:
-        for start in range(1, self.STARTS + 1):
-            try:
-                self.ready_after = self.process.wait_until(self.ready, seconds, period)
-                return
-            except ServerFailed:
-                if start == self.STARTS or not self._aborted():
-                    raise
-                self.process.kill()
-                self._launch()
-
-    def _aborted(self) -> bool:
-        log = self.process.log()
-        return self.process.exit_status == -signal.SIGABRT and any(words in log for words in self.aborts_with)
+        self.ready_after = self.process.wait_until(self.ready, seconds, period)
 
     def stop(self, **expected: float | int | None) -> float:
         try:
@@ -158,9 +142,29 @@ class Nereid(Server):
 
 
 class Reference(Server):
+    """Aborts now and then while it starts. Nothing has been asked of it by then, so it is started again, a few times."""
+
     kind = "reference"
     judged = False
-    aborts_with = ("epoll_wait error: Bad file descriptor",)  # of its gRPC library, whose poller waits on what is closed already
+    STARTS: ClassVar[int] = 10
+    # The last words of these aborts.
+    aborts_with: tuple[str, ...] = ("epoll_wait error: Bad file descriptor",)  # of its gRPC library, whose poller waits on what is closed already
+
+    def wait_until_ready(self, seconds: float, period: float = 0.01) -> None:
+        for _ in range(1, self.STARTS):
+            try:
+                super().wait_until_ready(seconds, period)
+                return
+            except ServerFailed:
+                if not self._aborted():
+                    raise
+                self.process.kill()
+                self._launch()
+        super().wait_until_ready(seconds, period)
+
+    def _aborted(self) -> bool:
+        log = self.process.log()
+        return self.process.exit_status == -signal.SIGABRT and any(words in log for words in self.aborts_with)
 
     def leave(self) -> None:
         """It takes seconds to stop, and how it does is not what is asked here."""
