@@ -127,11 +127,11 @@ def test_whatever_is_expected(server: Server, expected: str) -> None:
 
 def test_a_body_that_is_left_out(nereid: Server) -> None:
     """Answered before it was asked for, the body may come or not: nothing behind the answer is read as a request."""
-    for path in ("/v2/health/live", "/v2/nothing", "/v2"):
+    for path, status in (("/v2/health/live", 405), ("/v2/nothing", 404), ("/v2", 405)):
         with _open(nereid) as connection:
             connection.send(rawhttp.head("POST", path, {"Expect": "100-continue", "Content-Length": "5"}))
             answer = connection.answer()
-            assert answer.status in (404, 405)
+            assert answer.status == status
             assert answer.header("Connection") == "close"
             assert connection.closed()
 
@@ -192,15 +192,14 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_could_be_read_in_two_ways_is_refused(nereid: Server, name: str) -> None:
-    """400 (or nothing) and the end of the connection; nothing behind it is read as a request."""
+    """The answer says so, and is the last: nothing behind it is read as a request."""
     with _open(nereid) as connection:
         connection.send(
             f"POST {PATH} HTTP/1.1\r\nHost: x\r\n".encode()
             + REFUSED[name]
             + rawhttp.head("GET", "/v2/health/live")
         )
-        with contextlib.suppress(ConnectionError):
-            assert 400 <= connection.answer().status < 600
+        assert connection.answer().status == (501 if name == "unknown transfer encoding" else 400)
         assert connection.closed()
     assert rawhttp.get(nereid.http, "/v2/health/live").status == 200
 
@@ -218,8 +217,7 @@ def test_what_could_be_read_in_two_ways_is_refused(nereid: Server, name: str) ->
 def test_what_is_not_http(nereid: Server, junk: bytes) -> None:
     with _open(nereid) as connection:
         connection.send(junk)
-        with contextlib.suppress(ConnectionError):
-            assert 400 <= connection.answer().status < 600
+        assert connection.answer().status == 400
         assert connection.closed()
     assert rawhttp.get(nereid.http, "/v2/health/live").status == 200
 
@@ -231,8 +229,8 @@ def test_a_head_without_end_is_refused(nereid: Server) -> None:
             connection.send(b"GET /v2 HTTP/1.1\r\n")
             for _ in range(64):
                 connection.send(b"X-Filler: " + b"x" * 65536 + b"\r\n")
-        with contextlib.suppress(ConnectionError):
-            assert 400 <= connection.answer().status < 500
+        with contextlib.suppress(ConnectionError):  # who goes on sending may lose it
+            assert connection.answer().status == 431
         assert connection.closed()
     assert rawhttp.get(nereid.http, "/v2/health/live").status == 200
 

@@ -117,7 +117,8 @@ def test_json_over_the_limit_behind_a_tensor_that_is_not(narrow: Server) -> None
     assert len(data) > MOST
     with _open(narrow) as connection:
         connection.send(rawhttp.head("POST", PATH, headers, body), body)
-        assert connection.answer().status in (200, 400)
+        answer = connection.answer()
+        assert answer.status == 200 and answer.body.endswith(data)
     text = b" " * MOST + BODY
     with _open(narrow) as connection:
         connection.send(rawhttp.head("POST", PATH, {"Inference-Header-Content-Length": str(len(text))}, text) + text)
@@ -191,10 +192,10 @@ def test_json_that_only_begins(nereid: Server, opening: bytes) -> None:
     """Needs more memory to be parsed than any text of its length that ends. (The reference ends itself.)"""
     with _open(nereid) as connection:
         answer = connection.ask("POST", PATH, opening * (1_000_000 // len(opening)))
-        assert answer.status in (400, 500)
-        assert "memory" not in answer.json()["error"]
         if opening == b"[":
             assert (answer.status, answer.json()["error"]) == (400, "JSON nesting depth exceeds maximum allowed limit (100)")
+        else:
+            assert answer.status == 500 and answer.json()["error"].startswith("failed to parse the request JSON buffer: unexpected end of data")
         assert connection.ask("POST", PATH, BODY).status == 200
 
 

@@ -5,7 +5,7 @@ import tritonclient.http as httpclient
 from harness import rawgrpc, rawhttp
 from harness.servers import Server
 
-SERVING, NOT_FOUND = b"\x08\x01", "NOT_FOUND"
+SERVING = b"\x08\x01"
 
 
 def test_http(server: Server) -> None:

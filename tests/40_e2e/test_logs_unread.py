@@ -81,7 +81,7 @@ def test_requests_are_answered_and_lost_lines_told(repository: Repository) -> No
         log = process.read()
         lines = [line for line in log.splitlines() if "route=infer" in line]
         pattern = rf'\S+Z peer=\S+ protocol=http method=POST route=infer model="{NAME}" status=404 in=2 out=\d+ us=\d+ id=""'
-        assert all(re.fullmatch(pattern, line) for line in lines)
+        assert lines and all(re.fullmatch(pattern, line) for line in lines)
         assert len(lines) + sum(map(int, _lost(log))) >= MANY + 3
         assert "stopping" in log
 

@@ -222,10 +222,13 @@ def test_wrong_bodies_are_refused(ours: Server, path: str, body: bytes, status: 
 
 @pytest.mark.parametrize("name", ["..", "%2e%2e", "a%2fb", ".", ".git", "..%2fone", "%00", "one%00", "a" * 3000])
 def test_names_cannot_leave_the_repository(ours: Server, name: str) -> None:
+    """One that climbs as it stands is refused as such; what it would be if it were decoded is no directory."""
+    climbs = name == ".."
     answer = load(ours, name)
-    assert answer.status in (400, 500)
+    assert answer.status == (400 if climbs else 500)
+    assert ("must not contain path traversal" if climbs else "no repository has a directory of this name") in text_of(answer)
     assert rows_of(ours, name) == []
-    assert unload(ours, name).status in (200, 400)
+    assert unload(ours, name).status == (400 if climbs else 200)  # as in the reference, there is nothing to unload
 
 
 @pytest.mark.parametrize("name", ["", "  ", "..", "../one", "/etc", "one/../one", "one\0x", "a/b"])
@@ -410,7 +413,9 @@ def test_a_message_that_cannot_be_read(ours: Server) -> None:
     with rawgrpc.Channel(ours.grpc) as channel:
         for method in ("RepositoryIndex", "RepositoryModelLoad", "RepositoryModelUnload"):
             for body in (b"\xff", b"\x0a\x05ab", b"\x12\x02\xc3\x28", b"\x1a\x03\x0a\x02\xff"):
-                assert channel.call(method, body).code in ("INTERNAL", "OK", "INVALID_ARGUMENT")
+                # The last is a field that the index does not have.
+                unread = method == "RepositoryIndex" and body[:1] == b"\x1a"
+                assert channel.call(method, body).code == ("OK" if unread else "INTERNAL"), (method, body)
     load(ours, "one")
     assert infer(ours, "one", [1]) == [1]
 

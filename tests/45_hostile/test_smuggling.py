@@ -83,13 +83,6 @@ def refusal(server: Server, form: str) -> rawhttp.Answer:
     return answer
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_refused(besieged: Server, form: str) -> None:
-    answer = refusal(besieged, form)
-    assert 400 <= answer.status < 600, form
-    assert b"smuggled" not in answer.body
-
-
 CODINGS = {
     "gzip-and-chunked": 501,
     "unknown-and-chunked": 501,
@@ -104,6 +97,14 @@ CODINGS = {
     "empty-coding-and-length": 400,
     "length-and-empty-coding": 400,
 }
+OTHERS = {"nothing-then-chunked": 501, "chunked-and-nothing": 501, "chunked-with-a-parameter": 501, "identity": 501, "http-2": 505}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_refused(besieged: Server, form: str) -> None:
+    answer = refusal(besieged, form)
+    assert answer.status == {**OTHERS, **CODINGS}.get(form, 400), form
+    assert b"smuggled" not in answer.body
 
 
 @pytest.mark.parametrize("form", CODINGS)
@@ -124,7 +125,8 @@ def test_a_trailer_is_no_header(besieged: Server) -> None:
     host, port = besieged.http.split(":")
     with rawhttp.Connection(host, int(port)) as connection:
         connection.send(POST + CHUNKED + b"\r\n\r\n" + chunk + told + b"\r\n")
-        assert connection.answer().status in (400, 500), "a trailer is obeyed"
+        refused = connection.answer()
+        assert refused.status == 400 and "unexpected size for input" in refused.json()["error"], "a trailer is obeyed"
         other = b"Inference-Header-Content-Length: 3\r\nContent-Encoding: gzip\r\n"
         connection.send(POST + CHUNKED + b"\r\n" + told + b"\r\n" + chunk + other + b"\r\n")
         answer = connection.answer()

@@ -111,4 +111,4 @@ def test_summaries_of_a_cache(tmp_path: Path) -> None:
         assert values["_count"] == count
         assert values["_sum"] == found[f"nv_cache_{name}_duration_per_model"].value(model="cached")
     assert {labels["model"] for _, labels, _ in found["nv_inference_request_summary_us"].samples} == {"plain"}
-    assert found["nv_inference_queue_summary_us"].value(model="cached", quantile="0.5") >= 0
+    assert "cached" in {labels["model"] for _, labels, _ in found["nv_inference_queue_summary_us"].samples}
