@@ -12,7 +12,7 @@ import grpc
 import numpy as np
 import pytest
 from harness import h2frames as h2
-from harness import rawgrpc
+from harness import metrics, rawgrpc
 from harness.repository import Repository
 from harness.servers import KINDS, Nereid, Server
 from tritonclient.grpc import service_pb2 as pb
@@ -40,6 +40,8 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made.identity("slow", extra=_slow(DELAY_MS))
     # Waits an hour for a second request.
     made.identity("lonely", max_batch_size=2, extra="dynamic_batching { preferred_batch_size: [ 2 ] max_queue_delay_microseconds: 3600000000 }\n")
+    # As many as 64.
+    made.identity("waits", max_batch_size=64, extra="dynamic_batching { preferred_batch_size: [ 64 ] max_queue_delay_microseconds: 3600000000 }\n")
     return made.path
 
 
@@ -54,7 +56,7 @@ def _request(
     request_id: str, model: str = "fast", datatype: str = "FP32", size: int = 4
 ) -> pb.ModelInferRequest:
     raw = np.full(size, 7, dtype="<f4").tobytes()
-    shape = [1, size] if model == "lonely" else [size]
+    shape = [1, size] if model in ("lonely", "waits") else [size]
     return rawgrpc.infer_request(model, [("INPUT0", datatype, shape, raw)], request_id=request_id)
 
 
@@ -167,27 +169,40 @@ def test_timeouts_that_are_none(ours: Server, timeout: str) -> None:
         assert connection.finish(1).trailers["grpc-status"] == "13"
 
 
+def _waiting(server: Server) -> tuple[float, float]:
+    """Requests in the queue, and those that were cancelled."""
+    found = metrics.scrape(server.metrics)
+    cancelled = found["nv_inference_request_failure"].value(model="waits", reason="CANCELED")
+    return found["nv_inference_pending_request_count"].value(model="waits"), cancelled
+
+
 def test_cancelled_calls(ours: Server) -> None:
-    """On a connection that stands already, so that they are on their way. Those that had their answer before are not cancelled."""
+    """While they wait in the queue: they leave it, and count as cancelled."""
+    _, before = _waiting(ours)
     with rawgrpc.Channel(ours.grpc) as channel:
-        assert channel.call("ModelInfer", _request("before")).code == "OK"
         stub = channel.channel.unary_unary(INFER)
-        calls = [stub.future(_request(str(each), "slow").SerializeToString(), timeout=60) for each in range(20)]
+        calls = [stub.future(_request(str(each), "waits").SerializeToString(), timeout=60) for each in range(20)]
+        ours.process.wait_for(lambda: _waiting(ours), (20, before))
         for call in calls:
             call.cancel()
-        assert {call.code() for call in calls} <= {grpc.StatusCode.CANCELLED, grpc.StatusCode.OK}
+        assert {call.code() for call in calls} == {grpc.StatusCode.CANCELLED}
+        ours.process.wait_for(lambda: _waiting(ours), (0, before + 20))
         assert channel.call("ModelInfer", _request("after")).code == "OK"
 
 
 def test_a_client_that_goes_away(ours: Server) -> None:
+    """With requests that wait, and in the middle of another."""
+    _, before = _waiting(ours)
     with h2.Connection(ours.grpc) as connection:
-        body = h2.message(_request("gone", "slow").SerializeToString())
+        body = h2.message(_request("gone", "waits").SerializeToString())
         for stream in (1, 3, 5):
             block = h2.header_block(h2.call_headers(INFER))
             connection.send(h2.frame(h2.HEADERS, h2.END_HEADERS, stream, block))
-            connection.send(h2.frame(h2.DATA, h2.END_STREAM if stream < 5 else 0, stream, body[: stream * 20]))
+            connection.send(h2.frame(h2.DATA, h2.END_STREAM, stream, body) if stream < 5 else h2.frame(h2.DATA, 0, stream, body[:20]))
+        ours.process.wait_for(lambda: _waiting(ours), (2, before))
+    ours.process.wait_for(lambda: _waiting(ours), (0, before + 2))
     with rawgrpc.Channel(ours.grpc) as channel:
-        assert channel.call("ModelInfer", _request("next", "slow")).code == "OK"
+        assert channel.call("ModelInfer", _request("next")).code == "OK"
 
 
 @pytest.mark.parametrize("compression", [grpc.Compression.Gzip, grpc.Compression.Deflate])

@@ -19,15 +19,23 @@ LIVE = f"/{rawgrpc.SERVICE}/ServerLive"
 PING = h2.frame(h2.PING, 0, 0, b"question")
 
 
+def serving(repository: Path, **options: str) -> Nereid:
+    return Nereid(repository, {f"grpc-{name.replace('_', '-')}": value for name, value in options.items()})
+
+
+def greeted(server: Nereid) -> h2.Connection:
+    """A connection, once both sides have told their settings, and the server the size of its window."""
+    connection = h2.Connection(server.grpc)
+    awaited = {(h2.SETTINGS, 0), (h2.SETTINGS, h2.ACK), (h2.WINDOW_UPDATE, 0)}
+    while awaited:
+        got = connection.read()
+        awaited.discard((got.kind, got.flags))
+    return connection
+
+
 @contextlib.contextmanager
 def connected(repository: Path, **options: str) -> Iterator[h2.Connection]:
-    """A connection, once both sides have told their settings, and the server the size of its window."""
-    given: dict[str, str | list[str]] = {f"grpc-{name.replace('_', '-')}": value for name, value in options.items()}
-    with Nereid(repository, given) as server, h2.Connection(server.grpc) as connection:
-        awaited = {(h2.SETTINGS, 0), (h2.SETTINGS, h2.ACK), (h2.WINDOW_UPDATE, 0)}
-        while awaited:
-            got = connection.read()
-            awaited.discard((got.kind, got.flags))
+    with serving(repository, **options) as server, greeted(server) as connection:
         yield connection
 
 
@@ -48,6 +56,13 @@ def until_ping(connection: h2.Connection) -> h2.Frame:
         got = connection.read()
         if got.kind == h2.PING and not got.flags & h2.ACK:
             return got
+
+
+def pings_so_far(connection: h2.Connection) -> int:
+    """How often the server had asked by the time at which it answers a question of this side, and the calls that are data between."""
+    stream = 2 * len(connection.frames) + 101
+    assert call(connection, stream).trailers["grpc-status"] == "0"
+    return sum(frame.kind == h2.PING and not frame.flags & h2.ACK for frame in connection.frames)
 
 
 def until_goaway(connection: h2.Connection) -> h2.Frame:
@@ -76,23 +91,26 @@ def test_without_calls_only_where_that_is_asked_for(identity_repository: Path) -
     options = {"keepalive_time": "50", "keepalive_permit_without_calls": "true"}
     with connected(identity_repository, **options) as connection:
         until_ping(connection)
-    with connected(identity_repository, keepalive_time="50") as connection:
-        connection.socket.settimeout(0.5)
-        with pytest.raises(TimeoutError):
-            until_ping(connection)
+    options = {"keepalive_time": "50", "http2_max_pings_without_data": "0"}
+    with serving(identity_repository, **options) as server, greeted(server) as idle, greeted(server) as calling:
+        open_stream(calling)
+        for _ in range(10):
+            until_ping(calling)
+        assert pings_so_far(idle) == 0, "as long as the other was pinged ten times"
 
 
 def test_so_many_pings_without_data(identity_repository: Path) -> None:
-    with connected(identity_repository, keepalive_time="50", http2_max_pings_without_data="3") as connection:
-        open_stream(connection)
+    options = {"keepalive_time": "50", "http2_max_pings_without_data": "3"}
+    with serving(identity_repository, **options) as server, greeted(server) as quiet, greeted(server) as talking:
+        for connection in (quiet, talking):
+            open_stream(connection)
         for _ in range(3):
-            until_ping(connection)
-        connection.socket.settimeout(0.5)
-        with pytest.raises(TimeoutError):
-            until_ping(connection)
-        connection.socket.settimeout(30)
-        assert call(connection, 3).trailers["grpc-status"] == "0"  # data in between
-        until_ping(connection)
+            until_ping(quiet)
+        for stream in range(3, 3 + 2 * 10, 2):
+            until_ping(talking)
+            assert call(talking, stream).trailers["grpc-status"] == "0"  # data in between
+        assert pings_so_far(quiet) == 3, "while the other was pinged ten times"
+        until_ping(quiet)  # that was data
 
 
 def test_who_does_not_answer_is_closed(identity_repository: Path) -> None:

@@ -53,7 +53,7 @@ def write_identity(repository: Repository) -> None:
     repository.identity("copy_two", dims=(-1,), max_batch_size=8, tensors=2)
     repository.identity("copy_cube", "INT16", dims=(-1, 2, -1))
     repository.identity("copy_batch", dims=(4,), max_batch_size=8, extra=EIGHTS)
-    repository.identity("copy_strings", "BYTES", dims=(-1,), max_batch_size=8, extra=DYNAMIC)
+    repository.identity("copy_strings", "BYTES", dims=(-1,), max_batch_size=8, extra=EIGHTS)
     delays = parameters({"execute_delay_ms": "30", "execute_delay_us": "5000"})
     repository.identity("copy_slow", dims=(-1,), extra=delays)
     repository.model(
@@ -87,7 +87,8 @@ def write_onnx(repository: Repository) -> None:
     put("scalar", onnx_models.scalar())
     put("one_per_row", onnx_models.one_per_row())
     put("fixed", onnx_models.add_sub(batch=2, width=3))
-    put("strings", onnx_models.identity("BYTES", ["n", "m"]), ONNX + "max_batch_size: 8\n" + DYNAMIC)
+    put("strings", onnx_models.identity("BYTES", ["n", "m"]), ONNX + "max_batch_size: 8\n")
+    put("strings_together", onnx_models.identity("BYTES", ["n", "m"]), ONNX + "max_batch_size: 8\n" + EIGHTS)
     put("gather", onnx_models.gather(), ONNX + "max_batch_size: 4\n")
     put("breaks_its_promise", onnx_models.breaks_its_promise())
     put("keeps_one_row", onnx_models.keeps_one_row(), ONNX + "max_batch_size: 4\n")
@@ -281,6 +282,7 @@ def test_identity_batches_strings_of_every_length(served: Server) -> None:
         assert ask(served, "grpc", "copy_strings", {"INPUT0": data})["OUTPUT0"].tolist() == data.tolist()
 
     at_once(8, one)
+    assert statistics(served, "copy_strings")["execution_count"] == 1
 
 
 def test_identity_waits_as_told(served: Server) -> None:
@@ -326,11 +328,15 @@ def test_onnx_strings_keep_their_nul(served: Server, protocol: str) -> None:
 
 
 def test_onnx_strings_in_batches(served: Server) -> None:
-    def one(index: int) -> None:
-        data = np.array([[f"{index}\0{row}".encode() * index, b""] for row in range(1 + index % 2)], np.object_)
-        assert ask(served, "grpc", "strings", {"x": data})["y"].tolist() == data.tolist()
+    """Eight rows of six requests."""
 
-    at_once(8, one)
+    def one(index: int) -> None:
+        data = np.array([[f"{index}\0{row}".encode() * index, b""] for row in range(2 if index in (2, 4) else 1)], np.object_)
+        assert ask(served, "grpc", "strings_together", {"x": data})["y"].tolist() == data.tolist()
+
+    at_once(6, one)
+    counted = statistics(served, "strings_together")
+    assert (counted["inference_count"], counted["execution_count"]) == (8, 1)
 
 
 # ONNX Runtime: shapes and batches

@@ -3,6 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from harness import rawhttp
 from harness.servers import Nereid, Server
 from witness import Board, ask, ask_many, backend, board, group, kind, load
 
@@ -14,22 +15,28 @@ def options(backend: Path) -> dict[str, str | list[str]]:
 
 
 def test_removed_instances_are_finalised(kind: type[Server], backend: Path, board: Board) -> None:
-    """PB-149, PB-182: whoever asked for fewer instances has the room of the others when the answer comes."""
-    board.model("one", group(count=3), slow_end="300")
-    with kind(board.repository.path, options(backend)) as server:
-        board.model("one", group(count=1), slow_end="300")
-        assert load(server, "one").status == 200
+    """PB-149, PB-182: whoever asked for fewer instances has the room of the others when the answer comes: it waits for them."""
+    board.model("one", group(count=3), kept_in=True)
+    with ThreadPoolExecutor(1) as pool, kind(board.repository.path, options(backend)) as server:
+        board.model("one", group(count=1), kept_in=True)
+        loading = pool.submit(load, server, "one")
+        server.process.wait_until(lambda: board.leaving() > 0, 60)
+        assert rawhttp.get(server.http, "/v2/health/live").status == 200
+        assert not loading.done()
+        board.open_exit()
+        assert loading.result().status == 200
         assert board.finalised() == 2
         ask(server, "one")
 
 
 def test_one_that_executes_does_not_hold_up_the_load(backend: Path, board: Board) -> None:
     """It may execute the very request that asked for the load: the reference waits for ever then. It is finalised when it has ended."""
-    board.model("one", group(count=2), gated=True, slow_end="1")
-    with Nereid(board.repository.path, options(backend)) as server, ThreadPoolExecutor(2) as pool:
+    board.model("one", group(count=2), gated=True, kept_in=True)
+    board.open_exit()
+    with ThreadPoolExecutor(2) as pool, Nereid(board.repository.path, options(backend)) as server:
         busy = ask_many(pool, server, "one", 2)
         server.process.wait_until(lambda: board.now() == 2, 60)
-        board.model("one", group(count=1), gated=True, slow_end="1")
+        board.model("one", group(count=1), gated=True, kept_in=True)
         assert load(server, "one").status == 200
         assert board.finalised() == 0
         board.open_gate()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tritonclient.http as httpclient
-from harness import rawhttp
+from harness import metrics, rawhttp
 from harness.repository import Repository
 from harness.servers import KINDS, Nereid, Server
 from models import onnx_models
@@ -97,18 +97,28 @@ def test_all_kinds(name: str, datatype: str, tmp_path: Path) -> None:
 def test_without_leave_shapes_are_kept_apart(name: str, tmp_path: Path) -> None:
     """PB-38: requests of different shapes do not share a batch unless the input may be ragged."""
     repository = Repository(tmp_path / "models")
-    repository.identity("apart", dims=(-1,), max_batch_size=4, extra="instance_group { count: 1 kind: KIND_CPU }\ndynamic_batching { max_queue_delay_microseconds: 300000 preferred_batch_size: [ 4 ] }\n")
-    with KINDS[name](repository.path) as server:
+    delay = "dynamic_batching { max_queue_delay_microseconds: 3600000000 preferred_batch_size: [ 2 ] }\n"
+    repository.identity("apart", dims=(-1,), max_batch_size=4, extra="instance_group { count: 1 kind: KIND_CPU }\n" + delay)
+    with KINDS[name](repository.path) as server, ThreadPoolExecutor(3) as pool:
         def one(length: int) -> None:
             with httpclient.InferenceServerClient(server.http) as client:
                 tensor = httpclient.InferInput("INPUT0", [1, length], "FP32")
                 tensor.set_data_from_numpy(np.ones((1, length), np.float32))
                 assert client.infer("apart", [tensor]).as_numpy("OUTPUT0").shape == (1, length)
 
-        with ThreadPoolExecutor(2) as pool:
-            list(pool.map(one, (2, 3)))
+        def waiting() -> float:
+            return metrics.scrape(server.metrics)["nv_inference_pending_request_count"].value(model="apart")
+
+        first = pool.submit(one, 2)
+        server.process.wait_for(waiting, 1)
+        second = pool.submit(one, 3)
+        first.result(60)  # alone, since the second does not fit it; which waits for one like itself
+        server.process.wait_for(waiting, 1)
+        assert not second.done()
+        pool.submit(one, 3).result(60)
+        second.result(60)
         stats = rawhttp.get(server.http, "/v2/models/apart/stats").json()["model_stats"][0]
-        assert (stats["inference_count"], stats["execution_count"]) == (2, 2)
+        assert (stats["inference_count"], stats["execution_count"]) == (3, 2)
 
 
 def reason(server: Server, model: str) -> str:

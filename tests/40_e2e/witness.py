@@ -52,21 +52,24 @@ class Board:
     def __init__(self, folder: Path):
         self.repository = Repository(folder / "models")
         self.file = folder / "board"
-        self.gate, self.door = folder / "gate", folder / "door"
+        self.gate, self.door, self.exit = folder / "gate", folder / "door", folder / "exit"
         self._opened: list[int] = []
-        for each in (self.gate, self.door):
+        for each in (self.gate, self.door, self.exit):
             os.mkfifo(each)
 
     def model(
-        self, name: str, *groups: str, extra: str = "", batch: int = 0, gated: bool = False, kept_out: bool = False, **parameters: str
+        self, name: str, *groups: str, extra: str = "", batch: int = 0,
+        gated: bool = False, kept_out: bool = False, kept_in: bool = False, **parameters: str,
     ) -> Path:
-        """gated: executions wait while the gate is not open; kept_out: loading waits for open_door."""
+        """gated: executions wait while the gate is not open; kept_out: loading waits for open_door; kept_in: what is finalised waits for
+        open_exit."""
         config = f'name: "{name}"\nbackend: "witness"\nmax_batch_size: {batch}\n'
         for kind, dims in (("input", 1), ("output", 4)):
             config += f'{kind} [ {{ name: "{kind.upper()}0" data_type: TYPE_INT32 dims: [ {dims} ] }} ]\n'
         if groups:
             config += f"instance_group [ {', '.join(groups)} ]\n"
-        parameters |= {"board": str(self.file)} | ({"gate": str(self.gate)} if gated else {}) | ({"door": str(self.door)} if kept_out else {})
+        pipes = {"gate": (self.gate, gated), "door": (self.door, kept_out), "exit": (self.exit, kept_in)}
+        parameters |= {"board": str(self.file)} | {key: str(pipe) for key, (pipe, wanted) in pipes.items() if wanted}
         for key, value in parameters.items():
             config += f'parameters {{ key: "{key}" value {{ string_value: "{value}" }} }}\n'
         return self.repository.model(name, config + extra)
@@ -84,18 +87,29 @@ class Board:
     def open_door(self) -> None:
         self._open(self.door)
 
+    def open_exit(self) -> None:
+        self._open(self.exit)
+
     def close(self) -> None:
         for each in self._opened:
             os.close(each)
 
+    def _number(self, place: int) -> int:
+        """0 while nothing was loaded."""
+        return int.from_bytes(self.file.read_bytes()[4 * place : 4 * place + 4], "little") if self.file.exists() else 0
+
     def executions(self) -> int:
-        return int.from_bytes(self.file.read_bytes()[:4], "little") if self.file.exists() else 0
+        return self._number(0)
 
     def now(self) -> int:
-        return int.from_bytes(self.file.read_bytes()[4:8], "little")
+        return self._number(1)
 
     def finalised(self) -> int:
-        return int.from_bytes(self.file.read_bytes()[12:16], "little")
+        return self._number(3)
+
+    def leaving(self) -> int:
+        """Those that are being finalised, or were."""
+        return self._number(4)
 
 
 BODY = b'{"inputs": [{"name": "INPUT0", "datatype": "INT32", "shape": [1], "data": [7]}]}'

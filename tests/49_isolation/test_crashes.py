@@ -198,10 +198,14 @@ def test_the_log_tells_how_it_ended(server: Nereid) -> None:
         until(lambda: answers(server, "fragile"))
 
 
-def test_readiness_follows_the_process(server: Nereid) -> None:
-    assert ready(server) and ready(server, "fragile")
-    crashed = threading.Thread(target=ask, args=(server, "fragile", [KILL]))
-    crashed.start()
-    until(lambda: not ready(server, "fragile") or not crashed.is_alive())
-    crashed.join()
-    until(lambda: ready(server) and ready(server, "fragile"))
+def test_readiness_follows_the_process(repository: Repository) -> None:
+    """It cannot be started again while its library is away."""
+    library = crasher(repository, "fragile") / "libtriton_crasher.so"
+    with Nereid(repository.path, env=QUIET_CRASHES) as server:
+        assert ready(server) and ready(server, "fragile")
+        library.rename(library.with_suffix(".away"))
+        assert ask(server, "fragile", [KILL]).status == 500
+        until(lambda: not ready(server) and not ready(server, "fragile"))
+        library.with_suffix(".away").rename(library)
+        until(lambda: ready(server) and ready(server, "fragile"))
+        assert answers(server, "fragile")

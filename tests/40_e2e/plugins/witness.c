@@ -8,11 +8,10 @@
  *   gate   wait in each execution until somebody has this pipe open to write
  *   door   the same while the model is loaded
  *   tell   fail instead of making an instance, with its host policy in the message
- *   slow_end  an instance takes this many milliseconds to be finalised, and is counted on the board when it was */
+ *   exit   the same while an instance is finalised, which is counted on the board before and after */
 #include "triton/core/tritonbackend.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -32,13 +31,14 @@ struct board {
     atomic_int now;
     atomic_int most;
     atomic_int finalised;
+    atomic_int leaving;
 };
 
 struct model {
     struct board *board;
     char gate[256];
+    char exit[256];
     int tell;
-    int slow_end;
 };
 
 static int find(const char *json, const char *key, char *ret, size_t size)
@@ -87,8 +87,7 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInitialize(TRITONBACKEND_Model *handle)
     if (find(text, "board", path, sizeof(path)))
         m->board = open_board(path);
     find(text, "gate", m->gate, sizeof(m->gate));
-    if (find(text, "slow_end", path, sizeof(path)))
-        m->slow_end = (int)strtol(path, NULL, 10);
+    find(text, "exit", m->exit, sizeof(m->exit));
     m->tell = find(text, "tell", path, sizeof(path));
     if (find(text, "door", path, sizeof(path)))
         pass(path);
@@ -140,9 +139,10 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceInitialize(TRITONBACKEND_ModelIns
 TRITONSERVER_Error *TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInstance *instance)
 {
     struct model *m = model_of(instance);
-    if (!m->slow_end)
+    if (!*m->exit)
         return NULL;
-    poll(NULL, 0, m->slow_end);
+    atomic_fetch_add(&m->board->leaving, 1);
+    pass(m->exit);
     atomic_fetch_add(&m->board->finalised, 1);
     return NULL;
 }
