@@ -263,6 +263,17 @@ def test_cache_and_agent_with_a_planted_export_are_refused(build: Path, place: s
         ("src/codec/x.h", "int a;\n", ["nobody includes it"]),
         ("tests/00_unit/x.c", "void f(void) { usle" + "ep(1); }\n", ["a test that sleeps"]),
         ("tests/40_e2e/test_x.py", "import time\ntime.sle" + "ep(1)\n", ["test_x.py:2", "a test that sleeps"]),
+        ("tests/40_e2e/test_x.py", "time.sle" + "ep(1)  # allowed: because\n", ["a test that sleeps"]),
+        ("tests/40_e2e/test_x.py", "select.sele" + "ct([], [], [], 1)\n", ["a test that sleeps"]),
+        ("tests/40_e2e/test_x.py", "threading.Eve" + "nt().wait(0.5)\n", ["a test that sleeps"]),
+        ("tests/40_e2e/plugins/x.c", "void f(void) { po" + "ll(NULL, 0, 100); }\n", ["a test that sleeps"]),
+        ("tests/40_e2e/test_x.py", "@pytest.mark.sk" + "ip\ndef test_x(): ...\n", ["test_x.py:1", "left out and counts as passed"]),
+        ("tests/40_e2e/test_x.py", "pytest.sk" + "ip('no')\n", ["left out and counts as passed"]),
+        ("tests/40_e2e/test_x.py", "@pytest.mark.xf" + "ail\n", ["left out and counts as passed"]),
+        ("tests/40_e2e/test_x.py", "x = pytest.importorsk" + "ip('x')\n", ["left out and counts as passed"]),
+        ("tests/00_unit/x.c", "void f(void) { sk" + "ip(); }\n", ["left out and counts as passed"]),
+        ("cmake/x.cmake", "set_tests_properties(x PROPERTIES SKIP_RETURN_" + "CODE 77)\n", ["left out and counts as passed"]),
+        ("tests/CMakeLists.txt", "set_tests_properties(x PROPERTIES DISAB" + "LED TRUE)\n", ["left out and counts as passed"]),
         ("tools/x.sh", "cd /wor" + "k/main\n", ["path of one machine"]),
         ("README.md", "see https://py" + "pi.org/x\n", ["package registry"]),
         ("src/codec/x.c", "/* TO" + "DO */\n", ["unfinished"]),
@@ -279,4 +290,6 @@ def test_tidy_leaves_alone_what_is_fine(tmp_path: Path) -> None:
     fine += 'const char *reason_of_501 = "Not Imple' + 'mented";\n'  # the name of the status
     plant(tmp_path, "src/codec/x.c", fine)
     plant(tmp_path, "src/os/x.c", "void *f(void) { return mal" + "loc(1); }\n")
+    plant(tmp_path, "tests/40_e2e/test_x.py", "time.sle" + "ep(1)  # allowed: the property is that time passes\n")
+    plant(tmp_path, "tests/00_unit/x.c", "void f(void) { sk" + "ip(); } /* allowed: only for this very test */\n")
     accepts(gate("tidy.py", "--root", tmp_path))

@@ -9,7 +9,6 @@ With `short` it asks for nothing that is long.
 """
 
 import json
-import select
 import struct
 import sys
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from harness import rawgrpc, rawhttp  # noqa: E402
+from harness.pause import pause  # noqa: E402
 from tritonclient.grpc import service_pb2 as pb  # noqa: E402
 
 CONNECTIONS = 4  # more than there are loops on a small machine
@@ -74,7 +74,7 @@ class Client:
                 if rate:
                     due = start + (number + index / 2) / rate
                     if due > begun:
-                        select.select([], [], [], due - begun)
+                        pause(due - begun)
                         begun = time.perf_counter()  # that it woke up late is not the server's doing
                     else:
                         begun = due

@@ -1,10 +1,11 @@
 """What waits in the slow lanes of a server's loops: each is an epoll descriptor that another one watches."""
 
 import re
-import select
 import time
 from collections.abc import Callable
 from pathlib import Path
+
+from harness.pause import pause
 
 
 def _watched(pid: int) -> dict[int, list[int]]:
@@ -30,8 +31,7 @@ def members(pid: int) -> set[int]:
 def wait_for(pid: int, wanted: Callable[[set[int]], bool], what: str) -> set[int]:
     """The members, once they are as wanted."""
     deadline = time.monotonic() + 60
-    waiter = select.poll()  # of nothing: nobody tells
     while not wanted(now := members(pid)):
         assert time.monotonic() < deadline, f"{what}: {len(now)} in slow lanes"
-        waiter.poll(5)
+        pause(0.005)
     return now

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness import paths, processors, procfs
+from harness.pause import pause
 from harness.processors import on
 from harness.servers import Server
 
@@ -130,18 +131,18 @@ class Siege:
     def close(self) -> None:
         assert self._honest.stdin and self._honest.stdout
         self._honest.stdin.close()
-        self._honest.wait(60)
+        status = self._honest.wait(60)
         self._honest.stdout.close()
+        assert status == 0, f"the honest client ended with status {status}"
 
     def look(self) -> None:
         self.peak = max(self.peak, memory_bytes(self.server.pid))
 
     def _settled(self) -> int:
         """The memory of the server once it has not become less for three seconds: what it keeps warm is gone then."""
-        waiter = select.poll()  # of nothing: the memory tells nobody
         least, since = memory_bytes(self.server.pid), time.monotonic()
         while time.monotonic() < since + 3:
-            waiter.poll(200)
+            pause(0.2)
             now = memory_bytes(self.server.pid)
             if now < least:
                 least, since = now, time.monotonic()
@@ -176,12 +177,11 @@ class Siege:
 
     def _alone(self) -> None:
         """Waits until the server has closed all that the attack had opened, and has no more to do."""
-        waiter = select.poll()  # of nothing: the server tells nobody
         deadline = time.monotonic() + 60
         used, busy = procfs.cpu_ns(self.server.pid), True
         while (now := procfs.sockets(self.server.pid)) > self.sockets or busy:
             assert time.monotonic() < deadline, f"a minute after the attack: busy {busy}, {now} sockets, {self.sockets} before"
-            waiter.poll(100)
+            pause(0.1)
             before, used = used, procfs.cpu_ns(self.server.pid)
             busy = used - before > IDLE_NS
 
@@ -249,9 +249,8 @@ class Siege:
         bound = max(self.memory * KEPT, self.memory + SLACK)
         begun = time.monotonic()
         now = memory_bytes(self.server.pid)
-        waiter = select.poll()  # of nothing: the memory tells nobody
         while now > bound and time.monotonic() < begun + seconds:
-            waiter.poll(200)
+            pause(0.2)
             now = memory_bytes(self.server.pid)
         self.note("memory_kib_before", self.memory >> 10)
         self.note("memory_kib_under_attack", self.peak >> 10)

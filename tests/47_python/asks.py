@@ -2,7 +2,6 @@
 
 import json
 import re
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +12,7 @@ import numpy as np
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 from harness import rawhttp
+from harness.pause import pause
 from harness.servers import Server
 from tritonclient.grpc import service_pb2 as pb
 from tritonclient.grpc import service_pb2_grpc as pb_grpc
@@ -140,7 +140,7 @@ class Asker:
         while not holds():
             if time.monotonic() > deadline:
                 raise AssertionError(f"does not hold after {WITHIN} s")
-            threading.Event().wait(0.02)
+            pause(0.02)
 
     def metric(self, name: str, model: str) -> float:
         """One number of the metrics page."""

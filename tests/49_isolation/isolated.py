@@ -2,12 +2,12 @@
 
 import json
 import os
-import select
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from harness import paths, rawhttp
+from harness.pause import pause
 from harness.procfs import children, links, processes
 from harness.repository import Repository
 from harness.servers import HOST, Nereid
@@ -85,10 +85,9 @@ def ready(server: Nereid, model: str | None = None) -> bool:
 def until(what: Callable[[], bool], seconds: float = 120) -> float:
     """Asks again and again; returns how long it took."""
     begun = time.monotonic()
-    waiter = select.poll()  # of nothing: nobody tells
     while not what():
         assert time.monotonic() < begun + seconds, "it does not happen"
-        waiter.poll(5)
+        pause(0.005)
     return time.monotonic() - begun
 
 
