@@ -396,7 +396,8 @@ def test_many_at_a_time(busy: Server) -> None:
         for number in range(25):
             model = ("nest", "two", "a", "pair", "b", "again")[(me + number) % 6]
             got = unload(busy, model, number % 2 == 0) if (me + number) % 3 else load(busy, model)
-            assert got.status in (200, 400), got.body
+            # A load may find that another has just taken out what it needs, and says so.
+            assert got.status == 200 or (got.status == 400 and "load failed for model" in got.json()["error"]), got.body
 
     failures: list[BaseException] = []
 

@@ -206,6 +206,8 @@ def test_under_load(tmp_path: Path, more: str) -> None:
             assert load(server, "echo").status == 200
             if number == CHANGES // 4:
                 settled = procfs.rss_bytes(server.pid)
+        before = list(done)
+        server.process.wait_until(lambda: wrong != [] or all(now > old for now, old in zip(done, before, strict=True)), 60)
         stop.set()
         for thread in threads:
             thread.join()

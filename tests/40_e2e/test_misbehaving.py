@@ -318,6 +318,7 @@ def _finalized(server: Server) -> list[str]:
     return re.findall(r"FINALIZED (\w+)", server.process.log())
 
 
+@pytest.mark.reference
 def test_the_reference_finalizes_the_same(repository: Repository, tmp_path: Path) -> None:
     for entry, expected in FINALIZED.items():
         made = Repository(tmp_path / f"fails_{entry}")

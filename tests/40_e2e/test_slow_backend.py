@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from harness import paths, rawhttp
+from harness import metrics, paths, rawhttp
 from harness.repository import Repository
 from harness.servers import HOST, Nereid
 
@@ -85,6 +85,7 @@ def test_a_model_that_waits_has_its_own_thread(tmp_path: Path) -> None:
     with Nereid(made.path) as server, ThreadPoolExecutor(16) as pool:
         body = json.dumps({"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1], "data": [7.0]}]}).encode()
         slow = [pool.submit(rawhttp.post, server.http, "/v2/models/waits/infer", body) for _ in range(4)]
+        server.process.wait_for(lambda: metrics.scrape(server.metrics)["nereid_requests_in_flight"].value(protocol="http"), len(slow))
         quick = [rawhttp.get(server.http, "/v2/health/live") for _ in range(32)]
         assert not any(each.done() for each in slow), "health waited for the model"
         assert all(each.status == 200 for each in quick)

@@ -17,6 +17,7 @@ import pytest
 import shelf
 from endpoint import Answer, Endpoint, Request
 from faults import FAULTS, Exchange, Fault, Proxy, Rule
+from harness import ports
 from harness.servers import Nereid
 from instance_metadata import InstanceMetadata
 from odd_store import OddStore
@@ -251,17 +252,11 @@ def test_trouble_of_the_metadata_service_is_no_answer(gateway: VersityGateway, f
             assert "requests to S3 are not signed" not in server.process.log()
 
 
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind((HOST, 0))
-        return int(taken.getsockname()[1])
-
-
 @pytest.mark.parametrize("missing", ["refused", "404"])
 def test_a_metadata_service_that_comes_later(gateway: VersityGateway, fill: Fill, cache: Path, missing: str) -> None:
     """Nobody is there: requests are not signed. The store wants to know who asks: it is looked again."""
     bucket = fill(shelf.identity("m"))
-    port = free_port()
+    port = ports.free_port()
     metadata = InstanceMetadata([(KEY_ID, SECRET)], 3600, [Answer(404)], port) if missing == "404" else None
     options = {"model-control-mode": "poll", "repository-poll-secs": "1", "exit-on-error": "false", "strict-readiness": "false"}
     env = clean_env(cache, AWS_EC2_METADATA_DISABLED="", AWS_EC2_METADATA_SERVICE_ENDPOINT=f"http://{HOST}:{port}")

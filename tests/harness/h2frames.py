@@ -4,6 +4,7 @@ Header blocks are written as plain literals; what the server compressed is read 
 decoder, which is not the code under test on this side of the connection.
 """
 
+import contextlib
 import ctypes
 import ctypes.util
 import socket
@@ -208,12 +209,17 @@ class Connection:
         )
         self.frames.append(got)
         if got.kind == SETTINGS and not got.flags & ACK:
-            self.send(frame(SETTINGS, ACK, 0))
+            self._reply(frame(SETTINGS, ACK, 0))
         elif got.kind == PING and not got.flags & ACK:
-            self.send(frame(PING, ACK, 0, got.payload))
+            self._reply(frame(PING, ACK, 0, got.payload))
         elif got.kind in (DATA, HEADERS, CONTINUATION, RST_STREAM):
             self._on_stream(got)
         return got
+
+    def _reply(self, data: bytes) -> None:
+        """A server that has closed the connection takes it no more; what it said before that is still to be read."""
+        with contextlib.suppress(ConnectionError):
+            self.send(data)
 
     def _on_stream(self, got: Frame) -> None:
         call = self.calls.setdefault(got.stream, Call())
