@@ -34,7 +34,8 @@ static const uint8_t keepalive_ping[8] = "alive?";
 /* Of what a client sent beyond its end, so much is dropped before its connection is closed. */
 #define DISCARD_BYTES ((size_t)1 << 20)
 
-/* Of a connection that has sent no message yet, or takes many turns, so much is read in one. */
+/* So much is read in one turn of a connection that has sent no message yet, is in the slow lane, or has calls that wait for their turn:
+ * a few kilobytes may be dozens of calls. */
 #define READ_WARILY ((size_t)4096)
 
 static struct loop *loop_of(const struct grpc_conn *c)
@@ -210,7 +211,7 @@ static ssize_t read_once(struct grpc_conn *c)
     struct worker *w = c->home->worker;
     if (c->filling)
         return read_filling(c);
-    bool wary = !c->proven || c->turns > TURNS_FREE;
+    bool wary = !c->proven || c->watch.slow || !list_empty(&c->put_off);
     ssize_t n = sock_read(c->watch.fd, w->receive, wary ? READ_WARILY : w->receive_bytes);
     if (n <= 0)
         return n;

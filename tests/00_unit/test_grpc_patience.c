@@ -8,6 +8,7 @@
 #include "grpc/grpc_method.h"
 #include "grpc/grpc_stream.h"
 #include "net/helpers.h"
+#include "net/turns.h"
 #include "server/server.h"
 #include "server/worker.h"
 
@@ -15,14 +16,17 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define LIVE    "/inference.GRPCInferenceService/ServerLive"
-#define STREAM  "/inference.GRPCInferenceService/ModelStreamInfer"
-#define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-#define ANSWER  30000u /* about so long is the error of a model whose name has so many bytes */
-#define WIDE    0x7FFFFFFFu
+#define LIVE       "/inference.GRPCInferenceService/ServerLive"
+#define STREAM     "/inference.GRPCInferenceService/ModelStreamInfer"
+#define INDEX      "/inference.GRPCInferenceService/RepositoryIndex"
+#define PREFACE    "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+#define ANSWER     30000u /* about so long is the error of a model whose name has so many bytes */
+#define WIDE       0x7FFFFFFFu
+#define SMALL_PART 4096
 
 struct rig {
     struct server *server;
@@ -139,6 +143,13 @@ static void call(struct rig *r, int id, const char *path)
 static void live(struct rig *r, int id)
 {
     call(r, id, LIVE);
+    frame_head(r, 5, NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, id);
+    strbuf_append(&r->out, "\0\0\0\0\0", 5);
+}
+
+static void index_of(struct rig *r, int id)
+{
+    call(r, id, INDEX);
     frame_head(r, 5, NGHTTP2_DATA, NGHTTP2_FLAG_END_STREAM, id);
     strbuf_append(&r->out, "\0\0\0\0\0", 5);
 }
@@ -364,6 +375,35 @@ static void what_is_written_must_be_read(void **state)
     rig_free(r);
 }
 
-UNIT_MAIN(UNIT(idle_clients_owe_nothing), UNIT(half_a_frame_has_a_minute),
+/* However much of it has come, and though one read could take it all. */
+static void calls_behind_one_that_waits_are_taken_in_small_parts(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(0);
+    struct grpc_conn *c = conn_of(r);
+    live(r, 1);
+    flush(r, true);
+    assert_true(list_empty(&c->put_off));
+    c->unread = TURNS_UNREAD + 1; /* as if long answers lay there */
+    index_of(r, 3);
+    flush(r, true);
+    assert_false(list_empty(&c->put_off));
+    for (int id = 5; id < 255; id += 2)
+        index_of(r, id);
+    assert_true(r->out.len > 3 * SMALL_PART);
+    assert_int_equal(send(r->fd, r->out.data, r->out.len, MSG_NOSIGNAL), r->out.len);
+    int left = (int)r->out.len;
+    r->out.len = 0;
+    while (left) {
+        int before = left;
+        turn(r);
+        assert_int_equal(ioctl(c->watch.fd, FIONREAD, &left), 0);
+        assert_in_range(before - left, 1, SMALL_PART);
+    }
+    rig_free(r);
+}
+
+UNIT_MAIN(UNIT(calls_behind_one_that_waits_are_taken_in_small_parts),
+          UNIT(idle_clients_owe_nothing), UNIT(half_a_frame_has_a_minute),
           UNIT(an_answer_waits_a_minute_for_its_window),
           UNIT(the_window_of_the_connection_has_a_minute), UNIT(what_is_written_must_be_read))

@@ -120,18 +120,22 @@ def test_streams_without_a_window(siege: Siege, record_property: Callable[[str, 
     withstand(siege, record_property, unread)
 
 
+def calls_for_long_answers(method: str, count: int) -> bytes:
+    body = h2.message(pb.ModelConfigRequest(name="wordy").SerializeToString())
+    return b"".join(
+        h2.frame(h2.HEADERS, h2.END_HEADERS, stream, block(method)) + h2.frame(h2.DATA, h2.END_STREAM, stream, body)
+        for stream in range(1, 2 * count, 2)
+    )
+
+
 @pytest.mark.parametrize("method", ["ModelConfig", "ModelStatistics", "ModelMetadata"])
 def test_answers_about_models_that_nobody_reads_over_grpc(siege: Siege, record_property: Callable[[str, object], None], method: str) -> None:
-    body = h2.message(pb.ModelConfigRequest(name="wordy").SerializeToString())
-    texts = [
-        h2.frame(h2.HEADERS, h2.END_HEADERS, stream, block(method)) + h2.frame(h2.DATA, h2.END_STREAM, stream, body)
-        for stream in range(1, 2001, 2)
-    ]
+    text = calls_for_long_answers(method, 1000)
 
     @contextlib.contextmanager
     def unread() -> Iterator[Step]:
         with contextlib.ExitStack() as stack:
-            pour(connect(stack, siege.server.grpc, 10), [b"".join(texts)])
+            pour(connect(stack, siege.server.grpc, 10), [text])
             yield nothing
 
     withstand(siege, record_property, unread)
