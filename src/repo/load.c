@@ -41,11 +41,12 @@ struct err *load_read_config(const struct load_context *c, const char *model_dir
     return e;
 }
 
-/* What the author left out and the directory tells: the backend, then every default. */
+/* What the author left out and the directory tells: the backend, as in the reference also where nothing is to be asked of the model; then
+ * every default. */
 static struct err *complete(const struct load_context *c, struct Inference__ModelConfig *proto,
                             const char *name, const char *model_dir, int64_t number)
 {
-    if (c->auto_complete && config_guess_wanted(proto)) {
+    if (config_guess_wanted(proto)) {
         struct local_names files = {0};
         struct err *e = number ? local_files(model_dir, number, &files) : NULL;
         if (e)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import threading
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 import witness
 from harness import metrics, rawhttp
 from harness.repository import Repository
-from harness.servers import KINDS, Nereid, Server
+from harness.servers import FLAG, KINDS, Nereid, Server
 from models import onnx_models
 from onnx import helper
 from witness import Board, backend, board
@@ -115,6 +116,32 @@ def test_a_partial_configuration_is_completed(kind: type[Server], tmp_path: Path
         assert found["dynamic_batching"]["max_queue_delay_microseconds"] == 5
         assert found["max_batch_size"] == 7
         assert rawhttp.get(server.http, "/v2/models/partial").json()["versions"] == ["1", "3"]
+
+
+STRICT = [
+    {"strict-model-config": "true"}, {"disable-auto-complete-config": FLAG},
+    {"disable-auto-complete-config": FLAG, "strict-model-config": "false"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [{}, {"strict-model-config": "false"}, *STRICT], ids=" ".join)
+def test_what_is_left_out_is_completed_or_not(kind: type[Server], tmp_path: Path, options: dict[str, str | list[str]]) -> None:
+    """MC-35, MC-36, MC-39: without a configuration, or with one that leaves out what only the model can tell, nothing is served where
+    completing is switched off, by either option. The backend is found by the file in both cases."""
+    repository = Repository(tmp_path / "models")
+    tensors = "".join(f'{way} {{ name: "{name}" data_type: TYPE_FP32 dims: [ 4 ] }}\n' for way, names in ADD_SUB.items() for name in names)
+    given = {"whole": f'backend: "onnxruntime"\n{tensors}', "no_backend": tensors, "no_tensors": 'backend: "onnxruntime"\n'}
+    for name, text in given.items():
+        onnx_models.save(onnx_models.add_sub(), repository.model(name, f"max_batch_size: 4\n{text}{CPU}"))
+    onnx_models.save(onnx_models.add_sub(), repository.model("no_configuration", None))
+    served = {"whole", "no_backend"} if options in STRICT else {"whole", "no_backend", "no_tensors", "no_configuration"}
+    with kind(repository.path, QUIET | options) as server:
+        assert {name for name in (*given, "no_configuration") if ready(server, name)} == served
+        told = "false" if options in STRICT else "true"
+        assert set(re.findall(r'"auto-complete-config":"(\w+)"', server.process.log())) == {told}
+
+
+ADD_SUB = {"input": ("a", "b"), "output": ("sum", "difference")}
 
 
 @pytest.mark.parametrize("datatype", sorted(set(onnx_models.ELEMENT) - {"BF16"}))

@@ -13,6 +13,7 @@ from . import paths, ports, rawhttp
 from .process import Process, ServerFailed
 
 HOST = "127.0.0.1"
+FLAG = "(no value)"
 
 
 class Server:
@@ -20,7 +21,7 @@ class Server:
 
     repository  a directory, the path of one in a store, or several
     options  further command-line options, without the leading dashes: {"log-verbose": "1"};
-             a list as value repeats the option
+             a list as value repeats the option, FLAG is an option that takes none
     """
 
     kind: ClassVar[str]
@@ -75,7 +76,7 @@ class Server:
         argv += [f"--metrics-port={self.metrics_port}", f"--http-address={HOST}"]
         argv += [f"--grpc-address={HOST}", f"--metrics-address={HOST}"]
         for name, value in self.options.items():
-            argv += [f"--{name}={each}" for each in (value if isinstance(value, list) else [value])]
+            argv += [f"--{name}" if each == FLAG else f"--{name}={each}" for each in (value if isinstance(value, list) else [value])]
         return argv
 
     def ready(self) -> bool:
