@@ -62,7 +62,7 @@ static void make(struct request *r, int change)
     param_add(&r->params, &r->arena, "d", 1, PARAM_DOUBLE)->d = change == 7 ? -0.0 : 0.0;
     param_add(&r->params, &r->arena, change == 8 ? "c" : "b", 1, PARAM_BOOL)->b = change != 9;
     if (change != 10)
-        request_add_output(r, "o", 1);
+        request_add_output(r, change == 17 ? "q" : "o", 1);
     if (change == 11)
         request_add_output(r, "p", 1);
     struct tensor_input *in =
@@ -70,10 +70,13 @@ static void make(struct request *r, int change)
     if (change == 13)
         in->datatype = DATATYPE_UINT8;
     if (change != 14)
-        add(r, "b", change == 15 ? 3 : 2, 0, change == 15 ? "abc" : change == 16 ? "ac" : "ab");
+        add(r, change == 18 ? "c" : "b", change == 15 ? 3 : 2, 0,
+            change == 15   ? "abc"
+            : change == 16 ? "ac"
+                           : "ab");
 }
 
-#define CHANGES 17
+#define CHANGES 19
 
 static void test_everything_counts(void **state)
 {

@@ -1,4 +1,5 @@
-/* Classifications of shapes that no client means well with: they end, whatever the product of the other dimensions is. */
+/* infer/classify: the order of classes, and shapes that no client means well with, which end whatever the product of the other
+ * dimensions is. */
 #include "infer/classify.h"
 
 #include "infer/request.h"
@@ -6,6 +7,7 @@
 #include "support/test_version.h"
 #include "support/unit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define MODEL                                                  \
@@ -90,12 +92,43 @@ static void test_more_than_can_be_counted(void **state)
     }
 }
 
+/* What the classes of these values are, one behind the other. */
+static void expect_classes(const float *values, uint32_t count, uint64_t classes, const char *text)
+{
+    const int64_t shape[] = {1, count};
+    struct response *r = made(shape, 2, count * sizeof(*values));
+    memcpy(r->outputs->data, values, count * sizeof(*values));
+    unit_succeeds(classify_output(r, r->outputs, classes, true, NULL));
+    char found[256] = "";
+    const char *at = r->outputs->data;
+    const char *end = at + r->outputs->byte_size;
+    for (uint32_t len; at < end; at += len) {
+        memcpy(&len, at, sizeof(len));
+        at += sizeof(len);
+        snprintf(found + strlen(found), sizeof(found) - strlen(found), "%.*s ", (int)len, at);
+    }
+    response_free(r);
+    assert_string_equal(found, text);
+}
+
+/* The largest first, equal ones in their order; what is no number comes last, wherever it stands. */
+static void test_order(void **state)
+{
+    (void)state;
+    const float nan = __builtin_nanf(""), inf = __builtin_inff();
+    expect_classes((const float[]){1, 3, 2, 3}, 4, 3, "3.000000:1 3.000000:3 2.000000:2 ");
+    expect_classes((const float[]){nan, -1, 2, nan}, 4, 2, "2.000000:2 -1.000000:1 ");
+    expect_classes((const float[]){nan, -inf, nan, inf}, 4, 4, "inf:3 -inf:1 nan:0 nan:2 ");
+    expect_classes((const float[]){0, -0.0f, nan}, 3, 1, "0.000000:0 ");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_without_elements),
         cmocka_unit_test(test_no_rows),
         cmocka_unit_test(test_more_than_can_be_counted),
+        cmocka_unit_test(test_order),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -75,6 +75,17 @@ static const struct rule rules[] = {
     {OWN IO "sequence_batching { control_input { name: 'c' control { kind: CONTROL_SEQUENCE_CORRID "
             "data_type: TYPE_STRING } } }",
      ""},
+    {OWN IO "batch_input { kind: BATCH_ELEMENT_COUNT target_name: 'c' data_type: TYPE_FP32 "
+            "source_input: 'i' }",
+     ""},
+    {OWN IO "batch_input { kind: BATCH_ELEMENT_COUNT target_name: 'c' data_type: TYPE_FP32 "
+            "source_input: [ 'i', 'i' ] }",
+     "batch input kind 'BATCH_ELEMENT_COUNT' expects 1 source input, got 2 for m"},
+    {OWN IO "batch_output { kind: BATCH_SCATTER_WITH_INPUT_SHAPE target_name: 'o' source_input: [ "
+            "'i', 'i' ] }",
+     "batch output kind 'BATCH_SCATTER_WITH_INPUT_SHAPE' expects 1 source input, got 2 for m"},
+    {OWN IO "batch_output { kind: BATCH_SCATTER_WITH_INPUT_SHAPE target_name: 'o' }",
+     "batch output kind 'BATCH_SCATTER_WITH_INPUT_SHAPE' expects 1 source input, got 0 for m"},
     {OWN IO "instance_group { kind: 7 }", "instance group m_0 of model m has unexpected kind 7"},
     {OWN IO "instance_group { kind: KIND_CPU count: 5000 }",
      "instance group m_0 of model m asks for instance 5000, at most 4096 are possible"},

@@ -13,6 +13,8 @@
 #include "support/test_version.h"
 #include "support/unit.h"
 
+#include <stdio.h>
+
 #define IO                                                                                    \
     "input [{ name: 'i' data_type: TYPE_INT32 dims: [ 1 ] }] output [{ name: 'o' data_type: " \
     "TYPE_INT32 dims: [ 1 ] }] "
@@ -45,6 +47,9 @@ static bool gate_open;
 static unsigned entered;
 static unsigned answered;
 static unsigned failed;
+static uint64_t priority; /* of what was executed last */
+static uint64_t timeout_us;
+static char named[16];
 
 static struct plugin_backend backend;
 static struct serve_table *table;
@@ -65,6 +70,9 @@ static TRITONSERVER_Error *execute(TRITONBACKEND_ModelInstance *instance,
     mutex_unlock(&lock);
     for (uint32_t i = 0; i < count; i++) {
         struct request *r = request_take(requests[i]);
+        priority = r->priority;
+        timeout_us = r->timeout_us;
+        snprintf(named, sizeof(named), "%s", r->id);
         struct response *a = response_new(r);
         struct tensor_output *o = response_add_output(a, "o", DATATYPE_INT32, (int64_t[]){1, 1}, 2);
         unit_succeeds(response_output_buffer(a, o, 4));
@@ -284,5 +292,25 @@ static void steps_keep_their_order(void **state)
     }
 }
 
+/* What a client says of its request holds for each step. */
+static void a_step_is_asked_as_the_ensemble_was(void **state)
+{
+    (void)state;
+    begin(batching);
+    open_gate();
+    struct request *r = make(0);
+    r->priority = 3;
+    r->timeout_us = 60000000;
+    r->id = "seven";
+    submit_now(r);
+    wait_for(&answered, 1);
+    assert_int_equal(failed, 0);
+    assert_int_equal(priority, 3);
+    assert_int_equal(timeout_us, 60000000);
+    assert_string_equal(named, "seven");
+    end();
+}
+
 UNIT_MAIN(UNIT(one_that_waits_fails_elsewhere), UNIT(steps_keep_their_order),
-          UNIT(many_that_wait_are_refused), UNIT(one_that_waits_is_cancelled))
+          UNIT(a_step_is_asked_as_the_ensemble_was), UNIT(many_that_wait_are_refused),
+          UNIT(one_that_waits_is_cancelled))

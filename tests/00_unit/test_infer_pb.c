@@ -445,6 +445,28 @@ static void contents_in_two_parts(void **state)
     arena_fini(&a);
 }
 
+/* A truth value is 0 or 1 for a model, whatever number a writer put on the wire. */
+static void truth_is_one(void **state)
+{
+    (void)state;
+    struct arena a;
+    struct infer_pb_request q;
+    /* inputs { contents { bool: 2 (unpacked), bool: [2, 0, 1, 256] } }, parameters b = 2 */
+    assert_int_equal(READ("\x2a\x0b\x2a\x09\x08\x02\x0a\x05\x02\x00\x01\x80\x02"
+                          "\x22\x07\x0a\x01"
+                          "b\x12\x02\x08\x02",
+                          &a, &q),
+                     INFER_PB_OK);
+    const struct infer_pb_contents *c = q.inputs->contents;
+    assert_int_equal(c->count[INFER_PB_BOOLS], 5);
+    uint8_t truths[5];
+    infer_pb_content_write(c, INFER_PB_BOOLS, 1, truths);
+    assert_memory_equal(truths, "\x01\x01\x00\x01\x01", 5);
+    assert_int_equal(q.params->choice, INFER_PB_BOOL);
+    assert_int_equal(q.params->bits, 1);
+    arena_fini(&a);
+}
+
 static void the_last_value_holds(void **state)
 {
     (void)state;
@@ -574,6 +596,6 @@ static void finds_the_tensor_that_goes_on(void **state)
 }
 
 UNIT_MAIN(UNIT(reads_what_protobuf_c_writes), UNIT(cut_anywhere), UNIT(damaged),
-          UNIT(shapes_packed_and_not), UNIT(contents_in_two_parts), UNIT(the_last_value_holds),
-          UNIT(unknown_fields_are_skipped), UNIT(refuses), UNIT(keeps_its_limits),
-          UNIT(finds_the_tensor_that_goes_on))
+          UNIT(shapes_packed_and_not), UNIT(contents_in_two_parts), UNIT(truth_is_one),
+          UNIT(the_last_value_holds), UNIT(unknown_fields_are_skipped), UNIT(refuses),
+          UNIT(keeps_its_limits), UNIT(finds_the_tensor_that_goes_on))

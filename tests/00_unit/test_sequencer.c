@@ -264,6 +264,22 @@ static void unknown_and_conflicting(void **state)
     rig_end(&rig);
 }
 
+/* PB-111: ids are 64 bits, and differ in any of them. */
+static void ids_differ_in_every_bit(void **state)
+{
+    (void)state;
+    struct rig rig;
+    rig_begin(&rig, (struct sequencer_config){.max_batch_size = 1});
+    push(&rig, 1, 1, START);
+    for (unsigned bit = 1; bit < 60; bit++)
+        push(&rig, 1, 1 + (UINT64_C(1) << bit), START);
+    assert_int_equal(sequencer_sequences(rig.s), 60);
+    for (unsigned bit = 1; bit < 4; bit++)
+        assert_int_equal(sequencer_push(rig.s, 1, make(&rig, UINT64_C(1) << (60 + bit), 0, 4)),
+                         SEQUENCER_PUSH_UNKNOWN);
+    rig_end(&rig);
+}
+
 /* PB-132, PB-133, PB-134: Idle begins when the last request is released; then the slot is another's and the id is unknown. */
 static void idle_sequences_end(void **state)
 {
@@ -402,6 +418,7 @@ static void again_and_again(void **state)
 
 UNIT_MAIN(UNIT(direct_keeps_the_slot), UNIT(backlog_follows), UNIT(direct_does_not_mix_shapes),
           UNIT(direct_waits_for_more), UNIT(oldest_takes_one_of_each),
-          UNIT(oldest_waits_for_preferred), UNIT(unknown_and_conflicting), UNIT(idle_sequences_end),
-          UNIT(idle_by_default), UNIT(timeouts_end_sequences), UNIT(cancelling_ends_a_sequence),
+          UNIT(oldest_waits_for_preferred), UNIT(unknown_and_conflicting),
+          UNIT(ids_differ_in_every_bit), UNIT(idle_sequences_end), UNIT(idle_by_default),
+          UNIT(timeouts_end_sequences), UNIT(cancelling_ends_a_sequence),
           UNIT(instances_come_and_go), UNIT(again_and_again))

@@ -4,14 +4,17 @@
 #include "infer/request.h"
 #include "infer/response.h"
 #include "os/mutex.h"
+#include "model/config.h"
 #include "sched/sequencer.h"
 #include "serve/runner.h"
 #include "serve/submit.h"
 #include "serve/version.h"
+#include "support/fake_request.h"
 #include "support/test_version.h"
 #include "support/unit.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define IO                                                     \
     "input [{ name: 'i' data_type: TYPE_INT32 dims: [ 1 ] }] " \
@@ -22,6 +25,12 @@
 #define DIRECT "sequence_batching { iterative_sequence: true direct { } } "
 #define OLDEST \
     "sequence_batching { iterative_sequence: true oldest { max_candidate_sequences: 2 } } "
+#define CONTROLLED                                                                            \
+    "sequence_batching { direct { } control_input [{ name: 'start' control [{ kind: "         \
+    "CONTROL_SEQUENCE_START int32_false_true: [ 3, 7 ] }] }, { name: 'end' control [{ kind: " \
+    "CONTROL_SEQUENCE_END int32_false_true: [ 3, 7 ] }] }, { name: 'ready' control [{ kind: " \
+    "CONTROL_SEQUENCE_READY int32_false_true: [ 3, 7 ] }] }, { name: 'id' control [{ kind: "  \
+    "CONTROL_SEQUENCE_CORRID data_type: TYPE_INT32 }] }] } "
 #define ONE "sequence_batching { oldest { max_candidate_sequences: 1 } } "
 
 static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF);
@@ -45,6 +54,18 @@ static void go_through_gate(void)
     mutex_unlock(&lock);
 }
 
+/* What the model reads of the first two rows of the last execution: start, end, ready and id of each. */
+static int32_t seen[2][4];
+
+static void look(const struct request *r, int32_t row[4])
+{
+    static const char *const names[] = {"start", "end", "ready", "id"};
+    for (uint32_t i = 0; i < r->input_count; i++)
+        for (int k = 0; k < 4; k++)
+            if (strcmp(r->inputs[i].name, names[k]) == 0)
+                memcpy(&row[k], r->inputs[i].pieces[0].data, sizeof(row[k]));
+}
+
 static TRITONSERVER_Error *execute(TRITONBACKEND_ModelInstance *instance,
                                    TRITONBACKEND_Request **requests, uint32_t count)
 {
@@ -53,6 +74,8 @@ static TRITONSERVER_Error *execute(TRITONBACKEND_ModelInstance *instance,
     go_through_gate();
     for (uint32_t i = 0; i < count; i++) {
         struct request *r = request_take(requests[i]);
+        if (i < 2)
+            look(r, seen[i]);
         if (rows[i] == 'R') {
             unit_succeeds(request_check_reschedule(r));
             request_reschedule(r);
@@ -123,6 +146,38 @@ static void end(void)
     version_drain(version);
     version_free(version);
     mutex_cond_fini(&changed);
+}
+
+static void expect_row(int row, int32_t start, int32_t end, int32_t ready, int32_t id)
+{
+    assert_int_equal(seen[row][0], start);
+    assert_int_equal(seen[row][1], end);
+    assert_int_equal(seen[row][2], ready);
+    assert_int_equal(seen[row][3], id);
+}
+
+/* PB-107, PB-108, PB-109, PB-111: a row without a request is not ready, and begins, ends and is nothing. */
+static void a_gap_is_not_ready(void **state)
+{
+    (void)state;
+    begin(MODEL CONTROLLED, (const char *const[]){".", "..", "..", "..", ""});
+    submit_now(make(5, REQUEST_SEQUENCE_START));
+    wait_for(&answered, 1);
+    expect_row(0, 7, 3, 7, 5);
+    submit_now(make(6, REQUEST_SEQUENCE_START));
+    wait_for(&answered, 2);
+    expect_row(0, 3, 3, 3, 0);
+    expect_row(1, 7, 3, 7, 6);
+    submit_now(make(6, 0));
+    wait_for(&answered, 3);
+    expect_row(0, 3, 3, 3, 0);
+    expect_row(1, 3, 3, 7, 6);
+    submit_now(make(6, REQUEST_SEQUENCE_END));
+    wait_for(&answered, 4);
+    expect_row(0, 3, 3, 3, 0);
+    expect_row(1, 3, 7, 7, 6);
+    assert_int_equal(failed, 0);
+    end();
 }
 
 /* The first sequence is over after two executions; its row is filled in the third one. */
@@ -245,6 +300,88 @@ static void a_batch_may_be_huge(void **state)
     }
 }
 
-UNIT_MAIN(UNIT(a_gap_may_be_wanted_again), UNIT(start_and_end_at_once),
+/* A queue as a configuration asks for it, without a model that runs. Time is a parameter. */
+struct bench {
+    struct model_config *config;
+    struct sequences *sequences;
+    struct sequencer_instance *instance;
+    struct request *requests[4];
+    struct request *out[4];
+    time_ns wake;
+};
+
+static void bench_begin(struct bench *b, const char *config)
+{
+    *b = (struct bench){.config = test_version_config(config)};
+    unit_succeeds(sequences_new(b->config, "/", &b->sequences));
+    b->instance = sequencer_join(b->sequences->queue, b);
+}
+
+static void bench_push(struct bench *b, uint32_t index, time_ns at)
+{
+    struct request *r = fake_request_new(1);
+    r->correlation_id = index + 1;
+    r->flags = REQUEST_SEQUENCE_START;
+    b->requests[index] = r;
+    assert_int_equal(sequencer_push(b->sequences->queue, at, r), SEQUENCER_PUSH_OK);
+}
+
+/* Takes what may run, which ends at once. */
+static size_t bench_take(struct bench *b, time_ns at)
+{
+    size_t n = sequencer_take(b->sequences->queue, b->instance, at, b->out, 4, &b->wake);
+    for (size_t i = 0; i < n; i++)
+        sequencer_released(b->sequences->queue, at, b->out[i], false);
+    return n;
+}
+
+static void bench_end(struct bench *b)
+{
+    struct list rest;
+    list_init(&rest);
+    sequencer_drain(b->sequences->queue, &rest);
+    sequencer_drop(b->instance);
+    sequences_free(b->sequences);
+    for (int i = 0; i < 4; i++)
+        fake_request_free(b->requests[i]);
+    config_unref(b->config);
+}
+
+/* PB-123, PB-126, PB-128, PB-130, PB-132: as many candidates as it says, sizes that are preferred, the delay, the time to idle. */
+static void settings_of_oldest(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_begin(&b, MODEL "sequence_batching { max_sequence_idle_microseconds: 900 oldest { "
+                          "max_candidate_sequences: 3 preferred_batch_size: [ 2 ] "
+                          "max_queue_delay_microseconds: 50 } }");
+    bench_push(&b, 0, 100);
+    assert_int_equal(bench_take(&b, 100), 0);
+    assert_int_equal(b.wake, 100 + TIME_US(50));
+    for (uint32_t i = 1; i < 4; i++)
+        bench_push(&b, i, 100);
+    assert_int_equal(bench_take(&b, 100), 2);
+    assert_int_equal(bench_take(&b, 100 + TIME_US(50)), 1); /* the fourth is no candidate */
+    assert_int_equal(sequencer_next_deadline(b.sequences->queue), 100 + TIME_US(900));
+    bench_end(&b);
+}
+
+/* How many slots have to be filled, and how long to wait for that. */
+static void settings_of_direct(void **state)
+{
+    (void)state;
+    struct bench b;
+    bench_begin(&b, MODEL "sequence_batching { direct { max_queue_delay_microseconds: 50 "
+                          "minimum_slot_utilization: 1 } }");
+    bench_push(&b, 0, 100);
+    assert_int_equal(bench_take(&b, 100), 0);
+    assert_int_equal(b.wake, 100 + TIME_US(50));
+    bench_push(&b, 1, 100);
+    assert_int_equal(bench_take(&b, 100), 2);
+    bench_end(&b);
+}
+
+UNIT_MAIN(UNIT(a_gap_is_not_ready), UNIT(settings_of_oldest), UNIT(settings_of_direct),
+          UNIT(a_gap_may_be_wanted_again), UNIT(start_and_end_at_once),
           UNIT(a_waiting_sequence_is_cancelled), UNIT(cancelled_before_it_waits),
           UNIT(a_slot_that_is_given_up_is_heard_of), UNIT(a_batch_may_be_huge))

@@ -322,6 +322,10 @@ static void time_out_while_busy(void **state)
     wait_for(&failed, 1);
     assert_int_equal(last_status, STATUS_UNAVAILABLE);
     assert_string_equal(last_message, "Request timeout expired");
+    struct stats_sums sums;
+    stats_sum(v->stats, &sums);
+    assert_int_equal(sums.failures[STATS_REJECTED], 1);
+    assert_int_equal(sums.fail.count, 1);
     set_gate(true);
     wait_for(&answered, 2);
     finish(v);

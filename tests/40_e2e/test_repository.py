@@ -275,6 +275,14 @@ def test_a_plain_load_goes_back_to_the_repository(ours: Server) -> None:
     assert rawhttp.get(ours.http, "/v2/models/one").json()["inputs"][0]["shape"] == [-1]
 
 
+def test_an_unload_ends_what_a_client_gave(explicit: Server) -> None:
+    """RX-23: loaded again, the model has the configuration of the repository, though nothing of its directory changed."""
+    assert load(explicit, "one", config=config_of("one", dims=2)).status == 200
+    assert unload(explicit, "one").status == 200
+    assert load(explicit, "one").status == 200
+    assert rawhttp.get(explicit.http, "/v2/models/one").json()["inputs"][0]["shape"] == [-1]
+
+
 def test_file_override(explicit: Server) -> None:
     """RX-33, RX-35, RX-37: the given files are the whole directory."""
     content = base64.b64encode(b"anything").decode()
@@ -456,6 +464,33 @@ def test_a_new_directory_can_be_loaded(explicit: Server) -> None:
     assert rows_of(explicit, "late") == [{"name": "late"}]
     assert load(explicit, "late").status == 200
     assert infer(explicit, "late", [7]) == [7]
+
+
+@pytest.mark.parametrize("backend", ["identity", "nope"])
+def test_what_became_of_old_versions_is_not_kept_for_ever(tmp_path: Path, backend: str) -> None:
+    """A repository whose versions come and go for years: the index tells what became of the last 64, whether they served or failed."""
+    repository = Repository(tmp_path / "models")
+    folder = repository.identity("one")
+    config = folder / "config.pbtxt"
+    config.write_text(config.read_text().replace('"identity"', f'"{backend}"'))
+    status, state = (200, "READY") if backend == "identity" else (400, "UNAVAILABLE")
+    with Nereid(repository.path, EXPLICIT) as server:
+
+        def next_version(number: int) -> list[str]:
+            (folder / str(number)).mkdir(exist_ok=True)
+            assert load(server, "one").status == status
+            rows = rows_of(server, "one")
+            assert rows[-1]["version"] == str(number)
+            assert rows[-1]["state"] == state
+            return [row["version"] for row in rows]
+
+        for number in range(1, 71):
+            next_version(number)
+        if state == "READY":
+            server.process.wait_until(lambda: all(row["state"] != "UNLOADING" for row in rows_of(server, "one")), 30)
+        kept = next_version(71)
+        first = 71 - 65 if state == "READY" else 71 - 63  # the one that serves now, and the one that did until now, are no old ones
+        assert kept == [str(number) for number in range(first, 72)]
 
 
 def test_startup_models(tmp_path: Path) -> None:

@@ -163,6 +163,10 @@ CASES = {
     "bad_shape_tensor": _input("name: 'INPUT0' data_type: TYPE_INT32 dims: [ 4 ] is_shape_tensor: true"),
     "bad_non_linear": _input("name: 'INPUT0' data_type: TYPE_FP32 dims: [ 4 ] is_non_linear_format_io: true"),
     "bad_batch_input": _identity("batch_input [ { kind: BATCH_ELEMENT_COUNT target_name: 'C' data_type: TYPE_FP32 } ]"),
+    "two_batch_sources": _identity(
+        "batch_input [ { kind: BATCH_ELEMENT_COUNT target_name: 'C' data_type: TYPE_FP32 source_input: [ 'INPUT0', 'INPUT0' ] } ]"
+    ),
+    "two_scatter_sources": _identity("batch_output [ { target_name: 'OUTPUT0' source_input: [ 'INPUT0', 'INPUT0' ] } ]"),
     "bad_batch_type": _identity("batch_input [ { target_name: 'C' data_type: TYPE_FP64 source_input: 'INPUT0' } ]"),
     "bad_batch_source": _identity("batch_input [ { target_name: 'C' data_type: TYPE_FP32 source_input: 'NONE' } ]"),
     "bad_batch_target": _identity("batch_output [ { target_name: 'NONE' source_input: 'INPUT0' } ]"),
