@@ -1,13 +1,19 @@
 #!/usr/bin/env python3
-"""Plants one bug at a time in a folder of src/ and tells which of them no test notices.
+"""Plants one bug at a time in src/ and tells which of them no test notices.
 
-    tools/mutate.py FOLDER [--count N] [--minutes M] [--seed S] [--file NAME.c] [--preset PRESET] [--pytest PATH ...]
+    tools/mutate.py FOLDER [--count N] [--minutes M] [--seed S] [--file NAME.c] [--preset PRESET] [--python]
+    tools/mutate.py --planted [NAME...] [--preset PRESET]
 
 FOLDER is one of src/, as src/LAYERS names it. A mutant differs from the source in one comparison, logical operator, sign, constant,
-condition or statement. It is built in a copy of the tree (build/mutate/tree) and asked by the C tests whose name is its file's, then by all
-C tests, then by the Python tests of --pytest; the first that fails has caught it. Mutants are drawn by chance from --seed, --count at most
-and for --minutes at most; a mutant that does not build is drawn again. Survivors are printed, and written to build/mutate/FOLDER.txt;
-each is either a test that is missing, or a place where both ways are right. The exit status is 0 however many survive.
+condition or statement. It is built in a copy of the tree (build/mutate/tree) and asked by the C tests whose name is its file's, then by
+those that include its header or another of its folder, then by all other C tests; the first that fails has caught it, and no more is built
+than is asked. Mutants are drawn by chance from --seed, --count at most and for --minutes at most; a mutant that does not build is drawn
+again. With --python those that survived are asked by the Python tests of tools/check.list once the time is over. Survivors are printed,
+and written to build/mutate/FOLDER.txt; each is either a test that is missing, or a place where both ways are right. The exit status is 0
+however many survive.
+
+With --planted it plants the bugs of tests/mutants.list, each alone, and runs the tests that have to notice it. The exit status is 1 if one
+did not.
 """
 
 import argparse
@@ -15,18 +21,31 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+import check
+import planted
+from run_tests import SANITIZER_ENV
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "build" / "mutate"
 TREE = WORK / "tree"
 JOBS = str(os.cpu_count() or 2)
-SECONDS = 300  # of one run of tests; a mutant that never ends is caught
+SECONDS = 900  # of one run of a build, or of Python tests
+SECONDS_FOR_C = (150, 15)  # of C tests, and of each of them besides; a mutant that never ends is caught
+LIMITS = {"ASAN_OPTIONS": SANITIZER_ENV["ASAN_OPTIONS"] + ":hard_rss_limit_mb=4096"}  # a mutant may want all memory there is
+SUSPECT = ("unused-function", "unused-variable", "unused-but-set-variable", "unused-parameter", "unused-value", "unused-but-set-parameter", "type-limits")
+RUNGS = ("00_unit", "10_sim", "20_fault", "10_inprocess")
+FOR_PYTHON = ("server", "50_config_text_tool")  # what Python tests need of what changes with src/
+OURS = ("-m", "not reference")
+PLUGINS = ("server",)  # what a C test that embeds the server opens while it runs
 
 TOKEN = re.compile(
     r"""(?P<skip>/\*.*?\*/|//[^\n]*|^[ \t]*\#(?:\\\n|[^\n])*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\s+)
@@ -139,85 +158,124 @@ def mutants_of(path: Path) -> list[Mutant]:
 def prepare(preset: str) -> None:
     """A copy of the tree that shares what was downloaded."""
     TREE.mkdir(parents=True, exist_ok=True)
-    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
     for name in filter(None, names):
         source, target = ROOT / name, TREE / name
         if source.is_file() and (not target.is_file() or target.read_bytes() != source.read_bytes()):
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target)
+            target.touch()  # it may be older than what was built of another
     (TREE / "build").mkdir(exist_ok=True)
-    for shared in ("deps", "venv", ".setup", ".apt", "models", "models-examples"):
+    for shared in ("deps", "venv", ".setup", ".apt", "models", "models-examples", "release"):
         if (ROOT / "build" / shared).exists() and not (TREE / "build" / shared).exists():
             (TREE / "build" / shared).symlink_to(ROOT / "build" / shared)
-    # A mutant may leave something unused, which is no reason not to ask the tests about it.
-    subprocess.run(["cmake", "--preset", preset, "-DNEREID_WERROR=OFF"], cwd=TREE, check=True, stdout=subprocess.DEVNULL)
-    if build(preset) is not None:
-        sys.exit("mutate: the tree does not build as it is; see tools/build.sh")
+    subprocess.run(["cmake", "--preset", preset], cwd=TREE, check=True, stdout=subprocess.DEVNULL)
+    if (said := build(preset)) is not None:
+        sys.exit(f"{said}\nmutate: the tree does not build as it is; see tools/build.sh")
 
 
-def attempt(argv: list[str], env: dict[str, str] | None = None) -> str | None:
+def attempt(argv: list[str], env: dict[str, str] | None = None, seconds: int = SECONDS) -> str | None:
     """None: it succeeded. Else the end of what it printed."""
-    try:
-        done = subprocess.run(
-            argv, cwd=TREE, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS,
-            text=True, errors="replace", env={**os.environ, **(env or {})}, check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return f"did not end within {SECONDS} s"
-    return None if done.returncode == 0 else done.stdout[-2000:]
+    with subprocess.Popen(
+        argv, cwd=TREE, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, errors="replace", env={**os.environ, **SANITIZER_ENV, **LIMITS, **(env or {})}, start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            said, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return f"did not end within {seconds} s"
+    return None if process.returncode == 0 else said[-2000:]
 
 
-def build(preset: str) -> str | None:
-    return attempt(["ninja", "--quiet", "-C", f"build/{preset}", "-j", JOBS])
+def build(preset: str, *targets: str) -> str | None:
+    return attempt(["ninja", "--quiet", "-C", f"build/{preset}", "-j", JOBS, *targets])
 
 
-def ctest(preset: str, only: str) -> str | None:
-    argv = ["ctest", "--test-dir", f"build/{preset}", "-j", JOBS, "--stop-on-failure", "--no-tests=ignore", "--timeout", str(SECONDS)]
-    return attempt([*argv, "-R", only])
+def ctest(preset: str, names: list[str]) -> str | None:
+    only = "|".join(re.escape(name) for name in names)
+    argv = ["ctest", "--test-dir", f"build/{preset}", "-j", "1", "--stop-on-failure", "--no-tests=error"]
+    return attempt([*argv, "-R", f"^({only})$"], seconds=SECONDS_FOR_C[0] + len(names) * SECONDS_FOR_C[1]) if names else None
 
 
-def pytest(preset: str, paths: list[str]) -> str | None:
-    if not paths:
-        return None
-    argv = ["build/venv/bin/python", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not reference", *paths]
-    return attempt(argv, {"NEREID_BUILD": f"build/{preset}", "PYTHONDONTWRITEBYTECODE": "1"})
+def pytest(preset: str, paths: list[str], *options: str) -> str | None:
+    argv = ["build/venv/bin/python", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *options, *paths]
+    return attempt(argv, {"NEREID_BUILD": f"build/{preset}", "PYTHONDONTWRITEBYTECODE": "1"}) if paths else None
 
 
-def caught_by(mutant: Mutant, preset: str, paths: list[str]) -> str | None:
-    """Which tests noticed it; "build" where it does not build; None where it survives."""
-    source = TREE / mutant.path
+def c_tests() -> dict[str, str]:
+    """The text of each C test, and of each fuzzer whose corpus is replayed, by its name; those that take longest last."""
+    files = [path for rung in RUNGS for path in sorted((ROOT / "tests" / rung).glob("test_*.c"))]
+    replays = {f"fuzz.{path.stem.removeprefix('fuzz_')}": path.read_text() for path in sorted((ROOT / "fuzz").glob("fuzz_*.c"))}
+    return replays | {f"{path.parent.name}.{path.stem}": path.read_text() for path in files}
+
+
+def circles(mutant: Mutant) -> Iterator[tuple[str, list[str]]]:
+    """The C tests from the nearest to those that know nothing of the file, each once."""
+    tests = c_tests()
+    folder = mutant.path.parent.name
+    kinds: list[tuple[str, Callable[[str, str], bool]]] = [
+        ("the test of its file", lambda name, text: re.search(rf"\.(test_)?{mutant.path.stem}$", name) is not None),
+        ("a test of its folder", lambda name, text: f'"{folder}/{mutant.path.stem}.h"' in text),
+        ("a test of its folder", lambda name, text: f'"{folder}/' in text),
+        ("another C test", lambda name, text: True),
+    ]
+    for title, belongs in kinds:
+        names = [name for name, text in tests.items() if belongs(name, text)]
+        for name in names:
+            tests.pop(name)
+        yield title, names
+
+
+def target_of(test: str) -> str:
+    return test.replace(".", "_", 1)
+
+
+@contextmanager
+def put(path: Path, change: Callable[[str], str]) -> Iterator[None]:
+    """The scratch tree with one file changed. That it leaves something unused is no reason not to ask the tests about it."""
+    source = TREE / path
     original = source.read_text()
-    source.write_text(original[: mutant.start] + mutant.new + original[mutant.end :])
+    source.write_text("".join(f'#pragma GCC diagnostic ignored "-W{name}"\n' for name in SUSPECT) + change(original))
     try:
-        if build(preset) is not None:
-            return "build"
-        if ctest(preset, rf"test_{mutant.path.stem}$") is not None:
-            return "the test of its file"
-        if ctest(preset, ".") is not None:
-            return "another C test"
-        if pytest(preset, paths) is not None:
-            return "a Python test"
-        return None
+        yield
     finally:
         source.write_text(original)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder")
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--minutes", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--file", help="only this file of the folder")
-    parser.add_argument("--preset", default="dev")
-    parser.add_argument("--pytest", nargs="*", default=[])
-    options = parser.parse_args()
+def by_c_tests(mutant: Mutant, preset: str) -> str | None:
+    """Which tests noticed it; "build" where it does not build; None where it survives."""
+    with put(mutant.path, lambda text: text[: mutant.start] + mutant.new + text[mutant.end :]):
+        if build(preset, f"nereid_{mutant.path.parent.name}") is not None:
+            return "build"
+        for title, names in circles(mutant):
+            if names and build(preset, *map(target_of, names)) is not None:
+                return "build"
+            if ctest(preset, names) is not None:
+                return title
+    return None
+
+
+def by_python_tests(mutant: Mutant, preset: str) -> bool:
+    rungs: dict[str, list[str]] = {}
+    for test in check.tests_of([str(mutant.path)]):
+        rungs.setdefault(test.split("/")[1], []).append(test)
+    with put(mutant.path, lambda text: text[: mutant.start] + mutant.new + text[mutant.end :]):
+        return build(preset, *FOR_PYTHON) is not None or any(pytest(preset, paths, *OURS) is not None for paths in rungs.values())
+
+
+def draw(options: argparse.Namespace) -> list[Mutant]:
     sources = sorted((ROOT / "src" / options.folder).glob(options.file or "*.c"))
     if not sources:
         sys.exit(f"mutate: src/{options.folder} has no such C file")
     mutants = [mutant for path in sources for mutant in mutants_of(path.relative_to(ROOT))]
     random.Random(options.seed).shuffle(mutants)
     print(f"{len(mutants)} mutants in {len(sources)} files; at most {options.count} of them, {options.minutes:g} minutes", flush=True)
+    return mutants
+
+
+def mutate(options: argparse.Namespace) -> int:
+    mutants = draw(options)
     prepare(options.preset)
     deadline = time.monotonic() + 60 * options.minutes
     outcomes: dict[str, int] = {}
@@ -226,18 +284,73 @@ def main() -> int:
         asked = sum(outcomes.values())
         if asked == options.count or time.monotonic() > deadline:
             break
-        by = caught_by(mutant, options.preset, options.pytest)
+        by = by_c_tests(mutant, options.preset)
         if by == "build":
             continue
         outcomes[by or "nothing"] = outcomes.get(by or "nothing", 0) + 1
         if by is None:
             survivors.append(mutant)
         print(f"[{asked + 1}] {mutant}: {'caught by ' + by if by else 'SURVIVES'}", flush=True)
+    print(f"{sum(outcomes.values())} mutants: " + ", ".join(f"{number} by {by}" for by, number in sorted(outcomes.items())), flush=True)
+    if options.python:
+        survivors = [mutant for mutant in survivors if not by_python_tests(mutant, options.preset)]
     (WORK / f"{options.folder}.txt").write_text("".join(f"{mutant}\n" for mutant in sorted(survivors, key=str)))
-    print(f"{sum(outcomes.values())} mutants: " + ", ".join(f"{number} by {by}" for by, number in sorted(outcomes.items())))
     for mutant in survivors:
         print(f"survives: {mutant}")
     return 0
+
+
+def ask(preset: str, test: str) -> str | None:
+    """What a test of tests/mutants.list says of the tree as it is now; None: nothing is wrong."""
+    if test.startswith("tests/"):
+        return build(preset, *FOR_PYTHON) or pytest(preset, [test])
+    return build(preset, target_of(test), *PLUGINS) or ctest(preset, [test])
+
+
+def noticed(bug: planted.Planted, preset: str) -> str:
+    """Says whether each of its tests notices a planted bug."""
+    with put(bug.path, bug.put_into):
+        if (said := build(preset, f"nereid_{bug.path.parent.name}")) is not None:
+            return f"DOES NOT BUILD: {bug.name}\n{said}"
+        for test in bug.tests:
+            if ask(preset, test) is None:
+                return f"SURVIVED: {bug.name}, {test}"
+    return f"caught: {bug.name} by {', '.join(bug.tests)}"
+
+
+def plant(options: argparse.Namespace) -> int:
+    if wrong := planted.problems(ROOT):
+        sys.exit("\n".join(f"mutate: {line}" for line in wrong))
+    bugs = [bug for bug in planted.read(ROOT) if options.names in ([], None) or bug.name in options.names]
+    prepare(options.preset)
+    for test in dict.fromkeys(test for bug in bugs for test in bug.tests):
+        if (said := ask(options.preset, test)) is not None:
+            sys.exit(f"{said}\nmutate: {test} fails without any bug")
+    results = []
+    for bug in bugs:
+        results.append(noticed(bug, options.preset))
+        print(results[-1], flush=True)
+    caught = sum(line.startswith("caught") for line in results)
+    print(f"{caught} of {len(bugs)} caught")
+    return 0 if caught == len(bugs) else 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?")
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--file", help="only this file of the folder")
+    parser.add_argument("--preset", default="dev")
+    parser.add_argument("--python", action="store_true", help="ask the Python tests about those that survived")
+    parser.add_argument("--planted", dest="names", nargs="*", metavar="NAME", help="the bugs of tests/mutants.list; no name: all")
+    options = parser.parse_args()
+    if options.names is not None:
+        return plant(options)
+    if not options.folder:
+        parser.error("expected a folder of src/, or --planted")
+    return mutate(options)
 
 
 if __name__ == "__main__":

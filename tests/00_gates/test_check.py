@@ -10,6 +10,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import check  # noqa: E402
 import mutate  # noqa: E402
+import planted  # noqa: E402
 
 
 def test_each_folder_has_tests_that_exist() -> None:
@@ -67,3 +68,37 @@ def test_mutants_are_bugs_and_not_nonsense(tmp_path: Path, monkeypatch: pytest.M
         (11, "2", "(2 + 1)"),
         (11, "1", "0"),
     }
+
+
+def test_each_planted_bug_can_be_planted() -> None:
+    assert planted.problems(ROOT) == []
+    assert len(planted.read(ROOT)) >= 27
+
+
+LISTED = """# a comment
+
+gone: somebody suffers
+  in x.c
+  -    CHECK(n > 0);
+  by 00_unit.test_map
+
+other: somebody else does
+  in x.c
+  -        return -n;
+  -    return n && x->sum ? n + 2 : 1;
+  +        return n;
+  by tests/40_e2e/test_curl.py::test_x
+"""
+
+
+def test_bugs_that_cannot_be_planted_are_told(tmp_path: Path) -> None:
+    (tmp_path / "x.c").write_text(SOURCE)
+    (tmp_path / "tests" / "00_unit").mkdir(parents=True)
+    (tmp_path / "tests" / "00_unit" / "test_map.c").touch()
+    (tmp_path / planted.LIST).write_text(LISTED)
+    gone, other = planted.read(tmp_path)
+    assert gone.put_into(SOURCE) == SOURCE.replace("    CHECK(n > 0);\n", "")
+    assert other.put_into(SOURCE).endswith("    if (x->ready)\n        return n;\n}\n")
+    assert planted.problems(tmp_path) == ["other: there is no test tests/40_e2e/test_curl.py::test_x"]
+    (tmp_path / "x.c").write_text(SOURCE.replace("CHECK", "REQUIRE"))
+    assert "gone: expected its text in x.c once, found it 0 times" in planted.problems(tmp_path)[0]
