@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "model/config.h"
 #include "plugin/backend.h"
+#include "plugin/batch_strategy.h"
 #include "plugin/offender.h"
 
 #define MODEL_MAGIC 0x4d4f444cu
@@ -106,6 +107,7 @@ void model_free(struct plugin_model *m)
 {
     if (!m)
         return;
+    batch_strategy_close(m->strategy);
     if (m->begun && m->backend->entries.model_finalize) {
         struct err *e = (struct err *)m->backend->entries.model_finalize((TRITONBACKEND_Model *)m);
         if (e)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 struct Inference__ModelConfig;
+struct batch_strategy;
 struct model_config;
 struct plugin_backend;
 
@@ -25,9 +26,10 @@ struct plugin_model {
     bool auto_complete;                   /* the backend shall fill in what is missing */
     bool begun; /* it was initialized, be it in vain: it will be finalized, as in the reference */
     bool initialized;
-    void *state;        /* the backend's own */
-    struct list living; /* see plugin/offender.h */
-    struct usage usage; /* memory outside its instances, as the backend reports it */
+    struct batch_strategy *strategy; /* owned; NULL = it has none */
+    void *state;                     /* the backend's own */
+    struct list living;              /* see plugin/offender.h */
+    struct usage usage;              /* memory outside its instances, as the backend reports it */
 };
 
 /* model_new - takes proto over. */

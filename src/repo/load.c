@@ -112,16 +112,20 @@ static struct err *initialize(const struct load_context *c, const char *name, co
     struct plugin_model *m =
         model_new(backend, name, number, model_dir, *proto, c->auto_complete, c->server);
     *proto = NULL;
+    struct model_config *config = NULL;
     e = model_initialize(m);
     if (!e)
-        e = load_strategy_check(m->proto, model_dir, number, backend->dir);
+        e = finish_config(m, name, &config);
     if (!e)
-        e = finish_config(m, name, ret_config);
+        e = load_strategy(m, config->proto, c->backends->directory);
     if (e) {
         model_free(m);
+        if (config)
+            config_unref(config);
         return e;
     }
     *ret_model = m;
+    *ret_config = config;
     return NULL;
 }
 

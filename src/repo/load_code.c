@@ -6,6 +6,7 @@
 #include "os/beneath.h"
 #include "os/file.h"
 #include "proto/model_config.pb-c.h"
+#include "repo/load_strategy.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -34,9 +35,21 @@ static bool brings_backend(const struct Inference__ModelConfig *proto, const cha
     return brings || (library && has(model_dir, version, proto->runtime));
 }
 
+static struct err *refuse_strategy(const char *name, const char *what)
+{
+    return err_new(STATUS_UNSUPPORTED,
+                   "model '%s': %s: a batching strategy is not loaded from a repository in cloud "
+                   "storage; put the model on the local file system",
+                   name, what);
+}
+
 static struct err *check_cloud(const struct Inference__ModelConfig *proto, const char *name,
                                const char *model_dir, int64_t version)
 {
+    if (load_strategy_path(proto))
+        return refuse_strategy(name, LOAD_STRATEGY_PARAMETER);
+    if (has(model_dir, version, LOAD_STRATEGY_LIBRARY))
+        return refuse_strategy(name, LOAD_STRATEGY_LIBRARY);
     bool custom = strcmp(proto->platform, "custom") == 0 || strcmp(proto->backend, "custom") == 0;
     if (custom || brings_backend(proto, model_dir, version))
         return err_new(
@@ -68,20 +81,29 @@ static char *relative_to(const char *dir, const char *file)
     return rest;
 }
 
-static struct err *settle_library(const char *model_dir, char **file)
+struct err *load_code_settle(const char *model_dir, const char *file, char **ret)
 {
-    char *rest = relative_to(model_dir, *file);
+    char *rest = relative_to(model_dir, file);
     struct err *e = rest ? beneath_check(model_dir, rest)
-                         : err_new(STATUS_INVALID_ARG, "'%s' leads out of '%s'", *file, model_dir);
+                         : err_new(STATUS_INVALID_ARG, "'%s' leads out of '%s'", file, model_dir);
     if (!e) {
         char *joined = file_join(model_dir, rest);
-        char *path = file_absolute(joined);
-        pb_field_set_string(file, path);
-        mem_free(path);
+        *ret = file_absolute(joined);
         mem_free(joined);
     }
     mem_free(rest);
     return e;
+}
+
+static struct err *settle_library(const char *model_dir, char **file)
+{
+    char *path;
+    struct err *e = load_code_settle(model_dir, *file, &path);
+    if (e)
+        return e;
+    pb_field_set_string(file, path);
+    mem_free(path);
+    return NULL;
 }
 
 struct err *load_code_check(struct Inference__ModelConfig *proto, const char *name,

@@ -1,64 +1,108 @@
 #include "repo/load_strategy.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "os/file.h"
+#include "plugin/backend.h"
+#include "plugin/batch_strategy.h"
+#include "plugin/model.h"
 #include "proto/model_config.pb-c.h"
+#include "repo/load_code.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#define PARAMETER "TRITON_BATCH_STRATEGY_PATH"
-#define LIBRARY   "batchstrategy.so"
-
-/* The path that the parameter names; NULL = it is not set. */
-static const char *path_asked_for(const struct Inference__ModelConfig *proto)
+const char *load_strategy_path(const struct Inference__ModelConfig *proto)
 {
     for (size_t i = 0; i < proto->n_parameters; i++)
-        if (strcmp(proto->parameters[i]->key, PARAMETER) == 0)
+        if (strcmp(proto->parameters[i]->key, LOAD_STRATEGY_PARAMETER) == 0)
             return proto->parameters[i]->value ? proto->parameters[i]->value->string_value : "";
     return NULL;
 }
 
-static struct err *check_place(const char *dir)
+/* The library that the parameter names; the caller's. */
+static struct err *named_library(const struct plugin_model *m, const char *path, char **ret)
 {
-    char *path = file_join(dir, LIBRARY);
-    struct err *e = NULL;
-    if (file_exists(path))
-        e = err_new(STATUS_UNSUPPORTED,
-                    "'%s' is a custom batching strategy, which this server cannot use: move it "
-                    "away to have the model batched by its dynamic_batching settings",
-                    path);
-    mem_free(path);
-    return e;
+    struct err *e = load_code_settle(m->dir, path, ret);
+    if (!e)
+        return NULL;
+    struct err *told =
+        err_code(e) == STATUS_NOT_FOUND
+            ? err_new(STATUS_NOT_FOUND, "Batching library path not found: %s", path)
+            : err_new(STATUS_INVALID_ARG,
+                      "Batching library path escapes model repository. " LOAD_STRATEGY_PARAMETER
+                      ": %s; expected a library in the model's directory",
+                      err_message(e));
+    err_free(e);
+    return told;
 }
 
-struct err *load_strategy_check(const struct Inference__ModelConfig *proto, const char *model_dir,
-                                int64_t number, const char *backend_dir)
+static char *library_in(const char *dir)
+{
+    char *path = file_join(dir, LOAD_STRATEGY_LIBRARY);
+    if (file_exists(path))
+        return path;
+    mem_free(path);
+    return NULL;
+}
+
+static char *library_of(const char *backends, const char *backend)
+{
+    char *dir = file_join(backends, backend);
+    char *path = library_in(dir);
+    mem_free(dir);
+    return path;
+}
+
+/* The first library of the usual name; NULL = there is none. The caller's. */
+static char *usual_library(const struct plugin_model *m, const char *runtime, const char *backends)
+{
+    struct strbuf version = STRBUF_INIT;
+    strbuf_printf(&version, "%s/%" PRId64, m->dir, m->version);
+    char *found = library_in(strbuf_str(&version));
+    if (!found)
+        found = library_in(m->dir);
+    if (!found)
+        found = library_of(backends, m->backend->name);
+    if (!found && strcmp(runtime, "model.py") == 0) /* a backend that the python backend runs */
+        found = library_of(backends, "python");
+    strbuf_fini(&version);
+    return found;
+}
+
+static struct err *open_library(struct plugin_model *m, const char *path)
+{
+    if (m->backend->entries.leave)
+        return err_new(STATUS_UNSUPPORTED,
+                       "model '%s': the batching strategy '%s' would run in the server, and the "
+                       "model is to run in a process of its own: expected one of parameter "
+                       "ISOLATION and a batching strategy",
+                       m->name, path);
+    LOG_INFO("Loading custom batching strategy library %s for model %s", path, m->name);
+    return batch_strategy_open(path, m, &m->strategy);
+}
+
+struct err *load_strategy(struct plugin_model *m, const struct Inference__ModelConfig *proto,
+                          const char *backends)
 {
     bool sequences = proto->scheduling_choice_case ==
                      INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_SEQUENCE_BATCHING;
-    const char *path = path_asked_for(proto);
-    if (path && sequences)
-        return err_new(STATUS_INVALID_ARG, PARAMETER
+    const char *named = load_strategy_path(proto);
+    if (named && sequences)
+        return err_new(STATUS_INVALID_ARG, LOAD_STRATEGY_PARAMETER
                        " cannot be specified with sequence batcher, using default batching "
                        "strategy");
-    if (path && !file_exists(path))
-        return err_new(STATUS_NOT_FOUND, "Batching library path not found: %s", path);
-    if (path)
-        return err_new(STATUS_UNSUPPORTED,
-                       "parameter " PARAMETER " asks for a custom batching strategy, which this "
-                       "server cannot use: remove it to have the model batched by its "
-                       "dynamic_batching settings");
     if (sequences)
         return NULL;
-    struct strbuf version = STRBUF_INIT;
-    strbuf_printf(&version, "%s/%" PRId64, model_dir, number);
-    struct err *e = check_place(strbuf_str(&version));
-    if (!e)
-        e = check_place(model_dir);
-    if (!e && *backend_dir)
-        e = check_place(backend_dir);
-    strbuf_fini(&version);
+    char *path = NULL;
+    struct err *e = NULL;
+    if (named)
+        e = named_library(m, named, &path);
+    else
+        path = usual_library(m, proto->runtime, backends);
+    if (path)
+        e = open_library(m, path);
+    mem_free(path);
     return e;
 }

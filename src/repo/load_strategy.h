@@ -1,15 +1,24 @@
 #pragma once
-/* Custom batching strategies: libraries of a model, or of its backend, that decide which requests form a batch. This server has none: a
- * model that brings one would be batched otherwise than its author means. */
+/* Which library decides about the batches of a model (plugin/batch_strategy.h): the one that a parameter names, else the first that is
+ * found beside the version, the model or the backend. Private to repo/.
+ * source  docs/user/models.md, "Decide which requests form a batch"; docs/user/securing-loads.md */
 #include "base/err.h"
 
 #include <stdint.h>
 
-struct Inference__ModelConfig;
+#define LOAD_STRATEGY_PARAMETER "TRITON_BATCH_STRATEGY_PATH"
+#define LOAD_STRATEGY_LIBRARY   "batchstrategy.so"
 
-/* load_strategy_check - whether a model goes without one.
- * backend_dir  "" = the backend has no directory
- * errors       UNSUPPORTED, names the parameter or the library; in the reference's words NOT_FOUND where the parameter names no file,
- *              INVALID_ARG where it stands beside sequence_batching */
-struct err *load_strategy_check(const struct Inference__ModelConfig *proto, const char *model_dir,
-                                int64_t number, const char *backend_dir);
+struct Inference__ModelConfig;
+struct plugin_model;
+
+/* load_strategy_path - what the parameter says; NULL = it is not set. */
+const char *load_strategy_path(const struct Inference__ModelConfig *proto);
+
+/* load_strategy - find the library of an initialized model, and open it: m->strategy. A model whose requests are sequences has none.
+ * proto     as it is after the backend completed it
+ * backends  the directory in which each backend has one of its name
+ * errors    in the reference's words NOT_FOUND where the parameter names no file, INVALID_ARG where that lies outside of the model's
+ *           directory or the model's requests are sequences; UNSUPPORTED for a model in a process of its own; what opening it says */
+struct err *load_strategy(struct plugin_model *m, const struct Inference__ModelConfig *proto,
+                          const char *backends);

@@ -17,6 +17,7 @@ struct pending {
     struct levels_cursor last; /* its last request; before the first while empty */
     struct request *first;
     struct batch_growth growth;
+    bool begun; /* the strategy knows of it */
 };
 
 struct batcher {
@@ -29,6 +30,7 @@ struct batcher {
     uint64_t default_level;
     struct batch_goal goal;
     struct batch_match match;
+    struct batcher_strategy strategy;
     struct pending pending;
     size_t hold_until; /* nothing runs, nor times out, before so many wait; 0 = it goes */
     struct batcher_policy default_policy;
@@ -90,6 +92,8 @@ static const struct batcher_policy *policy_of(const struct batcher *b, uint64_t 
 
 static void pending_reset(struct batcher *b)
 {
+    if (b->pending.begun)
+        b->strategy.end(b->strategy.arg);
     b->pending = (struct pending){.growth = BATCH_GROWTH_NONE};
 }
 
@@ -106,6 +110,8 @@ struct err *batcher_new(const struct batcher_config *c, struct batcher **ret)
     b->hold_until = c->hold_until;
     b->level_count = b->dynamic && c->priority_levels ? c->priority_levels : 1;
     b->default_level = b->dynamic && c->priority_levels ? c->default_level : 1;
+    if (b->dynamic)
+        b->strategy = c->strategy;
     pending_reset(b);
     batch_goal_init(&b->goal, c->max_batch_size, b->dynamic ? BATCHER_MAX_REQUESTS : 1,
                     c->preferred, c->preferred_count, c->delay_us);
@@ -120,6 +126,7 @@ void batcher_free(struct batcher *b)
     if (!b)
         return;
     CHECK(b->levels.waiting == 0 && list_empty(&b->dropped));
+    pending_reset(b);
     batch_match_fini(&b->match);
     batch_goal_fini(&b->goal);
     mem_free(b->own_policies);
@@ -205,6 +212,14 @@ static uint32_t rows_of(const struct request *r)
     return r->batch_size ? r->batch_size : 1;
 }
 
+static bool strategy_includes(struct batcher *b, const struct request *r)
+{
+    if (!b->pending.begun)
+        b->strategy.begin(b->strategy.arg);
+    b->pending.begun = true;
+    return b->strategy.include(b->strategy.arg, r);
+}
+
 /* Grow the pending batch by what waits behind it, as far as that can matter. */
 static void pending_extend(struct batcher *b)
 {
@@ -227,8 +242,12 @@ static void pending_extend(struct batcher *b)
             g->closed = true;
             return;
         }
-        p->last = at;
-        batch_goal_add(&b->goal, g, rows_of(r), r->times.queue_start);
+        bool joins = !b->strategy.include || strategy_includes(b, r);
+        if (joins || g->count == 0) {
+            p->last = at;
+            batch_goal_add(&b->goal, g, rows_of(r), r->times.queue_start);
+        }
+        g->closed = g->closed || !joins;
     }
 }
 

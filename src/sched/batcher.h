@@ -45,6 +45,19 @@ struct batcher_level_policy {
     struct batcher_policy policy;
 };
 
+/* Who else decides which requests share a batch: a library of the model's, to which the batcher knows
+ * only these functions. Called by the functions below, so under their lock and one at a time; they
+ * are quick, and call none of the batcher's. */
+struct batcher_strategy {
+    void *arg;
+    void (*begin)(void *arg); /* a batch begins, which has no request yet */
+    /* Whether a request joins that fits otherwise: asked once for each while the batch grows, for the
+     * first one too, which runs in any case. After a "no" the batch grows no more. NULL = nobody
+     * decides. */
+    bool (*include)(void *arg, const struct request *r);
+    void (*end)(void *arg); /* the batch was taken, or is begun anew since the queue changed */
+};
+
 /* What a batcher is made of; borrowed for the call of batcher_new. All zeros is the default
  * scheduler. */
 struct batcher_config {
@@ -64,6 +77,7 @@ struct batcher_config {
     /* Inputs whose contents must be equal in a batch, and whose shape has no batch dimension. */
     const char *const *shape_tensors;
     size_t shape_tensor_count;
+    struct batcher_strategy strategy; /* copied; all zeros = none */
 };
 
 enum batcher_push {

@@ -3,6 +3,7 @@
 #include "base/debug_env.h"
 #include "base/mem.h"
 #include "model/config.h"
+#include "plugin/batch_strategy.h"
 #include "proto/model_config.pb-c.h"
 #include "sched/batcher.h"
 
@@ -45,9 +46,12 @@ static struct err *new_dynamic(const struct model_config *config,
     return e;
 }
 
-struct err *batcher_setup_new(const struct model_config *config, struct batcher **ret)
+struct err *batcher_setup_new(const struct model_config *config, struct batch_strategy *strategy,
+                              struct batcher **ret)
 {
     struct batcher_config c = {0};
+    if (strategy)
+        c.strategy = batch_strategy_asks(strategy);
     const char **shape_tensors = mem_alloc(config->input_count * sizeof(*shape_tensors));
     for (uint32_t i = 0; i < config->input_count; i++)
         if (config->inputs[i].shape_tensor)

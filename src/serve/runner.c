@@ -7,6 +7,7 @@
 #include "infer/response.h"
 #include "infer/trace.h"
 #include "model/config.h"
+#include "plugin/batch_strategy.h"
 #include "plugin/instance.h"
 #include "serve/limits.h"
 #include "serve/queue.h"
@@ -87,6 +88,8 @@ static void tell_batch(const struct runner *r, size_t count)
 
 void runner_execute(struct runner *r, size_t count, time_ns now)
 {
+    if (r->version->strategy)
+        batch_strategy_report(r->version->strategy);
     if (log_verbose_enabled(1))
         tell_batch(r, count);
     for (size_t i = 0; i < count; i++) {

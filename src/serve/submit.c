@@ -3,6 +3,7 @@
 #include "infer/request.h"
 #include "infer/response.h"
 #include "model/config.h"
+#include "plugin/batch_strategy.h"
 #include "sched/batcher.h"
 #include "serve/cache_stage.h"
 #include "serve/deadline.h"
@@ -103,6 +104,8 @@ static void queue_model(struct serve_version *v, struct list *requests, bool may
         reject_rest(v, requests);
     if (v->sequences)
         sequences_report(v);
+    if (v->strategy)
+        batch_strategy_report(v->strategy);
 }
 
 /* Hands requests of one model over. may_inline: on a loop, and their inputs are small. */

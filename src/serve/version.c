@@ -67,6 +67,7 @@ struct err *version_new(const char *name, int64_t number, struct model_config *c
     v->config = config;
     v->shown = config_ref(config);
     v->model = model;
+    v->strategy = model ? model->strategy : NULL;
     v->stats = stats_new();
     v->target.first_response = first_response_new(config->proto);
     v->inline_ok = allow_inline && model && may_inline(config, model->backend);
@@ -84,7 +85,7 @@ struct err *version_new(const char *name, int64_t number, struct model_config *c
     mutex_cond_init(&v->drained);
     v->deadline = deadline_new(v, house);
     if (!e)
-        e = batcher_setup_new(config, &v->batcher);
+        e = batcher_setup_new(config, v->strategy, &v->batcher);
     if (e) {
         version_free(v);
         return err_wrap(e, "model '%s'", name);
@@ -194,11 +195,11 @@ void version_free(struct serve_version *v)
         sequences_forget(v->sequences);
     mutex_unlock(&v->lock);
     instances_free(&v->instances);
+    batcher_free(v->batcher); /* before the model, whose strategy it asks */
     model_free(v->model);
     ensemble_run_plan_free(v->ensemble);
     cache_stage_detach(v);
     front_metrics_model_left(v->front_model);
-    batcher_free(v->batcher);
     tally_leave(&v->tally);
     stats_free(v->stats);
     first_response_free(v->target.first_response);

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct batch_strategy;
 struct cache_model;
 struct deadline;
 struct ensemble_run_plan;
@@ -58,9 +59,10 @@ struct serve_version {
     bool limited;              /* its runners have seats of the rate limiter */
     struct deadline *deadline; /* owned; see serve/deadline.h */
 
-    struct sequences *sequences; /* owned; NULL unless requests are sequences */
-    bool ordered;                /* preserve_ordering: see serve/ordering.h */
-    struct mutex gate_lock;      /* rank LEAF; guards gate */
+    struct sequences *sequences;     /* owned; NULL unless requests are sequences */
+    struct batch_strategy *strategy; /* the model's; NULL = it has none */
+    bool ordered;                    /* preserve_ordering: see serve/ordering.h */
+    struct mutex gate_lock;          /* rank LEAF; guards gate */
     struct order_gate gate;
 
     struct {

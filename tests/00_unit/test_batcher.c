@@ -3,6 +3,8 @@
 #include "support/fake_request.h"
 #include "support/unit.h"
 
+#include <string.h>
+
 #define MAX   64
 #define START TIME_S(10)
 
@@ -450,6 +452,130 @@ static void drain_and_oldest(void **state)
     rig_end(rig);
 }
 
+/* A strategy that lets rows in up to a limit, and writes down what it is asked: [ begin, y or n for each request, ] end. */
+struct strategist {
+    char said[64];
+    uint32_t rows;
+    uint32_t most;
+};
+
+static void strategist_says(struct strategist *s, char what)
+{
+    s->said[strlen(s->said)] = what;
+}
+
+static void strategist_begins(void *arg)
+{
+    struct strategist *s = arg;
+    strategist_says(s, '[');
+    s->rows = 0;
+}
+
+static bool strategist_includes(void *arg, const struct request *r)
+{
+    struct strategist *s = arg;
+    bool joins = s->rows + r->batch_size <= s->most;
+    s->rows += joins ? r->batch_size : 0;
+    strategist_says(s, joins ? 'y' : 'n');
+    return joins;
+}
+
+static void strategist_ends(void *arg)
+{
+    strategist_says(arg, ']');
+}
+
+static struct batcher_config strategic(struct strategist *s, uint64_t delay_us)
+{
+    return (struct batcher_config){.dynamic = true,
+                                   .max_batch_size = 8,
+                                   .delay_us = delay_us,
+                                   .strategy = {.arg = s,
+                                                .begin = strategist_begins,
+                                                .include = strategist_includes,
+                                                .end = strategist_ends}};
+}
+
+/* MC-103: in order; whom the strategy leaves out begins the next batch, at once. */
+static void a_strategy_closes_batches(void **state)
+{
+    (void)state;
+    struct strategist s = {.most = 3};
+    struct batcher_config c = strategic(&s, 1000000);
+    struct rig *rig = rig_new(&c);
+    assert_string_equal(s.said, "");
+    push_many(rig, START, 2);
+    assert_false(batcher_ready(rig->batcher, START, &rig->wake));
+    assert_false(batcher_ready(rig->batcher, START, &rig->wake));
+    assert_string_equal(s.said, "[yy");
+    push_many(rig, START, 3);
+    assert_true(batcher_ready(rig->batcher, START, &rig->wake));
+    assert_int_equal(take(rig, START), 3);
+    assert_ptr_equal(rig->out[2], rig->requests[2]);
+    assert_string_equal(s.said, "[yyyn]");
+    assert_int_equal(take(rig, START), 0);
+    assert_int_equal(take(rig, START + TIME_S(1)), 2);
+    assert_string_equal(s.said, "[yyyn][yy]");
+    rig_end(rig);
+    assert_string_equal(s.said, "[yyyn][yy]");
+}
+
+/* One that is left out though the batch is empty runs alone: else nothing ever would. */
+static void a_strategy_that_wants_none(void **state)
+{
+    (void)state;
+    struct strategist s = {.most = 0};
+    struct batcher_config c = strategic(&s, 1000000);
+    struct rig *rig = rig_new(&c);
+    push_many(rig, START, 2);
+    assert_int_equal(take(rig, START), 1);
+    assert_int_equal(take(rig, START), 1);
+    assert_string_equal(s.said, "[n][n]");
+    rig_end(rig);
+}
+
+/* The batch begins anew where another request stands in front; one that was begun ends with the batcher. */
+static void a_strategy_begins_anew(void **state)
+{
+    (void)state;
+    struct strategist s = {.most = 8};
+    struct batcher_config c = strategic(&s, 1000000);
+    c.priority_levels = 2;
+    c.default_level = 2;
+    struct rig *rig = rig_new(&c);
+    push(rig, START, 2);
+    assert_false(batcher_ready(rig->batcher, START, &rig->wake));
+    struct request *urgent = make(rig, 3, 4);
+    urgent->priority = 1;
+    assert_int_equal(batcher_push(rig->batcher, START, urgent), BATCHER_PUSH_OK);
+    assert_string_equal(s.said, "[y]");
+    assert_false(batcher_ready(rig->batcher, START, &rig->wake));
+    assert_string_equal(s.said, "[y][yy");
+    rig_end(rig);
+    assert_string_equal(s.said, "[y][yy]");
+}
+
+/* Requests that could not join anyway are not asked about; nor is anybody where nothing is batched. */
+static void a_strategy_is_asked_last(void **state)
+{
+    (void)state;
+    struct strategist s = {.most = 8};
+    struct batcher_config c = strategic(&s, 0);
+    struct rig *rig = rig_new(&c);
+    push(rig, START, 5);
+    push(rig, START, 4);
+    assert_int_equal(take(rig, START), 1);
+    assert_string_equal(s.said, "[y]");
+    rig_end(rig);
+    s = (struct strategist){.most = 8};
+    c.dynamic = false;
+    rig = rig_new(&c);
+    push_many(rig, START, 1);
+    assert_int_equal(take(rig, START), 1);
+    assert_string_equal(s.said, "");
+    rig_end(rig);
+}
+
 /* PB-101: it and the other settings have ranges. */
 static void settings_out_of_range(void **state)
 {
@@ -484,4 +610,6 @@ UNIT_MAIN(UNIT(default_scheduler_runs_each_alone), UNIT(largest_preferred_size),
           UNIT(shapes_part_batches), UNIT(priority_levels), UNIT(as_many_levels_as_can_be_said),
           UNIT(queue_size), UNIT(full_of_the_expired), UNIT(timed_out_requests_are_rejected),
           UNIT(timed_out_requests_are_delayed), UNIT(own_timeouts), UNIT(policies_of_levels),
-          UNIT(cancelled_requests), UNIT(drain_and_oldest), UNIT(settings_out_of_range))
+          UNIT(cancelled_requests), UNIT(drain_and_oldest), UNIT(settings_out_of_range),
+          UNIT(a_strategy_closes_batches), UNIT(a_strategy_that_wants_none),
+          UNIT(a_strategy_begins_anew), UNIT(a_strategy_is_asked_last))

@@ -25,7 +25,7 @@ static void begin(const char *text)
 {
     config = test_version_config(text);
     count = 0;
-    unit_succeeds(batcher_setup_new(config, &batcher));
+    unit_succeeds(batcher_setup_new(config, NULL, &batcher));
 }
 
 static void end(void)

@@ -184,6 +184,22 @@ def test_no_library_is_named_out_of_a_store(gateway: VersityGateway, fill: Fill,
         assert all("op_library_filename" in reasons[m] and "cloud storage" in reasons[m] for m in ("beside", "kept")), reasons
 
 
+def test_no_batching_strategy_comes_out_of_a_store(gateway: VersityGateway, fill: Fill, cache: Path) -> None:
+    """X-03: neither by the usual name, beside the model or the version, nor by a parameter."""
+    files = shelf.identity("m")
+    config = files["m/config.pbtxt"]
+    parameter = b'parameters { key: "TRITON_BATCH_STRATEGY_PATH" value { string_value: "1/mine.so" } }\n'
+    for model, name, more in (("beside", "batchstrategy.so", b""), ("within", "1/batchstrategy.so", b""), ("named", "1/mine.so", parameter)):
+        files |= {f"{model}/config.pbtxt": config.replace(b'name: "m"\n', b"") + more}
+        files |= {f"{model}/1/weights": b"", f"{model}/{name}": b"\x7fELF"}
+    with serve(f"s3://{HOST}:{gateway.port}/{fill(files)}", s3_env(cache), exit_on_error="false", strict_readiness="false") as server:
+        found, reasons = shelf.index(server), shelf.reasons(server)
+        assert found.pop("m") == {"1": "READY"}
+        assert found == dict.fromkeys(("beside", "within", "named"), {"1": "UNAVAILABLE"})
+        for model in found:
+            assert "a batching strategy is not loaded from a repository in cloud storage" in reasons[model], reasons
+
+
 def test_a_name_in_two_repositories(gateway: VersityGateway, fill: Fill, cache: Path, tmp_path: Path) -> None:
     """MR-05: repositories of all kinds together; a name that two of them have is not served."""
     local = shelf.write(shelf.identity("both") | shelf.identity("mine"), tmp_path / "local")

@@ -1,0 +1,197 @@
+#include "plugin/batch_strategy.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "infer/request.h"
+#include "os/dl.h"
+#include "os/mutex.h"
+#include "plugin/alone.h"
+#include "plugin/model.h"
+#include "triton/core/tritonbackend.h"
+
+#include <stdatomic.h>
+
+struct batch_strategy {
+    struct dl *dl;
+    struct plugin_model *model;
+    TRITONSERVER_Error *(*batcher_initialize)(TRITONBACKEND_Batcher **, TRITONBACKEND_Model *);
+    TRITONSERVER_Error *(*batcher_finalize)(TRITONBACKEND_Batcher *);
+    TRITONSERVER_Error *(*initialize)(const TRITONBACKEND_Batcher *, void **);
+    TRITONSERVER_Error *(*include)(TRITONBACKEND_Request *, void *, bool *);
+    TRITONSERVER_Error *(*finalize)(void *);
+    TRITONBACKEND_Batcher *batcher; /* the library's own, for all batches */
+    bool begun;                     /* it was asked to make that, be it in vain */
+    void *userp;       /* the library's own, for the batch that is being made; the batcher's lock */
+    struct mutex lock; /* rank LEAF; guards failed, entry and more */
+    struct err *failed; /* the first error that was not reported yet */
+    const char *entry;  /* of which function */
+    unsigned more;      /* errors since then */
+    atomic_bool told;   /* there is one; a hint, failed is what counts */
+};
+
+/* -- opening -- */
+
+/* Returns how many of the five functions the library has; the names of the others are appended to `missing`. */
+static unsigned find_functions(struct batch_strategy *s, struct strbuf *missing)
+{
+    const struct {
+        const char *name;
+        void *slot;
+    } wanted[] = {
+        {"TRITONBACKEND_ModelBatcherInitialize", &s->batcher_initialize},
+        {"TRITONBACKEND_ModelBatcherFinalize", &s->batcher_finalize},
+        {"TRITONBACKEND_ModelBatchInitialize", &s->initialize},
+        {"TRITONBACKEND_ModelBatchIncludeRequest", &s->include},
+        {"TRITONBACKEND_ModelBatchFinalize", &s->finalize},
+    };
+    unsigned found = 0;
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+        void *address = dl_symbol(s->dl, wanted[i].name);
+        *(void **)wanted[i].slot = address;
+        if (address)
+            found++;
+        else
+            strbuf_printf(missing, "%s%s", missing->len ? ", " : "", wanted[i].name);
+    }
+    return found;
+}
+
+static struct err *check_functions(struct batch_strategy *s, const char *path, bool *ret_none)
+{
+    struct strbuf missing = STRBUF_INIT;
+    unsigned found = find_functions(s, &missing);
+    struct err *e = NULL;
+    *ret_none = found == 0;
+    if (found && missing.len)
+        e = err_new(STATUS_INVALID_ARG,
+                    "%s does not define all required custom batching functions for model %s: it "
+                    "has no %s",
+                    path, s->model->name, strbuf_str(&missing));
+    strbuf_fini(&missing);
+    return e;
+}
+
+static struct err *open_library(struct batch_strategy *s, const char *path, bool *ret_none)
+{
+    dl_make_self_global((const void *)(uintptr_t)open_library);
+    struct err *e = dl_open(path, &s->dl);
+    if (!e)
+        e = alone_check("batching strategy", path);
+    return e ? e : check_functions(s, path, ret_none);
+}
+
+struct err *batch_strategy_open(const char *path, struct plugin_model *m,
+                                struct batch_strategy **ret)
+{
+    struct batch_strategy *s = MEM_NEW(struct batch_strategy);
+    s->model = m;
+    mutex_init(&s->lock, MUTEX_RANK_LEAF);
+    bool none = false;
+    struct err *e = open_library(s, path, &none);
+    if (!e && !none) {
+        s->begun = true;
+        e = (struct err *)s->batcher_initialize(&s->batcher, (TRITONBACKEND_Model *)m);
+    }
+    if (e || none) {
+        batch_strategy_close(s);
+        s = NULL;
+    }
+    if (!e)
+        *ret = s;
+    return e;
+}
+
+/* What failed to begin is finalized all the same, as in the reference: it may have made something. */
+static void end_batcher(struct batch_strategy *s)
+{
+    struct err *e = s->begun ? (struct err *)s->batcher_finalize(s->batcher) : NULL;
+    if (e)
+        LOG_ERROR("Custom batcher finalization failed for model %s: %s", s->model->name,
+                  err_message(e));
+    err_free(e);
+}
+
+void batch_strategy_close(struct batch_strategy *s)
+{
+    if (!s)
+        return;
+    batch_strategy_report(s);
+    end_batcher(s);
+    dl_close(s->dl);
+    mutex_fini(&s->lock);
+    mem_free(s);
+}
+
+/* -- what it says against a batch -- */
+
+/* Takes the error over. */
+static void keep_failure(struct batch_strategy *s, const char *entry, struct err *e)
+{
+    if (!e)
+        return;
+    mutex_lock(&s->lock);
+    if (s->failed) {
+        s->more++;
+        err_free(e);
+    } else {
+        s->failed = e;
+        s->entry = entry;
+    }
+    mutex_unlock(&s->lock);
+    atomic_store_explicit(&s->told, true, memory_order_relaxed);
+}
+
+void batch_strategy_report(struct batch_strategy *s)
+{
+    if (!atomic_load_explicit(&s->told, memory_order_relaxed))
+        return;
+    atomic_store_explicit(&s->told, false, memory_order_relaxed);
+    mutex_lock(&s->lock);
+    struct err *e = s->failed;
+    const char *entry = s->entry;
+    unsigned more = s->more;
+    s->failed = NULL;
+    s->more = 0;
+    mutex_unlock(&s->lock);
+    if (e)
+        LOG_ERROR("Custom batching %s function failed for model %s: %s", entry, s->model->name,
+                  err_message(e));
+    if (more)
+        LOG_ERROR("custom batching functions failed %u times more for model %s", more,
+                  s->model->name);
+    err_free(e);
+}
+
+/* -- how it is asked -- */
+
+static void begin_batch(void *arg)
+{
+    struct batch_strategy *s = arg;
+    keep_failure(s, "initialization", (struct err *)s->initialize(s->batcher, &s->userp));
+}
+
+/* An error leaves it at what the function wrote before. */
+static bool may_include(void *arg, const struct request *r)
+{
+    struct batch_strategy *s = arg;
+    bool include = false;
+    keep_failure(s, "include", (struct err *)s->include(request_handle(r), s->userp, &include));
+    return include;
+}
+
+/* A batch of which the library keeps nothing is not ended, as in the reference. */
+static void end_batch(void *arg)
+{
+    struct batch_strategy *s = arg;
+    void *userp = s->userp;
+    s->userp = NULL;
+    if (userp)
+        keep_failure(s, "finalization", (struct err *)s->finalize(userp));
+}
+
+struct batcher_strategy batch_strategy_asks(struct batch_strategy *s)
+{
+    return (struct batcher_strategy){
+        .arg = s, .begin = begin_batch, .include = may_include, .end = end_batch};
+}
