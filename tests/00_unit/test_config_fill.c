@@ -184,7 +184,7 @@ static void filling_twice_changes_nothing(void **state)
 static const int32_t two_ids[] = {0, 1};
 static const struct config_groups_machine two_gpus = {.gpus = two_ids, .gpu_count = 2};
 
-/* PB-11, PB-13, PB-17, X-20; reads PB-05. */
+/* PB-11; reads PB-05, PB-13, PB-17, X-20. */
 static void groups_without_gpu(void **state)
 {
     (void)state;

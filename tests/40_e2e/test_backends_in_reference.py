@@ -359,7 +359,7 @@ def test_onnx_several_inputs_and_outputs(served: Server, repository: Repository,
     "model", ["dense", "dense_many", "external", "renamed", "file_name", "level-1", "level1", "level2"]
 )
 def test_onnx_answers_as_in_python(served: Server, repository: Repository, protocol: str, model: str) -> None:
-    """MR-32, MR-35, MR-49, MR-51, MR-57, MR-58, MR-59, PB-179; reads PB-58: Files, directories with
+    """MR-32, MR-35, MR-49, MR-57, MR-58, MR-59, PB-179; reads PB-58: Files, directories with
     external data, settings: the same numbers."""
     data = np.random.default_rng(3).standard_normal((4, 16)).astype(np.float32)
     expected = onnx_models.answers(repository.path / "dense/1/model.onnx", {"x": data})

@@ -107,7 +107,7 @@ def test_a_given_configuration_is_a_change(kind: type[Server], repository: Repos
 
 
 def test_a_model_out_of_a_request(kind: type[Server], repository: Repository) -> None:
-    """RX-34, RX-43, X-07: the example of the specification in the names of ModelConfig, and a file for another version; word for word
+    """RX-27, RX-30, RX-34, RX-43, RX-44, X-07, X-08: the example of the specification in the names of ModelConfig, and a file for another version; word for word
     its configuration is an error."""
     name = "mymodel"
     onnx_models.save(onnx_models.add_sub(), repository.model(name, None))
@@ -206,7 +206,7 @@ def test_rows_without_a_shape_are_not_the_protocols(kind: type[Server], reposito
 
 @pytest.mark.parametrize("policy", ["all { }", "latest { num_versions: 2 }"])
 def test_versions_come_and_go_under_every_policy(kind: type[Server], repository: Repository, policy: str) -> None:
-    """MC-82: later requests are for the latest that there is."""
+    """MC-78, MC-79, MC-82, PB-50, PB-52: later requests are for the latest that there is."""
     folder = repository.identity("echo", extra=f"version_policy {{ {policy} }}\n")
     with kind(repository.path, EXPLICIT | {"load-model": "echo"}) as server:
         for there, latest in ((("1", "9", "10"), "10"), (("1", "9"), "9"), (("1",), "1")):
@@ -214,6 +214,9 @@ def test_versions_come_and_go_under_every_policy(kind: type[Server], repository:
                 (folder / version).mkdir(exist_ok=True) if version in there else (folder / version).rmdir() if (folder / version).exists() else None
             assert load(server, "echo").status == 200
             assert infer(server, "echo", {"INPUT0": np.ones(1, np.float32)}).json()["model_version"] == latest
+            server.process.wait_for(
+                lambda there=there: sorted(get(server, "/v2/models/echo")["versions"], key=int), list(there[-2:] if "latest" in policy else there)
+            )
 
 
 def test_sizes_of_batches_are_counted_and_logged(repository: Repository) -> None:
@@ -235,6 +238,33 @@ def test_sizes_of_batches_are_counted_and_logged(repository: Repository) -> None
             assert (sum(int(number) for number, _ in told), len(sizes)) == (requests, executions) == (20, len(sizes))
             assert len(sizes) < 20 and max(sizes) <= 8
             assert batches(server, model) == {size: sizes.count(size) for size in set(sizes)}
+
+
+GROUPS = {
+    "": ("{}_0", "CPU", 1),
+    "{ }": ("{}_0_0", "CPU", 1),
+    "{ kind: KIND_CPU }": ("{}_0_0", "CPU", 1),
+    "{ count: 2 kind: KIND_CPU }": ("{}_0_[01]", "CPU", 2),
+    "{ kind: KIND_MODEL }": ("{}_0_0", "MODEL", 1),
+    "{ name: \"mine\" kind: KIND_CPU }": ("mine_0", "CPU", 1),
+}
+
+
+def test_instances_that_a_group_makes(kind: type[Server], board: Board, backend: Path) -> None:
+    """PB-07, PB-08, PB-10, PB-11, PB-12, PB-13, PB-16, PB-17, X-20, X-28: how many, of which kind, and under which name."""
+    for number, group in enumerate(GROUPS):
+        board.model(f"told{number}", *([group] if group else []), tell="yes")
+        board.model(f"made{number}", *([group] if group else []), kept_in=True)
+    board.open_exit()
+    made = 0
+    with kind(board.repository.path, EXPLICIT | {"backend-directory": str(backend)}) as server:
+        for number, (name, of, count) in enumerate(GROUPS.values()):
+            error = load(server, f"told{number}").json()["error"]
+            assert re.search(f"; instance {name.format(f'told{number}')} is {of} on device 0", error), error
+            assert load(server, f"made{number}").status == 200
+            assert witness.unload(server, f"made{number}").status == 200
+            made += count
+            server.process.wait_for(board.finalised, made)
 
 
 MISSING = {
@@ -378,11 +408,13 @@ def test_priorities_out_of_the_configuration(kind: type[Server], board: Board, b
 
 
 def test_a_late_request_that_may_wait_is_the_last(kind: type[Server], board: Board, backend: Path) -> None:
-    """MC-122, PB-86, PB-87, PB-88: it is behind those in time, and is answered; REJECT, which is the default, refuses it."""
-    policy = "dynamic_batching {{ preferred_batch_size: [ 1 ] default_queue_policy {{ {} allow_timeout_override: true default_timeout_microseconds: 60000000 }} }}\n"
-    for name, action in (("patient", "timeout_action: DELAY"), ("strict", "")):
-        board.model(name, witness.group(), extra=policy.format(action), batch=1, gated=True)
-    with kind(board.repository.path, {"backend-directory": str(backend)}) as server, ThreadPoolExecutor(8) as pool:
+    """MC-122, PB-86, PB-87, PB-88, PB-89, PB-90, PB-91: it is behind those in time, and is answered; REJECT, which is the default,
+    refuses it; where a request may not have a time-out of its own, it is not late."""
+    own = "allow_timeout_override: true default_timeout_microseconds: 60000000"
+    for name, policy in (("patient", f"timeout_action: DELAY {own}"), ("strict", own), ("deaf", "")):
+        batching = f"dynamic_batching {{ preferred_batch_size: [ 1 ] default_queue_policy {{ {policy} }} }}\n"
+        board.model(name, witness.group(), extra=batching, batch=1, gated=True)
+    with kind(board.repository.path, {"backend-directory": str(backend)}) as server, ThreadPoolExecutor(9) as pool:
 
         def waiting(model: str) -> float:
             return metrics.scrape(server.metrics)["nv_inference_pending_request_count"].value(model=model)
@@ -393,20 +425,24 @@ def test_a_late_request_that_may_wait_is_the_last(kind: type[Server], board: Boa
             return witness.try_to_ask(server, model, json.dumps({"inputs": [tensor], "parameters": parameters}).encode())
 
         asked = {}
-        for number, model in enumerate(("patient", "strict"), 1):
+        for number, model in enumerate(("patient", "strict", "deaf"), 1):
             busy = pool.submit(ask, model)
             server.process.wait_until(lambda number=number: board.executions() == number, 60)
             server.process.wait_for(lambda model=model: waiting(model), 0)
             late = pool.submit(ask, model, 1000)
-            if model == "patient":
-                server.process.wait_for(lambda: waiting("patient"), 1)
+            if model != "strict":
+                server.process.wait_for(lambda model=model: waiting(model), 1)
             asked[model] = (busy, late, pool.submit(ask, model))
-        server.process.wait_for(lambda: waiting("patient"), 2)
+        for model in ("patient", "deaf"):
+            server.process.wait_for(lambda model=model: waiting(model), 2)
+        server.process.wait_until(asked["strict"][1].done, 60)
         board.open_gate()
         answers = {model: [each.result(60) for each in calls] for model, calls in asked.items()}
         assert [answer.status for answer in answers["patient"]] == [200, 200, 200]
-        order = [answer.json()["outputs"][0]["data"][0] for answer in answers["patient"]]
-        assert order[0] < order[2] < order[1]
+        assert [answer.status for answer in answers["deaf"]] == [200, 200, 200]
+        order = {model: [answer.json()["outputs"][0]["data"][0] for answer in answers[model]] for model in ("patient", "deaf")}
+        assert order["patient"][0] < order["patient"][2] < order["patient"][1]
+        assert order["deaf"] == sorted(order["deaf"])
         assert [answer.status for answer in answers["strict"]] == [200, 503, 200]
         assert "timeout expired" in answers["strict"][1].json()["error"].lower()
 
@@ -433,7 +469,7 @@ def fused(log: str) -> set[str]:
 
 
 def test_the_runtime_optimises_as_far_as_it_is_told(repository: Repository) -> None:
-    """MC-131, PB-54, PB-55, PB-58, PB-172, X-29; reads PB-56: -1 is the basic optimisations, 1 the extended ones too, 0 and nothing all.
+    """MR-51, MC-131, PB-54, PB-55, PB-58, PB-172, X-29; reads PB-56: -1 is the basic optimisations, 1 the extended ones too, 0 and nothing all.
     2 is none, as in the reference's backend."""
     random = np.random.default_rng(3)
     nodes = [helper.make_node("Conv", ["x", "w"], ["c"], kernel_shape=[3, 3]), helper.make_node("Relu", ["c"], ["r"])]
@@ -449,7 +485,9 @@ def test_the_runtime_optimises_as_far_as_it_is_told(repository: Repository) -> N
         onnx_models.save(built, repository.model("net", text))
         with Nereid(repository.path, {"log-verbose": "1"}) as server:
             answer = np.array(outputs(infer(server, "net", {"x": x}))["y"])
-            found[level] = fused(server.process.log())
+            log = server.process.log()
+            found[level] = fused(log)
+            assert "Adding default CPU execution provider" in log and "OpenVINO" not in log
         np.testing.assert_allclose(answer, onnx_models.answers(repository.path / "net/1/model.onnx", {"x": x})["y"].ravel(), atol=1e-3)
     basic, extended = found["-1"], found["1"]
     assert "ConvActivationFusion" in extended - basic

@@ -221,7 +221,7 @@ QUESTIONS = [
 @pytest.mark.onnx
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
 def test_both_say_the_same(question: Http, ours: Server, theirs: Server) -> None:
-    """MR-71, MR-72, MR-73, MC-129, MC-130, PB-137, PB-138, PB-139, PB-141, PB-144, PB-145, PB-146, PB-147, PB-177, X-04, X-13."""
+    """MR-71, MR-72, MR-73, MC-130, PB-137, PB-138, PB-139, PB-141, PB-144, PB-145, PB-146, PB-147, PB-177, X-04, X-13."""
     assert compare(question, ours, theirs) == []
 
 
@@ -340,7 +340,7 @@ def test_a_full_queue_of_a_step(either: Server) -> None:
 
 
 def test_the_timeout_goes_on_to_the_steps(either: Server) -> None:
-    """MC-122, PB-90, PB-91."""
+    """MC-122, PB-91."""
     body = json.dumps({"inputs": [ROW], "parameters": {"timeout": 100000}}).encode()
     got = together.ask(either, "/v2/models/late/infer", [body] * 4)
     late = [answer.json()["error"] for answer in got if answer.status != 200]

@@ -309,7 +309,7 @@ def test_every_field_is_read_and_shown(tmp_path: Path) -> None:
 
 
 def test_what_may_be_left_out(kind: type[Server], tmp_path: Path) -> None:
-    """MC-04, MC-81, PB-32, PB-82, PB-174, X-12; reads PB-60, PB-81, PB-83, PB-84, PB-172: name, largest batch and every policy have
+    """MC-04, PB-32, PB-82, X-12; reads MC-81, PB-60, PB-81, PB-83, PB-84, PB-172: name, largest batch and every policy have
     defaults."""
     repository = Repository(tmp_path / "models")
     repository.model("short", 'backend: "identity"\ninput { name: "INPUT0" data_type: TYPE_FP32 dims: 1 }\noutput { name: "OUTPUT0" data_type: TYPE_FP32 dims: 1 }\n')
@@ -355,7 +355,7 @@ def test_index_asks_for_nothing(kind: type[Server], tmp_path: Path) -> None:
 
 
 def test_instances_that_the_backend_places(kind: type[Server], tmp_path: Path) -> None:
-    """PB-08; reads PB-09: KIND_MODEL leaves it to the backend; any backend may have it, as in the reference."""
+    """reads PB-08, PB-09: KIND_MODEL leaves it to the backend; any backend may have it, as in the reference."""
     repository = Repository(tmp_path / "models")
     repository.identity("placed", extra="instance_group { count: 2 kind: KIND_MODEL }\n")
     with kind(repository.path) as server:

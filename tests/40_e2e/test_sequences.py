@@ -187,6 +187,12 @@ def test_refused(served: Server, model: str, case: str) -> None:
     assert message in answer.json()["error"]
 
 
+def test_what_is_no_sequence_needs_no_id(served: Server) -> None:
+    """SX-07, SX-08: an id of 0, or none at all, is that of a request on its own."""
+    for parameters in ({}, {"sequence_id": 0}, {"sequence_id": ""}):
+        assert _ask(served, "ordered", **parameters).status == 200
+
+
 def test_one_row_only(served: Server) -> None:
     """MC-123, X-22: a request of a sequence is one row."""
     answer = _ask(served, "direct", shape=(2, 2), sequence_id=1, sequence_start=True)
@@ -356,7 +362,7 @@ test_configuration_and_metadata = pytest.mark.reference(test_configuration_and_m
 
 
 def test_many_sequences_under_load(repository: Path) -> None:
-    """SX-06, SX-27, MC-124: requests of a sequence stay in order on their instance, whatever else runs; none is lost."""
+    """SX-06, SX-27: requests of a sequence stay in order, whatever else runs; none is lost."""
     ids, steps = range(1, 31), range(8)
     with Nereid(repository) as server, rawgrpc.Channel(server.grpc) as channel:
         stub = channel.channel.stream_stream(f"/{rawgrpc.SERVICE}/ModelStreamInfer")

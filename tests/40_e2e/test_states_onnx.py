@@ -116,7 +116,7 @@ def test_values_of_every_type_are_kept_as_they_are(served: Server, datatype: str
 
 @pytest.mark.parametrize("model", ["sum_batched", "sum_oldest", "sum_in_place"])
 def test_many_sequences_at_once(served: Server, model: str) -> None:
-    """MC-124: batches of any of them, gaps in between."""
+    """Batches of any of them, gaps in between."""
 
     def one(id: int) -> None:
         steps = [np.full((1, 4), id * (step + 1), np.float32) for step in range(10)]

@@ -7,7 +7,7 @@
  *   board  the file
  *   gate   wait in each execution until somebody has this pipe open to write
  *   door   the same while the model is loaded
- *   tell   fail instead of making an instance, with its host policy in the message
+ *   tell   fail instead of making an instance, with its host policy, name, kind and device in the message
  *   exit   the same while an instance is finalised, which is counted on the board before and after */
 #include "triton/core/tritonbackend.h"
 
@@ -122,17 +122,26 @@ static struct model *model_of(TRITONBACKEND_ModelInstance *instance)
 TRITONSERVER_Error *TRITONBACKEND_ModelInstanceInitialize(TRITONBACKEND_ModelInstance *instance)
 {
     TRITONSERVER_Message *message;
-    const char *json;
+    const char *json, *name;
     size_t len;
     char text[1024];
+    TRITONSERVER_InstanceGroupKind kind;
+    int32_t device;
     if (!model_of(instance)->tell)
         return NULL;
     TRITONSERVER_Error *e = TRITONBACKEND_ModelInstanceHostPolicy(instance, &message);
     if (!e)
         e = TRITONSERVER_MessageSerializeToJson(message, &json, &len);
+    if (!e)
+        e = TRITONBACKEND_ModelInstanceName(instance, &name);
+    if (!e)
+        e = TRITONBACKEND_ModelInstanceKind(instance, &kind);
+    if (!e)
+        e = TRITONBACKEND_ModelInstanceDeviceId(instance, &device);
     if (e)
         return e;
-    snprintf(text, sizeof(text), "policy %.*s", (int)len, json);
+    snprintf(text, sizeof(text), "policy %.*s; instance %s is %s on device %d", (int)len, json,
+             name, TRITONSERVER_InstanceGroupKindString(kind), device);
     return TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_UNAVAILABLE, text);
 }
 
