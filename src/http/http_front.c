@@ -83,6 +83,11 @@ static void settle(struct http_front *f, bool mail)
     mutex_cond_broadcast(&f->settled);
     mutex_unlock(&f->lock);
 }
+unsigned http_front_connections(const struct http_front *f)
+{
+    return (unsigned)listener_connections(f->listener);
+}
+
 
 void http_front_gone(struct http_shard *s)
 {

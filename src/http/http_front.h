@@ -28,6 +28,9 @@ struct err *http_front_open(struct server *s, enum http_front_kind kind, const c
 /* http_front_port - the port it listens on. */
 uint16_t http_front_port(const struct http_front *f);
 
+/* http_front_connections - how many are open. Any thread. */
+unsigned http_front_connections(const struct http_front *f);
+
 /* http_front_stop - accept no more, close connections that wait for a request, let those with requests under way finish until
  * `until`, then close what is left. On return no connection exists; answers that still come for closed ones are dropped.
  * Blocks: not for worker threads; the workers must run. NULL, and a second call, are fine. */

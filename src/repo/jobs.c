@@ -59,11 +59,14 @@ static void loader_main(void *arg)
         struct repo_job *job = LIST_ITEM(list_pop(&m->jobs), struct repo_job, node);
         r->waiting--;
         m->busy = true;
+        bool asked = !job->first;
+        r->operations += asked;
         mutex_unlock(&r->lock);
         at_work = m;
         bool over = run(r, m, job);
         at_work = NULL;
         mutex_lock(&r->lock);
+        r->operations -= asked;
         if (over) {
             r->ended++;
             m->busy = m->ending = false;

@@ -7,6 +7,7 @@
 #include "os/thread.h"
 #include "repo/agents.h"
 #include "repo/jobs.h"
+#include "repo/left.h"
 #include "repo/models.h"
 #include "repo/operate.h"
 #include "repo/override.h"
@@ -443,6 +444,21 @@ void repo_say_left(struct repo *r)
 }
 
 void repo_free(struct repo *r)
+void repo_busy(struct repo *r, struct repo_left *ret)
+{
+    left_busy(r, ret);
+}
+
+void repo_live(struct repo *r, struct repo_left *ret)
+{
+    left_live(r, ret);
+}
+
+void repo_left_fini(struct repo_left *l)
+{
+    strbuf_fini(&l->lines);
+}
+
 {
     if (!r)
         return;

@@ -4,6 +4,7 @@
  * Operations on one model run one after the other, in the order in which they were asked for; those on different models side by
  * side on the loader threads. docs/decisions/0011-repository-life-cycle.md says why. */
 #include "base/err.h"
+#include "base/strbuf.h"
 #include "repo/load.h"
 
 #include <stdbool.h>
@@ -115,6 +116,21 @@ void repo_refuse(struct repo *r);
 /* repo_unload_all - repo_refuse, wait for operations under way, unpublish everything, wait for requests under way, free the models.
  * Loops still run. Blocks. */
 void repo_unload_all(struct repo *r);
+
+/* What a server that stops still has. */
+struct repo_left {
+    unsigned count;
+    unsigned
+        operations; /* of clients, that were begun and are not done: loads, unloads, looks at the repositories */
+    struct strbuf lines; /* of the log, one for each version; each ends in NUL */
+};
+
+/* repo_busy - the versions that have requests under way. repo_live - the models of which a version serves, is being loaded, or is not
+ * gone yet; versions that were replaced and are not gone count as well. Their lines are there when those of verbose level 1 are written.
+ * Any thread. */
+void repo_busy(struct repo *r, struct repo_left *ret);
+void repo_live(struct repo *r, struct repo_left *ret);
+void repo_left_fini(struct repo_left *l);
 
 /* repo_say_left - log which versions are not gone yet, and what each of them waits for: for whoever gives up waiting. Any thread. */
 void repo_say_left(struct repo *r);

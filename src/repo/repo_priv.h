@@ -150,11 +150,15 @@ struct repo {
     struct repo_model **models;
     size_t model_count;
     struct map by_name; /* -> repo_name */
+    struct list spent;  /* of these, those without a model, the oldest first */
+    size_t spent_count;
+    size_t look_at; /* with more models than that it is time to look whether they are still there */
 
-    struct list ready; /* models with work for a loader */
-    size_t waiting;    /* jobs that no loader has taken */
-    uint64_t ended;    /* jobs so far */
-    bool held;         /* no loader takes one for now */
+    struct list ready;   /* models with work for a loader */
+    size_t waiting;      /* jobs that no loader has taken */
+    uint64_t ended;      /* jobs so far */
+    unsigned operations; /* jobs that loaders work on, but for those of the start */
+    bool held;           /* no loader takes one for now */
     struct thread_seat loaders[REPO_MAX_LOADERS];
     unsigned loader_count; /* that run */
     unsigned idle;         /* of them, those that wait for work */

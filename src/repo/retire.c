@@ -159,8 +159,10 @@ static void finish_aside(struct repo *r, struct repo_retired *old)
     struct err *e = seat ? thread_seat_start(seat, r, "retirer", finisher_main) : NULL;
     r->finisher_count += seat && !e;
     bool mine = !r->finisher_count; /* no thread could be made */
-    if (mine)
+    if (mine) {
         list_remove(&old->node);
+        old->finishing = true;
+    }
     mutex_unlock(&r->lock);
     if (mine)
         finish(r, old);

@@ -13,6 +13,7 @@
 #include "net/forward.h"
 #include "repo/check.h"
 #include "repo/repo.h"
+#include "run/countdown.h"
 #include "base/build_version.h"
 #include "server/log_files.h"
 #include "server/server.h"
@@ -108,40 +109,20 @@ static void stop_fronts(struct fronts *f)
     http_front_stop(f->metrics, f->conn_until);
 }
 
-static unsigned seconds_left(const struct fronts *f)
-{
-    time_ns now = clock_now_ns();
-    return now < f->until ? (unsigned)((f->until - now + TIME_S(1) / 2) / TIME_S(1)) : 0;
-}
-
-/* In the reference's words: people look for them. */
-static void say_busy(const struct fronts *f)
-{
-    LOG_INFO("Timeout %u: Found %u model versions that have in-flight inferences", seconds_left(f),
-             server_count_busy(f->server));
-}
-
-static void say_live(const struct fronts *f)
-{
-    LOG_INFO("Timeout %u: Found %u live models and 0 in-flight non-inference requests",
-             seconds_left(f), server_count_live(f->server));
-}
-
 /* Readiness first, then the front ends, then the models: nothing that was accepted goes unanswered. */
 static void stop_all(void *arg)
 {
     struct fronts *f = arg;
+    struct countdown countdown;
     server_refuse(f->server);
-    LOG_INFO("Waiting for in-flight requests to complete.");
-    say_busy(f);
+    countdown_begin(&countdown, f->server->repo, f->http, f->until);
     stop_fronts(f);
-    LOG_INFO("All models are stopped, unloading models");
-    say_live(f);
+    countdown_unload(&countdown);
     thread_join(f->starter); /* a backend that loads a model cannot be told to stop */
     server_unload(f->server);
     grpc_front_close(f->grpc); /* until now who comes is told that the server stops */
     server_stop(f->server);
-    say_live(f);
+    countdown_end(&countdown);
     http_front_free(f->http);
     grpc_front_free(f->grpc);
     http_front_free(f->metrics);

@@ -19,7 +19,6 @@
 #include "server/options_cache.h"
 #include "server/start_table.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -211,42 +210,6 @@ struct err *server_load(struct server *s)
         e = NULL;
     }
     return e;
-}
-
-static bool is_busy(const char *model, const struct table_entry *e)
-{
-    long count = e->version ? version_pins(e->version) : 0;
-    if (count > 0)
-        LOG_INFO("Model '%s' (version %" PRId64 ") has %ld in-flight inferences", model, e->number,
-                 count);
-    return count > 0;
-}
-
-unsigned server_count_busy(struct server *s)
-{
-    struct table_view view;
-    table_view_open(&view, s->table, NULL);
-    uint32_t count;
-    unsigned busy = 0;
-    const struct table_model *models = table_models(&view, &count);
-    for (uint32_t i = 0; i < count; i++)
-        for (uint32_t k = 0; k < models[i].entry_count; k++)
-            busy += is_busy(table_title(&models[i]), &models[i].entries[k]);
-    table_view_close(&view);
-    return busy;
-}
-
-unsigned server_count_live(struct server *s)
-{
-    struct table_view view;
-    table_view_open(&view, s->table, NULL);
-    uint32_t count;
-    unsigned live = 0;
-    const struct table_model *models = table_models(&view, &count);
-    for (uint32_t i = 0; i < count; i++)
-        live += models[i].entry_count > models[i].latest;
-    table_view_close(&view);
-    return live;
 }
 
 void server_refuse(struct server *s)

@@ -65,11 +65,6 @@ struct err *server_load(struct server *s);
 /* server_refuse - readiness becomes false; front ends go on until they are stopped. Any thread, also during server_load. */
 void server_refuse(struct server *s);
 
-/* server_count_busy - how many versions have requests under way; a line of the log names each. server_count_live - how many models
- * have a version that is ready. Any thread but those of loops. */
-unsigned server_count_busy(struct server *s);
-unsigned server_count_live(struct server *s);
-
 /* server_unload - refuse, unload the models once their requests are answered. server_load has returned. Blocks. */
 void server_unload(struct server *s);
 

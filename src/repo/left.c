@@ -1,0 +1,75 @@
+#include "repo/left.h"
+
+#include "base/log.h"
+#include "repo/repo_priv.h"
+#include "serve/version.h"
+
+#include <inttypes.h>
+
+/* Ends a line. */
+static void end_line(struct repo_left *l)
+{
+    strbuf_putc(&l->lines, '\0');
+}
+
+static void add_busy(struct repo_left *l, const char *title, int64_t number, long pins)
+{
+    if (pins <= 0)
+        return;
+    l->count++;
+    strbuf_printf(&l->lines, "Model '%s' (version %" PRId64 ") has %ld in-flight inferences", title,
+                  number, pins);
+    end_line(l);
+}
+
+void left_busy(struct repo *r, struct repo_left *ret)
+{
+    *ret = (struct repo_left){.count = 0};
+    mutex_lock(&r->lock);
+    for (size_t i = 0; i < r->model_count; i++) {
+        const struct repo_model *m = r->models[i];
+        for (size_t k = 0; k < m->version_count; k++)
+            if (m->versions[k].version)
+                add_busy(ret, m->title, m->versions[k].number,
+                         version_pins(m->versions[k].version));
+    }
+    LIST_EACH (node, &r->leaving) {
+        const struct repo_retired *old = LIST_ITEM(node, struct repo_retired, all);
+        if (old->shown && !old->finishing)
+            add_busy(ret, old->model->title, old->number, version_pins(old->version));
+    }
+    mutex_unlock(&r->lock);
+}
+
+/* Whether any of a model's versions serves, is on its way to do so, or is not gone yet. */
+static bool add_live(struct repo_left *l, const struct repo_model *m, bool lines)
+{
+    bool live = false;
+    for (size_t i = 0; i < m->version_count; i++) {
+        const struct repo_version *v = &m->versions[i];
+        if (v->state == TABLE_UNKNOWN || v->state == TABLE_UNAVAILABLE)
+            continue;
+        live = true;
+        if (!lines)
+            continue;
+        strbuf_printf(&l->lines, "%s v%" PRId64 ": %s", m->title, v->number,
+                      table_state_name(v->state));
+        end_line(l);
+    }
+    return live;
+}
+
+void left_live(struct repo *r, struct repo_left *ret)
+{
+    bool lines = log_verbose_enabled(1);
+    *ret = (struct repo_left){.count = 0};
+    mutex_lock(&r->lock);
+    for (size_t i = 0; i < r->model_count; i++)
+        ret->count += add_live(ret, r->models[i], lines);
+    LIST_EACH (node, &r->leaving)
+        ret->count += !LIST_ITEM(node, struct repo_retired, all)->shown;
+    ret->operations = r->operations;
+    LIST_EACH (node, &r->looks)
+        ret->operations++;
+    mutex_unlock(&r->lock);
+}
