@@ -5,6 +5,7 @@
 #include "repo/models.h"
 #include "repo/operate.h"
 #include "repo/repo_priv.h"
+#include "repo/watch.h"
 
 static _Thread_local struct repo_model *at_work; /* of a loader: what it works on */
 
@@ -107,6 +108,7 @@ struct err *jobs_ask(struct repo *r, struct repo_job *job, const char *space, co
         return e;
     }
     struct repo_model *m = models_of(r, space, model);
+    watch_growth(r);
     bool first = list_empty(&m->jobs) && !m->busy;
     list_append(&m->jobs, &job->node);
     r->waiting++;

@@ -37,10 +37,38 @@ static void link_model(struct repo *r, struct repo_model *m)
     struct repo_name *n = models_name(r, m->name);
     if (!n) {
         n = MEM_NEW(struct repo_name);
+        n->name = mem_strdup(m->name);
+        list_init(&n->node);
         map_put(&r->by_name, m->name, strlen(m->name), n);
+    }
+    if (!list_empty(&n->node)) {
+        list_remove(&n->node);
+        r->spent_count--;
     }
     m->namesake = n->first;
     n->first = m;
+}
+
+static void free_name(struct repo_name *n)
+{
+    mem_free(n->name);
+    mem_free(n);
+}
+
+static void forget_name(struct repo *r, struct repo_name *n)
+{
+    map_remove(&r->by_name, n->name, strlen(n->name));
+    free_name(n);
+}
+
+/* Who asks for it hears that it was there, until others came after it. */
+static void keep_name(struct repo *r, struct repo_name *n)
+{
+    list_append(&r->spent, &n->node);
+    if (++r->spent_count <= REPO_MAX_SPENT)
+        return;
+    r->spent_count--;
+    forget_name(r, LIST_ITEM(list_pop(&r->spent), struct repo_name, node));
 }
 
 static void unlink_model(struct repo *r, struct repo_model *m)
@@ -50,10 +78,12 @@ static void unlink_model(struct repo *r, struct repo_model *m)
     while (*at != m)
         at = &(*at)->namesake;
     *at = m->namesake;
-    if (n->first || (n->used && r->settings.namespacing))
+    if (n->first)
         return;
-    map_remove(&r->by_name, m->name, strlen(m->name));
-    mem_free(n);
+    if (n->used && r->settings.namespacing)
+        keep_name(r, n);
+    else
+        forget_name(r, n);
 }
 
 struct repo_model *models_of(struct repo *r, const char *space, const char *name)
@@ -93,7 +123,7 @@ void models_free(struct repo *r)
     size_t pos = 0;
     void *name;
     while (map_next(&r->by_name, &pos, NULL, &name))
-        mem_free(name);
+        free_name(name);
     map_fini(&r->by_name);
 }
 

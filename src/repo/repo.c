@@ -38,6 +38,7 @@ struct repo *repo_new(const struct repo_settings *settings, struct serve_table *
     mutex_init(&r->lock, MUTEX_RANK_REPO);
     mutex_cond_init(&r->changed);
     list_init(&r->ready);
+    list_init(&r->spent);
     list_init(&r->looks);
     list_init(&r->retired);
     list_init(&r->leaving);
@@ -443,7 +444,6 @@ void repo_say_left(struct repo *r)
     retire_say_left(r);
 }
 
-void repo_free(struct repo *r)
 void repo_busy(struct repo *r, struct repo_left *ret)
 {
     left_busy(r, ret);
@@ -459,6 +459,7 @@ void repo_left_fini(struct repo_left *l)
     strbuf_fini(&l->lines);
 }
 
+void repo_free(struct repo *r)
 {
     if (!r)
         return;

@@ -68,11 +68,16 @@ struct repo_model {
     uint64_t tried; /* of all of it, when the poll asked for it last; 0 = never */
 };
 
-/* A name, for as long as there are models of it. With namespacing it stays when one was meant by it once. */
+/* A name, for as long as there are models of it. With namespacing it stays for a while when one was meant by it once. */
 struct repo_name {
     struct repo_model *first;
-    bool used; /* one of them was meant by it once */
+    bool used;        /* one of them was meant by it once */
+    char *name;       /* owned */
+    struct list node; /* in repo->spent while there is no model of it */
 };
+
+/* Names that meant a model once and are kept though there is none of them any more: past that the oldest is forgotten. */
+#define REPO_MAX_SPENT 256u
 
 enum repo_action {
     REPO_LOAD,
@@ -165,6 +170,7 @@ struct repo {
     unsigned lent; /* of them, those that wait for another operation: as many more may run */
 
     struct list looks;
+    bool overgrown;         /* a look is due that nobody waits for: repo.look_at */
     struct thread *watcher; /* looks at the repositories; NULL until it is needed */
     bool watching;          /* poll */
 

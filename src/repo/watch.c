@@ -54,6 +54,9 @@ static bool add_found(struct repo *r, const char *name, uint64_t places)
     return added;
 }
 
+/* So many models more than a look found make the next one due. */
+#define LOOK_SOME 64u
+
 /* What lies in the repositories whose bits are in `read`; of the others, what was known stays. Lock held. */
 static void take_view(struct repo *r, const struct view *v, uint64_t read)
 {
@@ -73,6 +76,8 @@ static void take_view(struct repo *r, const struct view *v, uint64_t read)
         changed = add_found(r, name, *(uint64_t *)value) || changed;
     }
     models_prune(r);
+    r->overgrown = false;
+    r->look_at = 2 * r->model_count + LOOK_SOME;
     if (changed)
         models_publish(r);
 }
@@ -225,7 +230,7 @@ static void watcher_main(void *arg)
     mutex_lock(&r->lock);
     while (!r->stopping) {
         time_ns until = r->watching ? next : TIME_NEVER;
-        if (!list_empty(&r->looks)) {
+        if (!list_empty(&r->looks) || r->overgrown) {
             struct list who;
             list_init(&who);
             list_splice(&who, &r->looks);
@@ -265,6 +270,16 @@ struct err *watch_ask(struct repo *r, repo_done_fn *done, void *owner)
     if (e)
         mem_free(look);
     return e;
+}
+
+void watch_growth(struct repo *r)
+{
+    if (r->overgrown || r->model_count <= r->look_at)
+        return;
+    struct err *e = start(r);
+    r->overgrown = !e;
+    mutex_cond_broadcast(&r->changed);
+    err_free(e); /* the next model tries again */
 }
 
 struct err *watch_start(struct repo *r)

@@ -1,0 +1,211 @@
+"""Versions and models that come and go, hundreds of them: what a client is shown, and what the server keeps, stays bounded."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import paths, procfs, rawhttp
+from harness.repository import Repository
+from harness.servers import KINDS, Nereid, Server
+
+ROUNDS = 400
+OLD = 64  # versions that are gone of which a model tells
+NAMES = 256  # names that once meant a model of which a server tells
+MORE = 64  # models that are gone, besides as many as there are, that may be kept for a while
+SANITIZED = any(mark in paths.nereid_binary().read_bytes() for mark in (b"__asan_init", b"__tsan_init"))
+EXPLICIT: dict[str, str | list[str]] = {"model-control-mode": "explicit", "log-info": "false", "exit-on-error": "false"}
+
+
+def index(server: Server) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = rawhttp.post(server.http, "/v2/repository/index", b"{}").json()
+    return rows
+
+
+def settled(server: Server) -> list[dict[str, Any]]:
+    """The index once nothing is on its way."""
+    server.process.wait_until(lambda: all(row.get("state") not in ("LOADING", "UNLOADING") for row in index(server)), 60)
+    return index(server)
+
+
+def states(rows: list[dict[str, Any]], name: str) -> dict[int, str]:
+    return {int(row["version"]): row["state"] for row in rows if row["name"] == name and "version" in row}
+
+
+def load(server: Server, name: str, parameters: dict[str, Any] | None = None) -> None:
+    got = rawhttp.post(server.http, f"/v2/repository/models/{name}/load", {"parameters": parameters} if parameters else {})
+    assert got.status == 200, got.body
+
+
+def unload(server: Server, name: str) -> None:
+    got = rawhttp.post(server.http, f"/v2/repository/models/{name}/unload", {})
+    assert got.status == 200, got.body
+
+
+def unknown(server: Server, name: str) -> str:
+    got = rawhttp.post(server.http, f"/v2/models/{name}/infer", b"{}")
+    assert got.status in (400, 404), got.body
+    return str(got.json()["error"])
+
+
+def pages(server: Server) -> int:
+    """Lines of the page of metrics, and rows of the statistics, that a server shows."""
+    stats = rawhttp.get(server.http, "/v2/models/stats").json()["model_stats"]
+    return len(stats) + len(rawhttp.get(server.metrics, "/metrics").body.splitlines())
+
+
+class Growth:
+    """What a server keeps after the first rounds is no less than what it keeps after all of them."""
+
+    def __init__(self, server: Server):
+        self.server = server
+        self.rss, self.rows = procfs.rss_bytes(server.pid), pages(server)
+
+    def check(self) -> None:
+        assert pages(self.server) <= self.rows + 20
+        if not SANITIZED:  # which keep what was freed
+            grown = procfs.rss_bytes(self.server.pid) - self.rss
+            assert grown <= 1 << 20, f"{grown >> 10} KiB more than after the first rounds"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    return Repository(tmp_path / "models")
+
+
+def _next_version(repository: Repository, number: int) -> None:
+    (repository.path / "one" / str(number)).mkdir()
+    shutil.rmtree(repository.path / "one" / str(number - 1))
+
+
+@pytest.mark.reference
+def test_versions_in_mode_explicit(repository: Repository) -> None:
+    """Each load brings the next version and takes the one before: both servers tell of the last ones the same."""
+    repository.identity("one")
+    servers: list[Server] = [kind(repository.path, EXPLICIT | {"load-model": "one"}) for kind in KINDS.values()]
+    with servers[0] as ours, servers[1] as theirs:
+        growth = None
+        for number in range(2, ROUNDS + 2):
+            _next_version(repository, number)
+            for server in servers:
+                load(server, "one")
+            if number == 100:
+                settled(ours)
+                growth = Growth(ours)
+        shown, reference = (states(settled(server), "one") for server in servers)
+        assert len(reference) == ROUNDS + 1  # all that there were
+        assert len(shown) <= OLD + 2 and max(shown) == ROUNDS + 1  # one more is on its way when the last is counted
+        assert shown == {number: state for number, state in reference.items() if number in shown}
+        assert min(shown) == max(shown) - len(shown) + 1  # the latest
+        assert growth is not None
+        growth.check()
+
+
+@pytest.mark.reference
+def test_models_in_mode_explicit(repository: Repository) -> None:
+    """Each is loaded, asked, unloaded and removed, and nobody asks for the index meanwhile."""
+    repository.identity("stays")
+    servers: list[Server] = [kind(repository.path, EXPLICIT | {"load-model": "stays"}) for kind in KINDS.values()]
+    with servers[0] as ours, servers[1]:
+        growth = None
+        for number in range(ROUNDS):
+            name = f"m{number}"
+            folder = repository.identity(name)
+            for server in servers:
+                load(server, name)
+                unload(server, name)
+            shutil.rmtree(folder)
+            if number == 150:
+                growth = Growth(ours)
+        # Which are known is seen without an index: a model that is forgotten has another answer than one that is unloaded.
+        said = [unknown(ours, f"m{number}") for number in range(ROUNDS)]
+        kept = [text for text in said if "is not found" not in text]
+        assert len(kept) <= 2 + 2 * MORE, len(kept)
+        assert growth is not None
+        growth.check()
+        shown, reference = (settled(server) for server in servers)
+        assert shown == reference == [{"name": "stays", "version": "1", "state": "READY"}]
+        assert all("is not found" in unknown(ours, f"m{number}") for number in range(ROUNDS))
+
+
+def _poll(server: Server, wanted: dict[int, str], name: str) -> None:
+    server.process.wait_until(lambda: {n: s for n, s in states(index(server), name).items() if s == "READY"} == wanted, 60)
+
+
+@pytest.mark.reference
+def test_models_and_versions_in_mode_poll(repository: Repository) -> None:
+    """Many at a time, since each look takes a second to come."""
+    repository.identity("one")
+    options: dict[str, str | list[str]] = {
+        "model-control-mode": "poll", "repository-poll-secs": "1", "log-info": "false", "exit-on-error": "false", "strict-readiness": "false"
+    }
+    servers: list[Server] = [kind(repository.path, options) for kind in KINDS.values()]
+    with servers[0] as ours, servers[1]:
+        growth = None
+        for turn in range(4):
+            names = [f"t{turn}_{number}" for number in range(ROUNDS // 4)]
+            _next_version(repository, turn + 2)
+            folders = [repository.identity(name) for name in names]
+            for server in servers:
+                _poll(server, {turn + 2: "READY"}, "one")
+                _poll(server, {1: "READY"}, names[-1])
+            for folder in folders:
+                shutil.rmtree(folder)
+            for server in servers:
+                server.process.wait_until(lambda server=server: {row["name"] for row in index(server)} == {"one"}, 60)  # type: ignore[misc]
+            if turn == 1:
+                settled(ours)
+                growth = Growth(ours)
+        shown, reference = (settled(server) for server in servers)
+        assert states(shown, "one") == states(reference, "one")
+        assert all("is not found" in unknown(ours, f"t{turn}_{number}") for turn in range(4) for number in range(0, ROUNDS // 4, 10))
+        assert growth is not None
+        growth.check()
+
+
+@pytest.mark.reference
+def test_directories_in_mode_none(repository: Repository) -> None:
+    """Nothing is loaded or unloaded after the start; the index goes by the directories that there are."""
+    repository.identity("one")
+    servers: list[Server] = [kind(repository.path, {"log-info": "false"}) for kind in KINDS.values()]
+    with servers[0] as ours, servers[1]:
+        growth = None
+        for turn in range(8):
+            folders = [repository.identity(f"t{turn}_{number}") for number in range(ROUNDS // 8)]
+            shown, reference = (index(server) for server in servers)
+            assert sorted(map(json.dumps, shown)) == sorted(map(json.dumps, reference)) and len(shown) == len(folders) + 1
+            for folder in folders:
+                shutil.rmtree(folder)
+            if turn == 3:
+                growth = Growth(ours)
+        assert index(ours) == index(servers[1]) == [{"name": "one", "version": "1", "state": "READY"}]
+        assert growth is not None
+        growth.check()
+
+
+@pytest.fixture
+def apart(repository: Repository) -> Iterator[Nereid]:
+    with Nereid(repository.path, EXPLICIT | {"model-namespacing": "true"}) as server:
+        yield server
+
+
+def test_names_that_once_meant_a_model(apart: Nereid, repository: Repository) -> None:
+    """The last 256 are told of in the reference's words, the others are as if they had never been."""
+    count = NAMES + 200
+    growth = None
+    for number in range(count):
+        folder = repository.identity(f"m{number}")
+        load(apart, f"m{number}")
+        unload(apart, f"m{number}")
+        shutil.rmtree(folder)
+        if number == NAMES + 100:
+            growth = Growth(apart)
+    index(apart)  # now none of them is there any more
+    said = [unknown(apart, f"m{number}") for number in range(count)]
+    gone = [text == f"Identifier of model 'm{number}' is not found in global map" for number, text in enumerate(said)]
+    assert sum(gone) == NAMES and all(gone[-NAMES:])
+    assert said[0] == "Request for unknown model: 'm0' is not found"
+    assert growth is not None
+    growth.check()
