@@ -20,7 +20,7 @@ static struct strbuf read_all(const uint8_t *data, size_t size, size_t piece, bo
             struct err *e = NULL;
             const uint8_t *before = bytes;
             size_t had = len;
-            r = grpc_inbox_feed(&in, &bytes, &len, tensors, &e);
+            r = grpc_inbox_feed(&in, NULL, &bytes, &len, tensors, &e);
             CHECK(bytes >= before && had - len == (size_t)(bytes - before));
             CHECK((r == GRPC_INBOX_NO_ROOM) == (e != NULL));
             err_free(e);
@@ -30,7 +30,7 @@ static struct strbuf read_all(const uint8_t *data, size_t size, size_t piece, bo
                 break;
             CHECK(grpc_inbox_left(&in) == 0);
             if (keep)
-                CHECK(!grpc_inbox_keep(&in));
+                CHECK(!grpc_inbox_keep(&in, NULL));
             strbuf_printf(&seen, "[%d %u]", in.compressed, in.size);
             if (in.size)
                 strbuf_append(&seen, in.data, in.size);

@@ -49,6 +49,30 @@ static void charge_anyway(size_t n)
     atomic_fetch_add_explicit(&in_use, n, memory_order_relaxed);
 }
 
+/* Bytes in use that there was no room for. */
+static atomic_size_t spared;
+#define SPARED_PART 16u
+
+bool budget_spare(size_t n)
+{
+    size_t most = budget_limit() / SPARED_PART;
+    size_t now = atomic_load_explicit(&spared, memory_order_relaxed);
+    do {
+        if (now && (n > most || now > most - n))
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(&spared, &now, now + n, memory_order_relaxed,
+                                                    memory_order_relaxed));
+    charge_anyway(n);
+    return true;
+}
+
+void budget_unspare(size_t n)
+{
+    size_t before = atomic_fetch_sub_explicit(&spared, n, memory_order_relaxed);
+    CHECK(before >= n);
+    budget_release(n);
+}
+
 /* The bytes held, and a bit. */
 #define CLOSED (SIZE_MAX / 2 + 1)
 

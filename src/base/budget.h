@@ -36,3 +36,9 @@ bool budget_account_room(const struct budget_account *a, size_t n);
 void budget_hold(struct budget_account *a, size_t n);
 __attribute__((warn_unused_result)) bool budget_take(struct budget_account *a, size_t n);
 void budget_drop(struct budget_account *a, size_t n);
+
+/* budget_spare - take n bytes though there is no room, for an answer that tells about the server: whoever looks after a server sees it also
+ * when others have spent its budget. All of them together may take a sixteenth of the budget; one alone may be of any length.
+ * budget_unspare - give them back. */
+__attribute__((warn_unused_result)) bool budget_spare(size_t n);
+void budget_unspare(size_t n);

@@ -8,6 +8,7 @@
 #include "grpc/grpc_method.h"
 #include "grpc/grpc_patience.h"
 #include "grpc/grpc_scatter.h"
+#include "grpc/grpc_turn.h"
 #include "net/turns.h"
 #include "os/sock.h"
 #include "server/worker.h"
@@ -107,7 +108,7 @@ static bool write_out(struct grpc_conn *c)
     }
     if (!ok)
         return false;
-    bool more = grpc_out_waits(&c->out) || grpc_stream_put_off(c);
+    bool more = grpc_out_waits(&c->out) || grpc_turn_waits(c);
     loop_mod(loop_of(c), &c->watch, more ? EPOLLIN | EPOLLOUT : EPOLLIN);
     /* A session without calls has had enough once it sent the notice; but calls may be on their way. */
     bool awaited = c->retiring && !c->said_goodbye;
@@ -256,7 +257,7 @@ static void on_ready(struct loop_fd *watch, uint32_t events)
         return;
     }
     if (events & EPOLLOUT)
-        grpc_stream_go_on(c);
+        grpc_turn_go_on(c);
     turns_judge(loop_of(c), &c->watch, turns_of(c->turns, c->told));
     grpc_conn_flush_later(c);
 }

@@ -23,26 +23,36 @@ struct packed {
     struct grpc_conn *
         conn; /* outlives it: replies go with their stream at the latest, or with what the connection
                  had to write; only messages with tensors are lent to another thread (grpc_pack.h) */
+    bool
+        spared; /* there was no room for it: budget_spare; else the account of the connection holds it */
     uint8_t bytes[];
 };
 
 static void free_packed(struct grpc_reply *r)
 {
     struct packed *p = (struct packed *)r;
-    budget_drop(p->conn->account, r->held);
+    if (p->spared)
+        budget_unspare(r->held);
+    else
+        budget_drop(p->conn->account, r->held);
     p->conn->unread -= r->held;
     mem_free(p);
 }
 
-/* Room for an answer, which may wait for its client: the connection's account holds it. */
+/* Room for an answer, which may wait for its client. */
 static struct err *new_packed(struct grpc_conn *c, size_t len, struct packed **ret)
 {
     size_t bytes = sizeof(struct packed) + GRPC_INBOX_PREFIX + len;
-    if (!budget_take(c->account, bytes))
-        return err_new(STATUS_UNAVAILABLE, "no room for an answer of %zu bytes", len);
+    bool room = budget_take(c->account, bytes);
+    if (!room && (c->unread > TURNS_UNREAD || !budget_spare(bytes)))
+        return err_new(STATUS_UNAVAILABLE,
+                       "no room for an answer of %zu bytes: %zu of the %zu bytes that may be in "
+                       "flight at once are in use; try again later, or raise --memory-budget",
+                       len, budget_in_use(), budget_limit());
     *ret = mem_alloc(bytes);
     **ret = (struct packed){
         .conn = c,
+        .spared = !room,
         .reply = {.piece_count = 1, .held = bytes, .free_fn = free_packed},
     };
     c->unread += bytes;
@@ -96,19 +106,13 @@ ProtobufCMessage *grpc_control_unpack(struct grpc_stream *s, const ProtobufCMess
     return NULL;
 }
 
-/* Ends the call with an error, or with a message. */
-static void answer(struct grpc_stream *s, struct err *e, const ProtobufCMessage *m)
+struct err *grpc_control_send(struct grpc_stream *s, const ProtobufCMessage *m)
 {
-    if (!e && !valid_strings(m))
-        e = err_new(STATUS_INTERNAL, "the answer holds text that is not UTF-8");
-    size_t len = e ? 0 : protobuf_c_message_get_packed_size(m);
+    size_t len = protobuf_c_message_get_packed_size(m);
     struct packed *p = NULL;
-    if (!e)
-        e = new_packed(s->conn, len, &p);
-    if (e) {
-        grpc_answer_fail(s, e);
-        return;
-    }
+    struct err *e = new_packed(s->conn, len, &p);
+    if (e)
+        return e;
     uint32_t length = __builtin_bswap32((uint32_t)len);
     p->bytes[0] = 0;
     memcpy(p->bytes + 1, &length, sizeof(length));
@@ -117,7 +121,20 @@ static void answer(struct grpc_stream *s, struct err *e, const ProtobufCMessage 
     p->reply.pieces = &p->piece;
     p->reply.left = p->piece.iov_len;
     grpc_answer_send(s, &p->reply);
-    grpc_answer_end(s, GRPC_ANSWER_OK, NULL);
+    return NULL;
+}
+
+/* Ends the call with an error, or with a message. */
+static void answer(struct grpc_stream *s, struct err *e, const ProtobufCMessage *m)
+{
+    if (!e && !valid_strings(m))
+        e = err_new(STATUS_INTERNAL, "the answer holds text that is not UTF-8");
+    if (!e)
+        e = grpc_control_send(s, m);
+    if (e)
+        grpc_answer_fail(s, e);
+    else
+        grpc_answer_end(s, GRPC_ANSWER_OK, NULL);
 }
 
 void grpc_control_answer(struct grpc_stream *s, struct err *e, const ProtobufCMessage *m)

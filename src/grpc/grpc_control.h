@@ -27,6 +27,10 @@ void grpc_control_health_check(struct grpc_stream *s, const uint8_t *data, size_
 ProtobufCMessage *grpc_control_unpack(struct grpc_stream *s, const ProtobufCMessageDescriptor *type,
                                       const uint8_t *data, size_t len);
 
+/* grpc_control_send - a message of an answer that tells about the server: where there is no room it is spared (base/budget.h).
+ * errors  UNAVAILABLE: no room */
+struct err *grpc_control_send(struct grpc_stream *s, const ProtobufCMessage *m);
+
 /* grpc_control_answer - end the call with an error, which is taken over, or with a message. */
 void grpc_control_answer(struct grpc_stream *s, struct err *e, const ProtobufCMessage *m);
 

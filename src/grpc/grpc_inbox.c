@@ -22,19 +22,21 @@ static void take_prefix(struct grpc_inbox *in, const uint8_t **data, size_t *len
 }
 
 /* The buffer starts so far before a multiple of 64 that the tensor which goes on behind the bytes at hand lies on one. */
-static struct err *reserve(struct grpc_inbox *in, const uint8_t *data, size_t len, bool tensors)
+static struct err *reserve(struct grpc_inbox *in, struct budget_account *account,
+                           const uint8_t *data, size_t len, bool tensors)
 {
     size_t offset =
         tensors && !in->compressed ? infer_pb_raw_offset(data, len < in->size ? len : in->size) : 0;
     size_t shift = -offset & (ALIGN - 1);
-    struct err *e = pool_buf_arriving(in->size + shift, &in->buf);
+    struct err *e = pool_buf_of(account, in->size + shift, &in->buf);
     if (!e)
         in->data = in->buf->data + shift;
     return e;
 }
 
-enum grpc_inbox_result grpc_inbox_feed(struct grpc_inbox *in, const uint8_t **data, size_t *len,
-                                       bool tensors, struct err **ret_err)
+enum grpc_inbox_result grpc_inbox_feed(struct grpc_inbox *in, struct budget_account *account,
+                                       const uint8_t **data, size_t *len, bool tensors,
+                                       struct err **ret_err)
 {
     if (in->prefix_got < GRPC_INBOX_PREFIX) {
         take_prefix(in, data, len);
@@ -55,7 +57,7 @@ enum grpc_inbox_result grpc_inbox_feed(struct grpc_inbox *in, const uint8_t **da
         }
         if (!*len)
             return GRPC_INBOX_MORE; /* nothing to place it by yet, and nothing to hold */
-        struct err *e = reserve(in, *data, *len, tensors);
+        struct err *e = reserve(in, account, *data, *len, tensors);
         if (e) {
             *ret_err = e;
             return GRPC_INBOX_NO_ROOM;
@@ -78,11 +80,11 @@ enum grpc_inbox_result grpc_inbox_feed(struct grpc_inbox *in, const uint8_t **da
     return in->got == in->size ? GRPC_INBOX_WHOLE : GRPC_INBOX_MORE;
 }
 
-struct err *grpc_inbox_keep(struct grpc_inbox *in)
+struct err *grpc_inbox_keep(struct grpc_inbox *in, struct budget_account *account)
 {
     if (in->buf)
         return NULL;
-    struct err *e = pool_buf(in->size ? in->size : 1, &in->buf);
+    struct err *e = pool_buf_of(account, in->size ? in->size : 1, &in->buf);
     if (e)
         return e;
     if (in->size)

@@ -11,6 +11,8 @@
 #define GRPC_INBOX_PREFIX    5u
 #define GRPC_INBOX_MAX_BYTES ((uint32_t)INT32_MAX) /* the largest message */
 
+struct budget_account;
+
 struct grpc_inbox {
     uint8_t prefix[GRPC_INBOX_PREFIX];
     uint8_t prefix_got;
@@ -30,15 +32,18 @@ enum grpc_inbox_result {
 };
 
 /* grpc_inbox_feed - take bytes.
+ * account    of the connection: holds a short message
  * data, len  advanced over what was taken
  * tensors    the message is a ModelInferRequest: place its first large tensor on 64 bytes
  * ret_err    set for NO_ROOM, the caller's */
-enum grpc_inbox_result grpc_inbox_feed(struct grpc_inbox *in, const uint8_t **data, size_t *len,
-                                       bool tensors, struct err **ret_err);
+enum grpc_inbox_result grpc_inbox_feed(struct grpc_inbox *in, struct budget_account *account,
+                                       const uint8_t **data, size_t *len, bool tensors,
+                                       struct err **ret_err);
 
 /* grpc_inbox_keep - copy a whole message that lies in received bytes into a buffer, so that it outlives them.
- * errors  UNAVAILABLE as pool_buf */
-struct err *grpc_inbox_keep(struct grpc_inbox *in);
+ * account  of the connection
+ * errors   UNAVAILABLE as pool_buf_of */
+struct err *grpc_inbox_keep(struct grpc_inbox *in, struct budget_account *account);
 
 /* grpc_inbox_left - bytes of the current message that are still to come; 0 between messages. */
 static inline uint32_t grpc_inbox_left(const struct grpc_inbox *in)

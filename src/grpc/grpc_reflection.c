@@ -1,14 +1,13 @@
 #include "grpc/grpc_reflection.h"
 
-#include "base/buf.h"
 #include "base/check.h"
 #include "base/mem.h"
 #include "codec/pb_utf8.h"
 #include "grpc/descriptor_index.h"
 #include "grpc/grpc_answer.h"
 #include "grpc/grpc_conn.h"
+#include "grpc/grpc_control.h"
 #include "grpc/grpc_method.h"
-#include "os/pool.h"
 #include "proto/descriptors.h"
 #include "proto/reflection.pb-c.h"
 
@@ -24,43 +23,11 @@
 typedef Grpc__Reflection__V1__ServerReflectionRequest request_t;
 typedef Grpc__Reflection__V1__ServerReflectionResponse response_t;
 
-/* A reply and its bytes in one pooled buffer. */
-struct reflected {
-    struct grpc_reply reply; /* first */
-    struct iovec piece;
-    struct buf *buf;
-    uint8_t bytes[];
-};
-
-static void free_reflected(struct grpc_reply *r)
-{
-    buf_unref(((struct reflected *)(void *)r)->buf);
-}
-
 static void send_message(struct grpc_stream *s, const ProtobufCMessage *m)
 {
-    size_t len = protobuf_c_message_get_packed_size(m);
-    struct buf *buf;
-    struct err *e = pool_buf(sizeof(struct reflected) + GRPC_INBOX_PREFIX + len, &buf);
-    if (e) {
+    struct err *e = grpc_control_send(s, m);
+    if (e)
         grpc_answer_fail(s, e);
-        return;
-    }
-    struct reflected *r = (struct reflected *)(void *)buf->data;
-    uint32_t length = __builtin_bswap32((uint32_t)len);
-    r->bytes[0] = 0;
-    memcpy(r->bytes + 1, &length, sizeof(length));
-    protobuf_c_message_pack(m, r->bytes + GRPC_INBOX_PREFIX);
-    r->buf = buf;
-    r->piece = (struct iovec){r->bytes, GRPC_INBOX_PREFIX + len};
-    r->reply = (struct grpc_reply){
-        .pieces = &r->piece,
-        .piece_count = 1,
-        .left = r->piece.iov_len,
-        .held = buf->size,
-        .free_fn = free_reflected,
-    };
-    grpc_answer_send(s, &r->reply);
 }
 
 static void answer_error(struct grpc_stream *s, response_t *out, int code, const char *message)

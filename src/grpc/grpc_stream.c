@@ -12,6 +12,7 @@
 #include "grpc/grpc_delay.h"
 #include "grpc/grpc_method.h"
 #include "grpc/grpc_pack.h"
+#include "grpc/grpc_turn.h"
 #include "grpc/grpc_unpack.h"
 #include "net/guard.h"
 #include "net/turns.h"
@@ -285,7 +286,8 @@ static void refuse(struct grpc_stream *s, enum grpc_inbox_result why, struct err
 static bool feed(struct grpc_stream *s, const uint8_t **data, size_t *len)
 {
     struct err *e = NULL;
-    enum grpc_inbox_result r = grpc_inbox_feed(&s->in, data, len, s->method->tensors, &e);
+    enum grpc_inbox_result r =
+        grpc_inbox_feed(&s->in, s->conn->account, data, len, s->method->tensors, &e);
     if (r == GRPC_INBOX_WHOLE)
         return true;
     if (r != GRPC_INBOX_MORE)
@@ -293,58 +295,6 @@ static bool feed(struct grpc_stream *s, const uint8_t **data, size_t *len)
     else if (s->in.prefix_got == GRPC_INBOX_PREFIX)
         open_window(s);
     return false;
-}
-
-/* Its answer is made up at once, and may be long. */
-static bool tells(const struct grpc_method *m)
-{
-    return !m->tensors && !m->streams && m->category != OPTIONS_CATEGORY_HEALTH;
-}
-
-static bool may_tell(const struct grpc_conn *c)
-{
-    return c->unread <= TURNS_UNREAD && worker_may_tell(c->home->worker);
-}
-
-/* Keeps the message until there is a turn for its answer. */
-static void put_off(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf)
-{
-    s->in =
-        (struct grpc_inbox){.data = data, .size = (uint32_t)len, .got = (uint32_t)len, .buf = *buf};
-    *buf = NULL;
-    struct err *e = grpc_inbox_keep(&s->in);
-    if (e)
-        grpc_answer_fail(s, e);
-    else
-        list_append(&s->conn->put_off, &s->waiting);
-}
-
-void grpc_stream_message(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf)
-{
-    if (s->method->tensors)
-        s->conn->told = 0;
-    else if (tells(s->method) && (!list_empty(&s->conn->put_off) || !may_tell(s->conn))) {
-        put_off(s, data, len, buf);
-        return;
-    }
-    s->method->message(s, data, len, buf);
-}
-
-bool grpc_stream_put_off(const struct grpc_conn *c)
-{
-    return c->unread <= TURNS_UNREAD && !list_empty(&c->put_off);
-}
-
-void grpc_stream_go_on(struct grpc_conn *c)
-{
-    while (!list_empty(&c->put_off) && may_tell(c)) {
-        struct grpc_stream *s = LIST_ITEM(list_pop(&c->put_off), struct grpc_stream, waiting);
-        struct grpc_inbox in = s->in;
-        s->in = (struct grpc_inbox){0};
-        if (!s->ended)
-            s->method->message(s, in.data, in.size, &in.buf);
-        buf_unref(in.buf);
-    }
 }
 
 /* Hands a whole message to the method, inflated if need be. */
@@ -366,7 +316,7 @@ static void deliver(struct grpc_stream *s)
         grpc_unpack(s, data, len, buf);
         return;
     } else {
-        grpc_stream_message(s, data, len, &buf);
+        grpc_turn_message(s, data, len, &buf);
     }
     buf_unref(buf);
 }
@@ -392,7 +342,7 @@ static void take_unary(struct grpc_stream *s, const uint8_t *data, size_t len, b
         deliver(s);
     } else {
         s->unary = GRPC_STREAM_KEPT;
-        struct err *e = grpc_inbox_keep(&s->in);
+        struct err *e = grpc_inbox_keep(&s->in, s->conn->account);
         if (e)
             grpc_answer_fail(s, e);
     }

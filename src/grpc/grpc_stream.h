@@ -119,14 +119,6 @@ void grpc_stream_callbacks(nghttp2_session_callbacks *c);
 /* grpc_stream_frame - a DATA or HEADERS frame was received whole. */
 void grpc_stream_frame(struct grpc_conn *c, const nghttp2_frame *frame);
 
-/* grpc_stream_message - a whole message, as the method gets it: now, or, if it asks about the server, perhaps in another turn.
- * buf  taken over where it is kept, and NULL then */
-void grpc_stream_message(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf);
-
-/* grpc_stream_put_off - whether calls wait for another turn, and for nothing else. grpc_stream_go_on - in that turn. */
-bool grpc_stream_put_off(const struct grpc_conn *c);
-void grpc_stream_go_on(struct grpc_conn *c);
-
 /* grpc_stream_resume - after a turn's answers were written: paused calls of the connection may go on. */
 void grpc_stream_resume(struct grpc_conn *c);
 

@@ -5,6 +5,7 @@
 #include "grpc/grpc_answer.h"
 #include "grpc/grpc_conn.h"
 #include "grpc/grpc_method.h"
+#include "grpc/grpc_turn.h"
 #include "net/helpers.h"
 #include "os/pool.h"
 #include "server/worker.h"
@@ -34,7 +35,7 @@ static void settle(struct grpc_unpack *u)
     switch (u->state) {
     case EXPAND_DONE:
         expand_take(u->expand, &buf, &len);
-        grpc_stream_message(s, buf->data, len, &buf);
+        grpc_turn_message(s, buf->data, len, &buf);
         break;
     case EXPAND_DAMAGED:
         grpc_answer_fail(s, err_new(STATUS_INVALID_ARG, "a compressed message cannot be read: %s",

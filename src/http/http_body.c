@@ -49,7 +49,8 @@ struct err *http_body_begin(struct http_conn *c)
                        (unsigned long long)size);
     c->body_at = http_body_offset(h);
     c->body_len = 0;
-    return pool_buf_arriving(c->body_at + (size_t)size + HTTP_BODY_PADDING, &c->body);
+    return pool_buf_of(http_conn_account(c), c->body_at + (size_t)size + HTTP_BODY_PADDING,
+                       &c->body);
 }
 
 size_t http_body_take(struct http_conn *c, const char *bytes, size_t len)

@@ -64,11 +64,12 @@ void http_exchange_counted(struct http_exchange *x, uint64_t bytes)
 /* What own() began. */
 static void disown(struct http_exchange *x)
 {
-    budget_drop(x->account, x->held);
+    if (x->spared)
+        budget_unspare(x->held);
+    else
+        budget_drop(x->account, x->held);
     if (x->conn)
         x->conn->unread -= x->held;
-    if (x->spared)
-        x->shard->spared = false;
 }
 
 void http_exchange_free(struct http_exchange *x)
@@ -114,9 +115,19 @@ static void own(struct http_exchange *x, char *text, size_t bytes)
     x->owned = text;
     x->account = account_of(x);
     x->held += bytes;
-    budget_hold(x->account, bytes);
+    if (!x->spared)
+        budget_hold(x->account, bytes);
     if (x->conn)
         x->conn->unread += bytes;
+}
+
+/* Whether a long text may wait for its client. */
+static bool has_room(struct http_exchange *x, size_t bytes)
+{
+    if (budget_account_room(account_of(x), bytes))
+        return true;
+    x->spared = x->conn && x->conn->unread <= TURNS_UNREAD && budget_spare(bytes);
+    return x->spared;
 }
 
 void http_exchange_text(struct http_exchange *x, uint16_t status, const char *content_type,
@@ -125,8 +136,7 @@ void http_exchange_text(struct http_exchange *x, uint16_t status, const char *co
     worker_told(x->shard->worker, len);
     if (x->conn)
         turns_told(&x->conn->told, len);
-    bool room = budget_account_room(account_of(x), len);
-    if (!room && x->shard->spared) {
+    if (!has_room(x, len)) {
         mem_free(body);
         http_exchange_error(
             x, err_new(STATUS_UNAVAILABLE,
@@ -135,8 +145,6 @@ void http_exchange_text(struct http_exchange *x, uint16_t status, const char *co
                        len, budget_in_use(), budget_limit()));
         return;
     }
-    x->spared = !room;
-    x->shard->spared = x->shard->spared || x->spared;
     own(x, body, len);
     http_exchange_static(x, status, content_type, body, len);
 }

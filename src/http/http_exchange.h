@@ -65,7 +65,7 @@ struct http_exchange {
     char *owned;                    /* what body lies in, if it must be freed, */
     struct budget_account *account; /* which this holds; */
     size_t held;                    /* so many bytes */
-    bool spared;                    /* though there was no room: shard->spared */
+    bool spared;                    /* though there was no room: budget_spare */
     const char *coding;             /* static: what it was compressed with; NULL = it was not */
     uint64_t
         json_len; /* of a compressed one: what Inference-Header-Content-Length says; 0 = nothing */
@@ -101,8 +101,8 @@ void http_exchange_free(struct http_exchange *x);
 void http_exchange_static(struct http_exchange *x, uint16_t status, const char *content_type,
                           const char *body, size_t len);
 
-/* http_exchange_text - answer with text of the heap, taken over. It may be long: where there is no room to let it wait for its client, that
- * is the answer, but for one at a time on each worker: whoever watches a server sees it also when its budget is spent. */
+/* http_exchange_text - answer with text of the heap, taken over. It may be long: where there is no room to let it wait for its client it
+ * is spared (budget_spare) as long as the connection reads what it is told; else that is the answer. */
 void http_exchange_text(struct http_exchange *x, uint16_t status, const char *content_type,
                         char *body, size_t len);
 

@@ -55,7 +55,6 @@ struct http_shard {
     bool draining;                       /* stopping: answers close their connection */
     struct mail drain_mail;
     struct mail kill_mail;
-    bool spared; /* an answer waits to be taken that there was no room for */
 };
 
 /* How long a connection may keep its place without giving or taking anything. */

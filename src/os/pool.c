@@ -19,7 +19,8 @@ struct pooled {
     void *map;
     size_t map_bytes; /* 0: heap memory behind the header */
     unsigned class;
-    size_t charged; /* of a mapped one; heap memory is charged whole */
+    size_t charged;                 /* of a mapped one; heap memory is charged whole */
+    struct budget_account *account; /* holds heap memory in place of the budget; NULL = none does */
     size_t
         touched; /* at most so much of a mapping has memory behind it: the most that was charged for it at once */
     size_t
@@ -38,7 +39,11 @@ static unsigned class_of(size_t size)
 
 static void heap_free(struct buf *b)
 {
-    budget_release(b->size);
+    const struct pooled *p = (const struct pooled *)b;
+    if (p->account)
+        budget_drop(p->account, b->size);
+    else
+        budget_release(b->size);
     mem_free(b);
 }
 
@@ -134,7 +139,7 @@ static struct err *make(size_t size, size_t charge, struct buf **ret)
     struct pooled *p = size >= POOL_MAPPED_BYTES ? mapped_new(size) : heap_new(size);
     if (!p) {
         budget_release(charge);
-        return err_new(STATUS_UNAVAILABLE, "no memory for %zu bytes: the system gave none", size);
+        return no_memory(size);
     }
     p->charged = charge;
     *ret = &p->buf;
@@ -161,6 +166,11 @@ struct err *pool_buf_arriving(size_t size, struct buf **ret)
 {
     return make(size, size < HUGE_BYTES ? size : HUGE_BYTES, ret);
 }
+static struct err *no_memory(size_t bytes)
+{
+    return err_new(STATUS_UNAVAILABLE, "no memory for %zu bytes: the system gave none", bytes);
+}
+
 
 struct err *pool_arrived(struct buf *b, size_t bytes)
 {
@@ -200,6 +210,23 @@ static size_t let_go(time_ns before)
             leaving = old;
             old = next;
         }
+struct err *pool_buf_of(struct budget_account *account, size_t size, struct buf **ret)
+{
+    if (!account || size >= BUDGET_STEP)
+        return pool_buf_arriving(size, ret);
+    if (!budget_take(account, size))
+        return no_room(size);
+    struct pooled *p = heap_new(size);
+    if (!p) {
+        budget_drop(account, size);
+        return no_memory(size);
+    }
+    p->charged = size;
+    p->account = account;
+    *ret = &p->buf;
+    return NULL;
+}
+
     }
     mutex_unlock(&lock);
     return kept;

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct budget_account;
+
 #define POOL_MAPPED_BYTES ((size_t)32768)
 
 /* pool_buf - a buffer of at least `size` bytes (buf->size is `size`), aligned to 64, contents undefined.
@@ -23,7 +25,12 @@ struct err *pool_buf_zeroed(size_t size, struct buf **ret);
  * now, the rest by pool_arrived. */
 struct err *pool_buf_arriving(size_t size, struct buf **ret);
 
-/* pool_arrived - the first `bytes` of the buffer came in: charge them. The buffer is of pool_buf or pool_buf_arriving.
+/* pool_buf_of - as pool_buf_arriving, for one of the peers: what is shorter than BUDGET_STEP is held by its account, so that a short message
+ * has room where the budget is spent.
+ * account  NULL = nobody's */
+struct err *pool_buf_of(struct budget_account *account, size_t size, struct buf **ret);
+
+/* pool_arrived - the first `bytes` of the buffer came in: charge them. The buffer is of one of those above.
  * errors  UNAVAILABLE when the budget is spent: drop the buffer */
 struct err *pool_arrived(struct buf *b, size_t bytes);
 

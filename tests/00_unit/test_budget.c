@@ -74,6 +74,27 @@ static void an_account_has_an_allowance(void **state)
     budget_set_limit(SIZE_MAX);
 }
 
+/* Where there is no room: some of it together, or one of any length. */
+static void an_answer_is_spared(void **state)
+{
+    (void)state;
+    budget_set_limit(1600);
+    assert_true(budget_charge(1600));
+    assert_true(budget_spare(1000));
+    assert_int_equal(budget_in_use(), 2600);
+    assert_false(budget_spare(1));
+    budget_unspare(1000);
+    assert_true(budget_spare(60));
+    assert_false(budget_spare(41));
+    assert_true(budget_spare(40));
+    assert_false(budget_spare(SIZE_MAX));
+    budget_unspare(60);
+    budget_unspare(40);
+    budget_release(1600);
+    assert_int_equal(budget_in_use(), 0);
+    budget_set_limit(SIZE_MAX);
+}
+
 static void nobodys_account_counts_nothing(void **state)
 {
     (void)state;
@@ -142,4 +163,5 @@ static void refused_charges_disturb_nobody(void **state)
 
 UNIT_MAIN(UNIT(up_to_the_limit), UNIT(lowered_limit), UNIT(releasing_what_was_not_charged),
           UNIT(refused_charges_disturb_nobody), UNIT(an_account_has_an_allowance),
-          UNIT(nobodys_account_counts_nothing), UNIT(accounts_of_several_threads))
+          UNIT(an_answer_is_spared), UNIT(nobodys_account_counts_nothing),
+          UNIT(accounts_of_several_threads))

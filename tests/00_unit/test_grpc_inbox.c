@@ -22,7 +22,7 @@ static uint8_t *wire(uint8_t flag, const void *body, uint32_t len)
 static enum grpc_inbox_result feed(struct grpc_inbox *in, const uint8_t **data, size_t *len)
 {
     struct err *e = NULL;
-    enum grpc_inbox_result r = grpc_inbox_feed(in, data, len, false, &e);
+    enum grpc_inbox_result r = grpc_inbox_feed(in, NULL, data, len, false, &e);
     assert_null(e);
     return r;
 }
@@ -119,7 +119,7 @@ static void a_message_is_charged_before_it_is_held(void **state)
     size_t len = sizeof(begun);
     struct grpc_inbox in = {0};
     struct err *e = NULL;
-    assert_int_equal(grpc_inbox_feed(&in, &at, &len, false, &e), GRPC_INBOX_NO_ROOM);
+    assert_int_equal(grpc_inbox_feed(&in, NULL, &at, &len, false, &e), GRPC_INBOX_NO_ROOM);
     unit_fails(e, STATUS_UNAVAILABLE, "no room for 1024 bytes");
     grpc_inbox_next(&in);
     assert_int_equal(budget_in_use(), 0);
@@ -141,10 +141,10 @@ static void tensors_are_aligned(void **state)
         const uint8_t *at = w;
         size_t len = 200;
         struct err *e = NULL;
-        assert_int_equal(grpc_inbox_feed(&in, &at, &len, true, &e), GRPC_INBOX_MORE);
+        assert_int_equal(grpc_inbox_feed(&in, NULL, &at, &len, true, &e), GRPC_INBOX_MORE);
         assert_int_equal((uintptr_t)(in.data + offset) % 64, 0);
         len = GRPC_INBOX_PREFIX + offset + 400 - 200;
-        assert_int_equal(grpc_inbox_feed(&in, &at, &len, true, &e), GRPC_INBOX_WHOLE);
+        assert_int_equal(grpc_inbox_feed(&in, NULL, &at, &len, true, &e), GRPC_INBOX_WHOLE);
         assert_memory_equal(in.data, body, offset + 400);
         grpc_inbox_next(&in);
         free(w);
@@ -159,7 +159,7 @@ static void kept_messages_outlive_their_bytes(void **state)
     const uint8_t *at = w;
     size_t len = 10;
     assert_int_equal(feed(&in, &at, &len), GRPC_INBOX_WHOLE);
-    unit_succeeds(grpc_inbox_keep(&in));
+    unit_succeeds(grpc_inbox_keep(&in, NULL));
     free(w);
     assert_memory_equal(in.data, "hello", 5);
     assert_non_null(in.buf);

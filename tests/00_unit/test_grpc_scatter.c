@@ -146,7 +146,7 @@ static void take(struct taker *t, const uint8_t *bytes, size_t len)
             t->moved += n;
         struct err *e = NULL;
         while (t->data && rest > 0 && !t->whole)
-            t->whole = grpc_inbox_feed(&t->in, &at, &rest, false, &e) == GRPC_INBOX_WHOLE;
+            t->whole = grpc_inbox_feed(&t->in, NULL, &at, &rest, false, &e) == GRPC_INBOX_WHOLE;
         t->frame_left -= (uint32_t)n;
         bytes += n;
         len -= n;

@@ -187,6 +187,30 @@ static void announced_bytes_are_charged_as_they_come(void **state)
     pool_trim(TIME_NEVER);
 }
 
+/* Where the budget is spent a peer still has its allowance for what is short, whatever becomes of the peer meanwhile. */
+static void short_ones_are_within_the_allowance(void **state)
+{
+    (void)state;
+    struct budget_account *a = budget_account_new();
+    struct buf *b = NULL;
+    struct buf *more = NULL;
+    budget_set_limit(BUDGET_STEP);
+    assert_true(budget_charge(BUDGET_STEP));
+    unit_fails(pool_buf_of(NULL, 100, &b), STATUS_UNAVAILABLE, "no room for 100 bytes");
+    unit_fails(pool_buf_of(a, BUDGET_STEP, &b), STATUS_UNAVAILABLE, "no room for 16384 bytes");
+    unit_succeeds(pool_buf_of(a, BUDGET_STEP - 1, &b));
+    assert_int_equal(b->size, BUDGET_STEP - 1);
+    unit_succeeds(pool_arrived(b, BUDGET_STEP - 1));
+    unit_fails(pool_buf_of(a, 1, &more), STATUS_UNAVAILABLE, "no room for 1 bytes");
+    assert_int_equal(budget_in_use(), BUDGET_STEP);
+    budget_account_close(a);
+    assert_int_equal(budget_in_use(), 2 * BUDGET_STEP - 1);
+    buf_unref(b);
+    assert_int_equal(budget_in_use(), BUDGET_STEP);
+    budget_release(BUDGET_STEP);
+    budget_set_limit(SIZE_MAX);
+}
+
 /* Sizes that no machine has are errors, and nothing stays charged. */
 static void sizes_that_cannot_be(void **state)
 {
@@ -233,4 +257,5 @@ static void many_threads(void **state)
 UNIT_MAIN(UNIT(sizes_and_charges), UNIT(warm_buffers), UNIT(zeroed_buffers),
           UNIT(given_back_by_slices), UNIT(announced_only), UNIT(huge_pages_are_aligned),
           UNIT(budget_is_asked_first), UNIT(announced_bytes_are_charged_as_they_come),
+          UNIT(short_ones_are_within_the_allowance),
           UNIT(sizes_that_cannot_be), UNIT(many_threads))

@@ -10,6 +10,7 @@ import pytest
 
 from harness import h2frames as h2
 from harness import rawgrpc, rawhttp
+from harness.metrics import scrape
 from harness.processors import on
 from harness.repository import Repository
 from harness.servers import Nereid, Server
@@ -251,6 +252,83 @@ def test_short_questions_are_answered_where_the_budget_is_spent(siege: Siege) ->
         with rawgrpc.Channel(siege.server.grpc) as channel:
             assert channel.call("ModelInfer", rawgrpc.infer_request("id_fp32", [("INPUT0", "FP32", [1], struct.pack("<f", 7))])).code == "OK"
             assert channel.call("ModelConfig", pb.ModelConfigRequest(name="id_fp32")).code == "OK"
+
+
+def used(server: Server) -> int:
+    return int(scrape(server.metrics)["nereid_budget_in_use_bytes"].value())
+
+
+@contextlib.contextmanager
+def spent(server: Server) -> Iterator[None]:
+    """Others hold the whole budget, but for less than the allowance of a connection: bodies that do not go on."""
+    with contextlib.ExitStack() as stack:
+        for size in [1 << power for power in range(20, 13, -1)]:
+            held = {"Content-Length": str(size), "Inference-Header-Content-Length": "100"}
+            while used(server) + size + 1024 < BUDGET:
+                before = used(server)
+                holder = stack.enter_context(rawhttp.Connection("127.0.0.1", server.http_port))
+                holder.send(rawhttp.head("POST", "/v2/models/id_fp32/infer", held), b"{")
+                server.process.wait_until(lambda before=before, size=size: used(server) >= before + size // 2, 60)  # type: ignore[misc]
+        yield
+
+
+def test_long_answers_about_the_server_where_the_budget_is_spent(siege: Siege) -> None:
+    """Whoever looks after it is told everything, over both protocols, however long it is."""
+    server = siege.server
+    with spent(server):
+        with rawgrpc.Channel(server.grpc) as channel:
+            tensor = ("INPUT0", "FP32", [1 << 14], bytes(1 << 16))
+            assert channel.call("ModelInfer", rawgrpc.infer_request("id_fp32", [tensor])).code == "UNAVAILABLE"
+            for method, request in {"ModelConfig": pb.ModelConfigRequest(name="wordy"), "ModelStatistics": pb.ModelStatisticsRequest()}.items():
+                for _ in range(20):
+                    assert channel.call(method, request).code == "OK", method
+            assert len(channel.call("ModelConfig", pb.ModelConfigRequest(name="wordy")).body) > PARAMETERS * 40
+            assert channel.call("RepositoryIndex", pb.RepositoryIndexRequest()).code == "OK"
+        for _ in range(20):
+            answer = rawhttp.get(server.http, "/v2/models/wordy/config")
+            assert answer.status == 200 and len(answer.json()["parameters"]) == PARAMETERS
+        assert rawhttp.get(server.metrics, "/metrics").status == 200
+
+
+def test_who_does_not_read_gets_no_more_than_the_spare_room(siege: Siege, record_property: Callable[[str, object], None]) -> None:
+    """Where the budget is spent what is told besides stays within a sixteenth of it, and an answer, whoever asks."""
+    server = siege.server
+    body = h2.message(pb.ModelConfigRequest(name="wordy").SerializeToString())
+    call = b"".join(
+        h2.frame(h2.HEADERS, h2.END_HEADERS, stream, block("ModelConfig")) + h2.frame(h2.DATA, h2.END_STREAM, stream, body)
+        for stream in range(1, 101, 2)
+    )
+    with spent(server), contextlib.ExitStack() as stack:
+        held = Held(siege, record_property)
+        connections = connect(stack, server.grpc, 100)
+        pour(connections, [call])
+        for each in connections:  # all that was asked was looked at, or waits for its turn
+            each.send(h2.frame(h2.PING, 0, 0, b"question"))
+            while (got := each.read()).kind != h2.PING or not got.flags & h2.ACK:
+                pass
+        held.look()
+        assert used(server) <= BUDGET + BUDGET // 16 + 100 * (32 << 10)  # the last: calls that wait, within the allowance
+        with rawhttp.Connection("127.0.0.1", server.http_port) as client:
+            assert client.ask("GET", "/v2/models/id_fp32/config").status == 200
+    assert held.most <= BUDGET // 16 + (8 << 20) + SPARE, held.most >> 10
+
+
+def test_short_questions_that_come_in_pieces_where_the_budget_is_spent(siege: Siege) -> None:
+    """A byte at a time, as a slow network brings them."""
+    server = siege.server
+    inputs = b'{"inputs":[{"name":"INPUT0","datatype":"FP32","shape":[1],"data":[7]}]}'
+    infer = h2.message(rawgrpc.infer_request("id_fp32", [("INPUT0", "FP32", [1], bytes(4))]).SerializeToString())
+    with spent(server):
+        for path, body in (("/v2/repository/index", b"{}"), ("/v2/models/id_fp32/infer", inputs)):
+            with rawhttp.Connection("127.0.0.1", server.http_port) as client:
+                client.send(rawhttp.head("POST", path, body=body), *(body[at : at + 1] for at in range(len(body))))
+                assert client.answer().status == 200, path
+        for method, message in (("ModelInfer", infer), ("RepositoryIndex", h2.message(pb.RepositoryIndexRequest().SerializeToString()))):
+            with h2.Connection(server.grpc) as asking:
+                asking.send(h2.frame(h2.HEADERS, h2.END_HEADERS, 1, block(method)))
+                asking.send(*(h2.frame(h2.DATA, 0, 1, message[at : at + 1]) for at in range(len(message))))
+                asking.send(h2.frame(h2.DATA, h2.END_STREAM, 1))
+                assert asking.finish(1).trailers["grpc-status"] == "0", method
 
 
 def test_pipelined_questions_are_all_answered_in_order(siege: Siege) -> None:
