@@ -4,6 +4,7 @@
 #include "base/fault.h"
 #include "base/mem.h"
 #include "os/mutex.h"
+#include "os/pages.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -11,6 +12,9 @@
 
 #define HUGE_BYTES ((size_t)2 << 20)
 #define CLASSES    64 /* by power of two */
+
+/* Mappings keep memory that nobody is charged for until all of them together have memory for such a part of the budget. */
+#define PLENTY_PART 8u
 
 /* A pooled buffer. The header is heap memory, so that a warm mapping can be returned without touching its pages. */
 struct pooled {
@@ -22,15 +26,16 @@ struct pooled {
     size_t charged;                 /* of a mapped one; heap memory is charged whole */
     struct budget_account *account; /* holds heap memory in place of the budget; NULL = none does */
     size_t
-        touched; /* at most so much of a mapping has memory behind it: the most that was charged for it at once */
+        touched; /* at most so much of a mapping has memory behind it: the most that was charged for it at once. Part of `resident` */
     size_t
         dirty; /* so many bytes of a mapping earlier users could write to; behind them are zeros */
     time_ns last_used;
 };
 
-static struct mutex lock = MUTEX_INIT(MUTEX_RANK_POOL); /* guards both */
+static struct mutex lock = MUTEX_INIT(MUTEX_RANK_POOL); /* guards what follows */
 static struct pooled *warm[CLASSES];                    /* most recently used first */
 static struct pooled *leaving;                          /* unmapped from their ends, by and by */
+static size_t resident; /* what mappings have memory for, in use or warm */
 
 static unsigned class_of(size_t size)
 {
@@ -51,8 +56,6 @@ static void mapped_free(struct buf *b)
 {
     struct pooled *p = (struct pooled *)b;
     budget_release(p->charged);
-    if (p->charged > p->touched)
-        p->touched = p->charged;
     if (b->size > p->dirty)
         p->dirty = b->size;
     p->last_used = clock_now_ns();
@@ -80,6 +83,37 @@ static void *map_pages(size_t bytes)
         munmap(p + head + bytes, extra - head);
     madvise(p + head, bytes, MADV_HUGEPAGE);
     return p + head;
+}
+
+/* Where all mappings together have memory for more than the budget, what is only kept warm goes at once. */
+static void touch(struct pooled *p, size_t bytes)
+{
+    if (!p->map || bytes <= p->touched)
+        return;
+    mutex_lock(&lock);
+    resident += bytes - p->touched;
+    bool over = resident > budget_limit();
+    mutex_unlock(&lock);
+    p->touched = bytes;
+    if (over)
+        pool_trim(TIME_NEVER);
+}
+
+/* A warm mapping may have memory for much that its next user is not charged for yet. It keeps that while there is plenty. */
+static void forget_rest(struct pooled *p, size_t charged)
+{
+    size_t keep = (charged + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
+    if (p->touched <= keep)
+        return;
+    mutex_lock(&lock);
+    bool plenty = resident <= budget_limit() / PLENTY_PART;
+    resident -= plenty ? 0 : p->touched - keep;
+    mutex_unlock(&lock);
+    if (plenty)
+        return;
+    pages_forget((char *)p->map + keep, p->map_bytes - keep);
+    p->touched = keep;
+    p->dirty = p->dirty < keep ? p->dirty : keep;
 }
 
 static struct pooled *take_warm(unsigned class)
@@ -132,6 +166,11 @@ static struct err *no_room(size_t bytes)
                    bytes, budget_in_use(), budget_limit());
 }
 
+static struct err *no_memory(size_t bytes)
+{
+    return err_new(STATUS_UNAVAILABLE, "no memory for %zu bytes: the system gave none", bytes);
+}
+
 static struct err *make(size_t size, size_t charge, struct buf **ret)
 {
     if (!budget_charge(charge))
@@ -142,6 +181,10 @@ static struct err *make(size_t size, size_t charge, struct buf **ret)
         return no_memory(size);
     }
     p->charged = charge;
+    if (p->map) {
+        forget_rest(p, charge);
+        touch(p, charge);
+    }
     *ret = &p->buf;
     return NULL;
 }
@@ -166,11 +209,23 @@ struct err *pool_buf_arriving(size_t size, struct buf **ret)
 {
     return make(size, size < HUGE_BYTES ? size : HUGE_BYTES, ret);
 }
-static struct err *no_memory(size_t bytes)
-{
-    return err_new(STATUS_UNAVAILABLE, "no memory for %zu bytes: the system gave none", bytes);
-}
 
+struct err *pool_buf_of(struct budget_account *account, size_t size, struct buf **ret)
+{
+    if (!account || size >= BUDGET_STEP)
+        return pool_buf_arriving(size, ret);
+    if (!budget_take(account, size))
+        return no_room(size);
+    struct pooled *p = heap_new(size);
+    if (!p) {
+        budget_drop(account, size);
+        return no_memory(size);
+    }
+    p->charged = size;
+    p->account = account;
+    *ret = &p->buf;
+    return NULL;
+}
 
 struct err *pool_arrived(struct buf *b, size_t bytes)
 {
@@ -182,6 +237,7 @@ struct err *pool_arrived(struct buf *b, size_t bytes)
     if (!budget_charge(more))
         return no_room(more);
     p->charged += more;
+    touch(p, p->charged);
     return NULL;
 }
 
@@ -210,23 +266,6 @@ static size_t let_go(time_ns before)
             leaving = old;
             old = next;
         }
-struct err *pool_buf_of(struct budget_account *account, size_t size, struct buf **ret)
-{
-    if (!account || size >= BUDGET_STEP)
-        return pool_buf_arriving(size, ret);
-    if (!budget_take(account, size))
-        return no_room(size);
-    struct pooled *p = heap_new(size);
-    if (!p) {
-        budget_drop(account, size);
-        return no_memory(size);
-    }
-    p->charged = size;
-    p->account = account;
-    *ret = &p->buf;
-    return NULL;
-}
-
     }
     mutex_unlock(&lock);
     return kept;
@@ -271,6 +310,9 @@ static size_t shorten_some(struct pooled *p, size_t most)
     touched = touched < p->map_bytes ? touched : p->map_bytes;
     size_t n = touched < most ? touched : most;
     shorten(p, touched - n);
+    mutex_lock(&lock);
+    resident -= p->touched - (touched - n);
+    mutex_unlock(&lock);
     p->touched = touched - n;
     return n;
 }

@@ -4,7 +4,9 @@
 #include "os/thread.h"
 #include "support/unit.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct buf *get(size_t size)
 {
@@ -211,6 +213,44 @@ static void short_ones_are_within_the_allowance(void **state)
     budget_set_limit(SIZE_MAX);
 }
 
+static size_t resident_bytes(void)
+{
+    unsigned long all, resident;
+    FILE *f = fopen("/proc/self/statm", "re");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%lu %lu", &all, &resident), 2);
+    fclose(f);
+    return resident * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Messages that are given up while they arrive, one after the other beside others that have begun: what each of them had touched does not
+ * add up, though nobody is charged for it any more. */
+static void what_is_warm_stays_within_the_budget(void **state)
+{
+    (void)state;
+    enum { BUFFERS = 8 };
+    const size_t page = (size_t)2 << 20;
+    const size_t limit = 32 * page;
+    const size_t much = limit - (BUFFERS - 1) * page;
+    struct buf *b[BUFFERS];
+    size_t before = resident_bytes();
+    budget_set_limit(limit);
+    for (int i = 0; i < BUFFERS; i++)
+        unit_succeeds(pool_buf_arriving((size_t)1 << 30, &b[i]));
+    for (int i = 0; i < 3 * BUFFERS; i++) {
+        struct buf **one = &b[i % BUFFERS];
+        unit_succeeds(pool_arrived(*one, much));
+        memset((*one)->data, 0x5a, much);
+        buf_unref(*one);
+        unit_succeeds(pool_buf_arriving((size_t)1 << 30, one));
+        assert_in_range(resident_bytes() - before, 0, limit + limit / 4);
+    }
+    for (int i = 0; i < BUFFERS; i++)
+        buf_unref(b[i]);
+    budget_set_limit(SIZE_MAX);
+    assert_int_equal(pool_trim(TIME_NEVER), 0);
+}
+
 /* Sizes that no machine has are errors, and nothing stays charged. */
 static void sizes_that_cannot_be(void **state)
 {
@@ -257,5 +297,5 @@ static void many_threads(void **state)
 UNIT_MAIN(UNIT(sizes_and_charges), UNIT(warm_buffers), UNIT(zeroed_buffers),
           UNIT(given_back_by_slices), UNIT(announced_only), UNIT(huge_pages_are_aligned),
           UNIT(budget_is_asked_first), UNIT(announced_bytes_are_charged_as_they_come),
-          UNIT(short_ones_are_within_the_allowance),
+          UNIT(short_ones_are_within_the_allowance), UNIT(what_is_warm_stays_within_the_budget),
           UNIT(sizes_that_cannot_be), UNIT(many_threads))

@@ -67,11 +67,16 @@ class Crowd:
         for number in list(self.members):
             self.send(number, data)
 
-    def stream(self, piece: memoryview) -> None:
-        """Each sends the same piece again and again, from where it came to."""
+    def stream(self, piece: memoryview) -> int:
+        """Each sends the same piece again and again, from where it came to; returns how many bytes were taken."""
+        taken = 0
         for number in list(self.members):
             left = self.left.get(number) or piece
-            self.left[number] = left[self.send(number, left) :]
+            sent = self.send(number, left)
+            if number in self.members:
+                self.left[number] = left[sent:]
+            taken += sent
+        return taken
 
     def _gone(self, number: int) -> None:
         self.left.pop(number, None)

@@ -4,10 +4,12 @@ import contextlib
 import json
 import os
 import struct
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
+from crowd import Crowd
 from harness import h2frames as h2
 from harness import rawgrpc, rawhttp
 from harness.metrics import scrape
@@ -20,6 +22,7 @@ from tritonclient.grpc import service_pb2 as pb
 BUDGET = 64 << 20
 OVER = 1.2  # what a server takes besides may be so much more
 SERVICE = f"/{rawgrpc.SERVICE}/"
+CROWD = 64 if FULL else 16  # connections that send without end
 PARAMETERS = 2500  # of a model whose configuration is long
 # The address sanitizer puts something around each piece of memory, and keeps what was freed for a while; the thread sanitizer more so.
 SPARE = (512 << 20) if THREAD_SANITIZED else (24 << 20) if ADDRESS_SANITIZED else 0
@@ -329,6 +332,42 @@ def test_short_questions_that_come_in_pieces_where_the_budget_is_spent(siege: Si
                 asking.send(*(h2.frame(h2.DATA, 0, 1, message[at : at + 1]) for at in range(len(message))))
                 asking.send(h2.frame(h2.DATA, h2.END_STREAM, 1))
                 assert asking.finish(1).trailers["grpc-status"] == "0", method
+
+
+def endless_message(method: str, stream: int) -> bytes:
+    """The beginning of a call whose message has all the bytes that one may have."""
+    prefix = b"\0" + struct.pack(">I", 2**31 - 1)
+    return h2.frame(h2.HEADERS, h2.END_HEADERS, stream, block(method)) + h2.frame(h2.DATA, 0, stream, prefix + b"\x0a")
+
+
+@pytest.mark.promise
+@pytest.mark.parametrize("calls", [1, 64])
+@pytest.mark.parametrize("method", ["ModelInfer", "ModelStreamInfer"])
+def test_endless_messages(siege: Siege, record_property: Callable[[str, object], None], method: str, calls: int) -> None:
+    """Of 2 GiB, announced and really sent, on one call or many of each of many connections; who is thrown out comes again."""
+    streams = range(1, 2 * calls, 2)
+    begun = h2.PREFACE + h2.settings() + b"".join(endless_message(method, stream) for stream in streams)
+    piece = memoryview(b"".join(h2.frame(h2.DATA, 0, stream, b"\xff" * 16384) for stream in streams) * (64 // calls))
+    sent = 0
+
+    @contextlib.contextmanager
+    def endless() -> Iterator[Step]:
+        with Crowd(siege.server.grpc, CROWD) as crowd:
+            crowd.send_all(begun)
+
+            def step() -> None:
+                nonlocal sent
+                until = time.monotonic() + 0.02
+                while time.monotonic() < until:
+                    crowd.grow(CROWD, begun)
+                    sent += crowd.stream(piece)
+                    crowd.pump()
+
+            step()
+            yield step
+
+    withstand(siege, record_property, endless)
+    assert sent > BUDGET, f"{sent >> 20} MiB were sent: no more than there is room for"
 
 
 def test_pipelined_questions_are_all_answered_in_order(siege: Siege) -> None:
