@@ -85,10 +85,34 @@ static void look_for_body(struct http_conn *c)
         http_read_some(c);
 }
 
+/* The first answer that is owed has not begun, and its client takes interim ones: HTTP/1.0 knows none. */
+static bool may_ask(const struct http_conn *c)
+{
+    if (c->backlog || list_empty(&c->exchanges))
+        return false;
+    return !LIST_ITEM(c->exchanges.next, struct http_exchange, node)->explicit_keep_alive;
+}
+
+/* A client that is gone cannot be told from one that closed its side alone, but by sending it something: the system of one that is gone
+ * answers with a reset, which ends the connection and cancels its requests. "100 Continue" before an answer is what every client of
+ * HTTP/1.1 passes over. */
+static void ask_whether_there(struct http_conn *c)
+{
+    c->asked = true;
+    if (!may_ask(c))
+        return;
+    struct http_exchange *x = http_exchange_new(c);
+    list_remove(&x->node);
+    list_insert_before(c->exchanges.next, &x->node);
+    http_exchange_static(x, 100, NULL, NULL, 0);
+}
+
 static void on_timer(struct loop_timer *t)
 {
     struct http_conn *c = LIST_ITEM(t, struct http_conn, timer);
     time_ns now = loop_now(loop_of(c));
+    if (c->ended && !c->asked)
+        ask_whether_there(c);
     if (limit_of(c) != TIME_NEVER && now >= c->since + limit_of(c))
         look_for_body(c);
     if (c->dead)
@@ -183,7 +207,8 @@ bool http_conn_owes(const struct http_conn *c)
     return c->in_flight || c->backlog || c->held || c->phase == HTTP_PHASE_TURN;
 }
 
-/* A peer that closed its side alone cannot be told from one that is gone, but by what its system says to a probe a while later. */
+/* The peer closed its side alone, or is gone: see ask_whether_there. Where it may not be asked, or its machine is not there any more, its
+ * system is probed from time to time. */
 void http_conn_ended(struct http_conn *c)
 {
     if (c->lingering || !http_conn_owes(c)) {
@@ -198,6 +223,7 @@ void http_conn_ended(struct http_conn *c)
     }
     sock_probe(c->fd.fd);
     http_conn_watch(c);
+    loop_timer_set(loop_of(c), &c->timer, loop_now(loop_of(c)) + patience_of(c)->ended);
 }
 
 void http_conn_finish(struct http_conn *c)

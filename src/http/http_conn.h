@@ -40,6 +40,7 @@ struct http_conn {
     bool proven;      /* a whole message came */
     bool dead;        /* the socket is closed; freed at the end of the turn */
     bool ended;       /* the peer closed its side: it reads, perhaps, and sends no more */
+    bool asked;       /* and was asked whether it is still there */
     bool lingering;   /* everything is written and our side closed: waiting for the peer to close */
     time_ns since;    /* when the present wait began, or last made progress */
     time_ns patience; /* while the front end stops: how long it waits for a request */

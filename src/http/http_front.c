@@ -11,6 +11,9 @@
 #include "os/sock.h"
 #include "server/server.h"
 
+/* Most answers are there by then, and clients that closed their side alone see nothing else. */
+#define ENDED TIME_S(1)
+
 static void accepted(struct worker *w, int fd, void *owner)
 {
     struct http_front *f = owner;
@@ -35,7 +38,11 @@ struct http_patience http_front_patience(uint32_t head, uint32_t stall, uint32_t
     uint32_t shortest = head < stall ? head : stall;
     if (idle < shortest)
         shortest = idle;
-    return (struct http_patience){TIME_S(head), TIME_S(stall), TIME_S(idle), TIME_S(shortest)};
+    return (struct http_patience){.head = TIME_S(head),
+                                  .stall = TIME_S(stall),
+                                  .idle = TIME_S(idle),
+                                  .shortest = TIME_S(shortest),
+                                  .ended = ENDED};
 }
 
 struct err *http_front_open(struct server *s, enum http_front_kind kind, const char *address,
@@ -76,6 +83,11 @@ uint16_t http_front_port(const struct http_front *f)
     return listener_port(f->listener);
 }
 
+unsigned http_front_connections(const struct http_front *f)
+{
+    return (unsigned)listener_connections(f->listener);
+}
+
 static void settle(struct http_front *f, bool mail)
 {
     mutex_lock(&f->lock);
@@ -83,11 +95,6 @@ static void settle(struct http_front *f, bool mail)
     mutex_cond_broadcast(&f->settled);
     mutex_unlock(&f->lock);
 }
-unsigned http_front_connections(const struct http_front *f)
-{
-    return (unsigned)listener_connections(f->listener);
-}
-
 
 void http_front_gone(struct http_shard *s)
 {

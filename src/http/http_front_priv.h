@@ -63,6 +63,8 @@ struct http_patience {
     time_ns stall;    /* without any byte of a body, or of an answer */
     time_ns idle;     /* between requests */
     time_ns shortest; /* of these */
+    time_ns
+        ended; /* from the end of what the client sends until it is asked whether it is still there */
 };
 
 /* http_front_patience - in seconds, each 1 or more. */

@@ -102,6 +102,51 @@ static void a_client_that_closes_its_side_gets_its_answers(void **state)
     }
 }
 
+/* One that still reads passes over what it is asked with; HTTP/1.0 knows nothing of that. */
+static void a_client_that_closed_its_side_is_asked_once(void **state)
+{
+    (void)state;
+    http_rig_ended = 0;
+    for (int minor = 0; minor < 2; minor++) {
+        struct http_rig *r = http_rig_new(0);
+        int fd = http_rig_dial(r);
+        char head[1024];
+        http_rig_send(fd, minor ? "GET /later HTTP/1.1\r\n\r\nGET /later HTTP/1.1\r\n\r\n"
+                                : "GET /later HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
+                                  "GET /later HTTP/1.1\r\n\r\n");
+        shutdown(fd, SHUT_WR);
+        while (!http_rig_run(http_rig_asked))
+            ;
+        if (minor)
+            assert_int_equal(http_rig_head(fd, head), 100);
+        http_rig_run(http_rig_answer_later);
+        http_rig_expect(fd, 200, "later");
+        http_rig_expect(fd, 200, "later");
+        http_rig_expect_end(fd);
+        http_rig_free(r);
+    }
+    http_rig_ended = TIME_S(600);
+}
+
+/* What a client asked for that is gone is cancelled, long before its system would say so by itself. */
+static void a_client_that_is_gone_is_found_out(void **state)
+{
+    (void)state;
+    http_rig_ended = 0;
+    struct http_rig *r = http_rig_new(0);
+    int fd = http_rig_dial(r);
+    http_rig_send(fd, "GET /later HTTP/1.1\r\n\r\n");
+    while (http_rig_run(http_rig_count_later) < 1)
+        ;
+    http_rig_cancelled = false;
+    close(fd);
+    http_rig_until_empty(r);
+    http_rig_run(http_rig_answer_later);
+    assert_true(http_rig_cancelled);
+    http_rig_free(r);
+    http_rig_ended = TIME_S(600);
+}
+
 /* Also of those that waited for their turn, and of large ones that it takes slowly. */
 static void a_closed_side_holds_nothing_back(void **state)
 {
@@ -311,7 +356,9 @@ static void errors_that_quote_much_are_charged(void **state)
 UNIT_MAIN(UNIT(answers_come_in_order), UNIT(a_long_pipeline_is_served_in_pieces),
           UNIT(no_more_than_the_limit_is_in_flight),
           UNIT(a_client_that_closes_its_side_gets_its_answers),
-          UNIT(a_closed_side_holds_nothing_back), UNIT(a_slow_reader_gets_everything),
-          UNIT(bodies_arrive_in_any_pieces), UNIT(large_bodies_put_the_first_tensor_on_64_bytes),
+          UNIT(a_client_that_closed_its_side_is_asked_once),
+          UNIT(a_client_that_is_gone_is_found_out), UNIT(a_closed_side_holds_nothing_back),
+          UNIT(a_slow_reader_gets_everything), UNIT(bodies_arrive_in_any_pieces),
+          UNIT(large_bodies_put_the_first_tensor_on_64_bytes),
           UNIT(a_body_is_asked_for_when_the_peer_waits), UNIT(bodies_that_nobody_wants_are_dropped),
           UNIT(a_spent_budget_is_an_answer), UNIT(errors_that_quote_much_are_charged))

@@ -1,13 +1,19 @@
-"""Clients that close their side of the connection behind a request, as `nc -N` does, and read: they get their answer."""
+"""Clients that close their side of the connection behind a request, as `nc -N` does, and read: they get their answer. Those that close all
+of it are found out, and what they asked for is not executed."""
 
+import http.client
 import socket
+import struct
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import witness
 from harness import rawhttp
 from harness.repository import Repository
-from harness.servers import HOST, KINDS, Server
+from harness.servers import HOST, KINDS, Nereid, Server
+from witness import Board, backend, board
 
 BODY = b'{"inputs":[{"name":"INPUT0","datatype":"FP32","shape":[1,2],"data":[1,2]}]}'
 # Nothing is executed before the first request of the queue has waited so long: the end of what the client sends comes before.
@@ -27,11 +33,18 @@ def _request(**headers: str) -> bytes:
     return rawhttp.head("POST", "/v2/models/later/infer", headers, BODY) + BODY
 
 
+def _answer(connection: rawhttp.Connection) -> rawhttp.Answer:
+    """Past the question whether the client is still there, which one hears that waits for a second."""
+    while (answer := connection.answer()).status == 100:
+        pass
+    return answer
+
+
 def _ask(server: Server, sent: bytes, answers: int) -> list[rawhttp.Answer]:
     with rawhttp.Connection(HOST, server.http_port) as connection:
         connection.send(sent)
         connection.socket.shutdown(socket.SHUT_WR)
-        found = [connection.answer() for _ in range(answers)]
+        found = [_answer(connection) for _ in range(answers)]
         assert connection.closed()
         return found
 
@@ -55,7 +68,7 @@ def test_the_metrics_page(servers: list[Server]) -> None:
     with rawhttp.Connection(HOST, servers[0].metrics_port) as connection:
         connection.send(rawhttp.head("GET", "/metrics"))
         connection.socket.shutdown(socket.SHUT_WR)
-        assert connection.answer().status == 200
+        assert _answer(connection).status == 200
 
 
 def test_one_that_asked_nothing(servers: list[Server]) -> None:
@@ -64,3 +77,65 @@ def test_one_that_asked_nothing(servers: list[Server]) -> None:
             connection.send(sent)
             connection.socket.shutdown(socket.SHUT_WR)
             assert connection.closed()
+
+
+# Past this the system of a client that closed all of its connection would say so without having been asked.
+UNASKED = 45
+GATED = rawhttp.head("POST", "/v2/models/slow/infer", body=witness.BODY) + witness.BODY
+
+
+@pytest.fixture
+def gated(board: Board, backend: Path) -> Iterator[Server]:
+    """A server whose only instance waits at the gate with one request."""
+    board.model("slow", gated=True)
+    server = Nereid(board.repository.path, {"backend-directory": str(backend)}).start()
+    first = threading.Thread(target=lambda: witness.try_to_ask(server, "slow"))
+    first.start()
+    try:
+        server.process.wait_until(lambda: board.executions() == 1, 60)
+        yield server
+    finally:
+        board.open_gate()
+        first.join(60)
+        server.stop()
+
+
+def _waiting(server: Server) -> int:
+    page = rawhttp.get(server.metrics, "/metrics").body.decode()
+    return int(float(next(line.split()[-1] for line in page.splitlines() if line.startswith('nv_inference_pending_request_count{model="slow"'))))
+
+
+@pytest.mark.parametrize("how", ["closed", "reset"])
+def test_what_a_client_that_is_gone_asked_for_is_not_executed(gated: Server, board: Board, how: str) -> None:
+    """It leaves the queue while the model is busy."""
+    with rawhttp.Connection(HOST, gated.http_port) as client:
+        client.send(GATED)
+        gated.process.wait_until(lambda: _waiting(gated) == 1, 60)
+        if how == "reset":
+            client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    gated.process.wait_until(lambda: _waiting(gated) == 0, UNASKED)
+    assert board.executions() == 1
+
+
+def test_one_that_reads_on_is_asked_first(gated: Server, board: Board) -> None:
+    """By an interim answer, which clients of HTTP/1.1 pass over; the other one comes as ever."""
+    with rawhttp.Connection(HOST, gated.http_port) as client:
+        client.send(GATED)
+        client.socket.shutdown(socket.SHUT_WR)
+        assert client.answer().status == 100
+        board.open_gate()
+        assert client.answer().status == 200 and client.closed()
+
+
+def test_a_usual_client_does_not_notice(gated: Server, board: Board) -> None:
+    client = http.client.HTTPConnection(HOST, gated.http_port, timeout=60)
+    client.request("POST", "/v2/models/slow/infer", witness.BODY)
+    client.sock.shutdown(socket.SHUT_WR)
+    with rawhttp.Connection(HOST, gated.http_port) as other:  # which is asked later than that one
+        gated.process.wait_until(lambda: _waiting(gated) == 1, 60)
+        other.send(GATED)
+        other.socket.shutdown(socket.SHUT_WR)
+        assert other.answer().status == 100
+        board.open_gate()
+        assert client.getresponse().status == 200
+    client.close()

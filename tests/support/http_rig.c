@@ -33,6 +33,7 @@ static _Atomic(struct worker *) later_worker; /* whose thread the list belongs t
 char *http_rig_large;
 atomic_bool http_rig_cancelled;
 atomic_bool http_rig_aligned;
+time_ns http_rig_ended = TIME_S(600);
 
 static struct err *admit(const struct http_front *f, const struct http1_head *head,
                          const struct http_route *route, uint64_t *ret_max)
@@ -158,6 +159,7 @@ struct http_rig *http_rig_new(uint32_t max_connections)
     struct http_front *f = r->front = MEM_NEW(struct http_front);
     f->server = &r->server;
     f->patience = http_front_patience(60, 60, 600);
+    f->patience.ended = http_rig_ended;
     f->service = &service;
     mutex_init(&f->lock, MUTEX_RANK_LEAF);
     mutex_cond_init(&f->settled);
@@ -304,6 +306,12 @@ unsigned http_rig_draining(void)
     if (list_empty(&later_ones))
         return 0;
     return LIST_ITEM(later_ones.next, struct later, node)->x->shard->draining;
+}
+
+unsigned http_rig_asked(void)
+{
+    return !list_empty(&later_ones) &&
+           LIST_ITEM(later_ones.next, struct later, node)->x->conn->asked;
 }
 
 unsigned http_rig_answer_later(void)

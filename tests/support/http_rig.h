@@ -28,7 +28,9 @@ struct http_rig {
 
 extern char *http_rig_large;
 extern atomic_bool
-    http_rig_cancelled;              /* a request that was answered had been marked as cancelled */
+    http_rig_cancelled; /* a request that was answered had been marked as cancelled */
+extern time_ns
+    http_rig_ended; /* patience.ended of the rigs made from here on; at first longer than a test takes */
 extern atomic_bool http_rig_aligned; /* the last large body with a tensor had it on 64 bytes */
 
 /* http_rig_new - two workers that run, and a front end on a free port; max_connections as listener_open takes it. */
@@ -57,6 +59,8 @@ unsigned http_rig_run(unsigned (*run)(void));
 /* http_rig_count_later, http_rig_answer_later, http_rig_draining - for http_rig_run: how many wait; answer them; whether the
  * worker of the first that waits has been told to stop. */
 unsigned http_rig_draining(void);
+unsigned http_rig_asked(
+    void); /* whether the client of the first that waits closed its side, and was asked whether it is there */
 unsigned http_rig_count_later(void);
 unsigned http_rig_answer_later(void);
 
