@@ -47,8 +47,12 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def environment() -> dict[str, str]:
-    """The stubs' Python is the one that runs the tests: it has numpy."""
-    return {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    """The stubs' Python is the one that runs the tests: it has numpy. What the backend leaks is known."""
+    leaks = Path(__file__).with_name("leaks.supp")
+    return {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "LSAN_OPTIONS": f"suppressions={leaks}:print_suppressions=0",
+    }
 
 
 def make_server(kind: str, backends: dict[str, Path], models: Path, options: dict[str, Any] | None = None) -> Server:
