@@ -19,7 +19,8 @@ PARAMETERS, OUTPUT_ERROR, TELL_IDS, RELEASE_AND_DIE, HANG_WHEN_ENDED = -13, -14,
 RESCHEDULE, REPEAT = -18, -100
 
 # A sanitizer has tables of its own for what was once in use, and makes everything slower.
-SANITIZED = any(mark in paths.nereid_binary().read_bytes() for mark in (b"__asan_init", b"__tsan_init"))
+THREAD_SANITIZED = b"__tsan_init" in paths.nereid_binary().read_bytes()
+SANITIZED = THREAD_SANITIZED or b"__asan_init" in paths.nereid_binary().read_bytes()
 SLACK = (64 << 20) if SANITIZED else (2 << 20)
 
 ISOLATED = {"ISOLATION": "process"}
