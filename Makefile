@@ -29,10 +29,9 @@ check: ## what a change can break first, in three minutes; BASE=COMMIT: all that
 test: ## install what is missing, build, run every test: half an hour on two cores
 	@tools/test.sh
 
-test-long: ## hour-long fuzzing of every codec and larger crowds of hostile clients, after the ordinary tests
+test-long: ## all of that, then a night: soak, crowds, many seeds, more sanitizers, mutants, fuzzing
 	@tools/test.sh
-	@NEREID_HOSTILE_FULL=1 tools/test.sh hostile hostile-dev
-	@FUZZ_SECONDS=3600 tools/fuzz.sh
+	@/usr/bin/python3 tools/test_long.py
 
 bench: ## ours against the reference and against the bare floor, as a table of ratios
 	@tools/bench.sh

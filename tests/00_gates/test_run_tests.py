@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 import run_tests  # noqa: E402
+import test_long  # noqa: E402
 from run_tests import Outcome, Part, Schedule, Stage  # noqa: E402
 
 CONFTEST = """
@@ -151,3 +152,11 @@ def test_every_stage_is_reached() -> None:
     assert len(names) == len(set(names))
     assert all(need in names for each in run_tests.STAGES for need in each.needs)
     assert Schedule(run_tests.STAGES).chosen == set(names)
+
+
+def test_every_stage_of_the_long_run_is_reached() -> None:
+    stages = [*test_long.BUILDS, *test_long.ALONE, *test_long.BESIDE]
+    names = [each.name for each in stages]
+    assert len(names) == len(set(names))
+    assert all(need in names for each in stages for need in each.needs)
+    assert [folder for each in stages for folder in each.where if not (ROOT / folder).is_dir()] == []

@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""What `make test-long` runs after the ordinary tests: the same and more of it, for hours. Called once everything is installed.
+
+    tools/test_long.py [STAGE...]     all stages, or those named
+
+NEREID_SIM_RUNS  seeds of each simulation (100000)
+NEREID_SOAK_SECONDS  how long a server does ordinary work (3600)
+NEREID_MUTATE_MINUTES  how long bugs are planted in each of five folders (15); survivors are listed and are no failure
+FUZZ_SECONDS  how long each fuzzer searches (1800)
+
+First come, one after the other, the stages that measure how long others wait; then the rest side by side, as in tools/run_tests.py. It ends
+by itself; docs/internals/testing.md says after how long. The last line is `N passed, N failed`; a simulation, a fuzzer and a folder with
+mutants count as one test each.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+
+import run_tests
+from run_tests import DEV, OURS, RELEASE, ROOT, SANITIZER_ENV, TSAN, Outcome, Part, Stage
+
+NIGHT = 12 * 3600
+MUTATED = ("model", "infer", "codec", "serve", "repo")
+
+
+def setting(name: str, otherwise: str) -> str:
+    return os.environ.get(name, otherwise)
+
+
+def simulations(preset: str) -> Callable[[Part], Outcome]:
+    """Not by ctest, which has a limit for each of its tests."""
+
+    def run(part: Part) -> Outcome:
+        runs = {"NEREID_SIM_RUNS": setting("NEREID_SIM_RUNS", "100000")}
+        programs = sorted((ROOT / "build" / preset).glob("**/10_sim/test_*_sim"))
+        failed = [path.name for path in programs if part.command([str(path)], SANITIZER_ENV | runs) != 0]
+        return Outcome(len(programs) - len(failed), len(failed) or not programs, " ".join(failed) or ("" if programs else run_tests.NO_TEST))
+
+    return run
+
+
+def mutants(folder: str) -> Callable[[Part], Outcome]:
+    minutes = setting("NEREID_MUTATE_MINUTES", "15")
+
+    def run(part: Part) -> Outcome:
+        status = part.command(["tools/mutate.py", folder, "--minutes", minutes, "--count", "100000", "--seed", str(os.getpid())])
+        said = [line for line in part.log().read_text().splitlines() if line.startswith("survives: ") or " mutants: " in line]
+        print(*said, sep="\n")
+        return Outcome(1) if status == 0 else Outcome(0, 1, "could not be run")
+
+    return run
+
+
+def fuzz_build(part: Part) -> Outcome:
+    done = part.command(["tools/setup.sh", "fuzz"]) == 0 and part.command(["tools/build.sh", "fuzz"]) == 0
+    return Outcome() if done else Outcome(0, 1, "does not build")
+
+
+def fuzzer(name: str) -> Callable[[Part], Outcome]:
+    def run(part: Part) -> Outcome:
+        status = part.command(["tools/fuzz.sh", name], {"FUZZ_SECONDS": setting("FUZZ_SECONDS", "1800")})
+        return Outcome(1) if status == 0 else Outcome(0, 1, "found something, or could not be run")
+
+    return run
+
+
+def of_folder(name: str, title: str, where: str, needs: tuple[str, ...], preset: str, marks: str = "", env: dict[str, str] | None = None) -> Stage:
+    return Stage(name, title, run_tests.pytest(preset, marks, env), needs, (f"tests/{where}",), shared=False, seconds=NIGHT)
+
+
+FULL = {"NEREID_HOSTILE_FULL": "1"}
+SOAK = {"NEREID_SOAK_SECONDS": setting("NEREID_SOAK_SECONDS", "3600")}
+BUILDS = [stage for stage in run_tests.STAGES if stage.name == "samples" or stage.name.split("-")[0] == "build" or stage.name.endswith("-build")]
+ALONE = [
+    of_folder("hostile-full", "crowds of hostile clients", "45_hostile", RELEASE, "release", env=FULL),
+    of_folder("hostile-full-dev", "the same under the address and undefined-behaviour sanitizers", "45_hostile", DEV, "dev", env=FULL),
+]
+BESIDE = [
+    of_folder("soak", "an hour of ordinary work", "70_soak", RELEASE, "release", env=SOAK),
+    of_folder("soak-dev", "the same under these sanitizers", "70_soak", DEV, "dev", env=SOAK),
+    Stage("sims", "simulations with many seeds", simulations("release"), RELEASE, seconds=NIGHT),
+    Stage("sims-dev", "the same under these sanitizers", simulations("dev"), DEV, seconds=NIGHT),
+    of_folder("python-models-dev", "Triton's python backend in this server under these sanitizers", "47_python", DEV, "dev", OURS),
+    of_folder("clients-dev", "clients of other languages under these sanitizers", "46_clients", ("clients-build", *DEV), "dev", OURS),
+    of_folder("isolation-tsan", "isolated models under the thread sanitizer", "49_isolation", TSAN, "tsan", "not onnx"),
+    of_folder("caches-tsan", "caches and agents under the thread sanitizer", "48_caches", TSAN, "tsan", "not reference and not onnx"),
+    *(  # in one copy of the tree: one after the other
+        Stage(f"mutants-{folder}", f"bugs planted in src/{folder}", mutants(folder), (*DEV, *(f"mutants-{old}" for old in MUTATED[:at])), seconds=NIGHT)
+        for at, folder in enumerate(MUTATED)
+    ),
+    Stage("build-fuzz", "build: the fuzzers", fuzz_build),
+    *(
+        Stage(f"fuzz-{name}", f"fuzzing {name}", fuzzer(name), ("build-fuzz",), seconds=NIGHT)
+        for name in sorted(path.stem.removeprefix("fuzz_") for path in (ROOT / "fuzz").glob("fuzz_*.c"))
+    ),
+]
+
+
+def main(names: list[str]) -> int:
+    chosen = run_tests.choose([*ALONE, *BESIDE], names)
+    chosen += [stage for stage in BESIDE if stage.name == "build-fuzz" and stage not in chosen and any(stage.name in each.needs for each in chosen)]
+    needed = {need for stage in chosen for need in stage.needs}
+    totals = [run_tests.run_stages([stage for stage in BUILDS if stage.name in needed or not names])]
+    alone, beside = ([stage for stage in chosen if stage in stages] for stages in (ALONE, BESIDE))
+    if alone:
+        totals.append(run_tests.run_stages(alone, lanes=1))
+    if beside:
+        totals.append(run_tests.run_stages(beside))
+    return run_tests.conclude(*totals)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
