@@ -1,34 +1,17 @@
 """Over two hundred configurations made by chance, served by both: the same configuration, metadata and index, field by field."""
 
-from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
 import pytest
 from generated import configurations
-from harness import rawhttp
 from harness.compare import differences
 from harness.repository import Repository
-from harness.servers import KINDS, Server
+from harness.servers import KINDS
+from reading import Answers, read
 
 CASES = configurations()
-Answers = dict[str, dict[str, Any]]
 
 pytestmark = pytest.mark.reference
-
-
-def _read(server: Server) -> Answers:
-    rows = defaultdict(list)
-    for row in rawhttp.post(server.http, "/v2/repository/index", b"").json():
-        rows[row["name"]].append(row)
-    found: Answers = {}
-    for name in CASES:
-        metadata = rawhttp.get(server.http, f"/v2/models/{name}").json()
-        config = rawhttp.get(server.http, f"/v2/models/{name}/config").json()
-        metadata["versions"] = sorted(metadata.get("versions", []))
-        index = sorted(rows[name], key=lambda row: row.get("version", ""))
-        found[name] = {"metadata": metadata, "config": config, "index": index}
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +23,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Answers, Answers]
     found = []
     for kind in ("nereid", "reference"):
         with KINDS[kind](repository.path, options, ready_within=200) as server:
-            found.append(_read(server))
+            found.append(read(server, CASES))
     return found[0], found[1]
 
 
