@@ -13,15 +13,22 @@ def cpu_ns(pid: int) -> int:
     return time.clock_gettime_ns(process_clock)
 
 
-def waited_seconds(pid: int) -> float:
-    """How long the threads that the process has now were ready and had no processor."""
-    waited = 0
+def _waits(pid: int) -> Iterator[float]:
     for task in Path(f"/proc/{pid}/task").iterdir():
         try:
-            waited += int((task / "schedstat").read_text().split()[1])
+            yield int((task / "schedstat").read_text().split()[1]) / 1e9
         except (FileNotFoundError, ProcessLookupError):  # it has just ended
             continue
-    return waited / 1e9
+
+
+def waited_seconds(pid: int) -> float:
+    """How long the threads that the process has now were ready and had no processor."""
+    return sum(_waits(pid))
+
+
+def longest_wait_seconds(pid: int) -> float:
+    """The same, of that thread which waited for the longest time."""
+    return max(_waits(pid), default=0.0)
 
 
 def threads(pid: int) -> int:
