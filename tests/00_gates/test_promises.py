@@ -1,0 +1,60 @@
+"""Each promise with an amount names the test that holds it, and the bound in that test."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOL = ROOT / "tools" / "promises.py"
+HEAD = "| promise | stands in | held by | bound |\n|---|---|---|---|\n"
+ROW = "| it ends soon | `docs/user/a.md` \"within 3 seconds\" | `tests/test_one.py::test_it` `tests/test_two.c::it_works` | `took < 3` |\n"
+
+
+def run(root: Path = ROOT) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, TOOL, "--root", root], capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for folder in ("docs/user", "docs/internals", "tests"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "README.md").write_text("A server.\n\n    wait 5 minutes\n")
+    (tmp_path / "docs/user/a.md").write_text("# A\n\nIt ends within 3\nseconds.\nIt ends within 3 seconds.\n")
+    (tmp_path / "tests/test_one.py").write_text("def test_it() -> None:\n    assert took < 3\n")
+    (tmp_path / "tests/test_two.c").write_text("static void it_works(void **state)\n")
+    (tmp_path / "docs/internals/promises.md").write_text(HEAD + ROW)
+    assert run(tmp_path).returncode == 0, run(tmp_path).stdout
+    return tmp_path
+
+
+def test_every_promise_is_held() -> None:
+    done = run()
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("::test_it", "::test_other", "it ends soon: there is no test tests/test_one.py::test_other"),
+        ("::it_works", "::it", "there is no test tests/test_two.c::it"),
+        ("took < 3", "took < 2", "none of its tests has the bound 'took < 2'"),
+        ("`took < 3`", "soon", "it ends soon: no bound"),
+        ("within 3 seconds", "within 2 seconds", "docs/user/a.md does not say 'within 2 seconds'"),
+        (ROW, "", "docs/user/a.md: no row quotes this line with an amount: It ends within 3 seconds."),
+        ("`tests/test_one.py::test_it` `tests/test_two.c::it_works`", "", "no test, and not said that it is not held"),
+    ],
+)
+def test_what_is_missing_is_told(tree: Path, old: str, new: str, words: str) -> None:
+    page = tree / "docs/internals/promises.md"
+    page.write_text((HEAD + ROW).replace(old, new, 1))
+    done = run(tree)
+    assert done.returncode == 1
+    assert words in done.stdout
+
+
+def test_what_is_said_not_to_be_held_needs_no_test(tree: Path) -> None:
+    page = tree / "docs/internals/promises.md"
+    page.write_text(HEAD + ROW.replace("`tests/test_one.py::test_it` `tests/test_two.c::it_works` | `took < 3`", "not held: 4 seconds were measured | "))
+    assert run(tree).returncode == 0

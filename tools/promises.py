@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""docs/internals/promises.md against the pages that promise and the tests that hold it.
+
+    tools/promises.py [--root FOLDER]
+
+Each row of its tables says a promise, where it stands (a page and the words there, in quotes, or the blueprint), the tests that hold it, and
+the bound as it stands in a test, to the letter. Exits with 1, telling: a test that is not there, words that the page does not have, a bound
+that none of the row's tests has; and a line of README.md or of docs/user with an amount and its unit that no row quotes.
+"""
+
+import argparse
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+PAGE = "docs/internals/promises.md"
+SOURCE = re.compile(r"`([\w./-]+\.md)` \"([^\"]+)\"")
+TEST = re.compile(r"`(tests/[\w./-]+)::(\w+)`")
+BOUND = re.compile(r"`([^`]+)`")
+UNIT = r"(?:ms|us|ns|s|seconds?|minutes?|hours?|KiB|MiB|GiB|TiB|KB|MB|GB|%|times|bytes)"
+AMOUNT = re.compile(rf"\d[\d,.]* ?{UNIT}(?!\w)|\b(?:half a|within a|for a|than a|after a|lines a) (?:second|minute|hour)\b")
+MADE = ("differences.md",)  # from tables that tests hold by themselves
+
+
+@dataclass
+class Promise:
+    words: str
+    source: str
+    tests: str
+    bound: str
+
+
+def promises(page: str) -> list[Promise]:
+    """The rows of the tables whose head is that of promises."""
+    found: list[Promise] = []
+    inside = False
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")] if line.startswith("|") else []
+        if cells[:1] == ["promise"]:
+            inside = True
+        elif not cells:
+            inside = False
+        elif inside and not line.startswith("|--"):
+            found.append(Promise(*(cells + [""] * 4)[:4]))
+    return found
+
+
+def body_of(root: Path, path: str, name: str) -> str | None:
+    """The text of a test's file; None where it has no such test."""
+    file = root / path
+    if not file.is_file():
+        return None
+    text = file.read_text()
+    form = rf"^(?:static void |def ){name}\(|^{name} = "
+    return text if re.search(form, text, re.MULTILINE) else None
+
+
+def plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def of_row(root: Path, row: Promise) -> list[str]:
+    found = []
+    if row.source not in ("the blueprint", "this page"):
+        sources = SOURCE.findall(row.source)
+        found += [] if sources else [f"{row.words}: no page and words stand in {row.source!r}"]
+        for page, words in sources:
+            file = root / page
+            if not file.is_file() or plain(words) not in plain(file.read_text()):
+                found.append(f"{row.words}: {page} does not say {words!r}")
+    tests = TEST.findall(row.tests)
+    texts = [body_of(root, *test) for test in tests]
+    found += [f"{row.words}: there is no test {'::'.join(test)}" for test, text in zip(tests, texts, strict=True) if text is None]
+    if not tests and not row.tests.startswith("not held"):
+        found.append(f"{row.words}: no test, and not said that it is not held")
+    for bound in BOUND.findall(row.bound):
+        if tests and not any(text and plain(bound) in plain(text) for text in texts):
+            found.append(f"{row.words}: none of its tests has the bound {bound!r}")
+    if tests and not BOUND.search(row.bound):
+        found.append(f"{row.words}: no bound")
+    return found
+
+
+def amounts(root: Path) -> list[tuple[str, str]]:
+    """The lines of prose and tables with an amount, of the pages for users: page and line."""
+    found = []
+    for file in [root / "README.md", *sorted((root / "docs/user").glob("*.md"))]:
+        if file.name in MADE or not file.is_file():
+            continue
+        text = re.sub(r"^```.*?^```$|^    [^\n]*$", "", file.read_text(), flags=re.MULTILINE | re.DOTALL)
+        found += [(str(file.relative_to(root)), line) for line in text.splitlines() if AMOUNT.search(line)]
+    return found
+
+
+def problems(root: Path) -> list[str]:
+    page = (root / PAGE).read_text()
+    rows = promises(page)
+    found = [line for row in rows for line in of_row(root, row)]
+    quoted = SOURCE.findall(page)
+    for file, line in amounts(root):
+        if not any(at == file and (plain(words) in plain(line) or plain(line) in plain(words)) for at, words in quoted):
+            found.append(f"{file}: no row quotes this line with an amount: {line.strip()[:100]}")
+    if any("no row quotes" in line for line in found):
+        found.append(f"{PAGE}: give it a row with its test, or a line under 'Amounts that promise nothing'")
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Promises against the tests that hold them.")
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
+    root = parser.parse_args().root
+    found = problems(root)
+    for line in found:
+        print(line)
+    print(f"promises: {len(promises((root / PAGE).read_text()))} promises, {len(found)} findings")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
