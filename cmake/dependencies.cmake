@@ -97,6 +97,19 @@ if(openvino_file AND EXISTS ${openvino_root}/include/openvino/c/openvino.h)
     list(FILTER nereid_openvino_files EXCLUDE REGEX "gpu|npu|pytorch|jax|tbbmalloc_proxy")
 endif()
 
+# The ONNX Runtime that has OpenVINO as an accelerator, where tools/setup.sh onnxruntime-openvino has unpacked it; the package holds
+# each library under several names.
+set(onnxruntime_openvino_root ${NEREID_DEPS}/onnxruntime-openvino/onnxruntime)
+file(GLOB nereid_onnxruntime_openvino_files ${onnxruntime_openvino_root}/capi/libonnxruntime.so.1.*
+    ${onnxruntime_openvino_root}/capi/libonnxruntime_providers_*.so ${onnxruntime_openvino_root}/capi/libopenvino_*_plugin.so
+    ${onnxruntime_openvino_root}/capi/lib*.so.[0-9]* )
+list(FILTER nereid_onnxruntime_openvino_files EXCLUDE REGEX "gpu|npu|libopenvino_c|libopenvino.*\\.so\\.[0-9]+\\.")
+list(REMOVE_DUPLICATES nereid_onnxruntime_openvino_files)
+if(nereid_onnxruntime_openvino_files)
+    install(FILES ${onnxruntime_openvino_root}/LICENSE ${onnxruntime_openvino_root}/ThirdPartyNotices.txt
+        DESTINATION share/nereid/licences/onnxruntime-openvino COMPONENT backend_onnxruntime-openvino EXCLUDE_FROM_ALL OPTIONAL)
+endif()
+
 if(TARGET nereid::openvino)
     file(GLOB licence_files ${NEREID_DEPS}/openvino/openvino-*.dist-info/licenses/LICENSE
         ${NEREID_DEPS}/openvino/openvino-*.dist-info/licenses/licensing/*.txt)

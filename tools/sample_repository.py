@@ -7,10 +7,12 @@ MODELS gets three models:
     digits_auto    the same file without a configuration, which the server then fills in
     identity_fp32  gives back the vector it gets
 
-Beside MODELS, MODELS-openvino gets the same network for the backend `openvino`, which is there when asked for:
+Beside MODELS, MODELS-<backend> gets the same network for each backend that is there when asked for. MODELS-openvino:
     digits_openvino       as OpenVINO IR, with a configuration
     digits_openvino_auto  the same files without a configuration
     digits_openvino_onnx  the ONNX file
+MODELS-onnxruntime-openvino:
+    digits_accelerated    the ONNX file, in ONNX Runtime with OpenVINO as accelerator
 
 EXAMPLES gets request bodies for curl, the real images with the answers that ONNX Runtime gives for
 them in Python (digits.npz), and the weights of the network in a neutral form (digits_weights.npz).
@@ -68,6 +70,12 @@ OPENVINO_CONFIGS = {
     "digits_openvino_auto": None,
     "digits_openvino_onnx": 'backend: "openvino"\ndefault_model_filename: "model.onnx"\nmax_batch_size: 64\n',
 }
+
+ACCELERATED_CONFIG = """\
+backend: "onnxruntime"
+max_batch_size: 64
+optimization { execution_accelerators { cpu_execution_accelerator: [ { name: "openvino" } ] } }
+"""
 
 IDENTITY_CONFIG = """\
 name: "identity_fp32"
@@ -144,6 +152,13 @@ def write_openvino(models: Path, weights: dict[str, np.ndarray], model: onnx.Mod
     onnx.save(model, onnx_folder / "model.onnx")
 
 
+def write_accelerated(models: Path, model: onnx.ModelProto) -> None:
+    folder = models / "digits_accelerated"
+    (folder / "1").mkdir(parents=True)
+    onnx.save(model, folder / "1" / "model.onnx")
+    (folder / "config.pbtxt").write_text(ACCELERATED_CONFIG)
+
+
 def request_body(name: str, shape: list[int], data: list[float], outputs: list[dict]) -> str:
     body = {
         "inputs": [{"name": name, "datatype": "FP32", "shape": shape, "data": data}],
@@ -186,13 +201,14 @@ def main() -> None:
     weights = train(images, digits.target)
     model = onnx_model(weights)
     # Written aside and moved into place, so that what stands there is always whole.
-    openvino = models.with_name(models.name + "-openvino")
-    fresh = {target: target.with_name(target.name + ".new") for target in (models, openvino, examples)}
+    openvino, accelerated = (models.with_name(models.name + name) for name in ("-openvino", "-onnxruntime-openvino"))
+    fresh = {target: target.with_name(target.name + ".new") for target in (models, openvino, accelerated, examples)}
     for new in fresh.values():
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir(parents=True)
     write_repository(fresh[models], model)
     write_openvino(fresh[openvino], weights, model)
+    write_accelerated(fresh[accelerated], model)
     write_examples(fresh[examples], images, digits.target, weights, model)
     for target, new in fresh.items():
         replace(new, target)

@@ -53,7 +53,7 @@ static TRITONSERVER_Error *find_file(const struct model *model, char **ret_path)
     return NULL;
 }
 
-static TRITONSERVER_Error *open_session(struct model *model)
+static TRITONSERVER_Error *make_session(struct model *model)
 {
     OrtSessionOptions *options = NULL;
     char *path = NULL;
@@ -66,6 +66,22 @@ static TRITONSERVER_Error *open_session(struct model *model)
     if (options)
         model->api->ReleaseSessionOptions(options);
     free(path);
+    return err;
+}
+
+/* With OpenVINO the runtime makes one session at a time. */
+static TRITONSERVER_Error *open_session(struct model *model)
+{
+    struct ort *plain = model->ort;
+    if (!options_want_openvino(model->config))
+        return make_session(model);
+    pthread_mutex_lock(&plain->lock);
+    TRITONSERVER_Error *err = ort_with_openvino(plain, &model->ort);
+    if (!err) {
+        model->api = model->ort->api;
+        err = make_session(model);
+    }
+    pthread_mutex_unlock(&plain->lock);
     return err;
 }
 

@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "../common/bconfig.h"
@@ -136,8 +137,12 @@ static TRITONSERVER_Error *has_provider(const OrtApi *api, const char *name, boo
     return ort_err(api, api->ReleaseAvailableProviders(names, count));
 }
 
-static TRITONSERVER_Error *add_openvino(const OrtApi *api, OrtSessionOptions *options)
+/* As exact as the runtime without it and on as many threads, unless the accelerator's parameters say otherwise. */
+static TRITONSERVER_Error *add_openvino(const struct ort *ort, yyjson_val *parameters,
+                                        OrtSessionOptions *options)
 {
+    enum { OWN = 3, MOST = 32 };
+    const OrtApi *api = ort->api;
     bool has = false;
     TRITONSERVER_Error *err = has_provider(api, "OpenVINOExecutionProvider", &has);
     if (err)
@@ -146,27 +151,71 @@ static TRITONSERVER_Error *add_openvino(const OrtApi *api, OrtSessionOptions *op
         return berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
                         "Execution Accelerator 'openvino' is requested, but this ONNX Runtime was "
                         "built without it");
-    static const char *const keys[] = {"device_type"};
-    static const char *const values[] = {"CPU"};
-    return ort_err(
-        api, api->SessionOptionsAppendExecutionProvider_OpenVINO_V2(options, keys, values, 1));
+    char threads[16];
+    snprintf(threads, sizeof threads, "%d", ort->processors);
+    const char *keys[MOST] = {"device_type", "precision", "num_of_threads"};
+    const char *values[MOST] = {"CPU", "FP32", threads};
+    size_t index, count, used = OWN;
+    yyjson_val *key, *value;
+    yyjson_obj_foreach(parameters, index, count, key, value)
+    {
+        size_t at = 0;
+        while (at < used && strcmp(keys[at], yyjson_get_str(key)) != 0)
+            at++;
+        if (at == MOST)
+            return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                            "Execution Accelerator 'openvino' takes at most %d parameters",
+                            MOST - OWN);
+        keys[at] = yyjson_get_str(key);
+        values[at] = yyjson_get_str(value);
+        used = at == used ? used + 1 : used;
+    }
+    err = ort_err(
+        api, api->SessionOptionsAppendExecutionProvider_OpenVINO_V2(options, keys, values, used));
+    if (!err)
+        return NULL;
+    TRITONSERVER_Error *told = berr_new(
+        TRITONSERVER_ERROR_INVALID_ARG,
+        "Execution Accelerator 'openvino' does not start with these parameters, the log says "
+        "why: %s",
+        TRITONSERVER_ErrorMessage(err));
+    berr_drop(err);
+    return told;
 }
 
-static TRITONSERVER_Error *add_accelerators(const OrtApi *api, yyjson_val *config,
-                                            OrtSessionOptions *options)
+static yyjson_val *cpu_accelerators(yyjson_val *config)
 {
     yyjson_val *optimization = yyjson_obj_get(config, "optimization");
     yyjson_val *accelerators = yyjson_obj_get(optimization, "execution_accelerators");
-    yyjson_val *list = yyjson_obj_get(accelerators, "cpu_execution_accelerator");
+    return yyjson_obj_get(accelerators, "cpu_execution_accelerator");
+}
+
+bool options_want_openvino(yyjson_val *config)
+{
     size_t index, count;
     yyjson_val *accelerator;
-    yyjson_arr_foreach(list, index, count, accelerator)
+    yyjson_arr_foreach(cpu_accelerators(config), index, count, accelerator)
+    {
+        const char *name = yyjson_get_str(yyjson_obj_get(accelerator, "name"));
+        if (name && strcmp(name, "openvino") == 0)
+            return true;
+    }
+    return false;
+}
+
+static TRITONSERVER_Error *add_accelerators(const struct ort *ort, yyjson_val *config,
+                                            OrtSessionOptions *options)
+{
+    size_t index, count;
+    yyjson_val *accelerator;
+    yyjson_arr_foreach(cpu_accelerators(config), index, count, accelerator)
     {
         const char *name = yyjson_get_str(yyjson_obj_get(accelerator, "name"));
         if (!name || strcmp(name, "openvino") != 0)
             return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                             "unknown Execution Accelerator '%s' is requested", name ? name : "");
-        TRITONSERVER_Error *err = add_openvino(api, options);
+        TRITONSERVER_Error *err =
+            add_openvino(ort, yyjson_obj_get(accelerator, "parameters"), options);
         if (err)
             return err;
     }
@@ -206,7 +255,7 @@ TRITONSERVER_Error *options_new(const struct ort *ort, yyjson_val *config,
     if (!err)
         err = add_entries(api, config, "session.", options, add_session_entry);
     if (!err)
-        err = add_accelerators(api, config, options);
+        err = add_accelerators(ort, config, options);
     if (!err)
         err = add_operators(api, config, options);
     if (err) {

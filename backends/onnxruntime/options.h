@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stdbool.h>
 #include <yyjson.h>
 
 #include "ort.h"
@@ -22,6 +23,9 @@
  * A model that sets neither thread count and runs sequentially shares the process's pool. */
 TRITONSERVER_Error *options_new(const struct ort *ort, yyjson_val *config,
                                 OrtSessionOptions **ret_options);
+
+/* options_want_openvino - whether a model's configuration asks for the accelerator `openvino`, which another runtime has. */
+bool options_want_openvino(yyjson_val *config);
 
 /* options_run_new - make the options of a model's runs: the parameters called memory.*, such as
  * memory.enable_memory_arena_shrinkage, handed on as they are.

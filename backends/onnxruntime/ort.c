@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../common/bconfig.h"
 #include "../common/berr.h"
@@ -44,6 +45,8 @@ void ort_free(struct ort *ort)
 {
     if (!ort)
         return;
+    ort_free(ort->openvino);
+    pthread_mutex_destroy(&ort->lock);
     if (ort->cpu)
         ort->api->ReleaseMemoryInfo(ort->cpu);
     if (ort->env)
@@ -62,8 +65,9 @@ static TRITONSERVER_Error *load_library(const char *folder, void **ret_library)
         return berr_no_memory();
     snprintf(path, size, "%s/%s", folder, name);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    bool there = access(path, F_OK) == 0;
     free(path);
-    if (!library)
+    if (!library && !there)
         library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         const char *reason = dlerror();
@@ -175,25 +179,59 @@ static TRITONSERVER_Error *start(struct ort *ort)
     return ort_err(ort->api, status);
 }
 
-TRITONSERVER_Error *ort_new(TRITONBACKEND_Backend *backend, struct ort **ret_ort)
+/* Takes the folder over. */
+static TRITONSERVER_Error *open_runtime(char *folder, const struct ort_settings *settings,
+                                        struct ort **ret_ort)
 {
-    struct ort *ort = calloc(1, sizeof *ort);
-    if (!ort)
+    struct ort *ort = folder ? calloc(1, sizeof *ort) : NULL;
+    if (!ort) {
+        free(folder);
         return berr_no_memory();
-    TRITONBACKEND_ArtifactType kind;
-    const char *folder;
-    TRITONSERVER_Error *err = TRITONBACKEND_BackendArtifacts(backend, &kind, &folder);
-    if (!err) {
-        ort->folder = strdup(folder);
-        err = ort->folder ? read_settings(backend, &ort->settings) : berr_no_memory();
     }
-    if (!err)
-        err = start(ort);
+    ort->folder = folder;
+    ort->settings = *settings;
+    pthread_mutex_init(&ort->lock, NULL);
+    TRITONSERVER_Error *err = start(ort);
     if (err) {
         ort_free(ort);
         return err;
     }
     *ret_ort = ort;
+    return NULL;
+}
+
+TRITONSERVER_Error *ort_new(TRITONBACKEND_Backend *backend, struct ort **ret_ort)
+{
+    TRITONBACKEND_ArtifactType kind;
+    const char *folder;
+    struct ort_settings settings = {0};
+    TRITONSERVER_Error *err = TRITONBACKEND_BackendArtifacts(backend, &kind, &folder);
+    if (!err)
+        err = read_settings(backend, &settings);
+    return err ? err : open_runtime(strdup(folder), &settings, ret_ort);
+}
+
+TRITONSERVER_Error *ort_with_openvino(struct ort *ort, struct ort **ret_ort)
+{
+    char *folder;
+    if (!ort->openvino) {
+        if (asprintf(&folder, "%s/openvino", ort->folder) < 0)
+            return berr_no_memory();
+        if (access(folder, F_OK) != 0) {
+            TRITONSERVER_Error *err =
+                berr_new(TRITONSERVER_ERROR_UNAVAILABLE,
+                         "Execution Accelerator 'openvino' is requested, but the ONNX Runtime that "
+                         "has it is not "
+                         "installed in '%s': install with BACKENDS=onnxruntime-openvino",
+                         folder);
+            free(folder);
+            return err;
+        }
+        TRITONSERVER_Error *err = open_runtime(folder, &ort->settings, &ort->openvino);
+        if (err)
+            return err;
+    }
+    *ret_ort = ort->openvino;
     return NULL;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <onnxruntime_c_api.h>
+#include <pthread.h>
 
 #include "triton/core/tritonbackend.h"
 
@@ -17,11 +18,14 @@ struct ort_settings {
 
 struct ort {
     struct ort_settings settings;
-    char *folder; /* where the backend's own files lie */
+    char *folder; /* where its files lie: the backend's own, or a folder within */
     const OrtApi *api;
     OrtEnv *env;
     OrtMemoryInfo *cpu; /* describes CPU memory that is not ONNX Runtime's */
     int processors;
+    pthread_mutex_t
+        lock; /* of the runtime with OpenVINO: its start, and the making of its sessions */
+    struct ort *openvino; /* NULL until a model needs it */
 };
 
 /* ort_new - read the backend's settings, load the library and make the environment. The server calls for it once, when the first
@@ -29,6 +33,12 @@ struct ort {
  * ret_ort  owned by the caller: ort_free
  * errors   INVALID_ARG for a setting that does not parse; UNAVAILABLE when there is no library that serves the interface */
 TRITONSERVER_Error *ort_new(TRITONBACKEND_Backend *backend, struct ort **ret_ort);
+
+/* ort_with_openvino - a second ONNX Runtime, which has OpenVINO as an execution provider; it lies in the folder `openvino` of the backend
+ * and is loaded when the first model asks for it. Caller holds ort->lock.
+ * ret_ort  owned by ort
+ * errors   UNAVAILABLE when it is not there, with what to do */
+TRITONSERVER_Error *ort_with_openvino(struct ort *ort, struct ort **ret_ort);
 
 /* ort_free - end the environment; NULL is allowed. The library stays mapped: its threads and
  * destructors do not survive being unmapped. No session may be left. */

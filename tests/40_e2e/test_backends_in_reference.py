@@ -142,10 +142,6 @@ BAD = {
         "model does not support batching while non-zero max_batch_size is specified",
     ),
     "bad_accelerator": (onnx_models.dense, accelerator("warp"), "unknown Execution Accelerator 'warp' is requested"),
-    "bad_openvino": (
-        onnx_models.dense, accelerator("openvino"),
-        "Execution Accelerator 'openvino' is requested, but this ONNX Runtime was built without it",
-    ),
     "bad_parameter": (
         onnx_models.dense, ONNX + parameters({"intra_op_thread_count": "many"}),
         "failed to convert 'many' to integral number",
@@ -513,8 +509,7 @@ def test_onnx_default_max_batch_size_is_a_setting(repository: Repository, served
 
 @pytest.mark.parametrize("name", BAD)
 def test_onnx_refuses_and_says_why(served: Server, name: str) -> None:
-    """MR-50, MC-12, MC-14, MC-17, MC-21, PB-62, PB-65; refuses MR-52, PB-77, PB-78: names, datatypes and shapes are checked against the file when the
-    model loads."""
+    """MR-50, MC-12, MC-14, MC-17, MC-21, PB-62, PB-65: names, datatypes and shapes are checked against the file when the model loads."""
     answer = rawhttp.post(served.http, f"/v2/repository/models/{name}/load", b"{}")
     assert answer.status == 400
     assert BAD[name][2] in answer.json()["error"]

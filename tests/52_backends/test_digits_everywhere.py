@@ -12,12 +12,13 @@ from sklearn.datasets import load_digits
 
 from clients import PROTOCOLS, config
 
-MODELS = ["digits_openvino", "digits_openvino_auto", "digits_openvino_onnx"]
+MODELS = ["digits_openvino", "digits_openvino_auto", "digits_openvino_onnx", "digits_accelerated"]
 
 
 @pytest.fixture(scope="module")
 def everywhere() -> Iterator[Server]:
-    repositories = [paths.SAMPLE_MODELS, paths.need(paths.ROOT / "build" / "models-openvino")]
+    repositories = [paths.SAMPLE_MODELS]
+    repositories += [paths.need(paths.ROOT / "build" / f"models-{name}") for name in ("openvino", "onnxruntime-openvino")]
     with Nereid(repositories) as server:
         yield server
 
