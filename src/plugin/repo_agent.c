@@ -36,10 +36,10 @@ struct repo_agent_model *repo_agent_model_of(void *handle)
     return m && m->magic == MODEL_MAGIC ? m : NULL;
 }
 
-static struct err *open_library(struct repo_agent *a, const char *path)
+static struct err *open_library(struct repo_agent *a)
 {
     dl_make_self_global((const void *)(uintptr_t)open_library);
-    struct err *e = dl_open(path, &a->dl);
+    struct err *e = dl_open(a->path, &a->dl);
     if (!e)
         e = alone_check("repository agent", a->name);
     if (e)
@@ -54,7 +54,7 @@ static struct err *open_library(struct repo_agent *a, const char *path)
         return err_new(STATUS_NOT_FOUND,
                        "unable to find required entrypoint 'TRITONREPOAGENT_ModelAction' in shared "
                        "library '%s'",
-                       path);
+                       a->path);
     a->initialized = true;
     return initialize ? (struct err *)initialize(handle_of(a)) : NULL;
 }
@@ -68,13 +68,13 @@ struct err *repo_agent_load(const char *directory, const char *name, struct repo
     struct repo_agent *a = MEM_NEW(struct repo_agent);
     a->magic = AGENT_MAGIC;
     a->name = mem_strdup(name);
-    struct err *e = file_exists(strbuf_str(&path))
-                        ? open_library(a, strbuf_str(&path))
+    a->path = strbuf_take(&path);
+    struct err *e = file_exists(a->path)
+                        ? open_library(a)
                         : err_new(STATUS_INVALID_ARG,
                                   "unable to find 'libtritonrepoagent_%s.so' for repo agent '%s', "
                                   "searched: %s",
                                   name, name, directory);
-    strbuf_fini(&path);
     if (e) {
         repo_agent_free(a);
         return err_wrap(e, "repository agent '%s'", name);
@@ -98,6 +98,7 @@ void repo_agent_free(struct repo_agent *a)
         log_failure((struct err *)a->finalize(handle_of(a)), a, "finalizing");
     a->magic = 0;
     mem_free(a->name);
+    mem_free(a->path);
     mem_free(a);
 }
 

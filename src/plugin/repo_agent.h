@@ -14,6 +14,7 @@ struct dl;
 struct repo_agent {
     uint32_t magic;
     char *name;
+    char *path; /* of its library */
     struct dl *dl;
     bool
         initialized; /* Initialize was called; Finalize is then, also when it failed: it may have left something */

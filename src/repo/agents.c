@@ -108,6 +108,20 @@ static void release(struct agents *a, struct repo_agent *agent)
     mem_free(name);
 }
 
+void agents_each(struct agents *a, agents_each_fn *fn, void *arg)
+{
+    size_t pos = 0;
+    const char *name;
+    void *value;
+    mutex_lock(&a->lock);
+    while (map_next(&a->by_name, &pos, &name, &value)) {
+        const struct loaded *l = value;
+        if (l->agent)
+            fn(arg, l->agent->name, l->agent->path);
+    }
+    mutex_unlock(&a->lock);
+}
+
 bool agents_wanted(const struct Inference__ModelConfig *proto)
 {
     return proto->model_repository_agents && proto->model_repository_agents->n_agents > 0;

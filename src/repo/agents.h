@@ -22,6 +22,10 @@ struct agents *agents_new(const char *directory);
 /* agents_free - no set of it is left. NULL is fine. */
 void agents_free(struct agents *a);
 
+/* agents_each - call fn with each agent that is loaded, under a lock: it may not load any. */
+typedef void agents_each_fn(void *arg, const char *name, const char *path);
+void agents_each(struct agents *a, agents_each_fn *fn, void *arg);
+
 /* agents_wanted - whether a configuration names any. */
 bool agents_wanted(const struct Inference__ModelConfig *proto);
 

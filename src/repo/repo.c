@@ -419,6 +419,11 @@ struct err *repo_places(const struct repo *r, const char *name, uint64_t *ret)
     return NULL;
 }
 
+void repo_each_agent(struct repo *r, repo_agent_fn *fn, void *arg)
+{
+    agents_each(r->agents, fn, arg);
+}
+
 void repo_refuse(struct repo *r)
 {
     places_cancel(r);

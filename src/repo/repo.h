@@ -77,6 +77,10 @@ struct repo *repo_new(const struct repo_settings *settings, struct serve_table *
  * errors      only when a repository cannot be read at all, or the models to load contradict each other */
 struct err *repo_load_all(struct repo *r, size_t *ret_failed);
 
+/* repo_each_agent - call fn with the name and the library of each repository agent that is loaded, under a lock. */
+typedef void repo_agent_fn(void *arg, const char *name, const char *path);
+void repo_each_agent(struct repo *r, repo_agent_fn *fn, void *arg);
+
 /* repo_load - load a model, or load it again when it or its configuration changed; with namespacing, every model of that name. Does not
  * block.
  * done    called when the versions serve, or why they do not; what served before then still does

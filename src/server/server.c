@@ -170,6 +170,9 @@ struct err *server_start(struct server *s)
 
 static void log_tables(struct server *s)
 {
+    char *agents = start_table_agents(s->repo);
+    LOG_TABLE(agents);
+    mem_free(agents);
     char *backends = start_table_backends(s->backends);
     LOG_TABLE(backends);
     mem_free(backends);

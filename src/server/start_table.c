@@ -5,12 +5,14 @@
 #include "base/strbuf.h"
 #include "plugin/backend.h"
 #include "plugin/message.h"
+#include "repo/repo.h"
 #include "serve/table.h"
 #include "server/describe.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define COLUMNS      3
@@ -111,6 +113,19 @@ char *start_table_text(struct table_view *view)
     return table_of(&r);
 }
 
+static void add_agent(void *rows, const char *name, const char *path)
+{
+    add(rows, name, NULL, mem_strdup(path));
+}
+
+char *start_table_agents(struct repo *repo)
+{
+    struct rows r = {.columns = 2};
+    add(&r, "Repository Agent", NULL, mem_strdup("Path"));
+    repo_each_agent(repo, add_agent, &r);
+    return table_of(&r);
+}
+
 static void add_backend(void *rows, const struct plugin_backend *b)
 {
     add(rows, b->name, b->path, mem_strndup(b->config->json, b->config->len));
@@ -148,6 +163,27 @@ static void add_list(struct rows *r, const char *before, const char *behind,
     }
 }
 
+static int by_device_and_name(const void *a, const void *b)
+{
+    const struct rate_limiter_supply *x = a;
+    const struct rate_limiter_supply *y = b;
+    int by_device = (x->device > y->device) - (x->device < y->device);
+    return by_device ? by_device : strcmp(x->name, y->name);
+}
+
+static void add_resources(struct rows *r, const struct options_limits *l)
+{
+    struct rate_limiter_supply sorted[OPTIONS_MAX_RATE_RESOURCES];
+    memcpy(sorted, l->resources, l->resource_count * sizeof(*sorted));
+    qsort(sorted, l->resource_count, sizeof(*sorted), by_device_and_name);
+    for (size_t i = 0; i < l->resource_count; i++) {
+        char name[48];
+        snprintf(name, sizeof(name), "rate_limit_resource[%zu]", i);
+        add_option(r, name, "{\"name\":\"%s\", \"count\":%" PRIu64 " \"device\":%" PRId32 "}",
+                   sorted[i].name, sorted[i].count, sorted[i].device);
+    }
+}
+
 char *start_table_options(const struct server *s)
 {
     static const char *const modes[] = {[OPTIONS_CONTROL_NONE] = "MODE_NONE",
@@ -169,6 +205,7 @@ char *start_table_options(const struct server *s)
     add_option(&r, "strict_model_config", "%d", !o->auto_complete_config);
     add_option(&r, "model_config_name", "%s", o->model_config_name ? o->model_config_name : "");
     add_option(&r, "rate_limit", "%s", o->limits.rates ? "EXEC_COUNT" : "OFF");
+    add_resources(&r, &o->limits);
     add_option(&r, "pinned_memory_pool_byte_size", "0");
     add_option(&r, "min_supported_compute_capability", "6.0");
     add_option(&r, "strict_readiness", "%d", o->strict_readiness);

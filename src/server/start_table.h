@@ -2,6 +2,7 @@
 /* What is served, for the log. */
 
 struct backend_registry;
+struct repo;
 struct server;
 struct table_view;
 
@@ -9,7 +10,9 @@ struct table_view;
  * the caller's (mem_free). */
 char *start_table_text(struct table_view *view);
 
-/* start_table_backends, start_table_options - those of the backends that are loaded, and of what the server was started with. */
+/* start_table_agents, start_table_backends, start_table_options - those of the repository agents and of the backends that are loaded, and
+ * of what the server was started with. */
+char *start_table_agents(struct repo *repo);
 char *start_table_backends(struct backend_registry *backends);
 char *start_table_options(const struct server *s);
 

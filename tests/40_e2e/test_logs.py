@@ -123,6 +123,7 @@ def test_a_line_about_a_request_names_it(repository: Repository) -> None:
 
 
 GREPPED = [
+    r"\n\+-+\+-+\+\n\| Repository Agent \| Path \|\n\+-+\+-+\+\n\+-+\+-+\+\n\n",
     r"\| Backend +\| Path +\| Config ", r"\| identity +\| \S+/identity/libtriton_identity.so \| \{\"cmdline\":\{\"auto-complete-config\":\"true\",",
     r"\| Model +\| Version \| Status +\|", r"\| one +\| 1 +\| READY",
     r"\| Option +\| Value ", r"\| server_id +\| triton ", r"\| server_extensions +\| classification sequence ",
@@ -138,6 +139,20 @@ AT_THE_END = [
     "All models are stopped, unloading models", "successfully unloaded 'one' version 1",
     r"Timeout \d+: Found 0 live models and 0 in-flight non-inference requests",
 ]
+
+
+def test_resources_of_the_rate_limiter_in_the_table(kind: type[Server], repository: Repository) -> None:
+    """By device, then by name, each with the smallest count that was said; between the rows where the reference has them."""
+    said = ["R2:3", "R1:4:1", "R1:7", "R1:5", "Z:1:0", "A:2:1"]
+    with kind(repository.path, {"rate-limit": "execution_count", "rate-limit-resource": said}) as server:
+        rows = re.findall(r"^\| (\w+(?:\[\d\])?) +\| (.*?) +\|$", server.process.log(), re.MULTILINE)
+    at = rows.index(("rate_limit", "EXEC_COUNT"))
+    expected = [("R1", 5, -1), ("R2", 3, -1), ("Z", 1, 0), ("A", 2, 1), ("R1", 4, 1)]
+    assert rows[at + 1 : at + 6] == [
+        (f"rate_limit_resource[{index}]", f'{{"name":"{name}", "count":{count} "device":{device}}}')
+        for index, (name, count, device) in enumerate(expected)
+    ]
+    assert rows[at + 6][0] == "pinned_memory_pool_byte_size"
 
 
 def test_lines_that_people_look_for(kind: type[Server], repository: Repository) -> None:

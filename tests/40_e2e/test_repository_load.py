@@ -30,11 +30,11 @@ RELOADS = 1000
 TOLD_RELOADS = 60  # whose answers tell which load they are of
 ANSWERS = 128  # of each of them, at least: two of each client
 REALTIME_COARSE = 5  # what the system stamps files with
-# How much memory may grow after the first reloads: in parts, and in bytes, since 2 % of a server of 4 MB are a few pages. Of the last
-# reloads the median counts: now and then a version is on its way back to the system. Sanitizers keep what was freed: there it is not
-# measured.
+# So much memory may grow after the tenth reload of a model that is loaded beside a real one: of a server with nothing in it 2 % are a few
+# pages. What the allocator would keep for each thread, to give it out again, is left out. Of the last reloads the median counts: now and
+# then a version is on its way back to the system. Sanitizers keep what was freed: there it is not measured.
 GROWTH = 1.02
-SLACK = 512 << 10
+KEEPS_NOTHING = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
 
 
 def post(server: Server, path: str, body: bytes = b"") -> rawhttp.Answer:
@@ -129,8 +129,8 @@ def test_reloads_under_load(tmp_path: Path) -> None:
         changes.override,
     ]
     sizes = []
-    options = EXPLICIT | {"load-model": "echo"}
-    with Nereid(tmp_path / "models", options, env={"TMPDIR": str(scratch)}) as server:
+    shutil.copytree(paths.ROOT / "build" / "models" / "digits", tmp_path / "models" / "digits")
+    with Nereid(tmp_path / "models", EXPLICIT | {"load-model": "*"}, env=KEEPS_NOTHING | {"TMPDIR": str(scratch)}) as server:
         with under_load(server, "echo"):
             for number in range(RELOADS):
                 answer = post(server, "models/echo/load", kinds[number % len(kinds)]())
@@ -139,7 +139,7 @@ def test_reloads_under_load(tmp_path: Path) -> None:
                 assert rawhttp.get(server.http, "/v2/health/ready").status == 200
         assert sum(state == "READY" for state in states(server, "echo").values()) == 1
         if paths.BUILD.name == "release":
-            assert median(sizes[-50:]) < max(sizes[10:60]) * GROWTH + SLACK, sizes[:: len(sizes) // 20]
+            assert median(sizes[-50:]) < median(sizes[10:20]) * GROWTH, sizes[:: len(sizes) // 20]
         server.process.wait_until(lambda: len(list(scratch.iterdir())) <= 1, 30)
 
 

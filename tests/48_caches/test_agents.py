@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,18 @@ def test_the_agent_itself_lives_as_long_as_its_models(
         assert lines(log) == ["INITIALIZE", "FINALIZE", "INITIALIZE"]
         server.stop()
     assert lines(log) == ["INITIALIZE", "FINALIZE"] * 2
+
+
+def test_the_table_of_agents(kind: str, repository: Repository, agents: Path) -> None:
+    """Where the server has started it says which agents it has, and where from, above the backends."""
+    add(repository, "model", agent("probe"))
+    with serve(kind, repository, agents, **{"load-model": "model"}) as server:
+        log = server.process.log()
+    rows = re.search(r"^\| Repository Agent +\| Path +\|\n\+-+\+-+\+\n((?:\|.*\n)*)\+-+\+-+\+\n", log, re.MULTILINE)
+    assert rows, log
+    library = agents / "probe" / "libtritonrepoagent_probe.so"
+    assert re.fullmatch(rf"\| probe +\| {re.escape(str(library))} +\|\n", rows[1]), rows[1]
+    assert rows.end() < log.index("| Backend ")
 
 
 def test_several_agents_in_order(kind: str, repository: Repository, agents: Path, tmp_path: Path) -> None:
