@@ -134,18 +134,24 @@ int oracle_choose(const struct oracle *o, time_ns now, int *ids, time_ns *ret_wa
     time_ns oldest = TIME_NEVER;
     int fits = 0;
     int preferred = 0;
-    for (; fits < n; fits++) {
+    bool refused = false;
+    for (; fits < n && !refused; fits++) {
         const struct oracle_request *r = &o->requests[ids[fits]];
         if (fits && (rows + r->rows > max || r->likeness != o->requests[ids[0]].likeness))
             break;
         rows += r->rows;
+        refused = o->strategy_most && rows + (uint64_t)fits + 1 > o->strategy_most;
+        if (refused && fits) {
+            rows -= r->rows;
+            break;
+        }
         oldest = r->pushed < oldest ? r->pushed : oldest;
         if (is_preferred(c, rows))
             preferred = fits + 1;
     }
     if (preferred)
         return preferred;
-    bool cannot_grow = fits < n || rows >= max;
+    bool cannot_grow = refused || fits < n || rows >= max;
     if (cannot_grow || rows >= largest_preferred(c) || oldest + c->delay_us * 1000 <= now)
         return fits;
     *ret_wake = oldest + c->delay_us * 1000;

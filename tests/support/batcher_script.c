@@ -52,6 +52,7 @@ static void random_config(struct sim_script *s, uint64_t *rng)
             (struct batcher_level_policy){i, random_policy(rng)};
     c->shape_tensors = shape_tensors;
     c->shape_tensor_count = chance(rng, 30) ? 1 : 0;
+    s->strategy_most = (uint32_t)ONE_OF(rng, 0, 0, 0, 1, 4, 7, 12);
 }
 
 static struct sim_event random_event(const struct sim_script *s, uint64_t *rng, int *arrived,
@@ -140,10 +141,10 @@ void sim_print(const struct sim_script *s)
     const struct batcher_config *c = &s->config;
     fprintf(stderr,
             "seed %llu: %s, max %u, delay %llu us, %d instances, levels %llu (default %llu), shape "
-            "tensors %zu, policy ",
+            "tensors %zu, strategy lets in %u, policy ",
             (unsigned long long)s->seed, c->dynamic ? "dynamic" : "default", c->max_batch_size,
             (unsigned long long)c->delay_us, s->instances, (unsigned long long)c->priority_levels,
-            (unsigned long long)c->default_level, c->shape_tensor_count);
+            (unsigned long long)c->default_level, c->shape_tensor_count, s->strategy_most);
     print_policy(&c->default_policy);
     for (size_t i = 0; i < c->level_policy_count; i++) {
         fprintf(stderr, ", level %llu ", (unsigned long long)c->level_policies[i].level);

@@ -16,6 +16,8 @@ struct instance {
 
 struct sim {
     const struct sim_script *script;
+    bool begun;      /* the strategy has a batch, */
+    uint32_t let_in; /* into which it let so much */
     struct batcher *batcher;
     struct oracle oracle;
     struct request *requests[ORACLE_MAX];
@@ -79,6 +81,36 @@ static void collect_dropped(struct sim *s)
     if (n != 0)
         fail(s, "batcher_expire counted wrong by %zu", n);
     s->timer = batcher_next_deadline(s->batcher);
+}
+
+/* -- the strategy -- */
+
+static void begin_batch(void *arg)
+{
+    struct sim *s = arg;
+    if (s->begun)
+        fail(s, "a batch begins before the strategy's last one has ended");
+    s->begun = true;
+    s->let_in = 0;
+}
+
+static bool include_in_batch(void *arg, const struct request *r)
+{
+    struct sim *s = arg;
+    uint32_t more = s->oracle.requests[id_of(r)].rows + 1;
+    if (!s->begun)
+        fail(s, "the strategy is asked outside of a batch");
+    bool joins = s->let_in + more <= s->script->strategy_most;
+    s->let_in += more;
+    return joins;
+}
+
+static void end_batch(void *arg)
+{
+    struct sim *s = arg;
+    if (!s->begun)
+        fail(s, "a batch of the strategy ends that has not begun");
+    s->begun = false;
 }
 
 /* The rules that hold for every batch, whatever was waiting. */
@@ -372,7 +404,12 @@ const char *sim_run(const struct sim_script *script, unsigned long *ret_batches)
     s.wake = TIME_NEVER;
     s.timer = TIME_NEVER;
     oracle_init(&s.oracle, &script->config);
-    struct err *e = batcher_new(&script->config, &s.batcher);
+    s.oracle.strategy_most = script->strategy_most;
+    struct batcher_config config = script->config;
+    if (script->strategy_most)
+        config.strategy = (struct batcher_strategy){
+            .arg = &s, .begin = begin_batch, .include = include_in_batch, .end = end_batch};
+    struct err *e = batcher_new(&config, &s.batcher);
     if (e) {
         fail(&s, "batcher_new: %s", err_message(e));
         err_free(e);
@@ -392,6 +429,8 @@ const char *sim_run(const struct sim_script *script, unsigned long *ret_batches)
             fail(&s, "request %d was answered %d times", i, s.answers[i]);
     }
     batcher_free(s.batcher);
+    if (s.begun)
+        fail(&s, "the strategy's last batch has no end");
     for (int i = 0; i < ORACLE_MAX; i++)
         fake_request_free(s.requests[i]);
     return s.fail;

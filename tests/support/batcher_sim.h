@@ -33,6 +33,7 @@ struct sim_script {
     struct batcher_config config;
     int32_t preferred[4];
     struct batcher_level_policy level_policies[4];
+    uint32_t strategy_most; /* as of the oracle */
     int instances;
     bool eager; /* the shell asks for dropped requests after every step, not only when told to */
     bool script_first; /* of events at one instant */
