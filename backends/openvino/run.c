@@ -185,13 +185,13 @@ static TRITONSERVER_Error *reset_outputs(struct state *state)
     return err;
 }
 
+/* On the instance's own thread, which has nothing else to do: to hand it to a thread of the runtime and wait costs three times the CPU
+ * of a small model (docs/internals/openvino.md). */
 static TRITONSERVER_Error *infer(struct state *state)
 {
-    ov_infer_request_t *request = state->instance->request;
     TRITONSERVER_Error *err = reset_outputs(state);
-    if (!err)
-        err = vino_err(ov_infer_request_start_async(request), "running async inference");
-    return err ? err : vino_err(ov_infer_request_wait(request), "running inference - wait");
+    return err ? err
+               : vino_err(ov_infer_request_infer(state->instance->request), "running inference");
 }
 
 /* What the runtime has computed for an output.
