@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +18,10 @@ BOTH = ["nereid", pytest.param("reference", marks=pytest.mark.reference)]
 EXPLICIT = {"model-control-mode": "explicit", "load-model": "*"}
 CLIENTS = 64
 CHANGES = 120
+# So much memory may grow after the tenth change, of a server that serves a real model besides, without what the allocator would keep for
+# each thread (test_repository_load.py).
+GROWTH = 1.02
+KEEPS_NOTHING = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
 
 
 @pytest.fixture(params=BOTH)
@@ -180,7 +185,10 @@ def test_what_leaves_finishes_first(tmp_path: Path) -> None:
 def test_under_load(tmp_path: Path, more: str) -> None:
     """No request of 64 clients fails or waits for ever while the number goes up and down; memory stays."""
     model = Model(Repository(tmp_path / "models"), "echo", more)
-    with Nereid(tmp_path / "models", EXPLICIT) as server:
+    measured = paths.BUILD.name == "release"  # sanitizers keep what was freed
+    if measured:
+        shutil.copytree(paths.need(paths.SAMPLE_MODELS / "digits"), tmp_path / "models" / "digits")
+    with Nereid(tmp_path / "models", EXPLICIT, env=KEEPS_NOTHING) as server:
         stop = threading.Event()
         wrong: list[str] = []
         done = [0] * CLIENTS
@@ -204,7 +212,7 @@ def test_under_load(tmp_path: Path, more: str) -> None:
         for number in range(CHANGES):
             model.write((2, 5, 1, 3, 8, 4)[number % 6])
             assert load(server, "echo").status == 200
-            if number == CHANGES // 4:
+            if number == 9:
                 settled = procfs.rss_bytes(server.pid)
         before = list(done)
         server.process.wait_until(lambda: wrong != [] or all(now > old for now, old in zip(done, before, strict=True)), 60)
@@ -213,5 +221,5 @@ def test_under_load(tmp_path: Path, more: str) -> None:
             thread.join()
         assert wrong == []
         assert answered(server, "echo") == sum(done)
-        if paths.BUILD.name == "release":  # sanitizers keep what was freed
-            server.process.wait_until(lambda: procfs.rss_bytes(server.pid) < settled + (2 << 20), 120)
+        if measured:
+            server.process.wait_until(lambda: procfs.rss_bytes(server.pid) < settled * GROWTH, 120)
