@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """Plants one bug at a time in src/ and tells which of them no test notices.
 
-    tools/mutate.py FOLDER [--count N] [--minutes M] [--seed S] [--file NAME.c] [--preset PRESET] [--python]
+    tools/mutate.py FOLDER [--count N] [--minutes M] [--seed S] [--file NAME.c] [--preset PRESET] [--near] [--python]
     tools/mutate.py --planted [NAME...] [--preset PRESET]
 
 FOLDER is one of src/, as src/LAYERS names it. A mutant differs from the source in one comparison, logical operator, sign, constant,
 condition or statement. It is built in a copy of the tree (build/mutate/tree) and asked by the C tests whose name is its file's, then by
 those that include its header or another of its folder, then by all other C tests; the first that fails has caught it, and no more is built
-than is asked. Mutants are drawn by chance from --seed, --count at most and for --minutes at most; a mutant that does not build is drawn
-again. With --python those that survived are asked by the Python tests of tools/check.list once the time is over. Survivors are printed,
-and written to build/mutate/FOLDER.txt; each is either a test that is missing, or a place where both ways are right. The exit status is 0
-however many survive.
+than is asked. With --near those that know nothing of the folder are left out. Mutants are drawn by chance from --seed, --count at most and
+for --minutes at most; a mutant that does not build is drawn again. With --python those that survived are asked by the Python tests of
+tools/check.list once the time is over. Survivors are printed, and written to build/mutate/FOLDER.txt; each is either a test that is
+missing, or a place where both ways are right. The exit status is 0 however many survive.
 
 With --planted it plants the bugs of tests/mutants.list, each alone, and runs the tests that have to notice it. The exit status is 1 if one
 did not.
@@ -44,6 +44,8 @@ LIMITS = {"ASAN_OPTIONS": SANITIZER_ENV["ASAN_OPTIONS"] + ":hard_rss_limit_mb=40
 SUSPECT = ("unused-function", "unused-variable", "unused-but-set-variable", "unused-parameter", "unused-value", "unused-but-set-parameter", "type-limits")
 RUNGS = ("00_unit", "10_sim", "20_fault", "10_inprocess")
 FOR_PYTHON = ("server", "50_config_text_tool")  # what Python tests need of what changes with src/
+FAR = "another C test"
+AT_ONCE = 6  # C tests that are linked before they are asked
 OURS = ("-m", "not reference")
 PLUGINS = ("server",)  # what a C test that embeds the server opens while it runs
 
@@ -218,7 +220,7 @@ def circles(mutant: Mutant) -> Iterator[tuple[str, list[str]]]:
         ("the test of its file", lambda name, text: re.search(rf"\.(test_)?{mutant.path.stem}$", name) is not None),
         ("a test of its folder", lambda name, text: f'"{folder}/{mutant.path.stem}.h"' in text),
         ("a test of its folder", lambda name, text: f'"{folder}/' in text),
-        ("another C test", lambda name, text: True),
+        (FAR, lambda name, text: True),
     ]
     for title, belongs in kinds:
         names = [name for name, text in tests.items() if belongs(name, text)]
@@ -243,16 +245,20 @@ def put(path: Path, change: Callable[[str], str]) -> Iterator[None]:
         source.write_text(original)
 
 
-def by_c_tests(mutant: Mutant, preset: str) -> str | None:
+def by_c_tests(mutant: Mutant, preset: str, near: bool) -> str | None:
     """Which tests noticed it; "build" where it does not build; None where it survives."""
     with put(mutant.path, lambda text: text[: mutant.start] + mutant.new + text[mutant.end :]):
         if build(preset, f"nereid_{mutant.path.parent.name}") is not None:
             return "build"
         for title, names in circles(mutant):
-            if names and build(preset, *map(target_of, names)) is not None:
-                return "build"
-            if ctest(preset, names) is not None:
-                return title
+            if near and title == FAR:
+                return None
+            for first in range(0, len(names), AT_ONCE):
+                some = names[first : first + AT_ONCE]
+                if build(preset, *map(target_of, some)) is not None:
+                    return "build"
+                if ctest(preset, some) is not None:
+                    return title
     return None
 
 
@@ -284,7 +290,7 @@ def mutate(options: argparse.Namespace) -> int:
         asked = sum(outcomes.values())
         if asked == options.count or time.monotonic() > deadline:
             break
-        by = by_c_tests(mutant, options.preset)
+        by = by_c_tests(mutant, options.preset, options.near)
         if by == "build":
             continue
         outcomes[by or "nothing"] = outcomes.get(by or "nothing", 0) + 1
@@ -343,6 +349,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--file", help="only this file of the folder")
     parser.add_argument("--preset", default="dev")
+    parser.add_argument("--near", action="store_true", help="ask only the C tests that include a header of the folder")
     parser.add_argument("--python", action="store_true", help="ask the Python tests about those that survived")
     parser.add_argument("--planted", dest="names", nargs="*", metavar="NAME", help="the bugs of tests/mutants.list; no name: all")
     options = parser.parse_args()

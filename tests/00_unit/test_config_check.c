@@ -75,6 +75,28 @@ static const struct rule rules[] = {
     {OWN IO "sequence_batching { control_input { name: 'c' control { kind: CONTROL_SEQUENCE_CORRID "
             "data_type: TYPE_STRING } } }",
      ""},
+    {OWN
+     "input { name: 'i' data_type: TYPE_FP32 format: FORMAT_NHWC dims: [ 4, 4, 3 ] } input { name: "
+     "'j' data_type: TYPE_FP32 format: FORMAT_NCHW dims: [ 3, 4, 4 ] } output { name: 'o' "
+     "data_type: TYPE_FP32 dims: 4 }",
+     ""},
+    {"platform: 'tensorrt_plan' input { name: 'i' data_type: TYPE_INT32 dims: 4 is_shape_tensor: "
+     "true "
+     "} input { name: 'j' data_type: TYPE_FP32 dims: [ 4, 4, 4 ] is_non_linear_format_io: true } "
+     "output { name: 'o' data_type: TYPE_FP32 dims: 4 }",
+     ""},
+    {OWN
+     "input { name: 'i' data_type: TYPE_INT32 dims: 4 is_shape_tensor: true } output { name: 'o' "
+     "data_type: TYPE_FP32 dims: 4 }",
+     "shape tensors are only supported for TensorRT platform for m"},
+    {"platform: 'ensemble' " IO "ensemble_scheduling { step { model_name: 'x' model_version: -1 "
+                                "input_map { key: 'a' value: 'i' "
+     "} input_map { key: 'b' value: 'q' } output_map { key: 'c' value: 'o' } output_map { key: 'd' "
+     "value: 'r' } } step { model_name: 'y' model_version: -1 input_map { key: 'a' value: 'r' } "
+     "output_map { key: 'b' value: 'q' } } }",
+     "output 'o' for ensemble 'm' is not written: at least one of its depending tensors, 'r', is "
+     "not "
+     "connected"},
     {OWN IO "batch_input { kind: BATCH_ELEMENT_COUNT target_name: 'c' data_type: TYPE_FP32 "
             "source_input: 'i' }",
      ""},

@@ -74,6 +74,24 @@ static void oneofs_and_presence(void **state)
     pb_field_free_message(&config->base);
 }
 
+static void strings_and_enums(void **state)
+{
+    (void)state;
+    Inference__ModelConfig *config;
+    assert_null(read_text("name: 'a\\101\\x42\\u00e9\\U0001F600\\n' '\\ud83d\\ude00\\uD7FF\\'' "
+                          "input { data_type: TYPE_FP32 format: 1 } input { data_type: 12 }",
+                          MIB, &config));
+    assert_string_equal(config->name, "aAB\xc3\xa9\xf0\x9f\x98\x80\n\xf0\x9f\x98\x80\xed\x9f\xbf'");
+    assert_int_equal(config->input[0]->data_type, INFERENCE__DATA_TYPE__TYPE_FP32);
+    assert_int_equal(config->input[0]->format, INFERENCE__MODEL_INPUT__FORMAT__FORMAT_NHWC);
+    assert_int_equal(config->input[1]->data_type, INFERENCE__DATA_TYPE__TYPE_FP64);
+    pb_field_free_message(&config->base);
+    assert_error("name: '\\ud83d'", "f:1:7: name: expected a string in UTF-8");
+    assert_error("input { format: FORMAT_NHC }",
+                 "f:1:17: input[0].format: expected a value of the enum Format, found "
+                 "'FORMAT_NHC'; did you mean 'FORMAT_NHWC'?");
+}
+
 static void many_elements(void **state)
 {
     (void)state;
@@ -215,6 +233,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(maps_keep_the_last_value_in_first_order),
         cmocka_unit_test(oneofs_and_presence),
+        cmocka_unit_test(strings_and_enums),
         cmocka_unit_test(many_elements),
         cmocka_unit_test(positions),
         cmocka_unit_test(positions_at_the_end),
