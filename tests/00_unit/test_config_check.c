@@ -90,7 +90,7 @@ static const struct rule rules[] = {
      "data_type: TYPE_FP32 dims: 4 }",
      "shape tensors are only supported for TensorRT platform for m"},
     {"platform: 'ensemble' " IO "ensemble_scheduling { step { model_name: 'x' model_version: -1 "
-                                "input_map { key: 'a' value: 'i' "
+     "input_map { key: 'a' value: 'i' "
      "} input_map { key: 'b' value: 'q' } output_map { key: 'c' value: 'o' } output_map { key: 'd' "
      "value: 'r' } } step { model_name: 'y' model_version: -1 input_map { key: 'a' value: 'r' } "
      "output_map { key: 'b' value: 'q' } } }",
