@@ -1,6 +1,7 @@
 /* A program loads and unloads models of its server. */
 #include "10_inprocess/host.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,6 +62,8 @@ static void unload_and_ask(TRITONSERVER_Server *s)
     host_call_input(&any, "INPUT0", (int64_t[]){1}, 1, &number, 1);
     host_call_input(&first, "INPUT0", (int64_t[]){1}, 1, &number, 1);
     HOST_OK(TRITONSERVER_ServerUnloadModelAndDependents(s, "second"));
+    while (serves(s, "second")) /* the call does not wait for the model to go */
+        sched_yield();
     HOST_FAILS(TRITONSERVER_ServerInferAsync(s, any.request, NULL), TRITONSERVER_ERROR_NOT_FOUND,
                "second");
     HOST_FAILS(TRITONSERVER_ServerInferAsync(s, first.request, NULL),
