@@ -5,11 +5,10 @@
 #include "infer/request.h"
 #include "infer/response.h"
 #include "os/loop.h"
-#include "os/mutex.h"
-#include "os/thread.h"
 #include "serve/submit.h"
 #include "serve/table.h"
 #include "serve/version.h"
+#include "support/test_gate.h"
 #include "support/test_version.h"
 #include "support/unit.h"
 
@@ -41,12 +40,6 @@ static const char failing[] =
     "ensemble_scheduling { step { model_name: 's' model_version: -1 input_map { key: 'i' " \
     "value: 'i' } output_map { key: 'o' value: 'o' } } }"
 
-static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF);
-static struct mutex_cond changed;
-static bool gate_open;
-static unsigned entered;
-static unsigned answered;
-static unsigned failed;
 static uint64_t priority; /* of what was executed last */
 static uint64_t timeout_us;
 static char named[16];
@@ -62,12 +55,7 @@ static TRITONSERVER_Error *execute(TRITONBACKEND_ModelInstance *instance,
                                    TRITONBACKEND_Request **requests, uint32_t count)
 {
     (void)instance;
-    mutex_lock(&lock);
-    entered += count;
-    mutex_cond_broadcast(&changed);
-    while (!gate_open)
-        mutex_cond_wait(&changed, &lock);
-    mutex_unlock(&lock);
+    test_gate_pass(count);
     for (uint32_t i = 0; i < count; i++) {
         struct request *r = request_take(requests[i]);
         priority = r->priority;
@@ -92,43 +80,10 @@ static TRITONSERVER_Error *refuse(TRITONBACKEND_ModelInstance *instance,
     return (TRITONSERVER_Error *)err_new(STATUS_INTERNAL, "it fails");
 }
 
-static void on_answer(struct response *r, void *owner)
-{
-    (void)owner;
-    mutex_lock(&lock);
-    answered++;
-    failed += r->error != NULL;
-    mutex_cond_broadcast(&changed);
-    mutex_unlock(&lock);
-    response_free(r);
-}
-
-static void wait_for(const unsigned *what, unsigned n)
-{
-    time_ns until = clock_now_ns() + TIME_S(60);
-    mutex_lock(&lock);
-    while (*what < n)
-        assert_true(mutex_cond_wait_until(&changed, &lock, until));
-    mutex_unlock(&lock);
-}
-
-static void open_gate(void)
-{
-    mutex_lock(&lock);
-    gate_open = true;
-    mutex_cond_broadcast(&changed);
-    mutex_unlock(&lock);
-}
-
 static struct request *make_for(struct serve_version *v, struct loop *home, uint64_t id)
 {
     static const int32_t value = 7;
-    const struct tensor_piece piece = {.data = &value, .size = sizeof(value)};
-    version_pin(v);
-    struct request *r = request_new(&v->target, home, on_answer, NULL);
-    request_add_input(r, "i", 1, DATATYPE_INT32, (int64_t[]){1, 1}, 2, &piece, 1);
-    unit_succeeds(request_prepare(r));
-    r->times.start = clock_now_ns();
+    struct request *r = test_gate_request(v, home, test_gate_on_answer, &value);
     r->correlation_id = id;
     r->flags = id ? REQUEST_SEQUENCE_START | REQUEST_SEQUENCE_END : 0;
     return r;
@@ -156,9 +111,7 @@ static void publish_steps(void)
 
 static void begin_with(const char *step_config, const char *config)
 {
-    mutex_cond_init(&changed);
-    gate_open = false;
-    entered = answered = failed = 0;
+    test_gate_begin(false);
     backend = test_version_backend(execute);
     step = test_version_new(&backend, step_config, NULL);
     failing_backend = test_version_backend(refuse);
@@ -185,7 +138,7 @@ static void end(void)
     version_drain(other);
     version_free(other);
     table_free(table);
-    mutex_cond_fini(&changed);
+    test_gate_end();
 }
 
 /* Each of those that wait is refused by the step's model as soon as it goes, and gives the place on: one after the other, not one
@@ -195,12 +148,12 @@ static void many_that_wait_are_refused(void **state)
     (void)state;
     begin(sequence);
     submit_now(make(1));
-    wait_for(&entered, 1);
+    test_gate_wait(&test_gate_entered, 1);
     for (unsigned i = 0; i < PARKED; i++)
         submit_now(make(0));
-    open_gate();
-    wait_for(&answered, PARKED + 1);
-    assert_int_equal(failed, PARKED);
+    test_gate_set(true);
+    test_gate_wait(&test_gate_answered, PARKED + 1);
+    assert_int_equal(test_gate_failed, PARKED);
     end();
 }
 
@@ -210,16 +163,16 @@ static void one_that_waits_is_cancelled(void **state)
     (void)state;
     begin(batching);
     submit_now(make(1));
-    wait_for(&entered, 1);
+    test_gate_wait(&test_gate_entered, 1);
     struct request *gone = make(2);
     submit_now(gone);
     atomic_store(&gone->cancelled, true);
-    open_gate();
-    wait_for(&answered, 2);
-    assert_int_equal(failed, 1);
+    test_gate_set(true);
+    test_gate_wait(&test_gate_answered, 2);
+    assert_int_equal(test_gate_failed, 1);
     submit_now(make(3));
-    wait_for(&answered, 3);
-    assert_int_equal(failed, 1);
+    test_gate_wait(&test_gate_answered, 3);
+    assert_int_equal(test_gate_failed, 1);
     end();
 }
 
@@ -231,13 +184,13 @@ static void one_that_waits_fails_elsewhere(void **state)
     for (unsigned i = 1; i <= 2; i++) {
         submit_now(make(0));
         submit_now(make_for(other, NULL, 0)); /* the step before was answered when this one is */
-        wait_for(&failed, i);
+        test_gate_wait(&test_gate_failed, i);
     }
-    wait_for(&entered, 1);
-    open_gate();
-    wait_for(&answered, 4);
-    assert_int_equal(failed, 4);
-    assert_int_equal(entered, 1);
+    test_gate_wait(&test_gate_entered, 1);
+    test_gate_set(true);
+    test_gate_wait(&test_gate_answered, 4);
+    assert_int_equal(test_gate_failed, 4);
+    assert_int_equal(test_gate_entered, 1);
     end();
 }
 
@@ -257,7 +210,7 @@ static void submit_another(struct response *r, void *owner)
 
 static void stop_house(struct response *r, void *owner)
 {
-    on_answer(r, owner);
+    test_gate_on_answer(r, owner);
     loop_stop(house);
 }
 
@@ -273,7 +226,7 @@ static void steps_keep_their_order(void **state)
         begin_with(batching, configs[i]);
         assert_null(loop_new(&house));
         submit_now(make_for(step, NULL, 0));
-        wait_for(&entered, 1);
+        test_gate_wait(&test_gate_entered, 1);
         struct request *r = make_for(ensemble, house, 0);
         r->respond = stop_house;
         version_pin(step);
@@ -283,10 +236,10 @@ static void steps_keep_their_order(void **state)
         request_release(trigger);
         submit_turn_end(&turn);
         assert_int_equal(queued, i);
-        open_gate();
+        test_gate_set(true);
         loop_run(house);
-        wait_for(&answered, 2);
-        assert_int_equal(failed, 0);
+        test_gate_wait(&test_gate_answered, 2);
+        assert_int_equal(test_gate_failed, 0);
         end();
         loop_free(house);
     }
@@ -297,14 +250,14 @@ static void a_step_is_asked_as_the_ensemble_was(void **state)
 {
     (void)state;
     begin(batching);
-    open_gate();
+    test_gate_set(true);
     struct request *r = make(0);
     r->priority = 3;
     r->timeout_us = 60000000;
     r->id = "seven";
     submit_now(r);
-    wait_for(&answered, 1);
-    assert_int_equal(failed, 0);
+    test_gate_wait(&test_gate_answered, 1);
+    assert_int_equal(test_gate_failed, 0);
     assert_int_equal(priority, 3);
     assert_int_equal(timeout_us, 60000000);
     assert_string_equal(named, "seven");

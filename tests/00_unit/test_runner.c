@@ -4,9 +4,9 @@
 #include "infer/request.h"
 #include "infer/response.h"
 #include "model/config.h"
-#include "os/mutex.h"
 #include "serve/submit.h"
 #include "serve/version.h"
+#include "support/test_gate.h"
 #include "support/test_version.h"
 #include "support/unit.h"
 
@@ -25,46 +25,19 @@ static const char slow_batching[] =
     "input [{ name: 'i' data_type: TYPE_INT32 dims: [ 1 ] }] "
     "output [{ name: 'o' data_type: TYPE_INT32 dims: [ 1 ] }]";
 
-static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF);
-static struct mutex_cond changed;
-static bool gate_open;
-static bool entered;
-static unsigned answered;
 static struct serve_version *version;
-
-static void on_answer(struct response *r, void *owner)
-{
-    (void)owner;
-    response_free(r);
-    mutex_lock(&lock);
-    answered++;
-    mutex_cond_broadcast(&changed);
-    mutex_unlock(&lock);
-}
 
 static struct request *make(request_respond_fn respond)
 {
     static const int32_t value = 7;
-    const struct tensor_piece piece = {.data = &value, .size = sizeof(value)};
-    version_pin(version);
-    struct request *r = request_new(&version->target, NULL, respond, NULL);
-    uint32_t rank = version->config->max_batch_size ? 2 : 1;
-    request_add_input(r, "i", 1, DATATYPE_INT32, (int64_t[]){1, 1}, rank, &piece, 1);
-    unit_succeeds(request_prepare(r));
-    r->times.start = clock_now_ns();
-    return r;
+    return test_gate_request(version, NULL, respond, &value);
 }
 
 static TRITONSERVER_Error *answer_all(TRITONBACKEND_ModelInstance *instance,
                                       TRITONBACKEND_Request **requests, uint32_t count)
 {
     (void)instance;
-    mutex_lock(&lock);
-    entered = true;
-    mutex_cond_broadcast(&changed);
-    while (!gate_open)
-        mutex_cond_wait(&changed, &lock);
-    mutex_unlock(&lock);
+    test_gate_pass(count);
     for (uint32_t i = 0; i < count; i++) {
         struct request *r = request_take(requests[i]);
         response_send(response_new(r), RESPONSE_FINAL, NULL);
@@ -77,40 +50,13 @@ static TRITONSERVER_Error *answer_all(TRITONBACKEND_ModelInstance *instance,
  * have to run it and that has just found its queue empty. */
 static void ask_again(struct response *r, void *owner)
 {
-    on_answer(r, owner);
-    submit_now(make(on_answer));
-}
-
-static void wait_until_answered(unsigned n)
-{
-    time_ns until = clock_now_ns() + TIME_S(60);
-    mutex_lock(&lock);
-    while (answered < n)
-        assert_true(mutex_cond_wait_until(&changed, &lock, until));
-    mutex_unlock(&lock);
-}
-
-static void wait_until_entered(void)
-{
-    mutex_lock(&lock);
-    while (!entered)
-        mutex_cond_wait(&changed, &lock);
-    mutex_unlock(&lock);
-}
-
-static void open_gate(void)
-{
-    mutex_lock(&lock);
-    gate_open = true;
-    mutex_cond_broadcast(&changed);
-    mutex_unlock(&lock);
+    test_gate_on_answer(r, owner);
+    submit_now(make(test_gate_on_answer));
 }
 
 static void begin(struct plugin_backend *backend, const char *config)
 {
-    mutex_cond_init(&changed);
-    gate_open = entered = false;
-    answered = 0;
+    test_gate_begin(false);
     version = test_version_new(backend, config, NULL);
 }
 
@@ -118,7 +64,7 @@ static void end(void)
 {
     version_drain(version);
     version_free(version);
-    mutex_cond_fini(&changed);
+    test_gate_end();
 }
 
 static void queued_while_dropped_ones_are_answered(void **state)
@@ -126,13 +72,13 @@ static void queued_while_dropped_ones_are_answered(void **state)
     (void)state;
     struct plugin_backend backend = test_version_backend(answer_all);
     begin(&backend, one_instance);
-    submit_now(make(on_answer));
-    wait_until_entered();
+    submit_now(make(test_gate_on_answer));
+    test_gate_wait(&test_gate_entered, 1);
     struct request *cancelled = make(ask_again);
     atomic_store(&cancelled->cancelled, true);
     submit_now(cancelled);
-    open_gate();
-    wait_until_answered(3);
+    test_gate_set(true);
+    test_gate_wait(&test_gate_answered, 3);
     end();
 }
 
@@ -142,11 +88,11 @@ static void cancelled_before_it_is_queued(void **state)
     (void)state;
     struct plugin_backend backend = test_version_backend(answer_all);
     begin(&backend, batching);
-    gate_open = true;
-    struct request *cancelled = make(on_answer);
+    test_gate_set(true);
+    struct request *cancelled = make(test_gate_on_answer);
     atomic_store(&cancelled->cancelled, true);
     submit_now(cancelled);
-    wait_until_answered(1);
+    test_gate_wait(&test_gate_answered, 1);
     end();
 }
 
@@ -156,7 +102,7 @@ static TRITONSERVER_Error *wait_for_the_first(TRITONBACKEND_ModelInstance *insta
 {
     static unsigned executions;
     if (++executions % 3 == 0)
-        wait_until_answered(executions - 1);
+        test_gate_wait(&test_gate_answered, executions - 1);
     return answer_all(instance, requests, count);
 }
 
@@ -167,15 +113,13 @@ static void answers_do_not_wait_for_the_next_run(void **state)
     struct plugin_backend backend = test_version_backend(wait_for_the_first);
     begin(&backend, one_instance);
     for (unsigned i = 0; i < 20; i++) {
-        mutex_lock(&lock);
-        gate_open = entered = false;
-        mutex_unlock(&lock);
-        submit_now(make(on_answer));
-        wait_until_entered();
-        submit_now(make(on_answer));
-        submit_now(make(on_answer));
-        open_gate();
-        wait_until_answered(3 * i + 3);
+        test_gate_set(false);
+        submit_now(make(test_gate_on_answer));
+        test_gate_wait(&test_gate_entered, 3 * i + 1);
+        submit_now(make(test_gate_on_answer));
+        submit_now(make(test_gate_on_answer));
+        test_gate_set(true);
+        test_gate_wait(&test_gate_answered, 3 * i + 3);
     }
     end();
 }
@@ -194,10 +138,10 @@ static void a_late_batch_is_waited_for_asleep(void **state)
     struct plugin_backend backend = test_version_backend(answer_all);
     begin(&backend, slow_batching);
     version->instances.runners[0]->retire_after = 0;
-    gate_open = true;
+    test_gate_set(true);
     uint64_t before = process_cpu_ns();
-    submit_now(make(on_answer));
-    wait_until_answered(1);
+    submit_now(make(test_gate_on_answer));
+    test_gate_wait(&test_gate_answered, 1);
     assert_true(process_cpu_ns() - before < TIME_MS(200));
     end();
 }

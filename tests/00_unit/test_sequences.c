@@ -10,6 +10,7 @@
 #include "serve/submit.h"
 #include "serve/version.h"
 #include "support/fake_request.h"
+#include "support/test_gate.h"
 #include "support/test_version.h"
 #include "support/unit.h"
 
@@ -33,26 +34,10 @@
     "CONTROL_SEQUENCE_CORRID data_type: TYPE_INT32 }] }] } "
 #define ONE "sequence_batching { oldest { max_candidate_sequences: 1 } } "
 
-static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF);
-static struct mutex_cond changed;
-static bool gate_open;
-static unsigned executions;
-static unsigned answered;
-static unsigned failed;
 static struct serve_version *version;
 
 /* What becomes of a row of an execution: '.' is answered, 'R' wanted again. By execution, then by row. */
 static const char *const *script;
-
-static void go_through_gate(void)
-{
-    mutex_lock(&lock);
-    executions++;
-    mutex_cond_broadcast(&changed);
-    while (!gate_open)
-        mutex_cond_wait(&changed, &lock);
-    mutex_unlock(&lock);
-}
 
 /* What the model reads of the first two rows of the last execution: start, end, ready and id of each. */
 static int32_t seen[2][4];
@@ -70,8 +55,8 @@ static TRITONSERVER_Error *execute(TRITONBACKEND_ModelInstance *instance,
                                    TRITONBACKEND_Request **requests, uint32_t count)
 {
     (void)instance;
-    const char *rows = script[executions];
-    go_through_gate();
+    const char *rows = script[test_gate_entered]; /* one execution at a time */
+    test_gate_pass(1);
     for (uint32_t i = 0; i < count; i++) {
         struct request *r = request_take(requests[i]);
         if (i < 2)
@@ -87,43 +72,10 @@ static TRITONSERVER_Error *execute(TRITONBACKEND_ModelInstance *instance,
     return NULL;
 }
 
-static void on_answer(struct response *r, void *owner)
-{
-    (void)owner;
-    mutex_lock(&lock);
-    answered++;
-    failed += r->error != NULL;
-    mutex_cond_broadcast(&changed);
-    mutex_unlock(&lock);
-    response_free(r);
-}
-
-static void wait_for(const unsigned *what, unsigned n)
-{
-    time_ns until = clock_now_ns() + TIME_S(60);
-    mutex_lock(&lock);
-    while (*what < n)
-        assert_true(mutex_cond_wait_until(&changed, &lock, until));
-    mutex_unlock(&lock);
-}
-
-static void set_gate(bool open)
-{
-    mutex_lock(&lock);
-    gate_open = open;
-    mutex_cond_broadcast(&changed);
-    mutex_unlock(&lock);
-}
-
 static struct request *make(uint64_t id, uint32_t flags)
 {
     static const int32_t value = 7;
-    const struct tensor_piece piece = {.data = &value, .size = sizeof(value)};
-    version_pin(version);
-    struct request *r = request_new(&version->target, NULL, on_answer, NULL);
-    request_add_input(r, "i", 1, DATATYPE_INT32, (int64_t[]){1, 1}, 2, &piece, 1);
-    unit_succeeds(request_prepare(r));
-    r->times.start = clock_now_ns();
+    struct request *r = test_gate_request(version, NULL, test_gate_on_answer, &value);
     r->correlation_id = id;
     r->flags = flags;
     return r;
@@ -133,9 +85,7 @@ static struct plugin_backend backend;
 
 static void begin(const char *config, const char *const *plan)
 {
-    mutex_cond_init(&changed);
-    executions = answered = failed = 0;
-    gate_open = true;
+    test_gate_begin(true);
     script = plan;
     backend = test_version_backend(execute);
     version = test_version_new(&backend, config, NULL);
@@ -145,7 +95,7 @@ static void end(void)
 {
     version_drain(version);
     version_free(version);
-    mutex_cond_fini(&changed);
+    test_gate_end();
 }
 
 static void expect_row(int row, int32_t start, int32_t end, int32_t ready, int32_t id)
@@ -162,21 +112,21 @@ static void a_gap_is_not_ready(void **state)
     (void)state;
     begin(MODEL CONTROLLED, (const char *const[]){".", "..", "..", "..", ""});
     submit_now(make(5, REQUEST_SEQUENCE_START));
-    wait_for(&answered, 1);
+    test_gate_wait(&test_gate_answered, 1);
     expect_row(0, 7, 3, 7, 5);
     submit_now(make(6, REQUEST_SEQUENCE_START));
-    wait_for(&answered, 2);
+    test_gate_wait(&test_gate_answered, 2);
     expect_row(0, 3, 3, 3, 0);
     expect_row(1, 7, 3, 7, 6);
     submit_now(make(6, 0));
-    wait_for(&answered, 3);
+    test_gate_wait(&test_gate_answered, 3);
     expect_row(0, 3, 3, 3, 0);
     expect_row(1, 3, 3, 7, 6);
     submit_now(make(6, REQUEST_SEQUENCE_END));
-    wait_for(&answered, 4);
+    test_gate_wait(&test_gate_answered, 4);
     expect_row(0, 3, 3, 3, 0);
     expect_row(1, 3, 7, 7, 6);
-    assert_int_equal(failed, 0);
+    assert_int_equal(test_gate_failed, 0);
     end();
 }
 
@@ -185,14 +135,14 @@ static void a_gap_may_be_wanted_again(void **state)
 {
     (void)state;
     begin(MODEL DIRECT, (const char *const[]){"R", ".R", "R.", ""});
-    set_gate(false);
+    test_gate_set(false);
     submit_now(make(1, REQUEST_SEQUENCE_START));
-    wait_for(&executions, 1);
+    test_gate_wait(&test_gate_entered, 1);
     submit_now(make(2, REQUEST_SEQUENCE_START));
-    set_gate(true);
-    wait_for(&answered, 2);
-    assert_int_equal(failed, 0);
-    assert_int_equal(executions, 3);
+    test_gate_set(true);
+    test_gate_wait(&test_gate_answered, 2);
+    assert_int_equal(test_gate_failed, 0);
+    assert_int_equal(test_gate_entered, 3);
     end();
 }
 
@@ -204,11 +154,11 @@ static void start_and_end_at_once(void **state)
     for (unsigned i = 0; i < 2; i++) {
         begin(configs[i], (const char *const[]){"R", "R", ".", "."});
         submit_now(make(1, REQUEST_SEQUENCE_START | REQUEST_SEQUENCE_END));
-        wait_for(&answered, 1);
-        assert_int_equal(executions, 3);
+        test_gate_wait(&test_gate_answered, 1);
+        assert_int_equal(test_gate_entered, 3);
         submit_now(make(1, REQUEST_SEQUENCE_START | REQUEST_SEQUENCE_END));
-        wait_for(&answered, 2);
-        assert_int_equal(failed, 0);
+        test_gate_wait(&test_gate_answered, 2);
+        assert_int_equal(test_gate_failed, 0);
         end();
     }
 }
@@ -218,18 +168,18 @@ static void a_waiting_sequence_is_cancelled(void **state)
 {
     (void)state;
     begin(MODEL ONE, (const char *const[]){".", ".", "."});
-    set_gate(false);
+    test_gate_set(false);
     submit_now(make(1, REQUEST_SEQUENCE_START));
-    wait_for(&executions, 1);
+    test_gate_wait(&test_gate_entered, 1);
     struct request *first = make(2, REQUEST_SEQUENCE_START);
     submit_now(first);
     submit_now(make(2, 0));
     submit_now(make(2, REQUEST_SEQUENCE_END));
     request_cancel(first);
-    wait_for(&failed, 3);
-    set_gate(true);
-    wait_for(&answered, 4);
-    assert_int_equal(failed, 3);
+    test_gate_wait(&test_gate_failed, 3);
+    test_gate_set(true);
+    test_gate_wait(&test_gate_answered, 4);
+    assert_int_equal(test_gate_failed, 3);
     end();
 }
 
@@ -238,16 +188,16 @@ static void cancelled_before_it_waits(void **state)
 {
     (void)state;
     begin(MODEL ONE, (const char *const[]){".", ".", "."});
-    set_gate(false);
+    test_gate_set(false);
     submit_now(make(1, REQUEST_SEQUENCE_START));
-    wait_for(&executions, 1);
+    test_gate_wait(&test_gate_entered, 1);
     submit_now(make(2, REQUEST_SEQUENCE_START));
     struct request *second = make(2, REQUEST_SEQUENCE_END);
     atomic_store(&second->cancelled, true);
     submit_now(second);
-    wait_for(&failed, 2);
-    set_gate(true);
-    wait_for(&answered, 3);
+    test_gate_wait(&test_gate_failed, 2);
+    test_gate_set(true);
+    test_gate_wait(&test_gate_answered, 3);
     end();
 }
 
@@ -268,8 +218,8 @@ static void a_slot_that_is_given_up_is_heard_of(void **state)
     assert_null(sequencer_look(version->sequences->queue));
     mutex_unlock(&version->lock);
     request_cancel(second);
-    wait_for(&failed, 2);
-    assert_int_equal(executions, 0);
+    test_gate_wait(&test_gate_failed, 2);
+    assert_int_equal(test_gate_entered, 0);
     end();
 }
 
@@ -287,14 +237,14 @@ static void a_batch_may_be_huge(void **state)
                  "instance_group [{ count: 1 kind: KIND_CPU }] %s",
                  configs[i]);
         begin(config, (const char *const[]){".", "..................", ""});
-        set_gate(false);
+        test_gate_set(false);
         submit_now(make(1, REQUEST_SEQUENCE_START | REQUEST_SEQUENCE_END));
-        wait_for(&executions, 1);
+        test_gate_wait(&test_gate_entered, 1);
         for (uint64_t id = 2; id < 20; id++)
             submit_now(make(id, REQUEST_SEQUENCE_START | REQUEST_SEQUENCE_END));
-        set_gate(true);
-        wait_for(&answered, 19);
-        assert_int_equal(failed, 0);
+        test_gate_set(true);
+        test_gate_wait(&test_gate_answered, 19);
+        assert_int_equal(test_gate_failed, 0);
         assert_in_range(version->instances.runners[0]->room, 18, 64);
         end();
     }

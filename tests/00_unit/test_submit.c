@@ -9,6 +9,7 @@
 #include "serve/runner.h"
 #include "serve/submit.h"
 #include "serve/version.h"
+#include "support/test_gate.h"
 #include "support/test_version.h"
 
 #include <setjmp.h>
@@ -41,13 +42,6 @@ static const char ordered[] =
 #define EACH    2000
 static int32_t values[SENDERS * EACH];
 
-/* Waits of the tests: a gate that a test opens, and counters that it waits for. */
-static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF);
-static struct mutex_cond changed;
-static bool gate_open;
-static unsigned entered;
-static unsigned answered;
-static unsigned failed;
 static unsigned late_done;
 #define ORDERED 20
 static int32_t order[ORDERED];
@@ -57,38 +51,15 @@ static char last_message[128];
 static int reset(void **state)
 {
     (void)state;
-    mutex_cond_init(&changed);
-    gate_open = true;
-    entered = answered = failed = 0;
+    test_gate_begin(true);
     return 0;
-}
-
-static void wait_for(const unsigned *counter, unsigned n)
-{
-    mutex_lock(&lock);
-    while (*counter < n)
-        assert_true(mutex_cond_wait_until(&changed, &lock, clock_now_ns() + TIME_S(60)));
-    mutex_unlock(&lock);
-}
-
-static void set_gate(bool open)
-{
-    mutex_lock(&lock);
-    gate_open = open;
-    mutex_cond_broadcast(&changed);
-    mutex_unlock(&lock);
 }
 
 static TRITONSERVER_Error *echo(TRITONBACKEND_ModelInstance *instance,
                                 TRITONBACKEND_Request **requests, uint32_t count)
 {
     (void)instance;
-    mutex_lock(&lock);
-    entered += count;
-    mutex_cond_broadcast(&changed);
-    while (!gate_open)
-        mutex_cond_wait(&changed, &lock);
-    mutex_unlock(&lock);
+    test_gate_pass(count);
     for (uint32_t i = 0; i < count; i++) {
         struct request *r = request_take(requests[i]);
         struct response *a = response_new(r);
@@ -114,37 +85,27 @@ static TRITONSERVER_Error *refuse(TRITONBACKEND_ModelInstance *instance,
 /* The value that a request carries is its index; each answer must bring it back. */
 static void on_answer(struct response *r, void *owner)
 {
-    mutex_lock(&lock);
+    mutex_lock(&test_gate_lock);
     if (r->error) {
-        failed++;
         last_status = err_code(r->error);
         strncpy(last_message, err_message(r->error), sizeof(last_message) - 1);
     } else {
         assert_memory_equal(r->outputs->data, owner, 4);
     }
-    answered++;
-    mutex_cond_broadcast(&changed);
-    mutex_unlock(&lock);
-    response_free(r);
+    mutex_unlock(&test_gate_lock);
+    test_gate_on_answer(r, owner);
 }
 
 static struct request *make(struct serve_version *v, struct loop *home, const int32_t *value)
 {
-    version_pin(v);
-    struct request *r = request_new(&v->target, home, on_answer, (void *)(uintptr_t)value);
-    struct tensor_piece piece = {.data = value, .size = 4};
-    uint32_t rank = v->config->max_batch_size ? 2 : 1;
-    request_add_input(r, "i", 1, DATATYPE_INT32, (int64_t[]){1, 1}, rank, &piece, 1);
-    assert_null(request_prepare(r));
-    r->times.start = clock_now_ns();
-    return r;
+    return test_gate_request(v, home, on_answer, value);
 }
 
 static void finish(struct serve_version *v)
 {
     version_drain(v);
     version_free(v);
-    mutex_cond_fini(&changed);
+    test_gate_end();
 }
 
 struct sender {
@@ -174,9 +135,9 @@ static void many_threads_two_instances(void **state)
     }
     for (unsigned i = 0; i < SENDERS; i++)
         thread_join(threads[i]);
-    wait_for(&answered, SENDERS * EACH);
-    assert_int_equal(answered, SENDERS * EACH);
-    assert_int_equal(failed, 0);
+    test_gate_wait(&test_gate_answered, SENDERS * EACH);
+    assert_int_equal(test_gate_answered, SENDERS * EACH);
+    assert_int_equal(test_gate_failed, 0);
     finish(v);
 }
 
@@ -187,12 +148,12 @@ static void both_instances_run_at_once(void **state)
     struct serve_version *v = test_version_new(&backend, two_instances, NULL);
     static const int32_t a = 1;
     static const int32_t b = 2;
-    set_gate(false);
+    test_gate_set(false);
     submit_now(make(v, NULL, &a));
     submit_now(make(v, NULL, &b));
-    wait_for(&entered, 2);
-    set_gate(true);
-    wait_for(&answered, 2);
+    test_gate_wait(&test_gate_entered, 2);
+    test_gate_set(true);
+    test_gate_wait(&test_gate_answered, 2);
     finish(v);
 }
 
@@ -203,8 +164,8 @@ static void execute_error_answers_every_request(void **state)
     struct serve_version *v = test_version_new(&backend, one_instance, NULL);
     static const int32_t value = 5;
     submit_now(make(v, NULL, &value));
-    wait_for(&answered, 1);
-    assert_int_equal(failed, 1);
+    test_gate_wait(&test_gate_answered, 1);
+    assert_int_equal(test_gate_failed, 1);
     assert_int_equal(last_status, STATUS_UNSUPPORTED);
     assert_string_equal(last_message, "not today");
     struct stats_sums sums;
@@ -220,18 +181,18 @@ static void full_queue_refuses_at_once(void **state)
     struct plugin_backend backend = test_version_backend(echo);
     struct serve_version *v = test_version_new(&backend, short_queue, NULL);
     static const int32_t value = 6;
-    set_gate(false);
+    test_gate_set(false);
     submit_now(make(v, NULL, &value));
-    wait_for(&entered, 1);
+    test_gate_wait(&test_gate_entered, 1);
     submit_now(make(v, NULL, &value));
     submit_now(make(v, NULL, &value));
     submit_now(make(v, NULL, &value));
-    wait_for(&failed, 1);
+    test_gate_wait(&test_gate_failed, 1);
     assert_int_equal(last_status, STATUS_UNAVAILABLE);
     assert_string_equal(last_message, "[request id: <id_unknown>] Exceeds maximum queue size");
-    set_gate(true);
-    wait_for(&answered, 4);
-    assert_int_equal(failed, 1);
+    test_gate_set(true);
+    test_gate_wait(&test_gate_answered, 4);
+    assert_int_equal(test_gate_failed, 1);
     finish(v);
 }
 
@@ -245,30 +206,23 @@ static TRITONSERVER_Error *first_waits(TRITONBACKEND_ModelInstance *instance,
     if (value == 1)
         return echo(instance, requests, count);
     r = request_take(requests[0]);
-    mutex_lock(&lock);
-    entered++;
-    mutex_unlock(&lock);
+    test_gate_add(&test_gate_entered);
     struct response *a = response_new(r);
     struct tensor_output *o = response_add_output(a, "o", DATATYPE_INT32, (int64_t[]){1, 1}, 2);
     assert_null(response_output_buffer(a, o, 4));
     memcpy(o->data, &value, 4);
     response_send(a, RESPONSE_FINAL, NULL);
     request_release(r);
-    mutex_lock(&lock);
-    late_done++;
-    mutex_cond_broadcast(&changed);
-    mutex_unlock(&lock);
+    test_gate_add(&late_done);
     return NULL;
 }
 
 static void note_order(struct response *r, void *owner)
 {
-    (void)owner;
-    mutex_lock(&lock);
-    memcpy(&order[answered++], r->outputs->data, 4);
-    mutex_cond_broadcast(&changed);
-    mutex_unlock(&lock);
-    response_free(r);
+    mutex_lock(&test_gate_lock);
+    memcpy(&order[test_gate_answered], r->outputs->data, 4);
+    mutex_unlock(&test_gate_lock);
+    test_gate_on_answer(r, owner);
 }
 
 /* MC-98, MC-114, PB-97: the second instance is done with every later request before the first one's is. */
@@ -277,7 +231,7 @@ static void answers_keep_the_order(void **state)
     (void)state;
     struct plugin_backend backend = test_version_backend(first_waits);
     struct serve_version *v = test_version_new(&backend, ordered, NULL);
-    set_gate(false);
+    test_gate_set(false);
     late_done = 0;
     for (int32_t i = 0; i < ORDERED; i++) {
         values[i] = i + 1;
@@ -285,12 +239,12 @@ static void answers_keep_the_order(void **state)
         r->respond = note_order;
         submit_now(r);
         if (i == 0)
-            wait_for(&entered, 1);
+            test_gate_wait(&test_gate_entered, 1);
     }
-    wait_for(&late_done, ORDERED - 1);
-    assert_int_equal(answered, 0);
-    set_gate(true);
-    wait_for(&answered, ORDERED);
+    test_gate_wait(&late_done, ORDERED - 1);
+    assert_int_equal(test_gate_answered, 0);
+    test_gate_set(true);
+    test_gate_wait(&test_gate_answered, ORDERED);
     for (int32_t i = 0; i < ORDERED; i++)
         assert_int_equal(order[i], i + 1);
     finish(v);
@@ -313,21 +267,21 @@ static void time_out_while_busy(void **state)
     struct plugin_backend backend = test_version_backend(echo);
     struct serve_version *v = test_version_new(&backend, impatient, house);
     static const int32_t value = 7;
-    set_gate(false);
+    test_gate_set(false);
     submit_now(make(v, NULL, &value));
-    wait_for(&entered, 1);
+    test_gate_wait(&test_gate_entered, 1);
     struct request *waits = make(v, NULL, &value);
     waits->priority = 2;
     submit_now(waits);
-    wait_for(&failed, 1);
+    test_gate_wait(&test_gate_failed, 1);
     assert_int_equal(last_status, STATUS_UNAVAILABLE);
     assert_string_equal(last_message, "Request timeout expired");
     struct stats_sums sums;
     stats_sum(v->stats, &sums);
     assert_int_equal(sums.failures[STATS_REJECTED], 1);
     assert_int_equal(sums.fail.count, 1);
-    set_gate(true);
-    wait_for(&answered, 2);
+    test_gate_set(true);
+    test_gate_wait(&test_gate_answered, 2);
     finish(v);
     loop_stop(house);
     thread_join(thread);
@@ -462,10 +416,10 @@ static TRITONSERVER_Error *fed_by_others(TRITONBACKEND_ModelInstance *instance,
                                          TRITONBACKEND_Request **requests, uint32_t count)
 {
     static const int32_t value = 8;
-    mutex_lock(&lock);
+    mutex_lock(&test_gate_lock);
     bool more = fed_before_an_answer == 0 && fed < FED_MOST;
     fed += more;
-    mutex_unlock(&lock);
+    mutex_unlock(&test_gate_lock);
     mutex_lock(&looped.version->lock);
     looped.version->inline_ok = true; /* however slow the machine is */
     mutex_unlock(&looped.version->lock);
@@ -476,9 +430,9 @@ static TRITONSERVER_Error *fed_by_others(TRITONBACKEND_ModelInstance *instance,
 
 static void first_of_those_fed(struct response *r, void *owner)
 {
-    mutex_lock(&lock);
+    mutex_lock(&test_gate_lock);
     fed_before_an_answer = fed;
-    mutex_unlock(&lock);
+    mutex_unlock(&test_gate_lock);
     on_answer(r, owner);
     loop_stop(looped.loop);
 }
@@ -505,7 +459,7 @@ static void an_inline_turn_ends(void **state)
     loop_timer_set(looped.loop, &looped.begin, loop_now(looped.loop));
     loop_run(looped.loop);
     assert_in_range(fed_before_an_answer, 1, FED_MOST - 1);
-    wait_for(&answered, fed + 1);
+    test_gate_wait(&test_gate_answered, fed + 1);
     finish(looped.version);
     loop_free(looped.loop);
 }
