@@ -233,11 +233,12 @@ struct err *pool_arrived(struct buf *b, size_t bytes)
     if (bytes <= p->charged)
         return NULL;
     size_t pages = (bytes + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
-    size_t more = (pages < b->size ? pages : b->size) - p->charged;
+    size_t now = pages < b->size ? pages : b->size;
+    size_t more = now - p->charged;
+    touch(p, now); /* it was written already */
     if (!budget_charge(more))
         return no_room(more);
-    p->charged += more;
-    touch(p, p->charged);
+    p->charged = now;
     return NULL;
 }
 
