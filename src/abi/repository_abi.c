@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "infer/parameter.h"
 #include "os/loop.h"
+#include "os/thread.h"
 #include "repo/repo.h"
 #include "server/embed.h"
 #include "server/server.h"
@@ -134,7 +135,6 @@ TRITONSERVER_ServerLoadModelWithParameters(TRITONSERVER_Server *server, const ch
     return handle_error(e);
 }
 
-/* Nobody waits for the end of an unload: a model may unload itself. */
 static void forget(void *owner, struct err *e)
 {
     mem_free(owner);
@@ -149,7 +149,9 @@ static TRITONSERVER_Error *unload(TRITONSERVER_Server *server, const char *model
     struct server *s = embed_server_of(server);
     if (!s || !model_name)
         return s ? handle_null("model_name") : handle_invalid(type);
-    char *name = mem_strdup(model_name);
+    if (!thread_is_of_server()) /* who asks next finds it gone */
+        return handle_error(repo_unload_wait(s->repo, model_name, NULL, dependents));
+    char *name = mem_strdup(model_name); /* a model may unload itself: it does not wait */
     struct err *e = repo_unload(s->repo, name, NULL, dependents, forget, name);
     if (e)
         mem_free(name);

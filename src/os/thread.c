@@ -22,14 +22,22 @@ struct thread {
     char name[16];
 };
 
+static _Thread_local bool of_server;
+
 static void *entry(void *p)
 {
     struct thread *t = p;
+    of_server = true;
     pthread_setname_np(pthread_self(), t->name);
     slab_thread_begin();
     t->fn(t->arg);
     slab_thread_end();
     return NULL;
+}
+
+bool thread_is_of_server(void)
+{
+    return of_server;
 }
 
 struct err *thread_start(const char *name, void (*fn)(void *arg), void *arg, struct thread **ret)

@@ -12,6 +12,9 @@ struct thread;
  * errors  UNAVAILABLE when the system has no thread to give; then fn does not run */
 struct err *thread_start(const char *name, void (*fn)(void *arg), void *arg, struct thread **ret);
 
+/* thread_is_of_server - whether the calling thread was made by thread_start. */
+bool thread_is_of_server(void);
+
 /* thread_join - wait for the end of a thread; NULL is fine. */
 void thread_join(struct thread *t);
 

@@ -1205,14 +1205,15 @@ TRITONSERVER_ServerLoadModelWithParameters(TRITONSERVER_Server *server, const ch
                                            const TRITONSERVER_Parameter **parameters,
                                            const uint64_t parameter_count);
 
-/* TRITONSERVER_ServerUnloadModel - begin to unload a model; returns before the last request has
- *   left it.
+/* TRITONSERVER_ServerUnloadModel - unload a model: new requests do not reach it any more, those
+ *   under way are answered later. A thread of the server's, such as a backend's instance, does not
+ *   wait for the first either.
  * errors  UNAVAILABLE when the mode is not EXPLICIT; none for a model that is not loaded */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_ServerUnloadModel(TRITONSERVER_Server *server, const char *model_name);
 
-/* TRITONSERVER_ServerUnloadModelAndDependents - begin to unload a model and what was loaded for
- *   its sake, such as the steps of an ensemble.
+/* TRITONSERVER_ServerUnloadModelAndDependents - as TRITONSERVER_ServerUnloadModel, and what was
+ *   loaded for its sake, such as the steps of an ensemble.
  * errors  UNAVAILABLE when the mode is not EXPLICIT */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *
 TRITONSERVER_ServerUnloadModelAndDependents(TRITONSERVER_Server *server, const char *model_name);
