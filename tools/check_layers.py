@@ -6,6 +6,7 @@
 src/LAYERS names for each folder of src/ the folders it may include. This checks that
   - src/LAYERS itself is sound: levels rise, edges go down, there is no cycle, each folder is named;
   - a file of src/<folder>/ includes, written from src/, only its folder and those it may;
+  - each edge is used: some file of the folder includes something of the other;
   - a private header (x_priv.h) is included from its own folder only;
   - what main.c includes is public or src/nereid_private.h, which only the top level sees besides;
   - a backend includes public headers, its own and those of backends/common only;
@@ -116,10 +117,13 @@ def sources_in(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.suffix in SOURCES and path.is_file())
 
 
-def check_layer_file(path: Path, folder: str, layers: Layers, report: Report, src: Path) -> None:
+def check_layer_file(path: Path, folder: str, layers: Layers, report: Report, src: Path) -> set[str]:
+    """Returns which folders it includes from."""
     may = {folder, *layers.allowed[folder]}
+    used = set()
     for number, system, name in includes_of(path):
         first = name.split("/")[0]
+        used.add(first)
         if system and first not in layers.level:
             if name in SYSTEM_ONLY_OS and folder != "os" and not (folder in NET and name in SYSTEM_NET_TOO):
                 report.add(path, number, f"<{name}> is for src/os: use what os/ offers")
@@ -134,6 +138,7 @@ def check_layer_file(path: Path, folder: str, layers: Layers, report: Report, sr
             report.add(path, number, f'"{name}" is private to src/{first}')
         elif first != GENERATED and not (src / name).is_file():
             report.add(path, number, f'"{name}" does not exist')
+    return used
 
 
 def check_src(root: Path, layers: Layers, report: Report) -> None:
@@ -143,8 +148,10 @@ def check_src(root: Path, layers: Layers, report: Report) -> None:
         if files and folder.name not in layers.level:
             report.add(files[0], 1, f"src/{folder.name} has no line in src/LAYERS")
             continue
-        for path in files:
-            check_layer_file(path, folder.name, layers, report, src)
+        used = {other for path in files for other in check_layer_file(path, folder.name, layers, report, src)}
+        for other in layers.allowed.get(folder.name, []):
+            if files and other not in used:
+                report.add(src / "LAYERS", 1, f"nothing in {folder.name} includes anything of {other}: the edge is not used")
     for path in sorted(src.glob("*.[ch]")):
         for number, system, name in includes_of(path):
             if not system and not name.startswith(PUBLIC) and name != PRIVATE_TABLE:

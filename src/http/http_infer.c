@@ -134,7 +134,6 @@ static struct err *find_version(struct worker *w, const struct http_message *m,
                    "HTTP end point doesn't support models with decoupled transaction policy");
 }
 
-/* For the access log. */
 /* What is told to clients as well. */
 static void say_failed(const char *id, const struct err *e)
 {
@@ -143,6 +142,7 @@ static void say_failed(const char *id, const struct err *e)
     log_context("", 0);
 }
 
+/* For the access log. */
 static void note(struct http_exchange *x, const struct http_message *m, const char *id)
 {
     access_about(x->access, m->head->url + m->route->model.at, m->route->model.len, id, strlen(id));

@@ -148,6 +148,11 @@ def test_planted_cycle_is_refused_by_the_layer_check(tree: Path) -> None:
     refuses(gate("check_layers.py", "--root", tree), "the edge base -> os does not go down", "cycle: base -> os -> base")
 
 
+def test_edge_that_nothing_uses_is_refused(tree: Path) -> None:
+    edit_layers(tree, "1 web: base os", "1 web: base os proto")
+    refuses(gate("check_layers.py", "--root", tree), "nothing in web includes anything of proto: the edge is not used")
+
+
 def test_level_out_of_order_is_refused(tree: Path) -> None:
     edit_layers(tree, "0 base:", "3 base:")
     refuses(gate("check_layers.py", "--root", tree), "os on level 0 stands after a higher level")
