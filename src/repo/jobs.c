@@ -81,6 +81,12 @@ static void loader_main(void *arg)
     mutex_unlock(&r->lock);
 }
 
+/* Lock held. */
+static unsigned most_loaders(const struct repo *r)
+{
+    return r->settings.load_threads + (r->lent < REPO_MAX_LENT ? r->lent : REPO_MAX_LENT);
+}
+
 /* One more loader, if there is more to do than loaders that wait for it. Lock held. */
 static struct err *add_loader(struct repo *r)
 {
@@ -88,7 +94,7 @@ static struct err *add_loader(struct repo *r)
     for (const struct list *node = r->ready.next; node != &r->ready && ready <= r->idle;
          node = node->next)
         ready++;
-    if (ready <= r->idle || r->loader_count >= r->settings.load_threads + r->lent)
+    if (ready <= r->idle || r->loader_count >= most_loaders(r))
         return NULL;
     struct thread_seat *seat = thread_seat_free(r->loaders, REPO_MAX_LOADERS);
     struct err *e = seat ? thread_seat_start(seat, r, "loader", loader_main) : NULL;
@@ -173,18 +179,48 @@ void jobs_resume(struct repo *r, struct repo_model *m)
     mutex_cond_broadcast(&r->changed);
 }
 
+/* Lock held. */
+static void lend(struct repo *r)
+{
+    r->lent++;
+    if (!r->stopping)
+        err_free(add_loader(r));
+}
+
 void jobs_lend(struct repo *r, bool waits)
 {
     if (!at_work)
         return;
     mutex_lock(&r->lock);
-    if (waits && !r->stopping && r->lent < REPO_MAX_LOADERS / 2) {
-        r->lent++;
-        err_free(add_loader(r));
-    } else if (!waits && r->lent) {
+    if (waits)
+        lend(r);
+    else
         r->lent--;
-    }
     mutex_unlock(&r->lock);
+}
+
+/* Lock held. */
+static struct err *refuse_circle(const struct repo *r, const char *model)
+{
+    if (!model || !dependencies_circle(r, at_work, true, NULL))
+        return NULL;
+    return err_new(STATUS_INVALID_ARG,
+                   "model '%s' cannot be loaded by its backend while '%s' is loaded: that load "
+                   "would wait for this one, and neither would end",
+                   model, at_work->title);
+}
+
+/* The last loader that does not wait may not: nobody would be left to do what they all wait for. Lock held. */
+static struct err *refuse_last(const struct repo *r)
+{
+    unsigned most = r->settings.load_threads + REPO_MAX_LENT;
+    if (r->lent + 1 < most)
+        return NULL;
+    return err_new(STATUS_UNAVAILABLE,
+                   "'%s' cannot wait for another model while it is loaded: %u loads of backends "
+                   "that load other models wait already; expected at most %u at the same time, "
+                   "load fewer, or raise --model-load-thread-count",
+                   at_work->title, r->lent, most - 1);
 }
 
 struct err *jobs_wait_begin(struct repo *r, const char *model)
@@ -193,16 +229,15 @@ struct err *jobs_wait_begin(struct repo *r, const char *model)
         return NULL;
     mutex_lock(&r->lock);
     at_work->awaits = model;
-    bool circle = dependencies_circle(r, at_work, true, NULL);
-    if (circle)
+    struct err *e = refuse_circle(r, model);
+    if (!e)
+        e = refuse_last(r);
+    if (e)
         at_work->awaits = NULL;
+    else
+        lend(r);
     mutex_unlock(&r->lock);
-    if (!circle)
-        return NULL;
-    return err_new(STATUS_INVALID_ARG,
-                   "model '%s' cannot be loaded by its backend while '%s' is loaded: that load "
-                   "would wait for this one, and neither would end",
-                   model, at_work->title);
+    return e;
 }
 
 void jobs_wait_end(struct repo *r)
@@ -211,6 +246,7 @@ void jobs_wait_end(struct repo *r)
         return;
     mutex_lock(&r->lock);
     at_work->awaits = NULL;
+    r->lent--;
     mutex_unlock(&r->lock);
 }
 

@@ -13,13 +13,14 @@ struct repo_model;
  * errors  UNAVAILABLE: stopping, too many wait, or no thread; the job is freed and not done */
 struct err *jobs_ask(struct repo *r, struct repo_job *job, const char *space, const char *model);
 
-/* jobs_lend - the calling thread begins (or ends) to wait for an operation: when it is a loader itself, e.g. a backend that loads
- * another model, one more may run meanwhile. */
+/* jobs_lend - the calling thread begins (or ends) to wait for something that no loader has to do: when it is a loader itself, one more
+ * may run meanwhile, of up to REPO_MAX_LENT. */
 void jobs_lend(struct repo *r, bool waits);
 
-/* jobs_wait_begin - the calling thread is about to wait for a load of the models of a name; borrowed until jobs_wait_end. Only a loader is
- * looked at: a backend that loads a model while its own is being loaded. Lock not held.
- * errors  INVALID_ARG: that load would wait for the caller's, by whatever way */
+/* jobs_wait_begin - the calling thread is about to wait for an operation: when it is a loader itself, e.g. a backend that loads another
+ * model while its own is loaded, one more may run meanwhile. Lock not held.
+ * model   the name of the models whose load it waits for, borrowed until jobs_wait_end; NULL = it waits for something else
+ * errors  INVALID_ARG: that load would wait for the caller's, by whatever way; UNAVAILABLE: all other loaders wait already */
 struct err *jobs_wait_begin(struct repo *r, const char *model);
 void jobs_wait_end(struct repo *r);
 

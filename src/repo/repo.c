@@ -333,17 +333,16 @@ static void waited(void *owner, struct err *e)
     mutex_unlock(&w->lock);
 }
 
-/* Waits unless the operation was refused. */
+/* Waits unless the operation was refused; ends what jobs_wait_begin began. */
 static struct err *wait_for(struct repo *r, struct waiter *w, struct err *refused)
 {
     if (!refused) {
-        jobs_lend(r, true);
         mutex_lock(&w->lock);
         while (!w->is_done)
             mutex_cond_wait(&w->done, &w->lock);
         mutex_unlock(&w->lock);
-        jobs_lend(r, false);
     }
+    jobs_wait_end(r);
     mutex_cond_fini(&w->done);
     mutex_fini(&w->lock);
     return refused ? refused : w->error;
@@ -358,15 +357,16 @@ struct err *repo_load_wait(struct repo *r, const struct repo_load *what)
     if (e)
         return e;
     waiter_init(&w);
-    e = wait_for(r, &w, repo_load(r, what, waited, &w));
-    jobs_wait_end(r);
-    return e;
+    return wait_for(r, &w, repo_load(r, what, waited, &w));
 }
 
 struct err *repo_unload_wait(struct repo *r, const char *model, const char *repository,
                              bool unload_dependents)
 {
     struct waiter w;
+    struct err *e = jobs_wait_begin(r, NULL);
+    if (e)
+        return e;
     waiter_init(&w);
     return wait_for(r, &w, repo_unload(r, model, repository, unload_dependents, waited, &w));
 }
@@ -374,6 +374,9 @@ struct err *repo_unload_wait(struct repo *r, const char *model, const char *repo
 struct err *repo_rescan_wait(struct repo *r)
 {
     struct waiter w;
+    struct err *e = jobs_wait_begin(r, NULL);
+    if (e)
+        return e;
     waiter_init(&w);
     return wait_for(r, &w, repo_rescan(r, waited, &w));
 }

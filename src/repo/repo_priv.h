@@ -18,6 +18,9 @@ struct thread;
 
 #define REPO_MAX_LOADERS 64u
 
+/* So many loaders may run in place of others that wait. */
+#define REPO_MAX_LENT (REPO_MAX_LOADERS / 2)
+
 /* Operations that may wait, all models together. */
 #define REPO_MAX_WAITING 10000u
 

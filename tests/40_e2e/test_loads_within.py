@@ -1,6 +1,7 @@
 """Backends that load another model while theirs is loaded: a circle is refused, not waited for. (The reference waits for ever.)"""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -57,4 +58,30 @@ def test_a_circle_through_an_ensemble(server: Nereid) -> None:
     """The ensemble does not wait for the model whose load waits for the ensemble."""
     status, error = _load(server, "needed")
     assert status == 400 and "needs" in error, error
+    assert _load(server, "good") == (200, "")
+
+
+@pytest.mark.parametrize("length", [20, 100])
+def test_a_long_chain(server: Nereid, length: int) -> None:
+    """As many loads wait for one another as there are loaders, but for one: then the next is refused, and all of them end."""
+    repository = Repository(Path(server.repositories[0]))
+    for i in range(length):
+        _loads(repository, f"long{i}", f"long{i + 1}" if i + 1 < length else "plain")
+    status, error = _load(server, "long0")
+    if length == 20:
+        assert (status, error) == (200, "")
+    else:
+        assert status == 400 and "loads of backends that load other models wait already" in error, error
+    assert _load(server, "good") == (200, "")
+
+
+def test_many_at_once(server: Nereid) -> None:
+    """Each waits for a load of its own: more than there are loaders, some may be refused, and all of them end."""
+    repository = Repository(Path(server.repositories[0]))
+    for i in range(50):
+        repository.identity(f"leaf{i}")
+        _loads(repository, f"wide{i}", f"leaf{i}")
+    with ThreadPoolExecutor(50) as pool:
+        found = list(pool.map(lambda i: _load(server, f"wide{i}"), range(50)))
+    assert all(status == 200 or "wait already" in error for status, error in found), found
     assert _load(server, "good") == (200, "")
