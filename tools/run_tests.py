@@ -290,7 +290,8 @@ class Schedule:
         for stage in self.stages:
             if not stage.parts and all(need in self.ended for need in stage.needs if need in self.chosen):
                 return stage
-        helped = [stage for stage in self.stages if stage.under_way and stage.left() > 1]
+        # Once one part has ended, the others have what is left: files may stay that nobody takes, since none of their tests is asked for.
+        helped = [stage for stage in self.stages if stage.under_way and not stage.outcomes and stage.left() > 1]
         return max(helped, key=lambda stage: stage.left() / (stage.under_way + 1), default=None)
 
     def take(self, ports: tuple[int, int]) -> Part | None:

@@ -116,6 +116,18 @@ def test_lanes_help_where_files_are_left(logs: Path, tmp_path: Path) -> None:
 NOTHING = Outcome(0, 0, run_tests.NO_TEST)
 
 
+def test_no_lane_helps_where_another_found_nothing_left(logs: Path, tmp_path: Path) -> None:
+    """Nobody takes a file whose tests are all left out, or one beside another that cannot be imported: helping would never end."""
+    for number in range(4):
+        (tmp_path / f"test_{number}.py").touch()
+    schedule = Schedule([Stage("shared", "shared", lambda part: NOTHING, where=(str(tmp_path),))])
+    first, second = schedule.take((1, 2)), schedule.take((1, 2))
+    assert first and second
+    assert not schedule.end(second, NOTHING)
+    assert schedule.take((1, 2)) is None
+    assert schedule.end(first, Outcome(1))
+
+
 @pytest.mark.parametrize(
     ("outcomes", "counted"),
     [
