@@ -4,8 +4,8 @@
     tools/check.py [--base COMMIT] [--list]
 
 The change is what differs from COMMIT; without one, what is not committed, or else the last commit. All C tests run, and the quick gates;
-of the Python tests those that tools/check.list names for the folders of the change, and those that changed themselves. --list only says
-which these are. The last line is `N passed, N failed`. The rest is for `make test`.
+of the Python tests those that tools/check.list names for the folders of the change, and those that changed themselves, these with the
+reference. --list only says which these are. The last line is `N passed, N failed`. The rest is for `make test`.
 """
 
 import argparse
@@ -27,7 +27,11 @@ def read_list(path: Path = LIST) -> dict[str, list[str]]:
 
 
 def git(*argv: str) -> list[str]:
-    return subprocess.run(["git", *argv], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    done = subprocess.run(["git", *argv], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode != 0:
+        words = done.stderr.partition("\n")[0]
+        sys.exit(f"check: git {' '.join(argv)}: {words}; BASE=COMMIT names a commit to compare with, one that this clone has")
+    return done.stdout.splitlines()
 
 
 def changed(base: str | None) -> list[str]:
@@ -65,8 +69,8 @@ def gates(part: Part) -> Outcome:
     return Outcome(len(GATES) - len(refused), len(refused), f"refused by {', '.join(refused)}" if refused else "")
 
 
-def stages_for(tests: list[str]) -> list[Stage]:
-    """Tests of one rung are one stage: rungs have a conftest of their own."""
+def stages_for(tests: list[str], names: list[str]) -> list[Stage]:
+    """Tests of one rung are one stage: rungs have a conftest of their own. The reference is asked where a file of tests is among `names`."""
     needs = ("build", "build-dev")
     stages = [
         Stage("build-dev", "build: address and undefined-behaviour sanitizers", run_tests.build("dev")),
@@ -78,7 +82,7 @@ def stages_for(tests: list[str]) -> list[Stage]:
         stages.append(Stage("stores-build", "build: stores to read models from", run_tests.stores))
     for rung in sorted({Path(test).parts[1] for test in tests}):
         chosen = tuple(test for test in tests if Path(test).parts[1] == rung)
-        run = run_tests.pytest("dev", run_tests.OURS)
+        run = run_tests.pytest("dev", "" if set(chosen) & set(names) else run_tests.OURS)
         stages.append(Stage(f"check-{rung[3:]}", " ".join(chosen), run, (*needs, "samples", "stores-build"), chosen))
     return [*stages, Stage("c-dev", "C tests under the sanitizers", run_tests.ctest("dev"), ("build-dev", "samples"))]
 
@@ -91,7 +95,7 @@ def main() -> int:
     names = changed(options.base)
     tests = tests_of(names)
     print(f"{len(names)} changed files; besides the C tests: {' '.join(tests) or 'nothing'}", flush=True)
-    return 0 if options.list else run_tests.conclude(run_tests.run_stages(stages_for(tests)))
+    return 0 if options.list else run_tests.conclude(run_tests.run_stages(stages_for(tests, names)))
 
 
 if __name__ == "__main__":

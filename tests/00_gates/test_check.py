@@ -11,6 +11,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import check  # noqa: E402
 import mutate  # noqa: E402
 import planted  # noqa: E402
+import run_tests  # noqa: E402
 
 
 def test_each_folder_has_tests_that_exist() -> None:
@@ -34,6 +35,19 @@ def test_each_folder_has_tests_that_exist() -> None:
 )
 def test_a_change_chooses_tests(names: list[str], tests: list[str]) -> None:
     assert check.tests_of(names) == tests
+
+
+def test_a_test_that_changed_is_asked_with_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of it may be marked so: left out, it would be no test. What a change elsewhere chooses does without."""
+    marks: list[str] = []
+    monkeypatch.setattr(run_tests, "pytest", lambda preset, words: marks.append(words))
+    check.stages_for(["tests/30_proto", "tests/50_config/test_reference.py"], ["src/http/http_conn.c", "tests/50_config/test_reference.py"])
+    assert marks == [run_tests.OURS, ""]
+
+
+def test_a_base_that_git_does_not_know_is_said_so() -> None:
+    with pytest.raises(SystemExit, match="nosuch.*BASE"):
+        check.changed("nosuch")
 
 
 SOURCE = """#include "x.h" /* a < b */
