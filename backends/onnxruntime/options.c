@@ -137,6 +137,20 @@ static TRITONSERVER_Error *has_provider(const OrtApi *api, const char *name, boo
     return ort_err(api, api->ReleaseAvailableProviders(names, count));
 }
 
+/* A configuration may come over the network, or out of a store: it does not say where the server writes and reads files, nor what lies
+ * at an address of its memory. */
+static TRITONSERVER_Error *check_openvino_parameter(const char *key)
+{
+    static const char *const refused[] = {"cache_dir", "load_config", "context"};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (strcmp(key, refused[i]) == 0)
+            return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                            "Execution Accelerator 'openvino': the parameter '%s' leads out of the "
+                            "model's directory and is not taken; remove it",
+                            key);
+    return NULL;
+}
+
 /* As exact as the runtime without it and on as many threads, unless the accelerator's parameters say otherwise. */
 static TRITONSERVER_Error *add_openvino(const struct ort *ort, yyjson_val *parameters,
                                         OrtSessionOptions *options)
@@ -159,6 +173,9 @@ static TRITONSERVER_Error *add_openvino(const struct ort *ort, yyjson_val *param
     yyjson_val *key, *value;
     yyjson_obj_foreach(parameters, index, count, key, value)
     {
+        err = check_openvino_parameter(yyjson_get_str(key));
+        if (err)
+            return err;
         size_t at = 0;
         while (at < used && strcmp(keys[at], yyjson_get_str(key)) != 0)
             at++;

@@ -1,5 +1,6 @@
 """ONNX Runtime with OpenVINO as an accelerator of the processor: optimization { execution_accelerators { cpu_execution_accelerator } }."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,6 +68,20 @@ def test_parameters_of_the_accelerator(served: Server, repository: Repository) -
     assert status == 400
     assert "Execution Accelerator 'openvino' does not start with these parameters, the log says why: " in error
     assert "Invalid provider_option key: shade" in served.process.log()
+
+
+@pytest.mark.parametrize("key", ["cache_dir", "load_config", "context"])
+def test_parameters_that_lead_elsewhere(repository: Repository, tmp_path: Path, key: str) -> None:
+    """PB-66: who may load a model does not write files where it likes."""
+    folder = tmp_path / "written"
+    value = {"cache_dir": str(folder), "load_config": json.dumps({"CPU": {"CACHE_DIR": str(folder)}}), "context": "0x10"}[key]
+    told = ACCELERATED.replace('"openvino"', f'"openvino" parameters {{ key: "{key}" value: {json.dumps(value)} }}')
+    made = Repository(tmp_path / "models")
+    onnx_models.save(onnx_models.dense(), made.model("elsewhere", told + "max_batch_size: 16\n"))
+    with Nereid(made.path, {"model-control-mode": "explicit"}) as server:
+        status, error = load(server, "elsewhere")
+    assert status == 400 and f"the parameter '{key}' leads out of the model's directory" in error, error
+    assert not folder.exists()
 
 
 def test_models_without_it_do_not_load_it(repository: Repository) -> None:
