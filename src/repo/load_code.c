@@ -43,6 +43,17 @@ static struct err *refuse_strategy(const char *name, const char *what)
                    name, what);
 }
 
+/* A library of operators for OpenVINO, which that backend takes from the model's directory. */
+#define EXTENSION "CPU_EXTENSION_PATH"
+
+static bool names_extension(const struct Inference__ModelConfig *proto)
+{
+    for (size_t i = 0; i < proto->n_parameters; i++)
+        if (strcmp(proto->parameters[i]->key, EXTENSION) == 0)
+            return true;
+    return false;
+}
+
 static struct err *check_cloud(const struct Inference__ModelConfig *proto, const char *name,
                                const char *model_dir, int64_t version)
 {
@@ -50,6 +61,12 @@ static struct err *check_cloud(const struct Inference__ModelConfig *proto, const
         return refuse_strategy(name, LOAD_STRATEGY_PARAMETER);
     if (has(model_dir, version, LOAD_STRATEGY_LIBRARY))
         return refuse_strategy(name, LOAD_STRATEGY_LIBRARY);
+    if (names_extension(proto))
+        return err_new(STATUS_UNSUPPORTED,
+                       "model '%s': " EXTENSION
+                       ": libraries are not loaded for a model from a repository in cloud "
+                       "storage; put it on the local file system",
+                       name);
     bool custom = strcmp(proto->platform, "custom") == 0 || strcmp(proto->backend, "custom") == 0;
     if (custom || brings_backend(proto, model_dir, version))
         return err_new(

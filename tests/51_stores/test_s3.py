@@ -184,6 +184,17 @@ def test_no_library_is_named_out_of_a_store(gateway: VersityGateway, fill: Fill,
         assert all("op_library_filename" in reasons[m] and "cloud storage" in reasons[m] for m in ("beside", "kept")), reasons
 
 
+def test_no_operators_of_openvino_come_out_of_a_store(gateway: VersityGateway, fill: Fill, cache: Path) -> None:
+    """X-03: whatever backend would read the parameter."""
+    files = shelf.identity("m") | {"brings/1/weights": b"", "brings/1/ops.bin": b"\x7fELF"}
+    parameter = b'parameters { key: "CPU_EXTENSION_PATH" value { string_value: "1/ops.bin" } }\n'
+    files["brings/config.pbtxt"] = files["m/config.pbtxt"].replace(b'name: "m"\n', b"") + parameter
+    with serve(f"s3://{HOST}:{gateway.port}/{fill(files)}", s3_env(cache), exit_on_error="false", strict_readiness="false") as server:
+        assert shelf.index(server) == {"m": {"1": "READY"}, "brings": {"1": "UNAVAILABLE"}}
+        reason = shelf.reasons(server)["brings"]
+        assert "CPU_EXTENSION_PATH: libraries are not loaded for a model from a repository in cloud storage" in reason, reason
+
+
 def test_no_batching_strategy_comes_out_of_a_store(gateway: VersityGateway, fill: Fill, cache: Path) -> None:
     """X-03: neither by the usual name, beside the model or the version, nor by a parameter."""
     files = shelf.identity("m")
