@@ -25,7 +25,6 @@
 #define GOODBYE_PATIENCE TIME_S(1)
 static const uint8_t goodbye_ping[8] = "goodbye";
 static const uint8_t keepalive_ping[8] = "alive?";
-static const uint8_t late_ping[8] = "anyone?";
 
 /* How many reads a connection may do in one turn while its buffer comes back full. */
 #define READS_PER_TURN 8
@@ -290,18 +289,6 @@ static int on_settings(struct grpc_conn *c)
     return ++c->settings <= MAX_SETTINGS ? 0 : grpc_conn_expel(c, "too_many_settings");
 }
 
-static bool was_called(const struct grpc_conn *c)
-{
-    return c->session && nghttp2_session_get_last_proc_stream_id(c->session) > 0;
-}
-
-/* What the client had sent when it read the question is here by now, and there was no call. */
-static void on_late_answer(struct grpc_conn *c)
-{
-    c->said_goodbye = !was_called(c);
-    grpc_conn_flush_later(c);
-}
-
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
     (void)session;
@@ -315,9 +302,6 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     else if (c->retiring && frame->hd.type == NGHTTP2_PING &&
              memcmp(frame->ping.opaque_data, goodbye_ping, sizeof(goodbye_ping)) == 0)
         say_goodbye(c);
-    else if (c->home->closing && frame->hd.type == NGHTTP2_PING &&
-             memcmp(frame->ping.opaque_data, late_ping, sizeof(late_ping)) == 0)
-        on_late_answer(c);
     return 0;
 }
 
@@ -532,15 +516,9 @@ void grpc_conn_goodbye(struct grpc_conn *c)
     grpc_conn_flush_later(c);
 }
 
-void grpc_conn_end_late(struct grpc_conn *c)
+bool grpc_conn_was_called(const struct grpc_conn *c)
 {
-    if (was_called(c)) {
-        grpc_conn_goodbye(c);
-        return;
-    }
-    if (has_session(c))
-        nghttp2_submit_ping(c->session, NGHTTP2_FLAG_NONE, late_ping);
-    grpc_conn_flush_later(c);
+    return c->session && nghttp2_session_get_last_proc_stream_id(c->session) > 0;
 }
 
 void grpc_conn_close(struct grpc_conn *c)

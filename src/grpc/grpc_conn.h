@@ -118,10 +118,8 @@ void grpc_conn_flush_later(struct grpc_conn *c);
  * they are done. Streaming calls end as soon as none of their requests is under way. */
 void grpc_conn_goodbye(struct grpc_conn *c);
 
-/* grpc_conn_end_late - of one that came while the server stops: as above where a call came on it; else close once its client has answered a
- * ping, unless its first call comes before that. It is told nothing: gRPC's own client, told to go in the moment in which it takes the
- * connection into use, tries the same call on it again and again until the call's time is over. */
-void grpc_conn_end_late(struct grpc_conn *c);
+/* grpc_conn_was_called - whether a call came on it. */
+bool grpc_conn_was_called(const struct grpc_conn *c);
 
 /* grpc_conn_close - close now: calls under way are cancelled, their answers dropped. Not from inside nghttp2's callbacks. */
 void grpc_conn_close(struct grpc_conn *c);

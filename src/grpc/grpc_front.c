@@ -11,7 +11,7 @@
 #include "os/sock.h"
 #include "server/server.h"
 
-/* Late connections were answered already; clients of those that were accepted last have so long to answer a ping. */
+/* Late connections were answered already; those that were accepted last have so long. */
 #define LATE_PATIENCE TIME_MS(200)
 
 /* One worker's share, and the messages that ask it to stop. */
@@ -87,12 +87,17 @@ static void on_goodbye(struct mail *m)
     tell_if_gone(p);
 }
 
+/* gRPC's own client, told to go in the moment in which it takes the connection into use, tries the same call on it again and again until
+ * the call's time is over. So one without a call yet is told nothing: it ends with its patience. */
 static void on_closing(struct mail *m)
 {
     struct part *p = LIST_ITEM(m, struct part, closing);
     p->home.closing = true;
-    LIST_EACH (node, &p->home.conns)
-        grpc_conn_end_late(LIST_ITEM(node, struct grpc_conn, node));
+    LIST_EACH (node, &p->home.conns) {
+        struct grpc_conn *c = LIST_ITEM(node, struct grpc_conn, node);
+        if (grpc_conn_was_called(c))
+            grpc_conn_goodbye(c);
+    }
     tell_if_gone(p);
 }
 

@@ -496,26 +496,3 @@ def test_the_cost_of_stopping_is_that_of_each_model(tmp_path: Path) -> None:
     """Four times the models cost about four times as much: what is shown of all of them is not made anew for each that goes."""
     few, many = (_cpu_of_a_stop(tmp_path / str(models), models) for models in (400, 1600))
     assert many < 9 * few
-
-
-def test_late_connections_without_a_call_do_not_hold_the_end(gated: Nereid, board: Board) -> None:
-    """They are asked for a sign; one that gives it and does not call is closed then."""
-    server = gated.start()
-    got: queue.Queue[object] = queue.Queue()
-    try:
-        thread = _post(server, "slow", witness.BODY, got)
-        server.process.wait_until(lambda: _busy(server, "slow"), 30)
-        _stopping(server)
-        server.process.wait_until(lambda: _call(server, "ServerLive") == ("UNAVAILABLE", "Server exiting"), 60)
-        with h2.Connection(server.grpc) as late:
-            while late.read().kind != h2.SETTINGS:
-                pass
-            board.open_gate()
-            pings = [frame for frame in late.finish_by_connection() if frame.kind == h2.PING and not frame.flags & h2.ACK]
-            assert [ping.payload for ping in pings] == [b"anyone?\0"]
-            assert not any(frame.kind == h2.GOAWAY for frame in late.frames)
-        server.process.ends(0)
-        thread.join(60)
-        server.stop(status=0)
-    finally:
-        server.kill()
