@@ -261,17 +261,28 @@ def used(server: Server) -> int:
     return int(scrape(server.metrics)["nereid_budget_in_use_bytes"].value())
 
 
+def hold(server: Server, size: int, stack: contextlib.ExitStack) -> bool:
+    """A body of that size that does not go on; False where the server has no room for it. It says which before the body comes."""
+    headers = {"Content-Length": str(size), "Inference-Header-Content-Length": "100", "Expect": "100-continue"}
+    holder = stack.enter_context(rawhttp.Connection("127.0.0.1", server.http_port))
+    holder.send(rawhttp.head("POST", "/v2/models/id_fp32/infer", headers))
+    status = holder.answer().status
+    assert status in (100, 503), status
+    return status == 100
+
+
 @contextlib.contextmanager
 def spent(server: Server) -> Iterator[None]:
-    """Others hold the whole budget, but for less than the allowance of a connection: bodies that do not go on."""
+    """Others hold the whole budget, but for less than the allowance of a connection: bodies that do not go on. What earlier requests hold may
+    go meanwhile: then its room is taken, too."""
+    smallest = 1 << 14
+    until = time.monotonic() + 60
     with contextlib.ExitStack() as stack:
-        for size in [1 << power for power in range(20, 13, -1)]:
-            held = {"Content-Length": str(size), "Inference-Header-Content-Length": "100"}
-            while used(server) + size + 1024 < BUDGET:
-                before = used(server)
-                holder = stack.enter_context(rawhttp.Connection("127.0.0.1", server.http_port))
-                holder.send(rawhttp.head("POST", "/v2/models/id_fp32/infer", held), b"{")
-                server.process.wait_until(lambda before=before, size=size: used(server) >= before + size // 2, 60)  # type: ignore[misc]
+        while (left := BUDGET - used(server)) > smallest + 1024:
+            assert time.monotonic() < until, f"{left} bytes are left of the budget"
+            for size in [1 << power for power in range(20, 13, -1)]:
+                while hold(server, size, stack):
+                    pass
         yield
 
 
