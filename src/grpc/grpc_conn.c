@@ -170,10 +170,9 @@ static ssize_t read_filling(struct grpc_conn *c)
     struct grpc_inbox *in = &c->filling->in;
     uint32_t stream = (uint32_t)c->filling->id;
     struct grpc_scatter plan;
-    size_t left = grpc_inbox_left(in);
-    /* The frames of several messages alternate: whose the next one is cannot be guessed. */
-    if (c->receiving > 1 && left > c->frame_left)
-        left = c->frame_left;
+    /* The frames of several messages alternate: whose the next one is cannot be guessed. Else more than any plan has. */
+    size_t most = c->receiving > 1 ? c->frame_left : GRPC_SCATTER_BYTES + GRPC_CONN_FRAME_BYTES;
+    size_t left = grpc_inbox_room(in, most);
     grpc_scatter_plan(&plan, grpc_inbox_place(in), left, c->frame_left, c->frame_bytes, w->receive,
                       w->receive_bytes);
     ssize_t n = sock_read_pieces(c->watch.fd, plan.pieces, (int)plan.count);

@@ -34,6 +34,12 @@ static struct err *reserve(struct grpc_inbox *in, struct budget_account *account
     return e;
 }
 
+/* Where the next byte belongs in the buffer. */
+static size_t written(const struct grpc_inbox *in)
+{
+    return (size_t)(in->data - in->buf->data) + in->got;
+}
+
 enum grpc_inbox_result grpc_inbox_feed(struct grpc_inbox *in, struct budget_account *account,
                                        const uint8_t **data, size_t *len, bool tensors,
                                        struct err **ret_err)
@@ -66,17 +72,18 @@ enum grpc_inbox_result grpc_inbox_feed(struct grpc_inbox *in, struct budget_acco
     size_t n = in->size - in->got;
     if (n > *len)
         n = *len;
-    uint8_t *to = in->buf->data + (in->data - in->buf->data) + in->got;
+    size_t at = written(in);
+    struct err *e = pool_arrived(in->buf, at + n);
+    if (e) {
+        *ret_err = e;
+        return GRPC_INBOX_NO_ROOM;
+    }
+    uint8_t *to = in->buf->data + at;
     if (to != *data)
         memcpy(to, *data, n);
     in->got += (uint32_t)n;
     *data += n;
     *len -= n;
-    struct err *e = pool_arrived(in->buf, (size_t)(in->data - in->buf->data) + in->got);
-    if (e) {
-        *ret_err = e;
-        return GRPC_INBOX_NO_ROOM;
-    }
     return in->got == in->size ? GRPC_INBOX_WHOLE : GRPC_INBOX_MORE;
 }
 
@@ -95,8 +102,19 @@ struct err *grpc_inbox_keep(struct grpc_inbox *in, struct budget_account *accoun
 
 uint8_t *grpc_inbox_place(const struct grpc_inbox *in)
 {
-    return in->buf && in->got < in->size ? in->buf->data + (in->data - in->buf->data) + in->got
-                                         : NULL;
+    return in->buf && in->got < in->size ? in->buf->data + written(in) : NULL;
+}
+
+size_t grpc_inbox_room(const struct grpc_inbox *in, size_t most)
+{
+    if (!grpc_inbox_place(in))
+        return 0;
+    size_t at = written(in);
+    size_t left = grpc_inbox_left(in);
+    if (most > left)
+        most = left;
+    size_t room = pool_room(in->buf, at + most) - at;
+    return room < most ? room : most;
 }
 
 void grpc_inbox_next(struct grpc_inbox *in)

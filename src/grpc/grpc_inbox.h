@@ -61,5 +61,9 @@ static inline bool grpc_inbox_partial(const struct grpc_inbox *in)
  * Bytes that already are there when they are fed need no copy. */
 uint8_t *grpc_inbox_place(const struct grpc_inbox *in);
 
+/* grpc_inbox_room - how many bytes may be written to that place, at most `most`, though it is not known yet whether they are of the message:
+ * those are charged for. */
+size_t grpc_inbox_room(const struct grpc_inbox *in, size_t most);
+
 /* grpc_inbox_next - drop the current message, if any. Also the destructor. */
 void grpc_inbox_next(struct grpc_inbox *in);

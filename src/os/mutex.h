@@ -14,6 +14,7 @@ enum mutex_rank {
     MUTEX_RANK_SCHEDULER, /* queue and idle instances of one model version */
     MUTEX_RANK_REGISTRY,  /* loaded plug-ins, metric families */
     MUTEX_RANK_THREAD,    /* a thread's own mailbox or hand-off */
+    MUTEX_RANK_TRIM,      /* memory of warm buffers on its way back */
     MUTEX_RANK_POOL,      /* warm buffers */
     MUTEX_RANK_LEAF,      /* nothing is taken under it */
 };

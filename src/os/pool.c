@@ -32,6 +32,9 @@ struct pooled {
     time_ns last_used;
 };
 
+/* Held while memory goes back, until it no longer counts: who finds that there is too much waits for what others give back. */
+static struct mutex giving_back = MUTEX_INIT(MUTEX_RANK_TRIM);
+
 static struct mutex lock = MUTEX_INIT(MUTEX_RANK_POOL); /* guards what follows */
 static struct pooled *warm[CLASSES];                    /* most recently used first */
 static struct pooled *leaving;                          /* unmapped from their ends, by and by */
@@ -52,10 +55,11 @@ static void heap_free(struct buf *b)
     mem_free(b);
 }
 
+/* Released last: nobody may be charged for it before a trim can find what is behind it. */
 static void mapped_free(struct buf *b)
 {
     struct pooled *p = (struct pooled *)b;
-    budget_release(p->charged);
+    size_t charged = p->charged;
     if (b->size > p->dirty)
         p->dirty = b->size;
     p->last_used = clock_now_ns();
@@ -63,6 +67,7 @@ static void mapped_free(struct buf *b)
     p->next = warm[p->class];
     warm[p->class] = p;
     mutex_unlock(&lock);
+    budget_release(charged);
 }
 
 /* A mapping aligned to huge pages when it is that large: map more, cut off what is before and behind. */
@@ -99,6 +104,18 @@ static void touch(struct pooled *p, size_t bytes)
         pool_trim(TIME_NEVER);
 }
 
+static void forget_from(struct pooled *p, size_t keep)
+{
+    mutex_lock(&giving_back);
+    pages_forget((char *)p->map + keep, p->map_bytes - keep);
+    mutex_lock(&lock);
+    resident -= p->touched - keep;
+    mutex_unlock(&lock);
+    mutex_unlock(&giving_back);
+    p->touched = keep;
+    p->dirty = p->dirty < keep ? p->dirty : keep;
+}
+
 /* A warm mapping may have memory for much that its next user is not charged for yet. It keeps that while there is plenty. */
 static void forget_rest(struct pooled *p, size_t charged)
 {
@@ -107,13 +124,9 @@ static void forget_rest(struct pooled *p, size_t charged)
         return;
     mutex_lock(&lock);
     bool plenty = resident <= budget_limit() / PLENTY_PART;
-    resident -= plenty ? 0 : p->touched - keep;
     mutex_unlock(&lock);
-    if (plenty)
-        return;
-    pages_forget((char *)p->map + keep, p->map_bytes - keep);
-    p->touched = keep;
-    p->dirty = p->dirty < keep ? p->dirty : keep;
+    if (!plenty)
+        forget_from(p, keep);
 }
 
 static struct pooled *take_warm(unsigned class)
@@ -227,19 +240,34 @@ struct err *pool_buf_of(struct budget_account *account, size_t size, struct buf 
     return NULL;
 }
 
-struct err *pool_arrived(struct buf *b, size_t bytes)
+/* What is charged once so many bytes are. */
+static size_t in_pages(const struct pooled *p, size_t bytes)
+{
+    size_t pages = (bytes + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
+    return pages < p->buf.size ? pages : p->buf.size;
+}
+
+size_t pool_room(struct buf *b, size_t bytes)
 {
     struct pooled *p = (struct pooled *)b;
     if (bytes <= p->charged)
+        return p->charged;
+    size_t now = in_pages(p, bytes);
+    if (budget_charge(now - p->charged)) {
+        p->charged = now;
+        touch(p, now);
+    }
+    return p->charged;
+}
+
+struct err *pool_arrived(struct buf *b, size_t bytes)
+{
+    struct pooled *p = (struct pooled *)b;
+    if (pool_room(b, bytes) >= bytes)
         return NULL;
-    size_t pages = (bytes + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
-    size_t now = pages < b->size ? pages : b->size;
-    size_t more = now - p->charged;
-    touch(p, now); /* it was written already */
-    if (!budget_charge(more))
-        return no_room(more);
-    p->charged = now;
-    return NULL;
+    size_t now = in_pages(p, bytes);
+    touch(p, now); /* it may be written already */
+    return no_room(now - p->charged);
 }
 
 /* Unlinks what is older than `before`; the list is by last use, newest first, so it is a tail. */
@@ -320,6 +348,7 @@ static size_t shorten_some(struct pooled *p, size_t most)
 
 bool pool_trim_some(time_ns before, size_t most, size_t *ret_kept)
 {
+    mutex_lock(&giving_back);
     size_t kept = let_go(before);
     struct pooled *p = NULL;
     while (most && (p = take_leaving())) {
@@ -330,6 +359,7 @@ bool pool_trim_some(time_ns before, size_t most, size_t *ret_kept)
         }
     }
     size_t left = still_leaving(p);
+    mutex_unlock(&giving_back);
     *ret_kept = kept + left;
     return left > 0;
 }

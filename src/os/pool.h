@@ -30,6 +30,10 @@ struct err *pool_buf_arriving(size_t size, struct buf **ret);
  * account  NULL = nobody's */
 struct err *pool_buf_of(struct budget_account *account, size_t size, struct buf **ret);
 
+/* pool_room - charge for the first `bytes` of the buffer where the budget has room for them, before somebody writes there without knowing yet
+ * that he may keep it; returns how many bytes are charged, which may be more or fewer. */
+size_t pool_room(struct buf *b, size_t bytes);
+
 /* pool_arrived - the first `bytes` of the buffer came in: charge them. The buffer is of one of those above.
  * errors  UNAVAILABLE when the budget is spent: drop the buffer */
 struct err *pool_arrived(struct buf *b, size_t bytes);

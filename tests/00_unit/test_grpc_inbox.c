@@ -167,7 +167,29 @@ static void kept_messages_outlive_their_bytes(void **state)
     assert_int_equal(budget_in_use(), 0);
 }
 
+/* A guess where bytes belong may be wrong, and be made for a message that does not go on: it leaves no memory that nobody is charged for. */
+static void what_is_guessed_is_charged(void **state)
+{
+    (void)state;
+    const size_t page = (size_t)2 << 20;
+    const uint8_t begun[] = {0, 0x7f, 0, 0, 0, 1};
+    struct grpc_inbox in = {0};
+    const uint8_t *at = begun;
+    size_t len = sizeof(begun);
+    assert_int_equal(grpc_inbox_room(&in, page), 0);
+    budget_set_limit(page);
+    assert_int_equal(feed(&in, &at, &len), GRPC_INBOX_MORE);
+    assert_int_equal(grpc_inbox_room(&in, 100), 100);
+    assert_int_equal(grpc_inbox_room(&in, 2 * page), page - 1);
+    budget_set_limit(3 * page);
+    assert_int_equal(grpc_inbox_room(&in, page), page);
+    assert_int_equal(budget_in_use(), 2 * page);
+    grpc_inbox_next(&in);
+    budget_set_limit(SIZE_MAX);
+    assert_int_equal(budget_in_use(), 0);
+}
+
 UNIT_MAIN(UNIT(whole_messages_stay_where_they_are), UNIT(every_way_to_cut_it),
           UNIT(messages_one_after_the_other), UNIT(refused_prefixes),
-          UNIT(a_message_is_charged_before_it_is_held), UNIT(tensors_are_aligned),
-          UNIT(kept_messages_outlive_their_bytes))
+          UNIT(a_message_is_charged_before_it_is_held), UNIT(what_is_guessed_is_charged),
+          UNIT(tensors_are_aligned), UNIT(kept_messages_outlive_their_bytes))

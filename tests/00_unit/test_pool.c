@@ -189,6 +189,28 @@ static void announced_bytes_are_charged_as_they_come(void **state)
     pool_trim(TIME_NEVER);
 }
 
+/* Who writes before he knows whether he may keep it is told how far: to the end of a page that is charged. */
+static void room_is_charged_before_it_is_written(void **state)
+{
+    (void)state;
+    const size_t page = (size_t)2 << 20;
+    struct buf *b = NULL;
+    budget_set_limit(2 * page);
+    unit_succeeds(pool_buf_arriving(5 * page, &b));
+    assert_int_equal(pool_room(b, page), page);
+    assert_int_equal(pool_room(b, page + 1), 2 * page);
+    assert_int_equal(budget_in_use(), 2 * page);
+    assert_int_equal(pool_room(b, 2 * page + 1), 2 * page);
+    assert_int_equal(budget_in_use(), 2 * page);
+    unit_succeeds(pool_arrived(b, 2 * page));
+    unit_fails(pool_arrived(b, 2 * page + 1), STATUS_UNAVAILABLE, "no room for");
+    budget_set_limit(SIZE_MAX);
+    assert_int_equal(pool_room(b, 4 * page + 1), 5 * page);
+    buf_unref(b);
+    assert_int_equal(budget_in_use(), 0);
+    pool_trim(TIME_NEVER);
+}
+
 /* Where the budget is spent a peer still has its allowance for what is short, whatever becomes of the peer meanwhile. */
 static void short_ones_are_within_the_allowance(void **state)
 {
@@ -299,7 +321,7 @@ static void many_threads(void **state)
 UNIT_MAIN(UNIT(sizes_and_charges), UNIT(warm_buffers), UNIT(zeroed_buffers),
           UNIT(given_back_by_slices), UNIT(announced_only), UNIT(huge_pages_are_aligned),
           UNIT(budget_is_asked_first), UNIT(announced_bytes_are_charged_as_they_come),
-          UNIT(short_ones_are_within_the_allowance),
+          UNIT(room_is_charged_before_it_is_written), UNIT(short_ones_are_within_the_allowance),
 #if !defined(__SANITIZE_THREAD__)
           UNIT(what_is_warm_stays_within_the_budget),
 #endif
