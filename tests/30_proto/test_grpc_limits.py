@@ -127,10 +127,13 @@ def page(server: Server) -> rawhttp.Answer:
 
 
 def spend(server: Server, stack: contextlib.ExitStack) -> None:
-    """Bodies that do not end take the budget but for some bytes, requests for a model that waits take these and a little more."""
+    """Bodies that do not end take the budget but for some bytes, requests for a model that waits take these and a little more. Each has been
+    looked at before the next comes, so that a few requests do: a client that pings for many would be thrown out."""
     for bits in range(19, 10, -1):
         greedy = stack.enter_context(rawhttp.Connection(HOST, server.http_port))
-        greedy.send(rawhttp.head("POST", "/v2/models/all/infer", {"Content-Length": str(1 << bits)}) + b"{")
+        greedy.send(rawhttp.head("POST", "/v2/models/all/infer", {"Content-Length": str(1 << bits), "Expect": "100-continue"}))
+        assert greedy.answer().status in (100, 503)
+        greedy.send(b"{")
     pusher = stack.enter_context(h2.Connection(server.grpc))
     asked = h2.message(one_row("other").SerializeToString())
     block = h2.header_block(h2.call_headers(f"/{rawgrpc.SERVICE}/ModelInfer"))
