@@ -158,7 +158,8 @@ def test_a_failing_sample_fails_the_start(kind: type[Server], tmp_path: Path) ->
     """MC-136: an instance that fails its samples is not served."""
     repository = Repository(tmp_path / "models")
     lookup(repository, "failing", sample("random_data: true"))
-    with pytest.raises(ServerFailed, match="(?s)ended with status 1 before it was ready.*failed to run warmup sample"):
+    status = "1" if kind is Nereid else "(1|-11)"  # the reference crashes now and then where it ends by itself
+    with pytest.raises(ServerFailed, match=f"(?s)ended with status {status} before it was ready.*failed to run warmup sample"):
         kind(repository.path).start()
 
 
