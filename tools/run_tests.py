@@ -254,7 +254,6 @@ STAGES = [
     python("isolation", "models in processes of their own that crash, hang, lie", "49_isolation", RELEASE),
     python("isolation-dev", "isolated models under these sanitizers, server and child", "49_isolation", DEV, "dev"),
     python("backends", "backends that are there when asked for", "52_backends", RELEASE),
-    python("backends-dev", "those backends under these sanitizers", "52_backends", DEV, "dev", OURS),
     python("caches-dev", "caches and agents under these sanitizers", "48_caches", DEV, "dev", OURS),
     python("clients", "these clients, and tritonclient's asyncio ones", "46_clients", ("clients-build", *RELEASE)),
     python("gates", "gates: layers, symbols, tidy, format, and that they refuse", "00_gates", RELEASE),

@@ -79,6 +79,8 @@ ALONE = [
 BESIDE = [
     of_folder("soak", "an hour of ordinary work", "70_soak", RELEASE, "release", env=SOAK),
     of_folder("soak-dev", "the same under these sanitizers", "70_soak", DEV, "dev", env=SOAK),
+    # Not in tools/run_tests.py: the address sanitizer itself fails now and then as OpenVINO's threads end with the process.
+    of_folder("backends-dev", "backends that are there when asked for, under these sanitizers", "52_backends", DEV, "dev", OURS),
     Stage("sims", "simulations with many seeds", simulations("release"), RELEASE, seconds=NIGHT),
     Stage("sims-dev", "the same under these sanitizers", simulations("dev"), DEV, seconds=NIGHT),
     of_folder("python-models-dev", "Triton's python backend in this server under these sanitizers", "47_python", DEV, "dev", OURS),
