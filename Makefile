@@ -26,7 +26,7 @@ check: ## what a change can break first, in three minutes; BASE=COMMIT: all that
 	@tools/setup.sh test
 	@/usr/bin/python3 tools/check.py $(if $(BASE),--base $(BASE))
 
-test: ## install what is missing, build, run every test: 17 minutes on two quiet cores
+test: ## install what is missing, build, run every test: a quarter of an hour on two quiet cores
 	@tools/test.sh
 
 test-long: ## all of that, then a night: soak, crowds, many seeds, more sanitizers, mutants, fuzzing
