@@ -4,7 +4,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from harness import compare, metrics
+from harness import compare, logs, metrics
 from harness.process import Process, ServerFailed
 
 
@@ -118,3 +118,39 @@ def test_differences_are_found() -> None:
 def test_wrong_metrics_do_not_parse(text: str) -> None:
     with pytest.raises(AssertionError):
         metrics.parse(text)
+
+
+AT = "1123 11:59:54.548641 28663 "
+INFO, VERBOSE, ERROR = f'I{AT}a.cc:1] "it \\"serves\\""', f'I{AT}infer_handler.cc:723] "step FINISH"', f'E{AT}model.py:17] "error words"'
+TABLE = f"I{AT}server.cc:604] \n+---+\n| A |\n+---+\n"
+LATER = '2026-11-23T11:59:54Z W 7 b.cc:2] "of the other format"'
+
+
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        (f"{INFO}\n{ERROR}\n", [INFO, ERROR]),
+        (f"{VERBOSE}{ERROR}\n\n{INFO}\n", [VERBOSE, ERROR, INFO]),
+        (f"{INFO}{VERBOSE}\n\n{LATER}{ERROR}\n\n", [INFO, VERBOSE, LATER, ERROR]),
+        (f"{INFO[:50]}{ERROR}\n{INFO[50:]}\n{VERBOSE}\n", [INFO, ERROR, VERBOSE]),
+        (f"{VERBOSE}\n{INFO[:9]}{ERROR}{INFO[9:]}\n\n", [VERBOSE, INFO, ERROR]),
+        (f"{TABLE}{ERROR}\n\n{INFO}\n", [TABLE.rstrip("\n"), ERROR, INFO]),
+        (f"of another\n{INFO}\nterminate called\n", ["of another", f"{INFO}\nterminate called"]),
+        ("", []),
+    ],
+    ids=["whole", "no line feed between", "none anywhere", "a message in two parts", "a header in two parts", "a table", "of others", "nothing"],
+)
+def test_the_references_log_is_read_by_records(log: str, expected: list[str]) -> None:
+    assert logs.records(log) == expected
+
+
+def test_its_lines_are_mended(tmp_path: Path) -> None:
+    """What is not written to its end yet is none; a table has its empty line; ours is read as it is."""
+    assert logs.mended(f"{INFO}{ERROR}\n\n{TABLE}{VERBOSE}\n\n") == f"{INFO}\n{ERROR}\n{TABLE}\n{VERBOSE}\n"
+    assert logs.mended(f"{INFO}\n{ERROR[:20]}") == f"{INFO}\n{ERROR[:20]}"
+    written = tmp_path / "written"
+    written.write_text(f"{INFO}{ERROR}\n")
+    for mend, lines in ((str, 1), (logs.mended, 2)):
+        process = Process("cat", ["/bin/cat", str(written)], tmp_path / "log", mend=mend)
+        process.ends(0)
+        assert len(process.log().splitlines()) == lines

@@ -33,12 +33,21 @@ class Process:
     However it ends, a sanitizer's report in its log fails the test, and so does an end by a signal that this object did not send.
     judged  False: what is not tested here may end as it likes
     output  a descriptor that takes its output; by default log_path does
+    mend  what makes whole lines of its log
     """
 
     def __init__(
-        self, name: str, argv: list[str], log_path: Path, env: dict[str, str] | None = None, judged: bool = True, output: int | None = None
+        self,
+        name: str,
+        argv: list[str],
+        log_path: Path,
+        env: dict[str, str] | None = None,
+        judged: bool = True,
+        output: int | None = None,
+        mend: Callable[[str], str] = str,
     ):
         self.name = name
+        self._mend = mend
         self.judged = judged
         self._expected: int | None = None  # the exit status that a test asked for
         self._sent: set[int] = set()  # the signals that should end it
@@ -58,7 +67,7 @@ class Process:
         self._pidfd = os.pidfd_open(self.pid)
 
     def log(self, offset: int = 0, last_lines: int | None = None) -> str:
-        text = self.log_path.read_bytes()[offset:].decode("utf-8", "replace")
+        text = self._mend(self.log_path.read_bytes()[offset:].decode("utf-8", "replace"))
         return (
             text if last_lines is None else "\n".join(line[:300] for line in text.splitlines()[-last_lines:])
         )

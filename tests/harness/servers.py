@@ -3,13 +3,13 @@
 import signal
 import socket
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
-from . import paths, ports, rawhttp
+from . import logs, paths, ports, rawhttp
 from .process import Process, ServerFailed
 
 HOST = "127.0.0.1"
@@ -26,6 +26,7 @@ class Server:
 
     kind: ClassVar[str]
     judged: ClassVar[bool] = True  # how it ends is looked at
+    mend: ClassVar[Callable[[str], str]] = str  # its log is read as it is
 
     def __init__(
         self,
@@ -101,7 +102,7 @@ class Server:
 
     def _launch(self) -> None:
         log = Path(self._scratch.name) / "log"
-        self._process = Process(self.kind, self.command(), log, self.env, self.judged)
+        self._process = Process(self.kind, self.command(), log, self.env, self.judged, mend=type(self).mend)
 
     def wait_until_ready(self, seconds: float, period: float = 0.01) -> None:
         self.ready_after = self.process.wait_until(self.ready, seconds, period)
@@ -147,6 +148,7 @@ class Reference(Server):
 
     kind = "reference"
     judged = False
+    mend = staticmethod(logs.mended)
     STARTS: ClassVar[int] = 10
     # The last words of these aborts.
     aborts_with: tuple[str, ...] = ("epoll_wait error: Bad file descriptor",)  # of its gRPC library, whose poller waits on what is closed already
