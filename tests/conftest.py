@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import models, paths, sharing
+from harness import again, models, paths, sharing
 from harness.repository import Repository
 from harness.servers import KINDS, Nereid, Reference, Server
 
@@ -26,6 +26,11 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
     return sharing.run(session)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+    return again.run(item, nextitem)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,10 +1,13 @@
 """The harness itself: what goes wrong in a server must not pass for a success."""
 
+import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from harness import compare, logs, metrics
+from harness import again, compare, logs, metrics, paths
 from harness.process import Process, ServerFailed
 
 
@@ -154,3 +157,74 @@ def test_its_lines_are_mended(tmp_path: Path) -> None:
         process = Process("cat", ["/bin/cat", str(written)], tmp_path / "log", mend=mend)
         process.ends(0)
         assert len(process.log().splitlines()) == lines
+
+
+CONFTEST = """
+import pytest
+from pathlib import Path
+from harness import again
+from harness.process import Process
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):
+    return again.run(item, nextitem)
+
+def run(name, judged, crashes):
+    '''It crashes so many times.'''
+    times = Path(name + "_times")
+    turn = len(times.read_text()) if times.exists() else 0
+    times.write_text("x" * (turn + 1))
+    ends = "echo up; kill -SEGV $$" if turn < crashes else "echo up; exec tail -f /dev/null"
+    process = Process(name, ["/bin/sh", "-c", ends], Path(name + "_log"), judged=judged)
+    process.wait_until(lambda: "up" in process.log(), 60)
+    if turn < crashes:
+        assert process.ended_within(60)
+    return process
+"""
+TESTS = """
+import pytest
+from conftest import run
+
+@pytest.fixture(scope="session")
+def shared():
+    process = run("shared", False, {shared})
+    yield process
+    process.kill()
+
+@pytest.fixture
+def ours():
+    process = run("ours", True, {ours})
+    yield process
+    process.kill()
+
+def test_before(): pass
+def test_it(shared, ours):
+    assert shared.running(){also}
+def test_next(shared): assert shared.running()
+"""
+
+
+@pytest.mark.parametrize(
+    ("crashes", "also", "status", "turns"),
+    [
+        ({"shared": 0, "ours": 0}, "", 0, 1),
+        ({"shared": 2, "ours": 0}, "", 0, 3),
+        ({"shared": 100, "ours": 0}, "", 1, 2 * again.TURNS - 1),  # the next test begins with what is left of this one
+        ({"shared": 0, "ours": 0}, " and False", 1, 1),
+        ({"shared": 1, "ours": 0}, " and False", 1, 2),
+        ({"shared": 1, "ours": 1}, "", 1, 2),  # by the next test
+    ],
+    ids=["nothing", "twice", "always", "a finding", "a finding behind a crash", "both crash"],
+)
+def test_who_asked_a_reference_that_crashed_asks_again(tmp_path: Path, crashes: dict[str, int], also: str, status: int, turns: int) -> None:
+    """And nobody else; a crash of ours stays one."""
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "test_it.py").write_text(TESTS.format(also=also, **crashes))
+    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), "test_it.py"]
+    env = {**os.environ, "PYTHONPATH": str(paths.ROOT / "tests")}
+    ran = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False)
+    assert ran.returncode == status, ran.stdout
+    assert len((tmp_path / "shared_times").read_text()) == turns, ran.stdout
+    assert ran.stdout.count("asked again") == turns - 1
+    if crashes["ours"]:
+        assert "ours: ended by signal 11" in ran.stdout

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import ClassVar
 
 SANITIZER_REPORT = re.compile(
     r"ERROR: (Address|Leak)Sanitizer|WARNING: ThreadSanitizer|SUMMARY: \w+Sanitizer|: runtime error: "
@@ -36,6 +37,9 @@ class Process:
     mend  what makes whole lines of its log
     """
 
+    others: ClassVar[list["Process"]] = []  # that are not judged
+    blamed: ClassVar[int] = 0  # how often one that is judged did what it should not
+
     def __init__(
         self,
         name: str,
@@ -48,6 +52,9 @@ class Process:
     ):
         self.name = name
         self._mend = mend
+        self._ours = judged
+        if not judged:
+            self.others.append(self)
         self.judged = judged
         self._expected: int | None = None  # the exit status that a test asked for
         self._sent: set[int] = set()  # the signals that should end it
@@ -80,7 +87,17 @@ class Process:
         """None while it runs; negative: the signal that ended it."""
         return self._popen.poll()
 
+    def in_use(self) -> bool:
+        """Nobody has seen to its end yet."""
+        return self._pidfd >= 0
+
+    def crashed(self) -> bool:
+        """It has ended by a signal that this object did not send."""
+        status = self.exit_status
+        return status is not None and status < 0 and -status not in self._sent
+
     def fail(self, what: str) -> ServerFailed:
+        Process.blamed += self._ours
         return ServerFailed(f"{self.name}: {what}\n$ {' '.join(self.argv)}\n{self.log(last_lines=60)}")
 
     def ended_within(self, seconds: float) -> bool:
@@ -177,7 +194,7 @@ class Process:
             lines = log[report.start() :].splitlines()[:REPORT_LINES]
             raise self.fail("\n".join([f"sanitizer report: {report.group(0)}", *lines]))
         status = self._popen.returncode
-        if status < 0 and status != self._expected and -status not in self._sent:
+        if self.crashed() and status != self._expected:
             raise self.fail(f"ended by signal {-status}")
 
     def kill(self) -> None:
