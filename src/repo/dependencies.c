@@ -243,7 +243,8 @@ static struct labels *labels_of_tensor(const struct repo *r, const struct repo_m
 
 static bool takes_labels(const struct serve_version *v, uint32_t output)
 {
-    return v->ensemble && v->labels && !*v->config->outputs[output].label_filename;
+    return v->config->scheduler == CONFIG_SCHEDULER_ENSEMBLE && v->labels &&
+           !*v->config->outputs[output].label_filename;
 }
 
 void dependencies_labels(struct repo *r, const struct repo_model *m, struct serve_version *v)

@@ -15,8 +15,6 @@
 #include "repo/load_labels.h"
 #include "repo/load_strategy.h"
 #include "serve/cache_stage.h"
-#include "serve/ensemble_run.h"
-#include "serve/sequences.h"
 #include "serve/version.h"
 #include "store/local.h"
 
@@ -173,9 +171,8 @@ struct err *load_version(const struct load_context *c, const char *name, const c
     if (!e) {
         v->limits = c->limits;
         v->policies = c->policies;
+        v->table = c->table;
     }
-    if (!e && is_ensemble(v->config->proto))
-        v->ensemble = ensemble_run_plan_new(v->config, c->table);
     if (!e)
         cache_stage_attach(c->cache, v, files);
     mem_free(files);

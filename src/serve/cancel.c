@@ -3,19 +3,20 @@
 #include "infer/request.h"
 #include "os/clock.h"
 #include "serve/limits.h"
-#include "serve/queue.h"
 #include "serve/reject.h"
 #include "serve/runner.h"
+#include "serve/scheduler.h"
 #include "serve/version.h"
 
 /* Takes the request out of the queue; `others` are those that cannot go on without it. false: it is not queued. */
 static bool take_out(struct serve_version *v, struct request *r, struct list *others)
 {
+    struct scheduler *s = v->scheduler;
     mutex_lock(&v->lock);
     time_ns now = clock_now_ns();
-    bool waited = queue_remove(v, r);
-    if (waited && v->sequences)
-        queue_expire(v, now, others);
+    bool waited = s->ops.remove(s, r);
+    if (waited && s->ops.has_dropped(s))
+        s->ops.expire(s, now, others);
     if (waited)
         runner_wake(
             v,

@@ -2,9 +2,9 @@
 
 #include "base/mem.h"
 #include "os/loop.h"
-#include "serve/queue.h"
 #include "serve/reject.h"
 #include "serve/runner.h"
+#include "serve/scheduler.h"
 #include "serve/version.h"
 
 struct deadline {
@@ -29,8 +29,8 @@ static void due(struct loop_timer *t)
     list_init(&dropped);
     mutex_lock(&v->lock);
     time_ns now = clock_now_ns();
-    queue_expire(v, now, &dropped);
-    time_ns next = queue_next_deadline(v);
+    v->scheduler->ops.expire(v->scheduler, now, &dropped);
+    time_ns next = v->scheduler->ops.next_deadline(v->scheduler);
     d->armed = next;
     runner_wake(v, now);
     mutex_unlock(&v->lock);
@@ -71,7 +71,8 @@ struct deadline *deadline_new(struct serve_version *v, struct loop *house)
 
 void deadline_watch(struct deadline *d)
 {
-    time_ns next = queue_next_deadline(d->version);
+    const struct scheduler *s = d->version->scheduler;
+    time_ns next = s->ops.next_deadline(s);
     if (next >= d->armed || !d->house)
         return;
     d->armed = next;

@@ -20,8 +20,8 @@
 #include <string.h>
 
 struct ensemble_run_plan {
+    struct scheduler base;
     struct ensemble *ensemble;
-    struct serve_table *table;
     struct ensemble_credit *credits; /* of each step; NULL = no limit */
 };
 
@@ -60,12 +60,10 @@ struct call {
     uint32_t held_count;
 };
 
-struct ensemble_run_plan *ensemble_run_plan_new(const struct model_config *config,
-                                                struct serve_table *table)
+static struct ensemble_run_plan *plan_new(const struct model_config *config)
 {
     struct ensemble_run_plan *p = MEM_NEW(struct ensemble_run_plan);
     p->ensemble = ensemble_new(config->proto);
-    p->table = table;
     if (!p->ensemble->max_inflight)
         return p;
     p->credits = mem_alloc(p->ensemble->step_count * sizeof(*p->credits));
@@ -74,10 +72,9 @@ struct ensemble_run_plan *ensemble_run_plan_new(const struct model_config *confi
     return p;
 }
 
-void ensemble_run_plan_free(struct ensemble_run_plan *p)
+static void ensemble_run_free(struct scheduler *s)
 {
-    if (!p)
-        return;
+    struct ensemble_run_plan *p = (struct ensemble_run_plan *)s;
     for (uint32_t i = 0; p->credits && i < p->ensemble->step_count; i++)
         ensemble_credit_fini(&p->credits[i]);
     mem_free(p->credits);
@@ -453,10 +450,11 @@ static struct err *find_steps(struct run *run)
         return err_new(STATUS_INVALID_ARG, "more than %u ensembles within each other",
                        ENSEMBLE_RUN_MAX_DEPTH);
     struct table_view *view = submit_view();
-    if (view && view->table == run->plan->table)
+    struct serve_table *table = run->plan->base.version->table;
+    if (view && view->table == table)
         return find_versions(run, view);
     struct table_view own;
-    table_view_open(&own, run->plan->table, NULL);
+    table_view_open(&own, table, NULL);
     struct err *e = find_versions(run, &own);
     table_view_close(&own);
     return e;
@@ -498,10 +496,10 @@ static void put_inputs(struct run *run)
         ensemble_flow_put(&run->flow, run->flow.first, en->inputs[i], NULL);
 }
 
-static void start(struct serve_version *v, struct request *r)
+static void start(const struct ensemble_run_plan *plan, struct request *r)
 {
     struct run *run = arena_zalloc(&r->arena, sizeof(*run));
-    run->plan = v->ensemble;
+    run->plan = plan;
     run->request = r;
     run->wanted = wanted_outputs(r);
     run->gathers = may_gather(r);
@@ -532,9 +530,86 @@ static void start(struct serve_version *v, struct request *r)
     work(run, over);
 }
 
-void ensemble_run_submit(struct serve_version *v, struct list *requests)
+/* -- as a scheduler -- */
+
+static void ensemble_run_accept(struct scheduler *s, struct list *requests, bool on_loop)
 {
+    (void)on_loop;
     struct list *node;
     while ((node = list_pop(requests)))
-        start(v, LIST_ITEM(node, struct request, queue_node));
+        start((struct ensemble_run_plan *)s, LIST_ITEM(node, struct request, queue_node));
+}
+
+/* What follows is asked of every scheduler. Here nothing is queued, and nobody waits for work. */
+
+static bool ensemble_run_push(struct scheduler *s, struct request *r, time_ns now)
+{
+    (void)s;
+    (void)r;
+    (void)now;
+    CHECK(false); /* accept has left nothing */
+    return false;
+}
+
+static void ensemble_run_wake(struct scheduler *s, time_ns now)
+{
+    (void)s;
+    (void)now;
+}
+
+static size_t ensemble_run_expire(struct scheduler *s, time_ns now, struct list *ret_list)
+{
+    (void)s;
+    (void)now;
+    (void)ret_list;
+    return 0;
+}
+
+static bool ensemble_run_has_dropped(const struct scheduler *s)
+{
+    (void)s;
+    return false;
+}
+
+static bool ensemble_run_remove(struct scheduler *s, struct request *r)
+{
+    (void)s;
+    (void)r;
+    return false;
+}
+
+static size_t ensemble_run_depth(const struct scheduler *s)
+{
+    (void)s;
+    return 0;
+}
+
+static time_ns ensemble_run_never(const struct scheduler *s)
+{
+    (void)s;
+    return TIME_NEVER;
+}
+
+/* Without runners nobody takes, asks what is ready or gives up what is queued. */
+static const struct scheduler_ops ensemble_run_ops = {
+    .accept = ensemble_run_accept,
+    .push = ensemble_run_push,
+    .wake = ensemble_run_wake,
+    .expire = ensemble_run_expire,
+    .has_dropped = ensemble_run_has_dropped,
+    .next_deadline = ensemble_run_never,
+    .remove = ensemble_run_remove,
+    .depth = ensemble_run_depth,
+    .oldest = ensemble_run_never,
+    .free = ensemble_run_free,
+};
+
+struct err *ensemble_run_make(struct serve_version *v, struct scheduler **ret)
+{
+    if (v->config->scheduler != CONFIG_SCHEDULER_ENSEMBLE)
+        return NULL;
+    struct ensemble_run_plan *p = plan_new(v->config);
+    p->base = (struct scheduler){.ops = ensemble_run_ops, .version = v};
+    *ret = &p->base;
+    return NULL;
 }

@@ -4,28 +4,11 @@
  * A step's response takes the request further on the thread that delivers it: after Execute has returned, or, where the backend answers
  * outside of Execute, inside its ResponseSend, which then only queues the next step. Steps that one thread has to submit at a time go
  * to their models together (serve/submit.h), so that what arrived as a batch stays one. */
-#include "base/err.h"
-#include "base/list.h"
-
-#include <stdint.h>
-
-struct ensemble_run_plan;
-struct model_config;
-struct serve_table;
-struct serve_version;
+#include "serve/scheduler.h"
 
 /* Ensembles within ensembles, at most: a chain that is longer was not there when they were loaded. */
 #define ENSEMBLE_RUN_MAX_DEPTH 64u
 
-/* ensemble_run_plan_new - what a version of an ensemble needs to run requests.
- * config  borrowed, as long as the plan lives
- * table   where its steps' models are looked up */
-struct ensemble_run_plan *ensemble_run_plan_new(const struct model_config *config,
-                                                struct serve_table *table);
-
-/* ensemble_run_plan_free - no request of the version is left. NULL is fine. */
-void ensemble_run_plan_free(struct ensemble_run_plan *plan);
-
-/* ensemble_run_submit - take over requests for an ensemble (v->ensemble), by queue_node. As for any model they are answered through
- * their respond callback, whatever happens. No lock is held. */
-void ensemble_run_submit(struct serve_version *v, struct list *requests);
+/* ensemble_run_make - the scheduler of a version that is an ensemble: it takes over what it is asked to accept, and nothing is ever
+ * queued. Requests look the versions of their steps up in the table of the version. */
+scheduler_make_fn ensemble_run_make;

@@ -5,8 +5,8 @@
 #include "os/mutex.h"
 #include "plugin/instance.h"
 #include "proto/model_config.pb-c.h"
-#include "serve/queue.h"
 #include "serve/runner_priv.h"
+#include "serve/scheduler.h"
 #include "serve/submit.h"
 #include "serve/version.h"
 
@@ -192,9 +192,8 @@ void limits_nudge(struct limits_seat *s)
 
 static bool is_ready(struct runner *r, time_ns now, time_ns *ret_wake)
 {
-    struct serve_version *v = r->version;
-    return v->sequences ? sequencer_ready(v->sequences->queue, r->seat, now, ret_wake)
-                        : batcher_ready(v->batcher, now, ret_wake);
+    struct scheduler *s = r->version->scheduler;
+    return s->ops.ready(s, r, now, ret_wake);
 }
 
 /* A nudge that nobody has heard yet was about a queue that the caller has just looked at. */
@@ -225,8 +224,7 @@ static void run(struct runner *r, size_t count, time_ns now)
     struct limits_seat *s = r->limit;
     struct submit_turn turn = {0};
     bool together = !v->config->decoupled;
-    if (!v->sequences) /* each of their instances has a queue of its own */
-        limits_settle(v, now);
+    limits_settle(v, now);
     runner_wake(v, now);
     mutex_unlock(&v->lock);
     if (together)
@@ -251,7 +249,7 @@ bool limits_turn(struct runner *r, time_ns *ret_wake)
     mutex_assert_held(&v->lock);
     time_ns now = clock_now_ns();
     bool ready = is_ready(r, now, ret_wake);
-    if (queue_has_dropped(v)) {
+    if (v->scheduler->ops.has_dropped(v->scheduler)) {
         runner_answer_dropped(v, now);
         return true;
     }
@@ -260,7 +258,7 @@ bool limits_turn(struct runner *r, time_ns *ret_wake)
         return false;
     }
     if (!hold(s)) {
-        time_ns until = queue_next_deadline(v);
+        time_ns until = v->scheduler->ops.next_deadline(v->scheduler);
         if (until <= now) {
             runner_answer_dropped(v, now);
             return true;
@@ -281,13 +279,11 @@ bool limits_turn(struct runner *r, time_ns *ret_wake)
 void limits_settle(struct serve_version *v, time_ns now)
 {
     mutex_assert_held(&v->lock);
-    time_ns wake;
-    if (!v->limited || (!v->sequences && batcher_ready(v->batcher, now, &wake)))
-        return;
-    for (uint32_t i = 0; i < v->instances.runner_count; i++) {
-        struct limits_seat *s = v->instances.runners[i]->limit;
-        if (limits_state(s) == RATE_LIMITER_WAITS)
-            limits_nudge(s);
+    for (uint32_t i = 0; v->limited && i < v->instances.runner_count; i++) {
+        struct runner *r = v->instances.runners[i];
+        time_ns wake;
+        if (limits_state(r->limit) == RATE_LIMITER_WAITS && !is_ready(r, now, &wake))
+            limits_nudge(r->limit);
     }
 }
 

@@ -1,6 +1,7 @@
 #include "serve/reject.h"
 
 #include "infer/response.h"
+#include "serve/scheduler.h"
 #include "serve/version.h"
 
 void reject_request(struct request *r, enum stats_reason reason, struct err *e)
@@ -19,12 +20,8 @@ void reject_dropped(struct list *dropped)
             reject_request(
                 r, STATS_CANCELED,
                 err_new(STATUS_CANCELLED, "request was cancelled before it was executed"));
-        else if (version_of(r)->sequences)
-            reject_request(r, STATS_REJECTED,
-                           err_new(STATUS_UNAVAILABLE,
-                                   "timeout of the corresponding sequence has been expired"));
         else
             reject_request(r, STATS_REJECTED,
-                           err_new(STATUS_UNAVAILABLE, "Request timeout expired"));
+                           err_new(STATUS_UNAVAILABLE, "%s", version_of(r)->scheduler->late));
     }
 }

@@ -7,12 +7,11 @@
 #include "infer/response.h"
 #include "infer/trace.h"
 #include "model/config.h"
-#include "plugin/batch_strategy.h"
 #include "plugin/instance.h"
 #include "serve/limits.h"
-#include "serve/queue.h"
 #include "serve/reject.h"
 #include "serve/runner_priv.h"
+#include "serve/scheduler.h"
 #include "serve/submit.h"
 #include "serve/version.h"
 
@@ -29,7 +28,7 @@ struct runner *runner_new(struct serve_version *v, struct plugin_instance *insta
     r->version = v;
     r->instance = instance;
     r->retire_after = RUNNER_RETIRE_NS;
-    r->room = v->sequences ? 0 : batcher_slots(v->batcher);
+    r->room = v->scheduler->room;
     r->batch = mem_alloc(r->room * sizeof(*r->batch));
     mutex_cond_init(&r->wake);
     return r;
@@ -39,8 +38,8 @@ void runner_join(struct runner *r)
 {
     struct serve_version *v = r->version;
     mutex_assert_held(&v->lock);
-    if (v->sequences && !r->seat)
-        r->seat = sequencer_join(v->sequences->queue, r);
+    if (v->scheduler->ops.join && !r->seat)
+        r->seat = v->scheduler->ops.join(v->scheduler, r);
 }
 
 void runner_leave(struct runner *r)
@@ -48,7 +47,7 @@ void runner_leave(struct runner *r)
     mutex_assert_held(&r->version->lock);
     r->leaving = true;
     if (r->seat)
-        sequencer_leave(r->seat);
+        r->version->scheduler->ops.leave(r->seat);
     mutex_cond_signal(&r->wake);
     limits_nudge(r->limit);
 }
@@ -57,7 +56,7 @@ bool runner_is_idle(const struct runner *r)
 {
     mutex_assert_held(&r->version->lock);
     return r->state == RUNNER_IDLE && !(r->leaving && r->has_thread) &&
-           !(r->seat && sequencer_busy(r->seat));
+           !(r->seat && r->version->scheduler->ops.busy(r->seat));
 }
 
 void runner_free(struct runner *r)
@@ -70,7 +69,8 @@ void runner_free(struct runner *r)
     mutex_unlock(&r->version->lock);
     thread_join(r->thread);
     limits_seat_free(r->limit);
-    sequencer_drop(r->seat);
+    if (r->seat)
+        r->version->scheduler->ops.drop(r->seat);
     instance_free(r->instance);
     mutex_cond_fini(&r->wake);
     mem_free(r->batch);
@@ -88,8 +88,9 @@ static void tell_batch(const struct runner *r, size_t count)
 
 void runner_execute(struct runner *r, size_t count, time_ns now)
 {
-    if (r->version->strategy)
-        batch_strategy_report(r->version->strategy);
+    struct scheduler *s = r->version->scheduler;
+    if (s->ops.report)
+        s->ops.report(s);
     if (log_verbose_enabled(1))
         tell_batch(r, count);
     for (size_t i = 0; i < count; i++) {
@@ -110,7 +111,7 @@ void runner_answer_dropped(struct serve_version *v, time_ns now)
 {
     struct list dropped;
     list_init(&dropped);
-    queue_expire(v, now, &dropped);
+    v->scheduler->ops.expire(v->scheduler, now, &dropped);
     mutex_unlock(&v->lock);
     reject_dropped(&dropped);
     mutex_lock(&v->lock);
@@ -118,14 +119,12 @@ void runner_answer_dropped(struct serve_version *v, time_ns now)
 
 size_t runner_take(struct runner *r, time_ns now, time_ns *ret_wake)
 {
-    struct serve_version *v = r->version;
+    struct scheduler *s = r->version->scheduler;
     for (;;) {
-        size_t count = v->sequences ? sequences_take(r, now, ret_wake)
-                                    : batcher_take(v->batcher, now, r->batch,
-                                                   batcher_slots(v->batcher), ret_wake);
-        if (!queue_has_dropped(v))
+        size_t count = s->ops.take(s, r, now, ret_wake);
+        if (!s->ops.has_dropped(s))
             return count;
-        runner_answer_dropped(v, now);
+        runner_answer_dropped(r->version, now);
         if (count)
             return count;
         /* What came while the lock was open found this runner busy and woke nobody: look again. */
@@ -240,7 +239,7 @@ void runner_give_up(struct serve_version *v, struct err *why)
         }
     struct list left;
     list_init(&left);
-    queue_drain(v, &left);
+    v->scheduler->ops.drain(v->scheduler, &left);
     mutex_unlock(&v->lock);
     LOG_ERROR("model '%s': %s", v->name, err_message(why));
     struct list *node;
@@ -252,10 +251,12 @@ void runner_give_up(struct serve_version *v, struct err *why)
 
 void runner_wake(struct serve_version *v, time_ns now)
 {
-    if (v->sequences) {
-        sequences_wake(v);
-        return;
-    }
+    v->scheduler->ops.wake(v->scheduler, now);
+}
+
+void runner_wake_any(struct serve_version *v, time_ns now)
+{
+    struct scheduler *s = v->scheduler;
     if (v->waking)
         return;
     struct runner *r = find_idle(v);
@@ -263,8 +264,7 @@ void runner_wake(struct serve_version *v, time_ns now)
         return;
     time_ns wake;
     /* What was put aside while looking waits for nothing but an answer. */
-    if (!batcher_ready(v->batcher, now, &wake) && wake >= v->timed_until &&
-        !batcher_has_dropped(v->batcher))
+    if (!s->ops.ready(s, NULL, now, &wake) && wake >= v->timed_until && !s->ops.has_dropped(s))
         return;
     v->waking = true;
     r->state = RUNNER_BUSY;
@@ -352,22 +352,23 @@ static time_ns execute_inline(struct runner *r, size_t count, time_ns start)
 void runner_run_inline(struct runner *r, size_t own, time_ns now)
 {
     struct serve_version *v = r->version;
+    struct scheduler *s = v->scheduler;
     struct response_batch answers;
     time_ns wake;
     time_ns begun = now;
     size_t count;
     response_batch_begin(&answers);
     while (v->inline_ok && !r->leaving && (own || now - begun < TURN_NS) &&
-           (count = batcher_take(v->batcher, now, r->batch, batcher_slots(v->batcher), &wake))) {
+           (count = s->ops.take(s, r, now, &wake))) {
         now = execute_inline(r, count, now);
         own -= count < own ? count : own;
     }
     r->state = RUNNER_IDLE;
     if (r->leaving)
         mutex_cond_signal(&r->wake); /* its thread slept while it was claimed */
-    if (batcher_has_dropped(v->batcher))
+    if (s->ops.has_dropped(s))
         runner_answer_dropped(v, now);
-    if (batcher_depth(v->batcher))
+    if (s->ops.depth(s))
         runner_wake(v, clock_now_ns());
     mutex_unlock(&v->lock);
     response_batch_end(&answers);

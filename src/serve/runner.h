@@ -15,7 +15,6 @@
 struct limits_seat;
 struct plugin_instance;
 struct request;
-struct sequencer_instance;
 struct serve_version;
 struct thread;
 
@@ -33,17 +32,17 @@ struct runner {
     struct serve_version *version;
     struct plugin_instance *instance; /* owned */
     struct request **batch;           /* room of them; the executing thread's */
-    size_t room;           /* batcher_slots(); of stateful models: as sequences_take needs it */
-    struct thread *thread; /* also after it retired, until joined */
+    size_t room;                      /* as the scheduler needs it */
+    struct thread *thread;            /* also after it retired, until joined */
     struct mutex_cond wake;
     enum runner_state state; /* guarded by version->lock, like all that follows */
     bool has_thread;
-    unsigned watched;     /* inline runs still to be watched */
-    unsigned slow_runs;   /* of those watched, the ones over the limit */
-    time_ns retire_after; /* without work; RUNNER_RETIRE_NS, unless a test says otherwise */
-    bool leaving;         /* takes no more work; the version does not list it any more */
-    struct sequencer_instance *seat; /* owned; of stateful models: its place in the sequencer */
-    struct limits_seat *limit;       /* owned; NULL = nothing limits it; see serve/limits.h */
+    unsigned watched;          /* inline runs still to be watched */
+    unsigned slow_runs;        /* of those watched, the ones over the limit */
+    time_ns retire_after;      /* without work; RUNNER_RETIRE_NS, unless a test says otherwise */
+    bool leaving;              /* takes no more work; the version does not list it any more */
+    void *seat;                /* the scheduler's, which knows it by name; NULL = it does not */
+    struct limits_seat *limit; /* owned; NULL = nothing limits it; see serve/limits.h */
 };
 
 /* runner_new - takes the instance over. */
@@ -53,7 +52,7 @@ struct runner *runner_new(struct serve_version *v, struct plugin_instance *insta
  * left and is idle. NULL is fine. Blocks. */
 void runner_free(struct runner *r);
 
-/* runner_join - the version lists it; of a stateful model: sequences may be its from here on. Caller holds v->lock. */
+/* runner_join - the version lists it, and its scheduler may count on it from here on. Caller holds v->lock. */
 void runner_join(struct runner *r);
 
 /* runner_leave - it finishes what it is doing and takes nothing more; whatever it was woken for, another one sees to. The version
@@ -63,9 +62,12 @@ void runner_leave(struct runner *r);
 /* runner_is_idle - it executes nothing; one that left stays so. Caller holds v->lock. */
 bool runner_is_idle(const struct runner *r);
 
-/* runner_wake - after requests were queued: make an idle runner look, if the queue has something for it or a time to wait for.
+/* runner_wake - after requests were queued: make idle runners look for which the scheduler has something, or a time to wait for.
  * Caller holds v->lock; returns with it held. */
 void runner_wake(struct serve_version *v, time_ns now);
+
+/* runner_wake_any - of a scheduler whose runners share a queue: what its `wake` does. Caller holds v->lock. */
+void runner_wake_any(struct serve_version *v, time_ns now);
 
 /* runner_look - something waits for this runner alone: wake it, if it is idle. Caller holds v->lock.
  * errors  UNAVAILABLE when it has no thread and none can be had */

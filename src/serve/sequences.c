@@ -8,6 +8,7 @@
 #include "infer/response.h"
 #include "infer/state.h"
 #include "model/config.h"
+#include "plugin/model.h"
 #include "proto/model_config.pb-c.h"
 #include "sched/sequencer.h"
 #include "serve/deadline.h"
@@ -84,11 +85,21 @@ struct err *sequences_new(const struct model_config *config, const char *model_d
     return NULL;
 }
 
-void sequences_forget(struct sequences *s)
+static struct sequences *sequences_of(const struct serve_version *v)
+{
+    return (struct sequences *)v->scheduler;
+}
+
+static struct sequencer *queue_of(const struct scheduler *s)
+{
+    return ((const struct sequences *)s)->queue;
+}
+
+static void sequences_stop(struct scheduler *s)
 {
     struct list none;
     list_init(&none);
-    CHECK(sequencer_drain(s->queue, &none) == 0);
+    CHECK(sequencer_drain(queue_of(s), &none) == 0);
 }
 
 void sequences_free(struct sequences *s)
@@ -120,27 +131,30 @@ static struct err *admit(struct serve_version *v, struct request *r)
                        v->name);
     if (has_id(r))
         return NULL;
-    if (!v->sequences->iterative)
+    if (!sequences_of(v)->iterative)
         return err_new(STATUS_INVALID_ARG,
                        "inference request to model '%s' must specify a non-zero or non-empty "
                        "correlation ID",
                        v->name);
     r->correlation_string = NULL;
     r->correlation_id =
-        1 + atomic_fetch_add_explicit(&v->sequences->last_id, 1, memory_order_relaxed);
+        1 + atomic_fetch_add_explicit(&sequences_of(v)->last_id, 1, memory_order_relaxed);
     r->flags = REQUEST_SEQUENCE_START;
     return NULL;
 }
 
-void sequences_admit(struct serve_version *v, struct list *requests)
+/* Those that cannot be part of a sequence are answered, the others get their control inputs. */
+static void sequences_accept(struct scheduler *base, struct list *requests, bool on_loop)
 {
+    (void)on_loop;
+    struct sequences *s = (struct sequences *)base;
     LIST_EACH (node, requests) {
         struct request *r = LIST_ITEM(node, struct request, queue_node);
-        struct err *e = admit(v, r);
-        if (!e && v->sequences->states)
-            e = state_join(r, v->sequences->states);
+        struct err *e = admit(base->version, r);
+        if (!e && s->states)
+            e = state_join(r, s->states);
         if (!e) {
-            sequence_controls_add(v->sequences->controls, r, true);
+            sequence_controls_add(s->controls, r, true);
             continue;
         }
         list_remove(node);
@@ -157,30 +171,40 @@ static const char *id_text(const struct request *r, char room[24])
     return room;
 }
 
-struct err *sequences_unknown(const struct serve_version *v, const struct request *r)
+/* It continues a sequence that nobody started. */
+static struct err *sequences_refusal(const struct scheduler *s, const struct request *r,
+                                     enum stats_reason *ret_reason)
 {
     char room[24];
+    *ret_reason = STATS_OTHER;
     return err_new(STATUS_INVALID_ARG,
                    "inference request for sequence %s to model '%s' must specify the START flag "
                    "on the first request of the sequence",
-                   id_text(r, room), v->name);
+                   id_text(r, room), s->version->name);
 }
 
-bool sequences_push(struct serve_version *v, struct request *r, time_ns now)
+static bool sequences_push(struct scheduler *base, struct request *r, time_ns now)
 {
-    enum sequencer_push said = sequencer_push(v->sequences->queue, now, r);
-    if (said == SEQUENCER_PUSH_CONFLICT)
-        snprintf(v->sequences->conflict, sizeof(v->sequences->conflict), "%s",
-                 id_text(r, (char[24]){0}));
+    struct sequences *s = (struct sequences *)base;
+    enum sequencer_push said = sequencer_push(s->queue, now, r);
+    if (said == SEQUENCER_PUSH_CONFLICT) {
+        snprintf(s->conflict, sizeof(s->conflict), "%s", id_text(r, (char[24]){0}));
+        atomic_store_explicit(&s->conflicts, true, memory_order_relaxed);
+    }
     return said != SEQUENCER_PUSH_UNKNOWN;
 }
 
-void sequences_report(struct serve_version *v)
+static void sequences_report(struct scheduler *base)
 {
-    char id[sizeof(v->sequences->conflict)];
+    struct sequences *s = (struct sequences *)base;
+    struct serve_version *v = base->version;
+    char id[sizeof(s->conflict)];
+    if (!atomic_load_explicit(&s->conflicts, memory_order_relaxed))
+        return;
     mutex_lock(&v->lock);
-    memcpy(id, v->sequences->conflict, sizeof(id));
-    v->sequences->conflict[0] = '\0';
+    memcpy(id, s->conflict, sizeof(id));
+    s->conflict[0] = '\0';
+    atomic_store_explicit(&s->conflicts, false, memory_order_relaxed);
     mutex_unlock(&v->lock);
     if (id[0])
         LOG_WARN("sequence %s for model '%s' has a conflict. The previous sequence did not end "
@@ -190,17 +214,18 @@ void sequences_report(struct serve_version *v)
 
 /* -- out -- */
 
-void sequences_wake(struct serve_version *v)
+static void sequences_wake(struct scheduler *s, time_ns now)
 {
+    (void)now;
     struct runner *r;
     struct err *failed = NULL;
-    while ((r = sequencer_look(v->sequences->queue)) != NULL) {
+    while ((r = sequencer_look(queue_of(s))) != NULL) {
         struct err *e = runner_look(r);
         err_free(failed ? e : NULL);
         failed = failed ? failed : e;
     }
     if (failed)
-        runner_give_up(v, failed);
+        runner_give_up(s->version, failed);
 }
 
 static const char *zeros_of(struct sequences *s, uint64_t size)
@@ -231,16 +256,17 @@ static const int64_t *copy_shape(struct request *r, const struct tensor_input *i
 /* A request for a row that no sequence fills: the inputs are those of a neighbour, all zero. Caller holds v->lock. */
 static struct request *make_gap(struct serve_version *v, const struct request *like)
 {
+    struct sequences *s = sequences_of(v);
     version_pin(v);
     struct request *r = request_new(&v->target, NULL, forget_response, NULL);
     r->batch_size = like->batch_size;
     r->gap = true;
-    uint32_t given = like->input_count - sequence_controls_count(v->sequences->controls);
+    uint32_t given = like->input_count - sequence_controls_count(s->controls);
     for (uint32_t i = 0; i < given; i++) {
         const struct tensor_input *in = &like->inputs[i];
         uint64_t size = in->datatype == DATATYPE_BYTES ? 4 * in->elements : in->byte_size;
         struct tensor_piece piece = {
-            .data = zeros_of(v->sequences, size), .size = size, .memory = BUF_MEMORY_CPU};
+            .data = zeros_of(s, size), .size = size, .memory = BUF_MEMORY_CPU};
         struct tensor_input *to = request_add_input(r, in->name, strlen(in->name), in->datatype,
                                                     in->shape, in->rank, &piece, size ? 1 : 0);
         to->model_shape = copy_shape(r, in);
@@ -249,15 +275,16 @@ static struct request *make_gap(struct serve_version *v, const struct request *l
     }
     for (uint32_t i = 0; i < like->output_count; i++)
         request_add_output(r, like->outputs[i], strlen(like->outputs[i]));
-    if (v->sequences->states)
-        err_free(state_join_alone(r, v->sequences->states)); /* its inputs are there: no error */
-    sequence_controls_add(v->sequences->controls, r, false);
+    if (s->states)
+        err_free(state_join_alone(r, s->states)); /* its inputs are there: no error */
+    sequence_controls_add(s->controls, r, false);
     return r;
 }
 
-struct err *sequences_sample(struct serve_version *v, struct request *r)
+static struct err *sequences_sample(struct scheduler *s, struct request *r)
 {
-    return v->sequences && v->sequences->states ? state_join_alone(r, v->sequences->states) : NULL;
+    const struct state_plan *states = ((struct sequences *)s)->states;
+    return states ? state_join_alone(r, states) : NULL;
 }
 
 /* Room for so many requests, and some more: max_batch_size may be much more than ever comes. */
@@ -269,10 +296,10 @@ static void make_room(struct runner *r, size_t most)
     r->batch = mem_realloc(r->batch, r->room * sizeof(*r->batch));
 }
 
-size_t sequences_take(struct runner *r, time_ns now, time_ns *ret_wake)
+static size_t sequences_take(struct scheduler *s, struct runner *r, time_ns now, time_ns *ret_wake)
 {
-    struct serve_version *v = r->version;
-    struct sequencer *queue = v->sequences->queue;
+    struct serve_version *v = s->version;
+    struct sequencer *queue = queue_of(s);
     make_room(r, sequencer_most(queue, r->seat));
     size_t n = sequencer_take(queue, r->seat, now, r->batch, r->room, ret_wake);
     for (size_t i = 0; i < n; i++) {
@@ -289,7 +316,7 @@ size_t sequences_take(struct runner *r, time_ns now, time_ns *ret_wake)
 /* After the sequencer learnt of something outside of a submission. Caller holds v->lock. */
 static void follow_up(struct serve_version *v)
 {
-    sequences_wake(v);
+    sequences_wake(v->scheduler, 0);
     deadline_watch(v->deadline);
 }
 
@@ -300,7 +327,8 @@ static void end_alone(struct request *r)
     request_release(r);
 }
 
-void sequences_again(struct request *r)
+/* The backend released the request to have it again. Lock not held; any thread. */
+static void sequences_again(struct request *r)
 {
     struct serve_version *v = version_of(r);
     if (!r->sequence) {
@@ -309,21 +337,129 @@ void sequences_again(struct request *r)
     }
     version_pin(v);
     r->flags = 0;
-    sequence_controls_again(v->sequences->controls, r);
+    sequence_controls_again(sequences_of(v)->controls, r);
     mutex_lock(&v->lock);
-    sequencer_again(v->sequences->queue, clock_now_ns(), r);
+    sequencer_again(sequences_of(v)->queue, clock_now_ns(), r);
     follow_up(v);
     mutex_unlock(&v->lock);
     version_unpin(v);
 }
 
-void sequences_ended(struct request *r)
+/* The same for good. */
+static void sequences_ended(struct request *r)
 {
     if (!r->sequence)
         return;
     struct serve_version *v = version_of(r);
+    const struct sequences *s = sequences_of(v);
     mutex_lock(&v->lock);
-    sequencer_released(v->sequences->queue, clock_now_ns(), r, v->sequences->iterative);
+    sequencer_released(s->queue, clock_now_ns(), r, s->iterative);
     follow_up(v);
     mutex_unlock(&v->lock);
+}
+
+/* -- as a scheduler -- */
+
+static bool sequences_ready(struct scheduler *s, struct runner *r, time_ns now, time_ns *ret_wake)
+{
+    return sequencer_ready(queue_of(s), r->seat, now, ret_wake);
+}
+
+static size_t sequences_expire(struct scheduler *s, time_ns now, struct list *ret_list)
+{
+    return sequencer_expire(queue_of(s), now, ret_list);
+}
+
+static bool sequences_has_dropped(const struct scheduler *s)
+{
+    return sequencer_has_dropped(queue_of(s));
+}
+
+static time_ns sequences_next_deadline(const struct scheduler *s)
+{
+    return sequencer_next_deadline(queue_of(s));
+}
+
+static bool sequences_remove(struct scheduler *s, struct request *r)
+{
+    return sequencer_remove(queue_of(s), r);
+}
+
+static size_t sequences_drain(struct scheduler *s, struct list *ret_list)
+{
+    return sequencer_drain(queue_of(s), ret_list);
+}
+
+static size_t sequences_depth(const struct scheduler *s)
+{
+    return sequencer_depth(queue_of(s));
+}
+
+static time_ns sequences_oldest(const struct scheduler *s)
+{
+    return sequencer_oldest(queue_of(s));
+}
+
+static void *sequences_join(struct scheduler *s, struct runner *r)
+{
+    return sequencer_join(queue_of(s), r);
+}
+
+static void sequences_leave(void *seat)
+{
+    sequencer_leave(seat);
+}
+
+static bool sequences_busy(const void *seat)
+{
+    return sequencer_busy(seat);
+}
+
+static void sequences_drop(void *seat)
+{
+    sequencer_drop(seat);
+}
+
+static void sequences_end(struct scheduler *s)
+{
+    sequences_free((struct sequences *)s);
+}
+
+static const struct scheduler_ops sequences_ops = {
+    .accept = sequences_accept,
+    .sample = sequences_sample,
+    .push = sequences_push,
+    .refusal = sequences_refusal,
+    .take = sequences_take,
+    .ready = sequences_ready,
+    .wake = sequences_wake,
+    .expire = sequences_expire,
+    .has_dropped = sequences_has_dropped,
+    .next_deadline = sequences_next_deadline,
+    .remove = sequences_remove,
+    .drain = sequences_drain,
+    .depth = sequences_depth,
+    .oldest = sequences_oldest,
+    .report = sequences_report,
+    .join = sequences_join,
+    .leave = sequences_leave,
+    .busy = sequences_busy,
+    .drop = sequences_drop,
+    .stop = sequences_stop,
+    .free = sequences_end,
+};
+
+struct err *sequences_make(struct serve_version *v, struct scheduler **ret)
+{
+    struct sequences *s;
+    struct err *e = sequences_new(v->config, v->model ? v->model->dir : "", &s);
+    if (e || !s)
+        return e;
+    s->base = (struct scheduler){.ops = sequences_ops,
+                                 .version = v,
+                                 .late = "timeout of the corresponding sequence has been expired"};
+    v->target.again = s->iterative ? sequences_again : NULL;
+    v->target.ended = sequences_ended;
+    *ret = &s->base;
+    return NULL;
 }

@@ -3,16 +3,11 @@
 #include "infer/request.h"
 #include "infer/response.h"
 #include "model/config.h"
-#include "plugin/batch_strategy.h"
-#include "sched/batcher.h"
 #include "serve/cache_stage.h"
 #include "serve/deadline.h"
-#include "serve/ensemble_run.h"
-#include "serve/ordering.h"
-#include "serve/queue.h"
 #include "serve/reject.h"
 #include "serve/runner.h"
-#include "serve/sequences.h"
+#include "serve/scheduler.h"
 #include "serve/version.h"
 
 /* Where this thread gathers the steps of ensembles that it submits later; NULL = it submits them at once. */
@@ -39,73 +34,59 @@ static uint64_t cut_model(struct list *from, struct list *to)
 }
 
 /* Queues what the list holds; what does not fit stays in it. Caller holds the lock. */
-static void push_all(struct serve_version *v, struct list *requests, time_ns now)
+static void push_all(struct scheduler *s, struct list *requests, time_ns now)
 {
     struct list full;
     list_init(&full);
     struct list *node;
     while ((node = list_pop(requests))) {
-        struct request *r = LIST_ITEM(node, struct request, queue_node);
-        if (v->sequences) {
-            if (!sequences_push(v, r, now))
-                list_append(&full, node);
-            continue;
-        }
-        if (v->ordered && !r->ticket)
-            ordering_enter(v, r);
-        /* What looking up in the cache took counts as waiting. */
-        time_ns since = r->cached ? r->times.queue_start : now;
-        if (batcher_push(v->batcher, since, r) == BATCHER_PUSH_FULL)
+        if (!s->ops.push(s, LIST_ITEM(node, struct request, queue_node), now))
             list_append(&full, node);
     }
     list_splice(requests, &full);
 }
 
 /* Answers what the queue did not take. */
-static void reject_rest(const struct serve_version *v, struct list *requests)
+static void reject_rest(const struct scheduler *s, struct list *requests)
 {
     struct list *node;
     while ((node = list_pop(requests))) {
         struct request *r = LIST_ITEM(node, struct request, queue_node);
-        if (v->sequences)
-            reject_request(r, STATS_OTHER, sequences_unknown(v, r));
-        else
-            reject_request(
-                r, STATS_REJECTED,
-                err_recode(request_error(r, "Exceeds maximum queue size"), STATUS_UNAVAILABLE));
+        enum stats_reason reason;
+        struct err *e = s->ops.refusal(s, r, &reason);
+        reject_request(r, reason, e);
     }
 }
 
 /* Queues requests of one model, or runs them right here where that is allowed. */
 static void queue_model(struct serve_version *v, struct list *requests, bool may_inline)
 {
-    if (v->ensemble) {
-        ensemble_run_submit(v, requests);
+    struct scheduler *s = v->scheduler;
+    if (s->ops.accept)
+        s->ops.accept(s, requests, may_inline);
+    if (list_empty(requests))
         return;
-    }
     struct list dropped; /* what the queue gave up meanwhile */
     list_init(&dropped);
     mutex_lock(&v->lock);
     time_ns now = clock_now_ns();
     struct runner *claimed =
-        may_inline && v->inline_ok && batcher_depth(v->batcher) == 0 ? runner_claim(v) : NULL;
-    push_all(v, requests, now);
+        may_inline && v->inline_ok && s->ops.depth(s) == 0 ? runner_claim(v) : NULL;
+    push_all(s, requests, now);
     deadline_watch(v->deadline);
     if (claimed) {
-        runner_run_inline(claimed, batcher_depth(v->batcher), now);
+        runner_run_inline(claimed, s->ops.depth(s), now);
     } else {
         runner_wake(v, now);
-        if (queue_has_dropped(v))
-            queue_expire(v, now, &dropped);
+        if (s->ops.has_dropped(s))
+            s->ops.expire(s, now, &dropped);
         mutex_unlock(&v->lock);
         reject_dropped(&dropped);
     }
     if (!list_empty(requests))
-        reject_rest(v, requests);
-    if (v->sequences)
-        sequences_report(v);
-    if (v->strategy)
-        batch_strategy_report(v->strategy);
+        reject_rest(s, requests);
+    if (s->ops.report)
+        s->ops.report(s);
 }
 
 /* Hands requests of one model over. may_inline: on a loop, and their inputs are small. */
@@ -113,8 +94,6 @@ static void submit_model(struct serve_version *v, struct list *requests, bool ma
 {
     if (v->cache && cache_stage_enter(v, requests, may_inline))
         return;
-    if (v->sequences)
-        sequences_admit(v, requests);
     queue_model(v, requests, may_inline);
 }
 

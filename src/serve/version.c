@@ -12,12 +12,10 @@
 #include "plugin/backend.h"
 #include "plugin/model.h"
 #include "proto/model_config.pb-c.h"
-#include "serve/batcher_setup.h"
 #include "serve/cache_stage.h"
 #include "serve/cancel.h"
 #include "serve/deadline.h"
-#include "serve/ensemble_run.h"
-#include "serve/sequences.h"
+#include "serve/scheduler.h"
 
 #include <string.h>
 
@@ -29,13 +27,10 @@ static void unpin_target(struct request_target *target)
     version_unpin((struct serve_version *)target);
 }
 
-static bool may_inline(const struct model_config *config, const struct plugin_backend *backend)
+static bool may_inline(const struct serve_version *v, const struct plugin_backend *backend)
 {
-    const Inference__ModelDynamicBatching *d = config->proto->dynamic_batching;
-    bool delays =
-        config->scheduler == CONFIG_SCHEDULER_DYNAMIC && d->max_queue_delay_microseconds > 0;
     return backend->inline_ok && backend->execution_policy == TRITONBACKEND_EXECUTION_BLOCKING &&
-           !config->decoupled && !delays && config->scheduler != CONFIG_SCHEDULER_SEQUENCE;
+           !v->config->decoupled && v->scheduler->may_inline;
 }
 
 /* preserve_ordering of the dynamic batcher, or of the strategy `oldest`. */
@@ -67,29 +62,22 @@ struct err *version_new(const char *name, int64_t number, struct model_config *c
     v->config = config;
     v->shown = config_ref(config);
     v->model = model;
-    v->strategy = model ? model->strategy : NULL;
     v->stats = stats_new();
     v->target.first_response = first_response_new(config->proto);
-    v->inline_ok = allow_inline && model && may_inline(config, model->backend);
     v->timed_until = TIME_NEVER;
     mutex_init(&v->lock, MUTEX_RANK_SCHEDULER);
     v->ordered = keeps_order(config);
-    struct err *e = sequences_new(config, model ? model->dir : "", &v->sequences);
-    if (v->sequences) {
-        v->target.again = v->sequences->iterative ? sequences_again : NULL;
-        v->target.ended = sequences_ended;
-    }
     mutex_init(&v->gate_lock, MUTEX_RANK_LEAF);
     order_gate_init(&v->gate);
     mutex_init(&v->drain_lock, MUTEX_RANK_LEAF);
     mutex_cond_init(&v->drained);
     v->deadline = deadline_new(v, house);
-    if (!e)
-        e = batcher_setup_new(config, v->strategy, &v->batcher);
+    struct err *e = schedulers_make(v, &v->scheduler);
     if (e) {
         version_free(v);
         return err_wrap(e, "model '%s'", name);
     }
+    v->inline_ok = allow_inline && model && may_inline(v, model->backend);
     *ret = v;
     return NULL;
 }
@@ -191,20 +179,18 @@ void version_free(struct serve_version *v)
     deadline_free(v->deadline);
     mutex_lock(&v->lock);
     v->stopping = true;
-    if (v->sequences)
-        sequences_forget(v->sequences);
+    if (v->scheduler && v->scheduler->ops.stop)
+        v->scheduler->ops.stop(v->scheduler);
     mutex_unlock(&v->lock);
     instances_free(&v->instances);
-    batcher_free(v->batcher); /* before the model, whose strategy it asks */
+    scheduler_free(v->scheduler); /* before the model, whose strategy it may ask */
     model_free(v->model);
-    ensemble_run_plan_free(v->ensemble);
     cache_stage_detach(v);
     front_metrics_model_left(v->front_model);
     tally_leave(&v->tally);
     stats_free(v->stats);
     first_response_free(v->target.first_response);
     version_free_labels(v->labels, v->config->output_count);
-    sequences_free(v->sequences);
     config_unref(v->shown);
     config_unref(v->config);
     mem_free(v->name);

@@ -8,7 +8,6 @@
 #include "infer/tally.h"
 #include "os/mutex.h"
 #include "os/thread.h"
-#include "sched/batcher.h"
 #include "sched/order_gate.h"
 #include "serve/instances.h"
 
@@ -16,17 +15,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct batch_strategy;
 struct cache_model;
 struct deadline;
-struct ensemble_run_plan;
 struct host_policies;
 struct labels;
 struct limits;
 struct loop;
 struct model_config;
 struct plugin_model;
-struct sequences;
+struct scheduler;
+struct serve_table;
 struct stats;
 
 struct serve_version {
@@ -36,9 +34,9 @@ struct serve_version {
     int64_t number;
     struct model_config *config; /* a reference; immutable; what requests are checked against */
     struct plugin_model *model;  /* owned: the backend's side; NULL for an ensemble */
-    struct ensemble_run_plan *ensemble; /* owned; NULL = it is none; see serve/ensemble_run.h */
-    struct stats *stats;                /* owned */
-    struct tally_part tally;            /* what its metrics go on from: see version_continue */
+    struct scheduler *scheduler; /* owned; what is queued in it is guarded by lock */
+    struct stats *stats;         /* owned */
+    struct tally_part tally;     /* what its metrics go on from: see version_continue */
     struct labels **
         labels; /* owned references; one an output, NULL where it has none; NULL = no labels at all */
     uint32_t front_model;      /* see front_metrics_model_id */
@@ -46,10 +44,10 @@ struct serve_version {
     struct cache_model *cache; /* owned; NULL = answers are not kept; see serve/cache_stage.h */
     struct limits *limits;     /* the server's; NULL = it has no rate limiter */
     const struct host_policies *policies; /* the server's; NULL = it has none */
+    struct serve_table *table; /* where it is published; an ensemble looks its steps up there */
     bool inline_ok; /* backend and instances opted in and the server allows it: serve/runner.h */
 
-    struct mutex lock; /* rank SCHEDULER; guards batcher, runners and what follows */
-    struct batcher *batcher;
+    struct mutex lock;          /* rank SCHEDULER; guards the scheduler, runners and what follows */
     struct instances instances; /* owned; replaced as a whole by instances_commit */
     struct model_config *shown; /* a reference: config, with the instance groups of now */
     bool waking;                /* a runner was woken and has not looked at the queue yet */
@@ -59,10 +57,8 @@ struct serve_version {
     bool limited;              /* its runners have seats of the rate limiter */
     struct deadline *deadline; /* owned; see serve/deadline.h */
 
-    struct sequences *sequences;     /* owned; NULL unless requests are sequences */
-    struct batch_strategy *strategy; /* the model's; NULL = it has none */
-    bool ordered;                    /* preserve_ordering: see serve/ordering.h */
-    struct mutex gate_lock;          /* rank LEAF; guards gate */
+    bool ordered;           /* preserve_ordering: see serve/ordering.h */
+    struct mutex gate_lock; /* rank LEAF; guards gate */
     struct order_gate gate;
 
     struct {

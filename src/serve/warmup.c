@@ -14,7 +14,7 @@
 #include "plugin/model.h"
 #include "proto/model_config.pb-c.h"
 #include "serve/reject.h"
-#include "serve/sequences.h"
+#include "serve/scheduler.h"
 #include "serve/version.h"
 
 #include <inttypes.h>
@@ -236,8 +236,8 @@ static struct err *make_request(const struct warmup_sample *s, struct serve_vers
     for (size_t i = 0; !e && i < s->proto->n_inputs; i++)
         if (is_control(v, s->proto->inputs[i]->key))
             add_input(r, v, s->proto->inputs[i]->key, s->proto->inputs[i]->value, &s->data[i]);
-    if (!e)
-        e = sequences_sample(v, r);
+    if (!e && v->scheduler->ops.sample)
+        e = v->scheduler->ops.sample(v->scheduler, r);
     if (e) {
         request_unref(r);
         return e;

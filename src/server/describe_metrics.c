@@ -10,7 +10,7 @@
 #include "metrics/metrics_page.h"
 #include "model/config.h"
 #include "os/process.h"
-#include "serve/queue.h"
+#include "serve/scheduler.h"
 #include "base/build_version.h"
 #include "serve/runner.h"
 #include "serve/version.h"
@@ -40,7 +40,7 @@ static void read_now(struct metrics_model *m, struct serve_version *v)
 {
     time_ns now = clock_now_ns();
     mutex_lock(&v->lock);
-    time_ns oldest = queue_oldest(v);
+    time_ns oldest = v->scheduler->ops.oldest(v->scheduler);
     m->oldest_ns = oldest < now ? now - oldest : 0;
     m->instances = v->instances.runner_count;
     for (uint32_t i = 0; i < v->instances.runner_count; i++)
@@ -113,7 +113,7 @@ static void collect(struct metrics_model *m, const struct table_model *model,
         .cache_hit_us = s.cache_hit.ns / 1000,
         .cache_misses = s.cache_miss.count,
         .cache_miss_us = s.cache_miss.ns / 1000,
-        .pending = queue_depth(v),
+        .pending = v->scheduler->ops.depth(v->scheduler),
         .load_ns = v->load_ns,
     };
     read_now(m, v);

@@ -119,7 +119,7 @@ static void begin_with(const char *step_config, const char *config)
     table = table_new();
     publish_steps();
     unit_succeeds(version_new("e", 1, test_version_config(config), NULL, true, NULL, &ensemble));
-    ensemble->ensemble = ensemble_run_plan_new(ensemble->config, table);
+    ensemble->table = table;
     unit_succeeds(version_start(ensemble));
 }
 
@@ -204,8 +204,8 @@ static void submit_another(struct response *r, void *owner)
     response_free(r);
     list_init(&one);
     list_append(&one, &((struct request *)owner)->queue_node);
-    ensemble_run_submit(ensemble, &one);
-    queued = batcher_depth(step->batcher);
+    ensemble->scheduler->ops.accept(ensemble->scheduler, &one, false);
+    queued = step->scheduler->ops.depth(step->scheduler);
 }
 
 static void stop_house(struct response *r, void *owner)

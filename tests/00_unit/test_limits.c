@@ -8,7 +8,7 @@
 #include "plugin/instance.h"
 #include "plugin/model.h"
 #include "serve/instances.h"
-#include "serve/queue.h"
+#include "serve/scheduler.h"
 #include "serve/runner.h"
 #include "serve/submit.h"
 #include "serve/version.h"
@@ -272,7 +272,7 @@ static void unloaded_while_waiting(void **state)
     unload(2);
     wait_for_waiting(1);
     mutex_lock(&models[1]->lock);
-    assert_true(queue_remove(models[1], r));
+    assert_true(models[1]->scheduler->ops.remove(models[1]->scheduler, r));
     limits_settle(models[1], clock_now_ns());
     mutex_unlock(&models[1]->lock);
     response_fail(r, err_new(STATUS_CANCELLED, "gone"));

@@ -214,8 +214,9 @@ static void a_slot_that_is_given_up_is_heard_of(void **state)
     submit_now(second);
     request_cancel(first);
     mutex_lock(&version->lock);
-    assert_int_equal(sequencer_depth(version->sequences->queue), 1);
-    assert_null(sequencer_look(version->sequences->queue));
+    struct sequencer *queue = ((struct sequences *)version->scheduler)->queue;
+    assert_int_equal(sequencer_depth(queue), 1);
+    assert_null(sequencer_look(queue));
     mutex_unlock(&version->lock);
     request_cancel(second);
     test_gate_wait(&test_gate_failed, 2);

@@ -1,0 +1,147 @@
+#include "serve/batching.h"
+
+#include "base/mem.h"
+#include "infer/request.h"
+#include "model/config.h"
+#include "plugin/batch_strategy.h"
+#include "plugin/model.h"
+#include "proto/model_config.pb-c.h"
+#include "sched/batcher.h"
+#include "serve/batcher_setup.h"
+#include "serve/ordering.h"
+#include "serve/runner.h"
+#include "serve/version.h"
+
+struct batching {
+    struct scheduler base;
+    struct batcher *queue;           /* owned */
+    struct batch_strategy *strategy; /* the model's; NULL = it has none */
+};
+
+static struct batcher *queue_of(const struct scheduler *s)
+{
+    return ((const struct batching *)s)->queue;
+}
+
+static bool batching_push(struct scheduler *s, struct request *r, time_ns now)
+{
+    if (s->version->ordered && !r->ticket)
+        ordering_enter(s->version, r);
+    /* What looking up in the cache took counts as waiting. */
+    time_ns since = r->cached ? r->times.queue_start : now;
+    return batcher_push(queue_of(s), since, r) == BATCHER_PUSH_OK;
+}
+
+static struct err *batching_refusal(const struct scheduler *s, const struct request *r,
+                                    enum stats_reason *ret_reason)
+{
+    (void)s;
+    *ret_reason = STATS_REJECTED;
+    return err_recode(request_error(r, "Exceeds maximum queue size"), STATUS_UNAVAILABLE);
+}
+
+static size_t batching_take(struct scheduler *s, struct runner *r, time_ns now, time_ns *ret_wake)
+{
+    return batcher_take(queue_of(s), now, r->batch, r->room, ret_wake);
+}
+
+static bool batching_ready(struct scheduler *s, struct runner *r, time_ns now, time_ns *ret_wake)
+{
+    (void)r;
+    return batcher_ready(queue_of(s), now, ret_wake);
+}
+
+static void batching_wake(struct scheduler *s, time_ns now)
+{
+    runner_wake_any(s->version, now);
+}
+
+static size_t batching_expire(struct scheduler *s, time_ns now, struct list *ret_list)
+{
+    return batcher_expire(queue_of(s), now, ret_list);
+}
+
+static bool batching_has_dropped(const struct scheduler *s)
+{
+    return batcher_has_dropped(queue_of(s));
+}
+
+static time_ns batching_next_deadline(const struct scheduler *s)
+{
+    return batcher_next_deadline(queue_of(s));
+}
+
+static bool batching_remove(struct scheduler *s, struct request *r)
+{
+    return batcher_remove(queue_of(s), r);
+}
+
+static size_t batching_drain(struct scheduler *s, struct list *ret_list)
+{
+    return batcher_drain(queue_of(s), ret_list);
+}
+
+static size_t batching_depth(const struct scheduler *s)
+{
+    return batcher_depth(queue_of(s));
+}
+
+static time_ns batching_oldest(const struct scheduler *s)
+{
+    return batcher_oldest(queue_of(s));
+}
+
+static void batching_report(struct scheduler *s)
+{
+    batch_strategy_report(((struct batching *)s)->strategy);
+}
+
+static void batching_free(struct scheduler *s)
+{
+    batcher_free(queue_of(s));
+    mem_free(s);
+}
+
+static const struct scheduler_ops batching_ops = {
+    .push = batching_push,
+    .refusal = batching_refusal,
+    .take = batching_take,
+    .ready = batching_ready,
+    .wake = batching_wake,
+    .expire = batching_expire,
+    .has_dropped = batching_has_dropped,
+    .next_deadline = batching_next_deadline,
+    .remove = batching_remove,
+    .drain = batching_drain,
+    .depth = batching_depth,
+    .oldest = batching_oldest,
+    .free = batching_free,
+};
+
+/* A batch that waits for more requests would keep its loop. */
+static bool waits_for_more(const struct model_config *config)
+{
+    return config->scheduler == CONFIG_SCHEDULER_DYNAMIC &&
+           config->proto->dynamic_batching->max_queue_delay_microseconds > 0;
+}
+
+struct err *batching_make(struct serve_version *v, struct scheduler **ret)
+{
+    struct batch_strategy *strategy = v->model ? v->model->strategy : NULL;
+    struct batcher *queue;
+    struct err *e = batcher_setup_new(v->config, strategy, &queue);
+    if (e)
+        return e;
+    struct batching *b = MEM_NEW(struct batching);
+    b->base = (struct scheduler){.ops = batching_ops,
+                                 .version = v,
+                                 .room = batcher_slots(queue),
+                                 .may_inline = !waits_for_more(v->config),
+                                 .late = "Request timeout expired"};
+    if (strategy)
+        b->base.ops.report = batching_report;
+    b->queue = queue;
+    b->strategy = strategy;
+    *ret = &b->base;
+    return NULL;
+}

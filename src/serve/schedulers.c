@@ -1,0 +1,20 @@
+#include "serve/batching.h"
+#include "serve/ensemble_run.h"
+#include "serve/scheduler.h"
+#include "serve/sequences.h"
+
+/* One line a scheduler; the last one takes what no other wants. */
+static scheduler_make_fn *const makers[] = {
+    sequences_make,
+    ensemble_run_make,
+    batching_make,
+};
+
+struct err *schedulers_make(struct serve_version *v, struct scheduler **ret)
+{
+    struct err *e = NULL;
+    *ret = NULL;
+    for (size_t i = 0; !e && !*ret && i < sizeof(makers) / sizeof(makers[0]); i++)
+        e = makers[i](v, ret);
+    return e;
+}
