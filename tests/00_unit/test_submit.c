@@ -459,7 +459,10 @@ static void an_inline_turn_ends(void **state)
     loop_timer_set(looped.loop, &looped.begin, loop_now(looped.loop));
     loop_run(looped.loop);
     assert_in_range(fed_before_an_answer, 1, FED_MOST - 1);
-    test_gate_wait(&test_gate_answered, fed + 1);
+    mutex_lock(&test_gate_lock);
+    unsigned asked = fed + 1;
+    mutex_unlock(&test_gate_lock);
+    test_gate_wait(&test_gate_answered, asked);
     finish(looped.version);
     loop_free(looped.loop);
 }
