@@ -7,7 +7,8 @@ Stages run side by side in lanes, each with ports of its own: two a processor, s
 NEREID_TEST_LANES sets how many. A lane that finds no stage to begin helps with one of Python tests: each of its files is taken by one
 lane. Each stage says when it begins and what it came to, how long that took and how much of a processor. At the end come the slowest
 tests and how busy the machine was. The last line is `N passed, N failed`, over all C tests (ctest) and Python tests (pytest). A stage that
-does not come to run its tests - it does not build, crashes, runs out of time, or finds no test - counts as one failure.
+does not come to run its tests - it does not build, crashes, runs out of time, finds no test, or ends before all that it found have run -
+counts as one failure, and so does each stage that needs it, which is not run.
 Logs: build/test-logs.
 """
 
@@ -122,6 +123,11 @@ class Stage:
         """Holds a file named like each file of tests that a lane has taken."""
         return LOGS / f"{self.name}.taken"
 
+    def collected(self) -> int:
+        """How many tests pytest found (tests/harness/sharing.py)."""
+        told = LOGS / f"{self.name}.collected"
+        return int(told.read_text()) if told.exists() else 0
+
     def left(self) -> int:
         """How many files nobody has taken."""
         if not self.shared or not self.where:
@@ -133,8 +139,10 @@ class Stage:
         """A part that came too late for any test is as it should be, all of them are not."""
         passed, failed = (sum(getattr(each, what) for each in self.outcomes) for what in ("passed", "failed"))
         notes = {each.note for each in self.outcomes if each.note}
-        if notes == {NO_TEST}:
-            return Outcome(passed, failed + 1, NO_TEST) if passed + failed == 0 else Outcome(passed, failed)
+        if notes == {NO_TEST} and passed + failed == 0:
+            return Outcome(0, 1, NO_TEST)
+        if failed == 0 and passed < self.collected():
+            return Outcome(passed, 1, f"ended after {passed} of {self.collected()} tests")
         return Outcome(passed, failed, "; ".join(sorted(notes - {NO_TEST})))
 
 
@@ -150,7 +158,8 @@ def count(results: Path) -> Outcome:
     outcome = Outcome()
     for case in cases(results):
         tags = {child.tag for child in case}
-        if tags & {"failure", "error", "skipped"} or case.get("status") in ("fail", "notrun", "disabled"):
+        ended = bool(case.get("name"))  # pytest names a test once it is over
+        if not ended or tags & {"failure", "error", "skipped"} or case.get("status") in ("fail", "notrun", "disabled"):
             outcome.failed += 1
         else:
             outcome.passed += 1
@@ -208,8 +217,7 @@ def pytest(preset: str = "release", marks: str = "", env: dict[str, str] | None 
         argv = [str(PYTHON), "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short", *part.stage.where]
         argv += [f"--junit-xml={part.results()}"] + (["-m", marks] if marks else [])
         more = {"NEREID_BUILD": f"build/{preset}", "PYTHONDONTWRITEBYTECODE": "1", **SANITIZER_ENV, **(env or {})}
-        if part.stage.shared:
-            more["NEREID_TEST_TAKEN"] = str(part.stage.claims())
+        more["NEREID_TEST_TAKEN"] = str(part.stage.claims())
         return judge(part, part.command(argv, more))
 
     return run
@@ -264,6 +272,16 @@ STAGES = [
 ]
 
 
+def usage(doc: str | None, known: list[Stage], needs: str = "has to be named too, or to have run before") -> str:
+    """What --help says: of each stage what it is and what it needs."""
+
+    def told(stage: Stage) -> str:
+        return f"  {stage.name:<18} {stage.title}" + (f" (needs {', '.join(stage.needs)})" if stage.needs else "")
+
+    heading = f"stages, in the order in which they begin; what a stage needs {needs}:"
+    return "\n".join([(doc or "").strip(), "", heading, *map(told, known)])
+
+
 def choose(known: list[Stage], names: list[str]) -> list[Stage]:
     by_name = {stage.name: stage for stage in known}
     for name in names:
@@ -283,6 +301,7 @@ class Schedule:
         self.stages = stages
         self.chosen = {stage.name for stage in stages}
         self.ended: set[str] = set()
+        self.failed: set[str] = set()
         self.changed = threading.Condition()
 
     def _next(self) -> Stage | None:
@@ -290,8 +309,12 @@ class Schedule:
             if not stage.parts and all(need in self.ended for need in stage.needs if need in self.chosen):
                 return stage
         # Once one part has ended, the others have what is left: files may stay that nobody takes, since none of their tests is asked for.
-        helped = [stage for stage in self.stages if stage.under_way and not stage.outcomes and stage.left() > 1]
+        helped = [stage for stage in self.stages if stage.under_way and not stage.outcomes and not self.lacks(stage) and stage.left() > 1]
         return max(helped, key=lambda stage: stage.left() / (stage.under_way + 1), default=None)
+
+    def lacks(self, stage: Stage) -> list[str]:
+        """Of what it needs, the stages that failed."""
+        return [need for need in stage.needs if need in self.failed]
 
     def take(self, ports: tuple[int, int]) -> Part | None:
         """The next part, waited for; None when nothing is left to begin."""
@@ -327,6 +350,8 @@ class Schedule:
             over = part.stage.under_way == 0
             if over:
                 self.ended.add(part.stage.name)
+                if part.stage.total().failed:
+                    self.failed.add(part.stage.name)
             self.changed.notify_all()
             return over
 
@@ -343,8 +368,9 @@ class Run:
         while part := schedule.take(ports):
             if part.number == 0:
                 self._say_begin(part.stage)
+            lacking = schedule.lacks(part.stage)
             try:
-                outcome = part.stage.run(part)
+                outcome = Outcome(0, 1, f"not run, since it needs {' and '.join(lacking)}") if lacking else part.stage.run(part)
             except Exception as error:
                 outcome = Outcome(0, 1, f"could not run: {error!r}")
             if outcome.failed:
@@ -425,5 +451,11 @@ def conclude(*totals: Outcome) -> int:
     return 0 if failed == 0 and passed > 0 else 1
 
 
+def asks_for_help(argv: list[str]) -> bool:
+    return bool({"-h", "--help"} & set(argv))
+
+
 if __name__ == "__main__":
+    if asks_for_help(sys.argv):
+        sys.exit(print(usage(__doc__, STAGES)))
     sys.exit(conclude(run_stages(choose(STAGES, sys.argv[1:]))))

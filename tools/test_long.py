@@ -100,10 +100,16 @@ BESIDE = [
 
 
 def main(names: list[str]) -> int:
+    if run_tests.asks_for_help(names):
+        print(run_tests.usage(__doc__, [*ALONE, *BESIDE], "is made first"))
+        return 0
     chosen = run_tests.choose([*ALONE, *BESIDE], names)
     chosen += [stage for stage in BESIDE if stage.name == "build-fuzz" and stage not in chosen and any(stage.name in each.needs for each in chosen)]
     needed = {need for stage in chosen for need in stage.needs}
     totals = [run_tests.run_stages([stage for stage in BUILDS if stage.name in needed or not names])]
+    if totals[0].failed:
+        print("nothing else is run: what it needs could not be made")
+        return run_tests.conclude(*totals)
     alone, beside = ([stage for stage in chosen if stage in stages] for stages in (ALONE, BESIDE))
     if alone:
         totals.append(run_tests.run_stages(alone, lanes=1))

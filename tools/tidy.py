@@ -6,6 +6,7 @@
   - banned C functions; memory and threads of the system outside src/base and src/os
   - functions of more than 70 lines, files of more than 800 (a header of the ABI is as long as the ABI)
   - own header not first; headers that nobody includes
+  - two Python functions or classes of one name in one place, the first of which is never called, as a test whose name was copied
   - tests that wait for time to pass, or are left out, unless the line says why: `allowed: ` and the reason in a comment
   - paths of one machine, hosts of package registries
   - words that say that something is unfinished
@@ -13,6 +14,7 @@ Each finding is a line `file:line: what`; the exit status is 1 when there is one
 """
 
 import argparse
+import ast
 import re
 import subprocess
 import sys
@@ -107,6 +109,23 @@ class Tidy:
         if includes and Path(includes[0]).name != path.with_suffix(".h").name:
             self.add(path, 1, f"its own header {path.with_suffix('.h').name} comes first")
 
+    def names_given_twice(self, path: Path, text: str) -> None:
+        try:
+            tree = ast.parse(text)
+        except SyntaxError as error:
+            self.add(path, error.lineno or 1, f"no Python: {error.msg}")
+            return
+        for scope in [node for node in ast.walk(tree) if isinstance(node, ast.Module | ast.ClassDef)]:
+            first: dict[str, int] = {}
+            for each in scope.body:
+                # One whose decorator names it goes on with it, as a property's setter; what a decorator takes at once is named `_`.
+                if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not any(
+                    isinstance(by, ast.Attribute) and isinstance(by.value, ast.Name) and by.value.id == each.name for by in each.decorator_list
+                ):
+                    if each.name in first and each.name != "_":
+                        self.add(path, each.lineno, f"a second {each.name}: the one of line {first[each.name]} is never called, or run as a test")
+                    first[each.name] = each.lineno
+
     def file(self, path: Path, text: str) -> None:
         parts = path.relative_to(self.root).parts
         self.search(path, text, MACHINE, "path of one machine: {}")
@@ -119,6 +138,8 @@ class Tidy:
         if lines > FILE_LINES and parts[0] != "include":
             self.add(path, 1, f"{lines} lines; {FILE_LINES} are the most")
         self.search(path, text, UNFINISHED, "unfinished by its own words: {}")
+        if path.suffix == ".py":
+            self.names_given_twice(path, text)
         if path.suffix in C:
             self.c_words(path, text)
             self.function_lengths(path, text)

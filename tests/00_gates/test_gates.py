@@ -277,6 +277,8 @@ def test_cache_and_agent_with_a_planted_export_are_refused(build: Path, place: s
         ("tests/40_e2e/test_x.py", "@pytest.mark.xf" + "ail\n", ["left out and counts as passed"]),
         ("tests/40_e2e/test_x.py", "x = pytest.importorsk" + "ip('x')\n", ["left out and counts as passed"]),
         ("tests/00_unit/x.c", "void f(void) { sk" + "ip(); }\n", ["left out and counts as passed"]),
+        ("tests/40_e2e/test_x.py", "def test_x(): ...\n\ndef test_y(): ...\n\ndef test_x(): ...\n", ["test_x.py:5", "a second test_x: the one of line 1"]),
+        ("tests/40_e2e/test_x.py", "class TestX:\n    def test_x(self): ...\n    async def test_x(self): ...\n", ["test_x.py:3", "a second test_x"]),
         ("cmake/x.cmake", "set_tests_properties(x PROPERTIES SKIP_RETURN_" + "CODE 77)\n", ["left out and counts as passed"]),
         ("tests/CMakeLists.txt", "set_tests_properties(x PROPERTIES DISAB" + "LED TRUE)\n", ["left out and counts as passed"]),
         ("tools/x.sh", "cd /wor" + "k/main\n", ["path of one machine"]),
@@ -296,5 +298,6 @@ def test_tidy_leaves_alone_what_is_fine(tmp_path: Path) -> None:
     plant(tmp_path, "src/codec/x.c", fine)
     plant(tmp_path, "src/os/x.c", "void *f(void) { return mal" + "loc(1); }\n")
     plant(tmp_path, "tests/40_e2e/test_x.py", "time.sle" + "ep(1)  # allowed: the property is that time passes\n")
+    plant(tmp_path, "tests/40_e2e/y.py", "class A:\n    @property\n    def x(self): ...\n    @x.setter\n    def x(self, to): ...\n\n\nclass B:\n    def x(self): ...\n")
     plant(tmp_path, "tests/00_unit/x.c", "void f(void) { sk" + "ip(); } /* allowed: only for this very test */\n")
     accepts(gate("tidy.py", "--root", tmp_path))

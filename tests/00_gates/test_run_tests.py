@@ -96,6 +96,50 @@ def test_a_stage_waits_for_what_it_needs(logs: Path) -> None:
     assert len(order) == 3
 
 
+def test_what_failed_is_needed_by_others(logs: Path) -> None:
+    """They are not run on what an earlier build left, and each of them is a failure."""
+    ran: list[str] = []
+
+    def noted(part: Part) -> Outcome:
+        ran.append(part.stage.name)
+        return Outcome(0, 1, "does not build") if part.stage.name == "build" else Outcome(1)
+
+    stages = [stage("build", run=noted), stage("tests", "build", run=noted), stage("more", "tests", run=noted), stage("alone", run=noted)]
+    total = run_tests.run_stages(stages, lanes=2)
+    assert sorted(ran) == ["alone", "build"]
+    assert (total.passed, total.failed) == (1, 3)
+    assert stages[2].total().note == "not run, since it needs tests"
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize(
+    ("second", "passed", "failed"),
+    [("pass", 3, 0), ("import pytest; pytest.exit('over', 0)", 1, 1), ("import os; os._exit(0)", 0, 1)],
+    ids=["all run", "pytest is told to end", "the process ends"],
+)
+def test_a_stage_that_ends_before_its_tests_fails(
+    logs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shared: bool, second: str, passed: int, failed: int
+) -> None:
+    """With status 0, and no test that failed."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))
+    monkeypatch.setattr(run_tests, "PYTHON", sys.executable)
+    folder = tmp_path / "tests"
+    folder.mkdir()
+    (folder / "conftest.py").write_text(CONFTEST.partition("@pytest.fixture")[0])
+    (folder / "test_it.py").write_text(f"def test_a(): pass\ndef test_b():\n    {second}\ndef test_c(): pass\n")
+    made = Stage("some", "some", run_tests.pytest(), where=(str(folder),), shared=shared)
+    total = run_tests.run_stages([made], lanes=1)
+    assert (total.passed, total.failed) == (passed, failed)
+
+
+def test_help_tells_of_stages() -> None:
+    for tool, stages in (("run_tests", run_tests.STAGES), ("test_long", [*test_long.ALONE, *test_long.BESIDE])):
+        ran = subprocess.run([sys.executable, ROOT / "tools" / f"{tool}.py", "--help"], capture_output=True, text=True, timeout=60, check=True)
+        for each in stages:
+            (row,) = [line for line in ran.stdout.splitlines() if line.startswith(f"  {each.name} ")]
+            assert each.title in row and all(need in row for need in each.needs)
+
+
 def test_lanes_help_where_files_are_left(logs: Path, tmp_path: Path) -> None:
     for number in range(4):
         (tmp_path / f"test_{number}.py").touch()

@@ -1,6 +1,7 @@
 """Several runs of pytest share the files of a folder: each takes the next that no other has.
 
-NEREID_TEST_TAKEN names a folder in which whoever takes a file of tests makes a file. Without it a run has all tests for itself.
+NEREID_TEST_TAKEN names a folder in which whoever takes a file of tests makes a file. Without it a run has all tests for itself. Beside the
+folder each run writes how many tests there are together, by which tools/run_tests.py sees that one has ended early.
 """
 
 import os
@@ -37,6 +38,7 @@ def run(session: pytest.Session) -> bool | None:
     taken = os.environ.get("NEREID_TEST_TAKEN")
     if not taken or session.testsfailed or session.config.option.collectonly:
         return None
+    Path(taken).with_suffix(".collected").write_text(str(len(session.items)))
     items = Share(session.config.rootpath, Path(taken)).of(session.items)
     item = next(items, None)
     while item:
