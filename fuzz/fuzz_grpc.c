@@ -81,7 +81,7 @@ static void forgive(void)
     LIST_EACH (node, &home.conns) {
         struct grpc_conn *c = LIST_ITEM(node, struct grpc_conn, node);
         c->turns = 0;
-        loop_slow(home.worker->loop, &c->watch, false);
+        loop_move(home.worker->loop, &c->watch, LOOP_LANE_FRONT);
     }
 }
 

@@ -24,7 +24,7 @@ static void forgive(void)
         struct http_conn *c = LIST_ITEM(node, struct http_conn, node);
         c->turns = 0;
         if (!c->dead)
-            loop_slow(s->worker->loop, &c->fd, false);
+            loop_move(s->worker->loop, &c->fd, LOOP_LANE_FRONT);
     }
 }
 

@@ -163,23 +163,37 @@ static void shorten(struct free_list *l, unsigned by)
     l->unused = l->count;
 }
 
-/* Frees the lists of a class that lay there for long; returns how many objects. */
-static size_t clear_shelf(unsigned index)
+static void age_shelf(unsigned index)
+{
+    for (unsigned i = 0; i < SHELF; i++)
+        if (atomic_load_explicit(&shelves[index][i].first, memory_order_relaxed))
+            atomic_fetch_add_explicit(&shelves[index][i].trims, 1, memory_order_relaxed);
+}
+
+/* Frees lists of a class that lay there for long, at most so many; returns how many. */
+static size_t clear_shelf(unsigned index, size_t most)
 {
     size_t freed = 0;
-    for (unsigned i = 0; i < SHELF; i++) {
-        if (!atomic_load_explicit(&shelves[index][i].first, memory_order_relaxed) ||
-            atomic_fetch_add_explicit(&shelves[index][i].trims, 1, memory_order_relaxed) + 1 <
-                SHELF_TRIMS)
+    for (unsigned i = 0; i < SHELF && freed < most; i++) {
+        if (atomic_load_explicit(&shelves[index][i].trims, memory_order_relaxed) < SHELF_TRIMS)
             continue;
         struct head *first = pick_up(index, i);
         if (!first)
             continue;
         bool tokens = atomic_load_explicit(&shelves[index][i].tokens, memory_order_relaxed);
         free_blocks(first, SLAB_KEEP, tokens);
-        freed += SLAB_KEEP;
+        freed++;
     }
     return freed;
+}
+
+size_t slab_trim_on(void)
+{
+    size_t freed = 0;
+    for (unsigned i = 0; i < SLAB_CLASSES && freed < SLAB_CLEAR; i++)
+        if (atomic_load_explicit(&shelved[i], memory_order_relaxed))
+            freed += clear_shelf(i, SLAB_CLEAR - freed);
+    return freed * SLAB_KEEP;
 }
 
 size_t slab_trim(void)
@@ -188,9 +202,9 @@ size_t slab_trim(void)
     for (unsigned i = 0; i < SLAB_CLASSES; i++) {
         freed += lists[i].unused;
         shorten(&lists[i], lists[i].unused);
-        freed += clear_shelf(i);
+        age_shelf(i);
     }
-    return freed;
+    return freed + slab_trim_on();
 }
 
 void slab_thread_end(void)

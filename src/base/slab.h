@@ -15,6 +15,7 @@
 #define SLAB_CLASSES 8
 #define SLAB_KEEP    64 /* objects a thread keeps per class */
 #define SLAB_HEAD    16 /* bytes in front of an object that has a token */
+#define SLAB_CLEAR   8  /* full lists that are freed at once: some 50 us */
 
 /* One a kind of object, static: `index` is its place among the SLAB_CLASSES lists of a thread. */
 struct slab {
@@ -39,6 +40,10 @@ static inline uint32_t slab_token(const void *object)
  * thread: an object that stays free keeps the page around it.
  * returns  objects freed */
 size_t slab_trim(void);
+
+/* slab_trim_on - go on with the full lists, SLAB_CLEAR of them a call, as slab_trim itself.
+ * returns  objects freed; fewer than SLAB_CLEAR * SLAB_KEEP: no such list is left */
+size_t slab_trim_on(void);
 
 /* slab_thread_begin - the calling thread keeps free objects from here on; os/thread calls it when a thread begins. */
 void slab_thread_begin(void);

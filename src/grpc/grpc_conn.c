@@ -32,11 +32,14 @@ static const uint8_t keepalive_ping[8] = "alive?";
 /* SETTINGS frames of a client without a message in between. */
 #define MAX_SETTINGS 1000u
 
+#define CALLS_MANY 16u
+
 /* Of what a client sent beyond its end, so much is dropped before its connection is closed. */
 #define DISCARD_BYTES ((size_t)1 << 20)
 
-/* So much is read in one turn of a connection that has sent no message yet, is in the slow lane, or has calls that wait for their turn:
- * a few kilobytes may be dozens of calls. */
+/* So much is read in the first turn of a connection, and at most so much in one of a connection that is in the slow lane or has calls
+ * that wait for their turn: a few kilobytes may be dozens of calls. */
+#define READ_FIRST  ((size_t)1024)
 #define READ_WARILY ((size_t)4096)
 
 static struct loop *loop_of(const struct grpc_conn *c)
@@ -122,6 +125,7 @@ static void on_flush(struct loop_task *t)
     bool ok = write_out(c);
     if (ok && c->held_streams)
         grpc_stream_resume(c);
+    turns_share_done(&c->share, loop_of(c), c->home->worker->receive_bytes);
     bool over = !ok || (c->said_goodbye && list_empty(&c->streams) && !grpc_out_waits(&c->out));
     if (over)
         grpc_conn_close(c);
@@ -206,15 +210,22 @@ void grpc_conn_of_use(struct grpc_conn *c)
     turns_stranger_known(&c->home->strangers);
 }
 
+static size_t read_at_once(const struct grpc_conn *c)
+{
+    bool wary = c->watch.lane == LOOP_LANE_SLOW || !list_empty(&c->put_off);
+    return wary && c->share.bytes > READ_WARILY ? READ_WARILY : c->share.bytes;
+}
+
 static ssize_t read_once(struct grpc_conn *c)
 {
     struct worker *w = c->home->worker;
+    c->share.began = 0;
     if (c->filling)
         return read_filling(c);
-    bool wary = !c->proven || c->watch.slow || !list_empty(&c->put_off);
-    ssize_t n = sock_read(c->watch.fd, w->receive, wary ? READ_WARILY : w->receive_bytes);
+    ssize_t n = sock_read(c->watch.fd, w->receive, read_at_once(c));
     if (n <= 0)
         return n;
+    turns_share_read(&c->share, (size_t)n);
     if (n < TURNS_BYTES)
         turns_add(&c->turns, TURNS_READ);
     worker_received(w, (size_t)n);
@@ -248,16 +259,28 @@ static bool read_in(struct grpc_conn *c)
     return true;
 }
 
+/* Giving up hundreds of calls takes as long as serving some: where many such connections end at once, they do it one by one. */
+static bool ends_with_much(const struct grpc_conn *c, uint32_t events)
+{
+    return (events & (EPOLLHUP | EPOLLERR)) && c->watch.lane == LOOP_LANE_FRONT &&
+           c->stream_count > CALLS_MANY;
+}
+
 static void on_ready(struct loop_fd *watch, uint32_t events)
 {
     struct grpc_conn *c = LIST_ITEM(watch, struct grpc_conn, watch);
+    if (ends_with_much(c, events)) {
+        loop_move(loop_of(c), watch, LOOP_LANE_BUSY);
+        return;
+    }
     if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && !read_in(c)) {
         grpc_conn_close(c);
         return;
     }
     if (events & EPOLLOUT)
         grpc_turn_go_on(c);
-    turns_judge(loop_of(c), &c->watch, turns_of(c->turns, c->told));
+    bool more = c->share.began || grpc_turn_waits(c);
+    turns_judge(loop_of(c), &c->watch, turns_of(c->turns, c->told), more);
     grpc_conn_flush_later(c);
 }
 
@@ -416,6 +439,7 @@ void grpc_conn_open(struct grpc_home *home, int fd)
     list_init(&c->put_off);
     grpc_out_init(&c->out);
     grpc_frames_init(&c->frames);
+    c->share.bytes = READ_FIRST;
     c->progress = c->sent = loop_now(home->worker->loop);
     if (!home->batch)
         home->batch = mem_alloc(sizeof(*home->batch));
@@ -434,7 +458,7 @@ void grpc_conn_open(struct grpc_home *home, int fd)
         return;
     }
     c->turns = home->strangers;
-    turns_judge(home->worker->loop, &c->watch, c->turns);
+    turns_judge(home->worker->loop, &c->watch, c->turns, false);
     grpc_patience_watch(c);
     start_keepalive(c);
 }

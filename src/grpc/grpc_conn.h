@@ -6,6 +6,7 @@
 #include "grpc/grpc_frames.h"
 #include "grpc/grpc_keepalive.h"
 #include "grpc/grpc_out.h"
+#include "net/turns.h"
 #include "os/loop.h"
 
 #include <nghttp2/nghttp2.h>
@@ -82,6 +83,7 @@ struct grpc_conn {
     uint32_t receiving;        /* streams with a message that has begun and is not whole */
     uint32_t answering;        /* streams with answers that wait to be gathered */
     uint32_t turns;            /* that it took since it was last of use: net/turns.h */
+    struct turns_share share;  /* of a turn */
     size_t told;               /* and bytes that it was told about the server: net/turns.h */
     size_t unread;             /* of these, what it has not taken yet */
     struct list put_off;       /* calls that wait to be told */

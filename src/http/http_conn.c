@@ -190,10 +190,13 @@ static void conn_free(struct http_conn *c)
 static void on_flush(struct loop_task *t)
 {
     struct http_conn *c = LIST_ITEM(t, struct http_conn, flush);
-    if (c->dead)
+    if (c->dead) {
         conn_free(c);
-    else
-        http_out_flush(c);
+        return;
+    }
+    http_out_flush(c);
+    if (!c->held)
+        turns_share_done(&c->share, loop_of(c), HTTP_CONN_READ_MOST);
 }
 
 void http_conn_answered(struct http_conn *c, const struct http_exchange *x)
@@ -266,6 +269,7 @@ void http_conn_open(struct http_shard *s, int fd)
         .since = loop_now(s->worker->loop),
         .patience = DRAIN_PATIENCE,
         .low_water = 1,
+        .share = {.bytes = HTTP_CONN_READ_FIRST},
     };
     list_init(&c->flush.node);
     list_init(&c->exchanges);
@@ -278,7 +282,7 @@ void http_conn_open(struct http_shard *s, int fd)
     if (!e) {
         expect_within(c, patience_of(c)->shortest);
         c->turns = s->strangers;
-        turns_judge(s->worker->loop, &c->fd, c->turns);
+        turns_judge(s->worker->loop, &c->fd, c->turns, false);
         return;
     }
     LOG_WARN("HTTP connection closed: %s", err_message(e));

@@ -4,6 +4,7 @@
 #include "base/list.h"
 #include "codec/http1.h"
 #include "http/http_route.h"
+#include "net/turns.h"
 #include "os/loop.h"
 
 #include <stdbool.h>
@@ -18,6 +19,11 @@ struct http_shard;
 
 /* Requests of one connection that wait for their answers; more are left unread. */
 #define HTTP_CONN_MAX_IN_FLIGHT 64u
+
+/* So much is read in the first turn of a connection, and at most in one: little enough that most of a large body is received straight into
+ * its own buffer. */
+#define HTTP_CONN_READ_FIRST ((size_t)4096)
+#define HTTP_CONN_READ_MOST  ((size_t)16384)
 
 enum http_phase {
     HTTP_PHASE_HEAD,    /* between messages, or in a head */
@@ -46,8 +52,9 @@ struct http_conn {
     time_ns patience; /* while the front end stops: how long it waits for a request */
     int low_water;    /* SO_RCVLOWAT as set */
     uint32_t turns;   /* that it took since it was last of use: net/turns.h */
-    size_t told;      /* bytes that it was told about the server, the same */
-    size_t unread;    /* of texts that wait to be written */
+    struct turns_share share;       /* of a turn */
+    size_t told;                    /* bytes that it was told about the server, the same */
+    size_t unread;                  /* of texts that wait to be written */
     struct budget_account *account; /* holds what the client makes us hold; NULL until it asks */
 
     struct http_route route; /* of the message whose head was read */

@@ -13,8 +13,6 @@
 
 #include <string.h>
 
-#define READ_AT_MOST ((size_t)16384)
-
 /* Of a body that nobody wants; past it the connection closes. */
 #define DISCARD_AT_MOST ((uint64_t)1 << 20)
 
@@ -346,15 +344,9 @@ void http_read_turn(struct http_conn *c)
     mem_free(held);
     if (c->dead)
         return;
-    turns_judge(c->shard->worker->loop, &c->fd, turns_of(c->turns, c->told));
+    bool more = c->held || c->phase == HTTP_PHASE_TURN;
+    turns_judge(c->shard->worker->loop, &c->fd, turns_of(c->turns, c->told), more);
     http_conn_watch(c);
-}
-
-/* Little enough that most of a large body is received straight into its own buffer. */
-static size_t read_at_once(const struct worker *w)
-{
-    size_t room = w->receive_bytes - HTTP_BODY_PADDING;
-    return room < READ_AT_MOST ? room : READ_AT_MOST;
 }
 
 /* Straight into the body's own buffer. */
@@ -369,10 +361,21 @@ static long read_body(struct http_conn *c)
     return got;
 }
 
+/* Chunks are read as they come: who sends too many goes to the slow lane (brought_much). */
+static long read_share(struct http_conn *c)
+{
+    bool chunks = c->phase == HTTP_PHASE_CHUNKS;
+    size_t most = chunks ? HTTP_CONN_READ_MOST : c->share.bytes;
+    long got = sock_read(c->fd.fd, c->shard->worker->receive, most);
+    if (got > 0 && !chunks)
+        turns_share_read(&c->share, (size_t)got);
+    return got;
+}
+
 static long read_messages(struct http_conn *c)
 {
     struct worker *w = c->shard->worker;
-    long got = sock_read(c->fd.fd, w->receive, read_at_once(w));
+    long got = read_share(c);
     if (got <= 0)
         return got;
     if (c->phase != HTTP_PHASE_HEAD && !c->lingering)
@@ -380,8 +383,14 @@ static long read_messages(struct http_conn *c)
     worker_received(w, (size_t)got);
     front_metrics_add(&c->shard->metrics->received_bytes, (uint64_t)got);
     consume(c, w->receive, (size_t)got);
+    if (c->phase != HTTP_PHASE_BODY || c->dead)
+        return got;
     /* A large body has begun, and most of it is there by now: no need to wait for the next turn. */
-    return c->phase == HTTP_PHASE_BODY && !c->dead ? read_body(c) : got;
+    bool large = c->body_left > HTTP_CONN_READ_MOST;
+    got = read_body(c);
+    if (large || c->phase == HTTP_PHASE_BODY)
+        c->share.began = 0;
+    return got;
 }
 
 /* The outcome of a read: the peer may have closed its side, or the connection failed. */
@@ -428,12 +437,13 @@ static bool brought_much(const struct http_conn *c, long got)
 void http_read_some(struct http_conn *c)
 {
     c->turns += TURNS_READ;
+    c->share.began = 0;
     long got = c->phase == HTTP_PHASE_BODY ? read_body(c) : read_messages(c);
     look_for_end(c, got);
     if (c->dead)
         return;
     if (brought_much(c, got))
         c->turns = 0;
-    turns_judge(c->shard->worker->loop, &c->fd, turns_of(c->turns, c->told));
+    turns_judge(c->shard->worker->loop, &c->fd, turns_of(c->turns, c->told), c->share.began);
     http_conn_watch(c);
 }

@@ -178,7 +178,8 @@ static void accept_some(struct watch *w, int most)
 static void on_ready(struct loop_fd *fd, uint32_t events)
 {
     (void)events;
-    accept_some(LIST_ITEM(fd, struct watch, fd), fd->slow ? ACCEPTS_WARILY : ACCEPTS_PER_TURN);
+    accept_some(LIST_ITEM(fd, struct watch, fd),
+                fd->lane == LOOP_LANE_SLOW ? ACCEPTS_WARILY : ACCEPTS_PER_TURN);
 }
 
 static void on_start(struct mail *m)
@@ -281,7 +282,7 @@ void listener_closed(struct listener *l, struct worker *w, uint32_t strangers)
 {
     struct watch *watch = &l->watches[w->index];
     if (watch->added)
-        turns_judge(w->loop, &watch->fd, strangers);
+        turns_judge(w->loop, &watch->fd, strangers, false);
     atomic_fetch_sub_explicit(&w->connections, 1, memory_order_relaxed);
     give_place(l);
 }

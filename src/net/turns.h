@@ -2,7 +2,9 @@
 /* Which connections take more turns of their loop than they give it work. A front end counts what a connection had it do since it last
  * sent a whole request, was sent an answer, or brought much of a message: reads of a few bytes, frames that carry no data. Past a
  * number that honest clients do not come to, it goes to the slow lane of the loop (os/loop.h), where it is served on, a little later;
- * with its next request it comes back. docs/internals/hostile.md */
+ * with its next request it comes back. One that has sent more than is read of it in a turn goes on in the busy lane: those that wait
+ * for a single answer come first. docs/internals/hostile.md */
+#include "os/clock.h"
 #include "os/loop.h"
 
 #define TURNS_FREE  64u   /* as long as it counts so many it has the benefit of the doubt */
@@ -12,11 +14,44 @@
 #define TURNS_CALL  3u    /* a call that was opened for nothing */
 
 /* turns_judge - move the connection that w watches to the lane where it belongs.
- * count  since it was last of use */
-static inline void turns_judge(struct loop *l, struct loop_fd *w, uint32_t count)
+ * count  since it was last of use
+ * more   it probably has more to do right now */
+static inline void turns_judge(struct loop *l, struct loop_fd *w, uint32_t count, bool more)
 {
-    if ((count > TURNS_FREE) != w->slow)
-        loop_slow(l, w, !w->slow);
+    loop_move(l, w, count > TURNS_FREE ? LOOP_LANE_SLOW : more ? LOOP_LANE_BUSY : LOOP_LANE_FRONT);
+}
+
+/* How much is read of a connection in a turn. What a few kilobytes cost depends on what they are: many small requests, or a piece of a
+ * large one. So where a read brings all that it may, the turn's length decides about the next. */
+#define TURNS_SHARE_LEAST ((size_t)512)
+#define TURNS_SHARE_LONG  TIME_US(200)
+#define TURNS_SHARE_SHORT TIME_US(50)
+
+struct turns_share {
+    size_t bytes;
+    time_ns began; /* the turn whose read brought so many; 0 = it brought less */
+};
+
+/* turns_share_read - a read brought so many. turns_share_done - what came of it is done, as far as it can be in this turn; in another
+ * turn it tells nothing. most: what may be read at once */
+static inline void turns_share_read(struct turns_share *share, size_t got)
+{
+    share->began = got >= share->bytes ? clock_now_ns() : 0;
+}
+
+static inline void turns_share_done(struct turns_share *share, const struct loop *l, size_t most)
+{
+    if (!share->began)
+        return;
+    bool this_turn = share->began >= loop_now(l);
+    time_ns took = clock_now_ns() - share->began;
+    share->began = 0;
+    if (!this_turn)
+        return;
+    if (took > TURNS_SHARE_LONG && share->bytes > TURNS_SHARE_LEAST)
+        share->bytes /= 2;
+    else if (took < TURNS_SHARE_SHORT && share->bytes < most)
+        share->bytes = 2 * share->bytes < most ? 2 * share->bytes : most;
 }
 
 /* Of one connection with many messages on their way: what they bring makes up for the frames between them. Nobody owes more than a few

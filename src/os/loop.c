@@ -18,7 +18,7 @@ struct loop {
     int epoll_fd;
     struct loop_fd wake; /* eventfd that other threads write when the loop sleeps */
     struct mailbox mail;
-    struct loop_lane lane;
+    struct loop_lane busy, slow;
     struct timer_heap timers;
     struct list later[LOOP_PHASES];
     time_ns now;
@@ -55,7 +55,8 @@ struct err *loop_new(struct loop **ret)
     l->epoll_fd = fault_hit() ? (errno = EMFILE, -1) : epoll_create1(EPOLL_CLOEXEC);
     if (l->epoll_fd >= 0)
         l->wake.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    loop_lane_init(&l->lane, l, l->epoll_fd);
+    loop_lane_init(&l->busy, l, l->epoll_fd, false);
+    loop_lane_init(&l->slow, l, l->epoll_fd, true);
     if (l->epoll_fd < 0 || l->wake.fd < 0)
         e = err_errno(errno, "creating an event loop");
     else
@@ -75,7 +76,8 @@ void loop_free(struct loop *l)
     while (mailbox_deliver(&l->mail))
         ;
     timer_heap_fini(&l->timers);
-    loop_lane_fini(&l->lane);
+    loop_lane_fini(&l->busy);
+    loop_lane_fini(&l->slow);
     if (l->wake.fd >= 0)
         close(l->wake.fd);
     if (l->epoll_fd >= 0)
@@ -85,7 +87,17 @@ void loop_free(struct loop *l)
 
 static int epoll_of(const struct loop *l, const struct loop_fd *w)
 {
-    return w->slow ? l->lane.epoll_fd : l->epoll_fd;
+    const int fds[] = {
+        [LOOP_LANE_FRONT] = l->epoll_fd,
+        [LOOP_LANE_BUSY] = l->busy.epoll_fd,
+        [LOOP_LANE_SLOW] = l->slow.epoll_fd,
+    };
+    return fds[w->lane];
+}
+
+static bool open_lane(struct loop *l, enum loop_lane_id lane)
+{
+    return lane == LOOP_LANE_FRONT || loop_lane_open(lane == LOOP_LANE_BUSY ? &l->busy : &l->slow);
 }
 
 struct err *loop_add(struct loop *l, struct loop_fd *w, uint32_t events)
@@ -116,16 +128,17 @@ void loop_del(struct loop *l, struct loop_fd *w)
             l->events[i].data.ptr = NULL;
 }
 
-void loop_slow(struct loop *l, struct loop_fd *w, bool slow)
+void loop_move(struct loop *l, struct loop_fd *w, enum loop_lane_id lane)
 {
-    if (w->slow == slow || !loop_lane_open(&l->lane))
+    enum loop_lane_id was = w->lane;
+    if (was == lane || !open_lane(l, lane))
         return;
     int from = epoll_of(l, w);
-    w->slow = slow;
+    w->lane = lane;
     struct err *e = loop_add(l, w, w->events);
     if (e) {
         err_free(e);
-        w->slow = !slow;
+        w->lane = was;
         return;
     }
     CHECK(epoll_ctl(from, EPOLL_CTL_DEL, w->fd, NULL) == 0);
@@ -235,12 +248,14 @@ static void run_later(struct loop *l)
     }
 }
 
-static void run_lane(struct loop *l)
+static void run_lane(struct loop *l, struct loop_lane *lane)
 {
+    if (!lane->due)
+        return;
     time_ns begun = l->now = clock_now_ns();
-    bool any = loop_lane_turn(&l->lane);
+    bool any = loop_lane_turn(lane);
     run_later(l);
-    loop_lane_rest(&l->lane, begun, any);
+    loop_lane_rest(lane, begun, any);
 }
 
 void loop_run(struct loop *l)
@@ -252,8 +267,8 @@ void loop_run(struct loop *l)
         mailbox_deliver(&l->mail);
         run_timers(l);
         run_later(l);
-        if (l->lane.due)
-            run_lane(l);
+        run_lane(l, &l->busy);
+        run_lane(l, &l->slow);
     }
     atomic_store(&l->stop, false);
     current = NULL;

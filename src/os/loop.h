@@ -2,8 +2,8 @@
 /* An event loop on epoll: descriptors, timers, messages from other threads, and work put off to the end of a turn.
  * One thread runs a loop; everything here but loop_post and loop_stop is for that thread alone (or before it runs).
  *
- * A turn: wait; descriptors that are ready; messages; timers that are due; then the put-off work of each phase in order; then, at
- * times, some descriptors of the slow lane and what they put off.
+ * A turn: wait; descriptors that are ready; messages; timers that are due; then the put-off work of each phase in order; then some
+ * descriptors of the busy lane and, at times, of the slow lane, and what they put off.
  * Phase SUBMIT hands the requests gathered in this turn to their models; phase FLUSH writes what connections have to say, so
  * that a connection writes once a turn however many answers it got. */
 #include "base/err.h"
@@ -17,11 +17,18 @@
 
 struct loop;
 
+/* Where a descriptor is watched: docs/internals/loop.md */
+enum loop_lane_id {
+    LOOP_LANE_FRONT, /* called in each turn in which it is ready */
+    LOOP_LANE_BUSY,  /* when those in front had theirs: one by one, a turn of the loop each */
+    LOOP_LANE_SLOW, /* the same, and all its members together get about a tenth of the loop's time */
+};
+
 /* A descriptor under watch. Embedded in its owner; must stay where it is while added. */
 struct loop_fd {
     int fd;
     uint32_t events; /* EPOLL* bits asked for now */
-    bool slow;       /* in the slow lane: loop_slow */
+    enum loop_lane_id lane;
     void (*ready)(struct loop_fd *w, uint32_t events);
 };
 
@@ -65,9 +72,8 @@ struct err *loop_add(struct loop *l, struct loop_fd *w, uint32_t events);
 void loop_mod(struct loop *l, struct loop_fd *w, uint32_t events);
 void loop_del(struct loop *l, struct loop_fd *w);
 
-/* loop_slow - move w to the slow lane, or back. Its members get a few turns when the others had theirs, and together about a tenth
- * of the loop's time, however many are ready. w stays where it is when the system gives no descriptor. */
-void loop_slow(struct loop *l, struct loop_fd *w, bool slow);
+/* loop_move - move w to another lane. It stays where it is when the system gives no descriptor. */
+void loop_move(struct loop *l, struct loop_fd *w, enum loop_lane_id lane);
 
 /* loop_timer_set - (re)arm; `when` in the past fires in this turn. loop_timer_clear - not armed is fine. */
 void loop_timer_set(struct loop *l, struct loop_timer *t, time_ns when);

@@ -22,7 +22,7 @@ static void on_again(struct loop_timer *t)
     LIST_ITEM(t, struct loop_lane, again)->due = true;
 }
 
-void loop_lane_init(struct loop_lane *lane, struct loop *l, int loop_epoll_fd)
+void loop_lane_init(struct loop_lane *lane, struct loop *l, int loop_epoll_fd, bool rests)
 {
     *lane = (struct loop_lane){
         .epoll_fd = -1,
@@ -30,6 +30,7 @@ void loop_lane_init(struct loop_lane *lane, struct loop *l, int loop_epoll_fd)
         .again = LOOP_TIMER_INIT(on_again),
         .loop = l,
         .loop_epoll_fd = loop_epoll_fd,
+        .rests = rests,
     };
 }
 
@@ -47,7 +48,8 @@ bool loop_lane_open(struct loop_lane *lane)
     if (fd < 0)
         return false;
     lane->gate.fd = fd;
-    struct err *e = loop_add(lane->loop, &lane->gate, EPOLLIN | EPOLLONESHOT);
+    struct err *e =
+        loop_add(lane->loop, &lane->gate, lane->rests ? EPOLLIN | EPOLLONESHOT : EPOLLIN);
     if (e) {
         err_free(e);
         close(fd);
@@ -76,6 +78,8 @@ bool loop_lane_turn(struct loop_lane *lane)
 
 void loop_lane_rest(struct loop_lane *lane, time_ns begun, bool any)
 {
+    if (!lane->rests)
+        return;
     if (!any) {
         struct epoll_event ev = {.events = EPOLLIN | EPOLLONESHOT, .data.ptr = &lane->gate};
         CHECK(epoll_ctl(lane->loop_epoll_fd, EPOLL_CTL_MOD, lane->epoll_fd, &ev) == 0);

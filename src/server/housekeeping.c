@@ -50,26 +50,41 @@ static void trim_heap(struct housekeeping *h, bool over)
     }
 }
 
+static void go_on_soon(struct housekeeping *h)
+{
+    loop_timer_set(h->worker->loop, &h->trim, loop_now(h->worker->loop) + TRIM_PAUSE);
+}
+
 /* Gives back some of what the pools kept warm and goes on soon; returns whether there is anything left. */
-static bool trim_pools(struct housekeeping *h, time_ns now)
+static bool trim_pools(struct housekeeping *h)
 {
     size_t kept;
+    time_ns now = loop_now(h->worker->loop);
     if (pool_trim_some(now > PERIOD_NS ? now - PERIOD_NS : 0, TRIM_BYTES, &kept))
-        loop_timer_set(h->worker->loop, &h->trim, now + TRIM_PAUSE);
+        go_on_soon(h);
     return kept > 0;
+}
+
+static void note_freed(struct housekeeping *h, size_t objects)
+{
+    h->freed += objects;
+    if (objects >= SLAB_CLEAR * SLAB_KEEP)
+        go_on_soon(h);
 }
 
 static void trim_on(struct loop_timer *t)
 {
     struct housekeeping *h = LIST_ITEM(t, struct housekeeping, trim);
-    trim_pools(h, loop_now(h->worker->loop));
+    note_freed(h, slab_trim_on());
+    if (h->worker->index == 0)
+        trim_pools(h);
 }
 
 /* The pools and the heap of the process are the first worker's business. A burst is over when the pools have cooled down, and when
  * the loop's lists were shortened. */
-static void trim_process(struct housekeeping *h, time_ns now, bool shortened)
+static void trim_process(struct housekeeping *h, bool shortened)
 {
-    bool warm = trim_pools(h, now);
+    bool warm = trim_pools(h);
     trim_heap(h, shortened || (h->warm && !warm));
     h->warm = warm;
 }
@@ -89,10 +104,12 @@ static void due(struct loop_timer *t)
     time_ns now = loop_now(w->loop);
     trim_receive(w);
     /* Objects that a burst left in the loop's lists lie scattered: the heap can only give the pages around them back once they went. */
-    bool shortened = slab_trim() >= SLABS_MANY;
+    note_freed(h, slab_trim());
+    bool shortened = h->freed >= SLABS_MANY;
+    h->freed = 0;
     if (w->index == 0) {
         factory_sweep(now);
-        trim_process(h, now, shortened);
+        trim_process(h, shortened);
         log_sink_flush(0);
     } else {
         follow_trim(h, shortened);

@@ -10,7 +10,8 @@ struct worker;
 struct housekeeping {
     struct worker *worker;
     struct loop_timer timer;
-    struct loop_timer trim; /* of the first worker: goes on with what the pools give back */
+    struct loop_timer trim; /* goes on with what lists and pools give back */
+    size_t freed;           /* objects that were, since the heap was looked at */
     bool warm;              /* buffers were kept warm a second ago */
     unsigned heap_full;     /* for so many seconds the heap has held more than it should keep */
     unsigned trims;         /* of the heap that the worker has seen */

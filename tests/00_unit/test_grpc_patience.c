@@ -403,7 +403,78 @@ static void calls_behind_one_that_waits_are_taken_in_small_parts(void **state)
     rig_free(r);
 }
 
-UNIT_MAIN(UNIT(calls_behind_one_that_waits_are_taken_in_small_parts),
+/* Clients that have one question are served before one that sent hundreds, of which a part is read at a time. */
+static void who_sends_much_is_busy(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(WIDE);
+    struct grpc_conn *c = conn_of(r);
+    int id = 1;
+    for (; id < 200; id += 2)
+        live(r, id);
+    assert_int_equal(send(r->fd, r->out.data, r->out.len, MSG_NOSIGNAL), r->out.len);
+    int left = (int)r->out.len;
+    r->out.len = 0;
+    unsigned turns = 0;
+    for (; left; turns++) {
+        turn(r);
+        take(r);
+        assert_int_equal(ioctl(c->watch.fd, FIONREAD, &left), 0);
+        if (left)
+            assert_int_equal(c->watch.lane, LOOP_LANE_BUSY);
+    }
+    assert_true(turns > 1);
+    assert_true(c->proven);
+    live(r, id);
+    flush(r, true);
+    assert_int_equal(c->watch.lane, LOOP_LANE_FRONT);
+    rig_free(r);
+}
+
+static int connect_again(struct rig *r)
+{
+    int pair[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
+    grpc_conn_open(&r->home, pair[0]);
+    return pair[1];
+}
+
+static unsigned open_ones(const struct rig *r)
+{
+    unsigned count = 0;
+    LIST_EACH (node, &r->home.conns)
+        count++;
+    return count;
+}
+
+/* Their clients end at the same moment: giving up the calls of one takes long, so others have their turns in between. */
+static void many_calls_are_given_up_by_and_by(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(WIDE);
+    const int clients = 4, first = r->fd;
+    int fds[4];
+    for (int i = 0; i < clients; i++) {
+        r->fd = fds[i] = connect_again(r);
+        strbuf_append(&r->out, PREFACE, sizeof(PREFACE) - 1);
+        frame_head(r, 0, NGHTTP2_SETTINGS, 0, 0);
+        for (int id = 1; id < 80; id += 2)
+            call(r, id, LIVE);
+        flush(r, true);
+    }
+    r->fd = first;
+    for (int i = 0; i < clients; i++)
+        close(fds[i]);
+    turn(r);
+    assert_int_equal(open_ones(r), 1 + clients);
+    for (int i = 0; i < clients; i++)
+        turn(r);
+    assert_int_equal(open_ones(r), 1);
+    rig_free(r);
+}
+
+UNIT_MAIN(UNIT(who_sends_much_is_busy), UNIT(many_calls_are_given_up_by_and_by),
+          UNIT(calls_behind_one_that_waits_are_taken_in_small_parts),
           UNIT(idle_clients_owe_nothing), UNIT(half_a_frame_has_a_minute),
           UNIT(an_answer_waits_a_minute_for_its_window),
           UNIT(the_window_of_the_connection_has_a_minute), UNIT(what_is_written_must_be_read))

@@ -1,5 +1,5 @@
-/* os/loop_lane: however many descriptors of the slow lane are ready, others wait for a few of them; each of them has its turn; a
- * descriptor comes and goes between the lanes. */
+/* os/loop_lane: however many descriptors of a lane are ready, others wait for a few of them; each of them has its turn; a descriptor comes
+ * and goes between the lanes. */
 #include "os/loop_lane_priv.h"
 
 #include "support/unit.h"
@@ -94,27 +94,38 @@ static void on_member(struct loop_fd *w, uint32_t events)
         loop_stop(loop);
 }
 
-static void others_wait_for_a_few(void **state)
+static void others_wait_for_a_few(enum loop_lane_id lane)
 {
-    (void)state;
     watch(&fast, on_fast);
     for (int i = 0; i < MEMBERS; i++) {
         watch(&members[i], on_member);
-        loop_slow(loop, &members[i].w, true);
-        assert_true(members[i].w.slow);
+        loop_move(loop, &members[i].w, lane);
+        assert_int_equal(members[i].w.lane, lane);
         poke(&members[i]);
     }
     loop_run(loop);
     assert_true(longest <= LOOP_LANE_EVENTS);
-    /* However fast the machine: between turns the lane rests. */
-    for (unsigned i = LOOP_LANE_EVENTS; i < HANDLED; i++)
-        assert_true(times[i] - times[i - LOOP_LANE_EVENTS] >= TIME_MS(1));
-    /* And all have their turns. */
+    /* All have their turns. */
     for (int i = 0; i < MEMBERS; i++) {
         assert_int_equal(members[i].handled, HANDLED / MEMBERS);
         forget(&members[i]);
     }
     forget(&fast);
+}
+
+static void others_wait_for_a_few_of_the_busy(void **state)
+{
+    (void)state;
+    others_wait_for_a_few(LOOP_LANE_BUSY);
+}
+
+static void others_wait_for_a_few_of_the_slow(void **state)
+{
+    (void)state;
+    others_wait_for_a_few(LOOP_LANE_SLOW);
+    /* However fast the machine: between turns the lane rests. */
+    for (unsigned i = LOOP_LANE_EVENTS; i < HANDLED; i++)
+        assert_true(times[i] - times[i - LOOP_LANE_EVENTS] >= TIME_MS(1));
 }
 
 static struct member one;
@@ -134,11 +145,11 @@ static void poke_one(struct loop_timer *t)
 }
 
 /* Nothing is ready for longer than the lane rests, again and again: each time the loop wakes up for the next. */
-static void none_is_forgotten(void **state)
+static void none_is_forgotten_in(enum loop_lane_id lane)
 {
-    (void)state;
+    one.handled = 0;
     watch(&one, on_one);
-    loop_slow(loop, &one.w, true);
+    loop_move(loop, &one.w, lane);
     struct loop_timer later = LOOP_TIMER_INIT(poke_one);
     for (unsigned i = 1; i <= 5; i++) {
         loop_timer_set(loop, &later, clock_now_ns() + TIME_MS(i));
@@ -148,16 +159,26 @@ static void none_is_forgotten(void **state)
     forget(&one);
 }
 
+static void none_is_forgotten(void **state)
+{
+    (void)state;
+    none_is_forgotten_in(LOOP_LANE_BUSY);
+    none_is_forgotten_in(LOOP_LANE_SLOW);
+}
+
 static void there_and_back(void **state)
 {
     (void)state;
     watch(&one, on_one);
-    loop_slow(loop, &one.w, false); /* where it is already */
-    assert_false(one.w.slow);
-    for (unsigned i = 0; i < 6; i++) {
-        bool slow = i % 2 == 0;
-        loop_slow(loop, &one.w, slow);
-        assert_int_equal(one.w.slow, slow);
+    loop_move(loop, &one.w, LOOP_LANE_FRONT); /* where it is already */
+    assert_int_equal(one.w.lane, LOOP_LANE_FRONT);
+    static const enum loop_lane_id lanes[] = {
+        LOOP_LANE_SLOW, LOOP_LANE_FRONT, LOOP_LANE_BUSY, LOOP_LANE_SLOW,
+        LOOP_LANE_BUSY, LOOP_LANE_FRONT, LOOP_LANE_SLOW,
+    };
+    for (unsigned i = 0; i < sizeof(lanes) / sizeof(*lanes); i++) {
+        loop_move(loop, &one.w, lanes[i]);
+        assert_int_equal(one.w.lane, lanes[i]);
         loop_mod(loop, &one.w, 0); /* asked in the lane where it is */
         loop_mod(loop, &one.w, EPOLLIN);
         poke(&one);
@@ -184,7 +205,7 @@ static void forgotten_in_the_same_turn(void **state)
     (void)state;
     for (int i = 0; i < MEMBERS; i++) {
         watch(&members[i], on_doomed);
-        loop_slow(loop, &members[i].w, true);
+        loop_move(loop, &members[i].w, LOOP_LANE_SLOW);
         poke(&members[i]);
     }
     loop_run(loop);
@@ -193,5 +214,5 @@ static void forgotten_in_the_same_turn(void **state)
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, make, end)
 
-UNIT_MAIN(TEST(others_wait_for_a_few), TEST(none_is_forgotten), TEST(there_and_back),
-          TEST(forgotten_in_the_same_turn))
+UNIT_MAIN(TEST(others_wait_for_a_few_of_the_busy), TEST(others_wait_for_a_few_of_the_slow),
+          TEST(none_is_forgotten), TEST(there_and_back), TEST(forgotten_in_the_same_turn))

@@ -163,6 +163,27 @@ static void nobody_picks_up(void **state)
     assert_int_equal(slab_trim(), 0);
 }
 
+/* Many of them go by and by. */
+static void many_are_cleared_by_and_by(void **state)
+{
+    (void)state;
+    static void *all[(SLAB_CLEAR + 3) * SLAB_KEEP];
+    size_t count = sizeof(all) / sizeof(*all);
+    clear_shelves();
+    slab_thread_begin();
+    for (size_t i = 0; i < count; i++)
+        all[i] = slab_alloc(&small);
+    for (size_t i = 0; i < count; i++)
+        slab_free(&small, all[i]);
+    slab_thread_end(); /* the last list */
+    assert_int_equal(slab_trim(), 0);
+    assert_int_equal(slab_trim_on(), 0);
+    assert_int_equal(slab_trim(), 0);
+    assert_int_equal(slab_trim(), SLAB_CLEAR * SLAB_KEEP);
+    assert_int_equal(slab_trim_on(), 2 * SLAB_KEEP);
+    assert_int_equal(slab_trim_on(), 0);
+}
+
 UNIT_MAIN(UNIT(reused_and_aligned), UNIT(full_lists_give_back), UNIT(strangers_keep_nothing),
           UNIT(trimmed_to_what_is_needed), UNIT(freed_by_another_thread),
-          UNIT(full_lists_change_hands), UNIT(nobody_picks_up))
+          UNIT(full_lists_change_hands), UNIT(nobody_picks_up), UNIT(many_are_cleared_by_and_by))

@@ -1,6 +1,7 @@
-"""What waits in the slow lanes of a server's loops: each is an epoll descriptor that another one watches."""
+"""What waits in the slow lanes of a server's loops: each is an epoll descriptor that another one watches for one event at a time."""
 
 import re
+import select
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -8,8 +9,8 @@ from pathlib import Path
 from harness.pause import pause
 
 
-def _watched(pid: int) -> dict[int, list[int]]:
-    """What each epoll descriptor of the process watches."""
+def _watched(pid: int) -> dict[int, dict[int, int]]:
+    """What each epoll descriptor of the process watches, and for which events."""
     found = {}
     for entry in Path(f"/proc/{pid}/fd").iterdir():
         try:
@@ -18,13 +19,13 @@ def _watched(pid: int) -> dict[int, list[int]]:
             text = Path(f"/proc/{pid}/fdinfo/{entry.name}").read_text()
         except FileNotFoundError:
             continue
-        found[int(entry.name)] = [int(fd) for fd in re.findall(r"^tfd:\s+(\d+)", text, re.MULTILINE)]
+        found[int(entry.name)] = {int(fd): int(events, 16) for fd, events in re.findall(r"^tfd:\s+(\d+) events:\s+([0-9a-f]+)", text, re.MULTILINE)}
     return found
 
 
 def members(pid: int) -> set[int]:
     watched = _watched(pid)
-    inner = {fd for fds in watched.values() for fd in fds if fd in watched}
+    inner = {fd for fds in watched.values() for fd, events in fds.items() if fd in watched and events & select.EPOLLONESHOT}
     return {fd for lane in inner for fd in watched[lane]}
 
 

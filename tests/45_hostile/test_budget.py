@@ -25,8 +25,9 @@ SERVICE = f"/{rawgrpc.SERVICE}/"
 CROWD = 64 if FULL else 16  # connections that send without end
 PARAMETERS = 2500  # of a model whose configuration is long
 # The address sanitizer puts something around each piece of memory, and keeps what was freed for a while; the thread sanitizer more so.
+# Were it to look for free pages at each piece that is freed it would stop the loops for tens of milliseconds.
 SPARE = (512 << 20) if THREAD_SANITIZED else (24 << 20) if ADDRESS_SANITIZED else 0
-ASAN = "quarantine_size_mb=4:thread_local_quarantine_size_kb=64:allocator_release_to_os_interval_ms=0:malloc_context_size=3"
+ASAN = "quarantine_size_mb=4:thread_local_quarantine_size_kb=64:allocator_release_to_os_interval_ms=5000:malloc_context_size=3"
 
 
 @pytest.fixture(scope="module")
