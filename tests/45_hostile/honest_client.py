@@ -4,11 +4,13 @@
 
 Reads a line `measure N` and answers, after N rounds, with a line of JSON: {"http": [ms...], "grpc": [ms...],
 "wrong": ["what was wrong", ...]}. `pace N RATE` asks at fixed times, RATE rounds a second whatever the answers take, and
-measures from those times on, unless it woke up late: an answer that is late makes those behind it late. Ends with its input.
+measures from those times on, unless it woke up late: an answer that is late makes those behind it late. What the client itself waited for a
+processor while it asked is not counted. Ends with its input.
 With `short` it asks for nothing that is long.
 """
 
 import json
+import os
 import struct
 import sys
 import time
@@ -26,12 +28,23 @@ LARGE = 16384  # values; every so many rounds, so that bodies with a buffer of t
 LARGE_EVERY = 8
 
 
+class OwnWaits:
+    """How long this thread was ready and had no processor."""
+
+    def __init__(self) -> None:
+        self._file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+
+    def seconds(self) -> float:
+        return int(os.pread(self._file, 128, 0).split()[1]) / 1e9
+
+
 class Client:
     def __init__(self, http: str, grpc: str, *how: str):
         self.short = how == ("short",)
         host, port = http.rsplit(":", 1)
         self.http = [rawhttp.Connection(host, int(port)) for _ in range(CONNECTIONS)]
         self.grpc = [rawgrpc.Channel(grpc) for _ in range(2)]
+        self.waits = OwnWaits()
         self.round = 0
         self.wrong: list[str] = []
 
@@ -78,12 +91,13 @@ class Client:
                         begun = time.perf_counter()  # that it woke up late is not the server's doing
                     else:
                         begun = due
+                waited = self.waits.seconds()
                 try:
                     ask(values)
                 except OSError as error:
                     self.wrong.append(f"{kind}: {error!r}")
                     return {**took, "wrong": self.wrong}
-                took[kind].append((time.perf_counter() - begun) * 1000)
+                took[kind].append((time.perf_counter() - begun - (self.waits.seconds() - waited)) * 1000)
         return {**took, "wrong": self.wrong}
 
 
