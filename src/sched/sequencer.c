@@ -143,7 +143,7 @@ static bool find_slot(struct sequencer *s, struct sequence *q)
     struct sequencer_instance *best = NULL;
     LIST_EACH (node, &s->instances) {
         struct sequencer_instance *i = LIST_ITEM(node, struct sequencer_instance, node);
-        if (!best || i->first_free < best->first_free)
+        if (!i->leaving && (!best || i->first_free < best->first_free))
             best = i;
     }
     if (!best || best->first_free >= s->limit)
@@ -206,7 +206,6 @@ struct sequencer_instance *sequencer_join(struct sequencer *s, void *owner)
 void sequencer_leave(struct sequencer_instance *i)
 {
     i->leaving = true;
-    list_remove(&i->node);
 }
 
 bool sequencer_busy(const struct sequencer_instance *i)

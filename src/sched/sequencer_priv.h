@@ -28,10 +28,10 @@ struct sequence {
 
 /* An instance with its slots, which grow as they are used. */
 struct sequencer_instance {
-    struct list node; /* among those that sequences may go to */
+    struct list node; /* among all that were not dropped */
     struct list look; /* among those that sequencer_look is to return */
     void *owner;
-    bool leaving;
+    bool leaving;                /* no sequence comes to it any more */
     struct sequence **sequences; /* [used] of cap; NULL = free */
     uint32_t cap;
     uint32_t used;          /* above the highest that is not free */

@@ -231,7 +231,8 @@ static struct runner *find_idle(struct serve_version *v)
 
 void runner_give_up(struct serve_version *v, struct err *why)
 {
-    for (uint32_t i = 0; i < v->instances.runner_count; i++)
+    bool in_place_of_another = !v->scheduler->ops.join;
+    for (uint32_t i = 0; in_place_of_another && i < v->instances.runner_count; i++)
         if (v->instances.runners[i]->has_thread ||
             v->instances.runners[i]->state == RUNNER_CLAIMED) {
             err_free(why);
@@ -349,7 +350,7 @@ static time_ns execute_inline(struct runner *r, size_t count, time_ns start)
     return end;
 }
 
-void runner_run_inline(struct runner *r, size_t own, time_ns now)
+void runner_run_inline(struct runner *r, time_ns now)
 {
     struct serve_version *v = r->version;
     struct scheduler *s = v->scheduler;
@@ -358,11 +359,9 @@ void runner_run_inline(struct runner *r, size_t own, time_ns now)
     time_ns begun = now;
     size_t count;
     response_batch_begin(&answers);
-    while (v->inline_ok && !r->leaving && (own || now - begun < TURN_NS) &&
-           (count = s->ops.take(s, r, now, &wake))) {
+    while (v->inline_ok && !r->leaving && (now - begun < TURN_NS || s->ops.oldest(s) <= begun) &&
+           (count = s->ops.take(s, r, now, &wake)))
         now = execute_inline(r, count, now);
-        own -= count < own ? count : own;
-    }
     r->state = RUNNER_IDLE;
     if (r->leaving)
         mutex_cond_signal(&r->wake); /* its thread slept while it was claimed */

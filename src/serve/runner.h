@@ -74,7 +74,8 @@ void runner_wake_any(struct serve_version *v, time_ns now);
 struct err *runner_look(struct runner *r);
 
 /* runner_give_up - no thread can be had: unless some runner of the model has one, what is queued would wait for ever and is answered
- * with `why`, which is taken over. Caller holds v->lock; it is released meanwhile. */
+ * with `why`, which is taken over. Where the scheduler knows its runners one by one it is answered in any case: no other runner can go
+ * on with it. Caller holds v->lock; it is released meanwhile. */
 void runner_give_up(struct serve_version *v, struct err *why);
 
 /* runner_claim - an idle runner for the calling loop, or NULL. The queue is empty. Caller holds v->lock. */
@@ -82,6 +83,6 @@ struct runner *runner_claim(struct serve_version *v);
 
 /* runner_run_inline - run what is queued on a claimed runner until the queue has nothing that may run now, then give the runner
  * back. What others queue meanwhile is run for 50 us at most, since all answers wait; the rest is a thread's.
- * own  how many requests the caller queued: these are run in any case
- * Caller holds v->lock, and read the clock a moment ago; returns without it. */
-void runner_run_inline(struct runner *r, size_t own, time_ns now);
+ * now  when the caller queued its requests, a moment ago: these are run in any case
+ * Caller holds v->lock; returns without it. */
+void runner_run_inline(struct runner *r, time_ns now);

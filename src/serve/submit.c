@@ -75,7 +75,7 @@ static void queue_model(struct serve_version *v, struct list *requests, bool may
     push_all(s, requests, now);
     deadline_watch(v->deadline);
     if (claimed) {
-        runner_run_inline(claimed, s->ops.depth(s), now);
+        runner_run_inline(claimed, now);
     } else {
         runner_wake(v, now);
         if (s->ops.has_dropped(s))

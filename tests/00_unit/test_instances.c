@@ -193,7 +193,7 @@ static void new_ones_take_what_waits(void **state)
 static void give_back(struct runner *r)
 {
     mutex_lock(&version->lock);
-    runner_run_inline(r, 0, clock_now_ns());
+    runner_run_inline(r, clock_now_ns());
 }
 
 /* Its thread, which waits for work, hears of it as soon as the loop that has the instance gives it back. */

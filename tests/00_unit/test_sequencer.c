@@ -386,6 +386,27 @@ static void instances_come_and_go(void **state)
     rig_end(&rig);
 }
 
+/* What waits for an instance that leaves is known and given up like the rest: no other one can go on with its sequence. */
+static void who_leaves_is_not_forgotten(void **state)
+{
+    (void)state;
+    struct rig rig;
+    struct list all;
+    list_init(&all);
+    rig_begin(&rig, (struct sequencer_config){0});
+    push(&rig, 1, 1, START);
+    assert_int_equal(take(&rig, 0, 1), 1);
+    struct request *waits = push(&rig, 2, 1, 0);
+    sequencer_leave(rig.instances[0]);
+    assert_int_equal(sequencer_oldest(rig.s), 2);
+    assert_int_equal(sequencer_drain(rig.s, &all), 1);
+    assert_ptr_equal(all.next, &waits->queue_node);
+    assert_int_equal(sequencer_depth(rig.s), 0);
+    release(&rig, 3, 1);
+    assert_false(sequencer_busy(rig.instances[0]));
+    rig_end(&rig);
+}
+
 /* What the backend gives back runs again before what came after it; it may end its sequence without an END. */
 static void again_and_again(void **state)
 {
@@ -421,4 +442,4 @@ UNIT_MAIN(UNIT(direct_keeps_the_slot), UNIT(backlog_follows), UNIT(direct_does_n
           UNIT(oldest_waits_for_preferred), UNIT(unknown_and_conflicting),
           UNIT(ids_differ_in_every_bit), UNIT(idle_sequences_end), UNIT(idle_by_default),
           UNIT(timeouts_end_sequences), UNIT(cancelling_ends_a_sequence),
-          UNIT(instances_come_and_go), UNIT(again_and_again))
+          UNIT(instances_come_and_go), UNIT(who_leaves_is_not_forgotten), UNIT(again_and_again))
