@@ -31,7 +31,7 @@ bool limits_apply(const struct limits *l, const struct Inference__ModelConfig *p
 struct err *limits_seat_new(struct limits *l, const struct plugin_instance *i,
                             struct limits_seat **ret);
 
-/* limits_seat_free - nobody waits on it or holds it. NULL is fine. */
+/* limits_seat_free - nobody waits on it; what it holds is free then. NULL is fine. */
 void limits_seat_free(struct limits_seat *s);
 
 /* limits_hold, limits_release - for an execution that no runner does. Blocks until what is needed is there. NULL is fine. */

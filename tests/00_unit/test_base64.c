@@ -34,6 +34,7 @@ static void reads_the_standard_vectors(void **state)
     decodes("Zm9vYmE=", "fooba", 5);
     decodes("Zm9vYmFy", "foobar", 6);
     decodes("Zm9vYg", "foob", 4);
+    decodes("AZaz09+/", "\x01\x96\xb3\xd3\xdf\xbf", 6); /* the ends of each range */
     decodes("Zm9v\r\nYmFy\n", "foobar", 6);
     decodes("+/+/AA==", "\xfb\xff\xbf\x00", 4);
     decodes("-_-_AA==", "\xfb\xff\xbf\x00", 4);

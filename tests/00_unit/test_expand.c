@@ -197,6 +197,8 @@ static void names(void **state)
     assert_int_equal(expand_coding_of("identity", 8), EXPAND_IDENTITY);
     assert_int_equal(expand_coding_of("gzip", 4), EXPAND_GZIP);
     assert_int_equal(expand_coding_of("deflate", 7), EXPAND_DEFLATE);
+    assert_int_equal(expand_coding_of("deflate, gzip", 7), EXPAND_DEFLATE);
+    assert_int_equal(expand_coding_of("deflate, gzip", 8), EXPAND_UNKNOWN);
     assert_int_equal(expand_coding_of("snappy", 6), EXPAND_UNKNOWN);
     assert_int_equal(expand_coding_of("", 0), EXPAND_IDENTITY);
 }

@@ -443,6 +443,14 @@ static void contents_in_two_parts(void **state)
     infer_pb_content_write(c, INFER_PB_UINTS, 2, half);
     assert_int_equal(half[2], 300);
     arena_fini(&a);
+    /* inputs { contents { fp32: [1] (packed), fp32: [2] (packed) } } */
+    assert_int_equal(
+        READ("\x2a\x0e\x2a\x0c\x32\x04\x00\x00\x80\x3f\x32\x04\x00\x00\x00\x40", &a, &q),
+        INFER_PB_OK);
+    float floats[2];
+    infer_pb_content_write(q.inputs->contents, INFER_PB_FP32S, 4, floats);
+    assert_memory_equal(floats, ((float[]){1, 2}), sizeof(floats));
+    arena_fini(&a);
 }
 
 /* A truth value is 0 or 1 for a model, whatever number a writer put on the wire. */
@@ -472,21 +480,23 @@ static void the_last_value_holds(void **state)
     (void)state;
     struct arena a;
     struct infer_pb_request q;
-    /* id "a", id "b"; parameters k = 1, other = true, k = "x"; of a oneof the last member */
+    /* id "a", id "b"; parameters k = 1, other = true, k = "x", j = 1; of a oneof the last member */
     assert_int_equal(READ("\x1a\x01"
                           "a\x1a\x01"
                           "b"
                           "\x22\x07\x0a\x01k\x12\x02\x10\x01"
                           "\x22\x0b\x0a\x05other\x12\x02\x08\x01"
-                          "\x22\x0a\x0a\x01k\x12\x05\x10\x01\x1a\x01x",
+                          "\x22\x0a\x0a\x01k\x12\x05\x10\x01\x1a\x01x"
+                          "\x22\x07\x0a\x01j\x12\x02\x10\x01",
                           &a, &q),
                      INFER_PB_OK);
     same_text(q.id, "b");
-    assert_int_equal(q.param_count, 2);
+    assert_int_equal(q.param_count, 3);
     same_text(q.params->name, "k");
     assert_int_equal(q.params->choice, INFER_PB_STRING);
     same_text(q.params->string, "x");
     same_text(q.params->next->name, "other");
+    same_text(q.params->next->next->name, "j"); /* as long as "k" */
     arena_fini(&a);
 }
 

@@ -285,6 +285,42 @@ static void unloaded_while_waiting(void **state)
     wait_for(&answered, 3);
 }
 
+/* A model that is loaded meanwhile asks for larger pieces: there is as much of it from then on, so who waited goes on at once, and not
+ * only when somebody else gives something back. */
+static void let_in_by_a_raised_limit(void **state)
+{
+    (void)state;
+    serve(0, IO GROUP(1, RESOURCE("r", 1)));
+    serve(1, IO GROUP(1, RESOURCE("r", 1)));
+    set_gate(false);
+    ask(0, 1);
+    wait_for(&executions, 1);
+    ask(1, 1);
+    wait_for_waiting(1);
+    assert_int_equal(executing[1], 0);
+    serve(2, IO GROUP(1, RESOURCE("r", 2)));
+    wait_for(&executions, 2);
+    assert_int_equal(executing[1], 1);
+    set_gate(true);
+    wait_for(&answered, 2);
+}
+
+/* A seat that goes gives back what it held, and who waited for that goes on. */
+static void let_in_by_a_seat_that_goes(void **state)
+{
+    (void)state;
+    serve(0, IO GROUP(1, RESOURCE("r", 1)));
+    serve(1, IO GROUP(1, RESOURCE("r", 1)));
+    struct limits_seat *seat;
+    unit_succeeds(limits_seat_new(limits, models[0]->instances.runners[0]->instance, &seat));
+    limits_hold(seat);
+    ask(1, 1);
+    wait_for_waiting(1);
+    assert_int_equal(executions, 0);
+    limits_seat_free(seat);
+    wait_for(&answered, 1);
+}
+
 /* It is cancelled while its instance waits: it never executes, and what it would have taken is there for others. */
 static void cancelled_while_waiting(void **state)
 {
@@ -375,9 +411,17 @@ static void idle_instances_by_priority(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(never_two_at_once),     CASE(as_many_as_there_is),    CASE(in_the_ratio_of_priorities),
-        CASE(strangers_do_not_wait), CASE(unloaded_while_waiting), CASE(cancelled_while_waiting),
-        CASE(refused_at_load),       CASE(resized_while_waiting),  CASE(idle_instances_by_priority),
+        CASE(never_two_at_once),
+        CASE(as_many_as_there_is),
+        CASE(in_the_ratio_of_priorities),
+        CASE(strangers_do_not_wait),
+        CASE(unloaded_while_waiting),
+        CASE(cancelled_while_waiting),
+        CASE(refused_at_load),
+        CASE(resized_while_waiting),
+        CASE(idle_instances_by_priority),
+        CASE(let_in_by_a_raised_limit),
+        CASE(let_in_by_a_seat_that_goes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,6 +119,44 @@ static void strings_are_escaped(void **state)
     strbuf_fini(&out);
 }
 
+/* Names in the form of JSON are the same names; a part of one is none. */
+static void names_in_two_forms(void **state)
+{
+    (void)state;
+    ProtobufCMessage *msg = read_json(&inference__infer_tensor_contents__descriptor,
+                                      "{\"boolContents\":[true],\"int_contents\":[1,2]}");
+    const Inference__InferTensorContents *c = (const Inference__InferTensorContents *)msg;
+    assert_int_equal(c->n_bool_contents, 1);
+    assert_int_equal(c->n_int_contents, 2);
+    pb_field_free_message(msg);
+}
+
+static void what_was_found_is_told(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"{\"count\":true}", "found true"},
+        {"{\"count\":false}", "found false"},
+        {"{\"count\":null,\"ns\":[]}", "found a list"},
+        {"{\"count\":{}}", "found an object"},
+        {"{\"count\":1.5}", "found 1.5"},
+        {"{\"count\":-7}", "found -7"},
+        {"{\"count\":\"seven\"}", "found \"seven\""},
+        {"{\"count\":18446744073709551616.0}", "found 1.84467e+19"},
+        {"{\"coun\":1}", "found \"coun\"; did you mean \"count\"?"},
+        {"{\"counts\":1}", "found \"counts\"; did you mean \"count\"?"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        ProtobufCMessage *msg = NULL;
+        struct err *e = pb_json_read_message(&inference__statistic_duration__descriptor,
+                                             cases[i][0], strlen(cases[i][0]), "t", MIB, &msg);
+        assert_non_null(e);
+        if (!strstr(err_message(e), cases[i][1]))
+            fail_msg("%s: %s", cases[i][0], err_message(e));
+        err_free(e);
+    }
+}
+
 static void every_failing_allocation_is_an_error(void **state)
 {
     (void)state;
@@ -149,6 +187,8 @@ int main(void)
         cmocka_unit_test(numbers),
         cmocka_unit_test(bytes_as_base64),
         cmocka_unit_test(strings_are_escaped),
+        cmocka_unit_test(names_in_two_forms),
+        cmocka_unit_test(what_was_found_is_told),
         cmocka_unit_test(every_failing_allocation_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,8 +5,10 @@
 #include "base/fault.h"
 #include "base/strbuf.h"
 #include "codec/pb_field.h"
+#include "proto/grpc_service.pb-c.h"
 #include "proto/model_config.pb-c.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -78,6 +80,9 @@ static void strings_and_enums(void **state)
 {
     (void)state;
     Inference__ModelConfig *config;
+    assert_null(read_text("name: '\\x0a'", MIB, &config));
+    assert_string_equal(config->name, "\n");
+    pb_field_free_message(&config->base);
     assert_null(read_text("name: 'a\\101\\x42\\u00e9\\U0001F600\\n' '\\ud83d\\ude00\\uD7FF\\'' "
                           "input { data_type: TYPE_FP32 format: 1 } input { data_type: 12 }",
                           MIB, &config));
@@ -87,9 +92,74 @@ static void strings_and_enums(void **state)
     assert_int_equal(config->input[1]->data_type, INFERENCE__DATA_TYPE__TYPE_FP64);
     pb_field_free_message(&config->base);
     assert_error("name: '\\ud83d'", "f:1:7: name: expected a string in UTF-8");
+    assert_error("input { data_type: fp32 }",
+                 "f:1:20: input[0].data_type: expected a value of the enum DataType, found 'fp32'; "
+                 "did you mean 'TYPE_FP32'?");
+    assert_error("input { data_type: P32 }", "f:1:20: input[0].data_type: expected a value of the "
+                                             "enum DataType, found 'P32'");
     assert_error("input { format: FORMAT_NHC }",
                  "f:1:17: input[0].format: expected a value of the enum Format, found "
                  "'FORMAT_NHC'; did you mean 'FORMAT_NHWC'?");
+}
+
+static Inference__InferTensorContents *read_numbers(const char *text)
+{
+    ProtobufCMessage *msg = NULL;
+    assert_null(pb_text_read(&inference__infer_tensor_contents__descriptor, text, strlen(text), "f",
+                             MIB, &msg));
+    return (Inference__InferTensorContents *)msg;
+}
+
+static void numbers_of_all_kinds(void **state)
+{
+    (void)state;
+    const double doubles[] = {1.5, .5, 2, 1e3, 1e-3, 3, 7, 0, 12, -2.5, HUGE_VAL, -HUGE_VAL};
+    const int64_t integers[] = {15, 31, 0, -8, 90};
+    const int truths[] = {1, 1, 1, 1, 0, 0, 0, 0};
+    Inference__InferTensorContents *c = read_numbers(
+        "fp64_contents: [ 1.5, .5, 2., 1e3, 1E-3f, 3F, 7, 0, 12, -2.5, inf, -Infinity, NaN ] "
+        "int64_contents: [ 017, 0x1F, 0, -010, 90 ] "
+        "bool_contents: [ true, True, t, 1, false, False, f, 0 ]");
+    assert_int_equal(c->n_fp64_contents, 13);
+    assert_memory_equal(c->fp64_contents, doubles, sizeof(doubles));
+    assert_true(isnan(c->fp64_contents[12]));
+    assert_int_equal(c->n_int64_contents, 5);
+    assert_memory_equal(c->int64_contents, integers, sizeof(integers));
+    assert_int_equal(c->n_bool_contents, 8);
+    for (size_t i = 0; i < 8; i++)
+        assert_int_equal(c->bool_contents[i], truths[i]);
+    pb_field_free_message(&c->base);
+}
+
+static void what_is_no_number(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"fp64_contents: 1.5.2", "found a number with two points"},
+        {"fp64_contents: 1e5.", "found a number with two points"},
+        {"fp64_contents: 1e", "found a number whose exponent has no digits"},
+        {"fp64_contents: 1e+ 5", "found a number whose exponent has no digits"},
+        {"fp64_contents: 1.5x", "found a number and a name without a space between them"},
+        {"fp64_contents: 017", "expected a decimal number, inf or nan, found '017'"},
+        {"fp64_contents: none", "expected a decimal number, inf or nan, found 'none'"},
+        {"int64_contents: 08", "that starts with 0, hence octal, with a digit over 7"},
+        {"int64_contents: 0x", "found 0x without hexadecimal digits"},
+        {"int64_contents: 0x1.5", "found a hexadecimal or octal number with a point"},
+        {"int64_contents: 1.5", "found '1.5'"},
+        {"bool_contents: yes", "expected true or false, found 'yes'"},
+        {"bool_contents: 2", "expected true or false, found 2"},
+        {"bytes_contents: 'a\n'", "found a string without its closing quote on the same line"},
+        {"bytes_contents: 'a", "found a string without its closing quote"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        ProtobufCMessage *msg = NULL;
+        struct err *e = pb_text_read(&inference__infer_tensor_contents__descriptor, cases[i][0],
+                                     strlen(cases[i][0]), "f", MIB, &msg);
+        assert_non_null(e);
+        if (!strstr(err_message(e), cases[i][1]))
+            fail_msg("%s: %s", cases[i][0], err_message(e));
+        err_free(e);
+    }
 }
 
 static void many_elements(void **state)
@@ -234,6 +304,8 @@ int main(void)
         cmocka_unit_test(maps_keep_the_last_value_in_first_order),
         cmocka_unit_test(oneofs_and_presence),
         cmocka_unit_test(strings_and_enums),
+        cmocka_unit_test(numbers_of_all_kinds),
+        cmocka_unit_test(what_is_no_number),
         cmocka_unit_test(many_elements),
         cmocka_unit_test(positions),
         cmocka_unit_test(positions_at_the_end),
