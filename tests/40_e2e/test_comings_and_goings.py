@@ -42,6 +42,7 @@ def load(server: Server, name: str, parameters: dict[str, Any] | None = None) ->
 
 
 def unload(server: Server, name: str) -> None:
+    server.rest()
     got = rawhttp.post(server.http, f"/v2/repository/models/{name}/unload", {})
     assert got.status == 200, got.body
 

@@ -69,6 +69,7 @@ def load(server: Server, model: str, config: dict[str, Any] | None = None) -> ra
 
 def unload(server: Server, model: str, dependents: bool = False) -> rawhttp.Answer:
     parameters = {"parameters": {"unload_dependents": True}} if dependents else None
+    server.rest()
     return post(server, f"/v2/repository/models/{model}/unload", parameters)
 
 

@@ -46,6 +46,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Server]]:
     made = [kind(repository.path, OPTIONS) for kind in KINDS.values()]
     with made[0], made[1]:
         for server in made:
+            server.rest()
             rawhttp.post(server.http, "/v2/repository/models/gone/unload", {})
             server.process.wait_until(lambda server=server: _is_gone(server), 60)  # type: ignore[misc]
         yield made

@@ -114,6 +114,7 @@ def load(
 
 def unload(server: Server, model: str, dependents: bool = False, repository: str = "") -> rawhttp.Answer:
     path = f"/v2/repository/{repository}/models" if repository else "/v2/repository/models"
+    server.rest()
     return post(server, f"{path}/{model}/unload", {"parameters": {"unload_dependents": True}} if dependents else None)
 
 

@@ -71,6 +71,7 @@ def load(server: Server, model: str, **parameters: Any) -> rawhttp.Answer:
 
 
 def unload(server: Server, model: str, **parameters: Any) -> rawhttp.Answer:
+    server.rest()
     return post(server, f"models/{model}/unload", {"parameters": parameters} if parameters else b"")
 
 

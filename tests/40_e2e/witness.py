@@ -135,6 +135,7 @@ def load(server: Server, model: str) -> rawhttp.Answer:
 
 
 def unload(server: Server, model: str) -> rawhttp.Answer:
+    server.rest()
     return rawhttp.post(server.http, f"/v2/repository/models/{model}/unload", b"")
 
 

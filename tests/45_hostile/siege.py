@@ -178,10 +178,10 @@ class Siege:
     def _window(self, rounds: int, step: Step) -> Window:
         pids = (self.server.pid, self._honest.pid)
         begun, machine = time.monotonic(), procfs.machine_time()
-        waited = [procfs.waited_seconds(pid) for pid in pids]
+        before = [procfs.waits(pid) for pid in pids]
         took = self._report(f"pace {rounds} {RATE}", step)
         self.look()
-        waited = [procfs.waited_seconds(pid) - old for pid, old in zip(pids, waited, strict=True)]
+        waited = [procfs.waited_since(old, procfs.waits(pid)) for pid, old in zip(pids, before, strict=True)]
         return Window(took, time.monotonic() - begun, (procfs.machine_time() - machine).steal, *waited)
 
     def _alone(self) -> None:

@@ -178,6 +178,7 @@ class Asker:
         return self.once_it_has_turns(lambda: self.ask("POST", f"/v2/repository/models/{model}/load", body))
 
     def unload(self, model: str) -> tuple[int, Any]:
+        self.server.rest()
         return self.ask("POST", f"/v2/repository/models/{model}/unload", {})
 
     def ready(self, model: str) -> int:

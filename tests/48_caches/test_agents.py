@@ -48,6 +48,8 @@ def add(repository: Repository, name: str, *agents_: str, versions: tuple[int, .
 
 
 def ask(server: Server, what: str, model: str, expected: int = 200) -> str:
+    if what == "unload":
+        server.rest()
     answer = rawhttp.post(server.http, f"/v2/repository/models/{model}/{what}", b"{}")
     assert answer.status == expected, answer.body
     return answer.body.decode()

@@ -29,14 +29,12 @@ class Watch:
 
     def __init__(self, server: Nereid):
         self.pids = (server.pid, os.getpid())
-        self.waited, self.begun = self._waited(), time.monotonic()
-
-    def _waited(self) -> float:
-        return sum(map(procfs.waited_seconds, self.pids))
+        self.waits, self.begun = [procfs.waits(pid) for pid in self.pids], time.monotonic()
 
     def seconds(self) -> float:
         took = time.monotonic() - self.begun
-        return max(0.0, took - (self._waited() - self.waited))
+        waited = sum(procfs.waited_since(old, procfs.waits(pid)) for pid, old in zip(self.pids, self.waits, strict=True))
+        return max(0.0, took - waited)
 
 
 @dataclass

@@ -13,26 +13,41 @@ def cpu_ns(pid: int) -> int:
     return time.clock_gettime_ns(process_clock)
 
 
-def _waits(pid: int) -> Iterator[float]:
+def waits(pid: int) -> dict[str, float]:
+    """For how many seconds each thread that the process has now was ready and had no processor."""
+    found = {}
     for task in Path(f"/proc/{pid}/task").iterdir():
         try:
-            yield int((task / "schedstat").read_text().split()[1]) / 1e9
+            found[task.name] = int((task / "schedstat").read_text().split()[1]) / 1e9
         except (FileNotFoundError, ProcessLookupError):  # it has just ended
             continue
+    return found
 
 
-def waited_seconds(pid: int) -> float:
-    """How long the threads that the process has now were ready and had no processor."""
-    return sum(_waits(pid))
+def waited_since(before: dict[str, float], now: dict[str, float]) -> float:
+    """What threads waited between two looks, in all; of those that have ended meanwhile nothing is known."""
+    return sum(max(0.0, seconds - before.get(thread, 0.0)) for thread, seconds in now.items())
 
 
 def longest_wait_seconds(pid: int) -> float:
     """The same, of that thread which waited for the longest time."""
-    return max(_waits(pid), default=0.0)
+    return max(waits(pid).values(), default=0.0)
 
 
 def threads(pid: int) -> int:
     return len(os.listdir(f"/proc/{pid}/task"))
+
+
+def all_sleep(pid: int) -> bool:
+    """No thread of the process runs or waits for a processor."""
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            state = (task / "stat").read_text().rsplit(")", 1)[1].split()[0]
+        except (FileNotFoundError, ProcessLookupError):  # it has just ended
+            continue
+        if state != "S":
+            return False
+    return True
 
 
 def rss_bytes(pid: int) -> int:

@@ -1,15 +1,15 @@
 """The two servers under the same roof: Nereid (ours) and Reference (Triton 2.51)."""
 
+import contextlib
 import signal
 import socket
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import ClassVar, Self
 
-from . import logs, paths, ports, rawhttp
+from . import logs, paths, ports, procfs, rawhttp
 from .process import Process, ServerFailed
 
 HOST = "127.0.0.1"
@@ -107,6 +107,9 @@ class Server:
     def wait_until_ready(self, seconds: float, period: float = 0.01) -> None:
         self.ready_after = self.process.wait_until(self.ready, seconds, period)
 
+    def rest(self) -> None:
+        """Before a model is unloaded that may just have been loaded: until the server bears that."""
+
     def stop(self, **expected: float | int | None) -> float:
         try:
             return self.process.stop(**expected)  # type: ignore[arg-type]
@@ -169,6 +172,11 @@ class Reference(Server):
         log = self.process.log()
         return self.process.exit_status == -signal.SIGABRT and any(words in log for words in self.aborts_with)
 
+    def rest(self) -> None:
+        """It crashes where the thread that loaded the model has answered and is not through yet: with one busy processor every time."""
+        with contextlib.suppress(ServerFailed):  # it is busy otherwise
+            self.process.wait_until(lambda: procfs.all_sleep(self.pid), 10)
+
     def leave(self) -> None:
         """It takes seconds to stop, and how it does is not what is asked here."""
         self.kill()
@@ -190,7 +198,7 @@ class Reference(Server):
 KINDS: dict[str, type[Server]] = {"nereid": Nereid, "reference": Reference}
 
 
-@contextmanager
+@contextlib.contextmanager
 def serving(kind: str, repository: Path | list[Path], options: dict[str, str | list[str]]) -> Iterator[Server]:
     """A server of that kind."""
     with KINDS[kind](repository, options) as server:
