@@ -8,9 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+import witness
 from harness import metrics, paths, rawhttp
 from harness.repository import Repository
 from harness.servers import HOST, Nereid
+from witness import Board, backend, board
 
 WAITING = 40  # several times as many as there are loaders
 OTHERS = 40
@@ -78,15 +80,16 @@ def test_others_go_first(tmp_path: Path, loaders: int) -> None:
         raise
 
 
-def test_a_model_that_waits_has_its_own_thread(tmp_path: Path) -> None:
+def test_a_model_that_waits_has_its_own_thread(board: Board, backend: Path) -> None:
     """Every network thread answers others while a model waits in Execute, from its first request on."""
-    made = Repository(tmp_path / "models")
-    made.identity("waits", extra='parameters { key: "execute_delay_ms" value { string_value: "3000" } }\n')
-    with Nereid(made.path) as server, ThreadPoolExecutor(16) as pool:
-        body = json.dumps({"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1], "data": [7.0]}]}).encode()
-        slow = [pool.submit(rawhttp.post, server.http, "/v2/models/waits/infer", body) for _ in range(4)]
-        server.process.wait_for(lambda: metrics.scrape(server.metrics)["nereid_requests_in_flight"].value(protocol="http"), len(slow))
-        quick = [rawhttp.get(server.http, "/v2/health/live") for _ in range(32)]
-        assert not any(each.done() for each in slow), "health waited for the model"
-        assert all(each.status == 200 for each in quick)
+    board.model("slow", gated=True)
+    with Nereid(board.repository.path, {"backend-directory": str(backend)}) as server, ThreadPoolExecutor(16) as pool:
+        slow = [pool.submit(rawhttp.post, server.http, "/v2/models/slow/infer", witness.BODY) for _ in range(4)]
+        try:
+            server.process.wait_for(lambda: metrics.scrape(server.metrics)["nereid_requests_in_flight"].value(protocol="http"), len(slow))
+            server.process.wait_for(board.executions, 1)
+            assert {rawhttp.get(server.http, "/v2/health/live").status for _ in range(32)} == {200}
+            assert not any(each.done() for each in slow)
+        finally:
+            board.open_gate()
         assert all(each.result().status == 200 for each in slow)
