@@ -6,7 +6,8 @@
 # Debian packages come from the machine's own apt configuration (tools/packages/<group>.apt),
 # libraries that the distribution has too old are unpacked under build/deps from a newer suite of
 # the same mirror (tools/packages/newer.list), Python packages go into build/venv with every hash
-# pinned (tools/packages/<group>.lock); those that carry the runtime of a backend are unpacked under build/deps/<backend>. Nothing outside apt's own files and build/ is touched.
+# pinned (tools/packages/<group>.lock); those that carry the runtime of a backend are unpacked under build/deps/<backend>, and its Java
+# archives (tools/packages/<backend>.maven) under build/deps/<backend>.maven. Nothing outside apt's own files and build/ is touched.
 # A stamp under build/.setup remembers what was done, so a second call returns at once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -20,6 +21,7 @@ PACKAGES=tools/packages
 STAMPS=build/.setup
 DEPS=build/deps
 VENV=build/venv
+MAVEN_COPY=org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy
 KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C
 
@@ -44,7 +46,7 @@ groups_of() {
 lists_of() {
     local group file
     for group in $(groups_of "$1"); do
-        for file in "$PACKAGES/$group.apt" "$PACKAGES/$group.lock"; do
+        for file in "$PACKAGES/$group.apt" "$PACKAGES/$group.lock" "$PACKAGES/$group.maven"; do
             if [ -f "$file" ]; then echo "$file"; fi
         done
     done
@@ -211,18 +213,55 @@ install_python() {
         --only-binary :all: --require-hashes "${more[@]}" -r "$lock"
 }
 
-# install_runtime LOCK - bring build/deps/<backend> to what the backend's lock says, without what the packages would need in Python.
+# keep_only FOLDER PATH... - throw away what lies in the folder besides these paths.
+keep_only() {
+    local folder=$1 path
+    shift
+    for path; do
+        mkdir -p "$folder.kept/$(dirname "$path")"
+        mv "$folder/$path" "$folder.kept/$path"
+    done
+    rm -rf "$folder"
+    mv "$folder.kept" "$folder"
+}
+
+# install_runtime LOCK - bring build/deps/<backend> to what the backend's lock says, without what the packages would need in Python. A
+# line "# platform: NAME" takes the package that was made for another system, "# keeps: PATH..." no more of it than that.
 install_runtime() {
-    local lock=$1 backend target
+    local lock=$1 backend target platform keeps more=()
     backend=$(basename "$lock" .lock)
     target=$DEPS/$backend
+    platform=$(sed -n 's/^# platform: //p' "$lock")
+    read -r -a keeps < <(sed -n 's/^# keeps: //p' "$lock") || true
+    if [ -n "$platform" ]; then more=(--platform "$platform" --python-version 3.11); fi
     say "unpacking the runtime of the backend '$backend' under $target (the first time this downloads it)"
-    rm -rf "$target.new"
+    rm -rf "$target.new" "$target.new.kept"
     run_logged "pip install -r $lock" "$STAMPS/pip-$backend.log" \
         "check the machine's network and pip's configuration, then run the same command again" \
         "$VENV/bin/python" -m pip install -q --disable-pip-version-check --no-input \
-        --only-binary :all: --require-hashes --no-deps --no-compile --target "$target.new" -r "$lock"
+        --only-binary :all: --require-hashes --no-deps --no-compile "${more[@]}" --target "$target.new" -r "$lock"
+    if [ ${#keeps[@]} -gt 0 ]; then keep_only "$target.new" "${keeps[@]}"; fi
     rm -rf "$target"
+    mv "$target.new" "$target"
+}
+
+# install_archives FILE - bring build/deps/<backend>.maven to what FILE names, a line "GROUP:NAME:VERSION:jar:CLASSIFIER SHA256" each.
+install_archives() {
+    local file=$1 target artifact hash archive
+    target=$DEPS/$(basename "$file")
+    say "unpacking Java archives under $target (the first time this downloads them)"
+    rm -rf "$target.new"
+    mkdir -p "$target.new"
+    while read -r artifact hash; do
+        rm -rf "$target.new/.jar"
+        run_logged "mvn $artifact" "$STAMPS/maven.log" "check the machine's network and Maven's configuration, then run the same command again" \
+            mvn -B -q "$MAVEN_COPY" "-Dartifact=$artifact" "-DoutputDirectory=$ROOT/$target.new/.jar" "-Dmaven.repo.local=$ROOT/$target.new/.repository"
+        archive=$(echo "$target.new/.jar"/*.jar)
+        echo "$hash $archive" | sha256sum --check --quiet --strict ||
+            die "$artifact is not the archive that $file pins" "its hash should be $hash"
+        "$VENV/bin/python" -m zipfile -e "$archive" "$target.new"
+    done < <(read_list "$file")
+    rm -rf "$target.new/.jar" "$target.new/.repository" "$target"
     mv "$target.new" "$target"
 }
 
@@ -258,6 +297,7 @@ setup_group() {
         lock=$PACKAGES/$part.lock
         if known_backends | grep -qx -- "$part"; then
             once "$lock" install_runtime "$lock"
+            if [ -f "$PACKAGES/$part.maven" ]; then once "$PACKAGES/$part.maven" install_archives "$PACKAGES/$part.maven"; fi
         elif [ -f "$lock" ]; then
             once "$lock" install_python "$lock"
         fi
