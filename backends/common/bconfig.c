@@ -124,3 +124,15 @@ TRITONSERVER_DataType bconfig_datatype(const char *name)
         return TRITONSERVER_TYPE_BYTES;
     return TRITONSERVER_StringToDataType(name + 5);
 }
+
+const char *bconfig_control_type(yyjson_val *control)
+{
+    if (yyjson_arr_size(yyjson_obj_get(control, "int32_false_true")) > 0)
+        return "TYPE_INT32";
+    if (yyjson_arr_size(yyjson_obj_get(control, "fp32_false_true")) > 0)
+        return "TYPE_FP32";
+    if (yyjson_arr_size(yyjson_obj_get(control, "bool_false_true")) > 0)
+        return "TYPE_BOOL";
+    const char *type = yyjson_get_str(yyjson_obj_get(control, "data_type"));
+    return type ? type : "TYPE_INVALID";
+}

@@ -38,7 +38,7 @@ static TRITONSERVER_Error *check_part(const struct brun *run, const struct binpu
                                               (part->rank - first) * sizeof *part->shape) != 0)))
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                         "the shape of input '%s' does not fit the rest of its batch", input->name);
-    if (wanted != part->size)
+    if (wanted != part->size && datatype != TRITONSERVER_TYPE_BYTES)
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                         "input '%s' has %llu bytes, its shape needs %llu", input->name,
                         (unsigned long long)part->size, (unsigned long long)wanted);
@@ -143,6 +143,21 @@ static TRITONSERVER_Error *gather(const struct binput_part *part, char *to)
     return room == 0 ? NULL
                      : berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                                 "the input's buffers hold less than its byte size");
+}
+
+TRITONSERVER_Error *binput_bytes(struct brun *run, const struct binput *input, uint32_t index,
+                                 const void **ret_data, uint64_t *ret_size)
+{
+    const struct binput_part *part = &input->parts[index];
+    *ret_data = NULL;
+    *ret_size = part->size;
+    if (part->size == 0)
+        return NULL;
+    if (part->pieces == 1)
+        return get_piece(part, 0, ret_data, ret_size);
+    char *to = scratch_take(&run->place->scratch, part->size);
+    *ret_data = to;
+    return to ? gather(part, to) : berr_no_memory();
 }
 
 /* All parts one after the other in `size` bytes; those of items that fail, and what is left, become zeros. */

@@ -23,6 +23,14 @@ TRITONSERVER_Error *binput_collect(struct brun *run, struct binput *inputs, size
  * returns    the number of dimensions */
 size_t binput_shape(const struct brun *run, const struct binput *input, int64_t *ret_shape);
 
+/* binput_bytes - the contents that one item gives for an input, in one piece: the request's own memory where they lie so, a copy
+ * otherwise. For what has no fixed size.
+ * index     of an item in the batch
+ * ret_data  valid until the run ends
+ * errors    of the item */
+TRITONSERVER_Error *binput_bytes(struct brun *run, const struct binput *input, uint32_t index,
+                                 const void **ret_data, uint64_t *ret_size);
+
 /* binput_data - the contents of an input of the whole batch in one piece: the request's own memory when there is one request whose
  * contents lie so, a copy otherwise. Items whose contents are malformed get an error.
  * align     what the address has to be a multiple of; at most SCRATCH_ALIGN

@@ -63,6 +63,28 @@ TRITONSERVER_Error *boutput_buffer(const struct brun_item *item, const struct bo
     return err;
 }
 
+/* Hands the server what the next request of the item's sequence gets. */
+static TRITONSERVER_Error *keep_state(const struct brun_item *item, const struct boutput *output,
+                                      const struct boutput_tensor *share, uint64_t size,
+                                      const void *data)
+{
+    TRITONBACKEND_State *state;
+    TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_CPU;
+    int64_t memory_type_id = 0;
+    void *buffer = NULL;
+    TRITONSERVER_Error *err = TRITONBACKEND_StateNew(
+        &state, item->request, output->name, output->datatype, share->shape, (uint32_t)share->rank);
+    if (!err)
+        err = TRITONBACKEND_StateBuffer(state, &buffer, size, &memory_type, &memory_type_id);
+    if (!err && memory_type == TRITONSERVER_MEMORY_GPU)
+        err = berr_new(TRITONSERVER_ERROR_UNSUPPORTED, "failed to create CPU state buffer");
+    if (err)
+        return err;
+    if (size)
+        memcpy(buffer, data, size);
+    return TRITONBACKEND_StateUpdate(state);
+}
+
 TRITONSERVER_Error *boutput_scatter(struct brun *run, const struct boutput *output, int64_t rows,
                                     const struct boutput_tensor *result)
 {
@@ -90,6 +112,8 @@ TRITONSERVER_Error *boutput_scatter(struct brun *run, const struct boutput *outp
             brun_fail(item, boutput_buffer(item, output, share.shape, share.rank, size, &buffer));
         if (buffer && size)
             memcpy(buffer, data, size);
+        if (!item->err && output->is_state)
+            brun_fail(item, keep_state(item, output, &share, size, data));
         data += size;
     }
     return NULL;

@@ -5,9 +5,10 @@
 /* What the requests of a batch want of a model's outputs, and how they get it. */
 
 struct boutput {
-    const char *name; /* the first three are the caller's; the rest is boutput_select's */
+    const char *name; /* the first four are the caller's; the rest is boutput_select's */
     TRITONSERVER_DataType datatype;
     bool served;     /* the configuration lists it */
+    bool is_state;   /* the server keeps it for the sequence; it may be served besides */
     bool *wanted_by; /* for each item, in the run's scratch */
     bool wanted;     /* by any item */
 };
@@ -30,7 +31,7 @@ TRITONSERVER_Error *boutput_buffer(const struct brun_item *item, const struct bo
                                    const int64_t *shape, size_t rank, uint64_t size,
                                    void **ret_buffer);
 
-/* boutput_scatter - give each item that wants it its rows of one output. Rows beyond the batch's are nobody's.
+/* boutput_scatter - give each item that wants it its rows of one output, and the server those of a state. Rows beyond the batch's are nobody's.
  * rows     how many the model was given
  * result   of the whole batch
  * errors   for the whole run: the result has another number of rows */

@@ -5,19 +5,6 @@
 #include "../common/bconfig.h"
 #include "../common/berr.h"
 
-/* The type of a control tensor: the one of its true and false values, or the one it names. */
-static const char *control_type(yyjson_val *control)
-{
-    if (yyjson_arr_size(yyjson_obj_get(control, "int32_false_true")) > 0)
-        return "TYPE_INT32";
-    if (yyjson_arr_size(yyjson_obj_get(control, "fp32_false_true")) > 0)
-        return "TYPE_FP32";
-    if (yyjson_arr_size(yyjson_obj_get(control, "bool_false_true")) > 0)
-        return "TYPE_BOOL";
-    const char *type = yyjson_get_str(yyjson_obj_get(control, "data_type"));
-    return type ? type : "TYPE_INVALID";
-}
-
 static TRITONSERVER_Error *check_control(const struct model *model, const char *name,
                                          yyjson_val *control)
 {
@@ -33,7 +20,7 @@ static TRITONSERVER_Error *check_control(const struct model *model, const char *
                         "unable to load model '%s', sequence control '%s' in model has %zu "
                         "dimensions but dims [1] is expected",
                         model->name, name, tensor->rank - (tensor->rank ? first : 0));
-    const char *type = control_type(control);
+    const char *type = bconfig_control_type(control);
     if (bconfig_datatype(type) != tensor->datatype)
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                         "unable to load model '%s', sequence control '%s', the model expects "

@@ -1,42 +1,17 @@
 #include "model.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "../common/bconfig.h"
 #include "../common/berr.h"
+#include "../common/bfile.h"
 #include "check.h"
 #include "complete.h"
 #include "prepare.h"
 #include "signature.h"
-
-static TRITONSERVER_Error *find_file(struct model *model)
-{
-    TRITONBACKEND_ArtifactType kind;
-    const char *folder;
-    uint64_t version;
-    TRITONSERVER_Error *err = TRITONBACKEND_ModelRepository(model->handle, &kind, &folder);
-    if (!err)
-        err = TRITONBACKEND_ModelVersion(model->handle, &version);
-    if (err)
-        return err;
-    const char *file = yyjson_get_str(yyjson_obj_get(model->config, "default_model_filename"));
-    if (!file || *file == '\0')
-        file = "model.xml";
-    struct stat status;
-    if (asprintf(&model->path, "%s/%llu/%s", folder, (unsigned long long)version, file) < 0) {
-        model->path = NULL;
-        return berr_no_memory();
-    }
-    if (stat(model->path, &status) != 0)
-        return berr_new(TRITONSERVER_ERROR_UNAVAILABLE, "unable to find '%s' for model '%s': %s",
-                        model->path, model->name, strerror(errno));
-    return NULL;
-}
 
 static TRITONSERVER_Error *read_config(struct model *model)
 {
@@ -177,7 +152,7 @@ static TRITONSERVER_Error *load(struct model *model)
     if (!err)
         err = read_config(model);
     if (!err)
-        err = find_file(model);
+        err = bfile_of_model(model->handle, model->config, "model.xml", &model->path);
     if (!err)
         err = load_extension(model);
     if (!err)

@@ -1,0 +1,38 @@
+#include "bfile.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "berr.h"
+
+TRITONSERVER_Error *bfile_of_model(TRITONBACKEND_Model *model, yyjson_val *config,
+                                   const char *usual, char **ret_path)
+{
+    TRITONBACKEND_ArtifactType kind;
+    const char *name, *folder;
+    uint64_t version;
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelName(model, &name);
+    if (!err)
+        err = TRITONBACKEND_ModelRepository(model, &kind, &folder);
+    if (!err)
+        err = TRITONBACKEND_ModelVersion(model, &version);
+    if (err)
+        return err;
+    const char *file = yyjson_get_str(yyjson_obj_get(config, "default_model_filename"));
+    char *path;
+    struct stat status;
+    if (asprintf(&path, "%s/%llu/%s", folder, (unsigned long long)version,
+                 file && *file ? file : usual) < 0)
+        return berr_no_memory();
+    if (stat(path, &status) != 0) {
+        err = berr_new(TRITONSERVER_ERROR_UNAVAILABLE, "unable to find '%s' for model '%s': %s",
+                       path, name, strerror(errno));
+        free(path);
+        return err;
+    }
+    *ret_path = path;
+    return NULL;
+}

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <yyjson.h>
+
+#include "triton/core/tritonbackend.h"
+
+/* bfile_of_model - find the file of a model's version: default_model_filename of the configuration, or `usual`.
+ * ret_path  owned by the caller: free
+ * errors    UNAVAILABLE when it is not there */
+TRITONSERVER_Error *bfile_of_model(TRITONBACKEND_Model *model, yyjson_val *config,
+                                   const char *usual, char **ret_path);
