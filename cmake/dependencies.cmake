@@ -97,6 +97,22 @@ if(openvino_file AND EXISTS ${openvino_root}/include/openvino/c/openvino.h)
     list(FILTER nereid_openvino_files EXCLUDE REGEX "gpu|npu|pytorch|jax|tbbmalloc_proxy")
 endif()
 
+# PyTorch: headers out of its Python package, libraries for processors out of a Java archive, where tools/setup.sh pytorch has unpacked them.
+set(pytorch_include ${NEREID_DEPS}/pytorch/torch/include)
+file(GLOB nereid_pytorch_files
+    ${NEREID_DEPS}/pytorch.maven/pytorch/cpu/linux-${CMAKE_SYSTEM_PROCESSOR}/lib*.so*)
+list(FILTER nereid_pytorch_files EXCLUDE REGEX "/libtorch\\.so$") # an empty one, for who links by this name
+set(pytorch_linked ${nereid_pytorch_files})
+list(FILTER pytorch_linked INCLUDE REGEX "/lib(torch_cpu|c10)\\.so$")
+if(pytorch_linked AND EXISTS ${pytorch_include}/torch/csrc/jit/api/module.h)
+    add_library(nereid_pytorch INTERFACE)
+    target_include_directories(nereid_pytorch SYSTEM INTERFACE ${pytorch_include})
+    target_link_libraries(nereid_pytorch INTERFACE ${pytorch_linked})
+    add_library(nereid::pytorch ALIAS nereid_pytorch)
+    file(GLOB licence_files ${NEREID_DEPS}/pytorch/torch-*.dist-info/*)
+    install(FILES ${licence_files} DESTINATION share/nereid/licences/pytorch COMPONENT backend_pytorch EXCLUDE_FROM_ALL)
+endif()
+
 # The ONNX Runtime that has OpenVINO as an accelerator, where tools/setup.sh onnxruntime-openvino has unpacked it; the package holds
 # each library under several names.
 set(onnxruntime_openvino_root ${NEREID_DEPS}/onnxruntime-openvino/onnxruntime)

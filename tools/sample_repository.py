@@ -13,6 +13,8 @@ Beside MODELS, MODELS-<backend> gets the same network for each backend that is t
     digits_openvino_onnx  the ONNX file
 MODELS-onnxruntime-openvino:
     digits_accelerated    the ONNX file, in ONNX Runtime with OpenVINO as accelerator
+MODELS-pytorch:
+    digits_pytorch        as TorchScript
 
 EXAMPLES gets request bodies for curl, the real images with the answers that ONNX Runtime gives for
 them in Python (digits.npz), and the weights of the network in a neutral form (digits_weights.npz).
@@ -31,6 +33,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import sample_openvino
+import sample_torchscript
 from onnx import TensorProto, helper, numpy_helper
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
@@ -76,6 +79,11 @@ backend: "onnxruntime"
 max_batch_size: 64
 optimization { execution_accelerators { cpu_execution_accelerator: [ { name: "openvino" } ] } }
 """
+
+# TorchScript has no names of outputs: their place is one.
+PYTORCH_CONFIG = (
+    DIGITS_CONFIG.replace("onnxruntime", "pytorch").replace('"digits"', '"digits_pytorch"').replace('"logits"', '"logits__0"')
+)
 
 IDENTITY_CONFIG = """\
 name: "identity_fp32"
@@ -159,6 +167,13 @@ def write_accelerated(models: Path, model: onnx.ModelProto) -> None:
     (folder / "config.pbtxt").write_text(ACCELERATED_CONFIG)
 
 
+def write_pytorch(models: Path, weights: dict[str, np.ndarray]) -> None:
+    folder = models / "digits_pytorch"
+    sample_torchscript.write_digits(folder / "1", weights)
+    (folder / "config.pbtxt").write_text(PYTORCH_CONFIG)
+    (folder / "digits_labels.txt").write_text("\n".join(LABELS) + "\n")
+
+
 def request_body(name: str, shape: list[int], data: list[float], outputs: list[dict]) -> str:
     body = {
         "inputs": [{"name": name, "datatype": "FP32", "shape": shape, "data": data}],
@@ -201,14 +216,17 @@ def main() -> None:
     weights = train(images, digits.target)
     model = onnx_model(weights)
     # Written aside and moved into place, so that what stands there is always whole.
-    openvino, accelerated = (models.with_name(models.name + name) for name in ("-openvino", "-onnxruntime-openvino"))
-    fresh = {target: target.with_name(target.name + ".new") for target in (models, openvino, accelerated, examples)}
+    openvino, accelerated, pytorch = (
+        models.with_name(models.name + name) for name in ("-openvino", "-onnxruntime-openvino", "-pytorch")
+    )
+    fresh = {target: target.with_name(target.name + ".new") for target in (models, openvino, accelerated, pytorch, examples)}
     for new in fresh.values():
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir(parents=True)
     write_repository(fresh[models], model)
     write_openvino(fresh[openvino], weights, model)
     write_accelerated(fresh[accelerated], model)
+    write_pytorch(fresh[pytorch], weights)
     write_examples(fresh[examples], images, digits.target, weights, model)
     for target, new in fresh.items():
         replace(new, target)

@@ -114,22 +114,6 @@ static struct err *check_datatype(const struct io *io, const Inference__ModelCon
     return NULL;
 }
 
-/* check_torch_name - PyTorch tensors have no names: NAME__INDEX gives the position. */
-static struct err *check_torch_name(const struct io *io, const Inference__ModelConfig *p)
-{
-    if (strcmp(p->platform, "pytorch_libtorch") != 0)
-        return NULL;
-    const char *end = io->name + strlen(io->name);
-    const char *digits = end;
-    while (digits > io->name && digits[-1] >= '0' && digits[-1] <= '9')
-        digits--;
-    if (digits < end && end - digits <= 9 && digits - io->name > 2 && digits[-1] == '_' &&
-        digits[-2] == '_')
-        return NULL;
-    return fail(io, "must be named <name>__<index>, as platform %s knows tensors by position only",
-                p->platform);
-}
-
 static struct err *check_io(const struct io *io, const Inference__ModelConfig *p)
 {
     if (!*io->name)
@@ -149,7 +133,7 @@ static struct err *check_io(const struct io *io, const Inference__ModelConfig *p
                     "Non-linear IO format is only supported for the TensorRT platform");
     if (!e && io->non_linear && io->rank != 3)
         e = err_new(STATUS_INVALID_ARG, "Non-linear IO format %s requires 3 dims", io->kind);
-    return e ? e : check_torch_name(io, p);
+    return e;
 }
 
 static struct err *check_input(const Inference__ModelInput *in, const Inference__ModelConfig *p)

@@ -6,14 +6,14 @@
 
 #define BIT(type) (1u << DATATYPE_##type)
 #define ALL       (~0u)
-/* BF16 is newer than the table of the specification, which therefore says nothing about it. */
+/* BF16 is newer than the table of the specification, which therefore says nothing about it; so are FP16 and strings in PyTorch. */
 #define TENSORRT (BIT(BOOL) | BIT(INT8) | BIT(INT32) | BIT(FP16) | BIT(FP32) | BIT(BF16))
 #define CAFFE2                                                                                 \
     (BIT(BOOL) | BIT(UINT8) | BIT(UINT16) | BIT(INT8) | BIT(INT16) | BIT(INT32) | BIT(INT64) | \
      BIT(FP16) | BIT(FP32) | BIT(FP64))
 #define PYTORCH                                                                              \
-    (BIT(BOOL) | BIT(UINT8) | BIT(INT8) | BIT(INT16) | BIT(INT32) | BIT(INT64) | BIT(FP32) | \
-     BIT(FP64) | BIT(BF16))
+    (BIT(BOOL) | BIT(UINT8) | BIT(INT8) | BIT(INT16) | BIT(INT32) | BIT(INT64) | BIT(FP16) | \
+     BIT(FP32) | BIT(FP64) | BIT(BF16) | BIT(BYTES))
 
 /* source: spec/model_repository.txt (names of definitions), spec/model_configuration.txt
  * (platforms, table of datatypes) */

@@ -1,6 +1,7 @@
-"""The digits network in every format: all 1,797 images get the class that the ONNX sample gives, and logits near NumPy's."""
+"""The digits network in every format, all in one process: all 1,797 images get the class that the ONNX sample gives, and logits near NumPy's."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,15 +11,15 @@ from harness import paths
 from harness.servers import Nereid, Server
 from sklearn.datasets import load_digits
 
-from clients import PROTOCOLS, config
+from clients import PROTOCOLS, at_once, config
 
-MODELS = ["digits_openvino", "digits_openvino_auto", "digits_openvino_onnx", "digits_accelerated"]
+MODELS = ["digits_openvino", "digits_openvino_auto", "digits_openvino_onnx", "digits_accelerated", "digits_pytorch"]
 
 
 @pytest.fixture(scope="module")
 def everywhere() -> Iterator[Server]:
     repositories = [paths.SAMPLE_MODELS]
-    repositories += [paths.need(paths.ROOT / "build" / f"models-{name}") for name in ("openvino", "onnxruntime-openvino")]
+    repositories += [paths.need(paths.ROOT / "build" / f"models-{name}") for name in ("openvino", "onnxruntime-openvino", "pytorch")]
     with Nereid(repositories) as server:
         yield server
 
@@ -37,14 +38,15 @@ def logits(images: np.ndarray) -> np.ndarray:
 
 def answers(server: Server, protocol: str, model: str, images: np.ndarray) -> np.ndarray:
     library = httpclient if protocol == "http" else grpcclient
-    size = max(1, int(config(server, model)["max_batch_size"]))
+    told = config(server, model)
+    size, output = max(1, int(told["max_batch_size"])), told["output"][0]["name"]
     found = []
     with library.InferenceServerClient(getattr(server, protocol)) as client:
         for start in range(0, len(images), size):
             part = images[start : start + size]
             sent = library.InferInput("image", list(part.shape), "FP32")
             sent.set_data_from_numpy(part)
-            found.append(client.infer(model, [sent]).as_numpy("logits"))
+            found.append(client.infer(model, [sent]).as_numpy(output))
     return np.concatenate(found)
 
 
@@ -56,6 +58,22 @@ def test_every_image(everywhere: Server, protocol: str, model: str, images: np.n
     np.testing.assert_allclose(found, logits, atol=1e-4)
     expected = answers(everywhere, protocol, "digits", images)
     np.testing.assert_array_equal(found.argmax(axis=1), expected.argmax(axis=1))
+
+
+def test_all_runtimes_at_once(everywhere: Server, images: np.ndarray, logits: np.ndarray) -> None:
+    """In one process, each with threads of its own: none takes anything from another."""
+    kinds = [(model, protocol) for model in ["digits", *MODELS] for protocol in ("http", "grpc")]
+
+    def one(index: int) -> None:
+        model, protocol = kinds[index % len(kinds)]
+        for start in range(0, 480, 120):
+            found = answers(everywhere, protocol, model, images[start : start + 120])
+            np.testing.assert_allclose(found, logits[start : start + 120], atol=1e-4)
+
+    at_once(2 * len(kinds), one)
+    maps = Path(f"/proc/{everywhere.pid}/maps").read_text()
+    for library in ("libonnxruntime.so.1", "libonnxruntime_providers_openvino.so", "libopenvino_c.so", "libtorch_cpu.so"):
+        assert library in maps
 
 
 def test_a_layout_says_that_a_model_can_batch(everywhere: Server) -> None:

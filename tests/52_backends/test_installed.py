@@ -59,14 +59,23 @@ class Installed(Nereid):
 
 
 def test_an_installation_has_what_was_asked_for(tmp_path: Path) -> None:
-    """The installed backend finds its runtime beside itself, wherever that is."""
     paths.need(RELEASE / "bin" / "nereid")
     install(tmp_path / "plain", "")
     assert sorted(path.name for path in (tmp_path / "plain" / "backends").iterdir()) == ["identity", "onnxruntime"]
-    install(tmp_path / "first", "openvino")
+
+
+@pytest.mark.parametrize(
+    ("backend", "library", "output"), [("openvino", "openvino", "logits"), ("pytorch", "torch", "logits__0")]
+)
+def test_an_installed_backend_finds_its_runtime_beside_itself(tmp_path: Path, backend: str, library: str, output: str) -> None:
+    """Wherever that is."""
+    paths.need(RELEASE / "bin" / "nereid")
+    install(tmp_path / "first", backend)
     Installed.prefix = (tmp_path / "first").rename(tmp_path / "elsewhere")
-    with Installed(paths.ROOT / "build" / "models-openvino") as server:
-        assert ask(server, "http", "digits_openvino", {"image": np.zeros((1, 64), np.float32)})["logits"].shape == (1, 10)
+    with Installed(paths.ROOT / "build" / f"models-{backend}") as server:
+        found = ask(server, "http", f"digits_{backend}", {"image": np.zeros((1, 64), np.float32)})[output]
         maps = Path(f"/proc/{server.pid}/maps").read_text()
-    libraries = {line.split()[-1] for line in maps.splitlines() if "openvino" in line and ".so" in line}
-    assert libraries and all(library.startswith(str(Installed.prefix)) for library in libraries)
+    assert found.shape == (1, 10)
+    libraries = {line.split()[-1] for line in maps.splitlines() if library in line and ".so" in line}
+    assert libraries and all(each.startswith(str(Installed.prefix)) for each in libraries)
+    assert list((Installed.prefix / "share" / "nereid" / "licences" / backend).iterdir())

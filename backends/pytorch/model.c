@@ -1,0 +1,69 @@
+#include "model.h"
+
+#include <stdlib.h>
+
+#include "../common/bconfig.h"
+#include "../common/berr.h"
+#include "../common/bfile.h"
+#include "names.h"
+
+static TRITONSERVER_Error *read_config(struct model *model)
+{
+    TRITONSERVER_Error *err = bconfig_of_model(model->handle, &model->config_doc);
+    if (err)
+        return err;
+    model->config = yyjson_doc_get_root(model->config_doc);
+    model->max_batch_size = bconfig_int(yyjson_obj_get(model->config, "max_batch_size"), 0);
+    return options_read(model->name, model->config, &model->options);
+}
+
+TRITONSERVER_Error *model_load(const struct model *model, struct libtorch_module **ret_module)
+{
+    TRITONSERVER_Error *err = libtorch_load(model->path, model->options.mode.inference, ret_module);
+    if (!err)
+        return NULL;
+    TRITONSERVER_Error *named =
+        berr_new(TRITONSERVER_ERROR_INTERNAL, "failed to load model '%s': %s", model->name,
+                 TRITONSERVER_ErrorMessage(err));
+    berr_drop(err);
+    return named;
+}
+
+static TRITONSERVER_Error *load(struct model *model)
+{
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelName(model->handle, &model->name);
+    if (!err)
+        err = read_config(model);
+    if (!err)
+        err = bfile_of_model(model->handle, model->config, "model.pt", &model->path);
+    if (!err)
+        err = model_load(model, &model->module);
+    return err ? err : names_resolve(model);
+}
+
+TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_model)
+{
+    struct model *model = calloc(1, sizeof *model);
+    if (!model)
+        return berr_no_memory();
+    model->handle = handle;
+    atomic_flag_clear(&model->taken);
+    TRITONSERVER_Error *err = load(model);
+    if (err) {
+        model_free(model);
+        return err;
+    }
+    *ret_model = model;
+    return NULL;
+}
+
+void model_free(struct model *model)
+{
+    if (!model)
+        return;
+    libtorch_free(model->module);
+    names_free(model);
+    yyjson_doc_free(model->config_doc);
+    free(model->path);
+    free(model);
+}

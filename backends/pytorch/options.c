@@ -1,0 +1,148 @@
+#include "options.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "../common/bconfig.h"
+#include "../common/berr.h"
+#include "../common/cpus.h"
+
+/* A number of threads, which PyTorch has once for the whole process. */
+struct threads {
+    const char *parameter;
+    int count; /* what the first model asked for; 0 = none has */
+};
+
+static struct threads intra = {.parameter = "INTRA_OP_THREAD_COUNT"};
+static struct threads inter = {.parameter = "INTER_OP_THREAD_COUNT"};
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t settled = PTHREAD_ONCE_INIT;
+
+__attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    berr_drop(TRITONSERVER_LogMessage(TRITONSERVER_LOG_INFO, __FILE__, __LINE__, text));
+}
+
+/* Says which parameter it was. */
+static TRITONSERVER_Error *name_parameter(TRITONSERVER_Error *err, const char *model,
+                                          const char *parameter)
+{
+    if (!err)
+        return NULL;
+    TRITONSERVER_Error *named =
+        berr_new(TRITONSERVER_ErrorCode(err), "model '%s', parameter '%s': %s", model, parameter,
+                 TRITONSERVER_ErrorMessage(err));
+    berr_drop(err);
+    return named;
+}
+
+/* ret_given  whether the parameter is there; may be NULL */
+static TRITONSERVER_Error *read_bool(const char *model, yyjson_val *config, const char *parameter,
+                                     bool *ret_value, bool *ret_given)
+{
+    const char *text = bconfig_parameter(config, parameter);
+    if (ret_given)
+        *ret_given = text != NULL;
+    return text ? name_parameter(bconfig_parse_bool(text, ret_value), model, parameter) : NULL;
+}
+
+/* A switch of the runtime, which stays as it is where the parameter is not there. */
+static TRITONSERVER_Error *read_switch(const char *model, yyjson_val *config, const char *parameter,
+                                       int *ret_value)
+{
+    bool value = false, given;
+    TRITONSERVER_Error *err = read_bool(model, config, parameter, &value, &given);
+    *ret_value = given ? value : -1;
+    return err;
+}
+
+static bool set(struct threads *threads, int count)
+{
+    bool taken = false;
+    pthread_mutex_lock(&lock);
+    if (threads->count == 0 && threads == &intra)
+        libtorch_set_threads(count);
+    if (threads->count == 0 && (threads == &intra || libtorch_set_interop_threads(count)))
+        threads->count = count;
+    taken = threads->count == count;
+    pthread_mutex_unlock(&lock);
+    return taken;
+}
+
+static TRITONSERVER_Error *read_threads(const char *model, yyjson_val *config,
+                                        struct threads *threads)
+{
+    const char *text = bconfig_parameter(config, threads->parameter);
+    int64_t count = 0;
+    TRITONSERVER_Error *err =
+        text ? name_parameter(bconfig_parse_int(text, &count), model, threads->parameter) : NULL;
+    if (err || count <= 0)
+        return err;
+    if (!set(threads, (int)count))
+        say("model '%s': %s %lld has no effect, since it counts for all models and was settled "
+            "before",
+            model, threads->parameter, (long long)count);
+    return NULL;
+}
+
+static TRITONSERVER_Error *read_without_effect(const char *model, yyjson_val *config)
+{
+    static const char *const parameters[] = {"DISABLE_CUDNN", "ENABLE_CACHE_CLEANING",
+                                             "ENABLE_NVFUSER"};
+    TRITONSERVER_Error *err = NULL;
+    for (size_t i = 0; i < sizeof parameters / sizeof *parameters && !err; i++) {
+        bool value, given;
+        err = read_bool(model, config, parameters[i], &value, &given);
+        if (!err && given)
+            say("model '%s': %s has no effect, since the model runs on CPU", model, parameters[i]);
+    }
+    return err;
+}
+
+void options_begin(void)
+{
+    libtorch_set_threads(cpus_usable());
+}
+
+TRITONSERVER_Error *options_read(const char *model, yyjson_val *config, struct options *ret_options)
+{
+    bool plain = false;
+    struct options options = {.mode = {.inference = true}};
+    struct libtorch_mode *mode = &options.mode;
+    TRITONSERVER_Error *err = read_bool(model, config, "DISABLE_OPTIMIZED_EXECUTION", &plain, NULL);
+    mode->optimizes = !plain;
+    if (!err)
+        err = read_bool(model, config, "INFERENCE_MODE", &mode->inference, NULL);
+    if (!err)
+        err = read_bool(model, config, "ENABLE_WEIGHT_SHARING", &options.shares_weights, NULL);
+    if (!err)
+        err = read_switch(model, config, "ENABLE_JIT_PROFILING", &mode->profiling);
+    if (!err)
+        err = read_switch(model, config, "ENABLE_JIT_EXECUTOR", &mode->executor);
+    if (!err)
+        err = read_switch(model, config, "ENABLE_TENSOR_FUSER", &mode->fuser);
+    if (!err)
+        err = read_without_effect(model, config);
+    if (!err)
+        err = read_threads(model, config, &intra);
+    if (!err)
+        err = read_threads(model, config, &inter);
+    *ret_options = options;
+    return err;
+}
+
+static void settle(void)
+{
+    set(&inter, cpus_usable());
+}
+
+void options_settle(void)
+{
+    pthread_once(&settled, settle);
+}

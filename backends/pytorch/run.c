@@ -1,0 +1,194 @@
+#include "run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "../common/berr.h"
+#include "../common/binput.h"
+#include "../common/boutput.h"
+#include "texts.h"
+
+enum { MADE_UP_NAME = 32 };
+
+/* A run on one instance. */
+struct state {
+    struct brun *run;
+    struct instance *instance;
+    struct model *model;
+    struct binput *inputs;
+    struct boutput *outputs;
+};
+
+static TRITONSERVER_Error *list_tensors(struct state *state)
+{
+    const struct model *model = state->model;
+    struct scratch *scratch = &state->run->place->scratch;
+    state->inputs = scratch_array(scratch, model->input_count, sizeof *state->inputs);
+    state->outputs = scratch_array(scratch, model->output_count, sizeof *state->outputs);
+    if (!state->inputs || !state->outputs)
+        return berr_no_memory();
+    for (size_t i = 0; i < model->input_count; i++) {
+        state->inputs[i].name = model->inputs[i].name;
+        state->inputs[i].datatype = model->inputs[i].datatype;
+    }
+    for (size_t i = 0; i < model->output_count; i++)
+        state->outputs[i] = (struct boutput){.name = model->outputs[i].name,
+                                             .datatype = model->outputs[i].datatype,
+                                             .served = model->outputs[i].served,
+                                             .is_state = model->outputs[i].is_state};
+    return NULL;
+}
+
+static TRITONSERVER_Error *give_input(struct state *state, size_t index)
+{
+    const struct model_input *of = &state->model->inputs[index];
+    const struct binput *input = &state->inputs[index];
+    int64_t shape[BRUN_MAX_DIMS];
+    const void *data = NULL;
+    if (of->datatype == TRITONSERVER_TYPE_BYTES)
+        return texts_give(state->run, input, state->instance->call, of->argument);
+    TRITONSERVER_Error *err = binput_data(
+        state->run, input, TRITONSERVER_DataTypeByteSize(of->datatype), state->run->rows, &data);
+    size_t rank = binput_shape(state->run, input, shape);
+    return err ? err
+               : libtorch_call_tensor(state->instance->call, of->argument, of->name, of->datatype,
+                                      shape, rank, data);
+}
+
+/* Where a result of the configuration stands among those of this call; as many as there are when it is not among them. */
+static size_t find_result(const struct state *state, const struct model_output *output)
+{
+    const struct libtorch_call *call = state->instance->call;
+    size_t count = libtorch_call_count(call), i = 0;
+    if (output->index >= 0)
+        return (size_t)output->index < count ? (size_t)output->index : count;
+    for (; i < count; i++) {
+        const char *key = libtorch_call_key(call, i);
+        if (key && strcmp(key, output->name) == 0)
+            break;
+    }
+    return i;
+}
+
+static TRITONSERVER_Error *check_result(const struct boutput *output,
+                                        const struct libtorch_result *result)
+{
+    if (result->kind == LIBTORCH_OTHER)
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "output '%s' must be of type Tensor or List[str].", output->name);
+    if (result->rank > BRUN_MAX_DIMS)
+        return berr_new(TRITONSERVER_ERROR_UNSUPPORTED, "output '%s' has more than %d dimensions",
+                        output->name, BRUN_MAX_DIMS);
+    if (result->datatype == output->datatype)
+        return NULL;
+    return berr_new(
+        TRITONSERVER_ERROR_INVALID_ARG,
+        "configuration expects datatype TYPE_%s for output '%s', model provides TYPE_%s",
+        TRITONSERVER_DataTypeString(output->datatype), output->name,
+        TRITONSERVER_DataTypeString(result->datatype));
+}
+
+static TRITONSERVER_Error *write_result(const struct state *state, const struct boutput *output,
+                                        size_t index, const struct libtorch_result *result)
+{
+    struct boutput_tensor tensor = {.rank = result->rank, .data = result->data};
+    TRITONSERVER_Error *err = check_result(output, result);
+    if (err)
+        return err;
+    if (result->kind == LIBTORCH_STRINGS)
+        return texts_scatter(state->run, output, state->instance->call, index, result->count);
+    if (tensor.rank)
+        memcpy(tensor.shape, result->shape, tensor.rank * sizeof *tensor.shape);
+    else if (state->model->max_batch_size ==
+             0) /* a scalar, which the protocol has as one element */
+        tensor.shape[tensor.rank++] = 1;
+    return boutput_scatter(state->run, output, state->run->rows, &tensor);
+}
+
+static TRITONSERVER_Error *write_outputs(const struct state *state)
+{
+    struct libtorch_call *call = state->instance->call;
+    TRITONSERVER_Error *err = NULL;
+    for (size_t i = 0; i < state->model->output_count && !err; i++) {
+        const struct boutput *output = &state->outputs[i];
+        struct libtorch_result result;
+        size_t index = find_result(state, &state->model->outputs[i]);
+        if (!output->wanted && !output->is_state)
+            continue;
+        if (index == libtorch_call_count(call))
+            return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                            "The output %s in the model configuration refers to an output index "
+                            "which doesn't exist. This model has %zu outputs",
+                            output->name, index);
+        err = libtorch_call_result(call, index, &result);
+        if (!err)
+            err = write_result(state, output, index, &result);
+    }
+    return err;
+}
+
+/* A configuration without outputs: all there is, by its key or as OUTPUT__<index>, with the type that it has. */
+static TRITONSERVER_Error *write_all(const struct state *state)
+{
+    struct brun *run = state->run;
+    struct libtorch_call *call = state->instance->call;
+    bool *everybody = scratch_array(&run->place->scratch, run->count, sizeof *everybody);
+    TRITONSERVER_Error *err = everybody ? NULL : berr_no_memory();
+    if (everybody)
+        memset(everybody, true, run->count);
+    for (size_t i = 0; i < libtorch_call_count(call) && !err; i++) {
+        char name[MADE_UP_NAME];
+        struct libtorch_result result;
+        snprintf(name, sizeof name, "OUTPUT__%zu", i);
+        err = libtorch_call_result(call, i, &result);
+        if (err)
+            break;
+        struct boutput output = {.name = result.key ? result.key : name,
+                                 .datatype = result.datatype,
+                                 .served = true,
+                                 .wanted_by = everybody,
+                                 .wanted = true};
+        err = write_result(state, &output, i, &result);
+    }
+    return err;
+}
+
+static TRITONSERVER_Error *compute(struct state *state)
+{
+    struct brun *run = state->run;
+    struct libtorch_call *call = state->instance->call;
+    TRITONSERVER_Error *err = libtorch_call_begin(call, state->model->argument_count);
+    for (size_t i = 0; i < state->model->input_count && !err; i++)
+        err = give_input(state, i);
+    if (!err)
+        err = boutput_select(run, state->outputs, state->model->output_count);
+    if (err || !brun_any_good(run))
+        return err;
+    run->compute_start_ns = brun_now_ns();
+    err = libtorch_call_run(call, &state->model->options.mode);
+    run->compute_end_ns = brun_now_ns();
+    if (err)
+        return err;
+    err = write_outputs(state);
+    return err || !state->model->serves_all ? err : write_all(state);
+}
+
+static TRITONSERVER_Error *work(struct brun *run, void *of)
+{
+    struct instance *instance = of;
+    struct state state = {.run = run, .instance = instance, .model = instance->model};
+    TRITONSERVER_Error *err = list_tensors(&state);
+    if (!err)
+        err = binput_collect(run, state.inputs, state.model->input_count);
+    if (err || run->batch_size == 0)
+        return err;
+    err = compute(&state);
+    libtorch_call_end(instance->call);
+    return err;
+}
+
+void run_requests(struct instance *instance, TRITONBACKEND_Request **requests, uint32_t count)
+{
+    options_settle();
+    brun_requests(&instance->place, requests, count, work, instance);
+}

@@ -1,0 +1,233 @@
+"""PyTorch itself, in a process of its own and out of the distribution's package, whose Python this runs in: writes the TorchScript files
+that the tests serve, and says what they compute.
+
+    /usr/bin/python3 torch_peer.py
+
+Reads questions and writes answers, pickled and behind their length, until its input ends. An array is (type, shape, bytes).
+"""
+
+import pickle
+import struct
+import sys
+from typing import Any, Dict, List, Tuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+
+class Flip(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.flip(-1)
+
+
+class Same(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+
+class Dense(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(16, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu(self.layer(x))
+
+
+class Convolutions(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(inplace=True), nn.MaxPool2d(2),
+            nn.Conv2d(8, 16, 3, groups=2), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 5), nn.Softmax(1),
+        )
+
+    def forward(self, image: Tensor) -> Tensor:
+        return self.layers(image)
+
+
+class AddSub(nn.Module):
+    def forward(self, a: Tensor, b: Tensor) -> Tuple[Tensor, Tensor]:
+        return a + b, a - b
+
+
+class Keyed(nn.Module):
+    def forward(self, data: Dict[str, Tensor]) -> Dict[str, Tensor]:
+        return {"sum": data["a"] + data["b"], "difference": data["a"] - data["b"]}
+
+
+class Listed(nn.Module):
+    def forward(self, parts: List[Tensor]) -> List[Tensor]:
+        return [parts[1] * 2, parts[0] - parts[1]]
+
+
+class Mixed(nn.Module):
+    def forward(self, parts: List[Tensor], scale: Tensor, power: int = 2) -> Tuple[Tensor, List[Tensor], Dict[str, Tensor]]:
+        whole = torch.cat(parts, dim=0)
+        return whole * scale, [part**power for part in parts], {"mean": whole.mean(dim=0)}
+
+
+class Shout(nn.Module):
+    def forward(self, words: List[str]) -> List[str]:
+        return [word.upper() + "!" for word in words]
+
+
+class Lengths(nn.Module):
+    def forward(self, words: List[str], x: Tensor) -> Tuple[List[str], Tensor]:
+        return [word + word for word in words], x + torch.tensor([[len(word)] for word in words])
+
+
+class LoseOne(nn.Module):
+    def forward(self, words: List[str]) -> List[str]:
+        return words[1:]
+
+
+class NonZero(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.nonzero()
+
+
+class InPlace(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        x[..., 0:2].add_(1)
+        return x
+
+
+class Told(nn.Module):
+    """Which rows begin a sequence, and which are there."""
+
+    def forward(self, x: Tensor, start: Tensor, ready: Tensor) -> Tensor:
+        return x + 10 * start + 100 * ready
+
+
+class Running(nn.Module):
+    """The sum of a sequence so far, and the same as its state."""
+
+    def forward(self, x: Tensor, so_far: Tensor) -> Tuple[Tensor, Tensor]:
+        return x + so_far, x + so_far
+
+
+class Keeper(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = torch.zeros(1, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        found = self.last
+        self.last = x[:, :4]
+        return found
+
+
+class Counter(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", torch.zeros(1, dtype=torch.int64))
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.count += 1
+        return self.count + torch.zeros_like(x)
+
+
+class Sum(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.sum()
+
+
+class Number(nn.Module):
+    def forward(self, x: Tensor) -> int:
+        return x.size(0)
+
+
+class Half(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x[: x.size(0) // 2]
+
+
+class Refuses(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        if bool((x < 0).any()):
+            raise ValueError("nothing negative")
+        return x
+
+
+class Heavy(nn.Module):
+    """Enough work for all threads that there may be."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        wide = x.expand(512, 512)
+        for _ in range(4):
+            wide = (wide @ wide).tanh()
+        return wide[:1, :1]
+
+
+class Big(nn.Module):
+    """64 MiB of weights."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.zeros(1 << 24))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.table[:4]
+
+
+class Grad(nn.Module):
+    """Whether gradients are recorded, and whether inference mode is on."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.tensor([torch.is_grad_enabled(), torch.empty(1).is_inference()])
+
+
+MODELS = {
+    each.__name__: each
+    for each in (
+        Flip, Same, Dense, Convolutions, AddSub, Keyed, Listed, Mixed, Shout, Lengths, LoseOne, NonZero, InPlace, Told, Running, Keeper, Counter, Sum,
+        Number, Half, Refuses, Heavy, Big, Grad,
+    )
+}
+
+
+def save(model: str, path: str, traced: Any = None) -> None:
+    torch.manual_seed(7)
+    module = MODELS[model]().eval()
+    if traced is None:
+        torch.jit.script(module).save(path)
+    else:
+        torch.jit.trace(module, tuple(to_torch(each) for each in traced)).save(path)
+
+
+def to_torch(value: Any) -> Any:
+    """Tuples are arrays; everything else is what it is, and what it contains."""
+    if isinstance(value, tuple):
+        kind, shape, content = value
+        return torch.from_numpy(np.frombuffer(content, kind).reshape(shape).copy())
+    if isinstance(value, list):
+        return [to_torch(each) for each in value]
+    return {key: to_torch(each) for key, each in value.items()} if isinstance(value, dict) else value
+
+
+def from_torch(value: Any) -> Any:
+    if isinstance(value, Tensor):
+        array = value.detach().contiguous().numpy()
+        return array.dtype.str, array.shape, array.tobytes()
+    if isinstance(value, (list, tuple)):
+        return [from_torch(each) for each in value]
+    return {key: from_torch(each) for key, each in value.items()} if isinstance(value, dict) else value
+
+
+def answer(path: str, arguments: List[Any]) -> Any:
+    with torch.no_grad():
+        return from_torch(torch.jit.load(path)(*(to_torch(each) for each in arguments)))
+
+
+def main() -> None:
+    questions, answers = sys.stdin.buffer, sys.stdout.buffer
+    while head := questions.read(4):
+        name, *arguments = pickle.loads(questions.read(struct.unpack("<I", head)[0]))
+        content = pickle.dumps({"save": save, "answer": answer}[name](*arguments), protocol=4)
+        answers.write(struct.pack("<I", len(content)) + content)
+        answers.flush()
+
+
+main()
