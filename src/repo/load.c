@@ -15,6 +15,7 @@
 #include "repo/load_labels.h"
 #include "repo/load_strategy.h"
 #include "serve/cache_stage.h"
+#include "serve/limits.h"
 #include "serve/version.h"
 #include "store/local.h"
 
@@ -169,12 +170,13 @@ struct err *load_version(const struct load_context *c, const char *name, const c
     if (!e)
         e = version_new(name, number, config, model, c->allow_inline, c->house, &v);
     if (!e) {
-        v->limits = c->limits;
         v->policies = c->policies;
         v->table = c->table;
     }
     if (!e)
-        cache_stage_attach(c->cache, v, files);
+        limits_wrap(c->limits, v);
+    if (!e)
+        cache_stage_wrap(c->cache, v, files);
     mem_free(files);
     if (!e)
         e = load_labels(v->config, model_dir, &v->labels);

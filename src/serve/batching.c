@@ -25,11 +25,7 @@ static struct batcher *queue_of(const struct scheduler *s)
 
 static bool batching_push(struct scheduler *s, struct request *r, time_ns now)
 {
-    if (s->version->ordered && !r->ticket)
-        ordering_enter(s->version, r);
-    /* What looking up in the cache took counts as waiting. */
-    time_ns since = r->cached ? r->times.queue_start : now;
-    return batcher_push(queue_of(s), since, r) == BATCHER_PUSH_OK;
+    return batcher_push(queue_of(s), now, r) == BATCHER_PUSH_OK;
 }
 
 static struct err *batching_refusal(const struct scheduler *s, const struct request *r,
@@ -107,6 +103,8 @@ static const struct scheduler_ops batching_ops = {
     .refusal = batching_refusal,
     .take = batching_take,
     .ready = batching_ready,
+    .turn = runner_turn,
+    .pick = runner_pick,
     .wake = batching_wake,
     .expire = batching_expire,
     .has_dropped = batching_has_dropped,
@@ -118,15 +116,11 @@ static const struct scheduler_ops batching_ops = {
     .free = batching_free,
 };
 
-/* A batch that waits for more requests would keep its loop. */
-static bool waits_for_more(const struct model_config *config)
-{
-    return config->scheduler == CONFIG_SCHEDULER_DYNAMIC &&
-           config->proto->dynamic_batching->max_queue_delay_microseconds > 0;
-}
-
 struct err *batching_make(struct serve_version *v, struct scheduler **ret)
 {
+    const Inference__ModelDynamicBatching *dynamic =
+        v->config->scheduler == CONFIG_SCHEDULER_DYNAMIC ? v->config->proto->dynamic_batching
+                                                         : NULL;
     struct batch_strategy *strategy = v->model ? v->model->strategy : NULL;
     struct batcher *queue;
     struct err *e = batcher_setup_new(v->config, strategy, &queue);
@@ -136,12 +130,15 @@ struct err *batching_make(struct serve_version *v, struct scheduler **ret)
     b->base = (struct scheduler){.ops = batching_ops,
                                  .version = v,
                                  .room = batcher_slots(queue),
-                                 .may_inline = !waits_for_more(v->config),
+                                 /* A batch that waits for more requests would keep its loop. */
+                                 .may_inline = !dynamic || !dynamic->max_queue_delay_microseconds,
                                  .late = "Request timeout expired"};
     if (strategy)
         b->base.ops.report = batching_report;
     b->queue = queue;
     b->strategy = strategy;
+    if (dynamic && dynamic->preserve_ordering)
+        ordering_wrap(&b->base, ORDERING_BY_PUSH);
     *ret = &b->base;
     return NULL;
 }

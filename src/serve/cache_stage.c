@@ -12,7 +12,7 @@
 #include "proto/model_config.pb-c.h"
 #include "sched/cache_key.h"
 #include "serve/cache_pack.h"
-#include "serve/ordering.h"
+#include "serve/scheduler.h"
 #include "serve/submit.h"
 #include "serve/version.h"
 
@@ -37,9 +37,10 @@ struct cache_stage {
 };
 
 struct cache_model {
+    struct scheduler_wrap base;
     struct cache_stage *stage;
     struct cache_key_model key;
-    bool follows;      /* an ensemble: its answers depend on what else serves */
+    bool follows;      /* its answers depend on what else serves, of which its key does not tell */
     atomic_bool large; /* relaxed: an answer was too large for a network thread */
 };
 
@@ -119,7 +120,7 @@ static void make_key(struct cache_model *m, const struct serve_version *v, const
     char *config = config_print_json(v->config->proto, &len);
     const char *chosen = chosen_files(v->config->proto);
     struct strbuf own = STRBUF_INIT;
-    m->follows = v->config->scheduler == CONFIG_SCHEDULER_ENSEMBLE && !chosen;
+    m->follows = v->scheduler->follows && !chosen;
     strbuf_puts(&own, chosen ? chosen : files);
     if (m->follows)
         strbuf_printf(&own, " %" PRIu64, clock_wall_ns());
@@ -128,7 +129,34 @@ static void make_key(struct cache_model *m, const struct serve_version *v, const
     mem_free(config);
 }
 
-void cache_stage_attach(struct cache_stage *s, struct serve_version *v, const char *files)
+static struct cache_model *cache_of(const struct serve_version *v)
+{
+    return (struct cache_model *)v->scheduler->wraps[SCHEDULER_CACHE];
+}
+
+bool cache_stage_around(const struct serve_version *v)
+{
+    return cache_of(v) != NULL;
+}
+
+/* What looking up took counts as waiting. */
+static bool cache_push(struct scheduler *s, struct request *r, time_ns now)
+{
+    (void)now;
+    return cache_of(s->version)->base.inner.push(s, r, r->times.queue_start);
+}
+
+static void cache_free(struct scheduler *s)
+{
+    struct cache_model *m = cache_of(s->version);
+    void (*inner)(struct scheduler *) = m->base.inner.free;
+    mem_free(m);
+    inner(s);
+}
+
+static void cache_accept(struct scheduler *s, struct list *requests, bool on_loop);
+
+void cache_stage_wrap(struct cache_stage *s, struct serve_version *v, const char *files)
 {
     if (!v->config->response_cache)
         return;
@@ -140,13 +168,10 @@ void cache_stage_attach(struct cache_stage *s, struct serve_version *v, const ch
     struct cache_model *m = MEM_NEW(struct cache_model);
     m->stage = s;
     make_key(m, v, files);
-    v->cache = m;
-}
-
-void cache_stage_detach(struct serve_version *v)
-{
-    mem_free(v->cache);
-    v->cache = NULL;
+    schedulers_put_around(v->scheduler, SCHEDULER_CACHE, &m->base);
+    v->scheduler->ops.accept = cache_accept;
+    v->scheduler->ops.push = cache_push;
+    v->scheduler->ops.free = cache_free;
 }
 
 void cache_stage_changed(struct cache_stage *s)
@@ -208,7 +233,7 @@ static void pass_on(const struct cache_ticket *t, struct response *r)
 static void insert(struct cache_ticket *t)
 {
     struct serve_version *v = version_of(t->request);
-    struct cache_plugin *plugin = v->cache->stage->plugin;
+    struct cache_plugin *plugin = cache_of(v)->stage->plugin;
     struct response *r = t->response;
     time_ns start = clock_now_ns();
     struct err *e = call_insert(t, plugin, r);
@@ -238,7 +263,7 @@ static void run_insert(struct crew_job *job, void *own)
 static void hold(struct response *r)
 {
     struct cache_ticket *t = r->request->cached;
-    struct cache_model *m = version_of(r->request)->cache;
+    struct cache_model *m = cache_of(version_of(r->request));
     bool only = (r->flags & RESPONSE_FINAL) && !t->answered;
     uint64_t size = only && !r->error && !r->empty ? cache_pack_size(r) : 0;
     t->answered = true;
@@ -309,13 +334,14 @@ static bool lookup(struct cache_ticket *t)
 {
     struct request *r = t->request;
     struct serve_version *v = version_of(r);
-    struct cache_key_model key = v->cache->key;
-    if (v->cache->follows)
-        cache_key_model_at(&v->cache->key, t->changed, &key);
+    const struct cache_model *m = cache_of(v);
+    struct cache_key_model key = m->key;
+    if (m->follows)
+        cache_key_model_at(&m->key, t->changed, &key);
     if (!cache_key_make(&key, r, t->key))
         return false;
     t->lookup_start = clock_now_ns();
-    struct response *answer = call_lookup(t, v->cache->stage->plugin);
+    struct response *answer = call_lookup(t, m->stage->plugin);
     time_ns end = clock_now_ns();
     t->lookup_ns = end - t->lookup_start;
     if (!answer) {
@@ -330,29 +356,43 @@ static bool lookup(struct cache_ticket *t)
     return true;
 }
 
+/* The scheduler itself hears of those that the cache does not have. */
+static void go_on(struct serve_version *v, struct list *requests, bool on_loop)
+{
+    const struct scheduler_ops *inner = &cache_of(v)->base.inner;
+    if (inner->accept && !list_empty(requests))
+        inner->accept(v->scheduler, requests, on_loop);
+}
+
 static void run_lookup(struct crew_job *job, void *own)
 {
     (void)own;
     struct request *r = ticket_of(job)->request;
     struct serve_version *v = version_of(r);
     version_pin(v); /* the answer gives the request's pin back */
-    if (!lookup(ticket_of(job)))
-        submit_uncached(v, r);
+    if (!lookup(ticket_of(job))) {
+        struct list one;
+        list_init(&one);
+        list_append(&one, &r->queue_node);
+        go_on(v, &one, false);
+        if (!list_empty(&one))
+            submit_accepted(v, &one);
+    }
     version_unpin(v);
 }
 
-/* Their places in the order of answers are those in which they came, not those in which they were looked up. */
-static void enter_order(struct serve_version *v, const struct list *requests)
+/* Their places are those in which they came, not those in which they were looked up. */
+static void arrive(struct scheduler *s, const struct list *requests)
 {
-    mutex_lock(&v->lock);
+    mutex_lock(&s->version->lock);
     LIST_EACH (node, requests)
-        ordering_enter(v, LIST_ITEM(node, struct request, queue_node));
-    mutex_unlock(&v->lock);
+        s->ops.arrive(s, LIST_ITEM(node, struct request, queue_node));
+    mutex_unlock(&s->version->lock);
 }
 
-bool cache_stage_enter(struct serve_version *v, struct list *requests, bool on_loop)
+static void cache_accept(struct scheduler *s, struct list *requests, bool on_loop)
 {
-    struct cache_model *m = v->cache;
+    struct cache_model *m = cache_of(s->version);
     bool here = on_loop && m->stage->plugin->inline_ok &&
                 !atomic_load_explicit(&m->large, memory_order_relaxed);
     time_ns now = clock_now_ns();
@@ -361,8 +401,8 @@ bool cache_stage_enter(struct serve_version *v, struct list *requests, bool on_l
     struct list stay;
     struct list *node;
     list_init(&stay);
-    if (v->ordered)
-        enter_order(v, requests);
+    if (s->ops.arrive)
+        arrive(s, requests);
     response_batch_begin(&answers);
     while ((node = list_pop(requests))) {
         struct request *r = LIST_ITEM(node, struct request, queue_node);
@@ -378,5 +418,5 @@ bool cache_stage_enter(struct serve_version *v, struct list *requests, bool on_l
     }
     response_batch_end(&answers);
     list_splice(requests, &stay);
-    return list_empty(requests);
+    go_on(s->version, requests, on_loop);
 }

@@ -9,9 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct cache_model;
 struct cache_stage;
-struct list;
 struct model_config;
 struct serve_version;
 
@@ -30,16 +28,13 @@ void cache_stage_free(struct cache_stage *s);
  * errors  when the directory cannot be read */
 struct err *cache_stage_files(const struct cache_stage *s, const char *model_dir, char **ret);
 
-/* cache_stage_attach - v->cache, if the configuration asks for a cache and the server has one.
+/* cache_stage_wrap - around the version's scheduler, if the configuration asks for a cache and the server has one. Before the version
+ * starts. Requests are looked up as they come; those that stay are queued, the others are answered, or queued later.
  * files  of cache_stage_files; borrowed */
-void cache_stage_attach(struct cache_stage *s, struct serve_version *v, const char *files);
-void cache_stage_detach(struct serve_version *v);
+void cache_stage_wrap(struct cache_stage *s, struct serve_version *v, const char *files);
+
+/* cache_stage_around - whether it is there. */
+bool cache_stage_around(const struct serve_version *v);
 
 /* cache_stage_changed - other versions serve from now on: the answers of ensembles may be others. s may be NULL. Any thread. */
 void cache_stage_changed(struct cache_stage *s);
-
-/* cache_stage_enter - look requests of one version up; v->cache is set. Answers that are found are sent. No lock is held.
- * on_loop   the caller is a loop at the end of its turn, and the inputs are small: answers may be delivered inside this call
- * requests  what is to be queued now stays in it; the others were answered, or come to submit_uncached later
- * returns   whether none stays */
-bool cache_stage_enter(struct serve_version *v, struct list *requests, bool on_loop);

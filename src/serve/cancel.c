@@ -2,7 +2,6 @@
 
 #include "infer/request.h"
 #include "os/clock.h"
-#include "serve/limits.h"
 #include "serve/reject.h"
 #include "serve/runner.h"
 #include "serve/scheduler.h"
@@ -21,8 +20,6 @@ static bool take_out(struct serve_version *v, struct request *r, struct list *ot
         runner_wake(
             v,
             now); /* what waited behind it may run: a sequence has its slot now, or the rest makes a batch */
-    if (v->limited)
-        limits_settle(v, now);
     mutex_unlock(&v->lock);
     return waited;
 }

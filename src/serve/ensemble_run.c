@@ -609,7 +609,7 @@ struct err *ensemble_run_make(struct serve_version *v, struct scheduler **ret)
     if (v->config->scheduler != CONFIG_SCHEDULER_ENSEMBLE)
         return NULL;
     struct ensemble_run_plan *p = plan_new(v->config);
-    p->base = (struct scheduler){.ops = ensemble_run_ops, .version = v};
+    p->base = (struct scheduler){.ops = ensemble_run_ops, .version = v, .follows = true};
     *ret = &p->base;
     return NULL;
 }

@@ -8,8 +8,8 @@
 #include "plugin/instance.h"
 #include "plugin/model.h"
 #include "proto/model_config.pb-c.h"
-#include "serve/limits.h"
 #include "serve/runner.h"
+#include "serve/scheduler.h"
 #include "serve/version.h"
 #include "serve/warmup.h"
 
@@ -112,18 +112,37 @@ static bool reuse(struct instances_draft *d, const group_proto *group)
 }
 
 /* The samples run as the requests will: under the host policy, with what the instance needs. */
-static struct err *warm(const struct instances_draft *d, struct plugin_instance *i,
-                        struct limits_seat *seat)
+static struct err *warm(const struct instances_draft *d, struct runner *r)
 {
+    struct scheduler *s = d->version->scheduler;
     struct cpu_bind *was;
-    struct err *e = host_policy_enter(i->policy, &was);
+    struct err *e = host_policy_enter(r->instance->policy, &was);
     if (e)
         return e;
-    limits_hold(seat);
-    e = warmup_run(d->warmup, d->version, i);
-    limits_release(seat);
+    if (s->ops.hold)
+        s->ops.hold(s, r);
+    e = warmup_run(d->warmup, d->version, r->instance);
+    if (s->ops.release)
+        s->ops.release(s, r);
     cpu_bind_restore(was);
-    return e ? err_wrap(e, "instance '%s'", i->name) : NULL;
+    return e ? err_wrap(e, "instance '%s'", r->instance->name) : NULL;
+}
+
+/* A runner of an instance, which it takes over, also on error. */
+static struct err *make_runner(struct instances_draft *d, struct plugin_instance *i)
+{
+    struct scheduler *s = d->version->scheduler;
+    struct runner *r = runner_new(d->version, i);
+    struct err *e = s->ops.equip ? s->ops.equip(s, r, d->config->proto) : NULL;
+    if (!e && d->warmup)
+        e = warm(d, r);
+    if (e) {
+        runner_free(r);
+        return e;
+    }
+    d->next.runners[d->next.runner_count++] = r;
+    d->made.runners[d->made.runner_count++] = r;
+    return NULL;
 }
 
 static struct err *make(struct instances_draft *d, const group_proto *group, int32_t index)
@@ -132,24 +151,13 @@ static struct err *make(struct instances_draft *d, const group_proto *group, int
     struct strbuf name = STRBUF_INIT;
     strbuf_printf(&name, "%s_%d", group->name, index);
     struct plugin_instance *i = NULL;
-    struct limits_seat *seat = NULL;
     struct err *e = instance_new(v->model, v->stats, strbuf_str(&name), kind_of(group), 0, group,
                                  v->policies, &i);
-    if (!e && !group->passive && limits_apply(v->limits, d->config->proto))
-        e = limits_seat_new(v->limits, i, &seat);
-    if (!e && !group->passive && d->warmup)
-        e = warm(d, i, seat);
-    if (e) {
-        limits_seat_free(seat);
-        instance_free(i);
-    } else if (group->passive) {
+    if (!e && group->passive) {
         d->next.passive[d->next.passive_count++] = i;
         d->made.passive[d->made.passive_count++] = i;
-    } else {
-        struct runner *r = runner_new(v, i);
-        r->limit = seat;
-        d->next.runners[d->next.runner_count++] = r;
-        d->made.runners[d->made.runner_count++] = r;
+    } else if (!e) {
+        e = make_runner(d, i);
     }
     strbuf_fini(&name);
     return e;
@@ -225,7 +233,8 @@ void instances_commit(struct instances_draft *d, struct instances *ret_left)
         join(v, v->instances.runners[i]);
     for (uint32_t i = 0; i < d->left.runner_count; i++)
         runner_leave(d->left.runners[i]);
-    limits_seat_runners(v, d->config->proto);
+    if (v->scheduler->ops.commit)
+        v->scheduler->ops.commit(v->scheduler, d->config->proto);
     runner_wake(v, clock_now_ns());
     mutex_unlock(&v->lock);
     config_unref(was);

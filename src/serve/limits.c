@@ -17,6 +17,13 @@ struct limits {
     struct rate_limiter *rates;
 };
 
+/* Around the scheduler of a version. */
+struct limits_around {
+    struct scheduler_wrap base;
+    struct limits *limits;
+    bool limited; /* the version's runners have seats; guarded by its lock */
+};
+
 struct limits_seat {
     struct limits *limits;
     struct rate_limiter_instance *rate;
@@ -46,9 +53,15 @@ static bool names_something(const group_proto *g)
     return g->rate_limiter && (g->rate_limiter->n_resources || g->rate_limiter->priority > 1);
 }
 
-bool limits_apply(const struct limits *l, const struct Inference__ModelConfig *proto)
+static struct limits_around *wrap_of(const struct scheduler *s)
 {
-    for (size_t g = 0; l && g < proto->n_instance_group; g++)
+    return (struct limits_around *)s->wraps[SCHEDULER_LIMITS];
+}
+
+/* Whether instances with these groups need seats. */
+static bool need_seats(const struct Inference__ModelConfig *proto)
+{
+    for (size_t g = 0; g < proto->n_instance_group; g++)
         if (!proto->instance_group[g]->passive && names_something(proto->instance_group[g]))
             return true;
     return false;
@@ -66,6 +79,19 @@ static void let_in(struct limits *l)
     }
 }
 
+static void seat_free(struct limits_seat *s)
+{
+    if (!s)
+        return;
+    struct limits *l = s->limits;
+    mutex_lock(&l->lock);
+    rate_limiter_remove(s->rate);
+    let_in(l);
+    mutex_unlock(&l->lock);
+    mutex_cond_fini(&s->turn);
+    mem_free(s);
+}
+
 static struct err *make_seat(struct limits *l, const struct rate_limiter_terms *terms,
                              struct limits_seat **ret)
 {
@@ -77,15 +103,16 @@ static struct err *make_seat(struct limits *l, const struct rate_limiter_terms *
     let_in(l);
     mutex_unlock(&l->lock);
     if (e) {
-        limits_seat_free(s);
+        seat_free(s);
         return e;
     }
     *ret = s;
     return NULL;
 }
 
-struct err *limits_seat_new(struct limits *l, const struct plugin_instance *i,
-                            struct limits_seat **ret)
+/* A seat for an instance, by what its group says. */
+static struct err *seat_of_instance(struct limits *l, const struct plugin_instance *i,
+                                    struct limits_seat **ret)
 {
     const Inference__ModelRateLimiter *said = i->group->rate_limiter;
     size_t count = said ? said->n_resources : 0;
@@ -103,28 +130,32 @@ struct err *limits_seat_new(struct limits *l, const struct plugin_instance *i,
     return e;
 }
 
-void limits_seat_free(struct limits_seat *s)
+static struct err *limits_equip(struct scheduler *s, struct runner *r,
+                                const struct Inference__ModelConfig *proto)
 {
-    if (!s)
-        return;
-    struct limits *l = s->limits;
-    mutex_lock(&l->lock);
-    rate_limiter_remove(s->rate);
-    let_in(l);
-    mutex_unlock(&l->lock);
-    mutex_cond_fini(&s->turn);
-    mem_free(s);
+    struct limits_seat *seat = NULL;
+    struct err *e =
+        need_seats(proto) ? seat_of_instance(wrap_of(s)->limits, r->instance, &seat) : NULL;
+    r->limit = seat;
+    return e;
 }
 
-void limits_seat_runners(struct serve_version *v, const struct Inference__ModelConfig *proto)
+/* Where the configuration needs seats, every runner gets one that has none yet. A version that had seats keeps them. */
+static void limits_commit(struct scheduler *s, const struct Inference__ModelConfig *proto)
 {
+    struct serve_version *v = s->version;
+    struct limits_around *w = wrap_of(s);
     mutex_assert_held(&v->lock);
     static const struct rate_limiter_terms nothing = {.priority = 1};
-    v->limited = v->limited || limits_apply(v->limits, proto);
-    v->inline_ok = v->inline_ok && !v->limited;
-    for (uint32_t i = 0; v->limited && i < v->instances.runner_count; i++)
-        if (!v->instances.runners[i]->limit)
-            err_free(make_seat(v->limits, &nothing, &v->instances.runners[i]->limit));
+    w->limited = w->limited || need_seats(proto);
+    v->inline_ok = v->inline_ok && !w->limited;
+    for (uint32_t i = 0; w->limited && i < v->instances.runner_count; i++) {
+        struct limits_seat *seat;
+        if (v->instances.runners[i]->limit)
+            continue;
+        err_free(make_seat(w->limits, &nothing, &seat)); /* without resources there is no error */
+        v->instances.runners[i]->limit = seat;
+    }
 }
 
 /* -- holding -- */
@@ -150,8 +181,10 @@ static void give_back(struct limits_seat *s, bool executed, bool again)
     let_in(s->limits);
 }
 
-void limits_hold(struct limits_seat *s)
+static void limits_hold(struct scheduler *scheduler, struct runner *r)
 {
+    (void)scheduler;
+    struct limits_seat *s = r->limit;
     if (!s)
         return;
     mutex_lock(&s->limits->lock);
@@ -160,8 +193,10 @@ void limits_hold(struct limits_seat *s)
     mutex_unlock(&s->limits->lock);
 }
 
-void limits_release(struct limits_seat *s)
+static void limits_release(struct scheduler *scheduler, struct runner *r)
 {
+    (void)scheduler;
+    struct limits_seat *s = r->limit;
     if (!s)
         return;
     mutex_lock(&s->limits->lock);
@@ -169,23 +204,33 @@ void limits_release(struct limits_seat *s)
     mutex_unlock(&s->limits->lock);
 }
 
-void limits_quit(struct limits_seat *s)
+static void want_nothing(struct limits_seat *s)
 {
-    if (!s)
-        return;
     mutex_lock(&s->limits->lock);
     give_back(s, false, false);
     mutex_unlock(&s->limits->lock);
 }
 
-void limits_nudge(struct limits_seat *s)
+static void limits_quit(struct scheduler *s, struct runner *r)
 {
-    if (!s)
-        return;
+    (void)s;
+    if (r->limit)
+        want_nothing(r->limit);
+}
+
+static void nudge(struct limits_seat *s)
+{
     mutex_lock(&s->limits->lock);
     s->nudged = true;
     mutex_cond_signal(&s->turn);
     mutex_unlock(&s->limits->lock);
+}
+
+static void limits_nudge(struct scheduler *s, struct runner *r)
+{
+    (void)s;
+    if (r->limit)
+        nudge(r->limit);
 }
 
 /* -- a turn -- */
@@ -216,6 +261,34 @@ static void wait_for_turn(struct limits_seat *s, time_ns until)
     mutex_unlock(&s->limits->lock);
 }
 
+enum rate_limiter_state limits_state(const struct limits_seat *s)
+{
+    mutex_lock(&s->limits->lock);
+    enum rate_limiter_state state = rate_limiter_state(s->rate);
+    mutex_unlock(&s->limits->lock);
+    return state;
+}
+
+uint64_t limits_scaled(const struct limits_seat *s)
+{
+    mutex_lock(&s->limits->lock);
+    uint64_t scaled = rate_limiter_scaled(s->rate);
+    mutex_unlock(&s->limits->lock);
+    return scaled;
+}
+
+/* Requests left the queue: runners that wait for nothing any more look again. */
+static void settle(struct scheduler *s, time_ns now)
+{
+    const struct serve_version *v = s->version;
+    for (uint32_t i = 0; wrap_of(s)->limited && i < v->instances.runner_count; i++) {
+        struct runner *r = v->instances.runners[i];
+        time_ns wake;
+        if (limits_state(r->limit) == RATE_LIMITER_WAITS && !is_ready(r, now, &wake))
+            nudge(r->limit);
+    }
+}
+
 /* Runs what was taken. The resources are free as soon as Execute has returned, before its answers are on their way; whoever has
  * more to run stands in line for them at the same moment as everybody else. Caller holds v->lock. */
 static void run(struct runner *r, size_t count, time_ns now)
@@ -224,7 +297,7 @@ static void run(struct runner *r, size_t count, time_ns now)
     struct limits_seat *s = r->limit;
     struct submit_turn turn = {0};
     bool together = !v->config->decoupled;
-    limits_settle(v, now);
+    settle(v->scheduler, now);
     runner_wake(v, now);
     mutex_unlock(&v->lock);
     if (together)
@@ -242,7 +315,8 @@ static void run(struct runner *r, size_t count, time_ns now)
     mutex_lock(&v->lock);
 }
 
-bool limits_turn(struct runner *r, time_ns *ret_wake)
+/* In one round: hold, take one batch, execute it, give back, deliver. */
+static bool limited_turn(struct runner *r, time_ns *ret_wake)
 {
     struct serve_version *v = r->version;
     struct limits_seat *s = r->limit;
@@ -254,7 +328,7 @@ bool limits_turn(struct runner *r, time_ns *ret_wake)
         return true;
     }
     if (!ready) {
-        limits_quit(s);
+        want_nothing(s);
         return false;
     }
     if (!hold(s)) {
@@ -272,41 +346,22 @@ bool limits_turn(struct runner *r, time_ns *ret_wake)
     if (count)
         run(r, count, now);
     else
-        limits_quit(s);
+        want_nothing(s);
     return count > 0;
 }
 
-void limits_settle(struct serve_version *v, time_ns now)
+static bool limits_turn(struct scheduler *s, struct runner *r, time_ns *ret_wake)
 {
-    mutex_assert_held(&v->lock);
-    for (uint32_t i = 0; v->limited && i < v->instances.runner_count; i++) {
-        struct runner *r = v->instances.runners[i];
-        time_ns wake;
-        if (limits_state(r->limit) == RATE_LIMITER_WAITS && !is_ready(r, now, &wake))
-            limits_nudge(r->limit);
-    }
+    return r->limit ? limited_turn(r, ret_wake) : wrap_of(s)->base.inner.turn(s, r, ret_wake);
 }
 
-enum rate_limiter_state limits_state(const struct limits_seat *s)
+static struct runner *limits_pick(struct scheduler *s)
 {
-    mutex_lock(&s->limits->lock);
-    enum rate_limiter_state state = rate_limiter_state(s->rate);
-    mutex_unlock(&s->limits->lock);
-    return state;
-}
-
-uint64_t limits_scaled(const struct limits_seat *s)
-{
-    mutex_lock(&s->limits->lock);
-    uint64_t scaled = rate_limiter_scaled(s->rate);
-    mutex_unlock(&s->limits->lock);
-    return scaled;
-}
-
-struct runner *limits_pick(const struct serve_version *v)
-{
+    const struct serve_version *v = s->version;
     struct runner *first = NULL;
     uint64_t least = 0;
+    if (!wrap_of(s)->limited)
+        return wrap_of(s)->base.inner.pick(s);
     for (uint32_t i = 0; i < v->instances.runner_count; i++) {
         struct runner *r = v->instances.runners[i];
         if (r->state != RUNNER_IDLE)
@@ -318,4 +373,48 @@ struct runner *limits_pick(const struct serve_version *v)
         }
     }
     return first;
+}
+
+static bool limits_remove(struct scheduler *s, struct request *r)
+{
+    bool waited = wrap_of(s)->base.inner.remove(s, r);
+    settle(s, clock_now_ns());
+    return waited;
+}
+
+static void limits_drop(struct scheduler *s, struct runner *r)
+{
+    seat_free(r->limit);
+    r->limit = NULL;
+    if (wrap_of(s)->base.inner.drop)
+        wrap_of(s)->base.inner.drop(s, r);
+}
+
+static void limits_end(struct scheduler *s)
+{
+    struct limits_around *w = wrap_of(s);
+    void (*inner)(struct scheduler *) = w->base.inner.free;
+    mem_free(w);
+    inner(s);
+}
+
+void limits_wrap(struct limits *l, struct serve_version *v)
+{
+    if (!l)
+        return;
+    struct limits_around *w = MEM_NEW(struct limits_around);
+    struct scheduler *s = v->scheduler;
+    w->limits = l;
+    schedulers_put_around(s, SCHEDULER_LIMITS, &w->base);
+    s->ops.equip = limits_equip;
+    s->ops.commit = limits_commit;
+    s->ops.hold = limits_hold;
+    s->ops.release = limits_release;
+    s->ops.nudge = limits_nudge;
+    s->ops.quit = limits_quit;
+    s->ops.turn = limits_turn;
+    s->ops.pick = limits_pick;
+    s->ops.remove = limits_remove;
+    s->ops.drop = limits_drop;
+    s->ops.free = limits_end;
 }

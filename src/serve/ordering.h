@@ -1,11 +1,12 @@
 #pragma once
-/* preserve_ordering: the responses of a version leave in the order in which its requests were submitted, whichever instance is
- * done first.
- * source  spec/model_configuration.txt, Preserve Ordering; spec/model_config_proto.txt, preserve_ordering */
+/* Answers in the order of arrival (preserve_ordering), around a scheduler. */
+#include "serve/scheduler.h"
 
-struct request;
-struct serve_version;
+/* When a request gets its place in the order. */
+enum ordering_place {
+    ORDERING_BY_PUSH,
+    ORDERING_BY_TAKE,
+};
 
-/* ordering_enter - the request is submitted now, also if it will be refused; its responses are held back until it is its turn.
- * Caller holds v->lock, so that the order is that of the queue. */
-void ordering_enter(struct serve_version *v, struct request *r);
+/* ordering_wrap - around a scheduler that is being made. */
+void ordering_wrap(struct scheduler *s, enum ordering_place place);

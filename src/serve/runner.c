@@ -8,7 +8,6 @@
 #include "infer/trace.h"
 #include "model/config.h"
 #include "plugin/instance.h"
-#include "serve/limits.h"
 #include "serve/reject.h"
 #include "serve/runner_priv.h"
 #include "serve/scheduler.h"
@@ -38,39 +37,48 @@ void runner_join(struct runner *r)
 {
     struct serve_version *v = r->version;
     mutex_assert_held(&v->lock);
-    if (v->scheduler->ops.join && !r->seat)
-        r->seat = v->scheduler->ops.join(v->scheduler, r);
+    if (v->scheduler->ops.join)
+        v->scheduler->ops.join(v->scheduler, r);
+}
+
+/* Its thread leaves off waiting, for whatever it waits. Caller holds the lock. */
+static void look_again(struct runner *r)
+{
+    struct scheduler *s = r->version->scheduler;
+    mutex_cond_signal(&r->wake);
+    if (s->ops.nudge)
+        s->ops.nudge(s, r);
 }
 
 void runner_leave(struct runner *r)
 {
     mutex_assert_held(&r->version->lock);
+    struct scheduler *s = r->version->scheduler;
     r->leaving = true;
-    if (r->seat)
-        r->version->scheduler->ops.leave(r->seat);
-    mutex_cond_signal(&r->wake);
-    limits_nudge(r->limit);
+    if (s->ops.leave)
+        s->ops.leave(s, r);
+    look_again(r);
 }
 
 bool runner_is_idle(const struct runner *r)
 {
     mutex_assert_held(&r->version->lock);
+    const struct scheduler *s = r->version->scheduler;
     return r->state == RUNNER_IDLE && !(r->leaving && r->has_thread) &&
-           !(r->seat && r->version->scheduler->ops.busy(r->seat));
+           !(s->ops.busy && s->ops.busy(s, r));
 }
 
 void runner_free(struct runner *r)
 {
     if (!r)
         return;
+    struct scheduler *s = r->version->scheduler;
     mutex_lock(&r->version->lock);
-    mutex_cond_signal(&r->wake);
-    limits_nudge(r->limit);
+    look_again(r);
     mutex_unlock(&r->version->lock);
     thread_join(r->thread);
-    limits_seat_free(r->limit);
-    if (r->seat)
-        r->version->scheduler->ops.drop(r->seat);
+    if (s->ops.drop)
+        s->ops.drop(s, r);
     instance_free(r->instance);
     mutex_cond_fini(&r->wake);
     mem_free(r->batch);
@@ -133,11 +141,10 @@ size_t runner_take(struct runner *r, time_ns now, time_ns *ret_wake)
 }
 
 /* Runs one batch and delivers its answers together: one message to a loop instead of one for each. Nothing finished waits for a further
- * batch, which may take as long as it likes. Answers of a decoupled model go out as they come. Caller holds the lock.
- * returns  false: there was nothing to run */
-static bool run_turn(struct runner *r, time_ns *ret_wake)
+ * batch, which may take as long as it likes. Answers of a decoupled model go out as they come. */
+bool runner_turn(struct scheduler *s, struct runner *r, time_ns *ret_wake)
 {
-    struct serve_version *v = r->version;
+    struct serve_version *v = s->version;
     bool together = !v->config->decoupled;
     struct submit_turn turn;
     time_ns now = clock_now_ns();
@@ -173,6 +180,7 @@ static void thread_main(void *arg)
 {
     struct runner *r = arg;
     struct serve_version *v = r->version;
+    struct scheduler *s = v->scheduler;
     time_ns retire = clock_now_ns() + r->retire_after;
     instance_bind(r->instance);
     mutex_lock(&v->lock);
@@ -182,7 +190,7 @@ static void thread_main(void *arg)
         if (r->leaving && !r->seat)
             break;
         time_ns wake;
-        if (r->limit ? limits_turn(r, &wake) : run_turn(r, &wake)) {
+        if (s->ops.turn(s, r, &wake)) {
             retire = clock_now_ns() + r->retire_after;
             continue;
         }
@@ -194,7 +202,8 @@ static void thread_main(void *arg)
         wait_for_work(r, until);
         v->timed_until = TIME_NEVER;
     }
-    limits_quit(r->limit);
+    if (s->ops.quit)
+        s->ops.quit(s, r);
     r->state = RUNNER_IDLE;
     r->has_thread = false;
     if (r->leaving)
@@ -212,11 +221,10 @@ static struct err *start_thread(struct runner *r)
     return e;
 }
 
-static struct runner *find_idle(struct serve_version *v)
+struct runner *runner_pick(struct scheduler *s)
 {
+    const struct serve_version *v = s->version;
     struct runner *without_thread = NULL;
-    if (v->limited)
-        return limits_pick(v);
     for (uint32_t i = 0; i < v->instances.runner_count; i++) {
         struct runner *r = v->instances.runners[i];
         if (r->state != RUNNER_IDLE)
@@ -260,7 +268,7 @@ void runner_wake_any(struct serve_version *v, time_ns now)
     struct scheduler *s = v->scheduler;
     if (v->waking)
         return;
-    struct runner *r = find_idle(v);
+    struct runner *r = s->ops.pick(s);
     if (!r)
         return;
     time_ns wake;
@@ -299,7 +307,8 @@ struct err *runner_look(struct runner *r)
 
 struct runner *runner_claim(struct serve_version *v)
 {
-    struct runner *r = find_idle(v);
+    struct runner *r =
+        runner_pick(v->scheduler); /* where something else picks, nothing is inline */
     if (!r)
         return NULL;
     r->state = RUNNER_CLAIMED;

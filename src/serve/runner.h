@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct limits_seat;
 struct plugin_instance;
 struct request;
+struct scheduler;
 struct serve_version;
 struct thread;
 
@@ -41,8 +41,8 @@ struct runner {
     unsigned slow_runs;        /* of those watched, the ones over the limit */
     time_ns retire_after;      /* without work; RUNNER_RETIRE_NS, unless a test says otherwise */
     bool leaving;              /* takes no more work; the version does not list it any more */
-    void *seat;                /* the scheduler's, which knows it by name; NULL = it does not */
-    struct limits_seat *limit; /* owned; NULL = nothing limits it; see serve/limits.h */
+    void *seat;           /* the scheduler's, which has something for it alone; NULL = it has not */
+    void *limit;          /* the rate limiter's: serve/limits.h */
 };
 
 /* runner_new - takes the instance over. */
@@ -65,6 +65,10 @@ bool runner_is_idle(const struct runner *r);
 /* runner_wake - after requests were queued: make idle runners look for which the scheduler has something, or a time to wait for.
  * Caller holds v->lock; returns with it held. */
 void runner_wake(struct serve_version *v, time_ns now);
+
+/* runner_turn, runner_pick - the ordinary `turn` and `pick` of a scheduler. */
+bool runner_turn(struct scheduler *s, struct runner *r, time_ns *ret_wake);
+struct runner *runner_pick(struct scheduler *s);
 
 /* runner_wake_any - of a scheduler whose runners share a queue: what its `wake` does. Caller holds v->lock. */
 void runner_wake_any(struct serve_version *v, time_ns now);

@@ -1,3 +1,4 @@
+#include "base/check.h"
 #include "serve/batching.h"
 #include "serve/ensemble_run.h"
 #include "serve/scheduler.h"
@@ -9,6 +10,15 @@ static scheduler_make_fn *const makers[] = {
     ensemble_run_make,
     batching_make,
 };
+
+void schedulers_put_around(struct scheduler *s, enum scheduler_wrap_slot slot,
+                          struct scheduler_wrap *w)
+{
+    for (int outside = slot; outside < SCHEDULER_WRAPS; outside++)
+        CHECK(!s->wraps[outside]);
+    w->inner = s->ops;
+    s->wraps[slot] = w;
+}
 
 struct err *schedulers_make(struct serve_version *v, struct scheduler **ret)
 {

@@ -302,12 +302,9 @@ static size_t sequences_take(struct scheduler *s, struct runner *r, time_ns now,
     struct sequencer *queue = queue_of(s);
     make_room(r, sequencer_most(queue, r->seat));
     size_t n = sequencer_take(queue, r->seat, now, r->batch, r->room, ret_wake);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         if (!r->batch[i])
             r->batch[i] = make_gap(v, r->batch[n - 1]);
-        else if (v->ordered && !r->batch[i]->ticket)
-            ordering_enter(v, r->batch[i]);
-    }
     return n;
 }
 
@@ -400,24 +397,29 @@ static time_ns sequences_oldest(const struct scheduler *s)
     return sequencer_oldest(queue_of(s));
 }
 
-static void *sequences_join(struct scheduler *s, struct runner *r)
+static void sequences_join(struct scheduler *s, struct runner *r)
 {
-    return sequencer_join(queue_of(s), r);
+    if (!r->seat)
+        r->seat = sequencer_join(queue_of(s), r);
 }
 
-static void sequences_leave(void *seat)
+static void sequences_leave(struct scheduler *s, struct runner *r)
 {
-    sequencer_leave(seat);
+    (void)s;
+    if (r->seat)
+        sequencer_leave(r->seat);
 }
 
-static bool sequences_busy(const void *seat)
+static bool sequences_busy(const struct scheduler *s, const struct runner *r)
 {
-    return sequencer_busy(seat);
+    (void)s;
+    return r->seat && sequencer_busy(r->seat);
 }
 
-static void sequences_drop(void *seat)
+static void sequences_drop(struct scheduler *s, struct runner *r)
 {
-    sequencer_drop(seat);
+    (void)s;
+    sequencer_drop(r->seat);
 }
 
 static void sequences_end(struct scheduler *s)
@@ -432,6 +434,8 @@ static const struct scheduler_ops sequences_ops = {
     .refusal = sequences_refusal,
     .take = sequences_take,
     .ready = sequences_ready,
+    .turn = runner_turn,
+    .pick = runner_pick,
     .wake = sequences_wake,
     .expire = sequences_expire,
     .has_dropped = sequences_has_dropped,
@@ -449,6 +453,11 @@ static const struct scheduler_ops sequences_ops = {
     .free = sequences_end,
 };
 
+static bool keeps_order(const sequence_proto *s)
+{
+    return s->strategy_choice_case == OLDEST && s->oldest->preserve_ordering;
+}
+
 struct err *sequences_make(struct serve_version *v, struct scheduler **ret)
 {
     struct sequences *s;
@@ -457,9 +466,12 @@ struct err *sequences_make(struct serve_version *v, struct scheduler **ret)
         return e;
     s->base = (struct scheduler){.ops = sequences_ops,
                                  .version = v,
+                                 .adds_inputs = true,
                                  .late = "timeout of the corresponding sequence has been expired"};
     v->target.again = s->iterative ? sequences_again : NULL;
     v->target.ended = sequences_ended;
+    if (keeps_order(v->config->proto->sequence_batching))
+        ordering_wrap(&s->base, ORDERING_BY_TAKE);
     *ret = &s->base;
     return NULL;
 }

@@ -3,7 +3,6 @@
 #include "infer/request.h"
 #include "infer/response.h"
 #include "model/config.h"
-#include "serve/cache_stage.h"
 #include "serve/deadline.h"
 #include "serve/reject.h"
 #include "serve/runner.h"
@@ -62,10 +61,6 @@ static void reject_rest(const struct scheduler *s, struct list *requests)
 static void queue_model(struct serve_version *v, struct list *requests, bool may_inline)
 {
     struct scheduler *s = v->scheduler;
-    if (s->ops.accept)
-        s->ops.accept(s, requests, may_inline);
-    if (list_empty(requests))
-        return;
     struct list dropped; /* what the queue gave up meanwhile */
     list_init(&dropped);
     mutex_lock(&v->lock);
@@ -92,9 +87,11 @@ static void queue_model(struct serve_version *v, struct list *requests, bool may
 /* Hands requests of one model over. may_inline: on a loop, and their inputs are small. */
 static void submit_model(struct serve_version *v, struct list *requests, bool may_inline)
 {
-    if (v->cache && cache_stage_enter(v, requests, may_inline))
-        return;
-    queue_model(v, requests, may_inline);
+    struct scheduler *s = v->scheduler;
+    if (s->ops.accept)
+        s->ops.accept(s, requests, may_inline);
+    if (!list_empty(requests))
+        queue_model(v, requests, may_inline);
 }
 
 /* Submits what was gathered, and what that leads to. */
@@ -138,12 +135,9 @@ void submit_later(struct submitter *s, struct request *r)
     loop_later(s->loop, LOOP_PHASE_SUBMIT, &s->task);
 }
 
-void submit_uncached(struct serve_version *v, struct request *r)
+void submit_accepted(struct serve_version *v, struct list *requests)
 {
-    struct list one;
-    list_init(&one);
-    list_append(&one, &r->queue_node);
-    queue_model(v, &one, false);
+    queue_model(v, requests, false);
 }
 
 void submit_now(struct request *r)

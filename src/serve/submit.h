@@ -46,5 +46,5 @@ struct submit_turn {
 void submit_turn_begin(struct submit_turn *t);
 void submit_turn_end(struct submit_turn *t);
 
-/* submit_uncached - queue a request that was looked up in the response cache and not found. The caller holds a pin on v. */
-void submit_uncached(struct serve_version *v, struct request *r);
+/* submit_accepted - queue requests that the `accept` of their scheduler kept, which it lets go on. The caller holds a pin on v. */
+void submit_accepted(struct serve_version *v, struct list *requests);

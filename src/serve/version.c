@@ -12,7 +12,6 @@
 #include "plugin/backend.h"
 #include "plugin/model.h"
 #include "proto/model_config.pb-c.h"
-#include "serve/cache_stage.h"
 #include "serve/cancel.h"
 #include "serve/deadline.h"
 #include "serve/scheduler.h"
@@ -31,18 +30,6 @@ static bool may_inline(const struct serve_version *v, const struct plugin_backen
 {
     return backend->inline_ok && backend->execution_policy == TRITONBACKEND_EXECUTION_BLOCKING &&
            !v->config->decoupled && v->scheduler->may_inline;
-}
-
-/* preserve_ordering of the dynamic batcher, or of the strategy `oldest`. */
-static bool keeps_order(const struct model_config *config)
-{
-    const Inference__ModelConfig *p = config->proto;
-    if (config->scheduler == CONFIG_SCHEDULER_DYNAMIC)
-        return p->dynamic_batching->preserve_ordering;
-    return config->scheduler == CONFIG_SCHEDULER_SEQUENCE &&
-           p->sequence_batching->strategy_choice_case ==
-               INFERENCE__MODEL_SEQUENCE_BATCHING__STRATEGY_CHOICE_OLDEST &&
-           p->sequence_batching->oldest->preserve_ordering;
 }
 
 struct err *version_new(const char *name, int64_t number, struct model_config *config,
@@ -66,9 +53,6 @@ struct err *version_new(const char *name, int64_t number, struct model_config *c
     v->target.first_response = first_response_new(config->proto);
     v->timed_until = TIME_NEVER;
     mutex_init(&v->lock, MUTEX_RANK_SCHEDULER);
-    v->ordered = keeps_order(config);
-    mutex_init(&v->gate_lock, MUTEX_RANK_LEAF);
-    order_gate_init(&v->gate);
     mutex_init(&v->drain_lock, MUTEX_RANK_LEAF);
     mutex_cond_init(&v->drained);
     v->deadline = deadline_new(v, house);
@@ -185,7 +169,6 @@ void version_free(struct serve_version *v)
     instances_free(&v->instances);
     scheduler_free(v->scheduler); /* before the model, whose strategy it may ask */
     model_free(v->model);
-    cache_stage_detach(v);
     front_metrics_model_left(v->front_model);
     tally_leave(&v->tally);
     stats_free(v->stats);
@@ -196,7 +179,6 @@ void version_free(struct serve_version *v)
     mem_free(v->name);
     mutex_cond_fini(&v->drained);
     mutex_fini(&v->drain_lock);
-    mutex_fini(&v->gate_lock);
     mutex_fini(&v->lock);
     v->magic = 0;
     mem_free(v);

@@ -8,18 +8,15 @@
 #include "infer/tally.h"
 #include "os/mutex.h"
 #include "os/thread.h"
-#include "sched/order_gate.h"
 #include "serve/instances.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-struct cache_model;
 struct deadline;
 struct host_policies;
 struct labels;
-struct limits;
 struct loop;
 struct model_config;
 struct plugin_model;
@@ -41,8 +38,6 @@ struct serve_version {
         labels; /* owned references; one an output, NULL where it has none; NULL = no labels at all */
     uint32_t front_model;      /* see front_metrics_model_id */
     uint64_t load_ns;          /* how long loading took */
-    struct cache_model *cache; /* owned; NULL = answers are not kept; see serve/cache_stage.h */
-    struct limits *limits;     /* the server's; NULL = it has no rate limiter */
     const struct host_policies *policies; /* the server's; NULL = it has none */
     struct serve_table *table; /* where it is published; an ensemble looks its steps up there */
     bool inline_ok; /* backend and instances opted in and the server allows it: serve/runner.h */
@@ -54,12 +49,7 @@ struct serve_version {
     time_ns
         timed_until; /* the earliest time at which a waiting runner looks again; TIME_NEVER = none does */
     bool stopping;
-    bool limited;              /* its runners have seats of the rate limiter */
     struct deadline *deadline; /* owned; see serve/deadline.h */
-
-    bool ordered;           /* preserve_ordering: see serve/ordering.h */
-    struct mutex gate_lock; /* rank LEAF; guards gate */
-    struct order_gate gate;
 
     struct {
         _Alignas(64) atomic_ulong pinned; /* how often, so far */

@@ -200,8 +200,7 @@ static void released(struct request *r, void *owner)
 /* Control tensors of a sequence model are no inputs of the configuration: they are not checked with the others. */
 static bool is_control(const struct serve_version *v, const char *name)
 {
-    return v->config->scheduler == CONFIG_SCHEDULER_SEQUENCE &&
-           config_input(v->config, name, strlen(name)) < 0;
+    return v->scheduler->adds_inputs && config_input(v->config, name, strlen(name)) < 0;
 }
 
 static void add_input(struct request *r, const struct serve_version *v, const char *name,

@@ -273,7 +273,6 @@ static void unloaded_while_waiting(void **state)
     wait_for_waiting(1);
     mutex_lock(&models[1]->lock);
     assert_true(models[1]->scheduler->ops.remove(models[1]->scheduler, r));
-    limits_settle(models[1], clock_now_ns());
     mutex_unlock(&models[1]->lock);
     response_fail(r, err_new(STATUS_CANCELLED, "gone"));
     request_unref(r);
@@ -311,13 +310,15 @@ static void let_in_by_a_seat_that_goes(void **state)
     (void)state;
     serve(0, IO GROUP(1, RESOURCE("r", 1)));
     serve(1, IO GROUP(1, RESOURCE("r", 1)));
-    struct limits_seat *seat;
-    unit_succeeds(limits_seat_new(limits, models[0]->instances.runners[0]->instance, &seat));
-    limits_hold(seat);
+    struct scheduler *s = models[0]->scheduler;
+    struct runner another = {.version = models[0],
+                             .instance = models[0]->instances.runners[0]->instance};
+    unit_succeeds(s->ops.equip(s, &another, models[0]->config->proto));
+    s->ops.hold(s, &another);
     ask(1, 1);
     wait_for_waiting(1);
     assert_int_equal(executions, 0);
-    limits_seat_free(seat);
+    s->ops.drop(s, &another);
     wait_for(&answered, 1);
 }
 

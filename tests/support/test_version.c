@@ -5,6 +5,7 @@
 #include "model/config_fill.h"
 #include "model/config_groups.h"
 #include "plugin/model.h"
+#include "serve/limits.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -61,7 +62,7 @@ struct err *test_version_limited(struct plugin_backend *backend, const char *tex
                                  struct limits *limits, struct serve_version **ret)
 {
     struct serve_version *v = make(backend, text, NULL);
-    v->limits = limits;
+    limits_wrap(limits, v);
     struct err *e = version_start(v);
     if (e)
         version_free(v);

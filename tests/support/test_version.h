@@ -3,6 +3,8 @@
 #include "plugin/backend.h"
 #include "serve/version.h"
 
+struct limits;
+
 /* A backend struct whose only entry is `execute`. */
 struct plugin_backend
 test_version_backend(TRITONSERVER_Error *(*execute)(TRITONBACKEND_ModelInstance *,

@@ -87,7 +87,7 @@ bool world_load(struct model *m, unsigned instances)
     }
     struct err *e = version_new(m->name, 1, config, plugin, true, loops[0].loop, &v);
     CHECK(!e);
-    v->limits = limits;
+    limits_wrap(limits, v);
     v->table = table;
     e = version_start(v);
     steps_note(e ? "a version cannot be had" : "a version is loaded", m - models, (long)instances);
