@@ -19,15 +19,12 @@
 
 struct allocator;
 struct budget_account;
-struct cache_ticket;
 struct first_response;
 struct loop;
 struct model_config;
-struct order_ticket;
 struct request;
 struct request_states;
 struct response;
-struct sequence;
 struct stats_compute;
 struct trace;
 
@@ -37,6 +34,15 @@ struct trace;
 
 /* The most inputs, and the most requested outputs, of one request. */
 #define REQUEST_MAX_TENSORS 4096u
+
+/* What those know of a request through whose hands it goes. Each has a slot; what it points to lies
+ * in the request's arena, or lives longer, and nobody else looks at it. NULL = not concerned. */
+enum request_slot {
+    REQUEST_SLOT_SEQUENCE, /* sched/sequencer.c; until the request is released */
+    REQUEST_SLOT_ORDER,    /* serve/ordering.c */
+    REQUEST_SLOT_CACHE,    /* serve/cache_stage.c */
+    REQUEST_SLOTS,
+};
 
 /* request_respond_fn - takes a response over (response_free). response_is_final(r) marks the last one.
  * Runs on the loop `home` where the request has one, else on the thread that completes it. Must not block. */
@@ -107,7 +113,7 @@ struct request {
     uint64_t
         queue_level;     /* the batcher's: priority level it is queued at, from 1; 0 = not queued */
     uint32_t queue_heap; /* the batcher's: place in its heap of deadlines, from 1; 0 = not in it */
-    struct sequence *sequence;     /* the sequencer's, until the request is released; NULL = none */
+    void *slots[REQUEST_SLOTS];
     struct request_states *states; /* of a model that has some (infer/state.h); NULL = none */
     struct request_times times;
 
@@ -116,9 +122,7 @@ struct request {
     request_respond_fn respond;
     request_released_fn released;
     void *owner;
-    request_hold_fn hold;        /* NULL = responses are delivered as they come */
-    struct order_ticket *ticket; /* hold's own */
-    struct cache_ticket *cached; /* the response cache's own; NULL = it is not concerned */
+    request_hold_fn hold; /* NULL = responses are delivered as they come */
     struct allocator
         *allocator; /* whose memory outputs go to, for callers of the C API; NULL = ours */
     void *allocator_userp;

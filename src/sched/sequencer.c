@@ -264,7 +264,7 @@ void sequencer_abort(struct sequencer *s, struct sequence *q, bool cancelled)
     struct request *r;
     while ((r = sequencer_first(q)) != NULL) {
         detach(s, q, r);
-        r->sequence = NULL;
+        r->slots[REQUEST_SLOT_SEQUENCE] = NULL;
         if (cancelled)
             atomic_store_explicit(&r->cancelled, true, memory_order_relaxed);
         list_append(&s->dropped, &r->queue_node);
@@ -285,7 +285,7 @@ static void sweep(struct sequencer *s, time_ns now)
     }
     struct request *r;
     while ((r = deadline_heap_pop_due(&s->deadlines, now)) != NULL)
-        sequencer_abort(s, r->sequence, false);
+        sequencer_abort(s, sequencer_of(r), false);
 }
 
 static size_t length_of(const struct list *list)
@@ -332,7 +332,7 @@ enum sequencer_push sequencer_push(struct sequencer *s, time_ns now, struct requ
         list_remove(&q->node); /* idle no more */
     }
     CHECK(r->queue_level == 0);
-    r->sequence = q;
+    r->slots[REQUEST_SLOT_SEQUENCE] = q;
     r->queue_level = 1;
     r->times.queue_start = now;
     r->queue_deadline = r->timeout_us ? time_later(now, time_from_us(r->timeout_us)) : TIME_NEVER;
@@ -388,8 +388,8 @@ bool sequencer_ready(struct sequencer *s, struct sequencer_instance *i, time_ns 
 
 void sequencer_released(struct sequencer *s, time_ns now, struct request *r, bool ends)
 {
-    struct sequence *q = r->sequence;
-    r->sequence = NULL;
+    struct sequence *q = sequencer_of(r);
+    r->slots[REQUEST_SLOT_SEQUENCE] = NULL;
     q->in_flight--;
     if (ends)
         forget(s, q);
@@ -404,7 +404,7 @@ void sequencer_released(struct sequencer *s, time_ns now, struct request *r, boo
 
 void sequencer_again(struct sequencer *s, time_ns now, struct request *r)
 {
-    struct sequence *q = r->sequence;
+    struct sequence *q = sequencer_of(r);
     if (q->over) { /* it was ended meanwhile */
         sequencer_released(s, now, r, true);
         list_append(&s->dropped, &r->queue_node);
@@ -460,9 +460,9 @@ bool sequencer_remove(struct sequencer *s, struct request *r)
 {
     if (r->queue_level == 0)
         return false;
-    struct sequence *q = r->sequence;
+    struct sequence *q = sequencer_of(r);
     detach(s, q, r);
-    r->sequence = NULL;
+    r->slots[REQUEST_SLOT_SEQUENCE] = NULL;
     sequencer_abort(s, q, true);
     return true;
 }

@@ -110,8 +110,8 @@ bool sequencer_ready(struct sequencer *s, struct sequencer_instance *i, time_ns 
  * it may have a batch now. NULL = no other. Ask after every call that takes `now`. */
 void *sequencer_look(struct sequencer *s);
 
-/* sequencer_released - the backend has released a request that was taken; r->sequence is NULL
- * afterwards. The next one of its sequence may run (oldest), so ask sequencer_ready again.
+/* sequencer_released - the backend has released a request that was taken; it is of no
+ * sequence afterwards. The next one of its sequence may run (oldest), so ask sequencer_ready again.
  * ends  its sequence ends with it, though it was no END */
 void sequencer_released(struct sequencer *s, time_ns now, struct request *r, bool ends);
 

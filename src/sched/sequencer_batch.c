@@ -8,7 +8,7 @@ static bool fits(const struct sequencer *s, const struct request *first, const s
         return true;
     if (!batch_match_equal(&s->match, first, r))
         return false;
-    return !r->states || state_fits(first, first->sequence->states, r, r->sequence->states);
+    return !r->states || state_fits(first, sequencer_of(first)->states, r, sequencer_of(r)->states);
 }
 
 /* The request in a slot that could run; NULL when it has none. Sequences with a cancelled one end here. */

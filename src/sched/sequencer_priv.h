@@ -62,6 +62,12 @@ struct sequencer {
     size_t sequences;
 };
 
+/* sequencer_of - the sequence of a request; NULL = of none, or released. */
+static inline struct sequence *sequencer_of(const struct request *r)
+{
+    return r->slots[REQUEST_SLOT_SEQUENCE];
+}
+
 /* sequencer_first - the first request queued of a sequence; NULL when there is none. */
 static inline struct request *sequencer_first(const struct sequence *q)
 {

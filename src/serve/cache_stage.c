@@ -262,7 +262,7 @@ static void run_insert(struct crew_job *job, void *own)
 /* A backend sent a response: the only one of a successful request is kept. */
 static void hold(struct response *r)
 {
-    struct cache_ticket *t = r->request->cached;
+    struct cache_ticket *t = r->request->slots[REQUEST_SLOT_CACHE];
     struct cache_model *m = cache_of(version_of(r->request));
     bool only = (r->flags & RESPONSE_FINAL) && !t->answered;
     uint64_t size = only && !r->error && !r->empty ? cache_pack_size(r) : 0;
@@ -410,7 +410,7 @@ static void cache_accept(struct scheduler *s, struct list *requests, bool on_loo
         t->request = r;
         t->changed = changed;
         t->job.run = run_lookup;
-        r->cached = t;
+        r->slots[REQUEST_SLOT_CACHE] = t;
         r->times.queue_start = now;
         bool taken = here ? lookup(t) : crew_add(m->stage->crew, &t->job);
         if (!taken)

@@ -25,7 +25,7 @@ static void ordering_hold(struct response *r)
     bool final = r->flags & RESPONSE_FINAL;
     version_pin(v); /* delivering gives the pins of the requests back */
     mutex_lock(&o->lock);
-    if (order_gate_put(&o->gate, r->request->ticket, &r->mail, final)) {
+    if (order_gate_put(&o->gate, r->request->slots[REQUEST_SLOT_ORDER], &r->mail, final)) {
         struct mail *ready;
         while ((ready = order_gate_take(&o->gate))) {
             mutex_unlock(&o->lock);
@@ -40,12 +40,13 @@ static void ordering_hold(struct response *r)
 static void ordering_arrive(struct scheduler *s, struct request *r)
 {
     struct ordering *o = ordering_of(s);
-    if (r->ticket)
+    if (r->slots[REQUEST_SLOT_ORDER])
         return;
-    r->ticket = arena_zalloc(&r->arena, sizeof(*r->ticket));
+    struct order_ticket *ticket = arena_zalloc(&r->arena, sizeof(*ticket));
+    r->slots[REQUEST_SLOT_ORDER] = ticket;
     r->hold = ordering_hold;
     mutex_lock(&o->lock);
-    order_gate_enter(&o->gate, r->ticket);
+    order_gate_enter(&o->gate, ticket);
     mutex_unlock(&o->lock);
 }
 

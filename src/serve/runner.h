@@ -37,10 +37,10 @@ struct runner {
     struct mutex_cond wake;
     enum runner_state state; /* guarded by version->lock, like all that follows */
     bool has_thread;
-    unsigned watched;          /* inline runs still to be watched */
-    unsigned slow_runs;        /* of those watched, the ones over the limit */
-    time_ns retire_after;      /* without work; RUNNER_RETIRE_NS, unless a test says otherwise */
-    bool leaving;              /* takes no more work; the version does not list it any more */
+    unsigned watched;     /* inline runs still to be watched */
+    unsigned slow_runs;   /* of those watched, the ones over the limit */
+    time_ns retire_after; /* without work; RUNNER_RETIRE_NS, unless a test says otherwise */
+    bool leaving;         /* takes no more work; the version does not list it any more */
     void *seat;           /* the scheduler's, which has something for it alone; NULL = it has not */
     void *limit;          /* the rate limiter's: serve/limits.h */
 };

@@ -328,7 +328,7 @@ static void end_alone(struct request *r)
 static void sequences_again(struct request *r)
 {
     struct serve_version *v = version_of(r);
-    if (!r->sequence) {
+    if (!r->slots[REQUEST_SLOT_SEQUENCE]) {
         end_alone(r);
         return;
     }
@@ -345,7 +345,7 @@ static void sequences_again(struct request *r)
 /* The same for good. */
 static void sequences_ended(struct request *r)
 {
-    if (!r->sequence)
+    if (!r->slots[REQUEST_SLOT_SEQUENCE])
         return;
     struct serve_version *v = version_of(r);
     const struct sequences *s = sequences_of(v);

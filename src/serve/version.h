@@ -36,8 +36,8 @@ struct serve_version {
     struct tally_part tally;     /* what its metrics go on from: see version_continue */
     struct labels **
         labels; /* owned references; one an output, NULL where it has none; NULL = no labels at all */
-    uint32_t front_model;      /* see front_metrics_model_id */
-    uint64_t load_ns;          /* how long loading took */
+    uint32_t front_model;                 /* see front_metrics_model_id */
+    uint64_t load_ns;                     /* how long loading took */
     const struct host_policies *policies; /* the server's; NULL = it has none */
     struct serve_table *table; /* where it is published; an ensemble looks its steps up there */
     bool inline_ok; /* backend and instances opted in and the server allows it: serve/runner.h */
