@@ -154,7 +154,7 @@ struct err *schedulers_make(struct serve_version *v, struct scheduler **ret);
 /* schedulers_put_around - a wrapper is made; it then sets what it changes of s->ops, and always
  * `free`. Before requests come. */
 void schedulers_put_around(struct scheduler *s, enum scheduler_wrap_slot slot,
-                          struct scheduler_wrap *w);
+                           struct scheduler_wrap *w);
 
 /* scheduler_free - no runner is left. NULL is fine. */
 static inline void scheduler_free(struct scheduler *s)

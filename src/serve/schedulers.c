@@ -12,7 +12,7 @@ static scheduler_make_fn *const makers[] = {
 };
 
 void schedulers_put_around(struct scheduler *s, enum scheduler_wrap_slot slot,
-                          struct scheduler_wrap *w)
+                           struct scheduler_wrap *w)
 {
     for (int outside = slot; outside < SCHEDULER_WRAPS; outside++)
         CHECK(!s->wraps[outside]);
