@@ -26,6 +26,9 @@
 static const uint8_t goodbye_ping[8] = "goodbye";
 static const uint8_t keepalive_ping[8] = "alive?";
 
+/* What a connection is always watched for; its end is told apart from bytes. */
+#define WATCHED (EPOLLIN | EPOLLRDHUP)
+
 /* How many reads a connection may do in one turn while its buffer comes back full. */
 #define READS_PER_TURN 8
 
@@ -112,7 +115,7 @@ static bool write_out(struct grpc_conn *c)
     if (!ok)
         return false;
     bool more = grpc_out_waits(&c->out) || grpc_turn_waits(c);
-    loop_mod(loop_of(c), &c->watch, more ? EPOLLIN | EPOLLOUT : EPOLLIN);
+    loop_mod(loop_of(c), &c->watch, more ? WATCHED | EPOLLOUT : WATCHED);
     /* A session without calls has had enough once it sent the notice; but calls may be on their way. */
     bool awaited = c->retiring && !c->said_goodbye;
     return awaited || grpc_out_waits(&c->out) || nghttp2_session_want_read(c->session) ||
@@ -210,10 +213,13 @@ void grpc_conn_of_use(struct grpc_conn *c)
     turns_stranger_known(&c->home->strangers);
 }
 
-static size_t read_at_once(const struct grpc_conn *c)
+/* The share itself becomes less: a read that brings all of it is a full one. */
+static size_t read_at_once(struct grpc_conn *c)
 {
     bool wary = c->watch.lane == LOOP_LANE_SLOW || !list_empty(&c->put_off);
-    return wary && c->share.bytes > READ_WARILY ? READ_WARILY : c->share.bytes;
+    if (wary && c->share.bytes > READ_WARILY)
+        c->share.bytes = READ_WARILY;
+    return c->share.bytes;
 }
 
 static ssize_t read_once(struct grpc_conn *c)
@@ -259,20 +265,22 @@ static bool read_in(struct grpc_conn *c)
     return true;
 }
 
-/* Giving up hundreds of calls takes as long as serving some: where many such connections end at once, they do it one by one. */
-static bool ends_with_much(const struct grpc_conn *c, uint32_t events)
+/* Giving up hundreds of calls takes as long as serving some: where many such connections end at once, they do it one by one. Where there is
+ * no descriptor for that lane, at once. */
+static bool ends_later(struct grpc_conn *c, uint32_t events)
 {
-    return (events & (EPOLLHUP | EPOLLERR)) && c->watch.lane == LOOP_LANE_FRONT &&
-           c->stream_count > CALLS_MANY;
+    bool ends = events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP);
+    if (!ends || c->watch.lane != LOOP_LANE_FRONT || c->stream_count <= CALLS_MANY)
+        return false;
+    loop_move(loop_of(c), &c->watch, LOOP_LANE_BUSY);
+    return c->watch.lane == LOOP_LANE_BUSY;
 }
 
 static void on_ready(struct loop_fd *watch, uint32_t events)
 {
     struct grpc_conn *c = LIST_ITEM(watch, struct grpc_conn, watch);
-    if (ends_with_much(c, events)) {
-        loop_move(loop_of(c), watch, LOOP_LANE_BUSY);
+    if (ends_later(c, events))
         return;
-    }
     if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && !read_in(c)) {
         grpc_conn_close(c);
         return;
@@ -449,7 +457,7 @@ void grpc_conn_open(struct grpc_home *home, int fd)
     c->late = home->stopping;
     home->awaited += !c->late;
     front_metrics_add(&home->metrics->opened, 1);
-    struct err *e = loop_add(home->worker->loop, &c->watch, EPOLLIN);
+    struct err *e = loop_add(home->worker->loop, &c->watch, WATCHED);
     if (e) {
         LOG_WARN("gRPC: cannot serve a connection: %s", err_message(e));
         err_free(e);

@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -448,33 +449,87 @@ static unsigned open_ones(const struct rig *r)
     return count;
 }
 
-/* Their clients end at the same moment: giving up the calls of one takes long, so others have their turns in between. */
+static int connect_with_calls(struct rig *r, int calls)
+{
+    r->fd = connect_again(r);
+    strbuf_append(&r->out, PREFACE, sizeof(PREFACE) - 1);
+    frame_head(r, 0, NGHTTP2_SETTINGS, 0, 0);
+    for (int i = 0; i < calls; i++) { /* apart, so that none of them makes it busy */
+        call(r, 2 * i + 1, LIVE);
+        flush(r, true);
+    }
+    return r->fd;
+}
+
+/* Their clients end at the same moment, by a reset or only their side: giving up the calls of one takes long, so others have their turns in
+ * between. */
 static void many_calls_are_given_up_by_and_by(void **state)
 {
     (void)state;
     struct rig *r = rig_new(WIDE);
     const int clients = 4, first = r->fd;
-    int fds[4];
-    for (int i = 0; i < clients; i++) {
-        r->fd = fds[i] = connect_again(r);
-        strbuf_append(&r->out, PREFACE, sizeof(PREFACE) - 1);
-        frame_head(r, 0, NGHTTP2_SETTINGS, 0, 0);
-        for (int id = 1; id < 80; id += 2)
-            call(r, id, LIVE);
-        flush(r, true);
+    for (int half = 0; half < 2; half++) {
+        int fds[4];
+        for (int i = 0; i < clients; i++)
+            fds[i] = connect_with_calls(r, 40);
+        for (int i = 0; i < clients; i++)
+            assert_int_equal(half ? shutdown(fds[i], SHUT_WR) : close(fds[i]), 0);
+        turn(r);
+        assert_int_equal(open_ones(r), 1 + clients);
+        for (int i = 0; i < clients; i++)
+            turn(r);
+        assert_int_equal(open_ones(r), 1);
+        for (int i = 0; half && i < clients; i++)
+            close(fds[i]);
     }
     r->fd = first;
-    for (int i = 0; i < clients; i++)
-        close(fds[i]);
-    turn(r);
-    assert_int_equal(open_ones(r), 1 + clients);
-    for (int i = 0; i < clients; i++)
+    rig_free(r);
+}
+
+/* Where the process has as many descriptors as it may, there is no lane to wait in; what ends gives one back. */
+static void one_ends_where_descriptors_are_short(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(WIDE);
+    const int first = r->fd;
+    struct rlimit allowed;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &allowed), 0);
+    int fd = connect_with_calls(r, 20);
+    struct rlimit none = {.rlim_cur = 0, .rlim_max = allowed.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    close(fd);
+    for (int i = 0; i < 4; i++)
         turn(r);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &allowed), 0);
     assert_int_equal(open_ones(r), 1);
+    r->fd = first;
+    rig_free(r);
+}
+
+/* Of a connection with calls that wait little is read at a time. Where that was all it may, it is busy, too. */
+static void who_sends_much_behind_calls_that_wait_is_busy(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(0);
+    struct grpc_conn *c = conn_of(r);
+    c->unread = TURNS_UNREAD + 1; /* as if long answers lay there */
+    index_of(r, 1);
+    flush(r, true);
+    assert_false(list_empty(&c->put_off));
+    c->share.bytes = r->home.worker->receive_bytes; /* as after a large message */
+    for (int id = 3; id < 255; id += 2)
+        live(r, id);
+    assert_true(r->out.len > 3 * SMALL_PART);
+    assert_int_equal(send(r->fd, r->out.data, r->out.len, MSG_NOSIGNAL), r->out.len);
+    r->out.len = 0;
+    turn(r);
+    assert_int_equal(c->watch.lane, LOOP_LANE_BUSY);
     rig_free(r);
 }
 
 UNIT_MAIN(UNIT(who_sends_much_is_busy), UNIT(many_calls_are_given_up_by_and_by),
+          UNIT(one_ends_where_descriptors_are_short),
+          UNIT(who_sends_much_behind_calls_that_wait_is_busy),
           UNIT(calls_behind_one_that_waits_are_taken_in_small_parts),
           UNIT(idle_clients_owe_nothing), UNIT(half_a_frame_has_a_minute),
           UNIT(an_answer_waits_a_minute_for_its_window),
