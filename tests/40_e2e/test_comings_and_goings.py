@@ -37,6 +37,7 @@ def states(rows: list[dict[str, Any]], name: str) -> dict[int, str]:
 
 
 def load(server: Server, name: str, parameters: dict[str, Any] | None = None) -> None:
+    server.rest()  # the version before goes by this
     got = rawhttp.post(server.http, f"/v2/repository/models/{name}/load", {"parameters": parameters} if parameters else {})
     assert got.status == 200, got.body
 
