@@ -26,7 +26,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -315,8 +315,10 @@ def ask(preset: str, test: str) -> str | None:
 
 def noticed(bug: planted.Planted, preset: str) -> str:
     """Says whether each of its tests notices a planted bug."""
-    with put(bug.path, bug.put_into):
-        if (said := build(preset, f"nereid_{bug.path.parent.name}")) is not None:
+    with ExitStack() as planted_so_far:
+        for place in bug.places:
+            planted_so_far.enter_context(put(place.path, place.put_into))
+        if (said := build(preset, *dict.fromkeys(f"nereid_{place.path.parent.name}" for place in bug.places))) is not None:
             return f"DOES NOT BUILD: {bug.name}\n{said}"
         for test in bug.tests:
             if ask(preset, test) is None:

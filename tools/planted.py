@@ -4,6 +4,9 @@
       in FILE
       -TEXT     what stands there, once, line for line
       +TEXT     what the bug has instead; without such a line, nothing
+      in FILE   a further place of the same bug, as often as it has some
+      -TEXT
+      +TEXT
       by TEST   a C test ("00_unit.test_x") or a Python test ("tests/40_e2e/test_x.py::test_y"), as often as there are tests
 """
 
@@ -14,15 +17,20 @@ LIST = Path("tests") / "mutants.list"
 
 
 @dataclass
-class Planted:
-    name: str
-    path: Path = Path()  # below the root
+class Place:
+    path: Path  # below the root
     old: list[str] = field(default_factory=list)
     new: list[str] = field(default_factory=list)
-    tests: list[str] = field(default_factory=list)
 
     def put_into(self, text: str) -> str:
         return text.replace(lines_of(self.old), lines_of(self.new))
+
+
+@dataclass
+class Planted:
+    name: str
+    places: list[Place] = field(default_factory=list)
+    tests: list[str] = field(default_factory=list)
 
 
 def lines_of(lines: list[str]) -> str:
@@ -38,11 +46,11 @@ def read(root: Path) -> list[Planted]:
         if not line.startswith(" "):
             found.append(Planted(line.partition(":")[0]))
         elif line.startswith("  -"):
-            found[-1].old.append(line[3:])
+            found[-1].places[-1].old.append(line[3:])
         elif line.startswith("  +"):
-            found[-1].new.append(line[3:])
+            found[-1].places[-1].new.append(line[3:])
         elif word[0] == "in":
-            found[-1].path = Path(word[2])
+            found[-1].places.append(Place(Path(word[2])))
         elif word[0] == "by":
             found[-1].tests.append(word[2])
         else:
@@ -64,9 +72,12 @@ def problems(root: Path) -> list[str]:
     names = [planted.name for planted in all_of_them]
     found = [f"{name} is in the list more than once" for name in set(names) if names.count(name) > 1]
     for planted in all_of_them:
-        times = (root / planted.path).read_text().count(lines_of(planted.old)) if (root / planted.path).is_file() else 0
-        if not planted.old or times != 1:
-            found.append(f"{planted.name}: expected its text in {planted.path} once, found it {times} times: the code has changed, so has the bug")
+        for place in planted.places:
+            times = (root / place.path).read_text().count(lines_of(place.old)) if (root / place.path).is_file() else 0
+            if not place.old or times != 1:
+                found.append(f"{planted.name}: expected its text in {place.path} once, found it {times} times: the code has changed, so has the bug")
+        if not planted.places:
+            found.append(f"{planted.name}: nothing says where it is planted")
         if not planted.tests:
             found.append(f"{planted.name}: no test is named that notices it")
         found += [f"{planted.name}: there is no test {test}" for test in planted.tests if not is_there(root, test)]

@@ -101,18 +101,25 @@ other: somebody else does
   -        return -n;
   -    return n && x->sum ? n + 2 : 1;
   +        return n;
+  in y.c
+  -int y;
   by tests/40_e2e/test_curl.py::test_x
 """
 
 
 def test_bugs_that_cannot_be_planted_are_told(tmp_path: Path) -> None:
     (tmp_path / "x.c").write_text(SOURCE)
+    (tmp_path / "y.c").write_text("int x;\nint y;\n")
     (tmp_path / "tests" / "00_unit").mkdir(parents=True)
     (tmp_path / "tests" / "00_unit" / "test_map.c").touch()
     (tmp_path / planted.LIST).write_text(LISTED)
     gone, other = planted.read(tmp_path)
-    assert gone.put_into(SOURCE) == SOURCE.replace("    CHECK(n > 0);\n", "")
-    assert other.put_into(SOURCE).endswith("    if (x->ready)\n        return n;\n}\n")
+    assert gone.places[0].put_into(SOURCE) == SOURCE.replace("    CHECK(n > 0);\n", "")
+    assert other.places[0].put_into(SOURCE).endswith("    if (x->ready)\n        return n;\n}\n")
+    assert other.places[1].put_into("int x;\nint y;\n") == "int x;\n"
     assert planted.problems(tmp_path) == ["other: there is no test tests/40_e2e/test_curl.py::test_x"]
     (tmp_path / "x.c").write_text(SOURCE.replace("CHECK", "REQUIRE"))
-    assert "gone: expected its text in x.c once, found it 0 times" in planted.problems(tmp_path)[0]
+    (tmp_path / "y.c").write_text("")
+    told = planted.problems(tmp_path)
+    assert "gone: expected its text in x.c once, found it 0 times" in told[0]
+    assert "other: expected its text in y.c once, found it 0 times" in told[1]

@@ -17,7 +17,7 @@
 
 #define RUNS         2500u
 #define MOST_CLIENTS 3u
-#define MOST_ERRAND  32u
+#define MOST_ERRAND  120u
 
 #define IO                                                     \
     "input [{ name: 'i' data_type: TYPE_INT32 dims: [ 1 ] }] " \
@@ -58,11 +58,12 @@ static void put_dynamic(struct model *m, struct strbuf *sb)
         strbuf_puts(sb, "preserve_ordering: true ");
     if (steps_one_in(3))
         strbuf_puts(sb, "priority_levels: 2 default_priority_level: 2 ");
+    m->rejects = m->may_expire && steps_one_in(2);
     if (m->may_expire)
         strbuf_printf(sb,
                       "default_queue_policy { timeout_action: %s default_timeout_microseconds: %u "
                       "allow_timeout_override: true max_queue_size: %u } ",
-                      steps_one_in(2) ? "REJECT" : "DELAY", steps_pick(2) * 30000, steps_pick(4));
+                      m->rejects ? "REJECT" : "DELAY", steps_pick(2) * 30000, steps_pick(4));
     strbuf_puts(sb, "} ");
 }
 
@@ -75,6 +76,7 @@ static void put_sequence(struct model *m, struct strbuf *sb)
                     "int32_false_true: [ 0, 1 ] }] }] max_sequence_idle_microseconds: 1000000 ");
     unsigned delay = steps_pick(2) * 5000;
     m->delay = TIME_US(delay);
+    m->may_expire = m->rejects = steps_one_in(4);
     if (m->kind == OLDEST)
         strbuf_printf(sb, "oldest { max_candidate_sequences: %u max_queue_delay_microseconds: %u }",
                       1 + steps_pick(4), delay);
@@ -151,10 +153,8 @@ static void draw_sequence(struct ask *a, unsigned of_client)
 {
     if (a->model->kind == PLAIN || a->model->kind == DYNAMIC)
         return;
-    a->alone = steps_one_in(3);
-    if (a->alone) {
-        a->sequence = 1000000 + (uint64_t)a->id;
-        a->flags = REQUEST_SEQUENCE_START | REQUEST_SEQUENCE_END;
+    if (steps_one_in(3)) {
+        world_alone(a);
         return;
     }
     /* Of this model alone: an ensemble has the same id in its steps. */
@@ -180,7 +180,7 @@ static struct ask *draw_ask(struct model *m, struct sim_loop *home, unsigned of_
 static void submit_some(const struct client *c)
 {
     struct model *m = &models[steps_pick(model_count)];
-    unsigned count = 1 + steps_pick(steps_one_in(8) ? MOST_ERRAND : 4);
+    unsigned count = 1 + steps_pick(steps_one_in(40) ? MOST_ERRAND : steps_one_in(8) ? 32 : 4);
     struct errand *e = MEM_NEW(struct errand);
     e->mail.deliver = run_errand;
     for (unsigned i = 0; i < count; i++) {
@@ -188,7 +188,7 @@ static void submit_some(const struct client *c)
         if (!a)
             break;
         e->asks[e->count++] = a;
-        if (steps_one_in(6))
+        if (steps_one_in(20))
             m = &models[steps_pick(model_count)];
     }
     if (c->home)
@@ -199,7 +199,8 @@ static void submit_some(const struct client *c)
 
 static void cancel_one(const struct client *c)
 {
-    struct ask *a = ask_count ? &asks[steps_pick(ask_count)] : NULL;
+    unsigned last = ask_count < 12 ? ask_count : 12;
+    struct ask *a = last ? &asks[ask_count - 1 - steps_pick(last)] : NULL;
     if (!a || a->home != c->home || !a->accepted)
         return;
     struct errand *e = MEM_NEW(struct errand);
@@ -218,11 +219,8 @@ static void ask_again(const struct ask *was)
     struct ask *a = draw_ask(&models[steps_pick(model_count)], was->home, 90);
     if (!a)
         return;
-    if (a->sequence) {
-        a->alone = true;
-        a->sequence = 1000000 + (uint64_t)a->id;
-        a->flags = REQUEST_SEQUENCE_START | REQUEST_SEQUENCE_END;
-    }
+    if (a->sequence)
+        world_alone(a);
     world_submit(a);
 }
 
@@ -244,10 +242,11 @@ static void client_main(void *arg)
 static void admin_main(void *arg)
 {
     (void)arg;
-    for (unsigned rounds = steps_pick(6); rounds; rounds--) {
-        steps_sleep(TIME_US(1 + steps_pick(3000)));
+    bool restless = steps_one_in(4);
+    for (unsigned rounds = steps_pick(restless ? 30 : 6); rounds; rounds--) {
+        steps_sleep(TIME_US(restless ? steps_pick(4) * 10 : 1 + steps_pick(3000)));
         struct model *m = &models[steps_pick(model_count)];
-        if (steps_one_in(3)) {
+        if (steps_one_in(restless ? 20 : 3)) {
             world_unload(m);
             if (steps_one_in(2))
                 world_load(m, 1 + steps_pick(3));

@@ -8,6 +8,7 @@
 #include "infer/response.h"
 #include "model/config.h"
 #include "os/thread.h"
+#include "plugin/instance.h"
 #include "plugin/model.h"
 #include "serve/instances.h"
 #include "serve/limits.h"
@@ -103,12 +104,41 @@ bool world_load(struct model *m, unsigned instances)
     return true;
 }
 
-/* What was left over of a set goes once it is idle. */
-static void free_left(struct serve_version *v, struct instances *left)
+/* A loop may be, or the thread of an instance that has brought a step of an ensemble: what it has to do besides waits meanwhile. */
+static bool a_model_runs_inline(void)
 {
-    while (!instances_idle(v, left))
+    for (unsigned i = 0; i < served_count; i++)
+        if (served[i].model->inline_ok && served[i].executing)
+            return true;
+    return false;
+}
+
+/* What was left over of a set goes once it is idle: where there are no sequences, as soon as it executes nothing. */
+static void free_left(const struct served *s, struct instances *left)
+{
+    unsigned looks = 0;
+    bool stateful = s->model->kind == DIRECT || s->model->kind == OLDEST;
+    while (!instances_idle(s->version, left)) {
         steps_sleep(TIME_MS(32));
+        bool busy = stateful || a_model_runs_inline();
+        for (uint32_t i = 0; i < left->runner_count; i++)
+            busy = busy || ((struct post *)left->runners[i]->instance->state)->executing;
+        looks = busy ? 0 : looks + 1;
+        if (looks == 10)
+            steps_fail("an instance of %s that has nothing to do does not leave", s->model->name);
+    }
     instances_free(left);
+}
+
+/* Somebody is woken a moment before he is told to leave. */
+static void ask_before_change(struct model *m)
+{
+    struct ask *a = steps_one_in(2) ? world_ask(m, NULL) : NULL;
+    if (!a)
+        return;
+    if (m->kind == DIRECT || m->kind == OLDEST)
+        world_alone(a);
+    world_submit(a);
 }
 
 void world_resize(struct model *m, unsigned instances)
@@ -125,8 +155,9 @@ void world_resize(struct model *m, unsigned instances)
     struct err *e = instances_prepare(s->version, config, &draft);
     config_unref(config);
     if (!e) {
+        ask_before_change(m);
         instances_commit(draft, &left);
-        free_left(s->version, &left);
+        free_left(s, &left);
     }
     err_free(e);
     s->changing = false;
@@ -187,6 +218,13 @@ struct ask *world_ask(struct model *m, struct sim_loop *home)
     *a = (struct ask){.id = (int32_t)ask_count, .model = m, .home = home};
     world_counts.asks++;
     return a;
+}
+
+void world_alone(struct ask *a)
+{
+    a->alone = true;
+    a->sequence = 1000000 + (uint64_t)a->id;
+    a->flags = REQUEST_SEQUENCE_START | REQUEST_SEQUENCE_END;
 }
 
 unsigned world_open(void)
@@ -362,15 +400,6 @@ void world_cancel(struct ask *a)
 
 /* -- nobody can go on now -- */
 
-/* A loop may be, or the thread of an instance that has brought a step of an ensemble: what it has to do besides waits meanwhile. */
-static bool a_model_runs_inline(void)
-{
-    for (unsigned i = 0; i < served_count; i++)
-        if (served[i].model->inline_ok && served[i].executing)
-            return true;
-    return false;
-}
-
 /* An answer that is there is on its way before time passes. */
 static void look_at_answer(const struct ask *a)
 {
@@ -413,6 +442,19 @@ static void look_at_waiting(const struct ask *a)
         steps_fail("request %d waits beside an idle instance of %s", a->id, a->model->text);
 }
 
+/* What was given up is answered: it is over its time-out, or its sequence ended without it. */
+static void look_at_given_up(const struct ask *a)
+{
+    const struct request *r = a->request;
+    if (!r || a->executions || a->sent || a->cancelled || a->model->ordered ||
+        a->model->kind == ENSEMBLE || a_model_runs_inline())
+        return;
+    if (atomic_load(&r->cancelled))
+        steps_fail("request %d waits though its sequence is over", a->id);
+    if (a->model->rejects && r->queue_level && r->queue_deadline < steps_now() - SLACK)
+        steps_fail("request %d waits beyond its time-out", a->id);
+}
+
 void world_at_rest(void)
 {
     const struct ask *open = NULL;
@@ -423,6 +465,7 @@ void world_at_rest(void)
         open = open ? open : a;
         look_at_answer(a);
         look_at_waiting(a);
+        look_at_given_up(a);
     }
     if (steps_now() < steps_last_progress() + SILENCE)
         return;

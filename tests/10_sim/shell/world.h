@@ -27,6 +27,7 @@ struct model {
     bool limited;
     bool inline_ok;
     bool may_expire; /* requests have time-outs, or the queue has a limit */
+    bool rejects;    /* what is over its time-out is refused */
     time_ns delay;
     char *text; /* of its configuration, without instance groups */
     struct served *now;
@@ -118,8 +119,9 @@ void world_resize(struct model *m, unsigned instances);
 void world_unload(struct model *m);
 void world_publish(void);
 
-/* world_ask - a new ask, not handed over yet; NULL when there were enough. */
+/* world_ask - a new ask, not handed over yet; NULL when there were enough. world_alone - it is a whole sequence. */
 struct ask *world_ask(struct model *m, struct sim_loop *home);
+void world_alone(struct ask *a);
 
 /* world_submit - hand it over: on its loop's thread, or from any thread where it has none. */
 void world_submit(struct ask *a);
