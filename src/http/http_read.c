@@ -388,7 +388,11 @@ static long read_messages(struct http_conn *c)
     /* A large body has begun, and most of it is there by now: no need to wait for the next turn. */
     bool large = c->body_left > HTTP_CONN_READ_MOST;
     got = read_body(c);
-    if (large || c->phase == HTTP_PHASE_BODY)
+    /* Where it is the only message, its client probably waits for the answer before it sends more. */
+    bool alone = c->in_flight <= 1;
+    if (c->share.began && alone && !large)
+        turns_share_grow(&c->share, HTTP_CONN_READ_MOST);
+    if (large || alone || c->phase == HTTP_PHASE_BODY)
         c->share.began = 0;
     return got;
 }

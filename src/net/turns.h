@@ -33,10 +33,15 @@ struct turns_share {
 };
 
 /* turns_share_read - a read brought so many. turns_share_done - what came of it is done, as far as it can be in this turn; in another
- * turn it tells nothing. most: what may be read at once */
+ * turn it tells nothing. turns_share_grow - a full read was of a single message. most: what may be read at once */
 static inline void turns_share_read(struct turns_share *share, size_t got)
 {
     share->began = got >= share->bytes ? clock_now_ns() : 0;
+}
+
+static inline void turns_share_grow(struct turns_share *share, size_t most)
+{
+    share->bytes = 2 * share->bytes < most ? 2 * share->bytes : most;
 }
 
 static inline void turns_share_done(struct turns_share *share, const struct loop *l, size_t most)
@@ -51,7 +56,7 @@ static inline void turns_share_done(struct turns_share *share, const struct loop
     if (took > TURNS_SHARE_LONG && share->bytes > TURNS_SHARE_LEAST)
         share->bytes /= 2;
     else if (took < TURNS_SHARE_SHORT && share->bytes < most)
-        share->bytes = 2 * share->bytes < most ? 2 * share->bytes : most;
+        turns_share_grow(share, most);
 }
 
 /* Of one connection with many messages on their way: what they bring makes up for the frames between them. Nobody owes more than a few

@@ -217,6 +217,26 @@ static void bodies_arrive_in_any_pieces(void **state)
     http_rig_free(r);
 }
 
+/* A request that is more than one read brings comes with all that its client has to say: it need not wait behind those that say more. */
+static void one_request_of_some_kilobytes_is_not_busy(void **state)
+{
+    (void)state;
+    struct http_rig *r = http_rig_new(0);
+    int fd = http_rig_dial(r);
+    struct strbuf text = STRBUF_INIT;
+    strbuf_printf(&text, "POST /later HTTP/1.1\r\nContent-Length: %zu\r\n\r\n%0*d",
+                  HTTP_CONN_READ_FIRST + 1000, (int)HTTP_CONN_READ_FIRST + 1000, 0);
+    http_rig_send(fd, strbuf_str(&text));
+    strbuf_fini(&text);
+    while (http_rig_run(http_rig_count_later) < 1)
+        ;
+    assert_int_equal(http_rig_run(http_rig_lane), LOOP_LANE_FRONT);
+    http_rig_run(http_rig_answer_later);
+    http_rig_expect(fd, 200, "later");
+    close(fd);
+    http_rig_free(r);
+}
+
 static void large_bodies_put_the_first_tensor_on_64_bytes(void **state)
 {
     (void)state;
@@ -359,6 +379,7 @@ UNIT_MAIN(UNIT(answers_come_in_order), UNIT(a_long_pipeline_is_served_in_pieces)
           UNIT(a_client_that_closed_its_side_is_asked_once),
           UNIT(a_client_that_is_gone_is_found_out), UNIT(a_closed_side_holds_nothing_back),
           UNIT(a_slow_reader_gets_everything), UNIT(bodies_arrive_in_any_pieces),
+          UNIT(one_request_of_some_kilobytes_is_not_busy),
           UNIT(large_bodies_put_the_first_tensor_on_64_bytes),
           UNIT(a_body_is_asked_for_when_the_peer_waits), UNIT(bodies_that_nobody_wants_are_dropped),
           UNIT(a_spent_budget_is_an_answer), UNIT(errors_that_quote_much_are_charged))

@@ -301,6 +301,12 @@ unsigned http_rig_count_later(void)
     return n;
 }
 
+unsigned http_rig_lane(void)
+{
+    assert_false(list_empty(&later_ones));
+    return LIST_ITEM(later_ones.next, struct later, node)->x->conn->fd.lane;
+}
+
 unsigned http_rig_draining(void)
 {
     if (list_empty(&later_ones))
