@@ -225,13 +225,13 @@ static size_t read_at_once(struct grpc_conn *c)
 static ssize_t read_once(struct grpc_conn *c)
 {
     struct worker *w = c->home->worker;
-    c->share.began = 0;
+    c->share.full = 0;
     if (c->filling)
         return read_filling(c);
     ssize_t n = sock_read(c->watch.fd, w->receive, read_at_once(c));
     if (n <= 0)
         return n;
-    turns_share_read(&c->share, (size_t)n);
+    turns_share_read(&c->share, loop_of(c), (size_t)n);
     if (n < TURNS_BYTES)
         turns_add(&c->turns, TURNS_READ);
     worker_received(w, (size_t)n);
@@ -287,7 +287,7 @@ static void on_ready(struct loop_fd *watch, uint32_t events)
     }
     if (events & EPOLLOUT)
         grpc_turn_go_on(c);
-    bool more = c->share.began || grpc_turn_waits(c);
+    bool more = c->share.full || grpc_turn_waits(c);
     turns_judge(loop_of(c), &c->watch, turns_of(c->turns, c->told), more);
     grpc_conn_flush_later(c);
 }

@@ -368,7 +368,7 @@ static long read_share(struct http_conn *c)
     size_t most = chunks ? HTTP_CONN_READ_MOST : c->share.bytes;
     long got = sock_read(c->fd.fd, c->shard->worker->receive, most);
     if (got > 0 && !chunks)
-        turns_share_read(&c->share, (size_t)got);
+        turns_share_read(&c->share, c->shard->worker->loop, (size_t)got);
     return got;
 }
 
@@ -390,10 +390,10 @@ static long read_messages(struct http_conn *c)
     got = read_body(c);
     /* Where it is the only message, its client probably waits for the answer before it sends more. */
     bool alone = c->in_flight <= 1;
-    if (c->share.began && alone && !large)
+    if (c->share.full && alone && !large)
         turns_share_grow(&c->share, HTTP_CONN_READ_MOST);
     if (large || alone || c->phase == HTTP_PHASE_BODY)
-        c->share.began = 0;
+        c->share.full = 0;
     return got;
 }
 
@@ -441,13 +441,13 @@ static bool brought_much(const struct http_conn *c, long got)
 void http_read_some(struct http_conn *c)
 {
     c->turns += TURNS_READ;
-    c->share.began = 0;
+    c->share.full = 0;
     long got = c->phase == HTTP_PHASE_BODY ? read_body(c) : read_messages(c);
     look_for_end(c, got);
     if (c->dead)
         return;
     if (brought_much(c, got))
         c->turns = 0;
-    turns_judge(c->shard->worker->loop, &c->fd, turns_of(c->turns, c->told), c->share.began);
+    turns_judge(c->shard->worker->loop, &c->fd, turns_of(c->turns, c->told), c->share.full);
     http_conn_watch(c);
 }

@@ -22,21 +22,26 @@ static inline void turns_judge(struct loop *l, struct loop_fd *w, uint32_t count
 }
 
 /* How much is read of a connection in a turn. What a few kilobytes cost depends on what they are: many small requests, or a piece of a
- * large one. So where a read brings all that it may, the turn's length decides about the next. */
+ * large one. So where a read brings all that it may, what its turn took of a processor decides about the next. */
 #define TURNS_SHARE_LEAST ((size_t)512)
 #define TURNS_SHARE_LONG  TIME_US(200)
-#define TURNS_SHARE_SHORT TIME_US(50)
+#define TURNS_SHARE_SHORT TIME_US(100)
 
 struct turns_share {
     size_t bytes;
-    time_ns began; /* the turn whose read brought so many; 0 = it brought less */
+    time_ns full;  /* the turn in which a read brought so many; 0 = it brought less */
+    time_ns began; /* in the thread's time */
 };
 
 /* turns_share_read - a read brought so many. turns_share_done - what came of it is done, as far as it can be in this turn; in another
  * turn it tells nothing. turns_share_grow - a full read was of a single message. most: what may be read at once */
-static inline void turns_share_read(struct turns_share *share, size_t got)
+static inline void turns_share_read(struct turns_share *share, const struct loop *l, size_t got)
 {
-    share->began = got >= share->bytes ? clock_now_ns() : 0;
+    share->full = 0;
+    if (got < share->bytes)
+        return;
+    share->full = loop_now(l);
+    share->began = clock_thread_ns();
 }
 
 static inline void turns_share_grow(struct turns_share *share, size_t most)
@@ -46,13 +51,11 @@ static inline void turns_share_grow(struct turns_share *share, size_t most)
 
 static inline void turns_share_done(struct turns_share *share, const struct loop *l, size_t most)
 {
-    if (!share->began)
+    bool known = share->full && share->full == loop_now(l);
+    share->full = 0;
+    if (!known)
         return;
-    bool this_turn = share->began >= loop_now(l);
-    time_ns took = clock_now_ns() - share->began;
-    share->began = 0;
-    if (!this_turn)
-        return;
+    time_ns took = clock_thread_ns() - share->began;
     if (took > TURNS_SHARE_LONG && share->bytes > TURNS_SHARE_LEAST)
         share->bytes /= 2;
     else if (took < TURNS_SHARE_SHORT && share->bytes < most)

@@ -18,3 +18,8 @@ time_ns clock_wall_ns(void)
 {
     return read_clock(CLOCK_REALTIME);
 }
+
+time_ns clock_thread_ns(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}

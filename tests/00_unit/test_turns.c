@@ -3,8 +3,7 @@
 
 #include "support/unit.h"
 
-#define MOST  ((size_t)65536)
-#define TRIES 100000
+#define MOST ((size_t)65536)
 
 static struct loop *loop;
 
@@ -22,25 +21,32 @@ static int end(void **state)
     return 0;
 }
 
-static void pass(time_ns span)
+/* So much of a processor this thread uses up. */
+static void use(time_ns span)
 {
-    while (clock_now_ns() < loop_now(loop) + span)
+    time_ns end = clock_thread_ns() + span;
+    while (clock_thread_ns() < end)
         ;
+}
+
+static void full_read(struct turns_share *share, time_ns span)
+{
+    turns_share_read(share, loop, share->bytes);
+    assert_int_equal(share->full, loop_now(loop));
+    use(span);
+    turns_share_done(share, loop, MOST);
+    assert_int_equal(share->full, 0);
 }
 
 static void long_turns_halve_it(void **state)
 {
     (void)state;
     struct turns_share share = {.bytes = 4 * TURNS_SHARE_LEAST};
-    pass(TURNS_SHARE_LONG + 1);
     for (size_t expected = 2; expected; expected /= 2) {
-        share.began = loop_now(loop);
-        turns_share_done(&share, loop, MOST);
+        full_read(&share, TURNS_SHARE_LONG + 1);
         assert_int_equal(share.bytes, expected * TURNS_SHARE_LEAST);
-        assert_int_equal(share.began, 0);
     }
-    share.began = loop_now(loop);
-    turns_share_done(&share, loop, MOST);
+    full_read(&share, TURNS_SHARE_LONG + 1);
     assert_int_equal(share.bytes, TURNS_SHARE_LEAST);
 }
 
@@ -48,11 +54,10 @@ static void short_ones_double_it(void **state)
 {
     (void)state;
     struct turns_share share = {.bytes = MOST / 4 + 1};
-    for (int i = 0; share.bytes < MOST && i < TRIES;
-         i++) { /* the machine may stop this thread in one */
-        turns_share_read(&share, share.bytes);
-        turns_share_done(&share, loop, MOST);
-    }
+    full_read(&share, 0);
+    full_read(&share, 0);
+    assert_int_equal(share.bytes, MOST);
+    full_read(&share, 0);
     assert_int_equal(share.bytes, MOST);
 }
 
@@ -60,15 +65,17 @@ static void other_reads_tell_nothing(void **state)
 {
     (void)state;
     struct turns_share share = {.bytes = MOST};
-    turns_share_read(&share, MOST - 1);
-    assert_int_equal(share.began, 0);
-    pass(TURNS_SHARE_LONG + 1);
+    turns_share_read(&share, loop, MOST - 1);
+    assert_int_equal(share.full, 0);
+    use(TURNS_SHARE_LONG + 1);
     turns_share_done(&share, loop, MOST);
     assert_int_equal(share.bytes, MOST);
-    share.began = loop_now(loop) - 1; /* the turn before */
+    turns_share_read(&share, loop, MOST);
+    share.full--; /* the turn before */
+    use(TURNS_SHARE_LONG + 1);
     turns_share_done(&share, loop, MOST);
     assert_int_equal(share.bytes, MOST);
-    assert_int_equal(share.began, 0);
+    assert_int_equal(share.full, 0);
 }
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, make, end)
