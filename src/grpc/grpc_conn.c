@@ -29,7 +29,7 @@ static const uint8_t keepalive_ping[8] = "alive?";
 /* What a connection is always watched for; its end is told apart from bytes. */
 #define WATCHED (EPOLLIN | EPOLLRDHUP)
 
-/* How many reads a connection may do in one turn while its buffer comes back full. */
+/* How many reads a connection may do in one turn while a large message arrives and its buffer comes back full. */
 #define READS_PER_TURN 8
 
 /* SETTINGS frames of a client without a message in between. */
@@ -259,7 +259,7 @@ static bool read_in(struct grpc_conn *c)
         c->progress = loop_now(loop_of(c));
         heard(c);
         front_metrics_add(&c->home->metrics->received_bytes, (uint64_t)n);
-        if ((size_t)n < c->home->worker->receive_bytes)
+        if (!c->filling || (size_t)n < c->home->worker->receive_bytes)
             break;
     }
     return true;
@@ -287,7 +287,7 @@ static void on_ready(struct loop_fd *watch, uint32_t events)
     }
     if (events & EPOLLOUT)
         grpc_turn_go_on(c);
-    bool more = c->share.full || grpc_turn_waits(c);
+    bool more = (c->share.full && !c->filling) || grpc_turn_waits(c);
     turns_judge(loop_of(c), &c->watch, turns_of(c->turns, c->told), more);
     grpc_conn_flush_later(c);
 }

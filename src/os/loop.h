@@ -20,7 +20,7 @@ struct loop;
 /* Where a descriptor is watched: docs/internals/loop.md */
 enum loop_lane_id {
     LOOP_LANE_FRONT, /* called in each turn in which it is ready */
-    LOOP_LANE_BUSY,  /* when those in front had theirs: one by one, a turn of the loop each */
+    LOOP_LANE_BUSY,  /* when those in front had theirs: one by one, for 100 us a turn */
     LOOP_LANE_SLOW, /* the same, and all its members together get about a tenth of the loop's time */
 };
 
