@@ -5,6 +5,7 @@
 #include "codec/pb_utf8.h"
 #include "grpc/grpc_answer.h"
 #include "grpc/grpc_conn.h"
+#include "model/config.h"
 #include "net/turns.h"
 #include "proto/health.pb-c.h"
 #include "server/describe.h"
@@ -242,12 +243,17 @@ void grpc_control_model_config(struct grpc_stream *s, const uint8_t *data, size_
     if (!m)
         return;
     const Inference__ModelConfigRequest *in = (const Inference__ModelConfigRequest *)m;
-    Inference__ModelConfigResponse *out = NULL;
+    Inference__ModelConfigResponse out = INFERENCE__MODEL_CONFIG_RESPONSE__INIT;
+    struct model_config *shown = NULL;
     int64_t version;
     struct err *e = describe_parse_version(in->version, strlen(in->version), &version);
     if (!e)
-        e = describe_config(&worker_of(s)->view, in->name, strlen(in->name), version, &out);
-    answer_owned(s, e, out);
+        e = describe_config(&worker_of(s)->view, in->name, strlen(in->name), version, &shown);
+    if (!e)
+        out.config = (Inference__ModelConfig *)shown->proto; /* is only read */
+    answer(s, e, &out.base);
+    if (shown)
+        config_unref(shown);
     protobuf_c_message_free_unpacked(m, NULL);
 }
 

@@ -11,6 +11,7 @@
 #include "http/http_logging.h"
 #include "http/http_repository.h"
 #include "http/http_route.h"
+#include "model/config.h"
 #include "server/describe.h"
 
 #include <string.h>
@@ -155,14 +156,18 @@ static void answer_text(struct http_exchange *x, struct strbuf *sb)
     http_exchange_text(x, 200, HTTP_JSON, strbuf_take(sb), len);
 }
 
-/* Prints a message, and frees what it belongs to. */
-static void answer_message(struct http_exchange *x, const ProtobufCMessage *shown,
-                           ProtobufCMessage *whole)
+static void answer_shown(struct http_exchange *x, const ProtobufCMessage *m)
 {
     struct strbuf sb = STRBUF_INIT;
-    pb_json_print(shown, style, &sb);
-    protobuf_c_message_free_unpacked(whole, NULL);
+    pb_json_print(m, style, &sb);
     answer_text(x, &sb);
+}
+
+/* The same with a message that is freed. */
+static void answer_message(struct http_exchange *x, ProtobufCMessage *m)
+{
+    answer_shown(x, m);
+    protobuf_c_message_free_unpacked(m, NULL);
 }
 
 /* Health, in the words of the Open Inference Protocol. */
@@ -202,17 +207,19 @@ static struct err *serve_model(struct http_exchange *x, const struct http_messag
         Inference__ModelMetadataResponse *told;
         e = describe_model(view, name, len, version, &told);
         if (!e)
-            answer_message(x, &told->base, &told->base);
+            answer_message(x, &told->base);
     } else if (route->kind == HTTP_ROUTE_MODEL_CONFIG) {
-        Inference__ModelConfigResponse *told;
-        e = describe_config(view, name, len, version, &told);
-        if (!e)
-            answer_message(x, &told->config->base, &told->base);
+        struct model_config *shown;
+        e = describe_config(view, name, len, version, &shown);
+        if (!e) {
+            answer_shown(x, &shown->proto->base);
+            config_unref(shown);
+        }
     } else if (route->kind == HTTP_ROUTE_MODEL_STATS) {
         Inference__ModelStatisticsResponse *told;
         e = describe_statistics(view, name, len, version, &told);
         if (!e)
-            answer_message(x, &told->base, &told->base);
+            answer_message(x, &told->base);
     } else {
         bool ready;
         e = describe_model_ready(view, name, len, version, &ready);
@@ -227,7 +234,7 @@ static struct err *serve_all_stats(struct http_exchange *x)
     Inference__ModelStatisticsResponse *m;
     struct err *e = describe_statistics(&x->shard->worker->view, "", 0, -1, &m);
     if (!e)
-        answer_message(x, &m->base, &m->base);
+        answer_message(x, &m->base);
     return e;
 }
 
@@ -248,7 +255,7 @@ static struct err *serve_route(struct http_exchange *x, struct http_message *m)
         return NULL;
     case HTTP_ROUTE_SERVER: {
         Inference__ServerMetadataResponse *metadata = describe_server(s);
-        answer_message(x, &metadata->base, &metadata->base);
+        answer_message(x, &metadata->base);
         return NULL;
     }
     case HTTP_ROUTE_ALL_STATS:

@@ -109,19 +109,14 @@ struct err *describe_model(struct table_view *view, const char *name, size_t nam
 }
 
 struct err *describe_config(struct table_view *view, const char *name, size_t name_len,
-                            int64_t version, Inference__ModelConfigResponse **ret)
+                            int64_t version, struct model_config **ret)
 {
     struct serve_version *v;
     struct err *e = table_find(view, name, name_len, version, &v);
     if (e)
         return e;
-    Inference__ModelConfigResponse *m = mem_alloc(sizeof(*m));
-    inference__model_config_response__init(m);
-    struct model_config *shown = version_shown(v);
-    m->config = config_copy_proto(shown->proto);
-    config_unref(shown);
+    *ret = version_shown(v);
     version_unpin(v);
-    *ret = m;
     return NULL;
 }
 

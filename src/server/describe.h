@@ -6,13 +6,16 @@
 #include "proto/grpc_service.pb-c.h"
 #include "server/server.h"
 
+struct model_config;
+
 Inference__ServerMetadataResponse *describe_server(const struct server *s);
 
 /* errors of the next: those of table_find */
 struct err *describe_model(struct table_view *view, const char *name, size_t name_len,
                            int64_t version, Inference__ModelMetadataResponse **ret);
+/* describe_config - ret: a reference, the caller's (config_unref). */
 struct err *describe_config(struct table_view *view, const char *name, size_t name_len,
-                            int64_t version, Inference__ModelConfigResponse **ret);
+                            int64_t version, struct model_config **ret);
 
 /* describe_model_ready - whether this version (-1: the latest) serves; what is not there does not.
  * errors  UNAVAILABLE when the start failed: table_refuses */
