@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "../common/bconfig.h"
+#include "../common/bentry.h"
 #include "../common/berr.h"
 #include "batch_io.h"
 #include "check.h"
@@ -122,16 +123,19 @@ static TRITONSERVER_Error *load(struct model *model)
     return err ? err : check_model(model);
 }
 
-TRITONSERVER_Error *model_new(struct ort *ort, TRITONBACKEND_Model *handle,
-                              struct model **ret_model)
+TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_model)
 {
+    void *ort = NULL;
+    TRITONSERVER_Error *err = bentry_runtime(handle, &ort);
+    if (err)
+        return err;
     struct model *model = calloc(1, sizeof *model);
     if (!model)
         return berr_no_memory();
     model->ort = ort;
-    model->api = ort->api;
+    model->api = model->ort->api;
     model->handle = handle;
-    TRITONSERVER_Error *err = load(model);
+    err = load(model);
     if (err) {
         model_free(model);
         return err;

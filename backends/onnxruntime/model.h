@@ -57,8 +57,7 @@ struct model {
  * handle     within TRITONBACKEND_ModelInitialize
  * ret_model  owned by the caller: model_free
  * errors     what is wrong with the files or the configuration, naming the model and the tensor */
-TRITONSERVER_Error *model_new(struct ort *ort, TRITONBACKEND_Model *handle,
-                              struct model **ret_model);
+TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_model);
 
 /* model_free - free a model; NULL and half-built ones are allowed. */
 void model_free(struct model *model);

@@ -1,113 +1,23 @@
-/* openvino: runs models with OpenVINO: its own IR, ONNX, and what else it reads. This file is what the server calls; model.h
+/* openvino: runs models with OpenVINO: its own IR, ONNX, and what else it reads. This file is its beginning and its end; model.h
  * says what a model is, run.h what an execution does. */
 #include "triton/core/nereid_backend.h"
 
-#include "../common/berr.h"
-#include "instance.h"
-#include "run.h"
+#include "../common/bentry.h"
+#include "vino.h"
 
 /* OpenVINO writes whole tensors, or they are copied whole. */
 const uint32_t nereid_backend_fills_outputs_v1 = 1;
 
-TRITONSERVER_Error *TRITONBACKEND_Initialize(TRITONBACKEND_Backend *backend)
+TRITONSERVER_Error *bentry_begin(TRITONBACKEND_Backend *backend, void **ret_runtime)
 {
-    uint32_t major, minor;
-    const char *name;
-    TRITONSERVER_Error *err = TRITONBACKEND_ApiVersion(&major, &minor);
-    if (!err)
-        err = TRITONBACKEND_BackendName(backend, &name);
-    if (err)
-        return err;
-    if (major != TRITONBACKEND_API_VERSION_MAJOR || minor < TRITONBACKEND_API_VERSION_MINOR)
-        return berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
-                        "backend '%s' needs TRITONBACKEND API version %d.%d, the server has %u.%u",
-                        name, TRITONBACKEND_API_VERSION_MAJOR, TRITONBACKEND_API_VERSION_MINOR,
-                        major, minor);
     struct vino *vino;
-    err = vino_new(backend, &vino);
-    if (err)
-        return err;
-    err = TRITONBACKEND_BackendSetState(backend, vino);
-    if (err)
-        vino_free(vino);
-    return err;
-}
-
-TRITONSERVER_Error *TRITONBACKEND_Finalize(TRITONBACKEND_Backend *backend)
-{
-    void *vino = NULL;
-    TRITONSERVER_Error *err = TRITONBACKEND_BackendState(backend, &vino);
-    vino_free(vino);
-    return err;
-}
-
-TRITONSERVER_Error *TRITONBACKEND_GetBackendAttribute(TRITONBACKEND_Backend *backend,
-                                                      TRITONBACKEND_BackendAttribute *attributes)
-{
-    (void)backend;
-    return TRITONBACKEND_BackendAttributeSetParallelModelInstanceLoading(attributes, true);
-}
-
-TRITONSERVER_Error *TRITONBACKEND_ModelInitialize(TRITONBACKEND_Model *handle)
-{
-    TRITONBACKEND_Backend *backend;
-    void *vino = NULL;
-    struct model *model = NULL;
-    TRITONSERVER_Error *err = TRITONBACKEND_ModelBackend(handle, &backend);
+    TRITONSERVER_Error *err = vino_new(backend, &vino);
     if (!err)
-        err = TRITONBACKEND_BackendState(backend, &vino);
-    if (!err)
-        err = model_new(vino, handle, &model);
-    if (err)
-        return err;
-    err = TRITONBACKEND_ModelSetState(handle, model);
-    if (err)
-        model_free(model);
+        *ret_runtime = vino;
     return err;
 }
 
-TRITONSERVER_Error *TRITONBACKEND_ModelFinalize(TRITONBACKEND_Model *handle)
+void bentry_end(void *runtime)
 {
-    void *model = NULL;
-    TRITONSERVER_Error *err = TRITONBACKEND_ModelState(handle, &model);
-    model_free(model);
-    return err;
-}
-
-TRITONSERVER_Error *TRITONBACKEND_ModelInstanceInitialize(TRITONBACKEND_ModelInstance *handle)
-{
-    TRITONBACKEND_Model *model_handle;
-    void *model = NULL;
-    struct instance *instance = NULL;
-    TRITONSERVER_Error *err = TRITONBACKEND_ModelInstanceModel(handle, &model_handle);
-    if (!err)
-        err = TRITONBACKEND_ModelState(model_handle, &model);
-    if (!err)
-        err = instance_new(model, handle, &instance);
-    if (err)
-        return err;
-    err = TRITONBACKEND_ModelInstanceSetState(handle, instance);
-    if (err)
-        instance_free(instance);
-    return err;
-}
-
-TRITONSERVER_Error *TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInstance *handle)
-{
-    void *instance = NULL;
-    TRITONSERVER_Error *err = TRITONBACKEND_ModelInstanceState(handle, &instance);
-    instance_free(instance);
-    return err;
-}
-
-TRITONSERVER_Error *TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstance *handle,
-                                                       TRITONBACKEND_Request **requests,
-                                                       const uint32_t request_count)
-{
-    void *instance = NULL;
-    TRITONSERVER_Error *err = TRITONBACKEND_ModelInstanceState(handle, &instance);
-    if (err)
-        return err;
-    run_requests(instance, requests, request_count);
-    return NULL;
+    vino_free(runtime);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../common/bconfig.h"
+#include "../common/bentry.h"
 #include "../common/berr.h"
 #include "../common/bfile.h"
 #include "check.h"
@@ -168,15 +169,18 @@ static TRITONSERVER_Error *load(struct model *model)
     return err;
 }
 
-TRITONSERVER_Error *model_new(const struct vino *vino, TRITONBACKEND_Model *handle,
-                              struct model **ret_model)
+TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_model)
 {
+    void *vino = NULL;
+    TRITONSERVER_Error *err = bentry_runtime(handle, &vino);
+    if (err)
+        return err;
     struct model *model = calloc(1, sizeof *model);
     if (!model)
         return berr_no_memory();
     model->vino = vino;
     model->handle = handle;
-    TRITONSERVER_Error *err = load(model);
+    err = load(model);
     if (err) {
         model_free(model);
         return err;

@@ -50,8 +50,7 @@ struct model {
  * handle     within TRITONBACKEND_ModelInitialize
  * ret_model  owned by the caller: model_free
  * errors     what is wrong with the file or the configuration, naming the model and the tensor */
-TRITONSERVER_Error *model_new(const struct vino *vino, TRITONBACKEND_Model *handle,
-                              struct model **ret_model);
+TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_model);
 
 /* model_free - free a model; NULL and half-built ones are allowed. */
 void model_free(struct model *model);

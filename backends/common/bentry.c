@@ -1,0 +1,115 @@
+#include "bentry.h"
+
+#include "berr.h"
+
+/* The server has the interface that this backend was built with. */
+static TRITONSERVER_Error *check_version(TRITONBACKEND_Backend *backend)
+{
+    uint32_t major, minor;
+    const char *name;
+    TRITONSERVER_Error *err = TRITONBACKEND_ApiVersion(&major, &minor);
+    if (!err)
+        err = TRITONBACKEND_BackendName(backend, &name);
+    if (err)
+        return err;
+    if (major != TRITONBACKEND_API_VERSION_MAJOR || minor < TRITONBACKEND_API_VERSION_MINOR)
+        return berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
+                        "backend '%s' needs TRITONBACKEND API version %d.%d, the server has %u.%u",
+                        name, TRITONBACKEND_API_VERSION_MAJOR, TRITONBACKEND_API_VERSION_MINOR,
+                        major, minor);
+    return NULL;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_Initialize(TRITONBACKEND_Backend *backend)
+{
+    void *runtime = NULL;
+    TRITONSERVER_Error *err = check_version(backend);
+    if (!err)
+        err = bentry_begin(backend, &runtime);
+    if (err)
+        return err;
+    err = TRITONBACKEND_BackendSetState(backend, runtime);
+    if (err)
+        bentry_end(runtime);
+    return err;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_Finalize(TRITONBACKEND_Backend *backend)
+{
+    void *runtime = NULL;
+    TRITONSERVER_Error *err = TRITONBACKEND_BackendState(backend, &runtime);
+    bentry_end(runtime);
+    return err;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_GetBackendAttribute(TRITONBACKEND_Backend *backend,
+                                                      TRITONBACKEND_BackendAttribute *attributes)
+{
+    (void)backend;
+    return TRITONBACKEND_BackendAttributeSetParallelModelInstanceLoading(attributes, true);
+}
+
+TRITONSERVER_Error *bentry_runtime(TRITONBACKEND_Model *handle, void **ret_runtime)
+{
+    TRITONBACKEND_Backend *backend;
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelBackend(handle, &backend);
+    return err ? err : TRITONBACKEND_BackendState(backend, ret_runtime);
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelInitialize(TRITONBACKEND_Model *handle)
+{
+    struct model *model = NULL;
+    TRITONSERVER_Error *err = model_new(handle, &model);
+    if (err)
+        return err;
+    err = TRITONBACKEND_ModelSetState(handle, model);
+    if (err)
+        model_free(model);
+    return err;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelFinalize(TRITONBACKEND_Model *handle)
+{
+    void *model = NULL;
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelState(handle, &model);
+    model_free(model);
+    return err;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelInstanceInitialize(TRITONBACKEND_ModelInstance *handle)
+{
+    TRITONBACKEND_Model *model_handle;
+    void *model = NULL;
+    struct instance *instance = NULL;
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelInstanceModel(handle, &model_handle);
+    if (!err)
+        err = TRITONBACKEND_ModelState(model_handle, &model);
+    if (!err)
+        err = instance_new(model, handle, &instance);
+    if (err)
+        return err;
+    err = TRITONBACKEND_ModelInstanceSetState(handle, instance);
+    if (err)
+        instance_free(instance);
+    return err;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInstance *handle)
+{
+    void *instance = NULL;
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelInstanceState(handle, &instance);
+    instance_free(instance);
+    return err;
+}
+
+TRITONSERVER_Error *TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstance *handle,
+                                                       TRITONBACKEND_Request **requests,
+                                                       const uint32_t request_count)
+{
+    void *instance = NULL;
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelInstanceState(handle, &instance);
+    if (err)
+        return err;
+    run_requests(instance, requests, request_count);
+    return NULL;
+}
