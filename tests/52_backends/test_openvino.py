@@ -14,8 +14,9 @@ from harness.servers import KINDS, Nereid, Server
 from models import onnx_models
 from tritonclient.grpc import service_pb2 as pb
 
+import batches
 import openvino_oracle
-from clients import PROTOCOLS, ask, at_once, config, load, parameters, statistics, tensor, unload
+from clients import PROTOCOLS, ask, config, load, parameters, tensor, unload
 
 OPENVINO = 'backend: "openvino"\n'
 AS_ONNX = OPENVINO + 'default_model_filename: "model.onnx"\n'
@@ -200,26 +201,12 @@ def test_the_runtime_converts_between_types(served: Server, repository: Reposito
 @PROTOCOLS
 @pytest.mark.parametrize("model", ["dense_many", *(f"with_{name}" for name in SETTINGS)])
 def test_batches_of_every_size(served: Server, repository: Repository, protocol: str, model: str) -> None:
-    rows = np.random.default_rng(3).standard_normal((16, 16)).astype(np.float32)
-    expected = dense_answers(repository, rows)
-    for size in (1, 2, 16, 1, 5, 1):
-        found = ask(served, protocol, model, {"x": rows[:size]})["logits"]
-        np.testing.assert_allclose(found, expected[:size], atol=1e-5)
+    batches.are_right_in_every_size(served, protocol, model, "logits", lambda rows: dense_answers(repository, rows))
 
 
 @pytest.mark.parametrize("model", ["dense", "dense_many"])
 def test_each_request_gets_its_rows(served: Server, repository: Repository, model: str) -> None:
-    rows = np.random.default_rng(5).standard_normal((24, 16)).astype(np.float32)
-    expected = dense_answers(repository, rows)
-
-    def one(index: int) -> None:
-        found = ask(served, "grpc", model, {"x": rows[index : index + 1]})["logits"]
-        np.testing.assert_allclose(found, expected[index : index + 1], atol=1e-5)
-
-    at_once(24, one)
-    counted = statistics(served, model)
-    if model == "dense":
-        assert counted["execution_count"] < counted["inference_stats"]["success"]["count"]
+    batches.give_each_request_its_rows(served, model, "logits", lambda rows: dense_answers(repository, rows), model == "dense")
 
 
 def test_a_fixed_batch_wants_all_its_rows(served: Server, repository: Repository) -> None:

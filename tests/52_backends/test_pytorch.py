@@ -15,6 +15,7 @@ from harness.repository import Repository
 from harness.servers import KINDS, Nereid, Server
 from tritonclient.grpc import service_pb2 as pb
 
+import batches
 import torch_oracle
 from clients import PROTOCOLS, ask, at_once, config, load, parameters, statistics, tensor, unload
 
@@ -391,26 +392,12 @@ def test_a_list_that_lost_a_string(served: Server) -> None:
 @PROTOCOLS
 @pytest.mark.parametrize("model", ["dense_many", *(f"with_{name}" for name in SETTINGS)])
 def test_batches_of_every_size(served: Server, repository: Repository, protocol: str, model: str) -> None:
-    rows = np.random.default_rng(3).standard_normal((16, 16)).astype(np.float32)
-    expected = dense_answers(repository, rows)
-    for size in (1, 2, 16, 1, 5, 1):
-        found = ask(served, protocol, model, {"x": rows[:size]})["logits__0"]
-        np.testing.assert_allclose(found, expected[:size], atol=1e-5)
+    batches.are_right_in_every_size(served, protocol, model, "logits__0", lambda rows: dense_answers(repository, rows))
 
 
 @pytest.mark.parametrize("model", ["dense", "dense_many"])
 def test_each_request_gets_its_rows(served: Server, repository: Repository, model: str) -> None:
-    rows = np.random.default_rng(5).standard_normal((24, 16)).astype(np.float32)
-    expected = dense_answers(repository, rows)
-
-    def one_client(index: int) -> None:
-        found = ask(served, "grpc", model, {"x": rows[index : index + 1]})["logits__0"]
-        np.testing.assert_allclose(found, expected[index : index + 1], atol=1e-5)
-
-    at_once(24, one_client)
-    counted = statistics(served, model)
-    if model == "dense":
-        assert counted["execution_count"] < counted["inference_stats"]["success"]["count"]
+    batches.give_each_request_its_rows(served, model, "logits__0", lambda rows: dense_answers(repository, rows), model == "dense")
 
 
 @PROTOCOLS
