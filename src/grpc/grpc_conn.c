@@ -35,6 +35,7 @@ static const uint8_t keepalive_ping[8] = "alive?";
 /* SETTINGS frames of a client without a message in between. */
 #define MAX_SETTINGS 1000u
 
+/* Giving up so many calls is nothing that others wait for. */
 #define CALLS_MANY 16u
 
 /* Of what a client sent beyond its end, so much is dropped before its connection is closed. */
