@@ -2,7 +2,8 @@
 # headers_alone_cxx (public headers once more as C++). ctest builds them as test `headers_alone`.
 
 file(GLOB public_headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/include/triton/core/*.h)
-file(GLOB src_headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*.h ${CMAKE_SOURCE_DIR}/src/*/*.h)
+file(GLOB src_headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*.h
+    ${CMAKE_SOURCE_DIR}/src/*/*.h ${CMAKE_SOURCE_DIR}/src/*/*/*.h)
 
 # alone_source(<header> <root> <extension> <variable>) - writes the source, adds it to the variable.
 function(alone_source header root extension ret)

@@ -3,35 +3,37 @@
 set(NEREID_LAYERS)
 set(layers_file ${CMAKE_SOURCE_DIR}/src/LAYERS)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${layers_file})
-file(STRINGS ${layers_file} layer_lines REGEX "^[0-9]+ [a-z0-9_]+:")
+file(STRINGS ${layers_file} layer_lines REGEX "^[0-9]+ [a-z0-9_/]+:")
 
-# nereid_layer(<folder>) - library nereid_<folder> of src/<folder>/*.c; a folder that has no source
-# yet makes no library.
+# nereid_layer(<folder>) - library nereid_<folder> of src/<folder>/*.c, with _ for the / of a folder
+# in a folder. A folder that has no source yet makes no library.
 function(nereid_layer folder)
     file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*.c)
     if(NOT sources)
         return()
     endif()
-    add_library(nereid_${folder} STATIC ${sources})
-    target_include_directories(nereid_${folder} PUBLIC
+    string(REPLACE "/" "_" name ${folder})
+    add_library(nereid_${name} STATIC ${sources})
+    target_include_directories(nereid_${name} PUBLIC
         ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
-    target_link_libraries(nereid_${folder} PUBLIC nereid_flags ${NEREID_LIBRARIES})
+    target_link_libraries(nereid_${name} PUBLIC nereid_flags ${NEREID_LIBRARIES})
     if(TARGET nereid_proto_headers)
-        add_dependencies(nereid_${folder} nereid_proto_headers)
-        target_include_directories(nereid_${folder} SYSTEM PUBLIC ${CMAKE_BINARY_DIR}/generated)
+        add_dependencies(nereid_${name} nereid_proto_headers)
+        target_include_directories(nereid_${name} SYSTEM PUBLIC ${CMAKE_BINARY_DIR}/generated)
     endif()
 endfunction()
 
 foreach(line IN LISTS layer_lines)
-    string(REGEX MATCH "^[0-9]+ ([a-z0-9_]+):(.*)$" _ "${line}")
+    string(REGEX MATCH "^[0-9]+ ([a-z0-9_/]+):(.*)$" _ "${line}")
     set(folder ${CMAKE_MATCH_1})
     separate_arguments(allowed UNIX_COMMAND "${CMAKE_MATCH_2}")
-    set(allowed_of_${folder} ${allowed})
+    string(REPLACE "/" "_" name ${folder})
+    string(REPLACE "/" "_" allowed_of_${name} "${allowed}")
     if(NOT folder STREQUAL "proto")
         nereid_layer(${folder})
     endif()
-    if(TARGET nereid_${folder})
-        list(APPEND NEREID_LAYERS ${folder})
+    if(TARGET nereid_${name})
+        list(APPEND NEREID_LAYERS ${name})
     endif()
 endforeach()
 

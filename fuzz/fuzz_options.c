@@ -1,7 +1,7 @@
 /* The command line: arguments are the input's lines. Behind a first byte of zero the input is a file of options instead. */
 #include "base/check.h"
 #include "base/mem.h"
-#include "server/options.h"
+#include "server/options/options.h"
 
 #include <stdio.h>
 #include <string.h>

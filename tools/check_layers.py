@@ -9,6 +9,7 @@ src/LAYERS names for each folder of src/ the folders it may include. This checks
   - each edge is used: some file of the folder includes something of the other;
   - a private header (x_priv.h) is included from its own folder only;
   - what main.c includes is public or src/nereid_private.h, which only the top level sees besides;
+  - the log has a component for each folder (LOG_COMPONENTS in src/base/log.h);
   - a backend includes public headers, its own and those of backends/common only;
   - the system's own interfaces (threads, polling, mapping, loading) are included by os/ alone
     (net/, http/ and grpc/ may name events and addresses of descriptors).
@@ -21,7 +22,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-LINE = re.compile(r"^(\d+) ([a-z0-9_]+):((?: [a-z0-9_]+)*)$")
+LINE = re.compile(r"^(\d+) ([a-z0-9_/]+):((?: [a-z0-9_/]+)*)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
 SOURCES = {".c", ".h", ".def", ".cc", ".cpp"}
 PUBLIC = "triton/core/"
@@ -117,12 +118,17 @@ def sources_in(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.suffix in SOURCES and path.is_file())
 
 
+def folder_of(name: str) -> str:
+    """Of what is included: `server/options/options.h` is of server/options."""
+    return name.rpartition("/")[0]
+
+
 def check_layer_file(path: Path, folder: str, layers: Layers, report: Report, src: Path) -> set[str]:
     """Returns which folders it includes from."""
     may = {folder, *layers.allowed[folder]}
     used = set()
     for number, system, name in includes_of(path):
-        first = name.split("/")[0]
+        first = folder_of(name)
         used.add(first)
         if system and first not in layers.level:
             if name in SYSTEM_ONLY_OS and folder != "os" and not (folder in NET and name in SYSTEM_NET_TOO):
@@ -143,19 +149,34 @@ def check_layer_file(path: Path, folder: str, layers: Layers, report: Report, sr
 
 def check_src(root: Path, layers: Layers, report: Report) -> None:
     src = root / "src"
-    for folder in sorted(path for path in src.iterdir() if path.is_dir()):
-        files = sources_in(folder)
-        if files and folder.name not in layers.level:
-            report.add(files[0], 1, f"src/{folder.name} has no line in src/LAYERS")
+    for folder in sorted(path for path in src.rglob("*") if path.is_dir()):
+        files = [path for path in sources_in(folder) if path.parent == folder]
+        name = folder.relative_to(src).as_posix()
+        if files and name not in layers.level:
+            report.add(files[0], 1, f"src/{name} has no line in src/LAYERS")
             continue
-        used = {other for path in files for other in check_layer_file(path, folder.name, layers, report, src)}
-        for other in layers.allowed.get(folder.name, []):
+        used = {other for path in files for other in check_layer_file(path, name, layers, report, src)}
+        for other in layers.allowed.get(name, []):
             if files and other not in used:
-                report.add(src / "LAYERS", 1, f"nothing in {folder.name} includes anything of {other}: the edge is not used")
+                report.add(src / "LAYERS", 1, f"nothing in {name} includes anything of {other}: the edge is not used")
     for path in sorted(src.glob("*.[ch]")):
         for number, system, name in includes_of(path):
             if not system and not name.startswith(PUBLIC) and name != PRIVATE_TABLE:
                 report.add(path, number, f'"{name}": {path.name} sees public headers and nereid_private.h only')
+
+
+def check_components(root: Path, layers: Layers, report: Report) -> None:
+    """What can be said of a folder's log: each has a component, named by the last part of its name."""
+    path = root / "src" / "base" / "log.h"
+    text = path.read_text() if path.is_file() else ""
+    found = re.search(r"#define LOG_COMPONENTS\b(.*?)\n#define LOG_COMPONENT_COUNT (\d+)", text, re.DOTALL)
+    if not found:
+        report.add(path, 1, "expected LOG_COMPONENTS, then LOG_COMPONENT_COUNT")
+        return
+    names = "".join(re.findall(r'"(.*?)"', found[1])).split(", ")
+    wanted = sorted({"backends", *(name.rpartition("/")[2] for name in layers.level if name != GENERATED)})
+    if names != wanted or int(found[2]) != len(wanted):
+        report.add(path, 1, f"LOG_COMPONENTS: expected the {len(wanted)} names {', '.join(wanted)}")
 
 
 def check_backends(root: Path, report: Report) -> None:
@@ -179,6 +200,7 @@ def main() -> int:
     report = Report(root)
     layers = read_layers(root / "src" / "LAYERS", report)
     check_src(root, layers, report)
+    check_components(root, layers, report)
     check_backends(root, report)
     for finding in report.findings:
         print(finding)

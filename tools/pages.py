@@ -3,7 +3,7 @@
 
     tools/pages.py [--root FOLDER] [--check]
 
-  docs/user/command-line.md   from src/server/options.def
+  docs/user/command-line.md   from src/server/options/options.def
   docs/user/metrics.md        from src/metrics/metric.def
 --check writes nothing and exits with 1 when a page is not what its table says.
 """
@@ -122,7 +122,7 @@ are accepted: with them this version does what they ask for.
 
 
 def command_line(root: Path) -> str:
-    rows = rows_of(root / "src/server/options.def", {"OPTION", "KNOWN", "TUNES"})
+    rows = rows_of(root / "src/server/options/options.def", {"OPTION", "KNOWN", "TUNES"})
     page, group = COMMAND_LINE, ""
     for row in rows:
         if row[0] != "OPTION":

@@ -1,6 +1,6 @@
 #include "grpc/grpc_keepalive.h"
 
-#include "server/options.h"
+#include "server/options/options.h"
 
 #include <limits.h>
 

@@ -2,7 +2,7 @@
 /* The methods of the services: which path is which. */
 #include "metrics/front_metrics.h"
 #include "grpc/grpc_stream.h"
-#include "server/options_front.h"
+#include "server/options/options_front.h"
 
 /* What a call says that comes on a connection of its own while the server stops. */
 enum grpc_method_end {

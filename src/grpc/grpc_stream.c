@@ -17,7 +17,7 @@
 #include "net/guard.h"
 #include "net/turns.h"
 #include "os/pool.h"
-#include "server/options_front.h"
+#include "server/options/options_front.h"
 #include "server/worker.h"
 
 #include <string.h>

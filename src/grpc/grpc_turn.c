@@ -5,7 +5,7 @@
 #include "grpc/grpc_method.h"
 #include "grpc/grpc_stream.h"
 #include "net/turns.h"
-#include "server/options_front.h"
+#include "server/options/options_front.h"
 #include "server/worker.h"
 
 /* Its answer is made up at once, and may be long. */

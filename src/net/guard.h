@@ -1,6 +1,6 @@
 #pragma once
 /* Who may use which interface: the one place where every front door asks. Pure. */
-#include "server/options_front.h"
+#include "server/options/options_front.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,7 +7,7 @@
 #include "os/mutex.h"
 #include "os/thread.h"
 #include "repo/repo.h"
-#include "server/options_row.h"
+#include "server/options/options_row.h"
 #include "server/server.h"
 
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 #pragma once
 /* Where the log and the access log go. Belong to the process; main thread. */
-#include "server/options.h"
+#include "server/options/options.h"
 
 /* log_files_apply - set the log up as the options say, and open its files.
  * o  borrowed until log_files_close

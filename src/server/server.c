@@ -16,7 +16,7 @@
 #include "serve/limits.h"
 #include "serve/version.h"
 #include "server/housekeeping.h"
-#include "server/options_cache.h"
+#include "server/options/options_cache.h"
 #include "server/start_table.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* The server: options, workers, what is served, the repository. Front ends (net/) and the C API sit on top of it. */
 #include "base/err.h"
 #include "plugin/host_policy.h"
-#include "server/options.h"
+#include "server/options/options.h"
 #include "server/progress.h"
 #include "server/worker.h"
 

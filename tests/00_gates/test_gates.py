@@ -58,11 +58,11 @@ def test_pages_are_what_their_tables_say() -> None:
 
 
 def test_pages_differ_from_a_changed_table(tmp_path: Path) -> None:
-    for name in ("src/server/options.def", "src/metrics/metric.def", "docs/user/command-line.md", "docs/user/metrics.md"):
+    for name in ("src/server/options/options.def", "src/metrics/metric.def", "docs/user/command-line.md", "docs/user/metrics.md"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     accepts(gate("pages.py", "--check", "--root", tmp_path))
-    for name in ("src/server/options.def", "src/metrics/metric.def"):
+    for name in ("src/server/options/options.def", "src/metrics/metric.def"):
         table = tmp_path / name
         text = table.read_text()
         table.write_text(text.replace("Serve HTTP.", "Serve it.").replace("Open connections", "All connections"))
@@ -107,6 +107,8 @@ def plant(tree: Path, name: str, text: str) -> None:
         ("src/codec/planted.c", "<pthread.h>", "is for src/os"),
         ("src/codec/planted.c", "<os/no_such_header.h>", "does not exist"),
         ("src/planted/planted.c", "<stdio.h>", "src/planted has no line"),
+        ("src/server/planted/planted.c", "<stdio.h>", "src/server/planted has no line"),
+        ("src/server/options/planted.c", '"server/server.h"', "no edge server/options -> server"),
         ("src/main.c", '"base/err.h"', "main.c sees public headers"),
         ("backends/planted/planted.c", '"base/err.h"', "a backend may not include"),
         ("backends/planted/planted.c", '"../../src/base/err.h"', "a backend may not include"),
@@ -117,6 +119,15 @@ def test_planted_include_is_refused(tree: Path, name: str, include: str, what: s
     result = gate("check_layers.py", "--root", tree)
     assert result.returncode == 1
     assert any(line.startswith(f"{name}:1: ") and what in line for line in result.stdout.splitlines()), result.stdout
+
+
+def test_a_folder_without_a_component_is_refused(tree: Path) -> None:
+    plant(tree, "src/server/planted/planted.c", "")
+    path = tree / "src" / "LAYERS"
+    path.write_text(path.read_text() + "12 server/planted:\n")
+    result = gate("check_layers.py", "--root", tree)
+    assert result.returncode == 1
+    assert "src/base/log.h:1: LOG_COMPONENTS: expected" in result.stdout and " planted, " in result.stdout, result.stdout
 
 
 # A cycle.

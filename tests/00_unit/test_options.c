@@ -1,4 +1,4 @@
-#include "server/options.h"
+#include "server/options/options.h"
 
 #include "base/mem.h"
 #include "support/unit.h"
@@ -108,7 +108,7 @@ static void wrong_values_name_what_is_allowed(void **state)
     refuses(PARSE("--allow-http=maybe"), "--allow-http: expected true or false", "'maybe'");
     refuses(PARSE("--log-format=xml"), "default, ISO8601 or json", "'xml'");
     refuses(PARSE("--log-verbose=x"), "--log-verbose", "'x'");
-    refuses(PARSE("--log-component=nett=1"), "net, os", "'nett=1'");
+    refuses(PARSE("--log-component=nett=1"), "metrics, model, net", "'nett=1'");
     refuses(PARSE("--log-component=net"), "<component>=<level>", "'net'");
     refuses(PARSE("--log-file="), "--log-file", "a path");
     refuses(PARSE("--backend-config=x"), "<key>=<value>", "'x'");

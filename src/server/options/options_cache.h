@@ -1,6 +1,6 @@
 #pragma once
 /* The options about the response cache: --cache-config, --cache-config-json, --response-cache-byte-size. */
-#include "server/options_row.h"
+#include "server/options/options_row.h"
 
 /* options_cache_add - one such option; values are borrowed or kept as by options_value_set. A later setting of a key replaces the
  * earlier one.

@@ -2,8 +2,8 @@
 /* What the command line and the C API can set. One row an option in options.def. */
 #include "base/err.h"
 #include "base/log.h"
-#include "server/options_front.h"
-#include "server/options_limits.h"
+#include "server/options/options_front.h"
+#include "server/options/options_limits.h"
 
 #include <stdbool.h>
 #include <stddef.h>

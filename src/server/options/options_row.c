@@ -1,4 +1,4 @@
-#include "server/options_row.h"
+#include "server/options/options_row.h"
 
 #include <string.h>
 
@@ -25,7 +25,7 @@ static const struct options_row rows[] = {
      .standard = (form),                          \
      .value = (value_),                           \
      .help = (help_)},
-#include "server/options.def"
+#include "server/options/options.def"
 #undef OPTION
 #undef KNOWN
 #undef TUNES

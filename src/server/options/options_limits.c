@@ -1,6 +1,6 @@
-#include "server/options_limits.h"
+#include "server/options/options_limits.h"
 
-#include "server/options_row.h"
+#include "server/options/options_row.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "server/options_row.h"
+#include "server/options/options_row.h"
 
 #include "base/mem.h"
 #include "os/file.h"

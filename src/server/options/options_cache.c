@@ -1,4 +1,4 @@
-#include "server/options_cache.h"
+#include "server/options/options_cache.h"
 
 #include "base/check.h"
 

@@ -1,8 +1,8 @@
-#include "server/options_row.h"
+#include "server/options/options_row.h"
 
 #include "base/mem.h"
 #include "os/sock_unix.h"
-#include "server/options_cache.h"
+#include "server/options/options_cache.h"
 
 #include <errno.h>
 #include <inttypes.h>

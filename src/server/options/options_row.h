@@ -1,6 +1,6 @@
 #pragma once
 /* The rows of options.def, for the files that read, set and show options. */
-#include "server/options.h"
+#include "server/options/options.h"
 
 enum options_kind {
     OPTIONS_KIND_KNOWN, /* not served */

@@ -1,6 +1,6 @@
-#include "server/options_front.h"
+#include "server/options/options_front.h"
 
-#include "server/options_row.h"
+#include "server/options/options_row.h"
 
 #include <stdlib.h>
 #include <string.h>

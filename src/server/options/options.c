@@ -1,7 +1,7 @@
-#include "server/options.h"
+#include "server/options/options.h"
 
 #include "base/check.h"
-#include "server/options_row.h"
+#include "server/options/options_row.h"
 
 #include <string.h>
 
