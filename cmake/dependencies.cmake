@@ -113,6 +113,17 @@ if(pytorch_linked AND EXISTS ${pytorch_include}/torch/csrc/jit/api/module.h)
     install(FILES ${licence_files} DESTINATION share/nereid/licences/pytorch COMPONENT backend_pytorch EXCLUDE_FROM_ALL)
 endif()
 
+# TensorFlow: libraries for processors out of a Java archive, where tools/setup.sh tensorflow has unpacked them; its part for Java stays out.
+set(tensorflow_root ${NEREID_DEPS}/tensorflow.maven/org/tensorflow/internal/c_api/linux-${CMAKE_SYSTEM_PROCESSOR})
+file(GLOB nereid_tensorflow_files ${tensorflow_root}/libtensorflow_*.so.2)
+if(nereid_tensorflow_files)
+    add_library(nereid_tensorflow INTERFACE)
+    target_link_libraries(nereid_tensorflow INTERFACE ${nereid_tensorflow_files})
+    add_library(nereid::tensorflow ALIAS nereid_tensorflow)
+    file(GLOB licence_files ${tensorflow_root}/LICENSE)
+    install(FILES ${licence_files} DESTINATION share/nereid/licences/tensorflow COMPONENT backend_tensorflow EXCLUDE_FROM_ALL)
+endif()
+
 # The ONNX Runtime that has OpenVINO as an accelerator, where tools/setup.sh onnxruntime-openvino has unpacked it; the package holds
 # each library under several names.
 set(onnxruntime_openvino_root ${NEREID_DEPS}/onnxruntime-openvino/onnxruntime)

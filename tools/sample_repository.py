@@ -15,6 +15,9 @@ MODELS-onnxruntime-openvino:
     digits_accelerated    the ONNX file, in ONNX Runtime with OpenVINO as accelerator
 MODELS-pytorch:
     digits_pytorch        as TorchScript
+MODELS-tensorflow:
+    digits_tensorflow       as GraphDef, with a configuration
+    digits_tensorflow_saved as SavedModel, without one
 
 EXAMPLES gets request bodies for curl, the real images with the answers that ONNX Runtime gives for
 them in Python (digits.npz), and the weights of the network in a neutral form (digits_weights.npz).
@@ -33,6 +36,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import sample_openvino
+import sample_tensorflow
 import sample_torchscript
 from onnx import TensorProto, helper, numpy_helper
 from sklearn.datasets import load_digits
@@ -84,6 +88,8 @@ optimization { execution_accelerators { cpu_execution_accelerator: [ { name: "op
 PYTORCH_CONFIG = (
     DIGITS_CONFIG.replace("onnxruntime", "pytorch").replace('"digits"', '"digits_pytorch"').replace('"logits"', '"logits__0"')
 )
+
+TENSORFLOW_CONFIG = DIGITS_CONFIG.replace('backend: "onnxruntime"', 'platform: "tensorflow_graphdef"').replace('"digits"', '"digits_tensorflow"')
 
 IDENTITY_CONFIG = """\
 name: "identity_fp32"
@@ -174,6 +180,14 @@ def write_pytorch(models: Path, weights: dict[str, np.ndarray]) -> None:
     (folder / "digits_labels.txt").write_text("\n".join(LABELS) + "\n")
 
 
+def write_tensorflow(models: Path, weights: dict[str, np.ndarray]) -> None:
+    folder = models / "digits_tensorflow"
+    sample_tensorflow.write_digits_graph(folder / "1", weights)
+    (folder / "config.pbtxt").write_text(TENSORFLOW_CONFIG)
+    (folder / "digits_labels.txt").write_text("\n".join(LABELS) + "\n")
+    sample_tensorflow.write_digits_saved(models / "digits_tensorflow_saved" / "1", weights)
+
+
 def request_body(name: str, shape: list[int], data: list[float], outputs: list[dict]) -> str:
     body = {
         "inputs": [{"name": name, "datatype": "FP32", "shape": shape, "data": data}],
@@ -216,10 +230,11 @@ def main() -> None:
     weights = train(images, digits.target)
     model = onnx_model(weights)
     # Written aside and moved into place, so that what stands there is always whole.
-    openvino, accelerated, pytorch = (
-        models.with_name(models.name + name) for name in ("-openvino", "-onnxruntime-openvino", "-pytorch")
+    openvino, accelerated, pytorch, tensorflow = (
+        models.with_name(models.name + name) for name in ("-openvino", "-onnxruntime-openvino", "-pytorch", "-tensorflow")
     )
-    fresh = {target: target.with_name(target.name + ".new") for target in (models, openvino, accelerated, pytorch, examples)}
+    targets = (models, openvino, accelerated, pytorch, tensorflow, examples)
+    fresh = {target: target.with_name(target.name + ".new") for target in targets}
     for new in fresh.values():
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir(parents=True)
@@ -227,6 +242,7 @@ def main() -> None:
     write_openvino(fresh[openvino], weights, model)
     write_accelerated(fresh[accelerated], model)
     write_pytorch(fresh[pytorch], weights)
+    write_tensorflow(fresh[tensorflow], weights)
     write_examples(fresh[examples], images, digits.target, weights, model)
     for target, new in fresh.items():
         replace(new, target)

@@ -296,7 +296,7 @@ setup_group() {
     for part in $(groups_of "$group"); do
         lock=$PACKAGES/$part.lock
         if known_backends | grep -qx -- "$part"; then
-            once "$lock" install_runtime "$lock"
+            if [ -f "$lock" ]; then once "$lock" install_runtime "$lock"; fi
             if [ -f "$PACKAGES/$part.maven" ]; then once "$PACKAGES/$part.maven" install_archives "$PACKAGES/$part.maven"; fi
         elif [ -f "$lock" ]; then
             once "$lock" install_python "$lock"

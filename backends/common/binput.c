@@ -160,28 +160,22 @@ TRITONSERVER_Error *binput_bytes(struct brun *run, const struct binput *input, u
     return to ? gather(part, to) : berr_no_memory();
 }
 
-/* All parts one after the other in `size` bytes; those of items that fail, and what is left, become zeros. */
-static TRITONSERVER_Error *gather_batch(struct brun *run, const struct binput *input, uint64_t size,
-                                        const void **ret_data)
+void binput_copy(struct brun *run, const struct binput *input, void *to, uint64_t size)
 {
-    char *to = scratch_take(&run->place->scratch, size);
-    if (!to)
-        return berr_no_memory();
-    *ret_data = to;
+    char *at = to;
     for (uint32_t i = 0; i < run->count; i++) {
         const struct binput_part *part = &input->parts[i];
         struct brun_item *item = &run->items[i];
         if (!item->in_batch)
             continue;
         if (!item->err)
-            brun_fail(item, gather(part, to));
+            brun_fail(item, gather(part, at));
         if (item->err)
-            memset(to, 0, part->size);
-        to += part->size;
+            memset(at, 0, part->size);
+        at += part->size;
         size -= part->size;
     }
-    memset(to, 0, size);
-    return NULL;
+    memset(at, 0, size);
 }
 
 TRITONSERVER_Error *binput_data(struct brun *run, const struct binput *input, size_t align,
@@ -202,5 +196,10 @@ TRITONSERVER_Error *binput_data(struct brun *run, const struct binput *input, si
         if (err || (found == size && *ret_data && (uintptr_t)*ret_data % align == 0))
             return err;
     }
-    return gather_batch(run, input, size, ret_data);
+    void *to = scratch_take(&run->place->scratch, size);
+    if (!to)
+        return berr_no_memory();
+    binput_copy(run, input, to, size);
+    *ret_data = to;
+    return NULL;
 }

@@ -39,3 +39,7 @@ TRITONSERVER_Error *binput_bytes(struct brun *run, const struct binput *input, u
  * errors    for the whole run */
 TRITONSERVER_Error *binput_data(struct brun *run, const struct binput *input, size_t align,
                                 int64_t rows, const void **ret_data);
+
+/* binput_copy - the contents of an input of the whole batch, one item's after the other. Items whose contents are malformed get an error, and zeros.
+ * to    `size` bytes, no fewer than the batch has; those beyond it become zeros */
+void binput_copy(struct brun *run, const struct binput *input, void *to, uint64_t size);

@@ -13,13 +13,16 @@ from sklearn.datasets import load_digits
 
 from clients import PROTOCOLS, at_once, config
 
-MODELS = ["digits_openvino", "digits_openvino_auto", "digits_openvino_onnx", "digits_accelerated", "digits_pytorch"]
+MODELS = [
+    "digits_openvino", "digits_openvino_auto", "digits_openvino_onnx", "digits_accelerated", "digits_pytorch", "digits_tensorflow",
+    "digits_tensorflow_saved",
+]
 
 
 @pytest.fixture(scope="module")
 def everywhere() -> Iterator[Server]:
     repositories = [paths.SAMPLE_MODELS]
-    repositories += [paths.need(paths.ROOT / "build" / f"models-{name}") for name in ("openvino", "onnxruntime-openvino", "pytorch")]
+    repositories += [paths.need(paths.ROOT / "build" / f"models-{name}") for name in ("openvino", "onnxruntime-openvino", "pytorch", "tensorflow")]
     with Nereid(repositories) as server:
         yield server
 
@@ -72,7 +75,7 @@ def test_all_runtimes_at_once(everywhere: Server, images: np.ndarray, logits: np
 
     at_once(2 * len(kinds), one)
     maps = Path(f"/proc/{everywhere.pid}/maps").read_text()
-    for library in ("libonnxruntime.so.1", "libonnxruntime_providers_openvino.so", "libopenvino_c.so", "libtorch_cpu.so"):
+    for library in ("libonnxruntime.so.1", "libonnxruntime_providers_openvino.so", "libopenvino_c.so", "libtorch_cpu.so", "libtensorflow_cc.so.2"):
         assert library in maps
 
 

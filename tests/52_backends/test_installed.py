@@ -36,7 +36,7 @@ def test_all_means_the_list() -> None:
     names = sorted(line for line in listed if line and not line.startswith("#"))
     assert asked("all").stdout.split() == names
     for name in names:
-        assert (paths.ROOT / "tools" / "packages" / f"{name}.lock").is_file()
+        assert any((paths.ROOT / "tools" / "packages" / f"{name}.{kind}").is_file() for kind in ("lock", "maven"))
 
 
 def test_an_unknown_backend_is_refused() -> None:
@@ -65,7 +65,8 @@ def test_an_installation_has_what_was_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("backend", "library", "output"), [("openvino", "openvino", "logits"), ("pytorch", "torch", "logits__0")]
+    ("backend", "library", "output"),
+    [("openvino", "openvino", "logits"), ("pytorch", "torch", "logits__0"), ("tensorflow", "tensorflow", "logits")],
 )
 def test_an_installed_backend_finds_its_runtime_beside_itself(tmp_path: Path, backend: str, library: str, output: str) -> None:
     """Wherever that is."""

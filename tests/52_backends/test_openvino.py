@@ -20,7 +20,7 @@ from clients import PROTOCOLS, ask, config, load, parameters, tensor, unload
 
 OPENVINO = 'backend: "openvino"\n'
 AS_ONNX = OPENVINO + 'default_model_filename: "model.onnx"\n'
-DYNAMIC = "dynamic_batching { preferred_batch_size: [ 8 ] max_queue_delay_microseconds: 30000000 }\n"
+DYNAMIC = "dynamic_batching { preferred_batch_size: [ 8 ] max_queue_delay_microseconds: 500000 }\n"
 BOTH = ["nereid", pytest.param("reference", marks=pytest.mark.reference)]
 NUMBERS = [name for name in arrays.NUMPY if name != "BYTES"]
 SETTINGS = {

@@ -21,7 +21,7 @@ from clients import PROTOCOLS, ask, at_once, config, load, parameters, statistic
 
 PYTORCH = 'backend: "pytorch"\n'
 PLATFORM = 'platform: "pytorch_libtorch"\n'
-DYNAMIC = "dynamic_batching { preferred_batch_size: [ 8 ] max_queue_delay_microseconds: 30000000 }\n"
+DYNAMIC = "dynamic_batching { preferred_batch_size: [ 8 ] max_queue_delay_microseconds: 500000 }\n"
 BOTH = ["nereid", pytest.param("reference", marks=pytest.mark.reference)]
 NUMBERS = ["BOOL", "UINT8", "INT8", "INT16", "INT32", "INT64", "FP16", "FP32", "FP64"]
 TWO = "instance_group { count: 2 kind: KIND_CPU }\n"

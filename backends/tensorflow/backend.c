@@ -1,0 +1,27 @@
+/* tensorflow: runs GraphDef and SavedModel files with TensorFlow. This file is its beginning and its end; model.h says what a model is,
+ * run.h what an execution does. */
+#include "triton/core/nereid_backend.h"
+
+#include <stdlib.h>
+
+#include "../common/bentry.h"
+#include "runtime.h"
+
+/* Outputs are copied whole. */
+const uint32_t nereid_backend_fills_outputs_v1 = 1;
+
+TRITONSERVER_Error *bentry_begin(TRITONBACKEND_Backend *backend, void **ret_runtime)
+{
+    struct runtime *runtime;
+    TRITONSERVER_Error *err = runtime_new(backend, &runtime);
+    if (err)
+        return err;
+    runtime_say(TRITONSERVER_LOG_INFO, "the backend 'tensorflow' runs TensorFlow %s", TF_Version());
+    *ret_runtime = runtime;
+    return NULL;
+}
+
+void bentry_end(void *runtime)
+{
+    free(runtime);
+}

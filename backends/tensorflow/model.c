@@ -1,0 +1,190 @@
+#include "model.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "../common/bconfig.h"
+#include "../common/bentry.h"
+#include "../common/berr.h"
+#include "../common/bfile.h"
+#include "check.h"
+#include "complete.h"
+#include "signature.h"
+
+static TRITONSERVER_Error *read_config(struct model *model)
+{
+    yyjson_doc_free(model->config_doc);
+    model->config_doc = NULL;
+    TRITONSERVER_Error *err = bconfig_of_model(model->handle, &model->config_doc);
+    if (err)
+        return err;
+    model->config = yyjson_doc_get_root(model->config_doc);
+    model->max_batch_size = bconfig_int(yyjson_obj_get(model->config, "max_batch_size"), 0);
+    return options_read(model->runtime, model->name, model->config, &model->options);
+}
+
+/* Where the configuration does not say which of the two it is, the file does: a SavedModel is a directory. */
+static TRITONSERVER_Error *find_file(struct model *model)
+{
+    struct stat status;
+    const char *platform = yyjson_get_str(yyjson_obj_get(model->config, "platform"));
+    model->is_graph = platform && strcmp(platform, "tensorflow_graphdef") == 0;
+    TRITONSERVER_Error *err =
+        bfile_of_model(model->handle, model->config,
+                       model->is_graph ? "model.graphdef" : "model.savedmodel", &model->path);
+    if (err)
+        return err;
+    if (!platform || !*platform)
+        model->is_graph = stat(model->path, &status) == 0 && !S_ISDIR(status.st_mode);
+    else if (!model->is_graph && strcmp(platform, "tensorflow_savedmodel") != 0)
+        err =
+            berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                     "platform %s not supported for TensorFlow model '%s'", platform, model->name);
+    return err;
+}
+
+/* The server has seen to it that they lie in the model's directory. Operations stay known for as long as the process lives. */
+static TRITONSERVER_Error *load_libraries(const struct model *model)
+{
+    size_t index, count;
+    yyjson_val *file;
+    TRITONSERVER_Error *err = NULL;
+    yyjson_val *files =
+        yyjson_obj_get(yyjson_obj_get(model->config, "model_operations"), "op_library_filename");
+    yyjson_arr_foreach(files, index, count, file)
+    {
+        if (err)
+            return err;
+        TF_Status *status = TF_NewStatus();
+        TF_Library *library = TF_LoadLibrary(yyjson_get_str(file), status);
+        if (library)
+            TF_DeleteLibraryHandle(library);
+        err = runtime_err(status, "loading a library of operations for model", model->name);
+    }
+    return err;
+}
+
+static TRITONSERVER_Error *learn_saved(struct model *model, const TF_Buffer *meta)
+{
+    bool wanted = false;
+    TRITONSERVER_Error *err = signature_read_saved(model, meta);
+    if (!err)
+        err = TRITONBACKEND_ModelAutoCompleteConfig(model->handle, &wanted);
+    if (!err && wanted)
+        err = complete_fill_in(model);
+    return err || !wanted ? err : read_config(model);
+}
+
+static TRITONSERVER_Error *open_first(struct model *model)
+{
+    TF_Buffer *meta = NULL;
+    TRITONSERVER_Error *err = session_open(model, &model->session, &meta);
+    if (!err)
+        err = model->is_graph ? signature_read_graph(model, model->session)
+                              : learn_saved(model, meta);
+    if (meta)
+        TF_DeleteBuffer(meta);
+    if (!err)
+        err = check_config(model);
+    return err ? err : session_bind(model, model->session);
+}
+
+static TRITONSERVER_Error *load(struct model *model)
+{
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelName(model->handle, &model->name);
+    if (!err)
+        err = read_config(model);
+    if (!err)
+        err = find_file(model);
+    if (!err)
+        err = load_libraries(model);
+    return err ? err : open_first(model);
+}
+
+TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_model)
+{
+    void *runtime = NULL;
+    TRITONSERVER_Error *err = bentry_runtime(handle, &runtime);
+    if (err)
+        return err;
+    struct model *model = calloc(1, sizeof *model);
+    if (!model)
+        return berr_no_memory();
+    pthread_mutex_init(&model->lock, NULL);
+    model->runtime = runtime;
+    model->handle = handle;
+    err = load(model);
+    if (err) {
+        model_free(model);
+        return err;
+    }
+    *ret_model = model;
+    return NULL;
+}
+
+void model_free(struct model *model)
+{
+    if (!model)
+        return;
+    session_close(model->session);
+    signature_free(model);
+    yyjson_doc_free(model->config_doc);
+    free(model->path);
+    pthread_mutex_destroy(&model->lock);
+    free(model);
+}
+
+struct model_tensor *model_find(const struct model_list *list, const char *name)
+{
+    for (size_t i = 0; name && i < list->count; i++)
+        if (strcmp(list->tensors[i].name, name) == 0)
+            return &list->tensors[i];
+    return NULL;
+}
+
+static struct session *take_open(struct model *model)
+{
+    struct session *session = NULL;
+    pthread_mutex_lock(&model->lock);
+    if (model->session && model->session->users < model->options.share_count) {
+        session = model->session;
+        session->users++;
+    }
+    pthread_mutex_unlock(&model->lock);
+    return session;
+}
+
+TRITONSERVER_Error *model_take_session(struct model *model, struct session **ret_session)
+{
+    *ret_session = take_open(model);
+    if (*ret_session)
+        return NULL;
+    struct session *session = NULL;
+    TRITONSERVER_Error *err = session_open(model, &session, NULL);
+    if (!err)
+        err = session_bind(model, session);
+    if (err) {
+        session_close(session);
+        return err;
+    }
+    session->users = 1;
+    pthread_mutex_lock(&model->lock);
+    struct session *before = model->session;
+    model->session = session;
+    bool unused = before && before->users == 0;
+    pthread_mutex_unlock(&model->lock);
+    if (unused)
+        session_close(before);
+    *ret_session = session;
+    return NULL;
+}
+
+void model_leave_session(struct model *model, struct session *session)
+{
+    pthread_mutex_lock(&model->lock);
+    bool last = --session->users == 0 && session != model->session;
+    pthread_mutex_unlock(&model->lock);
+    if (last)
+        session_close(session);
+}

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <pthread.h>
+
+#include "../common/brun.h"
+#include "options.h"
+#include "session.h"
+
+/* A loaded model: what its tensors look like and where they are in its graph. Read-only once model_new has returned, but for the session
+ * that instances share. */
+
+struct model_tensor {
+    char *name;   /* in requests */
+    char *source; /* in the graph: an operation, and maybe which of its results, "operation:1" */
+    TF_DataType type;
+    TRITONSERVER_DataType datatype;
+    bool has_shape; /* else the file does not say */
+    size_t rank;
+    int64_t dims[BRUN_MAX_DIMS]; /* -1 = any */
+
+    /* Outputs only. */
+    bool served;   /* the configuration lists it */
+    bool is_state; /* the server keeps it for the sequence */
+    size_t served_rank;
+    int64_t served_dims[BRUN_MAX_DIMS]; /* of the configuration */
+};
+
+struct model_list {
+    size_t count;
+    struct model_tensor *tensors;
+};
+
+struct model {
+    const struct runtime *runtime;
+    TRITONBACKEND_Model *handle;
+    const char *name; /* borrowed from the handle */
+    yyjson_doc *config_doc;
+    yyjson_val *config;
+    int64_t max_batch_size;
+    struct options options;
+    char *path; /* of the model's file or directory */
+    bool
+        is_graph; /* a GraphDef, which does not say what its inputs and outputs are; else a SavedModel */
+    struct model_list inputs, outputs;
+
+    pthread_mutex_t lock;    /* a leaf; guards the next and the counts within */
+    struct session *session; /* the last that was opened, which instances can still share */
+};
+
+/* model_new - load a model: its file, the configuration filled in where asked and checked.
+ * handle     within TRITONBACKEND_ModelInitialize
+ * ret_model  owned by the caller: model_free
+ * errors     what is wrong with the file or the configuration, naming the model and the tensor */
+TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_model);
+
+/* model_free - free a model; NULL and half-built ones are allowed. */
+void model_free(struct model *model);
+
+/* model_find - find a tensor by its name in requests.
+ * returns  NULL when there is none */
+struct model_tensor *model_find(const struct model_list *list, const char *name);
+
+/* model_take_session - get the session of one more instance: the one that others use while it has room, else a new one.
+ * ret_session  given back with model_leave_session */
+TRITONSERVER_Error *model_take_session(struct model *model, struct session **ret_session);
+
+/* model_leave_session - an instance ends. */
+void model_leave_session(struct model *model, struct session *session);

@@ -1,0 +1,308 @@
+#include "options.h"
+
+#include <string.h>
+
+#include "../common/bconfig.h"
+#include "../common/berr.h"
+
+/* Fields of TensorFlow's messages. */
+enum { /* ConfigProto */
+       INTRA_THREADS = 2,
+       INTER_THREADS = 5,
+       GPU_OPTIONS = 6,
+       SOFT_PLACEMENT = 7,
+       OWN_THREADS = 9,
+       GRAPH_OPTIONS = 10,
+       /* GPUOptions */
+       GPU_FRACTION = 1,
+       GPU_GROWTH = 4,
+       /* GraphOptions */
+       OPTIMIZER_OPTIONS = 3,
+       REWRITE_OPTIONS = 10,
+       /* OptimizerOptions */
+       JIT_LEVEL = 5,
+       JIT_ON_CPU = 7,
+       /* RewriterConfig */
+       ITERATIONS = 12,
+       MIXED_PRECISION = 23,
+       OPTIMIZERS = 100,
+       CUSTOM_OPTIMIZERS = 200,
+       /* RewriterConfig.CustomGraphOptimizer, and its map */
+       OPTIMIZER_NAME = 1,
+       OPTIMIZER_PARAMETERS = 2,
+       MAP_KEY = 1,
+       MAP_VALUE = 2,
+       /* AttrValue */
+       ATTR_TEXT = 2,
+       ATTR_NUMBER = 3,
+       ATTR_TRUTH = 5
+};
+
+/* Values of those fields. */
+enum { ON_CALLER = -1, JIT_OFF = -1, JIT_MOST = 2, SWITCHED_ON = 1, ONE_ITERATION = 1 };
+
+/* How a TensorRT inside TensorFlow is to be used. */
+struct tensorrt {
+    const char *precision;
+    int64_t segment, workspace, engines;
+};
+
+struct accelerators {
+    bool wants_tensorrt, mixed_precision;
+    struct tensorrt tensorrt;
+};
+
+static TRITONSERVER_Error *read_number(const char *model, yyjson_val *config, const char *parameter,
+                                       int64_t least, int64_t *ret_value)
+{
+    const char *text = bconfig_parameter(config, parameter);
+    int64_t value = 0;
+    if (!text)
+        return NULL;
+    TRITONSERVER_Error *err = bconfig_parse_int(text, &value);
+    if (!err && value >= least) {
+        *ret_value = value;
+        return NULL;
+    }
+    TRITONSERVER_Error *named =
+        err ? berr_new(TRITONSERVER_ERROR_INVALID_ARG, "model '%s', parameter '%s': %s", model,
+                       parameter, TRITONSERVER_ErrorMessage(err))
+            : berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                       "parameter '%s' must be %s number for TensorFlow model '%s'", parameter,
+                       least ? "positive" : "non-negative", model);
+    berr_drop(err);
+    return named;
+}
+
+static TRITONSERVER_Error *read_threads(const struct runtime *runtime, const char *model,
+                                        yyjson_val *config, struct wire_out *session)
+{
+    int64_t intra = 0, inter = 0;
+    bool own = false;
+    const char *text = bconfig_parameter(config, "TF_USE_PER_SESSION_THREADS");
+    TRITONSERVER_Error *err = read_number(model, config, "TF_NUM_INTRA_THREADS", 0, &intra);
+    if (!err)
+        err = read_number(model, config, "TF_NUM_INTER_THREADS", INT32_MIN, &inter);
+    if (!err && text && strcasecmp(text, "yes") != 0 && strcasecmp(text, "no") != 0)
+        err = bconfig_parse_bool(text, &own);
+    else if (text)
+        own = strcasecmp(text, "yes") == 0;
+    /* Else TensorFlow would take all processors of the machine, whatever the process may use of them, and would hand each operation to a
+     * thread of its own while the instance's has nothing to do: several times the CPU of a small model (docs/internals/tensorflow.md). */
+    wire_put_number(session, INTRA_THREADS, intra ? intra : runtime->processors);
+    wire_put_number(session, INTER_THREADS, inter ? inter : ON_CALLER);
+    wire_put_number(session, OWN_THREADS, own);
+    return err;
+}
+
+static TRITONSERVER_Error *unknown_precision(const char *model, const char *text)
+{
+    return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                    "unsupported precision mode '%s' is requested for model '%s': it can be FP32 "
+                    "or FP16",
+                    text ? text : "", model);
+}
+
+static TRITONSERVER_Error *read_tensorrt(const char *model, yyjson_val *parameters,
+                                         struct tensorrt *tensorrt)
+{
+    size_t index, count;
+    yyjson_val *key, *value;
+    *tensorrt = (struct tensorrt){
+        .precision = "FP32", .segment = 3, .workspace = INT64_C(1) << 30, .engines = 100};
+    yyjson_obj_foreach(parameters, index, count, key, value)
+    {
+        const char *name = yyjson_get_str(key);
+        int64_t number = bconfig_int(value, -1), *to = NULL;
+        if (strcmp(name, "precision_mode") == 0) {
+            tensorrt->precision = yyjson_get_str(value);
+            if (!tensorrt->precision || (strcmp(tensorrt->precision, "FP32") != 0 &&
+                                         strcmp(tensorrt->precision, "FP16") != 0))
+                return unknown_precision(model, tensorrt->precision);
+            continue;
+        }
+        if (strcmp(name, "minimum_segment_size") == 0)
+            to = &tensorrt->segment;
+        else if (strcmp(name, "max_workspace_size_bytes") == 0)
+            to = &tensorrt->workspace;
+        else if (strcmp(name, "max_cached_engines") == 0)
+            to = &tensorrt->engines;
+        if (!to)
+            return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                            "unknown parameter '%s' is provided for TensorRT Execution Accelerator "
+                            "of model '%s'",
+                            name, model);
+        if (number < 0)
+            return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                            "model '%s', parameter '%s' of the TensorRT Execution Accelerator: "
+                            "expected a number from 0 on",
+                            model, name);
+        *to = number;
+    }
+    return NULL;
+}
+
+static TRITONSERVER_Error *read_accelerator(const char *model, yyjson_val *entry,
+                                            struct accelerators *accelerators)
+{
+    const char *name = yyjson_get_str(yyjson_obj_get(entry, "name"));
+    if (name && strcmp(name, "tensorrt") == 0) {
+        accelerators->wants_tensorrt = true;
+        return read_tensorrt(model, yyjson_obj_get(entry, "parameters"), &accelerators->tensorrt);
+    }
+    if (name && strcmp(name, "auto_mixed_precision") == 0)
+        accelerators->mixed_precision = true;
+    else if (!name || strcmp(name, "gpu_io") != 0)
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "unknown Execution Accelerator '%s' is requested for model '%s'",
+                        name ? name : "", model);
+    return NULL;
+}
+
+static TRITONSERVER_Error *read_accelerators(const char *model, yyjson_val *config,
+                                             struct accelerators *accelerators)
+{
+    size_t index, count;
+    yyjson_val *entry;
+    TRITONSERVER_Error *err = NULL;
+    yyjson_val *listed =
+        yyjson_obj_get(yyjson_obj_get(config, "optimization"), "execution_accelerators");
+    if (yyjson_arr_size(yyjson_obj_get(listed, "cpu_execution_accelerator")) > 0)
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "model '%s': CPU Execution Accelerator is not supported in TensorFlow "
+                        "backend",
+                        model);
+    yyjson_arr_foreach(yyjson_obj_get(listed, "gpu_execution_accelerator"), index, count, entry)
+    {
+        if (!err)
+            err = read_accelerator(model, entry, accelerators);
+    }
+    if (!err && accelerators->mixed_precision && accelerators->wants_tensorrt)
+        err = berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                       "model '%s': Auto mixed precision can not be set with TFTRT optimization",
+                       model);
+    return err;
+}
+
+/* Instances on a processor have nothing to do with what GPUs can. */
+static bool places_itself(yyjson_val *config)
+{
+    size_t index, count;
+    yyjson_val *group;
+    yyjson_arr_foreach(yyjson_obj_get(config, "instance_group"), index, count, group)
+    {
+        const char *kind = yyjson_get_str(yyjson_obj_get(group, "kind"));
+        if (kind && strcmp(kind, "KIND_MODEL") == 0)
+            return true;
+    }
+    return false;
+}
+
+static void put_parameter(struct wire_out *optimizer, const char *name,
+                          const struct wire_out *value)
+{
+    struct wire_out entry = {0};
+    wire_put_text(&entry, MAP_KEY, name);
+    wire_put_message(&entry, MAP_VALUE, value);
+    wire_put_message(optimizer, OPTIMIZER_PARAMETERS, &entry);
+}
+
+static void put_number(struct wire_out *optimizer, const char *name, int64_t number)
+{
+    struct wire_out value = {0};
+    wire_put_number(&value, ATTR_NUMBER, number);
+    put_parameter(optimizer, name, &value);
+}
+
+/* Around it constants are folded, since it leaves some that are used no more. */
+static void put_tensorrt(struct wire_out *rewrite, const struct tensorrt *tensorrt,
+                         int64_t max_batch_size)
+{
+    struct wire_out optimizer = {0}, fold = {0}, dynamic = {0}, precision = {0};
+    wire_put_text(rewrite, OPTIMIZERS, "constfold");
+    wire_put_text(rewrite, OPTIMIZERS, "layout");
+    wire_put_text(rewrite, OPTIMIZERS, "constfold");
+    wire_put_text(&optimizer, OPTIMIZER_NAME, "TensorRTOptimizer");
+    wire_put_number(&dynamic, ATTR_TRUTH, true);
+    put_parameter(&optimizer, "is_dynamic_op", &dynamic);
+    wire_put_text(&precision, ATTR_TEXT, tensorrt->precision);
+    put_parameter(&optimizer, "precision_mode", &precision);
+    put_number(&optimizer, "minimum_segment_size", tensorrt->segment);
+    put_number(&optimizer, "max_batch_size", max_batch_size > 1 ? max_batch_size : 1);
+    put_number(&optimizer, "max_workspace_size_bytes", tensorrt->workspace);
+    put_number(&optimizer, "max_cached_engines", tensorrt->engines);
+    wire_put_message(rewrite, CUSTOM_OPTIMIZERS, &optimizer);
+    wire_put_text(&fold, OPTIMIZER_NAME, "constfold");
+    wire_put_message(rewrite, CUSTOM_OPTIMIZERS, &fold);
+}
+
+static void put_graph_options(const struct accelerators *accelerators, yyjson_val *config,
+                              struct wire_out *session)
+{
+    struct wire_out graph = {0}, optimizer = {0}, rewrite = {0};
+    yyjson_val *level =
+        yyjson_obj_get(yyjson_obj_get(yyjson_obj_get(config, "optimization"), "graph"), "level");
+    int64_t jit = bconfig_int(level, 0);
+    jit = jit < 0 ? JIT_OFF : jit > JIT_MOST ? JIT_MOST : jit;
+    wire_put_number(&optimizer, JIT_LEVEL, jit);
+    wire_put_number(&optimizer, JIT_ON_CPU, jit > 0);
+    wire_put_message(&graph, OPTIMIZER_OPTIONS, &optimizer);
+    if (accelerators->wants_tensorrt)
+        put_tensorrt(&rewrite, &accelerators->tensorrt,
+                     bconfig_int(yyjson_obj_get(config, "max_batch_size"), 0));
+    if (accelerators->mixed_precision)
+        wire_put_number(&rewrite, MIXED_PRECISION, SWITCHED_ON);
+    if (rewrite.size) {
+        wire_put_number(&rewrite, ITERATIONS, ONE_ITERATION);
+        wire_put_message(&graph, REWRITE_OPTIONS, &rewrite);
+    }
+    wire_put_message(session, GRAPH_OPTIONS, &graph);
+}
+
+static void put_devices(const struct runtime *runtime, struct wire_out *session)
+{
+    struct wire_out gpu = {0};
+    wire_put_double(&gpu, GPU_FRACTION, runtime->gpu_memory_fraction);
+    wire_put_number(&gpu, GPU_GROWTH, runtime->gpu_memory_fraction == 0);
+    wire_put_message(session, GPU_OPTIONS, &gpu);
+    wire_put_number(session, SOFT_PLACEMENT, runtime->soft_placement);
+}
+
+/* An empty text counts as none. */
+static const char *text_of(yyjson_val *config, const char *parameter, const char *usual)
+{
+    const char *text = bconfig_parameter(config, parameter);
+    return text && *text ? text : usual;
+}
+
+TRITONSERVER_Error *options_read(const struct runtime *runtime, const char *model,
+                                 yyjson_val *config, struct options *ret_options)
+{
+    struct accelerators accelerators = {0};
+    struct options options = {.share_count = 1,
+                              .tag = text_of(config, "TF_GRAPH_TAG", "serve"),
+                              .signature = text_of(config, "TF_SIGNATURE_DEF", NULL),
+                              .init_ops = text_of(config, "TF_INIT_OPS_FILE", NULL)};
+    TRITONSERVER_Error *err =
+        read_number(model, config, "MAX_SESSION_SHARE_COUNT", 1, &options.share_count);
+    if (!err)
+        err = read_threads(runtime, model, config, &options.session);
+    if (!err)
+        err = read_accelerators(model, config, &accelerators);
+    if (err)
+        return err;
+    if ((accelerators.wants_tensorrt || accelerators.mixed_precision) && !places_itself(config)) {
+        runtime_say(TRITONSERVER_LOG_WARN,
+                    "model '%s': GPU Execution Accelerator will be ignored for model instance on "
+                    "CPU",
+                    model);
+        accelerators = (struct accelerators){0};
+    }
+    options.wants_tensorrt = accelerators.wants_tensorrt;
+    put_graph_options(&accelerators, config, &options.session);
+    put_devices(runtime, &options.session);
+    if (options.session.full)
+        return berr_new(TRITONSERVER_ERROR_INTERNAL, "model '%s': too many settings", model);
+    *ret_options = options;
+    return NULL;
+}

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <yyjson.h>
+
+#include "runtime.h"
+#include "wire.h"
+
+/* What a model's configuration says of how TensorFlow runs it. */
+
+struct options {
+    const char *tag;       /* of the graph in a SavedModel; this and the next two are borrowed */
+    const char *signature; /* NULL = the usual one */
+    const char *init_ops;  /* the file with operations that run first; NULL = none */
+    int64_t share_count;   /* instances that share a session */
+    bool wants_tensorrt;
+    struct wire_out session; /* a ConfigProto */
+};
+
+/* options_read - read the parameters, the graph level and the accelerators.
+ * config       the configuration's root; outlives the options
+ * errors       INVALID_ARG naming the model and the setting */
+TRITONSERVER_Error *options_read(const struct runtime *runtime, const char *model,
+                                 yyjson_val *config, struct options *ret_options);

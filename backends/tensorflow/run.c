@@ -1,0 +1,206 @@
+#include "run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../common/berr.h"
+#include "../common/binput.h"
+#include "../common/boutput.h"
+#include "texts.h"
+
+/* A run on one instance. */
+struct state {
+    struct brun *run;
+    const struct model *model;
+    const struct session *session;
+    struct binput *inputs;
+    struct boutput *outputs;
+    TF_Tensor **given; /* an input each */
+    TF_Tensor **made;  /* a fetched output each, as the next two */
+    TF_Output *fetched;
+    size_t *fetched_index; /* of the output in the model */
+    size_t fetched_count;
+};
+
+static TRITONSERVER_Error *list_tensors(struct state *state)
+{
+    const struct model *model = state->model;
+    struct scratch *scratch = &state->run->place->scratch;
+    size_t inputs = model->inputs.count, outputs = model->outputs.count;
+    state->inputs = scratch_array(scratch, inputs, sizeof *state->inputs);
+    state->outputs = scratch_array(scratch, outputs, sizeof *state->outputs);
+    state->given = scratch_array(scratch, inputs, sizeof(TF_Tensor *));
+    state->made = scratch_array(scratch, outputs, sizeof(TF_Tensor *));
+    state->fetched = scratch_array(scratch, outputs, sizeof *state->fetched);
+    state->fetched_index = scratch_array(scratch, outputs, sizeof *state->fetched_index);
+    if (!state->inputs || !state->outputs || !state->given || !state->made || !state->fetched ||
+        !state->fetched_index)
+        return berr_no_memory();
+    for (size_t i = 0; i < inputs; i++) {
+        state->inputs[i].name = model->inputs.tensors[i].name;
+        state->inputs[i].datatype = model->inputs.tensors[i].datatype;
+    }
+    for (size_t i = 0; i < outputs; i++) {
+        const struct model_tensor *tensor = &model->outputs.tensors[i];
+        state->outputs[i] = (struct boutput){.name = tensor->name,
+                                             .datatype = tensor->datatype,
+                                             .served = tensor->served,
+                                             .is_state = tensor->is_state};
+    }
+    return NULL;
+}
+
+static void free_memory(void *data, size_t size, void *arg)
+{
+    (void)size;
+    (void)arg;
+    free(data);
+}
+
+/* The protocol has a scalar as one element.
+ * returns  the number of dimensions that the model's input has in this run */
+static size_t input_rank(const struct state *state, size_t index, size_t rank, const int64_t *shape)
+{
+    const struct model_tensor *tensor = &state->model->inputs.tensors[index];
+    bool scalar = tensor->has_shape && tensor->rank == 0 && rank == 1 && shape[0] == 1;
+    return scalar ? 0 : rank;
+}
+
+/* A copy, which TensorFlow may keep in a variable for longer than the request's memory is there. */
+static TRITONSERVER_Error *give_input(struct state *state, size_t index)
+{
+    const struct binput *input = &state->inputs[index];
+    int64_t shape[BRUN_MAX_DIMS];
+    uint64_t size;
+    if (input->datatype == TRITONSERVER_TYPE_BYTES)
+        return texts_give(state->run, input, &state->given[index]);
+    size_t rank = binput_shape(state->run, input, shape);
+    if (!brun_bytes(input->datatype, shape, rank, &size))
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "input '%s' has an impossible shape",
+                        input->name);
+    void *memory = aligned_alloc(SCRATCH_ALIGN, (size / SCRATCH_ALIGN + 1) * SCRATCH_ALIGN);
+    if (!memory)
+        return berr_no_memory();
+    binput_copy(state->run, input, memory, size);
+    rank = input_rank(state, index, rank, shape);
+    state->given[index] = TF_NewTensor(runtime_type(input->datatype), shape, (int)rank, memory,
+                                       size, free_memory, NULL);
+    return state->given[index] ? NULL : berr_no_memory();
+}
+
+static void choose_outputs(struct state *state)
+{
+    for (size_t i = 0; i < state->model->outputs.count; i++) {
+        if (!state->outputs[i].wanted && !state->outputs[i].is_state)
+            continue;
+        state->fetched[state->fetched_count] = state->session->outputs[i];
+        state->fetched_index[state->fetched_count++] = i;
+    }
+}
+
+static TRITONSERVER_Error *compute(struct state *state)
+{
+    TF_Status *status = TF_NewStatus();
+    TRITONSERVER_Error *err = NULL;
+    TF_SessionRun(state->session->handle, NULL, state->session->inputs, state->given,
+                  (int)state->model->inputs.count, state->fetched, state->made,
+                  (int)state->fetched_count, NULL, 0, NULL, status);
+    if (TF_GetCode(status) != TF_OK)
+        err = TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_INTERNAL, TF_Message(status));
+    TF_DeleteStatus(status);
+    return err;
+}
+
+static TRITONSERVER_Error *read_result(const struct boutput *output, const TF_Tensor *tensor,
+                                       struct boutput_tensor *ret_result)
+{
+    int rank = TF_NumDims(tensor);
+    TRITONSERVER_DataType datatype = runtime_datatype(TF_TensorType(tensor));
+    if (rank > BRUN_MAX_DIMS)
+        return berr_new(TRITONSERVER_ERROR_UNSUPPORTED, "output '%s' has more than %d dimensions",
+                        output->name, BRUN_MAX_DIMS);
+    if (datatype != output->datatype)
+        return berr_new(TRITONSERVER_ERROR_INTERNAL,
+                        "output '%s' came with type %d of TensorFlow, not with TYPE_%s",
+                        output->name, (int)TF_TensorType(tensor),
+                        TRITONSERVER_DataTypeString(output->datatype));
+    ret_result->rank = (size_t)rank;
+    for (int i = 0; i < rank; i++)
+        ret_result->shape[i] = TF_Dim(tensor, i);
+    ret_result->data = TF_TensorData(tensor);
+    return NULL;
+}
+
+/* A scalar gets the dims of the configuration, all of which are 1. */
+static void shape_scalar(const struct model_tensor *tensor, struct boutput_tensor *result)
+{
+    bool ones = tensor->served;
+    for (size_t i = 0; i < tensor->served_rank; i++)
+        ones = ones && tensor->served_dims[i] == 1;
+    if (result->rank > 0 || !ones)
+        return;
+    result->rank = tensor->served_rank;
+    memcpy(result->shape, tensor->served_dims, result->rank * sizeof *result->shape);
+}
+
+static TRITONSERVER_Error *write_outputs(const struct state *state)
+{
+    TRITONSERVER_Error *err = NULL;
+    for (size_t i = 0; i < state->fetched_count && !err; i++) {
+        size_t index = state->fetched_index[i];
+        const struct boutput *output = &state->outputs[index];
+        struct boutput_tensor result = {0};
+        err = read_result(output, state->made[i], &result);
+        if (err)
+            break;
+        if (state->model->max_batch_size == 0)
+            shape_scalar(&state->model->outputs.tensors[index], &result);
+        err = output->datatype == TRITONSERVER_TYPE_BYTES
+                  ? texts_scatter(state->run, output, &result)
+                  : boutput_scatter(state->run, output, state->run->rows, &result);
+    }
+    return err;
+}
+
+static TRITONSERVER_Error *run_batch(struct state *state)
+{
+    struct brun *run = state->run;
+    TRITONSERVER_Error *err = NULL;
+    for (size_t i = 0; i < state->model->inputs.count && !err; i++)
+        err = give_input(state, i);
+    if (!err)
+        err = boutput_select(run, state->outputs, state->model->outputs.count);
+    if (err || !brun_any_good(run))
+        return err;
+    choose_outputs(state);
+    if (state->fetched_count == 0)
+        return NULL;
+    run->compute_start_ns = brun_now_ns();
+    err = compute(state);
+    run->compute_end_ns = brun_now_ns();
+    return err ? err : write_outputs(state);
+}
+
+static TRITONSERVER_Error *work(struct brun *run, void *of)
+{
+    const struct instance *instance = of;
+    struct state state = {.run = run, .model = instance->model, .session = instance->session};
+    TRITONSERVER_Error *err = list_tensors(&state);
+    if (err)
+        return err;
+    err = binput_collect(run, state.inputs, state.model->inputs.count);
+    if (!err && run->batch_size > 0)
+        err = run_batch(&state);
+    for (size_t i = 0; i < state.model->inputs.count; i++)
+        if (state.given[i])
+            TF_DeleteTensor(state.given[i]);
+    for (size_t i = 0; i < state.fetched_count; i++)
+        if (state.made[i])
+            TF_DeleteTensor(state.made[i]);
+    return err;
+}
+
+void run_requests(struct instance *instance, TRITONBACKEND_Request **requests, uint32_t count)
+{
+    brun_requests(&instance->place, requests, count, work, instance);
+}

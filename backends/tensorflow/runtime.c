@@ -1,0 +1,123 @@
+#include "runtime.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "../common/bconfig.h"
+#include "../common/berr.h"
+#include "../common/cpus.h"
+
+/* A variable of the first kind has the type of its content and this. */
+enum { REFERENCE = 100 };
+
+static const struct {
+    TF_DataType type;
+    TRITONSERVER_DataType datatype;
+} types[] = {
+    {TF_BOOL, TRITONSERVER_TYPE_BOOL},     {TF_UINT8, TRITONSERVER_TYPE_UINT8},
+    {TF_UINT16, TRITONSERVER_TYPE_UINT16}, {TF_UINT32, TRITONSERVER_TYPE_UINT32},
+    {TF_UINT64, TRITONSERVER_TYPE_UINT64}, {TF_INT8, TRITONSERVER_TYPE_INT8},
+    {TF_INT16, TRITONSERVER_TYPE_INT16},   {TF_INT32, TRITONSERVER_TYPE_INT32},
+    {TF_INT64, TRITONSERVER_TYPE_INT64},   {TF_HALF, TRITONSERVER_TYPE_FP16},
+    {TF_FLOAT, TRITONSERVER_TYPE_FP32},    {TF_DOUBLE, TRITONSERVER_TYPE_FP64},
+    {TF_STRING, TRITONSERVER_TYPE_BYTES},  {TF_BFLOAT16, TRITONSERVER_TYPE_BF16},
+};
+
+TRITONSERVER_DataType runtime_datatype(TF_DataType type)
+{
+    int plain = (int)type > REFERENCE ? (int)type - REFERENCE : (int)type;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if ((int)types[i].type == plain)
+            return types[i].datatype;
+    return TRITONSERVER_TYPE_INVALID;
+}
+
+TF_DataType runtime_type(TRITONSERVER_DataType datatype)
+{
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (types[i].datatype == datatype)
+            return types[i].type;
+    return (TF_DataType)0;
+}
+
+TRITONSERVER_Error *runtime_err(TF_Status *status, const char *doing, const char *model)
+{
+    TRITONSERVER_Error *err = NULL;
+    if (TF_GetCode(status) != TF_OK)
+        err = berr_new(TRITONSERVER_ERROR_INTERNAL, "tensorflow error in %s '%s': %s", doing, model,
+                       TF_Message(status));
+    TF_DeleteStatus(status);
+    return err;
+}
+
+bool runtime_has_operation(TF_Graph *graph, const char *name)
+{
+    TF_Buffer *described = TF_NewBuffer();
+    TF_Status *status = TF_NewStatus();
+    TF_GraphGetOpDef(graph, name, described, status);
+    bool found = TF_GetCode(status) == TF_OK;
+    TF_DeleteStatus(status);
+    TF_DeleteBuffer(described);
+    return found;
+}
+
+void runtime_say(TRITONSERVER_LogLevel level, const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    berr_drop(TRITONSERVER_LogMessage(level, __FILE__, __LINE__, text));
+}
+
+static TRITONSERVER_Error *parse_fraction(const char *text, double *ret_value)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end || !(value >= 0))
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "expected the setting 'gpu-memory-fraction' to be a number from 0 on, got "
+                        "'%s'",
+                        text);
+    *ret_value = value;
+    return NULL;
+}
+
+static TRITONSERVER_Error *read_settings(yyjson_val *cmdline, struct runtime *runtime)
+{
+    TRITONSERVER_Error *err = NULL;
+    const char *rows = yyjson_get_str(yyjson_obj_get(cmdline, "default-max-batch-size"));
+    const char *soft = yyjson_get_str(yyjson_obj_get(cmdline, "allow-soft-placement"));
+    const char *fraction = yyjson_get_str(yyjson_obj_get(cmdline, "gpu-memory-fraction"));
+    if (rows)
+        err = bconfig_parse_int(rows, &runtime->default_max_batch_size);
+    if (!err && soft)
+        err = bconfig_parse_bool(soft, &runtime->soft_placement);
+    if (!err && fraction)
+        err = parse_fraction(fraction, &runtime->gpu_memory_fraction);
+    return err;
+}
+
+TRITONSERVER_Error *runtime_new(TRITONBACKEND_Backend *backend, struct runtime **ret_runtime)
+{
+    yyjson_doc *doc;
+    TRITONSERVER_Error *err = bconfig_of_backend(backend, &doc);
+    if (err)
+        return err;
+    struct runtime *runtime = calloc(1, sizeof *runtime);
+    if (runtime) {
+        runtime->processors = cpus_usable();
+        runtime->soft_placement = true;
+        err = read_settings(yyjson_obj_get(yyjson_doc_get_root(doc), "cmdline"), runtime);
+    } else {
+        err = berr_no_memory();
+    }
+    yyjson_doc_free(doc);
+    if (err)
+        free(runtime);
+    else
+        *ret_runtime = runtime;
+    return err;
+}

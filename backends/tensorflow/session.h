@@ -1,0 +1,33 @@
+#pragma once
+
+#include "runtime.h"
+
+struct model;
+
+/* A graph that TensorFlow runs. Several instances may run it at once. */
+struct session {
+    TF_Graph *graph;
+    TF_Session *handle;
+    TF_Output *inputs, *outputs; /* where the model's tensors are in this graph, in its order */
+    int64_t users;               /* instances; under the model's lock */
+};
+
+/* session_open - read the model's file into a graph and a session.
+ * ret_session  owned by the caller: session_close; session_bind makes it ready
+ * ret_meta     NULL, or a SavedModel's MetaGraphDef, owned by the caller: TF_DeleteBuffer
+ * errors       INTERNAL naming the model */
+TRITONSERVER_Error *session_open(const struct model *model, struct session **ret_session,
+                                 TF_Buffer **ret_meta);
+
+/* session_bind - find the model's tensors in the graph and run its initial operations.
+ * errors  a tensor or an operation that is not there */
+TRITONSERVER_Error *session_bind(const struct model *model, struct session *session);
+
+/* session_close - NULL and half-built ones are allowed. */
+void session_close(struct session *session);
+
+/* session_find - find a tensor of the graph.
+ * source    "operation" or "operation:result"
+ * ret_at    written on success
+ * returns   false when it is not there */
+bool session_find(const struct session *session, const char *source, TF_Output *ret_at);

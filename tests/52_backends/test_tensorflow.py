@@ -1,0 +1,499 @@
+"""The backend `tensorflow`, in this server and, as the same file, in the reference: GraphDef and SavedModel files, every data type, batches,
+shapes, signatures, sessions, what does not load. What is right is what NumPy computes, or TensorFlow when it is called directly."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tritonclient.grpc as grpcclient
+from harness import arrays, paths, procfs, rawgrpc, rawhttp
+from harness.repository import Repository, config_type
+from harness.servers import KINDS, Nereid, Server
+from tritonclient.grpc import service_pb2 as pb
+
+import batches
+import tensorflow_files as files
+import tensorflow_oracle
+from clients import PROTOCOLS, ask, at_once, config, load, parameters, tensor, unload
+
+GRAPH, SAVED = 'platform: "tensorflow_graphdef"\n', 'platform: "tensorflow_savedmodel"\n'
+DYNAMIC = "dynamic_batching { preferred_batch_size: [ 8 ] max_queue_delay_microseconds: 500000 }\n"
+BOTH = ["nereid", pytest.param("reference", marks=pytest.mark.reference)]
+DENSE = tensor("input", "x", "FP32", [16]) + tensor("output", "logits", "FP32", [8])
+X_AND_Y = tensor("input", "x", "FP32", [-1]) + tensor("output", "y", "FP32", [-1])
+COUNTER = tensor("input", "x", "FP32", [1]) + tensor("output", "y", "FP32", [1])
+INIT = parameters({"TF_INIT_OPS_FILE": "init_ops.json"})
+TWO = "instance_group { count: 2 kind: KIND_CPU }\n"
+STATES = (
+    'sequence_batching {\n  control_input { name: "start" control { kind: CONTROL_SEQUENCE_START bool_false_true: [ false, true ] } }\n'
+    '  state { input_name: "before" output_name: "after" data_type: TYPE_FP32 dims: [ 1 ] }\n}\n'
+)
+SETTINGS = {
+    "threads": {"TF_NUM_INTRA_THREADS": "1", "TF_NUM_INTER_THREADS": "1", "TF_USE_PER_SESSION_THREADS": "yes"},
+    "own": {"TF_NUM_INTRA_THREADS": "0", "TF_NUM_INTER_THREADS": "-1", "TF_USE_PER_SESSION_THREADS": "On"},
+    "off": {"TF_USE_PER_SESSION_THREADS": "false", "MAX_SESSION_SHARE_COUNT": "3"},
+}
+LEVELS = {"level_off": -1, "level_usual": 0}
+
+
+def accelerated(text: str) -> str:
+    return f"optimization {{ execution_accelerators {{ {text} }} }}\n"
+
+
+def typed(datatype: str) -> str:
+    of = config_type(datatype).removeprefix("TYPE_")
+    return tensor("input", "x", of, [-1, -1]) + tensor("output", "y", of, [-1, -1])
+
+
+def write_types(made: Repository) -> None:
+    for datatype in [*arrays.NUMPY, "BF16"]:
+        graph = files.same(datatype, [-1, -1])
+        files.save_graph(graph, made.model(f"graph_{datatype.lower()}", GRAPH + typed(datatype)))
+        inputs, outputs = ({name: (f"{name}:0", datatype, [-1, -1])} for name in ("x", "y"))
+        files.save(graph, made.model(f"saved_{datatype.lower()}", SAVED + typed(datatype)), inputs, outputs)
+
+
+def write_dense(made: Repository) -> None:
+    graph = files.dense_graph()
+    rows = f"max_batch_size: 16\n{DENSE}"
+    files.save_graph(graph, made.model("dense", GRAPH + rows + DYNAMIC))
+    files.save_graph(graph, made.model("dense_many", GRAPH + rows + TWO))
+    named = f'backend: "tensorflow"\ndefault_model_filename: "model.graphdef"\n{rows}'
+    files.save_graph(graph, made.model("dense_backend", named))
+    files.save_graph(graph, made.model("dense_renamed", f'{GRAPH}default_model_filename: "other.pb"\n{rows}'), "other.pb")
+    files.save(graph, made.model("saved_dense", SAVED + rows + DYNAMIC), *files.DENSE)
+    files.save(graph, made.model("saved_many", SAVED + rows + TWO), *files.DENSE)
+    files.save(graph, made.model("placed", SAVED + rows + "instance_group { kind: KIND_MODEL }\n"), *files.DENSE)
+    for name, values in SETTINGS.items():
+        files.save(graph, made.model(f"with_{name}", SAVED + rows + TWO + parameters(values)), *files.DENSE)
+    for name, level in LEVELS.items():
+        files.save_graph(graph, made.model(name, f"{GRAPH}{rows}optimization {{ graph {{ level: {level} }} }}\n"))
+    tensorrt = 'gpu_execution_accelerator { name: "tensorrt" parameters { key: "precision_mode" value: "FP16" } }, { name: "gpu_io" }'
+    files.save_graph(graph, made.model("for_gpus", GRAPH + rows + accelerated(tensorrt.replace("gpu_execution_accelerator {", "gpu_execution_accelerator: [ {") + " ]")))
+    wide = tensor("input", "x", "FP32", [4, 4], "reshape: { shape: [ 16 ] }")
+    wide += tensor("output", "logits", "FP32", [2, 4], "reshape: { shape: [ 8 ] }")
+    files.save(graph, made.model("reshaped", f"{SAVED}max_batch_size: 4\n{wide}"), *files.DENSE)
+
+
+def write_others(made: Repository) -> None:
+    files.save(files.add_sub(), made.model("add_sub", None), *files.ADD_SUB)
+    partly = 'max_batch_size: 3\ninput { name: "b" }\noutput { name: "difference" }\n'
+    files.save(files.add_sub(), made.model("partly", SAVED + partly), *files.ADD_SUB)
+    whole = tensor("input", "a", "FP32", [-1, 4])
+    files.save(files.add_sub(), made.model("unbatched", SAVED + whole), *files.ADD_SUB)
+    files.save(files.halves(), made.model("halves", None), *files.HALVES)
+    files.save(files.words(), made.model("words", SAVED + "max_batch_size: 8\n" + "dynamic_batching { max_queue_delay_microseconds: 50000 }\n"), *files.WORDS)
+    files.save_graph(files.where(), made.model("where", GRAPH + tensor("input", "x", "INT32", [-1]) + tensor("output", "places", "INT64", [-1, 1])))
+    scalar = {name: (f"{name}:0", "FP32", []) for name in ("x", "y")}
+    files.save(files.scalars(), made.model("scalar", None), {"x": scalar["x"]}, {"y": scalar["y"]})
+    called = {"x": ("serving_x:0", "FP32", [-1])}, {"y": ("StatefulPartitionedCall:0", "FP32", [-1])}
+    files.save(files.in_function(), made.model("in_function", SAVED + X_AND_Y), *called)
+    images = tensor("input", "image", "FP32", [12, 12, 3]) + tensor("output", "probabilities", "FP32", [5])
+    files.save_graph(files.convolutions(), made.model("convolutions", f"{GRAPH}max_batch_size: 4\n{images}"))
+    files.save_with_variable(made.model("variable", None), 2.5)
+    for name, more in {"several": "", "threefold": "TF_SIGNATURE_DEF threefold", "negative": "TF_GRAPH_TAG negative"}.items():
+        files.several(made.model(name, SAVED + X_AND_Y + parameters(dict([more.split()]) if more else {})))
+    for name, share, where in (("counter", 1, "1"), ("counter_shared", 2, "")):
+        more = parameters({"MAX_SESSION_SHARE_COUNT": str(share)}) + (TWO if share == 2 else "instance_group { count: 1 kind: KIND_CPU }\n")
+        folder = made.model(name, GRAPH + COUNTER + INIT + more)
+        files.save_graph(files.counter(), folder)
+        (folder / where / "init_ops.json").write_text(json.dumps({"init_ops": ["init"]}))
+    strings = tensor("input", "x", "STRING", [-1]) + tensor("output", "y", "STRING", [-1])
+    folder = made.model("keeps_words", GRAPH + strings + INIT + "instance_group { count: 1 kind: KIND_CPU }\n")
+    files.save_graph(files.keeps_words(), folder)
+    (folder / "1" / "init_ops.json").write_text(json.dumps({"init_ops": ["init"]}))
+    total = tensor("input", "x", "FP32", [1]) + tensor("output", "total", "FP32", [1])
+    files.save_graph(files.sums(), made.model("sums", f"{GRAPH}max_batch_size: 4\n{total}{STATES}"))
+    chain = tensor("input", "x", "FP32", [16]) + tensor("output", "y", "FP32", [16])
+    files.save_graph(files.chain(), made.model("compiled", f"{GRAPH}max_batch_size: 4\n{chain}optimization {{ graph {{ level: 1 }} }}\n"))
+
+
+def _no_file(folder: Path) -> None:
+    (folder / "1" / "model.graphdef").unlink()
+
+
+def _content(content: bytes) -> Callable[[Path], None]:
+    def write(folder: Path) -> None:
+        (folder / "1" / "model.graphdef").write_bytes(content)
+
+    return write
+
+
+def _half(folder: Path) -> None:
+    file = folder / "1" / "model.graphdef"
+    file.write_bytes(file.read_bytes()[:200])
+
+
+def _half_saved(folder: Path) -> None:
+    file = folder / "1" / "model.savedmodel" / "saved_model.pb"
+    file.write_bytes(file.read_bytes()[:200])
+
+
+def _no_operation(folder: Path) -> None:
+    graph = files.Graph()
+    graph.add("logits", "NobodyKnowsThis", [graph.input("x", "FP32", [-1, 16])])
+    files.save_graph(graph, folder)
+
+
+def _init_ops(content: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / "init_ops.json").write_text(content) and None
+
+
+def _library(folder: Path) -> None:
+    (folder / "ops.so").write_bytes(b"no library")
+
+
+ROWS = "max_batch_size: 4\n"
+CONVERTED = tensor("input", "x", "INT32", [16]) + tensor("output", "logits", "FP32", [8])
+PLACED = "instance_group { kind: KIND_MODEL }\n"
+TENSORRT = 'gpu_execution_accelerator { name: "tensorrt" %s }'
+# What does not load: its configuration, what happens to its files, what the error says.
+BAD: dict[str, tuple[str, Any, str]] = {
+    "bad_absent": (GRAPH + ROWS + DENSE, _no_file, "model.graphdef"),
+    "bad_noise": (GRAPH + ROWS + DENSE, _content(b"\xff" * 100), "tensorflow error in loading model 'bad_noise': "),
+    "bad_empty": (GRAPH + ROWS + DENSE, _content(b""), "model 'bad_empty' has an empty network"),
+    "bad_half": (GRAPH + ROWS + DENSE, _half, "tensorflow error in loading model 'bad_half': "),
+    "bad_half_saved": (SAVED + ROWS + DENSE, _half_saved, "tensorflow error in loading model 'bad_half_saved': "),
+    "bad_operation": (GRAPH + ROWS + DENSE, _no_operation, "NobodyKnowsThis"),
+    "bad_bare": (GRAPH, None, "a GraphDef does not say what its inputs and outputs are, so config.pbtxt has to list them"),
+    "bad_name": (GRAPH + ROWS + DENSE.replace('"x"', '"z"'), None, "unexpected inference input 'z', allowed inputs are: x"),
+    "bad_name_saved": (SAVED + ROWS + DENSE.replace('"x"', '"z"'), None, "unexpected inference input 'z', allowed inputs are: x"),
+    "bad_output": (GRAPH + ROWS + DENSE.replace("logits", "q"), None, "unexpected inference output 'q', allowed outputs are: "),
+    "bad_output_saved": (SAVED + ROWS + DENSE.replace("logits", "q"), None, "unexpected inference output 'q', allowed outputs are: logits"),
+    "bad_count": (
+        SAVED + DENSE.replace("[16]", "[-1, 16]").replace("[8]", "[-1, 8]") + tensor("input", "logits", "FP32", [1]), None,
+        "unexpected inference input 'logits', allowed inputs are: x",
+    ),
+    "bad_type": (
+        GRAPH + ROWS + CONVERTED, None,
+        "unable to load model 'bad_type', configuration expects datatype TYPE_INT32 for input 'x', model provides TYPE_FP32",
+    ),
+    "bad_type_saved": (
+        SAVED + ROWS + DENSE.replace('"logits" data_type: TYPE_FP32', '"logits" data_type: TYPE_STRING'), None,
+        "unable to load model 'bad_type_saved', configuration expects datatype TYPE_STRING for output 'logits', model provides TYPE_FP32",
+    ),
+    "bad_dims": (
+        SAVED + ROWS + DENSE.replace("[16]", "[17]"), None,
+        "model 'bad_dims', tensor 'x': the model expects 2 dimensions (shape [-1,16]) but the model configuration specifies 2 "
+        "dimensions (an initial batch dimension because max_batch_size > 0 followed by the explicit tensor shape, making complete "
+        "shape [-1,17])",
+    ),
+    "bad_signature": (
+        SAVED + ROWS + DENSE + parameters({"TF_SIGNATURE_DEF": "none"}), None,
+        "unable to load model 'bad_signature', expected 'none' signature",
+    ),
+    "bad_tag": (SAVED + ROWS + DENSE + parameters({"TF_GRAPH_TAG": "none"}), None, "tensorflow error in loading model 'bad_tag': "),
+    "bad_share": (
+        SAVED + ROWS + DENSE + parameters({"MAX_SESSION_SHARE_COUNT": "0"}), None,
+        "parameter 'MAX_SESSION_SHARE_COUNT' must be positive number for TensorFlow model 'bad_share'",
+    ),
+    "bad_threads": (
+        SAVED + ROWS + DENSE + parameters({"TF_NUM_INTRA_THREADS": "-1"}), None,
+        "parameter 'TF_NUM_INTRA_THREADS' must be non-negative number for TensorFlow model 'bad_threads'",
+    ),
+    "bad_number": (
+        SAVED + ROWS + DENSE + parameters({"TF_NUM_INTER_THREADS": "many"}), None,
+        "model 'bad_number', parameter 'TF_NUM_INTER_THREADS': failed to convert 'many' to integral number",
+    ),
+    "bad_own": (SAVED + ROWS + DENSE + parameters({"TF_USE_PER_SESSION_THREADS": "2"}), None, "failed to convert '2' to boolean"),
+    "bad_init_absent": (GRAPH + ROWS + DENSE + INIT, None, "TF_INIT_OPS_FILE '"),
+    "bad_init_list": (GRAPH + ROWS + DENSE + INIT, _init_ops("{}"), "expected a list 'init_ops' in it"),
+    "bad_init": (
+        GRAPH + ROWS + DENSE + INIT, _init_ops('{"init_ops": ["begin"]}'),
+        "'init_ops.json' names the operation 'begin', which the graph does not have",
+    ),
+    "bad_library": (
+        GRAPH + ROWS + DENSE + 'model_operations { op_library_filename: "ops.so" }\n', _library,
+        "tensorflow error in loading a library of operations for model 'bad_library': ",
+    ),
+    "bad_on_cpu": (
+        GRAPH + ROWS + DENSE + accelerated('cpu_execution_accelerator { name: "openvino" }'), None,
+        "CPU Execution Accelerator is not supported in TensorFlow backend",
+    ),
+    "bad_accelerator": (
+        GRAPH + ROWS + DENSE + accelerated('gpu_execution_accelerator { name: "toaster" }'), None,
+        "unknown Execution Accelerator 'toaster' is requested",
+    ),
+    "bad_precision": (
+        GRAPH + ROWS + DENSE + accelerated(TENSORRT % 'parameters { key: "precision_mode" value: "INT4" }'), None,
+        "unsupported precision mode 'INT4' is requested",
+    ),
+    "bad_parameter": (
+        GRAPH + ROWS + DENSE + accelerated(TENSORRT % 'parameters { key: "colour" value: "red" }'), None,
+        "unknown parameter 'colour' is provided for TensorRT Execution Accelerator",
+    ),
+    "bad_engines": (
+        GRAPH + ROWS + DENSE + accelerated(TENSORRT % 'parameters { key: "max_cached_engines" value: "some" }'), None,
+        "parameter 'max_cached_engines' of the TensorRT Execution Accelerator: expected a number from 0 on",
+    ),
+    "bad_tensorrt": (
+        GRAPH + ROWS + DENSE + PLACED + accelerated(TENSORRT % ""), None,
+        "the Execution Accelerator 'tensorrt' needs a TensorFlow that has TensorRT inside, which this one, 2.18.0, has not",
+    ),
+    "bad_ragged": (
+        GRAPH + ROWS + DENSE.replace("dims: [16]", "dims: [-1] allow_ragged_batch: true"), None,
+        "the backend 'tensorflow' does not support allow_ragged_batch",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Repository:
+    made = Repository(tmp_path_factory.mktemp("tensorflow") / "models")
+    write_types(made)
+    write_dense(made)
+    write_others(made)
+    for name, (text, harm, _error) in BAD.items():
+        folder = made.model(name, text)
+        if SAVED in text:
+            files.save(files.dense_graph(), folder, *files.DENSE)
+        else:
+            files.save_graph(files.dense_graph(), folder)
+        if harm:
+            harm(folder)
+    return made
+
+
+@pytest.fixture(scope="module", params=BOTH)
+def served(request: pytest.FixtureRequest, repository: Repository) -> Iterator[Server]:
+    names = sorted(path.name for path in repository.path.iterdir() if not path.name.startswith("bad_"))
+    with KINDS[request.param](repository.path, {"model-control-mode": "explicit", "load-model": names}) as server:
+        yield server
+
+
+# Data types
+
+
+@PROTOCOLS
+@pytest.mark.parametrize("datatype", arrays.NUMPY)
+@pytest.mark.parametrize("form", ["graph", "saved"])
+def test_datatype(served: Server, protocol: str, form: str, datatype: str) -> None:
+    """MC-48, MC-49, MC-50, MC-51, MC-52, MC-53, MC-54, MC-55, MC-56, MC-57, MC-58, MC-59, MC-60: each comes back as it went in."""
+    data = arrays.edges(datatype).reshape(2, 3)
+    found = ask(served, protocol, f"{form}_{datatype.lower()}", {"x": data})["y"]
+    assert found.dtype == data.dtype
+    np.testing.assert_array_equal(found, data)
+
+
+def test_bf16(served: Server) -> None:
+    raw = np.array([0, 1, -2, 0.5, 256, -0.125], np.float32).view(np.uint16)[1::2].tobytes()
+    request = rawgrpc.infer_request("graph_bf16", [("x", "BF16", [2, 3], raw)])
+    with rawgrpc.Channel(served.grpc) as channel:
+        message = channel.call("ModelInfer", request).parse(pb.ModelInferResponse)
+    assert (message.outputs[0].datatype, list(message.outputs[0].shape)) == ("BF16", [2, 3])
+    assert message.raw_output_contents[0] == raw
+
+
+@PROTOCOLS
+def test_strings_in_batches(served: Server, protocol: str) -> None:
+    """Several clients at once, each with rows of its own; one of them sends what are no strings, and only that one is told so."""
+    texts = [[b"", b"abc"], [b"\xc3\xbc", b"x" * 1000], [b"one", b"TWO"]]
+
+    def one(index: int) -> None:
+        rows = np.array(texts[: index % 3 + 1], object)
+        if index == 3:
+            answer = rawhttp.post(served.http, "/v2/models/words/infer", {"inputs": [
+                {"name": "x", "datatype": "BYTES", "shape": [1, 2], "data": ["a"]}]})
+            assert answer.status == 400
+            return
+        found = ask(served, protocol, "words", {"x": rows})
+        assert found["upper"].tolist() == [[each.upper() for each in row] for row in rows.tolist()]
+        assert found["length"].tolist() == [[len(each) for each in row] for row in rows.tolist()]
+
+    at_once(8, one)
+
+
+def test_strings_that_are_kept(served: Server) -> None:
+    """What a variable holds of a request outlives it, long strings too."""
+    before = [b"none"]
+    for index in range(4):
+        now = [bytes([97 + index]) * 300, b"short"]
+        assert ask(served, "grpc", "keeps_words", {"x": np.array(now, object)})["y"].tolist() == before
+        before = now
+
+
+# Batches
+
+
+@PROTOCOLS
+@pytest.mark.parametrize("model", ["dense_many", "saved_many", "dense_backend", "dense_renamed", "placed", "for_gpus", *(f"with_{name}" for name in SETTINGS), *LEVELS])
+def test_batches_of_every_size(served: Server, protocol: str, model: str) -> None:
+    """MR-30, MR-31, MR-41, MR-42, MR-43: both formats by their usual names and by others; whatever the settings say."""
+    batches.are_right_in_every_size(served, protocol, model, "logits", files.dense_answers)
+
+
+@pytest.mark.parametrize("model", ["dense", "dense_many", "saved_dense"])
+def test_each_request_gets_its_rows(served: Server, model: str) -> None:
+    batches.give_each_request_its_rows(served, model, "logits", files.dense_answers, model != "dense_many")
+
+
+@PROTOCOLS
+def test_a_network_computes_what_tensorflow_computes(served: Server, protocol: str) -> None:
+    images = np.random.default_rng(6).standard_normal((4, 12, 12, 3)).astype(np.float32)
+    (expected,) = tensorflow_oracle.run(files.convolutions().definition(), {"image": images}, ["probabilities"])
+    found = ask(served, protocol, "convolutions", {"image": images})["probabilities"]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+# Shapes
+
+
+@PROTOCOLS
+def test_several_inputs_and_outputs(served: Server, protocol: str) -> None:
+    inputs = {"b": np.array([[1, 2, 3, 4]], np.float32), "a": np.array([[10, 20, 30, 40]], np.float32)}
+    found = ask(served, protocol, "add_sub", inputs)
+    assert (found["sum"].tolist(), found["difference"].tolist()) == ([[11, 22, 33, 44]], [[9, 18, 27, 36]])
+    assert list(ask(served, protocol, "add_sub", inputs, outputs=["difference"])) == ["difference"]
+    assert ask(served, protocol, "partly", inputs)["difference"].tolist() == [[9, 18, 27, 36]]
+    parts = ask(served, protocol, "halves", {"x": inputs["a"]})
+    assert (parts["left"].tolist(), parts["right"].tolist()) == ([[10, 20]], [[30, 40]])
+
+
+@PROTOCOLS
+@pytest.mark.parametrize("values", [[0, 1, 0, 2, 3], [0, 0], [4]])
+def test_a_shape_that_the_contents_decide(served: Server, protocol: str, values: list[int]) -> None:
+    found = ask(served, protocol, "where", {"x": np.array(values, np.int32)})["places"]
+    np.testing.assert_array_equal(found, np.flatnonzero(values).reshape(-1, 1))
+
+
+@PROTOCOLS
+def test_scalar(served: Server, protocol: str) -> None:
+    assert ask(served, protocol, "scalar", {"x": np.array([21], np.float32)})["y"].tolist() == [42]
+
+
+@PROTOCOLS
+def test_empty_tensor(served: Server, protocol: str) -> None:
+    assert ask(served, protocol, "graph_fp32", {"x": np.zeros((2, 0), np.float32)})["y"].shape == (2, 0)
+    assert ask(served, protocol, "graph_bytes", {"x": np.zeros((2, 0), object)})["y"].shape == (2, 0)
+
+
+@PROTOCOLS
+def test_16_mib(served: Server, protocol: str) -> None:
+    data = np.random.default_rng(2).standard_normal((1, 1 << 22)).astype(np.float32)
+    for _ in range(2):
+        np.testing.assert_array_equal(ask(served, protocol, "graph_fp32", {"x": data})["y"], data)
+
+
+@PROTOCOLS
+def test_reshape(served: Server, protocol: str) -> None:
+    rows = np.random.default_rng(4).standard_normal((3, 16)).astype(np.float32)
+    found = ask(served, protocol, "reshaped", {"x": rows.reshape(3, 4, 4)})["logits"]
+    np.testing.assert_allclose(found, files.dense_answers(rows).reshape(3, 2, 4), atol=1e-5)
+
+
+# What a SavedModel says
+
+
+def _tensors(found: dict[str, Any], kind: str) -> list[tuple[str, str, list[int]]]:
+    return [(each["name"], each["data_type"], [int(dim) for dim in each["dims"]]) for each in found[kind]]
+
+
+def test_a_saved_model_fills_its_configuration(served: Server) -> None:
+    """MR-44, MC-38: without config.pbtxt all of it; with one, what is left out."""
+    found = config(served, "add_sub")
+    assert (found["platform"], found["max_batch_size"], "dynamic_batching" in found) == ("tensorflow_savedmodel", 4, True)
+    assert _tensors(found, "input") == [("a", "TYPE_FP32", [4]), ("b", "TYPE_FP32", [4])]
+    assert _tensors(found, "output") == [("difference", "TYPE_FP32", [4]), ("sum", "TYPE_FP32", [4])]
+    found = config(served, "partly")
+    assert (found["max_batch_size"], "dynamic_batching" in found) == (3, True)
+    assert _tensors(found, "input") == [("b", "TYPE_FP32", [4]), ("a", "TYPE_FP32", [4])]
+    assert _tensors(found, "output") == [("difference", "TYPE_FP32", [4])]
+    found = config(served, "unbatched")
+    assert (found["max_batch_size"], "dynamic_batching" in found) == (0, False)
+    assert _tensors(found, "input") == [("a", "TYPE_FP32", [-1, 4]), ("b", "TYPE_FP32", [-1, 4])]
+    found = config(served, "scalar")
+    assert (found["max_batch_size"], _tensors(found, "input")) == (0, [("x", "TYPE_FP32", [1])])
+
+
+@pytest.mark.parametrize(("model", "factor"), [("several", 2), ("threefold", 3), ("negative", -1), ("in_function", 0)])
+def test_signatures_tags_and_functions(served: Server, model: str, factor: int) -> None:
+    """MR-45: whoever has built it, the graph and the signature are those that were asked for, or the usual ones."""
+    x = np.array([1, -2], np.float32)
+    expected = x * factor if factor else 3 * x + 1
+    assert ask(served, "grpc", model, {"x": x})["y"].tolist() == expected.tolist()
+
+
+def test_variables_of_a_saved_model(served: Server) -> None:
+    """MR-45: they come out of its files; what has no dimension but the batch has one element in a configuration."""
+    assert ask(served, "grpc", "variable", {"x": np.array([[2], [4]], np.float32)})["y"].tolist() == [[5], [10]]
+
+
+# Sessions
+
+
+def test_initial_operations_and_variables(served: Server) -> None:
+    """They run once for each session, from the version's directory or the model's."""
+    one = np.ones(1, np.float32)
+    assert [ask(served, "grpc", "counter", {"x": one})["y"].tolist() for _ in range(3)] == [[101], [102], [103]]
+
+
+def test_instances_share_a_session(served: Server) -> None:
+    """All of 40 requests to two instances count in one variable."""
+    one, seen = np.ones(1, np.float32), []
+    at_once(8, lambda _: [seen.append(float(ask(served, "grpc", "counter_shared", {"x": one})["y"][0])) for _ in range(5)] and None)
+    assert max(seen) == 140
+
+
+def test_states_of_sequences(served: Server) -> None:
+    def told(value: float, **more: Any) -> float:
+        return float(ask(served, "grpc", "sums", {"x": np.array([[value]], np.float32)}, **more)["total"][0, 0])
+
+    assert told(5, sequence_id=7, sequence_start=True) == 5
+    assert told(3, sequence_id=8, sequence_start=True) == 3
+    assert told(1, sequence_id=7) == 6
+    assert told(2, sequence_id=8, sequence_end=True) == 5
+    assert told(4, sequence_id=7, sequence_end=True) == 10
+
+
+def test_the_graph_level_switches_the_compiler_on(served: Server) -> None:
+    """PB-55, PB-57: XLA compiles what level 1 asks it to, which it says once; the numbers stay."""
+    x = np.random.default_rng(8).standard_normal((4, 16)).astype(np.float32)
+    expected = x.astype(np.float64)
+    for _ in range(4):
+        expected = np.tanh(expected) ** 2
+    for _ in range(2):
+        np.testing.assert_allclose(ask(served, "grpc", "compiled", {"x": x})["y"], np.sqrt(expected), atol=1e-5)
+    assert "Compiled cluster using XLA" in served.process.log()
+
+
+# What does not work
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_refuses_and_says_why(served: Server, name: str) -> None:
+    """MR-30, PB-62, PB-69, PB-70: and the server goes on."""
+    status, error = load(served, name)
+    assert status == 400
+    assert BAD[name][2] in error
+
+
+def test_an_error_of_a_run_is_the_request_s(served: Server) -> None:
+    with pytest.raises(grpcclient.InferenceServerException) as refused:
+        ask(served, "grpc", "in_function", {"x": np.zeros((2,), np.int32)})
+    assert "INT32" in str(refused.value)
+    rows = np.zeros((5, 12, 12, 3), np.float32)
+    with pytest.raises(grpcclient.InferenceServerException):
+        ask(served, "grpc", "convolutions", {"image": rows})
+    ask(served, "grpc", "convolutions", {"image": rows[:1]})
+
+
+# Life
+
+
+@pytest.mark.parametrize("model", ["dense_many", "saved_many"])
+def test_loading_and_unloading_leaves_nothing(repository: Repository, model: str) -> None:
+    """200 rounds of load, infer and unload: what they hold does not grow by 2 % after the tenth."""
+    rounds = 200 if paths.BUILD == paths.RELEASE else 12
+    sizes = []
+    with Nereid(repository.path, {"model-control-mode": "explicit"}) as server:
+        rows = np.ones((2, 16), np.float32)
+        for _ in range(rounds):
+            assert load(server, model) == (200, "")
+            ask(server, "grpc", model, {"x": rows})
+            assert unload(server, model) == 200
+            sizes.append(procfs.rss_bytes(server.pid))
+    if rounds == 200:
+        assert min(sizes[-20:]) <= 1.02 * max(sizes[9:30]), sizes[::10]
