@@ -60,7 +60,8 @@ static struct serve_version *make_version(const char *text)
     model_publish_config(model, config);
     must(model_initialize(model));
     struct serve_version *v;
-    must(version_new(config->name, 1, config, model, true, server->workers[0].loop, &v));
+    must(version_new(config->name, 1, config, model, true, server->workers[0].loop,
+                     server->features, &v));
     must(version_start(v));
     return v;
 }

@@ -188,10 +188,10 @@ static const char usage[] = "usage: nereid check REPOSITORY... [--json] [--stric
 
 #define CONFIG_NAME "--model-config-name="
 
-int check_command(int argc, char **argv)
+int check_command(int argc, char **argv, const struct feature_list *features)
 {
     const char **paths = mem_alloc((size_t)argc * sizeof(char *));
-    struct check_settings s = {.paths = paths};
+    struct check_settings s = {.paths = paths, .features = features};
     bool json = false;
     bool help = false;
     const char *wrong = NULL;

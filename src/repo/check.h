@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct feature_list;
 struct strbuf;
 
 struct check_problem {
@@ -23,9 +24,10 @@ struct check_report {
 struct check_settings {
     const char *const *paths;
     size_t path_count;
-    const char *config_name; /* as --model-config-name; NULL = none */
-    bool strict;             /* configurations must be complete */
-    bool namespacing;        /* as --model-namespacing */
+    const char *config_name;             /* as --model-config-name; NULL = none */
+    bool strict;                         /* configurations must be complete */
+    bool namespacing;                    /* as --model-namespacing */
+    const struct feature_list *features; /* look at files of theirs */
 };
 
 /* check_repositories - look at all of it. What the backends would say is not known: nothing is loaded. Blocks. */
@@ -36,5 +38,6 @@ void check_report_fini(struct check_report *r);
 void check_print(const struct check_report *r, bool json, struct strbuf *sb);
 
 /* check_command - the command `check`: argv[0] is the word itself.
+ * features  of the server
  * returns  the exit status: 0 = no problem, 1 = problems, 2 = the command line is wrong */
-int check_command(int argc, char **argv);
+int check_command(int argc, char **argv, const struct feature_list *features);

@@ -1,7 +1,6 @@
 /* The part of check_priv.h about one model's files. */
 #include "base/mem.h"
 #include "base/strbuf.h"
-#include "infer/state.h"
 #include "model/config.h"
 #include "model/config_check.h"
 #include "model/config_fill.h"
@@ -14,7 +13,7 @@
 #include "proto/model_config.pb-c.h"
 #include "repo/check_priv.h"
 #include "repo/load_labels.h"
-#include "serve/sequence_state.h"
+#include "serve/features.h"
 #include "serve/version.h"
 #include "store/local.h"
 
@@ -140,16 +139,12 @@ static void check_labels(const struct subject *s, const struct model_config *con
         version_free_labels(labels, config->output_count);
 }
 
-static void check_states(const struct subject *s, const struct model_config *config)
+static void check_features(const struct subject *s, const struct model_config *config)
 {
-    struct state_plan *plan = NULL;
-    struct err *e = config->scheduler == CONFIG_SCHEDULER_SEQUENCE
-                        ? sequence_state_plan(config, s->dir, &plan)
-                        : NULL;
+    const char *mend;
+    struct err *e = features_check(s->c->settings->features, config, s->dir, &mend);
     if (e)
-        check_add_error(s->c, s->model, s->config, e,
-                        "correct the state; its file lies in the model's folder initial_state");
-    state_plan_free(plan);
+        check_add_error(s->c, s->model, s->config, e, mend);
 }
 
 /* What needs the configuration as the server uses it. */
@@ -162,7 +157,7 @@ static void check_compiled(const struct subject *s, Inference__ModelConfig **p)
         return;
     }
     check_labels(s, config);
-    check_states(s, config);
+    check_features(s, config);
     config_unref(config);
 }
 

@@ -14,8 +14,7 @@
 #include "repo/load_code.h"
 #include "repo/load_labels.h"
 #include "repo/load_strategy.h"
-#include "serve/cache_stage.h"
-#include "serve/limits.h"
+#include "serve/features.h"
 #include "serve/version.h"
 #include "store/local.h"
 
@@ -128,15 +127,9 @@ static struct err *initialize(const struct load_context *c, const char *name, co
     return NULL;
 }
 
-static bool is_ensemble(const struct Inference__ModelConfig *proto)
-{
-    return proto->scheduling_choice_case ==
-           INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_ENSEMBLE_SCHEDULING;
-}
-
-/* An ensemble has no backend, and no instances: its configuration is all that there is. */
-static struct err *compile_ensemble(const char *name, struct Inference__ModelConfig **proto,
-                                    struct model_config **ret)
+/* What has no backend, and no instances: its configuration is all that there is. */
+static struct err *compile_alone(const char *name, struct Inference__ModelConfig **proto,
+                                 struct model_config **ret)
 {
     struct err *e = config_check_model(*proto, name, CONFIG_CHECK_FULL);
     return e ? e : config_compile(proto, ret);
@@ -151,33 +144,30 @@ struct err *load_version(const struct load_context *c, const char *name, const c
     struct plugin_model *model = NULL;
     struct model_config *config = NULL;
     struct serve_version *v = NULL;
-    char *files;
-    struct err *e = cache_stage_files(c->cache, model_dir, &files);
+    char **seen;
+    struct err *e = features_look(c->features, model_dir, &seen);
     if (!e)
         e = complete(c, proto, name, model_dir, number);
     if (!e)
         e = load_code_check(proto, name, model_dir, number, c->is_cloud);
     if (!e)
-        e = is_ensemble(proto)
-                ? compile_ensemble(name, &proto, &config)
+        e = features_stand_alone(c->features, proto)
+                ? compile_alone(name, &proto, &config)
                 : initialize(c, name, model_dir, number, wait, &proto, &model, &config);
     config_free_proto(proto);
     if (!e && !config) {
-        mem_free(files);
+        features_forget(c->features, seen);
         *ret = NULL;
         return NULL;
     }
     if (!e)
-        e = version_new(name, number, config, model, c->allow_inline, c->house, &v);
+        e = version_new(name, number, config, model, c->allow_inline, c->house, c->features, &v);
     if (!e) {
         v->policies = c->policies;
         v->table = c->table;
+        features_wrap(c->features, v, seen);
     }
-    if (!e)
-        limits_wrap(c->limits, v);
-    if (!e)
-        cache_stage_wrap(c->cache, v, files);
-    mem_free(files);
+    features_forget(c->features, seen);
     if (!e)
         e = load_labels(v->config, model_dir, &v->labels);
     if (!e)

@@ -7,9 +7,8 @@
 
 struct Inference__ModelConfig;
 struct backend_registry;
-struct cache_stage;
+struct features;
 struct host_policies;
-struct limits;
 struct loop;
 struct serve_table;
 struct serve_version;
@@ -19,8 +18,7 @@ struct load_context {
     struct backend_registry *backends;
     struct serve_table
         *table; /* where ensembles find the models of their steps; repo_new sets it */
-    struct cache_stage *cache;            /* NULL = the server has no response cache */
-    struct limits *limits;                /* NULL = nothing limits when instances execute */
+    struct features *features;            /* what schedules versions, and stands around that */
     const struct host_policies *policies; /* NULL = none */
     const char
         *config_name;   /* configs/<name>.pbtxt is read instead, where it is there; NULL = none */

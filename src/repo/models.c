@@ -6,7 +6,7 @@
 #include "repo/repo_priv.h"
 #include "repo/source.h"
 #include "repo/spaces.h"
-#include "serve/cache_stage.h"
+#include "serve/features.h"
 
 #include <string.h>
 
@@ -278,7 +278,7 @@ void models_publish(struct repo *r)
         table_publish_apart(r->table, models, count, names, name_count);
     else
         table_publish(r->table, models, count);
-    cache_stage_changed(r->settings.context.cache);
+    features_changed(r->settings.context.features);
     r->unpublished = false;
 }
 

@@ -3,11 +3,11 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "cloud/cloud.h"
+#include "store/listing.h"
 #include "model/version_policy.h"
 #include "os/stamp.h"
 #include "os/tree.h"
 #include "repo/agents.h"
-#include "store/listing.h"
 #include "store/local.h"
 
 #include <inttypes.h>

@@ -16,6 +16,7 @@
 #include "run/countdown.h"
 #include "base/build_version.h"
 #include "server/log_files.h"
+#include "server/rooms.h"
 #include "server/server.h"
 
 #include <signal.h>
@@ -318,7 +319,7 @@ int run_server(int argc, char **argv)
     if (isolate_child_is(argc, argv))
         return isolate_child_run();
     if (argc > 1 && strcmp(argv[1], "check") == 0)
-        return check_command(argc - 1, argv + 1);
+        return check_command(argc - 1, argv + 1, &rooms_list);
     struct options *o = mem_alloc(sizeof(*o));
     enum options_action action = OPTIONS_RUN;
     options_defaults(o);

@@ -116,8 +116,11 @@ static const struct scheduler_ops batching_ops = {
     .free = batching_free,
 };
 
-struct err *batching_make(struct serve_version *v, struct scheduler **ret)
+static struct err *batching_make(struct serve_version *v, struct scheduler **ret)
 {
+    if (v->config->scheduler != CONFIG_SCHEDULER_DEFAULT &&
+        v->config->scheduler != CONFIG_SCHEDULER_DYNAMIC)
+        return NULL;
     const Inference__ModelDynamicBatching *dynamic =
         v->config->scheduler == CONFIG_SCHEDULER_DYNAMIC ? v->config->proto->dynamic_batching
                                                          : NULL;
@@ -142,3 +145,5 @@ struct err *batching_make(struct serve_version *v, struct scheduler **ret)
     *ret = &b->base;
     return NULL;
 }
+
+const struct feature batching_feature = {.make = batching_make};

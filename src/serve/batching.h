@@ -2,8 +2,8 @@
 /* The default scheduler and the dynamic batcher in front of a version: one queue
  * (sched/batcher.h), whose batches go to any runner that is idle, or run on the loop that pushed
  * them. */
-#include "serve/scheduler.h"
+#include "serve/features.h"
 
-/* batching_make - for every version.
- * errors  as batcher_setup_new */
-scheduler_make_fn batching_make;
+/* Schedules versions without sequences and ensembles.
+ * errors of make  as batcher_setup_new */
+extern const struct feature batching_feature;

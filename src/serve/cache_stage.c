@@ -15,6 +15,7 @@
 #include "serve/scheduler.h"
 #include "serve/submit.h"
 #include "serve/version.h"
+#include "server/options/options_cache.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -65,22 +66,27 @@ struct transfer {
     bool done;
 };
 
-struct err *cache_stage_new(const char *directory, const char *name, const char *config,
-                            struct cache_stage **ret)
+static struct err *open_cache(const struct options *o, void **ret_own)
 {
-    struct cache_plugin *plugin;
-    struct err *e = cache_plugin_load(directory, name, config, &plugin);
-    if (e)
+    struct cache_plugin *plugin = NULL;
+    const char *name;
+    char *config;
+    struct err *e = options_cache_config(o, &name, &config);
+    if (!e && name)
+        e = cache_plugin_load(o->cache_directory, name, config, &plugin);
+    mem_free(config);
+    if (e || !plugin)
         return e;
     struct cache_stage *s = MEM_NEW(struct cache_stage);
     s->plugin = plugin;
     s->crew = crew_new(&waiters, NULL);
-    *ret = s;
+    *ret_own = s;
     return NULL;
 }
 
-void cache_stage_free(struct cache_stage *s)
+static void close_cache(void *own)
 {
+    struct cache_stage *s = own;
     if (!s)
         return;
     crew_free(s->crew);
@@ -88,10 +94,10 @@ void cache_stage_free(struct cache_stage *s)
     mem_free(s);
 }
 
-struct err *cache_stage_files(const struct cache_stage *s, const char *model_dir, char **ret)
+/* What stands for the files of a model. */
+static struct err *look_at_files(const void *own, const char *model_dir, char **ret)
 {
-    *ret = NULL;
-    if (!s)
+    if (!own)
         return NULL;
     uint64_t stamp;
     struct err *e = stamp_directory(model_dir, &stamp);
@@ -134,11 +140,6 @@ static struct cache_model *cache_of(const struct serve_version *v)
     return (struct cache_model *)v->scheduler->wraps[SCHEDULER_CACHE];
 }
 
-bool cache_stage_around(const struct serve_version *v)
-{
-    return cache_of(v) != NULL;
-}
-
 /* What looking up took counts as waiting. */
 static bool cache_push(struct scheduler *s, struct request *r, time_ns now)
 {
@@ -156,8 +157,9 @@ static void cache_free(struct scheduler *s)
 
 static void cache_accept(struct scheduler *s, struct list *requests, bool on_loop);
 
-void cache_stage_wrap(struct cache_stage *s, struct serve_version *v, const char *files)
+static void wrap_in_cache(void *own, struct serve_version *v, const char *files)
 {
+    struct cache_stage *s = own;
     if (!v->config->response_cache)
         return;
     if (!s) {
@@ -168,14 +170,15 @@ void cache_stage_wrap(struct cache_stage *s, struct serve_version *v, const char
     struct cache_model *m = MEM_NEW(struct cache_model);
     m->stage = s;
     make_key(m, v, files);
-    schedulers_put_around(v->scheduler, SCHEDULER_CACHE, &m->base);
+    scheduler_put_around(v->scheduler, SCHEDULER_CACHE, &m->base);
     v->scheduler->ops.accept = cache_accept;
     v->scheduler->ops.push = cache_push;
     v->scheduler->ops.free = cache_free;
 }
 
-void cache_stage_changed(struct cache_stage *s)
+static void others_serve(void *own)
 {
+    struct cache_stage *s = own;
     if (s)
         atomic_store_explicit(&s->changed, clock_now_ns(), memory_order_release);
 }
@@ -420,3 +423,11 @@ static void cache_accept(struct scheduler *s, struct list *requests, bool on_loo
     list_splice(requests, &stay);
     go_on(s->version, requests, on_loop);
 }
+
+const struct feature cache_stage_feature = {
+    .open = open_cache,
+    .close = close_cache,
+    .look = look_at_files,
+    .wrap = wrap_in_cache,
+    .changed = others_serve,
+};

@@ -10,6 +10,7 @@
 #include "model/config.h"
 #include "model/shape.h"
 #include "os/mutex.h"
+#include "proto/model_config.pb-c.h"
 #include "sched/ensemble_flow.h"
 #include "serve/ensemble_credit.h"
 #include "serve/ensemble_value.h"
@@ -604,7 +605,7 @@ static const struct scheduler_ops ensemble_run_ops = {
     .free = ensemble_run_free,
 };
 
-struct err *ensemble_run_make(struct serve_version *v, struct scheduler **ret)
+static struct err *ensemble_run_make(struct serve_version *v, struct scheduler **ret)
 {
     if (v->config->scheduler != CONFIG_SCHEDULER_ENSEMBLE)
         return NULL;
@@ -613,3 +614,12 @@ struct err *ensemble_run_make(struct serve_version *v, struct scheduler **ret)
     *ret = &p->base;
     return NULL;
 }
+
+static bool ensemble_run_alone(const struct Inference__ModelConfig *proto)
+{
+    return proto->scheduling_choice_case ==
+           INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_ENSEMBLE_SCHEDULING;
+}
+
+const struct feature ensemble_run_feature = {.make = ensemble_run_make,
+                                             .stands_alone = ensemble_run_alone};

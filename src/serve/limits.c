@@ -9,6 +9,7 @@
 #include "serve/scheduler.h"
 #include "serve/submit.h"
 #include "serve/version.h"
+#include "server/options/options.h"
 
 typedef Inference__ModelInstanceGroup group_proto;
 
@@ -405,7 +406,7 @@ void limits_wrap(struct limits *l, struct serve_version *v)
     struct limits_around *w = MEM_NEW(struct limits_around);
     struct scheduler *s = v->scheduler;
     w->limits = l;
-    schedulers_put_around(s, SCHEDULER_LIMITS, &w->base);
+    scheduler_put_around(s, SCHEDULER_LIMITS, &w->base);
     s->ops.equip = limits_equip;
     s->ops.commit = limits_commit;
     s->ops.hold = limits_hold;
@@ -418,3 +419,23 @@ void limits_wrap(struct limits *l, struct serve_version *v)
     s->ops.drop = limits_drop;
     s->ops.free = limits_end;
 }
+
+static struct err *open_limits(const struct options *o, void **ret_own)
+{
+    *ret_own = o->limits.rates ? limits_new(o->limits.resources, o->limits.resource_count) : NULL;
+    return NULL;
+}
+
+static void close_limits(void *own)
+{
+    limits_free(own);
+}
+
+static void wrap_in_limits(void *own, struct serve_version *v, const char *seen)
+{
+    (void)seen;
+    limits_wrap(own, v);
+}
+
+const struct feature limits_feature = {
+    .open = open_limits, .close = close_limits, .wrap = wrap_in_limits};

@@ -7,6 +7,7 @@
  * version has seats for all its runners or for none: none unless one of its instance groups names
  * resources, or a priority other than 1. Such a version never executes inline. */
 #include "sched/rate_limiter.h"
+#include "serve/features.h"
 
 #include <stddef.h>
 
@@ -22,6 +23,9 @@ void limits_free(struct limits *l);
 /* limits_wrap - around the scheduler of a version that has not started. NULL: the server limits
  * nothing. */
 void limits_wrap(struct limits *l, struct serve_version *v);
+
+/* The same for a server: its own is a struct limits, with --rate-limit. */
+extern const struct feature limits_feature;
 
 /* limits_state, limits_scaled - where a seat stands. Any thread. */
 enum rate_limiter_state limits_state(const struct limits_seat *s);

@@ -79,7 +79,7 @@ void ordering_wrap(struct scheduler *s, enum ordering_place place)
     struct ordering *o = MEM_NEW(struct ordering);
     mutex_init(&o->lock, MUTEX_RANK_LEAF);
     order_gate_init(&o->gate);
-    schedulers_put_around(s, SCHEDULER_ORDERING, &o->base);
+    scheduler_put_around(s, SCHEDULER_ORDERING, &o->base);
     s->ops.arrive = ordering_arrive;
     if (place == ORDERING_BY_PUSH)
         s->ops.push = ordering_push;

@@ -1,6 +1,6 @@
 #pragma once
 /* What stands in front of a version and decides which of its requests runs when. A version has
- * one, chosen when the version is made (serve/schedulers.c); everybody else knows only this.
+ * one, chosen when the version is made (serve/features.h); everybody else knows only this.
  *
  *     serve/batching.c      the default scheduler and the dynamic batcher: one queue
  *     serve/sequences.c     sequences, each on the instance that has its slot
@@ -147,14 +147,10 @@ struct scheduler {
  * errors  INVALID_ARG from the configuration's settings. Blocks: may read files of the model */
 typedef struct err *scheduler_make_fn(struct serve_version *v, struct scheduler **ret);
 
-/* schedulers_make - the scheduler that the configuration asks for.
- * errors  as above */
-struct err *schedulers_make(struct serve_version *v, struct scheduler **ret);
-
-/* schedulers_put_around - a wrapper is made; it then sets what it changes of s->ops, and always
+/* scheduler_put_around - a wrapper is made; it then sets what it changes of s->ops, and always
  * `free`. Before requests come. */
-void schedulers_put_around(struct scheduler *s, enum scheduler_wrap_slot slot,
-                           struct scheduler_wrap *w);
+void scheduler_put_around(struct scheduler *s, enum scheduler_wrap_slot slot,
+                          struct scheduler_wrap *w);
 
 /* scheduler_free - no runner is left. NULL is fine. */
 static inline void scheduler_free(struct scheduler *s)

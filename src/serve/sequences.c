@@ -458,7 +458,7 @@ static bool keeps_order(const sequence_proto *s)
     return s->strategy_choice_case == OLDEST && s->oldest->preserve_ordering;
 }
 
-struct err *sequences_make(struct serve_version *v, struct scheduler **ret)
+static struct err *sequences_make(struct serve_version *v, struct scheduler **ret)
 {
     struct sequences *s;
     struct err *e = sequences_new(v->config, v->model ? v->model->dir : "", &s);
@@ -475,3 +475,18 @@ struct err *sequences_make(struct serve_version *v, struct scheduler **ret)
     *ret = &s->base;
     return NULL;
 }
+
+static struct err *check_states(const struct model_config *config, const char *model_dir,
+                                const char **ret_mend)
+{
+    struct state_plan *plan = NULL;
+    if (config->scheduler != CONFIG_SCHEDULER_SEQUENCE)
+        return NULL;
+    struct err *e = sequence_state_plan(config, model_dir, &plan);
+    if (e)
+        *ret_mend = "correct the state; its file lies in the model's folder initial_state";
+    state_plan_free(plan);
+    return e;
+}
+
+const struct feature sequences_feature = {.make = sequences_make, .check = check_states};

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "base/list.h"
 #include "os/clock.h"
-#include "serve/scheduler.h"
+#include "serve/features.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -42,6 +42,7 @@ struct err *sequences_new(const struct model_config *config, const char *model_d
                           struct sequences **ret);
 void sequences_free(struct sequences *s);
 
-/* sequences_make - the scheduler of a version whose model has sequence_batching; sets `again` and `ended` of its target.
- * errors  as sequences_new */
-scheduler_make_fn sequences_make;
+/* Schedules versions whose model has sequence_batching, and sets `again` and `ended` of their target; checks the files that states
+ * begin with.
+ * errors of make, check  as sequences_new */
+extern const struct feature sequences_feature;

@@ -14,6 +14,7 @@
 #include "proto/model_config.pb-c.h"
 #include "serve/cancel.h"
 #include "serve/deadline.h"
+#include "serve/features.h"
 #include "serve/scheduler.h"
 
 #include <string.h>
@@ -34,7 +35,7 @@ static bool may_inline(const struct serve_version *v, const struct plugin_backen
 
 struct err *version_new(const char *name, int64_t number, struct model_config *config,
                         struct plugin_model *model, bool allow_inline, struct loop *house,
-                        struct serve_version **ret)
+                        const struct features *features, struct serve_version **ret)
 {
     struct serve_version *v = mem_alloc_aligned(sizeof(*v), 64);
     memset(v, 0, sizeof(*v));
@@ -56,7 +57,7 @@ struct err *version_new(const char *name, int64_t number, struct model_config *c
     mutex_init(&v->drain_lock, MUTEX_RANK_LEAF);
     mutex_cond_init(&v->drained);
     v->deadline = deadline_new(v, house);
-    struct err *e = schedulers_make(v, &v->scheduler);
+    struct err *e = features_make(features, v, &v->scheduler);
     if (e) {
         version_free(v);
         return err_wrap(e, "model '%s'", name);

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 struct deadline;
+struct features;
 struct host_policies;
 struct labels;
 struct loop;
@@ -64,11 +65,12 @@ struct serve_version {
 /* version_new - everything but the instances; takes config and model over, also on error.
  * allow_inline  the server's option
  * house         loop on which time-outs of queued requests are watched; NULL = nobody watches while all instances are busy
+ * features      make its scheduler; borrowed for the call
  * model         NULL for an ensemble
  * errors        INVALID_ARG from the queue's settings */
 struct err *version_new(const char *name, int64_t number, struct model_config *config,
                         struct plugin_model *model, bool allow_inline, struct loop *house,
-                        struct serve_version **ret);
+                        const struct features *features, struct serve_version **ret);
 
 /* version_start - make the instances that the configuration asks for and warm them; after it requests may be submitted. Blocks.
  * errors  the backend's own, with the instance's name; version_free it then */

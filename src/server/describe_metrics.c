@@ -10,7 +10,6 @@
 #include "metrics/metrics_page.h"
 #include "model/config.h"
 #include "os/process.h"
-#include "serve/cache_stage.h"
 #include "serve/scheduler.h"
 #include "base/build_version.h"
 #include "serve/runner.h"
@@ -109,7 +108,7 @@ static void collect(struct metrics_model *m, const struct table_model *model,
         .compute_input_us = s.compute_input_us,
         .compute_infer_us = s.compute_infer_us,
         .compute_output_us = s.compute_output_us,
-        .cached = cache_stage_around(v),
+        .cached = v->scheduler->wraps[SCHEDULER_CACHE] != NULL,
         .cache_hits = s.cache_hit.count,
         .cache_hit_us = s.cache_hit.ns / 1000,
         .cache_misses = s.cache_miss.count,

@@ -12,11 +12,9 @@
 #include "plugin/backend.h"
 #include "plugin/model.h"
 #include "repo/repo.h"
-#include "serve/cache_stage.h"
-#include "serve/limits.h"
 #include "serve/version.h"
 #include "server/housekeeping.h"
-#include "server/options/options_cache.h"
+#include "server/rooms.h"
 #include "server/start_table.h"
 
 #include <stdio.h>
@@ -68,17 +66,6 @@ static enum repo_mode repo_mode(enum options_control_mode mode)
     return REPO_MODE_NONE;
 }
 
-static struct err *make_cache(struct server *s)
-{
-    const char *name;
-    char *config;
-    struct err *e = options_cache_config(&s->options, &name, &config);
-    if (!e && name)
-        e = cache_stage_new(s->options.cache_directory, name, config, &s->cache);
-    mem_free(config);
-    return e;
-}
-
 static void make_repo(struct server *s)
 {
     const struct options *o = &s->options;
@@ -88,8 +75,6 @@ static void make_repo(struct server *s)
             (struct backend_setting){o->backend_settings[i].backend, o->backend_settings[i].key,
                                      o->backend_settings[i].value};
     s->backend_settings = settings;
-    if (o->limits.rates)
-        s->limits = limits_new(o->limits.resources, o->limits.resource_count);
     s->policies = (struct host_policies){o->limits.policies, o->limits.policy_count};
     s->backends = MEM_NEW(struct backend_registry);
     backend_registry_init(s->backends, o->backend_directory, settings, o->backend_setting_count,
@@ -108,8 +93,7 @@ static void make_repo(struct server *s)
             .library_upload = o->allow_library_upload,
             .agent_directory = o->repoagent_directory,
             .context = {.backends = s->backends,
-                        .cache = s->cache,
-                        .limits = s->limits,
+                        .features = s->features,
                         .policies = &s->policies,
                         .config_name = o->model_config_name,
                         .auto_complete = o->auto_complete_config,
@@ -144,7 +128,7 @@ struct err *server_new(const struct options *options, struct server **ret)
             return e;
         }
     }
-    struct err *e = make_cache(s);
+    struct err *e = features_open(&rooms_list, &s->options, &s->features);
     if (e) {
         server_free(s);
         return e;
@@ -245,8 +229,7 @@ void server_free(struct server *s)
     repo_free(s->repo);
     if (s->backends)
         backend_registry_fini(s->backends);
-    cache_stage_free(s->cache);
-    limits_free(s->limits);
+    features_close(s->features);
     for (unsigned i = 0; i < s->worker_count; i++)
         worker_fini(&s->workers[i]);
     table_free(s->table);

@@ -11,9 +11,8 @@
 
 struct backend_registry;
 struct backend_setting;
-struct cache_stage;
 struct embed;
-struct limits;
+struct features;
 struct repo;
 struct serve_table;
 
@@ -33,8 +32,7 @@ struct server {
     struct serve_table *table;
     struct backend_registry *backends;
     struct backend_setting *backend_settings;
-    struct cache_stage *cache; /* NULL = none */
-    struct limits *limits;     /* NULL = instances execute whenever they can */
+    struct features *features; /* those of server/rooms.c, as the options ask for them */
     struct host_policies policies;
     struct repo *repo;
     struct progress progress;

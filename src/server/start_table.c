@@ -210,7 +210,7 @@ char *start_table_options(const struct server *s)
     add_option(&r, "min_supported_compute_capability", "6.0");
     add_option(&r, "strict_readiness", "%d", o->strict_readiness);
     add_option(&r, "exit_timeout", "%u", o->exit_timeout_secs);
-    add_option(&r, "cache_enabled", "%d", s->cache != NULL);
+    add_option(&r, "cache_enabled", "%d", o->cache_setting_count != 0);
     strbuf_fini(&extensions);
     protobuf_c_message_free_unpacked(&told->base, NULL);
     return table_of(&r);

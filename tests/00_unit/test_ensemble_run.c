@@ -118,7 +118,8 @@ static void begin_with(const char *step_config, const char *config)
     other = test_version_new(&failing_backend, batching, NULL);
     table = table_new();
     publish_steps();
-    unit_succeeds(version_new("e", 1, test_version_config(config), NULL, true, NULL, &ensemble));
+    unit_succeeds(version_new("e", 1, test_version_config(config), NULL, true, NULL,
+                              test_version_features(), &ensemble));
     ensemble->table = table;
     unit_succeeds(version_start(ensemble));
 }

@@ -39,6 +39,20 @@ static unsigned most_at_once;
 static unsigned answered;
 static unsigned refused;
 static struct limits *limits;
+
+/* As test_version_new, with the rate limiter of a server. */
+static struct err *limited_version(struct plugin_backend *b, const char *text, struct limits *l,
+                                   struct serve_version **ret)
+{
+    struct serve_version *v = test_version_made(b, text, NULL);
+    limits_wrap(l, v);
+    struct err *e = version_start(v);
+    if (e)
+        version_free(v);
+    else
+        *ret = v;
+    return e;
+}
 static struct plugin_backend backend;
 
 static void on_answer(struct response *r, void *owner)
@@ -158,7 +172,7 @@ static int begin(void **state)
 
 static void serve(unsigned model, const char *config)
 {
-    unit_succeeds(test_version_limited(&backend, config, limits, &models[model]));
+    unit_succeeds(limited_version(&backend, config, limits, &models[model]));
 }
 
 static void unload(unsigned model)
@@ -353,7 +367,7 @@ static void refused_at_load(void **state)
     const struct rate_limiter_supply supply = {"r", 1, RATE_LIMITER_EVERY_DEVICE};
     limits = limits_new(&supply, 1);
     struct serve_version *v;
-    unit_fails(test_version_limited(&backend, IO GROUP(2, RESOURCE("r", 2)), limits, &v),
+    unit_fails(limited_version(&backend, IO GROUP(2, RESOURCE("r", 2)), limits, &v),
                STATUS_INVALID_ARG, "Resource count for \"r\" is limited to 1");
     serve(0, IO GROUP(2, RESOURCE("r", 1)));
     ask(0, 5);

@@ -114,7 +114,7 @@ static struct err *start(struct plugin_backend *backend, const char *text,
     struct plugin_model *model = model_new(backend, "m", 1, "/", NULL, false, NULL);
     unit_succeeds(model_initialize(model));
     model_publish_config(model, config);
-    unit_succeeds(version_new("m", 1, config, model, true, NULL, ret));
+    unit_succeeds(version_new("m", 1, config, model, true, NULL, test_version_features(), ret));
     executions = 0;
     return version_start(*ret);
 }

@@ -5,7 +5,7 @@
 #include "model/config_fill.h"
 #include "model/config_groups.h"
 #include "plugin/model.h"
-#include "serve/limits.h"
+#include "server/rooms.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -38,35 +38,30 @@ struct model_config *test_version_config(const char *text)
     return config;
 }
 
-static struct serve_version *make(struct plugin_backend *backend, const char *text,
-                                  struct loop *house)
+struct features *test_version_features(void)
+{
+    static struct features *all;
+    if (!all)
+        must(features_open(&rooms_list, NULL, &all));
+    return all;
+}
+
+struct serve_version *test_version_made(struct plugin_backend *backend, const char *text,
+                                        struct loop *house)
 {
     struct model_config *config = test_version_config(text);
     struct plugin_model *model = model_new(backend, "m", 1, "/", NULL, false, NULL);
     must(model_initialize(model));
     model_publish_config(model, config);
     struct serve_version *v;
-    must(version_new("m", 1, config, model, true, house, &v));
+    must(version_new("m", 1, config, model, true, house, test_version_features(), &v));
     return v;
 }
 
 struct serve_version *test_version_new(struct plugin_backend *backend, const char *text,
                                        struct loop *house)
 {
-    struct serve_version *v = make(backend, text, house);
+    struct serve_version *v = test_version_made(backend, text, house);
     must(version_start(v));
     return v;
-}
-
-struct err *test_version_limited(struct plugin_backend *backend, const char *text,
-                                 struct limits *limits, struct serve_version **ret)
-{
-    struct serve_version *v = make(backend, text, NULL);
-    limits_wrap(limits, v);
-    struct err *e = version_start(v);
-    if (e)
-        version_free(v);
-    else
-        *ret = v;
-    return e;
 }

@@ -3,7 +3,7 @@
 #include "plugin/backend.h"
 #include "serve/version.h"
 
-struct limits;
+struct features;
 
 /* A backend struct whose only entry is `execute`. */
 struct plugin_backend
@@ -13,13 +13,14 @@ test_version_backend(TRITONSERVER_Error *(*execute)(TRITONBACKEND_ModelInstance 
 /* test_version_config - a configuration compiled from text; defaults filled in. */
 struct model_config *test_version_config(const char *text);
 
+/* test_version_features - all that the server has; nothing that options ask for. */
+struct features *test_version_features(void);
+
+/* test_version_made - not started, without anything around its scheduler; otherwise as the next. */
+struct serve_version *test_version_made(struct plugin_backend *backend, const char *config,
+                                        struct loop *house);
+
 /* test_version_new - started and ready to be submitted to; `backend` must outlive it.
  * config  text of a config.pbtxt */
 struct serve_version *test_version_new(struct plugin_backend *backend, const char *config,
                                        struct loop *house);
-
-/* test_version_limited - the same, with the rate limiter of its server.
- * ret     on success
- * errors  of version_start */
-struct err *test_version_limited(struct plugin_backend *backend, const char *config,
-                                 struct limits *limits, struct serve_version **ret);

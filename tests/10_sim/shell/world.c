@@ -86,7 +86,8 @@ bool world_load(struct model *m, unsigned instances)
         model_publish_config(plugin, config);
         s->plugin = plugin;
     }
-    struct err *e = version_new(m->name, 1, config, plugin, true, loops[0].loop, &v);
+    struct err *e =
+        version_new(m->name, 1, config, plugin, true, loops[0].loop, test_version_features(), &v);
     CHECK(!e);
     limits_wrap(limits, v);
     v->table = table;

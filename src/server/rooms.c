@@ -1,0 +1,16 @@
+#include "server/rooms.h"
+
+#include "serve/batching.h"
+#include "serve/cache_stage.h"
+#include "serve/ensemble_run.h"
+#include "serve/limits.h"
+#include "serve/sequences.h"
+
+/* One line a room. The first three make schedulers, the others stand around those, the cache
+ * outside. */
+static const struct feature *const rooms[] = {
+    &sequences_feature, &ensemble_run_feature, &batching_feature,
+    &limits_feature,    &cache_stage_feature,
+};
+
+const struct feature_list rooms_list = {rooms, sizeof(rooms) / sizeof(rooms[0])};
