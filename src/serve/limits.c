@@ -5,7 +5,7 @@
 #include "os/mutex.h"
 #include "plugin/instance.h"
 #include "proto/model_config.pb-c.h"
-#include "serve/runner_priv.h"
+#include "serve/runner.h"
 #include "serve/scheduler.h"
 #include "serve/submit.h"
 #include "serve/version.h"
@@ -422,7 +422,19 @@ void limits_wrap(struct limits *l, struct serve_version *v)
 
 static struct err *open_limits(const struct options *o, void **ret_own)
 {
-    *ret_own = o->limits.rates ? limits_new(o->limits.resources, o->limits.resource_count) : NULL;
+    if (!o->limits.rates)
+        return NULL;
+    struct rate_limiter_supply supplies[OPTIONS_MAX_RATE_RESOURCES];
+    for (size_t i = 0; i < o->limits.resource_count; i++) {
+        const struct options_resource *r = &o->limits.resources[i];
+        bool every = r->device == OPTIONS_EVERY_DEVICE;
+        supplies[i] = (struct rate_limiter_supply){
+            .name = r->name,
+            .count = r->count,
+            .device = every ? RATE_LIMITER_EVERY_DEVICE : r->device,
+        };
+    }
+    *ret_own = limits_new(supplies, o->limits.resource_count);
     return NULL;
 }
 

@@ -9,7 +9,6 @@
 #include "model/config.h"
 #include "plugin/instance.h"
 #include "serve/reject.h"
-#include "serve/runner_priv.h"
 #include "serve/scheduler.h"
 #include "serve/submit.h"
 #include "serve/version.h"

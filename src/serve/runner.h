@@ -42,7 +42,7 @@ struct runner {
     time_ns retire_after; /* without work; RUNNER_RETIRE_NS, unless a test says otherwise */
     bool leaving;         /* takes no more work; the version does not list it any more */
     void *seat;           /* the scheduler's, which has something for it alone; NULL = it has not */
-    void *limit;          /* the rate limiter's: serve/limits.h */
+    void *limit; /* of what stands around the scheduler and limits it; NULL = nothing does */
 };
 
 /* runner_new - takes the instance over. */
@@ -90,3 +90,16 @@ struct runner *runner_claim(struct serve_version *v);
  * now  when the caller queued its requests, a moment ago: these are run in any case
  * Caller holds v->lock; returns without it. */
 void runner_run_inline(struct runner *r, time_ns now);
+
+/* The steps of a runner's turn, for a scheduler, or what stands around one, whose turns are not the ordinary ones. */
+
+/* runner_take - the next batch, into r->batch; what the queue gave up is answered. Caller holds v->lock, which may be released
+ * meanwhile, though not after the queue was asked for the last time.
+ * returns  requests taken; 0: nothing to run now, *ret_wake as batcher_take */
+size_t runner_take(struct runner *r, time_ns now, time_ns *ret_wake);
+
+/* runner_execute - one Execute with what was taken. Lock not held. */
+void runner_execute(struct runner *r, size_t count, time_ns now);
+
+/* runner_answer_dropped - answer what the queue gave up. Caller holds v->lock; it is released meanwhile. */
+void runner_answer_dropped(struct serve_version *v, time_ns now);

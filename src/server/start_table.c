@@ -165,15 +165,15 @@ static void add_list(struct rows *r, const char *before, const char *behind,
 
 static int by_device_and_name(const void *a, const void *b)
 {
-    const struct rate_limiter_supply *x = a;
-    const struct rate_limiter_supply *y = b;
+    const struct options_resource *x = a;
+    const struct options_resource *y = b;
     int by_device = (x->device > y->device) - (x->device < y->device);
     return by_device ? by_device : strcmp(x->name, y->name);
 }
 
 static void add_resources(struct rows *r, const struct options_limits *l)
 {
-    struct rate_limiter_supply sorted[OPTIONS_MAX_RATE_RESOURCES];
+    struct options_resource sorted[OPTIONS_MAX_RATE_RESOURCES];
     memcpy(sorted, l->resources, l->resource_count * sizeof(*sorted));
     qsort(sorted, l->resource_count, sizeof(*sorted), by_device_and_name);
     for (size_t i = 0; i < l->resource_count; i++) {

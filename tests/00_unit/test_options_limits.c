@@ -47,10 +47,10 @@ static void resources(void **state)
                         "--rate-limit-resource=R1:7:-1", "--rate-limit-resource=R2:5:2",
                         "--rate-limit-resource=R2:1:2", "--rate-limit-resource=:1"));
     assert_int_equal(o.limits.resource_count, 4);
-    expect_resource(0, "R1", 4, RATE_LIMITER_EVERY_DEVICE);
+    expect_resource(0, "R1", 4, OPTIONS_EVERY_DEVICE);
     expect_resource(1, "R2", 0, 3);
     expect_resource(2, "R2", 1, 2);
-    expect_resource(3, "", 1, RATE_LIMITER_EVERY_DEVICE);
+    expect_resource(3, "", 1, OPTIONS_EVERY_DEVICE);
     static const char *const bad[] = {"r",    "r:",    "r:x",     "r:1x",   "r:-1",
                                       "r:1:", "r:1:x", "r:1:0:0", "r:1:-2", "r:1:99999999999",
                                       "",     "r: 1"};

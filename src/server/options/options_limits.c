@@ -47,18 +47,18 @@ static struct err *add_resource(const struct options_row *row, const char *value
     const char *first = strchr(value, ':');
     const char *second = first ? strchr(first + 1, ':') : NULL;
     long long count = 0;
-    long long device = RATE_LIMITER_EVERY_DEVICE;
+    long long device = OPTIONS_EVERY_DEVICE;
     if (!first || !read_number(first + 1, second ? second : end, 0, &count) ||
-        (second && !read_number(second + 1, end, RATE_LIMITER_EVERY_DEVICE, &device)) ||
+        (second && !read_number(second + 1, end, OPTIONS_EVERY_DEVICE, &device)) ||
         device > INT32_MAX)
         return bad_form(row, value);
-    struct rate_limiter_supply s = {
+    struct options_resource s = {
         .name = options_value_keep(o, value, (size_t)(first - value)),
         .count = (uint64_t)count,
         .device = (int32_t)device,
     };
     for (size_t i = 0; i < l->resource_count; i++) {
-        struct rate_limiter_supply *there = &l->resources[i];
+        struct options_resource *there = &l->resources[i];
         if (there->device == s.device && strcmp(there->name, s.name) == 0) {
             there->count = there->count < s.count ? there->count : s.count;
             return NULL;

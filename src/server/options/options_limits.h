@@ -2,9 +2,10 @@
 /* Values of the options about the rate limiter and host policies: --rate-limit, --rate-limit-resource, --host-policy. */
 #include "base/err.h"
 #include "plugin/host_policy.h"
-#include "sched/rate_limiter.h"
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #define OPTIONS_MAX_RATE_RESOURCES 256
 #define OPTIONS_MAX_HOST_POLICIES  256
@@ -12,9 +13,18 @@
 struct options;
 struct options_row;
 
+#define OPTIONS_EVERY_DEVICE (-1)
+
+/* How much there is of a resource. */
+struct options_resource {
+    const char *name;
+    uint64_t count;
+    int32_t device; /* or OPTIONS_EVERY_DEVICE */
+};
+
 struct options_limits {
     bool rates; /* instances wait for the resources that their groups name */
-    struct rate_limiter_supply resources[OPTIONS_MAX_RATE_RESOURCES];
+    struct options_resource resources[OPTIONS_MAX_RATE_RESOURCES];
     size_t resource_count;
     struct host_policy_setting policies[OPTIONS_MAX_HOST_POLICIES];
     size_t policy_count;
