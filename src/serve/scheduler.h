@@ -120,7 +120,7 @@ struct scheduler_ops {
  * there. From inside to outside. */
 enum scheduler_wrap_slot {
     SCHEDULER_ORDERING, /* serve/ordering.h */
-    SCHEDULER_LIMITS,   /* serve/limits.h */
+    SCHEDULER_LIMITS,   /* limits/limits.h */
     SCHEDULER_CACHE,    /* serve/cache_stage.h */
     SCHEDULER_WRAPS,
 };

@@ -3,7 +3,7 @@
 #include "serve/batching.h"
 #include "serve/cache_stage.h"
 #include "serve/ensemble_run.h"
-#include "serve/limits.h"
+#include "limits/limits.h"
 #include "serve/sequences.h"
 
 /* One line a room. The first three make schedulers, the others stand around those, the cache

@@ -1,5 +1,5 @@
 /* Runners under the rate limiter, with threads as they are. A test opens and shuts the gate in Execute, so nothing depends on time. */
-#include "serve/limits.h"
+#include "limits/limits.h"
 
 #include "infer/request.h"
 #include "infer/response.h"

@@ -1,4 +1,4 @@
-#include "sched/rate_limiter.h"
+#include "limits/rate_limiter.h"
 
 #include "support/unit.h"
 

@@ -1,7 +1,7 @@
 /* The rate limiter under random instances that come, go, wait and execute. What must always hold: never more of a resource in use than
  * there is, nobody waits though what it needs is there and nobody before it needs it, nobody is overtaken without end, executions go by
  * priority, and nothing is left behind. NEREID_SIM_SEED=n plays one seed, NEREID_SIM_RUNS=n sets how many. */
-#include "sched/rate_limiter.h"
+#include "limits/rate_limiter.h"
 
 #include "support/unit.h"
 

@@ -11,7 +11,7 @@
 #include "plugin/instance.h"
 #include "plugin/model.h"
 #include "serve/instances.h"
-#include "serve/limits.h"
+#include "limits/limits.h"
 #include "serve/runner.h"
 #include "shell/steps.h"
 #include "support/test_version.h"

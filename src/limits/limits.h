@@ -1,12 +1,12 @@
 #pragma once
 /* The rate limiter around the runners: whoever is to execute on an instance with a seat has to
  * hold its resources meanwhile. Which of those that wait goes first is the pure rate limiter's to
- * say (sched/rate_limiter.h).
+ * say (limits/rate_limiter.h).
  *
  * It stands around the scheduler of each version of a server that limits rates (--rate-limit). A
  * version has seats for all its runners or for none: none unless one of its instance groups names
  * resources, or a priority other than 1. Such a version never executes inline. */
-#include "sched/rate_limiter.h"
+#include "limits/rate_limiter.h"
 #include "serve/features.h"
 
 #include <stddef.h>

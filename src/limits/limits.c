@@ -1,4 +1,4 @@
-#include "serve/limits.h"
+#include "limits/limits.h"
 
 #include "base/mem.h"
 #include "model/config.h"

@@ -1,4 +1,4 @@
-#include "sched/rate_limiter.h"
+#include "limits/rate_limiter.h"
 
 #include "base/check.h"
 #include "base/list.h"
