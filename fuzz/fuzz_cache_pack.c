@@ -5,7 +5,7 @@
 #include "infer/response.h"
 #include "model/config.h"
 #include "proto/model_config.pb-c.h"
-#include "serve/cache_pack.h"
+#include "cache/cache_pack.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* TRITONSERVER_ResponseAllocator functions. */
-#include "abi/handle.h"
+#include "plugin/handle.h"
 #include "infer/allocator.h"
 
 static const char type[] = "TRITONSERVER_ResponseAllocator";

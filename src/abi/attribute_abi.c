@@ -1,5 +1,5 @@
 /* TRITONBACKEND_BackendAttribute functions, called by a backend's TRITONBACKEND_GetBackendAttribute. */
-#include "abi/handle.h"
+#include "plugin/handle.h"
 #include "plugin/attribute.h"
 #include "triton/core/tritonbackend.h"
 

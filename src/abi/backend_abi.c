@@ -1,5 +1,5 @@
 /* TRITONBACKEND_ functions about backends, models and instances. */
-#include "abi/handle.h"
+#include "plugin/handle.h"
 #include "infer/request.h"
 #include "infer/stats.h"
 #include "infer/trace.h"

@@ -1,5 +1,5 @@
 /* The ABI's versions, errors, datatype names, messages and log: TRITONSERVER_ functions that need no server. */
-#include "abi/handle.h"
+#include "plugin/handle.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "model/datatype.h"

@@ -1,5 +1,5 @@
 /* TRITONSERVER_BufferAttributes functions. */
-#include "abi/handle.h"
+#include "plugin/handle.h"
 #include "infer/buffer_attributes.h"
 
 static const char type[] = "TRITONSERVER_BufferAttributes";

@@ -1,6 +1,6 @@
 /* TRITONSERVER_InferenceRequest functions: making a request, what it is, and who hears of it. Inputs and outputs are in
  * infer_tensor_abi.c. */
-#include "abi/handle.h"
+#include "plugin/handle.h"
 #include "base/mem.h"
 #include "infer/allocator.h"
 #include "infer/draft.h"

@@ -1,5 +1,5 @@
 /* TRITONSERVER_InferenceResponse functions: what a caller of the C API sees of a response. */
-#include "abi/handle.h"
+#include "plugin/handle.h"
 #include "infer/allocator.h"
 #include "infer/request.h"
 #include "infer/response.h"

@@ -1,5 +1,5 @@
 /* TRITONSERVER_InferenceRequest functions: inputs, their buffers, and requested outputs. */
-#include "abi/handle.h"
+#include "plugin/handle.h"
 #include "infer/buffer_attributes.h"
 #include "infer/draft.h"
 

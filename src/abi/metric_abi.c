@@ -1,5 +1,5 @@
 /* TRITONSERVER_MetricFamily and TRITONSERVER_Metric functions. */
-#include "abi/handle.h"
+#include "plugin/handle.h"
 #include "base/mem.h"
 #include "infer/parameter.h"
 #include "metrics/custom.h"

@@ -1,5 +1,5 @@
 /* TRITONSERVER_ServerOptions functions: each sets an option of the command line. */
-#include "abi/handle.h"
+#include "plugin/handle.h"
 #include "base/strbuf.h"
 #include "plugin/host_policy.h"
 #include "server/embed.h"

@@ -1,5 +1,5 @@
 /* TRITONSERVER_Parameter functions. */
-#include "abi/handle.h"
+#include "plugin/handle.h"
 #include "infer/parameter.h"
 
 const char *TRITONSERVER_ParameterTypeString(TRITONSERVER_ParameterType paramtype)

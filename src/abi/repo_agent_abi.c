@@ -1,5 +1,5 @@
 /* TRITONREPOAGENT_ functions, called by repository agents. */
-#include "abi/handle.h"
+#include "plugin/handle.h"
 #include "model/config.h"
 #include "plugin/message.h"
 #include "plugin/repo_agent.h"

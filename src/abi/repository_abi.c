@@ -1,5 +1,5 @@
 /* TRITONSERVER_Server functions that change which models are there. */
-#include "abi/handle.h"
+#include "plugin/handle.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "infer/parameter.h"

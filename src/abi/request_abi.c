@@ -1,5 +1,5 @@
 /* TRITONBACKEND_ functions about requests and their inputs. */
-#include "abi/handle.h"
+#include "plugin/handle.h"
 #include "infer/allocator.h"
 #include "infer/buffer_attributes.h"
 #include "infer/request.h"

@@ -1,5 +1,5 @@
 /* TRITONBACKEND_ functions about responses, their outputs, and response factories. */
-#include "abi/handle.h"
+#include "plugin/handle.h"
 #include "infer/allocator.h"
 #include "infer/buffer_attributes.h"
 #include "infer/factory.h"

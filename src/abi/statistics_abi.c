@@ -1,5 +1,5 @@
 /* TRITONBACKEND_ functions by which backends report: responses of their own, and memory that they hold. */
-#include "abi/handle.h"
+#include "plugin/handle.h"
 #include "base/mem.h"
 #include "infer/buffer_attributes.h"
 #include "infer/factory.h"

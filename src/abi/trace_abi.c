@@ -1,5 +1,5 @@
 /* TRITONSERVER_InferenceTrace functions. */
-#include "abi/handle.h"
+#include "plugin/handle.h"
 #include "infer/trace.h"
 
 static const char type[] = "TRITONSERVER_InferenceTrace";

@@ -40,7 +40,7 @@ struct trace;
 enum request_slot {
     REQUEST_SLOT_SEQUENCE, /* sched/sequencer.c; until the request is released */
     REQUEST_SLOT_ORDER,    /* serve/ordering.c */
-    REQUEST_SLOT_CACHE,    /* serve/cache_stage.c */
+    REQUEST_SLOT_CACHE,    /* cache/cache_stage.c */
     REQUEST_SLOTS,
 };
 

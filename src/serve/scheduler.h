@@ -121,7 +121,7 @@ struct scheduler_ops {
 enum scheduler_wrap_slot {
     SCHEDULER_ORDERING, /* serve/ordering.h */
     SCHEDULER_LIMITS,   /* limits/limits.h */
-    SCHEDULER_CACHE,    /* serve/cache_stage.h */
+    SCHEDULER_CACHE,    /* cache/cache_stage.h */
     SCHEDULER_WRAPS,
 };
 

@@ -1,7 +1,7 @@
 #include "server/rooms.h"
 
 #include "serve/batching.h"
-#include "serve/cache_stage.h"
+#include "cache/cache_stage.h"
 #include "serve/ensemble_run.h"
 #include "limits/limits.h"
 #include "serve/sequences.h"

@@ -1,6 +1,6 @@
 /* Entries of a response cache, and the copying that a cache asks the server for. */
 #include "base/list.h"
-#include "plugin/cache_entry.h"
+#include "cache/cache_entry.h"
 #include "support/unit.h"
 #include "triton/core/tritoncache.h"
 

@@ -1,7 +1,7 @@
 /* Keys of cached answers: what the answer depends on is in them, what it does not depend on is not. */
 #include "infer/request.h"
 #include "model/config.h"
-#include "sched/cache_key.h"
+#include "cache/cache_key.h"
 #include "support/test_version.h"
 #include "support/unit.h"
 

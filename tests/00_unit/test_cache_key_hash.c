@@ -1,5 +1,5 @@
 /* The hash under the keys of cached answers, against values that another implementation of BLAKE2b gave. */
-#include "sched/cache_key_hash.h"
+#include "cache/cache_key_hash.h"
 #include "support/unit.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "infer/request.h"
 #include "infer/response.h"
 #include "model/config.h"
-#include "serve/cache_pack.h"
+#include "cache/cache_pack.h"
 #include "support/test_version.h"
 #include "support/unit.h"
 

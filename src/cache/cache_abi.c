@@ -1,7 +1,7 @@
 /* TRITONCACHE_ functions: entries, and copying between them and the server's buffers. */
-#include "abi/handle.h"
+#include "plugin/handle.h"
 #include "infer/buffer_attributes.h"
-#include "plugin/cache_entry.h"
+#include "cache/cache_entry.h"
 #include "triton/core/tritoncache.h"
 
 static const char entry_type[] = "TRITONCACHE_CacheEntry";

@@ -1,4 +1,4 @@
-#include "plugin/cache_plugin.h"
+#include "cache/cache_plugin.h"
 
 #include "base/log.h"
 #include "base/mem.h"

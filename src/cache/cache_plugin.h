@@ -2,7 +2,7 @@
 /* A response cache: the shared library libtritoncache_NAME.so with the cache that it made. It is called from several threads at a
  * time, and may block for as long as its store takes. Never unmapped. */
 #include "base/err.h"
-#include "plugin/cache_entry.h"
+#include "cache/cache_entry.h"
 #include "triton/core/tritoncache.h"
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "abi/handle.h"
+#include "plugin/handle.h"
 
 #include "base/log.h"
 #include "base/mem.h"

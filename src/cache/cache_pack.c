@@ -1,4 +1,4 @@
-#include "serve/cache_pack.h"
+#include "cache/cache_pack.h"
 
 #include "infer/allocator.h"
 #include "infer/request.h"

@@ -1,4 +1,4 @@
-#include "plugin/cache_entry.h"
+#include "cache/cache_entry.h"
 
 #include "base/mem.h"
 #include "base/token.h"

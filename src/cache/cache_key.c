@@ -1,4 +1,4 @@
-#include "sched/cache_key.h"
+#include "cache/cache_key.h"
 
 #include "infer/request.h"
 

@@ -1,4 +1,4 @@
-#include "sched/cache_key_hash.h"
+#include "cache/cache_key_hash.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  * In it: the model, its version, its configuration and what its files were when it was loaded (cache_key_model); of the request its
  * batch flags and correlation id, its parameters, the names of the outputs it asks for, and of each input name, datatype, shape and
  * bytes. Not in it: the request's id, priority and time-out, and the order in which inputs, outputs and parameters were named. */
-#include "sched/cache_key_hash.h"
+#include "cache/cache_key_hash.h"
 
 #include <stdbool.h>
 #include <stdint.h>
