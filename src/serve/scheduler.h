@@ -4,7 +4,7 @@
  *
  *     serve/batching.c      the default scheduler and the dynamic batcher: one queue
  *     serve/sequences.c     sequences, each on the instance that has its slot
- *     serve/ensemble_run.c  ensembles: nothing is queued, steps are requests to other models
+ *     ensembles/ensemble_run.c  ensembles: nothing is queued, steps are requests to other models
  *
  * A scheduler is a struct whose first member is a struct scheduler. Its functions are copied into
  * it when it is made: a call is one load and one jump. The caller of a function holds

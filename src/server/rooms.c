@@ -2,7 +2,7 @@
 
 #include "serve/batching.h"
 #include "cache/cache_stage.h"
-#include "serve/ensemble_run.h"
+#include "ensembles/ensemble_run.h"
 #include "limits/limits.h"
 #include "serve/sequences.h"
 

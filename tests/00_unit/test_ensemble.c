@@ -1,5 +1,5 @@
 /* The data flow of an ensemble as indices, and which of it some outputs need. */
-#include "sched/ensemble.h"
+#include "ensembles/ensemble.h"
 
 #include "base/mem.h"
 #include "model/config.h"

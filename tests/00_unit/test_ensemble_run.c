@@ -1,5 +1,5 @@
-/* serve/ensemble_run: what waits for a step's place gets it, however many wait and whatever becomes of them. */
-#include "serve/ensemble_run.h"
+/* ensembles/ensemble_run: what waits for a step's place gets it, however many wait and whatever becomes of them. */
+#include "ensembles/ensemble_run.h"
 
 #include "base/mem.h"
 #include "infer/request.h"

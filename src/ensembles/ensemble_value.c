@@ -1,11 +1,11 @@
-#include "serve/ensemble_value.h"
+#include "ensembles/ensemble_value.h"
 
 #include "infer/allocator.h"
 #include "infer/request.h"
 #include "infer/response.h"
 #include "model/config.h"
 #include "model/shape.h"
-#include "sched/ensemble.h"
+#include "ensembles/ensemble.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "serve/ensemble_run.h"
+#include "ensembles/ensemble_run.h"
 
 #include "base/check.h"
 #include "base/log.h"
@@ -11,9 +11,9 @@
 #include "model/shape.h"
 #include "os/mutex.h"
 #include "proto/model_config.pb-c.h"
-#include "sched/ensemble_flow.h"
-#include "serve/ensemble_credit.h"
-#include "serve/ensemble_value.h"
+#include "ensembles/ensemble_flow.h"
+#include "ensembles/ensemble_credit.h"
+#include "ensembles/ensemble_value.h"
 #include "serve/submit.h"
 #include "serve/table.h"
 #include "serve/version.h"

@@ -9,7 +9,7 @@
  *   for each response of a step: f = ensemble_flow_answered(...), put its outputs into f, ensemble_flow_ended if it was the last,
  *   take and start what is ready in f, answer when ensemble_flow_complete says so, ensemble_flow_leave(f)
  *   the request is over when ensemble_flow_over says so */
-#include "sched/ensemble.h"
+#include "ensembles/ensemble.h"
 
 #include "base/arena.h"
 

@@ -1,4 +1,4 @@
-#include "serve/ensemble_credit.h"
+#include "ensembles/ensemble_credit.h"
 
 #include "base/check.h"
 #include "infer/request.h"

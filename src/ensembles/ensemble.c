@@ -1,4 +1,4 @@
-#include "sched/ensemble.h"
+#include "ensembles/ensemble.h"
 
 #include "base/map.h"
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-#include "sched/ensemble_flow.h"
+#include "ensembles/ensemble_flow.h"
 
 #include "base/check.h"
 #include "base/mem.h"
