@@ -165,14 +165,14 @@ void batch_strategy_report(struct batch_strategy *s)
 
 /* -- how it is asked -- */
 
-static void begin_batch(void *arg)
+void batch_strategy_begin(void *arg)
 {
     struct batch_strategy *s = arg;
     keep_failure(s, "initialization", (struct err *)s->initialize(s->batcher, &s->userp));
 }
 
 /* An error leaves it at what the function wrote before. */
-static bool may_include(void *arg, const struct request *r)
+bool batch_strategy_include(void *arg, const struct request *r)
 {
     struct batch_strategy *s = arg;
     bool include = false;
@@ -181,17 +181,11 @@ static bool may_include(void *arg, const struct request *r)
 }
 
 /* A batch of which the library keeps nothing is not ended, as in the reference. */
-static void end_batch(void *arg)
+void batch_strategy_end(void *arg)
 {
     struct batch_strategy *s = arg;
     void *userp = s->userp;
     s->userp = NULL;
     if (userp)
         keep_failure(s, "finalization", (struct err *)s->finalize(userp));
-}
-
-struct batcher_strategy batch_strategy_asks(struct batch_strategy *s)
-{
-    return (struct batcher_strategy){
-        .arg = s, .begin = begin_batch, .include = may_include, .end = end_batch};
 }

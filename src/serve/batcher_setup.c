@@ -51,7 +51,10 @@ struct err *batcher_setup_new(const struct model_config *config, struct batch_st
 {
     struct batcher_config c = {0};
     if (strategy)
-        c.strategy = batch_strategy_asks(strategy);
+        c.strategy = (struct batcher_strategy){.arg = strategy,
+                                               .begin = batch_strategy_begin,
+                                               .include = batch_strategy_include,
+                                               .end = batch_strategy_end};
     const char **shape_tensors = mem_alloc(config->input_count * sizeof(*shape_tensors));
     for (uint32_t i = 0; i < config->input_count; i++)
         if (config->inputs[i].shape_tensor)
