@@ -38,7 +38,7 @@ struct trace;
 /* What those know of a request through whose hands it goes. Each has a slot; what it points to lies
  * in the request's arena, or lives longer, and nobody else looks at it. NULL = not concerned. */
 enum request_slot {
-    REQUEST_SLOT_SEQUENCE, /* sched/sequencer.c; until the request is released */
+    REQUEST_SLOT_SEQUENCE, /* sequences/sequencer.c; until the request is released */
     REQUEST_SLOT_ORDER,    /* serve/ordering.c */
     REQUEST_SLOT_CACHE,    /* cache/cache_stage.c */
     REQUEST_SLOTS,

@@ -3,7 +3,7 @@
  * one, chosen when the version is made (serve/features.h); everybody else knows only this.
  *
  *     serve/batching.c      the default scheduler and the dynamic batcher: one queue
- *     serve/sequences.c     sequences, each on the instance that has its slot
+ *     sequences/sequences.c     sequences, each on the instance that has its slot
  *     ensembles/ensemble_run.c  ensembles: nothing is queued, steps are requests to other models
  *
  * A scheduler is a struct whose first member is a struct scheduler. Its functions are copied into

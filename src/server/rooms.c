@@ -4,7 +4,7 @@
 #include "cache/cache_stage.h"
 #include "ensembles/ensemble_run.h"
 #include "limits/limits.h"
-#include "serve/sequences.h"
+#include "sequences/sequences.h"
 
 /* One line a room. The first three make schedulers, the others stand around those, the cache
  * outside. */

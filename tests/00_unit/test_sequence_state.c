@@ -1,5 +1,5 @@
-/* serve/sequence_state: what states a configuration has, and how they begin. */
-#include "serve/sequence_state.h"
+/* sequences/sequence_state: what states a configuration has, and how they begin. */
+#include "sequences/sequence_state.h"
 
 #include "base/budget.h"
 #include "base/buf.h"

@@ -1,5 +1,5 @@
 /* sched/sequencer. */
-#include "sched/sequencer.h"
+#include "sequences/sequencer.h"
 
 #include "support/fake_request.h"
 #include "support/unit.h"

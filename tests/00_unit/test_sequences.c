@@ -1,11 +1,11 @@
-/* serve/sequences: a backend gives back what it was given, and clients go while their sequence waits. */
-#include "serve/sequences.h"
+/* sequences/sequences: a backend gives back what it was given, and clients go while their sequence waits. */
+#include "sequences/sequences.h"
 
 #include "infer/request.h"
 #include "infer/response.h"
 #include "os/mutex.h"
 #include "model/config.h"
-#include "sched/sequencer.h"
+#include "sequences/sequencer.h"
 #include "serve/runner.h"
 #include "serve/submit.h"
 #include "serve/version.h"

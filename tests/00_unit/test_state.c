@@ -4,7 +4,7 @@
 #include "base/budget.h"
 #include "base/buf.h"
 #include "os/thread.h"
-#include "sched/sequencer.h"
+#include "sequences/sequencer.h"
 #include "support/fake_request.h"
 #include "support/unit.h"
 

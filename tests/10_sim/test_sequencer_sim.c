@@ -2,7 +2,7 @@
  * every request ends once, those of a sequence run in order, on one instance, in one row (direct), never two at once (oldest),
  * no slot is left behind, whoever has work hears of it, and each request reads what the one before it in its sequence wrote, in a
  * batch whose states have one shape. NEREID_SIM_SEED=n plays one seed, NEREID_SIM_RUNS=n sets how many. */
-#include "sched/sequencer.h"
+#include "sequences/sequencer.h"
 
 #include "base/budget.h"
 #include "base/buf.h"

@@ -1,6 +1,6 @@
 /* What runs next, of the sequences of one instance. */
 #include "base/check.h"
-#include "sched/sequencer_priv.h"
+#include "sequences/sequencer_priv.h"
 
 static bool fits(const struct sequencer *s, const struct request *first, const struct request *r)
 {

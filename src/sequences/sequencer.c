@@ -1,8 +1,8 @@
-#include "sched/sequencer.h"
+#include "sequences/sequencer.h"
 
 #include "base/check.h"
 #include "base/mem.h"
-#include "sched/sequencer_priv.h"
+#include "sequences/sequencer_priv.h"
 
 #include <search.h>
 #include <string.h>

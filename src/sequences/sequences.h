@@ -1,7 +1,7 @@
 #pragma once
 /* Sequences in front of a stateful model: what its requests must say, the control inputs that they get, the rows of a batch that no
  * sequence fills, and iterative sequences, whose requests the backend gives back to have them again. Which request runs when is the
- * sequencer's to say (sched/sequencer.h).
+ * sequencer's to say (sequences/sequencer.h).
  *
  * source  spec/model_config_proto.txt, ModelSequenceBatching; spec/sequence_extension.txt */
 #include "base/err.h"

@@ -1,4 +1,4 @@
-#include "serve/sequence_controls.h"
+#include "sequences/sequence_controls.h"
 
 #include "base/mem.h"
 #include "model/config.h"

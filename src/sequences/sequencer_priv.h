@@ -5,7 +5,7 @@
 #include "sched/batch_goal.h"
 #include "sched/batch_match.h"
 #include "sched/deadline_heap.h"
-#include "sched/sequencer.h"
+#include "sequences/sequencer.h"
 
 #include <stdatomic.h>
 

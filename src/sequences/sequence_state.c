@@ -1,4 +1,4 @@
-#include "serve/sequence_state.h"
+#include "sequences/sequence_state.h"
 
 #include "base/buf.h"
 #include "base/log.h"

@@ -1,4 +1,4 @@
-#include "serve/sequences.h"
+#include "sequences/sequences.h"
 
 #include "base/check.h"
 #include "base/debug_env.h"
@@ -10,13 +10,13 @@
 #include "model/config.h"
 #include "plugin/model.h"
 #include "proto/model_config.pb-c.h"
-#include "sched/sequencer.h"
+#include "sequences/sequencer.h"
 #include "serve/deadline.h"
 #include "serve/ordering.h"
 #include "serve/reject.h"
 #include "serve/runner.h"
-#include "serve/sequence_controls.h"
-#include "serve/sequence_state.h"
+#include "sequences/sequence_controls.h"
+#include "sequences/sequence_state.h"
 #include "serve/version.h"
 
 #include <inttypes.h>
