@@ -45,9 +45,9 @@ typedef void log_write_fn(int fd, const char *line, size_t len);
 void log_set_writer(log_write_fn *fn);
 
 /* The folders of the sources; what backends log through the C API is "backends". */
-#define LOG_COMPONENTS                                                                  \
-    "abi, backends, base, cache, cloud, codec, ensembles, grpc, http, infer, isolate, " \
-    "limits, metrics, model, net, options, os, plugin, provider, repo, run, sched, "    \
+#define LOG_COMPONENTS                                                                   \
+    "abi, backends, base, batching, cache, cloud, codec, ensembles, grpc, http, infer, " \
+    "isolate, limits, metrics, model, net, options, os, plugin, provider, repo, run, "   \
     "sequences, serve, server, store, web"
 #define LOG_COMPONENT_COUNT 27
 

@@ -1,6 +1,6 @@
 #pragma once
 /* Which instances may execute now, when they need resources of which there is not enough for all: named counts, each of the whole
- * server (global) or of one device. A passive struct, as the batcher is (sched/batcher.h): no thread, no clock, no lock of its own;
+ * server (global) or of one device. A passive struct, as the batcher is (batching/batcher.h): no thread, no clock, no lock of its own;
  * the caller of every function holds one lock for all of them.
  *
  * How much there is of a resource was said by the command line, for all resources or for none; where nothing was said it is the

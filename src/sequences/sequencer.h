@@ -1,6 +1,6 @@
 #pragma once
 /* The sequences of one stateful model version: which of them holds a slot of which instance, which
- * wait for one, and what runs next. A passive struct, as the batcher is (sched/batcher.h): no
+ * wait for one, and what runs next. A passive struct, as the batcher is (batching/batcher.h): no
  * thread, no clock, no lock of its own; the caller of every function holds the model's scheduler
  * lock.
  *

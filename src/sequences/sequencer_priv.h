@@ -2,9 +2,9 @@
 /* Shared by the files of the sequencer. */
 #include "infer/request.h"
 #include "infer/state.h"
-#include "sched/batch_goal.h"
-#include "sched/batch_match.h"
-#include "sched/deadline_heap.h"
+#include "batching/batch_goal.h"
+#include "batching/batch_match.h"
+#include "batching/deadline_heap.h"
 #include "sequences/sequencer.h"
 
 #include <stdatomic.h>

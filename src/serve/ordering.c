@@ -2,7 +2,7 @@
 
 #include "base/mem.h"
 #include "infer/response.h"
-#include "sched/order_gate.h"
+#include "serve/order_gate.h"
 #include "serve/runner.h"
 #include "serve/version.h"
 

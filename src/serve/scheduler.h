@@ -2,7 +2,7 @@
 /* What stands in front of a version and decides which of its requests runs when. A version has
  * one, chosen when the version is made (serve/features.h); everybody else knows only this.
  *
- *     serve/batching.c      the default scheduler and the dynamic batcher: one queue
+ *     batching/batching.c       the default scheduler and the dynamic batcher: one queue
  *     sequences/sequences.c     sequences, each on the instance that has its slot
  *     ensembles/ensemble_run.c  ensembles: nothing is queued, steps are requests to other models
  *

@@ -1,6 +1,6 @@
 #include "server/rooms.h"
 
-#include "serve/batching.h"
+#include "batching/batching.h"
 #include "cache/cache_stage.h"
 #include "ensembles/ensemble_run.h"
 #include "limits/limits.h"

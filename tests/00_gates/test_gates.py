@@ -197,7 +197,7 @@ def build(tmp_path: Path) -> Path:
     """A build tree in miniature that the symbol check accepts."""
     build = tmp_path / "build"
     compile_shared(build / "lib" / "libtritonserver.so", LIBRARY)
-    compile_archive(build / "libnereid_sched.a", "batcher", "int batcher_take(void) { return 0; }\n")
+    compile_archive(build / "libnereid_batching.a", "batcher", "int batcher_take(void) { return 0; }\n")
     compile_shared(build / "backends" / "x" / "libtriton_x.so", BACKEND)
     accepts(gate("check_symbols.py", "--build", build))
     return build
@@ -226,8 +226,8 @@ def test_version_script_hides_a_planted_export(build: Path) -> None:
 
 
 def test_symbol_without_its_files_stem_is_refused(build: Path) -> None:
-    compile_archive(build / "libnereid_sched.a", "batcher", "int planted_take(void) { return 0; }\n")
-    refuses(gate("check_symbols.py", "--build", build), "sched/batcher.c: global planted_take does not begin with batcher_")
+    compile_archive(build / "libnereid_batching.a", "batcher", "int planted_take(void) { return 0; }\n")
+    refuses(gate("check_symbols.py", "--build", build), "batching/batcher.c: global planted_take does not begin with batcher_")
 
 
 def test_public_name_outside_abi_file_is_refused(build: Path) -> None:

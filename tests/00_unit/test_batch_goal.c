@@ -1,5 +1,5 @@
-/* sched/batch_goal: what the dynamic batcher and the oldest strategy of sequences choose by. */
-#include "sched/batch_goal.h"
+/* batching/batch_goal: what the dynamic batcher and the oldest strategy of sequences choose by. */
+#include "batching/batch_goal.h"
 
 #include "support/unit.h"
 

@@ -1,4 +1,4 @@
-#include "sched/batch_match.h"
+#include "batching/batch_match.h"
 
 #include "support/fake_request.h"
 #include "support/unit.h"

@@ -1,4 +1,4 @@
-#include "sched/batcher.h"
+#include "batching/batcher.h"
 
 #include "support/fake_request.h"
 #include "support/unit.h"

@@ -1,8 +1,8 @@
-/* serve/batcher_setup: every setting of a configuration's dynamic batcher has its effect. Time is a parameter. */
-#include "serve/batcher_setup.h"
+/* batching/batcher_setup: every setting of a configuration's dynamic batcher has its effect. Time is a parameter. */
+#include "batching/batcher_setup.h"
 
 #include "model/config.h"
-#include "sched/batcher.h"
+#include "batching/batcher.h"
 #include "support/fake_request.h"
 #include "support/test_version.h"
 #include "support/unit.h"

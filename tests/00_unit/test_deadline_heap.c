@@ -1,4 +1,4 @@
-#include "sched/deadline_heap.h"
+#include "batching/deadline_heap.h"
 
 #include "support/fake_request.h"
 #include "support/unit.h"

@@ -1,4 +1,4 @@
-#include "sched/levels.h"
+#include "batching/levels.h"
 
 #include "support/fake_request.h"
 #include "support/unit.h"

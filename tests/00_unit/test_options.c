@@ -83,7 +83,7 @@ static void forms_and_repetition(void **state)
     assert_int_equal(o.backend_setting_count, 2);
     assert_string_equal(o.backend_settings[0].value, "3,4");
     assert_string_equal(o.backend_settings[1].backend, "");
-    accepts(PARSE("--log-component=net=2", "--log-component=sched=1", "--log-component=net=3"));
+    accepts(PARSE("--log-component=net=2", "--log-component=batching=1", "--log-component=net=3"));
     assert_int_equal(o.log_component_count, 2);
     assert_int_equal(o.log_components[0].verbose, 3);
     accepts(PARSE("--log-format=json", "--log-file=/x", "--access-log=-"));

@@ -1,4 +1,4 @@
-/* sched/sequencer. */
+/* sequences/sequencer. */
 #include "sequences/sequencer.h"
 
 #include "support/fake_request.h"

@@ -1,7 +1,7 @@
 #pragma once
 /* What a batcher must do, said the slow and plain way: every question sorts and walks everything
- * that waits. Shares nothing with src/sched but the configuration struct. */
-#include "sched/batcher.h"
+ * that waits. Shares nothing with src/batching but the configuration struct. */
+#include "batching/batcher.h"
 
 #define ORACLE_MAX 160
 

@@ -2,7 +2,7 @@
 /* A model with several instances under a virtual clock: a script of arrivals and cancellations
  * drives a batcher the way the serve layer does, and after each instant the invariants are
  * checked against the oracle. */
-#include "sched/batcher.h"
+#include "batching/batcher.h"
 
 #define SIM_MAX_EVENTS    120
 #define SIM_MAX_INSTANCES 4

@@ -1,4 +1,4 @@
-#include "sched/batch_match.h"
+#include "batching/batch_match.h"
 
 #include "base/mem.h"
 #include "infer/request.h"

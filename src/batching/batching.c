@@ -1,4 +1,4 @@
-#include "serve/batching.h"
+#include "batching/batching.h"
 
 #include "base/mem.h"
 #include "infer/request.h"
@@ -6,8 +6,8 @@
 #include "plugin/batch_strategy.h"
 #include "plugin/model.h"
 #include "proto/model_config.pb-c.h"
-#include "sched/batcher.h"
-#include "serve/batcher_setup.h"
+#include "batching/batcher.h"
+#include "batching/batcher_setup.h"
 #include "serve/ordering.h"
 #include "serve/runner.h"
 #include "serve/version.h"

@@ -1,4 +1,4 @@
-#include "sched/deadline_heap.h"
+#include "batching/deadline_heap.h"
 
 #include "base/check.h"
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-#include "sched/order_gate.h"
+#include "serve/order_gate.h"
 
 #include "base/check.h"
 

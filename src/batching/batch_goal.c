@@ -1,4 +1,4 @@
-#include "sched/batch_goal.h"
+#include "batching/batch_goal.h"
 
 #include "base/mem.h"
 

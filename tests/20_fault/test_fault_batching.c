@@ -1,7 +1,7 @@
 /* The scheduler under failing allocations: making a batcher, queueing and choosing have none that
  * may fail, however many priority levels there are. */
 #include "infer/stats.h"
-#include "sched/batcher.h"
+#include "batching/batcher.h"
 #include "support/batcher_sim.h"
 #include "support/fault_run.h"
 #include "support/unit.h"

@@ -1,12 +1,12 @@
-#include "sched/batcher.h"
+#include "batching/batcher.h"
 
 #include "base/check.h"
 #include "base/mem.h"
 #include "infer/request.h"
-#include "sched/batch_goal.h"
-#include "sched/batch_match.h"
-#include "sched/deadline_heap.h"
-#include "sched/levels.h"
+#include "batching/batch_goal.h"
+#include "batching/batch_match.h"
+#include "batching/deadline_heap.h"
+#include "batching/levels.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #pragma once
 /* The default scheduler and the dynamic batcher in front of a version: one queue
- * (sched/batcher.h), whose batches go to any runner that is idle, or run on the loop that pushed
+ * (batching/batcher.h), whose batches go to any runner that is idle, or run on the loop that pushed
  * them. */
 #include "serve/features.h"
 

@@ -1,11 +1,11 @@
-#include "serve/batcher_setup.h"
+#include "batching/batcher_setup.h"
 
 #include "base/debug_env.h"
 #include "base/mem.h"
 #include "model/config.h"
 #include "plugin/batch_strategy.h"
 #include "proto/model_config.pb-c.h"
-#include "sched/batcher.h"
+#include "batching/batcher.h"
 
 static struct batcher_policy policy_of(const Inference__ModelQueuePolicy *p)
 {

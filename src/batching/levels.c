@@ -1,4 +1,4 @@
-#include "sched/levels.h"
+#include "batching/levels.h"
 
 #include "base/check.h"
 #include "base/mem.h"
