@@ -322,20 +322,22 @@ static struct cloud_view *current(struct cloud *c)
     return v;
 }
 
-void cloud_names(struct cloud *c, struct local_names *ret)
+size_t cloud_names(struct cloud *c, char ***ret)
 {
     struct cloud_view *v = current(c);
+    char **names = NULL;
+    size_t count = 0;
     size_t at = 0;
     size_t len;
     const char *name;
-    *ret = (struct local_names){0};
     while (v && listing_next_model(&v->listing, &at, &name, &len)) {
-        if ((ret->count & (ret->count - 1)) == 0)
-            ret->names =
-                mem_realloc(ret->names, (ret->count ? ret->count * 2 : 1) * sizeof(char *));
-        ret->names[ret->count++] = mem_strndup(name, len);
+        if ((count & (count - 1)) == 0)
+            names = mem_realloc(names, (count ? count * 2 : 1) * sizeof(char *));
+        names[count++] = mem_strndup(name, len);
     }
     cloud_view_unref(v);
+    *ret = names;
+    return count;
 }
 
 uint64_t cloud_stamp(struct cloud *c, const char *model)

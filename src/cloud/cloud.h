@@ -4,9 +4,9 @@
  * What waits for the store says so; nothing else does. Any thread but a loop's. docs/internals/stores.md */
 #include "base/err.h"
 #include "os/clock.h"
-#include "store/local.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct cloud;
@@ -35,8 +35,10 @@ uint64_t cloud_look(struct cloud *c);
  * errors  UNAVAILABLE: time is up; else why it could not be listed. What was known stays. */
 struct err *cloud_wait(struct cloud *c, uint64_t look, time_ns until);
 
-/* cloud_names - the models of the last listing that came; none before the first. Does not block. */
-void cloud_names(struct cloud *c, struct local_names *ret);
+/* cloud_names - the models of the last listing that came, sorted; none before the first. Does not block.
+ * ret      the caller's, each and all (mem_free)
+ * returns  how many */
+size_t cloud_names(struct cloud *c, char ***ret);
 
 /* cloud_knows, cloud_stamp - of the last listing: whether it has a model, and a number that changes with its objects; 0 = it has none. Do
  * not block. */

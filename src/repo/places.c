@@ -58,7 +58,7 @@ struct err *places_names(struct repo *r, size_t place, const struct places_look 
         return local_models(r->settings.paths[place], ret);
     struct err *e = cloud_wait(r->clouds[place], look->listing[place], until);
     if (!e)
-        cloud_names(r->clouds[place], ret);
+        ret->count = cloud_names(r->clouds[place], &ret->names);
     return e;
 }
 
