@@ -2,16 +2,16 @@
  * model that passes the check has no name that leaves its directory. */
 #include "base/check.h"
 #include "base/mem.h"
-#include "provider/azure_list.h"
-#include "provider/ini.h"
-#include "provider/kind.h"
-#include "provider/s3_list.h"
-#include "store/listing.h"
-#include "web/call.h"
-#include "web/module.h"
-#include "web/lease.h"
-#include "web/token.h"
-#include "web/url.h"
+#include "cloud/provider/azure_list.h"
+#include "cloud/provider/ini.h"
+#include "cloud/provider/kind.h"
+#include "cloud/provider/s3_list.h"
+#include "cloud/provider/listing.h"
+#include "cloud/web/call.h"
+#include "cloud/web/module.h"
+#include "cloud/web/lease.h"
+#include "cloud/web/token.h"
+#include "cloud/web/url.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #pragma once
-/* What the files of the module share: the functions of the table, as web/cloud_abi.h says. */
-#include "web/cloud_abi.h"
+/* What the files of the module share: the functions of the table, as cloud/web/cloud_abi.h says. */
+#include "cloud/web/cloud_abi.h"
 
 void *http_session_new(void);
 void http_session_free(void *session);

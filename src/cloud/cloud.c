@@ -4,8 +4,8 @@
 #include "base/mem.h"
 #include "cloud/cloud_priv.h"
 #include "os/file.h"
-#include "web/cloud_abi.h"
-#include "web/module.h"
+#include "cloud/web/cloud_abi.h"
+#include "cloud/web/module.h"
 
 #include <stdlib.h>
 #include <string.h>

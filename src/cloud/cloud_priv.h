@@ -2,10 +2,10 @@
 /* What the files of cloud/ share. */
 #include "cloud/cloud.h"
 #include "os/crew.h"
-#include "provider/kind.h"
-#include "store/listing.h"
-#include "store/stash.h"
-#include "web/call.h"
+#include "cloud/provider/kind.h"
+#include "cloud/provider/listing.h"
+#include "cloud/stash.h"
+#include "cloud/web/call.h"
 
 /* A listing that several look at. */
 struct cloud_view {

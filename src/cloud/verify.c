@@ -2,7 +2,7 @@
 
 #include "base/mem.h"
 #include "base/strbuf.h"
-#include "web/cloud_abi.h"
+#include "cloud/web/cloud_abi.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #pragma once
 /* Whether what arrived is what the store says it is. Private to cloud/. */
 #include "base/err.h"
-#include "store/stash.h"
+#include "cloud/stash.h"
 
 struct cloud_abi;
 

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "cloud/cloud.h"
-#include "store/listing.h"
+#include "cloud/provider/listing.h"
 #include "model/version_policy.h"
 #include "os/stamp.h"
 #include "os/tree.h"

@@ -160,8 +160,8 @@ def test_planted_cycle_is_refused_by_the_layer_check(tree: Path) -> None:
 
 
 def test_edge_that_nothing_uses_is_refused(tree: Path) -> None:
-    edit_layers(tree, "1 web: base os", "1 web: base os proto")
-    refuses(gate("check_layers.py", "--root", tree), "nothing in web includes anything of proto: the edge is not used")
+    edit_layers(tree, "1 codec: base os", "1 codec: base os proto")
+    refuses(gate("check_layers.py", "--root", tree), "nothing in codec includes anything of proto: the edge is not used")
 
 
 def test_level_out_of_order_is_refused(tree: Path) -> None:

@@ -1,5 +1,5 @@
-/* provider/azure_key: the string to sign, as the description of Shared Key builds it. */
-#include "provider/azure_key.h"
+/* cloud/provider/azure_key: the string to sign, as the description of Shared Key builds it. */
+#include "cloud/provider/azure_key.h"
 
 #include "support/unit.h"
 

@@ -1,5 +1,5 @@
-/* web/lease: what holds is used while the next is fetched, and when that fails. */
-#include "web/lease.h"
+/* cloud/web/lease: what holds is used while the next is fetched, and when that fails. */
+#include "cloud/web/lease.h"
 
 #include "base/mem.h"
 #include "support/unit.h"

@@ -1,5 +1,5 @@
-/* store/listing: objects by name as models, versions and stamps. */
-#include "store/listing.h"
+/* cloud/provider/listing: objects by name as models, versions and stamps. */
+#include "cloud/provider/listing.h"
 
 #include "base/strbuf.h"
 #include "support/unit.h"

@@ -307,7 +307,7 @@ static void components(void **state)
 {
     (void)state;
     assert_true(log_component_known("net", 3));
-    assert_true(log_component_known("store", 5));
+    assert_true(log_component_known("cloud", 5));
     assert_false(log_component_known("ne", 2));
     assert_false(log_component_known("", 0));
     struct log_site net = {0}, batching = {0}, elsewhere = {0};

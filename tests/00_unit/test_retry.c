@@ -1,5 +1,5 @@
-/* web/retry: pauses that grow, an end by attempts and by time. Time is a parameter. */
-#include "web/retry.h"
+/* cloud/web/retry: pauses that grow, an end by attempts and by time. Time is a parameter. */
+#include "cloud/web/retry.h"
 
 #include "support/unit.h"
 

@@ -1,8 +1,8 @@
-/* provider/s3: what a store says of its region goes no further than a region may. */
-#include "provider/kind.h"
+/* cloud/provider/s3: what a store says of its region goes no further than a region may. */
+#include "cloud/provider/kind.h"
 #include "support/unit.h"
-#include "web/call.h"
-#include "web/module.h"
+#include "cloud/web/call.h"
+#include "cloud/web/module.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
-/* provider/sigv4: the test suite of Signature Version 4 and the examples of the S3 documentation. */
-#include "provider/sigv4.h"
+/* cloud/provider/sigv4: the test suite of Signature Version 4 and the examples of the S3 documentation. */
+#include "cloud/provider/sigv4.h"
 
 #include "support/unit.h"
-#include "web/module.h"
+#include "cloud/web/module.h"
 
 #include <stdio.h>
 #include <string.h>

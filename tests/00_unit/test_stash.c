@@ -1,5 +1,5 @@
-/* store/stash: content once, whole or not at all, within its bound. */
-#include "store/stash.h"
+/* cloud/stash: content once, whole or not at all, within its bound. */
+#include "cloud/stash.h"
 
 #include "base/mem.h"
 #include "base/strbuf.h"

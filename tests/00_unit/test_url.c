@@ -1,10 +1,10 @@
-/* web/url, web/text, provider/ini: paths of repositories, escapes, files of `aws configure`. */
-#include "web/url.h"
+/* cloud/web/url, cloud/web/text, cloud/provider/ini: paths of repositories, escapes, files of `aws configure`. */
+#include "cloud/web/url.h"
 
 #include "base/mem.h"
-#include "provider/ini.h"
+#include "cloud/provider/ini.h"
 #include "support/unit.h"
-#include "web/text.h"
+#include "cloud/web/text.h"
 
 #include <string.h>
 

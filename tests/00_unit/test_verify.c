@@ -6,8 +6,8 @@
 #include "os/disk.h"
 #include "os/tree.h"
 #include "support/unit.h"
-#include "web/cloud_abi.h"
-#include "web/module.h"
+#include "cloud/web/cloud_abi.h"
+#include "cloud/web/module.h"
 
 #include <stdio.h>
 #include <string.h>

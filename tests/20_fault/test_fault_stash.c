@@ -5,7 +5,7 @@
 #include "os/disk.h"
 #include "os/file.h"
 #include "os/tree.h"
-#include "store/stash.h"
+#include "cloud/stash.h"
 #include "support/unit.h"
 
 #include <string.h>

@@ -9,7 +9,7 @@ NOT_VARIABLES = {"NEREID_CLOUD"}
 
 
 def test_variables() -> None:
-    sources = "".join(path.read_text() for folder in ("cloud", "provider", "web") for path in (paths.ROOT / "src" / folder).glob("*.c"))
+    sources = "".join(path.read_text() for path in (paths.ROOT / "src" / "cloud").rglob("*.c"))
     read = {name for text in re.findall(r'"([A-Z0-9_]+)"', sources) for name in NAME.findall(text)}
     page = (paths.ROOT / "docs" / "user" / "cloud-repositories.md").read_text()
     assert set(NAME.findall(page)) - NOT_VARIABLES == read

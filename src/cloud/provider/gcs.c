@@ -2,13 +2,13 @@
  * source  spec/requirements.md MR-07; Cloud Storage JSON API: Objects: list, get */
 #include "base/mem.h"
 #include "codec/base64.h"
-#include "provider/credential_file.h"
-#include "provider/gcs_token.h"
-#include "provider/kind.h"
-#include "store/listing.h"
-#include "web/call.h"
-#include "web/text.h"
-#include "web/url.h"
+#include "cloud/provider/credential_file.h"
+#include "cloud/provider/gcs_token.h"
+#include "cloud/provider/kind.h"
+#include "cloud/provider/listing.h"
+#include "cloud/web/call.h"
+#include "cloud/web/text.h"
+#include "cloud/web/url.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "provider/ini.h"
+#include "cloud/provider/ini.h"
 
 #include "base/mem.h"
 

@@ -1,14 +1,14 @@
 /* Amazon S3 and what speaks its protocol.
  * source  spec/requirements.md MR-08 to MR-12, X-01; Amazon S3 API Reference: ListObjectsV2, GetObject */
 #include "base/mem.h"
-#include "provider/aws.h"
-#include "provider/credential_file.h"
-#include "provider/kind.h"
-#include "provider/s3_list.h"
-#include "provider/sigv4.h"
-#include "store/listing.h"
-#include "web/call.h"
-#include "web/url.h"
+#include "cloud/provider/aws.h"
+#include "cloud/provider/credential_file.h"
+#include "cloud/provider/kind.h"
+#include "cloud/provider/s3_list.h"
+#include "cloud/provider/sigv4.h"
+#include "cloud/provider/listing.h"
+#include "cloud/web/call.h"
+#include "cloud/web/url.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

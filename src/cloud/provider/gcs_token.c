@@ -1,17 +1,17 @@
 /* Out of a service account's key, a user's refresh token, or the metadata server.
  * source  OAuth 2.0 for server to server applications; RFC 7523 */
-#include "provider/gcs_token.h"
+#include "cloud/provider/gcs_token.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "os/file.h"
-#include "web/ask.h"
-#include "web/call.h"
-#include "web/cloud_abi.h"
-#include "web/text.h"
-#include "web/token.h"
-#include "web/url.h"
+#include "cloud/web/ask.h"
+#include "cloud/web/call.h"
+#include "cloud/web/cloud_abi.h"
+#include "cloud/web/text.h"
+#include "cloud/web/token.h"
+#include "cloud/web/url.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

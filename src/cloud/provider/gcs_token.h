@@ -1,7 +1,7 @@
 #pragma once
 /* Tokens for Google Cloud Storage. Private to provider/. */
 #include "base/err.h"
-#include "web/lease.h"
+#include "cloud/web/lease.h"
 
 struct call_net;
 

@@ -1,4 +1,4 @@
-#include "provider/credential_file.h"
+#include "cloud/provider/credential_file.h"
 
 #include "base/mem.h"
 #include "os/file.h"

@@ -1,7 +1,7 @@
-#include "web/token.h"
+#include "cloud/web/token.h"
 
 #include "base/mem.h"
-#include "web/lease.h"
+#include "cloud/web/lease.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* What the stash drops: content that no model uses, references that lead nowhere, parts that nobody continues. */
-#include "store/stash_priv.h"
+#include "cloud/stash_priv.h"
 
 #include "base/log.h"
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-#include "web/url.h"
+#include "cloud/web/url.h"
 
 #include "base/mem.h"
 

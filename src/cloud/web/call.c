@@ -1,9 +1,9 @@
-#include "web/call.h"
+#include "cloud/web/call.h"
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "web/cloud_abi.h"
-#include "web/retry.h"
+#include "cloud/web/cloud_abi.h"
+#include "cloud/web/retry.h"
 
 #include <stdarg.h>
 #include <stdio.h>

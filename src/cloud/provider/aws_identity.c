@@ -1,14 +1,14 @@
-#include "provider/aws_identity.h"
+#include "cloud/provider/aws_identity.h"
 
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "os/file.h"
-#include "provider/aws.h"
-#include "provider/aws_role.h"
-#include "web/ask.h"
-#include "web/call.h"
-#include "web/cloud_abi.h"
-#include "web/url.h"
+#include "cloud/provider/aws.h"
+#include "cloud/provider/aws_role.h"
+#include "cloud/web/ask.h"
+#include "cloud/web/call.h"
+#include "cloud/web/cloud_abi.h"
+#include "cloud/web/url.h"
 
 #include <stdlib.h>
 #include <string.h>

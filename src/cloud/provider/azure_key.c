@@ -1,7 +1,7 @@
-#include "provider/azure_key.h"
+#include "cloud/provider/azure_key.h"
 
-#include "web/cloud_abi.h"
-#include "web/text.h"
+#include "cloud/web/cloud_abi.h"
+#include "cloud/web/text.h"
 
 void azure_key_to_sign(const struct azure_key_request *r, struct strbuf *sb)
 {

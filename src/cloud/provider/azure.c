@@ -2,14 +2,14 @@
  * source  Azure Storage: List Blobs, Get Blob; spec/requirements.md MR-03 */
 #include "base/mem.h"
 #include "codec/base64.h"
-#include "provider/azure_key.h"
-#include "provider/azure_list.h"
-#include "provider/azure_token.h"
-#include "provider/credential_file.h"
-#include "provider/kind.h"
-#include "store/listing.h"
-#include "web/call.h"
-#include "web/url.h"
+#include "cloud/provider/azure_key.h"
+#include "cloud/provider/azure_list.h"
+#include "cloud/provider/azure_token.h"
+#include "cloud/provider/credential_file.h"
+#include "cloud/provider/kind.h"
+#include "cloud/provider/listing.h"
+#include "cloud/web/call.h"
+#include "cloud/web/url.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "store/listing.h"
+#include "cloud/provider/listing.h"
 
 #include "base/mem.h"
 #include "os/tree.h"

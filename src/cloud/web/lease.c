@@ -1,4 +1,4 @@
-#include "web/lease.h"
+#include "cloud/web/lease.h"
 
 #include "base/log.h"
 

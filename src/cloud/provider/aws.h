@@ -3,7 +3,7 @@
  * environment, the profile in the configuration files, a web identity, the container's endpoint, the instance's role; else none.
  * source  spec/requirements.md MR-10 to MR-12 */
 #include "base/err.h"
-#include "web/lease.h"
+#include "cloud/web/lease.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "web/text.h"
+#include "cloud/web/text.h"
 
 void text_base64(struct strbuf *sb, const void *bytes, size_t len, bool for_url)
 {

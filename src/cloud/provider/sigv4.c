@@ -1,9 +1,9 @@
-#include "provider/sigv4.h"
+#include "cloud/provider/sigv4.h"
 
 #include "base/mem.h"
-#include "web/cloud_abi.h"
-#include "web/text.h"
-#include "web/url.h"
+#include "cloud/web/cloud_abi.h"
+#include "cloud/web/text.h"
+#include "cloud/web/url.h"
 
 #include <stdlib.h>
 #include <string.h>

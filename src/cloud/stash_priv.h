@@ -1,6 +1,6 @@
 #pragma once
 /* What the files of the stash share. */
-#include "store/stash.h"
+#include "cloud/stash.h"
 
 struct stash {
     char *root;

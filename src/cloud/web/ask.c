@@ -1,7 +1,7 @@
-#include "web/ask.h"
+#include "cloud/web/ask.h"
 
 #include "base/mem.h"
-#include "web/call.h"
+#include "cloud/web/call.h"
 
 #define MAX_BYTES ((size_t)256 << 10)
 #define DIRECT_MS 1000u

@@ -1,7 +1,7 @@
 #pragma once
 /* Tokens for Azure Blob Storage: of a managed identity, or of what the environment names. Private to provider/. */
 #include "base/err.h"
-#include "web/lease.h"
+#include "cloud/web/lease.h"
 
 struct call_net;
 

@@ -1,11 +1,11 @@
-#include "web/module.h"
+#include "cloud/web/module.h"
 
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "os/dl.h"
 #include "os/file.h"
 #include "os/mutex.h"
-#include "web/cloud_abi.h"
+#include "cloud/web/cloud_abi.h"
 
 #include <string.h>
 

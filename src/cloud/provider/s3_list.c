@@ -1,10 +1,10 @@
-#include "provider/s3_list.h"
+#include "cloud/provider/s3_list.h"
 
 #include "base/mem.h"
 #include "base/strbuf.h"
-#include "store/listing.h"
-#include "web/cloud_abi.h"
-#include "web/url.h"
+#include "cloud/provider/listing.h"
+#include "cloud/web/cloud_abi.h"
+#include "cloud/web/url.h"
 
 #include <stdlib.h>
 #include <string.h>

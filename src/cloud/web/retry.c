@@ -1,4 +1,4 @@
-#include "web/retry.h"
+#include "cloud/web/retry.h"
 
 #define FIRST_NS TIME_MS(100)
 #define MOST_NS  TIME_S(5)

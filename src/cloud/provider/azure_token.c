@@ -1,13 +1,13 @@
 /* source  Microsoft identity platform: OAuth 2.0 client credentials; managed identities */
-#include "provider/azure_token.h"
+#include "cloud/provider/azure_token.h"
 
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "os/file.h"
-#include "web/ask.h"
-#include "web/call.h"
-#include "web/token.h"
-#include "web/url.h"
+#include "cloud/web/ask.h"
+#include "cloud/web/call.h"
+#include "cloud/web/token.h"
+#include "cloud/web/url.h"
 
 #include <stdlib.h>
 #include <string.h>

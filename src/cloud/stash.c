@@ -1,4 +1,4 @@
-#include "store/stash.h"
+#include "cloud/stash.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -6,7 +6,7 @@
 #include "os/disk.h"
 #include "os/file.h"
 #include "os/tree.h"
-#include "store/stash_priv.h"
+#include "cloud/stash_priv.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

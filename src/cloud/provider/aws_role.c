@@ -1,10 +1,10 @@
-#include "provider/aws_role.h"
+#include "cloud/provider/aws_role.h"
 
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "os/file.h"
-#include "provider/aws.h"
-#include "web/ask.h"
+#include "cloud/provider/aws.h"
+#include "cloud/web/ask.h"
 
 #include <stdlib.h>
 #include <string.h>

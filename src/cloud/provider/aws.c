@@ -1,13 +1,13 @@
-#include "provider/aws.h"
+#include "cloud/provider/aws.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "os/file.h"
-#include "provider/aws_identity.h"
-#include "provider/aws_role.h"
-#include "provider/credential_file.h"
-#include "provider/ini.h"
+#include "cloud/provider/aws_identity.h"
+#include "cloud/provider/aws_role.h"
+#include "cloud/provider/credential_file.h"
+#include "cloud/provider/ini.h"
 
 #include <stdlib.h>
 #include <string.h>

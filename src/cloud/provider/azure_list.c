@@ -1,11 +1,11 @@
-#include "provider/azure_list.h"
+#include "cloud/provider/azure_list.h"
 
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "codec/base64.h"
-#include "store/listing.h"
-#include "web/cloud_abi.h"
-#include "web/text.h"
+#include "cloud/provider/listing.h"
+#include "cloud/web/cloud_abi.h"
+#include "cloud/web/text.h"
 
 #include <stdlib.h>
 #include <string.h>
