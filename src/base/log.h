@@ -46,10 +46,10 @@ void log_set_writer(log_write_fn *fn);
 
 /* The folders of the sources; what backends log through the C API is "backends". */
 #define LOG_COMPONENTS                                                                   \
-    "abi, backends, base, batching, cache, cloud, codec, ensembles, grpc, http, infer, " \
-    "isolate, limits, metrics, model, net, options, os, plugin, provider, repo, run, "   \
-    "sequences, serve, server, store, web"
-#define LOG_COMPONENT_COUNT 27
+    "abi, backends, base, batching, cache, check, cloud, codec, ensembles, grpc, http, " \
+    "infer, isolate, limits, load, metrics, model, net, options, os, plugin, provider, " \
+    "repo, run, sequences, serve, server, web"
+#define LOG_COMPONENT_COUNT 28
 
 /* log_component_known - whether there is a component of that name. */
 bool log_component_known(const char *name, size_t len);

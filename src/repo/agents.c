@@ -8,7 +8,7 @@
 #include "plugin/repo_agent.h"
 #include "proto/model_config.pb-c.h"
 #include "repo/source.h"
-#include "store/local.h"
+#include "repo/load/local.h"
 
 #include <string.h>
 

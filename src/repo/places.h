@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "os/clock.h"
 #include "repo/repo.h"
-#include "store/local.h"
+#include "repo/load/local.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
  * side on the loader threads. docs/decisions/0011-repository-life-cycle.md says why. */
 #include "base/err.h"
 #include "base/strbuf.h"
-#include "repo/load.h"
+#include "repo/load/load.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,7 +8,7 @@
 #include "os/stamp.h"
 #include "os/tree.h"
 #include "repo/agents.h"
-#include "store/local.h"
+#include "repo/load/local.h"
 
 #include <inttypes.h>
 #include <string.h>

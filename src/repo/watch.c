@@ -9,7 +9,7 @@
 #include "repo/places.h"
 #include "repo/repo_priv.h"
 #include "repo/spaces.h"
-#include "store/local.h"
+#include "repo/load/local.h"
 
 #include <string.h>
 

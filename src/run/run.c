@@ -11,7 +11,7 @@
 #include "os/thread.h"
 #include "isolate/isolate_child.h"
 #include "net/forward.h"
-#include "repo/check.h"
+#include "repo/check/check.h"
 #include "repo/repo.h"
 #include "run/countdown.h"
 #include "base/build_version.h"

@@ -99,7 +99,7 @@ def plant(tree: Path, name: str, text: str) -> None:
     [
         ("src/base/planted.c", '"os/clock.h"', "no edge base -> os"),
         ("src/codec/planted.h", '"model/datatype.h"', "no edge codec -> model"),
-        ("src/model/planted.c", '"store/planted.h"', "no edge model -> store"),
+        ("src/model/planted.c", '"infer/planted.h"', "no edge model -> infer"),
         ("src/codec/planted.c", '"base/planted_priv.h"', "private to src/base"),
         ("src/codec/planted.c", '"planted.h"', "not written from src/"),
         ("src/codec/planted.c", '"../os/clock.h"', "not written from src/"),

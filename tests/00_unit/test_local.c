@@ -1,7 +1,7 @@
-/* store/local: what a repository on the disk looks like. */
+/* repo/load/local: what a repository on the disk looks like. */
 #include "base/mem.h"
 #include "os/file.h"
-#include "store/local.h"
+#include "repo/load/local.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "repo/check.h"
+#include "repo/check/check.h"
 
 #include "base/mem.h"
 #include "base/strbuf.h"
@@ -6,8 +6,8 @@
 #include "codec/json_out.h"
 #include "model/config.h"
 #include "os/file.h"
-#include "repo/check_priv.h"
-#include "store/local.h"
+#include "repo/check/check_priv.h"
+#include "repo/load/local.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "repo/load_labels.h"
+#include "repo/load/load_labels.h"
 
 #include "base/mem.h"
 #include "model/config.h"

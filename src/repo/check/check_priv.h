@@ -1,7 +1,7 @@
 #pragma once
 /* What the files of check.h share. */
 #include "base/map.h"
-#include "repo/check.h"
+#include "repo/check/check.h"
 
 struct Inference__ModelConfig;
 

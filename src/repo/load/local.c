@@ -1,4 +1,4 @@
-#include "store/local.h"
+#include "repo/load/local.h"
 
 #include "base/mem.h"
 #include "base/strbuf.h"

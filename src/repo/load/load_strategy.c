@@ -1,4 +1,4 @@
-#include "repo/load_strategy.h"
+#include "repo/load/load_strategy.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -8,7 +8,7 @@
 #include "plugin/batch_strategy.h"
 #include "plugin/model.h"
 #include "proto/model_config.pb-c.h"
-#include "repo/load_code.h"
+#include "repo/load/load_code.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "repo/load_code.h"
+#include "repo/load/load_code.h"
 
 #include "base/mem.h"
 #include "base/strbuf.h"
@@ -6,7 +6,7 @@
 #include "os/beneath.h"
 #include "os/file.h"
 #include "proto/model_config.pb-c.h"
-#include "repo/load_strategy.h"
+#include "repo/load/load_strategy.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "model/config_fill.h"
 #include "model/config_steps.h"
 #include "proto/model_config.pb-c.h"
-#include "repo/check_priv.h"
+#include "repo/check/check_priv.h"
 
 #include <string.h>
 

@@ -11,11 +11,11 @@
 #include "os/file.h"
 #include "os/tree.h"
 #include "proto/model_config.pb-c.h"
-#include "repo/check_priv.h"
-#include "repo/load_labels.h"
+#include "repo/check/check_priv.h"
+#include "repo/load/load_labels.h"
 #include "serve/features.h"
 #include "serve/version.h"
-#include "store/local.h"
+#include "repo/load/local.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "repo/load.h"
+#include "repo/load/load.h"
 
 #include "base/mem.h"
 #include "model/config.h"
@@ -11,12 +11,12 @@
 #include "isolate/isolate.h"
 #include "plugin/model.h"
 #include "proto/model_config.pb-c.h"
-#include "repo/load_code.h"
-#include "repo/load_labels.h"
-#include "repo/load_strategy.h"
+#include "repo/load/load_code.h"
+#include "repo/load/load_labels.h"
+#include "repo/load/load_strategy.h"
 #include "serve/features.h"
 #include "serve/version.h"
-#include "store/local.h"
+#include "repo/load/local.h"
 
 struct err *load_read_config(const struct load_context *c, const char *model_dir,
                              struct Inference__ModelConfig **ret)
