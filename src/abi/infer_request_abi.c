@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "infer/allocator.h"
 #include "infer/draft.h"
+#include "infer/request.h"
 #include "serve/call.h"
 #include "serve/table.h"
 #include "serve/version.h"
@@ -143,10 +144,10 @@ TRITONSERVER_Error *TRITONSERVER_InferenceRequestSetCorrelationIdString(
         return handle_invalid(type);
     if (!correlation_id)
         return handle_null("correlation_id");
-    if (strlen(correlation_id) > DRAFT_MAX_CORRELATION)
+    if (strlen(correlation_id) > REQUEST_MAX_CORRELATION)
         return handle_error(err_new(STATUS_UNSUPPORTED,
                                     "string correlation ID cannot be longer than %u characters",
-                                    DRAFT_MAX_CORRELATION));
+                                    REQUEST_MAX_CORRELATION));
     draft_set_text(&d->correlation_string, correlation_id);
     return NULL;
 }

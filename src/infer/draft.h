@@ -15,9 +15,6 @@
 struct allocator;
 struct request;
 
-/* The longest textual correlation id. */
-#define DRAFT_MAX_CORRELATION 128u
-
 /* Buffers in order; the bytes are the caller's. */
 struct draft_pieces {
     struct tensor_piece *items;

@@ -35,6 +35,9 @@ struct trace;
 /* The most inputs, and the most requested outputs, of one request. */
 #define REQUEST_MAX_TENSORS 4096u
 
+/* The longest textual correlation id. */
+#define REQUEST_MAX_CORRELATION 128u
+
 /* What those know of a request through whose hands it goes. Each has a slot; what it points to lies
  * in the request's arena, or lives longer, and nobody else looks at it. NULL = not concerned. */
 enum request_slot {

@@ -1,7 +1,6 @@
 #include "infer/request_text.h"
 
 #include "base/budget.h"
-#include "infer/draft.h"
 
 #include <string.h>
 
@@ -18,10 +17,10 @@ struct err *request_text_id(struct request *r, const char *id, size_t len)
 
 struct err *request_text_sequence(struct request *r, const char *id, size_t len)
 {
-    if (len > DRAFT_MAX_CORRELATION)
+    if (len > REQUEST_MAX_CORRELATION)
         return err_new(STATUS_UNSUPPORTED,
                        "string correlation ID cannot be longer than %u characters",
-                       DRAFT_MAX_CORRELATION);
+                       REQUEST_MAX_CORRELATION);
     r->correlation_string = arena_strndup(&r->arena, id, len);
     return NULL;
 }

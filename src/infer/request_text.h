@@ -17,7 +17,7 @@
 struct err *request_text_id(struct request *r, const char *id, size_t len);
 
 /* request_text_sequence - set r->correlation_string to a copy.
- * errors  UNSUPPORTED when it is longer than DRAFT_MAX_CORRELATION (infer/draft.h), in the reference's words */
+ * errors  UNSUPPORTED when it is longer than REQUEST_MAX_CORRELATION, in the reference's words */
 struct err *request_text_sequence(struct request *r, const char *id, size_t len);
 
 /* request_text_room - texts of so many bytes are about to be copied into the request, whose account holds them: parameters, and their

@@ -2,7 +2,7 @@
 #include "infer/request_text.h"
 
 #include "base/budget.h"
-#include "infer/draft.h"
+#include "infer/request.h"
 #include "model/config.h"
 
 #include "support/test_version.h"
@@ -64,10 +64,10 @@ static void a_sequence_has_a_limit(void **state)
 {
     (void)state;
     struct request *r = begin();
-    char *id = text(DRAFT_MAX_CORRELATION + 1);
-    assert_null(request_text_sequence(r, id, DRAFT_MAX_CORRELATION));
-    assert_int_equal(strlen(r->correlation_string), DRAFT_MAX_CORRELATION);
-    expect(request_text_sequence(r, id, DRAFT_MAX_CORRELATION + 1), STATUS_UNSUPPORTED,
+    char *id = text(REQUEST_MAX_CORRELATION + 1);
+    assert_null(request_text_sequence(r, id, REQUEST_MAX_CORRELATION));
+    assert_int_equal(strlen(r->correlation_string), REQUEST_MAX_CORRELATION);
+    expect(request_text_sequence(r, id, REQUEST_MAX_CORRELATION + 1), STATUS_UNSUPPORTED,
            "string correlation ID cannot be longer than 128 characters");
     free(id);
     end(r);
