@@ -1,7 +1,7 @@
 /* TRITONSERVER_InferenceRequest functions: inputs, their buffers, and requested outputs. */
 #include "plugin/handle.h"
 #include "infer/buffer_attributes.h"
-#include "infer/draft.h"
+#include "abi/draft.h"
 
 static const char type[] = "TRITONSERVER_InferenceRequest";
 

@@ -1,7 +1,7 @@
 /* TRITONSERVER_MetricFamily and TRITONSERVER_Metric functions. */
 #include "plugin/handle.h"
 #include "base/mem.h"
-#include "infer/parameter.h"
+#include "abi/parameter.h"
 #include "metrics/custom.h"
 
 #include <string.h>

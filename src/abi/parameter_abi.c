@@ -1,6 +1,6 @@
 /* TRITONSERVER_Parameter functions. */
 #include "plugin/handle.h"
-#include "infer/parameter.h"
+#include "abi/parameter.h"
 
 const char *TRITONSERVER_ParameterTypeString(TRITONSERVER_ParameterType paramtype)
 {

@@ -2,7 +2,7 @@
 #include "plugin/handle.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "infer/parameter.h"
+#include "abi/parameter.h"
 #include "os/loop.h"
 #include "os/thread.h"
 #include "repo/repo.h"

@@ -1,4 +1,4 @@
-#include "infer/parameter.h"
+#include "abi/parameter.h"
 
 #include "base/mem.h"
 

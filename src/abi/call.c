@@ -1,6 +1,6 @@
-#include "serve/call.h"
+#include "abi/call.h"
 
-#include "infer/draft.h"
+#include "abi/draft.h"
 #include "infer/request.h"
 #include "infer/response.h"
 #include "infer/trace.h"

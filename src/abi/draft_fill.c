@@ -1,5 +1,5 @@
-/* The part of infer/draft.h that makes a request of a draft. */
-#include "infer/draft.h"
+/* The part of abi/draft.h that makes a request of a draft. */
+#include "abi/draft.h"
 
 #include "infer/request.h"
 #include "model/config.h"

@@ -1,4 +1,4 @@
-#include "infer/draft.h"
+#include "abi/draft.h"
 
 #include "base/mem.h"
 #include "infer/request.h"
