@@ -51,9 +51,11 @@ endforeach()
 target_link_libraries(00_unit_test_store PRIVATE nereid_local_store)
 
 # The simulation of the shell brings threads, locks and a clock of its own, in place of those of os/.
-file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/10_sim/shell/*.c)
-target_sources(10_sim_test_shell_sim PRIVATE ${files})
-target_include_directories(10_sim_test_shell_sim PRIVATE ${CMAKE_SOURCE_DIR}/tests/10_sim)
+if(TARGET 10_sim_test_shell_sim)
+    file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/10_sim/shell/*.c)
+    target_sources(10_sim_test_shell_sim PRIVATE ${files})
+    target_include_directories(10_sim_test_shell_sim PRIVATE ${CMAKE_SOURCE_DIR}/tests/10_sim)
+endif()
 
 # What the Python tests of tests/50_config drive; no test by itself.
 set(target 50_config_text_tool)

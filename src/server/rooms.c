@@ -6,11 +6,14 @@
 #include "limits/limits.h"
 #include "sequences/sequences.h"
 
-/* One line a room. The first three make schedulers, the others stand around those, the cache
+/* One line a room: first those that make schedulers, then what stands around these, from inside to
  * outside. */
 static const struct feature *const rooms[] = {
-    &sequences_feature, &ensemble_run_feature, &batching_feature,
-    &limits_feature,    &cache_stage_feature,
+    &sequences_feature,    /* versions with sequence_batching */
+    &ensemble_run_feature, /* versions with ensemble_scheduling */
+    &batching_feature,     /* all others */
+    &limits_feature,       /* --rate-limit */
+    &cache_stage_feature,  /* --cache-config */
 };
 
 const struct feature_list rooms_list = {rooms, sizeof(rooms) / sizeof(rooms[0])};

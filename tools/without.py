@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Shows that a feature's room is one: takes it out of a copy of the tree, builds the rest and runs its C tests.
+
+    tools/without.py [--keep] [ROOM...]       all that can go, one after the other, when none is named
+
+Out go src/ROOM, its line in src/LAYERS, its line in src/server/rooms.c with the include, its component of the log, and its tests: those
+that include something of it, and those of NEEDS, which ask a server for the feature. Nothing else is touched. The copy is
+build/without/ROOM; it goes after a success unless --keep says otherwise. The exit status is 1 when something of the rest fails.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PRESET = "dev"
+
+# The rooms that can go, and which tests that include nothing of a room need it all the same: a program, or one function of it. The
+# simulation of the shell has models of all of them.
+NEEDS = {
+    "sequences": [
+        "10_sim/test_shell_sim",
+        "00_unit/test_ensemble_run::many_that_wait_are_refused",
+        "00_unit/test_warmup::control_tensors_come_as_they_are",
+        "00_unit/test_warmup::one_iteration_warms",
+    ],
+    "ensembles": ["10_sim/test_shell_sim", "10_inprocess/test_ensemble"],
+    "cache": ["10_inprocess/test_cache", "10_inprocess/test_objects::test_cache_entries"],
+    "limits": ["10_sim/test_shell_sim", "10_inprocess/test_limits"],
+}
+
+
+def run(*argv: str | Path, **more: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(word) for word in argv], text=True, **more)  # type: ignore[call-overload, no-any-return]
+
+
+def edit(path: Path, pattern: str, instead: str, least: int) -> None:
+    text, count = re.subn(pattern, instead, path.read_text(), flags=re.MULTILINE)
+    if count < least:
+        raise SystemExit(f"without: {path}: expected {least} places like {pattern!r}, found {count}")
+    path.write_text(text)
+
+
+def copy_tree(tree: Path) -> None:
+    shutil.rmtree(tree, ignore_errors=True)
+    names = run("git", "-C", ROOT, "ls-files", "-co", "--exclude-standard", "-z", check=True, stdout=subprocess.PIPE).stdout
+    for name in filter(None, names.split("\0")):
+        if (ROOT / name).is_file():
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, tree / name)
+    (tree / "build").mkdir()
+    presets = re.findall(r'"name": "(\w+)"', (ROOT / "CMakePresets.json").read_text())
+    for path in (ROOT / "build").iterdir():
+        if path.name not in [*presets, "without"]:
+            (tree / "build" / path.name).symlink_to(path)
+
+
+def take_sources(tree: Path, room: str) -> None:
+    rooms = tree / "src" / "server" / "rooms.c"
+    heads = re.findall(rf'^#include "{room}/(\w+)\.h"$', rooms.read_text(), re.MULTILINE)
+    if len(heads) != 1:
+        raise SystemExit(f"without: {rooms} includes {len(heads)} headers of {room}, expected one")
+    edit(rooms, rf'^#include "{room}/.*\n|^ +&{heads[0]}_feature,.*\n', "", 2)
+    edit(tree / "src" / "LAYERS", rf"^\d+ {room}:.*\n", "", 1)
+    edit(tree / "src" / "LAYERS", rf"(?<= ){room}(?: |$)", "", 1)
+    edit(tree / "src" / "LAYERS", r" +$", "", 0)
+    log = tree / "src" / "base" / "log.h"
+    edit(log, rf"\b{room}, ", "", 1)
+    count = int(re.findall(r"LOG_COMPONENT_COUNT (\d+)", log.read_text())[0])
+    edit(log, r"LOG_COMPONENT_COUNT \d+", f"LOG_COMPONENT_COUNT {count - 1}", 1)
+    shutil.rmtree(tree / "src" / room)
+
+
+def take_function(path: Path, name: str) -> None:
+    edit(path, rf"^static void {name}\(void \*\*state\)\n\{{\n(?:[^}}].*\n|\n)*\}}\n", "", 1)
+    edit(path, rf"(?:UNIT|cmocka_unit_test)\({name}\),?", "", 1)
+    path.write_text("".join(f'#pragma GCC diagnostic ignored "-Wunused-{what}"\n' for what in ("function", "variable", "const-variable")) + path.read_text())
+
+
+def take_tests(tree: Path, room: str) -> list[str]:
+    """Returns which tests went: those of NEEDS, and who includes something of the room, or of a file that went so."""
+    gone = []
+    functions = []
+    for name in NEEDS[room]:
+        program, _, function = name.partition("::")
+        path = tree / "tests" / f"{program}.c"
+        if function:
+            take_function(path, function)
+            functions.append(f"tests/{program}.c::{function}")
+        else:
+            path.unlink()
+            gone.append(path)
+    went = True
+    headers = [f"{room}/"]
+    while went:
+        went = False
+        for path in [*tree.glob("tests/**/*.[ch]"), *tree.glob("fuzz/**/*.[ch]")]:
+            if any(f'#include "{head}' in path.read_text() for head in headers):
+                path.unlink()
+                gone.append(path)
+                went = True
+                if path.suffix == ".h":
+                    path.with_suffix(".c").unlink(missing_ok=True)
+                    headers.append(f"{path.relative_to(tree / path.relative_to(tree).parts[0])}")
+    return sorted([*functions, *(str(path.relative_to(tree)) for path in gone if path.name.startswith(("test_", "fuzz_")))])
+
+
+def prove(room: str, keep: bool) -> bool:
+    tree = ROOT / "build" / "without" / room
+    copy_tree(tree)
+    take_sources(tree, room)
+    gone = take_tests(tree, room)
+    print(f"without {room}: {len(gone)} tests went with it: {', '.join(gone)}", flush=True)
+    environment = {**os.environ, "CCACHE_BASEDIR": str(tree)}
+    steps = [
+        [sys.executable, tree / "tools" / "check_layers.py"],
+        ["cmake", "--preset", PRESET, f"-DNEREID_DEPS={ROOT / 'build' / 'deps'}", f"-DNEREID_VENV={ROOT / 'build' / 'venv'}"],
+        ["ninja", "-C", tree / "build" / PRESET],
+        ["ctest", "--test-dir", tree / "build" / PRESET, "-j", str(os.cpu_count()), "--output-on-failure"],
+    ]
+    for step in steps:
+        done = run(*step, cwd=tree, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if done.returncode:
+            print(done.stdout[-6000:])
+            print(f"without {room}: {step[0]} fails; the tree is {tree}")
+            return False
+    found = re.findall(r"^(\d+% tests passed.*)$", done.stdout, re.MULTILINE)
+    print(f"without {room}: the rest builds; {found[0]}", flush=True)
+    if not keep:
+        shutil.rmtree(tree)
+    return True
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--keep", action="store_true", help="leave the copies")
+    parser.add_argument("rooms", nargs="*", choices=[*NEEDS, []], help=", ".join(NEEDS))
+    arguments = parser.parse_args()
+    return 0 if all([prove(room, arguments.keep) for room in arguments.rooms or NEEDS]) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
