@@ -9,6 +9,7 @@
 #include "abi/call.h"
 #include "serve/version.h"
 #include "server/describe.h"
+#include "server/server_metadata.h"
 #include "server/embed.h"
 #include "server/server.h"
 
@@ -174,7 +175,7 @@ TRITONSERVER_Error *TRITONSERVER_ServerMetadata(TRITONSERVER_Server *server,
     const struct server *s = embed_server_of(server);
     if (!s)
         return handle_invalid(type);
-    Inference__ServerMetadataResponse *m = describe_server(s);
+    Inference__ServerMetadataResponse *m = server_metadata_new(s);
     return give_message(&m->base, &m->base, server_metadata);
 }
 

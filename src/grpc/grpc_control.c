@@ -9,6 +9,7 @@
 #include "net/turns.h"
 #include "proto/health.pb-c.h"
 #include "server/describe.h"
+#include "server/server_metadata.h"
 #include "server/server.h"
 #include "server/worker.h"
 
@@ -212,7 +213,7 @@ void grpc_control_server_metadata(struct grpc_stream *s, const uint8_t *data, si
         grpc_control_unpack(s, &inference__server_metadata_request__descriptor, data, len);
     if (!in)
         return;
-    answer_owned(s, NULL, describe_server(worker_of(s)->server));
+    answer_owned(s, NULL, server_metadata_new(worker_of(s)->server));
     protobuf_c_message_free_unpacked(in, NULL);
 }
 

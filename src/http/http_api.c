@@ -13,6 +13,7 @@
 #include "http/http_route.h"
 #include "model/config.h"
 #include "server/describe.h"
+#include "server/server_metadata.h"
 
 #include <string.h>
 
@@ -254,7 +255,7 @@ static struct err *serve_route(struct http_exchange *x, struct http_message *m)
         answer_health(x, "ready", server_ready(s, &x->shard->worker->view));
         return NULL;
     case HTTP_ROUTE_SERVER: {
-        Inference__ServerMetadataResponse *metadata = describe_server(s);
+        Inference__ServerMetadataResponse *metadata = server_metadata_new(s);
         answer_message(x, &metadata->base);
         return NULL;
     }

@@ -4,7 +4,6 @@
 #include "base/strbuf.h"
 #include "model/config.h"
 #include "plugin/model.h"
-#include "base/build_version.h"
 #include "serve/version.h"
 
 #include <errno.h>
@@ -17,34 +16,6 @@ static char *number_text(int64_t n)
     struct strbuf sb = STRBUF_INIT;
     strbuf_printf(&sb, "%" PRId64, n);
     return strbuf_take(&sb);
-}
-
-Inference__ServerMetadataResponse *describe_server(const struct server *s)
-{
-    /* In the reference's order, without its shared memory and trace extensions, which are not served here. */
-    static const char *const extensions[] = {
-        "classification",
-        "sequence",
-        "sequence(string_id)",
-        "model_repository",
-        "model_repository(unload_dependents)",
-        "schedule_policy",
-        "model_configuration",
-        "binary_tensor_data",
-        "parameters",
-        "statistics",
-        "logging",
-    };
-    size_t count = sizeof(extensions) / sizeof(extensions[0]);
-    Inference__ServerMetadataResponse *m = mem_alloc(sizeof(*m));
-    inference__server_metadata_response__init(m);
-    m->name = mem_strdup(s->options.server_id);
-    m->version = mem_strdup(BUILD_VERSION);
-    m->extensions = mem_alloc(count * sizeof(char *));
-    m->n_extensions = count;
-    for (size_t i = 0; i < count; i++)
-        m->extensions[i] = mem_strdup(extensions[i]);
-    return m;
 }
 
 static Inference__ModelMetadataResponse__TensorMetadata *tensor(const struct model_io *io,

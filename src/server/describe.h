@@ -8,8 +8,6 @@
 
 struct model_config;
 
-Inference__ServerMetadataResponse *describe_server(const struct server *s);
-
 /* errors of the next: those of table_find */
 struct err *describe_model(struct table_view *view, const char *name, size_t name_len,
                            int64_t version, Inference__ModelMetadataResponse **ret);

@@ -7,7 +7,8 @@
 #include "plugin/message.h"
 #include "repo/repo.h"
 #include "serve/table.h"
-#include "server/describe.h"
+#include "server/server.h"
+#include "server/server_metadata.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -190,7 +191,7 @@ char *start_table_options(const struct server *s)
                                         [OPTIONS_CONTROL_POLL] = "MODE_POLL",
                                         [OPTIONS_CONTROL_EXPLICIT] = "MODE_EXPLICIT"};
     const struct options *o = &s->options;
-    Inference__ServerMetadataResponse *told = describe_server(s);
+    Inference__ServerMetadataResponse *told = server_metadata_new(s);
     struct strbuf extensions = STRBUF_INIT;
     for (size_t i = 0; i < told->n_extensions; i++)
         strbuf_printf(&extensions, "%s%s", i ? " " : "", told->extensions[i]);
