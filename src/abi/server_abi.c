@@ -8,7 +8,7 @@
 #include "plugin/message.h"
 #include "abi/call.h"
 #include "serve/version.h"
-#include "server/describe.h"
+#include "server/control/describe.h"
 #include "server/server_metadata.h"
 #include "server/embed.h"
 #include "server/server.h"

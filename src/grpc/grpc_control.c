@@ -8,7 +8,7 @@
 #include "model/config.h"
 #include "net/turns.h"
 #include "proto/health.pb-c.h"
-#include "server/describe.h"
+#include "server/control/describe.h"
 #include "server/server_metadata.h"
 #include "server/server.h"
 #include "server/worker.h"

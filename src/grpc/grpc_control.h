@@ -1,5 +1,5 @@
 #pragma once
-/* The control plane over gRPC: a message in, a message out, at once. What they tell comes from server/describe.h. */
+/* The control plane over gRPC: a message in, a message out, at once. What they tell comes from server/control/describe.h. */
 #include "base/err.h"
 #include "grpc/grpc_method.h"
 

@@ -8,7 +8,7 @@
 #include "os/pool.h"
 #include "serve/table.h"
 #include "serve/version.h"
-#include "server/describe.h"
+#include "server/control/describe.h"
 
 #include <string.h>
 

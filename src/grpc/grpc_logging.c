@@ -4,7 +4,7 @@
 #include "grpc/grpc_conn.h"
 #include "grpc/grpc_control.h"
 #include "proto/grpc_service.pb-c.h"
-#include "server/log_change.h"
+#include "server/control/log_change.h"
 #include "server/server.h"
 #include "server/worker.h"
 

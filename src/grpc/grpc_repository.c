@@ -7,7 +7,7 @@
 #include "grpc/grpc_answer.h"
 #include "grpc/grpc_conn.h"
 #include "grpc/grpc_control.h"
-#include "server/describe.h"
+#include "server/control/describe.h"
 #include "server/worker.h"
 
 #include <string.h>

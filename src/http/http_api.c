@@ -12,7 +12,7 @@
 #include "http/http_repository.h"
 #include "http/http_route.h"
 #include "model/config.h"
-#include "server/describe.h"
+#include "server/control/describe.h"
 #include "server/server_metadata.h"
 
 #include <string.h>

@@ -19,7 +19,7 @@
 #include "http/http_infer_raw.h"
 #include "http/http_route.h"
 #include "serve/version.h"
-#include "server/describe.h"
+#include "server/control/describe.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "http/http_exchange.h"
 #include "http/http_front_priv.h"
 #include "http/http_json.h"
-#include "server/log_change.h"
+#include "server/control/log_change.h"
 #include "server/server.h"
 #include "server/worker.h"
 

@@ -10,7 +10,7 @@
 #include "http/http_front_priv.h"
 #include "http/http_json.h"
 #include "http/http_route.h"
-#include "server/describe.h"
+#include "server/control/describe.h"
 #include "server/worker.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 
 #include "http/http_exchange.h"
 #include "http/http_route.h"
-#include "server/describe.h"
+#include "server/control/describe.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "server/log_change.h"
+#include "server/control/log_change.h"
 
 #include "base/strbuf.h"
 

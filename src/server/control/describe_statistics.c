@@ -1,5 +1,5 @@
-/* The statistics part of server/describe.h. */
-#include "server/describe.h"
+/* The statistics part of server/control/describe.h. */
+#include "server/control/describe.h"
 
 #include "base/mem.h"
 #include "base/strbuf.h"

@@ -1,4 +1,4 @@
-#include "server/describe.h"
+#include "server/control/describe.h"
 
 #include "base/mem.h"
 #include "base/strbuf.h"

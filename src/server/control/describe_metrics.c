@@ -1,4 +1,4 @@
-#include "server/describe.h"
+#include "server/control/describe.h"
 
 #include "base/budget.h"
 #include "base/mem.h"
