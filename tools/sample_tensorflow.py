@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 TYPES = {
-    "FP32": 1, "FP64": 2, "INT32": 3, "UINT8": 4, "INT16": 5, "INT8": 6, "BYTES": 7, "INT64": 9, "BOOL": 10, "BF16": 14, "UINT16": 17,
+    "FP32": 1, "FP64": 2, "INT32": 3, "UINT8": 4, "INT16": 5, "INT8": 6, "BYTES": 7, "COMPLEX64": 8, "INT64": 9, "BOOL": 10, "BF16": 14, "UINT16": 17,
     "FP16": 19, "RESOURCE": 20, "UINT32": 22, "UINT64": 23,
 }
 OF_NUMPY = {

@@ -6,8 +6,8 @@
 #include "../common/bconfig.h"
 #include "../common/berr.h"
 
-/* What the entries of a configuration say about whether their dims leave a batch out. */
-enum hint { HINT_NONE, HINT_BATCH, HINT_NO_BATCH };
+/* What the entries of a configuration say about whether their dims leave a batch out; an entry without dims says that the model decides. */
+enum hint { HINT_NONE, HINT_MODEL, HINT_BATCH, HINT_NO_BATCH };
 
 static bool can_batch(const struct model_list *list)
 {
@@ -27,10 +27,14 @@ static TRITONSERVER_Error *add_hint(const struct model *model, const struct mode
     yyjson_val *reshape = yyjson_obj_get(entry, "reshape");
     size_t rank =
         yyjson_arr_size(reshape ? yyjson_obj_get(reshape, "shape") : yyjson_obj_get(entry, "dims"));
-    if (!tensor || tensor->rank == 0 || (!reshape && rank == 0))
+    if (!tensor || tensor->rank == 0)
         return NULL;
+    if (!reshape && rank == 0) {
+        *hint = *hint == HINT_NONE ? HINT_MODEL : *hint;
+        return NULL;
+    }
     enum hint found = rank == tensor->rank - 1 ? HINT_BATCH : HINT_NO_BATCH;
-    if (*hint != HINT_NONE && *hint != found)
+    if (*hint >= HINT_BATCH && *hint != found)
         return berr_new(TRITONSERVER_ERROR_INTERNAL,
                         "unable to autofill for '%s', model tensor configurations are "
                         "contradicting each other in terms of whether batching is supported",
@@ -57,7 +61,9 @@ static TRITONSERVER_Error *add_hints(const struct model *model, const struct mod
 static TRITONSERVER_Error *put_batching(const struct model *model, yyjson_mut_doc *doc,
                                         yyjson_mut_val *root, bool *ret_batches)
 {
-    enum hint hint = HINT_NONE;
+    bool listed = yyjson_arr_size(yyjson_obj_get(model->config, "input")) > 0 ||
+                  yyjson_arr_size(yyjson_obj_get(model->config, "output")) > 0;
+    enum hint hint = listed ? HINT_NONE : HINT_MODEL;
     int64_t given = model->max_batch_size, usual = model->runtime->default_max_batch_size;
     bool able = can_batch(&model->inputs) && can_batch(&model->outputs);
     *ret_batches = false;
@@ -69,7 +75,8 @@ static TRITONSERVER_Error *put_batching(const struct model *model, yyjson_mut_do
     TRITONSERVER_Error *err = able ? add_hints(model, &model->inputs, "input", &hint) : NULL;
     if (!err && able)
         err = add_hints(model, &model->outputs, "output", &hint);
-    if (err || !able || (given == 0 && (hint == HINT_NO_BATCH || usual <= 0)))
+    bool wanted = usual > 0 && (hint == HINT_MODEL || hint == HINT_BATCH);
+    if (err || !able || (given == 0 && !wanted))
         return err;
     *ret_batches = bcomplete_batching(doc, root, given, usual) > 0;
     if (given == 0)

@@ -22,7 +22,8 @@ TRITONSERVER_Error *instance_new(struct model *model, TRITONBACKEND_ModelInstanc
     instance->model = model;
     instance->place = (struct brun_place){
         .handle = handle, .model = model->name, .max_batch_size = model->max_batch_size};
-    err = model_take_session(model, &instance->session);
+    instance->keep = keep_new();
+    err = instance->keep ? model_take_session(model, &instance->session) : berr_no_memory();
     if (err) {
         instance_free(instance);
         return err;
@@ -37,6 +38,7 @@ void instance_free(struct instance *instance)
         return;
     if (instance->session)
         model_leave_session(instance->model, instance->session);
+    keep_end(instance->keep);
     scratch_fini(&instance->place.scratch);
     free(instance);
 }

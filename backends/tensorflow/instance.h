@@ -1,11 +1,13 @@
 #pragma once
 
+#include "keep.h"
 #include "model.h"
 
 /* An instance of a model: what one execution at a time needs beside the model. */
 struct instance {
     struct brun_place place;
     struct model *model;
+    struct keep *keep;       /* memory for inputs */
     struct session *session; /* maybe others' too: model_leave_session */
 };
 

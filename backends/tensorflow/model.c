@@ -90,6 +90,15 @@ static TRITONSERVER_Error *open_first(struct model *model)
     return err ? err : session_bind(model, model->session);
 }
 
+static void say_what_has_no_effect(const struct model *model)
+{
+    if (yyjson_obj_size(yyjson_obj_get(model->config, "cc_model_filenames")) > 0)
+        runtime_say(TRITONSERVER_LOG_INFO,
+                    "model '%s': cc_model_filenames is not used: those are for GPUs, and the model "
+                    "runs on CPU",
+                    model->name);
+}
+
 static TRITONSERVER_Error *load(struct model *model)
 {
     TRITONSERVER_Error *err = TRITONBACKEND_ModelName(model->handle, &model->name);
@@ -99,7 +108,11 @@ static TRITONSERVER_Error *load(struct model *model)
         err = find_file(model);
     if (!err)
         err = load_libraries(model);
-    return err ? err : open_first(model);
+    if (!err)
+        err = open_first(model);
+    if (!err)
+        say_what_has_no_effect(model);
+    return err;
 }
 
 TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_model)

@@ -1,6 +1,5 @@
 #include "run.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "../common/berr.h"
@@ -13,6 +12,7 @@ struct state {
     struct brun *run;
     const struct model *model;
     const struct session *session;
+    struct keep *keep;
     struct binput *inputs;
     struct boutput *outputs;
     TF_Tensor **given; /* an input each */
@@ -50,13 +50,6 @@ static TRITONSERVER_Error *list_tensors(struct state *state)
     return NULL;
 }
 
-static void free_memory(void *data, size_t size, void *arg)
-{
-    (void)size;
-    (void)arg;
-    free(data);
-}
-
 /* The protocol has a scalar as one element.
  * returns  the number of dimensions that the model's input has in this run */
 static size_t input_rank(const struct state *state, size_t index, size_t rank, const int64_t *shape)
@@ -78,13 +71,13 @@ static TRITONSERVER_Error *give_input(struct state *state, size_t index)
     if (!brun_bytes(input->datatype, shape, rank, &size))
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "input '%s' has an impossible shape",
                         input->name);
-    void *memory = aligned_alloc(SCRATCH_ALIGN, (size / SCRATCH_ALIGN + 1) * SCRATCH_ALIGN);
+    void *memory = keep_take(state->keep, size);
     if (!memory)
         return berr_no_memory();
     binput_copy(state->run, input, memory, size);
     rank = input_rank(state, index, rank, shape);
     state->given[index] = TF_NewTensor(runtime_type(input->datatype), shape, (int)rank, memory,
-                                       size, free_memory, NULL);
+                                       size, keep_give, state->keep);
     return state->given[index] ? NULL : berr_no_memory();
 }
 
@@ -184,7 +177,8 @@ static TRITONSERVER_Error *run_batch(struct state *state)
 static TRITONSERVER_Error *work(struct brun *run, void *of)
 {
     const struct instance *instance = of;
-    struct state state = {.run = run, .model = instance->model, .session = instance->session};
+    struct state state = {
+        .run = run, .model = instance->model, .session = instance->session, .keep = instance->keep};
     TRITONSERVER_Error *err = list_tensors(&state);
     if (err)
         return err;

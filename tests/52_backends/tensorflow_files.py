@@ -176,17 +176,23 @@ def counter() -> Graph:
     return graph
 
 
-def keeps_words() -> Graph:
-    """Gives back the strings of the run before: a variable keeps what an input held."""
+def keeps_last(datatype: str, first: np.ndarray) -> Graph:
+    """Gives back what came in the run before: a variable keeps what an input held."""
     graph = Graph()
-    x = graph.input("x", "BYTES", [-1])
-    of = kind("BYTES")
+    x = graph.input("x", datatype, [-1])
+    of = kind(datatype)
     variable = graph.add("kept", "VarHandleOp", dtype=of, shape=shape(None), shared_name=text("kept"))
-    graph.add("init", "AssignVariableOp", [variable, graph.constant("none", np.array([b"none"], object))], dtype=of)
+    graph.add("init", "AssignVariableOp", [variable, graph.constant("first", first)], dtype=of)
     before = graph.add("before", "ReadVariableOp", [variable], dtype=of)
     after = graph.add("after", "AssignVariableOp", [variable, x, f"^{before}"], dtype=of)
     graph.add("y", "Identity", [before, f"^{after}"], T=of)
     return graph
+
+
+def lists_of_unknown_shape() -> tuple[Graph, dict[str, Info], dict[str, Info]]:
+    graph = Graph()
+    graph.add("y", "Identity", [graph.input("x", "FP32", None)], T=FP32)
+    return graph, {"x": ("x:0", "FP32", None)}, {"y": ("y:0", "FP32", None)}
 
 
 def sums() -> Graph:

@@ -101,14 +101,22 @@ def write_others(made: Repository) -> None:
         folder = made.model(name, GRAPH + COUNTER + INIT + more)
         files.save_graph(files.counter(), folder)
         (folder / where / "init_ops.json").write_text(json.dumps({"init_ops": ["init"]}))
-    strings = tensor("input", "x", "STRING", [-1]) + tensor("output", "y", "STRING", [-1])
-    folder = made.model("keeps_words", GRAPH + strings + INIT + "instance_group { count: 1 kind: KIND_CPU }\n")
-    files.save_graph(files.keeps_words(), folder)
-    (folder / "1" / "init_ops.json").write_text(json.dumps({"init_ops": ["init"]}))
+    for datatype, first in (("BYTES", np.array([b"none"], object)), ("FP32", np.zeros(1, np.float32))):
+        of = config_type(datatype).removeprefix("TYPE_")
+        last = tensor("input", "x", of, [-1]) + tensor("output", "y", of, [-1])
+        folder = made.model(f"keeps_{datatype.lower()}", GRAPH + last + INIT + "instance_group { count: 1 kind: KIND_CPU }\n")
+        files.save_graph(files.keeps_last(datatype, first), folder)
+        (folder / "1" / "init_ops.json").write_text(json.dumps({"init_ops": ["init"]}))
+    files.save(*_reordered(files.lists_of_unknown_shape(), made.model("unknown_shape", SAVED + X_AND_Y)))
     total = tensor("input", "x", "FP32", [1]) + tensor("output", "total", "FP32", [1])
     files.save_graph(files.sums(), made.model("sums", f"{GRAPH}max_batch_size: 4\n{total}{STATES}"))
     chain = tensor("input", "x", "FP32", [16]) + tensor("output", "y", "FP32", [16])
     files.save_graph(files.chain(), made.model("compiled", f"{GRAPH}max_batch_size: 4\n{chain}optimization {{ graph {{ level: 1 }} }}\n"))
+
+
+def _reordered(made: tuple[Any, Any, Any], folder: Path) -> tuple[Any, Path, Any, Any]:
+    graph, inputs, outputs = made
+    return graph, folder, inputs, outputs
 
 
 def _no_file(folder: Path) -> None:
@@ -136,6 +144,20 @@ def _no_operation(folder: Path) -> None:
     graph = files.Graph()
     graph.add("logits", "NobodyKnowsThis", [graph.input("x", "FP32", [-1, 16])])
     files.save_graph(graph, folder)
+
+
+def _unknown(folder: Path) -> None:
+    files.save(*_reordered(files.lists_of_unknown_shape(), folder))
+
+
+def _fixed_batch(folder: Path) -> None:
+    graph = files.same("FP32", [2, 4])
+    files.save(graph, folder, {"x": ("x:0", "FP32", [2, 4])}, {"y": ("y:0", "FP32", [2, 4])})
+
+
+def _complex(folder: Path) -> None:
+    """Of a type that the protocol does not have."""
+    files.save(files.dense_graph(), folder, {"x": ("x:0", "COMPLEX64", [-1, 16])}, {"logits": ("logits:0", "FP32", [-1, 8])})
 
 
 def _init_ops(content: str) -> Callable[[Path], None]:
@@ -180,6 +202,21 @@ BAD: dict[str, tuple[str, Any, str]] = {
         "model 'bad_dims', tensor 'x': the model expects 2 dimensions (shape [-1,16]) but the model configuration specifies 2 "
         "dimensions (an initial batch dimension because max_batch_size > 0 followed by the explicit tensor shape, making complete "
         "shape [-1,17])",
+    ),
+    "bad_unknown": (
+        SAVED, _unknown, "Unable to autofill for 'bad_unknown': the shape of model tensor 'x' is not known and dimensions are not defined",
+    ),
+    "bad_batch": (
+        SAVED + ROWS, _fixed_batch,
+        "unable to autofill for 'bad_batch', configuration specified max-batch 4 but model signature does not support batching",
+    ),
+    "bad_hints": (
+        SAVED + DENSE.replace("[8]", "[-1, 8]"), None,
+        "unable to autofill for 'bad_hints', model tensor configurations are contradicting each other in terms of whether batching is supported",
+    ),
+    "bad_complex": (SAVED, _complex, "unable to process tensor 'x' for 'bad_complex', unsupported datatype: type 8 of TensorFlow"),
+    "bad_control": (
+        SAVED + ROWS + DENSE + STATES, None, "configuration specified sequence control 'start', but model does not provide that input",
     ),
     "bad_signature": (
         SAVED + ROWS + DENSE + parameters({"TF_SIGNATURE_DEF": "none"}), None,
@@ -306,13 +343,16 @@ def test_strings_in_batches(served: Server, protocol: str) -> None:
     at_once(8, one)
 
 
-def test_strings_that_are_kept(served: Server) -> None:
-    """What a variable holds of a request outlives it, long strings too."""
-    before = [b"none"]
-    for index in range(4):
-        now = [bytes([97 + index]) * 300, b"short"]
-        assert ask(served, "grpc", "keeps_words", {"x": np.array(now, object)})["y"].tolist() == before
-        before = now
+def test_what_a_variable_keeps(served: Server) -> None:
+    """Of a request outlives it, long strings too."""
+    words, numbers = [b"none"], [0]
+    for index in range(6):
+        for model, before, now in (
+            ("keeps_bytes", words, [bytes([97 + index]) * 300, b"short"]), ("keeps_fp32", numbers, [float(index + each) for each in range(50)])
+        ):
+            array = np.array(now, object if model == "keeps_bytes" else np.float32)
+            assert ask(served, "grpc", model, {"x": array})["y"].tolist() == before
+            before[:] = now
 
 
 # Batches
@@ -414,6 +454,23 @@ def test_signatures_tags_and_functions(served: Server, model: str, factor: int) 
     x = np.array([1, -2], np.float32)
     expected = x * factor if factor else 3 * x + 1
     assert ask(served, "grpc", model, {"x": x})["y"].tolist() == expected.tolist()
+
+
+def test_a_shape_that_only_the_configuration_knows(served: Server) -> None:
+    for count in (1, 3):
+        x = np.arange(count, dtype=np.float32)
+        assert ask(served, "http", "unknown_shape", {"x": x})["y"].tolist() == x.tolist()
+
+
+def test_files_for_gpus_are_not_used(served: Server, repository: Repository) -> None:
+    """What a configuration names for a GPU has to be there, and the file for the processor is served."""
+    folder = repository.model("for_turing", GRAPH + ROWS + DENSE + 'cc_model_filenames { key: "7.5" value: "turing.graphdef" }\n')
+    files.save_graph(files.dense_graph(), folder)
+    (folder / "1" / "turing.graphdef").write_bytes(b"for a GPU")
+    assert load(served, "for_turing") == (200, "")
+    rows = np.ones((1, 16), np.float32)
+    np.testing.assert_allclose(ask(served, "grpc", "for_turing", {"x": rows})["logits"], files.dense_answers(rows), atol=1e-5)
+    assert "model 'for_turing': cc_model_filenames is not used" in served.process.log()
 
 
 def test_variables_of_a_saved_model(served: Server) -> None:
