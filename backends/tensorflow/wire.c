@@ -1,5 +1,6 @@
 #include "wire.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { NUMBER = 0, EIGHT_BYTES = 1, BYTES = 2, FOUR_BYTES = 5 };
@@ -56,7 +57,13 @@ bool wire_is(struct wire content, const char *text)
 char *wire_text(struct wire content)
 {
     size_t size = (size_t)(content.end - content.at);
-    return strndup(size ? (const char *)content.at : "", size);
+    char *text = malloc(size + 1);
+    if (!text)
+        return NULL;
+    if (size)
+        memcpy(text, content.at, size);
+    text[size] = '\0';
+    return text;
 }
 
 static void append_bytes(struct wire_out *out, const void *bytes, size_t size)
