@@ -313,12 +313,17 @@ def ask(preset: str, test: str) -> str | None:
     return build(preset, target_of(test), *PLUGINS) or ctest(preset, [test])
 
 
+def library_of(path: Path) -> str:
+    """What is built of a file of src/ or of a backend."""
+    return f"{'triton' if path.parts[0] == 'backends' else 'nereid'}_{path.parent.name}"
+
+
 def noticed(bug: planted.Planted, preset: str) -> str:
     """Says whether each of its tests notices a planted bug."""
     with ExitStack() as planted_so_far:
         for place in bug.places:
             planted_so_far.enter_context(put(place.path, place.put_into))
-        if (said := build(preset, *dict.fromkeys(f"nereid_{place.path.parent.name}" for place in bug.places))) is not None:
+        if (said := build(preset, *dict.fromkeys(library_of(place.path) for place in bug.places))) is not None:
             return f"DOES NOT BUILD: {bug.name}\n{said}"
         for test in bug.tests:
             if ask(preset, test) is None:
