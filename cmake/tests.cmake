@@ -50,6 +50,12 @@ endforeach()
 # The store of the local response cache is tested as a unit too.
 target_link_libraries(00_unit_test_store PRIVATE nereid_local_store)
 
+# So is what the backend `tensorflow` makes of a configuration, for which TensorFlow need not be there.
+set(backends ${CMAKE_SOURCE_DIR}/backends)
+target_sources(00_unit_test_tensorflow_options PRIVATE
+    ${backends}/tensorflow/options.c ${backends}/tensorflow/wire.c ${backends}/common/bconfig.c ${backends}/common/berr.c)
+target_include_directories(00_unit_test_tensorflow_options PRIVATE ${backends})
+
 # The simulation of the shell brings threads, locks and a clock of its own, in place of those of os/.
 if(TARGET 10_sim_test_shell_sim)
     file(GLOB files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/10_sim/shell/*.c)
