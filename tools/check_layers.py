@@ -131,7 +131,7 @@ def check_layer_file(path: Path, folder: str, layers: Layers, report: Report, sr
         first = folder_of(name)
         used.add(first)
         if system and first not in layers.level:
-            if name in SYSTEM_ONLY_OS and folder != "os" and not (folder in NET and name in SYSTEM_NET_TOO):
+            if name in SYSTEM_ONLY_OS and folder.split("/")[0] != "os" and not (folder in NET and name in SYSTEM_NET_TOO):
                 report.add(path, number, f"<{name}> is for src/os: use what os/ offers")
             continue
         if name.startswith(PUBLIC) or (folder in PRIVATE_TABLE_SEEN_BY and name == PRIVATE_TABLE):

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "os/dl.h"
-#include "os/file.h"
+#include "os/files/file.h"
 #include "plugin/alone.h"
 
 #include <stdint.h>

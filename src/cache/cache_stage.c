@@ -7,7 +7,7 @@
 #include "infer/stats.h"
 #include "model/config.h"
 #include "os/crew.h"
-#include "os/stamp.h"
+#include "os/files/stamp.h"
 #include "cache/cache_plugin.h"
 #include "proto/model_config.pb-c.h"
 #include "cache/cache_key.h"

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cloud/cloud_priv.h"
-#include "os/file.h"
+#include "os/files/file.h"
 #include "cloud/web/cloud_abi.h"
 #include "cloud/web/module.h"
 

@@ -2,8 +2,8 @@
 
 #include "base/mem.h"
 #include "cloud/fetch.h"
-#include "os/disk.h"
-#include "os/file.h"
+#include "os/files/disk.h"
+#include "os/files/file.h"
 
 #include <string.h>
 

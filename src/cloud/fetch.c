@@ -4,8 +4,8 @@
 #include "base/mem.h"
 #include "cloud/copy.h"
 #include "cloud/verify.h"
-#include "os/disk.h"
-#include "os/file.h"
+#include "os/files/disk.h"
+#include "os/files/file.h"
 
 #include <inttypes.h>
 #include <stdio.h>

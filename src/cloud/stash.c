@@ -3,9 +3,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
-#include "os/disk.h"
-#include "os/file.h"
-#include "os/tree.h"
+#include "os/files/disk.h"
+#include "os/files/file.h"
+#include "os/files/tree.h"
 #include "cloud/stash_priv.h"
 
 #include <inttypes.h>

@@ -5,8 +5,8 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "os/clock.h"
-#include "os/disk.h"
-#include "os/file.h"
+#include "os/files/disk.h"
+#include "os/files/file.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

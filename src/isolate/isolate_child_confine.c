@@ -1,6 +1,6 @@
 /* What the process of an isolated model may do. */
 #include "base/mem.h"
-#include "os/confine.h"
+#include "os/process/confine.h"
 #include "isolate/isolate_child_priv.h"
 
 #include <string.h>

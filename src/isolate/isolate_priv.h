@@ -9,7 +9,7 @@
 #include "base/strbuf.h"
 #include "os/loop.h"
 #include "os/mutex.h"
-#include "os/spawn.h"
+#include "os/process/spawn.h"
 #include "plugin/backend.h"
 #include "isolate/isolate_frame.h"
 #include "isolate/isolate_quota.h"

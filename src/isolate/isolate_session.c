@@ -3,7 +3,7 @@
 #include "base/budget.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "os/confine.h"
+#include "os/process/confine.h"
 #include "os/packet.h"
 #include "os/shm.h"
 #include "isolate/isolate_environment.h"

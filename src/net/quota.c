@@ -1,7 +1,7 @@
 #include "net/quota.h"
 
 #include "os/mutex.h"
-#include "os/process.h"
+#include "os/process/process.h"
 
 #include <stdatomic.h>
 

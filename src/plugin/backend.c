@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "os/dl.h"
-#include "os/file.h"
+#include "os/files/file.h"
 #include "plugin/custom_backend.h"
 #include "plugin/message.h"
 

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "model/config.h"
-#include "os/file.h"
+#include "os/files/file.h"
 #include "plugin/custom_library.h"
 #include "plugin/custom_run.h"
 #include "plugin/instance.h"

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "codec/json_out.h"
-#include "os/cpu_bind.h"
+#include "os/process/cpu_bind.h"
 #include "proto/model_config.pb-c.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "infer/request.h"
-#include "os/cpu_bind.h"
+#include "os/process/cpu_bind.h"
 #include "plugin/backend.h"
 #include "plugin/host_policy.h"
 #include "plugin/message.h"

@@ -5,8 +5,8 @@
 #include "base/strbuf.h"
 #include "model/config.h"
 #include "os/dl.h"
-#include "os/file.h"
-#include "os/tree.h"
+#include "os/files/file.h"
+#include "os/files/tree.h"
 #include "plugin/alone.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "codec/base64.h"
 #include "os/pool.h"
-#include "os/tree.h"
+#include "os/files/tree.h"
 #include "repo/repo.h"
 #include "repo/source.h"
 

@@ -2,8 +2,8 @@
 
 #include "base/mem.h"
 #include "cloud/cloud.h"
-#include "os/file.h"
-#include "os/stamp.h"
+#include "os/files/file.h"
+#include "os/files/stamp.h"
 #include "repo/repo_priv.h"
 #include "repo/source.h"
 

@@ -5,8 +5,8 @@
 #include "cloud/cloud.h"
 #include "cloud/provider/listing.h"
 #include "model/version_policy.h"
-#include "os/stamp.h"
-#include "os/tree.h"
+#include "os/files/stamp.h"
+#include "os/files/tree.h"
 #include "repo/agents.h"
 #include "repo/load/local.h"
 

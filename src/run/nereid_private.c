@@ -1,7 +1,7 @@
 #include "nereid_private.h"
 
 #include "run/run.h"
-#include "os/crash.h"
+#include "os/process/crash.h"
 #include "isolate/isolate_child.h"
 #include "base/build_version.h"
 

@@ -6,7 +6,7 @@
 #include "grpc/grpc_front.h"
 #include "http/http_front.h"
 #include "os/heap.h"
-#include "os/signals.h"
+#include "os/process/signals.h"
 #include "os/sock_unix.h"
 #include "os/thread.h"
 #include "isolate/isolate_child.h"

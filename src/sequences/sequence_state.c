@@ -7,8 +7,8 @@
 #include "infer/state.h"
 #include "model/config.h"
 #include "model/shape.h"
-#include "os/beneath.h"
-#include "os/file.h"
+#include "os/files/beneath.h"
+#include "os/files/file.h"
 #include "proto/model_config.pb-c.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "model/config.h"
-#include "os/cpu_bind.h"
+#include "os/process/cpu_bind.h"
 #include "plugin/host_policy.h"
 #include "plugin/instance.h"
 #include "plugin/model.h"

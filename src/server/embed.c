@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
-#include "os/file.h"
+#include "os/files/file.h"
 #include "os/mutex.h"
 #include "os/thread.h"
 #include "repo/repo.h"

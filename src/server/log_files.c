@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 #include "os/log_sink.h"
-#include "os/file.h"
+#include "os/files/file.h"
 #include "os/sock.h"
 #include "server/access_log.h"
 

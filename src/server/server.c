@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "infer/first_response.h"
 #include "infer/stats.h"
-#include "os/cpu.h"
+#include "os/process/cpu.h"
 #include "os/pages.h"
 #include "os/pool.h"
 #include "os/thread.h"

@@ -1,10 +1,10 @@
-/* os/beneath: a name from outside reads what lies in its directory and nothing else. */
-#include "os/beneath.h"
+/* os/files/beneath: a name from outside reads what lies in its directory and nothing else. */
+#include "os/files/beneath.h"
 
 #include "base/fault.h"
 #include "base/mem.h"
-#include "os/file.h"
-#include "os/tree.h"
+#include "os/files/file.h"
+#include "os/files/tree.h"
 #include "support/unit.h"
 
 #include <errno.h>

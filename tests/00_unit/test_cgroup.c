@@ -1,9 +1,9 @@
-/* os/cgroup: limits of the process's own group and of those around it, in trees that say what a machine would. */
-#include "os/cgroup.h"
+/* os/process/cgroup: limits of the process's own group and of those around it, in trees that say what a machine would. */
+#include "os/process/cgroup.h"
 
 #include "base/mem.h"
-#include "os/cpu.h"
-#include "os/tree.h"
+#include "os/process/cpu.h"
+#include "os/files/tree.h"
 #include "support/unit.h"
 
 #include <string.h>

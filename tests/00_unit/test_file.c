@@ -1,4 +1,4 @@
-#include "os/file.h"
+#include "os/files/file.h"
 
 #include "base/mem.h"
 #include "support/unit.h"

@@ -2,7 +2,7 @@
 
 #include "base/fault.h"
 #include "base/mem.h"
-#include "os/cpu_bind.h"
+#include "os/process/cpu_bind.h"
 #include "proto/model_config.pb-c.h"
 #include "support/unit.h"
 

@@ -1,6 +1,6 @@
 /* repo/load/local: what a repository on the disk looks like. */
 #include "base/mem.h"
-#include "os/file.h"
+#include "os/files/file.h"
 #include "repo/load/local.h"
 
 #include <setjmp.h>

@@ -2,7 +2,7 @@
 #include "repo/override.h"
 
 #include "base/mem.h"
-#include "os/file.h"
+#include "os/files/file.h"
 #include "repo/repo.h"
 #include "repo/source.h"
 #include "support/unit.h"

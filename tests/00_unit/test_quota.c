@@ -1,7 +1,7 @@
 /* net/quota: one budget of connections for all listeners, and a share for each. */
 #include "net/quota.h"
 
-#include "os/process.h"
+#include "os/process/process.h"
 #include "os/thread.h"
 #include "support/unit.h"
 

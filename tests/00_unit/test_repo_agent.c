@@ -1,7 +1,7 @@
 /* Repository agents: the order of their calls, what they may do to a model's place, and the functions of the C API that they call. */
 #include "base/mem.h"
 #include "model/config.h"
-#include "os/file.h"
+#include "os/files/file.h"
 #include "plugin/repo_agent.h"
 #include "support/unit.h"
 

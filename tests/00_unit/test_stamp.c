@@ -1,9 +1,9 @@
-/* os/stamp: a number that changes with the files. */
-#include "os/stamp.h"
+/* os/files/stamp: a number that changes with the files. */
+#include "os/files/stamp.h"
 
 #include "base/mem.h"
-#include "os/file.h"
-#include "os/tree.h"
+#include "os/files/file.h"
+#include "os/files/tree.h"
 #include "support/unit.h"
 
 #include <fcntl.h>

@@ -3,10 +3,10 @@
 
 #include "base/mem.h"
 #include "base/strbuf.h"
-#include "os/disk.h"
-#include "os/file.h"
+#include "os/files/disk.h"
+#include "os/files/file.h"
 #include "os/thread.h"
-#include "os/tree.h"
+#include "os/files/tree.h"
 #include "support/unit.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* os/tree: directories of our own that nothing leaves. */
-#include "os/tree.h"
+/* os/files/tree: directories of our own that nothing leaves. */
+#include "os/files/tree.h"
 
 #include "base/mem.h"
-#include "os/file.h"
+#include "os/files/file.h"
 #include "support/unit.h"
 
 #include <string.h>

@@ -3,8 +3,8 @@
 
 #include "base/mem.h"
 #include "base/strbuf.h"
-#include "os/disk.h"
-#include "os/tree.h"
+#include "os/files/disk.h"
+#include "os/files/tree.h"
 #include "support/unit.h"
 #include "cloud/web/cloud_abi.h"
 #include "cloud/web/module.h"

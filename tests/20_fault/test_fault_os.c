@@ -3,7 +3,7 @@
 #include "base/budget.h"
 #include "base/mem.h"
 #include "os/clock.h"
-#include "os/file.h"
+#include "os/files/file.h"
 #include "os/loop.h"
 #include "os/pool.h"
 #include "os/sock.h"

@@ -2,9 +2,9 @@
  * unnoticed: the next start does it. */
 #include "base/fault.h"
 #include "base/mem.h"
-#include "os/disk.h"
-#include "os/file.h"
-#include "os/tree.h"
+#include "os/files/disk.h"
+#include "os/files/file.h"
+#include "os/files/tree.h"
 #include "cloud/stash.h"
 #include "support/unit.h"
 

@@ -1,7 +1,7 @@
 /* Files of an override under failing system calls: an error, and nothing of them stays. */
 #include "base/mem.h"
-#include "os/stamp.h"
-#include "os/tree.h"
+#include "os/files/stamp.h"
+#include "os/files/tree.h"
 #include "repo/override.h"
 #include "repo/repo.h"
 #include "repo/source.h"

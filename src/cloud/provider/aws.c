@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
-#include "os/file.h"
+#include "os/files/file.h"
 #include "cloud/provider/aws_identity.h"
 #include "cloud/provider/aws_role.h"
 #include "cloud/provider/credential_file.h"

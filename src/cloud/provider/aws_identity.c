@@ -2,7 +2,7 @@
 
 #include "base/mem.h"
 #include "base/strbuf.h"
-#include "os/file.h"
+#include "os/files/file.h"
 #include "cloud/provider/aws.h"
 #include "cloud/provider/aws_role.h"
 #include "cloud/web/ask.h"

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/strbuf.h"
-#include "os/file.h"
+#include "os/files/file.h"
 #include "cloud/web/ask.h"
 #include "cloud/web/call.h"
 #include "cloud/web/token.h"

@@ -1,7 +1,7 @@
 #include "cloud/provider/credential_file.h"
 
 #include "base/mem.h"
-#include "os/file.h"
+#include "os/files/file.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "cloud/provider/listing.h"
 
 #include "base/mem.h"
-#include "os/tree.h"
+#include "os/files/tree.h"
 
 #include <stdlib.h>
 #include <string.h>

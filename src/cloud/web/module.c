@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "os/dl.h"
-#include "os/file.h"
+#include "os/files/file.h"
 #include "os/mutex.h"
 #include "cloud/web/cloud_abi.h"
 

@@ -5,7 +5,7 @@
 #include "cloud/cloud.h"
 #include "codec/json_out.h"
 #include "model/config.h"
-#include "os/file.h"
+#include "os/files/file.h"
 #include "repo/check/check_priv.h"
 #include "repo/load/local.h"
 

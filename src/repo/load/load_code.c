@@ -3,8 +3,8 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "codec/pb_field.h"
-#include "os/beneath.h"
-#include "os/file.h"
+#include "os/files/beneath.h"
+#include "os/files/file.h"
 #include "proto/model_config.pb-c.h"
 #include "repo/load/load_strategy.h"
 

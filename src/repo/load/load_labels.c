@@ -3,8 +3,8 @@
 #include "base/mem.h"
 #include "model/config.h"
 #include "model/labels.h"
-#include "os/beneath.h"
-#include "os/file.h"
+#include "os/files/beneath.h"
+#include "os/files/file.h"
 #include "serve/version.h"
 
 static struct err *load_one(const struct model_io *io, const char *model_dir, struct labels **ret)

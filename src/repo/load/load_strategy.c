@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
-#include "os/file.h"
+#include "os/files/file.h"
 #include "plugin/backend.h"
 #include "plugin/batch_strategy.h"
 #include "plugin/model.h"

@@ -2,8 +2,8 @@
 
 #include "base/mem.h"
 #include "base/strbuf.h"
-#include "os/beneath.h"
-#include "os/file.h"
+#include "os/files/beneath.h"
+#include "os/files/file.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -9,7 +9,7 @@
 #include "metrics/front_metrics.h"
 #include "metrics/metrics_page.h"
 #include "model/config.h"
-#include "os/process.h"
+#include "os/process/process.h"
 #include "serve/scheduler.h"
 #include "base/build_version.h"
 #include "serve/runner.h"

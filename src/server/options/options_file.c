@@ -1,7 +1,7 @@
 #include "server/options/options_row.h"
 
 #include "base/mem.h"
-#include "os/file.h"
+#include "os/files/file.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "os/disk.h"
+#include "os/files/disk.h"
 
 #include "base/fault.h"
 #include "base/mem.h"

@@ -1,6 +1,6 @@
-#include "os/cpu.h"
+#include "os/process/cpu.h"
 
-#include "os/cgroup.h"
+#include "os/process/cgroup.h"
 
 #include <sched.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "os/cgroup.h"
+#include "os/process/cgroup.h"
 
 #include "base/mem.h"
 #include "base/strbuf.h"

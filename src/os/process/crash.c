@@ -1,4 +1,4 @@
-#include "os/crash.h"
+#include "os/process/crash.h"
 
 #include "base/log.h"
 

@@ -1,4 +1,4 @@
-#include "os/cpu_bind.h"
+#include "os/process/cpu_bind.h"
 
 #include "base/fault.h"
 #include "base/mem.h"

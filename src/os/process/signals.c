@@ -1,4 +1,4 @@
-#include "os/signals.h"
+#include "os/process/signals.h"
 
 #include <errno.h>
 #include <pthread.h>

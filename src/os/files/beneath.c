@@ -1,8 +1,8 @@
-#include "os/beneath.h"
+#include "os/files/beneath.h"
 
 #include "base/fault.h"
 #include "base/strbuf.h"
-#include "os/file.h"
+#include "os/files/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "os/tree.h"
+#include "os/files/tree.h"
 
 #include "base/fault.h"
 #include "base/mem.h"

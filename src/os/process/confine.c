@@ -1,4 +1,4 @@
-#include "os/confine.h"
+#include "os/process/confine.h"
 
 #include "base/fault.h"
 

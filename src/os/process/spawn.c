@@ -1,9 +1,9 @@
-#include "os/spawn.h"
+#include "os/process/spawn.h"
 
 #include "base/fault.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
-#include "os/file.h"
+#include "os/files/file.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
-#include "os/file.h"
+#include "os/files/file.h"
 
 #include "base/fault.h"
 #include "base/mem.h"
-#include "os/dir.h"
+#include "os/files/dir.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 #pragma once
-/* What of the machine this process may use: affinity and the limits of its control groups (os/cgroup.h). */
+/* What of the machine this process may use: affinity and the limits of its control groups (os/process/cgroup.h). */
 #include <stddef.h>
 
 /* cpu_count - cores that the process may keep busy, at least 1. */

@@ -1,4 +1,4 @@
-#include "os/dir.h"
+#include "os/files/dir.h"
 
 #include <string.h>
 #include <sys/stat.h>

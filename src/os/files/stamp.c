@@ -1,7 +1,7 @@
-#include "os/stamp.h"
+#include "os/files/stamp.h"
 
 #include "base/fault.h"
-#include "os/dir.h"
+#include "os/files/dir.h"
 
 #include <errno.h>
 #include <fcntl.h>
