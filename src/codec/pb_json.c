@@ -1,8 +1,8 @@
 #include "codec/pb_json.h"
 
+#include "codec/json_out.h"
 #include "codec/pb_field.h"
 
-#include <inttypes.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,6 +13,7 @@ void pb_json_print_string(const char *s, size_t len, struct strbuf *out)
 {
     static const char letters[] = "\"\\\b\f\n\r\t";
     static const char names[] = "\"\\bfnrt";
+    static const char hex[] = "0123456789abcdef";
     strbuf_putc(out, '"');
     size_t start = 0;
     for (size_t i = 0; i < len; i++) {
@@ -22,10 +23,11 @@ void pb_json_print_string(const char *s, size_t len, struct strbuf *out)
         strbuf_append(out, s + start, i - start);
         start = i + 1;
         const char *letter = c ? strchr(letters, c) : NULL;
+        strbuf_putc(out, '\\');
         if (letter)
-            strbuf_printf(out, "\\%c", names[letter - letters]);
+            strbuf_putc(out, names[letter - letters]);
         else
-            strbuf_printf(out, "\\u%04x", c);
+            strbuf_append(out, (char[]){'u', '0', '0', hex[c >> 4], hex[c & 15]}, 5);
     }
     strbuf_append(out, s + start, len - start);
     strbuf_putc(out, '"');
@@ -76,6 +78,26 @@ static void print_base64(const uint8_t *data, size_t len, struct strbuf *out)
     strbuf_putc(out, '"');
 }
 
+static void print_int(int64_t value, struct strbuf *out)
+{
+    char text[JSON_OUT_NUMBER_BYTES];
+    strbuf_append(out, text, (size_t)(json_out_int(text, value) - text));
+}
+
+static void print_uint(uint64_t value, struct strbuf *out)
+{
+    char text[JSON_OUT_NUMBER_BYTES];
+    strbuf_append(out, text, (size_t)(json_out_uint(text, value) - text));
+}
+
+/* A name of the schema, which needs no escapes. */
+static void print_name(const char *name, struct strbuf *out)
+{
+    strbuf_putc(out, '"');
+    strbuf_puts(out, name);
+    strbuf_putc(out, '"');
+}
+
 static void print_message(const ProtobufCMessage *msg, struct pb_json_style style,
                           struct strbuf *out);
 
@@ -88,20 +110,24 @@ static void print_value(const ProtobufCFieldDescriptor *field, const void *at,
     case PROTOBUF_C_TYPE_INT32:
     case PROTOBUF_C_TYPE_SINT32:
     case PROTOBUF_C_TYPE_SFIXED32:
-        strbuf_printf(out, "%" PRId32, *(const int32_t *)at);
+        print_int(*(const int32_t *)at, out);
         break;
     case PROTOBUF_C_TYPE_UINT32:
     case PROTOBUF_C_TYPE_FIXED32:
-        strbuf_printf(out, "%" PRIu32, *(const uint32_t *)at);
+        print_uint(*(const uint32_t *)at, out);
         break;
     case PROTOBUF_C_TYPE_INT64:
     case PROTOBUF_C_TYPE_SINT64:
     case PROTOBUF_C_TYPE_SFIXED64:
-        strbuf_printf(out, "%s%" PRId64 "%s", quote, *(const int64_t *)at, quote);
+        strbuf_puts(out, quote);
+        print_int(*(const int64_t *)at, out);
+        strbuf_puts(out, quote);
         break;
     case PROTOBUF_C_TYPE_UINT64:
     case PROTOBUF_C_TYPE_FIXED64:
-        strbuf_printf(out, "%s%" PRIu64 "%s", quote, *(const uint64_t *)at, quote);
+        strbuf_puts(out, quote);
+        print_uint(*(const uint64_t *)at, out);
+        strbuf_puts(out, quote);
         break;
     case PROTOBUF_C_TYPE_FLOAT:
         print_real((double)*(const float *)at, true, out);
@@ -116,9 +142,9 @@ static void print_value(const ProtobufCFieldDescriptor *field, const void *at,
         const ProtobufCEnumValue *value =
             protobuf_c_enum_descriptor_get_value(field->descriptor, *(const int *)at);
         if (value)
-            strbuf_printf(out, "\"%s\"", value->name);
+            print_name(value->name, out);
         else
-            strbuf_printf(out, "%d", *(const int *)at);
+            print_int(*(const int *)at, out);
         break;
     }
     case PROTOBUF_C_TYPE_STRING: {
@@ -193,7 +219,9 @@ static void print_message(const ProtobufCMessage *msg, struct pb_json_style styl
         const ProtobufCFieldDescriptor *field = &msg->descriptor->fields[i];
         if (!is_printed(msg, field, style))
             continue;
-        strbuf_printf(out, "%c\"%s\":", before, field->name);
+        strbuf_putc(out, before);
+        print_name(field->name, out);
+        strbuf_putc(out, ':');
         before = ',';
         if (field->label == PROTOBUF_C_LABEL_REPEATED)
             print_repeated(msg, field, style, out);

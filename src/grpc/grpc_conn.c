@@ -44,6 +44,7 @@ static const uint8_t keepalive_ping[8] = "alive?";
 /* So much is read in the first turn of a connection, and at most so much in one of a connection that is in the slow lane or has calls
  * that wait for their turn: a few kilobytes may be dozens of calls. */
 #define READ_FIRST  ((size_t)1024)
+#define FILL_LEAST  ((size_t)32768) /* of a large message */
 #define READ_WARILY ((size_t)4096)
 
 static struct loop *loop_of(const struct grpc_conn *c)
@@ -180,12 +181,19 @@ static ssize_t read_filling(struct grpc_conn *c)
     struct grpc_scatter plan;
     /* The frames of several messages alternate: whose the next one is cannot be guessed. Else more than any plan has. */
     size_t most = c->receiving > 1 ? c->frame_left : GRPC_SCATTER_BYTES + GRPC_CONN_FRAME_BYTES;
+    size_t rest = w->receive_bytes;
+    if (c->watch.lane != LOOP_LANE_FRONT) { /* others wait meanwhile */
+        size_t share = c->share.bytes > FILL_LEAST ? c->share.bytes : FILL_LEAST;
+        most = most < share ? most : share;
+        rest = rest < share ? rest : share;
+    }
     size_t left = grpc_inbox_room(in, most);
     grpc_scatter_plan(&plan, grpc_inbox_place(in), left, c->frame_left, c->frame_bytes, w->receive,
-                      w->receive_bytes);
+                      rest);
     ssize_t n = sock_read_pieces(c->watch.fd, plan.pieces, (int)plan.count);
     if (n <= 0)
         return n;
+    turns_share_read(&c->share, loop_of(c), (size_t)n);
     size_t good = grpc_scatter_check(&plan, (size_t)n, stream);
     size_t wrong = (size_t)n - good;
     uint8_t *moved = NULL;
@@ -260,7 +268,8 @@ static bool read_in(struct grpc_conn *c)
         c->progress = loop_now(loop_of(c));
         heard(c);
         front_metrics_add(&c->home->metrics->received_bytes, (uint64_t)n);
-        if (!c->filling || (size_t)n < c->home->worker->receive_bytes)
+        bool more = c->filling && (size_t)n >= c->home->worker->receive_bytes;
+        if (!more || c->watch.lane != LOOP_LANE_FRONT)
             break;
     }
     return true;
@@ -288,7 +297,8 @@ static void on_ready(struct loop_fd *watch, uint32_t events)
     }
     if (events & EPOLLOUT)
         grpc_turn_go_on(c);
-    bool more = (c->share.full && !c->filling) || grpc_turn_waits(c);
+    bool more = c->filling ? grpc_inbox_left(&c->filling->in) > TURNS_LONG : c->share.full;
+    more |= !c->proven || grpc_turn_waits(c);
     turns_judge(loop_of(c), &c->watch, turns_of(c->turns, c->told), more);
     grpc_conn_flush_later(c);
 }
@@ -441,6 +451,8 @@ void grpc_conn_open(struct grpc_home *home, int fd)
     c->home = home;
     c->watch.fd = fd;
     c->watch.ready = on_ready;
+    c->turns = home->strangers;
+    c->watch.lane = turns_lane(c->turns, true);
     c->flush.run = on_flush;
     c->timer.due = grpc_patience_due;
     list_init(&c->flush.node);
@@ -466,8 +478,6 @@ void grpc_conn_open(struct grpc_home *home, int fd)
         grpc_conn_close(c);
         return;
     }
-    c->turns = home->strangers;
-    turns_judge(home->worker->loop, &c->watch, c->turns, false);
     grpc_patience_watch(c);
     start_keepalive(c);
 }

@@ -157,17 +157,12 @@ static void answer_text(struct http_exchange *x, struct strbuf *sb)
     http_exchange_text(x, 200, HTTP_JSON, strbuf_take(sb), len);
 }
 
-static void answer_shown(struct http_exchange *x, const ProtobufCMessage *m)
+/* The message is freed. */
+static void answer_message(struct http_exchange *x, ProtobufCMessage *m)
 {
     struct strbuf sb = STRBUF_INIT;
     pb_json_print(m, style, &sb);
     answer_text(x, &sb);
-}
-
-/* The same with a message that is freed. */
-static void answer_message(struct http_exchange *x, ProtobufCMessage *m)
-{
-    answer_shown(x, m);
     protobuf_c_message_free_unpacked(m, NULL);
 }
 
@@ -213,7 +208,7 @@ static struct err *serve_model(struct http_exchange *x, const struct http_messag
         struct model_config *shown;
         e = describe_config(view, name, len, version, &shown);
         if (!e) {
-            answer_shown(x, &shown->proto->base);
+            http_exchange_shared(x, 200, HTTP_JSON, config_text(shown));
             config_unref(shown);
         }
     } else if (route->kind == HTTP_ROUTE_MODEL_STATS) {

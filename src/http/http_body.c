@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "http/http_conn.h"
 #include "http/http_exchange.h"
+#include "net/turns.h"
 #include "os/pool.h"
 #include "os/sock.h"
 
@@ -66,7 +67,8 @@ size_t http_body_take(struct http_conn *c, const char *bytes, size_t len)
 
 long http_body_read(struct http_conn *c)
 {
-    size_t want = c->body_left < READ_AT_ONCE ? (size_t)c->body_left : READ_AT_ONCE;
+    size_t most = c->fd.lane == LOOP_LANE_FRONT ? READ_AT_ONCE : TURNS_LONG;
+    size_t want = c->body_left < most ? (size_t)c->body_left : most;
     ssize_t got = sock_read(c->fd.fd, c->body->data + c->body_at + c->body_len, want);
     if (got > 0) {
         c->body_len += (size_t)got;

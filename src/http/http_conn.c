@@ -29,6 +29,8 @@
 #define DRAIN_STALL    TIME_S(5)
 #define RECENT         TIME_S(1)
 
+#define IN_FLIGHT_MANY 8 /* requests of one connection */
+
 static const struct slab slab = {.index = 6, .object_bytes = sizeof(struct http_conn)};
 
 static struct loop *loop_of(const struct http_conn *c)
@@ -244,9 +246,22 @@ void http_conn_finish(struct http_conn *c)
     http_conn_wait(c);
 }
 
+/* Giving up many requests takes as long as serving some: where many such connections end at once, they do it one by one. Where there is
+ * no descriptor for that lane, at once. */
+static bool ends_later(struct http_conn *c, uint32_t events)
+{
+    bool ends = events & (EPOLLHUP | EPOLLERR);
+    if (!ends || c->fd.lane != LOOP_LANE_FRONT || c->in_flight <= IN_FLIGHT_MANY)
+        return false;
+    loop_move(loop_of(c), &c->fd, LOOP_LANE_BUSY);
+    return c->fd.lane == LOOP_LANE_BUSY;
+}
+
 static void on_ready(struct loop_fd *fd, uint32_t events)
 {
     struct http_conn *c = LIST_ITEM(fd, struct http_conn, fd);
+    if (ends_later(c, events))
+        return;
     if (events & EPOLLOUT)
         http_out_continue(c);
     if (!c->dead && c->phase == HTTP_PHASE_TURN && !c->backlog)
@@ -261,7 +276,8 @@ void http_conn_open(struct http_shard *s, int fd)
 {
     struct http_conn *c = slab_alloc(&slab);
     *c = (struct http_conn){
-        .fd = {.fd = fd, .ready = on_ready},
+        .fd = {.fd = fd, .lane = turns_lane(s->strangers, true), .ready = on_ready},
+        .turns = s->strangers,
         .flush = {.run = on_flush},
         .timer = LOOP_TIMER_INIT(on_timer),
         .shard = s,
@@ -281,8 +297,6 @@ void http_conn_open(struct http_shard *s, int fd)
     struct err *e = loop_add(s->worker->loop, &c->fd, EPOLLIN);
     if (!e) {
         expect_within(c, patience_of(c)->shortest);
-        c->turns = s->strangers;
-        turns_judge(s->worker->loop, &c->fd, c->turns, false);
         return;
     }
     LOG_WARN("HTTP connection closed: %s", err_message(e));

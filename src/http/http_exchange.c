@@ -130,23 +130,43 @@ static bool has_room(struct http_exchange *x, size_t bytes)
     return x->spared;
 }
 
-void http_exchange_text(struct http_exchange *x, uint16_t status, const char *content_type,
-                        char *body, size_t len)
+/* Counts a long text; false: there is no room, and that is the answer. */
+static bool may_answer_long(struct http_exchange *x, size_t len)
 {
     worker_told(x->shard->worker, len);
     if (x->conn)
         turns_told(&x->conn->told, len);
-    if (!has_room(x, len)) {
+    if (has_room(x, len))
+        return true;
+    http_exchange_error(
+        x, err_new(STATUS_UNAVAILABLE,
+                   "no room for an answer of %zu bytes: %zu of the %zu bytes that may be in "
+                   "flight at once are in use; try again later, or raise --memory-budget",
+                   len, budget_in_use(), budget_limit()));
+    return false;
+}
+
+void http_exchange_text(struct http_exchange *x, uint16_t status, const char *content_type,
+                        char *body, size_t len)
+{
+    if (!may_answer_long(x, len)) {
         mem_free(body);
-        http_exchange_error(
-            x, err_new(STATUS_UNAVAILABLE,
-                       "no room for an answer of %zu bytes: %zu of the %zu bytes that may be in "
-                       "flight at once are in use; try again later, or raise --memory-budget",
-                       len, budget_in_use(), budget_limit()));
         return;
     }
     own(x, body, len);
     http_exchange_static(x, status, content_type, body, len);
+}
+
+void http_exchange_shared(struct http_exchange *x, uint16_t status, const char *content_type,
+                          struct buf *text)
+{
+    if (!may_answer_long(x, text->size)) {
+        buf_unref(text);
+        return;
+    }
+    own(x, NULL, text->size);
+    x->rendered = text;
+    http_exchange_static(x, status, content_type, (const char *)text->data, text->size);
 }
 
 static size_t write_fault(char *to, const char *message, size_t len)

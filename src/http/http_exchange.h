@@ -77,7 +77,7 @@ struct http_exchange {
     uint32_t spec_count;
     bool binary_default;  /* for outputs when specs are empty */
     uint8_t accept;       /* enum expand_coding: what it is to be compressed with */
-    struct buf *rendered; /* text that was too large for the worker's own buffer */
+    struct buf *rendered; /* text that was too large for the worker's own buffer; or is shared */
 };
 
 #define HTTP_EXCHANGE_MAGIC 0x48545850u
@@ -105,6 +105,10 @@ void http_exchange_static(struct http_exchange *x, uint16_t status, const char *
  * is spared (budget_spare) as long as the connection reads what it is told; else that is the answer. */
 void http_exchange_text(struct http_exchange *x, uint16_t status, const char *content_type,
                         char *body, size_t len);
+
+/* http_exchange_shared - the same with text that others read too; takes over a reference. It counts as if it were the exchange's own. */
+void http_exchange_shared(struct http_exchange *x, uint16_t status, const char *content_type,
+                          struct buf *text);
 
 /* http_exchange_error - answer {"error":message}; e is taken over. */
 void http_exchange_error(struct http_exchange *x, struct err *e);

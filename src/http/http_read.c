@@ -448,6 +448,8 @@ void http_read_some(struct http_conn *c)
         return;
     if (brought_much(c, got))
         c->turns = 0;
-    turns_judge(c->shard->worker->loop, &c->fd, turns_of(c->turns, c->told), c->share.full);
+    bool more = c->phase == HTTP_PHASE_BODY ? c->body_left > TURNS_LONG : c->share.full;
+    more |= !c->proven;
+    turns_judge(c->shard->worker->loop, &c->fd, turns_of(c->turns, c->told), more);
     http_conn_watch(c);
 }

@@ -204,6 +204,36 @@ struct err *config_compile(Inference__ModelConfig **proto, struct model_config *
     return NULL;
 }
 
+static void config_text_free(struct buf *text)
+{
+    mem_free(text->data);
+    mem_free(text);
+}
+
+static struct buf *config_text_new(const Inference__ModelConfig *proto)
+{
+    size_t len;
+    char *json = config_print_json(proto, &len);
+    struct buf *text = MEM_NEW(struct buf);
+    buf_init(text, json, len, config_text_free);
+    return text;
+}
+
+struct buf *config_text(struct model_config *cfg)
+{
+    struct buf *text = atomic_load_explicit(&cfg->text, memory_order_acquire);
+    if (!text) {
+        struct buf *mine = config_text_new(cfg->proto);
+        /* Another thread may have been faster; acquire: its text is read then. */
+        if (atomic_compare_exchange_strong_explicit(&cfg->text, &text, mine, memory_order_acq_rel,
+                                                    memory_order_acquire))
+            text = mine;
+        else
+            buf_unref(mine);
+    }
+    return buf_ref(text);
+}
+
 struct model_config *config_ref(struct model_config *cfg)
 {
     /* Whoever adds a reference holds one: no order to keep. */
@@ -217,6 +247,7 @@ void config_unref(struct model_config *cfg)
      * it. */
     if (!cfg || atomic_fetch_sub_explicit(&cfg->refs, 1, memory_order_acq_rel) > 1)
         return;
+    buf_unref(atomic_load_explicit(&cfg->text, memory_order_relaxed));
     map_fini(&cfg->names->inputs);
     map_fini(&cfg->names->outputs);
     mem_free(cfg->names);

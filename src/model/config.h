@@ -13,6 +13,7 @@
  *   config_groups_fill, config_groups_check (config_groups.h), with the GPUs there are
  *   config_compile                         -> struct model_config, shared by reference count
  */
+#include "base/buf.h"
 #include "base/err.h"
 #include "model/datatype.h"
 
@@ -74,6 +75,7 @@ struct model_config {
 
     /* private to config.c */
     struct config_names *names;
+    _Atomic(struct buf *) text; /* see config_text; NULL until somebody asks */
     atomic_uint refs;
 };
 
@@ -103,6 +105,11 @@ struct err *config_parse_json(const char *text, size_t len, struct Inference__Mo
  * schema, every field but unset messages, 64-bit integers as numbers.
  * returns the text, the caller's (mem_free); ends in NUL; ret_len may be NULL */
 char *config_print_json(const struct Inference__ModelConfig *proto, size_t *ret_len);
+
+/* config_text - what config_print_json makes of a published configuration. It is made once, when
+ * somebody asks for the first time, and kept with the configuration. Any thread.
+ * returns a reference, the caller's (buf_unref) */
+struct buf *config_text(struct model_config *cfg);
 
 /* config_compile - make the shared form of a checked message.
  * proto   moved on success: *proto is NULL then

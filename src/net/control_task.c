@@ -8,10 +8,16 @@
 
 #include <string.h>
 
+static void run_finish(struct loop_task *task)
+{
+    struct control_task *t = LIST_ITEM(task, struct control_task, task);
+    t->finish(t);
+}
+
 static void deliver(struct mail *m)
 {
     struct control_task *t = LIST_ITEM(m, struct control_task, mail);
-    t->finish(t);
+    loop_later(t->loop, LOOP_PHASE_SPARE, &t->task);
 }
 
 struct control_task *control_task_new(struct loop *loop, void (*finish)(struct control_task *t),
@@ -19,6 +25,8 @@ struct control_task *control_task_new(struct loop *loop, void (*finish)(struct c
 {
     struct control_task *t = MEM_NEW(struct control_task);
     t->mail.deliver = deliver;
+    t->task.run = run_finish;
+    list_init(&t->task.node);
     t->loop = loop;
     t->finish = finish;
     t->owner = owner;

@@ -1,19 +1,20 @@
 #pragma once
 /* An operation on the repository that a client asked for: made on a loop, worked on elsewhere, answered on that loop. */
 #include "base/err.h"
-#include "os/mailbox.h"
+#include "os/loop.h"
 #include "repo/repo.h"
 
 struct budget_account;
 struct buf;
-struct loop;
 
 struct control_task {
     struct mail mail;
+    struct loop_task task; /* the finish: operations that many wait for end at once */
     struct loop *loop;
-    void (*finish)(struct control_task *t); /* on the loop, once; frees the task */
-    void *owner;                            /* whom to answer */
-    struct err *error;                      /* set before finish; finish takes it over */
+    void (*finish)(
+        struct control_task *t); /* on the loop, once, in its spare time; frees the task */
+    void *owner;                 /* whom to answer */
+    struct err *error;           /* set before finish; finish takes it over */
 
     char *model; /* owned, as what follows */
     char *repository;

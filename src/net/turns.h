@@ -3,7 +3,8 @@
  * sent a whole request, was sent an answer, or brought much of a message: reads of a few bytes, frames that carry no data. Past a
  * number that honest clients do not come to, it goes to the slow lane of the loop (os/loop.h), where it is served on, a little later;
  * with its next request it comes back. One that has sent more than is read of it in a turn goes on in the busy lane: those that wait
- * for a single answer come first. docs/internals/hostile.md */
+ * for a single answer come first. A new connection begins there, until its first request: many that are opened, and sent much on, at the same
+ * moment do not stand before those that were there. docs/internals/hostile.md */
 #include "os/clock.h"
 #include "os/loop.h"
 
@@ -13,12 +14,17 @@
 #define TURNS_WORTH 2048u /* of a message: so many bytes make up for one */
 #define TURNS_CALL  3u    /* a call that was opened for nothing */
 
-/* turns_judge - move the connection that w watches to the lane where it belongs.
+/* turns_lane - where a connection belongs. turns_judge - move it there.
  * count  since it was last of use
- * more   it probably has more to do right now */
+ * more   it probably has more to do right now, or is new */
+static inline enum loop_lane_id turns_lane(uint32_t count, bool more)
+{
+    return count > TURNS_FREE ? LOOP_LANE_SLOW : more ? LOOP_LANE_BUSY : LOOP_LANE_FRONT;
+}
+
 static inline void turns_judge(struct loop *l, struct loop_fd *w, uint32_t count, bool more)
 {
-    loop_move(l, w, count > TURNS_FREE ? LOOP_LANE_SLOW : more ? LOOP_LANE_BUSY : LOOP_LANE_FRONT);
+    loop_move(l, w, turns_lane(count, more));
 }
 
 /* How much is read of a connection in a turn. What a few kilobytes cost depends on what they are: many small requests, or a piece of a
@@ -73,6 +79,9 @@ static inline void turns_make_up(uint32_t *count, uint32_t n)
 {
     *count -= n < *count ? n : *count;
 }
+
+/* Of a message of which so much is still to come others do not wait for the next piece, however many such messages there are. */
+#define TURNS_LONG ((size_t)256 << 10)
 
 /* What a connection was told about the server, since it last asked for inference, counts like turns; and while it does not read so much of
  * it, it is told nothing more. */

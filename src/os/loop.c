@@ -69,22 +69,6 @@ struct err *loop_new(struct loop **ret)
     return NULL;
 }
 
-void loop_free(struct loop *l)
-{
-    if (!l)
-        return;
-    while (mailbox_deliver(&l->mail))
-        ;
-    timer_heap_fini(&l->timers);
-    loop_lane_fini(&l->busy);
-    loop_lane_fini(&l->slow);
-    if (l->wake.fd >= 0)
-        close(l->wake.fd);
-    if (l->epoll_fd >= 0)
-        close(l->epoll_fd);
-    mem_free(l);
-}
-
 static int epoll_of(const struct loop *l, const struct loop_fd *w)
 {
     const int fds[] = {
@@ -93,6 +77,11 @@ static int epoll_of(const struct loop *l, const struct loop_fd *w)
         [LOOP_LANE_SLOW] = l->slow.epoll_fd,
     };
     return fds[w->lane];
+}
+
+static bool has_spare(const struct loop *l)
+{
+    return !list_empty(&l->later[LOOP_PHASE_SPARE]);
 }
 
 static bool open_lane(struct loop *l, enum loop_lane_id lane)
@@ -104,6 +93,8 @@ struct err *loop_add(struct loop *l, struct loop_fd *w, uint32_t events)
 {
     struct epoll_event ev = {.events = events, .data.ptr = w};
     w->events = events;
+    if (!open_lane(l, w->lane))
+        w->lane = LOOP_LANE_FRONT;
     if (fault_hit())
         errno = ENOMEM;
     else if (epoll_ctl(epoll_of(l, w), EPOLL_CTL_ADD, w->fd, &ev) == 0)
@@ -207,7 +198,7 @@ static int wait_ms(const struct loop *l)
 
 static void wait_for_events(struct loop *l)
 {
-    int timeout = wait_ms(l);
+    int timeout = has_spare(l) ? 0 : wait_ms(l);
     if (timeout != 0 && !mailbox_may_sleep(&l->mail))
         timeout = 0;
     l->event_count = epoll_wait(l->epoll_fd, l->events, EVENTS_PER_TURN, timeout);
@@ -235,7 +226,7 @@ static void run_timers(struct loop *l)
 /* A later phase may put off work of an earlier one (an answer makes the next pipelined request start): go round again. */
 static void run_later(struct loop *l)
 {
-    for (int phase = 0; phase < LOOP_PHASES;) {
+    for (int phase = 0; phase < LOOP_PHASE_SPARE;) {
         struct list *node = list_pop(&l->later[phase]);
         if (!node) {
             phase++;
@@ -246,6 +237,22 @@ static void run_later(struct loop *l)
         if (!list_empty(&l->later[LOOP_PHASE_SUBMIT]))
             phase = LOOP_PHASE_SUBMIT;
     }
+}
+
+static void run_spare(struct loop *l)
+{
+    if (!has_spare(l))
+        return;
+    l->now = clock_now_ns();
+    time_ns end = l->now + LOOP_LANE_TIME;
+    int handled = 0;
+    do {
+        struct list *node = list_pop(&l->later[LOOP_PHASE_SPARE]);
+        struct loop_task *t = LIST_ITEM(node, struct loop_task, node);
+        t->run(t);
+        handled++;
+    } while (has_spare(l) && handled < LOOP_LANE_EVENTS && clock_now_ns() < end);
+    run_later(l);
 }
 
 static void run_lane(struct loop *l, struct loop_lane *lane)
@@ -268,8 +275,27 @@ void loop_run(struct loop *l)
         run_timers(l);
         run_later(l);
         run_lane(l, &l->busy);
+        run_spare(l);
         run_lane(l, &l->slow);
     }
     atomic_store(&l->stop, false);
     current = NULL;
+}
+
+void loop_free(struct loop *l)
+{
+    if (!l)
+        return;
+    while (mailbox_deliver(&l->mail))
+        ;
+    while (has_spare(l))
+        run_spare(l);
+    timer_heap_fini(&l->timers);
+    loop_lane_fini(&l->busy);
+    loop_lane_fini(&l->slow);
+    if (l->wake.fd >= 0)
+        close(l->wake.fd);
+    if (l->epoll_fd >= 0)
+        close(l->epoll_fd);
+    mem_free(l);
 }

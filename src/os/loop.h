@@ -3,9 +3,10 @@
  * One thread runs a loop; everything here but loop_post and loop_stop is for that thread alone (or before it runs).
  *
  * A turn: wait; descriptors that are ready; messages; timers that are due; then the put-off work of each phase in order; then some
- * descriptors of the busy lane and, at times, of the slow lane, and what they put off.
+ * descriptors of the busy lane, some tasks of phase SPARE and, at times, some descriptors of the slow lane, and what they put off.
  * Phase SUBMIT hands the requests gathered in this turn to their models; phase FLUSH writes what connections have to say, so
- * that a connection writes once a turn however many answers it got. */
+ * that a connection writes once a turn however many answers it got. Phase SPARE is for what many may ask for at once and nobody
+ * needs at once: it never holds up a turn for long. */
 #include "base/err.h"
 #include "base/list.h"
 #include "os/clock.h"
@@ -47,10 +48,11 @@ struct loop_timer {
 enum loop_phase {
     LOOP_PHASE_SUBMIT,
     LOOP_PHASE_FLUSH,
+    LOOP_PHASE_SPARE, /* like the busy lane: when those in front had theirs, for 100 us a turn */
     LOOP_PHASES,
 };
 
-/* Work at the end of this turn; put off again while it runs, it runs in this turn once more. */
+/* Work at the end of this turn, in phase SPARE perhaps of a later one; put off again while it runs, it runs in this turn once more. */
 struct loop_task {
     struct list node; /* list_init before first use */
     void (*run)(struct loop_task *t);
@@ -67,7 +69,8 @@ void loop_run(struct loop *l);
 /* loop_stop - make loop_run return after its turn. Any thread. */
 void loop_stop(struct loop *l);
 
-/* loop_add, loop_mod, loop_del - watch w->fd for w->events (set by add and mod). */
+/* loop_add, loop_mod, loop_del - watch w->fd for w->events (set by add and mod), in w->lane; in front when the system gives no descriptor
+ * for the lane. */
 struct err *loop_add(struct loop *l, struct loop_fd *w, uint32_t events);
 void loop_mod(struct loop *l, struct loop_fd *w, uint32_t events);
 void loop_del(struct loop *l, struct loop_fd *w);
@@ -79,7 +82,8 @@ void loop_move(struct loop *l, struct loop_fd *w, enum loop_lane_id lane);
 void loop_timer_set(struct loop *l, struct loop_timer *t, time_ns when);
 void loop_timer_clear(struct loop *l, struct loop_timer *t);
 
-/* loop_later - run the task at the end of this turn, unless it already waits. loop_task_cancel - it will not run. */
+/* loop_later - run the task at the end of this turn, in phase SPARE of this or a later one, unless it already waits.
+ * loop_task_cancel - it will not run. */
 void loop_later(struct loop *l, enum loop_phase phase, struct loop_task *t);
 void loop_task_cancel(struct loop_task *t);
 

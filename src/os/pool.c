@@ -70,7 +70,8 @@ static void mapped_free(struct buf *b)
     budget_release(charged);
 }
 
-/* A mapping aligned to huge pages when it is that large: map more, cut off what is before and behind. */
+/* A mapping aligned to huge pages when it is that large: map more, cut off what is before and behind. Its beginning has small pages
+ * nevertheless: finding and clearing a huge one takes up to 7 ms, and who announces much may send little. */
 static void *map_pages(size_t bytes)
 {
     if (fault_hit())
@@ -86,7 +87,9 @@ static void *map_pages(size_t bytes)
         munmap(p, head);
     if (extra > head)
         munmap(p + head + bytes, extra - head);
-    madvise(p + head, bytes, MADV_HUGEPAGE);
+    madvise(p + head, HUGE_BYTES, MADV_NOHUGEPAGE);
+    if (bytes > HUGE_BYTES)
+        madvise(p + head + HUGE_BYTES, bytes - HUGE_BYTES, MADV_HUGEPAGE);
     return p + head;
 }
 

@@ -36,7 +36,8 @@ struct worker {
 /* What a turn may spend on telling about the server: what is told is made up at once, each of it may be long, and a client can ask for many at
  * a time. Past that, connections wait for another turn. */
 #define WORKER_TELL_BYTES ((size_t)65536)
-#define WORKER_TELL_LEAST ((size_t)4096) /* even a short one costs so much */
+#define WORKER_TELL_LEAST \
+    ((size_t)16384) /* even a short one costs so much: it is looked up, described and printed */
 
 /* worker_may_tell - whether this turn has something left for telling. worker_told - an answer of so many bytes was made up. */
 static inline bool worker_may_tell(struct worker *w)

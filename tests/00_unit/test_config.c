@@ -296,6 +296,26 @@ static void copies_are_independent(void **state)
     mem_free(b);
 }
 
+/* Whoever asks has the same text, also when the configuration has gone. */
+static void text_is_made_once(void **state)
+{
+    (void)state;
+    Inference__ModelConfig *p = config_steps_fill(MYMODEL);
+    char *printed = config_print_json(p, NULL);
+    struct model_config *cfg = NULL;
+    err_free(config_compile(&p, &cfg));
+    assert_non_null(cfg);
+    struct buf *first = config_text(cfg);
+    struct buf *second = config_text(cfg);
+    assert_ptr_equal(first, second);
+    buf_unref(second);
+    config_unref(cfg);
+    assert_int_equal(first->size, strlen(printed));
+    assert_memory_equal(first->data, printed, first->size);
+    buf_unref(first);
+    mem_free(printed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -303,8 +323,8 @@ int main(void)
         cmocka_unit_test(shape_tensor_example),    cmocka_unit_test(reshape_examples),
         cmocka_unit_test(instance_group_examples), cmocka_unit_test(dynamic_batching_examples),
         cmocka_unit_test(slips_of_the_texts),      cmocka_unit_test(load_example),
-        cmocka_unit_test(names_are_found),         cmocka_unit_test(same_names_are_refused),
-        cmocka_unit_test(copies_are_independent),
+        cmocka_unit_test(text_is_made_once),       cmocka_unit_test(names_are_found),
+        cmocka_unit_test(same_names_are_refused),  cmocka_unit_test(copies_are_independent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -128,6 +128,64 @@ static void others_wait_for_a_few_of_the_slow(void **state)
         assert_true(times[i] - times[i - LOOP_LANE_EVENTS] >= TIME_MS(1));
 }
 
+static struct loop_task spare[MEMBERS];
+
+static void on_spare(struct loop_task *t)
+{
+    if (handled == HANDLED)
+        return;
+    handled++;
+    if (!asked) {
+        asked = handled;
+        poke(&fast);
+    }
+    loop_later(loop, LOOP_PHASE_SPARE, t);
+    if (handled == HANDLED)
+        loop_stop(loop);
+}
+
+static void others_wait_for_a_few_spare_tasks(void **state)
+{
+    (void)state;
+    watch(&fast, on_fast);
+    for (int i = 0; i < MEMBERS; i++) {
+        spare[i] = (struct loop_task){.run = on_spare};
+        list_init(&spare[i].node);
+        loop_later(loop, LOOP_PHASE_SPARE, &spare[i]);
+    }
+    loop_run(loop);
+    assert_int_equal(handled, HANDLED); /* the loop does not sleep while there is one */
+    assert_true(longest > 0 && longest <= LOOP_LANE_EVENTS);
+    for (int i = 0; i < MEMBERS; i++)
+        loop_task_cancel(&spare[i]);
+    forget(&fast);
+}
+
+static unsigned left_over;
+
+static void on_left_over(struct loop_task *t)
+{
+    (void)t;
+    left_over++;
+}
+
+/* A loop that ends runs what it had no time for. */
+static void spare_tasks_of_a_loop_that_ends(void **state)
+{
+    (void)state;
+    left_over = 0;
+    struct loop *ends;
+    unit_succeeds(loop_new(&ends));
+    for (int i = 0; i < MEMBERS; i++) {
+        spare[i] = (struct loop_task){.run = on_left_over};
+        list_init(&spare[i].node);
+        loop_later(ends, LOOP_PHASE_SPARE, &spare[i]);
+    }
+    loop_stop(ends);
+    loop_free(ends);
+    assert_int_equal(left_over, MEMBERS);
+}
+
 static struct member one;
 
 static void on_one(struct loop_fd *w, uint32_t events)
@@ -164,6 +222,20 @@ static void none_is_forgotten(void **state)
     (void)state;
     none_is_forgotten_in(LOOP_LANE_BUSY);
     none_is_forgotten_in(LOOP_LANE_SLOW);
+}
+
+static void born_in_a_lane(void **state)
+{
+    (void)state;
+    one = (struct member){.w = {.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC),
+                                .lane = LOOP_LANE_BUSY,
+                                .ready = on_one}};
+    unit_succeeds(loop_add(loop, &one.w, EPOLLIN));
+    assert_int_equal(one.w.lane, LOOP_LANE_BUSY);
+    poke(&one);
+    loop_run(loop);
+    assert_int_equal(one.handled, 1);
+    forget(&one);
 }
 
 static void there_and_back(void **state)
@@ -215,4 +287,6 @@ static void forgotten_in_the_same_turn(void **state)
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, make, end)
 
 UNIT_MAIN(TEST(others_wait_for_a_few_of_the_busy), TEST(others_wait_for_a_few_of_the_slow),
-          TEST(none_is_forgotten), TEST(there_and_back), TEST(forgotten_in_the_same_turn))
+          TEST(others_wait_for_a_few_spare_tasks), TEST(spare_tasks_of_a_loop_that_ends),
+          TEST(none_is_forgotten), TEST(born_in_a_lane), TEST(there_and_back),
+          TEST(forgotten_in_the_same_turn))

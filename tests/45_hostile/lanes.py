@@ -1,4 +1,5 @@
-"""What waits in the slow lanes of a server's loops: each is an epoll descriptor that another one watches for one event at a time."""
+"""What waits in the lanes of a server's loops: each lane is an epoll descriptor that another one watches, a slow one for one event at a
+time."""
 
 import re
 import select
@@ -23,16 +24,17 @@ def _watched(pid: int) -> dict[int, dict[int, int]]:
     return found
 
 
-def members(pid: int) -> set[int]:
+def members(pid: int, slow: bool = True) -> set[int]:
+    """Of slow lanes, or of busy ones."""
     watched = _watched(pid)
-    inner = {fd for fds in watched.values() for fd, events in fds.items() if fd in watched and events & select.EPOLLONESHOT}
+    inner = {fd for fds in watched.values() for fd, events in fds.items() if fd in watched and bool(events & select.EPOLLONESHOT) == slow}
     return {fd for lane in inner for fd in watched[lane]}
 
 
-def wait_for(pid: int, wanted: Callable[[set[int]], bool], what: str) -> set[int]:
+def wait_for(pid: int, wanted: Callable[[set[int]], bool], what: str, slow: bool = True) -> set[int]:
     """The members, once they are as wanted."""
     deadline = time.monotonic() + 60
-    while not wanted(now := members(pid)):
-        assert time.monotonic() < deadline, f"{what}: {len(now)} in slow lanes"
+    while not wanted(now := members(pid, slow)):
+        assert time.monotonic() < deadline, f"{what}: {len(now)} in {'slow' if slow else 'busy'} lanes"
         pause(0.005)
     return now

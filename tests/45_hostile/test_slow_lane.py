@@ -69,6 +69,19 @@ def test_http_bytes_one_by_one(server: Server, begun: bytes) -> None:
             is_served(each, REQUEST)
 
 
+def test_new_connections(server: Server) -> None:
+    """They are served behind those that have been served before, until they have been served themselves."""
+    with contextlib.ExitStack() as stack:
+        over_http = [stack.enter_context(http(server)) for _ in range(COUNT)]
+        over_grpc = [stack.enter_context(h2.Connection(server.grpc)) for _ in range(COUNT)]
+        lanes.wait_for(server.pid, lambda now: len(now) == 2 * COUNT, "all begin there", slow=False)
+        for each in over_http:
+            is_served(each, REQUEST)
+        for each in over_grpc:
+            call(each, 1)
+        lanes.wait_for(server.pid, lambda now: not now, "all were served", slow=False)
+
+
 CHUNK = b"4000\r\n" + b" " * 0x4000 + b"\r\n"
 CHUNKED = rawhttp.head("POST", PATH, {"Transfer-Encoding": "chunked"})
 LAST_CHUNK = b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY)
