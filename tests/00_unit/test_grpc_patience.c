@@ -454,7 +454,9 @@ static int connect_with_calls(struct rig *r, int calls)
     r->fd = connect_again(r);
     strbuf_append(&r->out, PREFACE, sizeof(PREFACE) - 1);
     frame_head(r, 0, NGHTTP2_SETTINGS, 0, 0);
-    for (int i = 0; i < calls; i++) { /* apart, so that none of them makes it busy */
+    live(r, 1); /* before its first message it waits behind the others */
+    flush(r, true);
+    for (int i = 1; i <= calls; i++) { /* apart, so that none of them makes it busy */
         call(r, 2 * i + 1, LIVE);
         flush(r, true);
     }
