@@ -12,6 +12,7 @@
 #include "os/thread.h"
 #include "isolate/isolate_child_priv.h"
 #include "plugin/model.h"
+#include "os/process/spawn.h"
 #include "proto/model_config.pb-c.h"
 
 #include <signal.h>

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "os/process/confine.h"
 #include "isolate/isolate_child_priv.h"
+#include "isolate/isolate_settings.h"
 
 #include <string.h>
 

@@ -1,9 +1,15 @@
 #pragma once
 /* The objects of the child's side. Private to isolate/. */
+#include "base/list.h"
+#include "base/strbuf.h"
 #include "infer/allocator.h"
 #include "infer/request.h"
+#include "os/loop.h"
+#include "os/mutex.h"
 #include "plugin/backend.h"
-#include "isolate/isolate_priv.h"
+#include "isolate/isolate_frame.h"
+#include "isolate/isolate_message.h"
+#include "isolate/isolate_wire.h"
 
 struct isolate_child_request;
 struct model_config;

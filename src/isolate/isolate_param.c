@@ -1,6 +1,7 @@
 #include "isolate/isolate_param.h"
 
-#include "isolate/isolate_priv.h"
+#include "isolate/isolate_message.h"
+#include "isolate/isolate_wire.h"
 
 #include <inttypes.h>
 #include <string.h>
