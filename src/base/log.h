@@ -46,10 +46,10 @@ void log_set_writer(log_write_fn *fn);
 
 /* The folders of the sources; what backends log through the C API is "backends". */
 #define LOG_COMPONENTS                                                                       \
-    "abi, backends, base, batching, cache, check, cloud, codec, control, ensembles, files, " \
-    "grpc, http, infer, isolate, limits, load, metrics, model, net, options, os, plugin, "   \
-    "process, provider, repo, run, sequences, serve, server, web"
-#define LOG_COMPONENT_COUNT 31
+    "abi, backends, base, batching, cache, check, child, cloud, codec, control, ensembles, " \
+    "files, grpc, http, infer, isolate, limits, load, metrics, model, net, options, os, "    \
+    "plugin, process, provider, repo, run, sequences, serve, server, web, wire"
+#define LOG_COMPONENT_COUNT 33
 
 /* log_component_known - whether there is a component of that name. */
 bool log_component_known(const char *name, size_t len);

@@ -11,7 +11,7 @@
 #include "model/config.h"
 #include "os/loop.h"
 #include "os/mutex.h"
-#include "isolate/isolate_param.h"
+#include "isolate/wire/isolate_param.h"
 #include "isolate/isolate_priv.h"
 #include "isolate/isolate_session.h"
 

@@ -8,11 +8,11 @@
 #include "os/mutex.h"
 #include "os/process/spawn.h"
 #include "plugin/backend.h"
-#include "isolate/isolate_frame.h"
-#include "isolate/isolate_message.h"
-#include "isolate/isolate_quota.h"
-#include "isolate/isolate_settings.h"
-#include "isolate/isolate_wire.h"
+#include "isolate/wire/isolate_frame.h"
+#include "isolate/wire/isolate_message.h"
+#include "isolate/wire/isolate_quota.h"
+#include "isolate/wire/isolate_settings.h"
+#include "isolate/wire/isolate_wire.h"
 
 #include <stdatomic.h>
 

@@ -5,7 +5,7 @@
 #include "infer/response.h"
 #include "isolate/isolate_answer.h"
 #include "isolate/isolate_flight.h"
-#include "isolate/isolate_param.h"
+#include "isolate/wire/isolate_param.h"
 #include "isolate/isolate_priv.h"
 #include "isolate/isolate_session.h"
 

@@ -8,7 +8,7 @@
 #include "os/shm.h"
 #include "isolate/isolate_environment.h"
 #include "isolate/isolate_flight.h"
-#include "isolate/isolate_pool.h"
+#include "isolate/wire/isolate_pool.h"
 #include "isolate/isolate_priv.h"
 #include "isolate/isolate_records.h"
 

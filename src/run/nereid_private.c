@@ -2,7 +2,7 @@
 
 #include "run/run.h"
 #include "os/process/crash.h"
-#include "isolate/isolate_child.h"
+#include "isolate/child/isolate_child.h"
 #include "base/build_version.h"
 
 static void tell_crash(int signal_number)

@@ -9,7 +9,7 @@
 #include "os/process/signals.h"
 #include "os/sock_unix.h"
 #include "os/thread.h"
-#include "isolate/isolate_child.h"
+#include "isolate/child/isolate_child.h"
 #include "net/forward.h"
 #include "repo/check/check.h"
 #include "repo/repo.h"

@@ -1,10 +1,10 @@
 /* Memory for the outputs of an isolated model: as long as one of them has a place there is something to come back to. */
-#include "isolate/isolate_child_priv.h"
+#include "isolate/child/isolate_child_priv.h"
 
 #include "base/mem.h"
 #include "os/loop.h"
 #include "os/shm.h"
-#include "isolate/isolate_pool.h"
+#include "isolate/wire/isolate_pool.h"
 #include "plugin/backend.h"
 #include "support/unit.h"
 

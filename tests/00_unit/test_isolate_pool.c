@@ -1,4 +1,4 @@
-#include "isolate/isolate_pool.h"
+#include "isolate/wire/isolate_pool.h"
 
 #include "support/unit.h"
 

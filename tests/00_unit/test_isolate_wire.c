@@ -1,4 +1,4 @@
-#include "isolate/isolate_wire.h"
+#include "isolate/wire/isolate_wire.h"
 
 #include "base/mem.h"
 #include "support/unit.h"

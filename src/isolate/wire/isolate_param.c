@@ -1,7 +1,7 @@
-#include "isolate/isolate_param.h"
+#include "isolate/wire/isolate_param.h"
 
-#include "isolate/isolate_message.h"
-#include "isolate/isolate_wire.h"
+#include "isolate/wire/isolate_message.h"
+#include "isolate/wire/isolate_wire.h"
 
 #include <inttypes.h>
 #include <string.h>

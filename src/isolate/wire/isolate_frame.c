@@ -1,8 +1,8 @@
-#include "isolate/isolate_frame.h"
+#include "isolate/wire/isolate_frame.h"
 
 #include "base/mem.h"
 #include "os/packet.h"
-#include "isolate/isolate_quota.h"
+#include "isolate/wire/isolate_quota.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
-#include "isolate/isolate_quota.h"
+#include "isolate/wire/isolate_quota.h"
 
 #include "base/budget.h"
 #include "base/check.h"
-#include "isolate/isolate_frame.h"
+#include "isolate/wire/isolate_frame.h"
 
 #define LEAST_BYTES ((size_t)4 << 20)
 

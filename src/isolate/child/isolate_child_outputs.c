@@ -2,8 +2,8 @@
 #include "base/mem.h"
 #include "infer/tensor.h"
 #include "os/shm.h"
-#include "isolate/isolate_child_priv.h"
-#include "isolate/isolate_pool.h"
+#include "isolate/child/isolate_child_priv.h"
+#include "isolate/wire/isolate_pool.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* What the process of an isolated model may do. */
 #include "base/mem.h"
 #include "os/process/confine.h"
-#include "isolate/isolate_child_priv.h"
-#include "isolate/isolate_settings.h"
+#include "isolate/child/isolate_child_priv.h"
+#include "isolate/wire/isolate_settings.h"
 
 #include <string.h>
 

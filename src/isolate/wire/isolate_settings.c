@@ -1,4 +1,4 @@
-#include "isolate/isolate_settings.h"
+#include "isolate/wire/isolate_settings.h"
 
 #include "base/mem.h"
 #include "proto/model_config.pb-c.h"

@@ -1,4 +1,4 @@
-#include "isolate/isolate_child.h"
+#include "isolate/child/isolate_child.h"
 
 #include "base/budget.h"
 #include "base/check.h"
@@ -10,7 +10,7 @@
 #include "os/packet.h"
 #include "os/shm.h"
 #include "os/thread.h"
-#include "isolate/isolate_child_priv.h"
+#include "isolate/child/isolate_child_priv.h"
 #include "plugin/model.h"
 #include "os/process/spawn.h"
 #include "proto/model_config.pb-c.h"

@@ -5,8 +5,8 @@
 #include "infer/stats.h"
 #include "model/config.h"
 #include "plugin/instance.h"
-#include "isolate/isolate_child_priv.h"
-#include "isolate/isolate_param.h"
+#include "isolate/child/isolate_child_priv.h"
+#include "isolate/wire/isolate_param.h"
 #include "proto/model_config.pb-c.h"
 
 #include <string.h>

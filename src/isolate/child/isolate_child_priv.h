@@ -7,9 +7,9 @@
 #include "os/loop.h"
 #include "os/mutex.h"
 #include "plugin/backend.h"
-#include "isolate/isolate_frame.h"
-#include "isolate/isolate_message.h"
-#include "isolate/isolate_wire.h"
+#include "isolate/wire/isolate_frame.h"
+#include "isolate/wire/isolate_message.h"
+#include "isolate/wire/isolate_wire.h"
 
 struct isolate_child_request;
 struct model_config;

@@ -9,7 +9,7 @@
 #include "os/thread.h"
 #include "plugin/host_policy.h"
 #include "plugin/instance.h"
-#include "isolate/isolate_child_priv.h"
+#include "isolate/child/isolate_child_priv.h"
 #include "plugin/usage.h"
 #include "proto/model_config.pb-c.h"
 
