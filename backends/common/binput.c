@@ -33,7 +33,7 @@ static TRITONSERVER_Error *check_part(const struct brun *run, const struct binpu
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "input '%s' has an impossible shape",
                         input->name);
     if (part->rank < first || (first && part->shape[0] != item->rows) ||
-        (other &&
+        (other && !input->ragged &&
          (other->rank != part->rank || memcmp(other->shape + first, part->shape + first,
                                               (part->rank - first) * sizeof *part->shape) != 0)))
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
@@ -99,8 +99,34 @@ static const struct binput_part *leading_part(const struct brun *run, const stru
     return &input->parts[i];
 }
 
+bool binput_share(const struct brun *run, const struct binput *input, uint32_t index,
+                  struct binput_share *ret_share)
+{
+    const struct binput_part *part = &input->parts[index];
+    if (!run->items[index].in_batch)
+        return false;
+    *ret_share = (struct binput_share){.shape = part->shape, .rank = part->rank, .elements = 1};
+    for (uint32_t i = 0; i < part->rank; i++)
+        ret_share->elements *= part->shape[i];
+    return true;
+}
+
+static int64_t all_elements(const struct brun *run, const struct binput *input)
+{
+    int64_t sum = 0;
+    struct binput_share share;
+    for (uint32_t i = 0; i < run->count; i++)
+        if (binput_share(run, input, i, &share))
+            sum += share.elements;
+    return sum;
+}
+
 size_t binput_shape(const struct brun *run, const struct binput *input, int64_t *ret_shape)
 {
+    if (input->ragged) {
+        ret_shape[0] = all_elements(run, input);
+        return 1;
+    }
     const struct binput_part *part = leading_part(run, input);
     if (part->rank)
         memcpy(ret_shape, part->shape, part->rank * sizeof *ret_shape);
@@ -184,7 +210,7 @@ TRITONSERVER_Error *binput_data(struct brun *run, const struct binput *input, si
     int64_t shape[BRUN_MAX_DIMS];
     uint64_t size;
     size_t rank = binput_shape(run, input, shape);
-    if (run->place->max_batch_size > 0)
+    if (run->place->max_batch_size > 0 && !input->ragged)
         shape[0] = rows;
     if (!brun_bytes(input->datatype, shape, rank, &size))
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "input '%s' has an impossible shape",

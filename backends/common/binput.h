@@ -7,8 +7,9 @@
 struct binput_part;
 
 struct binput {
-    const char *name; /* the first two are the caller's; the rest is binput_collect's */
+    const char *name; /* the first three are the caller's; the rest is binput_collect's */
     TRITONSERVER_DataType datatype;
+    bool ragged; /* its shapes may differ in a batch, which has all elements in a row */
     struct binput_part *parts; /* one for each item, in the run's scratch */
 };
 
@@ -17,6 +18,18 @@ struct binput {
  * inputs   in the model's order
  * errors   for the whole run: no memory */
 TRITONSERVER_Error *binput_collect(struct brun *run, struct binput *inputs, size_t count);
+
+/* What one item gives for an input. */
+struct binput_share {
+    const int64_t *shape;
+    size_t rank;
+    int64_t elements;
+};
+
+/* binput_share - look at the shape of what an item gives.
+ * returns  false for an item that is not in the batch */
+bool binput_share(const struct brun *run, const struct binput *input, uint32_t index,
+                  struct binput_share *ret_share);
 
 /* binput_shape - the shape of an input of the whole batch; some item is in the batch.
  * ret_shape  room for BRUN_MAX_DIMS

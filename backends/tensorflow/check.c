@@ -6,6 +6,7 @@
 #include "../common/bcomplete.h"
 #include "../common/bconfig.h"
 #include "../common/berr.h"
+#include "batch_parts.h"
 
 enum { TEXT_SIZE = 1024 };
 
@@ -103,14 +104,25 @@ static TRITONSERVER_Error *wrong_shape(const struct model *model, const struct c
                     shape_text(full, claim->rank + first, text));
 }
 
+static TRITONSERVER_Error *not_flat(const struct model *model, const struct model_tensor *tensor)
+{
+    char text[TEXT_SIZE];
+    return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                    "unable to load model '%s', configuration expects model provides input with "
+                    "shape [-1] for ragged input '%s', model provides %s",
+                    model->name, tensor->name, shape_text(tensor->dims, tensor->rank, text));
+}
+
 /* An input may be narrower than the model's; an output is what the model makes.
  * exact  as for outputs */
 static TRITONSERVER_Error *check_shape(const struct model *model, const struct claim *claim,
                                        const struct model_tensor *tensor, bool exact)
 {
     size_t first = model->max_batch_size > 0 ? 1 : 0;
-    if (!tensor->has_shape || tensor->rank == 0)
+    if (!tensor->has_shape || tensor->rank == 0 || tensor->is_divided)
         return NULL;
+    if (tensor->ragged)
+        return tensor->rank == 1 && tensor->dims[0] == -1 ? NULL : not_flat(model, tensor);
     bool same = tensor->rank == claim->rank + first && (!first || tensor->dims[0] == -1);
     for (size_t i = first; same && i < tensor->rank; i++)
         same = tensor->dims[i] == claim->dims[i - first] || (!exact && tensor->dims[i] == -1);
@@ -199,36 +211,15 @@ static TRITONSERVER_Error *check_each(const struct model *model, yyjson_val *ent
     return err;
 }
 
-/* What the server fills in or cuts up for a batch, which this backend does not do. */
-static TRITONSERVER_Error *check_parts(const struct model *model)
-{
-    size_t index, count;
-    yyjson_val *entry;
-    const char *part = NULL;
-    if (yyjson_arr_size(yyjson_obj_get(model->config, "batch_input")) > 0)
-        part = "batch_input";
-    if (yyjson_arr_size(yyjson_obj_get(model->config, "batch_output")) > 0)
-        part = "batch_output";
-    yyjson_arr_foreach(yyjson_obj_get(model->config, "input"), index, count, entry)
-    {
-        if (yyjson_get_bool(yyjson_obj_get(entry, "allow_ragged_batch")))
-            part = "allow_ragged_batch";
-    }
-    return part ? berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
-                           "unable to load model '%s': the backend 'tensorflow' does not support "
-                           "%s",
-                           model->name, part)
-                : NULL;
-}
-
 TRITONSERVER_Error *check_config(struct model *model)
 {
     yyjson_val *inputs = yyjson_obj_get(model->config, "input");
     yyjson_val *sequence = yyjson_obj_get(model->config, "sequence_batching");
     yyjson_val *controls = yyjson_obj_get(sequence, "control_input");
     yyjson_val *states = yyjson_obj_get(sequence, "state");
-    size_t given = yyjson_arr_size(inputs) + yyjson_arr_size(controls) + yyjson_arr_size(states);
-    TRITONSERVER_Error *err = check_parts(model);
+    size_t given = yyjson_arr_size(inputs) + yyjson_arr_size(controls) + yyjson_arr_size(states) +
+                   batch_parts_computed(model);
+    TRITONSERVER_Error *err = batch_parts_read(model);
     if (!err)
         err = check_each(model, controls, check_control);
     if (!err)

@@ -5,9 +5,11 @@
 #include "../common/bcomplete.h"
 #include "../common/bconfig.h"
 #include "../common/berr.h"
+#include "batch_parts.h"
 
-/* What the entries of a configuration say about whether their dims leave a batch out; an entry without dims says that the model decides. */
-enum hint { HINT_NONE, HINT_MODEL, HINT_BATCH, HINT_NO_BATCH };
+/* What the entries of a configuration say about whether their dims leave a batch out; an entry without dims says that the model decides,
+ * and a ragged one that there is a batch, whatever the others have. */
+enum hint { HINT_NONE, HINT_MODEL, HINT_BATCH, HINT_NO_BATCH, HINT_RAGGED };
 
 static bool can_batch(const struct model_list *list)
 {
@@ -27,8 +29,12 @@ static TRITONSERVER_Error *add_hint(const struct model *model, const struct mode
     yyjson_val *reshape = yyjson_obj_get(entry, "reshape");
     size_t rank =
         yyjson_arr_size(reshape ? yyjson_obj_get(reshape, "shape") : yyjson_obj_get(entry, "dims"));
-    if (!tensor || tensor->rank == 0)
+    if (!tensor || tensor->rank == 0 || *hint == HINT_RAGGED)
         return NULL;
+    if (yyjson_get_bool(yyjson_obj_get(entry, "allow_ragged_batch"))) {
+        *hint = HINT_RAGGED;
+        return NULL;
+    }
     if (!reshape && rank == 0) {
         *hint = *hint == HINT_NONE ? HINT_MODEL : *hint;
         return NULL;
@@ -75,7 +81,7 @@ static TRITONSERVER_Error *put_batching(const struct model *model, yyjson_mut_do
     TRITONSERVER_Error *err = able ? add_hints(model, &model->inputs, "input", &hint) : NULL;
     if (!err && able)
         err = add_hints(model, &model->outputs, "output", &hint);
-    bool wanted = usual > 0 && (hint == HINT_MODEL || hint == HINT_BATCH);
+    bool wanted = usual > 0 && hint != HINT_NONE && hint != HINT_NO_BATCH;
     if (err || !able || (given == 0 && !wanted))
         return err;
     *ret_batches = bcomplete_batching(doc, root, given, usual) > 0;
@@ -154,7 +160,8 @@ static bool names_tensor(yyjson_val *entries, const char *key, const char *name)
 static bool is_given(const struct model *model, const char *name)
 {
     yyjson_val *sequence = yyjson_obj_get(model->config, "sequence_batching");
-    return names_tensor(yyjson_obj_get(sequence, "control_input"), "name", name) ||
+    return batch_parts_names(model, name) ||
+           names_tensor(yyjson_obj_get(sequence, "control_input"), "name", name) ||
            names_tensor(yyjson_obj_get(sequence, "state"), "input_name", name);
 }
 

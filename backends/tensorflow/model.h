@@ -2,7 +2,7 @@
 
 #include <pthread.h>
 
-#include "../common/brun.h"
+#include "../common/bcomputed.h"
 #include "options.h"
 #include "session.h"
 
@@ -18,9 +18,16 @@ struct model_tensor {
     size_t rank;
     int64_t dims[BRUN_MAX_DIMS]; /* -1 = any */
 
+    /* Inputs only. */
+    bool ragged;                  /* its shapes may differ in a batch */
+    enum bcomputed_kind computed; /* requests do not have it */
+    size_t told_by;               /* of one that is computed: the input whose shapes it tells */
+
     /* Outputs only. */
-    bool served;   /* the configuration lists it */
-    bool is_state; /* the server keeps it for the sequence */
+    bool served;     /* the configuration lists it */
+    bool is_state;   /* the server keeps it for the sequence */
+    bool is_divided; /* among requests by the shapes of an input: */
+    size_t divided_by;
     size_t served_rank;
     int64_t served_dims[BRUN_MAX_DIMS]; /* of the configuration */
 };
@@ -42,6 +49,7 @@ struct model {
     bool
         is_graph; /* a GraphDef, which does not say what its inputs and outputs are; else a SavedModel */
     struct model_list inputs, outputs;
+    size_t given_count; /* inputs that requests give; those that are computed come behind them */
 
     pthread_mutex_t lock;    /* a leaf; guards the next and the counts within */
     struct session *session; /* the last that was opened, which instances can still share */

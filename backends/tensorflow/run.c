@@ -5,6 +5,7 @@
 #include "../common/berr.h"
 #include "../common/binput.h"
 #include "../common/boutput.h"
+#include "batch_parts.h"
 #include "texts.h"
 
 /* A run on one instance. */
@@ -37,8 +38,9 @@ static TRITONSERVER_Error *list_tensors(struct state *state)
         !state->fetched_index)
         return berr_no_memory();
     for (size_t i = 0; i < inputs; i++) {
-        state->inputs[i].name = model->inputs.tensors[i].name;
-        state->inputs[i].datatype = model->inputs.tensors[i].datatype;
+        const struct model_tensor *tensor = &model->inputs.tensors[i];
+        state->inputs[i] = (struct binput){
+            .name = tensor->name, .datatype = tensor->datatype, .ragged = tensor->ragged};
     }
     for (size_t i = 0; i < outputs; i++) {
         const struct model_tensor *tensor = &model->outputs.tensors[i];
@@ -78,6 +80,24 @@ static TRITONSERVER_Error *give_input(struct state *state, size_t index)
     rank = input_rank(state, index, rank, shape);
     state->given[index] = TF_NewTensor(runtime_type(input->datatype), shape, (int)rank, memory,
                                        size, keep_give, state->keep);
+    return state->given[index] ? NULL : berr_no_memory();
+}
+
+static TRITONSERVER_Error *compute_input(struct state *state, size_t index)
+{
+    const struct model_tensor *tensor = &state->model->inputs.tensors[index];
+    const struct binput *source = &state->inputs[tensor->told_by];
+    int64_t shape[2];
+    size_t rank = bcomputed_shape(state->run, source, tensor->computed, shape), count = 1;
+    for (size_t i = 0; i < rank; i++)
+        count *= (size_t)shape[i];
+    size_t size = count * sizeof(int32_t);
+    void *memory = keep_take(state->keep, size);
+    if (!memory)
+        return berr_no_memory();
+    bcomputed_fill(state->run, source, tensor->computed, tensor->datatype, memory, count);
+    state->given[index] =
+        TF_NewTensor(tensor->type, shape, (int)rank, memory, size, keep_give, state->keep);
     return state->given[index] ? NULL : berr_no_memory();
 }
 
@@ -148,9 +168,14 @@ static TRITONSERVER_Error *write_outputs(const struct state *state)
             break;
         if (state->model->max_batch_size == 0)
             shape_scalar(&state->model->outputs.tensors[index], &result);
-        err = output->datatype == TRITONSERVER_TYPE_BYTES
-                  ? texts_scatter(state->run, output, &result)
-                  : boutput_scatter(state->run, output, state->run->rows, &result);
+        const struct model_tensor *tensor = &state->model->outputs.tensors[index];
+        if (tensor->is_divided)
+            err = batch_parts_divide(state->run, tensor, output, &state->inputs[tensor->divided_by],
+                                     &result);
+        else if (output->datatype == TRITONSERVER_TYPE_BYTES)
+            err = texts_scatter(state->run, output, &result);
+        else
+            err = boutput_scatter(state->run, output, state->run->rows, &result);
     }
     return err;
 }
@@ -160,7 +185,7 @@ static TRITONSERVER_Error *run_batch(struct state *state)
     struct brun *run = state->run;
     TRITONSERVER_Error *err = NULL;
     for (size_t i = 0; i < state->model->inputs.count && !err; i++)
-        err = give_input(state, i);
+        err = i < state->model->given_count ? give_input(state, i) : compute_input(state, i);
     if (!err)
         err = boutput_select(run, state->outputs, state->model->outputs.count);
     if (err || !brun_any_good(run))
@@ -182,7 +207,7 @@ static TRITONSERVER_Error *work(struct brun *run, void *of)
     TRITONSERVER_Error *err = list_tensors(&state);
     if (err)
         return err;
-    err = binput_collect(run, state.inputs, state.model->inputs.count);
+    err = binput_collect(run, state.inputs, state.model->given_count);
     if (!err && run->batch_size > 0)
         err = run_batch(&state);
     for (size_t i = 0; i < state.model->inputs.count; i++)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../common/berr.h"
+#include "batch_parts.h"
 #include "wire.h"
 
 /* Fields of TensorFlow's messages. */
@@ -212,23 +213,46 @@ static TRITONSERVER_Error *add_tensor(const struct session *session, bool input,
     return tensor->name && tensor->source ? NULL : berr_no_memory();
 }
 
+static TRITONSERVER_Error *make_room(struct model_list *list, size_t more)
+{
+    size_t room = list->count + more + 1;
+    struct model_tensor *grown = realloc(list->tensors, room * sizeof *grown);
+    if (!grown)
+        return berr_no_memory();
+    memset(grown + list->count, 0, (room - list->count) * sizeof *grown);
+    list->tensors = grown;
+    return NULL;
+}
+
 /* Entries of the configuration that name a tensor under `key`. */
 static TRITONSERVER_Error *add_all(const struct session *session, bool input, yyjson_val *entries,
                                    const char *key, struct model_list *list)
 {
     size_t index, count;
     yyjson_val *entry;
-    TRITONSERVER_Error *err = NULL;
-    size_t room = list->count + yyjson_arr_size(entries) + 1;
-    struct model_tensor *grown = realloc(list->tensors, room * sizeof *grown);
-    if (!grown)
-        return berr_no_memory();
-    memset(grown + list->count, 0, (room - list->count) * sizeof *grown);
-    list->tensors = grown;
+    TRITONSERVER_Error *err = make_room(list, yyjson_arr_size(entries));
     yyjson_arr_foreach(entries, index, count, entry)
     {
         if (!err)
             err = add_tensor(session, input, yyjson_get_str(yyjson_obj_get(entry, key)), list);
+    }
+    return err;
+}
+
+/* Inputs that batch_input names. */
+static TRITONSERVER_Error *add_computed(struct model *model, const struct session *session)
+{
+    size_t index, count, i, targets;
+    yyjson_val *entry, *name;
+    struct model_list *list = &model->inputs;
+    TRITONSERVER_Error *err = make_room(list, batch_parts_computed(model));
+    yyjson_arr_foreach(yyjson_obj_get(model->config, "batch_input"), index, count, entry)
+    {
+        yyjson_arr_foreach(yyjson_obj_get(entry, "target_name"), i, targets, name)
+        {
+            if (!err)
+                err = add_tensor(session, true, yyjson_get_str(name), list);
+        }
     }
     return err;
 }
@@ -251,6 +275,8 @@ TRITONSERVER_Error *signature_read_graph(struct model *model, const struct sessi
                       &model->inputs);
     if (!err)
         err = add_all(session, true, states, "input_name", &model->inputs);
+    if (!err)
+        err = add_computed(model, session);
     if (!err)
         err = add_all(session, false, outputs, "name", &model->outputs);
     return err ? err : add_all(session, false, states, "output_name", &model->outputs);

@@ -5,11 +5,11 @@
 
 #include "../common/berr.h"
 
-/* How many elements a shape has; the dimensions from `first` on. */
-static size_t count_of(const int64_t *shape, size_t first, size_t rank)
+/* How many elements a shape has. */
+static size_t count_of(const int64_t *shape, size_t rank)
 {
     size_t count = 1;
-    for (size_t i = first; i < rank; i++)
+    for (size_t i = 0; i < rank; i++)
         count *= (size_t)shape[i];
     return count;
 }
@@ -62,20 +62,21 @@ TRITONSERVER_Error *texts_give(struct brun *run, const struct binput *input, TF_
 {
     int64_t shape[BRUN_MAX_DIMS];
     size_t rank = binput_shape(run, input, shape);
-    size_t first = run->place->max_batch_size > 0 ? 1 : 0;
-    size_t count = count_of(shape, 0, rank), each = count_of(shape, first, rank);
-    TF_TString *strings = calloc(count + 1, sizeof *strings), *at = strings;
+    size_t count = count_of(shape, rank);
+    TF_TString *strings = count < SIZE_MAX ? calloc(count + 1, sizeof *strings) : NULL;
+    TF_TString *at = strings;
     if (!strings)
         return berr_no_memory();
     for (size_t i = 0; i < count; i++)
         TF_StringInit(&strings[i]);
     for (uint32_t i = 0; i < run->count; i++) {
         struct brun_item *item = &run->items[i];
-        size_t share = first ? (size_t)item->rows * each : each;
+        struct binput_share of;
         const void *data = NULL;
         uint64_t size = 0;
-        if (!item->in_batch)
+        if (!binput_share(run, input, i, &of))
             continue;
+        size_t share = (size_t)of.elements;
         if (!item->err)
             brun_fail(item, binput_bytes(run, input, i, &data, &size));
         const char *text = data ? data : "";
@@ -94,7 +95,7 @@ static TRITONSERVER_Error *write_share(const struct brun_item *item, const struc
                                        const struct boutput_tensor *share)
 {
     const TF_TString *strings = share->data;
-    size_t count = count_of(share->shape, 0, share->rank);
+    size_t count = count_of(share->shape, share->rank);
     uint64_t size = 0;
     void *buffer;
     for (size_t i = 0; i < count; i++) {
@@ -141,7 +142,7 @@ TRITONSERVER_Error *texts_scatter(struct brun *run, const struct boutput *output
         share.data = strings;
         if (!item->err && output->wanted_by[i])
             brun_fail(item, write_share(item, output, &share));
-        strings += count_of(share.shape, 0, share.rank);
+        strings += count_of(share.shape, share.rank);
     }
     return NULL;
 }

@@ -195,6 +195,34 @@ def lists_of_unknown_shape() -> tuple[Graph, dict[str, Info], dict[str, Info]]:
     return graph, {"x": ("x:0", "FP32", None)}, {"y": ("y:0", "FP32", None)}
 
 
+COMPUTED = {
+    "count": "BATCH_ELEMENT_COUNT", "sum": "BATCH_ACCUMULATED_ELEMENT_COUNT", "from_zero": "BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO",
+    "longest": "BATCH_MAX_ELEMENT_COUNT_AS_SHAPE", "shape": "BATCH_ITEM_SHAPE", "flat": "BATCH_ITEM_SHAPE_FLATTEN",
+}
+
+
+def ragged(datatype: str) -> tuple[Graph, dict[str, Info], dict[str, Info]]:
+    """Doubles x, and shows what it was told about the batch, a row a request."""
+    graph, of, index = Graph(), kind(datatype), kind("INT32")
+    x = graph.input("x", "FP32", [-1])
+    graph.add("y", "AddV2", [x, x], T=FP32)
+    for name in COMPUTED:
+        graph.input(name, datatype, [-1, -1] if name == "shape" else [-1])
+    one, zero = graph.constant("one", np.array(1, np.int32)), graph.constant("zero", np.array([0], np.int32))
+    requests = graph.add("requests", "Shape", ["count"], T=of)
+    length = graph.add("length", "Reshape", [graph.add("lengths", "Shape", ["longest"], T=of), graph.constant("scalar", np.array([], np.int32))], T=index)
+    graph.add("before", "Slice", ["from_zero", zero, requests], T=of, Index=index)
+    graph.add("all_lengths", "Fill", [requests, length], T=index)
+    for name, source, of_source in (("count", "count", of), ("sum", "sum", of), ("before", "before", of), ("longest", "all_lengths", index)):
+        graph.add(f"y_{name}", "ExpandDims", [source, one], T=of_source, Tdim=index)
+    graph.add("y_shape", "Identity", ["shape"], T=of)
+    graph.add("y_flat", "Reshape", ["flat", graph.add("table", "Shape", ["shape"], T=of)], T=of)
+    inputs = {name: (f"{name}:0", datatype, [-1, -1] if name == "shape" else [-1]) for name in COMPUTED}
+    outputs = {f"y_{name}": (f"y_{name}:0", datatype, [-1, 1]) for name in ("count", "sum", "before")}
+    outputs |= {"y_longest": ("y_longest:0", "INT32", [-1, 1])} | {f"y_{name}": (f"y_{name}:0", datatype, [-1, -1]) for name in ("shape", "flat")}
+    return graph, {"x": ("x:0", "FP32", [-1]), **inputs}, {"y": ("y:0", "FP32", [-1]), **outputs}
+
+
 def sums() -> Graph:
     """total = x where a sequence starts, else x + what the server keeps of the last request."""
     graph = Graph()

@@ -17,7 +17,7 @@ from tritonclient.grpc import service_pb2 as pb
 import batches
 import tensorflow_files as files
 import tensorflow_oracle
-from clients import PROTOCOLS, ask, at_once, config, load, parameters, tensor, unload
+from clients import PROTOCOLS, ask, at_once, config, load, parameters, statistics, tensor, unload
 
 GRAPH, SAVED = 'platform: "tensorflow_graphdef"\n', 'platform: "tensorflow_savedmodel"\n'
 DYNAMIC = "dynamic_batching { preferred_batch_size: [ 8 ] max_queue_delay_microseconds: 500000 }\n"
@@ -46,6 +46,17 @@ def accelerated(text: str) -> str:
 def typed(datatype: str) -> str:
     of = config_type(datatype).removeprefix("TYPE_")
     return tensor("input", "x", of, [-1, -1]) + tensor("output", "y", of, [-1, -1])
+
+
+def ragged(datatype: str) -> str:
+    text = "max_batch_size: 16\ninstance_group { count: 1 kind: KIND_CPU }\n" + DYNAMIC.replace("[ 8 ]", "[ 4 ]")
+    text += tensor("input", "x", "FP32", [-1, -1], "allow_ragged_batch: true") + tensor("output", "y", "FP32", [-1, -1])
+    for name, kind in files.COMPUTED.items():
+        text += f'batch_input {{ kind: {kind} target_name: "{name}" data_type: TYPE_{datatype} source_input: "x" }}\n'
+    text += 'batch_output { target_name: "y" kind: BATCH_SCATTER_WITH_INPUT_SHAPE source_input: "x" }\n'
+    text += "".join(tensor("output", f"y_{name}", datatype, [1]) for name in ("count", "sum", "before"))
+    text += "".join(tensor("output", f"y_{name}", datatype, [-1]) for name in ("shape", "flat"))
+    return text + tensor("output", "y_longest", "INT32", [1])
 
 
 def write_types(made: Repository) -> None:
@@ -108,6 +119,8 @@ def write_others(made: Repository) -> None:
         files.save_graph(files.keeps_last(datatype, first), folder)
         (folder / "1" / "init_ops.json").write_text(json.dumps({"init_ops": ["init"]}))
     files.save(*_reordered(files.lists_of_unknown_shape(), made.model("unknown_shape", SAVED + X_AND_Y)))
+    files.save_graph(files.ragged("INT32")[0], made.model("ragged_graph", GRAPH + ragged("INT32")))
+    files.save(*_reordered(files.ragged("FP32"), made.model("ragged_saved", SAVED + ragged("FP32"))))
     total = tensor("input", "x", "FP32", [1]) + tensor("output", "total", "FP32", [1])
     files.save_graph(files.sums(), made.model("sums", f"{GRAPH}max_batch_size: 4\n{total}{STATES}"))
     chain = tensor("input", "x", "FP32", [16]) + tensor("output", "y", "FP32", [16])
@@ -271,8 +284,12 @@ BAD: dict[str, tuple[str, Any, str]] = {
         "the Execution Accelerator 'tensorrt' needs a TensorFlow that has TensorRT inside, which this one, 2.18.0, has not",
     ),
     "bad_ragged": (
-        GRAPH + ROWS + DENSE.replace("dims: [16]", "dims: [-1] allow_ragged_batch: true"), None,
-        "the backend 'tensorflow' does not support allow_ragged_batch",
+        SAVED + ROWS + DENSE.replace("dims: [16]", "dims: [-1] allow_ragged_batch: true"), None,
+        "configuration expects model provides input with shape [-1] for ragged input 'x', model provides [-1,16]",
+    ),
+    "bad_computed": (
+        SAVED + ROWS + DENSE + 'batch_input { kind: BATCH_ELEMENT_COUNT target_name: "n" data_type: TYPE_INT32 source_input: "x" }\n', None,
+        "unable to load model 'bad_computed', batch_input names 'n', which the model does not have",
     ),
 }
 
@@ -376,6 +393,25 @@ def test_a_network_computes_what_tensorflow_computes(served: Server, protocol: s
     (expected,) = tensorflow_oracle.run(files.convolutions().definition(), {"image": images}, ["probabilities"])
     found = ask(served, protocol, "convolutions", {"image": images})["probabilities"]
     np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("model", ["ragged_graph", "ragged_saved"])
+def test_shapes_that_differ_in_a_batch(served: Server, model: str) -> None:
+    """MC-110, PB-39: one execution for four requests of different shapes, each gets its own part."""
+    shapes = [(2, 3), (1, 5), (4, 1), (3, 3)]
+    data = [np.arange(a * b, dtype=np.float32).reshape(1, a, b) + 100 * a for a, b in shapes]
+    answers: dict[int, dict[str, np.ndarray]] = {}
+    at_once(4, lambda index: answers.update({index: ask(served, "http", model, {"x": data[index]})}))
+    found = [answers[index] for index in range(4)]
+    for x, got in zip(data, found, strict=True):
+        np.testing.assert_array_equal(got["y"], x + x)
+        assert got["y_count"].item() == got["y_sum"].item() - got["y_before"].item() == x.size
+        assert got["y_shape"].tolist() == got["y_flat"].tolist() == [list(x.shape[1:])]
+    batches_of = statistics(served, model)["execution_count"]
+    if batches_of == 1:  # they came together
+        assert [got["y_longest"].item() for got in found] == [9] * 4
+        assert max(got["y_sum"].item() for got in found) == sum(x.size for x in data)
+    assert batches_of < 4
 
 
 # Shapes

@@ -1,0 +1,88 @@
+#include "bcomputed.h"
+
+#include <string.h>
+
+enum bcomputed_kind bcomputed_kind_of(yyjson_val *entry)
+{
+    static const char *const names[BCOMPUTED_KINDS] = {
+        [BCOMPUTED_ELEMENT_COUNT] = "BATCH_ELEMENT_COUNT",
+        [BCOMPUTED_ACCUMULATED] = "BATCH_ACCUMULATED_ELEMENT_COUNT",
+        [BCOMPUTED_ACCUMULATED_WITH_ZERO] = "BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO",
+        [BCOMPUTED_MAX_ELEMENT_COUNT_AS_SHAPE] = "BATCH_MAX_ELEMENT_COUNT_AS_SHAPE",
+        [BCOMPUTED_ITEM_SHAPE] = "BATCH_ITEM_SHAPE",
+        [BCOMPUTED_ITEM_SHAPE_FLATTEN] = "BATCH_ITEM_SHAPE_FLATTEN",
+    };
+    const char *name = yyjson_get_str(yyjson_obj_get(entry, "kind"));
+    for (int kind = BCOMPUTED_NONE + 1; name && kind < BCOMPUTED_KINDS; kind++)
+        if (strcmp(name, names[kind]) == 0)
+            return (enum bcomputed_kind)kind;
+    return BCOMPUTED_NONE;
+}
+
+size_t bcomputed_shape(const struct brun *run, const struct binput *source,
+                       enum bcomputed_kind kind, int64_t ret_shape[2])
+{
+    ret_shape[0] = kind == BCOMPUTED_ACCUMULATED_WITH_ZERO ? 1 : 0;
+    ret_shape[1] = 0;
+    for (uint32_t i = 0; i < run->count; i++) {
+        struct binput_share share;
+        if (!binput_share(run, source, i, &share))
+            continue;
+        int64_t rows = share.rank ? share.shape[0] : 0;
+        int64_t inner = share.rank ? (int64_t)share.rank - 1 : 0;
+        if (kind == BCOMPUTED_MAX_ELEMENT_COUNT_AS_SHAPE)
+            ret_shape[0] = share.elements > ret_shape[0] ? share.elements : ret_shape[0];
+        else if (kind == BCOMPUTED_ITEM_SHAPE)
+            ret_shape[0] += rows;
+        else if (kind == BCOMPUTED_ITEM_SHAPE_FLATTEN)
+            ret_shape[0] += rows * inner;
+        else
+            ret_shape[0]++;
+        ret_shape[1] = inner;
+    }
+    return kind == BCOMPUTED_ITEM_SHAPE ? 2 : 1;
+}
+
+/* Where values go. */
+struct filler {
+    bool is_float;
+    char *at, *end;
+};
+
+static void put(struct filler *filler, int64_t value)
+{
+    float as_float = (float)value;
+    int32_t as_int = value > INT32_MAX ? INT32_MAX : (int32_t)value;
+    const void *from = filler->is_float ? (const void *)&as_float : (const void *)&as_int;
+    if (filler->at == filler->end)
+        return;
+    memcpy(filler->at, from, sizeof as_int);
+    filler->at += sizeof as_int;
+}
+
+void bcomputed_fill(const struct brun *run, const struct binput *source, enum bcomputed_kind kind,
+                    TRITONSERVER_DataType datatype, void *to, size_t count)
+{
+    size_t size = count * sizeof(int32_t);
+    struct filler filler = {
+        .is_float = datatype == TRITONSERVER_TYPE_FP32, .at = to, .end = (char *)to + size};
+    int64_t sum = 0;
+    bool accumulates = kind == BCOMPUTED_ACCUMULATED || kind == BCOMPUTED_ACCUMULATED_WITH_ZERO;
+    bool shapes = kind == BCOMPUTED_ITEM_SHAPE || kind == BCOMPUTED_ITEM_SHAPE_FLATTEN;
+    memset(to, 0, size);
+    if (kind == BCOMPUTED_ACCUMULATED_WITH_ZERO)
+        put(&filler, 0);
+    for (uint32_t i = 0; i < run->count; i++) {
+        struct binput_share share;
+        if (!binput_share(run, source, i, &share))
+            continue;
+        sum += share.elements;
+        if (kind == BCOMPUTED_ELEMENT_COUNT)
+            put(&filler, share.elements);
+        else if (accumulates)
+            put(&filler, sum);
+        for (int64_t row = 0; shapes && share.rank && row < share.shape[0]; row++)
+            for (size_t d = 1; d < share.rank; d++)
+                put(&filler, share.shape[d]);
+    }
+}

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <yyjson.h>
+
+#include "binput.h"
+
+/* Inputs that no request has: computed of the shapes of a whole batch, as batch_input of the configuration says. */
+
+enum bcomputed_kind {
+    BCOMPUTED_NONE,
+    BCOMPUTED_ELEMENT_COUNT,
+    BCOMPUTED_ACCUMULATED,
+    BCOMPUTED_ACCUMULATED_WITH_ZERO,
+    BCOMPUTED_MAX_ELEMENT_COUNT_AS_SHAPE,
+    BCOMPUTED_ITEM_SHAPE,
+    BCOMPUTED_ITEM_SHAPE_FLATTEN,
+    BCOMPUTED_KINDS,
+};
+
+/* bcomputed_kind_of - read the kind of an entry of batch_input.
+ * returns  BCOMPUTED_NONE when there is no such kind */
+enum bcomputed_kind bcomputed_kind_of(yyjson_val *entry);
+
+/* bcomputed_shape - the shape that such an input has for this batch.
+ * source   the input whose shapes it tells
+ * returns  the number of dimensions */
+size_t bcomputed_shape(const struct brun *run, const struct binput *source,
+                       enum bcomputed_kind kind, int64_t ret_shape[2]);
+
+/* bcomputed_fill - its contents.
+ * datatype  INT32 or FP32
+ * to        as many elements as the shape has; those that the kind has no value for become zeros */
+void bcomputed_fill(const struct brun *run, const struct binput *source, enum bcomputed_kind kind,
+                    TRITONSERVER_DataType datatype, void *to, size_t count);

@@ -1,0 +1,226 @@
+#include "batch_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../common/bconfig.h"
+#include "../common/berr.h"
+
+static yyjson_val *computed_inputs(const struct model *model)
+{
+    return yyjson_obj_get(model->config, "batch_input");
+}
+
+static const char *source_of(yyjson_val *entry)
+{
+    return yyjson_get_str(yyjson_arr_get_first(yyjson_obj_get(entry, "source_input")));
+}
+
+size_t batch_parts_computed(const struct model *model)
+{
+    size_t index, count, sum = 0;
+    yyjson_val *entry;
+    yyjson_arr_foreach(computed_inputs(model), index, count, entry)
+    {
+        sum += yyjson_arr_size(yyjson_obj_get(entry, "target_name"));
+    }
+    return sum;
+}
+
+bool batch_parts_names(const struct model *model, const char *name)
+{
+    size_t index, count, i, targets;
+    yyjson_val *entry, *target;
+    yyjson_arr_foreach(computed_inputs(model), index, count, entry)
+    {
+        yyjson_arr_foreach(yyjson_obj_get(entry, "target_name"), i, targets, target)
+        {
+            if (yyjson_equals_str(target, name))
+                return true;
+        }
+    }
+    return false;
+}
+
+static TRITONSERVER_Error *no_such_tensor(const struct model *model, const char *list,
+                                          const char *name)
+{
+    return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                    "unable to load model '%s', %s names '%s', which the model does not have",
+                    model->name, list, name ? name : "");
+}
+
+static TRITONSERVER_Error *mark_computed(const struct model *model, yyjson_val *entry,
+                                         const char *name)
+{
+    struct model_tensor *tensor = model_find(&model->inputs, name);
+    TRITONSERVER_DataType datatype =
+        bconfig_datatype(yyjson_get_str(yyjson_obj_get(entry, "data_type")));
+    if (!tensor)
+        return no_such_tensor(model, "batch_input", name);
+    tensor->computed = bcomputed_kind_of(entry);
+    if (tensor->computed == BCOMPUTED_NONE)
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "unable to load model '%s', the batch input '%s' is of no known kind",
+                        model->name, name);
+    bool fits = datatype == TRITONSERVER_TYPE_INT32 || datatype == TRITONSERVER_TYPE_FP32;
+    if (fits && datatype == tensor->datatype)
+        return NULL;
+    return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                    "unable to load model '%s', the batch input '%s' has to be TYPE_INT32 or "
+                    "TYPE_FP32 in the configuration and in the model alike",
+                    model->name, name);
+}
+
+static TRITONSERVER_Error *mark_all_computed(const struct model *model)
+{
+    size_t index, count, i, targets;
+    yyjson_val *entry, *target;
+    TRITONSERVER_Error *err = NULL;
+    yyjson_arr_foreach(computed_inputs(model), index, count, entry)
+    {
+        yyjson_arr_foreach(yyjson_obj_get(entry, "target_name"), i, targets, target)
+        {
+            if (!err)
+                err = mark_computed(model, entry, yyjson_get_str(target));
+        }
+    }
+    return err;
+}
+
+static int computed_last(const void *left, const void *right)
+{
+    const struct model_tensor *a = left, *b = right;
+    return (a->computed != BCOMPUTED_NONE) - (b->computed != BCOMPUTED_NONE);
+}
+
+/* Which input tells: one that requests give. */
+static TRITONSERVER_Error *find_source(const struct model *model, const char *list,
+                                       yyjson_val *entry, size_t *ret_index)
+{
+    const char *name = source_of(entry);
+    const struct model_tensor *tensor = model_find(&model->inputs, name);
+    if (!tensor || tensor->computed != BCOMPUTED_NONE)
+        return no_such_tensor(model, list, name);
+    *ret_index = (size_t)(tensor - model->inputs.tensors);
+    return NULL;
+}
+
+static TRITONSERVER_Error *link_inputs(const struct model *model)
+{
+    size_t index, count, i, targets, source = 0;
+    yyjson_val *entry, *target;
+    yyjson_arr_foreach(computed_inputs(model), index, count, entry)
+    {
+        TRITONSERVER_Error *err = find_source(model, "batch_input", entry, &source);
+        if (err)
+            return err;
+        yyjson_arr_foreach(yyjson_obj_get(entry, "target_name"), i, targets, target)
+        {
+            model_find(&model->inputs, yyjson_get_str(target))->told_by = source;
+        }
+    }
+    return NULL;
+}
+
+static TRITONSERVER_Error *link_outputs(const struct model *model)
+{
+    size_t index, count, i, targets, source = 0;
+    yyjson_val *entry, *target;
+    yyjson_arr_foreach(yyjson_obj_get(model->config, "batch_output"), index, count, entry)
+    {
+        TRITONSERVER_Error *err = find_source(model, "batch_output", entry, &source);
+        if (err)
+            return err;
+        yyjson_arr_foreach(yyjson_obj_get(entry, "target_name"), i, targets, target)
+        {
+            struct model_tensor *tensor = model_find(&model->outputs, yyjson_get_str(target));
+            if (!tensor || tensor->datatype == TRITONSERVER_TYPE_BYTES)
+                return no_such_tensor(model, "batch_output", yyjson_get_str(target));
+            tensor->is_divided = true;
+            tensor->divided_by = source;
+        }
+    }
+    return NULL;
+}
+
+static void mark_ragged(const struct model *model)
+{
+    size_t index, count;
+    yyjson_val *entry;
+    yyjson_arr_foreach(yyjson_obj_get(model->config, "input"), index, count, entry)
+    {
+        struct model_tensor *tensor =
+            model_find(&model->inputs, yyjson_get_str(yyjson_obj_get(entry, "name")));
+        if (tensor)
+            tensor->ragged = model->max_batch_size > 0 &&
+                             yyjson_get_bool(yyjson_obj_get(entry, "allow_ragged_batch"));
+    }
+}
+
+TRITONSERVER_Error *batch_parts_read(struct model *model)
+{
+    struct model_list *inputs = &model->inputs;
+    TRITONSERVER_Error *err = mark_all_computed(model);
+    if (err)
+        return err;
+    mark_ragged(model);
+    qsort(inputs->tensors, inputs->count, sizeof *inputs->tensors, computed_last);
+    while (model->given_count < inputs->count &&
+           inputs->tensors[model->given_count].computed == BCOMPUTED_NONE)
+        model->given_count++;
+    err = link_inputs(model);
+    return err ? err : link_outputs(model);
+}
+
+/* The shape of one item's share: the configuration's, with the input's dimensions where that leaves them open. */
+static TRITONSERVER_Error *share_shape(const struct brun *run, const struct model_tensor *tensor,
+                                       const struct binput_share *of,
+                                       struct boutput_tensor *ret_share)
+{
+    size_t first = run->place->max_batch_size > 0 ? 1 : 0;
+    ret_share->rank = tensor->served_rank + first;
+    for (size_t i = 0; i < ret_share->rank; i++) {
+        int64_t dim = i < first ? -1 : tensor->served_dims[i - first];
+        if (dim == -1 && i >= of->rank)
+            return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                            "output '%s' has the shape of an input that has only %zu dimensions",
+                            tensor->name, of->rank);
+        ret_share->shape[i] = dim == -1 ? of->shape[i] : dim;
+    }
+    return NULL;
+}
+
+TRITONSERVER_Error *batch_parts_divide(struct brun *run, const struct model_tensor *tensor,
+                                       const struct boutput *output, const struct binput *by,
+                                       const struct boutput_tensor *result)
+{
+    const char *data = result->data;
+    uint64_t left = 0;
+    if (!brun_bytes(output->datatype, result->shape, result->rank, &left))
+        left = 0;
+    for (uint32_t i = 0; i < run->count; i++) {
+        struct brun_item *item = &run->items[i];
+        struct binput_share of;
+        struct boutput_tensor share;
+        uint64_t size = 0;
+        void *buffer = NULL;
+        if (!binput_share(run, by, i, &of))
+            continue;
+        TRITONSERVER_Error *err = share_shape(run, tensor, &of, &share);
+        if (err)
+            return err;
+        if (!brun_bytes(output->datatype, share.shape, share.rank, &size) || size > left)
+            return berr_new(TRITONSERVER_ERROR_INTERNAL,
+                            "failed to split the output tensor '%s' in responses: it has fewer "
+                            "elements than the shapes of its input '%s'",
+                            output->name, by->name);
+        if (!item->err && output->wanted_by[i])
+            brun_fail(item, boutput_buffer(item, output, share.shape, share.rank, size, &buffer));
+        if (buffer && size)
+            memcpy(buffer, data, size);
+        data += size;
+        left -= size;
+    }
+    return NULL;
+}
