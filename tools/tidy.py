@@ -6,6 +6,7 @@
   - banned C functions; memory and threads of the system outside src/base and src/os
   - functions of more than 70 lines, files of more than 800 (a header of the ABI is as long as the ABI)
   - own header not first; headers that nobody includes
+  - two static functions of one name, in whichever files of the server and its plug-ins: a backtrace shows names alone
   - two Python functions or classes of one name in one place, the first of which is never called, as a test whose name was copied
   - tests that wait for time to pass, or are left out, unless the line says why: `allowed: ` and the reason in a comment
   - paths of one machine, hosts of package registries
@@ -43,6 +44,8 @@ ALLOWED = re.compile(r"(?:#|/\*|//) allowed: \w+(?: [^\s*]+){2,}")
 MACHINE = re.compile(r"(?<![\w.])/(?:wor[k]|far[m]|hom[e]|roo[t]|User[s])/")
 REGISTRY = re.compile(r"\b(?:py[p]i\.org|python[h]osted|npm[j]s|(?:deb|ftp|security)\.deb[i]an\.org|repo1?\.mav[e]n|prox[y]\.golang)")
 UNFINISHED = re.compile(r"\b(?:T[O]DO|FIXM[E]|X[X]X|HAC[K])\b|(?<![\"])\bnot imp[l]emented\b|\bplace[h]older\b", re.IGNORECASE)
+# A static function's definition, as the formatter leaves it.
+STATIC = re.compile(r"^static [^;={}()]*?\b(?P<name>\w+)\((?:[^;{}()]|\([^()]*\))*\)\n\{", re.MULTILINE)
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
@@ -154,11 +157,24 @@ class Tidy:
             if parts[0] in ("src", "backends", "caches", "repoagents") and path.suffix in (".h", ".def") and path.name not in included:
                 self.add(path, 1, "nobody includes it")
 
+    def shared_names(self, texts: dict[Path, str]) -> None:
+        first: dict[str, Path] = {}
+        for path, text in texts.items():
+            if path.suffix != ".c" or path.relative_to(self.root).parts[0] not in ("src", "backends", "caches", "repoagents"):
+                continue
+            for match in STATIC.finditer(without_comments(text)):
+                other = first.setdefault(match["name"], path)
+                if other != path:
+                    line = text.count("\n", 0, match.start("name")) + 1
+                    where = other.relative_to(self.root)
+                    self.add(path, line, f"{match['name']} is a function of {where} too: say of what, as {path.stem}_{match['name']} does")
+
     def run(self) -> int:
         texts = {path: path.read_text(errors="replace") for path in files_of(self.root)}
         for path, text in texts.items():
             self.file(path, text)
         self.dead_headers(texts)
+        self.shared_names(texts)
         for finding in self.findings:
             print(finding)
         print(f"tidy: {len(texts)} files, {len(self.findings)} findings")

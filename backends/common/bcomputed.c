@@ -49,7 +49,7 @@ struct filler {
     char *at, *end;
 };
 
-static void put(struct filler *filler, int64_t value)
+static void bcomputed_put(struct filler *filler, int64_t value)
 {
     float as_float = (float)value;
     int32_t as_int = value > INT32_MAX ? INT32_MAX : (int32_t)value;
@@ -71,18 +71,18 @@ void bcomputed_fill(const struct brun *run, const struct binput *source, enum bc
     bool shapes = kind == BCOMPUTED_ITEM_SHAPE || kind == BCOMPUTED_ITEM_SHAPE_FLATTEN;
     memset(to, 0, size);
     if (kind == BCOMPUTED_ACCUMULATED_WITH_ZERO)
-        put(&filler, 0);
+        bcomputed_put(&filler, 0);
     for (uint32_t i = 0; i < run->count; i++) {
         struct binput_share share;
         if (!binput_share(run, source, i, &share))
             continue;
         sum += share.elements;
         if (kind == BCOMPUTED_ELEMENT_COUNT)
-            put(&filler, share.elements);
+            bcomputed_put(&filler, share.elements);
         else if (accumulates)
-            put(&filler, sum);
+            bcomputed_put(&filler, sum);
         for (int64_t row = 0; shapes && share.rank && row < share.shape[0]; row++)
             for (size_t d = 1; d < share.rank; d++)
-                put(&filler, share.shape[d]);
+                bcomputed_put(&filler, share.shape[d]);
     }
 }

@@ -7,7 +7,7 @@
 
 #include "berr.h"
 
-static TRITONSERVER_Error *parse(TRITONSERVER_Message *message, yyjson_doc **ret_doc)
+static TRITONSERVER_Error *bconfig_parse(TRITONSERVER_Message *message, yyjson_doc **ret_doc)
 {
     const char *text;
     size_t size;
@@ -31,7 +31,7 @@ TRITONSERVER_Error *bconfig_of_model(TRITONBACKEND_Model *model, yyjson_doc **re
     TRITONSERVER_Error *err = TRITONBACKEND_ModelConfig(model, 1, &message);
     if (err)
         return err;
-    err = parse(message, ret_doc);
+    err = bconfig_parse(message, ret_doc);
     berr_drop(TRITONSERVER_MessageDelete(message));
     return err;
 }
@@ -40,7 +40,7 @@ TRITONSERVER_Error *bconfig_of_backend(TRITONBACKEND_Backend *backend, yyjson_do
 {
     TRITONSERVER_Message *message;
     TRITONSERVER_Error *err = TRITONBACKEND_BackendConfig(backend, &message);
-    return err ? err : parse(message, ret_doc);
+    return err ? err : bconfig_parse(message, ret_doc);
 }
 
 TRITONSERVER_Error *bconfig_set_of_model(TRITONBACKEND_Model *model, yyjson_mut_doc *doc)

@@ -3,7 +3,7 @@
 #include "berr.h"
 
 /* The server has the interface that this backend was built with. */
-static TRITONSERVER_Error *check_version(TRITONBACKEND_Backend *backend)
+static TRITONSERVER_Error *bentry_check_version(TRITONBACKEND_Backend *backend)
 {
     uint32_t major, minor;
     const char *name;
@@ -23,7 +23,7 @@ static TRITONSERVER_Error *check_version(TRITONBACKEND_Backend *backend)
 TRITONSERVER_Error *TRITONBACKEND_Initialize(TRITONBACKEND_Backend *backend)
 {
     void *runtime = NULL;
-    TRITONSERVER_Error *err = check_version(backend);
+    TRITONSERVER_Error *err = bentry_check_version(backend);
     if (!err)
         err = bentry_begin(backend, &runtime);
     if (err)

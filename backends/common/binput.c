@@ -13,9 +13,10 @@ struct binput_part {
     uint64_t size;
 };
 
-static TRITONSERVER_Error *check_part(const struct brun *run, const struct binput *input,
-                                      struct binput_part *part, const struct binput_part *other,
-                                      const struct brun_item *item)
+static TRITONSERVER_Error *binput_check_part(const struct brun *run, const struct binput *input,
+                                             struct binput_part *part,
+                                             const struct binput_part *other,
+                                             const struct brun_item *item)
 {
     TRITONSERVER_DataType datatype;
     uint64_t wanted;
@@ -45,8 +46,8 @@ static TRITONSERVER_Error *check_part(const struct brun *run, const struct binpu
     return NULL;
 }
 
-static TRITONSERVER_Error *collect_item(const struct brun *run, struct binput *inputs, size_t count,
-                                        uint32_t index, uint32_t leader)
+static TRITONSERVER_Error *binput_collect_item(const struct brun *run, struct binput *inputs,
+                                               size_t count, uint32_t index, uint32_t leader)
 {
     const struct brun_item *item = &run->items[index];
     uint32_t given = 0;
@@ -59,8 +60,8 @@ static TRITONSERVER_Error *collect_item(const struct brun *run, struct binput *i
         struct binput_part *part = &inputs[i].parts[index];
         err = TRITONBACKEND_RequestInput(item->request, inputs[i].name, &part->input);
         if (!err)
-            err = check_part(run, &inputs[i], part,
-                             index == leader ? NULL : &inputs[i].parts[leader], item);
+            err = binput_check_part(run, &inputs[i], part,
+                                    index == leader ? NULL : &inputs[i].parts[leader], item);
     }
     return err;
 }
@@ -80,7 +81,7 @@ TRITONSERVER_Error *binput_collect(struct brun *run, struct binput *inputs, size
         if (item->err)
             continue;
         bool leads = leader == UINT32_MAX;
-        brun_fail(item, collect_item(run, inputs, count, i, leads ? i : leader));
+        brun_fail(item, binput_collect_item(run, inputs, count, i, leads ? i : leader));
         if (item->err)
             continue;
         leader = leads ? i : leader;
@@ -91,7 +92,8 @@ TRITONSERVER_Error *binput_collect(struct brun *run, struct binput *inputs, size
     return NULL;
 }
 
-static const struct binput_part *leading_part(const struct brun *run, const struct binput *input)
+static const struct binput_part *binput_leading_part(const struct brun *run,
+                                                     const struct binput *input)
 {
     uint32_t i = 0;
     while (!run->items[i].in_batch)
@@ -127,7 +129,7 @@ size_t binput_shape(const struct brun *run, const struct binput *input, int64_t 
         ret_shape[0] = all_elements(run, input);
         return 1;
     }
-    const struct binput_part *part = leading_part(run, input);
+    const struct binput_part *part = binput_leading_part(run, input);
     if (part->rank)
         memcpy(ret_shape, part->shape, part->rank * sizeof *ret_shape);
     if (run->place->max_batch_size > 0)
@@ -135,8 +137,8 @@ size_t binput_shape(const struct brun *run, const struct binput *input, int64_t 
     return part->rank;
 }
 
-static TRITONSERVER_Error *get_piece(const struct binput_part *part, uint32_t index,
-                                     const void **ret_piece, uint64_t *ret_size)
+static TRITONSERVER_Error *binput_get_piece(const struct binput_part *part, uint32_t index,
+                                            const void **ret_piece, uint64_t *ret_size)
 {
     TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_CPU;
     int64_t memory_type_id = 0;
@@ -150,13 +152,13 @@ static TRITONSERVER_Error *get_piece(const struct binput_part *part, uint32_t in
 }
 
 /* Copies all pieces to `to`, which has part->size bytes. */
-static TRITONSERVER_Error *gather(const struct binput_part *part, char *to)
+static TRITONSERVER_Error *binput_gather(const struct binput_part *part, char *to)
 {
     uint64_t room = part->size;
     for (uint32_t i = 0; i < part->pieces; i++) {
         const void *piece = NULL;
         uint64_t size = 0;
-        TRITONSERVER_Error *err = get_piece(part, i, &piece, &size);
+        TRITONSERVER_Error *err = binput_get_piece(part, i, &piece, &size);
         if (!err && size > room)
             err = berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                            "the input's buffers hold more than its byte size");
@@ -180,10 +182,10 @@ TRITONSERVER_Error *binput_bytes(struct brun *run, const struct binput *input, u
     if (part->size == 0)
         return NULL;
     if (part->pieces == 1)
-        return get_piece(part, 0, ret_data, ret_size);
+        return binput_get_piece(part, 0, ret_data, ret_size);
     char *to = scratch_take(&run->place->scratch, part->size);
     *ret_data = to;
-    return to ? gather(part, to) : berr_no_memory();
+    return to ? binput_gather(part, to) : berr_no_memory();
 }
 
 void binput_copy(struct brun *run, const struct binput *input, void *to, uint64_t size)
@@ -195,7 +197,7 @@ void binput_copy(struct brun *run, const struct binput *input, void *to, uint64_
         if (!item->in_batch)
             continue;
         if (!item->err)
-            brun_fail(item, gather(part, at));
+            brun_fail(item, binput_gather(part, at));
         if (item->err)
             memset(at, 0, part->size);
         at += part->size;
@@ -215,10 +217,10 @@ TRITONSERVER_Error *binput_data(struct brun *run, const struct binput *input, si
     if (!brun_bytes(input->datatype, shape, rank, &size))
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "input '%s' has an impossible shape",
                         input->name);
-    const struct binput_part *part = leading_part(run, input);
+    const struct binput_part *part = binput_leading_part(run, input);
     if (run->batch_size == 1 && part->pieces == 1 && part->size == size) {
         uint64_t found = 0;
-        TRITONSERVER_Error *err = get_piece(part, 0, ret_data, &found);
+        TRITONSERVER_Error *err = binput_get_piece(part, 0, ret_data, &found);
         if (err || (found == size && *ret_data && (uintptr_t)*ret_data % align == 0))
             return err;
     }

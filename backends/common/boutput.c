@@ -4,7 +4,7 @@
 
 #include "berr.h"
 
-static struct boutput *find_output(struct boutput *outputs, size_t count, const char *name)
+static struct boutput *boutput_find_output(struct boutput *outputs, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++)
         if (outputs[i].served && strcmp(outputs[i].name, name) == 0)
@@ -12,8 +12,8 @@ static struct boutput *find_output(struct boutput *outputs, size_t count, const 
     return NULL;
 }
 
-static TRITONSERVER_Error *mark_wanted(struct brun *run, uint32_t index, struct boutput *outputs,
-                                       size_t count)
+static TRITONSERVER_Error *boutput_mark_wanted(struct brun *run, uint32_t index,
+                                               struct boutput *outputs, size_t count)
 {
     TRITONBACKEND_Request *request = run->items[index].request;
     uint32_t asked = 0;
@@ -21,7 +21,7 @@ static TRITONSERVER_Error *mark_wanted(struct brun *run, uint32_t index, struct 
     for (uint32_t i = 0; i < asked && !err; i++) {
         const char *name;
         err = TRITONBACKEND_RequestOutputName(request, i, &name);
-        struct boutput *output = err ? NULL : find_output(outputs, count, name);
+        struct boutput *output = err ? NULL : boutput_find_output(outputs, count, name);
         if (output)
             output->wanted = output->wanted_by[index] = true;
         else if (!err)
@@ -40,7 +40,7 @@ TRITONSERVER_Error *boutput_select(struct brun *run, struct boutput *outputs, si
         outputs[i].wanted_by = wanted + i * run->count;
     for (uint32_t i = 0; i < run->count; i++)
         if (!run->items[i].err)
-            brun_fail(&run->items[i], mark_wanted(run, i, outputs, count));
+            brun_fail(&run->items[i], boutput_mark_wanted(run, i, outputs, count));
     return NULL;
 }
 

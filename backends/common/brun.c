@@ -49,7 +49,7 @@ bool brun_bytes(TRITONSERVER_DataType datatype, const int64_t *shape, size_t ran
 }
 
 /* A model that batches has the batch size in the first dimension of any input. */
-static TRITONSERVER_Error *read_rows(const struct brun_place *place, struct brun_item *item)
+static TRITONSERVER_Error *brun_read_rows(const struct brun_place *place, struct brun_item *item)
 {
     item->rows = 1;
     if (place->max_batch_size == 0)
@@ -67,7 +67,7 @@ static TRITONSERVER_Error *read_rows(const struct brun_place *place, struct brun
     return err;
 }
 
-static TRITONSERVER_Error *begin(struct brun *run, TRITONBACKEND_Request **requests)
+static TRITONSERVER_Error *brun_begin(struct brun *run, TRITONBACKEND_Request **requests)
 {
     const struct brun_place *place = run->place;
     int64_t rows = 0;
@@ -76,7 +76,7 @@ static TRITONSERVER_Error *begin(struct brun *run, TRITONBACKEND_Request **reque
         item->request = requests[i];
         brun_fail(item, TRITONBACKEND_ResponseNew(&item->response, item->request));
         if (!item->err)
-            brun_fail(item, read_rows(place, item));
+            brun_fail(item, brun_read_rows(place, item));
         if (!item->err)
             rows += item->rows;
     }
@@ -88,7 +88,7 @@ static TRITONSERVER_Error *begin(struct brun *run, TRITONBACKEND_Request **reque
 }
 
 /* Counts before it sends, so that who has the answer also finds it counted. */
-static void finish(struct brun *run, uint64_t start_ns, uint64_t end_ns)
+static void brun_finish(struct brun *run, uint64_t start_ns, uint64_t end_ns)
 {
     TRITONBACKEND_ModelInstance *handle = run->place->handle;
     if (brun_any_good(run))
@@ -112,16 +112,16 @@ static void finish(struct brun *run, uint64_t start_ns, uint64_t end_ns)
     }
 }
 
-static void run_batch(struct brun *run, TRITONBACKEND_Request **requests, brun_work_fn *work,
-                      void *of)
+static void brun_run_batch(struct brun *run, TRITONBACKEND_Request **requests, brun_work_fn *work,
+                           void *of)
 {
     uint64_t start_ns = brun_now_ns();
     run->compute_start_ns = run->compute_end_ns = start_ns;
-    TRITONSERVER_Error *err = begin(run, requests);
+    TRITONSERVER_Error *err = brun_begin(run, requests);
     if (!err)
         err = work(run, of);
     fail_all(run, err);
-    finish(run, start_ns, brun_now_ns());
+    brun_finish(run, start_ns, brun_now_ns());
     scratch_reset(&run->place->scratch);
 }
 
@@ -134,12 +134,12 @@ void brun_requests(struct brun_place *place, TRITONBACKEND_Request **requests, u
                                   : NULL;
     if (items) {
         struct brun run = {.place = place, .items = items, .count = count};
-        run_batch(&run, requests, work, of);
+        brun_run_batch(&run, requests, work, of);
         return;
     }
     for (uint32_t i = 0; i < count; i++) {
         struct brun_item item = {0};
         struct brun run = {.place = place, .items = &item, .count = 1};
-        run_batch(&run, &requests[i], work, of);
+        brun_run_batch(&run, &requests[i], work, of);
     }
 }

@@ -22,7 +22,7 @@ static int allowed(void)
 
 /* Reads up to two numbers of a file; "max" stands for no limit and ends the reading.
  * returns  how many were read */
-static int read_numbers(const char *path, long long numbers[2])
+static int cpus_read_numbers(const char *path, long long numbers[2])
 {
     char line[64] = "";
     FILE *file = fopen(path, "re");
@@ -55,7 +55,7 @@ static int quota_v2(const char *group, int cpus)
     char path[PATH_SIZE + 64];
     long long limit[2];
     snprintf(path, sizeof path, "/sys/fs/cgroup%s/cpu.max", group);
-    return read_numbers(path, limit) == 2 ? lower(cpus, limit[0], limit[1]) : cpus;
+    return cpus_read_numbers(path, limit) == 2 ? lower(cpus, limit[0], limit[1]) : cpus;
 }
 
 static int quota_v1(const char *group, int cpus)
@@ -63,14 +63,14 @@ static int quota_v1(const char *group, int cpus)
     char path[PATH_SIZE + 64];
     long long quota[2], period[2];
     snprintf(path, sizeof path, "/sys/fs/cgroup/cpu%s/cpu.cfs_quota_us", group);
-    if (!read_numbers(path, quota))
+    if (!cpus_read_numbers(path, quota))
         return cpus;
     snprintf(path, sizeof path, "/sys/fs/cgroup/cpu%s/cpu.cfs_period_us", group);
-    return read_numbers(path, period) ? lower(cpus, quota[0], period[0]) : cpus;
+    return cpus_read_numbers(path, period) ? lower(cpus, quota[0], period[0]) : cpus;
 }
 
 /* Applies a quota to a group and to all groups above it. */
-static int climb(char *group, int cpus, int (*quota)(const char *, int))
+static int cpus_climb(char *group, int cpus, int (*quota)(const char *, int))
 {
     for (;;) {
         cpus = quota(group, cpus);
@@ -97,10 +97,10 @@ int cpus_usable(void)
         *group++ = '\0';
         controllers++;
         if (*controllers == '\0')
-            cpus = climb(group, cpus, quota_v2);
+            cpus = cpus_climb(group, cpus, quota_v2);
         else if (strcmp(controllers, "cpu") == 0 || strncmp(controllers, "cpu,", 4) == 0 ||
                  strstr(controllers, ",cpu,") || strstr(controllers, "cpuacct,cpu"))
-            cpus = climb(group, cpus, quota_v1);
+            cpus = cpus_climb(group, cpus, quota_v1);
     }
     fclose(file);
     return cpus;

@@ -31,7 +31,7 @@ static yyjson_val *find_by_index(yyjson_val *inputs, const char *output)
 }
 
 /* The shape that the backend sees: reshape where there is one. */
-static size_t shape_of(yyjson_val *tensor, int64_t *dims)
+static size_t identity_model_shape(yyjson_val *tensor, int64_t *dims)
 {
     yyjson_val *reshape = yyjson_obj_get(tensor, "reshape");
     yyjson_val *shape = reshape ? yyjson_obj_get(reshape, "shape") : yyjson_obj_get(tensor, "dims");
@@ -75,8 +75,8 @@ static TRITONSERVER_Error *read_pair(struct model_pair *pair, yyjson_val *input,
                         output_type);
 
     int64_t output_dims[MODEL_MAX_DIMS];
-    size_t input_count = shape_of(input, pair->dims);
-    size_t output_count = shape_of(output, output_dims);
+    size_t input_count = identity_model_shape(input, pair->dims);
+    size_t output_count = identity_model_shape(output, output_dims);
     if (input_count > MODEL_MAX_DIMS || output_count > MODEL_MAX_DIMS)
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "'%s' has more than %d dimensions",
                         input_name, MODEL_MAX_DIMS);
@@ -96,8 +96,8 @@ static TRITONSERVER_Error *read_pair(struct model_pair *pair, yyjson_val *input,
 }
 
 /* An output that shows what the sequence batcher tells the model: one element of the output's datatype. */
-static TRITONSERVER_Error *read_control(struct model_pair *pair, yyjson_val *control,
-                                        yyjson_val *output)
+static TRITONSERVER_Error *identity_model_read_control(struct model_pair *pair, yyjson_val *control,
+                                                       yyjson_val *output)
 {
     pair->datatype = bconfig_datatype(yyjson_get_str(yyjson_obj_get(output, "data_type")));
     pair->dims[0] = 1;
@@ -129,7 +129,7 @@ static TRITONSERVER_Error *read_pairs(struct model *model, yyjson_val *config)
         struct model_pair *pair = &model->pairs[index];
         model->pair_count++;
         TRITONSERVER_Error *err =
-            control ? read_control(pair, control, output)
+            control ? identity_model_read_control(pair, control, output)
                     : read_pair(pair, input ? input : yyjson_arr_get(inputs, index), output);
         if (err)
             return err;

@@ -33,8 +33,9 @@ struct batch_input {
     const struct model_tensor *target;
 };
 
-static TRITONSERVER_Error *find_input(const struct model *model, const char *name,
-                                      struct model_tensor **ret)
+static TRITONSERVER_Error *onnxruntime_batch_io_find_input(const struct model *model,
+                                                           const char *name,
+                                                           struct model_tensor **ret)
 {
     *ret = model_find(model->inputs, model->input_count, name);
     if (*ret)
@@ -46,7 +47,7 @@ static TRITONSERVER_Error *find_input(const struct model *model, const char *nam
         model->name, name ? name : "");
 }
 
-static TRITONSERVER_Error *mark_ragged(struct model *model)
+static TRITONSERVER_Error *onnxruntime_batch_io_mark_ragged(struct model *model)
 {
     size_t index, count;
     yyjson_val *entry;
@@ -66,8 +67,8 @@ static TRITONSERVER_Error *mark_ragged(struct model *model)
     return NULL;
 }
 
-static TRITONSERVER_Error *read_kind(const struct model *model, yyjson_val *entry,
-                                     enum batch_kind *ret)
+static TRITONSERVER_Error *onnxruntime_batch_io_read_kind(const struct model *model,
+                                                          yyjson_val *entry, enum batch_kind *ret)
 {
     const char *name = yyjson_get_str(yyjson_obj_get(entry, "kind"));
     for (int kind = 0; name && kind < KIND_COUNT; kind++)
@@ -85,13 +86,13 @@ static TRITONSERVER_Error *read_target(struct model *model, yyjson_val *entry, c
     struct batch_input *to = &model->batch_inputs[model->batch_input_count];
     struct model_tensor *source = NULL, *target = NULL;
     const char *type = yyjson_get_str(yyjson_obj_get(entry, "data_type"));
-    TRITONSERVER_Error *err = read_kind(model, entry, &to->kind);
+    TRITONSERVER_Error *err = onnxruntime_batch_io_read_kind(model, entry, &to->kind);
     if (!err)
-        err = find_input(
+        err = onnxruntime_batch_io_find_input(
             model, yyjson_get_str(yyjson_arr_get_first(yyjson_obj_get(entry, "source_input"))),
             &source);
     if (!err)
-        err = find_input(model, name, &target);
+        err = onnxruntime_batch_io_find_input(model, name, &target);
     if (!err && bconfig_datatype(type) != target->datatype)
         err = berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                        "unable to load model '%s', configuration expects datatype %s for batch "
@@ -106,7 +107,7 @@ static TRITONSERVER_Error *read_target(struct model *model, yyjson_val *entry, c
     return NULL;
 }
 
-static TRITONSERVER_Error *read_inputs(struct model *model)
+static TRITONSERVER_Error *onnxruntime_batch_io_read_inputs(struct model *model)
 {
     size_t index, count, i, targets, total = 0;
     yyjson_val *entry, *name;
@@ -130,14 +131,14 @@ static TRITONSERVER_Error *read_inputs(struct model *model)
     return NULL;
 }
 
-static TRITONSERVER_Error *read_outputs(struct model *model)
+static TRITONSERVER_Error *onnxruntime_batch_io_read_outputs(struct model *model)
 {
     size_t index, count, i, targets;
     yyjson_val *entry, *name;
     yyjson_arr_foreach(yyjson_obj_get(model->config, "batch_output"), index, count, entry)
     {
         struct model_tensor *source;
-        TRITONSERVER_Error *err = find_input(
+        TRITONSERVER_Error *err = onnxruntime_batch_io_find_input(
             model, yyjson_get_str(yyjson_arr_get_first(yyjson_obj_get(entry, "source_input"))),
             &source);
         if (err)
@@ -155,10 +156,10 @@ static TRITONSERVER_Error *read_outputs(struct model *model)
 
 TRITONSERVER_Error *batch_io_read(struct model *model)
 {
-    TRITONSERVER_Error *err = mark_ragged(model);
+    TRITONSERVER_Error *err = onnxruntime_batch_io_mark_ragged(model);
     if (!err)
-        err = read_inputs(model);
-    return err ? err : read_outputs(model);
+        err = onnxruntime_batch_io_read_inputs(model);
+    return err ? err : onnxruntime_batch_io_read_outputs(model);
 }
 
 void batch_io_free(struct model *model)
@@ -168,8 +169,9 @@ void batch_io_free(struct model *model)
 }
 
 /* The shape of a computed input. */
-static TRITONSERVER_Error *shape_of(const struct run *run, const struct batch_input *b,
-                                    int64_t shape[2], size_t *ret_rank)
+static TRITONSERVER_Error *onnxruntime_batch_io_shape(const struct run *run,
+                                                      const struct batch_input *b, int64_t shape[2],
+                                                      size_t *ret_rank)
 {
     shape[0] = b->kind == ACCUMULATED_WITH_ZERO ? run->batch_size + 1 : 0;
     *ret_rank = b->kind == ITEM_SHAPE ? 2 : 1;
@@ -212,7 +214,7 @@ struct filler {
     char *end;
 };
 
-static void put(struct filler *f, uint64_t value)
+static void onnxruntime_batch_io_put(struct filler *f, uint64_t value)
 {
     float as_float = (float)value;
     int32_t as_int = value > INT32_MAX ? INT32_MAX : (int32_t)value;
@@ -223,12 +225,12 @@ static void put(struct filler *f, uint64_t value)
 }
 
 /* The contents; a shape without contents of its own stays zero. */
-static TRITONSERVER_Error *fill(const struct run *run, const struct batch_input *b,
-                                struct filler *f)
+static TRITONSERVER_Error *onnxruntime_batch_io_fill(const struct run *run,
+                                                     const struct batch_input *b, struct filler *f)
 {
     uint64_t sum = 0;
     if (b->kind == ACCUMULATED_WITH_ZERO)
-        put(f, 0);
+        onnxruntime_batch_io_put(f, 0);
     for (uint32_t i = 0; i < run->count; i++) {
         struct input_view view;
         if (!run->items[i].in_batch)
@@ -238,14 +240,14 @@ static TRITONSERVER_Error *fill(const struct run *run, const struct batch_input 
             return err;
         sum += view.elements;
         if (b->kind == ELEMENT_COUNT)
-            put(f, view.elements);
+            onnxruntime_batch_io_put(f, view.elements);
         else if (b->kind == ACCUMULATED || b->kind == ACCUMULATED_WITH_ZERO)
-            put(f, sum);
+            onnxruntime_batch_io_put(f, sum);
         for (int64_t row = 0; (b->kind == ITEM_SHAPE || b->kind == ITEM_SHAPE_FLATTEN) &&
                               view.rank && row < view.shape[0];
              row++)
             for (uint32_t d = 1; d < view.rank; d++)
-                put(f, (uint64_t)view.shape[d]);
+                onnxruntime_batch_io_put(f, (uint64_t)view.shape[d]);
     }
     return NULL;
 }
@@ -255,7 +257,7 @@ static TRITONSERVER_Error *bind_one(struct run *run, const struct batch_input *b
     const struct model *model = run->model;
     int64_t shape[2];
     size_t rank;
-    TRITONSERVER_Error *err = shape_of(run, b, shape, &rank);
+    TRITONSERVER_Error *err = onnxruntime_batch_io_shape(run, b, shape, &rank);
     if (err)
         return err;
     uint64_t size = sizeof(int32_t);
@@ -268,7 +270,7 @@ static TRITONSERVER_Error *bind_one(struct run *run, const struct batch_input *b
     memset(data, 0, size);
     struct filler f = {
         .is_float = b->target->datatype == TRITONSERVER_TYPE_FP32, .at = data, .end = data + size};
-    err = fill(run, b, &f);
+    err = onnxruntime_batch_io_fill(run, b, &f);
     if (err)
         return err;
     run->input_names[place] = b->target->name;

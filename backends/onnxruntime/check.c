@@ -16,7 +16,7 @@ struct shape {
     int64_t dims[MODEL_MAX_DIMS];
 };
 
-static const char *shape_text(const int64_t *dims, size_t rank, char *text)
+static const char *onnxruntime_check_shape_text(const int64_t *dims, size_t rank, char *text)
 {
     size_t used = (size_t)snprintf(text, TEXT_SIZE, "[");
     for (size_t i = 0; i < rank && used < TEXT_SIZE - 32; i++)
@@ -27,8 +27,9 @@ static const char *shape_text(const int64_t *dims, size_t rank, char *text)
 }
 
 /* The tensor that a configuration's entry is about, or an error that lists what there is. */
-static TRITONSERVER_Error *find(struct model_tensor *tensors, size_t count, const char *kind,
-                                const char *name, struct model_tensor **ret_tensor)
+static TRITONSERVER_Error *onnxruntime_check_find(struct model_tensor *tensors, size_t count,
+                                                  const char *kind, const char *name,
+                                                  struct model_tensor **ret_tensor)
 {
     *ret_tensor = model_find(tensors, count, name);
     if (*ret_tensor)
@@ -44,9 +45,9 @@ static TRITONSERVER_Error *find(struct model_tensor *tensors, size_t count, cons
                     kind, text);
 }
 
-static TRITONSERVER_Error *check_datatype(const struct model *model,
-                                          const struct model_tensor *tensor, const char *kind,
-                                          yyjson_val *entry)
+static TRITONSERVER_Error *onnxruntime_check_datatype(const struct model *model,
+                                                      const struct model_tensor *tensor,
+                                                      const char *kind, yyjson_val *entry)
 {
     const char *wanted = yyjson_get_str(yyjson_obj_get(entry, "data_type"));
     TRITONSERVER_DataType datatype = bconfig_datatype(wanted);
@@ -74,7 +75,8 @@ static TRITONSERVER_Error *full_shape(const struct model *model, const struct mo
                         "model '%s', tensor '%s': for the model to support batching the shape "
                         "should have at least 1 dimension and the first dimension must be -1; but "
                         "shape expected by the model is %s",
-                        model->name, tensor->name, shape_text(tensor->dims, tensor->rank, text));
+                        model->name, tensor->name,
+                        onnxruntime_check_shape_text(tensor->dims, tensor->rank, text));
     if (dims->rank + first > MODEL_MAX_DIMS)
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                         "model '%s', tensor '%s': at most %d dimensions are supported", model->name,
@@ -87,8 +89,9 @@ static TRITONSERVER_Error *full_shape(const struct model *model, const struct mo
 
 /* `exact`: a variable dimension of the model must be variable in the configuration too, because
  * that is what clients are told about outputs. */
-static TRITONSERVER_Error *check_shape(const struct model *model, const struct model_tensor *tensor,
-                                       const struct shape *dims, bool exact)
+static TRITONSERVER_Error *onnxruntime_check_shape(const struct model *model,
+                                                   const struct model_tensor *tensor,
+                                                   const struct shape *dims, bool exact)
 {
     struct shape full = {0};
     TRITONSERVER_Error *err = full_shape(model, tensor, dims, &full);
@@ -105,15 +108,16 @@ static TRITONSERVER_Error *check_shape(const struct model *model, const struct m
                     "model '%s', tensor '%s': the model expects %zu dimensions (shape %s) but the "
                     "model configuration specifies %zu dimensions (%sshape %s)",
                     model->name, tensor->name, tensor->rank,
-                    shape_text(tensor->dims, tensor->rank, model_text), full.rank,
+                    onnxruntime_check_shape_text(tensor->dims, tensor->rank, model_text), full.rank,
                     batches ? "an initial batch dimension because max_batch_size > 0 followed by "
                               "the explicit tensor shape, making complete "
                             : "",
-                    shape_text(full.dims, full.rank, config_text));
+                    onnxruntime_check_shape_text(full.dims, full.rank, config_text));
 }
 
-static TRITONSERVER_Error *check_scalar(const struct model *model,
-                                        const struct model_tensor *tensor, const struct shape *dims)
+static TRITONSERVER_Error *onnxruntime_check_scalar(const struct model *model,
+                                                    const struct model_tensor *tensor,
+                                                    const struct shape *dims)
 {
     for (size_t i = 0; i < dims->rank; i++) {
         if (dims->dims[i] == 1)
@@ -123,14 +127,16 @@ static TRITONSERVER_Error *check_scalar(const struct model *model,
                         "unable to load model '%s', scalar tensor '%s', should only provide 1 in "
                         "the model configuration when the model doesn't support batching. Model "
                         "configuration provided: %s.",
-                        model->name, tensor->name, shape_text(dims->dims, dims->rank, text));
+                        model->name, tensor->name,
+                        onnxruntime_check_shape_text(dims->dims, dims->rank, text));
     }
     return NULL;
 }
 
 /* The shape that the backend sees: reshape where there is one. */
-static TRITONSERVER_Error *read_shape(const struct model *model, yyjson_val *entry,
-                                      const char *name, struct shape *ret_shape)
+static TRITONSERVER_Error *onnxruntime_check_read_shape(const struct model *model,
+                                                        yyjson_val *entry, const char *name,
+                                                        struct shape *ret_shape)
 {
     yyjson_val *reshape = yyjson_obj_get(entry, "reshape");
     yyjson_val *dims = reshape ? yyjson_obj_get(reshape, "shape") : yyjson_obj_get(entry, "dims");
@@ -142,7 +148,7 @@ static TRITONSERVER_Error *read_shape(const struct model *model, yyjson_val *ent
                     name, MODEL_MAX_DIMS);
 }
 
-static TRITONSERVER_Error *check_input(const struct model *model, yyjson_val *entry)
+static TRITONSERVER_Error *onnxruntime_check_input(const struct model *model, yyjson_val *entry)
 {
     struct model_tensor *tensor;
     struct shape dims;
@@ -153,30 +159,32 @@ static TRITONSERVER_Error *check_input(const struct model *model, yyjson_val *en
                         "unable to load model '%s', optional input '%s' is not supported for "
                         "models that support batching",
                         model->name, name ? name : "");
-    TRITONSERVER_Error *err = find(model->inputs, model->input_count, "input", name, &tensor);
+    TRITONSERVER_Error *err =
+        onnxruntime_check_find(model->inputs, model->input_count, "input", name, &tensor);
     if (!err)
-        err = check_datatype(model, tensor, "input", entry);
+        err = onnxruntime_check_datatype(model, tensor, "input", entry);
     if (!err)
-        err = read_shape(model, entry, tensor->name, &dims);
+        err = onnxruntime_check_read_shape(model, entry, tensor->name, &dims);
     if (err || tensor->ragged)
         return err;
-    return tensor->rank == 0 ? check_scalar(model, tensor, &dims)
-                             : check_shape(model, tensor, &dims, false);
+    return tensor->rank == 0 ? onnxruntime_check_scalar(model, tensor, &dims)
+                             : onnxruntime_check_shape(model, tensor, &dims, false);
 }
 
-static TRITONSERVER_Error *check_output(const struct model *model, yyjson_val *entry)
+static TRITONSERVER_Error *onnxruntime_check_output(const struct model *model, yyjson_val *entry)
 {
     struct model_tensor *tensor;
     struct shape dims;
     const char *name = yyjson_get_str(yyjson_obj_get(entry, "name"));
-    TRITONSERVER_Error *err = find(model->outputs, model->output_count, "output", name, &tensor);
+    TRITONSERVER_Error *err =
+        onnxruntime_check_find(model->outputs, model->output_count, "output", name, &tensor);
     if (!err)
-        err = check_datatype(model, tensor, "output", entry);
+        err = onnxruntime_check_datatype(model, tensor, "output", entry);
     if (!err)
-        err = read_shape(model, entry, tensor->name, &dims);
+        err = onnxruntime_check_read_shape(model, entry, tensor->name, &dims);
     if (!err && !tensor->divided_by)
-        err = tensor->rank == 0 ? check_scalar(model, tensor, &dims)
-                                : check_shape(model, tensor, &dims, true);
+        err = tensor->rank == 0 ? onnxruntime_check_scalar(model, tensor, &dims)
+                                : onnxruntime_check_shape(model, tensor, &dims, true);
     if (err)
         return err;
     tensor->served = true;
@@ -185,7 +193,7 @@ static TRITONSERVER_Error *check_output(const struct model *model, yyjson_val *e
     return NULL;
 }
 
-static TRITONSERVER_Error *check_states(const struct model *model, yyjson_val *states)
+static TRITONSERVER_Error *onnxruntime_check_states(const struct model *model, yyjson_val *states)
 {
     size_t index, count;
     yyjson_val *state;
@@ -195,13 +203,13 @@ static TRITONSERVER_Error *check_states(const struct model *model, yyjson_val *s
         const char *read = yyjson_get_str(yyjson_obj_get(state, "input_name"));
         const char *written = yyjson_get_str(yyjson_obj_get(state, "output_name"));
         TRITONSERVER_Error *err =
-            find(model->outputs, model->output_count, "output", written, &output);
+            onnxruntime_check_find(model->outputs, model->output_count, "output", written, &output);
         if (!err)
-            err = check_datatype(model, output, "output state", state);
+            err = onnxruntime_check_datatype(model, output, "output state", state);
         if (!err)
-            err = find(model->inputs, model->input_count, "input", read, &input);
+            err = onnxruntime_check_find(model->inputs, model->input_count, "input", read, &input);
         if (!err)
-            err = check_datatype(model, input, "input state", state);
+            err = onnxruntime_check_datatype(model, input, "input state", state);
         if (err)
             return err;
         output->is_state = true;
@@ -245,15 +253,15 @@ TRITONSERVER_Error *check_model(struct model *model)
         return err;
     yyjson_arr_foreach(inputs, index, count, entry)
     {
-        err = check_input(model, entry);
+        err = onnxruntime_check_input(model, entry);
         if (err)
             return err;
     }
     yyjson_arr_foreach(outputs, index, count, entry)
     {
-        err = check_output(model, entry);
+        err = onnxruntime_check_output(model, entry);
         if (err)
             return err;
     }
-    return check_states(model, yyjson_obj_get(sequence, "state"));
+    return onnxruntime_check_states(model, yyjson_obj_get(sequence, "state"));
 }

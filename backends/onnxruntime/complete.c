@@ -12,8 +12,9 @@ static bool all_variable(const struct model_tensor *tensors, size_t count)
     return true;
 }
 
-static void put_tensors(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *key,
-                        const struct model_tensor *tensors, size_t count, bool batches)
+static void onnxruntime_complete_put_tensors(yyjson_mut_doc *doc, yyjson_mut_val *root,
+                                             const char *key, const struct model_tensor *tensors,
+                                             size_t count, bool batches)
 {
     yyjson_mut_val *list = yyjson_mut_arr(doc);
     for (size_t i = 0; i < count; i++)
@@ -22,8 +23,8 @@ static void put_tensors(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *k
     yyjson_mut_obj_put(root, yyjson_mut_str(doc, key), list);
 }
 
-static TRITONSERVER_Error *put_batching(struct model *model, yyjson_mut_doc *doc,
-                                        yyjson_mut_val *root)
+static TRITONSERVER_Error *
+onnxruntime_complete_put_batching(struct model *model, yyjson_mut_doc *doc, yyjson_mut_val *root)
 {
     bool can_batch = all_variable(model->inputs, model->required_count) &&
                      all_variable(model->outputs, model->output_count);
@@ -52,13 +53,15 @@ TRITONSERVER_Error *complete_fill_in(struct model *model, bool *ret_changed)
     if (!doc)
         return berr_no_memory();
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
-    TRITONSERVER_Error *err = put_batching(model, doc, root);
+    TRITONSERVER_Error *err = onnxruntime_complete_put_batching(model, doc, root);
     if (!err) {
         bool batches = model->max_batch_size > 0;
         if (!has_inputs)
-            put_tensors(doc, root, "input", model->inputs, model->required_count, batches);
+            onnxruntime_complete_put_tensors(doc, root, "input", model->inputs,
+                                             model->required_count, batches);
         if (!has_outputs)
-            put_tensors(doc, root, "output", model->outputs, model->output_count, batches);
+            onnxruntime_complete_put_tensors(doc, root, "output", model->outputs,
+                                             model->output_count, batches);
         err = bconfig_set_of_model(model->handle, doc);
     }
     yyjson_mut_doc_free(doc);

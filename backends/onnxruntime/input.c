@@ -14,7 +14,7 @@ struct input_part {
     uint64_t elements;
 };
 
-static struct input_part *part_of(const struct run *run, size_t input, uint32_t item)
+static struct input_part *onnxruntime_input_part(const struct run *run, size_t input, uint32_t item)
 {
     return &run->parts[input * run->count + item];
 }
@@ -69,9 +69,11 @@ static bool count_elements(struct input_part *part)
     return true;
 }
 
-static TRITONSERVER_Error *check_part(const struct run *run, const struct model_tensor *tensor,
-                                      struct input_part *part, const struct input_part *other,
-                                      const struct run_item *item)
+static TRITONSERVER_Error *onnxruntime_input_check_part(const struct run *run,
+                                                        const struct model_tensor *tensor,
+                                                        struct input_part *part,
+                                                        const struct input_part *other,
+                                                        const struct run_item *item)
 {
     TRITONSERVER_DataType datatype;
     TRITONSERVER_Error *err = TRITONBACKEND_InputProperties(
@@ -105,7 +107,8 @@ static TRITONSERVER_Error *check_part(const struct run *run, const struct model_
     return NULL;
 }
 
-static TRITONSERVER_Error *collect_item(const struct run *run, uint32_t index, uint32_t leader)
+static TRITONSERVER_Error *onnxruntime_input_collect_item(const struct run *run, uint32_t index,
+                                                          uint32_t leader)
 {
     const struct run_item *item = &run->items[index];
     uint32_t count = 0;
@@ -115,11 +118,12 @@ static TRITONSERVER_Error *collect_item(const struct run *run, uint32_t index, u
                        "the request has %u inputs, the rest of its batch has %zu", count,
                        run->input_count);
     for (size_t i = 0; i < run->input_count && !err; i++) {
-        struct input_part *part = part_of(run, i, index);
+        struct input_part *part = onnxruntime_input_part(run, i, index);
         err = TRITONBACKEND_RequestInput(item->request, run->input_names[i], &part->input);
         if (!err)
-            err = check_part(run, run->input_tensors[i], part,
-                             index == leader ? NULL : part_of(run, i, leader), item);
+            err = onnxruntime_input_check_part(
+                run, run->input_tensors[i], part,
+                index == leader ? NULL : onnxruntime_input_part(run, i, leader), item);
     }
     return err;
 }
@@ -140,7 +144,7 @@ TRITONSERVER_Error *input_collect(struct run *run)
             continue;
         if (leader == UINT32_MAX)
             leader = i;
-        run_fail(item, collect_item(run, i, leader));
+        run_fail(item, onnxruntime_input_collect_item(run, i, leader));
         if (item->err) {
             if (leader == i)
                 leader = UINT32_MAX;
@@ -153,12 +157,12 @@ TRITONSERVER_Error *input_collect(struct run *run)
     return NULL;
 }
 
-static const struct input_part *leading_part(const struct run *run, size_t input)
+static const struct input_part *onnxruntime_input_leading_part(const struct run *run, size_t input)
 {
     uint32_t i = 0;
     while (!run->items[i].in_batch)
         i++;
-    return part_of(run, input, i);
+    return onnxruntime_input_part(run, input, i);
 }
 
 /* The shape of the whole batch; a scalar of the model has no dimensions. */
@@ -170,18 +174,19 @@ static size_t batch_shape(const struct run *run, size_t input, int64_t *shape)
         shape[0] = 0;
         for (uint32_t i = 0; i < run->count; i++)
             if (run->items[i].in_batch)
-                shape[0] += (int64_t)part_of(run, input, i)->elements;
+                shape[0] += (int64_t)onnxruntime_input_part(run, input, i)->elements;
         return 1;
     }
-    const struct input_part *part = leading_part(run, input);
+    const struct input_part *part = onnxruntime_input_leading_part(run, input);
     memcpy(shape, part->shape, part->rank * sizeof *shape);
     if (run->model->max_batch_size > 0)
         shape[0] = run->rows;
     return part->rank;
 }
 
-static TRITONSERVER_Error *get_piece(const struct input_part *part, uint32_t index,
-                                     const void **ret_piece, uint64_t *ret_size)
+static TRITONSERVER_Error *onnxruntime_input_get_piece(const struct input_part *part,
+                                                       uint32_t index, const void **ret_piece,
+                                                       uint64_t *ret_size)
 {
     TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_CPU;
     int64_t memory_type_id = 0;
@@ -195,13 +200,13 @@ static TRITONSERVER_Error *get_piece(const struct input_part *part, uint32_t ind
 }
 
 /* Copies all pieces to `to`, which has part->size bytes. */
-static TRITONSERVER_Error *gather(const struct input_part *part, char *to)
+static TRITONSERVER_Error *onnxruntime_input_gather(const struct input_part *part, char *to)
 {
     uint64_t room = part->size;
     for (uint32_t i = 0; i < part->pieces; i++) {
         const void *piece = NULL;
         uint64_t size = 0;
-        TRITONSERVER_Error *err = get_piece(part, i, &piece, &size);
+        TRITONSERVER_Error *err = onnxruntime_input_get_piece(part, i, &piece, &size);
         if (!err && size > room)
             err = berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                            "the input's buffers hold more than its byte size");
@@ -223,7 +228,7 @@ static TRITONSERVER_Error *contiguous(struct run *run, const struct input_part *
 {
     if (part->pieces == 1) {
         uint64_t size = 0;
-        TRITONSERVER_Error *err = get_piece(part, 0, ret_data, &size);
+        TRITONSERVER_Error *err = onnxruntime_input_get_piece(part, 0, ret_data, &size);
         if (err || (size == part->size && *ret_data && (uintptr_t)*ret_data % align == 0))
             return err;
     }
@@ -231,7 +236,7 @@ static TRITONSERVER_Error *contiguous(struct run *run, const struct input_part *
     if (!copy)
         return berr_no_memory();
     *ret_data = copy;
-    return gather(part, copy);
+    return onnxruntime_input_gather(part, copy);
 }
 
 /* All parts one after the other; those of items that fail become zeros. */
@@ -243,12 +248,12 @@ static TRITONSERVER_Error *gather_batch(struct run *run, size_t input, uint64_t 
         return berr_no_memory();
     *ret_data = to;
     for (uint32_t i = 0; i < run->count; i++) {
-        const struct input_part *part = part_of(run, input, i);
+        const struct input_part *part = onnxruntime_input_part(run, input, i);
         struct run_item *item = &run->items[i];
         if (!item->in_batch)
             continue;
         if (!item->err)
-            run_fail(item, gather(part, to));
+            run_fail(item, onnxruntime_input_gather(part, to));
         if (item->err)
             memset(to, 0, part->size);
         to += part->size;
@@ -263,11 +268,12 @@ static TRITONSERVER_Error *bind_plain(struct run *run, size_t input)
     uint64_t size = 0;
     for (uint32_t i = 0; i < run->count; i++)
         if (run->items[i].in_batch)
-            size += part_of(run, input, i)->size;
+            size += onnxruntime_input_part(run, input, i)->size;
     const void *data = NULL;
-    TRITONSERVER_Error *err = run->batch_size == 1
-                                  ? contiguous(run, leading_part(run, input), SCRATCH_ALIGN, &data)
-                                  : gather_batch(run, input, size, &data);
+    TRITONSERVER_Error *err =
+        run->batch_size == 1
+            ? contiguous(run, onnxruntime_input_leading_part(run, input), SCRATCH_ALIGN, &data)
+            : gather_batch(run, input, size, &data);
     if (err)
         return err;
     int64_t shape[MODEL_MAX_DIMS];
@@ -333,7 +339,7 @@ static TRITONSERVER_Error *bind_strings(struct run *run, size_t input)
     size_t first = 0;
     for (uint32_t i = 0; i < run->count; i++) {
         struct run_item *item = &run->items[i];
-        const struct input_part *part = part_of(run, input, i);
+        const struct input_part *part = onnxruntime_input_part(run, input, i);
         if (!item->in_batch)
             continue;
         if (!item->err)
@@ -360,7 +366,7 @@ TRITONSERVER_Error *input_look(const struct run *run, const struct model_tensor 
     for (size_t i = 0; i < run->input_count; i++) {
         if (run->input_tensors[i] != tensor)
             continue;
-        const struct input_part *part = part_of(run, i, item);
+        const struct input_part *part = onnxruntime_input_part(run, i, item);
         *ret_view = (struct input_view){
             .shape = part->shape, .rank = part->rank, .elements = part->elements};
         return NULL;

@@ -19,7 +19,7 @@ static const char default_file[] = "model.onnx";
 
 /* REPOSITORY/VERSION/FILE, or REPOSITORY/VERSION/FILE/model.onnx when FILE is a directory: the main
  * file keeps that name whatever the directory is called. */
-static TRITONSERVER_Error *find_file(const struct model *model, char **ret_path)
+static TRITONSERVER_Error *onnxruntime_model_find_file(const struct model *model, char **ret_path)
 {
     TRITONBACKEND_ArtifactType kind;
     const char *folder;
@@ -58,7 +58,7 @@ static TRITONSERVER_Error *make_session(struct model *model)
 {
     OrtSessionOptions *options = NULL;
     char *path = NULL;
-    TRITONSERVER_Error *err = find_file(model, &path);
+    TRITONSERVER_Error *err = onnxruntime_model_find_file(model, &path);
     if (!err)
         err = options_new(model->ort, model->config, &options);
     if (!err)
@@ -86,7 +86,7 @@ static TRITONSERVER_Error *open_session(struct model *model)
     return err;
 }
 
-static TRITONSERVER_Error *read_config(struct model *model)
+static TRITONSERVER_Error *onnxruntime_model_read_config(struct model *model)
 {
     yyjson_doc_free(model->config_doc);
     model->config_doc = NULL;
@@ -98,26 +98,26 @@ static TRITONSERVER_Error *read_config(struct model *model)
     return NULL;
 }
 
-static TRITONSERVER_Error *complete_config(struct model *model)
+static TRITONSERVER_Error *onnxruntime_model_complete_config(struct model *model)
 {
     bool wanted = false, changed = false;
     TRITONSERVER_Error *err = TRITONBACKEND_ModelAutoCompleteConfig(model->handle, &wanted);
     if (!err && wanted)
         err = complete_fill_in(model, &changed);
-    return err || !changed ? err : read_config(model);
+    return err || !changed ? err : onnxruntime_model_read_config(model);
 }
 
-static TRITONSERVER_Error *load(struct model *model)
+static TRITONSERVER_Error *onnxruntime_model_load(struct model *model)
 {
     TRITONSERVER_Error *err = TRITONBACKEND_ModelName(model->handle, &model->name);
     if (!err)
-        err = read_config(model);
+        err = onnxruntime_model_read_config(model);
     if (!err)
         err = open_session(model);
     if (!err)
         err = signature_read(model);
     if (!err)
-        err = complete_config(model);
+        err = onnxruntime_model_complete_config(model);
     if (!err)
         err = batch_io_read(model);
     return err ? err : check_model(model);
@@ -135,7 +135,7 @@ TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_mo
     model->ort = ort;
     model->api = model->ort->api;
     model->handle = handle;
-    err = load(model);
+    err = onnxruntime_model_load(model);
     if (err) {
         model_free(model);
         return err;

@@ -28,7 +28,8 @@ static TRITONSERVER_Error *set_graph_level(const OrtApi *api, yyjson_val *config
     return ort_err(api, api->SetSessionGraphOptimizationLevel(options, level));
 }
 
-static TRITONSERVER_Error *read_int(yyjson_val *config, const char *key, int64_t *ret_value)
+static TRITONSERVER_Error *onnxruntime_options_read_int(yyjson_val *config, const char *key,
+                                                        int64_t *ret_value)
 {
     const char *text = bconfig_parameter(config, key);
     return text ? bconfig_parse_int(text, ret_value) : NULL;
@@ -51,11 +52,11 @@ static TRITONSERVER_Error *set_threads(const struct ort *ort, yyjson_val *config
 {
     const OrtApi *api = ort->api;
     int64_t intra = 0, inter = 0, mode = 0;
-    TRITONSERVER_Error *err = read_int(config, "intra_op_thread_count", &intra);
+    TRITONSERVER_Error *err = onnxruntime_options_read_int(config, "intra_op_thread_count", &intra);
     if (!err)
-        err = read_int(config, "inter_op_thread_count", &inter);
+        err = onnxruntime_options_read_int(config, "inter_op_thread_count", &inter);
     if (!err)
-        err = read_int(config, "execution_mode", &mode);
+        err = onnxruntime_options_read_int(config, "execution_mode", &mode);
     if (!err && mode != 0 && mode != 1)
         err = berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                        "Invalid configuration value provided. Expected values for execution_mode "
@@ -72,8 +73,8 @@ static TRITONSERVER_Error *set_threads(const struct ort *ort, yyjson_val *config
                   : set_own_threads(ort, options, intra, inter);
 }
 
-static TRITONSERVER_Error *set_memory(const OrtApi *api, yyjson_val *config,
-                                      OrtSessionOptions *options)
+static TRITONSERVER_Error *onnxruntime_options_set_memory(const OrtApi *api, yyjson_val *config,
+                                                          OrtSessionOptions *options)
 {
     const char *arena = bconfig_parameter(config, "enable_mem_arena");
     const char *pattern = bconfig_parameter(config, "enable_mem_pattern");
@@ -268,7 +269,7 @@ TRITONSERVER_Error *options_new(const struct ort *ort, yyjson_val *config,
     if (!err)
         err = set_threads(ort, config, options);
     if (!err)
-        err = set_memory(api, config, options);
+        err = onnxruntime_options_set_memory(api, config, options);
     if (!err)
         err = add_entries(api, config, "session.", options, add_session_entry);
     if (!err)

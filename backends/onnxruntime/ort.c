@@ -12,14 +12,15 @@
 
 enum { DEFAULT_MAX_BATCH_SIZE = 4 };
 
-static TRITONSERVER_Error *read_int(yyjson_val *cmdline, const char *key, int64_t *ret_value)
+static TRITONSERVER_Error *onnxruntime_ort_read_int(yyjson_val *cmdline, const char *key,
+                                                    int64_t *ret_value)
 {
     const char *text = yyjson_get_str(yyjson_obj_get(cmdline, key));
     return text ? bconfig_parse_int(text, ret_value) : NULL;
 }
 
-static TRITONSERVER_Error *read_settings(TRITONBACKEND_Backend *backend,
-                                         struct ort_settings *settings)
+static TRITONSERVER_Error *onnxruntime_ort_read_settings(TRITONBACKEND_Backend *backend,
+                                                         struct ort_settings *settings)
 {
     yyjson_doc *doc;
     TRITONSERVER_Error *err = bconfig_of_backend(backend, &doc);
@@ -32,11 +33,14 @@ static TRITONSERVER_Error *read_settings(TRITONBACKEND_Backend *backend,
     if (pool)
         err = bconfig_parse_bool(pool, &settings->pool_enabled);
     if (!err)
-        err = read_int(cmdline, "default-max-batch-size", &settings->default_max_batch_size);
+        err = onnxruntime_ort_read_int(cmdline, "default-max-batch-size",
+                                       &settings->default_max_batch_size);
     if (!err)
-        err = read_int(cmdline, "intra_op_thread_count", &settings->intra_op_threads);
+        err =
+            onnxruntime_ort_read_int(cmdline, "intra_op_thread_count", &settings->intra_op_threads);
     if (!err)
-        err = read_int(cmdline, "inter_op_thread_count", &settings->inter_op_threads);
+        err =
+            onnxruntime_ort_read_int(cmdline, "inter_op_thread_count", &settings->inter_op_threads);
     yyjson_doc_free(doc);
     return err;
 }
@@ -97,7 +101,7 @@ static TRITONSERVER_Error *load_api(struct ort *ort)
     return NULL;
 }
 
-static TRITONSERVER_LogLevel level_of(OrtLoggingLevel severity)
+static TRITONSERVER_LogLevel onnxruntime_ort_level(OrtLoggingLevel severity)
 {
     switch (severity) {
     case ORT_LOGGING_LEVEL_VERBOSE:
@@ -123,7 +127,7 @@ static void ORT_API_CALL write_log(void *unused, OrtLoggingLevel severity, const
     size_t length = strcspn(place, ":");
     snprintf(file, sizeof file, "%.*s", (int)length, place);
     long line = place[length] ? strtol(place + length + 1, NULL, 10) : 0;
-    berr_drop(TRITONSERVER_LogMessage(level_of(severity), file, (int)line, text));
+    berr_drop(TRITONSERVER_LogMessage(onnxruntime_ort_level(severity), file, (int)line, text));
 }
 
 /* The runtime reports how it is used to its maker, through files in the user's home, unless it is told not to before its environment
@@ -166,7 +170,7 @@ static OrtStatus *make_env(struct ort *ort)
     return status;
 }
 
-static TRITONSERVER_Error *start(struct ort *ort)
+static TRITONSERVER_Error *onnxruntime_ort_start(struct ort *ort)
 {
     TRITONSERVER_Error *err = load_api(ort);
     if (err)
@@ -191,7 +195,7 @@ static TRITONSERVER_Error *open_runtime(char *folder, const struct ort_settings 
     ort->folder = folder;
     ort->settings = *settings;
     pthread_mutex_init(&ort->lock, NULL);
-    TRITONSERVER_Error *err = start(ort);
+    TRITONSERVER_Error *err = onnxruntime_ort_start(ort);
     if (err) {
         ort_free(ort);
         return err;
@@ -207,7 +211,7 @@ TRITONSERVER_Error *ort_new(TRITONBACKEND_Backend *backend, struct ort **ret_ort
     struct ort_settings settings = {0};
     TRITONSERVER_Error *err = TRITONBACKEND_BackendArtifacts(backend, &kind, &folder);
     if (!err)
-        err = read_settings(backend, &settings);
+        err = onnxruntime_ort_read_settings(backend, &settings);
     return err ? err : open_runtime(strdup(folder), &settings, ret_ort);
 }
 

@@ -31,7 +31,7 @@ struct sink {
     char *buffer;
 };
 
-static struct output *find_output(struct run *run, const char *name)
+static struct output *onnxruntime_output_find_output(struct run *run, const char *name)
 {
     for (size_t i = 0; i < run->output_count; i++)
         if (strcmp(run->outputs[i].tensor->name, name) == 0)
@@ -39,7 +39,7 @@ static struct output *find_output(struct run *run, const char *name)
     return NULL;
 }
 
-static TRITONSERVER_Error *mark_wanted(struct run *run, uint32_t index)
+static TRITONSERVER_Error *onnxruntime_output_mark_wanted(struct run *run, uint32_t index)
 {
     TRITONBACKEND_Request *request = run->items[index].request;
     uint32_t count = 0;
@@ -47,7 +47,7 @@ static TRITONSERVER_Error *mark_wanted(struct run *run, uint32_t index)
     for (uint32_t i = 0; i < count && !err; i++) {
         const char *name;
         err = TRITONBACKEND_RequestOutputName(request, i, &name);
-        struct output *output = err ? NULL : find_output(run, name);
+        struct output *output = err ? NULL : onnxruntime_output_find_output(run, name);
         if (output && output->tensor->served)
             output->wanted[index] = true;
         else if (!err)
@@ -81,7 +81,7 @@ TRITONSERVER_Error *output_select(struct run *run)
     run->output_count = model->output_count;
     for (uint32_t i = 0; i < run->count; i++)
         if (!run->items[i].err)
-            run_fail(&run->items[i], mark_wanted(run, i));
+            run_fail(&run->items[i], onnxruntime_output_mark_wanted(run, i));
 
     size_t kept = 0;
     for (size_t i = 0; i < model->output_count; i++)
@@ -113,8 +113,8 @@ static TRITONSERVER_Error *response_buffer(TRITONBACKEND_Response *response,
 }
 
 /* The shape that the model's declaration promises for this batch, if it leaves nothing open. */
-static bool promised(const struct run *run, const struct model_tensor *tensor, int64_t *shape,
-                     uint64_t *ret_size)
+static bool onnxruntime_output_promised(const struct run *run, const struct model_tensor *tensor,
+                                        int64_t *shape, uint64_t *ret_size)
 {
     if (tensor->datatype == TRITONSERVER_TYPE_BYTES || tensor->is_state || tensor->divided_by)
         return false;
@@ -135,7 +135,7 @@ static TRITONSERVER_Error *foresee_one(struct run *run, size_t index, const stru
     const struct model *model = run->model;
     int64_t shape[MODEL_MAX_DIMS];
     if (atomic_load_explicit(&tensor->promise, memory_order_relaxed) != PROMISE_KEPT ||
-        !promised(run, tensor, shape, &output->size))
+        !onnxruntime_output_promised(run, tensor, shape, &output->size))
         return NULL;
     bool scalar = tensor->rank == 0;
     TRITONSERVER_Error *err =
@@ -165,8 +165,9 @@ TRITONSERVER_Error *output_foresee(struct run *run)
     return err;
 }
 
-static TRITONSERVER_Error *read_result(const struct model *model, OrtValue *value, bool strings,
-                                       struct result *ret_result)
+static TRITONSERVER_Error *onnxruntime_output_read_result(const struct model *model,
+                                                          OrtValue *value, bool strings,
+                                                          struct result *ret_result)
 {
     const OrtApi *api = model->api;
     OrtTensorTypeAndShapeInfo *info = NULL;
@@ -194,7 +195,7 @@ static bool keeps_promise(const struct run *run, const struct model_tensor *tens
 {
     int64_t shape[MODEL_MAX_DIMS];
     uint64_t size;
-    return promised(run, tensor, shape, &size) && result->rank == tensor->rank &&
+    return onnxruntime_output_promised(run, tensor, shape, &size) && result->rank == tensor->rank &&
            memcmp(shape, result->shape, result->rank * sizeof *shape) == 0;
 }
 
@@ -205,7 +206,8 @@ bool output_as_foreseen(const struct run *run)
         if (!output->foreseen || output->bound)
             continue;
         struct result result = {0};
-        TRITONSERVER_Error *err = read_result(run->model, run->output_values[i], false, &result);
+        TRITONSERVER_Error *err =
+            onnxruntime_output_read_result(run->model, run->output_values[i], false, &result);
         bool same = !err && keeps_promise(run, output->tensor, &result);
         berr_drop(err);
         if (!same)
@@ -215,7 +217,8 @@ bool output_as_foreseen(const struct run *run)
 }
 
 /* Notes whether a result has the declared shape; a promise once broken stays broken. */
-static void learn(const struct run *run, struct model_tensor *tensor, const struct result *result)
+static void onnxruntime_output_learn(const struct run *run, struct model_tensor *tensor,
+                                     const struct result *result)
 {
     int known = atomic_load_explicit(&tensor->promise, memory_order_relaxed);
     int seen = keeps_promise(run, tensor, result) ? PROMISE_KEPT : PROMISE_BROKEN;
@@ -274,9 +277,10 @@ static TRITONSERVER_Error *open_sink(const struct run_item *item, const struct m
 }
 
 /* Writes `count` strings from element `first` on, each behind its length. */
-static TRITONSERVER_Error *write_strings(const struct run *run, const struct run_item *item,
-                                         size_t index, const struct result *result, size_t first,
-                                         size_t count, bool as_state)
+static TRITONSERVER_Error *
+onnxruntime_output_write_strings(const struct run *run, const struct run_item *item, size_t index,
+                                 const struct result *result, size_t first, size_t count,
+                                 bool as_state)
 {
     const OrtApi *api = run->model->api;
     const OrtValue *value = run->output_values[index];
@@ -345,7 +349,8 @@ static TRITONSERVER_Error *divide(struct run *run, size_t index)
     const struct output *output = &run->outputs[index];
     bool strings = output->tensor->datatype == TRITONSERVER_TYPE_BYTES;
     struct result result = {0};
-    TRITONSERVER_Error *err = read_result(run->model, run->output_values[index], strings, &result);
+    TRITONSERVER_Error *err =
+        onnxruntime_output_read_result(run->model, run->output_values[index], strings, &result);
     size_t first = 0;
     for (uint32_t i = 0; i < run->count && !err; i++) {
         struct run_item *item = &run->items[i];
@@ -360,7 +365,8 @@ static TRITONSERVER_Error *divide(struct run *run, size_t index)
                            "for",
                            output->tensor->name, result.elements, output->tensor->divided_by->name);
         if (!err && !item->err && output->wanted[i])
-            run_fail(item, strings ? write_strings(run, item, index, &share, first, count, false)
+            run_fail(item, strings ? onnxruntime_output_write_strings(run, item, index, &share,
+                                                                      first, count, false)
                                    : write_plain(run, item, index, &share, first, count, false));
         first += count;
     }
@@ -374,9 +380,10 @@ static TRITONSERVER_Error *scatter(struct run *run, size_t index)
     bool strings = output->tensor->datatype == TRITONSERVER_TYPE_BYTES;
     bool batches = run->model->max_batch_size > 0;
     struct result result = {0};
-    TRITONSERVER_Error *err = read_result(run->model, run->output_values[index], strings, &result);
+    TRITONSERVER_Error *err =
+        onnxruntime_output_read_result(run->model, run->output_values[index], strings, &result);
     if (!err) {
-        learn(run, output->tensor, &result);
+        onnxruntime_output_learn(run, output->tensor, &result);
         err = check_rows(run, output->tensor->name, &result);
     }
     if (err)
@@ -393,7 +400,8 @@ static TRITONSERVER_Error *scatter(struct run *run, size_t index)
         for (int as_state = 0; as_state < 2 && !item->err; as_state++)
             if (as_state ? output->tensor->is_state : output->wanted[i])
                 run_fail(item,
-                         strings ? write_strings(run, item, index, &result, first, count, as_state)
+                         strings ? onnxruntime_output_write_strings(run, item, index, &result,
+                                                                    first, count, as_state)
                                  : write_plain(run, item, index, &result, first, count, as_state));
         first += count;
     }
@@ -407,7 +415,7 @@ TRITONSERVER_Error *output_write(struct run *run)
         TRITONSERVER_Error *err = NULL;
         if (output->foreseen && !output->bound && output->size) {
             struct result result = {0};
-            err = read_result(run->model, run->output_values[i], false, &result);
+            err = onnxruntime_output_read_result(run->model, run->output_values[i], false, &result);
             if (!err && result.data)
                 memcpy(output->buffer, result.data, output->size);
         } else if (!output->foreseen) {

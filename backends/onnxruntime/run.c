@@ -15,7 +15,7 @@ struct times {
     uint64_t end;
 };
 
-static uint64_t now_ns(void)
+static uint64_t onnxruntime_run_now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -50,7 +50,8 @@ static bool any_good(const struct run *run)
 }
 
 /* A model that batches has the batch size in the first dimension of any input. */
-static TRITONSERVER_Error *read_rows(const struct model *model, struct run_item *item)
+static TRITONSERVER_Error *onnxruntime_run_read_rows(const struct model *model,
+                                                     struct run_item *item)
 {
     item->rows = 1;
     if (model->max_batch_size == 0)
@@ -68,7 +69,7 @@ static TRITONSERVER_Error *read_rows(const struct model *model, struct run_item 
     return err;
 }
 
-static TRITONSERVER_Error *begin(struct run *run, TRITONBACKEND_Request **requests)
+static TRITONSERVER_Error *onnxruntime_run_begin(struct run *run, TRITONBACKEND_Request **requests)
 {
     const struct model *model = run->model;
     int64_t rows = 0;
@@ -77,7 +78,7 @@ static TRITONSERVER_Error *begin(struct run *run, TRITONBACKEND_Request **reques
         item->request = requests[i];
         run_fail(item, TRITONBACKEND_ResponseNew(&item->response, item->request));
         if (!item->err)
-            run_fail(item, read_rows(model, item));
+            run_fail(item, onnxruntime_run_read_rows(model, item));
         if (!item->err)
             rows += item->rows;
     }
@@ -88,7 +89,7 @@ static TRITONSERVER_Error *begin(struct run *run, TRITONBACKEND_Request **reques
     return NULL;
 }
 
-static TRITONSERVER_Error *compute(const struct run *run)
+static TRITONSERVER_Error *onnxruntime_run_compute(const struct run *run)
 {
     const struct model *model = run->model;
     return ort_err(model->api,
@@ -103,16 +104,16 @@ static TRITONSERVER_Error *compute_outputs(struct run *run)
 {
     if (run->output_count == 0)
         return NULL;
-    TRITONSERVER_Error *err = compute(run);
+    TRITONSERVER_Error *err = onnxruntime_run_compute(run);
     if (!err && output_as_foreseen(run))
         return NULL;
     if (!output_take_back(run))
         return err;
     berr_drop(err);
-    return compute(run);
+    return onnxruntime_run_compute(run);
 }
 
-static TRITONSERVER_Error *work(struct run *run, struct times *times)
+static TRITONSERVER_Error *onnxruntime_run_work(struct run *run, struct times *times)
 {
     TRITONSERVER_Error *err = input_collect(run);
     if (!err && run->batch_size > 0)
@@ -123,17 +124,17 @@ static TRITONSERVER_Error *work(struct run *run, struct times *times)
         err = output_select(run);
     if (!err && any_good(run))
         err = output_foresee(run);
-    times->compute_start = now_ns();
+    times->compute_start = onnxruntime_run_now_ns();
     if (!err && any_good(run))
         err = compute_outputs(run);
-    times->compute_end = now_ns();
+    times->compute_end = onnxruntime_run_now_ns();
     if (!err && any_good(run))
         err = output_write(run);
     return err;
 }
 
 /* Counts before it sends, so that who has the answer also finds it counted. */
-static void finish(struct run *run, const struct times *times)
+static void onnxruntime_run_finish(struct run *run, const struct times *times)
 {
     TRITONBACKEND_ModelInstance *handle = run->instance->handle;
     if (any_good(run))
@@ -157,21 +158,21 @@ static void finish(struct run *run, const struct times *times)
     }
 }
 
-static void run_batch(struct instance *instance, TRITONBACKEND_Request **requests,
-                      struct run_item *items, uint32_t count)
+static void onnxruntime_run_batch(struct instance *instance, TRITONBACKEND_Request **requests,
+                                  struct run_item *items, uint32_t count)
 {
-    struct times times = {.start = now_ns()};
+    struct times times = {.start = onnxruntime_run_now_ns()};
     times.compute_start = times.compute_end = times.start;
     struct run run = {
         .instance = instance, .model = instance->model, .items = items, .count = count};
-    TRITONSERVER_Error *err = begin(&run, requests);
+    TRITONSERVER_Error *err = onnxruntime_run_begin(&run, requests);
     if (!err)
-        err = work(&run, &times);
+        err = onnxruntime_run_work(&run, &times);
     run_fail_all(&run, err);
-    times.end = now_ns();
+    times.end = onnxruntime_run_now_ns();
     input_release(&run);
     output_release(&run);
-    finish(&run, &times);
+    onnxruntime_run_finish(&run, &times);
     scratch_reset(&instance->scratch);
 }
 
@@ -182,11 +183,11 @@ void run_requests(struct instance *instance, TRITONBACKEND_Request **requests, u
                                  ? scratch_array(&instance->scratch, count, sizeof *items)
                                  : NULL;
     if (items) {
-        run_batch(instance, requests, items, count);
+        onnxruntime_run_batch(instance, requests, items, count);
         return;
     }
     for (uint32_t i = 0; i < count; i++) {
         struct run_item item = {0};
-        run_batch(instance, &requests[i], &item, 1);
+        onnxruntime_run_batch(instance, &requests[i], &item, 1);
     }
 }

@@ -5,8 +5,8 @@
 #include "../common/bconfig.h"
 #include "../common/berr.h"
 
-static TRITONSERVER_Error *check_control(const struct model *model, const char *name,
-                                         yyjson_val *control)
+static TRITONSERVER_Error *onnxruntime_sequence_check_control(const struct model *model,
+                                                              const char *name, yyjson_val *control)
 {
     struct model_tensor *tensor = model_find(model->inputs, model->input_count, name);
     if (!tensor)
@@ -41,7 +41,7 @@ TRITONSERVER_Error *sequence_check_controls(const struct model *model, yyjson_va
         yyjson_val *control = yyjson_arr_get_first(yyjson_obj_get(input, "control"));
         if (!name || !control)
             continue;
-        TRITONSERVER_Error *err = check_control(model, name, control);
+        TRITONSERVER_Error *err = onnxruntime_sequence_check_control(model, name, control);
         if (err)
             return err;
         ++*ret_count;

@@ -39,7 +39,7 @@ TRITONSERVER_DataType signature_datatype(ONNXTensorElementDataType type)
     return TRITONSERVER_TYPE_INVALID;
 }
 
-static const char *kind_name(ONNXType kind)
+static const char *onnxruntime_signature_kind_name(ONNXType kind)
 {
     switch (kind) {
     case ONNX_TYPE_TENSOR:
@@ -60,8 +60,9 @@ static const char *kind_name(ONNXType kind)
     return "ONNX_TYPE_UNKNOWN";
 }
 
-static TRITONSERVER_Error *read_shape(const OrtApi *api, const OrtTypeInfo *info,
-                                      struct model_tensor *tensor)
+static TRITONSERVER_Error *onnxruntime_signature_read_shape(const OrtApi *api,
+                                                            const OrtTypeInfo *info,
+                                                            struct model_tensor *tensor)
 {
     const OrtTensorTypeAndShapeInfo *shape = NULL;
     ONNXType kind = ONNX_TYPE_UNKNOWN;
@@ -69,7 +70,7 @@ static TRITONSERVER_Error *read_shape(const OrtApi *api, const OrtTypeInfo *info
     if (!err && kind != ONNX_TYPE_TENSOR)
         err = berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
                        "Unsupported ONNX Type '%s' for I/O '%s', expected 'ONNX_TYPE_TENSOR'.",
-                       kind_name(kind), tensor->name);
+                       onnxruntime_signature_kind_name(kind), tensor->name);
     if (!err)
         err = ort_err(api, api->CastTypeInfoToTensorInfo(info, &shape));
     if (!err)
@@ -90,9 +91,10 @@ static TRITONSERVER_Error *read_shape(const OrtApi *api, const OrtTypeInfo *info
     return ort_err(api, api->GetDimensions(shape, tensor->dims, tensor->rank));
 }
 
-static TRITONSERVER_Error *read_tensor(const struct model *model, const struct list *list,
-                                       OrtAllocator *allocator, size_t index,
-                                       struct model_tensor *tensor)
+static TRITONSERVER_Error *onnxruntime_signature_read_tensor(const struct model *model,
+                                                             const struct list *list,
+                                                             OrtAllocator *allocator, size_t index,
+                                                             struct model_tensor *tensor)
 {
     const OrtApi *api = model->api;
     TRITONSERVER_Error *err =
@@ -101,16 +103,16 @@ static TRITONSERVER_Error *read_tensor(const struct model *model, const struct l
     if (!err)
         err = ort_err(api, list->type(model->session, index, &info));
     if (!err)
-        err = read_shape(api, info, tensor);
+        err = onnxruntime_signature_read_shape(api, info, tensor);
     if (info)
         api->ReleaseTypeInfo(info);
     return err;
 }
 
 /* Reads a list into `tensors`, counting them one by one so that what was read can be freed. */
-static TRITONSERVER_Error *read_list(const struct model *model, const struct list *list,
-                                     size_t expected, bool initializer,
-                                     struct model_tensor *tensors, size_t *count)
+static TRITONSERVER_Error *
+onnxruntime_signature_read_list(const struct model *model, const struct list *list, size_t expected,
+                                bool initializer, struct model_tensor *tensors, size_t *count)
 {
     OrtAllocator *allocator = NULL;
     TRITONSERVER_Error *err =
@@ -118,7 +120,7 @@ static TRITONSERVER_Error *read_list(const struct model *model, const struct lis
     for (size_t i = 0; i < expected && !err; i++) {
         struct model_tensor *tensor = &tensors[(*count)++];
         tensor->initializer = initializer;
-        err = read_tensor(model, list, allocator, i, tensor);
+        err = onnxruntime_signature_read_tensor(model, list, allocator, i, tensor);
     }
     return err;
 }
@@ -147,11 +149,13 @@ TRITONSERVER_Error *signature_read(struct model *model)
     if (!model->inputs || !model->outputs)
         return berr_no_memory();
     model->required_count = input_count;
-    TRITONSERVER_Error *err =
-        read_list(model, &inputs, input_count, false, model->inputs, &model->input_count);
+    TRITONSERVER_Error *err = onnxruntime_signature_read_list(model, &inputs, input_count, false,
+                                                              model->inputs, &model->input_count);
     if (!err)
-        err = read_list(model, &defaults, default_count, true, model->inputs, &model->input_count);
+        err = onnxruntime_signature_read_list(model, &defaults, default_count, true, model->inputs,
+                                              &model->input_count);
     if (!err)
-        err = read_list(model, &outputs, output_count, false, model->outputs, &model->output_count);
+        err = onnxruntime_signature_read_list(model, &outputs, output_count, false, model->outputs,
+                                              &model->output_count);
     return err;
 }

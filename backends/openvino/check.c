@@ -8,7 +8,7 @@
 
 enum { TEXT_SIZE = 1024 };
 
-static const char *shape_text(const int64_t *dims, size_t rank, char *text)
+static const char *openvino_check_shape_text(const int64_t *dims, size_t rank, char *text)
 {
     size_t used = (size_t)snprintf(text, TEXT_SIZE, "[");
     for (size_t i = 0; i < rank && used < TEXT_SIZE - 32; i++)
@@ -19,8 +19,9 @@ static const char *shape_text(const int64_t *dims, size_t rank, char *text)
 }
 
 /* The tensor that a configuration's entry is about, or an error that lists what there is. */
-static TRITONSERVER_Error *find_tensor(const struct model_list *list, const char *kind,
-                                       const char *name, struct model_tensor **ret_tensor)
+static TRITONSERVER_Error *openvino_check_find_tensor(const struct model_list *list,
+                                                      const char *kind, const char *name,
+                                                      struct model_tensor **ret_tensor)
 {
     *ret_tensor = model_find(list, name);
     if (*ret_tensor)
@@ -36,8 +37,8 @@ static TRITONSERVER_Error *find_tensor(const struct model_list *list, const char
 }
 
 /* The runtime converts between the type of the configuration and the file's. */
-static TRITONSERVER_Error *check_type(const struct model *model, const char *kind, const char *name,
-                                      yyjson_val *entry)
+static TRITONSERVER_Error *openvino_check_type(const struct model *model, const char *kind,
+                                               const char *name, yyjson_val *entry)
 {
     const char *type = yyjson_get_str(yyjson_obj_get(entry, "data_type"));
     if (vino_element(bconfig_datatype(type)) != DYNAMIC)
@@ -71,9 +72,9 @@ static bool dim_fits(const struct model *model, int64_t declared, int64_t config
     return is_batch || configured == -1;
 }
 
-static TRITONSERVER_Error *check_scalar(const struct model *model,
-                                        const struct model_tensor *tensor, const int64_t *dims,
-                                        size_t rank)
+static TRITONSERVER_Error *openvino_check_scalar(const struct model *model,
+                                                 const struct model_tensor *tensor,
+                                                 const int64_t *dims, size_t rank)
 {
     for (size_t i = 0; i < rank; i++) {
         char text[TEXT_SIZE];
@@ -81,13 +82,14 @@ static TRITONSERVER_Error *check_scalar(const struct model *model,
             return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                             "model '%s', tensor '%s': the model's tensor is a scalar, for which "
                             "only dims of 1 can be given, but the model configuration specifies %s",
-                            model->name, tensor->name, shape_text(dims, rank, text));
+                            model->name, tensor->name, openvino_check_shape_text(dims, rank, text));
     }
     return NULL;
 }
 
-static TRITONSERVER_Error *check_shape(const struct model *model, const struct model_tensor *tensor,
-                                       const int64_t *dims, size_t rank, bool output)
+static TRITONSERVER_Error *openvino_check_shape(const struct model *model,
+                                                const struct model_tensor *tensor,
+                                                const int64_t *dims, size_t rank, bool output)
 {
     char model_text[TEXT_SIZE], config_text[TEXT_SIZE];
     int64_t full[BRUN_MAX_DIMS + 1] = {model->max_batch_size};
@@ -99,7 +101,7 @@ static TRITONSERVER_Error *check_shape(const struct model *model, const struct m
                         "should have at least 1 dimension",
                         model->name, tensor->name);
     if (tensor->rank == 0)
-        return check_scalar(model, tensor, dims, rank);
+        return openvino_check_scalar(model, tensor, dims, rank);
     if (rank)
         memcpy(full + first, dims, rank * sizeof *dims);
     bool same = tensor->rank == rank + first;
@@ -112,11 +114,11 @@ static TRITONSERVER_Error *check_shape(const struct model *model, const struct m
                     "model '%s', tensor '%s': the model expects %zu dimensions (shape %s) but the "
                     "model configuration specifies %zu dimensions (%sshape %s)",
                     model->name, tensor->name, tensor->rank,
-                    shape_text(tensor->dims, tensor->rank, model_text), rank + first,
+                    openvino_check_shape_text(tensor->dims, tensor->rank, model_text), rank + first,
                     batches ? "an initial batch dimension because max_batch_size > 0 followed by "
                               "the explicit tensor shape, making complete "
                             : "",
-                    shape_text(full, rank + first, config_text));
+                    openvino_check_shape_text(full, rank + first, config_text));
 }
 
 TRITONSERVER_Error *check_inputs(const struct model *model)
@@ -135,13 +137,14 @@ TRITONSERVER_Error *check_inputs(const struct model *model)
         int64_t dims[BRUN_MAX_DIMS];
         size_t rank = 0;
         const char *name = yyjson_get_str(yyjson_obj_get(entry, "name"));
-        TRITONSERVER_Error *err = find_tensor(&model->inputs, "input", name, &tensor);
+        TRITONSERVER_Error *err =
+            openvino_check_find_tensor(&model->inputs, "input", name, &tensor);
         if (!err)
-            err = check_type(model, "input", name, entry);
+            err = openvino_check_type(model, "input", name, entry);
         if (!err)
             err = check_read_shape(model, entry, dims, &rank);
         if (!err)
-            err = check_shape(model, tensor, dims, rank, false);
+            err = openvino_check_shape(model, tensor, dims, rank, false);
         if (err)
             return err;
     }
@@ -157,13 +160,15 @@ TRITONSERVER_Error *check_outputs(struct model *model)
     {
         struct model_tensor *tensor;
         const char *name = yyjson_get_str(yyjson_obj_get(entry, "name"));
-        TRITONSERVER_Error *err = find_tensor(&model->outputs, "output", name, &tensor);
+        TRITONSERVER_Error *err =
+            openvino_check_find_tensor(&model->outputs, "output", name, &tensor);
         if (!err)
-            err = check_type(model, "output", name, entry);
+            err = openvino_check_type(model, "output", name, entry);
         if (!err)
             err = check_read_shape(model, entry, tensor->served_dims, &tensor->served_rank);
         if (!err)
-            err = check_shape(model, tensor, tensor->served_dims, tensor->served_rank, true);
+            err =
+                openvino_check_shape(model, tensor, tensor->served_dims, tensor->served_rank, true);
         if (err)
             return err;
         tensor->served = true;

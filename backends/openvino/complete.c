@@ -12,8 +12,8 @@ static void warn(const char *text)
     berr_drop(TRITONSERVER_LogMessage(TRITONSERVER_LOG_WARN, __FILE__, __LINE__, text));
 }
 
-static TRITONSERVER_Error *put_batching(struct model *model, yyjson_mut_doc *doc,
-                                        yyjson_mut_val *root)
+static TRITONSERVER_Error *openvino_complete_put_batching(struct model *model, yyjson_mut_doc *doc,
+                                                          yyjson_mut_val *root)
 {
     char text[512];
     bool can_batch;
@@ -41,9 +41,10 @@ static TRITONSERVER_Error *put_batching(struct model *model, yyjson_mut_doc *doc
     return NULL;
 }
 
-static TRITONSERVER_Error *put_tensors(const struct model *model, yyjson_mut_doc *doc,
-                                       yyjson_mut_val *root, const char *kind,
-                                       const struct model_list *tensors)
+static TRITONSERVER_Error *openvino_complete_put_tensors(const struct model *model,
+                                                         yyjson_mut_doc *doc, yyjson_mut_val *root,
+                                                         const char *kind,
+                                                         const struct model_list *tensors)
 {
     if (yyjson_arr_size(yyjson_obj_get(model->config, kind)) > 0)
         return NULL;
@@ -71,11 +72,11 @@ TRITONSERVER_Error *complete_fill_in(struct model *model)
     if (!doc)
         return berr_no_memory();
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
-    TRITONSERVER_Error *err = put_batching(model, doc, root);
+    TRITONSERVER_Error *err = openvino_complete_put_batching(model, doc, root);
     if (!err)
-        err = put_tensors(model, doc, root, "input", &model->inputs);
+        err = openvino_complete_put_tensors(model, doc, root, "input", &model->inputs);
     if (!err)
-        err = put_tensors(model, doc, root, "output", &model->outputs);
+        err = openvino_complete_put_tensors(model, doc, root, "output", &model->outputs);
     if (!err)
         err = bconfig_set_of_model(model->handle, doc);
     yyjson_mut_doc_free(doc);

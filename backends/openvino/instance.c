@@ -4,7 +4,7 @@
 
 #include "../common/berr.h"
 
-static TRITONSERVER_Error *make_request(struct instance *instance)
+static TRITONSERVER_Error *openvino_instance_make_request(struct instance *instance)
 {
     size_t count = instance->model->outputs.count;
     TRITONSERVER_Error *err = vino_err(
@@ -37,7 +37,8 @@ TRITONSERVER_Error *instance_new(struct model *model, TRITONBACKEND_ModelInstanc
         .handle = handle, .model = model->name, .max_batch_size = model->max_batch_size};
     instance->own = calloc(model->outputs.count + 1, sizeof(ov_tensor_t *));
     instance->borrows = calloc(model->outputs.count + 1, sizeof(bool));
-    err = instance->own && instance->borrows ? make_request(instance) : berr_no_memory();
+    err = instance->own && instance->borrows ? openvino_instance_make_request(instance)
+                                             : berr_no_memory();
     if (err) {
         instance_free(instance);
         return err;

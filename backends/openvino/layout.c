@@ -8,7 +8,7 @@
 #include "../common/berr.h"
 
 /* The whole of a text file, ended by a NUL. */
-static TRITONSERVER_Error *read_text(const char *path, char **ret_text)
+static TRITONSERVER_Error *openvino_layout_read_text(const char *path, char **ret_text)
 {
     FILE *file = fopen(path, "re");
     char *text = NULL;
@@ -67,7 +67,7 @@ static struct span find_by_id(struct span whole, const char *kind, struct span i
 }
 
 /* The value of an attribute of the first tag. */
-static struct span value_of(struct span element, const char *name)
+static struct span openvino_layout_value(struct span element, const char *name)
 {
     char begin[64];
     struct span tag = find_part(element, "<", ">");
@@ -99,7 +99,7 @@ static bool batch_first(struct span text, struct span layer_id, struct span port
         attribute = find_part(port, "<attribute name=\"layout\"", ">");
     if (!attribute.from)
         return false;
-    struct span layout = value_of(attribute, "layout");
+    struct span layout = openvino_layout_value(attribute, "layout");
     return says(layout, "[N,") || says(layout, "[N]");
 }
 
@@ -108,10 +108,11 @@ static bool source_batch_first(struct span text, struct span result_id)
 {
     struct span edge = {NULL, NULL};
     while ((edge = next_part(text, edge, "<edge ", ">")).from) {
-        struct span to = value_of(edge, "to-layer");
+        struct span to = openvino_layout_value(edge, "to-layer");
         if (to.from && to.to - to.from == result_id.to - result_id.from &&
             memcmp(to.from, result_id.from, (size_t)(to.to - to.from)) == 0)
-            return batch_first(text, value_of(edge, "from-layer"), value_of(edge, "from-port"));
+            return batch_first(text, openvino_layout_value(edge, "from-layer"),
+                               openvino_layout_value(edge, "from-port"));
     }
     return false;
 }
@@ -124,7 +125,8 @@ static bool all_batch_first(struct span text)
     size_t count = 0;
     struct span layer = {NULL, NULL};
     while ((layer = next_part(text, layer, "<layer ", ">")).from) {
-        struct span id = value_of(layer, "id"), type = value_of(layer, "type");
+        struct span id = openvino_layout_value(layer, "id"),
+                    type = openvino_layout_value(layer, "type");
         bool input = says(type, "Parameter"), output = says(type, "Result");
         if (!input && !output)
             continue;
@@ -142,7 +144,7 @@ TRITONSERVER_Error *layout_has_batch(const struct model *model, bool *ret_has)
     if (!ending || strcmp(ending, ".xml") != 0)
         return NULL;
     char *text;
-    TRITONSERVER_Error *err = read_text(model->path, &text);
+    TRITONSERVER_Error *err = openvino_layout_read_text(model->path, &text);
     if (err)
         return err;
     *ret_has = all_batch_first((struct span){text, text + strlen(text)});

@@ -14,7 +14,7 @@
 #include "prepare.h"
 #include "signature.h"
 
-static TRITONSERVER_Error *read_config(struct model *model)
+static TRITONSERVER_Error *openvino_model_read_config(struct model *model)
 {
     yyjson_doc_free(model->config_doc);
     model->config_doc = NULL;
@@ -74,17 +74,17 @@ TRITONSERVER_Error *model_read(struct model *model)
     return err ? err : signature_read(model);
 }
 
-static TRITONSERVER_Error *complete_config(struct model *model)
+static TRITONSERVER_Error *openvino_model_complete_config(struct model *model)
 {
     bool wanted = false;
     TRITONSERVER_Error *err = TRITONBACKEND_ModelAutoCompleteConfig(model->handle, &wanted);
     if (!err && wanted)
         err = complete_fill_in(model);
-    return err || !wanted ? err : read_config(model);
+    return err || !wanted ? err : openvino_model_read_config(model);
 }
 
 /* The arguments are pairs of strings; those beyond their number are not read. */
-static TRITONSERVER_Error *compile(struct model *model)
+static TRITONSERVER_Error *openvino_model_compile(struct model *model)
 {
     const struct options *options = &model->options;
     const char *args[2 * OPTIONS_MAX_PROPERTIES] = {NULL};
@@ -110,7 +110,7 @@ static bool takes_any_batch(const struct model_list *outputs)
     return true;
 }
 
-static TRITONSERVER_Error *build(struct model *model, int64_t batch)
+static TRITONSERVER_Error *openvino_model_build(struct model *model, int64_t batch)
 {
     TRITONSERVER_Error *err = prepare_graph(model, batch);
     if (!err && batch == -1 && !takes_any_batch(&model->outputs))
@@ -118,7 +118,7 @@ static TRITONSERVER_Error *build(struct model *model, int64_t batch)
                        "an output's first dimension does not follow the inputs'");
     if (!err)
         err = check_outputs(model);
-    return err ? err : compile(model);
+    return err ? err : openvino_model_compile(model);
 }
 
 /* A batch may have any size where the model can be compiled so; else it has one, max_batch_size. */
@@ -126,15 +126,15 @@ static TRITONSERVER_Error *build_for_batches(struct model *model)
 {
     int64_t largest = model->max_batch_size;
     if (largest == 0)
-        return build(model, 0);
+        return openvino_model_build(model, 0);
     bool open = largest > 1 && !model->options.fixed_batch;
-    TRITONSERVER_Error *why = open ? build(model, -1) : NULL;
+    TRITONSERVER_Error *why = open ? openvino_model_build(model, -1) : NULL;
     if (open && !why)
         return NULL;
     model->fixed_batch = largest;
     TRITONSERVER_Error *err = why ? model_read(model) : NULL;
     if (!err)
-        err = build(model, largest);
+        err = openvino_model_build(model, largest);
     if (!err && why) {
         char text[512];
         snprintf(text, sizeof text,
@@ -147,11 +147,11 @@ static TRITONSERVER_Error *build_for_batches(struct model *model)
     return err;
 }
 
-static TRITONSERVER_Error *load(struct model *model)
+static TRITONSERVER_Error *openvino_model_load(struct model *model)
 {
     TRITONSERVER_Error *err = TRITONBACKEND_ModelName(model->handle, &model->name);
     if (!err)
-        err = read_config(model);
+        err = openvino_model_read_config(model);
     if (!err)
         err = bfile_of_model(model->handle, model->config, "model.xml", &model->path);
     if (!err)
@@ -159,7 +159,7 @@ static TRITONSERVER_Error *load(struct model *model)
     if (!err)
         err = model_read(model);
     if (!err)
-        err = complete_config(model);
+        err = openvino_model_complete_config(model);
     if (!err)
         err = check_inputs(model);
     if (!err)
@@ -180,7 +180,7 @@ TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_mo
         return berr_no_memory();
     model->vino = vino;
     model->handle = handle;
-    err = load(model);
+    err = openvino_model_load(model);
     if (err) {
         model_free(model);
         return err;

@@ -28,7 +28,7 @@ static const struct rule rules[] = {
      "LATENCY/THROUGHPUT/CUMULATIVE_THROUGHPUT"},
 };
 
-static bool fits(const struct rule *rule, const char *value)
+static bool openvino_options_fits(const struct rule *rule, const char *value)
 {
     for (size_t i = 0; i < sizeof rule->words / sizeof *rule->words && rule->words[i]; i++)
         if (strcmp(value, rule->words[i]) == 0)
@@ -64,7 +64,7 @@ static bool says_yes(yyjson_val *config, const char *parameter)
     return text && strcasecmp(text, "yes") == 0;
 }
 
-static bool has(const struct options *options, const char *property)
+static bool openvino_options_has(const struct options *options, const char *property)
 {
     for (size_t i = 0; i < options->property_count; i++)
         if (strcmp(options->properties[i].key, property) == 0)
@@ -88,10 +88,11 @@ static int instances_of(yyjson_val *config)
  * first of them, whoever else works there, and would run two instances one after the other. */
 static void add_cpu_defaults(const struct vino *vino, yyjson_val *config, struct options *options)
 {
-    if (!has(options, "INFERENCE_NUM_THREADS"))
+    if (!openvino_options_has(options, "INFERENCE_NUM_THREADS"))
         add_count(options, "INFERENCE_NUM_THREADS", vino->processors);
     add_property(options, "ENABLE_CPU_PINNING", "NO");
-    if (!has(options, "NUM_STREAMS") && !has(options, "PERFORMANCE_HINT")) {
+    if (!openvino_options_has(options, "NUM_STREAMS") &&
+        !openvino_options_has(options, "PERFORMANCE_HINT")) {
         int instances = instances_of(config);
         add_count(options, "NUM_STREAMS",
                   instances < vino->processors ? instances : vino->processors);
@@ -113,7 +114,7 @@ TRITONSERVER_Error *options_read(const struct vino *vino, yyjson_val *config,
         if (!text || *text == '\0')
             continue;
         copy_changed(value, text, tolower);
-        if (!fits(rule, value))
+        if (!openvino_options_fits(rule, value))
             return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                             "expected the parameter '%s' to be %s, got %s", rule->parameter,
                             rule->expected, value);
@@ -133,7 +134,8 @@ TRITONSERVER_Error *options_read(const struct vino *vino, yyjson_val *config,
     options.pads = says_yes(config, "ENABLE_BATCH_PADDING");
     options.reshapes = says_yes(config, "RESHAPE_IO_LAYERS");
     /* Else the runtime computes with fewer digits than the file has on processors that are faster so. */
-    if (strstr(options.device, "CPU") && !has(&options, "INFERENCE_PRECISION_HINT"))
+    if (strstr(options.device, "CPU") &&
+        !openvino_options_has(&options, "INFERENCE_PRECISION_HINT"))
         add_property(&options, "EXECUTION_MODE_HINT", "ACCURACY");
     if (on_cpu)
         add_cpu_defaults(vino, config, &options);

@@ -25,7 +25,7 @@ struct state {
     struct loan *loans; /* for each output */
 };
 
-static TRITONSERVER_Error *list_tensors(struct state *state)
+static TRITONSERVER_Error *openvino_run_list_tensors(struct state *state)
 {
     const struct model *model = state->model;
     struct scratch *scratch = &state->run->place->scratch;
@@ -96,8 +96,8 @@ static TRITONSERVER_Error *bind_input(struct state *state, size_t index)
 }
 
 /* The shape that the model's declaration promises for this batch, if it leaves nothing open. */
-static bool promised(const struct state *state, const struct model_tensor *tensor, int64_t *shape,
-                     uint64_t *ret_size)
+static bool openvino_run_promised(const struct state *state, const struct model_tensor *tensor,
+                                  int64_t *shape, uint64_t *ret_size)
 {
     memcpy(shape, tensor->dims, tensor->rank * sizeof *shape);
     if (state->model->max_batch_size > 0 && tensor->rank)
@@ -105,18 +105,20 @@ static bool promised(const struct state *state, const struct model_tensor *tenso
     return brun_bytes(tensor->datatype, shape, tensor->rank, ret_size);
 }
 
-static bool same_shape(const struct boutput_tensor *result, const int64_t *shape, size_t rank)
+static bool openvino_run_same_shape(const struct boutput_tensor *result, const int64_t *shape,
+                                    size_t rank)
 {
     return result->rank == rank && memcmp(result->shape, shape, rank * sizeof *shape) == 0;
 }
 
 /* Notes whether a result has the declared shape; a promise once broken stays broken. */
-static void learn(const struct state *state, struct model_tensor *tensor,
-                  const struct boutput_tensor *result)
+static void openvino_run_learn(const struct state *state, struct model_tensor *tensor,
+                               const struct boutput_tensor *result)
 {
     int64_t shape[BRUN_MAX_DIMS];
     uint64_t size;
-    bool kept = promised(state, tensor, shape, &size) && same_shape(result, shape, tensor->rank);
+    bool kept = openvino_run_promised(state, tensor, shape, &size) &&
+                openvino_run_same_shape(result, shape, tensor->rank);
     int known = atomic_load_explicit(&tensor->promise, memory_order_relaxed);
     int seen = kept ? PROMISE_KEPT : PROMISE_BROKEN;
     if (known != PROMISE_BROKEN && known != seen)
@@ -138,8 +140,8 @@ static TRITONSERVER_Error *lend_output(struct state *state, size_t index)
     int64_t shape[BRUN_MAX_DIMS];
     ov_tensor_t *wrapped = NULL;
     bool kept = atomic_load_explicit(&tensor->promise, memory_order_relaxed) == PROMISE_KEPT;
-    if (!kept || state->rows != state->run->rows || !promised(state, tensor, shape, &loan->size) ||
-        loan->size == 0)
+    if (!kept || state->rows != state->run->rows ||
+        !openvino_run_promised(state, tensor, shape, &loan->size) || loan->size == 0)
         return NULL;
     bool scalar = tensor->rank == 0;
     TRITONSERVER_Error *err = boutput_buffer(
@@ -196,8 +198,9 @@ static TRITONSERVER_Error *infer(struct state *state)
 
 /* What the runtime has computed for an output.
  * ret_tensor  keeps the data; ov_tensor_free */
-static TRITONSERVER_Error *read_result(const struct state *state, size_t index,
-                                       struct boutput_tensor *ret_result, ov_tensor_t **ret_tensor)
+static TRITONSERVER_Error *openvino_run_read_result(const struct state *state, size_t index,
+                                                    struct boutput_tensor *ret_result,
+                                                    ov_tensor_t **ret_tensor)
 {
     static const char doing[] = "reading an output";
     ov_shape_t shape = {0};
@@ -240,9 +243,9 @@ static bool settle_loans(struct state *state)
         uint64_t size;
         if (!loan->made)
             continue;
-        TRITONSERVER_Error *err = read_result(state, i, &result, &found);
-        all = !err && promised(state, tensor, shape, &size) &&
-              same_shape(&result, shape, tensor->rank);
+        TRITONSERVER_Error *err = openvino_run_read_result(state, i, &result, &found);
+        all = !err && openvino_run_promised(state, tensor, shape, &size) &&
+              openvino_run_same_shape(&result, shape, tensor->rank);
         if (all && result.data != loan->buffer)
             memcpy(loan->buffer, result.data, loan->size);
         berr_drop(err);
@@ -252,7 +255,7 @@ static bool settle_loans(struct state *state)
 }
 
 /* A fresh response without the outputs that were lent. */
-static TRITONSERVER_Error *take_back(struct state *state)
+static TRITONSERVER_Error *openvino_run_take_back(struct state *state)
 {
     struct brun_item *item = &state->run->items[0];
     TRITONBACKEND_Response *fresh;
@@ -271,7 +274,7 @@ static TRITONSERVER_Error *take_back(struct state *state)
 }
 
 /* A model can declare shapes that it does not always keep; then the run is repeated. */
-static TRITONSERVER_Error *compute(struct state *state)
+static TRITONSERVER_Error *openvino_run_compute(struct state *state)
 {
     bool lent = false;
     for (size_t i = 0; i < state->model->outputs.count; i++)
@@ -280,11 +283,11 @@ static TRITONSERVER_Error *compute(struct state *state)
     if (!lent || (!err && settle_loans(state)))
         return err;
     berr_drop(err);
-    err = take_back(state);
+    err = openvino_run_take_back(state);
     return err ? err : infer(state);
 }
 
-static TRITONSERVER_Error *write_outputs(struct state *state)
+static TRITONSERVER_Error *openvino_run_write_outputs(struct state *state)
 {
     TRITONSERVER_Error *err = NULL;
     for (size_t i = 0; i < state->model->outputs.count && !err; i++) {
@@ -293,9 +296,9 @@ static TRITONSERVER_Error *write_outputs(struct state *state)
         ov_tensor_t *found = NULL;
         if (!state->outputs[i].wanted || state->loans[i].made)
             continue;
-        err = read_result(state, i, &result, &found);
+        err = openvino_run_read_result(state, i, &result, &found);
         if (!err) {
-            learn(state, tensor, &result);
+            openvino_run_learn(state, tensor, &result);
             if (result.rank == 0) {
                 result.rank = tensor->served_rank;
                 memcpy(result.shape, tensor->served_dims, result.rank * sizeof *result.shape);
@@ -307,11 +310,11 @@ static TRITONSERVER_Error *write_outputs(struct state *state)
     return err;
 }
 
-static TRITONSERVER_Error *work(struct brun *run, void *of)
+static TRITONSERVER_Error *openvino_run_work(struct brun *run, void *of)
 {
     struct instance *instance = of;
     struct state state = {.run = run, .instance = instance, .model = instance->model};
-    TRITONSERVER_Error *err = list_tensors(&state);
+    TRITONSERVER_Error *err = openvino_run_list_tensors(&state);
     if (!err)
         err = binput_collect(run, state.inputs, state.model->inputs.count);
     if (err || run->batch_size == 0)
@@ -326,12 +329,12 @@ static TRITONSERVER_Error *work(struct brun *run, void *of)
     err = lend_outputs(&state);
     run->compute_start_ns = brun_now_ns();
     if (!err)
-        err = compute(&state);
+        err = openvino_run_compute(&state);
     run->compute_end_ns = brun_now_ns();
-    return err ? err : write_outputs(&state);
+    return err ? err : openvino_run_write_outputs(&state);
 }
 
 void run_requests(struct instance *instance, TRITONBACKEND_Request **requests, uint32_t count)
 {
-    brun_requests(&instance->place, requests, count, work, instance);
+    brun_requests(&instance->place, requests, count, openvino_run_work, instance);
 }

@@ -16,9 +16,10 @@ static const struct side input_side = {"input", ov_model_inputs_size,
 static const struct side output_side = {"output", ov_model_outputs_size,
                                         ov_model_const_output_by_index};
 
-static TRITONSERVER_Error *read_shape(const struct model *model, const struct side *side,
-                                      const ov_output_const_port_t *port,
-                                      struct model_tensor *tensor)
+static TRITONSERVER_Error *openvino_signature_read_shape(const struct model *model,
+                                                         const struct side *side,
+                                                         const ov_output_const_port_t *port,
+                                                         struct model_tensor *tensor)
 {
     ov_partial_shape_t shape;
     TRITONSERVER_Error *err =
@@ -38,8 +39,9 @@ static TRITONSERVER_Error *read_shape(const struct model *model, const struct si
     return err;
 }
 
-static TRITONSERVER_Error *read_tensor(const struct model *model, const struct side *side,
-                                       size_t index, struct model_tensor *tensor)
+static TRITONSERVER_Error *openvino_signature_read_tensor(const struct model *model,
+                                                          const struct side *side, size_t index,
+                                                          struct model_tensor *tensor)
 {
     ov_output_const_port_t *port = NULL;
     TRITONSERVER_Error *err =
@@ -49,13 +51,13 @@ static TRITONSERVER_Error *read_tensor(const struct model *model, const struct s
     if (!err)
         err = vino_err(ov_port_get_element_type(port, &tensor->element), "getting a tensor's type");
     if (!err)
-        err = read_shape(model, side, port, tensor);
+        err = openvino_signature_read_shape(model, side, port, tensor);
     ov_output_const_port_free(port);
     tensor->datatype = vino_datatype(tensor->element);
     return err;
 }
 
-static void free_list(struct model_list *list)
+static void openvino_signature_free_list(struct model_list *list)
 {
     for (size_t i = 0; i < list->count; i++)
         ov_free(list->tensors[i].name);
@@ -63,11 +65,12 @@ static void free_list(struct model_list *list)
     *list = (struct model_list){0};
 }
 
-static TRITONSERVER_Error *read_list(const struct model *model, const struct side *side,
-                                     struct model_list *list)
+static TRITONSERVER_Error *openvino_signature_read_list(const struct model *model,
+                                                        const struct side *side,
+                                                        struct model_list *list)
 {
     size_t count;
-    free_list(list);
+    openvino_signature_free_list(list);
     TRITONSERVER_Error *err =
         vino_err(side->count(model->graph, &count), "getting the model's tensors");
     if (err)
@@ -77,19 +80,19 @@ static TRITONSERVER_Error *read_list(const struct model *model, const struct sid
         return berr_no_memory();
     while (list->count < count && !err) {
         size_t index = list->count++;
-        err = read_tensor(model, side, index, &list->tensors[index]);
+        err = openvino_signature_read_tensor(model, side, index, &list->tensors[index]);
     }
     return err;
 }
 
 TRITONSERVER_Error *signature_read(struct model *model)
 {
-    TRITONSERVER_Error *err = read_list(model, &input_side, &model->inputs);
-    return err ? err : read_list(model, &output_side, &model->outputs);
+    TRITONSERVER_Error *err = openvino_signature_read_list(model, &input_side, &model->inputs);
+    return err ? err : openvino_signature_read_list(model, &output_side, &model->outputs);
 }
 
 void signature_free(struct model *model)
 {
-    free_list(&model->inputs);
-    free_list(&model->outputs);
+    openvino_signature_free_list(&model->inputs);
+    openvino_signature_free_list(&model->outputs);
 }

@@ -47,7 +47,8 @@ TRITONSERVER_Error *vino_err(ov_status_e status, const char *doing)
     return err;
 }
 
-static TRITONSERVER_Error *read_settings(TRITONBACKEND_Backend *backend, struct vino *vino)
+static TRITONSERVER_Error *openvino_vino_read_settings(TRITONBACKEND_Backend *backend,
+                                                       struct vino *vino)
 {
     yyjson_doc *doc;
     TRITONSERVER_Error *err = bconfig_of_backend(backend, &doc);
@@ -71,7 +72,7 @@ TRITONSERVER_Error *vino_new(TRITONBACKEND_Backend *backend, struct vino **ret_v
     TRITONSERVER_Error *err = TRITONBACKEND_BackendArtifacts(backend, &kind, &folder);
     if (!err) {
         vino->folder = strdup(folder);
-        err = vino->folder ? read_settings(backend, vino) : berr_no_memory();
+        err = vino->folder ? openvino_vino_read_settings(backend, vino) : berr_no_memory();
     }
     if (!err)
         err = vino_err(ov_core_create(&vino->core), "starting the runtime");

@@ -7,7 +7,7 @@
 #include "../common/bfile.h"
 #include "names.h"
 
-static TRITONSERVER_Error *read_config(struct model *model)
+static TRITONSERVER_Error *pytorch_model_read_config(struct model *model)
 {
     TRITONSERVER_Error *err = bconfig_of_model(model->handle, &model->config_doc);
     if (err)
@@ -29,11 +29,11 @@ TRITONSERVER_Error *model_load(const struct model *model, struct libtorch_module
     return named;
 }
 
-static TRITONSERVER_Error *load(struct model *model)
+static TRITONSERVER_Error *pytorch_model_load(struct model *model)
 {
     TRITONSERVER_Error *err = TRITONBACKEND_ModelName(model->handle, &model->name);
     if (!err)
-        err = read_config(model);
+        err = pytorch_model_read_config(model);
     if (!err)
         err = bfile_of_model(model->handle, model->config, "model.pt", &model->path);
     if (!err)
@@ -48,7 +48,7 @@ TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_mo
         return berr_no_memory();
     model->handle = handle;
     atomic_flag_clear(&model->taken);
-    TRITONSERVER_Error *err = load(model);
+    TRITONSERVER_Error *err = pytorch_model_load(model);
     if (err) {
         model_free(model);
         return err;

@@ -87,8 +87,9 @@ static TRITONSERVER_Error *place_input(const struct model *model, size_t count,
 
 /* Strings come as a list, which has one dimension.
  * entry  NULL for tensors that have no dims in the configuration */
-static TRITONSERVER_Error *check_type(const struct model *model, const char *kind, const char *name,
-                                      const char *type, yyjson_val *entry)
+static TRITONSERVER_Error *pytorch_names_check_type(const struct model *model, const char *kind,
+                                                    const char *name, const char *type,
+                                                    yyjson_val *entry)
 {
     int64_t dims[BRUN_MAX_DIMS];
     if (!libtorch_has_type(bconfig_datatype(type)) &&
@@ -128,15 +129,16 @@ static TRITONSERVER_Error *check_argument(const struct model *model, size_t coun
         argument->name, argument->type);
 }
 
-static TRITONSERVER_Error *add_input(struct model *model, size_t count, const char *name,
-                                     const char *type, yyjson_val *entry)
+static TRITONSERVER_Error *pytorch_names_add_input(struct model *model, size_t count,
+                                                   const char *name, const char *type,
+                                                   yyjson_val *entry)
 {
     struct model_input *input = &model->inputs[model->input_count];
     input->name = name ? name : "";
     input->datatype = bconfig_datatype(type);
     TRITONSERVER_Error *err = place_input(model, count, input);
     if (!err)
-        err = check_type(model, "input", input->name, type, entry);
+        err = pytorch_names_check_type(model, "input", input->name, type, entry);
     if (!err)
         err = check_argument(model, count, input);
     for (size_t i = 0; i < model->input_count && !err; i++)
@@ -152,7 +154,7 @@ static TRITONSERVER_Error *add_input(struct model *model, size_t count, const ch
 }
 
 /* The inputs that the configuration lists, and those that the server gives to models of sequences. */
-static TRITONSERVER_Error *add_inputs(struct model *model, size_t count)
+static TRITONSERVER_Error *pytorch_names_add_inputs(struct model *model, size_t count)
 {
     size_t index, size;
     yyjson_val *entry;
@@ -160,22 +162,25 @@ static TRITONSERVER_Error *add_inputs(struct model *model, size_t count)
     yyjson_arr_foreach(yyjson_obj_get(model->config, "input"), index, size, entry)
     {
         if (!err)
-            err = add_input(model, count, yyjson_get_str(yyjson_obj_get(entry, "name")),
-                            yyjson_get_str(yyjson_obj_get(entry, "data_type")), entry);
+            err =
+                pytorch_names_add_input(model, count, yyjson_get_str(yyjson_obj_get(entry, "name")),
+                                        yyjson_get_str(yyjson_obj_get(entry, "data_type")), entry);
     }
     yyjson_val *sequence = yyjson_obj_get(model->config, "sequence_batching");
     yyjson_arr_foreach(yyjson_obj_get(sequence, "control_input"), index, size, entry)
     {
         yyjson_val *control = yyjson_arr_get_first(yyjson_obj_get(entry, "control"));
         if (!err)
-            err = add_input(model, count, yyjson_get_str(yyjson_obj_get(entry, "name")),
-                            bconfig_control_type(control), NULL);
+            err =
+                pytorch_names_add_input(model, count, yyjson_get_str(yyjson_obj_get(entry, "name")),
+                                        bconfig_control_type(control), NULL);
     }
     yyjson_arr_foreach(yyjson_obj_get(sequence, "state"), index, size, entry)
     {
         if (!err)
-            err = add_input(model, count, yyjson_get_str(yyjson_obj_get(entry, "input_name")),
-                            yyjson_get_str(yyjson_obj_get(entry, "data_type")), entry);
+            err = pytorch_names_add_input(
+                model, count, yyjson_get_str(yyjson_obj_get(entry, "input_name")),
+                yyjson_get_str(yyjson_obj_get(entry, "data_type")), entry);
     }
     return err;
 }
@@ -189,7 +194,7 @@ static size_t room_for_inputs(const struct model *model)
 }
 
 /* Where an argument is one input, there have to be as many inputs. */
-static TRITONSERVER_Error *check_count(const struct model *model, size_t count)
+static TRITONSERVER_Error *pytorch_names_check_count(const struct model *model, size_t count)
 {
     size_t needed = 0, given = room_for_inputs(model);
     for (size_t i = 0; i < count; i++) {
@@ -214,7 +219,7 @@ static int by_argument(const void *left, const void *right)
 }
 
 /* Every argument before the last one that is given needs an input; those behind it, default values. */
-static TRITONSERVER_Error *check_complete(struct model *model, size_t count)
+static TRITONSERVER_Error *pytorch_names_check_complete(struct model *model, size_t count)
 {
     size_t next = 0;
     for (size_t i = 0; i < model->input_count; i++) {
@@ -238,13 +243,13 @@ static TRITONSERVER_Error *resolve_inputs(struct model *model)
     model->inputs = calloc(room_for_inputs(model) + 1, sizeof *model->inputs);
     if (!model->inputs)
         return berr_no_memory();
-    TRITONSERVER_Error *err = check_count(model, count);
+    TRITONSERVER_Error *err = pytorch_names_check_count(model, count);
     if (!err)
-        err = add_inputs(model, count);
+        err = pytorch_names_add_inputs(model, count);
     if (err)
         return err;
     qsort(model->inputs, model->input_count, sizeof *model->inputs, by_argument);
-    return check_complete(model, count);
+    return pytorch_names_check_complete(model, count);
 }
 
 static TRITONSERVER_Error *place_output(const struct model *model, struct model_output *output)
@@ -266,7 +271,7 @@ static TRITONSERVER_Error *place_output(const struct model *model, struct model_
                     output->name, (long long)count);
 }
 
-static struct model_output *find_output(const struct model *model, const char *name)
+static struct model_output *pytorch_names_find_output(const struct model *model, const char *name)
 {
     for (size_t i = 0; name && i < model->output_count; i++)
         if (strcmp(model->outputs[i].name, name) == 0)
@@ -274,15 +279,16 @@ static struct model_output *find_output(const struct model *model, const char *n
     return NULL;
 }
 
-static TRITONSERVER_Error *add_output(struct model *model, const char *name, const char *type,
-                                      yyjson_val *entry, struct model_output **ret_output)
+static TRITONSERVER_Error *pytorch_names_add_output(struct model *model, const char *name,
+                                                    const char *type, yyjson_val *entry,
+                                                    struct model_output **ret_output)
 {
     struct model_output *output = &model->outputs[model->output_count++];
     output->name = name ? name : "";
     output->datatype = bconfig_datatype(type);
     *ret_output = output;
     TRITONSERVER_Error *err = place_output(model, output);
-    return err ? err : check_type(model, "output", output->name, type, entry);
+    return err ? err : pytorch_names_check_type(model, "output", output->name, type, entry);
 }
 
 /* A state may be an output as well. */
@@ -290,8 +296,9 @@ static TRITONSERVER_Error *add_state(struct model *model, yyjson_val *entry)
 {
     const char *name = yyjson_get_str(yyjson_obj_get(entry, "output_name"));
     const char *type = yyjson_get_str(yyjson_obj_get(entry, "data_type"));
-    struct model_output *output = find_output(model, name);
-    TRITONSERVER_Error *err = output ? NULL : add_output(model, name, type, entry, &output);
+    struct model_output *output = pytorch_names_find_output(model, name);
+    TRITONSERVER_Error *err =
+        output ? NULL : pytorch_names_add_output(model, name, type, entry, &output);
     if (!err && (bconfig_datatype(type) == TRITONSERVER_TYPE_BYTES ||
                  bconfig_datatype(type) != output->datatype))
         err = berr_new(TRITONSERVER_ERROR_INVALID_ARG,
@@ -320,8 +327,9 @@ static TRITONSERVER_Error *resolve_outputs(struct model *model)
     {
         if (err)
             return err;
-        err = add_output(model, yyjson_get_str(yyjson_obj_get(entry, "name")),
-                         yyjson_get_str(yyjson_obj_get(entry, "data_type")), entry, &output);
+        err = pytorch_names_add_output(model, yyjson_get_str(yyjson_obj_get(entry, "name")),
+                                       yyjson_get_str(yyjson_obj_get(entry, "data_type")), entry,
+                                       &output);
         output->served = true;
     }
     yyjson_arr_foreach(states, index, count, entry)

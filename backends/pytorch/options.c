@@ -19,7 +19,7 @@ static struct threads inter = {.parameter = "INTER_OP_THREAD_COUNT"};
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t settled = PTHREAD_ONCE_INIT;
 
-__attribute__((format(printf, 1, 2))) static void say(const char *fmt, ...)
+__attribute__((format(printf, 1, 2))) static void pytorch_options_say(const char *fmt, ...)
 {
     char text[512];
     va_list args;
@@ -43,8 +43,9 @@ static TRITONSERVER_Error *name_parameter(TRITONSERVER_Error *err, const char *m
 }
 
 /* ret_given  whether the parameter is there; may be NULL */
-static TRITONSERVER_Error *read_bool(const char *model, yyjson_val *config, const char *parameter,
-                                     bool *ret_value, bool *ret_given)
+static TRITONSERVER_Error *pytorch_options_read_bool(const char *model, yyjson_val *config,
+                                                     const char *parameter, bool *ret_value,
+                                                     bool *ret_given)
 {
     const char *text = bconfig_parameter(config, parameter);
     if (ret_given)
@@ -57,12 +58,12 @@ static TRITONSERVER_Error *read_switch(const char *model, yyjson_val *config, co
                                        int *ret_value)
 {
     bool value = false, given;
-    TRITONSERVER_Error *err = read_bool(model, config, parameter, &value, &given);
+    TRITONSERVER_Error *err = pytorch_options_read_bool(model, config, parameter, &value, &given);
     *ret_value = given ? value : -1;
     return err;
 }
 
-static bool set(struct threads *threads, int count)
+static bool pytorch_options_set(struct threads *threads, int count)
 {
     bool taken = false;
     pthread_mutex_lock(&lock);
@@ -75,8 +76,8 @@ static bool set(struct threads *threads, int count)
     return taken;
 }
 
-static TRITONSERVER_Error *read_threads(const char *model, yyjson_val *config,
-                                        struct threads *threads)
+static TRITONSERVER_Error *pytorch_options_read_threads(const char *model, yyjson_val *config,
+                                                        struct threads *threads)
 {
     const char *text = bconfig_parameter(config, threads->parameter);
     int64_t count = 0;
@@ -84,8 +85,9 @@ static TRITONSERVER_Error *read_threads(const char *model, yyjson_val *config,
         text ? name_parameter(bconfig_parse_int(text, &count), model, threads->parameter) : NULL;
     if (err || count <= 0)
         return err;
-    if (!set(threads, (int)count))
-        say("model '%s': %s %lld has no effect, since it counts for all models and was settled "
+    if (!pytorch_options_set(threads, (int)count))
+        pytorch_options_say(
+            "model '%s': %s %lld has no effect, since it counts for all models and was settled "
             "before",
             model, threads->parameter, (long long)count);
     return NULL;
@@ -98,9 +100,10 @@ static TRITONSERVER_Error *read_without_effect(const char *model, yyjson_val *co
     TRITONSERVER_Error *err = NULL;
     for (size_t i = 0; i < sizeof parameters / sizeof *parameters && !err; i++) {
         bool value, given;
-        err = read_bool(model, config, parameters[i], &value, &given);
+        err = pytorch_options_read_bool(model, config, parameters[i], &value, &given);
         if (!err && given)
-            say("model '%s': %s has no effect, since the model runs on CPU", model, parameters[i]);
+            pytorch_options_say("model '%s': %s has no effect, since the model runs on CPU", model,
+                                parameters[i]);
     }
     return err;
 }
@@ -115,12 +118,14 @@ TRITONSERVER_Error *options_read(const char *model, yyjson_val *config, struct o
     bool plain = false;
     struct options options = {.mode = {.inference = true}};
     struct libtorch_mode *mode = &options.mode;
-    TRITONSERVER_Error *err = read_bool(model, config, "DISABLE_OPTIMIZED_EXECUTION", &plain, NULL);
+    TRITONSERVER_Error *err =
+        pytorch_options_read_bool(model, config, "DISABLE_OPTIMIZED_EXECUTION", &plain, NULL);
     mode->optimizes = !plain;
     if (!err)
-        err = read_bool(model, config, "INFERENCE_MODE", &mode->inference, NULL);
+        err = pytorch_options_read_bool(model, config, "INFERENCE_MODE", &mode->inference, NULL);
     if (!err)
-        err = read_bool(model, config, "ENABLE_WEIGHT_SHARING", &options.shares_weights, NULL);
+        err = pytorch_options_read_bool(model, config, "ENABLE_WEIGHT_SHARING",
+                                        &options.shares_weights, NULL);
     if (!err)
         err = read_switch(model, config, "ENABLE_JIT_PROFILING", &mode->profiling);
     if (!err)
@@ -130,19 +135,19 @@ TRITONSERVER_Error *options_read(const char *model, yyjson_val *config, struct o
     if (!err)
         err = read_without_effect(model, config);
     if (!err)
-        err = read_threads(model, config, &intra);
+        err = pytorch_options_read_threads(model, config, &intra);
     if (!err)
-        err = read_threads(model, config, &inter);
+        err = pytorch_options_read_threads(model, config, &inter);
     *ret_options = options;
     return err;
 }
 
-static void settle(void)
+static void pytorch_options_settle(void)
 {
-    set(&inter, cpus_usable());
+    pytorch_options_set(&inter, cpus_usable());
 }
 
 void options_settle(void)
 {
-    pthread_once(&settled, settle);
+    pthread_once(&settled, pytorch_options_settle);
 }

@@ -19,7 +19,7 @@ struct state {
     struct boutput *outputs;
 };
 
-static TRITONSERVER_Error *list_tensors(struct state *state)
+static TRITONSERVER_Error *pytorch_run_list_tensors(struct state *state)
 {
     const struct model *model = state->model;
     struct scratch *scratch = &state->run->place->scratch;
@@ -39,7 +39,7 @@ static TRITONSERVER_Error *list_tensors(struct state *state)
     return NULL;
 }
 
-static TRITONSERVER_Error *give_input(struct state *state, size_t index)
+static TRITONSERVER_Error *pytorch_run_give_input(struct state *state, size_t index)
 {
     const struct model_input *of = &state->model->inputs[index];
     const struct binput *input = &state->inputs[index];
@@ -105,7 +105,7 @@ static TRITONSERVER_Error *write_result(const struct state *state, const struct 
     return boutput_scatter(state->run, output, state->run->rows, &tensor);
 }
 
-static TRITONSERVER_Error *write_outputs(const struct state *state)
+static TRITONSERVER_Error *pytorch_run_write_outputs(const struct state *state)
 {
     struct libtorch_call *call = state->instance->call;
     TRITONSERVER_Error *err = NULL;
@@ -128,7 +128,7 @@ static TRITONSERVER_Error *write_outputs(const struct state *state)
 }
 
 /* A configuration without outputs: all there is, by its key or as OUTPUT__<index>, with the type that it has. */
-static TRITONSERVER_Error *write_all(const struct state *state)
+static TRITONSERVER_Error *pytorch_run_write_all(const struct state *state)
 {
     struct brun *run = state->run;
     struct libtorch_call *call = state->instance->call;
@@ -153,13 +153,13 @@ static TRITONSERVER_Error *write_all(const struct state *state)
     return err;
 }
 
-static TRITONSERVER_Error *compute(struct state *state)
+static TRITONSERVER_Error *pytorch_run_compute(struct state *state)
 {
     struct brun *run = state->run;
     struct libtorch_call *call = state->instance->call;
     TRITONSERVER_Error *err = libtorch_call_begin(call, state->model->argument_count);
     for (size_t i = 0; i < state->model->input_count && !err; i++)
-        err = give_input(state, i);
+        err = pytorch_run_give_input(state, i);
     if (!err)
         err = boutput_select(run, state->outputs, state->model->output_count);
     if (err || !brun_any_good(run))
@@ -169,20 +169,20 @@ static TRITONSERVER_Error *compute(struct state *state)
     run->compute_end_ns = brun_now_ns();
     if (err)
         return err;
-    err = write_outputs(state);
-    return err || !state->model->serves_all ? err : write_all(state);
+    err = pytorch_run_write_outputs(state);
+    return err || !state->model->serves_all ? err : pytorch_run_write_all(state);
 }
 
-static TRITONSERVER_Error *work(struct brun *run, void *of)
+static TRITONSERVER_Error *pytorch_run_work(struct brun *run, void *of)
 {
     struct instance *instance = of;
     struct state state = {.run = run, .instance = instance, .model = instance->model};
-    TRITONSERVER_Error *err = list_tensors(&state);
+    TRITONSERVER_Error *err = pytorch_run_list_tensors(&state);
     if (!err)
         err = binput_collect(run, state.inputs, state.model->input_count);
     if (err || run->batch_size == 0)
         return err;
-    err = compute(&state);
+    err = pytorch_run_compute(&state);
     libtorch_call_end(instance->call);
     return err;
 }
@@ -190,5 +190,5 @@ static TRITONSERVER_Error *work(struct brun *run, void *of)
 void run_requests(struct instance *instance, TRITONBACKEND_Request **requests, uint32_t count)
 {
     options_settle();
-    brun_requests(&instance->place, requests, count, work, instance);
+    brun_requests(&instance->place, requests, count, pytorch_run_work, instance);
 }

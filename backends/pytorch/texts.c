@@ -4,7 +4,7 @@
 
 #include "../common/berr.h"
 
-static TRITONSERVER_Error *malformed(const struct binput *input, int64_t count)
+static TRITONSERVER_Error *pytorch_texts_malformed(const struct binput *input, int64_t count)
 {
     return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                     "incomplete string data for inference input '%s', expecting %lld strings",
@@ -12,24 +12,24 @@ static TRITONSERVER_Error *malformed(const struct binput *input, int64_t count)
 }
 
 /* What lies between `at` and `end` has to be `count` strings. */
-static TRITONSERVER_Error *check_strings(const struct binput *input, const char *at,
-                                         const char *end, int64_t count)
+static TRITONSERVER_Error *pytorch_texts_check_strings(const struct binput *input, const char *at,
+                                                       const char *end, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
         uint32_t length;
         if ((size_t)(end - at) < sizeof length)
-            return malformed(input, count);
+            return pytorch_texts_malformed(input, count);
         memcpy(&length, at, sizeof length);
         at += sizeof length;
         if ((size_t)(end - at) < length)
-            return malformed(input, count);
+            return pytorch_texts_malformed(input, count);
         at += length;
     }
-    return at == end ? NULL : malformed(input, count);
+    return at == end ? NULL : pytorch_texts_malformed(input, count);
 }
 
-static TRITONSERVER_Error *append(struct libtorch_call *call, size_t argument, const char *at,
-                                  int64_t count)
+static TRITONSERVER_Error *pytorch_texts_append(struct libtorch_call *call, size_t argument,
+                                                const char *at, int64_t count)
 {
     TRITONSERVER_Error *err = NULL;
     for (int64_t i = 0; i < count && !err; i++) {
@@ -60,16 +60,17 @@ TRITONSERVER_Error *texts_give(struct brun *run, const struct binput *input,
             brun_fail(item, binput_bytes(run, input, i, &data, &size));
         const char *text = data ? data : "";
         if (!item->err)
-            brun_fail(item, check_strings(input, text, text + size, count));
-        err = append(call, argument, item->err ? NULL : text, count);
+            brun_fail(item, pytorch_texts_check_strings(input, text, text + size, count));
+        err = pytorch_texts_append(call, argument, item->err ? NULL : text, count);
     }
     return err;
 }
 
 /* Some strings of a result as one item's output. */
-static TRITONSERVER_Error *write_share(const struct brun_item *item, const struct boutput *output,
-                                       const struct libtorch_call *call, size_t index, size_t first,
-                                       size_t count)
+static TRITONSERVER_Error *pytorch_texts_write_share(const struct brun_item *item,
+                                                     const struct boutput *output,
+                                                     const struct libtorch_call *call, size_t index,
+                                                     size_t first, size_t count)
 {
     uint64_t size = 0;
     int64_t shape[1] = {(int64_t)count};
@@ -112,7 +113,7 @@ TRITONSERVER_Error *texts_scatter(struct brun *run, const struct boutput *output
         if (!item->in_batch)
             continue;
         if (!item->err && output->wanted_by[i])
-            brun_fail(item, write_share(item, output, call, index, first, share));
+            brun_fail(item, pytorch_texts_write_share(item, output, call, index, first, share));
         first += share;
     }
     return NULL;

@@ -42,8 +42,8 @@ bool batch_parts_names(const struct model *model, const char *name)
     return false;
 }
 
-static TRITONSERVER_Error *no_such_tensor(const struct model *model, const char *list,
-                                          const char *name)
+static TRITONSERVER_Error *tensorflow_batch_parts_no_such_tensor(const struct model *model,
+                                                                 const char *list, const char *name)
 {
     return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                     "unable to load model '%s', %s names '%s', which the model does not have",
@@ -57,7 +57,7 @@ static TRITONSERVER_Error *mark_computed(const struct model *model, yyjson_val *
     TRITONSERVER_DataType datatype =
         bconfig_datatype(yyjson_get_str(yyjson_obj_get(entry, "data_type")));
     if (!tensor)
-        return no_such_tensor(model, "batch_input", name);
+        return tensorflow_batch_parts_no_such_tensor(model, "batch_input", name);
     tensor->computed = bcomputed_kind_of(entry);
     if (tensor->computed == BCOMPUTED_NONE)
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
@@ -95,13 +95,14 @@ static int computed_last(const void *left, const void *right)
 }
 
 /* Which input tells: one that requests give. */
-static TRITONSERVER_Error *find_source(const struct model *model, const char *list,
-                                       yyjson_val *entry, size_t *ret_index)
+static TRITONSERVER_Error *tensorflow_batch_parts_find_source(const struct model *model,
+                                                              const char *list, yyjson_val *entry,
+                                                              size_t *ret_index)
 {
     const char *name = source_of(entry);
     const struct model_tensor *tensor = model_find(&model->inputs, name);
     if (!tensor || tensor->computed != BCOMPUTED_NONE)
-        return no_such_tensor(model, list, name);
+        return tensorflow_batch_parts_no_such_tensor(model, list, name);
     *ret_index = (size_t)(tensor - model->inputs.tensors);
     return NULL;
 }
@@ -112,7 +113,8 @@ static TRITONSERVER_Error *link_inputs(const struct model *model)
     yyjson_val *entry, *target;
     yyjson_arr_foreach(computed_inputs(model), index, count, entry)
     {
-        TRITONSERVER_Error *err = find_source(model, "batch_input", entry, &source);
+        TRITONSERVER_Error *err =
+            tensorflow_batch_parts_find_source(model, "batch_input", entry, &source);
         if (err)
             return err;
         yyjson_arr_foreach(yyjson_obj_get(entry, "target_name"), i, targets, target)
@@ -129,14 +131,16 @@ static TRITONSERVER_Error *link_outputs(const struct model *model)
     yyjson_val *entry, *target;
     yyjson_arr_foreach(yyjson_obj_get(model->config, "batch_output"), index, count, entry)
     {
-        TRITONSERVER_Error *err = find_source(model, "batch_output", entry, &source);
+        TRITONSERVER_Error *err =
+            tensorflow_batch_parts_find_source(model, "batch_output", entry, &source);
         if (err)
             return err;
         yyjson_arr_foreach(yyjson_obj_get(entry, "target_name"), i, targets, target)
         {
             struct model_tensor *tensor = model_find(&model->outputs, yyjson_get_str(target));
             if (!tensor || tensor->datatype == TRITONSERVER_TYPE_BYTES)
-                return no_such_tensor(model, "batch_output", yyjson_get_str(target));
+                return tensorflow_batch_parts_no_such_tensor(model, "batch_output",
+                                                             yyjson_get_str(target));
             tensor->is_divided = true;
             tensor->divided_by = source;
         }
@@ -144,7 +148,7 @@ static TRITONSERVER_Error *link_outputs(const struct model *model)
     return NULL;
 }
 
-static void mark_ragged(const struct model *model)
+static void tensorflow_batch_parts_mark_ragged(const struct model *model)
 {
     size_t index, count;
     yyjson_val *entry;
@@ -164,7 +168,7 @@ TRITONSERVER_Error *batch_parts_read(struct model *model)
     TRITONSERVER_Error *err = mark_all_computed(model);
     if (err)
         return err;
-    mark_ragged(model);
+    tensorflow_batch_parts_mark_ragged(model);
     qsort(inputs->tensors, inputs->count, sizeof *inputs->tensors, computed_last);
     while (model->given_count < inputs->count &&
            inputs->tensors[model->given_count].computed == BCOMPUTED_NONE)

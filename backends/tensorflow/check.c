@@ -19,7 +19,7 @@ struct claim {
     int64_t dims[BRUN_MAX_DIMS];
 };
 
-static const char *shape_text(const int64_t *dims, size_t rank, char *text)
+static const char *tensorflow_check_shape_text(const int64_t *dims, size_t rank, char *text)
 {
     size_t used = (size_t)snprintf(text, TEXT_SIZE, "[");
     for (size_t i = 0; i < rank && used < TEXT_SIZE - 32; i++)
@@ -29,7 +29,8 @@ static const char *shape_text(const int64_t *dims, size_t rank, char *text)
     return text;
 }
 
-static TRITONSERVER_Error *no_such_tensor(const struct model_list *list, const struct claim *claim)
+static TRITONSERVER_Error *tensorflow_check_no_such_tensor(const struct model_list *list,
+                                                           const struct claim *claim)
 {
     char text[TEXT_SIZE] = "";
     size_t used = 0;
@@ -57,8 +58,9 @@ static TRITONSERVER_Error *read_claim(const struct model *model, const char *kin
                     claim->name, BRUN_MAX_DIMS - 1);
 }
 
-static TRITONSERVER_Error *check_type(const struct model *model, const struct claim *claim,
-                                      const struct model_tensor *tensor)
+static TRITONSERVER_Error *tensorflow_check_type(const struct model *model,
+                                                 const struct claim *claim,
+                                                 const struct model_tensor *tensor)
 {
     TRITONSERVER_DataType datatype = bconfig_datatype(claim->type);
     if (runtime_type(datatype) == 0)
@@ -79,15 +81,16 @@ static TRITONSERVER_Error *check_type(const struct model *model, const struct cl
                     bcomplete_type(tensor->datatype));
 }
 
-static TRITONSERVER_Error *wrong_shape(const struct model *model, const struct claim *claim,
-                                       const struct model_tensor *tensor)
+static TRITONSERVER_Error *tensorflow_check_wrong_shape(const struct model *model,
+                                                        const struct claim *claim,
+                                                        const struct model_tensor *tensor)
 {
     char model_text[TEXT_SIZE], text[TEXT_SIZE];
     int64_t full[BRUN_MAX_DIMS] = {-1};
     size_t first = model->max_batch_size > 0 ? 1 : 0;
     if (claim->rank)
         memcpy(full + first, claim->dims, claim->rank * sizeof *full);
-    shape_text(tensor->dims, tensor->rank, model_text);
+    tensorflow_check_shape_text(tensor->dims, tensor->rank, model_text);
     if (first && tensor->dims[0] != -1)
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                         "model '%s', tensor '%s': for the model to support batching the shape "
@@ -101,7 +104,7 @@ static TRITONSERVER_Error *wrong_shape(const struct model *model, const struct c
                     first ? "an initial batch dimension because max_batch_size > 0 followed by the "
                             "explicit tensor shape, making complete "
                           : "",
-                    shape_text(full, claim->rank + first, text));
+                    tensorflow_check_shape_text(full, claim->rank + first, text));
 }
 
 static TRITONSERVER_Error *not_flat(const struct model *model, const struct model_tensor *tensor)
@@ -110,13 +113,15 @@ static TRITONSERVER_Error *not_flat(const struct model *model, const struct mode
     return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                     "unable to load model '%s', configuration expects model provides input with "
                     "shape [-1] for ragged input '%s', model provides %s",
-                    model->name, tensor->name, shape_text(tensor->dims, tensor->rank, text));
+                    model->name, tensor->name,
+                    tensorflow_check_shape_text(tensor->dims, tensor->rank, text));
 }
 
 /* An input may be narrower than the model's; an output is what the model makes.
  * exact  as for outputs */
-static TRITONSERVER_Error *check_shape(const struct model *model, const struct claim *claim,
-                                       const struct model_tensor *tensor, bool exact)
+static TRITONSERVER_Error *tensorflow_check_shape(const struct model *model,
+                                                  const struct claim *claim,
+                                                  const struct model_tensor *tensor, bool exact)
 {
     size_t first = model->max_batch_size > 0 ? 1 : 0;
     if (!tensor->has_shape || tensor->rank == 0 || tensor->is_divided)
@@ -126,10 +131,10 @@ static TRITONSERVER_Error *check_shape(const struct model *model, const struct c
     bool same = tensor->rank == claim->rank + first && (!first || tensor->dims[0] == -1);
     for (size_t i = first; same && i < tensor->rank; i++)
         same = tensor->dims[i] == claim->dims[i - first] || (!exact && tensor->dims[i] == -1);
-    return same ? NULL : wrong_shape(model, claim, tensor);
+    return same ? NULL : tensorflow_check_wrong_shape(model, claim, tensor);
 }
 
-static TRITONSERVER_Error *check_input(const struct model *model, yyjson_val *entry)
+static TRITONSERVER_Error *tensorflow_check_input(const struct model *model, yyjson_val *entry)
 {
     struct claim claim;
     TRITONSERVER_Error *err = read_claim(model, "input", entry, &claim);
@@ -137,13 +142,13 @@ static TRITONSERVER_Error *check_input(const struct model *model, yyjson_val *en
         return err;
     const struct model_tensor *tensor = model_find(&model->inputs, claim.name);
     if (!tensor)
-        return no_such_tensor(&model->inputs, &claim);
-    err = check_type(model, &claim, tensor);
-    return err ? err : check_shape(model, &claim, tensor, false);
+        return tensorflow_check_no_such_tensor(&model->inputs, &claim);
+    err = tensorflow_check_type(model, &claim, tensor);
+    return err ? err : tensorflow_check_shape(model, &claim, tensor, false);
 }
 
 /* An input by which the server tells where in its sequence a request stands. */
-static TRITONSERVER_Error *check_control(const struct model *model, yyjson_val *entry)
+static TRITONSERVER_Error *tensorflow_check_control(const struct model *model, yyjson_val *entry)
 {
     struct claim claim = {.kind = "input", .rank = 1, .dims = {1}};
     claim.name = yyjson_get_str(yyjson_obj_get(entry, "name"));
@@ -154,12 +159,12 @@ static TRITONSERVER_Error *check_control(const struct model *model, yyjson_val *
                         "configuration specified sequence control '%s', but model does not provide "
                         "that input",
                         claim.name ? claim.name : "");
-    TRITONSERVER_Error *err = check_type(model, &claim, tensor);
-    return err ? err : check_shape(model, &claim, tensor, true);
+    TRITONSERVER_Error *err = tensorflow_check_type(model, &claim, tensor);
+    return err ? err : tensorflow_check_shape(model, &claim, tensor, true);
 }
 
 /* A state comes in as one tensor and goes out as another. */
-static TRITONSERVER_Error *check_state(const struct model *model, yyjson_val *entry)
+static TRITONSERVER_Error *tensorflow_check_state(const struct model *model, yyjson_val *entry)
 {
     struct claim claim;
     TRITONSERVER_Error *err = read_claim(model, "output", entry, &claim);
@@ -168,18 +173,19 @@ static TRITONSERVER_Error *check_state(const struct model *model, yyjson_val *en
     claim.name = yyjson_get_str(yyjson_obj_get(entry, "output_name"));
     struct model_tensor *output = model_find(&model->outputs, claim.name);
     if (!output)
-        return no_such_tensor(&model->outputs, &claim);
+        return tensorflow_check_no_such_tensor(&model->outputs, &claim);
     output->is_state = true;
-    err = check_type(model, &claim, output);
+    err = tensorflow_check_type(model, &claim, output);
     if (err)
         return err;
     claim.kind = "input";
     claim.name = yyjson_get_str(yyjson_obj_get(entry, "input_name"));
     const struct model_tensor *input = model_find(&model->inputs, claim.name);
-    return input ? check_type(model, &claim, input) : no_such_tensor(&model->inputs, &claim);
+    return input ? tensorflow_check_type(model, &claim, input)
+                 : tensorflow_check_no_such_tensor(&model->inputs, &claim);
 }
 
-static TRITONSERVER_Error *check_output(const struct model *model, yyjson_val *entry)
+static TRITONSERVER_Error *tensorflow_check_output(const struct model *model, yyjson_val *entry)
 {
     struct claim claim;
     TRITONSERVER_Error *err = read_claim(model, "output", entry, &claim);
@@ -187,12 +193,12 @@ static TRITONSERVER_Error *check_output(const struct model *model, yyjson_val *e
         return err;
     struct model_tensor *tensor = model_find(&model->outputs, claim.name);
     if (!tensor)
-        return no_such_tensor(&model->outputs, &claim);
+        return tensorflow_check_no_such_tensor(&model->outputs, &claim);
     tensor->served = true;
     tensor->served_rank = claim.rank;
     memcpy(tensor->served_dims, claim.dims, sizeof claim.dims);
-    err = check_type(model, &claim, tensor);
-    return err ? err : check_shape(model, &claim, tensor, true);
+    err = tensorflow_check_type(model, &claim, tensor);
+    return err ? err : tensorflow_check_shape(model, &claim, tensor, true);
 }
 
 /* Every entry of a list, until one is wrong. */
@@ -221,15 +227,17 @@ TRITONSERVER_Error *check_config(struct model *model)
                    batch_parts_computed(model);
     TRITONSERVER_Error *err = batch_parts_read(model);
     if (!err)
-        err = check_each(model, controls, check_control);
+        err = check_each(model, controls, tensorflow_check_control);
     if (!err)
-        err = check_each(model, inputs, check_input);
+        err = check_each(model, inputs, tensorflow_check_input);
     if (!err && given != model->inputs.count)
         err = berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                        "unable to load model '%s', configuration expects %zu inputs, model "
                        "provides %zu",
                        model->name, given, model->inputs.count);
     if (!err)
-        err = check_each(model, states, check_state);
-    return err ? err : check_each(model, yyjson_obj_get(model->config, "output"), check_output);
+        err = check_each(model, states, tensorflow_check_state);
+    return err ? err
+               : check_each(model, yyjson_obj_get(model->config, "output"),
+                            tensorflow_check_output);
 }

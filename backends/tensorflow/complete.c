@@ -64,8 +64,9 @@ static TRITONSERVER_Error *add_hints(const struct model *model, const struct mod
 }
 
 /* ret_batches  the first dimension is the batch, which the entries leave out */
-static TRITONSERVER_Error *put_batching(const struct model *model, yyjson_mut_doc *doc,
-                                        yyjson_mut_val *root, bool *ret_batches)
+static TRITONSERVER_Error *tensorflow_complete_put_batching(const struct model *model,
+                                                            yyjson_mut_doc *doc,
+                                                            yyjson_mut_val *root, bool *ret_batches)
 {
     bool listed = yyjson_arr_size(yyjson_obj_get(model->config, "input")) > 0 ||
                   yyjson_arr_size(yyjson_obj_get(model->config, "output")) > 0;
@@ -94,9 +95,10 @@ static TRITONSERVER_Error *put_batching(const struct model *model, yyjson_mut_do
     return NULL;
 }
 
-static TRITONSERVER_Error *describe(const struct model *model, yyjson_mut_doc *doc,
-                                    const struct model_tensor *tensor, bool batches,
-                                    yyjson_mut_val **ret_entry)
+static TRITONSERVER_Error *tensorflow_complete_describe(const struct model *model,
+                                                        yyjson_mut_doc *doc,
+                                                        const struct model_tensor *tensor,
+                                                        bool batches, yyjson_mut_val **ret_entry)
 {
     if (tensor->datatype == TRITONSERVER_TYPE_INVALID)
         return berr_new(TRITONSERVER_ERROR_INTERNAL,
@@ -129,7 +131,7 @@ static TRITONSERVER_Error *fill_entry(const struct model *model, yyjson_mut_doc 
                            yyjson_mut_str(doc, bcomplete_type(tensor->datatype)));
         return NULL;
     }
-    TRITONSERVER_Error *err = describe(model, doc, tensor, batches, &told);
+    TRITONSERVER_Error *err = tensorflow_complete_describe(model, doc, tensor, batches, &told);
     if (err)
         return err;
     static const char *const keys[] = {"data_type", "dims", "reshape"};
@@ -165,9 +167,11 @@ static bool is_given(const struct model *model, const char *name)
            names_tensor(yyjson_obj_get(sequence, "state"), "input_name", name);
 }
 
-static TRITONSERVER_Error *put_tensors(const struct model *model, yyjson_mut_doc *doc,
-                                       yyjson_mut_val *root, const char *kind,
-                                       const struct model_list *tensors, bool batches)
+static TRITONSERVER_Error *tensorflow_complete_put_tensors(const struct model *model,
+                                                           yyjson_mut_doc *doc,
+                                                           yyjson_mut_val *root, const char *kind,
+                                                           const struct model_list *tensors,
+                                                           bool batches)
 {
     size_t index, count;
     yyjson_mut_val *entry, *listed = yyjson_mut_obj_get(root, kind);
@@ -191,7 +195,7 @@ static TRITONSERVER_Error *put_tensors(const struct model *model, yyjson_mut_doc
         const struct model_tensor *tensor = &tensors->tensors[i];
         if (names_tensor(given, "name", tensor->name) || (inputs && is_given(model, tensor->name)))
             continue;
-        err = describe(model, doc, tensor, batches, &entry);
+        err = tensorflow_complete_describe(model, doc, tensor, batches, &entry);
         if (!err)
             yyjson_mut_arr_append(listed, entry);
     }
@@ -205,11 +209,11 @@ TRITONSERVER_Error *complete_fill_in(const struct model *model)
     if (!doc)
         return berr_no_memory();
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
-    TRITONSERVER_Error *err = put_batching(model, doc, root, &batches);
+    TRITONSERVER_Error *err = tensorflow_complete_put_batching(model, doc, root, &batches);
     if (!err)
-        err = put_tensors(model, doc, root, "input", &model->inputs, batches);
+        err = tensorflow_complete_put_tensors(model, doc, root, "input", &model->inputs, batches);
     if (!err)
-        err = put_tensors(model, doc, root, "output", &model->outputs, batches);
+        err = tensorflow_complete_put_tensors(model, doc, root, "output", &model->outputs, batches);
     if (!err)
         err = bconfig_set_of_model(model->handle, doc);
     yyjson_mut_doc_free(doc);

@@ -33,7 +33,7 @@ struct keep *keep_new(void)
     return keep;
 }
 
-static void free_pieces(struct piece *first)
+static void tensorflow_keep_free_pieces(struct piece *first)
 {
     while (first) {
         struct piece *next = first->next;
@@ -58,7 +58,7 @@ void keep_end(struct keep *keep)
     keep->ended = true;
     bool last = keep->out == 0;
     pthread_mutex_unlock(&keep->lock);
-    free_pieces(spare);
+    tensorflow_keep_free_pieces(spare);
     if (last)
         free_keep(keep);
 }
@@ -125,7 +125,7 @@ void keep_give(void *data, size_t size, void *of)
     }
     bool last = --keep->out == 0 && keep->ended;
     pthread_mutex_unlock(&keep->lock);
-    free_pieces(unused);
+    tensorflow_keep_free_pieces(unused);
     if (!stays)
         free(piece);
     if (last)

@@ -12,7 +12,7 @@
 #include "complete.h"
 #include "signature.h"
 
-static TRITONSERVER_Error *read_config(struct model *model)
+static TRITONSERVER_Error *tensorflow_model_read_config(struct model *model)
 {
     yyjson_doc_free(model->config_doc);
     model->config_doc = NULL;
@@ -25,7 +25,7 @@ static TRITONSERVER_Error *read_config(struct model *model)
 }
 
 /* Where the configuration does not say which of the two it is, the file does: a SavedModel is a directory. */
-static TRITONSERVER_Error *find_file(struct model *model)
+static TRITONSERVER_Error *tensorflow_model_find_file(struct model *model)
 {
     struct stat status;
     const char *platform = yyjson_get_str(yyjson_obj_get(model->config, "platform"));
@@ -73,7 +73,7 @@ static TRITONSERVER_Error *learn_saved(struct model *model, const TF_Buffer *met
         err = TRITONBACKEND_ModelAutoCompleteConfig(model->handle, &wanted);
     if (!err && wanted)
         err = complete_fill_in(model);
-    return err || !wanted ? err : read_config(model);
+    return err || !wanted ? err : tensorflow_model_read_config(model);
 }
 
 static TRITONSERVER_Error *open_first(struct model *model)
@@ -99,13 +99,13 @@ static void say_what_has_no_effect(const struct model *model)
                     model->name);
 }
 
-static TRITONSERVER_Error *load(struct model *model)
+static TRITONSERVER_Error *tensorflow_model_load(struct model *model)
 {
     TRITONSERVER_Error *err = TRITONBACKEND_ModelName(model->handle, &model->name);
     if (!err)
-        err = read_config(model);
+        err = tensorflow_model_read_config(model);
     if (!err)
-        err = find_file(model);
+        err = tensorflow_model_find_file(model);
     if (!err)
         err = load_libraries(model);
     if (!err)
@@ -127,7 +127,7 @@ TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_mo
     pthread_mutex_init(&model->lock, NULL);
     model->runtime = runtime;
     model->handle = handle;
-    err = load(model);
+    err = tensorflow_model_load(model);
     if (err) {
         model_free(model);
         return err;

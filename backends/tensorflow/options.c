@@ -52,8 +52,9 @@ struct accelerators {
     struct tensorrt tensorrt;
 };
 
-static TRITONSERVER_Error *read_number(const char *model, yyjson_val *config, const char *parameter,
-                                       int64_t least, int64_t *ret_value)
+static TRITONSERVER_Error *tensorflow_options_read_number(const char *model, yyjson_val *config,
+                                                          const char *parameter, int64_t least,
+                                                          int64_t *ret_value)
 {
     const char *text = bconfig_parameter(config, parameter);
     int64_t value = 0;
@@ -74,15 +75,18 @@ static TRITONSERVER_Error *read_number(const char *model, yyjson_val *config, co
     return named;
 }
 
-static TRITONSERVER_Error *read_threads(const struct runtime *runtime, const char *model,
-                                        yyjson_val *config, struct wire_out *session)
+static TRITONSERVER_Error *tensorflow_options_read_threads(const struct runtime *runtime,
+                                                           const char *model, yyjson_val *config,
+                                                           struct wire_out *session)
 {
     int64_t intra = 0, inter = 0;
     bool own = false;
     const char *text = bconfig_parameter(config, "TF_USE_PER_SESSION_THREADS");
-    TRITONSERVER_Error *err = read_number(model, config, "TF_NUM_INTRA_THREADS", 0, &intra);
+    TRITONSERVER_Error *err =
+        tensorflow_options_read_number(model, config, "TF_NUM_INTRA_THREADS", 0, &intra);
     if (!err)
-        err = read_number(model, config, "TF_NUM_INTER_THREADS", INT32_MIN, &inter);
+        err = tensorflow_options_read_number(model, config, "TF_NUM_INTER_THREADS", INT32_MIN,
+                                             &inter);
     if (!err && text && strcasecmp(text, "yes") != 0 && strcasecmp(text, "no") != 0)
         err = bconfig_parse_bool(text, &own);
     else if (text)
@@ -207,7 +211,8 @@ static void put_parameter(struct wire_out *optimizer, const char *name,
     wire_put_message(optimizer, OPTIMIZER_PARAMETERS, &entry);
 }
 
-static void put_number(struct wire_out *optimizer, const char *name, int64_t number)
+static void tensorflow_options_put_number(struct wire_out *optimizer, const char *name,
+                                          int64_t number)
 {
     struct wire_out value = {0};
     wire_put_number(&value, ATTR_NUMBER, number);
@@ -227,10 +232,11 @@ static void put_tensorrt(struct wire_out *rewrite, const struct tensorrt *tensor
     put_parameter(&optimizer, "is_dynamic_op", &dynamic);
     wire_put_text(&precision, ATTR_TEXT, tensorrt->precision);
     put_parameter(&optimizer, "precision_mode", &precision);
-    put_number(&optimizer, "minimum_segment_size", tensorrt->segment);
-    put_number(&optimizer, "max_batch_size", max_batch_size > 1 ? max_batch_size : 1);
-    put_number(&optimizer, "max_workspace_size_bytes", tensorrt->workspace);
-    put_number(&optimizer, "max_cached_engines", tensorrt->engines);
+    tensorflow_options_put_number(&optimizer, "minimum_segment_size", tensorrt->segment);
+    tensorflow_options_put_number(&optimizer, "max_batch_size",
+                                  max_batch_size > 1 ? max_batch_size : 1);
+    tensorflow_options_put_number(&optimizer, "max_workspace_size_bytes", tensorrt->workspace);
+    tensorflow_options_put_number(&optimizer, "max_cached_engines", tensorrt->engines);
     wire_put_message(rewrite, CUSTOM_OPTIMIZERS, &optimizer);
     wire_put_text(&fold, OPTIMIZER_NAME, "constfold");
     wire_put_message(rewrite, CUSTOM_OPTIMIZERS, &fold);
@@ -269,7 +275,8 @@ static void put_devices(const struct runtime *runtime, struct wire_out *session)
 }
 
 /* An empty text counts as none. */
-static const char *text_of(yyjson_val *config, const char *parameter, const char *usual)
+static const char *tensorflow_options_text(yyjson_val *config, const char *parameter,
+                                           const char *usual)
 {
     const char *text = bconfig_parameter(config, parameter);
     return text && *text ? text : usual;
@@ -279,14 +286,15 @@ TRITONSERVER_Error *options_read(const struct runtime *runtime, const char *mode
                                  yyjson_val *config, struct options *ret_options)
 {
     struct accelerators accelerators = {0};
-    struct options options = {.share_count = 1,
-                              .tag = text_of(config, "TF_GRAPH_TAG", "serve"),
-                              .signature = text_of(config, "TF_SIGNATURE_DEF", NULL),
-                              .init_ops = text_of(config, "TF_INIT_OPS_FILE", NULL)};
-    TRITONSERVER_Error *err =
-        read_number(model, config, "MAX_SESSION_SHARE_COUNT", 1, &options.share_count);
+    struct options options = {
+        .share_count = 1,
+        .tag = tensorflow_options_text(config, "TF_GRAPH_TAG", "serve"),
+        .signature = tensorflow_options_text(config, "TF_SIGNATURE_DEF", NULL),
+        .init_ops = tensorflow_options_text(config, "TF_INIT_OPS_FILE", NULL)};
+    TRITONSERVER_Error *err = tensorflow_options_read_number(
+        model, config, "MAX_SESSION_SHARE_COUNT", 1, &options.share_count);
     if (!err)
-        err = read_threads(runtime, model, config, &options.session);
+        err = tensorflow_options_read_threads(runtime, model, config, &options.session);
     if (!err)
         err = read_accelerators(model, config, &accelerators);
     if (err)

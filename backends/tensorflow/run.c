@@ -23,7 +23,7 @@ struct state {
     size_t fetched_count;
 };
 
-static TRITONSERVER_Error *list_tensors(struct state *state)
+static TRITONSERVER_Error *tensorflow_run_list_tensors(struct state *state)
 {
     const struct model *model = state->model;
     struct scratch *scratch = &state->run->place->scratch;
@@ -62,7 +62,7 @@ static size_t input_rank(const struct state *state, size_t index, size_t rank, c
 }
 
 /* A copy, which TensorFlow may keep in a variable for longer than the request's memory is there. */
-static TRITONSERVER_Error *give_input(struct state *state, size_t index)
+static TRITONSERVER_Error *tensorflow_run_give_input(struct state *state, size_t index)
 {
     const struct binput *input = &state->inputs[index];
     int64_t shape[BRUN_MAX_DIMS];
@@ -111,7 +111,7 @@ static void choose_outputs(struct state *state)
     }
 }
 
-static TRITONSERVER_Error *compute(struct state *state)
+static TRITONSERVER_Error *tensorflow_run_compute(struct state *state)
 {
     TF_Status *status = TF_NewStatus();
     TRITONSERVER_Error *err = NULL;
@@ -124,8 +124,9 @@ static TRITONSERVER_Error *compute(struct state *state)
     return err;
 }
 
-static TRITONSERVER_Error *read_result(const struct boutput *output, const TF_Tensor *tensor,
-                                       struct boutput_tensor *ret_result)
+static TRITONSERVER_Error *tensorflow_run_read_result(const struct boutput *output,
+                                                      const TF_Tensor *tensor,
+                                                      struct boutput_tensor *ret_result)
 {
     int rank = TF_NumDims(tensor);
     TRITONSERVER_DataType datatype = runtime_datatype(TF_TensorType(tensor));
@@ -156,14 +157,14 @@ static void shape_scalar(const struct model_tensor *tensor, struct boutput_tenso
     memcpy(result->shape, tensor->served_dims, result->rank * sizeof *result->shape);
 }
 
-static TRITONSERVER_Error *write_outputs(const struct state *state)
+static TRITONSERVER_Error *tensorflow_run_write_outputs(const struct state *state)
 {
     TRITONSERVER_Error *err = NULL;
     for (size_t i = 0; i < state->fetched_count && !err; i++) {
         size_t index = state->fetched_index[i];
         const struct boutput *output = &state->outputs[index];
         struct boutput_tensor result = {0};
-        err = read_result(output, state->made[i], &result);
+        err = tensorflow_run_read_result(output, state->made[i], &result);
         if (err)
             break;
         if (state->model->max_batch_size == 0)
@@ -180,12 +181,13 @@ static TRITONSERVER_Error *write_outputs(const struct state *state)
     return err;
 }
 
-static TRITONSERVER_Error *run_batch(struct state *state)
+static TRITONSERVER_Error *tensorflow_run_batch(struct state *state)
 {
     struct brun *run = state->run;
     TRITONSERVER_Error *err = NULL;
     for (size_t i = 0; i < state->model->inputs.count && !err; i++)
-        err = i < state->model->given_count ? give_input(state, i) : compute_input(state, i);
+        err = i < state->model->given_count ? tensorflow_run_give_input(state, i)
+                                            : compute_input(state, i);
     if (!err)
         err = boutput_select(run, state->outputs, state->model->outputs.count);
     if (err || !brun_any_good(run))
@@ -194,22 +196,22 @@ static TRITONSERVER_Error *run_batch(struct state *state)
     if (state->fetched_count == 0)
         return NULL;
     run->compute_start_ns = brun_now_ns();
-    err = compute(state);
+    err = tensorflow_run_compute(state);
     run->compute_end_ns = brun_now_ns();
-    return err ? err : write_outputs(state);
+    return err ? err : tensorflow_run_write_outputs(state);
 }
 
-static TRITONSERVER_Error *work(struct brun *run, void *of)
+static TRITONSERVER_Error *tensorflow_run_work(struct brun *run, void *of)
 {
     const struct instance *instance = of;
     struct state state = {
         .run = run, .model = instance->model, .session = instance->session, .keep = instance->keep};
-    TRITONSERVER_Error *err = list_tensors(&state);
+    TRITONSERVER_Error *err = tensorflow_run_list_tensors(&state);
     if (err)
         return err;
     err = binput_collect(run, state.inputs, state.model->given_count);
     if (!err && run->batch_size > 0)
-        err = run_batch(&state);
+        err = tensorflow_run_batch(&state);
     for (size_t i = 0; i < state.model->inputs.count; i++)
         if (state.given[i])
             TF_DeleteTensor(state.given[i]);
@@ -221,5 +223,5 @@ static TRITONSERVER_Error *work(struct brun *run, void *of)
 
 void run_requests(struct instance *instance, TRITONBACKEND_Request **requests, uint32_t count)
 {
-    brun_requests(&instance->place, requests, count, work, instance);
+    brun_requests(&instance->place, requests, count, tensorflow_run_work, instance);
 }

@@ -85,7 +85,8 @@ static TRITONSERVER_Error *parse_fraction(const char *text, double *ret_value)
     return NULL;
 }
 
-static TRITONSERVER_Error *read_settings(yyjson_val *cmdline, struct runtime *runtime)
+static TRITONSERVER_Error *tensorflow_runtime_read_settings(yyjson_val *cmdline,
+                                                            struct runtime *runtime)
 {
     TRITONSERVER_Error *err = NULL;
     const char *rows = yyjson_get_str(yyjson_obj_get(cmdline, "default-max-batch-size"));
@@ -110,7 +111,8 @@ TRITONSERVER_Error *runtime_new(TRITONBACKEND_Backend *backend, struct runtime *
     if (runtime) {
         runtime->processors = cpus_usable();
         runtime->soft_placement = true;
-        err = read_settings(yyjson_obj_get(yyjson_doc_get_root(doc), "cmdline"), runtime);
+        err = tensorflow_runtime_read_settings(yyjson_obj_get(yyjson_doc_get_root(doc), "cmdline"),
+                                               runtime);
     } else {
         err = berr_no_memory();
     }

@@ -9,7 +9,8 @@
 #include "init_ops.h"
 #include "model.h"
 
-static TRITONSERVER_Error *read_file(const struct model *model, TF_Buffer *ret_content)
+static TRITONSERVER_Error *tensorflow_session_read_file(const struct model *model,
+                                                        TF_Buffer *ret_content)
 {
     FILE *file = fopen(model->path, "re");
     long size = -1;
@@ -36,7 +37,7 @@ static TRITONSERVER_Error *import_graph(const struct model *model, TF_Graph *gra
 {
     TF_Buffer content;
     size_t position = 0;
-    TRITONSERVER_Error *err = read_file(model, &content);
+    TRITONSERVER_Error *err = tensorflow_session_read_file(model, &content);
     if (err)
         return err;
     TF_ImportGraphDefOptions *options = TF_NewImportGraphDefOptions();
@@ -134,8 +135,10 @@ bool session_find(const struct session *session, const char *source, TF_Output *
     return true;
 }
 
-static TRITONSERVER_Error *find_all(const struct model *model, const struct session *session,
-                                    const struct model_list *list, TF_Output **ret_all)
+static TRITONSERVER_Error *tensorflow_session_find_all(const struct model *model,
+                                                       const struct session *session,
+                                                       const struct model_list *list,
+                                                       TF_Output **ret_all)
 {
     *ret_all = calloc(list->count + 1, sizeof **ret_all);
     if (!*ret_all)
@@ -151,9 +154,10 @@ static TRITONSERVER_Error *find_all(const struct model *model, const struct sess
 
 TRITONSERVER_Error *session_bind(const struct model *model, struct session *session)
 {
-    TRITONSERVER_Error *err = find_all(model, session, &model->inputs, &session->inputs);
+    TRITONSERVER_Error *err =
+        tensorflow_session_find_all(model, session, &model->inputs, &session->inputs);
     if (!err)
-        err = find_all(model, session, &model->outputs, &session->outputs);
+        err = tensorflow_session_find_all(model, session, &model->outputs, &session->outputs);
     return err ? err : init_ops_run(model, session);
 }
 

@@ -74,8 +74,9 @@ static bool choose_signature(const struct model *model, const TF_Buffer *meta,
     return true;
 }
 
-static TRITONSERVER_Error *read_shape(const struct model *model, struct wire shape,
-                                      struct model_tensor *tensor)
+static TRITONSERVER_Error *tensorflow_signature_read_shape(const struct model *model,
+                                                           struct wire shape,
+                                                           struct model_tensor *tensor)
 {
     struct wire_field field, of_dim;
     tensor->has_shape = true;
@@ -96,8 +97,9 @@ static TRITONSERVER_Error *read_shape(const struct model *model, struct wire sha
     return NULL;
 }
 
-static TRITONSERVER_Error *read_tensor(const struct model *model, struct wire entry,
-                                       struct model_tensor *tensor)
+static TRITONSERVER_Error *tensorflow_signature_read_tensor(const struct model *model,
+                                                            struct wire entry,
+                                                            struct model_tensor *tensor)
 {
     struct wire key, value;
     struct wire_field field;
@@ -112,7 +114,7 @@ static TRITONSERVER_Error *read_tensor(const struct model *model, struct wire en
         else if (field.number == TENSOR_TYPE)
             tensor->type = (TF_DataType)field.value;
         else if (field.number == TENSOR_SHAPE)
-            err = read_shape(model, field.content, tensor);
+            err = tensorflow_signature_read_shape(model, field.content, tensor);
     }
     tensor->datatype = runtime_datatype(tensor->type);
     if (!err && !tensor->source)
@@ -123,7 +125,7 @@ static TRITONSERVER_Error *read_tensor(const struct model *model, struct wire en
     return err;
 }
 
-static int by_name(const void *left, const void *right)
+static int tensorflow_signature_by_name(const void *left, const void *right)
 {
     const struct model_tensor *a = left, *b = right;
     return strcmp(a->name, b->name);
@@ -144,9 +146,10 @@ static TRITONSERVER_Error *read_side(const struct model *model, struct wire sign
         return berr_no_memory();
     while (!err && wire_next(&signature, &field))
         if (field.number == side)
-            err = read_tensor(model, field.content, &list->tensors[list->count++]);
+            err = tensorflow_signature_read_tensor(model, field.content,
+                                                   &list->tensors[list->count++]);
     if (!err)
-        qsort(list->tensors, list->count, sizeof *list->tensors, by_name);
+        qsort(list->tensors, list->count, sizeof *list->tensors, tensorflow_signature_by_name);
     return err;
 }
 
@@ -171,8 +174,8 @@ static bool can_be(TF_Operation *operation, bool input)
     return input ? fed : !fed && TF_OperationNumOutputs(operation) > 0;
 }
 
-static TRITONSERVER_Error *no_such_tensor(const struct session *session, bool input,
-                                          const char *name)
+static TRITONSERVER_Error *tensorflow_signature_no_such_tensor(const struct session *session,
+                                                               bool input, const char *name)
 {
     char text[NAMES_SIZE] = "";
     size_t used = 0, position = 0;
@@ -203,7 +206,7 @@ static TRITONSERVER_Error *add_tensor(const struct session *session, bool input,
     if (!name || model_find(list, name))
         return NULL;
     if (strchr(name, ':') || !session_find(session, name, &at) || !can_be(at.oper, input))
-        return no_such_tensor(session, input, name);
+        return tensorflow_signature_no_such_tensor(session, input, name);
     struct model_tensor *tensor = &list->tensors[list->count++];
     tensor->name = strdup(name);
     tensor->source = strdup(name);
@@ -213,7 +216,7 @@ static TRITONSERVER_Error *add_tensor(const struct session *session, bool input,
     return tensor->name && tensor->source ? NULL : berr_no_memory();
 }
 
-static TRITONSERVER_Error *make_room(struct model_list *list, size_t more)
+static TRITONSERVER_Error *tensorflow_signature_make_room(struct model_list *list, size_t more)
 {
     size_t room = list->count + more + 1;
     struct model_tensor *grown = realloc(list->tensors, room * sizeof *grown);
@@ -230,7 +233,7 @@ static TRITONSERVER_Error *add_all(const struct session *session, bool input, yy
 {
     size_t index, count;
     yyjson_val *entry;
-    TRITONSERVER_Error *err = make_room(list, yyjson_arr_size(entries));
+    TRITONSERVER_Error *err = tensorflow_signature_make_room(list, yyjson_arr_size(entries));
     yyjson_arr_foreach(entries, index, count, entry)
     {
         if (!err)
@@ -245,7 +248,7 @@ static TRITONSERVER_Error *add_computed(struct model *model, const struct sessio
     size_t index, count, i, targets;
     yyjson_val *entry, *name;
     struct model_list *list = &model->inputs;
-    TRITONSERVER_Error *err = make_room(list, batch_parts_computed(model));
+    TRITONSERVER_Error *err = tensorflow_signature_make_room(list, batch_parts_computed(model));
     yyjson_arr_foreach(yyjson_obj_get(model->config, "batch_input"), index, count, entry)
     {
         yyjson_arr_foreach(yyjson_obj_get(entry, "target_name"), i, targets, name)
@@ -282,7 +285,7 @@ TRITONSERVER_Error *signature_read_graph(struct model *model, const struct sessi
     return err ? err : add_all(session, false, states, "output_name", &model->outputs);
 }
 
-static void free_list(struct model_list *list)
+static void tensorflow_signature_free_list(struct model_list *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         free(list->tensors[i].name);
@@ -294,6 +297,6 @@ static void free_list(struct model_list *list)
 
 void signature_free(struct model *model)
 {
-    free_list(&model->inputs);
-    free_list(&model->outputs);
+    tensorflow_signature_free_list(&model->inputs);
+    tensorflow_signature_free_list(&model->outputs);
 }

@@ -14,7 +14,7 @@ static size_t count_of(const int64_t *shape, size_t rank)
     return count;
 }
 
-static TRITONSERVER_Error *malformed(const struct binput *input, size_t count)
+static TRITONSERVER_Error *tensorflow_texts_malformed(const struct binput *input, size_t count)
 {
     return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                     "incomplete string data for inference input '%s', expecting %zu strings",
@@ -22,20 +22,21 @@ static TRITONSERVER_Error *malformed(const struct binput *input, size_t count)
 }
 
 /* What lies between `at` and `end` has to be `count` strings. */
-static TRITONSERVER_Error *check_strings(const struct binput *input, const char *at,
-                                         const char *end, size_t count)
+static TRITONSERVER_Error *tensorflow_texts_check_strings(const struct binput *input,
+                                                          const char *at, const char *end,
+                                                          size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         uint32_t length;
         if ((size_t)(end - at) < sizeof length)
-            return malformed(input, count);
+            return tensorflow_texts_malformed(input, count);
         memcpy(&length, at, sizeof length);
         at += sizeof length;
         if ((size_t)(end - at) < length)
-            return malformed(input, count);
+            return tensorflow_texts_malformed(input, count);
         at += length;
     }
-    return at == end ? NULL : malformed(input, count);
+    return at == end ? NULL : tensorflow_texts_malformed(input, count);
 }
 
 static void copy_strings(TF_TString *to, const char *at, size_t count)
@@ -81,7 +82,7 @@ TRITONSERVER_Error *texts_give(struct brun *run, const struct binput *input, TF_
             brun_fail(item, binput_bytes(run, input, i, &data, &size));
         const char *text = data ? data : "";
         if (!item->err)
-            brun_fail(item, check_strings(input, text, text + size, share));
+            brun_fail(item, tensorflow_texts_check_strings(input, text, text + size, share));
         if (!item->err)
             copy_strings(at, text, share);
         at += share;
@@ -91,8 +92,9 @@ TRITONSERVER_Error *texts_give(struct brun *run, const struct binput *input, TF_
     return *ret_tensor ? NULL : berr_no_memory();
 }
 
-static TRITONSERVER_Error *write_share(const struct brun_item *item, const struct boutput *output,
-                                       const struct boutput_tensor *share)
+static TRITONSERVER_Error *tensorflow_texts_write_share(const struct brun_item *item,
+                                                        const struct boutput *output,
+                                                        const struct boutput_tensor *share)
 {
     const TF_TString *strings = share->data;
     size_t count = count_of(share->shape, share->rank);
@@ -141,7 +143,7 @@ TRITONSERVER_Error *texts_scatter(struct brun *run, const struct boutput *output
             share.shape[0] = item->rows;
         share.data = strings;
         if (!item->err && output->wanted_by[i])
-            brun_fail(item, write_share(item, output, &share));
+            brun_fail(item, tensorflow_texts_write_share(item, output, &share));
         strings += count_of(share.shape, share.rank);
     }
     return NULL;

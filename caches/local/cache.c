@@ -27,7 +27,7 @@ struct layout {
     uint64_t sizes[];
 };
 
-static uint64_t aligned(uint64_t n)
+static uint64_t local_cache_aligned(uint64_t n)
 {
     return (n + 63) & ~UINT64_C(63);
 }
@@ -104,8 +104,8 @@ TRITONCACHE_ISPEC TRITONSERVER_Error *TRITONCACHE_CacheFinalize(TRITONCACHE_Cach
     return NULL;
 }
 
-static TRITONSERVER_Error *check(const void *cache, const void *key, const void *entry,
-                                 const void *allocator)
+static TRITONSERVER_Error *local_cache_check(const void *cache, const void *key, const void *entry,
+                                             const void *allocator)
 {
     if (cache && key && entry && allocator)
         return NULL;
@@ -133,16 +133,16 @@ static TRITONSERVER_Error *show_buffer(TRITONCACHE_CacheEntry *entry, void *base
     return err;
 }
 
-static TRITONSERVER_Error *show(TRITONCACHE_CacheEntry *entry, struct store_item *item)
+static TRITONSERVER_Error *local_cache_show(TRITONCACHE_CacheEntry *entry, struct store_item *item)
 {
     uint64_t total;
     uint8_t *at = store_bytes(item, &total);
     const struct layout *l = (const struct layout *)at;
-    at += aligned(sizeof(*l) + l->count * sizeof(l->sizes[0]));
+    at += local_cache_aligned(sizeof(*l) + l->count * sizeof(l->sizes[0]));
     TRITONSERVER_Error *err = NULL;
     for (uint64_t i = 0; !err && i < l->count; i++) {
         err = show_buffer(entry, at, l->sizes[i]);
-        at += aligned(l->sizes[i]);
+        at += local_cache_aligned(l->sizes[i]);
     }
     return err;
 }
@@ -152,7 +152,7 @@ TRITONCACHE_ISPEC TRITONSERVER_Error *TRITONCACHE_CacheLookup(TRITONCACHE_Cache 
                                                               TRITONCACHE_CacheEntry *entry,
                                                               TRITONCACHE_Allocator *allocator)
 {
-    TRITONSERVER_Error *err = check(cache, key, entry, allocator);
+    TRITONSERVER_Error *err = local_cache_check(cache, key, entry, allocator);
     if (err)
         return err;
     struct local_cache *c = (struct local_cache *)cache;
@@ -161,7 +161,7 @@ TRITONCACHE_ISPEC TRITONSERVER_Error *TRITONCACHE_CacheLookup(TRITONCACHE_Cache 
     if (!item) {
         err = berr_new(TRITONSERVER_ERROR_NOT_FOUND, "key [%s] does not exist", key);
     } else {
-        err = show(entry, item);
+        err = local_cache_show(entry, item);
         if (!err)
             err = TRITONCACHE_Copy(allocator, entry);
         store_put_back(c->store, item);
@@ -175,14 +175,14 @@ TRITONCACHE_ISPEC TRITONSERVER_Error *TRITONCACHE_CacheLookup(TRITONCACHE_Cache 
 /* -- in -- */
 
 /* How many bytes each buffer of the entry has. */
-static TRITONSERVER_Error *measure(TRITONCACHE_CacheEntry *entry, size_t count, uint64_t *sizes,
-                                   uint64_t *ret_total)
+static TRITONSERVER_Error *local_cache_measure(TRITONCACHE_CacheEntry *entry, size_t count,
+                                               uint64_t *sizes, uint64_t *ret_total)
 {
     TRITONSERVER_BufferAttributes *attributes;
     TRITONSERVER_Error *err = TRITONSERVER_BufferAttributesNew(&attributes);
     if (err)
         return err;
-    uint64_t total = aligned(sizeof(struct layout) + count * sizeof(uint64_t));
+    uint64_t total = local_cache_aligned(sizeof(struct layout) + count * sizeof(uint64_t));
     for (size_t i = 0; !err && i < count; i++) {
         void *base;
         size_t bytes = 0;
@@ -198,7 +198,7 @@ static TRITONSERVER_Error *measure(TRITONCACHE_CacheEntry *entry, size_t count, 
         if (!err && bytes > UINT64_MAX / 2 - total)
             err = berr_new(TRITONSERVER_ERROR_INVALID_ARG, "a cache entry of %zu bytes", bytes);
         sizes[i] = bytes;
-        total += aligned(bytes);
+        total += local_cache_aligned(bytes);
     }
     berr_drop(TRITONSERVER_BufferAttributesDelete(attributes));
     *ret_total = total;
@@ -206,19 +206,21 @@ static TRITONSERVER_Error *measure(TRITONCACHE_CacheEntry *entry, size_t count, 
 }
 
 /* Has the server copy the entry into the item. */
-static TRITONSERVER_Error *fill(TRITONCACHE_CacheEntry *entry, TRITONCACHE_Allocator *allocator,
-                                struct store_item *item, const uint64_t *sizes, size_t count)
+static TRITONSERVER_Error *local_cache_fill(TRITONCACHE_CacheEntry *entry,
+                                            TRITONCACHE_Allocator *allocator,
+                                            struct store_item *item, const uint64_t *sizes,
+                                            size_t count)
 {
     uint64_t total;
     uint8_t *at = store_bytes(item, &total);
     struct layout *l = (struct layout *)at;
     l->count = count;
     memcpy(l->sizes, sizes, count * sizeof(*sizes));
-    at += aligned(sizeof(*l) + count * sizeof(*sizes));
+    at += local_cache_aligned(sizeof(*l) + count * sizeof(*sizes));
     TRITONSERVER_Error *err = NULL;
     for (size_t i = 0; !err && i < count; i++) {
         err = TRITONCACHE_CacheEntrySetBuffer(entry, i, at, NULL);
-        at += aligned(sizes[i]);
+        at += local_cache_aligned(sizes[i]);
     }
     return err ? err : TRITONCACHE_Copy(allocator, entry);
 }
@@ -253,19 +255,20 @@ static void show_counts(const struct local_cache *c)
     gauges_set(c->gauges, GAUGES_UTIL, (double)n.used_bytes / (double)store_limit(c->store));
 }
 
-static TRITONSERVER_Error *insert(struct local_cache *c, const char *key,
-                                  TRITONCACHE_CacheEntry *entry, TRITONCACHE_Allocator *allocator,
-                                  uint64_t *sizes, size_t count)
+static TRITONSERVER_Error *local_cache_insert(struct local_cache *c, const char *key,
+                                              TRITONCACHE_CacheEntry *entry,
+                                              TRITONCACHE_Allocator *allocator, uint64_t *sizes,
+                                              size_t count)
 {
     uint64_t total;
     struct store_item *item;
-    TRITONSERVER_Error *err = measure(entry, count, sizes, &total);
+    TRITONSERVER_Error *err = local_cache_measure(entry, count, sizes, &total);
     if (err)
         return err;
     enum store_result result = store_begin(c->store, key, total, &item);
     if (result != STORE_OK)
         return refusal(c, result, key, total);
-    err = fill(entry, allocator, item, sizes, count);
+    err = local_cache_fill(entry, allocator, item, sizes, count);
     if (err) {
         store_abandon(c->store, item);
         return err;
@@ -282,14 +285,14 @@ TRITONCACHE_ISPEC TRITONSERVER_Error *TRITONCACHE_CacheInsert(TRITONCACHE_Cache 
     uint64_t sizes[MAX_BUFFERS];
     size_t count = 0;
     double start = now_us();
-    TRITONSERVER_Error *err = check(cache, key, entry, allocator);
+    TRITONSERVER_Error *err = local_cache_check(cache, key, entry, allocator);
     if (!err)
         err = TRITONCACHE_CacheEntryBufferCount(entry, &count);
     if (!err && count > MAX_BUFFERS)
         err = berr_new(TRITONSERVER_ERROR_INVALID_ARG, "an entry may have %u buffers, got %zu",
                        MAX_BUFFERS, count);
     if (!err)
-        err = insert(c, key, entry, allocator, sizes, count);
+        err = local_cache_insert(c, key, entry, allocator, sizes, count);
     if (c) {
         show_counts(c);
         gauges_add(c->gauges, GAUGES_INSERT_US, now_us() - start);

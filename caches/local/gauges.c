@@ -24,7 +24,7 @@ static const char *const names[GAUGES_COUNT][2] = {
                           "Microseconds spent putting into the response cache"},
 };
 
-static TRITONSERVER_Error *make(struct gauges *g, enum gauges_id id)
+static TRITONSERVER_Error *local_gauges_make(struct gauges *g, enum gauges_id id)
 {
     TRITONSERVER_Error *err = TRITONSERVER_MetricFamilyNew(
         &g->families[id], TRITONSERVER_METRIC_KIND_GAUGE, names[id][0], names[id][1]);
@@ -35,7 +35,7 @@ struct gauges *gauges_new(void)
 {
     struct gauges *g = calloc(1, sizeof(*g));
     for (int id = 0; g && id < GAUGES_COUNT; id++) {
-        TRITONSERVER_Error *err = make(g, (enum gauges_id)id);
+        TRITONSERVER_Error *err = local_gauges_make(g, (enum gauges_id)id);
         if (!err)
             continue;
         berr_drop(err);

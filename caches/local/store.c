@@ -61,7 +61,7 @@ void store_free(struct store *s)
 }
 
 /* FNV-1a. */
-static uint64_t hash_of(const char *key)
+static uint64_t local_store_hash(const char *key)
 {
     uint64_t h = 0xcbf29ce484222325u;
     for (const unsigned char *p = (const unsigned char *)key; *p; p++)
@@ -69,16 +69,16 @@ static uint64_t hash_of(const char *key)
     return h;
 }
 
-static struct store_item **bucket_of(struct store *s, uint64_t hash)
+static struct store_item **local_store_bucket(struct store *s, uint64_t hash)
 {
     return &s->buckets[(hash ^ hash >> 32) & (s->bucket_count - 1)];
 }
 
 /* What follows is called with the lock held. */
 
-static struct store_item *find(struct store *s, const char *key, uint64_t hash)
+static struct store_item *local_store_find(struct store *s, const char *key, uint64_t hash)
 {
-    struct store_item *item = *bucket_of(s, hash);
+    struct store_item *item = *local_store_bucket(s, hash);
     while (item && (item->hash != hash || strcmp(item->key, key) != 0))
         item = item->chain;
     return item;
@@ -108,7 +108,7 @@ static void unref(struct store *s, struct store_item *item)
 
 static void evict(struct store *s, struct store_item *item)
 {
-    struct store_item **link = bucket_of(s, item->hash);
+    struct store_item **link = local_store_bucket(s, item->hash);
     while (*link != item)
         link = &(*link)->chain;
     *link = item->chain;
@@ -119,7 +119,7 @@ static void evict(struct store *s, struct store_item *item)
 }
 
 /* Twice as many buckets, if there is memory for them. */
-static void grow(struct store *s)
+static void local_store_grow(struct store *s)
 {
     size_t count = s->bucket_count * 2;
     struct store_item **buckets = calloc(count, sizeof(struct store_item *));
@@ -129,7 +129,7 @@ static void grow(struct store *s)
     s->buckets = buckets;
     s->bucket_count = count;
     for (struct store_item *item = s->newest; item; item = item->older) {
-        struct store_item **bucket = bucket_of(s, item->hash);
+        struct store_item **bucket = local_store_bucket(s, item->hash);
         item->chain = *bucket;
         *bucket = item;
     }
@@ -137,9 +137,9 @@ static void grow(struct store *s)
 
 struct store_item *store_get(struct store *s, const char *key)
 {
-    uint64_t hash = hash_of(key);
+    uint64_t hash = local_store_hash(key);
     pthread_mutex_lock(&s->lock);
-    struct store_item *item = find(s, key, hash);
+    struct store_item *item = local_store_find(s, key, hash);
     if (item) {
         item->refs++;
         unlink_use(s, item);
@@ -157,11 +157,12 @@ static size_t data_offset(size_t key_bytes)
 }
 
 /* Makes room for an item, and counts it. */
-static enum store_result reserve(struct store *s, const char *key, uint64_t hash, uint64_t charge)
+static enum store_result local_store_reserve(struct store *s, const char *key, uint64_t hash,
+                                             uint64_t charge)
 {
     enum store_result result = STORE_OK;
     pthread_mutex_lock(&s->lock);
-    if (find(s, key, hash))
+    if (local_store_find(s, key, hash))
         result = STORE_EXISTS;
     while (result == STORE_OK && s->counts.used_bytes > s->limit - charge) {
         if (s->oldest)
@@ -183,8 +184,8 @@ enum store_result store_begin(struct store *s, const char *key, uint64_t bytes,
     if (bytes > s->limit || offset > s->limit - bytes)
         return STORE_TOO_LARGE;
     uint64_t charge = offset + bytes;
-    uint64_t hash = hash_of(key);
-    enum store_result result = reserve(s, key, hash, charge);
+    uint64_t hash = local_store_hash(key);
+    enum store_result result = local_store_reserve(s, key, hash, charge);
     if (result != STORE_OK)
         return result;
     struct store_item *item =
@@ -206,13 +207,13 @@ enum store_result store_begin(struct store *s, const char *key, uint64_t bytes,
 enum store_result store_commit(struct store *s, struct store_item *item)
 {
     pthread_mutex_lock(&s->lock);
-    bool there = find(s, item->key, item->hash) != NULL;
+    bool there = local_store_find(s, item->key, item->hash) != NULL;
     if (there) {
         unref(s, item);
     } else {
         if (s->counts.items >= s->bucket_count)
-            grow(s);
-        struct store_item **bucket = bucket_of(s, item->hash);
+            local_store_grow(s);
+        struct store_item **bucket = local_store_bucket(s, item->hash);
         item->chain = *bucket;
         *bucket = item;
         link_newest(s, item);

@@ -14,7 +14,7 @@
 #include <strings.h>
 
 /* location/path; NULL when there is no memory. */
-static char *join(const char *location, const char *path)
+static char *checksum_agent_join(const char *location, const char *path)
 {
     size_t size = strlen(location) + strlen(path) + 2;
     char *full = malloc(size);
@@ -24,7 +24,8 @@ static char *join(const char *location, const char *path)
 }
 
 /* One parameter: "<algorithm>:<path>" and the digest that the file shall have. */
-static TRITONSERVER_Error *check(const char *location, const char *key, const char *expected)
+static TRITONSERVER_Error *checksum_agent_check(const char *location, const char *key,
+                                                const char *expected)
 {
     const char *colon = strchr(key, ':');
     if (!colon)
@@ -33,7 +34,7 @@ static TRITONSERVER_Error *check(const char *location, const char *key, const ch
     if (!algorithm)
         return berr_new(TRITONSERVER_ERROR_UNSUPPORTED, "Unsupported checksum algorithm: %.*s",
                         (int)(colon - key), key);
-    char *full = join(location, colon + 1);
+    char *full = checksum_agent_join(location, colon + 1);
     if (!full)
         return berr_no_memory();
     char found[DIGEST_TEXT] = "";
@@ -66,7 +67,7 @@ TRITONREPOAGENT_ModelAction(TRITONREPOAGENT_Agent *agent, TRITONREPOAGENT_AgentM
         const char *value;
         err = TRITONREPOAGENT_ModelParameter(agent, model, i, &key, &value);
         if (!err)
-            err = check(location, key, value);
+            err = checksum_agent_check(location, key, value);
     }
     return err;
 }

@@ -358,7 +358,7 @@ static struct stats_compute compute_times(uint64_t exec_start_ns, uint64_t compu
                                   .end = exec_end_ns};
 }
 
-static void trace_compute(struct trace *t, const struct stats_compute *c)
+static void backend_abi_trace_compute(struct trace *t, const struct stats_compute *c)
 {
     trace_report(t, TRITONSERVER_TRACE_COMPUTE_START, c->start);
     trace_report(t, TRITONSERVER_TRACE_COMPUTE_INPUT_END, c->input_end);
@@ -410,7 +410,7 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceReportStatistics(
     if (r->parent && success)
         request_spend(r, &c);
     if (r->trace)
-        trace_compute(r->trace, &c);
+        backend_abi_trace_compute(r->trace, &c);
     return NULL;
 }
 

@@ -20,7 +20,7 @@ struct call {
     void *respond_userp;
 };
 
-static void respond(struct response *r, void *owner)
+static void abi_call_respond(struct response *r, void *owner)
 {
     const struct call *c = owner;
     if (!r->empty) {
@@ -31,7 +31,7 @@ static void respond(struct response *r, void *owner)
     response_free(r);
 }
 
-static void released(struct request *r, void *owner)
+static void abi_call_released(struct request *r, void *owner)
 {
     const struct call *c = owner;
     if (r->trace)
@@ -41,8 +41,8 @@ static void released(struct request *r, void *owner)
                c->release_userp);
 }
 
-static struct err *find(struct serve_table *table, const struct draft *d,
-                        struct serve_version **ret)
+static struct err *abi_call_find(struct serve_table *table, const struct draft *d,
+                                 struct serve_version **ret)
 {
     struct table_view view;
     table_view_open(&view, table, NULL);
@@ -51,7 +51,7 @@ static struct err *find(struct serve_table *table, const struct draft *d,
     return e;
 }
 
-static struct err *check(struct draft *d)
+static struct err *abi_call_check(struct draft *d)
 {
     if (!d->respond || !d->allocator)
         return err_new(STATUS_INVALID_ARG,
@@ -70,9 +70,10 @@ static struct err *check(struct draft *d)
     return NULL;
 }
 
-static struct err *make(struct serve_version *v, const struct draft *d, struct request **ret)
+static struct err *abi_call_make(struct serve_version *v, const struct draft *d,
+                                 struct request **ret)
 {
-    struct request *r = request_new(&v->target, NULL, respond, NULL);
+    struct request *r = request_new(&v->target, NULL, abi_call_respond, NULL);
     struct err *e = draft_fill(d, r);
     if (!e)
         e = request_prepare(r);
@@ -86,7 +87,7 @@ static struct err *make(struct serve_version *v, const struct draft *d, struct r
     return NULL;
 }
 
-static void begin_trace(struct request *r, const struct serve_version *v, struct trace *t)
+static void abi_call_begin_trace(struct request *r, const struct serve_version *v, struct trace *t)
 {
     r->trace = t;
     trace_begin(t, v->name, v->number, r->id);
@@ -100,11 +101,11 @@ struct err *call_start(struct serve_table *table, struct draft *d, struct trace 
     time_ns start = clock_now_ns();
     struct serve_version *v = NULL;
     struct request *r = NULL;
-    struct err *e = check(d);
+    struct err *e = abi_call_check(d);
     if (!e)
-        e = find(table, d, &v);
+        e = abi_call_find(table, d, &v);
     if (!e)
-        e = make(v, d, &r);
+        e = abi_call_make(v, d, &r);
     if (e) {
         if (trace)
             trace_release(trace);
@@ -117,11 +118,11 @@ struct err *call_start(struct serve_table *table, struct draft *d, struct trace 
                        .respond = d->respond,
                        .respond_userp = d->respond_userp};
     r->owner = c;
-    r->released = released;
+    r->released = abi_call_released;
     r->times.start = start;
     draft_sent(d, r);
     if (trace)
-        begin_trace(r, v, trace);
+        abi_call_begin_trace(r, v, trace);
     /* What is refused at once is answered before this returns, also inside an Execute that keeps its own answers back. */
     struct response_batch answers;
     response_batch_begin(&answers);

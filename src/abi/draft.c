@@ -24,7 +24,7 @@ struct draft *draft_new(const char *model, int64_t version)
     return d;
 }
 
-static void free_pieces(struct draft_pieces *p)
+static void draft_free_pieces(struct draft_pieces *p)
 {
     mem_free(p->items);
     *p = (struct draft_pieces){0};
@@ -32,9 +32,9 @@ static void free_pieces(struct draft_pieces *p)
 
 static void free_data(struct draft_input *in)
 {
-    free_pieces(&in->pieces);
+    draft_free_pieces(&in->pieces);
     for (uint32_t i = 0; i < in->policy_count; i++) {
-        free_pieces(&in->policies[i].pieces);
+        draft_free_pieces(&in->policies[i].pieces);
         mem_free(in->policies[i].name);
     }
     mem_free(in->policies);
@@ -97,7 +97,7 @@ __attribute__((format(printf, 2, 3), cold)) static struct err *draft_error(const
     return e;
 }
 
-static struct draft_input *find_input(const struct draft *d, const char *name)
+static struct draft_input *draft_find_input(const struct draft *d, const char *name)
 {
     for (uint32_t i = 0; i < d->input_count; i++)
         if (strcmp(d->inputs[i].name, name) == 0)
@@ -121,7 +121,7 @@ static struct draft_input *append_input(struct draft *d, const char *name)
 struct err *draft_add_input(struct draft *d, const char *name, enum datatype datatype,
                             const int64_t *shape, uint64_t rank)
 {
-    if (find_input(d, name))
+    if (draft_find_input(d, name))
         return draft_error(d, "input '%s' already exists in request", name);
     if (d->input_count == REQUEST_MAX_TENSORS || rank > MAX_RANK)
         return draft_error(d, "expected at most %u inputs of at most %u dimensions",
@@ -146,7 +146,7 @@ struct err *draft_add_raw_input(struct draft *d, const char *name)
 
 struct err *draft_remove_input(struct draft *d, const char *name)
 {
-    struct draft_input *in = find_input(d, name);
+    struct draft_input *in = draft_find_input(d, name);
     if (!in)
         return no_input(d, name);
     free_input(in);
@@ -194,7 +194,7 @@ static struct draft_pieces *pieces_of(struct draft_input *in, const char *policy
 struct err *draft_add_data(struct draft *d, const char *name, const struct tensor_piece *piece,
                            const char *policy)
 {
-    struct draft_input *in = find_input(d, name);
+    struct draft_input *in = draft_find_input(d, name);
     if (!in)
         return no_input(d, name);
     if (piece->memory != BUF_MEMORY_CPU && piece->memory != BUF_MEMORY_CPU_PINNED)
@@ -206,7 +206,7 @@ struct err *draft_add_data(struct draft *d, const char *name, const struct tenso
 
 struct err *draft_remove_data(struct draft *d, const char *name)
 {
-    struct draft_input *in = find_input(d, name);
+    struct draft_input *in = draft_find_input(d, name);
     if (!in)
         return no_input(d, name);
     free_data(in);

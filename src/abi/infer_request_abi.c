@@ -272,7 +272,8 @@ TRITONSERVER_Error *TRITONSERVER_InferenceRequestSetResponseCallback(
     return NULL;
 }
 
-static struct param *add_param(struct draft *d, const char *key, enum param_type param_type)
+static struct param *infer_request_abi_add_param(struct draft *d, const char *key,
+                                                 enum param_type param_type)
 {
     return param_add(&d->params, &d->param_arena, key, strlen(key), param_type);
 }
@@ -295,7 +296,7 @@ TRITONSERVER_InferenceRequestSetIntParameter(TRITONSERVER_InferenceRequest *requ
     struct draft *d = draft_of(request);
     if (!d || !key)
         return d ? handle_null("key") : handle_invalid(type);
-    add_param(d, key, PARAM_INT)->i = value;
+    infer_request_abi_add_param(d, key, PARAM_INT)->i = value;
     return NULL;
 }
 
@@ -306,7 +307,7 @@ TRITONSERVER_InferenceRequestSetBoolParameter(TRITONSERVER_InferenceRequest *req
     struct draft *d = draft_of(request);
     if (!d || !key)
         return d ? handle_null("key") : handle_invalid(type);
-    add_param(d, key, PARAM_BOOL)->b = value;
+    infer_request_abi_add_param(d, key, PARAM_BOOL)->b = value;
     return NULL;
 }
 
@@ -317,6 +318,6 @@ TRITONSERVER_InferenceRequestSetDoubleParameter(TRITONSERVER_InferenceRequest *r
     struct draft *d = draft_of(request);
     if (!d || !key)
         return d ? handle_null("key") : handle_invalid(type);
-    add_param(d, key, PARAM_DOUBLE)->d = value;
+    infer_request_abi_add_param(d, key, PARAM_DOUBLE)->d = value;
     return NULL;
 }

@@ -26,8 +26,8 @@ static TRITONSERVER_Error *set_bool(TRITONSERVER_ServerOptions *options, const c
     return set_text(options, name, value ? "true" : "false");
 }
 
-static TRITONSERVER_Error *set_number(TRITONSERVER_ServerOptions *options, const char *name,
-                                      uint64_t value)
+static TRITONSERVER_Error *options_abi_set_number(TRITONSERVER_ServerOptions *options,
+                                                  const char *name, uint64_t value)
 {
     struct embed_options *o = embed_options_of(options);
     if (!o)
@@ -110,28 +110,28 @@ TRITONSERVER_ServerOptionsSetStrictReadiness(TRITONSERVER_ServerOptions *options
 TRITONSERVER_Error *TRITONSERVER_ServerOptionsSetExitTimeout(TRITONSERVER_ServerOptions *options,
                                                              unsigned int timeout)
 {
-    return set_number(options, "exit-timeout-secs", timeout);
+    return options_abi_set_number(options, "exit-timeout-secs", timeout);
 }
 
 TRITONSERVER_Error *
 TRITONSERVER_ServerOptionsSetBufferManagerThreadCount(TRITONSERVER_ServerOptions *options,
                                                       unsigned int thread_count)
 {
-    return set_number(options, "buffer-manager-thread-count", thread_count);
+    return options_abi_set_number(options, "buffer-manager-thread-count", thread_count);
 }
 
 TRITONSERVER_Error *
 TRITONSERVER_ServerOptionsSetModelLoadThreadCount(TRITONSERVER_ServerOptions *options,
                                                   unsigned int thread_count)
 {
-    return set_number(options, "model-load-thread-count", thread_count);
+    return options_abi_set_number(options, "model-load-thread-count", thread_count);
 }
 
 TRITONSERVER_Error *
 TRITONSERVER_ServerOptionsSetModelLoadRetryCount(TRITONSERVER_ServerOptions *options,
                                                  unsigned int retry_count)
 {
-    return set_number(options, "model-load-retry-count", retry_count);
+    return options_abi_set_number(options, "model-load-retry-count", retry_count);
 }
 
 TRITONSERVER_Error *
@@ -152,14 +152,14 @@ TRITONSERVER_Error *
 TRITONSERVER_ServerOptionsSetPinnedMemoryPoolByteSize(TRITONSERVER_ServerOptions *options,
                                                       uint64_t size)
 {
-    return set_number(options, "pinned-memory-pool-byte-size", size);
+    return options_abi_set_number(options, "pinned-memory-pool-byte-size", size);
 }
 
 TRITONSERVER_Error *
 TRITONSERVER_ServerOptionsSetResponseCacheByteSize(TRITONSERVER_ServerOptions *options,
                                                    uint64_t size)
 {
-    return set_number(options, "response-cache-byte-size", size);
+    return options_abi_set_number(options, "response-cache-byte-size", size);
 }
 
 TRITONSERVER_Error *TRITONSERVER_ServerOptionsSetCacheDirectory(TRITONSERVER_ServerOptions *options,
@@ -214,7 +214,7 @@ TRITONSERVER_Error *
 TRITONSERVER_ServerOptionsSetMetricsInterval(TRITONSERVER_ServerOptions *options,
                                              uint64_t metrics_interval_ms)
 {
-    return set_number(options, "metrics-interval-ms", metrics_interval_ms);
+    return options_abi_set_number(options, "metrics-interval-ms", metrics_interval_ms);
 }
 
 TRITONSERVER_Error *
@@ -335,7 +335,7 @@ TRITONSERVER_Error *TRITONSERVER_ServerOptionsSetLogFormat(TRITONSERVER_ServerOp
 TRITONSERVER_Error *TRITONSERVER_ServerOptionsSetLogVerbose(TRITONSERVER_ServerOptions *options,
                                                             int level)
 {
-    return set_number(options, "log-verbose", level > 0 ? (uint64_t)level : 0);
+    return options_abi_set_number(options, "log-verbose", level > 0 ? (uint64_t)level : 0);
 }
 
 TRITONSERVER_Error *

@@ -6,7 +6,7 @@
 
 #define PARAMETER_MAGIC 0x50415241u
 
-static struct parameter *make(const char *name, enum param_type type)
+static struct parameter *parameter_make(const char *name, enum param_type type)
 {
     struct parameter *p = MEM_NEW(struct parameter);
     p->magic = PARAMETER_MAGIC;
@@ -20,20 +20,20 @@ struct parameter *parameter_new(const char *name, enum param_type type, const vo
     struct parameter *p;
     switch (type) {
     case PARAM_STRING:
-        p = make(name, type);
+        p = parameter_make(name, type);
         p->p.bytes.len = strlen(value);
         p->p.bytes.data = mem_strdup(value);
         return p;
     case PARAM_INT:
-        p = make(name, type);
+        p = parameter_make(name, type);
         memcpy(&p->p.i, value, sizeof(p->p.i));
         return p;
     case PARAM_BOOL:
-        p = make(name, type);
+        p = parameter_make(name, type);
         memcpy(&p->p.b, value, sizeof(p->p.b));
         return p;
     case PARAM_DOUBLE:
-        p = make(name, type);
+        p = parameter_make(name, type);
         memcpy(&p->p.d, value, sizeof(p->p.d));
         return p;
     case PARAM_BYTES:
@@ -44,7 +44,7 @@ struct parameter *parameter_new(const char *name, enum param_type type, const vo
 
 struct parameter *parameter_new_bytes(const char *name, const void *bytes, size_t size)
 {
-    struct parameter *p = make(name, PARAM_BYTES);
+    struct parameter *p = parameter_make(name, PARAM_BYTES);
     p->p.bytes.data = bytes;
     p->p.bytes.len = size;
     return p;

@@ -9,9 +9,9 @@ static const char agent_type[] = "TRITONREPOAGENT_Agent";
 static const char model_type[] = "TRITONREPOAGENT_AgentModel";
 
 /* The model of a call, if both handles are what they should be. */
-static struct repo_agent_model *model_of(TRITONREPOAGENT_Agent *agent,
-                                         TRITONREPOAGENT_AgentModel *model,
-                                         TRITONSERVER_Error **ret_error)
+static struct repo_agent_model *repo_agent_abi_model(TRITONREPOAGENT_Agent *agent,
+                                                     TRITONREPOAGENT_AgentModel *model,
+                                                     TRITONSERVER_Error **ret_error)
 {
     struct repo_agent_model *m = repo_agent_model_of(model);
     *ret_error = NULL;
@@ -34,7 +34,7 @@ TRITONSERVER_Error *TRITONREPOAGENT_ModelRepositoryLocation(
     TRITONREPOAGENT_ArtifactType *artifact_type, const char **location)
 {
     TRITONSERVER_Error *e;
-    const struct repo_agent_model *m = model_of(agent, model, &e);
+    const struct repo_agent_model *m = repo_agent_abi_model(agent, model, &e);
     if (e)
         return e;
     *artifact_type = m->location_type;
@@ -47,7 +47,7 @@ TRITONSERVER_Error *TRITONREPOAGENT_ModelRepositoryLocationAcquire(
     const TRITONREPOAGENT_ArtifactType artifact_type, const char **location)
 {
     TRITONSERVER_Error *e;
-    struct repo_agent_model *m = model_of(agent, model, &e);
+    struct repo_agent_model *m = repo_agent_abi_model(agent, model, &e);
     return e ? e : handle_error(repo_agent_model_acquire(m, artifact_type, location));
 }
 
@@ -56,7 +56,7 @@ TRITONSERVER_Error *TRITONREPOAGENT_ModelRepositoryLocationRelease(
 {
     (void)location; /* there is one at most */
     TRITONSERVER_Error *e;
-    struct repo_agent_model *m = model_of(agent, model, &e);
+    struct repo_agent_model *m = repo_agent_abi_model(agent, model, &e);
     return e ? e : handle_error(repo_agent_model_give_up(m));
 }
 
@@ -65,7 +65,7 @@ TRITONSERVER_Error *TRITONREPOAGENT_ModelRepositoryUpdate(
     const TRITONREPOAGENT_ArtifactType artifact_type, const char *location)
 {
     TRITONSERVER_Error *e;
-    struct repo_agent_model *m = model_of(agent, model, &e);
+    struct repo_agent_model *m = repo_agent_abi_model(agent, model, &e);
     if (e)
         return e;
     if (!location)
@@ -78,7 +78,7 @@ TRITONSERVER_Error *TRITONREPOAGENT_ModelParameterCount(TRITONREPOAGENT_Agent *a
                                                         uint32_t *count)
 {
     TRITONSERVER_Error *e;
-    const struct repo_agent_model *m = model_of(agent, model, &e);
+    const struct repo_agent_model *m = repo_agent_abi_model(agent, model, &e);
     if (e)
         return e;
     *count = (uint32_t)m->param_count;
@@ -92,7 +92,7 @@ TRITONSERVER_Error *TRITONREPOAGENT_ModelParameter(TRITONREPOAGENT_Agent *agent,
                                                    const char **parameter_value)
 {
     TRITONSERVER_Error *e;
-    const struct repo_agent_model *m = model_of(agent, model, &e);
+    const struct repo_agent_model *m = repo_agent_abi_model(agent, model, &e);
     if (e)
         return e;
     if (index >= m->param_count)
@@ -108,7 +108,7 @@ TRITONSERVER_Error *TRITONREPOAGENT_ModelConfig(TRITONREPOAGENT_Agent *agent,
                                                 TRITONSERVER_Message **model_config)
 {
     TRITONSERVER_Error *e;
-    const struct repo_agent_model *m = model_of(agent, model, &e);
+    const struct repo_agent_model *m = repo_agent_abi_model(agent, model, &e);
     if (e)
         return e;
     if (config_version != 1)

@@ -61,7 +61,7 @@ TRITONSERVER_Error *TRITONSERVER_ServerUnregisterModelRepository(TRITONSERVER_Se
 }
 
 /* What waits for the loaders would wait for itself on a network thread. */
-static struct err *may_wait(void)
+static struct err *repository_abi_may_wait(void)
 {
     return loop_current()
                ? err_new(STATUS_UNSUPPORTED, "models cannot be waited for on a network thread")
@@ -123,7 +123,7 @@ TRITONSERVER_ServerLoadModelWithParameters(TRITONSERVER_Server *server, const ch
     if (parameter_count > MAX_PARAMETERS)
         return handle_error(
             err_new(STATUS_INVALID_ARG, "expected at most %u load parameters", MAX_PARAMETERS));
-    struct err *e = may_wait();
+    struct err *e = repository_abi_may_wait();
     struct repo_param *list = mem_zalloc((parameter_count + 1) * sizeof(*list));
     for (uint64_t i = 0; !e && i < parameter_count; i++)
         e = read_parameter(parameters[i], &list[i]);
@@ -135,7 +135,7 @@ TRITONSERVER_ServerLoadModelWithParameters(TRITONSERVER_Server *server, const ch
     return handle_error(e);
 }
 
-static void forget(void *owner, struct err *e)
+static void repository_abi_forget(void *owner, struct err *e)
 {
     mem_free(owner);
     if (e)
@@ -152,7 +152,7 @@ static TRITONSERVER_Error *unload(TRITONSERVER_Server *server, const char *model
     if (!thread_is_of_server()) /* who asks next finds it gone */
         return handle_error(repo_unload_wait(s->repo, model_name, NULL, dependents));
     char *name = mem_strdup(model_name); /* a model may unload itself: it does not wait */
-    struct err *e = repo_unload(s->repo, name, NULL, dependents, forget, name);
+    struct err *e = repo_unload(s->repo, name, NULL, dependents, repository_abi_forget, name);
     if (e)
         mem_free(name);
     return handle_error(e);

@@ -14,7 +14,7 @@ static struct request *request_of(TRITONBACKEND_Request *request)
     return request_from(request);
 }
 
-static struct tensor_input *input_of(TRITONBACKEND_Input *input)
+static struct tensor_input *request_abi_input(TRITONBACKEND_Input *input)
 {
     return request_input_from(input);
 }
@@ -234,7 +234,7 @@ TRITONSERVER_Error *TRITONBACKEND_InputProperties(TRITONBACKEND_Input *input, co
                                                   const int64_t **shape, uint32_t *dims_count,
                                                   uint64_t *byte_size, uint32_t *buffer_count)
 {
-    const struct tensor_input *in = input_of(input);
+    const struct tensor_input *in = request_abi_input(input);
     if (!in)
         return HANDLE_BROKEN(TOKEN_INPUT, input);
     if (name)
@@ -267,7 +267,7 @@ TRITONBACKEND_InputPropertiesForHostPolicy(TRITONBACKEND_Input *input, const cha
                                            const int64_t **shape, uint32_t *dims_count,
                                            uint64_t *byte_size, uint32_t *buffer_count)
 {
-    const struct tensor_input *in = input_of(input);
+    const struct tensor_input *in = request_abi_input(input);
     if (!in)
         return HANDLE_BROKEN(TOKEN_INPUT, input);
     TRITONBACKEND_InputProperties(input, name, datatype, shape, dims_count, byte_size,
@@ -307,7 +307,7 @@ TRITONSERVER_Error *TRITONBACKEND_InputBuffer(TRITONBACKEND_Input *input, const 
                                               TRITONSERVER_MemoryType *memory_type,
                                               int64_t *memory_type_id)
 {
-    const struct tensor_input *in = input_of(input);
+    const struct tensor_input *in = request_abi_input(input);
     if (!in)
         return HANDLE_BROKEN(TOKEN_INPUT, input);
     return give_piece(in->pieces, in->piece_count, index, buffer, buffer_byte_size, memory_type,
@@ -319,7 +319,7 @@ TRITONSERVER_Error *TRITONBACKEND_InputBufferForHostPolicy(
     const void **buffer, uint64_t *buffer_byte_size, TRITONSERVER_MemoryType *memory_type,
     int64_t *memory_type_id)
 {
-    const struct tensor_input *in = input_of(input);
+    const struct tensor_input *in = request_abi_input(input);
     if (!in)
         return HANDLE_BROKEN(TOKEN_INPUT, input);
     const struct tensor_policy *p = find_policy(in, host_policy_name);
@@ -332,7 +332,7 @@ TRITONBACKEND_InputBufferAttributes(TRITONBACKEND_Input *input, const uint32_t i
                                     const void **buffer,
                                     TRITONSERVER_BufferAttributes **buffer_attributes)
 {
-    const struct tensor_input *in = input_of(input);
+    const struct tensor_input *in = request_abi_input(input);
     if (!in)
         return HANDLE_BROKEN(TOKEN_INPUT, input);
     if (index >= in->piece_count)

@@ -123,8 +123,8 @@ TRITONSERVER_Error *TRITONSERVER_ServerModelIsReady(TRITONSERVER_Server *server,
 }
 
 /* The version that a call is about, pinned for it. */
-static TRITONSERVER_Error *find_version(TRITONSERVER_Server *server, const char *name,
-                                        int64_t number, struct serve_version **ret)
+static TRITONSERVER_Error *server_abi_find_version(TRITONSERVER_Server *server, const char *name,
+                                                   int64_t number, struct serve_version **ret)
 {
     struct server *s = embed_server_of(server);
     if (!s || !name)
@@ -144,7 +144,7 @@ TRITONSERVER_Error *TRITONSERVER_ServerModelBatchProperties(TRITONSERVER_Server 
     if (voidp)
         *voidp = NULL;
     struct serve_version *v;
-    TRITONSERVER_Error *e = find_version(server, model_name, model_version, &v);
+    TRITONSERVER_Error *e = server_abi_find_version(server, model_name, model_version, &v);
     if (e)
         return e;
     *flags =
@@ -161,7 +161,7 @@ TRITONSERVER_Error *TRITONSERVER_ServerModelTransactionProperties(TRITONSERVER_S
     if (voidp)
         *voidp = NULL;
     struct serve_version *v;
-    TRITONSERVER_Error *e = find_version(server, model_name, model_version, &v);
+    TRITONSERVER_Error *e = server_abi_find_version(server, model_name, model_version, &v);
     if (e)
         return e;
     *txn_flags = v->config->decoupled ? TRITONSERVER_TXN_DECOUPLED : TRITONSERVER_TXN_ONE_TO_ONE;
@@ -218,7 +218,7 @@ TRITONSERVER_Error *TRITONSERVER_ServerModelConfig(TRITONSERVER_Server *server,
                                                    TRITONSERVER_Message **model_config)
 {
     struct serve_version *v;
-    TRITONSERVER_Error *e = find_version(server, model_name, model_version, &v);
+    TRITONSERVER_Error *e = server_abi_find_version(server, model_name, model_version, &v);
     if (e)
         return e;
     struct err *bad =

@@ -119,24 +119,25 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceResponseStatisticsSetError(
     return NULL;
 }
 
-static enum response_stats_outcome outcome(const struct record *r)
+static enum response_stats_outcome statistics_abi_outcome(const struct record *r)
 {
     if (!r->error)
         return r->times.output_start ? RESPONSE_STATS_SUCCESS : RESPONSE_STATS_EMPTY;
     return err_code(r->error) == STATUS_CANCELLED ? RESPONSE_STATS_CANCEL : RESPONSE_STATS_FAIL;
 }
 
-static struct err *add(const struct record *r, struct request *request)
+static struct err *statistics_abi_add(const struct record *r, struct request *request)
 {
     /* Relaxed: only the number matters. */
     uint32_t index =
         atomic_fetch_add_explicit(&request->responses_reported, 1, memory_order_relaxed);
     if (r->instance->reports) {
-        r->instance->reports->response(r->instance, request, index, outcome(r), &r->times);
+        r->instance->reports->response(r->instance, request, index, statistics_abi_outcome(r),
+                                       &r->times);
         return NULL;
     }
-    return response_stats_add(stats_responses(r->instance->stats, true), index, outcome(r),
-                              &r->times);
+    return response_stats_add(stats_responses(r->instance->stats, true), index,
+                              statistics_abi_outcome(r), &r->times);
 }
 
 TRITONSERVER_Error *TRITONBACKEND_ModelInstanceReportResponseStatistics(
@@ -152,13 +153,13 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceReportResponseStatistics(
     struct request *request = factory_request(r->factory);
     if (!request)
         return HANDLE_BROKEN(TOKEN_FACTORY, r->factory);
-    struct err *e = add(r, request);
+    struct err *e = statistics_abi_add(r, request);
     request_unref(request);
     return handle_error(e);
 }
 
-static TRITONSERVER_Error *report(struct usage *u, TRITONSERVER_BufferAttributes **usage,
-                                  uint32_t usage_size)
+static TRITONSERVER_Error *
+statistics_abi_report(struct usage *u, TRITONSERVER_BufferAttributes **usage, uint32_t usage_size)
 {
     if (!usage && usage_size)
         return handle_null("usage");
@@ -181,7 +182,7 @@ TRITONSERVER_Error *TRITONBACKEND_ModelReportMemoryUsage(TRITONBACKEND_Model *mo
 {
     if (!model_is(model))
         return handle_invalid("TRITONBACKEND_Model");
-    return report(&model_check(model)->usage, usage, usage_size);
+    return statistics_abi_report(&model_check(model)->usage, usage, usage_size);
 }
 
 TRITONSERVER_Error *
@@ -191,5 +192,5 @@ TRITONBACKEND_ModelInstanceReportMemoryUsage(TRITONBACKEND_ModelInstance *instan
 {
     if (!instance_is(instance))
         return handle_invalid("TRITONBACKEND_ModelInstance");
-    return report(&instance_check(instance)->usage, usage, usage_size);
+    return statistics_abi_report(&instance_check(instance)->usage, usage, usage_size);
 }

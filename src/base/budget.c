@@ -103,7 +103,7 @@ bool budget_account_room(const struct budget_account *a, size_t n)
 }
 
 /* The budget has what the account needs before the account says so: it is never charged for less than all accounts hold. */
-static bool add(struct budget_account *a, size_t n, bool anyway)
+static bool budget_add(struct budget_account *a, size_t n, bool anyway)
 {
     size_t held = atomic_load_explicit(&a->held, memory_order_relaxed);
     for (;;) {
@@ -123,12 +123,12 @@ static bool add(struct budget_account *a, size_t n, bool anyway)
 void budget_hold(struct budget_account *a, size_t n)
 {
     if (a)
-        add(a, n, true);
+        budget_add(a, n, true);
 }
 
 bool budget_take(struct budget_account *a, size_t n)
 {
-    return !a || (budget_account_room(a, n) && add(a, n, false));
+    return !a || (budget_account_room(a, n) && budget_add(a, n, false));
 }
 
 void budget_drop(struct budget_account *a, size_t n)

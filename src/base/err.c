@@ -59,7 +59,7 @@ struct err *err_new(enum status code, const char *fmt, ...)
     return e;
 }
 
-static struct err *join(enum status code, const char *head, const char *tail)
+static struct err *err_join(enum status code, const char *head, const char *tail)
 {
     size_t head_len = strlen(head);
     size_t tail_len = strlen(tail);
@@ -78,7 +78,7 @@ struct err *err_errno(int number, const char *fmt, ...)
     va_end(args);
     char words[128];
     enum status code = number == ENOENT ? STATUS_NOT_FOUND : STATUS_INTERNAL;
-    struct err *e = join(code, head->message, strerror_r(number, words, sizeof(words)));
+    struct err *e = err_join(code, head->message, strerror_r(number, words, sizeof(words)));
     err_free(head);
     return e;
 }
@@ -91,7 +91,7 @@ struct err *err_wrap(struct err *e, const char *fmt, ...)
     va_start(args, fmt);
     struct err *head = err_vnew(e->code, fmt, args);
     va_end(args);
-    struct err *both = join(e->code, head->message, e->message);
+    struct err *both = err_join(e->code, head->message, e->message);
     err_free(head);
     err_free(e);
     return both;

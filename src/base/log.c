@@ -44,7 +44,7 @@ static log_write_fn *write_with;
 static _Thread_local char context_id[LOG_CONTEXT_BYTES];
 static _Thread_local uint32_t context_requests;
 
-static uint64_t word(void)
+static uint64_t log_word(void)
 {
     uint64_t now = atomic_load_explicit(&word_now, memory_order_relaxed);
     if (now & (PLAIN_BIT | ESCAPING_BIT))
@@ -69,7 +69,7 @@ static struct log_settings settings_of(uint64_t now)
 
 struct log_settings log_get(void)
 {
-    return settings_of(word());
+    return settings_of(log_word());
 }
 
 static void begin_change(void)
@@ -95,7 +95,7 @@ static void find_most(void)
 }
 
 /* Within a change. */
-static void set(const struct log_settings *s)
+static void log_set_word(const struct log_settings *s)
 {
     uint64_t next = s->verbose | (s->info ? INFO_BIT : 0) | (s->warning ? WARNING_BIT : 0) |
                     (s->error ? ERROR_BIT : 0) | (s->escape ? ESCAPING_BIT : PLAIN_BIT) |
@@ -108,7 +108,7 @@ void log_set(const struct log_settings *settings)
 {
     begin_change();
     atomic_store_explicit(&fd_now, settings->fd, memory_order_relaxed);
-    set(settings);
+    log_set_word(settings);
     end_change();
 }
 
@@ -129,7 +129,7 @@ void log_update(const struct log_settings *to, unsigned what, const struct log_l
     /* LOG_AS_GENERAL plus 1 is 0. */
     for (size_t i = 0; levels && i < LOG_COMPONENT_COUNT; i++)
         atomic_store_explicit(&component_level[i], levels->of[i] + 1, memory_order_relaxed);
-    set(&s);
+    log_set_word(&s);
     end_change();
 }
 
@@ -231,7 +231,7 @@ static void folder_of(const char *file, const char **ret, size_t *ret_len)
     *ret_len = slash ? (size_t)(slash - start) : 0;
 }
 
-static uint32_t level_of(uint32_t component)
+static uint32_t log_level_of(uint32_t component)
 {
     unsigned own = component < LOG_COMPONENT_COUNT
                        ? atomic_load_explicit(&component_level[component], memory_order_relaxed)
@@ -250,7 +250,7 @@ bool log_site_verbose(struct log_site *site, const char *file, uint32_t n)
         found = at < LOG_COMPONENT_COUNT ? at + 2 : 1;
         atomic_store_explicit(&site->component, found, memory_order_relaxed);
     }
-    return level_of(found >= 2 ? found - 2 : LOG_COMPONENT_COUNT) >= n;
+    return log_level_of(found >= 2 ? found - 2 : LOG_COMPONENT_COUNT) >= n;
 }
 
 bool log_verbose_enabled(uint32_t n)
@@ -269,7 +269,7 @@ bool log_enabled(enum log_level level)
     case LOG_LEVEL_ERROR:
         return (now & ERROR_BIT) != 0;
     case LOG_LEVEL_VERBOSE:
-        return level_of(BACKENDS_AT) >= 1;
+        return log_level_of(BACKENDS_AT) >= 1;
     }
     return false;
 }
@@ -311,7 +311,7 @@ void log_set_writer(log_write_fn *fn)
 }
 
 /* One write a line keeps lines whole; a log that cannot be written must not stop the server. */
-static void write_line(int fd, enum log_level level, const struct strbuf *sb)
+static void log_write_line(int fd, enum log_level level, const struct strbuf *sb)
 {
     if (fd == LOG_FD_STANDARD)
         fd = level == LOG_LEVEL_WARN || level == LOG_LEVEL_ERROR ? STDERR_FILENO : STDOUT_FILENO;
@@ -333,7 +333,7 @@ static void write_entry(struct log_entry *entry, const char *file)
     entry->escape = now.escape;
     struct strbuf sb = STRBUF_INIT;
     log_text_put(&sb, entry);
-    write_line(now.fd, entry->level, &sb);
+    log_write_line(now.fd, entry->level, &sb);
     strbuf_fini(&sb);
 }
 

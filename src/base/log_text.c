@@ -187,7 +187,7 @@ static void put_component(struct strbuf *sb, const struct log_entry *e)
     log_text_escape(sb, folder, true);
 }
 
-static void put_json(struct strbuf *sb, const struct log_entry *e)
+static void log_text_put_json(struct strbuf *sb, const struct log_entry *e)
 {
     strbuf_puts(sb, "{\"time\":\"");
     log_text_time(sb, &e->time);
@@ -208,7 +208,7 @@ static void put_json(struct strbuf *sb, const struct log_entry *e)
 void log_text_put(struct strbuf *sb, const struct log_entry *entry)
 {
     if (entry->format == LOG_FORMAT_JSON)
-        put_json(sb, entry);
+        log_text_put_json(sb, entry);
     else
         put_reference(sb, entry);
 }

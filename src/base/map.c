@@ -16,7 +16,7 @@ static char tombstone_mark;
 #define TOMBSTONE (&tombstone_mark)
 
 /* FNV-1a with a final mix: names are short, and the mix makes the low bits usable as an index. */
-static uint64_t hash_of(const char *key, size_t len)
+static uint64_t map_hash(const char *key, size_t len)
 {
     uint64_t h = 0xcbf29ce484222325u;
     for (size_t i = 0; i < len; i++)
@@ -25,7 +25,7 @@ static uint64_t hash_of(const char *key, size_t len)
     return h;
 }
 
-static struct map_slot *find(const struct map *m, const char *key, size_t len, uint64_t hash)
+static struct map_slot *map_find(const struct map *m, const char *key, size_t len, uint64_t hash)
 {
     if (!m->cap)
         return NULL;
@@ -47,7 +47,7 @@ static struct map_slot *free_slot(const struct map *m, uint64_t hash)
     return &m->slots[i];
 }
 
-static void grow(struct map *m)
+static void map_grow(struct map *m)
 {
     struct map bigger = {.cap = m->count * 4 < 16 ? 16 : m->cap};
     while (bigger.cap < m->count * 4)
@@ -67,21 +67,21 @@ static void grow(struct map *m)
 
 void *map_get(const struct map *m, const char *key, size_t len)
 {
-    const struct map_slot *s = find(m, key, len, hash_of(key, len));
+    const struct map_slot *s = map_find(m, key, len, map_hash(key, len));
     return s ? s->value : NULL;
 }
 
 void *map_put(struct map *m, const char *key, size_t len, void *value)
 {
-    uint64_t hash = hash_of(key, len);
-    struct map_slot *s = find(m, key, len, hash);
+    uint64_t hash = map_hash(key, len);
+    struct map_slot *s = map_find(m, key, len, hash);
     if (s) {
         void *old = s->value;
         s->value = value;
         return old;
     }
     if ((m->used + 1) * 2 > m->cap)
-        grow(m);
+        map_grow(m);
     s = free_slot(m, hash);
     *s = (struct map_slot){.key = mem_strndup(key, len), .len = len, .hash = hash, .value = value};
     m->used++;
@@ -91,7 +91,7 @@ void *map_put(struct map *m, const char *key, size_t len, void *value)
 
 void *map_remove(struct map *m, const char *key, size_t len)
 {
-    struct map_slot *s = find(m, key, len, hash_of(key, len));
+    struct map_slot *s = map_find(m, key, len, map_hash(key, len));
     if (!s)
         return NULL;
     void *old = s->value;

@@ -43,7 +43,7 @@ char *mem_strdup(const char *s)
 }
 
 /* Not rounded up, as aligned_alloc would want it: an address sanitizer sees the first byte past the end. */
-static void *aligned(size_t n, size_t align)
+static void *mem_aligned(size_t n, size_t align)
 {
     void *p;
     if (align <= 16)
@@ -53,12 +53,12 @@ static void *aligned(size_t n, size_t align)
 
 void *mem_try_alloc(size_t n, size_t align)
 {
-    return fault_hit() ? NULL : aligned(n, align);
+    return fault_hit() ? NULL : mem_aligned(n, align);
 }
 
 void *mem_alloc_aligned(size_t n, size_t align)
 {
-    return must(aligned(n, align));
+    return must(mem_aligned(n, align));
 }
 
 void mem_free(void *p)

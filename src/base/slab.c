@@ -156,7 +156,7 @@ static struct head *free_blocks(struct head *first, unsigned count, bool tokens)
     return first;
 }
 
-static void shorten(struct free_list *l, unsigned by)
+static void slab_shorten(struct free_list *l, unsigned by)
 {
     l->first = free_blocks(l->first, by, l->tokens);
     l->count -= by;
@@ -201,7 +201,7 @@ size_t slab_trim(void)
     size_t freed = 0;
     for (unsigned i = 0; i < SLAB_CLASSES; i++) {
         freed += lists[i].unused;
-        shorten(&lists[i], lists[i].unused);
+        slab_shorten(&lists[i], lists[i].unused);
         age_shelf(i);
     }
     return freed + slab_trim_on();
@@ -211,6 +211,6 @@ void slab_thread_end(void)
 {
     for (unsigned i = 0; i < SLAB_CLASSES; i++) {
         lists[i].keep = 0;
-        shorten(&lists[i], lists[i].count);
+        slab_shorten(&lists[i], lists[i].count);
     }
 }

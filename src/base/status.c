@@ -13,7 +13,7 @@ static const struct row rows[] = {
 #undef STATUS
 };
 
-static const struct row *row_of(enum status code)
+static const struct row *status_row(enum status code)
 {
     unsigned i = (unsigned)code;
     return i < sizeof(rows) / sizeof(rows[0]) ? &rows[i] : &rows[STATUS_UNKNOWN];
@@ -21,15 +21,15 @@ static const struct row *row_of(enum status code)
 
 const char *status_text(enum status code)
 {
-    return row_of(code)->text;
+    return status_row(code)->text;
 }
 
 int status_http(enum status code)
 {
-    return row_of(code)->http;
+    return status_row(code)->http;
 }
 
 int status_grpc(enum status code)
 {
-    return row_of(code)->grpc;
+    return status_row(code)->grpc;
 }

@@ -35,7 +35,7 @@ static _Atomic(struct entry *) chunks[CHUNKS];
 static _Atomic(uint64_t) free_head;
 static _Atomic(uint32_t) used = 1; /* slots that were given out at some time, and slot 0 */
 
-static struct entry *entry_of(uint32_t slot)
+static struct entry *base_token_entry(uint32_t slot)
 {
     struct entry *c = atomic_load_explicit(&chunks[slot / CHUNK_SLOTS], memory_order_acquire);
     return c ? &c[slot % CHUNK_SLOTS] : NULL;
@@ -43,14 +43,14 @@ static struct entry *entry_of(uint32_t slot)
 
 static struct entry *make_entry(uint32_t slot)
 {
-    struct entry *found = entry_of(slot);
+    struct entry *found = base_token_entry(slot);
     if (found)
         return found;
     struct entry *fresh = mem_zalloc(CHUNK_SLOTS * sizeof(*fresh));
     struct entry *other = NULL;
     if (!atomic_compare_exchange_strong(&chunks[slot / CHUNK_SLOTS], &other, fresh))
         mem_free(fresh);
-    return entry_of(slot);
+    return base_token_entry(slot);
 }
 
 static uint32_t pop_free(void)
@@ -60,7 +60,7 @@ static uint32_t pop_free(void)
         uint32_t slot = (uint32_t)head;
         if (slot == NO_SLOT)
             return NO_SLOT;
-        uint64_t next = atomic_load(&entry_of(slot)->next) | ((head >> 32) + 1) << 32;
+        uint64_t next = atomic_load(&base_token_entry(slot)->next) | ((head >> 32) + 1) << 32;
         if (atomic_compare_exchange_weak(&free_head, &head, next))
             return slot;
     }
@@ -80,7 +80,7 @@ uint32_t token_open(void *object)
 
 void token_close(uint32_t slot)
 {
-    struct entry *e = entry_of(slot);
+    struct entry *e = base_token_entry(slot);
     token_renew(slot);
     uint64_t head = atomic_load(&free_head);
     uint64_t mine;
@@ -92,14 +92,14 @@ void token_close(uint32_t slot)
 
 void token_renew(uint32_t slot)
 {
-    struct entry *e = entry_of(slot);
+    struct entry *e = base_token_entry(slot);
     uint32_t serial = atomic_load_explicit(&e->serial, memory_order_relaxed);
     atomic_store_explicit(&e->serial, serial + 1, memory_order_release);
 }
 
 void *token_make(uint32_t slot, enum token_kind kind, uint32_t part)
 {
-    uint32_t serial = atomic_load_explicit(&entry_of(slot)->serial, memory_order_relaxed);
+    uint32_t serial = atomic_load_explicit(&base_token_entry(slot)->serial, memory_order_relaxed);
     return (void *)(uintptr_t)((uint64_t)kind << KIND_SHIFT |
                                (uint64_t)(part & PART_MASK) << PART_SHIFT |
                                (uint64_t)(serial & SERIAL_MASK) << SERIAL_SHIFT | slot);
@@ -113,7 +113,7 @@ uint32_t token_part(const void *token)
 void *token_find(const void *token, enum token_kind kind, uint32_t *ret_part)
 {
     uint64_t v = (uintptr_t)token;
-    struct entry *e = entry_of((uint32_t)(v & SLOT_MASK));
+    struct entry *e = base_token_entry((uint32_t)(v & SLOT_MASK));
     if (v >> KIND_SHIFT != (uint64_t)kind || !e)
         return NULL;
     uint32_t serial = atomic_load_explicit(&e->serial, memory_order_acquire);
@@ -131,7 +131,7 @@ void *token_take(const void *token, enum token_kind kind)
     if (!object)
         return NULL;
     uint64_t v = (uintptr_t)token;
-    struct entry *e = entry_of((uint32_t)(v & SLOT_MASK));
+    struct entry *e = base_token_entry((uint32_t)(v & SLOT_MASK));
     uint32_t serial = atomic_load_explicit(&e->serial, memory_order_relaxed);
     bool same = (serial & SERIAL_MASK) == (v >> SERIAL_SHIFT & SERIAL_MASK);
     /* Acquire and release: the one that gets it sees what was done under the token, others find it gone. */

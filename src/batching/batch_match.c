@@ -58,8 +58,8 @@ static bool shapes_equal(const struct tensor_input *a, const struct tensor_input
 }
 
 /* The input of r called like `in`; nearly always the one at the same place. */
-static const struct tensor_input *find(const struct request *r, const struct tensor_input *in,
-                                       uint32_t place)
+static const struct tensor_input *batch_match_find(const struct request *r,
+                                                   const struct tensor_input *in, uint32_t place)
 {
     if (strcmp(r->inputs[place].name, in->name) == 0)
         return &r->inputs[place];
@@ -76,7 +76,7 @@ bool batch_match_equal(const struct batch_match *m, const struct request *a,
         return false;
     for (uint32_t i = 0; i < a->input_count; i++) {
         const struct tensor_input *x = &a->inputs[i];
-        const struct tensor_input *y = find(b, x, i);
+        const struct tensor_input *y = batch_match_find(b, x, i);
         if (!y)
             return false;
         if (is_shape_tensor(m, x->name)) {

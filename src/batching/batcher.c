@@ -82,7 +82,7 @@ static void set_policies(struct batcher *b, const struct batcher_config *c)
     qsort(b->own_policies, b->own_count, sizeof(*b->own_policies), by_level);
 }
 
-static const struct batcher_policy *policy_of(const struct batcher *b, uint64_t level)
+static const struct batcher_policy *batcher_policy_of(const struct batcher *b, uint64_t level)
 {
     struct batcher_level_policy key = {.level = level};
     const struct batcher_level_policy *own =
@@ -143,31 +143,31 @@ static void publish_depth(struct batcher *b)
 }
 
 /* Take a request out of the queue. What was known of the pending batch is void then. */
-static void detach(struct batcher *b, struct request *r)
+static void batcher_detach(struct batcher *b, struct request *r)
 {
     if (r->queue_heap)
         deadline_heap_remove(&b->deadlines, r);
     levels_remove(&b->levels, r);
 }
 
-static void drop(struct batcher *b, struct request *r)
+static void batcher_drop(struct batcher *b, struct request *r)
 {
-    detach(b, r);
+    batcher_detach(b, r);
     list_append(&b->dropped, &r->queue_node);
 }
 
 /* Apply the policies to the requests whose deadline has come. */
-static void sweep(struct batcher *b, time_ns now)
+static void batcher_sweep(struct batcher *b, time_ns now)
 {
     if (b->hold_until || deadline_heap_first(&b->deadlines) > now)
         return;
     struct request *r;
     while ((r = deadline_heap_pop_due(&b->deadlines, now)) != NULL) {
         r->queue_deadline = TIME_NEVER;
-        if (policy_of(b, r->queue_level)->action == BATCHER_TIMEOUT_DELAY)
+        if (batcher_policy_of(b, r->queue_level)->action == BATCHER_TIMEOUT_DELAY)
             levels_make_late(&b->levels, r);
         else
-            drop(b, r);
+            batcher_drop(b, r);
     }
     pending_reset(b);
     publish_depth(b);
@@ -186,9 +186,9 @@ enum batcher_push batcher_push(struct batcher *b, time_ns now, struct request *r
     uint64_t level = b->default_level;
     if (r->priority != 0 && r->priority <= b->level_count)
         level = r->priority;
-    const struct batcher_policy *p = policy_of(b, level);
+    const struct batcher_policy *p = batcher_policy_of(b, level);
     if (p->max_queue_size != 0 && levels_waiting(&b->levels, level) >= p->max_queue_size) {
-        sweep(b, now);
+        batcher_sweep(b, now);
         if (levels_waiting(&b->levels, level) >= p->max_queue_size)
             return BATCHER_PUSH_FULL;
     }
@@ -231,7 +231,7 @@ static void pending_extend(struct batcher *b)
         if (!r)
             return;
         if (request_is_cancelled(r)) {
-            drop(b, r);
+            batcher_drop(b, r);
             publish_depth(b);
             continue;
         }
@@ -252,7 +252,7 @@ static void pending_extend(struct batcher *b)
 }
 
 /* How many requests to run now; 0 = wait until *ret_wake. */
-static uint32_t choose(struct batcher *b, time_ns now, time_ns *ret_wake)
+static uint32_t batcher_choose(struct batcher *b, time_ns now, time_ns *ret_wake)
 {
     pending_extend(b);
     uint32_t n = batch_goal_choose(&b->goal, &b->pending.growth, now, ret_wake);
@@ -272,7 +272,7 @@ static void pending_recheck(struct batcher *b)
     for (uint32_t left = b->pending.growth.count; left; left--) {
         struct request *next = levels_next(&b->levels, &at);
         if (request_is_cancelled(r)) {
-            drop(b, r);
+            batcher_drop(b, r);
             any = true;
         }
         r = next;
@@ -284,11 +284,11 @@ static void pending_recheck(struct batcher *b)
 static size_t take_batch(struct batcher *b, time_ns now, struct request **out, time_ns *ret_wake)
 {
     pending_recheck(b);
-    uint32_t n = choose(b, now, ret_wake);
+    uint32_t n = batcher_choose(b, now, ret_wake);
     for (uint32_t i = 0; i < n; i++) {
         struct levels_cursor at = {0};
         out[i] = levels_next(&b->levels, &at);
-        detach(b, out[i]);
+        batcher_detach(b, out[i]);
     }
     if (n)
         pending_reset(b);
@@ -302,10 +302,10 @@ static size_t take_one(struct batcher *b, struct request **out, time_ns *ret_wak
     while ((r = levels_next(&b->levels, &first)) != NULL) {
         first = (struct levels_cursor){0};
         if (request_is_cancelled(r)) {
-            drop(b, r);
+            batcher_drop(b, r);
             continue;
         }
-        detach(b, r);
+        batcher_detach(b, r);
         out[0] = r;
         return 1;
     }
@@ -314,7 +314,7 @@ static size_t take_one(struct batcher *b, struct request **out, time_ns *ret_wak
 }
 
 /* Whether it waits for more requests before anything runs. */
-static bool holds(struct batcher *b, time_ns *ret_wake)
+static bool batcher_holds(struct batcher *b, time_ns *ret_wake)
 {
     if (b->levels.waiting < b->hold_until) {
         *ret_wake = TIME_NEVER;
@@ -328,9 +328,9 @@ size_t batcher_take(struct batcher *b, time_ns now, struct request **out, size_t
                     time_ns *ret_wake)
 {
     CHECK(cap >= b->goal.max_count);
-    if (holds(b, ret_wake))
+    if (batcher_holds(b, ret_wake))
         return 0;
-    sweep(b, now);
+    batcher_sweep(b, now);
     size_t n = b->dynamic ? take_batch(b, now, out, ret_wake) : take_one(b, out, ret_wake);
     publish_depth(b);
     return n;
@@ -338,11 +338,11 @@ size_t batcher_take(struct batcher *b, time_ns now, struct request **out, size_t
 
 bool batcher_ready(struct batcher *b, time_ns now, time_ns *ret_wake)
 {
-    if (holds(b, ret_wake))
+    if (batcher_holds(b, ret_wake))
         return false;
-    sweep(b, now);
+    batcher_sweep(b, now);
     if (b->dynamic)
-        return choose(b, now, ret_wake) != 0;
+        return batcher_choose(b, now, ret_wake) != 0;
     if (b->levels.waiting)
         return true;
     *ret_wake = TIME_NEVER;
@@ -353,7 +353,7 @@ bool batcher_ready(struct batcher *b, time_ns now, time_ns *ret_wake)
 
 size_t batcher_expire(struct batcher *b, time_ns now, struct list *ret_list)
 {
-    sweep(b, now);
+    batcher_sweep(b, now);
     size_t n = 0;
     LIST_EACH (it, &b->dropped)
         n++;
@@ -377,7 +377,7 @@ bool batcher_remove(struct batcher *b, struct request *r)
 {
     if (r->queue_level == 0)
         return false;
-    detach(b, r);
+    batcher_detach(b, r);
     pending_reset(b);
     publish_depth(b);
     return true;
@@ -391,7 +391,7 @@ size_t batcher_drain(struct batcher *b, struct list *ret_list)
         struct request *r = levels_next(&b->levels, &at);
         if (!r)
             break;
-        detach(b, r);
+        batcher_detach(b, r);
         list_append(ret_list, &r->queue_node);
         n++;
     }

@@ -7,7 +7,7 @@
 #include "proto/model_config.pb-c.h"
 #include "batching/batcher.h"
 
-static struct batcher_policy policy_of(const Inference__ModelQueuePolicy *p)
+static struct batcher_policy batcher_setup_policy(const Inference__ModelQueuePolicy *p)
 {
     if (!p)
         return (struct batcher_policy){0};
@@ -28,9 +28,9 @@ static struct err *new_dynamic(const struct model_config *config,
     size_t levels = d->n_priority_queue_policy;
     struct batcher_level_policy *policies = mem_alloc(levels * sizeof(*policies));
     for (size_t i = 0; i < levels; i++)
-        policies[i] =
-            (struct batcher_level_policy){.level = d->priority_queue_policy[i]->key,
-                                          .policy = policy_of(d->priority_queue_policy[i]->value)};
+        policies[i] = (struct batcher_level_policy){
+            .level = d->priority_queue_policy[i]->key,
+            .policy = batcher_setup_policy(d->priority_queue_policy[i]->value)};
     c->dynamic = true;
     c->max_batch_size = (uint32_t)config->max_batch_size;
     c->preferred = d->preferred_batch_size;
@@ -38,7 +38,7 @@ static struct err *new_dynamic(const struct model_config *config,
     c->delay_us = d->max_queue_delay_microseconds;
     c->priority_levels = d->priority_levels;
     c->default_level = d->default_priority_level;
-    c->default_policy = policy_of(d->default_queue_policy);
+    c->default_policy = batcher_setup_policy(d->default_queue_policy);
     c->level_policies = policies;
     c->level_policy_count = levels;
     struct err *e = batcher_new(c, ret);

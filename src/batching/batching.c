@@ -18,14 +18,14 @@ struct batching {
     struct batch_strategy *strategy; /* the model's; NULL = it has none */
 };
 
-static struct batcher *queue_of(const struct scheduler *s)
+static struct batcher *batching_queue(const struct scheduler *s)
 {
     return ((const struct batching *)s)->queue;
 }
 
 static bool batching_push(struct scheduler *s, struct request *r, time_ns now)
 {
-    return batcher_push(queue_of(s), now, r) == BATCHER_PUSH_OK;
+    return batcher_push(batching_queue(s), now, r) == BATCHER_PUSH_OK;
 }
 
 static struct err *batching_refusal(const struct scheduler *s, const struct request *r,
@@ -38,13 +38,13 @@ static struct err *batching_refusal(const struct scheduler *s, const struct requ
 
 static size_t batching_take(struct scheduler *s, struct runner *r, time_ns now, time_ns *ret_wake)
 {
-    return batcher_take(queue_of(s), now, r->batch, r->room, ret_wake);
+    return batcher_take(batching_queue(s), now, r->batch, r->room, ret_wake);
 }
 
 static bool batching_ready(struct scheduler *s, struct runner *r, time_ns now, time_ns *ret_wake)
 {
     (void)r;
-    return batcher_ready(queue_of(s), now, ret_wake);
+    return batcher_ready(batching_queue(s), now, ret_wake);
 }
 
 static void batching_wake(struct scheduler *s, time_ns now)
@@ -54,37 +54,37 @@ static void batching_wake(struct scheduler *s, time_ns now)
 
 static size_t batching_expire(struct scheduler *s, time_ns now, struct list *ret_list)
 {
-    return batcher_expire(queue_of(s), now, ret_list);
+    return batcher_expire(batching_queue(s), now, ret_list);
 }
 
 static bool batching_has_dropped(const struct scheduler *s)
 {
-    return batcher_has_dropped(queue_of(s));
+    return batcher_has_dropped(batching_queue(s));
 }
 
 static time_ns batching_next_deadline(const struct scheduler *s)
 {
-    return batcher_next_deadline(queue_of(s));
+    return batcher_next_deadline(batching_queue(s));
 }
 
 static bool batching_remove(struct scheduler *s, struct request *r)
 {
-    return batcher_remove(queue_of(s), r);
+    return batcher_remove(batching_queue(s), r);
 }
 
 static size_t batching_drain(struct scheduler *s, struct list *ret_list)
 {
-    return batcher_drain(queue_of(s), ret_list);
+    return batcher_drain(batching_queue(s), ret_list);
 }
 
 static size_t batching_depth(const struct scheduler *s)
 {
-    return batcher_depth(queue_of(s));
+    return batcher_depth(batching_queue(s));
 }
 
 static time_ns batching_oldest(const struct scheduler *s)
 {
-    return batcher_oldest(queue_of(s));
+    return batcher_oldest(batching_queue(s));
 }
 
 static void batching_report(struct scheduler *s)
@@ -94,7 +94,7 @@ static void batching_report(struct scheduler *s)
 
 static void batching_free(struct scheduler *s)
 {
-    batcher_free(queue_of(s));
+    batcher_free(batching_queue(s));
     mem_free(s);
 }
 

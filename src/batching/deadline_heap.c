@@ -13,22 +13,24 @@ static bool before(const struct deadline_heap_item *a, const struct deadline_hea
     return a->when != b->when ? a->when < b->when : a->added < b->added;
 }
 
-static void put(struct deadline_heap *h, size_t at, struct deadline_heap_item item)
+static void deadline_heap_put(struct deadline_heap *h, size_t at, struct deadline_heap_item item)
 {
     h->items[at] = item;
     item.request->queue_heap = (uint32_t)at;
 }
 
-static void sift_up(struct deadline_heap *h, size_t at, struct deadline_heap_item item)
+static void deadline_heap_sift_up(struct deadline_heap *h, size_t at,
+                                  struct deadline_heap_item item)
 {
     while (at > 1 && before(&item, &h->items[at / 2])) {
-        put(h, at, h->items[at / 2]);
+        deadline_heap_put(h, at, h->items[at / 2]);
         at /= 2;
     }
-    put(h, at, item);
+    deadline_heap_put(h, at, item);
 }
 
-static void sift_down(struct deadline_heap *h, size_t at, struct deadline_heap_item item)
+static void deadline_heap_sift_down(struct deadline_heap *h, size_t at,
+                                    struct deadline_heap_item item)
 {
     for (;;) {
         size_t child = at * 2;
@@ -38,13 +40,13 @@ static void sift_down(struct deadline_heap *h, size_t at, struct deadline_heap_i
             child++;
         if (!before(&h->items[child], &item))
             break;
-        put(h, at, h->items[child]);
+        deadline_heap_put(h, at, h->items[child]);
         at = child;
     }
-    put(h, at, item);
+    deadline_heap_put(h, at, item);
 }
 
-static void resize(struct deadline_heap *h, size_t cap)
+static void deadline_heap_resize(struct deadline_heap *h, size_t cap)
 {
     h->items = mem_realloc(h->items, (cap + 1) * sizeof(h->items[0]));
     h->cap = cap;
@@ -55,9 +57,10 @@ void deadline_heap_add(struct deadline_heap *h, struct request *r)
     CHECK(r->queue_heap == 0);
     CHECK(h->count < UINT32_MAX);
     if (h->count == h->cap)
-        resize(h, h->cap ? h->cap * 2 : FIRST_CAP);
+        deadline_heap_resize(h, h->cap ? h->cap * 2 : FIRST_CAP);
     h->count++;
-    sift_up(h, h->count, (struct deadline_heap_item){r->queue_deadline, h->added++, r});
+    deadline_heap_sift_up(h, h->count,
+                          (struct deadline_heap_item){r->queue_deadline, h->added++, r});
 }
 
 void deadline_heap_remove(struct deadline_heap *h, struct request *r)
@@ -71,13 +74,13 @@ void deadline_heap_remove(struct deadline_heap *h, struct request *r)
     h->count--;
     if (last.request != r) {
         if (at > 1 && before(&last, &h->items[at / 2]))
-            sift_up(h, at, last);
+            deadline_heap_sift_up(h, at, last);
         else
-            sift_down(h, at, last);
+            deadline_heap_sift_down(h, at, last);
     }
     /* A burst must not keep its memory for ever. */
     if (h->cap > FIRST_CAP && h->count < h->cap / 4)
-        resize(h, h->cap / 2);
+        deadline_heap_resize(h, h->cap / 2);
 }
 
 struct request *deadline_heap_pop_due(struct deadline_heap *h, time_ns now)

@@ -7,7 +7,7 @@
 static const char entry_type[] = "TRITONCACHE_CacheEntry";
 static const char attributes_type[] = "TRITONSERVER_BufferAttributes";
 
-static struct cache_entry *entry_of(TRITONCACHE_CacheEntry *entry)
+static struct cache_entry *cache_abi_entry(TRITONCACHE_CacheEntry *entry)
 {
     return cache_entry_of(entry);
 }
@@ -27,7 +27,7 @@ TRITONSERVER_Error *TRITONCACHE_CacheEntryNew(TRITONCACHE_CacheEntry **entry)
 
 TRITONSERVER_Error *TRITONCACHE_CacheEntryDelete(TRITONCACHE_CacheEntry *entry)
 {
-    struct cache_entry *e = entry_of(entry);
+    struct cache_entry *e = cache_abi_entry(entry);
     if (entry && !e)
         return handle_invalid(entry_type);
     cache_entry_free(e);
@@ -36,7 +36,7 @@ TRITONSERVER_Error *TRITONCACHE_CacheEntryDelete(TRITONCACHE_CacheEntry *entry)
 
 TRITONSERVER_Error *TRITONCACHE_CacheEntryBufferCount(TRITONCACHE_CacheEntry *entry, size_t *count)
 {
-    struct cache_entry *e = entry_of(entry);
+    struct cache_entry *e = cache_abi_entry(entry);
     if (!e)
         return handle_invalid(entry_type);
     *count = cache_entry_count(e);
@@ -47,7 +47,7 @@ TRITONSERVER_Error *
 TRITONCACHE_CacheEntryAddBuffer(TRITONCACHE_CacheEntry *entry, void *base,
                                 TRITONSERVER_BufferAttributes *buffer_attributes)
 {
-    struct cache_entry *e = entry_of(entry);
+    struct cache_entry *e = cache_abi_entry(entry);
     const struct buffer_attributes *a = buffer_attributes_of(buffer_attributes);
     if (!e || !a)
         return handle_invalid(e ? attributes_type : entry_type);
@@ -58,7 +58,7 @@ TRITONSERVER_Error *
 TRITONCACHE_CacheEntryGetBuffer(TRITONCACHE_CacheEntry *entry, size_t index, void **base,
                                 TRITONSERVER_BufferAttributes *buffer_attributes)
 {
-    struct cache_entry *e = entry_of(entry);
+    struct cache_entry *e = cache_abi_entry(entry);
     struct buffer_attributes *a = buffer_attributes_of(buffer_attributes);
     if (!e || !a)
         return handle_invalid(e ? attributes_type : entry_type);
@@ -69,7 +69,7 @@ TRITONSERVER_Error *
 TRITONCACHE_CacheEntrySetBuffer(TRITONCACHE_CacheEntry *entry, size_t index, void *new_base,
                                 TRITONSERVER_BufferAttributes *buffer_attributes)
 {
-    struct cache_entry *e = entry_of(entry);
+    struct cache_entry *e = cache_abi_entry(entry);
     const struct buffer_attributes *a = buffer_attributes_of(buffer_attributes);
     if (!e || (buffer_attributes && !a))
         return handle_invalid(e ? attributes_type : entry_type);
@@ -80,7 +80,7 @@ TRITONSERVER_Error *TRITONCACHE_Copy(TRITONCACHE_Allocator *allocator,
                                      TRITONCACHE_CacheEntry *entry)
 {
     struct cache_entry_copier *c = cache_entry_copier_of(allocator);
-    struct cache_entry *e = entry_of(entry);
+    struct cache_entry *e = cache_abi_entry(entry);
     if (!c || !e)
         return handle_invalid(c ? entry_type : "TRITONCACHE_Allocator");
     return handle_error(c->copy(c, e));

@@ -62,7 +62,8 @@ size_t cache_entry_count(struct cache_entry *e)
 }
 
 /* Caller holds the lock. */
-static void append(struct cache_entry *e, void *base, const struct buffer_attributes *attributes)
+static void cache_entry_append(struct cache_entry *e, void *base,
+                               const struct buffer_attributes *attributes)
 {
     e->buffers = mem_realloc(e->buffers, (e->count + 1) * sizeof(*e->buffers));
     e->buffers[e->count++] = (struct cache_entry_buffer){.base = base, .attributes = *attributes};
@@ -73,7 +74,7 @@ void cache_entry_reserve(struct cache_entry *e, uint64_t byte_size)
     struct buffer_attributes attributes;
     buffer_attributes_init(&attributes, byte_size, BUF_MEMORY_CPU, 0);
     mutex_lock(&e->lock);
-    append(e, NULL, &attributes);
+    cache_entry_append(e, NULL, &attributes);
     mutex_unlock(&e->lock);
 }
 
@@ -85,7 +86,7 @@ struct err *cache_entry_add(struct cache_entry *e, void *base,
     mutex_lock(&e->lock);
     bool full = e->count == CACHE_ENTRY_MAX_BUFFERS;
     if (!full)
-        append(e, base, attributes);
+        cache_entry_append(e, base, attributes);
     mutex_unlock(&e->lock);
     return full ? err_new(STATUS_INVALID_ARG, "a cache entry has at most %u buffers",
                           CACHE_ENTRY_MAX_BUFFERS)

@@ -6,18 +6,18 @@
 #include <string.h>
 
 /* Every part says how long it is, so that no two lists of parts are the same bytes. */
-static void put_number(struct cache_key_hash *h, uint64_t n)
+static void cache_key_put_number(struct cache_key_hash *h, uint64_t n)
 {
     cache_key_hash_add(h, &n, sizeof(n));
 }
 
 static void put_bytes(struct cache_key_hash *h, const void *data, size_t len)
 {
-    put_number(h, len);
+    cache_key_put_number(h, len);
     cache_key_hash_add(h, data, len);
 }
 
-static void put_text(struct cache_key_hash *h, const char *text)
+static void cache_key_put_text(struct cache_key_hash *h, const char *text)
 {
     put_bytes(h, text, strlen(text));
 }
@@ -27,10 +27,10 @@ void cache_key_model_init(struct cache_key_model *m, const char *name, int64_t v
 {
     struct cache_key_hash h;
     cache_key_hash_init(&h);
-    put_text(&h, name);
-    put_number(&h, (uint64_t)version);
+    cache_key_put_text(&h, name);
+    cache_key_put_number(&h, (uint64_t)version);
     put_bytes(&h, config, config_bytes);
-    put_text(&h, files);
+    cache_key_put_text(&h, files);
     cache_key_hash_end(&h, m->seed);
 }
 
@@ -39,7 +39,7 @@ void cache_key_model_at(const struct cache_key_model *m, uint64_t time, struct c
     struct cache_key_hash h;
     cache_key_hash_init(&h);
     cache_key_hash_add(&h, m->seed, sizeof(m->seed));
-    put_number(&h, time);
+    cache_key_put_number(&h, time);
     cache_key_hash_end(&h, ret->seed);
 }
 
@@ -70,32 +70,32 @@ static int by_param(const void *a, const void *b)
     return order ? order : (x->at > y->at) - (x->at < y->at);
 }
 
-static void put_param(struct cache_key_hash *h, const struct param *p)
+static void cache_key_put_param(struct cache_key_hash *h, const struct param *p)
 {
     uint64_t bits = 0;
-    put_text(h, p->name);
-    put_number(h, p->type);
+    cache_key_put_text(h, p->name);
+    cache_key_put_number(h, p->type);
     switch (p->type) {
     case PARAM_STRING:
     case PARAM_BYTES:
         put_bytes(h, p->bytes.data, p->bytes.len);
         break;
     case PARAM_INT:
-        put_number(h, (uint64_t)p->i);
+        cache_key_put_number(h, (uint64_t)p->i);
         break;
     case PARAM_BOOL:
-        put_number(h, p->b);
+        cache_key_put_number(h, p->b);
         break;
     case PARAM_DOUBLE:
         memcpy(&bits, &p->d, sizeof(bits));
-        put_number(h, bits);
+        cache_key_put_number(h, bits);
         break;
     }
 }
 
-static void put_params(struct cache_key_hash *h, struct request *r)
+static void cache_key_put_params(struct cache_key_hash *h, struct request *r)
 {
-    put_number(h, r->params.count);
+    cache_key_put_number(h, r->params.count);
     if (!r->params.count)
         return;
     struct ordered *all = arena_alloc(&r->arena, r->params.count * sizeof(*all));
@@ -104,25 +104,25 @@ static void put_params(struct cache_key_hash *h, struct request *r)
         all[count] = (struct ordered){p, count};
     qsort(all, count, sizeof(*all), by_param);
     for (uint32_t i = 0; i < count; i++)
-        put_param(h, all[i].param);
+        cache_key_put_param(h, all[i].param);
 }
 
-static void put_outputs(struct cache_key_hash *h, struct request *r)
+static void cache_key_put_outputs(struct cache_key_hash *h, struct request *r)
 {
-    put_number(h, r->output_count);
+    cache_key_put_number(h, r->output_count);
     if (!r->output_count)
         return;
     const char **names = arena_alloc(&r->arena, r->output_count * sizeof(*names));
     memcpy(names, r->outputs, r->output_count * sizeof(*names));
     qsort(names, r->output_count, sizeof(*names), by_text);
     for (uint32_t i = 0; i < r->output_count; i++)
-        put_text(h, names[i]);
+        cache_key_put_text(h, names[i]);
 }
 
 static bool put_pieces(struct cache_key_hash *h, const struct tensor_piece *pieces, uint32_t count,
                        uint64_t byte_size)
 {
-    put_number(h, byte_size);
+    cache_key_put_number(h, byte_size);
     for (uint32_t i = 0; i < count; i++) {
         if (pieces[i].memory == BUF_MEMORY_GPU)
             return false;
@@ -133,22 +133,22 @@ static bool put_pieces(struct cache_key_hash *h, const struct tensor_piece *piec
 
 static bool put_input(struct cache_key_hash *h, const struct tensor_input *in)
 {
-    put_text(h, in->name);
-    put_number(h, in->datatype);
+    cache_key_put_text(h, in->name);
+    cache_key_put_number(h, in->datatype);
     put_bytes(h, in->shape, in->rank * sizeof(*in->shape));
     bool ok = put_pieces(h, in->pieces, in->piece_count, in->byte_size);
     for (const struct tensor_policy *p = in->policies; p && ok; p = p->next) {
-        put_number(h, 1);
-        put_text(h, p->name);
+        cache_key_put_number(h, 1);
+        cache_key_put_text(h, p->name);
         ok = put_pieces(h, p->pieces, p->piece_count, p->byte_size);
     }
-    put_number(h, 0);
+    cache_key_put_number(h, 0);
     return ok;
 }
 
-static bool put_inputs(struct cache_key_hash *h, struct request *r)
+static bool cache_key_put_inputs(struct cache_key_hash *h, struct request *r)
 {
-    put_number(h, r->input_count);
+    cache_key_put_number(h, r->input_count);
     if (!r->input_count)
         return true;
     const struct tensor_input **all =
@@ -170,14 +170,14 @@ bool cache_key_make(const struct cache_key_model *m, struct request *r,
     uint8_t key[CACHE_KEY_HASH_BYTES];
     cache_key_hash_init(&h);
     cache_key_hash_add(&h, m->seed, sizeof(m->seed));
-    put_number(&h, r->flags);
-    put_number(&h, r->correlation_id);
-    put_number(&h, r->correlation_string != NULL);
+    cache_key_put_number(&h, r->flags);
+    cache_key_put_number(&h, r->correlation_id);
+    cache_key_put_number(&h, r->correlation_string != NULL);
     if (r->correlation_string)
-        put_text(&h, r->correlation_string);
-    put_params(&h, r);
-    put_outputs(&h, r);
-    if (!put_inputs(&h, r))
+        cache_key_put_text(&h, r->correlation_string);
+    cache_key_put_params(&h, r);
+    cache_key_put_outputs(&h, r);
+    if (!cache_key_put_inputs(&h, r))
         return false;
     cache_key_hash_end(&h, key);
     for (size_t i = 0; i < sizeof(key); i++) {

@@ -115,7 +115,7 @@ void cache_key_hash_init(struct cache_key_hash *h)
 }
 
 /* A block is mixed when more follows: the last one is marked. */
-static void mix(struct cache_key_hash *h, const uint8_t *block, compress_fn *f)
+static void cache_key_hash_mix(struct cache_key_hash *h, const uint8_t *block, compress_fn *f)
 {
     h->done += CACHE_KEY_HASH_BLOCK / 4;
     f(h->lanes, block, h->done, 0);
@@ -132,13 +132,13 @@ void cache_key_hash_add(struct cache_key_hash *h, const void *data, size_t len)
         size_t step = CACHE_KEY_HASH_BLOCK - h->held;
         if (h->held) {
             memcpy(h->block + h->held, p, step);
-            mix(h, h->block, f);
+            cache_key_hash_mix(h, h->block, f);
             p += step;
             len -= step;
             h->held = 0;
         }
         for (; len > CACHE_KEY_HASH_BLOCK; p += CACHE_KEY_HASH_BLOCK, len -= CACHE_KEY_HASH_BLOCK)
-            mix(h, p, f);
+            cache_key_hash_mix(h, p, f);
     }
     memcpy(h->block + h->held, p, len);
     h->held += (uint32_t)len;

@@ -49,14 +49,14 @@ uint64_t cache_pack_size(const struct response *r)
     return size;
 }
 
-static uint8_t *put(uint8_t *to, const void *data, uint64_t len)
+static uint8_t *cache_pack_put(uint8_t *to, const void *data, uint64_t len)
 {
     if (len)
         memcpy(to, data, len);
     return to + len;
 }
 
-static uint8_t *put_param(uint8_t *to, const struct param *p)
+static uint8_t *cache_pack_put_param(uint8_t *to, const struct param *p)
 {
     struct param_head head = {.name_len = (uint32_t)strlen(p->name), .type = p->type};
     switch (p->type) {
@@ -74,15 +74,15 @@ static uint8_t *put_param(uint8_t *to, const struct param *p)
         memcpy(&head.value, &p->d, sizeof(head.value));
         break;
     }
-    to = put(to, &head, sizeof(head));
-    to = put(to, p->name, head.name_len);
-    return has_bytes(p) ? put(to, p->bytes.data, p->bytes.len) : to;
+    to = cache_pack_put(to, &head, sizeof(head));
+    to = cache_pack_put(to, p->name, head.name_len);
+    return has_bytes(p) ? cache_pack_put(to, p->bytes.data, p->bytes.len) : to;
 }
 
 void cache_pack_write(const struct response *r, uint8_t *to)
 {
     struct head head = {PACK_MARK, r->output_count, r->params.count};
-    to = put(to, &head, sizeof(head));
+    to = cache_pack_put(to, &head, sizeof(head));
     for (const struct tensor_output *o = r->outputs; o; o = o->next) {
         struct output_head h;
         memset(&h, 0, sizeof(h)); /* its last bytes too: they are kept */
@@ -90,13 +90,13 @@ void cache_pack_write(const struct response *r, uint8_t *to)
         h.name_len = (uint32_t)strlen(o->name);
         h.datatype = o->datatype;
         h.rank = o->rank;
-        to = put(to, &h, sizeof(h));
-        to = put(to, o->name, h.name_len);
-        to = put(to, o->shape, o->rank * sizeof(*o->shape));
-        to = put(to, o->data, o->byte_size);
+        to = cache_pack_put(to, &h, sizeof(h));
+        to = cache_pack_put(to, o->name, h.name_len);
+        to = cache_pack_put(to, o->shape, o->rank * sizeof(*o->shape));
+        to = cache_pack_put(to, o->data, o->byte_size);
     }
     for (const struct param *p = r->params.first; p; p = p->next)
-        to = put_param(to, p);
+        to = cache_pack_put_param(to, p);
 }
 
 /* What was not read yet. */
@@ -106,7 +106,7 @@ struct rest {
 };
 
 /* The next len bytes, NULL when there are not so many. */
-static const uint8_t *take(struct rest *in, uint64_t len)
+static const uint8_t *cache_pack_take(struct rest *in, uint64_t len)
 {
     if (len > in->size)
         return NULL;
@@ -118,7 +118,7 @@ static const uint8_t *take(struct rest *in, uint64_t len)
 
 static bool take_into(struct rest *in, void *to, uint64_t len)
 {
-    const uint8_t *p = take(in, len);
+    const uint8_t *p = cache_pack_take(in, len);
     if (p)
         memcpy(to, p, len);
     return p != NULL;
@@ -129,14 +129,14 @@ static struct err *spoilt(void)
     return err_new(STATUS_INVALID_ARG, "what the cache returned is not what was put into it");
 }
 
-static struct err *read_output(struct rest *in, struct response *r)
+static struct err *cache_pack_read_output(struct rest *in, struct response *r)
 {
     struct output_head h;
     if (!take_into(in, &h, sizeof(h)))
         return spoilt();
-    const uint8_t *name = take(in, h.name_len);
-    const uint8_t *shape = take(in, h.rank * sizeof(int64_t));
-    const uint8_t *data = take(in, h.byte_size);
+    const uint8_t *name = cache_pack_take(in, h.name_len);
+    const uint8_t *shape = cache_pack_take(in, h.rank * sizeof(int64_t));
+    const uint8_t *data = cache_pack_take(in, h.byte_size);
     if (!name || !shape || !data || h.datatype == DATATYPE_INVALID || h.datatype >= DATATYPE_COUNT)
         return spoilt();
     struct tensor_output *o = response_add_shown_output(r, (const char *)name, h.name_len,
@@ -151,14 +151,14 @@ static struct err *read_output(struct rest *in, struct response *r)
     return e;
 }
 
-static struct err *read_param(struct rest *in, struct response *r)
+static struct err *cache_pack_read_param(struct rest *in, struct response *r)
 {
     struct param_head h;
     if (!take_into(in, &h, sizeof(h)) || h.type > PARAM_BYTES)
         return spoilt();
     bool bytes = h.type == PARAM_STRING || h.type == PARAM_BYTES;
-    const char *name = (const char *)take(in, h.name_len);
-    const char *data = bytes ? (const char *)take(in, h.value) : "";
+    const char *name = (const char *)cache_pack_take(in, h.name_len);
+    const char *data = bytes ? (const char *)cache_pack_take(in, h.value) : "";
     if (!name || !data)
         return spoilt();
     if (bytes) {
@@ -184,9 +184,9 @@ struct err *cache_pack_read(const uint8_t *data, uint64_t size, struct response 
         return spoilt();
     struct err *e = NULL;
     for (uint32_t i = 0; !e && i < head.outputs; i++)
-        e = read_output(&in, r);
+        e = cache_pack_read_output(&in, r);
     for (uint32_t i = 0; !e && i < head.params; i++)
-        e = read_param(&in, r);
+        e = cache_pack_read_param(&in, r);
     if (!e && in.size)
         e = spoilt();
     return e;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* The function of a name; all of them are required. */
-static struct err *find(struct cache_plugin *p, const char *name, void **ret)
+static struct err *cache_plugin_find(struct cache_plugin *p, const char *name, void **ret)
 {
     *ret = dl_symbol(p->dl, name);
     return *ret ? NULL
@@ -20,20 +20,20 @@ static struct err *find(struct cache_plugin *p, const char *name, void **ret)
                           p->path);
 }
 
-static struct err *open_library(struct cache_plugin *p)
+static struct err *cache_plugin_open_library(struct cache_plugin *p)
 {
-    dl_make_self_global((const void *)(uintptr_t)open_library);
+    dl_make_self_global((const void *)(uintptr_t)cache_plugin_open_library);
     struct err *e = dl_open(p->path, &p->dl);
     if (!e)
         e = alone_check("cache", p->name);
     if (!e)
-        e = find(p, "TRITONCACHE_CacheInitialize", (void **)&p->initialize);
+        e = cache_plugin_find(p, "TRITONCACHE_CacheInitialize", (void **)&p->initialize);
     if (!e)
-        e = find(p, "TRITONCACHE_CacheFinalize", (void **)&p->finalize);
+        e = cache_plugin_find(p, "TRITONCACHE_CacheFinalize", (void **)&p->finalize);
     if (!e)
-        e = find(p, "TRITONCACHE_CacheLookup", (void **)&p->lookup);
+        e = cache_plugin_find(p, "TRITONCACHE_CacheLookup", (void **)&p->lookup);
     if (!e)
-        e = find(p, "TRITONCACHE_CacheInsert", (void **)&p->insert);
+        e = cache_plugin_find(p, "TRITONCACHE_CacheInsert", (void **)&p->insert);
     if (e)
         return e;
     const uint32_t *promise = dl_symbol(p->dl, "nereid_cache_inline_v1");
@@ -41,7 +41,7 @@ static struct err *open_library(struct cache_plugin *p)
     return NULL;
 }
 
-static struct err *make(struct cache_plugin *p, const char *config)
+static struct err *cache_plugin_make(struct cache_plugin *p, const char *config)
 {
     TRITONCACHE_Cache *cache = NULL;
     struct err *e = (struct err *)p->initialize(&cache, config);
@@ -52,15 +52,16 @@ static struct err *make(struct cache_plugin *p, const char *config)
     return e;
 }
 
-static struct err *load(struct cache_plugin *p, const char *directory, const char *config)
+static struct err *cache_plugin_open(struct cache_plugin *p, const char *directory,
+                                     const char *config)
 {
     if (!file_exists(p->path))
         return err_new(STATUS_INVALID_ARG,
                        "unable to find 'libtritoncache_%s.so' for cache. Searched: %s", p->name,
                        directory);
     LOG_INFO("Creating TritonCache with name: '%s', libpath: '%s'", p->name, p->path);
-    struct err *e = open_library(p);
-    return e ? e : make(p, config);
+    struct err *e = cache_plugin_open_library(p);
+    return e ? e : cache_plugin_make(p, config);
 }
 
 struct err *cache_plugin_load(const char *directory, const char *name, const char *config,
@@ -73,7 +74,7 @@ struct err *cache_plugin_load(const char *directory, const char *name, const cha
     struct cache_plugin *p = MEM_NEW(struct cache_plugin);
     p->name = mem_strdup(name);
     p->path = strbuf_take(&path);
-    struct err *e = load(p, directory, config);
+    struct err *e = cache_plugin_open(p, directory, config);
     if (e) {
         cache_plugin_free(p);
         return err_wrap(e, "cache '%s'", name);

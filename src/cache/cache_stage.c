@@ -191,7 +191,7 @@ static struct cache_ticket *ticket_of(struct crew_job *job)
 /* -- into the cache -- */
 
 /* The cache has given the one buffer of the entry memory: the answer goes there. */
-static struct err *copy_in(struct cache_entry_copier *c, struct cache_entry *entry)
+static struct err *cache_stage_copy_in(struct cache_entry_copier *c, struct cache_entry *entry)
 {
     struct transfer *t = LIST_ITEM(c, struct transfer, copier);
     void *base = NULL;
@@ -214,7 +214,7 @@ static struct err *call_insert(const struct cache_ticket *t, struct cache_plugin
 {
     struct transfer transfer = {.request = t->request, .response = r};
     struct cache_entry *entry = cache_entry_new();
-    cache_entry_copier_init(&transfer.copier, copy_in);
+    cache_entry_copier_init(&transfer.copier, cache_stage_copy_in);
     cache_entry_reserve(entry, cache_pack_size(r));
     struct err *e = cache_plugin_insert(plugin, t->key, entry, &transfer.copier);
     cache_entry_copier_end(&transfer.copier);
@@ -233,7 +233,7 @@ static void pass_on(const struct cache_ticket *t, struct response *r)
 }
 
 /* Puts the answer into the cache, then lets it go its way. */
-static void insert(struct cache_ticket *t)
+static void cache_stage_insert(struct cache_ticket *t)
 {
     struct serve_version *v = version_of(t->request);
     struct cache_plugin *plugin = cache_of(v)->stage->plugin;
@@ -258,12 +258,12 @@ static void run_insert(struct crew_job *job, void *own)
     struct cache_ticket *t = ticket_of(job);
     struct serve_version *v = version_of(t->request);
     version_pin(v); /* delivering gives the request's pin back */
-    insert(t);
+    cache_stage_insert(t);
     version_unpin(v);
 }
 
 /* A backend sent a response: the only one of a successful request is kept. */
-static void hold(struct response *r)
+static void cache_stage_hold(struct response *r)
 {
     struct cache_ticket *t = r->request->slots[REQUEST_SLOT_CACHE];
     struct cache_model *m = cache_of(version_of(r->request));
@@ -280,7 +280,7 @@ static void hold(struct response *r)
     t->response = r;
     t->job.run = run_insert;
     if (m->stage->plugin->inline_ok && !large)
-        insert(t);
+        cache_stage_insert(t);
     else if (!crew_add(m->stage->crew, &t->job))
         pass_on(t, r);
 }
@@ -349,7 +349,7 @@ static bool lookup(struct cache_ticket *t)
     t->lookup_ns = end - t->lookup_start;
     if (!answer) {
         t->next = r->hold;
-        r->hold = hold;
+        r->hold = cache_stage_hold;
         return false;
     }
     stats_cache_hit(v->stats, r->times.start, r->times.queue_start, t->lookup_start, t->lookup_ns,
@@ -360,7 +360,7 @@ static bool lookup(struct cache_ticket *t)
 }
 
 /* The scheduler itself hears of those that the cache does not have. */
-static void go_on(struct serve_version *v, struct list *requests, bool on_loop)
+static void cache_stage_go_on(struct serve_version *v, struct list *requests, bool on_loop)
 {
     const struct scheduler_ops *inner = &cache_of(v)->base.inner;
     if (inner->accept && !list_empty(requests))
@@ -377,7 +377,7 @@ static void run_lookup(struct crew_job *job, void *own)
         struct list one;
         list_init(&one);
         list_append(&one, &r->queue_node);
-        go_on(v, &one, false);
+        cache_stage_go_on(v, &one, false);
         if (!list_empty(&one))
             submit_accepted(v, &one);
     }
@@ -421,7 +421,7 @@ static void cache_accept(struct scheduler *s, struct list *requests, bool on_loo
     }
     response_batch_end(&answers);
     list_splice(requests, &stay);
-    go_on(s->version, requests, on_loop);
+    cache_stage_go_on(s->version, requests, on_loop);
 }
 
 const struct feature cache_stage_feature = {

@@ -34,7 +34,7 @@ static const struct crew_kind readers = {
 
 static const struct kind *const kinds[] = {&s3_kind, &gcs_kind, &azure_kind};
 
-static const struct kind *kind_of(const char *path)
+static const struct kind *cloud_kind(const char *path)
 {
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if (strncmp(path, kinds[i]->scheme, strlen(kinds[i]->scheme)) == 0)
@@ -44,7 +44,7 @@ static const struct kind *kind_of(const char *path)
 
 bool cloud_is(const char *path)
 {
-    return kind_of(path) != NULL;
+    return cloud_kind(path) != NULL;
 }
 
 /* A number of the environment in [1, max], or what is usual. */
@@ -106,7 +106,7 @@ struct err *cloud_open(const char *path, struct cloud **ret)
         return e;
     struct cloud *c = MEM_NEW(struct cloud);
     c->path = mem_strdup(path);
-    c->kind = kind_of(path);
+    c->kind = cloud_kind(path);
     mutex_init(&c->lock, MUTEX_RANK_LEAF);
     mutex_cond_init(&c->changed);
     const char *authorities = getenv("AWS_CA_BUNDLE");
@@ -249,7 +249,7 @@ struct err *cloud_list(struct cloud *c, void *session, const char *model, struct
 }
 
 /* What came of a look, which nobody may wait for. */
-static void say(struct cloud *c, const struct err *e)
+static void cloud_say(struct cloud *c, const struct err *e)
 {
     mutex_lock(&c->lock);
     bool was_bad = c->trouble != NULL;
@@ -265,7 +265,7 @@ static void look_main(struct crew_job *job, void *session)
     struct cloud *c = LIST_ITEM(job, struct cloud, job);
     struct cloud_view *fresh = NULL;
     struct err *e = cloud_list(c, session, NULL, &fresh);
-    say(c, e);
+    cloud_say(c, e);
     mutex_lock(&c->lock);
     struct cloud_view *old = fresh ? c->view : NULL;
     struct err *old_trouble = c->trouble;

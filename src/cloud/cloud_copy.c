@@ -45,7 +45,7 @@ static struct err *list_model(struct cloud *c, const char *model, struct cloud_v
     return a.error;
 }
 
-static struct err *find(struct cloud_copy *k, bool known)
+static struct err *cloud_copy_find(struct cloud_copy *k, bool known)
 {
     struct cloud *c = k->c;
     if (known) {
@@ -93,7 +93,7 @@ struct err *cloud_copy_new(struct cloud *c, const char *model, bool known, struc
     struct cloud_copy *k = MEM_NEW(struct cloud_copy);
     k->c = c;
     k->model = mem_strdup(model);
-    struct err *e = find(k, known);
+    struct err *e = cloud_copy_find(k, known);
     if (!e)
         e = listing_check(&k->view->listing, k->first, k->count);
     if (!e)

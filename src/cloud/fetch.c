@@ -87,7 +87,7 @@ static void file_end(struct file *x, struct err *e)
     err_free(e);
 }
 
-static struct err *build(void *owner, void *session, struct call_request *r)
+static struct err *fetch_build(void *owner, void *session, struct call_request *r)
 {
     struct piece *p = owner;
     const struct cloud *c = p->file->f->k->c;
@@ -99,7 +99,7 @@ static struct err *build(void *owner, void *session, struct call_request *r)
     return e ? e : c->kind->get(c->site, session, p->file->o, p->at, p->to, r);
 }
 
-static bool renew(void *owner, const struct call_answer *a)
+static bool fetch_renew(void *owner, const struct call_answer *a)
 {
     const struct piece *p = owner;
     const struct cloud *c = p->file->f->k->c;
@@ -107,7 +107,7 @@ static bool renew(void *owner, const struct call_answer *a)
 }
 
 /* Whether the answer's bytes are those that were asked for. */
-static bool is_wanted(const struct piece *p, const struct call_answer *a)
+static bool fetch_is_wanted(const struct piece *p, const struct call_answer *a)
 {
     char range[128];
     if (a->status == 200)
@@ -125,7 +125,7 @@ static bool sink(void *owner, const struct call_answer *a, const void *data, siz
 {
     struct piece *p = owner;
     struct file *x = p->file;
-    if (!p->proven && !is_wanted(p, a))
+    if (!p->proven && !fetch_is_wanted(p, a))
         return false;
     p->proven = true;
     if (!x->f->k->c->kind->digest_holds(a))
@@ -140,7 +140,7 @@ static bool sink(void *owner, const struct call_answer *a, const void *data, siz
     return true;
 }
 
-static enum call_verdict check(void *owner, const struct call_answer *a, struct err **ret_why)
+static enum call_verdict fetch_check(void *owner, const struct call_answer *a, struct err **ret_why)
 {
     (void)a;
     const struct piece *p = owner;
@@ -159,10 +159,10 @@ static void piece_main(struct crew_job *job, void *session)
     struct strbuf what = STRBUF_INIT;
     strbuf_printf(&what, "reading '%s' of model repository '%s'", x->o->name, x->f->k->c->path);
     struct call call = {.what = strbuf_str(&what),
-                        .build = build,
+                        .build = fetch_build,
                         .sink = sink,
-                        .check = check,
-                        .renew = renew,
+                        .check = fetch_check,
+                        .renew = fetch_renew,
                         .owner = p};
     struct err *e = call_run(&x->f->k->c->net, session, &call);
     int status = call.answer.status;
@@ -211,7 +211,7 @@ static void ask_for_pieces(struct file *x, void *session)
 }
 
 /* Fetches all of it once more, unless that was done often enough. */
-static struct err *again(struct file *x)
+static struct err *fetch_again(struct file *x)
 {
     if (++x->tries >= MAX_TRIES)
         return err_new(STATUS_UNAVAILABLE,
@@ -224,7 +224,7 @@ static struct err *again(struct file *x)
 }
 
 /* Makes content of the part, and the file of the content. */
-static struct err *keep(struct file *x, const unsigned char sha[STASH_HASH_BYTES])
+static struct err *fetch_keep(struct file *x, const unsigned char sha[STASH_HASH_BYTES])
 {
     struct stash *stash = x->f->k->c->stash;
     bool linked = false;
@@ -302,19 +302,19 @@ static void file_done(struct file *x, void *session)
     bool twice = found == VERIFY_DOUBTED && x->tries && memcmp(sha, x->last, sizeof(sha)) == 0;
     memcpy(x->last, sha, sizeof(sha));
     if (!e && (found == VERIFY_OTHER || (found == VERIFY_DOUBTED && !twice))) {
-        e = again(x);
+        e = fetch_again(x);
         if (!e) {
             ask_for_pieces(x, session);
             return;
         }
     } else if (!e) {
-        e = keep(x, sha);
+        e = fetch_keep(x, sha);
     }
     file_end(x, e);
 }
 
 /* Links the file, or opens its part. Neither: another process is at it. */
-static struct err *begin(struct file *x, bool *ret_linked)
+static struct err *fetch_begin(struct file *x, bool *ret_linked)
 {
     struct stash *stash = x->f->k->c->stash;
     struct err *e = stash_link(stash, x->id, x->o->size, x->to, ret_linked);
@@ -353,7 +353,7 @@ static void file_main(struct crew_job *job, void *session)
         file_end(x, disk_write(x->to, "", 0));
         return;
     }
-    struct err *e = begin(x, &linked);
+    struct err *e = fetch_begin(x, &linked);
     if (e || linked) {
         if (linked)
             atomic_fetch_add_explicit(&x->f->got, x->o->size, memory_order_relaxed);

@@ -88,7 +88,7 @@ static int by_use(const void *a, const void *b)
 }
 
 /* Whether a reference's file names content that is there. */
-static bool leads(const struct stash *s, const char *path)
+static bool stash_evict_leads(const struct stash *s, const char *path)
 {
     char *text = NULL;
     size_t len = 0;
@@ -111,7 +111,7 @@ static void drop_ref(const struct stash *s, const char *path)
     int fd = -1;
     strbuf_printf(&part, "%s/parts/%.*s", s->root, (int)STASH_ID_CHARS, strrchr(path, '/') + 1);
     err_free(disk_lock(strbuf_str(&part), false, &fd));
-    if (fd >= 0 && !leads(s, path)) /* as it is now that nobody can write it */
+    if (fd >= 0 && !stash_evict_leads(s, path)) /* as it is now that nobody can write it */
         disk_remove(path);
     if (fd >= 0 && disk_size(fd) == 0) /* made by the lock */
         disk_remove(strbuf_str(&part));
@@ -125,7 +125,7 @@ static void drop_refs(const struct stash *s)
     struct contents refs = {0};
     take_all(&refs, s->root, "refs", false);
     for (size_t i = 0; i < refs.count; i++)
-        if (!leads(s, refs.all[i].path))
+        if (!stash_evict_leads(s, refs.all[i].path))
             drop_ref(s, refs.all[i].path);
     contents_fini(&refs);
 }

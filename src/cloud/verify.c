@@ -59,7 +59,7 @@ static void add_in_parts(struct pass *p, const unsigned char *data, size_t len)
     }
 }
 
-static void add(void *owner, const void *data, size_t len)
+static void verify_add(void *owner, const void *data, size_t len)
 {
     struct pass *p = owner;
     if (p->sha)
@@ -88,7 +88,7 @@ static struct err *try_parts(const struct cloud_abi *abi, const struct stash_par
     struct pass p = {.abi = abi, .part_bytes = part_bytes, .part_left = part_bytes};
     p.md5 = abi->digest_new(CLOUD_ABI_MD5);
     p.parts = abi->digest_new(CLOUD_ABI_MD5);
-    struct err *e = stash_read(part, add, &p);
+    struct err *e = stash_read(part, verify_add, &p);
     bool rest = p.part_left < part_bytes;
     abi->digest_end(p.md5, out);
     if (rest)
@@ -152,7 +152,7 @@ struct err *verify_part(const struct cloud_abi *abi, const struct stash_part *p,
     struct pass pass = {.abi = abi, .sha = abi->digest_new(CLOUD_ABI_SHA256)};
     pass.md5 = md5 ? abi->digest_new(CLOUD_ABI_MD5) : NULL;
     pass.crc_wanted = crc != NULL;
-    struct err *e = stash_read(p, add, &pass);
+    struct err *e = stash_read(p, verify_add, &pass);
     abi->digest_end(pass.sha, ret_sha);
     *ret = VERIFY_UNSURE;
     if (crc)

@@ -2,7 +2,7 @@
 
 #include <stdint.h>
 
-static int value_of(char c)
+static int base64_value(char c)
 {
     if (c >= 'A' && c <= 'Z')
         return c - 'A';
@@ -29,7 +29,7 @@ bool base64_decode(const char *text, size_t len, enum base64_lines lines, void *
             padding++;
             continue;
         }
-        int v = value_of(c);
+        int v = base64_value(c);
         if (v < 0 || padding)
             return false;
         bits = bits << 6 | (uint32_t)v;

@@ -195,7 +195,7 @@ static enum expand_state unpack(struct expand *x, size_t most, size_t *spent)
 }
 
 /* Moves some of the chunks into one buffer; true when all are there. */
-static enum expand_state join(struct expand *x, size_t most)
+static enum expand_state expand_join(struct expand *x, size_t most)
 {
     if (x->chunk_count <= 1)
         return x->damage ? EXPAND_DAMAGED : EXPAND_DONE;
@@ -236,7 +236,7 @@ enum expand_state expand_step(struct expand *x, size_t most)
         if (s != EXPAND_MORE)
             return s;
     }
-    return x->ended ? join(x, most - (spent < most ? spent : most) + 1) : EXPAND_MORE;
+    return x->ended ? expand_join(x, most - (spent < most ? spent : most) + 1) : EXPAND_MORE;
 }
 
 void expand_take(struct expand *x, struct buf **ret_buf, size_t *ret_len)

@@ -39,7 +39,7 @@ bool grpc_text_timeout(const char *text, size_t len, time_ns *ret)
     return unit != 0;
 }
 
-static bool plain(unsigned char c)
+static bool grpc_text_plain(unsigned char c)
 {
     return c >= 0x20 && c <= 0x7E && c != '%';
 }
@@ -58,13 +58,13 @@ size_t grpc_text_encode(const char *message, char *to, size_t cap)
     static const char hex[] = "0123456789ABCDEF";
     size_t n = 0;
     while (*message) {
-        bool one = plain((unsigned char)*message);
+        bool one = grpc_text_plain((unsigned char)*message);
         size_t bytes = one ? 1 : character_bytes(message);
         if (n + (one ? 1 : 3 * bytes) > cap)
             break;
         for (size_t i = 0; i < bytes; i++) {
             unsigned char c = (unsigned char)*message++;
-            if (plain(c)) {
+            if (grpc_text_plain(c)) {
                 to[n++] = (char)c;
                 continue;
             }

@@ -23,7 +23,7 @@ enum transfer {
     TRANSFER_CHUNKED,
 };
 
-static enum field field_of(const char *name, size_t len)
+static enum field http1_field(const char *name, size_t len)
 {
     switch (len) {
     case 6:
@@ -44,7 +44,7 @@ static enum field field_of(const char *name, size_t len)
     }
 }
 
-static int refuse(struct http1_parser *p, uint16_t status, const char *reason)
+static int http1_refuse(struct http1_parser *p, uint16_t status, const char *reason)
 {
     p->refused = true;
     p->error_status = status;
@@ -52,12 +52,12 @@ static int refuse(struct http1_parser *p, uint16_t status, const char *reason)
     return HPE_USER;
 }
 
-static struct http1_value *value_of(struct http1_parser *p)
+static struct http1_value *http1_value_of(struct http1_parser *p)
 {
     return p->field == FIELD_TENSOR_HEADER ? &p->head.tensor_header : &p->value;
 }
 
-static enum http1_coding coding_of(const char *s, size_t len)
+static enum http1_coding http1_coding_of(const char *s, size_t len)
 {
     if (len == 4 && strncasecmp(s, "gzip", 4) == 0)
         return HTTP1_GZIP;
@@ -98,7 +98,7 @@ enum http1_coding http1_accept_coding(const char *value, size_t len)
         const char *name = s;
         while (s < stop && *s != ';' && *s != ' ' && *s != '\t')
             s++;
-        enum http1_coding coding = coding_of(name, (size_t)(s - name));
+        enum http1_coding coding = http1_coding_of(name, (size_t)(s - name));
         unsigned weight = weight_of(s, stop);
         if (coding != HTTP1_UNKNOWN_CODING && s > name && weight > best_weight) {
             best = coding;
@@ -122,10 +122,10 @@ static int transfer_done(struct http1_parser *p)
 {
     const struct http1_value *v = &p->value;
     if (is_old(p))
-        return refuse(p, 400, TOO_OLD);
+        return http1_refuse(p, 400, TOO_OLD);
     bool chunked = !v->cut && v->len == 7 && strncasecmp(v->text, "chunked", 7) == 0;
     if (p->transfer != TRANSFER_NONE || (v->len && !chunked))
-        return refuse(p, 501, ONLY_CHUNKED);
+        return http1_refuse(p, 501, ONLY_CHUNKED);
     p->transfer = chunked ? TRANSFER_CHUNKED : TRANSFER_EMPTY;
     return 0;
 }
@@ -141,7 +141,7 @@ static int header_done(struct http1_parser *p)
     case FIELD_TRANSFER_ENCODING:
         return transfer_done(p);
     case FIELD_CONTENT_ENCODING:
-        p->head.content_coding = v->cut ? HTTP1_UNKNOWN_CODING : coding_of(v->text, v->len);
+        p->head.content_coding = v->cut ? HTTP1_UNKNOWN_CODING : http1_coding_of(v->text, v->len);
         break;
     case FIELD_ACCEPT_ENCODING:
         p->head.accept_coding = http1_accept_coding(v->text, v->len);
@@ -162,7 +162,7 @@ static int on_url(llhttp_t *ll, const char *at, size_t len)
 {
     struct http1_parser *p = parser_of(ll);
     if (p->head.url_len + len > HTTP1_MAX_URL_BYTES)
-        return refuse(p, 414, "the URI is over 16384 bytes");
+        return http1_refuse(p, 414, "the URI is over 16384 bytes");
     if (p->kept.len)
         strbuf_append(&p->kept, at, len);
     else if (!p->head.url)
@@ -193,21 +193,21 @@ static int on_header_value(llhttp_t *ll, const char *at, size_t len)
     if (!p->in_value) {
         p->in_value = true;
         /* Trailers are read and dropped: what the head said, the body was received by. */
-        p->field = (uint8_t)(p->in_body ? FIELD_OTHER : field_of(p->name, p->name_len));
+        p->field = (uint8_t)(p->in_body ? FIELD_OTHER : http1_field(p->name, p->name_len));
         if (++p->headers > HTTP1_MAX_HEADERS)
-            return refuse(p, 431, "the request has over 256 headers");
+            return http1_refuse(p, 431, "the request has over 256 headers");
         if (p->field == FIELD_OTHER)
             return 0;
-        struct http1_value *fresh = value_of(p);
+        struct http1_value *fresh = http1_value_of(p);
         if (p->field == FIELD_TENSOR_HEADER && fresh->given)
-            return refuse(p, 400, "Inference-Header-Content-Length is given twice");
+            return http1_refuse(p, 400, "Inference-Header-Content-Length is given twice");
         fresh->given = true;
         fresh->cut = false;
         fresh->len = 0;
     }
     if (p->field == FIELD_OTHER)
         return 0;
-    struct http1_value *v = value_of(p);
+    struct http1_value *v = http1_value_of(p);
     size_t room = sizeof(v->text) - 1 - v->len;
     v->cut = v->cut || len > room;
     memcpy(v->text + v->len, at, len < room ? len : room);
@@ -216,7 +216,7 @@ static int on_header_value(llhttp_t *ll, const char *at, size_t len)
     return 0;
 }
 
-static bool is_blank(char c)
+static bool http1_is_blank(char c)
 {
     return c == ' ' || c == '\t';
 }
@@ -227,8 +227,8 @@ static int on_header_value_complete(llhttp_t *ll)
     struct http1_parser *p = parser_of(ll);
     if (p->field == FIELD_OTHER)
         return 0;
-    struct http1_value *v = value_of(p);
-    while (v->len && is_blank(v->text[v->len - 1]))
+    struct http1_value *v = http1_value_of(p);
+    while (v->len && http1_is_blank(v->text[v->len - 1]))
         v->text[--v->len] = '\0';
     return header_done(p);
 }
@@ -247,12 +247,12 @@ static int on_headers_complete(llhttp_t *ll)
     struct http1_parser *p = parser_of(ll);
     struct http1_head *h = &p->head;
     if (ll->http_major != 1)
-        return refuse(p, 505, "only HTTP/1.0 and HTTP/1.1 are spoken here");
+        return http1_refuse(p, 505, "only HTTP/1.0 and HTTP/1.1 are spoken here");
     h->chunked = (ll->flags & F_CHUNKED) != 0;
     if (p->transfer == TRANSFER_EMPTY)
-        return refuse(p, 400, "Transfer-Encoding names no coding");
+        return http1_refuse(p, 400, "Transfer-Encoding names no coding");
     if (h->chunked != (p->transfer == TRANSFER_CHUNKED))
-        return refuse(p, 501, ONLY_CHUNKED);
+        return http1_refuse(p, 501, ONLY_CHUNKED);
     h->method = method_of(ll->method);
     h->minor = ll->http_minor;
     h->keep_alive = llhttp_should_keep_alive(ll) && ll->method != HTTP_CONNECT;
@@ -260,20 +260,21 @@ static int on_headers_complete(llhttp_t *ll)
     return HPE_PAUSED;
 }
 
-static int on_body(llhttp_t *ll, const char *at, size_t len)
+static int http1_on_body(llhttp_t *ll, const char *at, size_t len)
 {
     struct http1_parser *p = parser_of(ll);
     p->body_bytes += len;
-    return p->piece(p->owner, at, len) ? 0 : refuse(p, 0, NULL);
+    return p->piece(p->owner, at, len) ? 0 : http1_refuse(p, 0, NULL);
 }
 
 static int on_chunk_header(llhttp_t *ll)
 {
     struct http1_parser *p = parser_of(ll);
     if (ll->content_length && ++p->chunks > HTTP1_MAX_CHUNKS)
-        return refuse(p, 400,
-                      "Chunked request body exceeds maximum of 65536 non-empty chunks. Send fewer "
-                      "or larger HTTP chunks.");
+        return http1_refuse(
+            p, 400,
+            "Chunked request body exceeds maximum of 65536 non-empty chunks. Send fewer "
+            "or larger HTTP chunks.");
     return 0;
 }
 
@@ -289,7 +290,7 @@ static const llhttp_settings_t settings = {
     .on_header_value = on_header_value,
     .on_header_value_complete = on_header_value_complete,
     .on_headers_complete = on_headers_complete,
-    .on_body = on_body,
+    .on_body = http1_on_body,
     .on_chunk_header = on_chunk_header,
     .on_message_complete = on_message_complete,
 };
@@ -332,7 +333,7 @@ static const llhttp_settings_t collecting = {
     .on_header_value = on_value_kept,
     .on_header_value_complete = on_value_kept_complete,
     .on_headers_complete = on_headers_complete,
-    .on_body = on_body,
+    .on_body = http1_on_body,
     .on_chunk_header = on_chunk_header,
     .on_message_complete = on_message_complete,
 };
@@ -400,7 +401,7 @@ void http1_keep(struct http1_parser *p)
         p->head.url = p->kept.data;
 }
 
-static enum http1_event failed(struct http1_parser *p, uint16_t status, const char *reason)
+static enum http1_event http1_failed(struct http1_parser *p, uint16_t status, const char *reason)
 {
     p->error_status = status;
     p->error_reason = reason;
@@ -447,8 +448,8 @@ static void remember(struct http1_parser *p, const char *data, size_t len)
 static enum http1_event unknown_method(struct http1_parser *p)
 {
     const char *at = llhttp_get_error_pos(&p->ll);
-    return *at >= 'A' && *at <= 'Z' ? failed(p, 405, "Method Not Allowed")
-                                    : failed(p, 400, llhttp_get_error_reason(&p->ll));
+    return *at >= 'A' && *at <= 'Z' ? http1_failed(p, 405, "Method Not Allowed")
+                                    : http1_failed(p, 400, llhttp_get_error_reason(&p->ll));
 }
 
 /* A step in the head: pauses after its last byte. */
@@ -467,7 +468,7 @@ static enum http1_event parse_lines(struct http1_parser *p, const char *data, si
     if (p->refused)
         return HTTP1_ERROR;
     if (p->head_bytes > HTTP1_MAX_HEAD_BYTES)
-        return failed(p, 431, "the request head is over 65536 bytes");
+        return http1_failed(p, 431, "the request head is over 65536 bytes");
     if (e == HPE_OK) {
         http1_keep(p);
         return HTTP1_MORE;
@@ -475,9 +476,9 @@ static enum http1_event parse_lines(struct http1_parser *p, const char *data, si
     if (e == HPE_INVALID_METHOD && used < len)
         return unknown_method(p);
     if (e == HPE_INVALID_TRANSFER_ENCODING && !(p->ll.flags & F_CONTENT_LENGTH))
-        return is_old(p) ? failed(p, 400, TOO_OLD) : failed(p, 501, ONLY_CHUNKED);
+        return is_old(p) ? http1_failed(p, 400, TOO_OLD) : http1_failed(p, 501, ONLY_CHUNKED);
     if (e != HPE_PAUSED)
-        return failed(p, 400, llhttp_get_error_reason(&p->ll));
+        return http1_failed(p, 400, llhttp_get_error_reason(&p->ll));
     if (p->kept.len)
         p->head.url = p->kept.data;
     p->head.headers = p->all.data;
@@ -499,7 +500,7 @@ static enum http1_event parse_head(struct http1_parser *p, const char *data, siz
     *ret_used = blank;
     p->blank_bytes += blank;
     if (p->blank_bytes > HTTP1_MAX_HEAD_BYTES)
-        return failed(p, 431, "over 65536 bytes of blank lines came before a request");
+        return http1_failed(p, 431, "over 65536 bytes of blank lines came before a request");
     size_t used = 0;
     enum http1_event event =
         blank < len ? parse_lines(p, data + blank, len - blank, &used) : HTTP1_MORE;
@@ -519,11 +520,11 @@ static enum http1_event parse_chunks(struct http1_parser *p, const char *data, s
     if (p->refused)
         return HTTP1_ERROR;
     if (p->chunk_bytes - p->body_bytes > HTTP1_MAX_CHUNK_LINES)
-        return failed(p, 431, "the chunk lines and trailers of the body are over 2 MiB");
+        return http1_failed(p, 431, "the chunk lines and trailers of the body are over 2 MiB");
     if (e == HPE_OK)
         return HTTP1_MORE;
     if (e != HPE_PAUSED && e != HPE_PAUSED_UPGRADE)
-        return failed(p, 400, llhttp_get_error_reason(&p->ll));
+        return http1_failed(p, 400, llhttp_get_error_reason(&p->ll));
     return HTTP1_END;
 }
 

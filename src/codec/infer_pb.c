@@ -13,8 +13,8 @@ struct reading {
 typedef enum infer_pb_result (*field_fn)(const struct pb_wire_field *f, struct reading *a,
                                          void *to);
 
-static enum infer_pb_result read_fields(const void *data, size_t len, struct reading *a,
-                                        field_fn each, void *to)
+static enum infer_pb_result infer_pb_read_fields(const void *data, size_t len, struct reading *a,
+                                                 field_fn each, void *to)
 {
     struct pb_wire w = pb_wire_of(data, len);
     struct pb_wire_field f;
@@ -74,7 +74,7 @@ static enum infer_pb_result param_field(const struct pb_wire_field *f, struct re
     if (f->number == 1)
         return take_string(f, &p->name);
     if (f->number == 2)
-        return read_fields(f->data, f->len, a, param_value_field, p);
+        return infer_pb_read_fields(f->data, f->len, a, param_value_field, p);
     return INFER_PB_OK;
 }
 
@@ -84,7 +84,7 @@ static enum infer_pb_result take_param(const struct pb_wire_field *f, struct rea
     if (a->params-- == 0 || *count == INFER_PB_MAX_MAP)
         return INFER_PB_TOO_MANY;
     struct infer_pb_param p = {0};
-    enum infer_pb_result r = read_fields(f->data, f->len, a, param_field, &p);
+    enum infer_pb_result r = infer_pb_read_fields(f->data, f->len, a, param_field, &p);
     if (r != INFER_PB_OK)
         return r;
     while (*list) {
@@ -159,7 +159,7 @@ static enum infer_pb_result take_contents(const struct pb_wire_field *f, struct 
     struct infer_pb_part *part = take_part(f, a);
     *t->contents->last = part;
     t->contents->last = &part->next;
-    return read_fields(f->data, f->len, a, content_field, t->contents);
+    return infer_pb_read_fields(f->data, f->len, a, content_field, t->contents);
 }
 
 static enum infer_pb_result take_dim(struct infer_pb_tensor *t, struct reading *a, uint64_t dim)
@@ -245,7 +245,7 @@ static enum infer_pb_result take_tensor(const struct pb_wire_field *f, struct re
     struct infer_pb_tensor *t = arena_zalloc(a->arena, sizeof(*t));
     **last = t;
     *last = &t->next;
-    return read_fields(f->data, f->len, a, each, t);
+    return infer_pb_read_fields(f->data, f->len, a, each, t);
 }
 
 static enum infer_pb_result request_field(const struct pb_wire_field *f, struct reading *a,
@@ -285,7 +285,7 @@ enum infer_pb_result infer_pb_read(const void *data, size_t len, struct arena *a
     struct reading a = {arena, INFER_PB_MAX_PARAMS, INFER_PB_MAX_TENSORS};
     *ret = (struct infer_pb_request){0};
     struct reader r = {ret, &ret->inputs, &ret->outputs, &ret->raws};
-    return read_fields(data, len, &a, request_field, &r);
+    return infer_pb_read_fields(data, len, &a, request_field, &r);
 }
 
 uint64_t infer_pb_content_bytes(const struct infer_pb_contents *c, enum infer_pb_content kind,

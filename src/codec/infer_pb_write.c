@@ -8,7 +8,7 @@ static uint64_t string_bytes(struct infer_pb_slice s)
     return s.len ? pb_wire_bytes_bytes(s.len) : 0;
 }
 
-static uint8_t *put_string(uint8_t *to, uint32_t number, struct infer_pb_slice s)
+static uint8_t *infer_pb_write_put_string(uint8_t *to, uint32_t number, struct infer_pb_slice s)
 {
     return s.len ? pb_wire_put_bytes(to, number, s.data, s.len) : to;
 }
@@ -42,7 +42,8 @@ static uint64_t param_bytes(const struct infer_pb_param *p)
     return pb_wire_bytes_bytes(p->name.len) + pb_wire_bytes_bytes(value_bytes(p));
 }
 
-static uint8_t *put_param(uint8_t *to, uint32_t number, const struct infer_pb_param *p)
+static uint8_t *infer_pb_write_put_param(uint8_t *to, uint32_t number,
+                                         const struct infer_pb_param *p)
 {
     to = pb_wire_put_varint(pb_wire_put_tag(to, number, PB_WIRE_BYTES), param_bytes(p));
     to = pb_wire_put_bytes(to, 1, p->name.data, p->name.len);
@@ -75,10 +76,10 @@ static uint64_t dims_bytes(const struct infer_pb_output *o)
     return n;
 }
 
-static uint8_t *put_output(uint8_t *to, const struct infer_pb_output *o)
+static uint8_t *infer_pb_write_put_output(uint8_t *to, const struct infer_pb_output *o)
 {
     to = pb_wire_put_varint(pb_wire_put_tag(to, 5, PB_WIRE_BYTES), o->wire_bytes);
-    to = put_string(put_string(to, 1, o->name), 2, o->datatype);
+    to = infer_pb_write_put_string(infer_pb_write_put_string(to, 1, o->name), 2, o->datatype);
     if (!o->rank)
         return to;
     to = pb_wire_put_varint(pb_wire_put_tag(to, 3, PB_WIRE_BYTES), dims_bytes(o));
@@ -124,11 +125,14 @@ enum infer_pb_result infer_pb_write_measure(struct infer_pb_response *r, struct 
 
 static uint8_t *put_descriptions(uint8_t *to, const struct infer_pb_response *r)
 {
-    to = put_string(put_string(put_string(to, 1, r->model_name), 2, r->model_version), 3, r->id);
+    to = infer_pb_write_put_string(
+        infer_pb_write_put_string(infer_pb_write_put_string(to, 1, r->model_name), 2,
+                                  r->model_version),
+        3, r->id);
     for (const struct infer_pb_param *p = r->params; p; p = p->next)
-        to = put_param(to, 4, p);
+        to = infer_pb_write_put_param(to, 4, p);
     for (uint32_t i = 0; i < r->output_count; i++)
-        to = put_output(to, &r->outputs[i]);
+        to = infer_pb_write_put_output(to, &r->outputs[i]);
     return to;
 }
 
@@ -139,7 +143,7 @@ uint32_t infer_pb_write(const struct infer_pb_response *r, const struct infer_pb
     uint8_t *start = head; /* of the run that is being written */
     uint32_t count = 0;
     if (r->streamed) {
-        to = put_string(to, 1, r->error_message);
+        to = infer_pb_write_put_string(to, 1, r->error_message);
         to = pb_wire_put_varint(pb_wire_put_tag(to, 2, PB_WIRE_BYTES), size->inner);
     }
     to = put_descriptions(to, r);

@@ -13,7 +13,7 @@ struct relaxing {
     char *to;
 };
 
-static void put(struct relaxing *r, const char *s, size_t len)
+static void json_relax_put(struct relaxing *r, const char *s, size_t len)
 {
     memcpy(r->to, s, len);
     r->to += len;
@@ -23,7 +23,7 @@ static void put_control(struct relaxing *r, unsigned char c)
 {
     static const char digits[] = "0123456789abcdef";
     const char escape[ESCAPE_BYTES] = {'\\', 'u', '0', '0', digits[c >> 4], digits[c & 15]};
-    put(r, escape, sizeof(escape));
+    json_relax_put(r, escape, sizeof(escape));
 }
 
 /* A backslash and what is behind it. */
@@ -33,15 +33,15 @@ static void put_escape(struct relaxing *r)
     if (r->at == r->end)
         return;
     if (memchr("\"\\/bfnrtu", *r->at, 9))
-        put(r, "\\", 1);
-    put(r, r->at++, 1);
+        json_relax_put(r, "\\", 1);
+    json_relax_put(r, r->at++, 1);
 }
 
 /* A string, from its first quote to behind its last. */
-static void put_string(struct relaxing *r)
+static void json_relax_put_string(struct relaxing *r)
 {
     char quote = *r->at++;
-    put(r, "\"", 1);
+    json_relax_put(r, "\"", 1);
     while (r->at < r->end && *r->at != quote) {
         unsigned char c = (unsigned char)*r->at;
         if (c == '\\') {
@@ -50,11 +50,11 @@ static void put_string(struct relaxing *r)
             put_control(r, c);
             r->at++;
         } else {
-            put(r, "\\", c == '"');
-            put(r, r->at++, 1);
+            json_relax_put(r, "\\", c == '"');
+            json_relax_put(r, r->at++, 1);
         }
     }
-    put(r, "\"", r->at < r->end);
+    json_relax_put(r, "\"", r->at < r->end);
     r->at += r->at < r->end;
 }
 
@@ -65,7 +65,7 @@ static bool is_name(char c)
 }
 
 /* A word: a key when a colon follows, else true, null, a number. */
-static void put_word(struct relaxing *r)
+static void json_relax_put_word(struct relaxing *r)
 {
     const char *from = r->at;
     while (r->at < r->end && is_name(*r->at))
@@ -75,9 +75,9 @@ static void put_word(struct relaxing *r)
     while (next < r->end && strchr(" \t\r\n", *next) && *next)
         next++;
     bool key = next < r->end && *next == ':' && (*from < '0' || *from > '9');
-    put(r, "\"", key);
-    put(r, from, len);
-    put(r, "\"", key);
+    json_relax_put(r, "\"", key);
+    json_relax_put(r, from, len);
+    json_relax_put(r, "\"", key);
 }
 
 /* A control character becomes its escape; of others each gets a backslash or a quote at most. */
@@ -95,11 +95,11 @@ char *json_relax(const char *text, size_t len, size_t *ret_len)
     struct relaxing r = {.at = text, .end = text + len, .to = made};
     while (made && r.at < r.end) {
         if (*r.at == '"' || *r.at == '\'')
-            put_string(&r);
+            json_relax_put_string(&r);
         else if (is_name(*r.at))
-            put_word(&r);
+            json_relax_put_word(&r);
         else
-            put(&r, r.at++, 1);
+            json_relax_put(&r, r.at++, 1);
     }
     *ret_len = made ? (size_t)(r.to - made) : 0;
     return made;

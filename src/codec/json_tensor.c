@@ -54,7 +54,7 @@ static enum json_tensor_result read_uint(struct reader *r, const yyjson_val *v)
     return JSON_TENSOR_OK;
 }
 
-static enum json_tensor_result read_int(struct reader *r, const yyjson_val *v)
+static enum json_tensor_result json_tensor_read_int(struct reader *r, const yyjson_val *v)
 {
     uint8_t tag = (uint8_t)v->tag;
     if (tag != (YYJSON_TYPE_NUM | YYJSON_SUBTYPE_UINT) &&
@@ -72,7 +72,7 @@ static enum json_tensor_result read_int(struct reader *r, const yyjson_val *v)
     return JSON_TENSOR_OK;
 }
 
-static enum json_tensor_result read_real(struct reader *r, const yyjson_val *v)
+static enum json_tensor_result json_tensor_read_real(struct reader *r, const yyjson_val *v)
 {
     double d;
     switch ((uint8_t)v->tag) {
@@ -96,7 +96,7 @@ static enum json_tensor_result read_real(struct reader *r, const yyjson_val *v)
     return JSON_TENSOR_OK;
 }
 
-static enum json_tensor_result read_string(struct reader *r, const yyjson_val *v)
+static enum json_tensor_result json_tensor_read_string(struct reader *r, const yyjson_val *v)
 {
     if ((uint8_t)(v->tag & YYJSON_TYPE_MASK) != YYJSON_TYPE_STR)
         return JSON_TENSOR_NOT_STRING;
@@ -129,10 +129,10 @@ static enum json_tensor_result read_fixed(struct reader *r, const yyjson_val *v)
         result = read_uint(r, v);
         break;
     case JSON_TENSOR_INT:
-        result = read_int(r, v);
+        result = json_tensor_read_int(r, v);
         break;
     case JSON_TENSOR_REAL:
-        result = read_real(r, v);
+        result = json_tensor_read_real(r, v);
         break;
     case JSON_TENSOR_BYTES:
         break;
@@ -156,7 +156,8 @@ static enum json_tensor_result walk(struct reader *r, yyjson_val *array, unsigne
             v = unsafe_yyjson_get_next(v);
             continue;
         }
-        result = r->type.kind == JSON_TENSOR_BYTES ? read_string(r, v) : read_fixed(r, v);
+        result =
+            r->type.kind == JSON_TENSOR_BYTES ? json_tensor_read_string(r, v) : read_fixed(r, v);
         if (result != JSON_TENSOR_OK)
             return result;
         v++; /* no container: an element is one value */
@@ -203,7 +204,7 @@ bool json_tensor_room(struct json_tensor_type type, uint64_t count, uint64_t byt
     return true;
 }
 
-static char *write_strings(char *to, uint64_t count, const char *from, uint64_t bytes)
+static char *json_tensor_write_strings(char *to, uint64_t count, const char *from, uint64_t bytes)
 {
     for (uint64_t i = 0; i < count; i++) {
         uint32_t len;
@@ -257,7 +258,7 @@ char *json_tensor_write(char *to, struct json_tensor_type type, uint64_t count, 
     uint64_t expected;
     *to++ = '[';
     if (type.kind == JSON_TENSOR_BYTES)
-        to = write_strings(to, count, from, bytes);
+        to = json_tensor_write_strings(to, count, from, bytes);
     else if (__builtin_mul_overflow(count, (uint64_t)type.width, &expected) || bytes != expected)
         return NULL;
     else if (type.kind == JSON_TENSOR_REAL && count)

@@ -9,7 +9,7 @@
 #define MEMBER(type, msg, off)       (*(type *)(void *)((char *)(msg) + (off)))
 #define MEMBER_CONST(type, msg, off) (*(const type *)(const void *)((const char *)(msg) + (off)))
 
-static void *spend(struct pb_budget *budget, size_t n)
+static void *pb_field_spend(struct pb_budget *budget, size_t n)
 {
     if (n > budget->left)
         return NULL;
@@ -22,7 +22,7 @@ static void *spend(struct pb_budget *budget, size_t n)
 ProtobufCMessage *pb_field_new_message(const ProtobufCMessageDescriptor *type,
                                        struct pb_budget *budget)
 {
-    ProtobufCMessage *msg = spend(budget, type->sizeof_message);
+    ProtobufCMessage *msg = pb_field_spend(budget, type->sizeof_message);
     if (msg)
         protobuf_c_message_init(type, msg);
     return msg;
@@ -157,14 +157,14 @@ const void *pb_field_at(const ProtobufCMessage *msg, const ProtobufCFieldDescrip
 
 /* Arrays have room for the next power of two of their count: full exactly when the count is 0 or a
  * power of two. */
-static void *grow(ProtobufCMessage *msg, const ProtobufCFieldDescriptor *field,
-                  struct pb_budget *budget)
+static void *pb_field_grow(ProtobufCMessage *msg, const ProtobufCFieldDescriptor *field,
+                           struct pb_budget *budget)
 {
     size_t *count = &MEMBER(size_t, msg, field->quantifier_offset);
     char **array = &MEMBER(char *, msg, field->offset);
     size_t size = pb_field_size(field);
     if ((*count & (*count - 1)) == 0) {
-        char *larger = spend(budget, mem_array_bytes(*count ? *count * 2 : 1, size));
+        char *larger = pb_field_spend(budget, mem_array_bytes(*count ? *count * 2 : 1, size));
         if (!larger)
             return NULL;
         if (*count)
@@ -182,7 +182,7 @@ void *pb_field_add(ProtobufCMessage *msg, const ProtobufCFieldDescriptor *field,
                    struct pb_budget *budget)
 {
     if (field->label == PROTOBUF_C_LABEL_REPEATED)
-        return grow(msg, field, budget);
+        return pb_field_grow(msg, field, budget);
     char *place = (char *)msg + field->offset;
     if (field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) {
         uint32_t *chosen = &MEMBER(uint32_t, msg, field->quantifier_offset);
@@ -281,7 +281,7 @@ void pb_field_put_double(void *place, ProtobufCType type, double value)
 bool pb_field_put_bytes(void *place, const ProtobufCFieldDescriptor *field, const char *data,
                         size_t len, struct pb_budget *budget)
 {
-    char *copy = spend(budget, len + 1);
+    char *copy = pb_field_spend(budget, len + 1);
     if (!copy)
         return false;
     if (len)

@@ -34,11 +34,11 @@ struct reader {
     unsigned depth;
 };
 
-static void print_path(struct strbuf *sb, const struct frame *at)
+static void pb_json_read_print_path(struct strbuf *sb, const struct frame *at)
 {
     if (!at)
         return;
-    print_path(sb, at->outer);
+    pb_json_read_print_path(sb, at->outer);
     strbuf_printf(sb, "%s%s", sb->len ? "." : "", at->field->name);
     if (at->key)
         strbuf_printf(sb, "[\"%.*s\"]", QUOTE_MAX, at->key);
@@ -47,10 +47,10 @@ static void print_path(struct strbuf *sb, const struct frame *at)
 }
 
 __attribute__((format(printf, 3, 4), cold)) static struct err *
-fail(const struct reader *r, const struct frame *at, const char *fmt, ...)
+pb_json_read_fail(const struct reader *r, const struct frame *at, const char *fmt, ...)
 {
     struct strbuf path = STRBUF_INIT;
-    print_path(&path, at);
+    pb_json_read_print_path(&path, at);
     va_list args;
     va_start(args, fmt);
     struct err *e = err_vnew(STATUS_INVALID_ARG, fmt, args);
@@ -61,32 +61,36 @@ fail(const struct reader *r, const struct frame *at, const char *fmt, ...)
     return err_wrap(e, "%s", r->what);
 }
 
-__attribute__((cold)) static struct err *expected(const struct reader *r, const struct frame *at,
-                                                  const char *words, yyjson_val *v)
+__attribute__((cold)) static struct err *pb_json_read_expected(const struct reader *r,
+                                                               const struct frame *at,
+                                                               const char *words, yyjson_val *v)
 {
     if (yyjson_is_str(v)) {
         size_t len = yyjson_get_len(v);
-        return fail(r, at, "expected %s, found \"%.*s%s\"", words,
-                    (int)(len > QUOTE_MAX ? QUOTE_MAX : len), yyjson_get_str(v),
-                    len > QUOTE_MAX ? "..." : "");
+        return pb_json_read_fail(r, at, "expected %s, found \"%.*s%s\"", words,
+                                 (int)(len > QUOTE_MAX ? QUOTE_MAX : len), yyjson_get_str(v),
+                                 len > QUOTE_MAX ? "..." : "");
     }
     if (yyjson_is_uint(v))
-        return fail(r, at, "expected %s, found %" PRIu64, words, yyjson_get_uint(v));
+        return pb_json_read_fail(r, at, "expected %s, found %" PRIu64, words, yyjson_get_uint(v));
     if (yyjson_is_sint(v))
-        return fail(r, at, "expected %s, found %" PRId64, words, yyjson_get_sint(v));
+        return pb_json_read_fail(r, at, "expected %s, found %" PRId64, words, yyjson_get_sint(v));
     if (yyjson_is_bool(v))
-        return fail(r, at, "expected %s, found %s", words, yyjson_get_bool(v) ? "true" : "false");
+        return pb_json_read_fail(r, at, "expected %s, found %s", words,
+                                 yyjson_get_bool(v) ? "true" : "false");
     if (yyjson_is_real(v))
-        return fail(r, at, "expected %s, found %g", words, yyjson_get_real(v));
-    return fail(r, at, "expected %s, found %s", words,
-                yyjson_is_obj(v)   ? "an object"
-                : yyjson_is_arr(v) ? "a list"
-                                   : "null");
+        return pb_json_read_fail(r, at, "expected %s, found %g", words, yyjson_get_real(v));
+    return pb_json_read_fail(r, at, "expected %s, found %s", words,
+                             yyjson_is_obj(v)   ? "an object"
+                             : yyjson_is_arr(v) ? "a list"
+                                                : "null");
 }
 
-__attribute__((cold)) static struct err *no_memory(const struct reader *r, const struct frame *at)
+__attribute__((cold)) static struct err *pb_json_read_no_memory(const struct reader *r,
+                                                                const struct frame *at)
 {
-    return err_recode(fail(r, at, "the message takes more memory than it may"), STATUS_UNAVAILABLE);
+    return err_recode(pb_json_read_fail(r, at, "the message takes more memory than it may"),
+                      STATUS_UNAVAILABLE);
 }
 
 static bool parse_decimal(const char *s, size_t len, bool *ret_negative, uint64_t *ret)
@@ -130,15 +134,15 @@ static bool to_integer(yyjson_val *v, bool *negative, uint64_t *magnitude)
     return true;
 }
 
-static struct err *read_integer(struct reader *r, const struct frame *at, yyjson_val *v,
-                                void *place)
+static struct err *pb_json_read_integer(struct reader *r, const struct frame *at, yyjson_val *v,
+                                        void *place)
 {
     bool negative;
     uint64_t magnitude;
     if (to_integer(v, &negative, &magnitude) &&
         pb_field_put_integer(place, at->field->type, negative, magnitude))
         return NULL;
-    return expected(r, at, pb_field_integer_words(at->field->type), v);
+    return pb_json_read_expected(r, at, pb_field_integer_words(at->field->type), v);
 }
 
 static bool parse_real(const char *s, double *ret)
@@ -161,120 +165,126 @@ static bool parse_real(const char *s, double *ret)
     return true;
 }
 
-static struct err *read_real(struct reader *r, const struct frame *at, yyjson_val *v, void *place)
+static struct err *pb_json_read_real(struct reader *r, const struct frame *at, yyjson_val *v,
+                                     void *place)
 {
     double value = 0;
     if (yyjson_is_num(v))
         value = yyjson_get_num(v);
     else if (!yyjson_is_str(v) || strlen(yyjson_get_str(v)) != yyjson_get_len(v) ||
              !parse_real(yyjson_get_str(v), &value))
-        return expected(r, at, "a number, \"NaN\", \"Infinity\" or \"-Infinity\"", v);
+        return pb_json_read_expected(r, at, "a number, \"NaN\", \"Infinity\" or \"-Infinity\"", v);
     pb_field_put_double(place, at->field->type, value);
     return NULL;
 }
 
-static struct err *read_bool(struct reader *r, const struct frame *at, yyjson_val *v,
-                             protobuf_c_boolean *place)
+static struct err *pb_json_read_bool(struct reader *r, const struct frame *at, yyjson_val *v,
+                                     protobuf_c_boolean *place)
 {
     const char *word = yyjson_is_str(v) ? yyjson_get_str(v) : "";
     bool yes = strcasecmp(word, "true") == 0;
     if (!yyjson_is_bool(v) && !yes && strcasecmp(word, "false") != 0)
-        return expected(r, at, "true or false", v);
+        return pb_json_read_expected(r, at, "true or false", v);
     *place = yes || yyjson_get_bool(v);
     return NULL;
 }
 
-static struct err *read_enum(struct reader *r, const struct frame *at, yyjson_val *v, int *place)
+static struct err *pb_json_read_enum(struct reader *r, const struct frame *at, yyjson_val *v,
+                                     int *place)
 {
     const ProtobufCEnumDescriptor *type = at->field->descriptor;
     if (!yyjson_is_str(v))
-        return read_integer(r, at, v, place);
+        return pb_json_read_integer(r, at, v, place);
     const char *name = yyjson_get_str(v);
     const ProtobufCEnumValue *value = pb_name_json_value(type, name, yyjson_get_len(v));
     bool negative;
     uint64_t number;
     if (!value && to_integer(v, &negative, &number))
-        return read_integer(r, at, v, place);
+        return pb_json_read_integer(r, at, v, place);
     if (!value) {
         const char *near = pb_name_nearest_value(type, name, yyjson_get_len(v));
-        return fail(r, at, "expected a value of the enum %s, found \"%.*s\"%s%s%s",
-                    type->short_name, QUOTE_MAX, name, near ? "; did you mean \"" : "",
-                    near ? near : "", near ? "\"?" : "");
+        return pb_json_read_fail(r, at, "expected a value of the enum %s, found \"%.*s\"%s%s%s",
+                                 type->short_name, QUOTE_MAX, name, near ? "; did you mean \"" : "",
+                                 near ? near : "", near ? "\"?" : "");
     }
     *place = value->value;
     return NULL;
 }
 
-static struct err *read_bytes(struct reader *r, const struct frame *at, yyjson_val *v, void *place)
+static struct err *pb_json_read_bytes(struct reader *r, const struct frame *at, yyjson_val *v,
+                                      void *place)
 {
     if (!yyjson_is_str(v))
-        return expected(r, at, "a string of base64", v);
+        return pb_json_read_expected(r, at, "a string of base64", v);
     size_t len = yyjson_get_len(v);
     char *bytes = mem_try_alloc(base64_room(len), 8);
     size_t n;
     struct err *e = NULL;
     if (!bytes)
-        e = no_memory(r, at);
+        e = pb_json_read_no_memory(r, at);
     else if (!base64_decode(yyjson_get_str(v), len, BASE64_ONE_LINE, bytes, &n))
-        e = expected(r, at, "a string of base64", v);
+        e = pb_json_read_expected(r, at, "a string of base64", v);
     else if (!pb_field_put_bytes(place, at->field, bytes, n, &r->budget))
-        e = no_memory(r, at);
+        e = pb_json_read_no_memory(r, at);
     mem_free(bytes);
     return e;
 }
 
-static struct err *read_string(struct reader *r, const struct frame *at, yyjson_val *v, void *place)
+static struct err *pb_json_read_string(struct reader *r, const struct frame *at, yyjson_val *v,
+                                       void *place)
 {
     if (!yyjson_is_str(v))
-        return expected(r, at, "a string", v);
+        return pb_json_read_expected(r, at, "a string", v);
     const char *s = yyjson_get_str(v);
     size_t len = yyjson_get_len(v);
     if (memchr(s, 0, len))
-        return fail(r, at, "expected a string without zero bytes");
-    return pb_field_put_bytes(place, at->field, s, len, &r->budget) ? NULL : no_memory(r, at);
+        return pb_json_read_fail(r, at, "expected a string without zero bytes");
+    return pb_field_put_bytes(place, at->field, s, len, &r->budget) ? NULL
+                                                                    : pb_json_read_no_memory(r, at);
 }
 
 static struct err *read_object(struct reader *r, const struct frame *at, yyjson_val *obj,
                                ProtobufCMessage *msg);
 
-static struct err *read_message(struct reader *r, const struct frame *at, yyjson_val *v,
-                                ProtobufCMessage **place)
+static struct err *pb_json_read_submessage(struct reader *r, const struct frame *at, yyjson_val *v,
+                                           ProtobufCMessage **place)
 {
     if (!yyjson_is_obj(v))
-        return expected(r, at, "an object", v);
+        return pb_json_read_expected(r, at, "an object", v);
     if (r->depth == PB_JSON_READ_MAX_DEPTH)
-        return fail(r, at, "objects are nested deeper than %u", PB_JSON_READ_MAX_DEPTH);
+        return pb_json_read_fail(r, at, "objects are nested deeper than %u",
+                                 PB_JSON_READ_MAX_DEPTH);
     *place = pb_field_new_message(at->field->descriptor, &r->budget);
     if (!*place)
-        return no_memory(r, at);
+        return pb_json_read_no_memory(r, at);
     r->depth++;
     struct err *e = read_object(r, at, v, *place);
     r->depth--;
     return e;
 }
 
-static struct err *read_value(struct reader *r, const struct frame *at, yyjson_val *v,
-                              ProtobufCMessage *msg)
+static struct err *pb_json_read_value(struct reader *r, const struct frame *at, yyjson_val *v,
+                                      ProtobufCMessage *msg)
 {
     void *place = pb_field_add(msg, at->field, &r->budget);
     if (!place)
-        return no_memory(r, at);
+        return pb_json_read_no_memory(r, at);
     switch ((int)at->field->type) {
     case PROTOBUF_C_TYPE_MESSAGE:
-        return read_message(r, at, v, place);
+        return pb_json_read_submessage(r, at, v, place);
     case PROTOBUF_C_TYPE_STRING:
-        return read_string(r, at, v, place);
+        return pb_json_read_string(r, at, v, place);
     case PROTOBUF_C_TYPE_BYTES:
-        return read_bytes(r, at, v, place);
+        return pb_json_read_bytes(r, at, v, place);
     case PROTOBUF_C_TYPE_ENUM:
-        return read_enum(r, at, v, place);
+        return pb_json_read_enum(r, at, v, place);
     case PROTOBUF_C_TYPE_BOOL:
-        return read_bool(r, at, v, place);
+        return pb_json_read_bool(r, at, v, place);
     case PROTOBUF_C_TYPE_FLOAT:
     case PROTOBUF_C_TYPE_DOUBLE:
-        return read_real(r, at, v, place);
+        return pb_json_read_real(r, at, v, place);
     default:
-        return read_integer(r, at, v, place);
+        return pb_json_read_integer(r, at, v, place);
     }
 }
 
@@ -283,10 +293,10 @@ static struct err *read_map_key(struct reader *r, const struct frame *at, yyjson
 {
     struct frame inner = {at, &entry->descriptor->fields[0], NULL, false, 0};
     if (inner.field->type != PROTOBUF_C_TYPE_BOOL)
-        return read_value(r, &inner, key, entry);
+        return pb_json_read_value(r, &inner, key, entry);
     const char *s = yyjson_get_str(key);
     if (strcmp(s, "true") != 0 && strcmp(s, "false") != 0)
-        return expected(r, &inner, "\"true\" or \"false\"", key);
+        return pb_json_read_expected(r, &inner, "\"true\" or \"false\"", key);
     *(protobuf_c_boolean *)pb_field_add(entry, inner.field, &r->budget) = *s == 't';
     return NULL;
 }
@@ -295,20 +305,20 @@ static struct err *read_map(struct reader *r, struct frame *at, yyjson_val *obj,
                             ProtobufCMessage *msg)
 {
     if (!yyjson_is_obj(obj))
-        return expected(r, at, "an object", obj);
+        return pb_json_read_expected(r, at, "an object", obj);
     yyjson_obj_iter it = yyjson_obj_iter_with(obj);
     for (yyjson_val *key; (key = yyjson_obj_iter_next(&it));) {
         at->key = yyjson_get_str(key);
         ProtobufCMessage **place = pb_field_add(msg, at->field, &r->budget);
         if (!place)
-            return no_memory(r, at);
+            return pb_json_read_no_memory(r, at);
         ProtobufCMessage *entry = *place = pb_field_new_message(at->field->descriptor, &r->budget);
         if (!entry)
-            return no_memory(r, at);
+            return pb_json_read_no_memory(r, at);
         struct err *e = read_map_key(r, at, key, entry);
         struct frame inner = {at, &entry->descriptor->fields[1], NULL, false, 0};
         if (!e)
-            e = read_value(r, &inner, yyjson_obj_iter_get_val(key), entry);
+            e = pb_json_read_value(r, &inner, yyjson_obj_iter_get_val(key), entry);
         if (e)
             return e;
     }
@@ -318,24 +328,25 @@ static struct err *read_map(struct reader *r, struct frame *at, yyjson_val *obj,
 }
 
 /* One value, or what is in a list, in lists in it as well; null is none. A value that is in no list is a list of one. */
-static struct err *read_list(struct reader *r, struct frame *at, yyjson_val *v,
-                             ProtobufCMessage *msg)
+static struct err *pb_json_read_list(struct reader *r, struct frame *at, yyjson_val *v,
+                                     ProtobufCMessage *msg)
 {
     if (yyjson_is_null(v))
         return NULL;
     if (!yyjson_is_arr(v)) {
-        struct err *e = read_value(r, at, v, msg);
+        struct err *e = pb_json_read_value(r, at, v, msg);
         at->index++;
         return e;
     }
     if (r->depth == PB_JSON_READ_MAX_DEPTH)
-        return fail(r, at, "objects are nested deeper than %u", PB_JSON_READ_MAX_DEPTH);
+        return pb_json_read_fail(r, at, "objects are nested deeper than %u",
+                                 PB_JSON_READ_MAX_DEPTH);
     at->in_list = true;
     struct err *e = NULL;
     yyjson_arr_iter it = yyjson_arr_iter_with(v);
     r->depth++;
     for (yyjson_val *each; !e && (each = yyjson_arr_iter_next(&it));)
-        e = read_list(r, at, each, msg);
+        e = pb_json_read_list(r, at, each, msg);
     r->depth--;
     return e;
 }
@@ -348,22 +359,22 @@ static struct err *read_member(struct reader *r, const struct frame *outer, yyjs
     struct frame at = {outer, pb_name_json_field(msg->descriptor, name, len), NULL, false, 0};
     if (!at.field) {
         const char *near = pb_name_nearest_field(msg->descriptor, name, len);
-        return fail(r, outer, "expected a field of %s, found \"%.*s\"%s%s%s",
-                    msg->descriptor->short_name, QUOTE_MAX, name, near ? "; did you mean \"" : "",
-                    near ? near : "", near ? "\"?" : "");
+        return pb_json_read_fail(
+            r, outer, "expected a field of %s, found \"%.*s\"%s%s%s", msg->descriptor->short_name,
+            QUOTE_MAX, name, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
     }
     if (yyjson_is_null(v))
         return NULL;
     if (pb_field_is_set(msg, at.field))
-        return fail(r, outer, "expected '%s' once, found it again", at.field->name);
+        return pb_json_read_fail(r, outer, "expected '%s' once, found it again", at.field->name);
     const ProtobufCFieldDescriptor *rival = pb_field_rival(msg, at.field);
     if (rival)
-        return fail(r, outer, "expected only one of '%s' and '%s', found both", rival->name,
-                    at.field->name);
+        return pb_json_read_fail(r, outer, "expected only one of '%s' and '%s', found both",
+                                 rival->name, at.field->name);
     if (pb_field_is_map(msg->descriptor, at.field))
         return read_map(r, &at, v, msg);
-    return at.field->label == PROTOBUF_C_LABEL_REPEATED ? read_list(r, &at, v, msg)
-                                                        : read_value(r, &at, v, msg);
+    return at.field->label == PROTOBUF_C_LABEL_REPEATED ? pb_json_read_list(r, &at, v, msg)
+                                                        : pb_json_read_value(r, &at, v, msg);
 }
 
 static struct err *read_object(struct reader *r, const struct frame *at, yyjson_val *obj,
@@ -396,7 +407,8 @@ __attribute__((cold)) static struct err *not_json(const char *what, const char *
 }
 
 /* Strict JSON first; then, as people write it. What is wrong is told of the text as it came. */
-static struct err *read_text(const char *text, size_t len, const char *what, yyjson_doc **ret)
+static struct err *pb_json_read_text(const char *text, size_t len, const char *what,
+                                     yyjson_doc **ret)
 {
     yyjson_read_err why;
     /* Without the flag that lets it write into the text, yyjson only reads it. */
@@ -417,15 +429,15 @@ struct err *pb_json_read_message(const ProtobufCMessageDescriptor *type, const c
 {
     struct reader r = {.what = what, .budget = {max_bytes}};
     yyjson_doc *doc;
-    struct err *e = read_text(text, len, what, &doc);
+    struct err *e = pb_json_read_text(text, len, what, &doc);
     if (e)
         return e;
     yyjson_val *root = yyjson_doc_get_root(doc);
     ProtobufCMessage *msg = NULL;
     if (!yyjson_is_obj(root))
-        e = expected(&r, NULL, "an object", root);
+        e = pb_json_read_expected(&r, NULL, "an object", root);
     else if (!(msg = pb_field_new_message(type, &r.budget)))
-        e = no_memory(&r, NULL);
+        e = pb_json_read_no_memory(&r, NULL);
     else
         e = read_object(&r, NULL, root, msg);
     yyjson_doc_free(doc);

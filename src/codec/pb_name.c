@@ -76,9 +76,9 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* distance - how many letters must be changed, added or dropped. Both at most
+/* pb_name_distance - how many letters must be changed, added or dropped. Both at most
  * NAME_MAX_BYTES long. */
-static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
+static size_t pb_name_distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
     size_t row[NAME_MAX_BYTES + 1];
     for (size_t j = 0; j <= b_len; j++)
@@ -105,7 +105,7 @@ static void consider(struct nearest *best, const char *candidate, const char *na
     size_t n = strlen(candidate);
     if (len > NAME_MAX_BYTES || n > NAME_MAX_BYTES)
         return;
-    size_t d = distance(candidate, n, name, len);
+    size_t d = pb_name_distance(candidate, n, name, len);
     /* A beginning of a name, and a name with one thing behind it, are likely too: "max_batch",
      * "inputs". */
     size_t common = smaller(n, len);

@@ -28,11 +28,11 @@ struct reader {
     unsigned depth;
 };
 
-static void print_path(struct strbuf *sb, const struct frame *at)
+static void pb_text_print_path(struct strbuf *sb, const struct frame *at)
 {
     if (!at)
         return;
-    print_path(sb, at->outer);
+    pb_text_print_path(sb, at->outer);
     strbuf_printf(sb, "%s%s", sb->len ? "." : "", at->field->name);
     if (at->field->label == PROTOBUF_C_LABEL_REPEATED)
         strbuf_printf(sb, "[%zu]", at->index);
@@ -44,7 +44,7 @@ __attribute__((format(printf, 4, 5), cold)) static struct err *fail_at(const str
                                                                        const char *fmt, ...)
 {
     struct strbuf path = STRBUF_INIT;
-    print_path(&path, at);
+    pb_text_print_path(&path, at);
     va_list args;
     va_start(args, fmt);
     struct err *e = err_vnew(STATUS_INVALID_ARG, fmt, args);
@@ -55,9 +55,9 @@ __attribute__((format(printf, 4, 5), cold)) static struct err *fail_at(const str
     return err_wrap(e, "%s:%" PRIu32 ":%" PRIu32, r->file, t->line, t->column);
 }
 
-/* expected - what stands here is not what the grammar or the field's type wants. */
-__attribute__((cold)) static struct err *expected(const struct reader *r, const struct frame *at,
-                                                  const char *what)
+/* pb_text_expected - what stands here is not what the grammar or the field's type wants. */
+__attribute__((cold)) static struct err *pb_text_expected(const struct reader *r,
+                                                          const struct frame *at, const char *what)
 {
     const struct pb_token *t = &r->lx.token;
     if (t->kind == PB_TOKEN_END)
@@ -71,7 +71,8 @@ __attribute__((cold)) static struct err *expected(const struct reader *r, const 
     return fail_at(r, t, at, "expected %s, found '%.*s%s'", what, n, t->start, more);
 }
 
-__attribute__((cold)) static struct err *no_memory(const struct reader *r, const struct frame *at)
+__attribute__((cold)) static struct err *pb_text_no_memory(const struct reader *r,
+                                                           const struct frame *at)
 {
     return err_recode(fail_at(r, &r->lx.token, at, "the message takes more memory than it may"),
                       STATUS_UNAVAILABLE);
@@ -98,7 +99,7 @@ static const char *type_words(ProtobufCType type)
                                           : pb_field_integer_words(type);
 }
 
-static struct err *read_integer(struct reader *r, const struct frame *at, void *place)
+static struct err *pb_text_read_integer(struct reader *r, const struct frame *at, void *place)
 {
     ProtobufCType type = at->field->type;
     bool is_unsigned = type == PROTOBUF_C_TYPE_UINT32 || type == PROTOBUF_C_TYPE_FIXED32 ||
@@ -109,7 +110,7 @@ static struct err *read_integer(struct reader *r, const struct frame *at, void *
     const struct pb_token *t = &r->lx.token;
     uint64_t magnitude;
     if (t->kind != PB_TOKEN_INTEGER)
-        return expected(r, at, type_words(type));
+        return pb_text_expected(r, at, type_words(type));
     if (!pb_token_integer(t, &magnitude) || !pb_field_put_integer(place, type, negative, magnitude))
         return fail_at(r, &first, at, "expected %s, found %s%.*s", type_words(type),
                        negative ? "-" : "", (int)(t->len > QUOTE_MAX ? QUOTE_MAX : t->len),
@@ -137,33 +138,34 @@ static struct err *read_float(struct reader *r, const struct frame *at, void *pl
     else if (name_is(t, "nan"))
         value = (double)NAN;
     else
-        return expected(r, at, "a decimal number, inf or nan");
+        return pb_text_expected(r, at, "a decimal number, inf or nan");
     pb_field_put_double(place, at->field->type, negative ? -value : value);
     pb_token_next(&r->lx);
     return NULL;
 }
 
-static struct err *read_bool(struct reader *r, const struct frame *at, protobuf_c_boolean *place)
+static struct err *pb_text_read_bool(struct reader *r, const struct frame *at,
+                                     protobuf_c_boolean *place)
 {
     const struct pb_token *t = &r->lx.token;
     if (t->kind == PB_TOKEN_INTEGER)
-        return read_integer(r, at, place);
+        return pb_text_read_integer(r, at, place);
     if (pb_token_is(t, "true") || pb_token_is(t, "True") || pb_token_is(t, "t"))
         *place = 1;
     else if (pb_token_is(t, "false") || pb_token_is(t, "False") || pb_token_is(t, "f"))
         *place = 0;
     else
-        return expected(r, at, type_words(PROTOBUF_C_TYPE_BOOL));
+        return pb_text_expected(r, at, type_words(PROTOBUF_C_TYPE_BOOL));
     pb_token_next(&r->lx);
     return NULL;
 }
 
-static struct err *read_enum(struct reader *r, const struct frame *at, int *place)
+static struct err *pb_text_read_enum(struct reader *r, const struct frame *at, int *place)
 {
     const struct pb_token *t = &r->lx.token;
     const ProtobufCEnumDescriptor *type = at->field->descriptor;
     if (t->kind != PB_TOKEN_NAME)
-        return read_integer(r, at, place);
+        return pb_text_read_integer(r, at, place);
     const ProtobufCEnumValue *value = pb_name_value(type, t->start, t->len);
     if (!value) {
         const char *near = pb_name_nearest_value(type, t->start, t->len);
@@ -176,11 +178,11 @@ static struct err *read_enum(struct reader *r, const struct frame *at, int *plac
     return NULL;
 }
 
-static struct err *read_bytes(struct reader *r, const struct frame *at, void *place)
+static struct err *pb_text_read_bytes(struct reader *r, const struct frame *at, void *place)
 {
     struct pb_token first = r->lx.token;
     if (first.kind != PB_TOKEN_STRING)
-        return expected(r, at, "a quoted string");
+        return pb_text_expected(r, at, "a quoted string");
     r->scratch.len = 0;
     for (; r->lx.token.kind == PB_TOKEN_STRING; pb_token_next(&r->lx))
         pb_token_unquote(&r->lx.token, &r->scratch);
@@ -192,63 +194,66 @@ static struct err *read_bytes(struct reader *r, const struct frame *at, void *pl
         if (!pb_utf8_valid(data, len))
             return fail_at(r, &first, at, "expected a string in UTF-8");
     }
-    return pb_field_put_bytes(place, at->field, data, len, &r->budget) ? NULL : no_memory(r, at);
+    return pb_field_put_bytes(place, at->field, data, len, &r->budget) ? NULL
+                                                                       : pb_text_no_memory(r, at);
 }
 
-static struct err *read_fields(struct reader *r, const struct frame *at, ProtobufCMessage *msg,
-                               const char *close);
+static struct err *pb_text_read_fields(struct reader *r, const struct frame *at,
+                                       ProtobufCMessage *msg, const char *close);
 
-static struct err *read_message(struct reader *r, const struct frame *at, ProtobufCMessage **place)
+static struct err *pb_text_read_message(struct reader *r, const struct frame *at,
+                                        ProtobufCMessage **place)
 {
     const char *close = "}";
     struct pb_token open = r->lx.token;
     if (accept(r, "<"))
         close = ">";
     else if (!accept(r, "{"))
-        return expected(r, at, "'{'");
+        return pb_text_expected(r, at, "'{'");
     if (r->depth == PB_TEXT_MAX_DEPTH)
         return fail_at(r, &open, at, "messages are nested deeper than %u", PB_TEXT_MAX_DEPTH);
     *place = pb_field_new_message(at->field->descriptor, &r->budget);
     if (!*place)
-        return no_memory(r, at);
+        return pb_text_no_memory(r, at);
     r->depth++;
-    struct err *e = read_fields(r, at, *place, close);
+    struct err *e = pb_text_read_fields(r, at, *place, close);
     r->depth--;
     return e;
 }
 
-static struct err *read_value(struct reader *r, struct frame *at, ProtobufCMessage *msg)
+static struct err *pb_text_read_value(struct reader *r, struct frame *at, ProtobufCMessage *msg)
 {
     const ProtobufCFieldDescriptor *field = at->field;
     if (field->label == PROTOBUF_C_LABEL_REPEATED)
         at->index = pb_field_count(msg, field);
     void *place = pb_field_add(msg, field, &r->budget);
     if (!place)
-        return no_memory(r, at);
+        return pb_text_no_memory(r, at);
     if (field->type == PROTOBUF_C_TYPE_MESSAGE)
-        return read_message(r, at, place);
+        return pb_text_read_message(r, at, place);
     if (field->type == PROTOBUF_C_TYPE_STRING || field->type == PROTOBUF_C_TYPE_BYTES)
-        return read_bytes(r, at, place);
+        return pb_text_read_bytes(r, at, place);
     if (field->type == PROTOBUF_C_TYPE_ENUM)
-        return read_enum(r, at, place);
+        return pb_text_read_enum(r, at, place);
     if (field->type == PROTOBUF_C_TYPE_BOOL)
-        return read_bool(r, at, place);
-    return is_float_type(field->type) ? read_float(r, at, place) : read_integer(r, at, place);
+        return pb_text_read_bool(r, at, place);
+    return is_float_type(field->type) ? read_float(r, at, place)
+                                      : pb_text_read_integer(r, at, place);
 }
 
-/* read_list - "[ value, value ]"; the bracket is behind us. */
-static struct err *read_list(struct reader *r, struct frame *at, ProtobufCMessage *msg)
+/* pb_text_read_list - "[ value, value ]"; the bracket is behind us. */
+static struct err *pb_text_read_list(struct reader *r, struct frame *at, ProtobufCMessage *msg)
 {
     if (accept(r, "]"))
         return NULL;
     for (;;) {
-        struct err *e = read_value(r, at, msg);
+        struct err *e = pb_text_read_value(r, at, msg);
         if (e)
             return e;
         if (accept(r, "]"))
             return NULL;
         if (!accept(r, ","))
-            return expected(r, at, "',' or ']'");
+            return pb_text_expected(r, at, "',' or ']'");
     }
 }
 
@@ -267,8 +272,8 @@ static struct err *read_field(struct reader *r, const struct frame *outer, Proto
 {
     struct pb_token name = r->lx.token;
     if (name.kind != PB_TOKEN_NAME)
-        return expected(r, outer,
-                        outer ? "a field name or the end of the message" : "a field name");
+        return pb_text_expected(r, outer,
+                                outer ? "a field name or the end of the message" : "a field name");
     struct frame at = {outer, pb_name_field(msg->descriptor, name.start, name.len), 0};
     if (!at.field)
         return unknown_field(r, outer, msg->descriptor);
@@ -281,8 +286,9 @@ static struct err *read_field(struct reader *r, const struct frame *outer, Proto
                        rival->name, at.field->name);
     pb_token_next(&r->lx);
     if (!accept(r, ":") && at.field->type != PROTOBUF_C_TYPE_MESSAGE)
-        return expected(r, &at, "':'");
-    struct err *e = repeated && accept(r, "[") ? read_list(r, &at, msg) : read_value(r, &at, msg);
+        return pb_text_expected(r, &at, "':'");
+    struct err *e = repeated && accept(r, "[") ? pb_text_read_list(r, &at, msg)
+                                               : pb_text_read_value(r, &at, msg);
     if (!e && !accept(r, ","))
         accept(r, ";");
     return e;
@@ -295,10 +301,10 @@ static void settle_maps(ProtobufCMessage *msg)
             pb_field_settle_map(msg, &msg->descriptor->fields[i]);
 }
 
-/* read_fields - the inside of a message up to and with its closing symbol; NULL = up to the end of
+/* pb_text_read_fields - the inside of a message up to and with its closing symbol; NULL = up to the end of
  * the text. */
-static struct err *read_fields(struct reader *r, const struct frame *at, ProtobufCMessage *msg,
-                               const char *close)
+static struct err *pb_text_read_fields(struct reader *r, const struct frame *at,
+                                       ProtobufCMessage *msg, const char *close)
 {
     while (close ? !accept(r, close) : r->lx.token.kind != PB_TOKEN_END) {
         struct err *e = read_field(r, at, msg);
@@ -315,7 +321,7 @@ struct err *pb_text_read(const ProtobufCMessageDescriptor *type, const char *tex
     struct reader r = {.file = file, .budget = {max_bytes}};
     pb_token_start(&r.lx, text, len);
     ProtobufCMessage *msg = pb_field_new_message(type, &r.budget);
-    struct err *e = msg ? read_fields(&r, NULL, msg, NULL) : no_memory(&r, NULL);
+    struct err *e = msg ? pb_text_read_fields(&r, NULL, msg, NULL) : pb_text_no_memory(&r, NULL);
     strbuf_fini(&r.scratch);
     if (e)
         pb_field_free_message(msg);

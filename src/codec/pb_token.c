@@ -102,7 +102,7 @@ static void read_decimal(struct pb_lexer *lx)
         bad(lx, "a number with two points");
 }
 
-static void read_number(struct pb_lexer *lx)
+static void pb_token_read_number(struct pb_lexer *lx)
 {
     int second = peek(lx, 1);
     if (peek(lx, 0) != '0' || (second != 'x' && second != 'X' && !is_digit(second))) {
@@ -128,7 +128,7 @@ static void read_number(struct pb_lexer *lx)
 
 static void read_spaced_number(struct pb_lexer *lx)
 {
-    read_number(lx);
+    pb_token_read_number(lx);
     if (lx->token.kind != PB_TOKEN_BAD && is_name_start(peek(lx, 0)))
         bad(lx, "a number and a name without a space between them");
 }
@@ -156,7 +156,7 @@ static size_t escape_length(const struct pb_lexer *lx)
     return code <= 0x10FFFF ? digits + 1 : 0;
 }
 
-static void read_string(struct pb_lexer *lx)
+static void pb_token_read_string(struct pb_lexer *lx)
 {
     char quote = *lx->cur++;
     lx->token.kind = PB_TOKEN_STRING;
@@ -207,7 +207,7 @@ void pb_token_next(struct pb_lexer *lx)
         if (c == '.' && after_name && before == lx->token.start)
             bad(lx, "a name and a number without a space between them");
     } else if (c == '"' || c == '\'') {
-        read_string(lx);
+        pb_token_read_string(lx);
     } else {
         lx->cur++;
         if (c < ' ' || c > '~')

@@ -30,7 +30,8 @@ static struct ensemble_frame *frame_init(const struct ensemble_flow *f, void *me
     return frame;
 }
 
-static void drop(struct ensemble_flow *f, struct ensemble_frame *frame, uint32_t tensor)
+static void ensemble_flow_drop(struct ensemble_flow *f, struct ensemble_frame *frame,
+                               uint32_t tensor)
 {
     void *value = frame->values[tensor];
     frame->values[tensor] = NULL;
@@ -41,7 +42,7 @@ static void drop(struct ensemble_flow *f, struct ensemble_frame *frame, uint32_t
 static void drop_all(struct ensemble_flow *f, struct ensemble_frame *frame)
 {
     for (uint32_t i = 0; i < f->plan->tensor_count; i++)
-        drop(f, frame, i);
+        ensemble_flow_drop(f, frame, i);
 }
 
 void ensemble_flow_init(struct ensemble_flow *f, const struct ensemble *plan, struct arena *a,
@@ -96,7 +97,7 @@ void ensemble_flow_put(struct ensemble_flow *f, struct ensemble_frame *frame, ui
         if (--frame->waits[t->users[i]] == 0 && f->needed[t->users[i]])
             frame->ready[frame->ready_count++] = t->users[i];
     if (!frame->uses[tensor])
-        drop(f, frame, tensor);
+        ensemble_flow_drop(f, frame, tensor);
 }
 
 bool ensemble_flow_take(struct ensemble_flow *f, struct ensemble_frame *frame, uint32_t *ret_step)
@@ -114,7 +115,7 @@ void ensemble_flow_started(struct ensemble_flow *f, struct ensemble_frame *frame
     const struct ensemble_step *s = &f->plan->steps[step];
     for (uint32_t i = 0; i < s->input_count; i++)
         if (--frame->uses[s->inputs[i].tensor] == 0)
-            drop(f, frame, s->inputs[i].tensor);
+            ensemble_flow_drop(f, frame, s->inputs[i].tensor);
 }
 
 struct ensemble_frame *ensemble_flow_answered(struct ensemble_flow *f, struct ensemble_frame *frame,

@@ -84,7 +84,7 @@ static void ensemble_run_free(struct scheduler *s)
 }
 
 /* Takes the error over: the first one counts, and nothing is started any more. */
-static void fail(struct run *run, struct err *e)
+static void ensemble_run_fail(struct run *run, struct err *e)
 {
     if (run->error)
         err_free(e);
@@ -94,7 +94,7 @@ static void fail(struct run *run, struct err *e)
     atomic_store_explicit(&run->failed, true, memory_order_relaxed);
 }
 
-static void report(struct run *run)
+static void ensemble_run_report(struct run *run)
 {
     struct request *r = run->request;
     struct stats *stats = version_of(r)->stats;
@@ -116,11 +116,11 @@ static void report(struct run *run)
 }
 
 /* One of those that the run waits for is over; the last one ends it. */
-static void leave(struct run *run)
+static void ensemble_run_leave(struct run *run)
 {
     if (atomic_fetch_sub_explicit(&run->open, 1, memory_order_acq_rel) != 1)
         return;
-    report(run);
+    ensemble_run_report(run);
     for (uint32_t i = 0; i < run->plan->ensemble->step_count; i++)
         if (run->versions[i])
             version_unpin(run->versions[i]);
@@ -131,21 +131,22 @@ static void leave(struct run *run)
 }
 
 /* Makes the message the ensemble's: only of the error that is sent. */
-static struct err *named(const struct run *run)
+static struct err *ensemble_run_named(const struct run *run)
 {
     return err_new(err_code(run->error), "in ensemble '%s', %s", run->request->config->name,
                    err_message(run->error));
 }
 
 /* Nothing is under way: what the client still has to hear. */
-static void finish(struct run *run)
+static void ensemble_run_finish(struct run *run)
 {
     struct request *r = run->request;
     if (!run->error && !run->answered && !r->config->decoupled)
-        fail(run, request_error(r, "unexpected deadlock, at least one output is not set while no "
-                                   "more ensemble steps can be made"));
+        ensemble_run_fail(
+            run, request_error(r, "unexpected deadlock, at least one output is not set while no "
+                                  "more ensemble steps can be made"));
     if (run->error)
-        response_send(response_new(r), RESPONSE_FINAL, named(run));
+        response_send(response_new(r), RESPONSE_FINAL, ensemble_run_named(run));
     else
         response_send_flags(r, RESPONSE_FINAL);
 }
@@ -153,7 +154,7 @@ static void finish(struct run *run)
 static void step_responded(struct response *response, void *owner);
 static void step_released(struct request *r, void *owner);
 
-static void begin_trace(struct request *r, const struct serve_version *v)
+static void ensemble_run_begin_trace(struct request *r, const struct serve_version *v)
 {
     r->trace = trace_spawn(r->parent->trace);
     trace_begin(r->trace, v->name, v->number, r->id);
@@ -179,7 +180,7 @@ static void take_sequence(const struct request *r, struct call *c, const struct 
     *known = true;
 }
 
-static void add_inputs(struct run *run, struct call *c, struct request *r)
+static void ensemble_run_add_inputs(struct run *run, struct call *c, struct request *r)
 {
     const struct ensemble_step *step = &run->plan->ensemble->steps[c->step];
     c->held = arena_alloc(&r->arena, step->input_count * sizeof(struct ensemble_value *));
@@ -230,14 +231,14 @@ static struct request *make_step(struct run *run, struct ensemble_frame *frame, 
     r->times.start = clock_now_ns();
     r->outputs = run->plan->ensemble->steps[step].output_names;
     r->output_count = run->plan->ensemble->steps[step].output_count;
-    add_inputs(run, c, r);
+    ensemble_run_add_inputs(run, c, r);
     r->correlation_id = c->sequence.correlation_id;
     r->correlation_string = c->sequence.correlation_string;
     r->flags = c->sequence.flags;
     return r;
 }
 
-static void submit(const struct run *run, struct request *r)
+static void ensemble_run_submit(const struct run *run, struct request *r)
 {
     if (run->gathers)
         submit_step(r);
@@ -255,16 +256,16 @@ static void start_steps(struct run *run, struct ensemble_frame *frame)
         atomic_fetch_add_explicit(&run->open, 1, memory_order_relaxed);
         struct err *e = request_prepare(r);
         if (e) {
-            fail(run, e);
+            ensemble_run_fail(run, e);
             ensemble_flow_ended(&run->flow, frame);
             request_release(r);
             return;
         }
         if (run->request->trace)
-            begin_trace(r, run->versions[step]);
+            ensemble_run_begin_trace(r, run->versions[step]);
         struct ensemble_credit *credits = run->plan->credits;
         if (!credits || ensemble_credit_take(&credits[step], run->plan->ensemble->max_inflight, r))
-            submit(run, r);
+            ensemble_run_submit(run, r);
     }
 }
 
@@ -277,7 +278,7 @@ static void submit_if_wanted(const struct run *run, struct request *r)
     if (atomic_load_explicit(&run->failed, memory_order_relaxed))
         response_fail(r, err_new(STATUS_CANCELLED, "the request has failed at another step"));
     else
-        submit(run, r);
+        ensemble_run_submit(run, r);
 }
 
 /* Submits those that got a place. One that is refused at once gives its place on: to the end of the list, so that however many wait are
@@ -318,7 +319,7 @@ static void give_credit(const struct run *run, uint32_t step)
 }
 
 /* Answers, if all is there. Returns whether that was the last answer. */
-static bool answer(struct run *run, struct ensemble_frame *frame)
+static bool ensemble_run_answer(struct run *run, struct ensemble_frame *frame)
 {
     if (!ensemble_flow_complete(&run->flow, frame))
         return false;
@@ -326,7 +327,7 @@ static bool answer(struct run *run, struct ensemble_frame *frame)
     struct err *e =
         ensemble_value_answer(run->plan->ensemble, run->wanted, run->request, frame->values, &r);
     if (e) {
-        fail(run, e);
+        ensemble_run_fail(run, e);
         return false;
     }
     run->answered = true;
@@ -336,14 +337,14 @@ static bool answer(struct run *run, struct ensemble_frame *frame)
 }
 
 /* The outputs of a response go into the frame; those that it does not have are left out. Takes the response over. */
-static void put_outputs(struct run *run, const struct call *c, struct ensemble_frame *frame,
-                        struct response *response)
+static void ensemble_run_put_outputs(struct run *run, const struct call *c,
+                                     struct ensemble_frame *frame, struct response *response)
 {
     const struct ensemble_step *step = &run->plan->ensemble->steps[c->step];
     struct ensemble_source *source;
     struct err *e = ensemble_value_source(response, &c->sequence, &source);
     if (e) {
-        fail(run, e);
+        ensemble_run_fail(run, e);
         response_free(response);
         return;
     }
@@ -367,28 +368,28 @@ static bool proceed(struct run *run, struct response *response)
     struct ensemble_frame *frame = ensemble_flow_answered(
         &run->flow, from, run->versions[step]->config->decoupled && !response->empty);
     if (response->error) {
-        fail(run, response->error);
+        ensemble_run_fail(run, response->error);
         response->error = NULL;
     }
     if (response->empty || run->error)
         response_free(response);
     else
-        put_outputs(run, c, frame, response);
+        ensemble_run_put_outputs(run, c, frame, response);
     if (final) {
         ensemble_flow_ended(&run->flow, from);
         give_credit(run, step);
     }
     start_steps(run, frame);
-    bool last = answer(run, frame);
+    bool last = ensemble_run_answer(run, frame);
     ensemble_flow_leave(&run->flow, frame);
     if (last || !ensemble_flow_over(&run->flow))
         return last;
-    finish(run);
+    ensemble_run_finish(run);
     return true;
 }
 
 /* Works until no response waits. `over`: the client heard the last of it already. */
-static void work(struct run *run, bool over)
+static void ensemble_run_work(struct run *run, bool over)
 {
     while (!over) {
         mutex_lock(&run->lock);
@@ -404,7 +405,7 @@ static void work(struct run *run, bool over)
         mutex_unlock(&run->lock);
         over = proceed(run, (struct response *)m);
     }
-    leave(run);
+    ensemble_run_leave(run);
 }
 
 static void step_responded(struct response *response, void *owner)
@@ -418,7 +419,7 @@ static void step_responded(struct response *response, void *owner)
     run->working = true;
     mutex_unlock(&run->lock);
     if (!working)
-        work(run, false);
+        ensemble_run_work(run, false);
 }
 
 static void step_released(struct request *r, void *owner)
@@ -428,11 +429,11 @@ static void step_released(struct request *r, void *owner)
         trace_report(r->trace, TRITONSERVER_TRACE_REQUEST_END, clock_now_ns());
     for (uint32_t i = 0; i < c->held_count; i++)
         ensemble_value_unref(c->held[i]);
-    leave(c->run);
+    ensemble_run_leave(c->run);
 }
 
 /* Pins the models of all steps, so that they live as long as the request, also when they are unloaded meanwhile. */
-static struct err *find_versions(struct run *run, struct table_view *view)
+static struct err *ensemble_run_find_versions(struct run *run, struct table_view *view)
 {
     const struct ensemble *en = run->plan->ensemble;
     struct err *e = NULL;
@@ -453,10 +454,10 @@ static struct err *find_steps(struct run *run)
     struct table_view *view = submit_view();
     struct serve_table *table = run->plan->base.version->table;
     if (view && view->table == table)
-        return find_versions(run, view);
+        return ensemble_run_find_versions(run, view);
     struct table_view own;
     table_view_open(&own, table, NULL);
-    struct err *e = find_versions(run, &own);
+    struct err *e = ensemble_run_find_versions(run, &own);
     table_view_close(&own);
     return e;
 }
@@ -484,7 +485,7 @@ static bool may_gather(const struct request *r)
     return r->home != NULL;
 }
 
-static void put_inputs(struct run *run)
+static void ensemble_run_put_inputs(struct run *run)
 {
     const struct ensemble *en = run->plan->ensemble;
     struct request *r = run->request;
@@ -497,7 +498,7 @@ static void put_inputs(struct run *run)
         ensemble_flow_put(&run->flow, run->flow.first, en->inputs[i], NULL);
 }
 
-static void start(const struct ensemble_run_plan *plan, struct request *r)
+static void ensemble_run_start(const struct ensemble_run_plan *plan, struct request *r)
 {
     struct run *run = arena_zalloc(&r->arena, sizeof(*run));
     run->plan = plan;
@@ -518,17 +519,17 @@ static void start(const struct ensemble_run_plan *plan, struct request *r)
                        ensemble_value_unref);
     struct err *e = find_steps(run);
     if (e) {
-        fail(run, e);
+        ensemble_run_fail(run, e);
     } else {
-        put_inputs(run);
+        ensemble_run_put_inputs(run);
         start_steps(run, run->flow.first);
     }
-    bool over = answer(run, run->flow.first);
+    bool over = ensemble_run_answer(run, run->flow.first);
     if (!over && ensemble_flow_over(&run->flow)) {
-        finish(run);
+        ensemble_run_finish(run);
         over = true;
     }
-    work(run, over);
+    ensemble_run_work(run, over);
 }
 
 /* -- as a scheduler -- */
@@ -538,7 +539,8 @@ static void ensemble_run_accept(struct scheduler *s, struct list *requests, bool
     (void)on_loop;
     struct list *node;
     while ((node = list_pop(requests)))
-        start((struct ensemble_run_plan *)s, LIST_ITEM(node, struct request, queue_node));
+        ensemble_run_start((struct ensemble_run_plan *)s,
+                           LIST_ITEM(node, struct request, queue_node));
 }
 
 /* What follows is asked of every scheduler. Here nothing is queued, and nobody waits for work. */

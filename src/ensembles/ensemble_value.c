@@ -120,7 +120,7 @@ void ensemble_value_unref(void *value)
     ensemble_value_unref_source(v->source);
 }
 
-static bool fits(const int64_t *dims, uint32_t rank, const struct ensemble_value *v)
+static bool ensemble_value_fits(const int64_t *dims, uint32_t rank, const struct ensemble_value *v)
 {
     bool fit = rank == v->rank;
     for (uint32_t i = 0; fit && i < rank; i++)
@@ -134,9 +134,9 @@ uint32_t ensemble_value_shape(const struct ensemble_value *v, const int64_t *dim
     uint32_t add = 0;
     uint32_t cut = 0;
     if (batching && v->batch == 0)
-        add = fits(dims, rank, v);
+        add = ensemble_value_fits(dims, rank, v);
     else if (!batching && v->batch == 1)
-        cut = v->rank > 0 && !fits(dims, rank, v);
+        cut = v->rank > 0 && !ensemble_value_fits(dims, rank, v);
     ret[0] = 1;
     if (v->rank > cut)
         memcpy(ret + add, v->shape + cut, (v->rank - cut) * sizeof(*ret));
@@ -144,8 +144,8 @@ uint32_t ensemble_value_shape(const struct ensemble_value *v, const int64_t *dim
 }
 
 /* The bytes of an output: shared where they lie in a buffer of their own, else copied. */
-static struct err *fill(struct response *to, struct tensor_output *o,
-                        const struct ensemble_value *v)
+static struct err *ensemble_value_fill(struct response *to, struct tensor_output *o,
+                                       const struct ensemble_value *v)
 {
     if (!to->request->allocator && v->buf) {
         o->buf = buf_ref(v->buf);
@@ -180,14 +180,14 @@ static void add_sequence(struct response *r, const struct ensemble_sequence *s)
         s->flags & REQUEST_SEQUENCE_END;
 }
 
-static struct err *add_output(struct response *r, const struct model_io *io,
-                              const struct ensemble_value *v)
+static struct err *ensemble_value_add_output(struct response *r, const struct model_io *io,
+                                             const struct ensemble_value *v)
 {
     const int64_t *dims = io->has_reshape ? io->reshape : io->dims;
     uint32_t rank = io->has_reshape ? io->reshape_rank : io->rank;
     int64_t *shape = arena_alloc(&r->arena, (v->rank + 1) * sizeof(*shape));
     rank = ensemble_value_shape(v, dims, rank, r->request->config->max_batch_size > 0, shape);
-    return fill(r, response_add_output(r, io->name, v->datatype, shape, rank), v);
+    return ensemble_value_fill(r, response_add_output(r, io->name, v->datatype, shape, rank), v);
 }
 
 struct err *ensemble_value_answer(const struct ensemble *plan, const bool *wanted,
@@ -201,7 +201,7 @@ struct err *ensemble_value_answer(const struct ensemble *plan, const bool *wante
         const struct ensemble_value *v = values[plan->outputs[i]];
         if ((wanted && !wanted[i]) || !v)
             continue;
-        e = add_output(r, &request->config->outputs[i], v);
+        e = ensemble_value_add_output(r, &request->config->outputs[i], v);
         if (v->source && v->byte_size) /* as the reference: an empty output says nothing of it */
             sequence = &v->source->sequence;
     }

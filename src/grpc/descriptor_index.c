@@ -29,7 +29,7 @@ struct text {
 };
 
 /* The first field of bytes with that number; empty when there is none. */
-static struct text field_of(const uint8_t *data, size_t len, uint32_t number)
+static struct text descriptor_index_field(const uint8_t *data, size_t len, uint32_t number)
 {
     struct pb_wire w = pb_wire_of(data, len);
     struct pb_wire_field f;
@@ -53,10 +53,10 @@ bool descriptor_index_init(struct descriptor_index *x, const void *set, size_t l
     return r == PB_WIRE_END;
 }
 
-static int find_file(const struct descriptor_index *x, struct text name)
+static int descriptor_index_find_file(const struct descriptor_index *x, struct text name)
 {
     for (unsigned i = 0; i < x->count; i++) {
-        struct text is = field_of(x->files[i].data, x->files[i].len, FILE_NAME);
+        struct text is = descriptor_index_field(x->files[i].data, x->files[i].len, FILE_NAME);
         if (is.len == name.len && memcmp(is.at, name.at, name.len) == 0)
             return (int)i;
     }
@@ -65,11 +65,11 @@ static int find_file(const struct descriptor_index *x, struct text name)
 
 int descriptor_index_file(const struct descriptor_index *x, const char *name)
 {
-    return find_file(x, (struct text){name, strlen(name)});
+    return descriptor_index_find_file(x, (struct text){name, strlen(name)});
 }
 
 /* Takes "part" or "part." off the front of a name; false when it does not begin so. */
-static bool eat(struct text *name, struct text part)
+static bool descriptor_index_eat(struct text *name, struct text part)
 {
     if (name->len < part.len || memcmp(name->at, part.at, part.len) != 0)
         return false;
@@ -87,7 +87,7 @@ static bool defines(const uint8_t *data, size_t len, struct text name, const uin
 {
     static const uint32_t of_message[] = {MESSAGE_FIELD, MESSAGE_NESTED, MESSAGE_ENUM, 0};
     static const uint32_t of_nothing[] = {0};
-    if (!eat(&name, field_of(data, len, ANY_NAME)))
+    if (!descriptor_index_eat(&name, descriptor_index_field(data, len, ANY_NAME)))
         return false;
     if (!name.len)
         return true;
@@ -109,8 +109,8 @@ static bool file_defines(const struct descriptor_index_file *file, struct text n
     static const uint32_t of_message[] = {MESSAGE_FIELD, MESSAGE_NESTED, MESSAGE_ENUM, 0};
     static const uint32_t of_service[] = {SERVICE_METHOD, 0};
     static const uint32_t of_enum[] = {0};
-    struct text package = field_of(file->data, file->len, FILE_PACKAGE);
-    if (package.len && (!eat(&name, package) || !name.len))
+    struct text package = descriptor_index_field(file->data, file->len, FILE_PACKAGE);
+    if (package.len && (!descriptor_index_eat(&name, package) || !name.len))
         return false;
     struct pb_wire w = pb_wire_of(file->data, file->len);
     struct pb_wire_field f;
@@ -147,7 +147,10 @@ uint32_t descriptor_index_needs(const struct descriptor_index *x, unsigned file)
             struct pb_wire_field f;
             while (pb_wire_next(&w, &f) == PB_WIRE_FIELD) {
                 bool needs = f.number == FILE_DEPENDENCY && f.type == PB_WIRE_BYTES;
-                int at = needs ? find_file(x, (struct text){(const char *)f.data, f.len}) : -1;
+                int at =
+                    needs
+                        ? descriptor_index_find_file(x, (struct text){(const char *)f.data, f.len})
+                        : -1;
                 if (at >= 0)
                     all |= 1u << at;
             }
@@ -159,13 +162,14 @@ uint32_t descriptor_index_needs(const struct descriptor_index *x, unsigned file)
 bool descriptor_index_service(const struct descriptor_index *x, unsigned n, char *to, size_t room)
 {
     for (unsigned i = 0; i < x->count; i++) {
-        struct text package = field_of(x->files[i].data, x->files[i].len, FILE_PACKAGE);
+        struct text package =
+            descriptor_index_field(x->files[i].data, x->files[i].len, FILE_PACKAGE);
         struct pb_wire w = pb_wire_of(x->files[i].data, x->files[i].len);
         struct pb_wire_field f;
         while (pb_wire_next(&w, &f) == PB_WIRE_FIELD) {
             if (f.number != FILE_SERVICE || f.type != PB_WIRE_BYTES || n-- > 0)
                 continue;
-            struct text name = field_of(f.data, f.len, ANY_NAME);
+            struct text name = descriptor_index_field(f.data, f.len, ANY_NAME);
             snprintf(to, room, "%.*s%s%.*s", (int)package.len, package.at, package.len ? "." : "",
                      (int)name.len, name.at);
             return true;

@@ -47,7 +47,7 @@ static const uint8_t keepalive_ping[8] = "alive?";
 #define FILL_LEAST  ((size_t)32768) /* of a large message */
 #define READ_WARILY ((size_t)4096)
 
-static struct loop *loop_of(const struct grpc_conn *c)
+static struct loop *grpc_conn_loop(const struct grpc_conn *c)
 {
     return c->home->worker->loop;
 }
@@ -79,7 +79,7 @@ static bool has_session(struct grpc_conn *c)
 }
 
 /* Moves frames from the session into the batch until either has no more. */
-static bool gather(struct grpc_conn *c, struct grpc_batch *b)
+static bool grpc_conn_gather(struct grpc_conn *c, struct grpc_batch *b)
 {
     while (grpc_out_has_room(b)) {
         const uint8_t *frame;
@@ -103,34 +103,34 @@ static bool write_out(struct grpc_conn *c)
     bool waited = grpc_out_waits(&c->out);
     bool ok = !grpc_out_waits(&c->out) || grpc_out_resume(&c->out, c->watch.fd);
     while (ok && !grpc_out_waits(&c->out)) {
-        ok = gather(c, b);
+        ok = grpc_conn_gather(c, b);
         if (b->count == 0)
             break;
         ok = grpc_out_write(&c->out, b, c->watch.fd) && ok;
     }
     if (grpc_out_waits(&c->out) && !waited)
-        c->sent = loop_now(loop_of(c));
+        c->sent = loop_now(grpc_conn_loop(c));
     if (c->out.written != before) {
-        c->progress = c->sent = loop_now(loop_of(c));
+        c->progress = c->sent = loop_now(grpc_conn_loop(c));
         front_metrics_add(&c->home->metrics->sent_bytes, c->out.written - before);
     }
     if (!ok)
         return false;
     bool more = grpc_out_waits(&c->out) || grpc_turn_waits(c);
-    loop_mod(loop_of(c), &c->watch, more ? WATCHED | EPOLLOUT : WATCHED);
+    loop_mod(grpc_conn_loop(c), &c->watch, more ? WATCHED | EPOLLOUT : WATCHED);
     /* A session without calls has had enough once it sent the notice; but calls may be on their way. */
     bool awaited = c->retiring && !c->said_goodbye;
     return awaited || grpc_out_waits(&c->out) || nghttp2_session_want_read(c->session) ||
            nghttp2_session_want_write(c->session);
 }
 
-static void on_flush(struct loop_task *t)
+static void grpc_conn_on_flush(struct loop_task *t)
 {
     struct grpc_conn *c = LIST_ITEM(t, struct grpc_conn, flush);
     bool ok = write_out(c);
     if (ok && c->held_streams)
         grpc_stream_resume(c);
-    turns_share_done(&c->share, loop_of(c), c->home->worker->receive_bytes);
+    turns_share_done(&c->share, grpc_conn_loop(c), c->home->worker->receive_bytes);
     bool over = !ok || (c->said_goodbye && list_empty(&c->streams) && !grpc_out_waits(&c->out));
     if (over)
         grpc_conn_close(c);
@@ -140,10 +140,10 @@ static void on_flush(struct loop_task *t)
 
 void grpc_conn_flush_later(struct grpc_conn *c)
 {
-    loop_later(loop_of(c), LOOP_PHASE_FLUSH, &c->flush);
+    loop_later(grpc_conn_loop(c), LOOP_PHASE_FLUSH, &c->flush);
 }
 
-static bool feed(struct grpc_conn *c, const void *data, size_t n)
+static bool grpc_conn_feed(struct grpc_conn *c, const void *data, size_t n)
 {
     if (!has_session(c))
         return false;
@@ -166,7 +166,7 @@ static bool feed_pieces(struct grpc_conn *c, const struct grpc_scatter *plan, si
     bool ok = true;
     for (uint32_t i = 0; n > 0 && ok; i++) {
         size_t here = plan->pieces[i].iov_len < n ? plan->pieces[i].iov_len : n;
-        ok = feed(c, plan->pieces[i].iov_base, here);
+        ok = grpc_conn_feed(c, plan->pieces[i].iov_base, here);
         n -= here;
     }
     return ok;
@@ -193,7 +193,7 @@ static ssize_t read_filling(struct grpc_conn *c)
     ssize_t n = sock_read_pieces(c->watch.fd, plan.pieces, (int)plan.count);
     if (n <= 0)
         return n;
-    turns_share_read(&c->share, loop_of(c), (size_t)n);
+    turns_share_read(&c->share, grpc_conn_loop(c), (size_t)n);
     size_t good = grpc_scatter_check(&plan, (size_t)n, stream);
     size_t wrong = (size_t)n - good;
     uint8_t *moved = NULL;
@@ -205,7 +205,7 @@ static ssize_t read_filling(struct grpc_conn *c)
     }
     worker_received(w, grpc_scatter_rest(&plan, (size_t)n));
     struct buf *buf = buf_ref(in->buf); /* the bytes in it may end the very call that owns it */
-    bool ok = feed_pieces(c, &plan, good) && (wrong == 0 || feed(c, moved, wrong));
+    bool ok = feed_pieces(c, &plan, good) && (wrong == 0 || grpc_conn_feed(c, moved, wrong));
     buf_unref(buf);
     mem_free(moved);
     return ok ? n : -2;
@@ -240,11 +240,11 @@ static ssize_t read_once(struct grpc_conn *c)
     ssize_t n = sock_read(c->watch.fd, w->receive, read_at_once(c));
     if (n <= 0)
         return n;
-    turns_share_read(&c->share, loop_of(c), (size_t)n);
+    turns_share_read(&c->share, grpc_conn_loop(c), (size_t)n);
     if (n < TURNS_BYTES)
         turns_add(&c->turns, TURNS_READ);
     worker_received(w, (size_t)n);
-    return feed(c, w->receive, (size_t)n) ? n : -2;
+    return grpc_conn_feed(c, w->receive, (size_t)n) ? n : -2;
 }
 
 /* What comes may be the answer to a ping of ours: then the next silence begins. */
@@ -253,7 +253,7 @@ static void heard(struct grpc_conn *c)
     bool awaited = c->keepalive.pinged;
     grpc_keepalive_heard(&c->keepalive, c->progress);
     if (awaited)
-        loop_timer_set(loop_of(c), &c->keepalive_timer, c->progress);
+        loop_timer_set(grpc_conn_loop(c), &c->keepalive_timer, c->progress);
 }
 
 /* false: the connection is over. */
@@ -265,7 +265,7 @@ static bool read_in(struct grpc_conn *c)
             break;
         if (n <= 0)
             return false;
-        c->progress = loop_now(loop_of(c));
+        c->progress = loop_now(grpc_conn_loop(c));
         heard(c);
         front_metrics_add(&c->home->metrics->received_bytes, (uint64_t)n);
         bool more = c->filling && (size_t)n >= c->home->worker->receive_bytes;
@@ -277,19 +277,19 @@ static bool read_in(struct grpc_conn *c)
 
 /* Giving up hundreds of calls takes as long as serving some: where many such connections end at once, they do it one by one. Where there is
  * no descriptor for that lane, at once. */
-static bool ends_later(struct grpc_conn *c, uint32_t events)
+static bool grpc_conn_ends_later(struct grpc_conn *c, uint32_t events)
 {
     bool ends = events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP);
     if (!ends || c->watch.lane != LOOP_LANE_FRONT || c->stream_count <= CALLS_MANY)
         return false;
-    loop_move(loop_of(c), &c->watch, LOOP_LANE_BUSY);
+    loop_move(grpc_conn_loop(c), &c->watch, LOOP_LANE_BUSY);
     return c->watch.lane == LOOP_LANE_BUSY;
 }
 
-static void on_ready(struct loop_fd *watch, uint32_t events)
+static void grpc_conn_on_ready(struct loop_fd *watch, uint32_t events)
 {
     struct grpc_conn *c = LIST_ITEM(watch, struct grpc_conn, watch);
-    if (ends_later(c, events))
+    if (grpc_conn_ends_later(c, events))
         return;
     if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && !read_in(c)) {
         grpc_conn_close(c);
@@ -299,7 +299,7 @@ static void on_ready(struct loop_fd *watch, uint32_t events)
         grpc_turn_go_on(c);
     bool more = c->filling ? grpc_inbox_left(&c->filling->in) > TURNS_LONG : c->share.full;
     more |= !c->proven || grpc_turn_waits(c);
-    turns_judge(loop_of(c), &c->watch, turns_of(c->turns, c->told), more);
+    turns_judge(grpc_conn_loop(c), &c->watch, turns_of(c->turns, c->told), more);
     grpc_conn_flush_later(c);
 }
 
@@ -319,8 +319,8 @@ int grpc_conn_expel(struct grpc_conn *c, const char *why)
 /* The text is what clients of gRPC look for: they then ping less often. */
 static int on_ping(struct grpc_conn *c)
 {
-    bool may = grpc_keepalive_was_pinged(&c->keepalive, &c->home->rules, loop_now(loop_of(c)),
-                                         !list_empty(&c->streams));
+    bool may = grpc_keepalive_was_pinged(&c->keepalive, &c->home->rules,
+                                         loop_now(grpc_conn_loop(c)), !list_empty(&c->streams));
     return may ? 0 : grpc_conn_expel(c, "too_many_pings");
 }
 
@@ -388,9 +388,9 @@ static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head
 }
 
 /* How long the next DATA frame may be: longer than the default only where the reply has so much. */
-static ssize_t data_bytes(nghttp2_session *session, uint8_t type, int32_t id,
-                          int32_t session_window, int32_t stream_window, uint32_t frame_bytes,
-                          void *user)
+static ssize_t grpc_conn_data_bytes(nghttp2_session *session, uint8_t type, int32_t id,
+                                    int32_t session_window, int32_t stream_window,
+                                    uint32_t frame_bytes, void *user)
 {
     (void)type;
     (void)user;
@@ -419,7 +419,7 @@ void grpc_conn_callbacks(nghttp2_session_callbacks *c)
     nghttp2_session_callbacks_set_on_frame_recv_callback(c, on_frame);
     nghttp2_session_callbacks_set_on_begin_frame_callback(c, on_begin_frame);
     nghttp2_session_callbacks_set_on_frame_send_callback(c, on_sent);
-    nghttp2_session_callbacks_set_data_source_read_length_callback(c, data_bytes);
+    nghttp2_session_callbacks_set_data_source_read_length_callback(c, grpc_conn_data_bytes);
     nghttp2_session_callbacks_set_send_data_callback(c, send_data);
     grpc_stream_callbacks(c);
 }
@@ -439,7 +439,7 @@ static void on_keepalive(struct loop_timer *t);
 
 static void start_keepalive(struct grpc_conn *c)
 {
-    time_ns now = loop_now(loop_of(c));
+    time_ns now = loop_now(grpc_conn_loop(c));
     c->keepalive_timer.due = on_keepalive;
     grpc_keepalive_init(&c->keepalive, &c->home->rules, now, clock_now_ns() >> 4);
     on_keepalive(&c->keepalive_timer);
@@ -450,10 +450,10 @@ void grpc_conn_open(struct grpc_home *home, int fd)
     struct grpc_conn *c = MEM_NEW(struct grpc_conn);
     c->home = home;
     c->watch.fd = fd;
-    c->watch.ready = on_ready;
+    c->watch.ready = grpc_conn_on_ready;
     c->turns = home->strangers;
     c->watch.lane = turns_lane(c->turns, true);
-    c->flush.run = on_flush;
+    c->flush.run = grpc_conn_on_flush;
     c->timer.due = grpc_patience_due;
     list_init(&c->flush.node);
     list_init(&c->streams);
@@ -505,7 +505,7 @@ static void on_goodbye_due(struct loop_timer *t)
 
 /* The notice names no last call: whatever the client opens until it has read it comes before its answer to the ping that follows the
  * notice. */
-static void retire(struct grpc_conn *c)
+static void grpc_conn_retire(struct grpc_conn *c)
 {
     if (c->retiring)
         return;
@@ -513,7 +513,7 @@ static void retire(struct grpc_conn *c)
     if (has_session(c))
         nghttp2_submit_shutdown_notice(c->session);
     c->goodbye.due = on_goodbye_due;
-    loop_timer_set(loop_of(c), &c->goodbye, loop_now(loop_of(c)) + GOODBYE_PATIENCE);
+    loop_timer_set(grpc_conn_loop(c), &c->goodbye, loop_now(grpc_conn_loop(c)) + GOODBYE_PATIENCE);
     grpc_conn_flush_later(c);
 }
 
@@ -521,7 +521,7 @@ static void on_keepalive(struct loop_timer *t)
 {
     struct grpc_conn *c = LIST_ITEM(t, struct grpc_conn, keepalive_timer);
     time_ns next = TIME_NEVER;
-    switch (grpc_keepalive_due(&c->keepalive, &c->home->rules, loop_now(loop_of(c)),
+    switch (grpc_keepalive_due(&c->keepalive, &c->home->rules, loop_now(grpc_conn_loop(c)),
                                !list_empty(&c->streams), &next)) {
     case GRPC_KEEPALIVE_WAIT:
         break;
@@ -531,7 +531,7 @@ static void on_keepalive(struct loop_timer *t)
         grpc_conn_flush_later(c);
         break;
     case GRPC_KEEPALIVE_RETIRE:
-        retire(c);
+        grpc_conn_retire(c);
         break;
     case GRPC_KEEPALIVE_DEAD:
     case GRPC_KEEPALIVE_CUT:
@@ -541,7 +541,7 @@ static void on_keepalive(struct loop_timer *t)
         return;
     }
     if (next != TIME_NEVER)
-        loop_timer_set(loop_of(c), t, next);
+        loop_timer_set(grpc_conn_loop(c), t, next);
 }
 
 void grpc_conn_goodbye(struct grpc_conn *c)
@@ -549,7 +549,7 @@ void grpc_conn_goodbye(struct grpc_conn *c)
     if (c->leaving)
         return;
     c->leaving = true;
-    retire(c);
+    grpc_conn_retire(c);
     LIST_EACH (node, &c->streams) {
         struct grpc_stream *s = LIST_ITEM(node, struct grpc_stream, node);
         if (s->method && s->method->streams)

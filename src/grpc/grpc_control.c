@@ -64,7 +64,7 @@ static struct err *new_packed(struct grpc_conn *c, size_t len, struct packed **r
 }
 
 /* Whether every string of a message is UTF-8, which protobuf-c does not look at. */
-static bool valid_strings(const ProtobufCMessage *m)
+static bool grpc_control_valid_strings(const ProtobufCMessage *m)
 {
     for (unsigned i = 0; i < m->descriptor->n_fields; i++) {
         const ProtobufCFieldDescriptor *f = &m->descriptor->fields[i];
@@ -83,7 +83,7 @@ static bool valid_strings(const ProtobufCMessage *m)
                 continue;
             bool ok = f->type == PROTOBUF_C_TYPE_STRING
                           ? pb_utf8_valid(values[k], strlen(values[k]))
-                          : valid_strings(values[k]);
+                          : grpc_control_valid_strings(values[k]);
             if (!ok)
                 return false;
         }
@@ -100,7 +100,7 @@ ProtobufCMessage *grpc_control_unpack(struct grpc_stream *s, const ProtobufCMess
         return NULL;
     }
     ProtobufCMessage *m = protobuf_c_message_unpack(type, NULL, len, data);
-    if (m && valid_strings(m))
+    if (m && grpc_control_valid_strings(m))
         return m;
     if (m)
         protobuf_c_message_free_unpacked(m, NULL);
@@ -127,9 +127,9 @@ struct err *grpc_control_send(struct grpc_stream *s, const ProtobufCMessage *m)
 }
 
 /* Ends the call with an error, or with a message. */
-static void answer(struct grpc_stream *s, struct err *e, const ProtobufCMessage *m)
+static void grpc_control_end_call(struct grpc_stream *s, struct err *e, const ProtobufCMessage *m)
 {
-    if (!e && !valid_strings(m))
+    if (!e && !grpc_control_valid_strings(m))
         e = err_new(STATUS_INTERNAL, "the answer holds text that is not UTF-8");
     if (!e)
         e = grpc_control_send(s, m);
@@ -141,18 +141,18 @@ static void answer(struct grpc_stream *s, struct err *e, const ProtobufCMessage 
 
 void grpc_control_answer(struct grpc_stream *s, struct err *e, const ProtobufCMessage *m)
 {
-    answer(s, e, m);
+    grpc_control_end_call(s, e, m);
 }
 
 /* The same with a message that is freed. */
 static void answer_owned(struct grpc_stream *s, struct err *e, void *message)
 {
-    answer(s, e, message);
+    grpc_control_end_call(s, e, message);
     if (!e)
         protobuf_c_message_free_unpacked(message, NULL);
 }
 
-static struct worker *worker_of(const struct grpc_stream *s)
+static struct worker *grpc_control_worker(const struct grpc_stream *s)
 {
     return s->conn->home->worker;
 }
@@ -166,8 +166,8 @@ void grpc_control_server_live(struct grpc_stream *s, const uint8_t *data, size_t
     if (!in)
         return;
     Inference__ServerLiveResponse out = INFERENCE__SERVER_LIVE_RESPONSE__INIT;
-    out.live = server_live(worker_of(s)->server);
-    answer(s, NULL, &out.base);
+    out.live = server_live(grpc_control_worker(s)->server);
+    grpc_control_end_call(s, NULL, &out.base);
     protobuf_c_message_free_unpacked(in, NULL);
 }
 
@@ -180,8 +180,8 @@ void grpc_control_server_ready(struct grpc_stream *s, const uint8_t *data, size_
     if (!in)
         return;
     Inference__ServerReadyResponse out = INFERENCE__SERVER_READY_RESPONSE__INIT;
-    out.ready = server_ready(worker_of(s)->server, &worker_of(s)->view);
-    answer(s, NULL, &out.base);
+    out.ready = server_ready(grpc_control_worker(s)->server, &grpc_control_worker(s)->view);
+    grpc_control_end_call(s, NULL, &out.base);
     protobuf_c_message_free_unpacked(in, NULL);
 }
 
@@ -199,9 +199,10 @@ void grpc_control_model_ready(struct grpc_stream *s, const uint8_t *data, size_t
     bool ready = false;
     struct err *e = describe_parse_version(in->version, strlen(in->version), &version);
     if (!e)
-        e = describe_model_ready(&worker_of(s)->view, in->name, strlen(in->name), version, &ready);
+        e = describe_model_ready(&grpc_control_worker(s)->view, in->name, strlen(in->name), version,
+                                 &ready);
     out.ready = !e && ready;
-    answer(s, e, &out.base);
+    grpc_control_end_call(s, e, &out.base);
     protobuf_c_message_free_unpacked(m, NULL);
 }
 
@@ -213,7 +214,7 @@ void grpc_control_server_metadata(struct grpc_stream *s, const uint8_t *data, si
         grpc_control_unpack(s, &inference__server_metadata_request__descriptor, data, len);
     if (!in)
         return;
-    answer_owned(s, NULL, server_metadata_new(worker_of(s)->server));
+    answer_owned(s, NULL, server_metadata_new(grpc_control_worker(s)->server));
     protobuf_c_message_free_unpacked(in, NULL);
 }
 
@@ -230,7 +231,8 @@ void grpc_control_model_metadata(struct grpc_stream *s, const uint8_t *data, siz
     int64_t version;
     struct err *e = describe_parse_version(in->version, strlen(in->version), &version);
     if (!e)
-        e = describe_model(&worker_of(s)->view, in->name, strlen(in->name), version, &out);
+        e = describe_model(&grpc_control_worker(s)->view, in->name, strlen(in->name), version,
+                           &out);
     answer_owned(s, e, out);
     protobuf_c_message_free_unpacked(m, NULL);
 }
@@ -249,10 +251,11 @@ void grpc_control_model_config(struct grpc_stream *s, const uint8_t *data, size_
     int64_t version;
     struct err *e = describe_parse_version(in->version, strlen(in->version), &version);
     if (!e)
-        e = describe_config(&worker_of(s)->view, in->name, strlen(in->name), version, &shown);
+        e = describe_config(&grpc_control_worker(s)->view, in->name, strlen(in->name), version,
+                            &shown);
     if (!e)
         out.config = (Inference__ModelConfig *)shown->proto; /* is only read */
-    answer(s, e, &out.base);
+    grpc_control_end_call(s, e, &out.base);
     if (shown)
         config_unref(shown);
     protobuf_c_message_free_unpacked(m, NULL);
@@ -271,7 +274,8 @@ void grpc_control_model_statistics(struct grpc_stream *s, const uint8_t *data, s
     int64_t version;
     struct err *e = describe_parse_version(in->version, strlen(in->version), &version);
     if (!e)
-        e = describe_statistics(&worker_of(s)->view, in->name, strlen(in->name), version, &out);
+        e = describe_statistics(&grpc_control_worker(s)->view, in->name, strlen(in->name), version,
+                                &out);
     answer_owned(s, e, out);
     protobuf_c_message_free_unpacked(m, NULL);
 }
@@ -286,10 +290,10 @@ void grpc_control_health_check(struct grpc_stream *s, const uint8_t *data, size_
         return;
     /* Whatever service is asked for, it is ready when the server is: as the reference answers. */
     Grpc__Health__V1__HealthCheckResponse out = GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__INIT;
-    out.status = server_ready(worker_of(s)->server, &worker_of(s)->view)
+    out.status = server_ready(grpc_control_worker(s)->server, &grpc_control_worker(s)->view)
                      ? GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVING
                      : GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__NOT_SERVING;
-    answer(s, NULL, &out.base);
+    grpc_control_end_call(s, NULL, &out.base);
     protobuf_c_message_free_unpacked(m, NULL);
 }
 

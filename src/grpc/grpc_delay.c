@@ -50,7 +50,7 @@ const struct grpc_delays *grpc_delay_read(void)
     return any ? &delays : NULL;
 }
 
-static struct loop *loop_of(const struct grpc_stream *s)
+static struct loop *grpc_delay_loop(const struct grpc_stream *s)
 {
     return s->conn->home->worker->loop;
 }
@@ -85,7 +85,7 @@ static void do_step(struct grpc_stream *s, struct step *p)
 static void set_timer(struct grpc_delay *d)
 {
     if (!list_empty(&d->steps))
-        loop_timer_set(loop_of(d->stream), &d->timer,
+        loop_timer_set(grpc_delay_loop(d->stream), &d->timer,
                        LIST_ITEM(d->steps.next, struct step, node)->due);
 }
 
@@ -93,7 +93,7 @@ static void on_due(struct loop_timer *t)
 {
     struct grpc_delay *d = LIST_ITEM(t, struct grpc_delay, timer);
     struct grpc_stream *s = d->stream;
-    time_ns now = loop_now(loop_of(s));
+    time_ns now = loop_now(grpc_delay_loop(s));
     while (!list_empty(&d->steps) && LIST_ITEM(d->steps.next, struct step, node)->due <= now) {
         struct step *p = LIST_ITEM(list_pop(&d->steps), struct step, node);
         d->passing = !p->take;
@@ -114,7 +114,7 @@ static struct grpc_delay *delay_of(struct grpc_stream *s)
     return s->delay;
 }
 
-static void add_step(struct grpc_delay *d, const struct step *step)
+static void grpc_delay_add_step(struct grpc_delay *d, const struct step *step)
 {
     struct step *p = MEM_NEW(struct step);
     *p = *step;
@@ -146,7 +146,8 @@ bool grpc_delay_message(struct grpc_stream *s, const uint8_t *data, size_t len,
     if (len)
         memcpy(copy->data, data, len);
     push_back(s, delays->process);
-    add_step(s->delay, &(struct step){.take = take, .message = copy, .message_bytes = len});
+    grpc_delay_add_step(s->delay,
+                        &(struct step){.take = take, .message = copy, .message_bytes = len});
     return true;
 }
 
@@ -173,7 +174,7 @@ bool grpc_delay_reply(struct grpc_stream *s, struct grpc_reply *r)
 {
     if (!sends_later(s))
         return false;
-    add_step(s->delay, &(struct step){.reply = r});
+    grpc_delay_add_step(s->delay, &(struct step){.reply = r});
     return true;
 }
 
@@ -182,7 +183,7 @@ bool grpc_delay_end(struct grpc_stream *s, int status, const char *message)
     if (status == GRPC_ANSWER_DEADLINE_EXCEEDED || !sends_later(s))
         return false;
     char *text = message ? mem_strndup(message, strlen(message)) : NULL;
-    add_step(s->delay, &(struct step){.ends = true, .status = status, .text = text});
+    grpc_delay_add_step(s->delay, &(struct step){.ends = true, .status = status, .text = text});
     return true;
 }
 
@@ -192,7 +193,7 @@ void grpc_delay_drop(struct grpc_stream *s)
     if (!d)
         return;
     s->delay = NULL;
-    loop_timer_clear(loop_of(s), &d->timer);
+    loop_timer_clear(grpc_delay_loop(s), &d->timer);
     struct list *node;
     while ((node = list_pop(&d->steps)))
         free_step(LIST_ITEM(node, struct step, node));

@@ -19,7 +19,7 @@ static bool is_trifle(const struct grpc_frames *f, uint8_t type, uint8_t flags)
     return f->left < least && !(flags & NGHTTP2_FLAG_END_STREAM);
 }
 
-static enum grpc_frames_result begin(struct grpc_frames *f)
+static enum grpc_frames_result grpc_frames_begin(struct grpc_frames *f)
 {
     uint8_t type = f->head[3], flags = f->head[4];
     f->head_got = 0;
@@ -51,7 +51,7 @@ enum grpc_frames_result grpc_frames_take(struct grpc_frames *f, const uint8_t *d
         data += n;
         len -= n;
         enum grpc_frames_result result =
-            f->head_got == GRPC_FRAMES_HEAD_BYTES ? begin(f) : GRPC_FRAMES_FINE;
+            f->head_got == GRPC_FRAMES_HEAD_BYTES ? grpc_frames_begin(f) : GRPC_FRAMES_FINE;
         if (result != GRPC_FRAMES_FINE)
             return result;
     }

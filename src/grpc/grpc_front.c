@@ -38,7 +38,7 @@ struct grpc_front {
     unsigned left; /* parts that still may have connections of those that are waited for */
 };
 
-static struct part *part_of(struct grpc_front *f, const struct worker *w)
+static struct part *grpc_front_part(struct grpc_front *f, const struct worker *w)
 {
     return &f->parts[w->index];
 }
@@ -69,7 +69,7 @@ static void on_conn_gone(struct grpc_home *home)
 static void on_accepted(struct worker *w, int fd, void *owner)
 {
     struct grpc_front *f = owner;
-    struct grpc_home *home = &part_of(f, w)->home;
+    struct grpc_home *home = &grpc_front_part(f, w)->home;
     if (home->closing) {
         sock_close(fd);
         listener_closed(f->listener, w, home->strangers);
@@ -173,7 +173,7 @@ uint16_t grpc_front_port(const struct grpc_front *f)
 }
 
 /* Posts one of a part's messages to every worker. */
-static void post_all(struct grpc_front *f, size_t mail_offset)
+static void grpc_front_post_all(struct grpc_front *f, size_t mail_offset)
 {
     for (unsigned i = 0; i < f->server->worker_count; i++) {
         struct mail *m = (struct mail *)(void *)((char *)&f->parts[i] + mail_offset);
@@ -187,7 +187,7 @@ static void end_connections(struct grpc_front *f, size_t mail_offset, time_ns un
     mutex_lock(&f->lock);
     f->left = f->server->worker_count;
     mutex_unlock(&f->lock);
-    post_all(f, mail_offset);
+    grpc_front_post_all(f, mail_offset);
     mutex_lock(&f->lock);
     while (f->left && mutex_cond_wait_until(&f->empty, &f->lock, until))
         ;
@@ -195,7 +195,7 @@ static void end_connections(struct grpc_front *f, size_t mail_offset, time_ns un
     mutex_unlock(&f->lock);
     if (!cut)
         return;
-    post_all(f, offsetof(struct part, cut));
+    grpc_front_post_all(f, offsetof(struct part, cut));
     mutex_lock(&f->lock);
     while (f->left)
         mutex_cond_wait(&f->empty, &f->lock);

@@ -22,8 +22,8 @@ static void take_prefix(struct grpc_inbox *in, const uint8_t **data, size_t *len
 }
 
 /* The buffer starts so far before a multiple of 64 that the tensor which goes on behind the bytes at hand lies on one. */
-static struct err *reserve(struct grpc_inbox *in, struct budget_account *account,
-                           const uint8_t *data, size_t len, bool tensors)
+static struct err *grpc_inbox_reserve(struct grpc_inbox *in, struct budget_account *account,
+                                      const uint8_t *data, size_t len, bool tensors)
 {
     size_t offset =
         tensors && !in->compressed ? infer_pb_raw_offset(data, len < in->size ? len : in->size) : 0;
@@ -63,7 +63,7 @@ enum grpc_inbox_result grpc_inbox_feed(struct grpc_inbox *in, struct budget_acco
         }
         if (!*len)
             return GRPC_INBOX_MORE; /* nothing to place it by yet, and nothing to hold */
-        struct err *e = reserve(in, account, *data, *len, tensors);
+        struct err *e = grpc_inbox_reserve(in, account, *data, *len, tensors);
         if (e) {
             *ret_err = e;
             return GRPC_INBOX_NO_ROOM;

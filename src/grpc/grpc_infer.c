@@ -29,8 +29,8 @@ struct reading {
 };
 
 /* false, and the call is ended, when the message cannot be read. */
-static bool read_message(struct grpc_stream *s, const uint8_t *data, size_t len,
-                         struct reading *ret)
+static bool grpc_infer_read_message(struct grpc_stream *s, const uint8_t *data, size_t len,
+                                    struct reading *ret)
 {
     arena_init(&ret->arena, ret->first, sizeof(ret->first));
     switch (infer_pb_read(data, len, &ret->arena, &ret->pb)) {
@@ -99,8 +99,8 @@ static size_t bounded(size_t len, size_t most)
     return len < most ? len : most;
 }
 
-static struct err *submit(struct grpc_call *call, const struct infer_pb_request *pb,
-                          struct buf **buf, request_respond_fn respond)
+static struct err *grpc_infer_submit(struct grpc_call *call, const struct infer_pb_request *pb,
+                                     struct buf **buf, request_respond_fn respond)
 {
     struct worker *w = call->stream->conn->home->worker;
     struct grpc_infer_options options = {
@@ -127,7 +127,7 @@ static struct err *submit(struct grpc_call *call, const struct infer_pb_request 
     return NULL;
 }
 
-static void log_failure(const struct infer_pb_request *pb, const struct err *e)
+static void grpc_infer_log_failure(const struct infer_pb_request *pb, const struct err *e)
 {
     char id[LOG_CONTEXT_BYTES];
     size_t len = bounded(pb->id.len, sizeof(id) - 1);
@@ -144,14 +144,14 @@ void grpc_infer_unary(struct grpc_stream *s, const uint8_t *data, size_t len, st
     struct reading in;
     if (s->conn->home->delays && grpc_delay_message(s, data, len, grpc_infer_unary))
         return;
-    if (!read_message(s, data, len, &in))
+    if (!grpc_infer_read_message(s, data, len, &in))
         return;
     struct grpc_call *call = &s->call;
     grpc_stream_hold(s, call);
-    struct err *e = submit(call, &in.pb, buf, respond_unary);
+    struct err *e = grpc_infer_submit(call, &in.pb, buf, respond_unary);
     arena_fini(&in.arena);
     if (e) {
-        log_failure(&in.pb, e);
+        grpc_infer_log_failure(&in.pb, e);
         grpc_stream_release(s, call);
         grpc_answer_fail(s, e);
     }
@@ -290,8 +290,8 @@ static void respond_streamed(struct response *r, void *owner)
 }
 
 /* A request that could not be submitted: its answer waits for its turn, too. */
-static void answer_error(struct grpc_stream *s, struct grpc_call *call, struct err *e,
-                         struct infer_pb_slice id)
+static void grpc_infer_answer_error(struct grpc_stream *s, struct grpc_call *call, struct err *e,
+                                    struct infer_pb_slice id)
 {
     count_failed(s, s->model, e);
     call->done = true;
@@ -312,17 +312,17 @@ static void answer_error(struct grpc_stream *s, struct grpc_call *call, struct e
 void grpc_infer_streamed(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf)
 {
     struct reading in;
-    if (!read_message(s, data, len, &in))
+    if (!grpc_infer_read_message(s, data, len, &in))
         return;
     struct grpc_call *call = MEM_NEW(struct grpc_call);
     grpc_stream_hold(s, call);
-    struct err *e = submit(call, &in.pb, buf, respond_streamed);
+    struct err *e = grpc_infer_submit(call, &in.pb, buf, respond_streamed);
     if (!e && in.pb.model_version.len)
         call->version_text = mem_strndup(in.pb.model_version.data,
                                          bounded(in.pb.model_version.len, MAX_VERSION_TEXT));
     if (e) {
-        log_failure(&in.pb, e);
-        answer_error(s, call, e, in.pb.id);
+        grpc_infer_log_failure(&in.pb, e);
+        grpc_infer_answer_error(s, call, e, in.pb.id);
     }
     arena_fini(&in.arena);
 }

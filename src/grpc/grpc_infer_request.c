@@ -16,7 +16,7 @@
 /* Tensors of a request that are copied lie in its arena up to so many bytes together, else in a pooled buffer. */
 #define ARENA_BYTES ((size_t)4096)
 
-static bool is(struct infer_pb_slice s, const char *text)
+static bool grpc_infer_request_is(struct infer_pb_slice s, const char *text)
 {
     return s.len == strlen(text) && memcmp(s.data, text, s.len) == 0;
 }
@@ -30,7 +30,8 @@ static struct err *check_text(struct infer_pb_slice s, const char *what)
     return NULL;
 }
 
-static struct err *wrong_type(const struct infer_pb_param *p, const char *expected)
+static struct err *grpc_infer_request_wrong_type(const struct infer_pb_param *p,
+                                                 const char *expected)
 {
     return err_new(STATUS_INVALID_ARG, "invalid value type for '%.*s' parameter, expected %s.",
                    (int)p->name.len, p->name.data, expected);
@@ -43,15 +44,16 @@ static struct err *set_sequence_id(struct request *r, const struct infer_pb_para
         return NULL;
     }
     if (p->choice != INFER_PB_STRING)
-        return wrong_type(p, "int64_param or string_param");
+        return grpc_infer_request_wrong_type(p, "int64_param or string_param");
     struct err *e = check_text(p->string, "sequence id");
     return e ? e : request_text_sequence(r, p->string.data, p->string.len);
 }
 
-static struct err *set_flag(struct request *r, const struct infer_pb_param *p, uint32_t flag)
+static struct err *grpc_infer_request_set_flag(struct request *r, const struct infer_pb_param *p,
+                                               uint32_t flag)
 {
     if (p->choice != INFER_PB_BOOL)
-        return wrong_type(p, "bool_param");
+        return grpc_infer_request_wrong_type(p, "bool_param");
     if (p->truth)
         r->flags |= flag;
     return NULL;
@@ -60,7 +62,7 @@ static struct err *set_flag(struct request *r, const struct infer_pb_param *p, u
 static struct err *set_priority(struct request *r, const struct infer_pb_param *p)
 {
     if (p->choice != INFER_PB_INT64 && p->choice != INFER_PB_UINT64)
-        return wrong_type(p, "int64_param or uint64_param");
+        return grpc_infer_request_wrong_type(p, "int64_param or uint64_param");
     if (p->choice == INFER_PB_INT64 && p->int64 < 0)
         return err_new(STATUS_INVALID_ARG, "invalid value for 'priority', expected value >= 0.");
     r->priority = p->bits;
@@ -70,27 +72,27 @@ static struct err *set_priority(struct request *r, const struct infer_pb_param *
 static struct err *set_timeout(struct request *r, const struct infer_pb_param *p)
 {
     if (p->choice != INFER_PB_INT64)
-        return wrong_type(p, "int64_param");
+        return grpc_infer_request_wrong_type(p, "int64_param");
     r->timeout_us = p->int64 > 0 ? p->bits : 0;
     return NULL;
 }
 
 static struct err *set_reserved(const struct infer_pb_param *p, struct grpc_infer_options *options)
 {
-    if (!is(p->name, "triton_enable_empty_final_response"))
+    if (!grpc_infer_request_is(p->name, "triton_enable_empty_final_response"))
         return err_new(
             STATUS_INVALID_ARG,
             "parameter keys starting with 'triton_' are reserved for Triton usage. Only the "
             "following keys starting with 'triton_' are allowed: "
             "triton_enable_empty_final_response");
     if (p->choice != INFER_PB_BOOL)
-        return wrong_type(p, "bool_param");
+        return grpc_infer_request_wrong_type(p, "bool_param");
     options->empty_final = p->truth;
     return NULL;
 }
 
 /* A parameter that the server does not know is the backend's. */
-static struct err *add_param(struct request *r, const struct infer_pb_param *p)
+static struct err *grpc_infer_request_add_param(struct request *r, const struct infer_pb_param *p)
 {
     bool is_string = p->choice == INFER_PB_STRING;
     struct err *e = check_text(p->name, "parameter");
@@ -117,25 +119,25 @@ static struct err *add_param(struct request *r, const struct infer_pb_param *p)
     case INFER_PB_UINT64:
         break;
     }
-    return wrong_type(p, "int64_param, bool_param, or string_param");
+    return grpc_infer_request_wrong_type(p, "int64_param, bool_param, or string_param");
 }
 
 static struct err *set_param(struct request *r, const struct infer_pb_param *p,
                              struct grpc_infer_options *options)
 {
-    if (is(p->name, "sequence_id"))
+    if (grpc_infer_request_is(p->name, "sequence_id"))
         return set_sequence_id(r, p);
-    if (is(p->name, "sequence_start"))
-        return set_flag(r, p, REQUEST_SEQUENCE_START);
-    if (is(p->name, "sequence_end"))
-        return set_flag(r, p, REQUEST_SEQUENCE_END);
-    if (is(p->name, "priority"))
+    if (grpc_infer_request_is(p->name, "sequence_start"))
+        return grpc_infer_request_set_flag(r, p, REQUEST_SEQUENCE_START);
+    if (grpc_infer_request_is(p->name, "sequence_end"))
+        return grpc_infer_request_set_flag(r, p, REQUEST_SEQUENCE_END);
+    if (grpc_infer_request_is(p->name, "priority"))
         return set_priority(r, p);
-    if (is(p->name, "timeout"))
+    if (grpc_infer_request_is(p->name, "timeout"))
         return set_timeout(r, p);
     if (p->name.len >= 7 && memcmp(p->name.data, "triton_", 7) == 0)
         return set_reserved(p, options);
-    return add_param(r, p);
+    return grpc_infer_request_add_param(r, p);
 }
 
 static struct err *set_metadata(struct request *r, const struct infer_pb_request *pb,
@@ -214,7 +216,7 @@ static struct err *typed_source(const struct request *r, const struct infer_pb_t
 static const struct infer_pb_param *find_param(const struct infer_pb_tensor *t, const char *name)
 {
     for (const struct infer_pb_param *p = t->params; p; p = p->next)
-        if (is(p->name, name))
+        if (grpc_infer_request_is(p->name, name))
             return p;
     return NULL;
 }
@@ -247,7 +249,8 @@ static struct err *check_shared_memory(const struct infer_pb_tensor *t)
 }
 
 /* Names the source of an input; *raw is the next of the message's raw contents. */
-static struct err *find_source(const struct request *r, const struct infer_pb_request *pb,
+static struct err *
+grpc_infer_request_find_source(const struct request *r, const struct infer_pb_request *pb,
                                const struct infer_pb_tensor *t, enum datatype type,
                                const struct infer_pb_part **raw, struct source *ret)
 {
@@ -272,25 +275,26 @@ static struct err *find_source(const struct request *r, const struct infer_pb_re
     return NULL;
 }
 
-static uint64_t aligned(uint64_t bytes)
+static uint64_t grpc_infer_request_aligned(uint64_t bytes)
 {
     return (bytes + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
 }
 
 /* Room for every tensor that has to be copied, each on 64 bytes. in_place: raw ones stay where they are. */
-static struct err *make_room(struct request *r, const struct infer_pb_request *pb, bool in_place,
-                             uint8_t **ret)
+static struct err *grpc_infer_request_make_room(struct request *r,
+                                                const struct infer_pb_request *pb, bool in_place,
+                                                uint8_t **ret)
 {
     uint64_t bytes = 0;
     const struct infer_pb_part *raw = pb->raws;
     for (const struct infer_pb_tensor *t = pb->inputs; t; t = t->next) {
         struct source from;
-        struct err *e =
-            find_source(r, pb, t, datatype_parse(t->datatype.data, t->datatype.len), &raw, &from);
+        struct err *e = grpc_infer_request_find_source(
+            r, pb, t, datatype_parse(t->datatype.data, t->datatype.len), &raw, &from);
         if (e)
             return e;
         if (!(from.raw && in_place))
-            bytes += aligned(from.bytes);
+            bytes += grpc_infer_request_aligned(from.bytes);
     }
     if (bytes == 0)
         return NULL;
@@ -304,10 +308,11 @@ static struct err *make_room(struct request *r, const struct infer_pb_request *p
     return *ret ? NULL : err_new(STATUS_UNAVAILABLE, "no memory for the request's tensors");
 }
 
-static struct err *add_inputs(struct request *r, const struct infer_pb_request *pb, bool in_place)
+static struct err *grpc_infer_request_add_inputs(struct request *r,
+                                                 const struct infer_pb_request *pb, bool in_place)
 {
     uint8_t *room = NULL;
-    struct err *e = make_room(r, pb, in_place, &room);
+    struct err *e = grpc_infer_request_make_room(r, pb, in_place, &room);
     if (e)
         return e;
     const struct infer_pb_part *raw = pb->raws;
@@ -316,7 +321,7 @@ static struct err *add_inputs(struct request *r, const struct infer_pb_request *
         struct source from;
         e = check_text(t->name, "input");
         if (!e)
-            e = find_source(r, pb, t, type, &raw, &from);
+            e = grpc_infer_request_find_source(r, pb, t, type, &raw, &from);
         if (e)
             return e;
         struct tensor_piece piece = {.data = "", .size = from.bytes, .memory = BUF_MEMORY_CPU};
@@ -328,7 +333,7 @@ static struct err *add_inputs(struct request *r, const struct infer_pb_request *
             else
                 infer_pb_content_write(from.typed, from.kind, datatype_bytes(type), room);
             piece.data = room;
-            room += aligned(from.bytes);
+            room += grpc_infer_request_aligned(from.bytes);
         }
         request_add_input(r, t->name.data, t->name.len, type, t->shape, t->rank, &piece, 1);
     }
@@ -398,7 +403,7 @@ struct err *grpc_infer_request(struct table_view *view, struct loop *loop,
     if (!e)
         e = add_outputs(r, pb, options);
     if (!e)
-        e = add_inputs(r, pb, *buf != NULL);
+        e = grpc_infer_request_add_inputs(r, pb, *buf != NULL);
     if (!e && options->forward)
         e = forward_add(options->forward, options->headers->data, options->headers->len, r);
     bool taken = !e && pb->raw_count && *buf;

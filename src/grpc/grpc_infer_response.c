@@ -113,8 +113,9 @@ static struct err *encode(struct infer_pb_response *pb, struct response *r,
     return NULL;
 }
 
-static struct infer_pb_param *add_param(struct response *r, struct infer_pb_param **list,
-                                        struct infer_pb_slice name)
+static struct infer_pb_param *grpc_infer_response_add_param(struct response *r,
+                                                            struct infer_pb_param **list,
+                                                            struct infer_pb_slice name)
 {
     struct infer_pb_param *p = arena_zalloc(&r->arena, sizeof(*p));
     p->name = name;
@@ -129,7 +130,7 @@ static struct err *set_params(struct response *r, struct infer_pb_param **ret)
     for (const struct param *p = r->params.first; p; p = p->next) {
         if (param_find(&r->params, p->name) != p)
             continue;
-        struct infer_pb_param *to = add_param(r, ret, slice(p->name));
+        struct infer_pb_param *to = grpc_infer_response_add_param(r, ret, slice(p->name));
         ret = &to->next;
         switch (p->type) {
         case PARAM_STRING:
@@ -158,7 +159,8 @@ static struct err *set_params(struct response *r, struct infer_pb_param **ret)
 }
 
 /* Classifies what is to be, and refuses what cannot be sent. */
-static struct err *check_outputs(struct response *r, const struct grpc_infer_classes *classes)
+static struct err *grpc_infer_response_check_outputs(struct response *r,
+                                                     const struct grpc_infer_classes *classes)
 {
     bool batched = r->request->config->max_batch_size > 0;
     for (struct tensor_output *o = r->outputs; o; o = o->next) {
@@ -207,15 +209,17 @@ static struct infer_pb_slice version_text(int64_t number, char to[VERSION_BYTES]
 }
 
 /* What the message says: descriptions and tensors. */
-static struct err *fill(struct response *r, const struct grpc_infer_classes *classes,
-                        struct infer_pb_response *pb, char version[VERSION_BYTES],
-                        struct infer_pb_param **params)
+static struct err *grpc_infer_response_fill(struct response *r,
+                                            const struct grpc_infer_classes *classes,
+                                            struct infer_pb_response *pb,
+                                            char version[VERSION_BYTES],
+                                            struct infer_pb_param **params)
 {
     const struct serve_version *v = version_of(r->request);
     pb->id = slice(r->request->id);
     pb->model_name = slice(r->request->config->name);
     pb->model_version = version_text(v->number, version);
-    struct err *e = check_outputs(r, classes);
+    struct err *e = grpc_infer_response_check_outputs(r, classes);
     if (!e)
         e = set_params(r, params);
     return e ? e : set_outputs(r, pb);
@@ -227,7 +231,7 @@ struct err *grpc_infer_response(struct response *r, const struct grpc_infer_clas
     struct infer_pb_response pb = {0};
     struct infer_pb_param *params = NULL;
     char version[VERSION_BYTES];
-    struct err *e = fill(r, classes, &pb, version, &params);
+    struct err *e = grpc_infer_response_fill(r, classes, &pb, version, &params);
     pb.params = params;
     return e ? e : encode(&pb, r, NULL, false, ret);
 }
@@ -253,7 +257,7 @@ struct err *grpc_infer_response_streamed(struct response *r,
         if (r->error)
             pb.error_message = message_slice(r->error);
     } else {
-        e = fill(r, classes, &pb, version, &params);
+        e = grpc_infer_response_fill(r, classes, &pb, version, &params);
     }
     if (e)
         return e;

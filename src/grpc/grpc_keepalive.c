@@ -7,7 +7,7 @@
 /* A client without calls may ping this seldom where it is not to ping then at all. */
 #define IDLE_INTERVAL TIME_S(7200)
 
-static time_ns limit_of(uint32_t ms)
+static time_ns grpc_keepalive_limit(uint32_t ms)
 {
     return ms == 0 || ms >= INT_MAX ? TIME_NEVER : TIME_MS(ms);
 }
@@ -15,10 +15,10 @@ static time_ns limit_of(uint32_t ms)
 void grpc_keepalive_rules(const struct options *o, struct grpc_keepalive_rules *ret)
 {
     *ret = (struct grpc_keepalive_rules){
-        .silence = limit_of(o->grpc_keepalive_ms),
-        .answer_within = limit_of(o->grpc_keepalive_timeout_ms),
-        .age = limit_of(o->grpc_max_age_ms),
-        .grace = limit_of(o->grpc_max_age_grace_ms),
+        .silence = grpc_keepalive_limit(o->grpc_keepalive_ms),
+        .answer_within = grpc_keepalive_limit(o->grpc_keepalive_timeout_ms),
+        .age = grpc_keepalive_limit(o->grpc_max_age_ms),
+        .grace = grpc_keepalive_limit(o->grpc_max_age_grace_ms),
         .min_interval = TIME_MS(o->grpc_min_ping_interval_ms),
         .max_pings = o->grpc_max_pings,
         .max_strikes = o->grpc_max_ping_strikes,

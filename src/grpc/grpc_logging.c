@@ -19,7 +19,8 @@ typedef Inference__LogSettingsResponse__SettingValue response_value;
 #define MOST_KEYS    7
 
 /* Of a key that comes twice the last value counts, as in any map. NULL = it is not named. */
-static const request_value *value_of(const Inference__LogSettingsRequest *in, const char *key)
+static const request_value *grpc_logging_value(const Inference__LogSettingsRequest *in,
+                                               const char *key)
 {
     static const request_value unset = INFERENCE__LOG_SETTINGS_REQUEST__SETTING_VALUE__INIT;
     for (size_t i = in->n_settings; i-- > 0;)
@@ -28,61 +29,63 @@ static const request_value *value_of(const Inference__LogSettingsRequest *in, co
     return NULL;
 }
 
-static struct err *expected(const char *type, const char *key)
+static struct err *grpc_logging_expected(const char *type, const char *key)
 {
     return err_new(STATUS_INVALID_ARG, "expect %s for '%s'", type, key);
 }
 
-static struct err *read_bool(const Inference__LogSettingsRequest *in, const char *key,
-                             struct log_change *c, unsigned bit, bool *ret)
+static struct err *grpc_logging_read_bool(const Inference__LogSettingsRequest *in, const char *key,
+                                          struct log_change *c, unsigned bit, bool *ret)
 {
-    const request_value *v = value_of(in, key);
+    const request_value *v = grpc_logging_value(in, key);
     if (!v)
         return NULL;
     if (v->parameter_choice_case != CHOICE(BOOL_PARAM))
-        return expected("boolean", key);
+        return grpc_logging_expected("boolean", key);
     c->what |= bit;
     *ret = v->bool_param != 0;
     return NULL;
 }
 
-static struct err *read_verbose(const Inference__LogSettingsRequest *in, struct log_change *c)
+static struct err *grpc_logging_read_verbose(const Inference__LogSettingsRequest *in,
+                                             struct log_change *c)
 {
-    const request_value *v = value_of(in, "log_verbose_level");
+    const request_value *v = grpc_logging_value(in, "log_verbose_level");
     if (!v)
         return NULL;
     if (v->parameter_choice_case != CHOICE(UINT32_PARAM))
-        return expected("int32", "log_verbose_level");
+        return grpc_logging_expected("int32", "log_verbose_level");
     log_change_verbose(c, v->uint32_param);
     return NULL;
 }
 
 static struct err *read_texts(const Inference__LogSettingsRequest *in, struct log_change *c)
 {
-    const request_value *v = value_of(in, "log_format");
+    const request_value *v = grpc_logging_value(in, "log_format");
     if (v && v->parameter_choice_case != CHOICE(STRING_PARAM))
-        return expected("string", "log_format");
+        return grpc_logging_expected("string", "log_format");
     if (v && !log_change_format(c, v->string_param, strlen(v->string_param)))
         return err_new(STATUS_INVALID_ARG, "invalid argument for log_format, got: %s",
                        v->string_param);
-    v = value_of(in, "log_component");
+    v = grpc_logging_value(in, "log_component");
     if (v && v->parameter_choice_case != CHOICE(STRING_PARAM))
-        return expected("string", "log_component");
+        return grpc_logging_expected("string", "log_component");
     return v ? log_change_components(c, v->string_param, strlen(v->string_param)) : NULL;
 }
 
 /* In the order in which the reference looks at them: of several errors the same is told. */
-static struct err *read_change(const Inference__LogSettingsRequest *in, struct log_change *c)
+static struct err *grpc_logging_read_change(const Inference__LogSettingsRequest *in,
+                                            struct log_change *c)
 {
-    if (value_of(in, "log_file"))
+    if (grpc_logging_value(in, "log_file"))
         return log_change_no_file();
-    struct err *e = read_bool(in, "log_info", c, LOG_UPDATE_INFO, &c->to.info);
+    struct err *e = grpc_logging_read_bool(in, "log_info", c, LOG_UPDATE_INFO, &c->to.info);
     if (!e)
-        e = read_bool(in, "log_warning", c, LOG_UPDATE_WARNING, &c->to.warning);
+        e = grpc_logging_read_bool(in, "log_warning", c, LOG_UPDATE_WARNING, &c->to.warning);
     if (!e)
-        e = read_bool(in, "log_error", c, LOG_UPDATE_ERROR, &c->to.error);
+        e = grpc_logging_read_bool(in, "log_error", c, LOG_UPDATE_ERROR, &c->to.error);
     if (!e)
-        e = read_verbose(in, c);
+        e = grpc_logging_read_verbose(in, c);
     return e ? e : read_texts(in, c);
 }
 
@@ -95,7 +98,7 @@ struct told {
 };
 
 /* The texts are only read. */
-static response_value *add(struct told *t, const char *key)
+static response_value *grpc_logging_add(struct told *t, const char *key)
 {
     size_t i = t->message.n_settings++;
     t->values[i] = (response_value)INFERENCE__LOG_SETTINGS_RESPONSE__SETTING_VALUE__INIT;
@@ -108,19 +111,19 @@ static response_value *add(struct told *t, const char *key)
 
 static void add_bool(struct told *t, const char *key, bool yes)
 {
-    response_value *v = add(t, key);
+    response_value *v = grpc_logging_add(t, key);
     v->parameter_choice_case = TOLD(BOOL_PARAM);
     v->bool_param = yes;
 }
 
 static void add_text(struct told *t, const char *key, const char *text)
 {
-    response_value *v = add(t, key);
+    response_value *v = grpc_logging_add(t, key);
     v->parameter_choice_case = TOLD(STRING_PARAM);
     v->string_param = (char *)(uintptr_t)text;
 }
 
-static void tell(struct grpc_stream *s)
+static void grpc_logging_tell(struct grpc_stream *s)
 {
     struct log_told now = log_change_told(s->conn->home->worker->server->options.log_file);
     struct told t = {.message = INFERENCE__LOG_SETTINGS_RESPONSE__INIT};
@@ -129,7 +132,7 @@ static void tell(struct grpc_stream *s)
     add_bool(&t, "log_info", now.settings.info);
     add_bool(&t, "log_warning", now.settings.warning);
     add_bool(&t, "log_error", now.settings.error);
-    response_value *verbose = add(&t, "log_verbose_level");
+    response_value *verbose = grpc_logging_add(&t, "log_verbose_level");
     verbose->parameter_choice_case = TOLD(UINT32_PARAM);
     verbose->uint32_param = now.settings.verbose;
     add_text(&t, "log_format", now.format);
@@ -147,12 +150,12 @@ void grpc_logging_settings(struct grpc_stream *s, const uint8_t *data, size_t le
     if (!m)
         return;
     struct log_change c = {0};
-    struct err *e = read_change((const Inference__LogSettingsRequest *)m, &c);
+    struct err *e = grpc_logging_read_change((const Inference__LogSettingsRequest *)m, &c);
     protobuf_c_message_free_unpacked(m, NULL);
     if (e) {
         grpc_control_answer(s, e, NULL);
         return;
     }
     log_change_apply(&c);
-    tell(s);
+    grpc_logging_tell(s);
 }

@@ -115,8 +115,8 @@ void grpc_out_retire(struct grpc_out *o, struct grpc_reply *r)
 }
 
 /* Keeps what was not taken of pieces[0..count): the copied part lies in the worker's batch, which the next connection uses. */
-static void keep(struct grpc_out *o, const struct grpc_batch *b, const struct iovec *pieces,
-                 uint32_t count)
+static void grpc_out_keep(struct grpc_out *o, const struct grpc_batch *b,
+                          const struct iovec *pieces, uint32_t count)
 {
     size_t copied = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -141,7 +141,7 @@ static void keep(struct grpc_out *o, const struct grpc_batch *b, const struct io
 }
 
 /* Takes n written bytes off the front; returns how many pieces are done. */
-static uint32_t advance(struct iovec *pieces, uint32_t count, size_t n)
+static uint32_t grpc_out_advance(struct iovec *pieces, uint32_t count, size_t n)
 {
     uint32_t done = 0;
     while (done < count && n >= pieces[done].iov_len)
@@ -158,9 +158,9 @@ bool grpc_out_write(struct grpc_out *o, struct grpc_batch *b, int fd)
     ssize_t n = sock_write(fd, b->pieces, (int)b->count);
     if (n >= 0) {
         o->written += (uint64_t)n;
-        uint32_t done = advance(b->pieces, b->count, (size_t)n);
+        uint32_t done = grpc_out_advance(b->pieces, b->count, (size_t)n);
         if (done < b->count)
-            keep(o, b, b->pieces + done, b->count - done);
+            grpc_out_keep(o, b, b->pieces + done, b->count - done);
         free_written(o, o->written);
     }
     b->count = 0;
@@ -174,7 +174,7 @@ bool grpc_out_resume(struct grpc_out *o, int fd)
     if (n < 0)
         return false;
     o->written += (uint64_t)n;
-    o->at += advance(o->pieces + o->at, o->count - o->at, (size_t)n);
+    o->at += grpc_out_advance(o->pieces + o->at, o->count - o->at, (size_t)n);
     if (o->at == o->count)
         drop_kept(o);
     free_written(o, o->written);

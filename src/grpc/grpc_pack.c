@@ -65,7 +65,7 @@ static void free_reply(struct grpc_reply *r)
 }
 
 /* What goes out: the smaller of the two, as gRPC does it. */
-static void settle(struct pack *p)
+static void grpc_pack_settle(struct pack *p)
 {
     size_t len = 0;
     if (p->done && !p->failed)
@@ -94,14 +94,14 @@ static void step(struct pack *p, size_t most)
     err_free(e);
 }
 
-static bool on_step(struct helpers_job *j)
+static bool grpc_pack_on_step(struct helpers_job *j)
 {
     struct pack *p = (struct pack *)j;
     step(p, HELPERS_SLICE_BYTES);
     return p->done || p->failed;
 }
 
-static void on_finish(struct helpers_job *j)
+static void grpc_pack_on_finish(struct helpers_job *j)
 {
     struct pack *p = (struct pack *)j;
     p->running = false;
@@ -109,12 +109,12 @@ static void on_finish(struct helpers_job *j)
         pack_free(p);
         return;
     }
-    settle(p);
+    grpc_pack_settle(p);
     grpc_answer_packed(p->stream);
 }
 
 /* The message behind its prefix. */
-static struct err *begin(struct pack *p, enum expand_coding coding)
+static struct err *grpc_pack_begin(struct pack *p, enum expand_coding coding)
 {
     const struct grpc_reply *r = p->plain;
     struct iovec *pieces = mem_alloc(r->piece_count * sizeof(*pieces));
@@ -138,7 +138,7 @@ struct grpc_reply *grpc_pack(struct grpc_stream *s, struct grpc_reply *r)
     p->reply.free_fn = free_reply;
     p->reply.left = r->left;
     p->reply.held = sizeof(*p) + r->held + r->left;
-    struct err *e = begin(p, s->packing);
+    struct err *e = grpc_pack_begin(p, s->packing);
     if (e) {
         err_free(e);
         mem_free(p);
@@ -146,14 +146,14 @@ struct grpc_reply *grpc_pack(struct grpc_stream *s, struct grpc_reply *r)
     }
     step(p, HELPERS_INLINE_BYTES / 4);
     if (p->done || p->failed) {
-        settle(p);
+        grpc_pack_settle(p);
         return &p->reply;
     }
     p->reply.waits = true;
     p->running = true;
     p->job.loop = s->conn->home->worker->loop;
-    p->job.step = on_step;
-    p->job.finish = on_finish;
+    p->job.step = grpc_pack_on_step;
+    p->job.finish = grpc_pack_on_finish;
     helpers_submit(s->conn->home->helpers, &p->job);
     return &p->reply;
 }

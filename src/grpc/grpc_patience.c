@@ -6,7 +6,7 @@
 #include "grpc/grpc_stream.h"
 #include "server/worker.h"
 
-static struct loop *loop_of(const struct grpc_conn *c)
+static struct loop *grpc_patience_loop(const struct grpc_conn *c)
 {
     return c->home->worker->loop;
 }
@@ -20,7 +20,8 @@ static bool owes_bytes(const struct grpc_conn *c)
 void grpc_patience_watch(struct grpc_conn *c)
 {
     if (c->timer.heap_index == 0 && (owes_bytes(c) || grpc_out_waits(&c->out) || c->answering > 0))
-        loop_timer_set(loop_of(c), &c->timer, loop_now(loop_of(c)) + GRPC_PATIENCE);
+        loop_timer_set(grpc_patience_loop(c), &c->timer,
+                       loop_now(grpc_patience_loop(c)) + GRPC_PATIENCE);
 }
 
 static time_ns earlier(time_ns a, time_ns b)
@@ -54,7 +55,7 @@ static time_ns judge_answers(struct grpc_conn *c, time_ns now)
 void grpc_patience_due(struct loop_timer *t)
 {
     struct grpc_conn *c = LIST_ITEM(t, struct grpc_conn, timer);
-    time_ns now = loop_now(loop_of(c));
+    time_ns now = loop_now(grpc_patience_loop(c));
     time_ns next = owes_bytes(c) ? c->progress + GRPC_PATIENCE : TIME_NEVER;
     if (grpc_out_waits(&c->out))
         next = earlier(next, c->sent + GRPC_PATIENCE);
@@ -64,6 +65,6 @@ void grpc_patience_due(struct loop_timer *t)
         LOG_VERBOSE(1, "gRPC: closing a connection that made no progress");
         grpc_conn_close(c);
     } else if (next != TIME_NEVER) {
-        loop_timer_set(loop_of(c), t, next);
+        loop_timer_set(grpc_patience_loop(c), t, next);
     }
 }

@@ -30,7 +30,8 @@ static void send_message(struct grpc_stream *s, const ProtobufCMessage *m)
         grpc_answer_fail(s, e);
 }
 
-static void answer_error(struct grpc_stream *s, response_t *out, int code, const char *message)
+static void grpc_reflection_answer_error(struct grpc_stream *s, response_t *out, int code,
+                                         const char *message)
 {
     Grpc__Reflection__V1__ErrorResponse error = GRPC__REFLECTION__V1__ERROR_RESPONSE__INIT;
     error.error_code = code;
@@ -45,7 +46,7 @@ static void answer_files(struct grpc_stream *s, response_t *out, const struct de
                          int file)
 {
     if (file < 0) {
-        answer_error(s, out, GRPC_ANSWER_NOT_FOUND, "not found");
+        grpc_reflection_answer_error(s, out, GRPC_ANSWER_NOT_FOUND, "not found");
         return;
     }
     ProtobufCBinaryData files[DESCRIPTOR_INDEX_FILES];
@@ -88,7 +89,7 @@ static void answer_extensions(struct grpc_stream *s, response_t *out,
                               const struct descriptor_index *x, char *type)
 {
     if (descriptor_index_symbol(x, type) < 0) {
-        answer_error(s, out, GRPC_ANSWER_NOT_FOUND, "not found");
+        grpc_reflection_answer_error(s, out, GRPC_ANSWER_NOT_FOUND, "not found");
         return;
     }
     Grpc__Reflection__V1__ExtensionNumberResponse none =
@@ -99,7 +100,7 @@ static void answer_extensions(struct grpc_stream *s, response_t *out,
     send_message(s, &out->base);
 }
 
-static void answer(struct grpc_stream *s, request_t *in)
+static void grpc_reflection_answer(struct grpc_stream *s, request_t *in)
 {
     response_t out = GRPC__REFLECTION__V1__SERVER_REFLECTION_RESPONSE__INIT;
     struct descriptor_index x; /* a handful of files: found anew by each question */
@@ -114,7 +115,7 @@ static void answer(struct grpc_stream *s, request_t *in)
         answer_files(s, &out, &x, descriptor_index_symbol(&x, in->file_containing_symbol));
         break;
     case REQUEST_CASE(FILE_CONTAINING_EXTENSION):
-        answer_error(s, &out, GRPC_ANSWER_NOT_FOUND, "not found");
+        grpc_reflection_answer_error(s, &out, GRPC_ANSWER_NOT_FOUND, "not found");
         break;
     case REQUEST_CASE(ALL_EXTENSION_NUMBERS_OF_TYPE):
         answer_extensions(s, &out, &x, in->all_extension_numbers_of_type);
@@ -123,13 +124,14 @@ static void answer(struct grpc_stream *s, request_t *in)
         answer_services(s, &out, &x);
         break;
     default:
-        answer_error(s, &out, GRPC_ANSWER_UNIMPLEMENTED, "the request is not known");
+        grpc_reflection_answer_error(s, &out, GRPC_ANSWER_UNIMPLEMENTED,
+                                     "the request is not known");
         break;
     }
 }
 
 /* What comes back in original_request must be UTF-8; everything else of it is found, or not. */
-static bool valid_strings(const request_t *in)
+static bool grpc_reflection_valid_strings(const request_t *in)
 {
     const Grpc__Reflection__V1__ExtensionRequest *x =
         in->message_request_case == REQUEST_CASE(FILE_CONTAINING_EXTENSION)
@@ -152,8 +154,8 @@ void grpc_reflection_message(struct grpc_stream *s, const uint8_t *data, size_t 
         return;
     }
     request_t *in = grpc__reflection__v1__server_reflection_request__unpack(NULL, len, data);
-    if (in && valid_strings(in))
-        answer(s, in);
+    if (in && grpc_reflection_valid_strings(in))
+        grpc_reflection_answer(s, in);
     else
         grpc_answer_end(s, GRPC_ANSWER_INTERNAL, "Unable to parse request");
     if (in)

@@ -45,7 +45,7 @@ static bool text(const struct pb_wire_field *f, const void **ret, size_t *ret_le
     return true;
 }
 
-static bool read_value(const struct pb_wire_field *field, struct parameter *p)
+static bool grpc_repository_read_value(const struct pb_wire_field *field, struct parameter *p)
 {
     struct pb_wire w = pb_wire_of(field->data, field->len);
     struct pb_wire_field f;
@@ -84,7 +84,7 @@ static enum pb_wire_result next_parameter(struct pb_wire *message, struct parame
     while ((r = pb_wire_next(&w, &f)) == PB_WIRE_FIELD) {
         if (f.number == 1 && !text(&f, &key, &p->key_len))
             return PB_WIRE_BAD;
-        if (f.number == 2 && (f.type != PB_WIRE_BYTES || !read_value(&f, p)))
+        if (f.number == 2 && (f.type != PB_WIRE_BYTES || !grpc_repository_read_value(&f, p)))
             return PB_WIRE_BAD;
     }
     p->key = key;
@@ -96,7 +96,8 @@ static bool is_key(const struct parameter *p, const char *key)
     return p->key_len == strlen(key) && memcmp(p->key, key, p->key_len) == 0;
 }
 
-static struct err *wrong_type(const struct parameter *p, const char *what, const char *expected)
+static struct err *grpc_repository_wrong_type(const struct parameter *p, const char *what,
+                                              const char *expected)
 {
     return err_new(STATUS_INVALID_ARG, "invalid value type for %s '%.*s', expected %s.", what,
                    (int)p->key_len, p->key, expected);
@@ -107,14 +108,14 @@ static struct err *load_param(struct control_task *t, const struct parameter *p)
     size_t prefix = sizeof(FILE_PREFIX) - 1;
     if (is_key(p, "config")) {
         if (p->choice != CHOICE_STRING)
-            return wrong_type(p, "load parameter", "string_param");
+            return grpc_repository_wrong_type(p, "load parameter", "string_param");
         return control_task_param(t, REPO_PARAM_CONFIG, NULL, p->data, p->len);
     }
     if (p->key_len < prefix || memcmp(p->key, FILE_PREFIX, prefix) != 0)
         return err_new(STATUS_INVALID_ARG, "unrecognized load parameter '%.*s'.", (int)p->key_len,
                        p->key);
     if (p->choice != CHOICE_BYTES)
-        return wrong_type(p, "load parameter", "bytes_param");
+        return grpc_repository_wrong_type(p, "load parameter", "bytes_param");
     char *name;
     struct err *e = control_task_name(p->key + prefix, p->key_len - prefix, &name);
     if (!e)
@@ -127,7 +128,7 @@ static struct err *unload_param(struct control_task *t, const struct parameter *
     if (!is_key(p, "unload_dependents"))
         return NULL;
     if (p->choice != CHOICE_BOOL)
-        return wrong_type(p, "unload parameter", "bool_param");
+        return grpc_repository_wrong_type(p, "unload parameter", "bool_param");
     t->dependents = p->number != 0;
     return NULL;
 }
@@ -165,13 +166,13 @@ static bool read_request(struct control_task *t, const uint8_t *data, size_t len
     return !e && r == PB_WIRE_END;
 }
 
-static struct worker *worker_of(const struct grpc_stream *s)
+static struct worker *grpc_repository_worker(const struct grpc_stream *s)
 {
     return s->conn->home->worker;
 }
 
 /* Ends the call, if somebody waits for it still. */
-static void finish(struct control_task *t, const ProtobufCMessage *m)
+static void grpc_repository_finish(struct control_task *t, const ProtobufCMessage *m)
 {
     struct grpc_stream *s = t->owner;
     if (s->conn)
@@ -185,32 +186,33 @@ static void finish(struct control_task *t, const ProtobufCMessage *m)
 static void finish_load(struct control_task *t)
 {
     Inference__RepositoryModelLoadResponse m = INFERENCE__REPOSITORY_MODEL_LOAD_RESPONSE__INIT;
-    finish(t, &m.base);
+    grpc_repository_finish(t, &m.base);
 }
 
 static void finish_unload(struct control_task *t)
 {
     Inference__RepositoryModelUnloadResponse m = INFERENCE__REPOSITORY_MODEL_UNLOAD_RESPONSE__INIT;
-    finish(t, &m.base);
+    grpc_repository_finish(t, &m.base);
 }
 
-static void finish_index(struct control_task *t)
+static void grpc_repository_finish_index(struct control_task *t)
 {
     const struct grpc_stream *s = t->owner;
     Inference__RepositoryIndexResponse *m = NULL;
     if (s->conn && !t->error)
-        m = describe_index_of(&worker_of(s)->view, t->ready_only, t->places);
-    finish(t, m ? &m->base : NULL);
+        m = describe_index_of(&grpc_repository_worker(s)->view, t->ready_only, t->places);
+    grpc_repository_finish(t, m ? &m->base : NULL);
     if (m)
         protobuf_c_message_free_unpacked(&m->base, NULL);
 }
 
 /* The task of a call; NULL, and the call is ended, when it asks for nothing that can be done. The task keeps the message. */
-static struct control_task *begin(struct grpc_stream *s, const uint8_t *data, size_t len,
-                                  struct buf **buf, void (*fn)(struct control_task *t),
-                                  param_fn *param)
+static struct control_task *grpc_repository_begin(struct grpc_stream *s, const uint8_t *data,
+                                                  size_t len, struct buf **buf,
+                                                  void (*fn)(struct control_task *t),
+                                                  param_fn *param)
 {
-    struct control_task *t = control_task_new(worker_of(s)->loop, fn, s);
+    struct control_task *t = control_task_new(grpc_repository_worker(s)->loop, fn, s);
     struct err *e = NULL;
     if (*buf) {
         t->body = *buf;
@@ -234,24 +236,25 @@ static struct control_task *begin(struct grpc_stream *s, const uint8_t *data, si
 
 void grpc_repository_index(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf)
 {
-    struct control_task *t = begin(s, data, len, buf, finish_index, NULL);
+    struct control_task *t =
+        grpc_repository_begin(s, data, len, buf, grpc_repository_finish_index, NULL);
     if (!t)
         return;
-    worker_told(worker_of(s), 0);
-    control_task_index(t, worker_of(s)->server->repo);
+    worker_told(grpc_repository_worker(s), 0);
+    control_task_index(t, grpc_repository_worker(s)->server->repo);
 }
 
 void grpc_repository_load(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf)
 {
-    struct control_task *t = begin(s, data, len, buf, finish_load, load_param);
+    struct control_task *t = grpc_repository_begin(s, data, len, buf, finish_load, load_param);
     if (t)
-        control_task_load(t, worker_of(s)->server->repo);
+        control_task_load(t, grpc_repository_worker(s)->server->repo);
 }
 
 void grpc_repository_unload(struct grpc_stream *s, const uint8_t *data, size_t len,
                             struct buf **buf)
 {
-    struct control_task *t = begin(s, data, len, buf, finish_unload, unload_param);
+    struct control_task *t = grpc_repository_begin(s, data, len, buf, finish_unload, unload_param);
     if (t)
-        control_task_unload(t, worker_of(s)->server->repo);
+        control_task_unload(t, grpc_repository_worker(s)->server->repo);
 }

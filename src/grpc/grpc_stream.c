@@ -29,7 +29,7 @@
 
 static const struct slab slab = {.index = 7, .object_bytes = sizeof(struct grpc_stream)};
 
-static struct loop *loop_of(const struct grpc_stream *s)
+static struct loop *grpc_stream_loop(const struct grpc_stream *s)
 {
     return s->conn->home->worker->loop;
 }
@@ -180,7 +180,7 @@ static void look_closer(struct grpc_stream *s, const char *name, size_t name_len
 }
 
 /* UNAVAILABLE is what the reference answers. */
-static void answer_restricted(struct grpc_stream *s)
+static void grpc_stream_answer_restricted(struct grpc_stream *s)
 {
     const struct options_restrictions *r = s->conn->home->restrictions;
     struct err *e =
@@ -197,8 +197,9 @@ static void answer_late(struct grpc_stream *s)
     grpc_answer_end(s, GRPC_ANSWER_UNAVAILABLE, exiting ? "Server exiting" : "Server not ready");
 }
 
-static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
-                     size_t name_len, const uint8_t *value, size_t len, uint8_t flags, void *user)
+static int grpc_stream_on_header(nghttp2_session *session, const nghttp2_frame *frame,
+                                 const uint8_t *name, size_t name_len, const uint8_t *value,
+                                 size_t len, uint8_t flags, void *user)
 {
     (void)flags;
     struct grpc_stream *s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
@@ -217,7 +218,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 }
 
 /* The metadata is there: refuse the call, or let its messages come. */
-static void admit(struct grpc_stream *s)
+static void grpc_stream_admit(struct grpc_stream *s)
 {
     struct err *e;
     if (s->method)
@@ -232,7 +233,7 @@ static void admit(struct grpc_stream *s)
         grpc_answer_end(s, GRPC_ANSWER_UNIMPLEMENTED, NULL);
     else if ((!s->allowed || s->denied) &&
              guard_restricted(s->conn->home->restrictions, s->method->category))
-        answer_restricted(s);
+        grpc_stream_answer_restricted(s);
     else if (s->conn->late && s->method->end != GRPC_METHOD_SERVED)
         answer_late(s);
     else if (s->encoding == EXPAND_UNKNOWN)
@@ -244,7 +245,7 @@ static void admit(struct grpc_stream *s)
     else if ((e = grpc_stream_room(s)))
         grpc_answer_fail(s, e);
     else if (s->timeout)
-        loop_timer_set(loop_of(s), &s->timer, loop_now(loop_of(s)) + s->timeout);
+        loop_timer_set(grpc_stream_loop(s), &s->timer, loop_now(grpc_stream_loop(s)) + s->timeout);
 }
 
 /* The connection's client owes us the rest of a message, or no longer does. */
@@ -267,7 +268,7 @@ static void open_window(struct grpc_stream *s)
         nghttp2_submit_window_update(session, NGHTTP2_FLAG_NONE, s->id, (int32_t)missing);
 }
 
-static void refuse(struct grpc_stream *s, enum grpc_inbox_result why, struct err *e)
+static void grpc_stream_refuse(struct grpc_stream *s, enum grpc_inbox_result why, struct err *e)
 {
     if (why == GRPC_INBOX_NO_ROOM) {
         grpc_answer_fail(s, e);
@@ -283,7 +284,7 @@ static void refuse(struct grpc_stream *s, enum grpc_inbox_result why, struct err
 }
 
 /* Takes bytes; true when a message is whole. */
-static bool feed(struct grpc_stream *s, const uint8_t **data, size_t *len)
+static bool grpc_stream_feed(struct grpc_stream *s, const uint8_t **data, size_t *len)
 {
     struct err *e = NULL;
     enum grpc_inbox_result r =
@@ -291,14 +292,14 @@ static bool feed(struct grpc_stream *s, const uint8_t **data, size_t *len)
     if (r == GRPC_INBOX_WHOLE)
         return true;
     if (r != GRPC_INBOX_MORE)
-        refuse(s, r, e);
+        grpc_stream_refuse(s, r, e);
     else if (s->in.prefix_got == GRPC_INBOX_PREFIX)
         open_window(s);
     return false;
 }
 
 /* Hands a whole message to the method, inflated if need be. */
-static void deliver(struct grpc_stream *s)
+static void grpc_stream_deliver(struct grpc_stream *s)
 {
     const uint8_t *data = s->in.data;
     size_t len = s->in.size;
@@ -332,14 +333,14 @@ static void note_filling(struct grpc_stream *s)
 /* Bytes of a unary call. last: they are of the client's last frame, so that a whole message can be used where it lies. */
 static void take_unary(struct grpc_stream *s, const uint8_t *data, size_t len, bool last)
 {
-    if (s->unary == GRPC_STREAM_WAITING && !feed(s, &data, &len))
+    if (s->unary == GRPC_STREAM_WAITING && !grpc_stream_feed(s, &data, &len))
         return;
     if (len > 0 || s->unary != GRPC_STREAM_WAITING) {
         grpc_answer_end(s, GRPC_ANSWER_INTERNAL, "a unary call has more than one message");
     } else if (last) {
         s->unary = GRPC_STREAM_DELIVERED;
         s->half_closed = true;
-        deliver(s);
+        grpc_stream_deliver(s);
     } else {
         s->unary = GRPC_STREAM_KEPT;
         struct err *e = grpc_inbox_keep(&s->in, s->conn->account);
@@ -360,8 +361,8 @@ static size_t take_streamed(struct grpc_stream *s, const uint8_t *data, size_t l
     size_t left = len;
     bool wanted = !s->conn->leaving; /* the call's status tells of messages that are not */
     while (wanted && left > 0 && !s->ended && !paused(s))
-        if (feed(s, &data, &left))
-            deliver(s);
+        if (grpc_stream_feed(s, &data, &left))
+            grpc_stream_deliver(s);
     size_t taken = s->ended || !wanted ? len : len - left;
     nghttp2_session_consume_stream(s->conn->session, s->id, taken);
     return taken;
@@ -376,7 +377,7 @@ static void drop_held(struct grpc_stream *s)
 }
 
 /* Keeps bytes for later; the window, which is not opened meanwhile, bounds them. */
-static void keep(struct grpc_stream *s, const uint8_t *data, size_t len)
+static void grpc_stream_keep(struct grpc_stream *s, const uint8_t *data, size_t len)
 {
     size_t kept = s->held_end - s->held_at;
     if (!s->held)
@@ -416,7 +417,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
     } else {
         size_t taken = s->held ? 0 : take_streamed(s, data, len);
         if (taken < len)
-            keep(s, data + taken, len - taken);
+            grpc_stream_keep(s, data + taken, len - taken);
     }
     count_partial(s);
     note_filling(s);
@@ -433,7 +434,7 @@ static void on_half_closed(struct grpc_stream *s)
         s->method->half_closed(s);
     } else if (s->unary == GRPC_STREAM_KEPT) {
         s->unary = GRPC_STREAM_DELIVERED;
-        deliver(s);
+        grpc_stream_deliver(s);
     } else if (s->unary == GRPC_STREAM_WAITING || partial) {
         grpc_answer_end(s, GRPC_ANSWER_INTERNAL,
                         partial ? "the message is cut off" : "the call has no message");
@@ -449,7 +450,7 @@ void grpc_stream_frame(struct grpc_conn *c, const nghttp2_frame *frame)
     if (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)
         s->half_closed = true;
     if (is_request(frame))
-        admit(s);
+        grpc_stream_admit(s);
     if (s->half_closed)
         on_half_closed(s);
 }
@@ -478,7 +479,7 @@ static void free_stream(struct grpc_stream *s)
 }
 
 /* A paused call goes on with the bytes that were kept. */
-static void go_on(struct grpc_stream *s)
+static void grpc_stream_go_on(struct grpc_stream *s)
 {
     if (!s->ended && (paused(s) || s->call_count > GRPC_STREAM_MAX_CALLS / 2))
         return;
@@ -504,7 +505,7 @@ void grpc_stream_resume(struct grpc_conn *c)
     LIST_EACH (node, &c->streams) {
         struct grpc_stream *s = LIST_ITEM(node, struct grpc_stream, node);
         if (s->held)
-            go_on(s);
+            grpc_stream_go_on(s);
     }
 }
 
@@ -550,7 +551,7 @@ void grpc_stream_closed(struct grpc_stream *s)
         turns_add(&s->conn->turns, TURNS_CALL);
     s->ended = true;
     count_partial(s);
-    loop_timer_clear(loop_of(s), &s->timer);
+    loop_timer_clear(grpc_stream_loop(s), &s->timer);
     grpc_delay_drop(s);
     grpc_answer_drop(s);
     grpc_inbox_next(&s->in);
@@ -584,7 +585,7 @@ static int on_close(nghttp2_session *session, int32_t id, uint32_t error, void *
 void grpc_stream_callbacks(nghttp2_session_callbacks *c)
 {
     nghttp2_session_callbacks_set_on_begin_headers_callback(c, on_begin_headers);
-    nghttp2_session_callbacks_set_on_header_callback(c, on_header);
+    nghttp2_session_callbacks_set_on_header_callback(c, grpc_stream_on_header);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(c, on_data);
     nghttp2_session_callbacks_set_on_stream_close_callback(c, on_close);
 }

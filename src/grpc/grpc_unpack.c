@@ -27,7 +27,7 @@ static void unpack_free(struct grpc_unpack *u)
     mem_free(u);
 }
 
-static void settle(struct grpc_unpack *u)
+static void grpc_unpack_settle(struct grpc_unpack *u)
 {
     struct grpc_stream *s = u->stream;
     struct buf *buf = NULL;
@@ -55,21 +55,21 @@ static void settle(struct grpc_unpack *u)
     buf_unref(buf);
 }
 
-static bool on_step(struct helpers_job *j)
+static bool grpc_unpack_on_step(struct helpers_job *j)
 {
     struct grpc_unpack *u = (struct grpc_unpack *)j;
     u->state = expand_step(u->expand, HELPERS_SLICE_BYTES);
     return u->state != EXPAND_MORE;
 }
 
-static void on_finish(struct helpers_job *j)
+static void grpc_unpack_on_finish(struct helpers_job *j)
 {
     struct grpc_unpack *u = (struct grpc_unpack *)j;
     struct grpc_stream *s = u->stream;
     if (s) {
         s->unpacking = NULL;
         if (!s->ended)
-            settle(u);
+            grpc_unpack_settle(u);
         grpc_stream_unpacked(s);
     }
     unpack_free(u);
@@ -98,14 +98,14 @@ void grpc_unpack(struct grpc_stream *s, const uint8_t *data, size_t len, struct 
     }
     u->state = expand_step(u->expand, HELPERS_INLINE_BYTES);
     if (u->state != EXPAND_MORE) {
-        settle(u);
+        grpc_unpack_settle(u);
         unpack_free(u);
         return;
     }
     struct grpc_home *home = s->conn->home;
     u->job.loop = home->worker->loop;
-    u->job.step = on_step;
-    u->job.finish = on_finish;
+    u->job.step = grpc_unpack_on_step;
+    u->job.finish = grpc_unpack_on_finish;
     s->unpacking = u;
     helpers_submit(home->helpers, &u->job);
 }

@@ -52,7 +52,7 @@ static const char *reason_of(uint16_t status)
     }
 }
 
-static char *put_string(char *to, const char *s)
+static char *http_answer_put_string(char *to, const char *s)
 {
     return json_out_text(to, s, strlen(s));
 }
@@ -119,7 +119,8 @@ static struct err *check_json(const struct tensor_output *o)
         o->name);
 }
 
-static struct err *check_output(struct http_exchange *x, struct tensor_output *o, uint32_t *hint)
+static struct err *http_answer_check_output(struct http_exchange *x, struct tensor_output *o,
+                                            uint32_t *hint)
 {
     if (o->memory == BUF_MEMORY_GPU)
         return err_new(STATUS_UNSUPPORTED, "output '%s' lies in GPU memory", o->name);
@@ -147,7 +148,7 @@ struct err *http_answer_prepare(struct http_exchange *x)
                         "currently supported");
     uint32_t hint = 0;
     for (struct tensor_output *o = r->outputs; !e && o; o = o->next)
-        e = check_output(x, o, &hint);
+        e = http_answer_check_output(x, o, &hint);
     if (e) {
         response_free(r);
         x->response = NULL;
@@ -155,7 +156,7 @@ struct err *http_answer_prepare(struct http_exchange *x)
     return e;
 }
 
-static bool add(size_t *sum, size_t n)
+static bool http_answer_add(size_t *sum, size_t n)
 {
     return !__builtin_add_overflow(*sum, n, sum);
 }
@@ -175,10 +176,10 @@ static size_t model_room(const struct http_exchange *x)
         struct json_tensor_type type;
         uint64_t elements = 0;
         size_t data = 0;
-        if (!is_binary(x, o, &hint) &&
-            (!http_tensor_type(o->datatype, &type) ||
-             !shape_elements(o->shape, o->rank, &elements) ||
-             !json_tensor_room(type, elements, o->byte_size, &data) || !add(&sum, data)))
+        if (!is_binary(x, o, &hint) && (!http_tensor_type(o->datatype, &type) ||
+                                        !shape_elements(o->shape, o->rank, &elements) ||
+                                        !json_tensor_room(type, elements, o->byte_size, &data) ||
+                                        !http_answer_add(&sum, data)))
             return SIZE_MAX;
     }
     return sum;
@@ -187,10 +188,10 @@ static size_t model_room(const struct http_exchange *x)
 size_t http_answer_room(const struct http_exchange *x)
 {
     size_t body = x->response ? model_room(x) : x->body_len <= COPY_AT_MOST ? x->body_len : 0;
-    return body == SIZE_MAX || !add(&body, HTTP_ANSWER_HEAD_BYTES) ? SIZE_MAX : body;
+    return body == SIZE_MAX || !http_answer_add(&body, HTTP_ANSWER_HEAD_BYTES) ? SIZE_MAX : body;
 }
 
-static char *put_params(char *to, const struct param_list *params)
+static char *http_answer_put_params(char *to, const struct param_list *params)
 {
     to = JSON_OUT_LITERAL(to, ",\"parameters\":{");
     for (const struct param *p = params->first; p; p = p->next) {
@@ -218,12 +219,12 @@ static char *put_params(char *to, const struct param_list *params)
     return to;
 }
 
-static char *put_output(char *to, const struct tensor_output *o, bool binary)
+static char *http_answer_put_output(char *to, const struct tensor_output *o, bool binary)
 {
     to = JSON_OUT_LITERAL(to, "{\"name\":");
     to = json_out_string(to, o->name, strlen(o->name));
     to = JSON_OUT_LITERAL(to, ",\"datatype\":\"");
-    to = put_string(to, datatype_name(o->datatype));
+    to = http_answer_put_string(to, datatype_name(o->datatype));
     to = JSON_OUT_LITERAL(to, "\",\"shape\":[");
     for (uint32_t i = 0; i < o->rank; i++) {
         if (i)
@@ -265,7 +266,7 @@ static char *put_response(char *to, const struct http_exchange *x, uint64_t *ret
     to = json_out_int(to, v->number);
     *to++ = '"';
     if (r->params.count)
-        to = put_params(to, &r->params);
+        to = http_answer_put_params(to, &r->params);
     to = JSON_OUT_LITERAL(to, ",\"outputs\":[");
     *ret_binary = 0;
     *ret_any = false;
@@ -276,7 +277,7 @@ static char *put_response(char *to, const struct http_exchange *x, uint64_t *ret
         *ret_any = *ret_any || (binary && o->byte_size);
         if (o != r->outputs)
             *to++ = ',';
-        to = put_output(to, o, binary);
+        to = http_answer_put_output(to, o, binary);
     }
     return JSON_OUT_LITERAL(to, "]}");
 }
@@ -288,7 +289,7 @@ static char *put_status_line(char *to, uint16_t status)
     to = JSON_OUT_LITERAL(to, "HTTP/1.1 ");
     to = json_out_uint(to, status);
     *to++ = ' ';
-    to = put_string(to, reason_of(status));
+    to = http_answer_put_string(to, reason_of(status));
     return JSON_OUT_LITERAL(to, "\r\n");
 }
 
@@ -301,7 +302,7 @@ static char *put_head(char *to, const struct http_exchange *x, const char *conte
         return JSON_OUT_LITERAL(to, "\r\n");
     if (content_type) {
         to = JSON_OUT_LITERAL(to, "Content-Type: ");
-        to = put_string(to, content_type);
+        to = http_answer_put_string(to, content_type);
         to = JSON_OUT_LITERAL(to, "\r\n");
     }
     if (json_len) {
@@ -311,11 +312,11 @@ static char *put_head(char *to, const struct http_exchange *x, const char *conte
     }
     if (x->coding) {
         to = JSON_OUT_LITERAL(to, "Content-Encoding: ");
-        to = put_string(to, x->coding);
+        to = http_answer_put_string(to, x->coding);
         to = JSON_OUT_LITERAL(to, "\r\n");
     }
     if (x->extra)
-        to = put_string(to, x->extra);
+        to = http_answer_put_string(to, x->extra);
     if (!x->keep_alive)
         to = JSON_OUT_LITERAL(to, "Connection: close\r\n");
     else if (x->explicit_keep_alive)
@@ -348,7 +349,7 @@ static size_t write_text(const struct http_exchange *x, char *to, struct http_ou
 }
 
 /* The binary outputs, in order. */
-static void add_binary(const struct http_exchange *x, struct http_out *out)
+static void http_answer_add_binary(const struct http_exchange *x, struct http_out *out)
 {
     uint32_t hint = 0;
     for (const struct tensor_output *o = x->response->outputs; o; o = o->next)
@@ -363,7 +364,7 @@ void http_answer_body(struct http_exchange *x, char *to, struct http_out *out)
     size_t len = (size_t)(put_response(to, x, &binary, &any) - to);
     http_out_add(out, to, len);
     if (any)
-        add_binary(x, out);
+        http_answer_add_binary(x, out);
     x->json_len = any ? len : 0;
     x->content_type = any ? "application/octet-stream" : HTTP_JSON;
 }
@@ -381,6 +382,6 @@ size_t http_answer_write(struct http_exchange *x, char *to, struct http_out *out
                                  any ? json_len : 0, json_len + binary);
     http_out_add(out, head, (size_t)(end - head));
     if (any)
-        add_binary(x, out);
+        http_answer_add_binary(x, out);
     return (size_t)(end - to);
 }

@@ -54,7 +54,7 @@ static bool method_fits(const struct http_route *route, const struct http1_head 
     return false;
 }
 
-static enum options_category category_of(enum http_route_kind kind)
+static enum options_category http_api_category(enum http_route_kind kind)
 {
     switch (kind) {
     case HTTP_ROUTE_NONE:
@@ -93,7 +93,7 @@ static const char *missing_header(const struct server *s, enum http_route_kind k
                                   const struct http1_head *head)
 {
     const struct options_restrictions *r = &s->options.http_restrictions;
-    enum options_category category = category_of(kind);
+    enum options_category category = http_api_category(kind);
     if (!guard_restricted(r, category))
         return NULL;
     const char *header = r->of[category].header;
@@ -104,7 +104,7 @@ static const char *missing_header(const struct server *s, enum http_route_kind k
     return allowed ? NULL : header;
 }
 
-static void answer_restricted(struct http_exchange *x, const char *header)
+static void http_api_answer_restricted(struct http_exchange *x, const char *header)
 {
     struct strbuf text = STRBUF_INIT;
     strbuf_printf(&text, "This API is restricted, expecting header '%s'", header);
@@ -135,8 +135,8 @@ static struct err *admit_infer(const struct http_front *f, const struct http1_he
     return e || json <= max ? e : http_infer_too_large(json, max);
 }
 
-static struct err *admit(const struct http_front *f, const struct http1_head *head,
-                         const struct http_route *route, uint64_t *ret_max)
+static struct err *http_api_admit(const struct http_front *f, const struct http1_head *head,
+                                  const struct http_route *route, uint64_t *ret_max)
 {
     *ret_max = 0;
     if (!method_fits(route, head) || missing_header(f->server, route->kind, head))
@@ -284,13 +284,13 @@ static bool is_packed(const struct http1_head *h)
     return h->content_coding == HTTP1_GZIP || h->content_coding == HTTP1_DEFLATE;
 }
 
-static void serve(struct http_exchange *x, struct http_message *m)
+static void http_api_serve(struct http_exchange *x, struct http_message *m)
 {
     enum http_route_kind kind = m->route->kind;
     x->route = (uint8_t)kind;
     const char *missing = missing_header(x->shard->front->server, kind, m->head);
     if (missing) {
-        answer_restricted(x, missing);
+        http_api_answer_restricted(x, missing);
         return;
     }
     if (!method_fits(m->route, m->head)) {
@@ -315,7 +315,7 @@ static void serve(struct http_exchange *x, struct http_message *m)
         http_exchange_error(x, e);
 }
 
-static struct http_route route_of(const struct http1_head *head)
+static struct http_route http_api_route(const struct http1_head *head)
 {
     return http_route_find(head->url, head->url_len);
 }
@@ -348,5 +348,8 @@ static const struct front_metrics_kind metrics = {
      1u << HTTP_ROUTE_MODEL_CONFIG | 1u << HTTP_ROUTE_MODEL_STATS | 1u << HTTP_ROUTE_INDEX | \
      1u << HTTP_ROUTE_LOGGING)
 
-const struct http_service http_api_service = {
-    .metrics = &metrics, .route = route_of, .admit = admit, .tells = TELLS, .serve = serve};
+const struct http_service http_api_service = {.metrics = &metrics,
+                                              .route = http_api_route,
+                                              .admit = http_api_admit,
+                                              .tells = TELLS,
+                                              .serve = http_api_serve};

@@ -87,7 +87,7 @@ static size_t next_cap(size_t cap, uint64_t max)
     return cap < max / times ? cap * times : (size_t)max;
 }
 
-static struct err *grow(struct http_conn *c, size_t len)
+static struct err *http_body_grow(struct http_conn *c, size_t len)
 {
     size_t cap = c->body->size - c->body_at - HTTP_BODY_PADDING;
     while (cap - c->body_len < len)
@@ -108,10 +108,10 @@ static struct err *grow(struct http_conn *c, size_t len)
 }
 
 /* Room for len bytes more of a chunked body, charged. */
-static struct err *make_room(struct http_conn *c, size_t len)
+static struct err *http_body_make_room(struct http_conn *c, size_t len)
 {
     size_t end = c->body_at + c->body_len + len;
-    struct err *e = end + HTTP_BODY_PADDING > c->body->size ? grow(c, len) : NULL;
+    struct err *e = end + HTTP_BODY_PADDING > c->body->size ? http_body_grow(c, len) : NULL;
     return e ? e : pool_arrived(c->body, end);
 }
 
@@ -127,7 +127,7 @@ bool http_body_piece(void *conn, const char *bytes, size_t len)
                     "--http-max-input-size to increase the limit.",
                     (unsigned long long)c->body_max);
     else
-        c->body_error = make_room(c, len);
+        c->body_error = http_body_make_room(c, len);
     if (c->body_error)
         return false;
     memcpy(c->body->data + c->body_at + c->body_len, bytes, len);

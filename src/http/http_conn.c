@@ -33,7 +33,7 @@
 
 static const struct slab slab = {.index = 6, .object_bytes = sizeof(struct http_conn)};
 
-static struct loop *loop_of(const struct http_conn *c)
+static struct loop *http_conn_loop(const struct http_conn *c)
 {
     return c->shard->worker->loop;
 }
@@ -49,7 +49,7 @@ static time_ns shorter(time_ns a, time_ns b)
 }
 
 /* How long the present wait may last; TIME_NEVER while only the model is waited for. */
-static time_ns limit_of(const struct http_conn *c)
+static time_ns http_conn_limit(const struct http_conn *c)
 {
     const struct http_patience *p = patience_of(c);
     bool draining = c->shard->draining;
@@ -70,12 +70,12 @@ static void expect_within(struct http_conn *c, time_ns limit)
 {
     time_ns when = c->since + limit;
     if (!c->timer.heap_index || c->timer.when > when)
-        loop_timer_set(loop_of(c), &c->timer, when);
+        loop_timer_set(http_conn_loop(c), &c->timer, when);
 }
 
 void http_conn_wait(struct http_conn *c)
 {
-    time_ns limit = limit_of(c);
+    time_ns limit = http_conn_limit(c);
     if (limit != TIME_NEVER)
         expect_within(c, limit);
 }
@@ -112,18 +112,18 @@ static void ask_whether_there(struct http_conn *c)
 static void on_timer(struct loop_timer *t)
 {
     struct http_conn *c = LIST_ITEM(t, struct http_conn, timer);
-    time_ns now = loop_now(loop_of(c));
+    time_ns now = loop_now(http_conn_loop(c));
     if (c->ended && !c->asked)
         ask_whether_there(c);
-    if (limit_of(c) != TIME_NEVER && now >= c->since + limit_of(c))
+    if (http_conn_limit(c) != TIME_NEVER && now >= c->since + http_conn_limit(c))
         look_for_body(c);
     if (c->dead)
         return;
-    time_ns limit = limit_of(c);
+    time_ns limit = http_conn_limit(c);
     if (limit == TIME_NEVER)
-        loop_timer_set(loop_of(c), t, now + patience_of(c)->shortest);
+        loop_timer_set(http_conn_loop(c), t, now + patience_of(c)->shortest);
     else if (now < c->since + limit)
-        loop_timer_set(loop_of(c), t, c->since + limit);
+        loop_timer_set(http_conn_loop(c), t, c->since + limit);
     else if (c->phase == HTTP_PHASE_HEAD && !c->backlog)
         http_conn_finish(c);
     else
@@ -137,7 +137,7 @@ void http_conn_watch(struct http_conn *c)
                 (c->phase != HTTP_PHASE_HEAD ||
                  (!c->held && !c->backlog && c->in_flight < HTTP_CONN_MAX_IN_FLIGHT));
     bool out = c->backlog || (put_off && c->unread <= TURNS_UNREAD);
-    loop_mod(loop_of(c), &c->fd, (more ? EPOLLIN : 0u) | (out ? EPOLLOUT : 0u));
+    loop_mod(http_conn_loop(c), &c->fd, (more ? EPOLLIN : 0u) | (out ? EPOLLOUT : 0u));
     if (c->backlog)
         expect_within(c, patience_of(c)->stall);
 }
@@ -163,11 +163,11 @@ void http_conn_kill(struct http_conn *c)
     if (c->dead)
         return;
     c->dead = true;
-    loop_timer_clear(loop_of(c), &c->timer);
-    loop_del(loop_of(c), &c->fd);
+    loop_timer_clear(http_conn_loop(c), &c->timer);
+    loop_del(http_conn_loop(c), &c->fd);
     sock_close(c->fd.fd);
     orphan_exchanges(c);
-    loop_later(loop_of(c), LOOP_PHASE_FLUSH, &c->flush);
+    loop_later(http_conn_loop(c), LOOP_PHASE_FLUSH, &c->flush);
 }
 
 static void conn_free(struct http_conn *c)
@@ -189,7 +189,7 @@ static void conn_free(struct http_conn *c)
     http_front_gone(s);
 }
 
-static void on_flush(struct loop_task *t)
+static void http_conn_on_flush(struct loop_task *t)
 {
     struct http_conn *c = LIST_ITEM(t, struct http_conn, flush);
     if (c->dead) {
@@ -198,13 +198,13 @@ static void on_flush(struct loop_task *t)
     }
     http_out_flush(c);
     if (!c->held)
-        turns_share_done(&c->share, loop_of(c), HTTP_CONN_READ_MOST);
+        turns_share_done(&c->share, http_conn_loop(c), HTTP_CONN_READ_MOST);
 }
 
 void http_conn_answered(struct http_conn *c, const struct http_exchange *x)
 {
     if (c->exchanges.next == &x->node)
-        loop_later(loop_of(c), LOOP_PHASE_FLUSH, &c->flush);
+        loop_later(http_conn_loop(c), LOOP_PHASE_FLUSH, &c->flush);
 }
 
 bool http_conn_owes(const struct http_conn *c)
@@ -228,7 +228,8 @@ void http_conn_ended(struct http_conn *c)
     }
     sock_probe(c->fd.fd);
     http_conn_watch(c);
-    loop_timer_set(loop_of(c), &c->timer, loop_now(loop_of(c)) + patience_of(c)->ended);
+    loop_timer_set(http_conn_loop(c), &c->timer,
+                   loop_now(http_conn_loop(c)) + patience_of(c)->ended);
 }
 
 void http_conn_finish(struct http_conn *c)
@@ -240,7 +241,7 @@ void http_conn_finish(struct http_conn *c)
     shutdown(c->fd.fd, SHUT_WR);
     c->phase = HTTP_PHASE_IGNORE;
     c->lingering = true;
-    c->since = loop_now(loop_of(c));
+    c->since = loop_now(http_conn_loop(c));
     orphan_exchanges(c);
     http_conn_watch(c);
     http_conn_wait(c);
@@ -248,19 +249,19 @@ void http_conn_finish(struct http_conn *c)
 
 /* Giving up many requests takes as long as serving some: where many such connections end at once, they do it one by one. Where there is
  * no descriptor for that lane, at once. */
-static bool ends_later(struct http_conn *c, uint32_t events)
+static bool http_conn_ends_later(struct http_conn *c, uint32_t events)
 {
     bool ends = events & (EPOLLHUP | EPOLLERR);
     if (!ends || c->fd.lane != LOOP_LANE_FRONT || c->in_flight <= IN_FLIGHT_MANY)
         return false;
-    loop_move(loop_of(c), &c->fd, LOOP_LANE_BUSY);
+    loop_move(http_conn_loop(c), &c->fd, LOOP_LANE_BUSY);
     return c->fd.lane == LOOP_LANE_BUSY;
 }
 
-static void on_ready(struct loop_fd *fd, uint32_t events)
+static void http_conn_on_ready(struct loop_fd *fd, uint32_t events)
 {
     struct http_conn *c = LIST_ITEM(fd, struct http_conn, fd);
-    if (ends_later(c, events))
+    if (http_conn_ends_later(c, events))
         return;
     if (events & EPOLLOUT)
         http_out_continue(c);
@@ -276,9 +277,9 @@ void http_conn_open(struct http_shard *s, int fd)
 {
     struct http_conn *c = slab_alloc(&slab);
     *c = (struct http_conn){
-        .fd = {.fd = fd, .lane = turns_lane(s->strangers, true), .ready = on_ready},
+        .fd = {.fd = fd, .lane = turns_lane(s->strangers, true), .ready = http_conn_on_ready},
         .turns = s->strangers,
-        .flush = {.run = on_flush},
+        .flush = {.run = http_conn_on_flush},
         .timer = LOOP_TIMER_INIT(on_timer),
         .shard = s,
         .phase = HTTP_PHASE_HEAD,
@@ -315,7 +316,7 @@ struct budget_account *http_conn_account(struct http_conn *c)
 
 void http_conn_drain(struct http_conn *c)
 {
-    time_ns now = loop_now(loop_of(c));
+    time_ns now = loop_now(http_conn_loop(c));
     if (c->dead || c->lingering)
         return;
     if (now > c->since + RECENT)

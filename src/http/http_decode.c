@@ -26,7 +26,7 @@ struct decode {
     char *headers;
 };
 
-static uint64_t limit_of(const struct http_exchange *x)
+static uint64_t http_decode_limit(const struct http_exchange *x)
 {
     return x->shard->front->server->options.http_max_input_bytes;
 }
@@ -53,7 +53,7 @@ static void serve_plain(struct decode *d)
 }
 
 /* The job is over, one way or another. */
-static void settle(struct decode *d)
+static void http_decode_settle(struct decode *d)
 {
     switch (d->state) {
     case EXPAND_DONE:
@@ -68,7 +68,7 @@ static void settle(struct decode *d)
             d->x, err_new(STATUS_INVALID_ARG,
                           "Decompressed data size exceeds the maximum allowed value of %llu bytes. "
                           "Use --http-max-input-size to increase the limit.",
-                          (unsigned long long)limit_of(d->x)));
+                          (unsigned long long)http_decode_limit(d->x)));
         break;
     case EXPAND_NO_ROOM:
         http_exchange_error(d->x, expand_error(d->expand));
@@ -85,28 +85,28 @@ static void decode_free(struct decode *d)
     mem_free(d);
 }
 
-static bool on_step(struct helpers_job *j)
+static bool http_decode_on_step(struct helpers_job *j)
 {
     struct decode *d = (struct decode *)j;
     d->state = expand_step(d->expand, HELPERS_SLICE_BYTES);
     return d->state != EXPAND_MORE;
 }
 
-static void on_finish(struct helpers_job *j)
+static void http_decode_on_finish(struct helpers_job *j)
 {
     struct decode *d = (struct decode *)j;
     struct http_exchange *x = d->x;
     x->job = NULL;
     x->pending = false;
     if (x->conn)
-        settle(d);
+        http_decode_settle(d);
     else
         http_exchange_free(x);
     decode_free(d);
 }
 
 /* Makes the message outlive the call, and hands it over to a helper. */
-static void hand_over(struct decode *d)
+static void http_decode_hand_over(struct decode *d)
 {
     d->url = mem_strndup(d->head.url, d->head.url_len);
     d->head.url = d->url;
@@ -115,8 +115,8 @@ static void hand_over(struct decode *d)
         memcpy(d->headers, d->head.headers, d->head.headers_len);
     d->head.headers = d->headers;
     d->job.loop = d->x->shard->worker->loop;
-    d->job.step = on_step;
-    d->job.finish = on_finish;
+    d->job.step = http_decode_on_step;
+    d->job.finish = http_decode_on_finish;
     d->x->job = &d->job;
     d->x->pending = true;
     helpers_submit(d->x->shard->front->helpers, &d->job);
@@ -157,7 +157,7 @@ void http_decode(struct http_exchange *x, const struct http_message *m)
                 .data = packed,
                 .len = m->body_len,
                 .either = true,
-                .limit = limit_of(x),
+                .limit = http_decode_limit(x),
                 .before = d->before,
                 .after = HTTP_BODY_PADDING,
             },
@@ -169,9 +169,9 @@ void http_decode(struct http_exchange *x, const struct http_message *m)
     }
     d->state = expand_step(d->expand, HELPERS_INLINE_BYTES);
     if (d->state == EXPAND_MORE) {
-        hand_over(d);
+        http_decode_hand_over(d);
         return;
     }
-    settle(d);
+    http_decode_settle(d);
     decode_free(d);
 }

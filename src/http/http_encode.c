@@ -30,7 +30,7 @@ static void encode_free(struct encode *n)
     mem_free(n);
 }
 
-static void settle(struct encode *n)
+static void http_encode_settle(struct encode *n)
 {
     struct http_exchange *x = n->x;
     if (n->error || !n->done) {
@@ -50,28 +50,28 @@ static void settle(struct encode *n)
     http_exchange_done(x);
 }
 
-static bool on_step(struct helpers_job *j)
+static bool http_encode_on_step(struct helpers_job *j)
 {
     struct encode *n = (struct encode *)j;
     n->error = shrink_step(n->shrink, HELPERS_SLICE_BYTES, &n->done);
     return n->done || n->error;
 }
 
-static void on_finish(struct helpers_job *j)
+static void http_encode_on_finish(struct helpers_job *j)
 {
     struct encode *n = (struct encode *)j;
     struct http_exchange *x = n->x;
     x->job = NULL;
     x->pending = false;
     if (x->conn)
-        settle(n);
+        http_encode_settle(n);
     else
         http_exchange_free(x);
     encode_free(n);
 }
 
 /* The parts of the answer, and what compresses them. */
-static struct err *begin(struct encode *n)
+static struct err *http_encode_begin(struct encode *n)
 {
     struct http_exchange *x = n->x;
     size_t room = http_answer_room(x);
@@ -91,17 +91,17 @@ void http_encode(struct http_exchange *x)
 {
     struct encode *n = MEM_NEW(struct encode);
     n->x = x;
-    n->error = begin(n);
+    n->error = http_encode_begin(n);
     if (!n->error)
         n->error = shrink_step(n->shrink, HELPERS_INLINE_BYTES, &n->done);
     if (n->done || n->error) {
-        settle(n);
+        http_encode_settle(n);
         encode_free(n);
         return;
     }
     n->job.loop = x->shard->worker->loop;
-    n->job.step = on_step;
-    n->job.finish = on_finish;
+    n->job.step = http_encode_on_step;
+    n->job.finish = http_encode_on_finish;
     x->job = &n->job;
     x->pending = true;
     helpers_submit(x->shard->front->helpers, &n->job);

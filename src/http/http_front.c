@@ -88,7 +88,7 @@ unsigned http_front_connections(const struct http_front *f)
     return (unsigned)listener_connections(f->listener);
 }
 
-static void settle(struct http_front *f, bool mail)
+static void http_front_settle(struct http_front *f, bool mail)
 {
     mutex_lock(&f->lock);
     f->mails -= mail;
@@ -99,7 +99,7 @@ static void settle(struct http_front *f, bool mail)
 void http_front_gone(struct http_shard *s)
 {
     if (s->draining)
-        settle(s->front, false);
+        http_front_settle(s->front, false);
 }
 
 static void on_drain(struct mail *m)
@@ -108,7 +108,7 @@ static void on_drain(struct mail *m)
     s->draining = true;
     LIST_EACH (it, &s->conns)
         http_conn_drain(LIST_ITEM(it, struct http_conn, node));
-    settle(s->front, true);
+    http_front_settle(s->front, true);
 }
 
 static void on_kill(struct mail *m)
@@ -116,11 +116,11 @@ static void on_kill(struct mail *m)
     struct http_shard *s = LIST_ITEM(m, struct http_shard, kill_mail);
     LIST_EACH (it, &s->conns)
         http_conn_kill(LIST_ITEM(it, struct http_conn, node));
-    settle(s->front, true);
+    http_front_settle(s->front, true);
 }
 
 /* Posts a message to every shard; the caller holds the lock. */
-static void post_all(struct http_front *f, bool kill)
+static void http_front_post_all(struct http_front *f, bool kill)
 {
     for (unsigned i = 0; i < f->server->worker_count; i++) {
         struct http_shard *s = &f->shards[i];
@@ -147,9 +147,9 @@ void http_front_stop(struct http_front *f, time_ns until)
     f->stopped = true;
     listener_stop(f->listener);
     mutex_lock(&f->lock);
-    post_all(f, false);
+    http_front_post_all(f, false);
     if (!wait_empty(f, until)) {
-        post_all(f, true);
+        http_front_post_all(f, true);
         wait_empty(f, TIME_NEVER);
     }
     mutex_unlock(&f->lock);

@@ -58,7 +58,8 @@ struct err *http_infer_too_large(uint64_t bytes, uint64_t max)
                    bytes, max);
 }
 
-static struct err *fill(struct http_exchange *x, struct request *r, struct http_message *m)
+static struct err *http_infer_fill(struct http_exchange *x, struct request *r,
+                                   struct http_message *m)
 {
     uint64_t json_len;
     struct err *e = http_infer_json_bytes(m->head, m->body_len, &json_len);
@@ -74,7 +75,7 @@ static struct err *fill(struct http_exchange *x, struct request *r, struct http_
 }
 
 /* Everything that there will be is there. */
-static void complete(struct http_exchange *x)
+static void http_infer_complete(struct http_exchange *x)
 {
     x->request = NULL;
     if (!x->conn) {
@@ -108,18 +109,18 @@ static void on_response(struct response *response, void *owner)
         response_free(response);
     }
     if (final)
-        complete(x);
+        http_infer_complete(x);
 }
 
-static uint8_t coding_of(enum http1_coding accepted)
+static uint8_t http_infer_coding(enum http1_coding accepted)
 {
     return accepted == HTTP1_GZIP      ? EXPAND_GZIP
            : accepted == HTTP1_DEFLATE ? EXPAND_DEFLATE
                                        : EXPAND_IDENTITY;
 }
 
-static struct err *find_version(struct worker *w, const struct http_message *m,
-                                struct serve_version **ret)
+static struct err *http_infer_find_version(struct worker *w, const struct http_message *m,
+                                           struct serve_version **ret)
 {
     const struct http_route *route = m->route;
     const char *url = m->head->url;
@@ -164,7 +165,7 @@ void http_infer_serve(struct http_exchange *x, struct http_message *m)
     struct serve_version *v;
     struct err *e = check_room(x);
     if (!e)
-        e = find_version(w, m, &v);
+        e = http_infer_find_version(w, m, &v);
     if (e) {
         note(x, m, "");
         say_failed("", e);
@@ -177,11 +178,11 @@ void http_infer_serve(struct http_exchange *x, struct http_message *m)
         return;
     }
     x->model = v->front_model;
-    x->accept = coding_of(m->head->accept_coding);
+    x->accept = http_infer_coding(m->head->accept_coding);
     struct request *r = request_new(&v->target, w->loop, on_response, x);
     request_account(r, x->conn->account);
     r->times.start = loop_now(w->loop);
-    e = fill(x, r, m);
+    e = http_infer_fill(x, r, m);
     note(x, m, r->id);
     if (e) {
         x->specs = NULL; /* they lie in the request */

@@ -44,7 +44,7 @@ struct source {
     yyjson_val *shared_region;
 };
 
-static struct err *find_source(yyjson_val *input, struct source *s)
+static struct err *http_infer_input_find_source(yyjson_val *input, struct source *s)
 {
     yyjson_val *params = http_json_get(input, "parameters");
     s->data = http_json_get(input, "data");
@@ -78,7 +78,8 @@ static struct err *member_string(yyjson_val *object, const char *name, const cha
     return NULL;
 }
 
-static struct err *read_shape(yyjson_val *input, int64_t dims[MAX_RANK], uint32_t *ret_rank)
+static struct err *http_infer_input_read_shape(yyjson_val *input, int64_t dims[MAX_RANK],
+                                               uint32_t *ret_rank)
 {
     yyjson_val *shape = http_json_get(input, "shape");
     if (!shape)
@@ -115,7 +116,7 @@ struct described {
     uint32_t rank;
 };
 
-static struct err *describe(yyjson_val *input, struct described *d)
+static struct err *http_infer_input_describe(yyjson_val *input, struct described *d)
 {
     struct err *e = member_string(input, "name", &d->name, &d->name_len);
     if (!e)
@@ -128,11 +129,11 @@ static struct err *describe(yyjson_val *input, struct described *d)
     if (e)
         return e;
     d->datatype = datatype_parse(datatype, datatype_len);
-    return read_shape(input, d->dims, &d->rank);
+    return http_infer_input_read_shape(input, d->dims, &d->rank);
 }
 
-static struct err *add(struct request *r, const struct described *d, const void *data,
-                       uint64_t size)
+static struct err *http_infer_input_add(struct request *r, const struct described *d,
+                                        const void *data, uint64_t size)
 {
     struct tensor_piece piece = {.data = data, .size = size, .memory = BUF_MEMORY_CPU};
     if (request_add_input(r, d->name, d->name_len, d->datatype, d->dims, d->rank, &piece,
@@ -141,8 +142,8 @@ static struct err *add(struct request *r, const struct described *d, const void 
     return err_new(STATUS_INVALID_ARG, "a request may have at most %u inputs", REQUEST_MAX_TENSORS);
 }
 
-static struct err *add_binary(struct request *r, const struct described *d, yyjson_val *size,
-                              struct http_infer_tail *tail)
+static struct err *http_infer_input_add_binary(struct request *r, const struct described *d,
+                                               yyjson_val *size, struct http_infer_tail *tail)
 {
     if (!yyjson_is_uint(size))
         return err_new(STATUS_INTERNAL, "Unable to parse 'binary_data_size': %s",
@@ -157,13 +158,13 @@ static struct err *add_binary(struct request *r, const struct described *d, yyjs
     tail->at += n;
     tail->left -= (size_t)n;
     if (!n || tail->buf)
-        return add(r, d, data, n);
+        return http_infer_input_add(r, d, data, n);
     void *copy;
     struct err *e = http_infer_input_keep(r, (size_t)n, &copy);
     if (e)
         return e;
     memcpy(copy, data, (size_t)n);
-    return add(r, d, copy, n);
+    return http_infer_input_add(r, d, copy, n);
 }
 
 static struct err *bad_data(const char *context, enum json_tensor_result result)
@@ -197,9 +198,9 @@ static struct err *no_json_type(const struct described *d)
 }
 
 /* How many bytes the data take as a tensor. */
-static struct err *data_bytes(const struct described *d, yyjson_val *data,
-                              struct json_tensor_type type, uint64_t elements, size_t max_bytes,
-                              uint64_t *ret)
+static struct err *http_infer_input_data_bytes(const struct described *d, yyjson_val *data,
+                                               struct json_tensor_type type, uint64_t elements,
+                                               size_t max_bytes, uint64_t *ret)
 {
     if (type.kind == JSON_TENSOR_BYTES) {
         enum json_tensor_result result = json_tensor_bytes(data, ret);
@@ -221,20 +222,20 @@ static struct err *data_bytes(const struct described *d, yyjson_val *data,
     return NULL;
 }
 
-static struct err *add_json(struct request *r, const struct described *d, yyjson_val *data,
-                            size_t max_bytes)
+static struct err *http_infer_input_add_json(struct request *r, const struct described *d,
+                                             yyjson_val *data, size_t max_bytes)
 {
     uint64_t elements, bytes;
     struct json_tensor_type type;
     if (!shape_elements(d->dims, d->rank, &elements))
         return bad_shape(d);
     if (!elements || !d->rank) /* a shape without dimensions is refused with the model's own */
-        return add(r, d, NULL, 0);
+        return http_infer_input_add(r, d, NULL, 0);
     if (!yyjson_is_arr(data))
         return bad_data("'data'", JSON_TENSOR_NOT_ARRAY);
     if (!http_tensor_type(d->datatype, &type))
         return no_json_type(d);
-    struct err *e = data_bytes(d, data, type, elements, max_bytes, &bytes);
+    struct err *e = http_infer_input_data_bytes(d, data, type, elements, max_bytes, &bytes);
     if (e)
         return e;
     void *to;
@@ -242,22 +243,23 @@ static struct err *add_json(struct request *r, const struct described *d, yyjson
     if (e)
         return e;
     enum json_tensor_result result = json_tensor_read(data, type, elements, to);
-    return result == JSON_TENSOR_OK ? add(r, d, to, bytes) : bad_data("'data'", result);
+    return result == JSON_TENSOR_OK ? http_infer_input_add(r, d, to, bytes)
+                                    : bad_data("'data'", result);
 }
 
 struct err *http_infer_input(struct request *r, yyjson_val *input, struct http_infer_tail *tail)
 {
     struct source from;
-    struct err *e = find_source(input, &from);
+    struct err *e = http_infer_input_find_source(input, &from);
     if (e)
         return e;
     struct described d;
-    e = describe(input, &d);
+    e = http_infer_input_describe(input, &d);
     if (e)
         return e;
     if (from.binary_size)
-        return add_binary(r, &d, from.binary_size, tail);
+        return http_infer_input_add_binary(r, &d, from.binary_size, tail);
     if (from.data)
-        return add_json(r, &d, from.data, tail->max_bytes);
+        return http_infer_input_add_json(r, &d, from.data, tail->max_bytes);
     return err_new(STATUS_UNSUPPORTED, "Client shared memory is disabled.");
 }

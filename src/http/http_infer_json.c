@@ -16,27 +16,28 @@
 
 #define MAX_PARAMS 8192u
 
-static struct err *wrong_type(const char *what, enum json_tensor_result result)
+static struct err *http_infer_json_wrong_type(const char *what, enum json_tensor_result result)
 {
     return err_new(STATUS_INTERNAL, "Unable to parse '%s': %s", what, json_tensor_text(result));
 }
 
-static struct err *read_id(struct request *r, yyjson_val *root)
+static struct err *http_infer_json_read_id(struct request *r, yyjson_val *root)
 {
     yyjson_val *id = http_json_get(root, "id");
     if (!id)
         return NULL;
     if (!yyjson_is_str(id))
-        return wrong_type("id", JSON_TENSOR_NOT_STRING);
+        return http_infer_json_wrong_type("id", JSON_TENSOR_NOT_STRING);
     struct err *e =
         http_json_whole("request id", unsafe_yyjson_get_str(id), unsafe_yyjson_get_len(id));
     return e ? e : request_text_id(r, unsafe_yyjson_get_str(id), unsafe_yyjson_get_len(id));
 }
 
-static struct err *set_flag(struct request *r, const char *name, yyjson_val *v, uint32_t flag)
+static struct err *http_infer_json_set_flag(struct request *r, const char *name, yyjson_val *v,
+                                            uint32_t flag)
 {
     if (!yyjson_is_bool(v))
-        return wrong_type(name, JSON_TENSOR_NOT_BOOL);
+        return http_infer_json_wrong_type(name, JSON_TENSOR_NOT_BOOL);
     if (unsafe_yyjson_get_bool(v))
         r->flags |= flag;
     return NULL;
@@ -45,7 +46,7 @@ static struct err *set_flag(struct request *r, const char *name, yyjson_val *v, 
 static struct err *set_uint(const char *name, yyjson_val *v, uint64_t *to)
 {
     if (!yyjson_is_uint(v))
-        return wrong_type(name, JSON_TENSOR_NOT_UINT);
+        return http_infer_json_wrong_type(name, JSON_TENSOR_NOT_UINT);
     *to = unsafe_yyjson_get_uint(v);
     return NULL;
 }
@@ -57,7 +58,7 @@ static struct err *set_sequence(struct request *r, yyjson_val *v)
         return NULL;
     }
     if (!yyjson_is_str(v))
-        return wrong_type("sequence_id", JSON_TENSOR_NOT_STRING);
+        return http_infer_json_wrong_type("sequence_id", JSON_TENSOR_NOT_STRING);
     size_t len = unsafe_yyjson_get_len(v);
     if (!len)
         return NULL;
@@ -66,7 +67,8 @@ static struct err *set_sequence(struct request *r, yyjson_val *v)
 }
 
 /* A parameter that the model may look at. */
-static struct err *add_param(struct request *r, const char *name, size_t len, yyjson_val *v)
+static struct err *http_infer_json_add_param(struct request *r, const char *name, size_t len,
+                                             yyjson_val *v)
 {
     struct param *p;
     struct err *e =
@@ -97,8 +99,8 @@ static struct err *add_param(struct request *r, const char *name, size_t len, yy
     return NULL;
 }
 
-static struct err *read_param(struct http_exchange *x, struct request *r, yyjson_val *key,
-                              yyjson_val *v)
+static struct err *http_infer_json_read_param(struct http_exchange *x, struct request *r,
+                                              yyjson_val *key, yyjson_val *v)
 {
     const char *name = unsafe_yyjson_get_str(key);
     struct err *e = http_json_whole("parameter", name, unsafe_yyjson_get_len(key));
@@ -107,16 +109,16 @@ static struct err *read_param(struct http_exchange *x, struct request *r, yyjson
     if (strcmp(name, "sequence_id") == 0)
         return set_sequence(r, v);
     if (strcmp(name, "sequence_start") == 0)
-        return set_flag(r, name, v, REQUEST_SEQUENCE_START);
+        return http_infer_json_set_flag(r, name, v, REQUEST_SEQUENCE_START);
     if (strcmp(name, "sequence_end") == 0)
-        return set_flag(r, name, v, REQUEST_SEQUENCE_END);
+        return http_infer_json_set_flag(r, name, v, REQUEST_SEQUENCE_END);
     if (strcmp(name, "priority") == 0)
         return set_uint(name, v, &r->priority);
     if (strcmp(name, "timeout") == 0)
         return set_uint(name, v, &r->timeout_us);
     if (strcmp(name, "binary_data_output") == 0) {
         if (!yyjson_is_bool(v))
-            return wrong_type(name, JSON_TENSOR_NOT_BOOL);
+            return http_infer_json_wrong_type(name, JSON_TENSOR_NOT_BOOL);
         x->binary_default = unsafe_yyjson_get_bool(v);
         return NULL;
     }
@@ -125,7 +127,7 @@ static struct err *read_param(struct http_exchange *x, struct request *r, yyjson
             STATUS_INVALID_ARG,
             "parameter keys starting with 'triton_' are reserved for Triton usage and should "
             "not be specified.");
-    return add_param(r, name, unsafe_yyjson_get_len(key), v);
+    return http_infer_json_add_param(r, name, unsafe_yyjson_get_len(key), v);
 }
 
 static struct err *read_params(struct http_exchange *x, struct request *r, yyjson_val *root)
@@ -142,14 +144,15 @@ static struct err *read_params(struct http_exchange *x, struct request *r, yyjso
     yyjson_val *key, *v;
     yyjson_obj_foreach(params, i, n, key, v)
     {
-        struct err *e = read_param(x, r, key, v);
+        struct err *e = http_infer_json_read_param(x, r, key, v);
         if (e)
             return e;
     }
     return NULL;
 }
 
-static struct err *read_inputs(struct request *r, yyjson_val *root, struct http_infer_tail *tail)
+static struct err *http_infer_json_read_inputs(struct request *r, yyjson_val *root,
+                                               struct http_infer_tail *tail)
 {
     yyjson_val *inputs = http_json_get(root, "inputs");
     if (!inputs)
@@ -157,7 +160,7 @@ static struct err *read_inputs(struct request *r, yyjson_val *root, struct http_
             STATUS_INTERNAL,
             "Unable to parse 'inputs': attempt to access non-existing object member 'inputs'");
     if (!yyjson_is_arr(inputs))
-        return wrong_type("inputs", JSON_TENSOR_NOT_ARRAY);
+        return http_infer_json_wrong_type("inputs", JSON_TENSOR_NOT_ARRAY);
     size_t i, n;
     yyjson_val *input;
     yyjson_arr_foreach(inputs, i, n, input)
@@ -172,7 +175,8 @@ static struct err *read_inputs(struct request *r, yyjson_val *root, struct http_
     return NULL;
 }
 
-static struct err *read_output(struct request *r, yyjson_val *output, struct http_output_spec *spec)
+static struct err *http_infer_json_read_output(struct request *r, yyjson_val *output,
+                                               struct http_output_spec *spec)
 {
     yyjson_val *params = http_json_get(output, "parameters");
     yyjson_val *classes = http_json_get(params, "classification");
@@ -190,7 +194,7 @@ static struct err *read_output(struct request *r, yyjson_val *output, struct htt
             STATUS_INTERNAL,
             "Unable to parse 'name': attempt to access non-existing object member 'name'");
     if (!yyjson_is_str(name))
-        return wrong_type("name", JSON_TENSOR_NOT_STRING);
+        return http_infer_json_wrong_type("name", JSON_TENSOR_NOT_STRING);
     struct err *e =
         http_json_whole("output", unsafe_yyjson_get_str(name), unsafe_yyjson_get_len(name));
     if (e)
@@ -202,7 +206,7 @@ static struct err *read_output(struct request *r, yyjson_val *output, struct htt
         return err_new(STATUS_INTERNAL, "Unable to set 'classification': %s",
                        json_tensor_text(JSON_TENSOR_NOT_UINT));
     if (binary && !yyjson_is_bool(binary))
-        return wrong_type("binary_data", JSON_TENSOR_NOT_BOOL);
+        return http_infer_json_wrong_type("binary_data", JSON_TENSOR_NOT_BOOL);
     if (shared)
         return err_new(STATUS_UNSUPPORTED, "Client shared memory is disabled.");
     spec->name = r->outputs[r->output_count - 1];
@@ -211,13 +215,14 @@ static struct err *read_output(struct request *r, yyjson_val *output, struct htt
     return NULL;
 }
 
-static struct err *read_outputs(struct http_exchange *x, struct request *r, yyjson_val *root)
+static struct err *http_infer_json_read_outputs(struct http_exchange *x, struct request *r,
+                                                yyjson_val *root)
 {
     yyjson_val *outputs = http_json_get(root, "outputs");
     if (!outputs)
         return NULL;
     if (!yyjson_is_arr(outputs))
-        return wrong_type("outputs", JSON_TENSOR_NOT_ARRAY);
+        return http_infer_json_wrong_type("outputs", JSON_TENSOR_NOT_ARRAY);
     size_t n = unsafe_yyjson_get_len(outputs);
     if (n > REQUEST_MAX_TENSORS)
         return err_new(STATUS_INVALID_ARG, "a request may name at most %u outputs",
@@ -225,7 +230,7 @@ static struct err *read_outputs(struct http_exchange *x, struct request *r, yyjs
     struct http_output_spec *specs = arena_zalloc(&r->arena, n * sizeof(*specs));
     yyjson_val *output = unsafe_yyjson_get_first(outputs);
     for (size_t i = 0; i < n; i++, output = unsafe_yyjson_get_next(output)) {
-        struct err *e = read_output(r, output, &specs[i]);
+        struct err *e = http_infer_json_read_output(r, output, &specs[i]);
         if (e)
             return e;
     }
@@ -253,13 +258,13 @@ struct err *http_infer_json_fill(struct http_exchange *x, struct request *r, str
     if (m->buf && tail.left)
         r->body = buf_ref(m->buf);
     yyjson_val *root = yyjson_doc_get_root(json.doc);
-    e = read_id(r, root);
+    e = http_infer_json_read_id(r, root);
     if (!e)
         e = read_params(x, r, root);
     if (!e)
-        e = read_inputs(r, root, &tail);
+        e = http_infer_json_read_inputs(r, root, &tail);
     if (!e)
-        e = read_outputs(x, r, root);
+        e = http_infer_json_read_outputs(x, r, root);
     http_json_end(&json);
     return e;
 }

@@ -19,8 +19,8 @@ static yyjson_val *given(yyjson_val *root, const char *name)
     return yyjson_is_null(v) ? NULL : v;
 }
 
-static struct err *read_bool(yyjson_val *root, const char *name, struct log_change *c, unsigned bit,
-                             bool *ret)
+static struct err *http_logging_read_bool(yyjson_val *root, const char *name, struct log_change *c,
+                                          unsigned bit, bool *ret)
 {
     yyjson_val *v = given(root, name);
     if (!v)
@@ -37,7 +37,7 @@ static struct err *no_string(void)
     return err_new(STATUS_INTERNAL, "attempt to access JSON non-string as string");
 }
 
-static struct err *read_verbose(yyjson_val *root, struct log_change *c)
+static struct err *http_logging_read_verbose(yyjson_val *root, struct log_change *c)
 {
     yyjson_val *v = given(root, "log_verbose_level");
     if (v && !yyjson_is_uint(v))
@@ -71,17 +71,17 @@ static struct err *read_components(yyjson_val *root, struct log_change *c)
 }
 
 /* In the order in which the reference looks at them: of several errors the same is told. What is no object names nothing. */
-static struct err *read_change(yyjson_val *root, struct log_change *c)
+static struct err *http_logging_read_change(yyjson_val *root, struct log_change *c)
 {
     if (given(root, "log_file"))
         return log_change_no_file();
-    struct err *e = read_bool(root, "log_info", c, LOG_UPDATE_INFO, &c->to.info);
+    struct err *e = http_logging_read_bool(root, "log_info", c, LOG_UPDATE_INFO, &c->to.info);
     if (!e)
-        e = read_bool(root, "log_warning", c, LOG_UPDATE_WARNING, &c->to.warning);
+        e = http_logging_read_bool(root, "log_warning", c, LOG_UPDATE_WARNING, &c->to.warning);
     if (!e)
-        e = read_bool(root, "log_error", c, LOG_UPDATE_ERROR, &c->to.error);
+        e = http_logging_read_bool(root, "log_error", c, LOG_UPDATE_ERROR, &c->to.error);
     if (!e)
-        e = read_verbose(root, c);
+        e = http_logging_read_verbose(root, c);
     if (!e)
         e = read_format(root, c);
     return e ? e : read_components(root, c);
@@ -97,14 +97,14 @@ static struct err *change(struct http_exchange *x, struct http_message *m)
     if (e)
         return e;
     struct log_change c = {0};
-    e = read_change(yyjson_doc_get_root(json.doc), &c);
+    e = http_logging_read_change(yyjson_doc_get_root(json.doc), &c);
     http_json_end(&json);
     if (!e)
         log_change_apply(&c);
     return e;
 }
 
-static void put_text(struct strbuf *sb, const char *key, const char *value)
+static void http_logging_put_text(struct strbuf *sb, const char *key, const char *value)
 {
     strbuf_puts(sb, key);
     size_t len = strlen(value);
@@ -112,7 +112,7 @@ static void put_text(struct strbuf *sb, const char *key, const char *value)
     sb->len += (size_t)(json_out_string(to, value, len) - to);
 }
 
-static const char *word(bool yes)
+static const char *http_logging_word(bool yes)
 {
     return yes ? "true" : "false";
 }
@@ -124,13 +124,14 @@ struct err *http_logging_serve(struct http_exchange *x, struct http_message *m)
         return e;
     struct log_told told = log_change_told(x->shard->worker->server->options.log_file);
     struct strbuf sb = STRBUF_INIT;
-    put_text(&sb, "{\"log_file\":", told.file);
+    http_logging_put_text(&sb, "{\"log_file\":", told.file);
     strbuf_printf(&sb, ",\"log_info\":%s,\"log_warning\":%s,\"log_error\":%s,",
-                  word(told.settings.info), word(told.settings.warning), word(told.settings.error));
+                  http_logging_word(told.settings.info), http_logging_word(told.settings.warning),
+                  http_logging_word(told.settings.error));
     strbuf_printf(&sb, "\"log_verbose_level\":%u", told.settings.verbose);
-    put_text(&sb, ",\"log_format\":", told.format);
+    http_logging_put_text(&sb, ",\"log_format\":", told.format);
     if (told.components)
-        put_text(&sb, ",\"log_component\":", told.components);
+        http_logging_put_text(&sb, ",\"log_component\":", told.components);
     strbuf_putc(&sb, '}');
     mem_free(told.components);
     size_t len = sb.len;

@@ -45,7 +45,7 @@ void http_out_add(struct http_out *o, const void *bytes, size_t len)
     o->iov[o->count++] = (struct iovec){(void *)(uintptr_t)bytes, len};
 }
 
-static void free_all(struct list *exchanges)
+static void http_out_free_all(struct list *exchanges)
 {
     struct list *node;
     while ((node = list_pop(exchanges)))
@@ -56,7 +56,7 @@ void http_out_drop(struct http_backlog *b)
 {
     if (!b)
         return;
-    free_all(&b->exchanges);
+    http_out_free_all(&b->exchanges);
     buf_unref(b->copy);
     mem_free(b->iov);
     mem_free(b);
@@ -111,7 +111,7 @@ static void count_answer(struct http_exchange *x, const struct http_out *o, size
 }
 
 /* Puts the answers that are due together; true when the last of them ends the connection. */
-static bool gather(struct http_conn *c, struct http_out *o, struct list *batch)
+static bool http_out_gather(struct http_conn *c, struct http_out *o, struct list *batch)
 {
     if (!o->text)
         o->text = mem_alloc(HTTP_OUT_BYTES);
@@ -141,8 +141,8 @@ static bool gather(struct http_conn *c, struct http_out *o, struct list *batch)
 }
 
 /* Keeps what the socket did not take. */
-static struct err *keep(struct http_conn *c, const struct http_out *o, size_t at,
-                        struct list *batch, bool last)
+static struct err *http_out_keep(struct http_conn *c, const struct http_out *o, size_t at,
+                                 struct list *batch, bool last)
 {
     const char *begin = o->text, *end = o->text + HTTP_OUT_BYTES;
     size_t copied = 0;
@@ -180,10 +180,10 @@ static bool send_batch(struct http_conn *c, struct http_out *o, struct list *bat
     bool ok = write_pieces(c, o->iov, o->count, &at);
     if (ok && at == o->count) {
         c->since = loop_now(c->shard->worker->loop);
-        free_all(batch);
+        http_out_free_all(batch);
         return true;
     }
-    struct err *e = ok ? keep(c, o, at, batch, last) : NULL;
+    struct err *e = ok ? http_out_keep(c, o, at, batch, last) : NULL;
     if (ok && !e) {
         c->since = loop_now(c->shard->worker->loop);
         http_conn_watch(c);
@@ -192,7 +192,7 @@ static bool send_batch(struct http_conn *c, struct http_out *o, struct list *bat
     if (e)
         LOG_WARN("HTTP connection closed: %s", err_message(e));
     err_free(e);
-    free_all(batch);
+    http_out_free_all(batch);
     http_conn_kill(c);
     return false;
 }
@@ -203,7 +203,7 @@ void http_out_flush(struct http_conn *c)
     while (!c->backlog) {
         struct list batch;
         list_init(&batch);
-        bool last = gather(c, o, &batch);
+        bool last = http_out_gather(c, o, &batch);
         if (list_empty(&batch))
             break;
         if (!send_batch(c, o, &batch, last))

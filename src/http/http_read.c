@@ -56,7 +56,7 @@ static bool may_tell(const struct http_conn *c)
 }
 
 /* Hands a whole message over; afterwards the parser is ready for the next. */
-static void serve(struct http_conn *c, char *body, size_t len)
+static void http_read_serve(struct http_conn *c, char *body, size_t len)
 {
     struct http_exchange *x = exchange_begin(c);
     bool last = !x->keep_alive;
@@ -77,11 +77,11 @@ static void serve(struct http_conn *c, char *body, size_t len)
 static void serve_received(struct http_conn *c)
 {
     char *body = (char *)c->body->data + c->body_at;
-    serve(c, c->body_len ? body : NULL, c->body_len);
+    http_read_serve(c, c->body_len ? body : NULL, c->body_len);
 }
 
 /* The stream cannot be understood, or must not go on: say why, then close. */
-static void fail(struct http_conn *c, uint16_t status, const char *reason)
+static void http_read_fail(struct http_conn *c, uint16_t status, const char *reason)
 {
     struct http_exchange *x = exchange_begin(c);
     x->keep_alive = false;
@@ -90,7 +90,7 @@ static void fail(struct http_conn *c, uint16_t status, const char *reason)
 }
 
 /* Answers by the head alone; what comes of the body is dropped. */
-static void refuse(struct http_conn *c, struct err *e)
+static void http_read_refuse(struct http_conn *c, struct err *e)
 {
     const struct http1_head *h = &c->parser.head;
     struct http_exchange *x = exchange_begin(c);
@@ -141,7 +141,7 @@ static size_t begin_admitted(struct http_conn *c, char *data, size_t n)
 {
     const struct http1_head *h = &c->parser.head;
     if (!h->chunked && !h->content_length) {
-        serve(c, NULL, 0);
+        http_read_serve(c, NULL, 0);
         return 0;
     }
     if (!c->body_max) {
@@ -150,12 +150,12 @@ static size_t begin_admitted(struct http_conn *c, char *data, size_t n)
     }
     if (!h->chunked && h->content_length <= n) {
         size_t len = (size_t)h->content_length;
-        serve(c, data, len);
+        http_read_serve(c, data, len);
         return len;
     }
     struct err *e = http_body_begin(c);
     if (e) {
-        refuse(c, e);
+        http_read_refuse(c, e);
         return 0;
     }
     http1_keep(&c->parser);
@@ -175,7 +175,7 @@ static size_t begin_message(struct http_conn *c, char *data, size_t n)
     c->route = service->route(h);
     struct err *e = service->admit(c->shard->front, h, &c->route, &c->body_max);
     if (e) {
-        refuse(c, e);
+        http_read_refuse(c, e);
         return 0;
     }
     if (asks_to_be_told(c) && !may_tell(c)) {
@@ -191,7 +191,7 @@ static void fail_body(struct http_conn *c)
 {
     struct err *e = c->body_error;
     c->body_error = NULL;
-    fail(c, (uint16_t)status_http(err_code(e)), err_message(e));
+    http_read_fail(c, (uint16_t)status_http(err_code(e)), err_message(e));
     err_free(e);
 }
 
@@ -215,7 +215,7 @@ static size_t take_chunks(struct http_conn *c, const char *data, size_t n)
         if (c->body_error)
             fail_body(c);
         else
-            fail(c, c->parser.error_status, c->parser.error_reason);
+            http_read_fail(c, c->parser.error_status, c->parser.error_reason);
         break;
     case HTTP1_MORE:
     case HTTP1_HEAD:
@@ -236,7 +236,7 @@ static size_t take_head(struct http_conn *c, char *data, size_t n)
         used += begin_message(c, data + used, n - used);
         break;
     case HTTP1_ERROR:
-        fail(c, c->parser.error_status, c->parser.error_reason);
+        http_read_fail(c, c->parser.error_status, c->parser.error_reason);
         break;
     case HTTP1_MORE:
         http_conn_wait(c);
@@ -257,7 +257,7 @@ static size_t take_discarded(struct http_conn *c, size_t n)
 }
 
 /* Bytes that must wait until answers are written. */
-static void hold(struct http_conn *c, const char *data, size_t n)
+static void http_read_hold(struct http_conn *c, const char *data, size_t n)
 {
     char *held = mem_alloc(n + HTTP_BODY_PADDING);
     memcpy(held, data, n);
@@ -287,7 +287,7 @@ static void consume(struct http_conn *c, char *data, size_t n)
         switch (c->phase) {
         case HTTP_PHASE_HEAD:
             if (c->in_flight >= HTTP_CONN_MAX_IN_FLIGHT) {
-                hold(c, data, n);
+                http_read_hold(c, data, n);
                 return;
             }
             used = take_head(c, data, n);
@@ -303,7 +303,7 @@ static void consume(struct http_conn *c, char *data, size_t n)
             used = take_discarded(c, n);
             break;
         case HTTP_PHASE_TURN:
-            hold(c, data, n);
+            http_read_hold(c, data, n);
             return;
         case HTTP_PHASE_IGNORE:
             break;

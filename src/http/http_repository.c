@@ -52,7 +52,7 @@ static void finish_control(struct control_task *t)
     control_task_free(t);
 }
 
-static void finish_index(struct control_task *t)
+static void http_repository_finish_index(struct control_task *t)
 {
     static const struct pb_json_style style = {.plain_int64 = true};
     struct http_exchange *x = answered(t);
@@ -80,8 +80,8 @@ static void finish_index(struct control_task *t)
 }
 
 /* The body as JSON, in memory that lives as long as the task. An empty one has no document. */
-static struct err *parse(struct http_exchange *x, struct http_message *m, struct control_task *t,
-                         struct http_json *ret)
+static struct err *http_repository_parse(struct http_exchange *x, struct http_message *m,
+                                         struct control_task *t, struct http_json *ret)
 {
     *ret = (struct http_json){0};
     if (!m->body_len)
@@ -104,9 +104,9 @@ static yyjson_val *root_of(const struct http_json *json)
 
 struct err *http_repository_index(struct http_exchange *x, struct http_message *m)
 {
-    struct control_task *t = new_task(x, m, finish_index);
+    struct control_task *t = new_task(x, m, http_repository_finish_index);
     struct http_json json;
-    struct err *e = parse(x, m, t, &json);
+    struct err *e = http_repository_parse(x, m, t, &json);
     if (e) {
         control_task_free(t);
         return e;
@@ -126,8 +126,8 @@ struct err *http_repository_index(struct http_exchange *x, struct http_message *
     return NULL;
 }
 
-static struct err *add_param(struct control_task *t, const char *name, size_t name_len,
-                             yyjson_val *value)
+static struct err *http_repository_add_param(struct control_task *t, const char *name,
+                                             size_t name_len, yyjson_val *value)
 {
     bool config = name_len == 6 && memcmp(name, "config", 6) == 0;
     bool file = name_len >= sizeof(FILE_PREFIX) - 1 &&
@@ -156,7 +156,8 @@ static struct err *read_load(struct control_task *t, yyjson_val *parameters)
     yyjson_val *key;
     struct err *e = NULL;
     while (!e && (key = yyjson_obj_iter_next(&it)))
-        e = add_param(t, yyjson_get_str(key), yyjson_get_len(key), yyjson_obj_iter_get_val(key));
+        e = http_repository_add_param(t, yyjson_get_str(key), yyjson_get_len(key),
+                                      yyjson_obj_iter_get_val(key));
     return e;
 }
 
@@ -176,7 +177,7 @@ struct err *http_repository_control(struct http_exchange *x, struct http_message
 {
     struct control_task *t = new_task(x, m, finish_control);
     struct http_json json;
-    struct err *e = parse(x, m, t, &json);
+    struct err *e = http_repository_parse(x, m, t, &json);
     if (!e) {
         yyjson_val *parameters = http_json_get(root_of(&json), "parameters");
         e = m->route->unload ? read_unload(t, parameters) : read_load(t, parameters);

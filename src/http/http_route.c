@@ -9,13 +9,13 @@ struct path {
     const char *target; /* which it is a part of */
 };
 
-static struct http_route_part part_of(const struct path *p, const char *start)
+static struct http_route_part http_route_part_of(const struct path *p, const char *start)
 {
     return (struct http_route_part){(uint32_t)(start - p->target), (uint32_t)(p->at - start)};
 }
 
 /* Takes a literal off the front. */
-static bool eat(struct path *p, const char *literal)
+static bool http_route_eat(struct path *p, const char *literal)
 {
     size_t len = strlen(literal);
     if ((size_t)(p->end - p->at) < len || memcmp(p->at, literal, len) != 0)
@@ -25,7 +25,7 @@ static bool eat(struct path *p, const char *literal)
 }
 
 /* True when what is left is exactly the literal. */
-static bool is(const struct path *p, const char *literal)
+static bool http_route_is(const struct path *p, const char *literal)
 {
     size_t len = strlen(literal);
     return (size_t)(p->end - p->at) == len && memcmp(p->at, literal, len) == 0;
@@ -37,7 +37,7 @@ static bool eat_part(struct path *p, struct http_route_part *ret)
     const char *start = p->at;
     const char *slash = memchr(start, '/', (size_t)(p->end - start));
     p->at = slash ? slash : p->end;
-    *ret = part_of(p, start);
+    *ret = http_route_part_of(p, start);
     return ret->len > 0;
 }
 
@@ -46,7 +46,7 @@ static bool eat_digits(struct path *p, struct http_route_part *ret)
     const char *start = p->at;
     while (p->at < p->end && *p->at >= '0' && *p->at <= '9')
         p->at++;
-    *ret = part_of(p, start);
+    *ret = http_route_part_of(p, start);
     return ret->len > 0;
 }
 
@@ -54,17 +54,17 @@ static enum http_route_kind model_action(const struct path *p, bool versioned)
 {
     if (p->at == p->end)
         return HTTP_ROUTE_MODEL;
-    if (is(p, "/infer"))
+    if (http_route_is(p, "/infer"))
         return HTTP_ROUTE_MODEL_INFER;
-    if (is(p, "/ready"))
+    if (http_route_is(p, "/ready"))
         return HTTP_ROUTE_MODEL_READY;
-    if (is(p, "/config"))
+    if (http_route_is(p, "/config"))
         return HTTP_ROUTE_MODEL_CONFIG;
-    if (is(p, "/stats"))
+    if (http_route_is(p, "/stats"))
         return HTTP_ROUTE_MODEL_STATS;
-    if (is(p, "/generate") || is(p, "/generate_stream"))
+    if (http_route_is(p, "/generate") || http_route_is(p, "/generate_stream"))
         return HTTP_ROUTE_MODEL_GENERATE;
-    if (is(p, "/trace/setting") && !versioned)
+    if (http_route_is(p, "/trace/setting") && !versioned)
         return HTTP_ROUTE_MODEL_TRACE;
     return HTTP_ROUTE_NONE;
 }
@@ -74,28 +74,28 @@ static void find_model(struct path p, struct http_route *r)
 {
     if (!eat_part(&p, &r->model))
         return;
-    if (eat(&p, "/versions/") && !eat_digits(&p, &r->version))
+    if (http_route_eat(&p, "/versions/") && !eat_digits(&p, &r->version))
         return;
     r->kind = model_action(&p, r->version.len > 0);
 }
 
 /* Behind "/v2/repository/". "index" and "models/" win over a repository of that name. */
-static void find_repository(struct path p, struct http_route *r)
+static void http_route_find_repository(struct path p, struct http_route *r)
 {
     struct http_route_part model;
     for (int named = 0; named < 2; named++) {
         struct path rest = p;
-        if (named && (!eat_part(&rest, &r->repository) || !eat(&rest, "/")))
+        if (named && (!eat_part(&rest, &r->repository) || !http_route_eat(&rest, "/")))
             return;
-        if (is(&rest, "index")) {
+        if (http_route_is(&rest, "index")) {
             r->kind = HTTP_ROUTE_INDEX;
             return;
         }
-        if (eat(&rest, "models/") && eat_part(&rest, &model) &&
-            (is(&rest, "/load") || is(&rest, "/unload"))) {
+        if (http_route_eat(&rest, "models/") && eat_part(&rest, &model) &&
+            (http_route_is(&rest, "/load") || http_route_is(&rest, "/unload"))) {
             r->kind = HTTP_ROUTE_CONTROL;
             r->model = model;
-            r->unload = is(&rest, "/unload");
+            r->unload = http_route_is(&rest, "/unload");
             return;
         }
     }
@@ -105,10 +105,10 @@ static void find_repository(struct path p, struct http_route *r)
 static void find_shared_memory(struct path p, struct http_route *r)
 {
     struct http_route_part region;
-    if (eat(&p, "/region/") && !eat_part(&p, &region))
+    if (http_route_eat(&p, "/region/") && !eat_part(&p, &region))
         return;
-    r->status = is(&p, "/status");
-    if (r->status || is(&p, "/register") || is(&p, "/unregister"))
+    r->status = http_route_is(&p, "/status");
+    if (r->status || http_route_is(&p, "/register") || http_route_is(&p, "/unregister"))
         r->kind = HTTP_ROUTE_SHARED_MEMORY;
 }
 
@@ -116,28 +116,29 @@ static void find_other(struct path p, struct http_route *r)
 {
     if (p.at == p.end)
         r->kind = HTTP_ROUTE_SERVER;
-    else if (is(&p, "/health/live"))
+    else if (http_route_is(&p, "/health/live"))
         r->kind = HTTP_ROUTE_LIVE;
-    else if (is(&p, "/health/ready"))
+    else if (http_route_is(&p, "/health/ready"))
         r->kind = HTTP_ROUTE_READY;
-    else if (is(&p, "/trace/setting"))
+    else if (http_route_is(&p, "/trace/setting"))
         r->kind = HTTP_ROUTE_TRACE;
-    else if (is(&p, "/logging"))
+    else if (http_route_is(&p, "/logging"))
         r->kind = HTTP_ROUTE_LOGGING;
-    else if (eat(&p, "/repository/"))
-        find_repository(p, r);
-    else if (eat(&p, "/systemsharedmemory") || eat(&p, "/cudasharedmemory"))
+    else if (http_route_eat(&p, "/repository/"))
+        http_route_find_repository(p, r);
+    else if (http_route_eat(&p, "/systemsharedmemory") || http_route_eat(&p, "/cudasharedmemory"))
         find_shared_memory(p, r);
 }
 
 /* The path of "http://authority/path?query". */
-static struct path path_of(const char *target, size_t len)
+static struct path http_route_path(const char *target, size_t len)
 {
     struct path p = {target, target + len, target};
     const char *query = memchr(target, '?', len);
     if (query)
         p.end = query;
-    if (p.at < p.end && *p.at != '/' && (eat(&p, "http://") || eat(&p, "https://"))) {
+    if (p.at < p.end && *p.at != '/' &&
+        (http_route_eat(&p, "http://") || http_route_eat(&p, "https://"))) {
         const char *slash = memchr(p.at, '/', (size_t)(p.end - p.at));
         p.at = slash ? slash : p.end;
     }
@@ -147,12 +148,12 @@ static struct path path_of(const char *target, size_t len)
 struct http_route http_route_find(const char *target, size_t len)
 {
     struct http_route r = {.kind = HTTP_ROUTE_NONE};
-    struct path p = path_of(target, len);
-    if (!eat(&p, "/v2"))
+    struct path p = http_route_path(target, len);
+    if (!http_route_eat(&p, "/v2"))
         return r;
-    if (!eat(&p, "/models/"))
+    if (!http_route_eat(&p, "/models/"))
         find_other(p, &r);
-    else if (is(&p, "stats"))
+    else if (http_route_is(&p, "stats"))
         r.kind = HTTP_ROUTE_ALL_STATS;
     else
         find_model(p, &r);

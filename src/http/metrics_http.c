@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-static struct err *admit(const struct http_front *f, const struct http1_head *head,
-                         const struct http_route *route, uint64_t *ret_max)
+static struct err *metrics_http_admit(const struct http_front *f, const struct http1_head *head,
+                                      const struct http_route *route, uint64_t *ret_max)
 {
     (void)f;
     (void)head;
@@ -23,12 +23,12 @@ static bool is_metrics(const struct http1_head *h)
     return (len == 8 || len == 9) && memcmp(h->url, "/metrics/", len) == 0;
 }
 
-static struct http_route route_of(const struct http1_head *head)
+static struct http_route metrics_http_route(const struct http1_head *head)
 {
     return (struct http_route){.kind = is_metrics(head)};
 }
 
-static void serve(struct http_exchange *x, struct http_message *m)
+static void metrics_http_serve(struct http_exchange *x, struct http_message *m)
 {
     if (!m->route->kind) {
         http_exchange_fault(x, 404, "Not Found");
@@ -48,5 +48,8 @@ static const struct front_metrics_route routes[] = {{"other", -1}, {"metrics", -
 static const struct front_metrics_kind kind = {
     .protocol = "metrics", .routes = routes, .route_count = sizeof(routes) / sizeof(*routes)};
 
-const struct http_service metrics_http_service = {
-    .metrics = &kind, .route = route_of, .admit = admit, .tells = 1u << 1, .serve = serve};
+const struct http_service metrics_http_service = {.metrics = &kind,
+                                                  .route = metrics_http_route,
+                                                  .admit = metrics_http_admit,
+                                                  .tells = 1u << 1,
+                                                  .serve = metrics_http_serve};

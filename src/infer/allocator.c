@@ -45,12 +45,12 @@ struct allocator *allocator_of(const void *handle)
     return a && a->magic == ALLOCATOR_MAGIC ? a : NULL;
 }
 
-static TRITONSERVER_ResponseAllocator *handle_of(struct allocator *a)
+static TRITONSERVER_ResponseAllocator *allocator_handle(struct allocator *a)
 {
     return (TRITONSERVER_ResponseAllocator *)a;
 }
 
-static void log_failure(struct err *e, const char *what)
+static void allocator_log_failure(struct err *e, const char *what)
 {
     if (e)
         LOG_ERROR("response allocator: %s failed: %s", what, err_message(e));
@@ -61,19 +61,20 @@ void allocator_start(const struct request *r)
 {
     struct allocator *a = r->allocator;
     if (a->start)
-        log_failure((struct err *)a->start(handle_of(a), r->allocator_userp), "start");
+        allocator_log_failure((struct err *)a->start(allocator_handle(a), r->allocator_userp),
+                              "start");
 }
 
 /* The buf's memory goes back to the application; the struct lies in an arena. */
-static void give_back(struct buf *b)
+static void allocator_give_back(struct buf *b)
 {
     struct allocated *m = LIST_ITEM(b, struct allocated, buf);
     if (!b->data)
         return;
-    log_failure((struct err *)m->allocator->release(handle_of(m->allocator), b->data, m->userp,
-                                                    b->size, (TRITONSERVER_MemoryType)b->memory,
-                                                    b->device),
-                "release");
+    allocator_log_failure(
+        (struct err *)m->allocator->release(allocator_handle(m->allocator), b->data, m->userp,
+                                            b->size, (TRITONSERVER_MemoryType)b->memory, b->device),
+        "release");
 }
 
 struct err *allocator_output(struct response *r, struct tensor_output *output, uint64_t byte_size,
@@ -86,8 +87,8 @@ struct err *allocator_output(struct response *r, struct tensor_output *output, u
     TRITONSERVER_MemoryType actual_memory = memory;
     int64_t actual_device = device;
     struct err *e =
-        (struct err *)a->alloc(handle_of(a), output->name, byte_size, memory, device, userp, &data,
-                               &buffer_userp, &actual_memory, &actual_device);
+        (struct err *)a->alloc(allocator_handle(a), output->name, byte_size, memory, device, userp,
+                               &data, &buffer_userp, &actual_memory, &actual_device);
     if (e)
         return e;
     if (!data && byte_size)
@@ -96,14 +97,14 @@ struct err *allocator_output(struct response *r, struct tensor_output *output, u
                        " bytes of output '%s'",
                        byte_size, output->name);
     struct allocated *m = arena_alloc(&r->arena, sizeof(*m));
-    buf_init(&m->buf, data, byte_size, give_back);
+    buf_init(&m->buf, data, byte_size, allocator_give_back);
     m->buf.memory = (enum buf_memory)actual_memory;
     m->buf.device = actual_device;
     m->allocator = a;
     m->userp = buffer_userp;
     buffer_attributes_init(&m->attributes, byte_size, m->buf.memory, actual_device);
     if (a->attributes)
-        e = (struct err *)a->attributes(handle_of(a), output->name,
+        e = (struct err *)a->attributes(allocator_handle(a), output->name,
                                         (TRITONSERVER_BufferAttributes *)&m->attributes, userp,
                                         buffer_userp);
     if (e) {
@@ -128,14 +129,14 @@ struct err *allocator_query(const struct request *r, const char *name, size_t *b
     if (!a->query)
         return err_recode(request_error(r, "Output properties are not available"),
                           STATUS_UNAVAILABLE);
-    return (struct err *)a->query(handle_of(a), r->allocator_userp, name, byte_size, memory,
+    return (struct err *)a->query(allocator_handle(a), r->allocator_userp, name, byte_size, memory,
                                   device);
 }
 
 static struct allocated *memory_of(const struct tensor_output *output)
 {
     struct buf *b = output->buf;
-    return b && b->free_fn == give_back ? LIST_ITEM(b, struct allocated, buf) : NULL;
+    return b && b->free_fn == allocator_give_back ? LIST_ITEM(b, struct allocated, buf) : NULL;
 }
 
 void *allocator_userp(const struct tensor_output *output)

@@ -23,7 +23,7 @@ struct candidate {
 
 enum order { ORDER_NONE, ORDER_SIGNED, ORDER_UNSIGNED, ORDER_REAL };
 
-static enum order order_of(enum datatype t)
+static enum order classify_order(enum datatype t)
 {
     switch (t) {
     case DATATYPE_UINT8:
@@ -50,7 +50,8 @@ static enum order order_of(enum datatype t)
     return ORDER_NONE;
 }
 
-static struct candidate load(const char *from, enum order order, uint32_t width, uint64_t index)
+static struct candidate classify_load(const char *from, enum order order, uint32_t width,
+                                      uint64_t index)
 {
     struct candidate c = {.index = index};
     uint64_t bits = 0;
@@ -71,7 +72,7 @@ static struct candidate load(const char *from, enum order order, uint32_t width,
 }
 
 /* Descending; equal ones by index; NaN behind all others. */
-static int compare(const void *a, const void *b)
+static int classify_compare(const void *a, const void *b)
 {
     const struct candidate *l = a, *r = b;
     bool l_nan = l->real != l->real, r_nan = r->real != r->real;
@@ -84,7 +85,7 @@ static int compare(const void *a, const void *b)
     return l->index < r->index ? -1 : l->index > r->index;
 }
 
-static char *put(char *to, const struct candidate *c, enum order order, const char *label)
+static char *classify_put(char *to, const struct candidate *c, enum order order, const char *label)
 {
     char *text = to + sizeof(uint32_t);
     int len;
@@ -128,10 +129,10 @@ static char *classify_rows(const struct job *j, char *to)
     for (uint64_t row = 0; j->row_elements && row < j->rows; row++) {
         const char *from = j->from + row * j->row_elements * j->width;
         for (uint64_t i = 0; i < j->row_elements; i++)
-            j->candidates[i] = load(from + i * j->width, j->order, j->width, i);
-        qsort(j->candidates, j->row_elements, sizeof(*j->candidates), compare);
+            j->candidates[i] = classify_load(from + i * j->width, j->order, j->width, i);
+        qsort(j->candidates, j->row_elements, sizeof(*j->candidates), classify_compare);
         for (uint64_t i = 0; i < j->kept; i++)
-            to = put(to, &j->candidates[i], j->order, label_of(j, j->candidates[i].index));
+            to = classify_put(to, &j->candidates[i], j->order, label_of(j, j->candidates[i].index));
     }
     return to;
 }
@@ -148,7 +149,8 @@ static size_t label_bytes(const struct job *j)
     return longest;
 }
 
-static struct err *run(struct tensor_output *o, struct job *j, char **ret_text, char **ret_end)
+static struct err *classify_run(struct tensor_output *o, struct job *j, char **ret_text,
+                                char **ret_end)
 {
     struct buf *scratch = NULL, *text = NULL;
     struct err *e = pool_buf((size_t)j->row_elements * sizeof(struct candidate) + 1, &scratch);
@@ -168,7 +170,7 @@ static struct err *run(struct tensor_output *o, struct job *j, char **ret_text, 
 struct err *classify_output(struct response *r, struct tensor_output *o, uint64_t classes,
                             bool batched, const struct labels *labels)
 {
-    enum order order = order_of(o->datatype);
+    enum order order = classify_order(o->datatype);
     if (order == ORDER_NONE)
         return err_new(STATUS_INVALID_ARG,
                        "class result not available for output due to unsupported type '%s'",
@@ -191,7 +193,7 @@ struct err *classify_output(struct response *r, struct tensor_output *o, uint64_
         j.rows = (uint64_t)o->shape[0];
     j.kept = classes < j.row_elements ? classes : j.row_elements;
     char *text, *end;
-    struct err *e = run(o, &j, &text, &end);
+    struct err *e = classify_run(o, &j, &text, &end);
     if (e)
         return e;
     int64_t *shape = arena_alloc(&r->arena, 2 * sizeof(*shape));

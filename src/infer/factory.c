@@ -47,7 +47,7 @@ static struct shard *shard_of(const void *handle)
     return &shards[token_part(handle) % SHARDS];
 }
 
-static void *handle_of(const struct factory *f)
+static void *factory_handle(const struct factory *f)
 {
     return token_make(slab_token(f), TOKEN_FACTORY, shard_index(f->request));
 }
@@ -56,7 +56,7 @@ void *factory_new(struct request *request)
 {
     struct factory *f = slab_alloc(&slab);
     *f = (struct factory){.request = request_ref(request)};
-    void *handle = handle_of(f);
+    void *handle = factory_handle(f);
     struct shard *s = shard_of(handle);
     mutex_lock(&s->lock);
     request->factories++;
@@ -76,7 +76,7 @@ struct request *factory_request(const void *handle)
 }
 
 /* Its handle is stale from here on, and the caller's to free it. NULL when the handle was stale. Lock held. */
-static struct factory *take(const void *handle)
+static struct factory *factory_take(const void *handle)
 {
     struct factory *f = token_take(handle, TOKEN_FACTORY);
     if (!f)
@@ -86,7 +86,7 @@ static struct factory *take(const void *handle)
     return f;
 }
 
-static void end(struct factory *f)
+static void factory_end(struct factory *f)
 {
     request_unref(f->request);
     slab_free(&slab, f);
@@ -96,23 +96,23 @@ bool factory_delete(const void *handle)
 {
     struct shard *s = shard_of(handle);
     mutex_lock(&s->lock);
-    struct factory *f = take(handle);
+    struct factory *f = factory_take(handle);
     mutex_unlock(&s->lock);
     if (f)
-        end(f);
+        factory_end(f);
     return f;
 }
 
 /* Nothing but factories holds it, and they can only send what is refused. Lock held: so no factory comes or goes, and who holds nothing
  * else of the request comes to nothing else. Acquire: what others did before they let go of it was before. */
-static bool is_over(struct request *r)
+static bool factory_is_over(struct request *r)
 {
     return atomic_load_explicit(&r->refs, memory_order_acquire) == r->factories &&
            atomic_load_explicit(&r->final_sent, memory_order_relaxed);
 }
 
 /* Marks what is over by now, and takes up to AT_ONCE of those that were marked long enough ago. */
-static size_t gather(struct shard *s, time_ns now, struct factory **ret)
+static size_t factory_gather(struct shard *s, time_ns now, struct factory **ret)
 {
     size_t count = 0;
     mutex_lock(&s->lock);
@@ -120,12 +120,12 @@ static size_t gather(struct shard *s, time_ns now, struct factory **ret)
         struct factory *f = LIST_ITEM(node, struct factory, node);
         if (count == AT_ONCE)
             break;
-        if (!is_over(f->request))
+        if (!factory_is_over(f->request))
             continue;
         if (!f->over)
             f->over = now;
         if (now - f->over >= FACTORY_GRACE_NS)
-            ret[count++] = take(handle_of(f));
+            ret[count++] = factory_take(factory_handle(f));
     }
     mutex_unlock(&s->lock);
     return count;
@@ -138,13 +138,13 @@ size_t factory_sweep(time_ns now)
         struct factory *late[AT_ONCE];
         size_t count;
         /* Again for the others of a request: its references and its factories agree once more when one of each is gone. */
-        while ((count = gather(&shards[i], now, late))) {
+        while ((count = factory_gather(&shards[i], now, late))) {
             for (size_t k = 0; k < count; k++) {
                 const struct model_config *c = late[k]->request->config;
                 LOG_WARN("backend '%s' of model '%s' broke a rule: it did not delete the response "
                          "factory of a request that it had answered for good and released",
                          c->backend, c->name);
-                end(late[k]);
+                factory_end(late[k]);
             }
             sum += count;
         }

@@ -87,7 +87,7 @@ void first_response_free(struct first_response *f)
     mem_free(f);
 }
 
-static struct slot *my_slot(struct first_response *f)
+static struct slot *first_response_my_slot(struct first_response *f)
 {
     _Atomic(struct slot *) *at = &f->slots[thread_slot()];
     struct slot *there = atomic_load_explicit(at, memory_order_acquire);
@@ -107,7 +107,7 @@ void first_response_record(struct first_response *f, time_ns start, time_ns now)
     size_t i = 0;
     while (i < f->bound_count && (double)ms > f->bounds[i])
         i++;
-    struct slot *slot = my_slot(f);
+    struct slot *slot = first_response_my_slot(f);
     atomic_fetch_add_explicit(&slot->counts[i], 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&slot->sum_ms, ms, memory_order_relaxed);
 }
@@ -163,7 +163,7 @@ void first_response_absorb(struct first_response **into, const struct first_resp
     }
     uint64_t *counts = mem_alloc((from->bound_count + 1) * sizeof(*counts));
     uint64_t sum_ms;
-    struct slot *slot = my_slot(*into);
+    struct slot *slot = first_response_my_slot(*into);
     first_response_read(from, counts, &sum_ms);
     for (size_t k = 0; k <= from->bound_count; k++)
         atomic_fetch_add_explicit(&slot->counts[k], counts[k], memory_order_relaxed);

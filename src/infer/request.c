@@ -50,7 +50,8 @@ void request_account(struct request *r, struct budget_account *account)
 }
 
 /* Room for one more in an array of the arena: doubles, the old one stays in the arena. */
-static void *grow(struct arena *a, void *items, uint32_t count, uint32_t *cap, size_t item_bytes)
+static void *request_grow(struct arena *a, void *items, uint32_t count, uint32_t *cap,
+                          size_t item_bytes)
 {
     if (count < *cap)
         return items;
@@ -68,7 +69,8 @@ struct tensor_input *request_add_input(struct request *r, const char *name, size
 {
     if (r->input_count == REQUEST_MAX_TENSORS)
         return NULL;
-    r->inputs = grow(&r->arena, r->inputs, r->input_count, &r->input_cap, sizeof(*r->inputs));
+    r->inputs =
+        request_grow(&r->arena, r->inputs, r->input_count, &r->input_cap, sizeof(*r->inputs));
     struct tensor_input *in = &r->inputs[r->input_count++];
     int64_t *dims = arena_alloc(&r->arena, rank * sizeof(*dims));
     struct tensor_piece *copy = arena_alloc(&r->arena, piece_count * sizeof(*copy));
@@ -94,7 +96,8 @@ bool request_add_output(struct request *r, const char *name, size_t name_len)
 {
     if (r->output_count == REQUEST_MAX_TENSORS)
         return false;
-    r->outputs = grow(&r->arena, r->outputs, r->output_count, &r->output_cap, sizeof(*r->outputs));
+    r->outputs =
+        request_grow(&r->arena, r->outputs, r->output_count, &r->output_cap, sizeof(*r->outputs));
     r->outputs[r->output_count++] = arena_strndup(&r->arena, name, name_len);
     return true;
 }
@@ -167,7 +170,7 @@ static bool is_open(const struct request *r)
     return r->with_backend && !atomic_load_explicit(&r->final_sent, memory_order_relaxed);
 }
 
-static void end(struct request *r)
+static void request_end(struct request *r)
 {
     if (is_open(r)) {
         atomic_store_explicit(&r->refs, 1, memory_order_relaxed); /* for that answer */
@@ -217,7 +220,7 @@ void request_unref(struct request *r)
     }
     /* Acquire and release: the last one sees what every other holder did. */
     if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1)
-        end(r);
+        request_end(r);
 }
 
 void request_sent(struct request *r)
@@ -230,7 +233,7 @@ void request_sent_unref(struct request *r)
     CHECK_MAGIC(r, REQUEST_MAGIC);
     atomic_fetch_sub_explicit(&r->sent_refs, 1, memory_order_relaxed);
     if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1)
-        end(r);
+        request_end(r);
 }
 
 bool request_has_sent(const struct request *r)
@@ -283,7 +286,7 @@ void request_release(struct request *r)
     request_unref(r);
 }
 
-static void spend(_Atomic(uint64_t) *sum, time_ns from, time_ns to)
+static void request_add_spent(_Atomic(uint64_t) *sum, time_ns from, time_ns to)
 {
     if (to > from)
         atomic_fetch_add_explicit(sum, to - from, memory_order_relaxed);
@@ -292,7 +295,7 @@ static void spend(_Atomic(uint64_t) *sum, time_ns from, time_ns to)
 void request_spend(const struct request *r, const struct stats_compute *c)
 {
     struct request_spent *s = r->parent->spent;
-    spend(&s->input_ns, c->start, c->input_end);
-    spend(&s->infer_ns, c->input_end, c->output_start);
-    spend(&s->output_ns, c->output_start, c->end);
+    request_add_spent(&s->input_ns, c->start, c->input_end);
+    request_add_spent(&s->infer_ns, c->input_end, c->output_start);
+    request_add_spent(&s->output_ns, c->output_start, c->end);
 }

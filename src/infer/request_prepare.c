@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static bool has_input(const struct request *r, const char *name)
+static bool request_prepare_has_input(const struct request *r, const char *name)
 {
     for (uint32_t i = 0; i < r->input_count; i++)
         if (strcmp(r->inputs[i].name, name) == 0)
@@ -80,7 +80,7 @@ static __attribute__((cold)) struct err *wrong_count(const struct request *r)
     for (uint32_t i = r->input_count; i-- > 0;)
         strbuf_printf(&got, "%s'%s'", got.len ? "," : "", r->inputs[i].name);
     for (uint32_t i = 0; i < cfg->input_count; i++)
-        if (!cfg->inputs[i].optional && !has_input(r, cfg->inputs[i].name))
+        if (!cfg->inputs[i].optional && !request_prepare_has_input(r, cfg->inputs[i].name))
             strbuf_printf(&missing, "%s'%s'", missing.len ? "," : "", cfg->inputs[i].name);
     if (cfg->required_inputs == cfg->input_count)
         strbuf_printf(&expected, "expected %" PRIu32 " inputs", cfg->input_count);
@@ -147,9 +147,10 @@ static struct err *find_inputs(struct request *r, const struct model_io **ret_io
     return NULL;
 }
 
-static __attribute__((cold)) struct err *wrong_shape(const struct request *r,
-                                                     const struct tensor_input *in,
-                                                     const struct model_io *io, bool batched)
+static __attribute__((cold)) struct err *request_prepare_wrong_shape(const struct request *r,
+                                                                     const struct tensor_input *in,
+                                                                     const struct model_io *io,
+                                                                     bool batched)
 {
     static const char note[] = "NOTE: Setting a non-zero max_batch_size in the model config "
                                "requires a batch dimension to be "
@@ -200,7 +201,8 @@ static void prepare_model_shape(struct request *r, struct tensor_input *in,
 }
 
 /* Walks length-prefixed strings over the pieces; the reference's rules: an indicator never spans two pieces. */
-static struct err *check_strings(const struct request *r, const struct tensor_input *in)
+static struct err *request_prepare_check_strings(const struct request *r,
+                                                 const struct tensor_input *in)
 {
     const char *model = r->config->name;
     uint64_t seen = 0;
@@ -261,7 +263,7 @@ static struct err *check_size(struct request *r, struct tensor_input *in, const 
     if (io->non_linear)
         return NULL;
     if (in->datatype == DATATYPE_BYTES)
-        return check_strings(r, in);
+        return request_prepare_check_strings(r, in);
     if (in->byte_size != bytes)
         return request_error(
             r,
@@ -280,7 +282,7 @@ static struct err *prepare_input(struct request *r, struct tensor_input *in,
             datatype_name(in->datatype), r->config->name, datatype_name(io->datatype));
     bool batched = r->config->max_batch_size > 0 && !io->shape_tensor;
     if (!shape_fits(io->dims, io->rank, in->shape + batched, in->rank - batched))
-        return wrong_shape(r, in, io, batched);
+        return request_prepare_wrong_shape(r, in, io, batched);
     prepare_model_shape(r, in, io, batched);
     in->ragged_ok = io->ragged;
     return check_size(r, in, io);

@@ -27,7 +27,7 @@ static size_t own_bytes(struct request *request)
     return first ? 0 : RESPONSE_OWN_BYTES;
 }
 
-static struct response *make(struct request *request)
+static struct response *response_make(struct request *request)
 {
     struct response *r = slab_alloc(&slab);
     memset(r, 0, sizeof(*r));
@@ -42,7 +42,7 @@ static struct response *make(struct request *request)
 
 struct response *response_new(struct request *request)
 {
-    struct response *r = make(request);
+    struct response *r = response_make(request);
     if (request->allocator)
         allocator_start(request);
     return r;
@@ -195,7 +195,7 @@ struct err *response_output_buffer_for_backend(struct response *r, struct tensor
     return e;
 }
 
-static void deliver(struct mail *m)
+static void response_hand_over(struct mail *m)
 {
     struct response *r = (struct response *)m;
     r->request->respond(r, r->request->owner);
@@ -235,7 +235,7 @@ bool response_send(struct response *r, uint32_t flags, struct err *error)
     }
     if (r->request->target->first_response && !r->empty)
         measure_first(r->request);
-    r->mail.deliver = deliver;
+    r->mail.deliver = response_hand_over;
     r->mail.next = NULL;
     if (r->request->trace)
         trace_outputs(r, TRITONSERVER_TRACE_TENSOR_BACKEND_OUTPUT);
@@ -264,7 +264,7 @@ void response_pass_on(struct response *r)
         *(b->first ? &b->last->next : &b->first) = &r->mail;
         b->last = &r->mail;
     } else if (!home) {
-        deliver(&r->mail);
+        response_hand_over(&r->mail);
     } else {
         loop_post(home, &r->mail, &r->mail);
     }
@@ -272,7 +272,7 @@ void response_pass_on(struct response *r)
 
 bool response_send_flags(struct request *request, uint32_t flags)
 {
-    struct response *r = make(request);
+    struct response *r = response_make(request);
     r->empty = true;
     return response_send(r, flags, NULL);
 }

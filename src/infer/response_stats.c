@@ -43,7 +43,7 @@ static struct err *check_times(enum response_stats_outcome outcome,
 }
 
 /* Caller holds the lock. */
-static struct response_stats_row *row_of(struct response_stats *s, uint32_t index)
+static struct response_stats_row *response_stats_row_of(struct response_stats *s, uint32_t index)
 {
     if (index > RESPONSE_STATS_MAX_INDEX)
         index = RESPONSE_STATS_MAX_INDEX;
@@ -58,7 +58,7 @@ static struct response_stats_row *row_of(struct response_stats *s, uint32_t inde
     return &s->rows[index];
 }
 
-static void add(struct stats_duration *d, time_ns from, time_ns to)
+static void response_stats_add_duration(struct stats_duration *d, time_ns from, time_ns to)
 {
     d->count++;
     d->ns += to - from;
@@ -72,24 +72,25 @@ struct err *response_stats_add(struct response_stats *s, uint32_t index,
     if (e)
         return e;
     mutex_lock(&s->lock);
-    struct response_stats_row *r = row_of(s, index);
+    struct response_stats_row *r = response_stats_row_of(s, index);
     bool outputs = t->output_start > 0 && outcome != RESPONSE_STATS_EMPTY;
     if (outcome != RESPONSE_STATS_CANCEL)
-        add(&r->compute_infer, t->start, outputs ? t->output_start : t->end);
+        response_stats_add_duration(&r->compute_infer, t->start,
+                                    outputs ? t->output_start : t->end);
     if (outcome == RESPONSE_STATS_SUCCESS || (outcome == RESPONSE_STATS_FAIL && outputs))
-        add(&r->compute_output, t->output_start, t->end);
+        response_stats_add_duration(&r->compute_output, t->output_start, t->end);
     switch (outcome) {
     case RESPONSE_STATS_SUCCESS:
-        add(&r->success, t->start, t->end);
+        response_stats_add_duration(&r->success, t->start, t->end);
         break;
     case RESPONSE_STATS_EMPTY:
-        add(&r->empty_response, t->start, t->end);
+        response_stats_add_duration(&r->empty_response, t->start, t->end);
         break;
     case RESPONSE_STATS_FAIL:
-        add(&r->fail, t->start, t->end);
+        response_stats_add_duration(&r->fail, t->start, t->end);
         break;
     case RESPONSE_STATS_CANCEL:
-        add(&r->cancel, t->start, t->end);
+        response_stats_add_duration(&r->cancel, t->start, t->end);
         break;
     }
     mutex_unlock(&s->lock);

@@ -196,7 +196,7 @@ static struct request_states *states_new(struct request *r, const struct state_p
     return s;
 }
 
-static struct tensor_input *find_input(struct request *r, const char *name)
+static struct tensor_input *state_find_input(struct request *r, const char *name)
 {
     for (uint32_t i = 0; i < r->input_count; i++)
         if (strcmp(r->inputs[i].name, name) == 0)
@@ -204,9 +204,9 @@ static struct tensor_input *find_input(struct request *r, const char *name)
     return NULL;
 }
 
-static bool add_input(struct request *r, const struct state_spec *spec, struct slot *slot)
+static bool state_add_input(struct request *r, const struct state_spec *spec, struct slot *slot)
 {
-    struct tensor_input *in = spec->is_input ? find_input(r, spec->input_name) : NULL;
+    struct tensor_input *in = spec->is_input ? state_find_input(r, spec->input_name) : NULL;
     if (!in)
         in = request_add_input(r, spec->input_name, strlen(spec->input_name),
                                spec->initial->datatype, NULL, 0, NULL, 0);
@@ -220,7 +220,7 @@ static bool add_input(struct request *r, const struct state_spec *spec, struct s
     return true;
 }
 
-static struct err *too_many(const struct request *r)
+static struct err *state_too_many(const struct request *r)
 {
     return request_error(r, "expected at most %u inputs, states included", REQUEST_MAX_TENSORS);
 }
@@ -229,12 +229,12 @@ struct err *state_join(struct request *r, const struct state_plan *plan)
 {
     struct request_states *s = states_new(r, plan);
     for (uint32_t i = 0; i < plan->count; i++)
-        if (!add_input(r, &plan->specs[i], &s->slots[i]))
-            return too_many(r);
+        if (!state_add_input(r, &plan->specs[i], &s->slots[i]))
+            return state_too_many(r);
     return r->flags & REQUEST_SEQUENCE_START ? set_new(plan, &s->set) : NULL;
 }
 
-static void fill(struct tensor_input *in, const struct slot *slot)
+static void state_fill(struct tensor_input *in, const struct slot *slot)
 {
     const struct state_value *v = slot->read;
     in->datatype = v->datatype;
@@ -254,12 +254,12 @@ struct err *state_join_alone(struct request *r, const struct state_plan *plan)
     for (uint32_t i = 0; i < plan->count; i++) {
         const struct state_spec *spec = &plan->specs[i];
         struct slot *slot = &s->slots[i];
-        if (find_input(r, spec->input_name))
+        if (state_find_input(r, spec->input_name))
             continue;
-        if (!add_input(r, spec, slot))
-            return too_many(r);
+        if (!state_add_input(r, spec, slot))
+            return state_too_many(r);
         slot->read = value_ref(spec->initial);
-        fill(&r->inputs[slot->input], slot);
+        state_fill(&r->inputs[slot->input], slot);
     }
     return NULL;
 }
@@ -280,11 +280,12 @@ void state_enter(struct request *r, struct state_set **of_sequence)
         slot->read = set_get(s->set, i);
         state_value_unref(slot->next); /* of an execution before this one */
         slot->next = NULL;
-        fill(&r->inputs[slot->input], slot);
+        state_fill(&r->inputs[slot->input], slot);
     }
 }
 
-static bool same_shape(const struct state_value *a, const struct state_value *b, uint32_t skip)
+static bool state_same_shape(const struct state_value *a, const struct state_value *b,
+                             uint32_t skip)
 {
     if (a->rank != b->rank || a->rank < skip)
         return a->rank == b->rank;
@@ -301,7 +302,7 @@ bool state_fits(const struct request *a, struct state_set *a_kept, const struct 
     for (uint32_t i = 0; plan->variable && x && y && same && i < plan->count; i++) {
         struct state_value *v = set_get(x, i);
         struct state_value *w = set_get(y, i);
-        same = same_shape(v, w, plan->batched);
+        same = state_same_shape(v, w, plan->batched);
         state_value_unref(v);
         state_value_unref(w);
     }

@@ -139,7 +139,7 @@ static struct slot *add_slot(struct stats *s, unsigned index)
     return there;
 }
 
-static struct slot *my_slot(struct stats *s)
+static struct slot *stats_my_slot(struct stats *s)
 {
     unsigned index = thread_slot();
     struct slot *slot = atomic_load_explicit(&s->slots[index], memory_order_acquire);
@@ -147,7 +147,7 @@ static struct slot *my_slot(struct stats *s)
 }
 
 /* Often there is nothing to add (a backend without a phase of input), and a look is cheaper than an atomic addition. */
-static void add(stats_counter *c, uint64_t n)
+static void stats_add(stats_counter *c, uint64_t n)
 {
     if (n)
         atomic_fetch_add_explicit(c, n, memory_order_relaxed);
@@ -161,20 +161,20 @@ static uint64_t span(time_ns from, time_ns to)
 void stats_success(struct stats *s, time_ns request_start, time_ns queue_start,
                    const struct stats_compute *c, time_ns now, uint32_t batch_size)
 {
-    struct slot *slot = my_slot(s);
+    struct slot *slot = stats_my_slot(s);
     uint64_t request_ns = span(request_start, now);
     uint64_t queue_ns = span(queue_start, c->start);
     uint64_t input_ns = span(c->start, c->input_end);
     uint64_t infer_ns = span(c->input_end, c->output_start);
     uint64_t output_ns = span(c->output_start, c->end);
-    add(&slot->success, 1);
+    stats_add(&slot->success, 1);
     if (batch_size > 1)
-        add(&slot->more_rows, batch_size - 1);
-    add(&slot->request_ns, request_ns);
-    add(&slot->queue_ns, queue_ns);
-    add(&slot->input_ns, input_ns);
-    add(&slot->infer_ns, infer_ns);
-    add(&slot->output_ns, output_ns);
+        stats_add(&slot->more_rows, batch_size - 1);
+    stats_add(&slot->request_ns, request_ns);
+    stats_add(&slot->queue_ns, queue_ns);
+    stats_add(&slot->input_ns, input_ns);
+    stats_add(&slot->infer_ns, infer_ns);
+    stats_add(&slot->output_ns, output_ns);
     histogram_record(&slot->hists[STATS_HIST_REQUEST], request_ns);
     histogram_record(&slot->hists[STATS_HIST_QUEUE], queue_ns);
     histogram_record(&slot->hists[STATS_HIST_COMPUTE], span(c->start, c->end));
@@ -187,9 +187,9 @@ void stats_success(struct stats *s, time_ns request_start, time_ns queue_start,
 
 void stats_failure(struct stats *s, enum stats_reason reason, time_ns request_start, time_ns now)
 {
-    struct slot *slot = my_slot(s);
-    add(&slot->failures[reason < STATS_REASONS ? reason : STATS_OTHER], 1);
-    add(&slot->fail_ns, span(request_start, now));
+    struct slot *slot = stats_my_slot(s);
+    stats_add(&slot->failures[reason < STATS_REASONS ? reason : STATS_OTHER], 1);
+    stats_add(&slot->fail_ns, span(request_start, now));
 }
 
 static struct batch *find_batch(_Atomic(struct batch *) *chain, uint32_t size)
@@ -217,14 +217,14 @@ static struct batch *find_batch(_Atomic(struct batch *) *chain, uint32_t size)
 void stats_batch(struct stats *s, uint32_t batch_size, const struct stats_compute *c,
                  time_ns wall_ns)
 {
-    struct slot *slot = my_slot(s);
+    struct slot *slot = stats_my_slot(s);
     uint32_t size = batch_size ? batch_size : 1;
     struct batch *b = find_batch(&slot->batches[size % BATCH_CHAINS], size);
-    add(&slot->executions, 1);
-    add(&b->count, 1);
-    add(&b->input_ns, span(c->start, c->input_end));
-    add(&b->infer_ns, span(c->input_end, c->output_start));
-    add(&b->output_ns, span(c->output_start, c->end));
+    stats_add(&slot->executions, 1);
+    stats_add(&b->count, 1);
+    stats_add(&b->input_ns, span(c->start, c->input_end));
+    stats_add(&b->infer_ns, span(c->input_end, c->output_start));
+    stats_add(&b->output_ns, span(c->output_start, c->end));
     uint64_t ms = wall_ns / 1000000u;
     if (atomic_load_explicit(&slot->last_ms, memory_order_relaxed) < ms)
         atomic_store_explicit(&slot->last_ms, ms, memory_order_relaxed);
@@ -233,13 +233,13 @@ void stats_batch(struct stats *s, uint32_t batch_size, const struct stats_comput
 void stats_cache_hit(struct stats *s, time_ns request_start, time_ns queue_start,
                      time_ns lookup_start, uint64_t hit_ns, time_ns now)
 {
-    struct slot *slot = my_slot(s);
+    struct slot *slot = stats_my_slot(s);
     uint64_t request_ns = span(request_start, now);
     uint64_t queue_ns = span(queue_start, lookup_start);
-    add(&slot->hits, 1);
-    add(&slot->hit_ns, hit_ns);
-    add(&slot->request_ns, request_ns);
-    add(&slot->queue_ns, queue_ns);
+    stats_add(&slot->hits, 1);
+    stats_add(&slot->hit_ns, hit_ns);
+    stats_add(&slot->request_ns, request_ns);
+    stats_add(&slot->queue_ns, queue_ns);
     histogram_record(&slot->hists[STATS_HIST_REQUEST], request_ns);
     histogram_record(&slot->hists[STATS_HIST_QUEUE], queue_ns);
     if (parts_kept())
@@ -248,10 +248,10 @@ void stats_cache_hit(struct stats *s, time_ns request_start, time_ns queue_start
 
 void stats_cache_miss(struct stats *s, uint64_t miss_ns)
 {
-    struct slot *slot = my_slot(s);
-    add(&slot->misses, 1);
-    add(&slot->miss_ns, miss_ns);
-    add(&slot->request_ns, miss_ns);
+    struct slot *slot = stats_my_slot(s);
+    stats_add(&slot->misses, 1);
+    stats_add(&slot->miss_ns, miss_ns);
+    stats_add(&slot->request_ns, miss_ns);
     if (parts_kept())
         histogram_record(&slot->hists[STATS_HIST_CACHE_MISS], miss_ns);
 }
@@ -269,35 +269,35 @@ static void absorb_batches(struct slot *into, const struct slot *from)
         const struct batch *b = atomic_load_explicit(&from->batches[i], memory_order_acquire);
         for (; b; b = b->next) {
             struct batch *mine = find_batch(&into->batches[i], b->size);
-            add(&mine->count, get(&b->count));
-            add(&mine->input_ns, get(&b->input_ns));
-            add(&mine->infer_ns, get(&b->infer_ns));
-            add(&mine->output_ns, get(&b->output_ns));
+            stats_add(&mine->count, get(&b->count));
+            stats_add(&mine->input_ns, get(&b->input_ns));
+            stats_add(&mine->infer_ns, get(&b->infer_ns));
+            stats_add(&mine->output_ns, get(&b->output_ns));
         }
     }
 }
 
 static void absorb_slot(struct slot *into, const struct slot *from)
 {
-    add(&into->success, get(&from->success));
-    add(&into->more_rows, get(&from->more_rows));
-    add(&into->request_ns, get(&from->request_ns));
-    add(&into->queue_ns, get(&from->queue_ns));
-    add(&into->input_ns, get(&from->input_ns));
-    add(&into->infer_ns, get(&from->infer_ns));
-    add(&into->output_ns, get(&from->output_ns));
-    add(&into->executions, get(&from->executions));
+    stats_add(&into->success, get(&from->success));
+    stats_add(&into->more_rows, get(&from->more_rows));
+    stats_add(&into->request_ns, get(&from->request_ns));
+    stats_add(&into->queue_ns, get(&from->queue_ns));
+    stats_add(&into->input_ns, get(&from->input_ns));
+    stats_add(&into->infer_ns, get(&from->infer_ns));
+    stats_add(&into->output_ns, get(&from->output_ns));
+    stats_add(&into->executions, get(&from->executions));
     for (unsigned i = 0; i < STATS_HISTS; i++)
         histogram_absorb(&into->hists[i], &from->hists[i]);
     if (get(&into->last_ms) < get(&from->last_ms))
         atomic_store_explicit(&into->last_ms, get(&from->last_ms), memory_order_relaxed);
     for (unsigned i = 0; i < STATS_REASONS; i++)
-        add(&into->failures[i], get(&from->failures[i]));
-    add(&into->fail_ns, get(&from->fail_ns));
-    add(&into->hits, get(&from->hits));
-    add(&into->hit_ns, get(&from->hit_ns));
-    add(&into->misses, get(&from->misses));
-    add(&into->miss_ns, get(&from->miss_ns));
+        stats_add(&into->failures[i], get(&from->failures[i]));
+    stats_add(&into->fail_ns, get(&from->fail_ns));
+    stats_add(&into->hits, get(&from->hits));
+    stats_add(&into->hit_ns, get(&from->hit_ns));
+    stats_add(&into->misses, get(&from->misses));
+    stats_add(&into->miss_ns, get(&from->miss_ns));
     absorb_batches(into, from);
 }
 
@@ -306,7 +306,7 @@ void stats_absorb(struct stats *into, const struct stats *from)
     for (unsigned i = 0; i < THREAD_SLOTS; i++) {
         const struct slot *slot = atomic_load_explicit(&from->slots[i], memory_order_acquire);
         if (slot)
-            absorb_slot(my_slot(into), slot);
+            absorb_slot(stats_my_slot(into), slot);
     }
 }
 

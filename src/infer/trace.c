@@ -86,7 +86,7 @@ void trace_begin(struct trace *t, const char *model, int64_t version, const char
     t->version = version;
 }
 
-static TRITONSERVER_InferenceTrace *handle_of(struct trace *t)
+static TRITONSERVER_InferenceTrace *trace_handle(struct trace *t)
 {
     return (TRITONSERVER_InferenceTrace *)t;
 }
@@ -94,7 +94,7 @@ static TRITONSERVER_InferenceTrace *handle_of(struct trace *t)
 void trace_report(struct trace *t, TRITONSERVER_InferenceTraceActivity activity, time_ns when)
 {
     if ((t->level & TRITONSERVER_TRACE_LEVEL_TIMESTAMPS) && t->listener.activity)
-        t->listener.activity(handle_of(t), activity, when, t->listener.userp);
+        t->listener.activity(trace_handle(t), activity, when, t->listener.userp);
 }
 
 /* The context with one more member; what is no JSON object is replaced. */
@@ -151,8 +151,8 @@ static void trace_input(struct trace *t, const struct tensor_input *in,
                 memcpy(copy + at, in->pieces[i].data, in->pieces[i].size);
         data = copy;
     }
-    t->listener.tensor(handle_of(t), activity, in->name, (TRITONSERVER_DataType)in->datatype, data,
-                       in->byte_size, in->shape, in->rank, TRITONSERVER_MEMORY_CPU, 0,
+    t->listener.tensor(trace_handle(t), activity, in->name, (TRITONSERVER_DataType)in->datatype,
+                       data, in->byte_size, in->shape, in->rank, TRITONSERVER_MEMORY_CPU, 0,
                        t->listener.userp);
     mem_free(copy);
 }
@@ -171,14 +171,14 @@ void trace_outputs(const struct response *r, TRITONSERVER_InferenceTraceActivity
     if (!wants_tensors(t))
         return;
     for (const struct tensor_output *o = r->outputs; o; o = o->next)
-        t->listener.tensor(handle_of(t), activity, o->name, (TRITONSERVER_DataType)o->datatype,
+        t->listener.tensor(trace_handle(t), activity, o->name, (TRITONSERVER_DataType)o->datatype,
                            o->data, o->byte_size, o->shape, o->rank,
                            (TRITONSERVER_MemoryType)o->memory, o->device, t->listener.userp);
 }
 
 void trace_release(struct trace *t)
 {
-    t->listener.release(handle_of(t), t->listener.userp);
+    t->listener.release(trace_handle(t), t->listener.userp);
 }
 
 uint64_t trace_id(const struct trace *t)

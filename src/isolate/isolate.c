@@ -81,7 +81,7 @@ static struct isolate *of_backend(struct plugin_backend *b)
     return LIST_ITEM(b, struct isolate, backend);
 }
 
-static struct isolate *of_model(TRITONBACKEND_Model *model)
+static struct isolate *isolate_of_model(TRITONBACKEND_Model *model)
 {
     return of_backend(model_check(model)->backend);
 }
@@ -104,7 +104,7 @@ static struct err *take_completed(struct isolate *iso, struct plugin_model *m, c
 static TRITONSERVER_Error *initialize_model(TRITONBACKEND_Model *handle)
 {
     struct plugin_model *m = model_check(handle);
-    struct isolate *iso = of_model(handle);
+    struct isolate *iso = isolate_of_model(handle);
     struct isolate_session *s;
     iso->plugin_model = m;
     iso->auto_complete = m->auto_complete;
@@ -241,7 +241,8 @@ static TRITONSERVER_Error *finalize_instance(TRITONBACKEND_ModelInstance *handle
     return (TRITONSERVER_Error *)e;
 }
 
-static struct err *execute(struct plugin_instance *i, struct request **requests, size_t count)
+static struct err *isolate_execute(struct plugin_instance *i, struct request **requests,
+                                   size_t count)
 {
     struct isolate_instance *inst = i->state;
     struct isolate *iso = inst->owner;
@@ -270,14 +271,14 @@ static struct err *execute(struct plugin_instance *i, struct request **requests,
     return NULL;
 }
 
-static bool is_ready(const struct plugin_backend *b)
+static bool isolate_is_ready(const struct plugin_backend *b)
 {
     const struct isolate *iso = of_backend((struct plugin_backend *)(uintptr_t)b);
     return atomic_load(&iso->ready);
 }
 
 /* Nothing new will come: when the process is silent for its time of grace, it is ended. */
-static void retire(struct plugin_backend *b)
+static void isolate_retire(struct plugin_backend *b)
 {
     struct isolate *iso = of_backend(b);
     time_ns not_yet = 0;
@@ -315,7 +316,7 @@ static void end_process(struct isolate *iso)
 }
 
 /* Finalizes the model and the backend and ends the process, by force when it takes too long. Its instances are gone. */
-static void leave(struct plugin_backend *b)
+static void isolate_leave(struct plugin_backend *b)
 {
     struct isolate *iso = of_backend(b);
     if (iso->supervisor)
@@ -335,9 +336,9 @@ static void leave(struct plugin_backend *b)
     mem_free(iso);
 }
 
-static struct isolate *make(const struct backend_registry *r,
-                            const struct Inference__ModelConfig *proto, const char *name,
-                            const char *model_dir, int64_t version)
+static struct isolate *isolate_make(const struct backend_registry *r,
+                                    const struct Inference__ModelConfig *proto, const char *name,
+                                    const char *model_dir, int64_t version)
 {
     struct isolate *iso = MEM_NEW(struct isolate);
     struct strbuf model = STRBUF_INIT;
@@ -355,14 +356,14 @@ static struct isolate *make(const struct backend_registry *r,
                         &(struct backend_entries){.model_initialize = initialize_model,
                                                   .instance_initialize = initialize_instance,
                                                   .instance_finalize = finalize_instance,
-                                                  .run = execute,
-                                                  .ready = is_ready,
-                                                  .retire = retire,
-                                                  .leave = leave});
+                                                  .run = isolate_execute,
+                                                  .ready = isolate_is_ready,
+                                                  .retire = isolate_retire,
+                                                  .leave = isolate_leave});
     return iso;
 }
 
-static struct err *start(struct isolate *iso)
+static struct err *isolate_start(struct isolate *iso)
 {
     struct isolate_session *s;
     struct err *e = isolate_life_start(iso);
@@ -422,12 +423,12 @@ struct err *isolate_backend_new(const struct backend_registry *r,
         isolate_settings_fini(&settings);
         return e;
     }
-    struct isolate *iso = make(r, proto, name, model_dir, version);
+    struct isolate *iso = isolate_make(r, proto, name, model_dir, version);
     iso->program = program;
     iso->settings = settings;
-    e = start(iso);
+    e = isolate_start(iso);
     if (e)
-        leave(&iso->backend);
+        isolate_leave(&iso->backend);
     else
         *ret = &iso->backend;
     return e;

@@ -38,8 +38,8 @@ static struct err *get_error(struct isolate_wire *w)
 }
 
 /* Memory for an output that came in a message, or goes to memory of the caller's. */
-static struct err *copy_in(struct response *r, struct tensor_output *o, const void *bytes,
-                           uint64_t len)
+static struct err *isolate_answer_copy_in(struct response *r, struct tensor_output *o,
+                                          const void *bytes, uint64_t len)
 {
     struct err *e = r->request->allocator ? allocator_output(r, o, len, TRITONSERVER_MEMORY_CPU, 0)
                                           : response_output_buffer(r, o, len);
@@ -59,8 +59,8 @@ static bool is_read_once(const struct response *r, const struct tensor_output *o
 }
 
 /* An output that lies in shared memory: it stays there until the response is freed, or is copied before anybody looks at it. */
-static struct err *lend(struct isolate_session *s, struct isolate_wire *w, struct response *r,
-                        struct tensor_output *o)
+static struct err *isolate_answer_lend(struct isolate_session *s, struct isolate_wire *w,
+                                       struct response *r, struct tensor_output *o)
 {
     uint64_t slot = isolate_wire_get(w);
     uint64_t offset = isolate_wire_get(w);
@@ -77,7 +77,7 @@ static struct err *lend(struct isolate_session *s, struct isolate_wire *w, struc
                        "at once are in use",
                        s->model, (unsigned long long)bytes, o->name);
     if (r->request->allocator || !is_read_once(r, o)) {
-        struct err *e = copy_in(r, o, buf->data, bytes);
+        struct err *e = isolate_answer_copy_in(r, o, buf->data, bytes);
         buf_unref(buf);
         return e;
     }
@@ -87,7 +87,8 @@ static struct err *lend(struct isolate_session *s, struct isolate_wire *w, struc
     return NULL;
 }
 
-static struct err *get_output(struct isolate_session *s, struct isolate_wire *w, struct response *r)
+static struct err *isolate_answer_get_output(struct isolate_session *s, struct isolate_wire *w,
+                                             struct response *r)
 {
     const char *name = isolate_wire_get_text(w);
     enum datatype datatype = (enum datatype)isolate_wire_get_most(w, DATATYPE_COUNT - 1);
@@ -103,10 +104,10 @@ static struct err *get_output(struct isolate_session *s, struct isolate_wire *w,
     if (place == PLACE_NONE)
         return NULL;
     if (place == PLACE_SHARED)
-        return lend(s, w, r, o);
+        return isolate_answer_lend(s, w, r, o);
     uint64_t len;
     const void *bytes = isolate_wire_get_bytes(w, &len);
-    return w->bad ? NULL : copy_in(r, o, bytes, len);
+    return w->bad ? NULL : isolate_answer_copy_in(r, o, bytes, len);
 }
 
 /* Outputs of a record, each attached; the first error wins, all are read. */
@@ -116,7 +117,7 @@ static struct err *get_outputs(struct isolate_session *s, struct isolate_wire *w
     struct err *first = NULL;
     uint64_t count = isolate_wire_get_most(w, REQUEST_MAX_TENSORS);
     for (uint64_t i = 0; i < count && !w->bad; i++) {
-        struct err *e = get_output(s, w, r);
+        struct err *e = isolate_answer_get_output(s, w, r);
         if (first)
             err_free(e);
         else
@@ -194,7 +195,7 @@ static bool is_heard(struct isolate_answer *a, uint32_t flags)
     return flags & RESPONSE_FINAL || a->request->config->decoupled || a->early++ < MOST_EARLY;
 }
 
-static bool respond(struct isolate_answer *a, const void *body, size_t len)
+static bool isolate_answer_respond(struct isolate_answer *a, const void *body, size_t len)
 {
     struct isolate_wire w;
     open_body(&w, body, len);
@@ -257,7 +258,7 @@ static bool reschedule(struct isolate_answer *a)
     return true;
 }
 
-static void trace_compute(struct trace *t, const struct stats_compute *c)
+static void isolate_answer_trace_compute(struct trace *t, const struct stats_compute *c)
 {
     trace_report(t, TRITONSERVER_TRACE_COMPUTE_START, c->start);
     trace_report(t, TRITONSERVER_TRACE_COMPUTE_INPUT_END, c->input_end);
@@ -293,7 +294,7 @@ static bool count(struct isolate_answer *a, struct isolate_wire *w)
     if (r->parent && success)
         request_spend(r, &c);
     if (r->trace && !a->released)
-        trace_compute(r->trace, &c);
+        isolate_answer_trace_compute(r->trace, &c);
     return true;
 }
 
@@ -318,7 +319,7 @@ bool isolate_answer_record(struct isolate_answer *a, uint64_t kind, const void *
     open_body(&w, body, len);
     switch (kind) {
     case RECORD_RESPONSE:
-        return respond(a, body, len);
+        return isolate_answer_respond(a, body, len);
     case RECORD_FLAGS:
         return send_flags(a, &w);
     case RECORD_RELEASE:

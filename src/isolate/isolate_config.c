@@ -14,8 +14,8 @@
         (b) = both_;               \
     } while (0)
 
-static struct err *check(const Inference__ModelConfig *to, const Inference__ModelConfig *from,
-                         bool written)
+static struct err *isolate_config_check(const Inference__ModelConfig *to,
+                                        const Inference__ModelConfig *from, bool written)
 {
     if (from->max_batch_size > MOST && from->max_batch_size != to->max_batch_size)
         return err_new(STATUS_INVALID_ARG,
@@ -51,7 +51,7 @@ struct err *isolate_config_take(Inference__ModelConfig *to, Inference__ModelConf
 {
     bool written =
         to->scheduling_choice_case != INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE__NOT_SET;
-    struct err *e = check(to, from, written);
+    struct err *e = isolate_config_check(to, from, written);
     if (e)
         return e;
     to->max_batch_size = from->max_batch_size;

@@ -17,7 +17,7 @@ static const char always[] =
     "CUDA_* NVIDIA_VISIBLE_DEVICES NVIDIA_DRIVER_CAPABILITIES NCCL_* "
     "ASAN_OPTIONS LSAN_OPTIONS TSAN_OPTIONS UBSAN_OPTIONS";
 
-static bool is_named(const char *variable, size_t name_len, const char *list)
+static bool isolate_environment_is_named(const char *variable, size_t name_len, const char *list)
 {
     for (const char *at = list; *(at += strspn(at, BETWEEN));) {
         size_t len = strcspn(at, BETWEEN);
@@ -33,7 +33,8 @@ static bool is_named(const char *variable, size_t name_len, const char *list)
 bool isolate_environment_passes(const char *variable, const char *more)
 {
     size_t len = strcspn(variable, "=");
-    return is_named(variable, len, always) || (more && is_named(variable, len, more));
+    return isolate_environment_is_named(variable, len, always) ||
+           (more && isolate_environment_is_named(variable, len, more));
 }
 
 const char **isolate_environment_new(char *const *all, const char *more)

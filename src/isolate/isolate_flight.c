@@ -94,7 +94,7 @@ uint64_t isolate_flight_add(struct isolate_session *s, struct request *r, uint64
 }
 
 /* Lock held. */
-static struct isolate_flight *find(const struct isolate_flights *f, uint64_t id)
+static struct isolate_flight *isolate_flight_find(const struct isolate_flights *f, uint64_t id)
 {
     uint32_t index = (uint32_t)id;
     struct isolate_flight *one = index < f->cap ? f->items[index] : NULL;
@@ -102,7 +102,7 @@ static struct isolate_flight *find(const struct isolate_flights *f, uint64_t id)
 }
 
 /* Lock held; the caller finishes it without. */
-static void forget(struct isolate_flights *f, struct isolate_flight *one)
+static void isolate_flight_forget(struct isolate_flights *f, struct isolate_flight *one)
 {
     uint32_t index = (uint32_t)one->id;
     f->items[index] = NULL;
@@ -125,7 +125,7 @@ static void parked_free(struct isolate_session *s, struct parked *p)
 }
 
 /* The process has nothing more to do with it. e is taken over; NULL = it was answered, or should have been. */
-static bool finish(struct isolate_flight *one, struct err *e)
+static bool isolate_flight_finish(struct isolate_flight *one, struct err *e)
 {
     bool answered = isolate_answer_end(&one->answer, e);
     give_inputs(one);
@@ -146,11 +146,11 @@ void isolate_flight_launch(struct isolate_session *s, uint64_t id)
     struct isolate_flight *one = f->items[(uint32_t)id];
     struct err *doomed = one->doomed;
     if (doomed)
-        forget(f, one);
+        isolate_flight_forget(f, one);
     one->busy = false;
     mutex_unlock(&f->lock);
     if (doomed)
-        finish(one, doomed);
+        isolate_flight_finish(one, doomed);
 }
 
 /* Lock held. false: the process makes us hold too much. */
@@ -188,8 +188,8 @@ static struct parked *unpark(struct isolate_flight *one)
 }
 
 /* Works on one record, then on those that waited for it. The flight is busy. */
-static bool work(struct isolate_flights *f, struct isolate_flight *one, uint64_t kind,
-                 const void *body, size_t len)
+static bool isolate_flight_work(struct isolate_flights *f, struct isolate_flight *one,
+                                uint64_t kind, const void *body, size_t len)
 {
     struct parked *p = NULL;
     for (;;) {
@@ -205,12 +205,12 @@ static bool work(struct isolate_flights *f, struct isolate_flight *one, uint64_t
         struct err *doomed = one->doomed;
         bool over = !p && (doomed || one->answer.gone);
         if (over)
-            forget(f, one);
+            isolate_flight_forget(f, one);
         else if (!p)
             one->busy = false;
         mutex_unlock(&f->lock);
         if (over)
-            finish(one, doomed);
+            isolate_flight_finish(one, doomed);
         if (!p)
             return ok;
         kind = p->kind;
@@ -243,7 +243,7 @@ bool isolate_flight_record(struct isolate_session *s, uint64_t kind, const void 
         return false;
     enum { OVER, MINE, PARKED, CROWDED, BAD } fate = OVER; /* we gave it up before */
     mutex_lock(&f->lock);
-    struct isolate_flight *one = find(f, id);
+    struct isolate_flight *one = isolate_flight_find(f, id);
     if (one && !one->busy && place == one->place) {
         one->busy = true;
         fate = MINE;
@@ -254,7 +254,7 @@ bool isolate_flight_record(struct isolate_session *s, uint64_t kind, const void 
     }
     mutex_unlock(&f->lock);
     if (fate == MINE)
-        return work(f, one, kind, body, len);
+        return isolate_flight_work(f, one, kind, body, len);
     if (fate == CROWDED)
         give_up(s, id);
     return fate == PARKED || (fate != BAD && isolate_answer_drop(s, kind, body, len));
@@ -265,17 +265,17 @@ void isolate_flight_fail(struct isolate_session *s, uint64_t id, const struct er
     struct isolate_flights *f = &s->flights;
     struct err *copy = err_copy(e);
     mutex_lock(&f->lock);
-    struct isolate_flight *one = find(f, id);
+    struct isolate_flight *one = isolate_flight_find(f, id);
     bool busy = one && one->busy;
     if (busy && !one->doomed) {
         one->doomed = copy;
         copy = NULL;
     } else if (one && !busy) {
-        forget(f, one);
+        isolate_flight_forget(f, one);
     }
     mutex_unlock(&f->lock);
     if (one && !busy)
-        finish(one, copy);
+        isolate_flight_finish(one, copy);
     else
         err_free(copy);
 }
@@ -295,12 +295,12 @@ uint32_t isolate_flight_fail_all(struct isolate_session *s, const struct err *e)
             one->doomed = err_copy(e);
         if (!one || one->busy)
             continue;
-        forget(f, one);
+        isolate_flight_forget(f, one);
         mine[count++] = one;
     }
     mutex_unlock(&f->lock);
     for (uint32_t i = 0; i < count; i++)
-        answered += finish(mine[i], err_copy(e));
+        answered += isolate_flight_finish(mine[i], err_copy(e));
     mem_free(mine);
     return answered;
 }
@@ -331,12 +331,12 @@ static void time_out(struct isolate_session *s, struct isolate_flight *one)
     if (!p)
         one->busy = false;
     if (doomed)
-        forget(f, one);
+        isolate_flight_forget(f, one);
     mutex_unlock(&f->lock);
     if (doomed)
-        finish(one, doomed);
+        isolate_flight_finish(one, doomed);
     else if (p)
-        work(f, one, p->kind, p->body, p->len);
+        isolate_flight_work(f, one, p->kind, p->body, p->len);
     parked_free(s, p);
 }
 

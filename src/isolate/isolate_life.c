@@ -28,7 +28,7 @@ static void after_end(struct isolate *iso);
 /* ---- What the process says unasked */
 
 /* Returns false at its end. */
-static bool read_control(struct isolate *iso, struct isolate_session *s, unsigned most)
+static bool isolate_life_read_control(struct isolate *iso, struct isolate_session *s, unsigned most)
 {
     for (unsigned i = 0; i < most; i++) {
         const uint8_t *bytes;
@@ -70,12 +70,12 @@ static void unwatch_one(struct isolate *iso, struct loop_fd *w)
     w->fd = -1;
 }
 
-static void on_control(struct loop_fd *w, uint32_t events)
+static void isolate_life_on_control(struct loop_fd *w, uint32_t events)
 {
     (void)events;
     struct isolate *iso = LIST_ITEM(w, struct isolate, control);
     struct isolate_session *s = iso->session;
-    if (read_control(iso, s, TURN))
+    if (isolate_life_read_control(iso, s, TURN))
         return;
     mutex_lock(&iso->lock);
     bool orderly = iso->orderly && s->process.pidfd >= 0;
@@ -113,7 +113,7 @@ static struct err *watch_one(struct isolate *iso, struct loop_fd *w, int fd,
 static struct err *watch(struct isolate *iso, struct isolate_session *s)
 {
     iso->log.fd = iso->end.fd = -1;
-    struct err *e = watch_one(iso, &iso->control, s->control_fd, on_control);
+    struct err *e = watch_one(iso, &iso->control, s->control_fd, isolate_life_on_control);
     if (!e)
         e = watch_one(iso, &iso->log, s->log_fd, on_log);
     if (!e)
@@ -296,8 +296,8 @@ static void after_end(struct isolate *iso)
     struct isolate_session *s = iso->session;
     atomic_store(&iso->ready, false);
     isolate_session_end(s);
-    (void)read_control(iso, s, UINT_MAX); /* what it said before counts */
-    unwatch_one(iso, &iso->end);          /* reaping closes it */
+    (void)isolate_life_read_control(iso, s, UINT_MAX); /* what it said before counts */
+    unwatch_one(iso, &iso->end);                       /* reaping closes it */
     struct err *e;
     char *end = bury(iso, s, &e);
     for (unsigned i = 0; i < TURN && read_log(iso, s); i++)

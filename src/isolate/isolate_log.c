@@ -6,7 +6,7 @@
 #include <string.h>
 #include <yyjson.h>
 
-static enum log_level level_of(const char *name)
+static enum log_level isolate_log_level(const char *name)
 {
     if (strcmp(name, "error") == 0)
         return LOG_LEVEL_ERROR;
@@ -15,7 +15,7 @@ static enum log_level level_of(const char *name)
     return strcmp(name, "verbose") == 0 ? LOG_LEVEL_VERBOSE : LOG_LEVEL_INFO;
 }
 
-static const char *text_of(yyjson_val *root, const char *key)
+static const char *isolate_log_text(yyjson_val *root, const char *key)
 {
     const char *text = yyjson_get_str(yyjson_obj_get(root, key));
     return text ? text : "";
@@ -43,16 +43,16 @@ void isolate_log_relay(struct log_site *site, const char *model, const char *lin
         yyjson_doc_free(doc);
         return;
     }
-    enum log_level level = level_of(text_of(root, "level"));
+    enum log_level level = isolate_log_level(isolate_log_text(root, "level"));
     if (level != LOG_LEVEL_VERBOSE &&
         !log_enabled(level)) { /* switched off since the process began */
         yyjson_doc_free(doc);
         return;
     }
     char file[128];
-    int number = split_source(text_of(root, "source"), file, sizeof(file));
-    const char *message = text_of(root, "message");
-    const char *id = strstr(message, "[request id: ") ? "" : text_of(root, "request_id");
+    int number = split_source(isolate_log_text(root, "source"), file, sizeof(file));
+    const char *message = isolate_log_text(root, "message");
+    const char *id = strstr(message, "[request id: ") ? "" : isolate_log_text(root, "request_id");
     log_line(site, level, file, number, "%s%s%s%s: %s", *id ? "[request id: " : "", id,
              *id ? "] " : "", model, message);
     yyjson_doc_free(doc);

@@ -22,7 +22,8 @@ static uint64_t align(uint64_t n)
 }
 
 /* The bytes of all inputs, each aligned. */
-static struct err *measure(const struct isolate_session *s, const struct request *r, uint64_t *ret)
+static struct err *isolate_request_measure(const struct isolate_session *s, const struct request *r,
+                                           uint64_t *ret)
 {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < r->input_count; i++) {
@@ -41,7 +42,7 @@ static struct err *measure(const struct isolate_session *s, const struct request
     return NULL;
 }
 
-static void copy_pieces(void *to, const struct tensor_input *in)
+static void isolate_request_copy_pieces(void *to, const struct tensor_input *in)
 {
     char *at = to;
     for (uint32_t k = 0; k < in->piece_count; k++) {
@@ -51,8 +52,8 @@ static void copy_pieces(void *to, const struct tensor_input *in)
     }
 }
 
-static void put_inputs(struct strbuf *sb, struct isolate_session *s, const struct request *r,
-                       uint64_t offset, bool shared)
+static void isolate_request_put_inputs(struct strbuf *sb, struct isolate_session *s,
+                                       const struct request *r, uint64_t offset, bool shared)
 {
     isolate_wire_put(sb, r->input_count);
     for (uint32_t i = 0; i < r->input_count; i++) {
@@ -67,11 +68,11 @@ static void put_inputs(struct strbuf *sb, struct isolate_session *s, const struc
             isolate_wire_put(sb, PLACE_SHARED);
             isolate_wire_put(sb, offset);
             isolate_wire_put(sb, in->byte_size);
-            copy_pieces(s->in + offset, in);
+            isolate_request_copy_pieces(s->in + offset, in);
             offset += align(in->byte_size);
         } else {
             isolate_wire_put(sb, PLACE_INLINE);
-            copy_pieces(isolate_wire_put_room(sb, in->byte_size), in);
+            isolate_request_copy_pieces(isolate_wire_put_room(sb, in->byte_size), in);
         }
     }
 }
@@ -88,7 +89,7 @@ static void put_request(struct strbuf *sb, struct isolate_session *s, const stru
     isolate_wire_put(sb, r->priority);
     isolate_wire_put(sb, r->timeout_us);
     isolate_param_put(sb, &r->params);
-    put_inputs(sb, s, r, offset, shared);
+    isolate_request_put_inputs(sb, s, r, offset, shared);
     isolate_wire_put(sb, r->output_count);
     for (uint32_t i = 0; i < r->output_count; i++)
         isolate_wire_put_text(sb, r->outputs[i]);
@@ -101,7 +102,7 @@ static struct err *put_one(struct isolate_session *s, struct strbuf *sb, struct 
     uint64_t bytes = 0;
     uint64_t offset = 0;
     size_t before = sb->len;
-    struct err *e = measure(s, r, &bytes);
+    struct err *e = isolate_request_measure(s, r, &bytes);
     bool shared = bytes > ISOLATE_INLINE_BYTES;
     if (!e && shared)
         e = isolate_session_take(s, bytes, &offset);

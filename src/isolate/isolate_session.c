@@ -25,7 +25,7 @@ struct lent {
     uint64_t slot;
 };
 
-static uint64_t limit_of(const struct isolate_settings *settings)
+static uint64_t isolate_session_limit(const struct isolate_settings *settings)
 {
     uint64_t limit = settings->memory_bytes;
     if (!limit)
@@ -33,7 +33,7 @@ static uint64_t limit_of(const struct isolate_settings *settings)
     return (limit + ISOLATE_POOL_PAGE - 1) & ~(uint64_t)(ISOLATE_POOL_PAGE - 1);
 }
 
-static void forget(void *owner, uint64_t offset, uint64_t bytes)
+static void isolate_session_forget(void *owner, uint64_t offset, uint64_t bytes)
 {
     const struct isolate_session *s = owner;
     shm_forget(s->in_fd, offset, bytes);
@@ -52,11 +52,11 @@ static struct err *make_memory(struct isolate_session *s, uint64_t limit)
     if (!s->in || !s->out)
         return err_new(STATUS_UNAVAILABLE, "no room to map %zu bytes of shared memory",
                        s->shared_bytes);
-    s->pool = isolate_pool_new(s->shared_bytes, limit, forget, s);
+    s->pool = isolate_pool_new(s->shared_bytes, limit, isolate_session_forget, s);
     return NULL;
 }
 
-static struct isolate_session *make(const char *model)
+static struct isolate_session *isolate_session_make(const char *model)
 {
     struct isolate_session *s = MEM_NEW(struct isolate_session);
     atomic_init(&s->refs, 1);
@@ -113,11 +113,11 @@ struct err *isolate_session_new(const char *model, const char *program,
                                 const struct isolate_settings *settings,
                                 struct isolate_session **ret)
 {
-    struct isolate_session *s = make(model);
+    struct isolate_session *s = isolate_session_make(model);
     int control[2] = {-1, -1};
     int log[2] = {-1, -1};
     int setup[2] = {-1, -1};
-    uint64_t limit = limit_of(settings);
+    uint64_t limit = isolate_session_limit(settings);
     struct err *e = make_memory(s, limit);
     if (!e)
         e = packet_pair(control);
@@ -195,7 +195,8 @@ void isolate_session_end(struct isolate_session *s)
 }
 
 /* false: the process is gone. */
-static bool hand_over(struct isolate_session *s, int fd, struct isolate_reply *reply)
+static bool isolate_session_hand_over(struct isolate_session *s, int fd,
+                                      struct isolate_reply *reply)
 {
     isolate_session_begin(&s->setup, ORDER_LANE);
     bool sent = isolate_frame_send(s->setup.fd, s->setup.out.data, s->setup.out.len, &fd, 1);
@@ -213,7 +214,7 @@ struct err *isolate_session_add_lane(struct isolate_session *s, struct isolate_l
     struct err *e = packet_pair(pair);
     if (e)
         return e;
-    bool ok = hand_over(s, pair[1], &reply) && !reply.err;
+    bool ok = isolate_session_hand_over(s, pair[1], &reply) && !reply.err;
     packet_close(pair[1]);
     if (!ok) {
         packet_close(pair[0]);
@@ -307,7 +308,7 @@ static void done_with(struct isolate_session *s, uint64_t slot)
     __atomic_store_n(&s->out[slot], 1, __ATOMIC_RELEASE);
 }
 
-static void give_back(struct buf *b)
+static void isolate_session_give_back(struct buf *b)
 {
     struct lent *l = (struct lent *)b;
     struct isolate_session *s = l->session;
@@ -328,7 +329,7 @@ struct buf *isolate_session_output(struct isolate_session *s, uint64_t slot, uin
         return NULL;
     }
     struct lent *l = MEM_NEW(struct lent);
-    buf_init(&l->buf, s->out + ISOLATE_SLOTS + offset, bytes, give_back);
+    buf_init(&l->buf, s->out + ISOLATE_SLOTS + offset, bytes, isolate_session_give_back);
     l->session = isolate_session_ref(s);
     l->slot = slot;
     return &l->buf;

@@ -173,7 +173,7 @@ static bool ask(struct limits_seat *s)
 }
 
 /* Caller holds the lock. */
-static void give_back(struct limits_seat *s, bool executed, bool again)
+static void limits_give_back(struct limits_seat *s, bool executed, bool again)
 {
     if (again)
         rate_limiter_again(s->rate);
@@ -201,14 +201,14 @@ static void limits_release(struct scheduler *scheduler, struct runner *r)
     if (!s)
         return;
     mutex_lock(&s->limits->lock);
-    give_back(s, true, false);
+    limits_give_back(s, true, false);
     mutex_unlock(&s->limits->lock);
 }
 
 static void want_nothing(struct limits_seat *s)
 {
     mutex_lock(&s->limits->lock);
-    give_back(s, false, false);
+    limits_give_back(s, false, false);
     mutex_unlock(&s->limits->lock);
 }
 
@@ -236,14 +236,14 @@ static void limits_nudge(struct scheduler *s, struct runner *r)
 
 /* -- a turn -- */
 
-static bool is_ready(struct runner *r, time_ns now, time_ns *ret_wake)
+static bool limits_is_ready(struct runner *r, time_ns now, time_ns *ret_wake)
 {
     struct scheduler *s = r->version->scheduler;
     return s->ops.ready(s, r, now, ret_wake);
 }
 
 /* A nudge that nobody has heard yet was about a queue that the caller has just looked at. */
-static bool hold(struct limits_seat *s)
+static bool limits_hold_seat(struct limits_seat *s)
 {
     mutex_lock(&s->limits->lock);
     s->nudged = false;
@@ -279,26 +279,26 @@ uint64_t limits_scaled(const struct limits_seat *s)
 }
 
 /* Requests left the queue: runners that wait for nothing any more look again. */
-static void settle(struct scheduler *s, time_ns now)
+static void limits_settle(struct scheduler *s, time_ns now)
 {
     const struct serve_version *v = s->version;
     for (uint32_t i = 0; wrap_of(s)->limited && i < v->instances.runner_count; i++) {
         struct runner *r = v->instances.runners[i];
         time_ns wake;
-        if (limits_state(r->limit) == RATE_LIMITER_WAITS && !is_ready(r, now, &wake))
+        if (limits_state(r->limit) == RATE_LIMITER_WAITS && !limits_is_ready(r, now, &wake))
             nudge(r->limit);
     }
 }
 
 /* Runs what was taken. The resources are free as soon as Execute has returned, before its answers are on their way; whoever has
  * more to run stands in line for them at the same moment as everybody else. Caller holds v->lock. */
-static void run(struct runner *r, size_t count, time_ns now)
+static void limits_run(struct runner *r, size_t count, time_ns now)
 {
     struct serve_version *v = r->version;
     struct limits_seat *s = r->limit;
     struct submit_turn turn = {0};
     bool together = !v->config->decoupled;
-    settle(v->scheduler, now);
+    limits_settle(v->scheduler, now);
     runner_wake(v, now);
     mutex_unlock(&v->lock);
     if (together)
@@ -306,9 +306,9 @@ static void run(struct runner *r, size_t count, time_ns now)
     runner_execute(r, count, now);
     mutex_lock(&v->lock);
     time_ns wake;
-    bool more = (!r->leaving || r->seat) && is_ready(r, clock_now_ns(), &wake);
+    bool more = (!r->leaving || r->seat) && limits_is_ready(r, clock_now_ns(), &wake);
     mutex_lock(&s->limits->lock);
-    give_back(s, true, more);
+    limits_give_back(s, true, more);
     mutex_unlock(&s->limits->lock);
     mutex_unlock(&v->lock);
     if (together)
@@ -323,7 +323,7 @@ static bool limited_turn(struct runner *r, time_ns *ret_wake)
     struct limits_seat *s = r->limit;
     mutex_assert_held(&v->lock);
     time_ns now = clock_now_ns();
-    bool ready = is_ready(r, now, ret_wake);
+    bool ready = limits_is_ready(r, now, ret_wake);
     if (v->scheduler->ops.has_dropped(v->scheduler)) {
         runner_answer_dropped(v, now);
         return true;
@@ -332,7 +332,7 @@ static bool limited_turn(struct runner *r, time_ns *ret_wake)
         want_nothing(s);
         return false;
     }
-    if (!hold(s)) {
+    if (!limits_hold_seat(s)) {
         time_ns until = v->scheduler->ops.next_deadline(v->scheduler);
         if (until <= now) {
             runner_answer_dropped(v, now);
@@ -345,7 +345,7 @@ static bool limited_turn(struct runner *r, time_ns *ret_wake)
     }
     size_t count = runner_take(r, now, ret_wake);
     if (count)
-        run(r, count, now);
+        limits_run(r, count, now);
     else
         want_nothing(s);
     return count > 0;
@@ -379,7 +379,7 @@ static struct runner *limits_pick(struct scheduler *s)
 static bool limits_remove(struct scheduler *s, struct request *r)
 {
     bool waited = wrap_of(s)->base.inner.remove(s, r);
-    settle(s, clock_now_ns());
+    limits_settle(s, clock_now_ns());
     return waited;
 }
 

@@ -85,7 +85,7 @@ static struct pool *pool_of(struct list *node)
 }
 
 /* <0, 0, >0 as device and name are before, at, or behind the pool. */
-static int order_of(const char *name, int32_t device, const struct pool *p)
+static int rate_limiter_order(const char *name, int32_t device, const struct pool *p)
 {
     return device != p->device ? (device > p->device) - (device < p->device)
                                : strcmp(name, p->name);
@@ -94,7 +94,7 @@ static int order_of(const char *name, int32_t device, const struct pool *p)
 static struct pool *find_pool(const struct rate_limiter *l, const char *name, int32_t device)
 {
     LIST_EACH (node, &l->pools)
-        if (order_of(name, device, pool_of(node)) == 0)
+        if (rate_limiter_order(name, device, pool_of(node)) == 0)
             return pool_of(node);
     return NULL;
 }
@@ -102,9 +102,9 @@ static struct pool *find_pool(const struct rate_limiter *l, const char *name, in
 static struct pool *get_pool(struct rate_limiter *l, const char *name, int32_t device)
 {
     struct list *at = l->pools.next;
-    while (at != &l->pools && order_of(name, device, pool_of(at)) > 0)
+    while (at != &l->pools && rate_limiter_order(name, device, pool_of(at)) > 0)
         at = at->next;
-    if (at != &l->pools && order_of(name, device, pool_of(at)) == 0)
+    if (at != &l->pools && rate_limiter_order(name, device, pool_of(at)) == 0)
         return pool_of(at);
     struct pool *p = MEM_NEW(struct pool);
     p->name = mem_strdup(name);
@@ -254,7 +254,7 @@ static struct rate_limiter_instance *waiting_of(struct list *node)
     return LIST_ITEM(node, struct rate_limiter_instance, wait);
 }
 
-static void insert(struct rate_limiter_instance *i)
+static void rate_limiter_insert(struct rate_limiter_instance *i)
 {
     struct list *at = i->limiter->waiting.next;
     while (at != &i->limiter->waiting && !is_before(i, waiting_of(at)))
@@ -278,7 +278,7 @@ static void begin_to_wait(struct rate_limiter_instance *i)
     i->overtaken = 0;
     i->urgent = false;
     i->state = RATE_LIMITER_WAITS;
-    insert(i);
+    rate_limiter_insert(i);
 }
 
 void rate_limiter_want(struct rate_limiter_instance *i)
@@ -351,10 +351,10 @@ static void overtake(const struct rate_limiter_instance *by)
     mark_taken(by, false);
     struct list *node;
     while ((node = list_pop(&urgent)))
-        insert(waiting_of(node));
+        rate_limiter_insert(waiting_of(node));
 }
 
-static bool fits(const struct rate_limiter_instance *i)
+static bool rate_limiter_fits(const struct rate_limiter_instance *i)
 {
     for (size_t k = 0; k < i->share_count; k++) {
         const struct pool *p = i->shares[k].pool;
@@ -371,7 +371,7 @@ struct rate_limiter_instance *rate_limiter_next(struct rate_limiter *l)
         pool_of(pool)->ahead = 0;
     LIST_EACH (node, &l->waiting) {
         struct rate_limiter_instance *i = waiting_of(node);
-        if (!fits(i)) {
+        if (!rate_limiter_fits(i)) {
             for (size_t k = 0; k < i->share_count; k++)
                 i->shares[k].pool->ahead += i->shares[k].count;
             continue;

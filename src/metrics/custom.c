@@ -78,7 +78,7 @@ static bool is_word(const char *s, bool colons)
     return true;
 }
 
-static struct err *check_name(const char *name)
+static struct err *custom_check_name(const char *name)
 {
     if (!is_word(name, true))
         return err_new(STATUS_INVALID_ARG,
@@ -130,7 +130,7 @@ struct err *custom_family_new(enum custom_kind kind, const char *name, const cha
 {
     if (kind != CUSTOM_COUNTER && kind != CUSTOM_GAUGE && kind != CUSTOM_HISTOGRAM)
         return err_new(STATUS_INVALID_ARG, "metric family '%s': unknown kind %d", name, (int)kind);
-    struct err *e = check_name(name);
+    struct err *e = custom_check_name(name);
     if (e)
         return e;
     struct table *t = NULL;
@@ -173,7 +173,7 @@ struct err *custom_family_free(struct custom_family *f)
     return NULL;
 }
 
-static int by_name(const void *a, const void *b)
+static int custom_by_name(const void *a, const void *b)
 {
     const struct custom_label *const *x = a;
     const struct custom_label *const *y = b;
@@ -188,7 +188,7 @@ static char *print_labels(const struct custom_label *labels, size_t count)
     for (size_t i = 0; i < count; i++)
         sorted[i] = &labels[i];
     if (count)
-        qsort(sorted, count, sizeof(*sorted), by_name);
+        qsort(sorted, count, sizeof(*sorted), custom_by_name);
     struct strbuf sb = STRBUF_INIT;
     for (size_t i = 0; i < count; i++)
         if (i + 1 == count || strcmp(sorted[i]->name, sorted[i + 1]->name) != 0)
@@ -335,7 +335,7 @@ struct custom_metric *custom_metric_of(void *handle)
     return m && m->magic == METRIC_MAGIC ? m : NULL;
 }
 
-static const char *kind_name(enum custom_kind kind)
+static const char *custom_kind_name(enum custom_kind kind)
 {
     static const char *const names[] = {"counter", "gauge", "histogram"};
     return names[kind];
@@ -344,7 +344,7 @@ static const char *kind_name(enum custom_kind kind)
 static struct err *wrong_kind(const struct custom_metric *m, const char *what)
 {
     return err_new(STATUS_UNSUPPORTED, "metric of '%s': a %s cannot be %s", m->family->table->name,
-                   kind_name(custom_metric_kind(m)), what);
+                   custom_kind_name(custom_metric_kind(m)), what);
 }
 
 struct err *custom_value(struct custom_metric *m, double *ret)
@@ -443,7 +443,7 @@ static void put_histogram(struct strbuf *out, const struct table *t, struct cell
 
 static void put_table(struct strbuf *out, struct table *t)
 {
-    prometheus_family(out, t->name, kind_name(t->kind), t->help);
+    prometheus_family(out, t->name, custom_kind_name(t->kind), t->help);
     LIST_EACH (node, &t->cells) {
         struct cell *c = LIST_ITEM(node, struct cell, node);
         char text[40];

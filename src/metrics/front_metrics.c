@@ -94,7 +94,7 @@ static unsigned code_index(bool grpc, int code)
 }
 
 /* The counters of a model; made when it is first asked for. */
-static struct front_metrics_model *model_of(struct front_metrics *f, uint32_t id)
+static struct front_metrics_model *front_metrics_model_of(struct front_metrics *f, uint32_t id)
 {
     uint32_t p = id / FRONT_METRICS_PAGE_MODELS, i = id % FRONT_METRICS_PAGE_MODELS;
     struct front_metrics_page *page = atomic_load_explicit(&f->pages[p], memory_order_relaxed);
@@ -121,7 +121,7 @@ void front_metrics_failed(struct front_metrics *f, unsigned route, uint32_t mode
     unsigned c = code_index(f->kind->grpc, code);
     int slot = f->kind->routes[route].model_slot;
     if (model && slot >= 0)
-        front_metrics_add(&model_of(f, model)->counts[slot][c], 1);
+        front_metrics_add(&front_metrics_model_of(f, model)->counts[slot][c], 1);
     else
         front_metrics_add(&f->routes[route][c], 1);
 }
@@ -259,7 +259,8 @@ static void read_route(struct metrics_process *p, const struct front_metrics_kin
     }
 }
 
-static void read_kind(struct metrics_process *p, const struct front_metrics_kind *kind)
+static void front_metrics_read_kind(struct metrics_process *p,
+                                    const struct front_metrics_kind *kind)
 {
     struct metrics_front *fronts =
         mem_realloc((void *)(uintptr_t)p->fronts, (p->front_count + 1) * sizeof(*p->fronts));
@@ -289,7 +290,7 @@ void front_metrics_read(struct metrics_process *process)
         while (first->kind != f->kind)
             first = first->next;
         if (first == f)
-            read_kind(process, f->kind);
+            front_metrics_read_kind(process, f->kind);
     }
     mutex_unlock(&lock);
 }

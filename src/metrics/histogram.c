@@ -15,7 +15,7 @@ struct histogram_page {
 
 /* Buckets hold (lower, upper] us. With u = ceil(us) - 1 that is [lower, upper) of whole numbers:
  * below 8 a bucket each, above that 8 an octave. */
-static uint32_t bucket_of(uint64_t ns)
+static uint32_t histogram_bucket(uint64_t ns)
 {
     uint64_t u = ns ? (ns - 1) / 1000 : 0;
     if (u < SUB)
@@ -47,7 +47,7 @@ static struct histogram_page *add_page(struct histogram *h, uint32_t index)
 
 void histogram_record(struct histogram *h, uint64_t ns)
 {
-    uint32_t bucket = bucket_of(ns);
+    uint32_t bucket = histogram_bucket(ns);
     uint32_t index = bucket / HISTOGRAM_PAGE_BUCKETS;
     struct histogram_page *page = atomic_load_explicit(&h->pages[index], memory_order_acquire);
     if (!page)

@@ -67,7 +67,7 @@ struct labels {
     struct strbuf failure[METRICS_PAGE_REASONS];
 };
 
-static int by_name(const void *a, const void *b)
+static int metrics_page_by_name(const void *a, const void *b)
 {
     char *const *x = a; /* a name, and its value behind it */
     char *const *y = b;
@@ -87,7 +87,7 @@ static void put_tags(struct strbuf *out, const struct metrics_model *m)
         names[2 * i] = strbuf_take(&name);
         names[2 * i + 1] = mem_strdup(m->tags[i].value);
     }
-    qsort(names, m->tag_count, 2 * sizeof(char *), by_name);
+    qsort(names, m->tag_count, 2 * sizeof(char *), metrics_page_by_name);
     for (size_t i = 0; i < m->tag_count; i++)
         if (i == 0 || strcmp(names[2 * i], names[2 * i - 2]) != 0)
             prometheus_label(out, names[2 * i], names[2 * i + 1]);
@@ -128,8 +128,8 @@ void metrics_page_hist(const struct histogram_counts *c, uint64_t sum_ns, struct
     ret->sum_us = sum_ns / 1000;
 }
 
-static void put_value(struct strbuf *out, const struct family *f, const char *labels,
-                      uint64_t value)
+static void metrics_page_put_value(struct strbuf *out, const struct family *f, const char *labels,
+                                   uint64_t value)
 {
     switch (f->unit) {
     case COUNT:
@@ -163,8 +163,8 @@ static void cut(struct strbuf *sb, size_t n)
     sb->data[n] = '\0';
 }
 
-static void put_hist(struct strbuf *out, const struct family *f, const struct metrics_hist *h,
-                     struct strbuf *labels)
+static void metrics_page_put_hist(struct strbuf *out, const struct family *f,
+                                  const struct metrics_hist *h, struct strbuf *labels)
 {
     size_t plain = labels->len;
     for (size_t i = 0; i < METRICS_PAGE_BOUNDS; i++) {
@@ -251,8 +251,8 @@ void metrics_page_batch(struct metrics_batches *b, uint64_t size, uint64_t times
     b->sum += size * times;
 }
 
-static void put_batches(struct strbuf *out, const struct family *f, const struct metrics_batches *b,
-                        struct strbuf *labels)
+static void metrics_page_put_batches(struct strbuf *out, const struct family *f,
+                                     const struct metrics_batches *b, struct strbuf *labels)
 {
     size_t plain = labels->len;
     for (size_t i = 0; i <= METRICS_PAGE_BATCH_BOUNDS; i++) {
@@ -305,7 +305,7 @@ static void put_model(struct strbuf *out, const struct family *f, const struct m
 {
     switch (f->kind) {
     case KIND_MODEL:
-        put_value(out, f, l->all.data, field(m, f->at));
+        metrics_page_put_value(out, f, l->all.data, field(m, f->at));
         break;
     case KIND_REASON:
         for (size_t i = 0; i < METRICS_PAGE_REASONS; i++)
@@ -313,7 +313,7 @@ static void put_model(struct strbuf *out, const struct family *f, const struct m
         break;
     case KIND_HISTOGRAM:
         if (m->hists[f->at].count)
-            put_hist(out, f, &m->hists[f->at], &l->all);
+            metrics_page_put_hist(out, f, &m->hists[f->at], &l->all);
         break;
     case KIND_SUMMARY:
         if (has_summary(m, f->at))
@@ -324,11 +324,11 @@ static void put_model(struct strbuf *out, const struct family *f, const struct m
         break;
     case KIND_BATCHES:
         if (m->batches.count)
-            put_batches(out, f, &m->batches, &l->all);
+            metrics_page_put_batches(out, f, &m->batches, &l->all);
         break;
     case KIND_CACHE:
         if (m->cached)
-            put_value(out, f, l->all.data, field(m, f->at));
+            metrics_page_put_value(out, f, l->all.data, field(m, f->at));
         break;
     case KIND_FRONT:
     case KIND_REQUESTS:
@@ -355,10 +355,10 @@ static void put_process(struct strbuf *out, const struct family *f, const struct
     else if (f->kind == KIND_BUILD)
         put_build(out, f, p);
     else
-        put_value(out, f, "", field(p, f->at));
+        metrics_page_put_value(out, f, "", field(p, f->at));
 }
 
-static bool of_model(const struct family *f)
+static bool metrics_page_of_model(const struct family *f)
 {
     return f->kind == KIND_MODEL || f->kind == KIND_REASON || f->kind == KIND_HISTOGRAM ||
            f->kind == KIND_SUMMARY || f->kind == KIND_BOUNDED || f->kind == KIND_BATCHES ||
@@ -401,7 +401,7 @@ static bool has_samples(const struct family *f, const struct metrics_model *mode
 {
     if (f->kind == KIND_MODEL && p->no_latency_counters && is_latency(f->name))
         return false;
-    if (of_model(f))
+    if (metrics_page_of_model(f))
         return any_has(models, count, f, p);
     if (f->kind == KIND_FRONT)
         return p->front_count > 0;
@@ -421,9 +421,9 @@ void metrics_page_render(struct strbuf *out, const struct metrics_model *models,
         if (!has_samples(f, models, count, process))
             continue;
         prometheus_family(out, f->name, f->type, f->help);
-        if (!of_model(f))
+        if (!metrics_page_of_model(f))
             put_process(out, f, process);
-        for (size_t k = 0; of_model(f) && k < count; k++)
+        for (size_t k = 0; metrics_page_of_model(f) && k < count; k++)
             put_model(out, f, &models[k], process, &labels[k]);
     }
     for (size_t k = 0; k < count; k++)

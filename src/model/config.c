@@ -92,7 +92,7 @@ static void set_reshape(struct model_io *io, const Inference__ModelTensorReshape
     io->reshape_rank = (uint32_t)reshape->n_shape;
 }
 
-static struct model_io input_of(const Inference__ModelInput *in)
+static struct model_io config_input_of(const Inference__ModelInput *in)
 {
     struct model_io io = {
         .name = in->name,
@@ -186,7 +186,7 @@ struct err *config_compile(Inference__ModelConfig **proto, struct model_config *
     cfg->outputs = mem_alloc(p->n_output * sizeof(struct model_io));
     cfg->names = MEM_NEW(struct config_names);
     for (uint32_t i = 0; i < cfg->input_count; i++) {
-        cfg->inputs[i] = input_of(p->input[i]);
+        cfg->inputs[i] = config_input_of(p->input[i]);
         cfg->required_inputs += cfg->inputs[i].optional ? 0 : 1;
     }
     for (uint32_t i = 0; i < cfg->output_count; i++)
@@ -257,8 +257,8 @@ void config_unref(struct model_config *cfg)
     mem_free(cfg);
 }
 
-static int32_t find(const struct map *map, const struct model_io *ios, uint32_t count,
-                    const char *name, size_t len)
+static int32_t config_find(const struct map *map, const struct model_io *ios, uint32_t count,
+                           const char *name, size_t len)
 {
     if (map->count) {
         const struct model_io *io = map_get(map, name, len);
@@ -272,10 +272,10 @@ static int32_t find(const struct map *map, const struct model_io *ios, uint32_t 
 
 int32_t config_input(const struct model_config *cfg, const char *name, size_t len)
 {
-    return find(&cfg->names->inputs, cfg->inputs, cfg->input_count, name, len);
+    return config_find(&cfg->names->inputs, cfg->inputs, cfg->input_count, name, len);
 }
 
 int32_t config_output(const struct model_config *cfg, const char *name, size_t len)
 {
-    return find(&cfg->names->outputs, cfg->outputs, cfg->output_count, name, len);
+    return config_find(&cfg->names->outputs, cfg->outputs, cfg->output_count, name, len);
 }

@@ -61,7 +61,7 @@ static struct err *check_files(const Inference__ModelConfig *p)
     return e;
 }
 
-static struct err *check_versions(const Inference__ModelConfig *p)
+static struct err *config_check_versions(const Inference__ModelConfig *p)
 {
     const Inference__ModelVersionPolicy *v = p->version_policy;
     if (!v)
@@ -124,7 +124,7 @@ static struct err *check_partial(const Inference__ModelConfig *p)
         e = err_new(STATUS_INVALID_ARG, "'max_batch_size' must be non-negative value for %s",
                     p->name);
     if (!e)
-        e = check_versions(p);
+        e = config_check_versions(p);
     if (!e)
         e = config_check_sched_rules(p);
     if (!e &&

@@ -79,7 +79,8 @@ static struct err *check_whole(const Inference__ModelConfig *p)
     return wrong ? err_new(STATUS_INVALID_ARG, "%s '%s'", wrong, p->name) : NULL;
 }
 
-static struct err *check_step(const Inference__ModelConfig *p, const step_proto *s, size_t index)
+static struct err *config_check_ensemble_check_step(const Inference__ModelConfig *p,
+                                                    const step_proto *s, size_t index)
 {
     const char *missing = !*s->model_name    ? "model_name"
                           : !s->n_input_map  ? "input_map"
@@ -95,9 +96,10 @@ static struct err *check_step(const Inference__ModelConfig *p, const step_proto 
     return NULL;
 }
 
-static struct err *add_step(struct graph *g, const step_proto *s, size_t index)
+static struct err *config_check_ensemble_add_step(struct graph *g, const step_proto *s,
+                                                  size_t index)
 {
-    struct err *e = check_step(g->p, s, index);
+    struct err *e = config_check_ensemble_check_step(g->p, s, index);
     for (size_t i = 0; !e && i < s->n_output_map; i++) {
         struct tensor *t = tensor_named(g, s->output_map[i]->value);
         if (t->maker != NO_STEP)
@@ -117,13 +119,13 @@ static struct err *add_step(struct graph *g, const step_proto *s, size_t index)
     return e;
 }
 
-static struct err *build(struct graph *g)
+static struct err *config_check_ensemble_build(struct graph *g)
 {
     const Inference__ModelEnsembling *en = g->p->ensemble_scheduling;
     struct err *e = NULL;
     g->waits = mem_zalloc(en->n_step * sizeof(*g->waits));
     for (size_t i = 0; !e && i < en->n_step; i++)
-        e = add_step(g, en->step[i], i);
+        e = config_check_ensemble_add_step(g, en->step[i], i);
     return e;
 }
 
@@ -194,7 +196,7 @@ static struct tensor *unready_source(struct graph *g, struct tensor *t)
     }
 }
 
-static struct err *check_outputs(struct graph *g)
+static struct err *config_check_ensemble_check_outputs(struct graph *g)
 {
     const Inference__ModelConfig *p = g->p;
     for (size_t i = 0; i < p->n_output; i++) {
@@ -238,11 +240,11 @@ struct err *config_check_ensemble_rules(const Inference__ModelConfig *p)
     if (e)
         return e;
     struct graph g = {.p = p, .tensors = MAP_INIT};
-    e = build(&g);
+    e = config_check_ensemble_build(&g);
     if (!e)
         e = flow(&g);
     if (!e)
-        e = check_outputs(&g);
+        e = config_check_ensemble_check_outputs(&g);
     if (!e)
         e = check_unused(&g);
     graph_fini(&g);

@@ -21,8 +21,8 @@ struct io {
     bool non_linear;
 };
 
-__attribute__((format(printf, 2, 3), cold)) static struct err *fail(const struct io *io,
-                                                                    const char *fmt, ...)
+__attribute__((format(printf, 2, 3), cold)) static struct err *
+config_check_io_fail(const struct io *io, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -40,11 +40,12 @@ static struct err *check_dims(const struct io *io, const char *what, const int64
                               size_t rank)
 {
     if (rank > CONFIG_CHECK_MAX_RANK)
-        return fail(io, "%s must be at most %u, got %zu", what, CONFIG_CHECK_MAX_RANK, rank);
+        return config_check_io_fail(io, "%s must be at most %u, got %zu", what,
+                                    CONFIG_CHECK_MAX_RANK, rank);
     for (size_t i = 0; i < rank; i++)
         if (dims[i] < 1 && dims[i] != SHAPE_ANY)
-            return fail(io, "%s must be integer >= 1, or -1 to indicate a variable-size dimension",
-                        what);
+            return config_check_io_fail(
+                io, "%s must be integer >= 1, or -1 to indicate a variable-size dimension", what);
     return NULL;
 }
 
@@ -76,7 +77,7 @@ static struct err *check_reshape(const struct io *io, int32_t max_batch_size)
     size_t rank = io->reshape->n_shape;
     const int64_t *shape = rank ? io->reshape->shape : scalar;
     if (rank == 0 && max_batch_size == 0)
-        return fail(
+        return config_check_io_fail(
             io,
             "cannot have empty reshape for non-batching model as scalar tensors are not supported");
     struct err *e = check_dims(io, "reshape dimensions", shape, rank);
@@ -85,7 +86,8 @@ static struct err *check_reshape(const struct io *io, int32_t max_batch_size)
     size_t any_dims = count_any(io->dims, io->rank);
     size_t any_shape = count_any(shape, rank);
     if (any_dims != any_shape && any_dims && any_shape)
-        return fail(io, "has different number of variable-size dimensions for dims and reshape");
+        return config_check_io_fail(
+            io, "has different number of variable-size dimensions for dims and reshape");
     size_t a = 0;
     size_t b = 0;
     for (size_t i = 0; i <= any_dims; i++) {
@@ -94,23 +96,25 @@ static struct err *check_reshape(const struct io *io, int32_t max_batch_size)
         bool fits = chunk(io->dims, io->rank, &a, &x);
         fits = chunk(shape, rank, &b, &y) && fits;
         if (!fits)
-            return fail(io, "has more elements than an int64 can count");
+            return config_check_io_fail(io, "has more elements than an int64 can count");
         if (any_dims != any_shape || x != y)
-            return fail(io, "has different size for dims and reshape");
+            return config_check_io_fail(io, "has different size for dims and reshape");
     }
     return NULL;
 }
 
-static struct err *check_datatype(const struct io *io, const Inference__ModelConfig *p)
+static struct err *config_check_io_check_datatype(const struct io *io,
+                                                  const Inference__ModelConfig *p)
 {
     if (io->data_type == DATATYPE_INVALID)
-        return fail(io, "must specify 'data_type'");
+        return config_check_io_fail(io, "must specify 'data_type'");
     if (io->data_type < 0 || io->data_type >= DATATYPE_COUNT)
-        return fail(io, "has unknown 'data_type' %d", io->data_type);
+        return config_check_io_fail(io, "has unknown 'data_type' %d", io->data_type);
     const struct config_platform *row = config_platform_find(p->platform);
     if (row && !(row->datatypes >> io->data_type & 1))
-        return fail(io, "has data type %s, which platform %s does not support",
-                    datatype_config_name((enum datatype)io->data_type), p->platform);
+        return config_check_io_fail(io, "has data type %s, which platform %s does not support",
+                                    datatype_config_name((enum datatype)io->data_type),
+                                    p->platform);
     return NULL;
 }
 
@@ -118,9 +122,9 @@ static struct err *check_io(const struct io *io, const Inference__ModelConfig *p
 {
     if (!*io->name)
         return err_new(STATUS_INVALID_ARG, "model %s must specify 'name'", io->kind);
-    struct err *e = check_datatype(io, p);
+    struct err *e = config_check_io_check_datatype(io, p);
     if (!e && io->rank == 0)
-        e = fail(io, "must specify 'dims'");
+        e = config_check_io_fail(io, "must specify 'dims'");
     if (!e)
         e = check_dims(io, "dimension", io->dims, io->rank);
     if (!e && io->reshape)
@@ -136,20 +140,22 @@ static struct err *check_io(const struct io *io, const Inference__ModelConfig *p
     return e;
 }
 
-static struct err *check_input(const Inference__ModelInput *in, const Inference__ModelConfig *p)
+static struct err *config_check_io_check_input(const Inference__ModelInput *in,
+                                               const Inference__ModelConfig *p)
 {
     struct io io = {"input",    in->name,    (int)in->data_type,  in->dims,
                     in->n_dims, in->reshape, in->is_shape_tensor, in->is_non_linear_format_io};
     struct err *e = check_io(&io, p);
     int format = (int)in->format;
     if (!e && (format < 0 || format > (int)INFERENCE__MODEL_INPUT__FORMAT__FORMAT_NCHW))
-        e = fail(&io, "has unknown 'format' %d", format);
+        e = config_check_io_fail(&io, "has unknown 'format' %d", format);
     if (!e && format && in->n_dims != 3)
         e = err_new(STATUS_INVALID_ARG, "model input NHWC/NCHW require 3 dims");
     return e;
 }
 
-static struct err *check_output(const Inference__ModelOutput *out, const Inference__ModelConfig *p)
+static struct err *config_check_io_check_output(const Inference__ModelOutput *out,
+                                                const Inference__ModelConfig *p)
 {
     struct io io = {"output",    out->name,    (int)out->data_type,  out->dims,
                     out->n_dims, out->reshape, out->is_shape_tensor, out->is_non_linear_format_io};
@@ -246,8 +252,8 @@ struct err *config_check_io_rules(const Inference__ModelConfig *p)
                        "expected at most %u inputs and outputs, got %zu and %zu for %s",
                        CONFIG_MAX_IO, p->n_input, p->n_output, p->name);
     for (size_t i = 0; !e && i < p->n_input; i++)
-        e = check_input(p->input[i], p);
+        e = config_check_io_check_input(p->input[i], p);
     for (size_t i = 0; !e && i < p->n_output; i++)
-        e = check_output(p->output[i], p);
+        e = config_check_io_check_output(p->output[i], p);
     return behind(e ? e : check_batch_io(p), p->name);
 }

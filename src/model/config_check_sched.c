@@ -139,7 +139,8 @@ static struct err *check_corrid(const Inference__ModelConfig *p,
     }
 }
 
-static struct err *check_control(const Inference__ModelConfig *p,
+static struct err *
+config_check_sched_check_control(const Inference__ModelConfig *p,
                                  const Inference__ModelSequenceBatching__Control *c,
                                  unsigned *seen_kinds)
 {
@@ -175,14 +176,14 @@ static struct err *check_controls(const Inference__ModelConfig *p,
                         "kinds for %s",
                         in->name, p->name);
         for (size_t k = 0; !e && k < in->n_control; k++)
-            e = check_control(p, in->control[k], &seen_kinds);
+            e = config_check_sched_check_control(p, in->control[k], &seen_kinds);
     }
     map_fini(&names);
     return e;
 }
 
-static struct err *check_states(const Inference__ModelConfig *p,
-                                const Inference__ModelSequenceBatching *s)
+static struct err *config_check_sched_check_states(const Inference__ModelConfig *p,
+                                                   const Inference__ModelSequenceBatching *s)
 {
     struct err *e = NULL;
     for (size_t i = 0; !e && i < s->n_state; i++)
@@ -217,7 +218,7 @@ static struct err *check_sequence(const Inference__ModelConfig *p,
         e = err_new(STATUS_INVALID_ARG,
                     "sequence batching minimum slot utilization must be in range (0.0, 1.0] for %s",
                     p->name);
-    return e ? e : check_states(p, s);
+    return e ? e : config_check_sched_check_states(p, s);
 }
 
 struct err *config_check_sched_rules(const Inference__ModelConfig *p)

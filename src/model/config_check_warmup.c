@@ -39,10 +39,11 @@ static const void *sample_has(const struct map *given, const char *name)
     return map_get(given, name, strlen(name));
 }
 
-/* check_complete - the sample has an entry for each input that requests must have, and for each
+/* config_check_warmup_check_complete - the sample has an entry for each input that requests must have, and for each
  * control tensor. */
-static struct err *check_complete(const Inference__ModelConfig *p, const Inference__ModelWarmup *w,
-                                  const struct map *given)
+static struct err *config_check_warmup_check_complete(const Inference__ModelConfig *p,
+                                                      const Inference__ModelWarmup *w,
+                                                      const struct map *given)
 {
     const char *missing = NULL;
     for (size_t i = 0; !missing && i < p->n_input; i++)
@@ -84,7 +85,7 @@ static struct err *check_sample(const Inference__ModelConfig *p, const Inference
         e = check_entry(p, w, w->inputs[i]);
     }
     if (!e && full)
-        e = check_complete(p, w, &given);
+        e = config_check_warmup_check_complete(p, w, &given);
     map_fini(&given);
     return e;
 }

@@ -65,8 +65,8 @@ static const char *type_name(Inference__DataType type)
     return v ? v->name : "TYPE_INVALID";
 }
 
-static struct err *compare(const struct steps *s, const char *name, const struct tensor *was,
-                           const struct tensor *now)
+static struct err *config_steps_compare(const struct steps *s, const char *name,
+                                        const struct tensor *was, const struct tensor *now)
 {
     if (was->type != now->type)
         return err_new(STATUS_INVALID_ARG,
@@ -90,7 +90,7 @@ static struct err *compare(const struct steps *s, const char *name, const struct
     return e;
 }
 
-static struct tensor *find_tensor(const struct steps *s, const char *name)
+static struct tensor *config_steps_find_tensor(const struct steps *s, const char *name)
 {
     return map_get(&s->tensors, name, strlen(name));
 }
@@ -106,9 +106,9 @@ static struct err *see(struct steps *s, const char *name, const char *model,
                           .dims = dims,
                           .rank = rank,
                           .batched = of->max_batch_size > 0};
-    struct tensor *t = find_tensor(s, name);
+    struct tensor *t = config_steps_find_tensor(s, name);
     if (t)
-        return compare(s, name, t, &seen);
+        return config_steps_compare(s, name, t, &seen);
     t = MEM_NEW(struct tensor);
     *t = seen;
     map_put(&s->tensors, name, strlen(name), t);
@@ -128,7 +128,7 @@ static struct err *see_own(struct steps *s)
     for (size_t i = 0; !e && i < p->n_output; i++) {
         const Inference__ModelOutput *io = p->output[i];
         const Inference__ModelTensorReshape *r = io->reshape;
-        if (find_tensor(s, io->name))
+        if (config_steps_find_tensor(s, io->name))
             continue;
         e = see(s, io->name, p->name, p, io->data_type, r ? r->shape : io->dims,
                 r ? r->n_shape : io->n_dims);
@@ -175,8 +175,8 @@ static struct err *check_inputs(struct steps *s, const step_proto *step,
     return NULL;
 }
 
-static struct err *check_outputs(struct steps *s, const step_proto *step,
-                                 const Inference__ModelConfig *model)
+static struct err *config_steps_check_outputs(struct steps *s, const step_proto *step,
+                                              const Inference__ModelConfig *model)
 {
     for (size_t i = 0; i < step->n_output_map; i++) {
         const Inference__ModelOutput *io = NULL;
@@ -197,7 +197,7 @@ static struct err *check_outputs(struct steps *s, const step_proto *step,
     return NULL;
 }
 
-static struct err *check_step(struct steps *s, const step_proto *step)
+static struct err *config_steps_check_step(struct steps *s, const step_proto *step)
 {
     const Inference__ModelConfig *model = s->find(s->owner, step->model_name);
     if (!model)
@@ -210,7 +210,7 @@ static struct err *check_step(struct steps *s, const step_proto *step)
                        "only allows maximum batch size to be %d",
                        s->p->name, s->p->max_batch_size, step->model_name, model->max_batch_size);
     struct err *e = check_inputs(s, step, model);
-    return e ? e : check_outputs(s, step, model);
+    return e ? e : config_steps_check_outputs(s, step, model);
 }
 
 static struct err *mixed(const struct steps *s, const char *model)
@@ -226,7 +226,7 @@ static bool input_label(const struct steps *s, const step_proto *step, size_t *r
 {
     *ret_mixed = false;
     for (size_t i = 0; i < step->n_input_map; i++) {
-        const struct tensor *t = find_tensor(s, step->input_map[i]->value);
+        const struct tensor *t = config_steps_find_tensor(s, step->input_map[i]->value);
         if (!t || !t->known)
             return false;
         *ret_mixed = *ret_mixed || (i && t->label != *ret);
@@ -237,7 +237,7 @@ static bool input_label(const struct steps *s, const step_proto *step, size_t *r
 
 static bool is_labelled(const struct steps *s, const step_proto *step)
 {
-    return find_tensor(s, step->output_map[0]->value)->known;
+    return config_steps_find_tensor(s, step->output_map[0]->value)->known;
 }
 
 /* Gives every tensor the decoupled step that it follows from. */
@@ -246,7 +246,7 @@ static struct err *label(struct steps *s, size_t *ret_labels)
     const Inference__ModelEnsembling *en = s->p->ensemble_scheduling;
     size_t labels = 0;
     for (size_t i = 0; i < s->p->n_input; i++)
-        find_tensor(s, s->p->input[i]->name)->known = true;
+        config_steps_find_tensor(s, s->p->input[i]->name)->known = true;
     for (bool more = true; more;) {
         more = false;
         for (size_t i = 0; i < en->n_step; i++) {
@@ -261,7 +261,7 @@ static struct err *label(struct steps *s, size_t *ret_labels)
             if (model->model_transaction_policy && model->model_transaction_policy->decoupled)
                 at = ++labels;
             for (size_t k = 0; k < step->n_output_map; k++) {
-                struct tensor *t = find_tensor(s, step->output_map[k]->value);
+                struct tensor *t = config_steps_find_tensor(s, step->output_map[k]->value);
                 t->known = true;
                 t->label = at;
             }
@@ -269,8 +269,8 @@ static struct err *label(struct steps *s, size_t *ret_labels)
         }
     }
     for (size_t i = 1; i < s->p->n_output; i++)
-        if (find_tensor(s, s->p->output[i]->name)->label !=
-            find_tensor(s, s->p->output[0]->name)->label)
+        if (config_steps_find_tensor(s, s->p->output[i]->name)->label !=
+            config_steps_find_tensor(s, s->p->output[0]->name)->label)
             return mixed(s, s->p->name);
     *ret_labels = labels;
     return NULL;
@@ -283,7 +283,7 @@ struct err *config_steps_check(const Inference__ModelConfig *p, config_steps_fin
     size_t labels = 0;
     struct err *e = see_own(&s);
     for (size_t i = 0; !e && i < p->ensemble_scheduling->n_step; i++)
-        e = check_step(&s, p->ensemble_scheduling->step[i]);
+        e = config_steps_check_step(&s, p->ensemble_scheduling->step[i]);
     if (!e)
         e = label(&s, &labels);
     if (!e)

@@ -15,19 +15,19 @@ static const struct row rows[DATATYPE_COUNT] = {
 #undef DATATYPE
 };
 
-static const struct row *row_of(enum datatype t)
+static const struct row *datatype_row(enum datatype t)
 {
     return &rows[(unsigned)t < DATATYPE_COUNT ? t : DATATYPE_INVALID];
 }
 
 const char *datatype_name(enum datatype t)
 {
-    return row_of(t)->name;
+    return datatype_row(t)->name;
 }
 
 const char *datatype_config_name(enum datatype t)
 {
-    return row_of(t)->config_name;
+    return datatype_row(t)->config_name;
 }
 
 enum datatype datatype_parse(const char *name, size_t len)
@@ -44,5 +44,5 @@ enum datatype datatype_parse(const char *name, size_t len)
 
 uint32_t datatype_bytes(enum datatype t)
 {
-    return row_of(t)->bytes;
+    return datatype_row(t)->bytes;
 }

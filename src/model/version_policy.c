@@ -18,7 +18,7 @@ bool version_policy_parse_dir(const char *name, int64_t *ret)
     return true;
 }
 
-static int ascending(const void *x, const void *y)
+static int version_policy_ascending(const void *x, const void *y)
 {
     int64_t a = *(const int64_t *)x;
     int64_t b = *(const int64_t *)y;
@@ -37,7 +37,8 @@ static size_t pick_specific(const Inference__ModelVersionPolicy__Specific *speci
                 break;
             }
     for (size_t k = 0; k < specific->n_versions && *missing < 0; k++)
-        if (!kept || !bsearch(&specific->versions[k], versions, kept, sizeof(*versions), ascending))
+        if (!kept || !bsearch(&specific->versions[k], versions, kept, sizeof(*versions),
+                              version_policy_ascending))
             *missing = specific->versions[k];
     return kept;
 }
@@ -50,7 +51,7 @@ void version_policy_pick(const Inference__ModelVersionPolicy *policy, int64_t *v
     *first_missing = -1;
     *ret_count = 0;
     if (count)
-        qsort(versions, count, sizeof(*versions), ascending);
+        qsort(versions, count, sizeof(*versions), version_policy_ascending);
     int choice = policy ? (int)policy->policy_choice_case : 0;
     if (choice == INFERENCE__MODEL_VERSION_POLICY__POLICY_CHOICE_ALL) {
         *ret_count = count;

@@ -14,7 +14,7 @@ static void run_finish(struct loop_task *task)
     t->finish(t);
 }
 
-static void deliver(struct mail *m)
+static void control_task_deliver(struct mail *m)
 {
     struct control_task *t = LIST_ITEM(m, struct control_task, mail);
     loop_later(t->loop, LOOP_PHASE_SPARE, &t->task);
@@ -24,7 +24,7 @@ struct control_task *control_task_new(struct loop *loop, void (*finish)(struct c
                                       void *owner)
 {
     struct control_task *t = MEM_NEW(struct control_task);
-    t->mail.deliver = deliver;
+    t->mail.deliver = control_task_deliver;
     t->task.run = run_finish;
     list_init(&t->task.node);
     t->loop = loop;

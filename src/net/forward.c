@@ -42,7 +42,7 @@ struct forward {
     void *context;
 };
 
-static bool find_functions(struct dl *d, struct pcre *p)
+static bool forward_find_functions(struct dl *d, struct pcre *p)
 {
     const struct {
         const char *name;
@@ -68,7 +68,7 @@ static bool find_functions(struct dl *d, struct pcre *p)
     return true;
 }
 
-static struct err *compile(struct forward *f, const char *option, const char *pattern)
+static struct err *forward_compile(struct forward *f, const char *option, const char *pattern)
 {
     int code;
     size_t at;
@@ -100,10 +100,10 @@ struct err *forward_new(const char *option, const char *pattern, struct forward 
     struct err *e = dl_open(LIBRARY, &f->library);
     if (e)
         e = err_recode(err_wrap(e, "option --%s", option), STATUS_UNSUPPORTED);
-    else if (!find_functions(f->library, &f->pcre))
+    else if (!forward_find_functions(f->library, &f->pcre))
         e = err_new(STATUS_UNSUPPORTED, "option --%s: " LIBRARY " lacks a function", option);
     else
-        e = compile(f, option, pattern);
+        e = forward_compile(f, option, pattern);
     if (e) {
         forward_free(f);
         return e;

@@ -52,13 +52,13 @@ static void finished(struct mail *m)
     j->finish(j);
 }
 
-static void post(struct helpers_job *j)
+static void helpers_post(struct helpers_job *j)
 {
     j->mail.deliver = finished;
     loop_post(j->loop, &j->mail, &j->mail);
 }
 
-static struct list *take(struct helpers *h)
+static struct list *helpers_take(struct helpers *h)
 {
     struct list *first = h->turn ? &h->longer : &h->fresh;
     struct list *second = h->turn ? &h->fresh : &h->longer;
@@ -77,7 +77,7 @@ static struct helpers_job *next_job(struct helpers *h)
         in_time = mutex_cond_wait_until(&h->work, &h->lock, until);
         h->idle--;
     }
-    struct list *node = take(h);
+    struct list *node = helpers_take(h);
     h->waiting -= node != NULL;
     return node ? LIST_ITEM(node, struct helpers_job, node) : NULL;
 }
@@ -105,7 +105,7 @@ static void member_main(void *arg)
         mutex_unlock(&h->lock);
         bool over = cancelled || j->step(j);
         if (over)
-            post(j);
+            helpers_post(j);
         mutex_lock(&h->lock);
         if (!over) {
             j->slices++;
@@ -171,7 +171,7 @@ void helpers_submit(struct helpers *h, struct helpers_job *j)
         return;
     while (!j->step(j))
         ;
-    post(j);
+    helpers_post(j);
 }
 
 void helpers_cancel(struct helpers_job *j)

@@ -114,7 +114,7 @@ static bool take_place(struct listener *l)
     return false;
 }
 
-static void place(struct listener *l, struct worker *self, int fd)
+static void listener_place(struct listener *l, struct worker *self, int fd)
 {
     if (!take_place(l)) {
         if (l->refused)
@@ -145,7 +145,7 @@ static void watch_on(struct watch *w)
     loop_timer_set(w->worker->loop, &w->again, loop_now(w->worker->loop) + BACK_OFF);
 }
 
-static void look_again(struct loop_timer *t)
+static void listener_look_again(struct loop_timer *t)
 {
     watch_on(LIST_ITEM(t, struct watch, again));
 }
@@ -164,7 +164,7 @@ static void accept_some(struct watch *w, int most)
     for (int i = 0; i < most; i++) {
         int conn = sock_accept(w->fd.fd);
         if (conn >= 0) {
-            place(w->listener, w->worker, conn);
+            listener_place(w->listener, w->worker, conn);
             continue;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
@@ -175,7 +175,7 @@ static void accept_some(struct watch *w, int most)
     }
 }
 
-static void on_ready(struct loop_fd *fd, uint32_t events)
+static void listener_on_ready(struct loop_fd *fd, uint32_t events)
 {
     (void)events;
     accept_some(LIST_ITEM(fd, struct watch, fd),
@@ -230,8 +230,8 @@ struct err *listener_open(struct server *s, const char *address, uint16_t port, 
     for (unsigned i = 0; i < s->worker_count; i++) {
         struct watch *w = &l->watches[i];
         *w = (struct watch){
-            .fd = {.fd = fd, .ready = on_ready},
-            .again = LOOP_TIMER_INIT(look_again),
+            .fd = {.fd = fd, .ready = listener_on_ready},
+            .again = LOOP_TIMER_INIT(listener_look_again),
             .start = {.deliver = on_start},
             .stop = {.deliver = on_stop},
             .worker = &s->workers[i],
@@ -273,7 +273,7 @@ void listener_stop(struct listener *l)
     /* Handshakes that were under way are over by now. */
     int conn;
     while ((conn = sock_accept(l->fd)) >= 0)
-        place(l, NULL, conn);
+        listener_place(l, NULL, conn);
     sock_close(l->fd);
     wait_settled(l);
 }

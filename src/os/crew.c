@@ -29,12 +29,12 @@ struct crew *crew_new(const struct crew_kind *kind, void *owner)
     return c;
 }
 
-static void *begin(const struct crew *c)
+static void *crew_begin(const struct crew *c)
 {
     return c->kind->begin ? c->kind->begin(c->owner) : NULL;
 }
 
-static void end(const struct crew *c, void *own)
+static void crew_end(const struct crew *c, void *own)
 {
     if (c->kind->end)
         c->kind->end(c->owner, own);
@@ -53,11 +53,11 @@ static struct crew_job *next(struct crew *c)
     return node ? LIST_ITEM(node, struct crew_job, node) : NULL;
 }
 
-static void work(void *arg)
+static void crew_work(void *arg)
 {
     struct thread_seat *seat = arg;
     struct crew *c = seat->owner;
-    void *own = begin(c);
+    void *own = crew_begin(c);
     mutex_lock(&c->lock);
     struct crew_job *job;
     while ((job = next(c))) {
@@ -68,17 +68,17 @@ static void work(void *arg)
     c->running--;
     seat->ended = true;
     mutex_unlock(&c->lock);
-    end(c, own);
+    crew_end(c, own);
 }
 
 /* One more thread, if jobs wait for more than there are idle ones. At the end the threads that there are do what is left: crew_free
  * joins them. Lock held. */
-static struct err *grow(struct crew *c)
+static struct err *crew_grow(struct crew *c)
 {
     struct thread_seat *seat = NULL;
     if (c->waiting > c->idle && !c->stopping)
         seat = thread_seat_free(c->seats, c->kind->most);
-    struct err *e = seat ? thread_seat_start(seat, c, c->kind->name, work) : NULL;
+    struct err *e = seat ? thread_seat_start(seat, c, c->kind->name, crew_work) : NULL;
     c->running += seat && !e;
     return e;
 }
@@ -88,7 +88,7 @@ bool crew_add(struct crew *c, struct crew_job *job)
     mutex_lock(&c->lock);
     list_append(&c->jobs, &job->node);
     c->waiting++;
-    struct err *e = grow(c);
+    struct err *e = crew_grow(c);
     bool taken = c->running > 0;
     if (!taken) {
         list_remove(&job->node);
@@ -107,9 +107,9 @@ void crew_do(struct crew *c, struct crew_job *job)
 {
     if (crew_add(c, job))
         return;
-    void *own = begin(c);
+    void *own = crew_begin(c);
     job->run(job, own);
-    end(c, own);
+    crew_end(c, own);
 }
 
 void crew_free(struct crew *c)

@@ -53,7 +53,7 @@ struct search {
 
 /* The part of a path behind its last slash begins with the prefix. The C library's own lock orders this with those who load libraries,
  * but the thread sanitizer does not know of it, and watches the functions of string.h. */
-__attribute__((no_sanitize("thread"))) static bool is_named(const char *path, const char *prefix)
+__attribute__((no_sanitize("thread"))) static bool dl_is_named(const char *path, const char *prefix)
 {
     const char *name = path;
     for (const char *c = path; *c; c++)
@@ -66,11 +66,11 @@ __attribute__((no_sanitize("thread"))) static bool is_named(const char *path, co
     return !*prefix;
 }
 
-static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
+static int dl_look_at(struct dl_phdr_info *info, size_t size, void *arg)
 {
     (void)size;
     struct search *s = arg;
-    if (s->found || !is_named(info->dlpi_name, s->prefix))
+    if (s->found || !dl_is_named(info->dlpi_name, s->prefix))
         return 0;
     for (int i = 0; i < info->dlpi_phnum; i++) {
         uintptr_t begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
@@ -84,6 +84,6 @@ static int look_at(struct dl_phdr_info *info, size_t size, void *arg)
 char *dl_find_other(const char *prefix, const void *address)
 {
     struct search s = {.prefix = prefix, .address = (uintptr_t)address};
-    dl_iterate_phdr(look_at, &s);
+    dl_iterate_phdr(dl_look_at, &s);
     return s.found;
 }

@@ -17,7 +17,7 @@
 #define PIECE_BYTES ((size_t)120 << 10)
 
 /* Pieces that name the next. */
-static void free_all(void *first)
+static void heap_free_all(void *first)
 {
     while (first) {
         void **piece = first;
@@ -27,7 +27,7 @@ static void free_all(void *first)
 }
 
 /* Takes pieces of the calling thread's heap and gives them back, the last one first. */
-static void grow(void *unused)
+static void heap_grow(void *unused)
 {
     (void)unused;
     void **last = NULL;
@@ -38,7 +38,7 @@ static void grow(void *unused)
         *piece = last;
         last = piece;
     }
-    free_all(last);
+    heap_free_all(last);
 }
 
 /* The C library lets the heap of other threads than the first grow a page at a time, by a call for each that also holds up whoever
@@ -47,7 +47,7 @@ static void grow(void *unused)
 static void grow_second_heap(void)
 {
     struct thread *t;
-    struct err *e = thread_start("heap", grow, NULL, &t);
+    struct err *e = thread_start("heap", heap_grow, NULL, &t);
     if (!e)
         thread_join(t);
     err_free(e);
@@ -108,9 +108,9 @@ static void empty_own_store(void)
         last = piece;
     }
     struct thread *t;
-    struct err *e = thread_start("heap", free_all, last, &t);
+    struct err *e = thread_start("heap", heap_free_all, last, &t);
     if (e)
-        free_all(last);
+        heap_free_all(last);
     else
         thread_join(t);
     err_free(e);
@@ -124,7 +124,7 @@ static void shorten_own_heap(void)
     void **piece = malloc(PIECE_BYTES);
     if (piece)
         *piece = NULL;
-    free_all(piece);
+    heap_free_all(piece);
     mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
     mallopt(M_TOP_PAD, PAD_BYTES);
 }

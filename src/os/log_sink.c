@@ -47,7 +47,7 @@ static struct sink sinks[LOG_SINKS] = {[0 ... LOG_SINKS - 1] = {.lock = PTHREAD_
 static struct slot slots[LOG_SINKS];
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 
-static struct slot *find(int fd)
+static struct slot *log_sink_find(int fd)
 {
     for (size_t i = 0; i < LOG_SINKS; i++)
         if (atomic_load_explicit(&slots[i].fd, memory_order_acquire) == fd + 1)
@@ -86,7 +86,7 @@ static size_t write_some(const struct sink *s, const char *at, size_t len)
 }
 
 /* False when there was no room for its first byte. */
-static bool write_line(struct sink *s, const char *line, size_t len)
+static bool log_sink_write_line(struct sink *s, const char *line, size_t len)
 {
     size_t done = write_some(s, line, len);
     if (!done)
@@ -133,7 +133,7 @@ static bool write_lost(struct sink *s, bool now)
         return true;
     struct strbuf sb = STRBUF_INIT;
     log_text_put(&sb, &entry);
-    bool written = write_line(s, sb.data, sb.len);
+    bool written = log_sink_write_line(s, sb.data, sb.len);
     strbuf_fini(&sb);
     if (written) {
         s->said = entry.time.tv_sec;
@@ -144,7 +144,7 @@ static bool write_lost(struct sink *s, bool now)
 
 void log_sink_put(int fd, const char *line, size_t len)
 {
-    struct slot *slot = find(fd);
+    struct slot *slot = log_sink_find(fd);
     struct sink *s = slot ? atomic_load_explicit(&slot->sink, memory_order_relaxed) : NULL;
     if (!s) {
         ssize_t ignored = write(fd, line, len); /* one write a line keeps lines whole */
@@ -152,7 +152,7 @@ void log_sink_put(int fd, const char *line, size_t len)
         return;
     }
     pthread_mutex_lock(&s->lock);
-    if (!write_rest(s) || !write_lost(s, false) || !write_line(s, line, len))
+    if (!write_rest(s) || !write_lost(s, false) || !log_sink_write_line(s, line, len))
         s->lost++;
     pthread_mutex_unlock(&s->lock);
 }
@@ -229,7 +229,7 @@ void log_sink_open(int fd)
     if (S_ISFIFO(is.st_mode) && fcntl(fd, F_GETPIPE_SZ) < LOG_SINK_PIPE_BYTES)
         fcntl(fd, F_SETPIPE_SZ, LOG_SINK_PIPE_BYTES);
     pthread_mutex_lock(&opening);
-    struct slot *unused = find(-1);
+    struct slot *unused = log_sink_find(-1);
     struct sink *s = unused ? sink_of(fd, &is) : NULL;
     if (s) {
         pthread_mutex_lock(&s->lock);
@@ -244,7 +244,7 @@ void log_sink_open(int fd)
 void log_sink_close(int fd)
 {
     pthread_mutex_lock(&opening);
-    struct slot *slot = find(fd);
+    struct slot *slot = log_sink_find(fd);
     if (slot) {
         struct sink *s = atomic_load_explicit(&slot->sink, memory_order_relaxed);
         atomic_store_explicit(&slot->fd, 0, memory_order_relaxed);

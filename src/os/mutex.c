@@ -104,7 +104,7 @@ void mutex_cond_fini(struct mutex_cond *c)
 }
 
 /* Caller holds the mutex. Who is about to sleep finds that `changes` changed, and does not. */
-static void tell(struct mutex_cond *c, int count)
+static void mutex_tell(struct mutex_cond *c, int count)
 {
     if (!c->waiting)
         return;
@@ -123,12 +123,12 @@ static void tell(struct mutex_cond *c, int count)
 
 void mutex_cond_signal(struct mutex_cond *c)
 {
-    tell(c, 1);
+    mutex_tell(c, 1);
 }
 
 void mutex_cond_broadcast(struct mutex_cond *c)
 {
-    tell(c, INT_MAX);
+    mutex_tell(c, INT_MAX);
 }
 
 void mutex_cond_wait(struct mutex_cond *c, struct mutex *m)

@@ -182,19 +182,19 @@ static struct err *no_room(size_t bytes)
                    bytes, budget_in_use(), budget_limit());
 }
 
-static struct err *no_memory(size_t bytes)
+static struct err *pool_no_memory(size_t bytes)
 {
     return err_new(STATUS_UNAVAILABLE, "no memory for %zu bytes: the system gave none", bytes);
 }
 
-static struct err *make(size_t size, size_t charge, struct buf **ret)
+static struct err *pool_make(size_t size, size_t charge, struct buf **ret)
 {
     if (!budget_charge(charge))
         return no_room(size);
     struct pooled *p = size >= POOL_MAPPED_BYTES ? mapped_new(size) : heap_new(size);
     if (!p) {
         budget_release(charge);
-        return no_memory(size);
+        return pool_no_memory(size);
     }
     p->charged = charge;
     if (p->map) {
@@ -207,12 +207,12 @@ static struct err *make(size_t size, size_t charge, struct buf **ret)
 
 struct err *pool_buf(size_t size, struct buf **ret)
 {
-    return make(size, size, ret);
+    return pool_make(size, size, ret);
 }
 
 struct err *pool_buf_zeroed(size_t size, struct buf **ret)
 {
-    struct err *e = make(size, size, ret);
+    struct err *e = pool_make(size, size, ret);
     if (e)
         return e;
     const struct pooled *p = (const struct pooled *)*ret;
@@ -223,7 +223,7 @@ struct err *pool_buf_zeroed(size_t size, struct buf **ret)
 
 struct err *pool_buf_arriving(size_t size, struct buf **ret)
 {
-    return make(size, size < HUGE_BYTES ? size : HUGE_BYTES, ret);
+    return pool_make(size, size < HUGE_BYTES ? size : HUGE_BYTES, ret);
 }
 
 struct err *pool_buf_of(struct budget_account *account, size_t size, struct buf **ret)
@@ -235,7 +235,7 @@ struct err *pool_buf_of(struct budget_account *account, size_t size, struct buf 
     struct pooled *p = heap_new(size);
     if (!p) {
         budget_drop(account, size);
-        return no_memory(size);
+        return pool_no_memory(size);
     }
     p->charged = size;
     p->account = account;
@@ -328,7 +328,7 @@ static size_t still_leaving(struct pooled *part)
     return bytes;
 }
 
-static void shorten(struct pooled *p, size_t bytes)
+static void pool_shorten(struct pooled *p, size_t bytes)
 {
     if (bytes < p->map_bytes)
         munmap((char *)p->map + bytes, p->map_bytes - bytes);
@@ -341,7 +341,7 @@ static size_t shorten_some(struct pooled *p, size_t most)
     size_t touched = (p->touched + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
     touched = touched < p->map_bytes ? touched : p->map_bytes;
     size_t n = touched < most ? touched : most;
-    shorten(p, touched - n);
+    pool_shorten(p, touched - n);
     mutex_lock(&lock);
     resident -= p->touched - (touched - n);
     mutex_unlock(&lock);

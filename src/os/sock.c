@@ -17,7 +17,7 @@
 #define BACKLOG       4096
 #define PROBE_SECONDS 15
 
-static int new_socket(int family)
+static int sock_new_socket(int family)
 {
     return fault_hit() ? (errno = EMFILE, -1)
                        : socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -49,7 +49,7 @@ static struct err *listen_tcp(const char *address, uint16_t port, bool reuse, co
     int rc = getaddrinfo(*address ? address : "0.0.0.0", service, &hints, &found);
     if (rc != 0)
         return err_new(STATUS_INVALID_ARG, "cannot listen on %s: %s", address, gai_strerror(rc));
-    int fd = new_socket(found->ai_family);
+    int fd = sock_new_socket(found->ai_family);
     int on = 1;
     if (fd >= 0) {
         setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));

@@ -38,7 +38,7 @@ static struct sockaddr_un address_of(const char *path)
     return to;
 }
 
-static int new_socket(void)
+static int sock_unix_new_socket(void)
 {
     return fault_hit() ? (errno = EMFILE, -1)
                        : socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -47,7 +47,7 @@ static int new_socket(void)
 /* Nobody listens there any more: the system says so, and nothing less counts. */
 static bool is_stale(const struct sockaddr_un *at)
 {
-    int fd = new_socket();
+    int fd = sock_unix_new_socket();
     if (fd < 0)
         return false;
     bool refused =
@@ -82,7 +82,7 @@ struct err *sock_unix_listen(const char *path, int *ret_fd)
     struct err *e = make_way(&at);
     if (e)
         return e;
-    int fd = new_socket();
+    int fd = sock_unix_new_socket();
     if (fd >= 0 && bind(fd, (const struct sockaddr *)&at, sizeof(at)) == 0 &&
         listen(fd, BACKLOG) == 0) {
         *ret_fd = fd;

@@ -4,26 +4,26 @@
 
 #define CAP_LEAST ((size_t)64)
 
-static void resize(struct timer_heap *h, size_t cap)
+static void timer_heap_resize(struct timer_heap *h, size_t cap)
 {
     h->cap = cap;
     h->items = mem_realloc(h->items, cap * sizeof(struct loop_timer *));
 }
 
-static void place(struct timer_heap *h, struct loop_timer *t, size_t i)
+static void timer_heap_place(struct timer_heap *h, struct loop_timer *t, size_t i)
 {
     h->items[i] = t;
     t->heap_index = i;
 }
 
-static void sift_up(struct timer_heap *h, struct loop_timer *t, size_t i)
+static void timer_heap_sift_up(struct timer_heap *h, struct loop_timer *t, size_t i)
 {
     for (; i > 1 && h->items[i / 2]->when > t->when; i /= 2)
-        place(h, h->items[i / 2], i);
-    place(h, t, i);
+        timer_heap_place(h, h->items[i / 2], i);
+    timer_heap_place(h, t, i);
 }
 
-static void sift_down(struct timer_heap *h, struct loop_timer *t, size_t i)
+static void timer_heap_sift_down(struct timer_heap *h, struct loop_timer *t, size_t i)
 {
     for (;;) {
         size_t child = i * 2;
@@ -33,19 +33,19 @@ static void sift_down(struct timer_heap *h, struct loop_timer *t, size_t i)
             child++;
         if (h->items[child]->when >= t->when)
             break;
-        place(h, h->items[child], i);
+        timer_heap_place(h, h->items[child], i);
         i = child;
     }
-    place(h, t, i);
+    timer_heap_place(h, t, i);
 }
 
 void timer_heap_set(struct timer_heap *h, struct loop_timer *t, time_ns when)
 {
     timer_heap_clear(h, t);
     if (h->count + 2 > h->cap)
-        resize(h, h->cap ? h->cap * 2 : CAP_LEAST);
+        timer_heap_resize(h, h->cap ? h->cap * 2 : CAP_LEAST);
     t->when = when;
-    sift_up(h, t, ++h->count);
+    timer_heap_sift_up(h, t, ++h->count);
 }
 
 void timer_heap_clear(struct timer_heap *h, struct loop_timer *t)
@@ -57,12 +57,12 @@ void timer_heap_clear(struct timer_heap *h, struct loop_timer *t)
     struct loop_timer *last = h->items[h->count--];
     if (last != t) {
         if (i > 1 && h->items[i / 2]->when > last->when)
-            sift_up(h, last, i);
+            timer_heap_sift_up(h, last, i);
         else
-            sift_down(h, last, i);
+            timer_heap_sift_down(h, last, i);
     }
     if (h->cap > CAP_LEAST && h->count < h->cap / 4)
-        resize(h, h->cap / 2);
+        timer_heap_resize(h, h->cap / 2);
 }
 
 time_ns timer_heap_first(const struct timer_heap *h)

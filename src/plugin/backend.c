@@ -201,9 +201,9 @@ static const struct backend_builtin *find_builtin(const char *name)
     return NULL;
 }
 
-static struct err *open_library(struct plugin_backend *b)
+static struct err *plugin_backend_open_library(struct plugin_backend *b)
 {
-    dl_make_self_global((const void *)(uintptr_t)open_library);
+    dl_make_self_global((const void *)(uintptr_t)plugin_backend_open_library);
     struct err *e = dl_open(b->path, &b->dl);
     if (!e)
         e = check_alone(b);
@@ -220,7 +220,7 @@ static void finalize(struct plugin_backend *b)
 }
 
 /* What fails is finalised all the same: as in the reference, plug-ins leave to Finalize what they made before they failed. */
-static struct err *initialize(struct plugin_backend *b)
+static struct err *plugin_backend_initialize(struct plugin_backend *b)
 {
     const char *entry = "Initialize";
     struct err *e = NULL;
@@ -246,9 +246,9 @@ static struct err *backend_load(struct plugin_backend *b)
     if (builtin)
         b->entries = builtin->entries;
     else
-        e = open_library(b);
+        e = plugin_backend_open_library(b);
     if (!e)
-        e = initialize(b);
+        e = plugin_backend_initialize(b);
     if (!e)
         LOG_VERBOSE(1, "loaded backend '%s' from '%s'%s", b->name, b->path,
                     b->inline_ok ? " (may run inline)" : "");
@@ -301,7 +301,7 @@ static void search_fini(struct search *s)
     mem_free(s->file);
 }
 
-static struct err *not_found(const struct search *s, const struct backend_wanted *w)
+static struct err *plugin_backend_not_found(const struct search *s, const struct backend_wanted *w)
 {
     if (!*w->runtime)
         return err_new(STATUS_INVALID_ARG,
@@ -404,7 +404,7 @@ struct err *backend_get(struct backend_registry *r, const struct backend_wanted 
     } else if (!*w->runtime && find_builtin(w->name)) {
         e = get_by_path(r, w->name, "", w->name, wait, ret);
     } else {
-        e = not_found(&s, w);
+        e = plugin_backend_not_found(&s, w);
     }
     search_fini(&s);
     return e;

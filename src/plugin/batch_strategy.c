@@ -33,7 +33,7 @@ struct batch_strategy {
 /* -- opening -- */
 
 /* Returns how many of the five functions the library has; the names of the others are appended to `missing`. */
-static unsigned find_functions(struct batch_strategy *s, struct strbuf *missing)
+static unsigned batch_strategy_find_functions(struct batch_strategy *s, struct strbuf *missing)
 {
     const struct {
         const char *name;
@@ -60,7 +60,7 @@ static unsigned find_functions(struct batch_strategy *s, struct strbuf *missing)
 static struct err *check_functions(struct batch_strategy *s, const char *path, bool *ret_none)
 {
     struct strbuf missing = STRBUF_INIT;
-    unsigned found = find_functions(s, &missing);
+    unsigned found = batch_strategy_find_functions(s, &missing);
     struct err *e = NULL;
     *ret_none = found == 0;
     if (found && missing.len)
@@ -72,9 +72,10 @@ static struct err *check_functions(struct batch_strategy *s, const char *path, b
     return e;
 }
 
-static struct err *open_library(struct batch_strategy *s, const char *path, bool *ret_none)
+static struct err *batch_strategy_open_library(struct batch_strategy *s, const char *path,
+                                               bool *ret_none)
 {
-    dl_make_self_global((const void *)(uintptr_t)open_library);
+    dl_make_self_global((const void *)(uintptr_t)batch_strategy_open_library);
     struct err *e = dl_open(path, &s->dl);
     if (!e)
         e = alone_check("batching strategy", path);
@@ -88,7 +89,7 @@ struct err *batch_strategy_open(const char *path, struct plugin_model *m,
     s->model = m;
     mutex_init(&s->lock, MUTEX_RANK_LEAF);
     bool none = false;
-    struct err *e = open_library(s, path, &none);
+    struct err *e = batch_strategy_open_library(s, path, &none);
     if (!e && !none) {
         s->begun = true;
         e = (struct err *)s->batcher_initialize(&s->batcher, (TRITONBACKEND_Model *)m);

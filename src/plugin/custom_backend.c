@@ -15,7 +15,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static struct err *check_file(const struct plugin_model *m, const char *path)
+static struct err *custom_backend_check_file(const struct plugin_model *m, const char *path)
 {
     const Inference__ModelConfig *p = m->proto;
     if (!file_exists(path))
@@ -37,7 +37,7 @@ static struct err *open_model(struct plugin_model *m)
     strbuf_printf(&dir, "%s/%" PRId64, m->dir, m->version);
     char *path = file_join(strbuf_str(&dir), m->proto->default_model_filename);
     struct custom_library *l = NULL;
-    struct err *e = check_file(m, path);
+    struct err *e = custom_backend_check_file(m, path);
     if (!e)
         e = custom_library_open(path, &l);
     mem_free(path);
@@ -72,7 +72,7 @@ static char *pack_config(struct plugin_model *m, size_t *ret_len)
 }
 
 /* The repository that a model's directory lies in; the caller's. */
-static char *find_repository(const struct plugin_model *m)
+static char *custom_backend_find_repository(const struct plugin_model *m)
 {
     size_t len = strlen(m->dir);
     while (len > 1 && m->dir[len - 1] == '/')
@@ -85,9 +85,9 @@ static char *find_repository(const struct plugin_model *m)
     return path;
 }
 
-static int initialize(struct plugin_instance *i, struct custom_context *c)
+static int custom_backend_initialize(struct plugin_instance *i, struct custom_context *c)
 {
-    char *repository = find_repository(i->model);
+    char *repository = custom_backend_find_repository(i->model);
     const char *parameters[CUSTOM_SERVER_PARAMETER_CNT] = {
         [INFERENCE_SERVER_VERSION] = BUILD_VERSION,
         [MODEL_REPOSITORY_PATH] = repository,
@@ -124,7 +124,7 @@ static struct err *open_instance(struct plugin_instance *i)
                        i->model->name);
     struct custom_context *c = MEM_NEW(struct custom_context);
     c->library = i->model->state;
-    int code = initialize(i, c);
+    int code = custom_backend_initialize(i, c);
     struct err *e = NULL;
     if (code && !c->own) /* nobody to ask for words */
         e = err_new(STATUS_INTERNAL,

@@ -5,8 +5,8 @@
 
 #include <inttypes.h>
 
-static struct err *find(const struct custom_library *l, const char *path, const char *name,
-                        void *ret)
+static struct err *custom_library_find(const struct custom_library *l, const char *path,
+                                       const char *name, void *ret)
 {
     void *address = dl_symbol(l->dl, name);
     if (!address)
@@ -18,13 +18,13 @@ static struct err *find(const struct custom_library *l, const char *path, const 
     return NULL;
 }
 
-static struct err *find_all(struct custom_library *l, const char *path)
+static struct err *custom_library_find_all(struct custom_library *l, const char *path)
 {
-    struct err *e = find(l, path, "CustomInitialize", &l->initialize);
+    struct err *e = custom_library_find(l, path, "CustomInitialize", &l->initialize);
     if (!e)
-        e = find(l, path, "CustomFinalize", &l->finalize);
+        e = custom_library_find(l, path, "CustomFinalize", &l->finalize);
     if (!e)
-        e = find(l, path, "CustomErrorString", &l->error_string);
+        e = custom_library_find(l, path, "CustomErrorString", &l->error_string);
     if (e)
         return e;
     CustomVersionFn_t version;
@@ -32,9 +32,9 @@ static struct err *find_all(struct custom_library *l, const char *path)
     l->version = version ? version() : 1;
     switch (l->version) {
     case 1:
-        return find(l, path, "CustomExecute", &l->execute);
+        return custom_library_find(l, path, "CustomExecute", &l->execute);
     case 2:
-        return find(l, path, "CustomExecuteV2", &l->execute_v2);
+        return custom_library_find(l, path, "CustomExecuteV2", &l->execute_v2);
     default:
         return err_new(STATUS_INVALID_ARG,
                        "custom library '%s' has version %" PRIu32
@@ -48,7 +48,7 @@ struct err *custom_library_open(const char *path, struct custom_library **ret)
     struct custom_library *l = MEM_NEW(struct custom_library);
     struct err *e = dl_open(path, &l->dl);
     if (!e)
-        e = find_all(l, path);
+        e = custom_library_find_all(l, path);
     if (e) {
         custom_library_close(l);
         return e;

@@ -73,7 +73,7 @@ static bool next_input(void *context, const char *name, const void **content,
            type != CUSTOM_MEMORY_GPU;
 }
 
-static bool is_wanted(const struct request *r, const char *name)
+static bool custom_run_is_wanted(const struct request *r, const char *name)
 {
     for (uint32_t i = 0; i < r->output_count; i++)
         if (strcmp(r->outputs[i], name) == 0)
@@ -89,8 +89,9 @@ static bool is_made(const struct response *r, const char *name)
     return false;
 }
 
-static struct err *check_output(const struct call *c, const char *name, enum datatype datatype,
-                                const int64_t *dims, size_t rank, uint64_t byte_size)
+static struct err *custom_run_check_output(const struct call *c, const char *name,
+                                           enum datatype datatype, const int64_t *dims, size_t rank,
+                                           uint64_t byte_size)
 {
     uint64_t elements;
     uint32_t size = datatype_bytes(datatype);
@@ -113,7 +114,7 @@ static struct err *make_output(struct call *c, const char *name, const int64_t *
     const struct model_config *config = c->request->config;
     int32_t index = config_output(config, name, strlen(name));
     enum datatype datatype = index < 0 ? DATATYPE_INVALID : config->outputs[index].datatype;
-    struct err *e = check_output(c, name, datatype, dims, rank, byte_size);
+    struct err *e = custom_run_check_output(c, name, datatype, dims, rank, byte_size);
     if (e)
         return e;
     struct tensor_output *o =
@@ -130,7 +131,7 @@ static bool get_output_v2(void *context, const char *name, size_t rank, int64_t 
 {
     struct call *c = context;
     *content = NULL;
-    if (!is_wanted(c->request, name))
+    if (!custom_run_is_wanted(c->request, name))
         return true;
     struct tensor_output *o = NULL;
     struct err *e = make_output(c, name, dims, rank, byte_size, &o);
@@ -145,8 +146,8 @@ static bool get_output_v2(void *context, const char *name, size_t rank, int64_t 
     return true;
 }
 
-static bool get_output(void *context, const char *name, size_t rank, int64_t *dims,
-                       uint64_t byte_size, void **content)
+static bool custom_run_get_output(void *context, const char *name, size_t rank, int64_t *dims,
+                                  uint64_t byte_size, void **content)
 {
     CustomMemoryType type = CUSTOM_MEMORY_CPU;
     int64_t device = 0;
@@ -174,7 +175,7 @@ static void fill_inputs(struct arena *a, const struct request *r, CustomPayload 
     p->input_shape_dims = shapes;
 }
 
-static void begin(struct arena *a, struct request *r, struct call *c, CustomPayload *p)
+static void custom_run_begin(struct arena *a, struct request *r, struct call *c, CustomPayload *p)
 {
     *c = (struct call){.request = r,
                        .response = response_new(r),
@@ -187,8 +188,8 @@ static void begin(struct arena *a, struct request *r, struct call *c, CustomPayl
     fill_inputs(a, r, p);
 }
 
-static void report(struct plugin_instance *i, const struct request *r,
-                   const struct stats_compute *times, bool success)
+static void custom_run_report(struct plugin_instance *i, const struct request *r,
+                              const struct stats_compute *times, bool success)
 {
     time_ns now = clock_now_ns();
     if (success)
@@ -204,8 +205,8 @@ static void report(struct plugin_instance *i, const struct request *r,
 }
 
 /* Answers one request. */
-static void end(struct plugin_instance *i, struct call *c, int code,
-                const struct stats_compute *times)
+static void custom_run_end(struct plugin_instance *i, struct call *c, int code,
+                           const struct stats_compute *times)
 {
     const struct custom_context *context = i->state;
     struct err *e = c->error;
@@ -214,7 +215,7 @@ static void end(struct plugin_instance *i, struct call *c, int code,
         e = err_new(STATUS_INTERNAL, "payload error for '%s': (%d) %s", i->name, code,
                     custom_library_words(context->library, context->own, code));
     }
-    report(i, c->request, times, !e);
+    custom_run_report(i, c->request, times, !e);
     if (e) {
         response_free(c->response);
         response_fail(c->request, e);
@@ -224,13 +225,14 @@ static void end(struct plugin_instance *i, struct call *c, int code,
     request_release(c->request);
 }
 
-static int execute(const struct custom_context *context, CustomPayload *payloads, size_t count)
+static int custom_run_execute(const struct custom_context *context, CustomPayload *payloads,
+                              size_t count)
 {
     const struct custom_library *l = context->library;
-    return l->version == 2
-               ? l->execute_v2(context->own, (uint32_t)count, payloads, next_input_v2,
-                               get_output_v2)
-               : l->execute(context->own, (uint32_t)count, payloads, next_input, get_output);
+    return l->version == 2 ? l->execute_v2(context->own, (uint32_t)count, payloads, next_input_v2,
+                                           get_output_v2)
+                           : l->execute(context->own, (uint32_t)count, payloads, next_input,
+                                        custom_run_get_output);
 }
 
 struct err *custom_run(struct plugin_instance *i, struct request **requests, size_t count)
@@ -244,11 +246,11 @@ struct err *custom_run(struct plugin_instance *i, struct request **requests, siz
     CustomPayload *payloads = arena_alloc(&arena, count * sizeof(*payloads));
     uint32_t rows = 0;
     for (size_t k = 0; k < count; k++) {
-        begin(&arena, requests[k], &calls[k], &payloads[k]);
+        custom_run_begin(&arena, requests[k], &calls[k], &payloads[k]);
         rows += requests[k]->batch_size;
     }
     times.input_end = clock_now_ns();
-    int code = execute(context, payloads, count);
+    int code = custom_run_execute(context, payloads, count);
     times.output_start = times.end = clock_now_ns();
     struct err *e = NULL;
     if (code)
@@ -258,7 +260,7 @@ struct err *custom_run(struct plugin_instance *i, struct request **requests, siz
         stats_batch(i->stats, rows, &times, clock_wall_ns());
     for (size_t k = 0; k < count; k++) {
         if (!e) {
-            end(i, &calls[k], payloads[k].error_code, &times);
+            custom_run_end(i, &calls[k], payloads[k].error_code, &times);
             continue;
         }
         response_free(calls[k].response);

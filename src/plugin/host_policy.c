@@ -91,7 +91,7 @@ bool host_policy_binds(const struct host_policy *p)
     return p->values[CORES] || p->values[NODE];
 }
 
-static void put_string(struct strbuf *sb, const char *text)
+static void host_policy_put_string(struct strbuf *sb, const char *text)
 {
     size_t len = strlen(text);
     char *room = mem_alloc(json_out_string_bytes(len));
@@ -104,13 +104,13 @@ char *host_policy_json(const struct host_policy *p, size_t *ret_len)
     struct strbuf sb = STRBUF_INIT;
     const char *comma = "";
     strbuf_puts(&sb, "{");
-    put_string(&sb, p->name);
+    host_policy_put_string(&sb, p->name);
     strbuf_puts(&sb, ":{");
     for (size_t k = 0; k < KEYS; k++) {
         if (!p->values[k])
             continue;
         strbuf_printf(&sb, "%s\"%s\":", comma, keys[k]);
-        put_string(&sb, p->values[k]);
+        host_policy_put_string(&sb, p->values[k]);
         comma = ",";
     }
     strbuf_puts(&sb, "}}");

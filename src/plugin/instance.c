@@ -33,7 +33,7 @@ static Inference__ModelInstanceGroup *copy_group(const Inference__ModelInstanceG
     return copy;
 }
 
-static struct err *initialize(struct plugin_instance *i)
+static struct err *plugin_instance_initialize(struct plugin_instance *i)
 {
     struct plugin_backend *b = i->model->backend;
     struct cpu_bind *was;
@@ -77,7 +77,7 @@ struct err *instance_new(struct plugin_model *model, struct stats *stats, const 
     };
     i->host_policy = policy_message(i->policy);
     usage_init(&i->usage);
-    struct err *e = initialize(i);
+    struct err *e = plugin_instance_initialize(i);
     if (e) {
         instance_free(i);
         return e;
@@ -128,7 +128,8 @@ static TRITONBACKEND_Request **make_handles(struct plugin_instance *i, struct re
 }
 
 /* An error gives the requests back; what the backend released before is not there any more. */
-static void take_back(struct plugin_instance *i, struct request **requests, size_t count)
+static void plugin_instance_take_back(struct plugin_instance *i, struct request **requests,
+                                      size_t count)
 {
     size_t gone = 0;
     for (size_t k = 0; k < count; k++) {
@@ -148,7 +149,7 @@ static struct err *execute_library(struct plugin_instance *i, struct request **r
     struct err *e = (struct err *)i->model->backend->entries.execute(
         (TRITONBACKEND_ModelInstance *)i, make_handles(i, requests, count), (uint32_t)count);
     if (e)
-        take_back(i, requests, count);
+        plugin_instance_take_back(i, requests, count);
     return e;
 }
 

@@ -14,7 +14,7 @@
 #define AGENT_MAGIC 0x5241474eu
 #define MODEL_MAGIC 0x52414d44u
 
-static TRITONREPOAGENT_Agent *handle_of(struct repo_agent *a)
+static TRITONREPOAGENT_Agent *repo_agent_handle(struct repo_agent *a)
 {
     return (TRITONREPOAGENT_Agent *)a;
 }
@@ -36,9 +36,9 @@ struct repo_agent_model *repo_agent_model_of(void *handle)
     return m && m->magic == MODEL_MAGIC ? m : NULL;
 }
 
-static struct err *open_library(struct repo_agent *a)
+static struct err *repo_agent_open_library(struct repo_agent *a)
 {
-    dl_make_self_global((const void *)(uintptr_t)open_library);
+    dl_make_self_global((const void *)(uintptr_t)repo_agent_open_library);
     struct err *e = dl_open(a->path, &a->dl);
     if (!e)
         e = alone_check("repository agent", a->name);
@@ -56,7 +56,7 @@ static struct err *open_library(struct repo_agent *a)
                        "library '%s'",
                        a->path);
     a->initialized = true;
-    return initialize ? (struct err *)initialize(handle_of(a)) : NULL;
+    return initialize ? (struct err *)initialize(repo_agent_handle(a)) : NULL;
 }
 
 struct err *repo_agent_load(const char *directory, const char *name, struct repo_agent **ret)
@@ -70,7 +70,7 @@ struct err *repo_agent_load(const char *directory, const char *name, struct repo
     a->name = mem_strdup(name);
     a->path = strbuf_take(&path);
     struct err *e = file_exists(a->path)
-                        ? open_library(a)
+                        ? repo_agent_open_library(a)
                         : err_new(STATUS_INVALID_ARG,
                                   "unable to find 'libtritonrepoagent_%s.so' for repo agent '%s', "
                                   "searched: %s",
@@ -83,7 +83,7 @@ struct err *repo_agent_load(const char *directory, const char *name, struct repo
     return NULL;
 }
 
-static void log_failure(struct err *e, const struct repo_agent *a, const char *what)
+static void repo_agent_log_failure(struct err *e, const struct repo_agent *a, const char *what)
 {
     if (e)
         LOG_ERROR("repository agent '%s': %s: %s", a->name, what, err_message(e));
@@ -95,7 +95,7 @@ void repo_agent_free(struct repo_agent *a)
     if (!a)
         return;
     if (a->initialized && a->finalize)
-        log_failure((struct err *)a->finalize(handle_of(a)), a, "finalizing");
+        repo_agent_log_failure((struct err *)a->finalize(repo_agent_handle(a)), a, "finalizing");
     a->magic = 0;
     mem_free(a->name);
     mem_free(a->path);
@@ -121,7 +121,7 @@ struct err *repo_agent_model_new(struct repo_agent *a, const char *location,
                                                  .value = mem_strdup(params[i].value)};
     m->initialized = true;
     struct err *e = a->model_initialize
-                        ? (struct err *)a->model_initialize(handle_of(a), model_handle(m))
+                        ? (struct err *)a->model_initialize(repo_agent_handle(a), model_handle(m))
                         : NULL;
     if (e) {
         repo_agent_model_free(m);
@@ -174,7 +174,7 @@ struct err *repo_agent_model_act(struct repo_agent_model *m, TRITONREPOAGENT_Act
     m->begun = true;
     m->action = action;
     struct err *e =
-        (struct err *)m->agent->model_action(handle_of(m->agent), model_handle(m), action);
+        (struct err *)m->agent->model_action(repo_agent_handle(m->agent), model_handle(m), action);
     return err_wrap(e, "repository agent '%s'", m->agent->name);
 }
 
@@ -184,8 +184,9 @@ void repo_agent_model_free(struct repo_agent_model *m)
         return;
     struct repo_agent *a = m->agent;
     if (m->initialized && a->model_finalize)
-        log_failure((struct err *)a->model_finalize(handle_of(a), model_handle(m)), a,
-                    "finalizing a model");
+        repo_agent_log_failure(
+            (struct err *)a->model_finalize(repo_agent_handle(a), model_handle(m)), a,
+            "finalizing a model");
     if (m->acquired)
         err_free(repo_agent_model_give_up(m));
     for (size_t i = 0; i < m->param_count; i++) {

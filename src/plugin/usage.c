@@ -17,7 +17,8 @@ void usage_fini(struct usage *u)
     mutex_fini(&u->lock);
 }
 
-static struct usage_row *find(struct usage_row *rows, size_t count, const struct usage_row *row)
+static struct usage_row *usage_find(struct usage_row *rows, size_t count,
+                                    const struct usage_row *row)
 {
     for (size_t i = 0; i < count; i++)
         if (rows[i].memory == row->memory && rows[i].device == row->device)
@@ -32,7 +33,7 @@ struct err *usage_report(struct usage *u, const struct usage_row *rows, size_t c
                        USAGE_MAX_ROWS, count);
     struct usage_row *fresh = mem_alloc((count + 1) * sizeof(*fresh));
     for (size_t i = 0; i < count; i++) {
-        if ((unsigned)rows[i].memory > BUF_MEMORY_GPU || find(fresh, i, &rows[i])) {
+        if ((unsigned)rows[i].memory > BUF_MEMORY_GPU || usage_find(fresh, i, &rows[i])) {
             mem_free(fresh);
             return err_new(STATUS_INVALID_ARG,
                            "a report of memory usage names memory type %d with id %" PRId64
@@ -54,7 +55,7 @@ void usage_sum(struct usage *u, struct usage_row **list, size_t *count)
 {
     mutex_lock(&u->lock);
     for (size_t i = 0; i < u->count; i++) {
-        struct usage_row *there = find(*list, *count, &u->rows[i]);
+        struct usage_row *there = usage_find(*list, *count, &u->rows[i]);
         if (there) {
             there->bytes += u->rows[i].bytes;
             continue;

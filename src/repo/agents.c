@@ -88,7 +88,7 @@ static struct err *acquire(struct agents *a, const char *name, struct repo_agent
 }
 
 /* The last user finalizes it; who wants it meanwhile waits and loads it again. */
-static void release(struct agents *a, struct repo_agent *agent)
+static void agents_release(struct agents *a, struct repo_agent *agent)
 {
     char *name = mem_strdup(agent->name);
     mutex_lock(&a->lock);
@@ -160,7 +160,7 @@ void agents_end(struct agents_set *s)
     for (size_t i = 0; i < s->count; i++) {
         struct repo_agent *agent = s->models[i]->agent;
         repo_agent_model_free(s->models[i]);
-        release(s->owner, agent);
+        agents_release(s->owner, agent);
     }
     mem_free(s->models);
     mem_free(s);
@@ -183,8 +183,9 @@ static struct Inference__ModelConfig *config_at(const char *dir, const char *con
 }
 
 /* One more agent looks at the model, where the one before left it. */
-static struct err *add(struct agents_set *s, const Inference__ModelRepositoryAgents__Agent *wanted,
-                       const char *dir, const struct Inference__ModelConfig *config)
+static struct err *agents_add(struct agents_set *s,
+                              const Inference__ModelRepositoryAgents__Agent *wanted,
+                              const char *dir, const struct Inference__ModelConfig *config)
 {
     struct repo_agent *agent;
     struct err *e = acquire(s->owner, wanted->name, &agent);
@@ -199,7 +200,7 @@ static struct err *add(struct agents_set *s, const Inference__ModelRepositoryAge
                              wanted->n_parameters, &m);
     mem_free(params);
     if (e) {
-        release(s->owner, agent);
+        agents_release(s->owner, agent);
         return e;
     }
     s->models[s->count++] = m;
@@ -217,7 +218,7 @@ struct err *agents_take(struct agents *a, const struct Inference__ModelConfig *p
     struct err *e = NULL;
     for (size_t i = 0; !e && i < wanted->n_agents; i++) {
         struct Inference__ModelConfig *there = i ? config_at(dir, config_name) : NULL;
-        e = add(s, wanted->agents[i], dir, i ? there : proto);
+        e = agents_add(s, wanted->agents[i], dir, i ? there : proto);
         config_free_proto(there);
         if (!e && s->models[i]->location_type != TRITONREPOAGENT_ARTIFACT_FILESYSTEM)
             e = err_new(STATUS_UNSUPPORTED,
@@ -235,7 +236,7 @@ struct err *agents_take(struct agents *a, const struct Inference__ModelConfig *p
 }
 
 /* Every one of them hears it, also after one has refused. */
-static void tell(struct agents_set *s, TRITONREPOAGENT_ActionType action, bool reverse)
+static void agents_tell(struct agents_set *s, TRITONREPOAGENT_ActionType action, bool reverse)
 {
     for (size_t i = 0; i < s->count; i++)
         log_refusal(repo_agent_model_act(s->models[reverse ? s->count - 1 - i : i], action),
@@ -247,13 +248,13 @@ void agents_loaded(struct agents_set *s)
     if (!s)
         return;
     s->complete = true;
-    tell(s, TRITONREPOAGENT_ACTION_LOAD_COMPLETE, true);
+    agents_tell(s, TRITONREPOAGENT_ACTION_LOAD_COMPLETE, true);
 }
 
 void agents_failed(struct agents_set *s)
 {
     if (s)
-        tell(s, TRITONREPOAGENT_ACTION_LOAD_FAIL, true);
+        agents_tell(s, TRITONREPOAGENT_ACTION_LOAD_FAIL, true);
 }
 
 void agents_unload(struct agents_set *s)
@@ -261,7 +262,7 @@ void agents_unload(struct agents_set *s)
     if (!s || !s->complete)
         return;
     s->complete = false;
-    tell(s, TRITONREPOAGENT_ACTION_UNLOAD, false);
+    agents_tell(s, TRITONREPOAGENT_ACTION_UNLOAD, false);
 }
 
 struct err *agents_stamp(struct source *source, const struct source_look *look, uint64_t *ret)

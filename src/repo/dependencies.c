@@ -34,7 +34,7 @@ void dependencies_fini(struct dependencies *d)
     dependencies_need_fini(&d->before);
 }
 
-static int by_name(const void *a, const void *b)
+static int dependencies_by_name(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -51,7 +51,7 @@ static struct dependencies_need need_of(const Inference__ModelConfig *proto, boo
     n.spaces = mem_zalloc((en->n_step + 1) * sizeof(char *));
     for (size_t i = 0; i < en->n_step; i++)
         n.names[i] = mem_strdup(en->step[i]->model_name);
-    qsort(n.names, en->n_step, sizeof(char *), by_name);
+    qsort(n.names, en->n_step, sizeof(char *), dependencies_by_name);
     for (size_t i = 0; i < en->n_step; i++) {
         if (n.count && strcmp(n.names[n.count - 1], n.names[i]) == 0)
             mem_free(n.names[i]);
@@ -143,7 +143,8 @@ struct search {
 static bool reaches(struct search *s, const struct repo_model *at);
 
 /* Whether the way goes on through a model. */
-static bool leads(struct search *s, const struct repo_model *at, const struct repo_model *next)
+static bool dependencies_leads(struct search *s, const struct repo_model *at,
+                               const struct repo_model *next)
 {
     if (next == s->goal) {
         s->last = at;
@@ -159,7 +160,7 @@ static bool reaches_awaited(struct search *s, const struct repo_model *at)
 {
     const struct repo_name *name = models_name(s->repo, at->awaits);
     for (const struct repo_model *next = name ? name->first : NULL; next; next = next->namesake)
-        if (leads(s, at, next))
+        if (dependencies_leads(s, at, next))
             return true;
     return false;
 }
@@ -172,7 +173,7 @@ static bool reaches(struct search *s, const struct repo_model *at)
         const struct repo_model *step = spaces_step(s->repo, at, n->names[i]);
         for (const struct repo_model *next = name ? name->first : NULL; next; next = next->namesake)
             if ((s->working ? spaces_awaits(s->repo, at, next) : next == step) &&
-                leads(s, at, next))
+                dependencies_leads(s, at, next))
                 return true;
     }
     return s->working && at->awaits && reaches_awaited(s, at);
@@ -273,7 +274,7 @@ bool dependencies_relabelled(const struct repo *r, const struct repo_model *m)
     return false;
 }
 
-static bool is_there(const struct repo_model *m)
+static bool dependencies_is_there(const struct repo_model *m)
 {
     return m && (models_serves(m) || (m->wanted && m->version_count));
 }
@@ -283,7 +284,7 @@ static struct err *check_there(const struct repo *r, const struct repo_model *m)
     const struct dependencies_need *n = &m->dependencies.now;
     struct strbuf missing = STRBUF_INIT;
     for (size_t i = 0; i < n->count; i++)
-        if (!is_there(spaces_step(r, m, n->names[i])))
+        if (!dependencies_is_there(spaces_step(r, m, n->names[i])))
             strbuf_printf(&missing, "%s%s", missing.len ? ", " : "", n->names[i]);
     struct err *e = NULL;
     if (missing.len)
@@ -329,8 +330,8 @@ static struct err *not_loaded(const struct repo_model *m, const struct repo_mode
     return e;
 }
 
-static struct err *check_versions(const struct repo *r, const struct repo_model *m,
-                                  const Inference__ModelConfig *proto)
+static struct err *dependencies_check_versions(const struct repo *r, const struct repo_model *m,
+                                               const Inference__ModelConfig *proto)
 {
     const Inference__ModelEnsembling *en = proto->ensemble_scheduling;
     for (size_t i = 0; i < en->n_step; i++) {
@@ -411,8 +412,9 @@ static void note_spaces(const struct repo *r, struct repo_model *m, Inference__M
 }
 
 /* proto: as written, whole: the same with every default */
-static struct err *check_states(struct repo *r, struct repo_model *m, Inference__ModelConfig *proto,
-                                Inference__ModelConfig *whole, struct held **ret)
+static struct err *dependencies_check_states(struct repo *r, struct repo_model *m,
+                                             Inference__ModelConfig *proto,
+                                             Inference__ModelConfig *whole, struct held **ret)
 {
     mutex_lock(&r->lock);
     note_spaces(r, m, proto);
@@ -425,7 +427,7 @@ static struct err *check_states(struct repo *r, struct repo_model *m, Inference_
     if (!e)
         e = check_there(r, m);
     if (!e)
-        e = check_versions(r, m, whole);
+        e = dependencies_check_versions(r, m, whole);
     if (!e)
         *ret = hold_configs(r, m, whole);
     mutex_unlock(&r->lock);
@@ -453,7 +455,7 @@ struct err *dependencies_check(struct repo *r, struct repo_model *m, Inference__
     bool decoupled = false;
     struct err *e = NULL;
     if (!broken) /* else loading will say so */
-        e = check_states(r, m, proto, whole, &held);
+        e = dependencies_check_states(r, m, proto, whole, &held);
     if (!broken && !e)
         e = config_steps_check(whole, find_config, held, &decoupled);
     if (!broken && !e)

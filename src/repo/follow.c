@@ -15,7 +15,7 @@
 #include <string.h>
 
 /* One job less that a parked one waits for. */
-static void waited(void *owner, struct err *e)
+static void follow_waited(void *owner, struct err *e)
 {
     struct repo_model *m = owner;
     struct repo *r = m->dependencies.repo;
@@ -75,11 +75,11 @@ static void ask_first(struct repo *r, struct repo_model *m, const struct repo_jo
                                .first = job->first,
                                .if_there = r->settings.namespacing,
                                .along = true,
-                               .done = waited,
+                               .done = follow_waited,
                                .owner = m};
     struct err *e = jobs_ask(r, other, w->space, w->name);
     if (e)
-        waited(m, e);
+        follow_waited(m, e);
     mem_free(w->name);
 }
 
@@ -111,7 +111,7 @@ bool follow_wait(struct repo *r, struct repo_model *m, struct repo_job *job)
     return parked;
 }
 
-static bool is_ready(const struct repo_version *v)
+static bool follow_is_ready(const struct repo_version *v)
 {
     return v->state == TABLE_READY;
 }
@@ -121,7 +121,7 @@ uint64_t follow_state(struct repo *r, const struct repo_model *m)
     mutex_lock(&r->lock);
     uint64_t state = r->settings.namespacing && m->meant;
     for (size_t i = 0; i < m->version_count; i++)
-        if (is_ready(&m->versions[i]))
+        if (follow_is_ready(&m->versions[i]))
             state = (state ^ (uint64_t)(uintptr_t)m->versions[i].version) * 0x9e3779b97f4a7c15u;
     mutex_unlock(&r->lock);
     return state;
@@ -136,10 +136,10 @@ static bool same_spaces(const Inference__ModelEnsembling *a, const Inference__Mo
 }
 
 /* Whether versions that serve are decoupled, and go to the models, as the configuration says. Lock held. */
-static bool fits(const struct repo_model *m, const Inference__ModelConfig *proto)
+static bool follow_fits(const struct repo_model *m, const Inference__ModelConfig *proto)
 {
     for (size_t i = 0; i < m->version_count; i++) {
-        if (!is_ready(&m->versions[i]))
+        if (!follow_is_ready(&m->versions[i]))
             continue;
         const struct model_config *config = m->versions[i].version->config;
         if (config->scheduler != CONFIG_SCHEDULER_ENSEMBLE ||
@@ -160,8 +160,8 @@ struct err *follow_recheck(struct repo *r, struct repo_model *m, struct repo_job
     mutex_lock(&r->lock);
     bool serves = false;
     for (size_t i = 0; i < m->version_count; i++)
-        serves = serves || is_ready(&m->versions[i]);
-    bool again = !e && (!serves || !fits(m, proto) || dependencies_relabelled(r, m));
+        serves = serves || follow_is_ready(&m->versions[i]);
+    bool again = !e && (!serves || !follow_fits(m, proto) || dependencies_relabelled(r, m));
     mutex_unlock(&r->lock);
     config_free_proto(proto);
     if (e && serves) {
@@ -183,7 +183,7 @@ struct end {
     struct err *error;
 };
 
-static void ended(void *owner, struct err *e)
+static void follow_ended(void *owner, struct err *e)
 {
     struct end *end = owner;
     err_free(e);
@@ -206,8 +206,8 @@ struct list_of_jobs {
     size_t count;
 };
 
-static void add(struct list_of_jobs *l, const struct repo_model *m, enum repo_action action,
-                bool up, bool down)
+static void follow_add(struct list_of_jobs *l, const struct repo_model *m, enum repo_action action,
+                       bool up, bool down)
 {
     struct repo_job *job = MEM_NEW(struct repo_job);
     *job = (struct repo_job){.action = action, .places = UINT64_MAX, .up = up, .down = down};
@@ -238,9 +238,9 @@ static void add_dependents(struct repo *r, const struct repo_model *m, const str
         if (!dependencies_needs(other, m->name) || other == m)
             continue;
         if (job->up && dependencies_uses(r, other, m))
-            add(l, other, REPO_UNLOAD, true, false);
+            follow_add(l, other, REPO_UNLOAD, true, false);
         else if (!will_look(other))
-            add(l, other, REPO_RECHECK, false, false);
+            follow_add(l, other, REPO_RECHECK, false, false);
     }
 }
 
@@ -253,19 +253,19 @@ static void add_needed(struct repo *r, const struct dependencies_need *need, str
         for (size_t k = 0; !needed && k < r->model_count; k++)
             needed = dependencies_uses(r, r->models[k], step);
         if (!needed)
-            add(l, step, REPO_UNLOAD, false, true);
+            follow_add(l, step, REPO_UNLOAD, false, true);
     }
 }
 
-static void ask_all(struct repo *r, struct list_of_jobs *l, struct end *end)
+static void follow_ask_all(struct repo *r, struct list_of_jobs *l, struct end *end)
 {
     for (size_t i = 0; i < l->count; i++) {
         struct repo_job *job = l->items[i].job;
-        job->done = ended;
+        job->done = follow_ended;
         job->owner = end;
         struct err *e = jobs_ask(r, job, l->items[i].space, l->items[i].model);
         if (e)
-            ended(end, e);
+            follow_ended(end, e);
         mem_free(l->items[i].model);
     }
     mem_free(l->items);
@@ -299,7 +299,7 @@ void follow_end(struct repo *r, struct repo_model *m, struct repo_job *job, uint
                             .done = job->done,
                             .owner = job->owner,
                             .error = e};
-        ask_all(r, &l, end);
+        follow_ask_all(r, &l, end);
     }
     mem_free(job);
 }

@@ -15,7 +15,7 @@ static struct err *stopping(void)
 }
 
 /* Returns false when the job was put back: nothing of it, or of the model, is the caller's then. */
-static bool run(struct repo *r, struct repo_model *m, struct repo_job *job)
+static bool jobs_run(struct repo *r, struct repo_model *m, struct repo_job *job)
 {
     uint64_t before = follow_state(r, m);
     struct err *e = NULL;
@@ -64,7 +64,7 @@ static void loader_main(void *arg)
         r->operations += asked;
         mutex_unlock(&r->lock);
         at_work = m;
-        bool over = run(r, m, job);
+        bool over = jobs_run(r, m, job);
         at_work = NULL;
         mutex_lock(&r->lock);
         r->operations -= asked;
@@ -180,7 +180,7 @@ void jobs_resume(struct repo *r, struct repo_model *m)
 }
 
 /* Lock held. */
-static void lend(struct repo *r)
+static void jobs_count_lent(struct repo *r)
 {
     r->lent++;
     if (!r->stopping)
@@ -193,7 +193,7 @@ void jobs_lend(struct repo *r, bool waits)
         return;
     mutex_lock(&r->lock);
     if (waits)
-        lend(r);
+        jobs_count_lent(r);
     else
         r->lent--;
     mutex_unlock(&r->lock);
@@ -235,7 +235,7 @@ struct err *jobs_wait_begin(struct repo *r, const char *model)
     if (e)
         at_work->awaits = NULL;
     else
-        lend(r);
+        jobs_count_lent(r);
     mutex_unlock(&r->lock);
     return e;
 }

@@ -103,7 +103,7 @@ struct repo_model *models_of(struct repo *r, const char *space, const char *name
     return m;
 }
 
-static void free_model(struct repo_model *m)
+static void models_free_model(struct repo_model *m)
 {
     while (m->version_count)
         models_drop_entry(m, &m->versions[m->version_count - 1]);
@@ -118,7 +118,7 @@ static void free_model(struct repo_model *m)
 void models_free(struct repo *r)
 {
     for (size_t i = 0; i < r->model_count; i++)
-        free_model(r->models[i]);
+        models_free_model(r->models[i]);
     mem_free(r->models);
     size_t pos = 0;
     void *name;
@@ -158,7 +158,7 @@ void models_prune(struct repo *r)
         }
         shown = shown || m->version_count;
         unlink_model(r, m);
-        free_model(m);
+        models_free_model(m);
     }
     r->model_count = kept;
     if (shown)

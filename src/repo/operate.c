@@ -59,7 +59,7 @@ struct operate_attempt {
 };
 
 /* Shows what changed, when no version was taken out. Lock held. */
-static void show(struct operate_attempt *a)
+static void operate_show(struct operate_attempt *a)
 {
     if (a->job->first)
         models_publish_soon(a->r);
@@ -118,7 +118,7 @@ static bool keeps_given(const struct operate_attempt *a)
            mark_of(&a->seen) == m->mark && files_are_the_same(a);
 }
 
-static struct err *read_config(struct operate_attempt *a)
+static struct err *operate_read_config(struct operate_attempt *a)
 {
     const struct repo_load *what = &a->job->what;
     const struct repo_param *config = override_config(what->params, what->param_count);
@@ -166,7 +166,7 @@ static struct err *ask_agents(struct operate_attempt *a)
 }
 
 /* What the version policy picks among the directories: of the source, or of where agents put the model. */
-static struct err *find_versions(struct operate_attempt *a)
+static struct err *operate_find_versions(struct operate_attempt *a)
 {
     struct source_look moved = {0};
     struct source_look *in = a->source->agents ? &moved : &a->seen;
@@ -199,11 +199,11 @@ static struct err *look(struct operate_attempt *a)
         e = source_look(a->source, &a->seen);
     a->stamp = a->seen.beside;
     if (!e)
-        e = read_config(a);
+        e = operate_read_config(a);
     if (!e)
         e = ask_agents(a);
     if (!e && !a->unchanged)
-        e = find_versions(a);
+        e = operate_find_versions(a);
     if (!e)
         a->fresh = mem_zalloc((a->count + 1) * sizeof(*a->fresh));
     for (size_t i = 0; !e && !a->source->agents && i < a->count; i++)
@@ -245,7 +245,7 @@ static bool is_whole_model(const struct repo_version *v)
     return v->number == 0;
 }
 
-static bool is_over(const struct repo_version *v)
+static bool operate_is_over(const struct repo_version *v)
 {
     return v->state == TABLE_UNAVAILABLE && !v->unloading;
 }
@@ -260,9 +260,9 @@ static void show_failure(struct operate_attempt *a, const struct err *e)
     if (!a->m->places || models_serves(a->m) || (versions && a->job->action == REPO_RECHECK))
         return;
     a->m->wanted = true;
-    drop_entries(a->m, is_over);
+    drop_entries(a->m, operate_is_over);
     models_say(models_entry(a->m, 0), TABLE_UNAVAILABLE, err_message(e));
-    show(a);
+    operate_show(a);
 }
 
 /* What changed beside the versions since they were loaded. Lock held. */
@@ -284,7 +284,7 @@ static enum plan_change change_of(const struct operate_attempt *a)
 }
 
 /* Decides for each version, and shows those that are on their way. */
-static void begin(struct operate_attempt *a)
+static void operate_begin(struct operate_attempt *a)
 {
     struct repo_model *m = a->m;
     mutex_lock(&a->r->lock);
@@ -304,7 +304,7 @@ static void begin(struct operate_attempt *a)
             models_say(models_entry(m, a->want[i].number), TABLE_LOADING, NULL);
     }
     mem_free(have);
-    show(a);
+    operate_show(a);
     mutex_unlock(&a->r->lock);
 }
 
@@ -336,7 +336,7 @@ static struct err *make_one(struct operate_attempt *a, size_t i, bool wait)
 }
 
 /* Returns false when there are other models to see to first. */
-static bool load_one(struct operate_attempt *a, size_t i, bool wait)
+static bool operate_load_one(struct operate_attempt *a, size_t i, bool wait)
 {
     int64_t number = a->want[i].number;
     struct fresh *f = &a->fresh[i];
@@ -371,7 +371,7 @@ static void forget_some(struct repo_model *m)
 {
     size_t old = 0;
     for (size_t i = m->version_count; i-- > 0;)
-        if (is_over(&m->versions[i]) && ++old > MAX_OLD_ENTRIES)
+        if (operate_is_over(&m->versions[i]) && ++old > MAX_OLD_ENTRIES)
             models_drop_entry(m, &m->versions[i]);
 }
 
@@ -420,7 +420,7 @@ static void commit(struct operate_attempt *a)
     if (taken_out)
         models_publish(a->r);
     else
-        show(a);
+        operate_show(a);
     bool parting = m->parting;
     mutex_unlock(&a->r->lock);
     agents_loaded(a->source->agents);
@@ -449,7 +449,7 @@ static struct err *roll_back(struct operate_attempt *a)
             models_say(models_entry(a->m, a->want[i].number), TABLE_UNAVAILABLE,
                        a->fresh[i].reason ? a->fresh[i].reason : "unloaded");
     forget_some(a->m);
-    show(a);
+    operate_show(a);
     mutex_unlock(&a->r->lock);
     struct err *e = err_new(STATUS_INVALID_ARG, "load failed for model '%s': %s\n", a->m->title,
                             strbuf_str(&why));
@@ -532,7 +532,7 @@ static bool prepare(struct operate_attempt *a, struct repo_job *waiting, struct 
     else if (!a->count)
         e = no_versions(a);
     else
-        begin(a);
+        operate_begin(a);
     *ret = e;
     return false;
 }
@@ -545,12 +545,12 @@ static bool make_all(struct operate_attempt *a, struct repo_job *waiting, struct
     for (size_t i = 0; i < a->count && !failed; i++) {
         if (a->fresh[i].action == PLAN_KEEP)
             continue;
-        if (!load_one(a, i, i > 0 || !a->job->first)) {
+        if (!operate_load_one(a, i, i > 0 || !a->job->first)) {
             waiting->attempt = a;
             if (jobs_put_back(a->r, a->m, waiting))
                 return true;
             waiting->attempt = NULL;
-            load_one(a, i, true);
+            operate_load_one(a, i, true);
         }
         failed = a->fresh[i].reason != NULL;
     }
@@ -561,8 +561,9 @@ static bool make_all(struct operate_attempt *a, struct repo_job *waiting, struct
     return false;
 }
 
-static struct err *load(struct repo *r, struct repo_model *m, const struct repo_job *job,
-                        struct repo_job *waiting, bool *ret_changed, bool *ret_parked)
+static struct err *operate_load_model(struct repo *r, struct repo_model *m,
+                                      const struct repo_job *job, struct repo_job *waiting,
+                                      bool *ret_changed, bool *ret_parked)
 {
     struct operate_attempt *a = waiting->attempt ? waiting->attempt : attempt_new(r, m);
     struct err *e = NULL;
@@ -589,7 +590,7 @@ struct err *operate_load(struct repo *r, struct repo_model *m, struct repo_job *
     struct repo_job mine = *job; /* what is known of the store counts once */
     for (unsigned tries = 1;; tries++) {
         bool changed;
-        struct err *e = load(r, m, &mine, job, &changed, ret_parked);
+        struct err *e = operate_load_model(r, m, &mine, job, &changed, ret_parked);
         if (*ret_parked || !e || !changed || tries == MAX_CHANGES)
             return e;
         LOG_INFO("model '%s' changed while it was read: it is read again", m->title);
@@ -599,7 +600,7 @@ struct err *operate_load(struct repo *r, struct repo_model *m, struct repo_job *
 }
 
 /* Lock held. */
-static void take_out(struct repo *r, struct repo_model *m, bool asked)
+static void operate_take_out(struct repo *r, struct repo_model *m, bool asked)
 {
     drop_entries(m, is_whole_model);
     for (size_t i = 0; i < m->version_count; i++) {
@@ -619,7 +620,7 @@ void operate_unload_all(struct repo *r)
 {
     mutex_lock(&r->lock);
     for (size_t i = 0; i < r->model_count; i++)
-        take_out(r, r->models[i], true);
+        operate_take_out(r, r->models[i], true);
     models_publish(r);
     mutex_unlock(&r->lock);
 }
@@ -631,7 +632,7 @@ struct err *operate_unload(struct repo *r, struct repo_model *m, uint64_t places
         mutex_unlock(&r->lock);
         return err_new(STATUS_NOT_FOUND, "model '%s' was not loaded from this repository", m->name);
     }
-    take_out(r, m, asked);
+    operate_take_out(r, m, asked);
     models_publish(r);
     mutex_unlock(&r->lock);
     return NULL;

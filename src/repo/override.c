@@ -19,7 +19,7 @@ const struct repo_param *override_config(const struct repo_param *params, size_t
     return NULL;
 }
 
-static struct err *check_file(const struct repo_param *p, size_t *names_bytes)
+static struct err *override_check_file(const struct repo_param *p, size_t *names_bytes)
 {
     if (!tree_name_ok(p->name))
         return err_new(STATUS_INVALID_ARG,
@@ -34,7 +34,7 @@ static struct err *check_file(const struct repo_param *p, size_t *names_bytes)
     return NULL;
 }
 
-static int by_name(const void *a, const void *b)
+static int override_by_name(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -47,7 +47,7 @@ static struct err *check_twice(const struct repo_param *params, size_t count)
     for (size_t i = 0; i < count; i++)
         if (params[i].kind != REPO_PARAM_CONFIG)
             names[n++] = params[i].name;
-    qsort(names, n, sizeof(*names), by_name);
+    qsort(names, n, sizeof(*names), override_by_name);
     struct err *e = NULL;
     for (size_t i = 1; !e && i < n; i++)
         if (strcmp(names[i - 1], names[i]) == 0)
@@ -56,7 +56,7 @@ static struct err *check_twice(const struct repo_param *params, size_t count)
     return e;
 }
 
-static struct err *check_count(size_t count)
+static struct err *override_check_count(size_t count)
 {
     if (count <= REPO_MAX_PARAMS)
         return NULL;
@@ -67,7 +67,7 @@ static struct err *check_count(size_t count)
 struct err *override_check(const struct repo_param *params, size_t count)
 {
     const struct repo_param *config = override_config(params, count);
-    struct err *e = check_count(count);
+    struct err *e = override_check_count(count);
     size_t names_bytes = 0;
     for (size_t i = 0; !e && i < count; i++) {
         if (&params[i] == config)
@@ -78,7 +78,7 @@ struct err *override_check(const struct repo_param *params, size_t count)
             e = err_new(STATUS_INVALID_ARG,
                         "Load parameter 'config' must be specified for model file override");
         else
-            e = check_file(&params[i], &names_bytes);
+            e = override_check_file(&params[i], &names_bytes);
     }
     return e ? e : check_twice(params, count);
 }

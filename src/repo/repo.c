@@ -163,7 +163,7 @@ static void wait_for_start(struct repo *r, struct count *c)
 }
 
 /* Whether a model that is to be loaded lies where it was looked for. */
-static bool is_there(struct repo *r, const struct wanted *w)
+static bool repo_is_there(struct repo *r, const struct wanted *w)
 {
     mutex_lock(&r->lock);
     const struct repo_model *m = models_find(r, w->space, w->name);
@@ -186,13 +186,13 @@ static bool is_new(struct map *asked, const struct wanted *w)
 
 /* Asks for the models to load at the start that were not asked for yet.
  * all  also those that no repository has, so far */
-static void ask_all(struct repo *r, struct count *c, struct map *asked, bool all)
+static void repo_ask_all(struct repo *r, struct count *c, struct map *asked, bool all)
 {
     struct wanted_list l = startup_models(r);
     jobs_hold(r, true); /* until what ensembles wait for is asked for too */
     for (size_t i = 0; i < l.count; i++) {
         const struct wanted *w = &l.items[i];
-        if ((all || is_there(r, w)) && is_new(asked, w)) {
+        if ((all || repo_is_there(r, w)) && is_new(asked, w)) {
             if (r->settings.mode == REPO_MODE_POLL)
                 watch_note(r, w->space, w->name);
             struct err *refused = ask_load(r, w->space, w->name, c);
@@ -224,11 +224,11 @@ struct err *repo_load_all(struct repo *r, size_t *ret_failed)
     struct map asked = MAP_INIT;
     mutex_cond_init(&c.changed);
     set_starting(r, !slow); /* while a store is waited for, what others have is shown at once */
-    ask_all(r, &c, &asked, !slow);
+    repo_ask_all(r, &c, &asked, !slow);
     if (slow) {
         e = watch_look(r, &look, slow, TIME_NEVER, &unread);
         err_free(e); /* of stores: none */
-        ask_all(r, &c, &asked, true);
+        repo_ask_all(r, &c, &asked, true);
     }
     wait_for_start(r, &c);
     *ret_failed = c.failed + (size_t)__builtin_popcountll(unread);
@@ -249,7 +249,7 @@ static struct err *check_mode(const struct repo *r)
                    "explicit model load / unload is not allowed if polling is enabled");
 }
 
-static struct err *check_name(const char *name)
+static struct err *repo_check_name(const char *name)
 {
     const char *from = name + strspn(name, " \t\r\n\v\f");
     size_t len = strlen(from);
@@ -271,7 +271,7 @@ struct err *repo_load(struct repo *r, const struct repo_load *what, repo_done_fn
     uint64_t places;
     struct err *e = check_mode(r);
     if (!e)
-        e = check_name(what->model);
+        e = repo_check_name(what->model);
     if (!e)
         e = repo_places(r, what->repository, &places);
     if (!e)
@@ -289,7 +289,7 @@ struct err *repo_unload(struct repo *r, const char *model, const char *repositor
     uint64_t places;
     struct err *e = check_mode(r);
     if (!e)
-        e = check_name(model);
+        e = repo_check_name(model);
     if (!e)
         e = repo_places(r, repository, &places);
     if (e)
@@ -323,7 +323,7 @@ static void waiter_init(struct waiter *w)
     mutex_cond_init(&w->done);
 }
 
-static void waited(void *owner, struct err *e)
+static void repo_waited(void *owner, struct err *e)
 {
     struct waiter *w = owner;
     mutex_lock(&w->lock);
@@ -334,7 +334,7 @@ static void waited(void *owner, struct err *e)
 }
 
 /* Waits unless the operation was refused; ends what jobs_wait_begin began. */
-static struct err *wait_for(struct repo *r, struct waiter *w, struct err *refused)
+static struct err *repo_wait_for(struct repo *r, struct waiter *w, struct err *refused)
 {
     if (!refused) {
         mutex_lock(&w->lock);
@@ -357,7 +357,7 @@ struct err *repo_load_wait(struct repo *r, const struct repo_load *what)
     if (e)
         return e;
     waiter_init(&w);
-    return wait_for(r, &w, repo_load(r, what, waited, &w));
+    return repo_wait_for(r, &w, repo_load(r, what, repo_waited, &w));
 }
 
 struct err *repo_unload_wait(struct repo *r, const char *model, const char *repository,
@@ -368,7 +368,8 @@ struct err *repo_unload_wait(struct repo *r, const char *model, const char *repo
     if (e)
         return e;
     waiter_init(&w);
-    return wait_for(r, &w, repo_unload(r, model, repository, unload_dependents, waited, &w));
+    return repo_wait_for(r, &w,
+                         repo_unload(r, model, repository, unload_dependents, repo_waited, &w));
 }
 
 struct err *repo_rescan_wait(struct repo *r)
@@ -378,10 +379,10 @@ struct err *repo_rescan_wait(struct repo *r)
     if (e)
         return e;
     waiter_init(&w);
-    return wait_for(r, &w, repo_rescan(r, waited, &w));
+    return repo_wait_for(r, &w, repo_rescan(r, repo_waited, &w));
 }
 
-static bool named(const char *path, const char *name)
+static bool repo_named(const char *path, const char *name)
 {
     if (strcmp(path, name) == 0)
         return true;
@@ -406,7 +407,7 @@ struct err *repo_places(const struct repo *r, const char *name, uint64_t *ret)
     uint64_t found = 0;
     unsigned count = 0;
     for (size_t i = 0; i < r->settings.path_count; i++)
-        if (named(r->settings.paths[i], name)) {
+        if (repo_named(r->settings.paths[i], name)) {
             found |= UINT64_C(1) << i;
             count++;
         }

@@ -13,7 +13,7 @@
 typedef Inference__ModelConfig config_proto;
 
 /* The message with the other one's groups and policy, which get this one's. */
-static void exchange(config_proto *a, config_proto *b)
+static void resize_exchange(config_proto *a, config_proto *b)
 {
     config_proto was = *a;
     a->n_instance_group = b->n_instance_group;
@@ -24,8 +24,8 @@ static void exchange(config_proto *a, config_proto *b)
     b->version_policy = was.version_policy;
 }
 
-static struct err *complete(config_proto **proto, const struct serve_version *v,
-                            struct model_config **ret)
+static struct err *resize_complete(config_proto **proto, const struct serve_version *v,
+                                   struct model_config **ret)
 {
     struct err *e = NULL;
     config_fill_defaults(*proto, v->name);
@@ -48,10 +48,10 @@ struct err *resize_prepare(struct serve_version *v, const config_proto *written,
 {
     config_proto *proto = config_copy_proto(v->config->proto);
     config_proto *other = config_copy_proto(written);
-    exchange(proto, other);
+    resize_exchange(proto, other);
     config_free_proto(other);
     struct model_config *config = NULL;
-    struct err *e = complete(&proto, v, &config);
+    struct err *e = resize_complete(&proto, v, &config);
     config_free_proto(proto);
     if (e)
         return e;

@@ -36,7 +36,7 @@ static void finish_instances(struct repo *r, struct repo_retired *old)
     mem_free(old);
 }
 
-static void finish(struct repo *r, struct repo_retired *old)
+static void retire_finish(struct repo *r, struct repo_retired *old)
 {
     if (old->only_some) {
         finish_instances(r, old);
@@ -69,7 +69,7 @@ static const char *backend_name(const struct repo_retired *old)
 }
 
 /* Once for each: which backend it is that does not let go. */
-static void tell(struct repo_retired *old)
+static void retire_tell(struct repo_retired *old)
 {
     if (old->told || clock_now_ns() - old->since < TELL_AFTER)
         return;
@@ -113,13 +113,13 @@ void retire_say_left(struct repo *r)
     mutex_unlock(&r->lock);
 }
 
-static bool is_over(struct repo_retired *old)
+static bool retire_is_over(struct repo_retired *old)
 {
     if (old->only_some)
         return instances_idle(old->version, &old->left);
     bool over = version_drained(old->version);
     if (!over)
-        tell(old);
+        retire_tell(old);
     return over;
 }
 
@@ -137,7 +137,7 @@ static void finisher_main(void *arg)
             old->finishing = true;
         mutex_unlock(&r->lock);
         if (old)
-            finish(r, old);
+            retire_finish(r, old);
         else
             malloc_trim(0);
         untidy = old;
@@ -165,7 +165,7 @@ static void finish_aside(struct repo *r, struct repo_retired *old)
     }
     mutex_unlock(&r->lock);
     if (mine)
-        finish(r, old);
+        retire_finish(r, old);
     err_free(e);
 }
 
@@ -175,7 +175,7 @@ static bool free_drained(struct repo *r, struct list *old)
     bool any = false;
     LIST_EACH (node, old) {
         struct repo_retired *one = LIST_ITEM(node, struct repo_retired, node);
-        if (!is_over(one))
+        if (!retire_is_over(one))
             continue;
         list_remove(&one->node);
         finish_aside(r, one);
@@ -196,7 +196,7 @@ static void tell_agents(struct list *old)
 }
 
 /* Works until nothing is left; then, unless the repository stops, a while longer. Lock held. */
-static void work(struct repo *r, bool linger)
+static void retire_work(struct repo *r, bool linger)
 {
     struct list mine;
     list_init(&mine);
@@ -232,13 +232,13 @@ static void retirer_main(void *arg)
 {
     struct repo *r = arg;
     mutex_lock(&r->lock);
-    work(r, true);
+    retire_work(r, true);
     r->retirer_runs = false;
     mutex_unlock(&r->lock);
 }
 
 /* To the retirer, started if need be. Lock held. */
-static void hand_over(struct repo *r, struct repo_retired *old)
+static void retire_hand_over(struct repo *r, struct repo_retired *old)
 {
     list_append(&r->retired, &old->node);
     mutex_cond_broadcast(&r->changed);
@@ -276,7 +276,7 @@ void retire_version(struct repo *r, struct repo_model *m, struct repo_version *v
         models_say(v, TABLE_UNLOADING, NULL);
         v->unloading++;
     }
-    hand_over(r, old);
+    retire_hand_over(r, old);
 }
 
 struct tally *retire_tally(struct repo *r, const struct repo_model *m, int64_t number)
@@ -303,7 +303,7 @@ void retire_instances(struct repo *r, struct repo_model *m, struct serve_version
     version_pin(v);
     m->retiring++;
     m->parting++;
-    hand_over(r, old);
+    retire_hand_over(r, old);
 }
 
 void retire_wait_instances(struct repo *r, const struct repo_model *m)
@@ -324,7 +324,7 @@ void retire_stop(struct repo *r)
     thread_join(r->retirer);
     r->retirer = NULL;
     mutex_lock(&r->lock);
-    work(r, false); /* what no thread could be started for */
+    retire_work(r, false); /* what no thread could be started for */
     mutex_unlock(&r->lock);
     thread_seat_join(r->finishers, REPO_FINISHERS);
 }

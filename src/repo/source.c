@@ -56,16 +56,16 @@ void source_unref(struct source *s)
     mem_free(s);
 }
 
-static bool is_config(const char *name)
+static bool source_is_config(const char *name)
 {
     return strcmp(name, "config.pbtxt") == 0 || strcmp(name, "configs") == 0;
 }
 
-static uint64_t *part_of(void *owner, const char *name, bool is_dir)
+static uint64_t *source_part(void *owner, const char *name, bool is_dir)
 {
     struct source_look *l = owner;
     int64_t number;
-    if (is_config(name))
+    if (source_is_config(name))
         return &l->config;
     if (!version_policy_parse_dir(name, &number))
         return &l->beside;
@@ -80,7 +80,7 @@ static uint64_t *part_of(void *owner, const char *name, bool is_dir)
 struct err *source_look(const struct source *s, struct source_look *ret)
 {
     *ret = (struct source_look){0};
-    struct err *e = stamp_parts(s->dir, part_of, ret);
+    struct err *e = stamp_parts(s->dir, source_part, ret);
     if (!e && ret->version_count > LOCAL_MAX_ENTRIES)
         e = err_new(STATUS_INVALID_ARG, "'%s' has more than %zu versions", s->dir,
                     LOCAL_MAX_ENTRIES);

@@ -24,7 +24,7 @@ uint64_t spaces_places(const struct repo *r, const char *space)
     return places;
 }
 
-static int ascending(const void *a, const void *b)
+static int spaces_ascending(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -37,7 +37,7 @@ struct spaces_list spaces_of(const struct repo *r, uint64_t places)
     for (size_t i = 0; r->settings.namespacing && i < r->settings.path_count; i++)
         if (places & BIT(i))
             l.at[l.count++] = r->settings.paths[i];
-    qsort(l.at, l.count, sizeof(*l.at), ascending);
+    qsort(l.at, l.count, sizeof(*l.at), spaces_ascending);
     return l;
 }
 
@@ -99,7 +99,7 @@ struct join {
     struct target targets[];
 };
 
-static struct err *take(struct join *j, size_t i)
+static struct err *spaces_take(struct join *j, size_t i)
 {
     struct err *e = j->targets[i].error;
     j->targets[i].error = NULL;
@@ -114,7 +114,7 @@ static struct err *errors_of(struct join *j, enum status code)
     for (size_t i = 0; i < j->count; i++) {
         if (!j->targets[i].error || err_code(j->targets[i].error) != code)
             continue;
-        struct err *e = take(j, i);
+        struct err *e = spaces_take(j, i);
         if (!strstr(strbuf_str(&all), err_message(e)))
             strbuf_puts(&all, err_message(e));
         if (first)
@@ -137,13 +137,13 @@ static bool is_usual(const struct err *e)
 }
 
 /* What those who asked are told. */
-static struct err *outcome(struct join *j)
+static struct err *spaces_outcome(struct join *j)
 {
     size_t missing = 0;
     for (size_t i = 0; i < j->count; i++) {
         const struct err *e = j->targets[i].error;
         if (e && !is_usual(e))
-            return take(j, i);
+            return spaces_take(j, i);
         missing += e && err_code(e) == STATUS_NOT_FOUND;
     }
     struct err *e = errors_of(j, STATUS_INVALID_ARG);
@@ -159,30 +159,30 @@ static struct err *outcome(struct join *j)
     return e;
 }
 
-static void end(struct join *j)
+static void spaces_end(struct join *j)
 {
-    struct err *e = outcome(j);
+    struct err *e = spaces_outcome(j);
     for (size_t i = 0; i < j->count; i++)
-        err_free(take(j, i));
+        err_free(spaces_take(j, i));
     j->done(j->owner, e);
     mem_free(j->name);
     mem_free(j);
 }
 
-static void leave(struct join *j)
+static void spaces_leave(struct join *j)
 {
     mutex_lock(&j->repo->lock);
     bool last = --j->left == 0;
     mutex_unlock(&j->repo->lock);
     if (last)
-        end(j);
+        spaces_end(j);
 }
 
-static void ended(void *owner, struct err *e)
+static void spaces_ended(void *owner, struct err *e)
 {
     struct target *t = owner;
     t->error = e;
-    leave(t->join);
+    spaces_leave(t->join);
 }
 
 static struct err *ask_one(struct repo *r, const struct repo_job *like, const char *space,
@@ -193,8 +193,8 @@ static struct err *ask_one(struct repo *r, const struct repo_job *like, const ch
     return jobs_ask(r, job, space, name);
 }
 
-static void ask_all(struct repo *r, const struct repo_job *like, const struct spaces_list *l,
-                    const char *name)
+static void spaces_ask_all(struct repo *r, const struct repo_job *like, const struct spaces_list *l,
+                           const char *name)
 {
     struct join *j = mem_zalloc(sizeof(*j) + l->count * sizeof(*j->targets));
     j->repo = r;
@@ -205,15 +205,15 @@ static void ask_all(struct repo *r, const struct repo_job *like, const struct sp
     j->left = 1 + (unsigned)l->count;
     struct repo_job mine = *like;
     mine.if_there = true;
-    mine.done = ended;
+    mine.done = spaces_ended;
     for (size_t i = 0; i < l->count; i++) {
         j->targets[i].join = j;
         mine.owner = &j->targets[i];
         struct err *e = ask_one(r, &mine, l->at[i], name);
         if (e)
-            ended(&j->targets[i], e);
+            spaces_ended(&j->targets[i], e);
     }
-    leave(j);
+    spaces_leave(j);
 }
 
 /* A client brings all of the model. */
@@ -240,7 +240,7 @@ static struct err *spaces_with(struct repo *r, const char *name, uint64_t places
             ret->at[ret->count++] = m->space;
     }
     mutex_unlock(&r->lock);
-    qsort(ret->at, ret->count, sizeof(*ret->at), ascending);
+    qsort(ret->at, ret->count, sizeof(*ret->at), spaces_ascending);
     if (any && !ret->count)
         return err_new(STATUS_NOT_FOUND, "model '%s' was not loaded from this repository", name);
     return NULL;
@@ -264,6 +264,6 @@ struct err *spaces_ask(struct repo *r, const struct repo_job *like, const char *
         return ask_one(r, &mine, "", name);
     if (l.count == 1)
         return ask_one(r, &mine, l.at[0], name);
-    ask_all(r, &mine, &l, name);
+    spaces_ask_all(r, &mine, &l, name);
     return NULL;
 }

@@ -250,7 +250,7 @@ static void watcher_main(void *arg)
 }
 
 /* Lock held. */
-static struct err *start(struct repo *r)
+static struct err *watch_start_thread(struct repo *r)
 {
     if (r->stopping)
         return err_new(STATUS_UNAVAILABLE, "Server exiting");
@@ -262,7 +262,7 @@ struct err *watch_ask(struct repo *r, repo_done_fn *done, void *owner)
     struct repo_look *look = MEM_NEW(struct repo_look);
     *look = (struct repo_look){.done = done, .owner = owner};
     mutex_lock(&r->lock);
-    struct err *e = start(r);
+    struct err *e = watch_start_thread(r);
     if (!e)
         list_append(&r->looks, &look->node);
     mutex_cond_broadcast(&r->changed);
@@ -276,7 +276,7 @@ void watch_growth(struct repo *r)
 {
     if (r->overgrown || r->model_count <= r->look_at)
         return;
-    struct err *e = start(r);
+    struct err *e = watch_start_thread(r);
     r->overgrown = !e;
     mutex_cond_broadcast(&r->changed);
     err_free(e); /* the next model tries again */
@@ -286,7 +286,7 @@ struct err *watch_start(struct repo *r)
 {
     mutex_lock(&r->lock);
     r->watching = true;
-    struct err *e = start(r);
+    struct err *e = watch_start_thread(r);
     mutex_cond_broadcast(&r->changed);
     mutex_unlock(&r->lock);
     return e;

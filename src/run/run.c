@@ -50,7 +50,7 @@ struct fronts {
 };
 
 /* What could not be listened at, and which option says so: the port is taken, or the address is none. */
-static struct err *opened(struct err *e, const char *front, const char *address)
+static struct err *run_run_opened(struct err *e, const char *front, const char *address)
 {
     if (!e)
         return NULL;
@@ -71,22 +71,22 @@ static struct err *open_fronts(struct fronts *f)
     const struct options *o = &f->server->options;
     struct err *e = NULL;
     if (o->allow_grpc)
-        e = opened(
+        e = run_run_opened(
             grpc_front_open(f->server, o->grpc_address, o->grpc_port, o->reuse_grpc_port, &f->grpc),
             "grpc", o->grpc_address);
     if (!e && f->grpc)
         say_started("GRPCInferenceService", o->grpc_address, grpc_front_port(f->grpc));
     if (!e && o->allow_http)
-        e = opened(http_front_open(f->server, HTTP_FRONT_INFERENCE, o->http_address, o->http_port,
-                                   o->reuse_http_port, &f->http),
-                   "http", o->http_address);
+        e = run_run_opened(http_front_open(f->server, HTTP_FRONT_INFERENCE, o->http_address,
+                                           o->http_port, o->reuse_http_port, &f->http),
+                           "http", o->http_address);
     if (!e && f->http)
         say_started("HTTPService", o->http_address, http_front_port(f->http));
     const char *address = o->metrics_address ? o->metrics_address : o->http_address;
     if (!e && o->allow_metrics)
-        e = opened(http_front_open(f->server, HTTP_FRONT_METRICS, address, o->metrics_port, false,
-                                   &f->metrics),
-                   "metrics", address);
+        e = run_run_opened(http_front_open(f->server, HTTP_FRONT_METRICS, address, o->metrics_port,
+                                           false, &f->metrics),
+                           "metrics", address);
     if (!e && f->metrics)
         say_started("Metrics Service", address, http_front_port(f->metrics));
     return e;
@@ -130,7 +130,7 @@ static void stop_all(void *arg)
     server_free(f->server);
 }
 
-static void stopper(void *arg)
+static void run_run_stopper(void *arg)
 {
     struct fronts *f = arg;
     if (f->number)
@@ -169,7 +169,7 @@ static void stop_in_time(struct fronts *f)
     f->until = now + TIME_S(seconds);
     f->conn_until = f->until - (share < UNLOAD_NS ? share : UNLOAD_NS);
     struct thread *thread = NULL;
-    struct err *e = thread_start("stopper", stopper, f, &thread);
+    struct err *e = thread_start("stopper", run_run_stopper, f, &thread);
     if (e) {
         err_free(e);
         stop_all(f);
@@ -228,7 +228,7 @@ static int serve_until_end(struct fronts *f)
     return 0;
 }
 
-static int serve(const struct options *o)
+static int run_run_serve(const struct options *o)
 {
     struct fronts f = {0};
     struct err *e = server_new(o, &f.server);
@@ -262,7 +262,7 @@ static int run_logged(const struct options *o)
         err_free(e);
         return 1;
     }
-    int status = serve(o);
+    int status = run_run_serve(o);
     log_say_held();
     log_files_close();
     return status;
@@ -301,7 +301,7 @@ static struct err *check_pattern(bool open, const char *option, const char *patt
     return e;
 }
 
-static struct err *check(const struct options *o)
+static struct err *run_run_check(const struct options *o)
 {
     if (!o->repository_count)
         return err_new(STATUS_INVALID_ARG, "--model-repository must be specified, see --help");
@@ -325,7 +325,7 @@ int run_server(int argc, char **argv)
     options_defaults(o);
     struct err *e = options_parse(argc, argv, o, &action);
     if (!e && action == OPTIONS_RUN)
-        e = check(o);
+        e = run_run_check(o);
     int status = 1;
     if (e) {
         fprintf(stderr, "nereid: %s\n", err_message(e));

@@ -97,7 +97,8 @@ static struct err *check_initial(const Inference__ModelSequenceBatching *b, cons
     return NULL;
 }
 
-static struct err *check_state(const Inference__ModelSequenceBatching *b, const state_proto *s)
+static struct err *sequence_state_check_state(const Inference__ModelSequenceBatching *b,
+                                              const state_proto *s)
 {
     if (s->n_initial_state > 1)
         return err_new(STATUS_INVALID_ARG,
@@ -126,8 +127,8 @@ static struct err *impossible(const char *name, const int64_t *dims, size_t rank
                    name, INT64_MAX);
 }
 
-static struct err *size_of(const char *name, enum datatype type, const int64_t *dims, size_t rank,
-                           uint64_t *ret)
+static struct err *sequence_state_size(const char *name, enum datatype type, const int64_t *dims,
+                                       size_t rank, uint64_t *ret)
 {
     uint64_t each = type == DATATYPE_BYTES ? LENGTH_BYTES : datatype_bytes(type);
     uint64_t elements;
@@ -178,7 +179,7 @@ static struct err *make_initial(const state_proto *s, const char *model_dir, siz
     uint64_t size = 0;
     struct buf *data = NULL;
     enum datatype type = (enum datatype)s->data_type;
-    struct err *e = size_of(s->input_name, type, shape + batched, s->n_dims, &size);
+    struct err *e = sequence_state_size(s->input_name, type, shape + batched, s->n_dims, &size);
     if (!e)
         e = init && init->state_data_case == DATA_FILE
                 ? from_file(s->input_name, init, model_dir, &size, &data)
@@ -207,10 +208,10 @@ static bool is_repeated(const struct state_plan *p, const state_proto *s)
     return false;
 }
 
-static struct err *add(struct state_plan *p, const struct model_config *config,
-                       const state_proto *s, const char *model_dir)
+static struct err *sequence_state_add(struct state_plan *p, const struct model_config *config,
+                                      const state_proto *s, const char *model_dir)
 {
-    struct err *e = check_state(config->proto->sequence_batching, s);
+    struct err *e = sequence_state_check_state(config->proto->sequence_batching, s);
     if (e || is_repeated(p, s))
         return e;
     struct state_value *initial;
@@ -243,7 +244,7 @@ struct err *sequence_state_plan(const struct model_config *config, const char *m
     p->batched = config->max_batch_size > 0;
     struct err *e = NULL;
     for (size_t i = 0; !e && i < b->n_state; i++)
-        e = add(p, config, b->state[i], model_dir);
+        e = sequence_state_add(p, config, b->state[i], model_dir);
     if (e) {
         state_plan_free(p);
         return e;

@@ -43,14 +43,14 @@ static int by_id(const void *a, const void *b)
     return strcmp(x->text, y->text);
 }
 
-static struct sequence *find(struct sequencer *s, const struct request *r)
+static struct sequence *sequencer_find(struct sequencer *s, const struct request *r)
 {
     struct sequence key = {.number = r->correlation_id, .text = r->correlation_string};
     struct sequence **found = tfind(&key, &s->by_id, by_id);
     return found ? *found : NULL;
 }
 
-static struct sequence *start(struct sequencer *s, const struct request *r)
+static struct sequence *sequencer_start(struct sequencer *s, const struct request *r)
 {
     struct sequence *q = MEM_NEW(struct sequence);
     q->number = r->correlation_id;
@@ -73,7 +73,7 @@ static void let_id_go(struct sequencer *s, struct sequence *q)
 }
 
 /* That, and nothing more will be queued of this one. */
-static void forget(struct sequencer *s, struct sequence *q)
+static void sequencer_forget(struct sequencer *s, struct sequence *q)
 {
     let_id_go(s, q);
     q->over = true;
@@ -90,7 +90,7 @@ static void free_sequence(struct sequencer *s, struct sequence *q)
 /* -- slots -- */
 
 /* Something of this sequence may run. */
-static void look_at(struct sequencer *s, const struct sequence *q)
+static void sequencer_look_at(struct sequencer *s, const struct sequence *q)
 {
     struct sequencer_instance *i = q->instance;
     if (i && list_empty(&i->look) && !list_empty(&q->queue))
@@ -100,7 +100,7 @@ static void look_at(struct sequencer *s, const struct sequence *q)
 /* The first request of a sequence waits, and may run when its turn comes. */
 static void make_candidate(struct sequencer *s, struct sequence *q)
 {
-    look_at(s, q);
+    sequencer_look_at(s, q);
     if (!s->oldest || q->in_flight || !q->instance || !list_empty(&q->candidate))
         return;
     const struct request *first = sequencer_first(q);
@@ -171,7 +171,7 @@ static void leave_slot(struct sequencer *s, struct sequence *q)
 }
 
 /* After anything changed of a sequence: it may give up its slot, be idle, or be gone. */
-static void settle(struct sequencer *s, struct sequence *q, time_ns now)
+static void sequencer_settle(struct sequencer *s, struct sequence *q, time_ns now)
 {
     if (!list_empty(&q->queue) || (q->instance && s->oldest && q->in_flight))
         return;
@@ -233,7 +233,7 @@ static void change_depth(struct sequencer *s, long by)
 }
 
 /* Takes a request out of its sequence's queue. */
-static void detach(struct sequencer *s, struct sequence *q, struct request *r)
+static void sequencer_detach(struct sequencer *s, struct sequence *q, struct request *r)
 {
     if (r->queue_heap)
         deadline_heap_remove(&s->deadlines, r);
@@ -247,23 +247,23 @@ static void detach(struct sequencer *s, struct sequence *q, struct request *r)
 struct request *sequencer_pop(struct sequencer *s, struct sequence *q)
 {
     struct request *r = sequencer_first(q);
-    detach(s, q, r);
+    sequencer_detach(s, q, r);
     list_remove(&q->candidate);
     q->in_flight++;
     if (r->states)
         state_enter(r, &q->states);
     if (q->over && !s->oldest)
-        settle(s, q, 0);
+        sequencer_settle(s, q, 0);
     return r;
 }
 
 void sequencer_abort(struct sequencer *s, struct sequence *q, bool cancelled)
 {
-    forget(s, q);
+    sequencer_forget(s, q);
     list_remove(&q->candidate);
     struct request *r;
     while ((r = sequencer_first(q)) != NULL) {
-        detach(s, q, r);
+        sequencer_detach(s, q, r);
         r->slots[REQUEST_SLOT_SEQUENCE] = NULL;
         if (cancelled)
             atomic_store_explicit(&r->cancelled, true, memory_order_relaxed);
@@ -271,11 +271,11 @@ void sequencer_abort(struct sequencer *s, struct sequence *q, bool cancelled)
     }
     if (!q->instance)
         list_remove(&q->node); /* the backlog */
-    settle(s, q, 0);
+    sequencer_settle(s, q, 0);
 }
 
 /* Ends sequences that were idle for too long, or of which a request waited for too long. */
-static void sweep(struct sequencer *s, time_ns now)
+static void sequencer_sweep(struct sequencer *s, time_ns now)
 {
     while (!list_empty(&s->idlers)) {
         struct sequence *q = LIST_ITEM(s->idlers.next, struct sequence, node);
@@ -318,14 +318,14 @@ static void let_all_go(struct sequencer *s)
 
 enum sequencer_push sequencer_push(struct sequencer *s, time_ns now, struct request *r)
 {
-    sweep(s, now);
-    struct sequence *q = find(s, r);
+    sequencer_sweep(s, now);
+    struct sequence *q = sequencer_find(s, r);
     bool starts = r->flags & REQUEST_SEQUENCE_START;
     bool conflict = q && starts;
     if (!q && !starts)
         return SEQUENCER_PUSH_UNKNOWN;
     if (!q) {
-        q = start(s, r);
+        q = sequencer_start(s, r);
         if (!find_slot(s, q))
             list_append(&s->backlog, &q->node);
     } else if (q->instance) {
@@ -342,8 +342,9 @@ enum sequencer_push sequencer_push(struct sequencer *s, time_ns now, struct requ
         q->instance->ready++;
     list_append(&q->queue, &r->queue_node);
     change_depth(s, 1);
+    /* An iterative one is over when it is released. */
     if (r->flags & REQUEST_SEQUENCE_END)
-        (s->iterative ? let_id_go : forget)(s, q); /* iterative: it is over when it is released */
+        (s->iterative ? let_id_go : sequencer_forget)(s, q);
     if (request_is_cancelled(r))
         sequencer_abort(s, q, true);
     else
@@ -354,18 +355,18 @@ enum sequencer_push sequencer_push(struct sequencer *s, time_ns now, struct requ
 }
 
 /* Whether the instance waits for more requests before anything of it runs. */
-static bool holds(const struct sequencer *s, struct sequencer_instance *i)
+static bool sequencer_holds(const struct sequencer *s, struct sequencer_instance *i)
 {
     if (i->held && s->oldest)
         i->held = length_of(&i->candidates) < s->hold_until;
     return i->held;
 }
 
-static size_t choose(struct sequencer *s, struct sequencer_instance *i, time_ns now,
-                     struct request **out, time_ns *ret_wake)
+static size_t sequencer_choose(struct sequencer *s, struct sequencer_instance *i, time_ns now,
+                               struct request **out, time_ns *ret_wake)
 {
-    sweep(s, now);
-    if (holds(s, i)) {
+    sequencer_sweep(s, now);
+    if (sequencer_holds(s, i)) {
         *ret_wake = TIME_NEVER;
         return 0;
     }
@@ -377,13 +378,13 @@ size_t sequencer_take(struct sequencer *s, struct sequencer_instance *i, time_ns
                       struct request **out, size_t cap, time_ns *ret_wake)
 {
     CHECK(cap >= sequencer_most(s, i));
-    return choose(s, i, now, out, ret_wake);
+    return sequencer_choose(s, i, now, out, ret_wake);
 }
 
 bool sequencer_ready(struct sequencer *s, struct sequencer_instance *i, time_ns now,
                      time_ns *ret_wake)
 {
-    return choose(s, i, now, NULL, ret_wake) > 0;
+    return sequencer_choose(s, i, now, NULL, ret_wake) > 0;
 }
 
 void sequencer_released(struct sequencer *s, time_ns now, struct request *r, bool ends)
@@ -392,14 +393,14 @@ void sequencer_released(struct sequencer *s, time_ns now, struct request *r, boo
     r->slots[REQUEST_SLOT_SEQUENCE] = NULL;
     q->in_flight--;
     if (ends)
-        forget(s, q);
+        sequencer_forget(s, q);
     if (!q->instance && q->over) { /* its slot went on without it */
         if (!q->in_flight)
             free_sequence(s, q);
         return;
     }
     make_candidate(s, q);
-    settle(s, q, now);
+    sequencer_settle(s, q, now);
 }
 
 void sequencer_again(struct sequencer *s, time_ns now, struct request *r)
@@ -431,7 +432,7 @@ void *sequencer_look(struct sequencer *s)
 
 size_t sequencer_expire(struct sequencer *s, time_ns now, struct list *ret_list)
 {
-    sweep(s, now);
+    sequencer_sweep(s, now);
     size_t n = 0;
     LIST_EACH (it, &s->dropped)
         n++;
@@ -461,7 +462,7 @@ bool sequencer_remove(struct sequencer *s, struct request *r)
     if (r->queue_level == 0)
         return false;
     struct sequence *q = sequencer_of(r);
-    detach(s, q, r);
+    sequencer_detach(s, q, r);
     r->slots[REQUEST_SLOT_SEQUENCE] = NULL;
     sequencer_abort(s, q, true);
     return true;

@@ -2,7 +2,8 @@
 #include "base/check.h"
 #include "sequences/sequencer_priv.h"
 
-static bool fits(const struct sequencer *s, const struct request *first, const struct request *r)
+static bool sequencer_batch_fits(const struct sequencer *s, const struct request *first,
+                                 const struct request *r)
 {
     if (first == r)
         return true;
@@ -24,8 +25,8 @@ static struct request *ready_in(struct sequencer *s, struct sequencer_instance *
 }
 
 /* Whether so few are ready that the oldest of them may still wait. */
-static bool may_wait(const struct sequencer *s, uint32_t ready, time_ns oldest, time_ns now,
-                     time_ns *ret_wake)
+static bool sequencer_batch_may_wait(const struct sequencer *s, uint32_t ready, time_ns oldest,
+                                     time_ns now, time_ns *ret_wake)
 {
     if (s->goal.delay == 0 || s->min_utilization <= 0 ||
         (float)ready >= s->min_utilization * (float)s->goal.max_rows)
@@ -53,23 +54,23 @@ size_t sequencer_batch_direct(struct sequencer *s, struct sequencer_instance *i,
         if (r->times.queue_start < oldest)
             oldest = r->times.queue_start;
         ready++;
-        if (fits(s, first, r))
+        if (sequencer_batch_fits(s, first, r))
             end = k + 1;
     }
-    if (!first || may_wait(s, ready, oldest, now, ret_wake))
+    if (!first || sequencer_batch_may_wait(s, ready, oldest, now, ret_wake))
         return 0;
     if (!out)
         return end;
     for (uint32_t k = 0; k < end; k++) {
         struct sequence *q = k < i->used ? i->sequences[k] : NULL;
         struct request *r = q ? sequencer_first(q) : NULL;
-        out[k] = r && fits(s, first, r) ? sequencer_pop(s, q) : NULL;
+        out[k] = r && sequencer_batch_fits(s, first, r) ? sequencer_pop(s, q) : NULL;
     }
     return end;
 }
 
 /* The candidates that one batch can hold, from the oldest on, as far as that can matter. */
-static struct batch_growth grow(struct sequencer *s, struct sequencer_instance *i)
+static struct batch_growth sequencer_batch_grow(struct sequencer *s, struct sequencer_instance *i)
 {
     const struct request *first = NULL;
     struct batch_growth growth = BATCH_GROWTH_NONE;
@@ -88,7 +89,7 @@ static struct batch_growth grow(struct sequencer *s, struct sequencer_instance *
         }
         if (!first)
             first = r;
-        if (fits(s, first, r))
+        if (sequencer_batch_fits(s, first, r))
             batch_goal_add(&s->goal, &growth, 1, r->times.queue_start);
         else
             growth.closed = true;
@@ -99,7 +100,7 @@ static struct batch_growth grow(struct sequencer *s, struct sequencer_instance *
 size_t sequencer_batch_oldest(struct sequencer *s, struct sequencer_instance *i, time_ns now,
                               struct request **out, time_ns *ret_wake)
 {
-    struct batch_growth growth = grow(s, i);
+    struct batch_growth growth = sequencer_batch_grow(s, i);
     uint32_t n = batch_goal_choose(&s->goal, &growth, now, ret_wake);
     for (uint32_t k = 0; out && k < n; k++)
         out[k] = sequencer_pop(s, LIST_ITEM(i->candidates.next, struct sequence, candidate));

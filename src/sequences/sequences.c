@@ -90,7 +90,7 @@ static struct sequences *sequences_of(const struct serve_version *v)
     return (struct sequences *)v->scheduler;
 }
 
-static struct sequencer *queue_of(const struct scheduler *s)
+static struct sequencer *sequences_queue(const struct scheduler *s)
 {
     return ((const struct sequences *)s)->queue;
 }
@@ -99,7 +99,7 @@ static void sequences_stop(struct scheduler *s)
 {
     struct list none;
     list_init(&none);
-    CHECK(sequencer_drain(queue_of(s), &none) == 0);
+    CHECK(sequencer_drain(sequences_queue(s), &none) == 0);
 }
 
 void sequences_free(struct sequences *s)
@@ -122,7 +122,7 @@ static bool has_id(const struct request *r)
     return r->correlation_id || (r->correlation_string && *r->correlation_string);
 }
 
-static struct err *admit(struct serve_version *v, struct request *r)
+static struct err *sequences_admit(struct serve_version *v, struct request *r)
 {
     if (r->batch_size > 1)
         return err_new(STATUS_INVALID_ARG,
@@ -150,7 +150,7 @@ static void sequences_accept(struct scheduler *base, struct list *requests, bool
     struct sequences *s = (struct sequences *)base;
     LIST_EACH (node, requests) {
         struct request *r = LIST_ITEM(node, struct request, queue_node);
-        struct err *e = admit(base->version, r);
+        struct err *e = sequences_admit(base->version, r);
         if (!e && s->states)
             e = state_join(r, s->states);
         if (!e) {
@@ -219,7 +219,7 @@ static void sequences_wake(struct scheduler *s, time_ns now)
     (void)now;
     struct runner *r;
     struct err *failed = NULL;
-    while ((r = sequencer_look(queue_of(s))) != NULL) {
+    while ((r = sequencer_look(sequences_queue(s))) != NULL) {
         struct err *e = runner_look(r);
         err_free(failed ? e : NULL);
         failed = failed ? failed : e;
@@ -288,7 +288,7 @@ static struct err *sequences_sample(struct scheduler *s, struct request *r)
 }
 
 /* Room for so many requests, and some more: max_batch_size may be much more than ever comes. */
-static void make_room(struct runner *r, size_t most)
+static void sequences_make_room(struct runner *r, size_t most)
 {
     if (most <= r->room)
         return;
@@ -299,8 +299,8 @@ static void make_room(struct runner *r, size_t most)
 static size_t sequences_take(struct scheduler *s, struct runner *r, time_ns now, time_ns *ret_wake)
 {
     struct serve_version *v = s->version;
-    struct sequencer *queue = queue_of(s);
-    make_room(r, sequencer_most(queue, r->seat));
+    struct sequencer *queue = sequences_queue(s);
+    sequences_make_room(r, sequencer_most(queue, r->seat));
     size_t n = sequencer_take(queue, r->seat, now, r->batch, r->room, ret_wake);
     for (size_t i = 0; i < n; i++)
         if (!r->batch[i])
@@ -359,48 +359,48 @@ static void sequences_ended(struct request *r)
 
 static bool sequences_ready(struct scheduler *s, struct runner *r, time_ns now, time_ns *ret_wake)
 {
-    return sequencer_ready(queue_of(s), r->seat, now, ret_wake);
+    return sequencer_ready(sequences_queue(s), r->seat, now, ret_wake);
 }
 
 static size_t sequences_expire(struct scheduler *s, time_ns now, struct list *ret_list)
 {
-    return sequencer_expire(queue_of(s), now, ret_list);
+    return sequencer_expire(sequences_queue(s), now, ret_list);
 }
 
 static bool sequences_has_dropped(const struct scheduler *s)
 {
-    return sequencer_has_dropped(queue_of(s));
+    return sequencer_has_dropped(sequences_queue(s));
 }
 
 static time_ns sequences_next_deadline(const struct scheduler *s)
 {
-    return sequencer_next_deadline(queue_of(s));
+    return sequencer_next_deadline(sequences_queue(s));
 }
 
 static bool sequences_remove(struct scheduler *s, struct request *r)
 {
-    return sequencer_remove(queue_of(s), r);
+    return sequencer_remove(sequences_queue(s), r);
 }
 
 static size_t sequences_drain(struct scheduler *s, struct list *ret_list)
 {
-    return sequencer_drain(queue_of(s), ret_list);
+    return sequencer_drain(sequences_queue(s), ret_list);
 }
 
 static size_t sequences_depth(const struct scheduler *s)
 {
-    return sequencer_depth(queue_of(s));
+    return sequencer_depth(sequences_queue(s));
 }
 
 static time_ns sequences_oldest(const struct scheduler *s)
 {
-    return sequencer_oldest(queue_of(s));
+    return sequencer_oldest(sequences_queue(s));
 }
 
 static void sequences_join(struct scheduler *s, struct runner *r)
 {
     if (!r->seat)
-        r->seat = sequencer_join(queue_of(s), r);
+        r->seat = sequencer_join(sequences_queue(s), r);
 }
 
 static void sequences_leave(struct scheduler *s, struct runner *r)
@@ -476,8 +476,8 @@ static struct err *sequences_make(struct serve_version *v, struct scheduler **re
     return NULL;
 }
 
-static struct err *check_states(const struct model_config *config, const char *model_dir,
-                                const char **ret_mend)
+static struct err *sequences_check_states(const struct model_config *config, const char *model_dir,
+                                          const char **ret_mend)
 {
     struct state_plan *plan = NULL;
     if (config->scheduler != CONFIG_SCHEDULER_SEQUENCE)
@@ -489,4 +489,4 @@ static struct err *check_states(const struct model_config *config, const char *m
     return e;
 }
 
-const struct feature sequences_feature = {.make = sequences_make, .check = check_states};
+const struct feature sequences_feature = {.make = sequences_make, .check = sequences_check_states};

@@ -8,7 +8,7 @@
 #include "serve/version.h"
 
 /* Takes the request out of the queue; `others` are those that cannot go on without it. false: it is not queued. */
-static bool take_out(struct serve_version *v, struct request *r, struct list *others)
+static bool cancel_take_out(struct serve_version *v, struct request *r, struct list *others)
 {
     struct scheduler *s = v->scheduler;
     mutex_lock(&v->lock);
@@ -30,7 +30,7 @@ void cancel_queued(struct request *r)
     struct list others;
     list_init(&others);
     version_pin(v);
-    if (take_out(v, r, &others)) {
+    if (cancel_take_out(v, r, &others)) {
         reject_request(r, STATS_CANCELED,
                        err_new(STATUS_CANCELLED, "request was cancelled before it was executed"));
         reject_dropped(&others);

@@ -21,7 +21,7 @@ struct deadline {
     struct mutex_cond done;
 };
 
-static void due(struct loop_timer *t)
+static void deadline_due(struct loop_timer *t)
 {
     struct deadline *d = LIST_ITEM(t, struct deadline, timer);
     struct serve_version *v = d->version;
@@ -62,7 +62,7 @@ struct deadline *deadline_new(struct serve_version *v, struct loop *house)
     struct deadline *d = MEM_NEW(struct deadline);
     d->version = v;
     d->house = house;
-    d->timer = (struct loop_timer)LOOP_TIMER_INIT(due);
+    d->timer = (struct loop_timer)LOOP_TIMER_INIT(deadline_due);
     d->mail.deliver = arrived;
     d->armed = TIME_NEVER;
     mutex_cond_init(&d->done);

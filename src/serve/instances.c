@@ -35,7 +35,7 @@ static uint32_t total_of(const Inference__ModelConfig *proto)
     return total;
 }
 
-static void make_room(struct instances *set, uint32_t total)
+static void instances_make_room(struct instances *set, uint32_t total)
 {
     set->runners = mem_zalloc((total + 1) * sizeof(struct runner *));
     set->passive = mem_zalloc((total + 1) * sizeof(struct plugin_instance *));
@@ -48,7 +48,7 @@ static void drop_lists(struct instances *set)
     *set = (struct instances){0};
 }
 
-static TRITONSERVER_InstanceGroupKind kind_of(const group_proto *group)
+static TRITONSERVER_InstanceGroupKind instances_kind(const group_proto *group)
 {
     switch ((int)group->kind) {
     case INFERENCE__MODEL_INSTANCE_GROUP__KIND__KIND_GPU:
@@ -145,14 +145,15 @@ static struct err *make_runner(struct instances_draft *d, struct plugin_instance
     return NULL;
 }
 
-static struct err *make(struct instances_draft *d, const group_proto *group, int32_t index)
+static struct err *instances_make(struct instances_draft *d, const group_proto *group,
+                                  int32_t index)
 {
     struct serve_version *v = d->version;
     struct strbuf name = STRBUF_INIT;
     strbuf_printf(&name, "%s_%d", group->name, index);
     struct plugin_instance *i = NULL;
-    struct err *e = instance_new(v->model, v->stats, strbuf_str(&name), kind_of(group), 0, group,
-                                 v->policies, &i);
+    struct err *e = instance_new(v->model, v->stats, strbuf_str(&name), instances_kind(group), 0,
+                                 group, v->policies, &i);
     if (!e && group->passive) {
         d->next.passive[d->next.passive_count++] = i;
         d->made.passive[d->made.passive_count++] = i;
@@ -168,7 +169,7 @@ static struct instances copy_of(const struct instances *set)
 {
     struct instances copy = {.runner_count = set->runner_count,
                              .passive_count = set->passive_count};
-    make_room(&copy, set->runner_count + set->passive_count);
+    instances_make_room(&copy, set->runner_count + set->passive_count);
     if (set->runner_count)
         memcpy(copy.runners, set->runners, set->runner_count * sizeof(struct runner *));
     if (set->passive_count)
@@ -182,7 +183,7 @@ static struct err *put_together(struct instances_draft *d, const Inference__Mode
         for (int32_t i = 0; i < proto->instance_group[g]->count; i++) {
             if (reuse(d, proto->instance_group[g]))
                 continue;
-            struct err *e = make(d, proto->instance_group[g], i);
+            struct err *e = instances_make(d, proto->instance_group[g], i);
             if (e)
                 return e;
         }
@@ -197,8 +198,8 @@ struct err *instances_prepare(struct serve_version *v, struct model_config *conf
     d->version = v;
     d->config = config_ref(config);
     d->left = copy_of(&v->instances);
-    make_room(&d->next, total);
-    make_room(&d->made, total);
+    instances_make_room(&d->next, total);
+    instances_make_room(&d->made, total);
     struct err *e = warmup_new(v, &d->warmup);
     if (!e)
         e = put_together(d, config->proto);
@@ -212,7 +213,7 @@ struct err *instances_prepare(struct serve_version *v, struct model_config *conf
 }
 
 /* An instance that is bound to cores, or may block, needs a thread of its own for that. */
-static void join(struct serve_version *v, struct runner *r)
+static void instances_join(struct serve_version *v, struct runner *r)
 {
     v->inline_ok =
         v->inline_ok && r->instance->inline_ok && !host_policy_binds(r->instance->policy);
@@ -230,7 +231,7 @@ void instances_commit(struct instances_draft *d, struct instances *ret_left)
     v->instances = d->next;
     v->shown = d->config;
     for (uint32_t i = 0; i < v->instances.runner_count; i++)
-        join(v, v->instances.runners[i]);
+        instances_join(v, v->instances.runners[i]);
     for (uint32_t i = 0; i < d->left.runner_count; i++)
         runner_leave(d->left.runners[i]);
     if (v->scheduler->ops.commit)

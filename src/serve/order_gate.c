@@ -16,7 +16,8 @@ void order_gate_enter(struct order_gate *g, struct order_ticket *t)
     list_append(&g->tickets, &t->node);
 }
 
-static void append(struct mail **first, struct mail **last, struct mail *from, struct mail *to)
+static void order_gate_append(struct mail **first, struct mail **last, struct mail *from,
+                              struct mail *to)
 {
     if (*last)
         (*last)->next = from;
@@ -27,12 +28,12 @@ static void append(struct mail **first, struct mail **last, struct mail *from, s
 
 /* Move what the ticket in front holds to what is ready, and go on to the next one when that was
  * all of it. */
-static void advance(struct order_gate *g)
+static void order_gate_advance(struct order_gate *g)
 {
     while (!list_empty(&g->tickets)) {
         struct order_ticket *t = LIST_ITEM(g->tickets.next, struct order_ticket, node);
         if (t->first)
-            append(&g->first, &g->last, t->first, t->last);
+            order_gate_append(&g->first, &g->last, t->first, t->last);
         t->first = NULL;
         t->last = NULL;
         if (!t->final)
@@ -45,11 +46,11 @@ bool order_gate_put(struct order_gate *g, struct order_ticket *t, struct mail *r
 {
     CHECK(!t->final);
     response->next = NULL;
-    append(&t->first, &t->last, response, response);
+    order_gate_append(&t->first, &t->last, response, response);
     t->final = final;
     if (g->tickets.next != &t->node)
         return false;
-    advance(g);
+    order_gate_advance(g);
     if (g->delivering)
         return false;
     g->delivering = true;

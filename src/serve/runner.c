@@ -41,7 +41,7 @@ void runner_join(struct runner *r)
 }
 
 /* Its thread leaves off waiting, for whatever it waits. Caller holds the lock. */
-static void look_again(struct runner *r)
+static void runner_look_again(struct runner *r)
 {
     struct scheduler *s = r->version->scheduler;
     mutex_cond_signal(&r->wake);
@@ -56,7 +56,7 @@ void runner_leave(struct runner *r)
     r->leaving = true;
     if (s->ops.leave)
         s->ops.leave(s, r);
-    look_again(r);
+    runner_look_again(r);
 }
 
 bool runner_is_idle(const struct runner *r)
@@ -73,7 +73,7 @@ void runner_free(struct runner *r)
         return;
     struct scheduler *s = r->version->scheduler;
     mutex_lock(&r->version->lock);
-    look_again(r);
+    runner_look_again(r);
     mutex_unlock(&r->version->lock);
     thread_join(r->thread);
     if (s->ops.drop)

@@ -109,7 +109,7 @@ static void submit_gathered(struct list *gathered)
     }
 }
 
-static void run(struct loop_task *t)
+static void submit_run(struct loop_task *t)
 {
     struct submitter *s = LIST_ITEM(t, struct submitter, task);
     struct response_batch ends; /* of ensembles */
@@ -124,7 +124,7 @@ static void run(struct loop_task *t)
 
 void submit_init(struct submitter *s, struct loop *loop)
 {
-    *s = (struct submitter){.loop = loop, .task.run = run};
+    *s = (struct submitter){.loop = loop, .task.run = submit_run};
     list_init(&s->task.node);
     list_init(&s->gathered);
 }

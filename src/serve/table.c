@@ -268,9 +268,10 @@ static bool never_loaded(const struct table_model *m)
     return !m->versionless && (m->entry_count == 0 || m->entries[m->entry_count - 1].number == 0);
 }
 
-static __attribute__((cold)) struct err *not_found(const struct table_view *view,
-                                                   const struct table_model *m, const char *name,
-                                                   size_t name_len, int64_t number)
+static __attribute__((cold)) struct err *table_not_found(const struct table_view *view,
+                                                         const struct table_model *m,
+                                                         const char *name, size_t name_len,
+                                                         int64_t number)
 {
     struct err *refused = table_refuses(view->table);
     if (refused)
@@ -312,7 +313,7 @@ struct err *table_find(struct table_view *view, const char *name, size_t name_le
     const struct table_model *m = table_model(view, name, name_len);
     struct serve_version *v = version_of_model(m, number);
     if (!v)
-        return not_found(view, m, name, name_len, number);
+        return table_not_found(view, m, name, name_len, number);
     version_pin(v);
     *ret = v;
     return NULL;
@@ -326,7 +327,7 @@ struct err *table_find_in(struct table_view *view, const char *space, const char
         m = m->namesake;
     struct serve_version *v = version_of_model(m, number);
     if (!v)
-        return not_found(view, m, name, strlen(name), number);
+        return table_not_found(view, m, name, strlen(name), number);
     version_pin(v);
     *ret = v;
     return NULL;

@@ -52,7 +52,7 @@ struct run {
     struct strbuf errors;
 };
 
-static struct err *size_of(const char *name, const input_proto *in, uint64_t *ret)
+static struct err *warmup_size(const char *name, const input_proto *in, uint64_t *ret)
 {
     enum datatype type = (enum datatype)in->data_type;
     uint64_t each = type == DATATYPE_BYTES ? LENGTH_BYTES : datatype_bytes(type);
@@ -79,7 +79,7 @@ static void fill_random(uint8_t *bytes, uint64_t size, enum datatype type)
 static struct err *make_data(const char *name, const input_proto *in, struct warmup_data *ret)
 {
     enum datatype type = (enum datatype)in->data_type;
-    struct err *e = size_of(name, in, &ret->size);
+    struct err *e = warmup_size(name, in, &ret->size);
     if (!e)
         e = pool_buf(ret->size ? ret->size : 1, &ret->buf);
     if (e)
@@ -99,7 +99,7 @@ static struct err *read_data(const char *model_dir, const char *name, const inpu
 {
     char *dir = file_join(model_dir, "warmup");
     size_t len = 0;
-    struct err *e = size_of(name, in, &ret->size);
+    struct err *e = warmup_size(name, in, &ret->size);
     if (!e)
         e = beneath_read(dir, in->input_data_file, FILE_MAX_BYTES, &ret->file, &len);
     mem_free(dir);
@@ -181,7 +181,7 @@ static void one_less(struct run *run, const struct err *error)
     mutex_unlock(&run->lock);
 }
 
-static void respond(struct response *r, void *owner)
+static void warmup_respond(struct response *r, void *owner)
 {
     bool final = r->flags & RESPONSE_FINAL;
     if (r->error)
@@ -191,7 +191,7 @@ static void respond(struct response *r, void *owner)
         one_less(owner, NULL);
 }
 
-static void released(struct request *r, void *owner)
+static void warmup_released(struct request *r, void *owner)
 {
     (void)r;
     one_less(owner, NULL);
@@ -203,8 +203,8 @@ static bool is_control(const struct serve_version *v, const char *name)
     return v->scheduler->adds_inputs && config_input(v->config, name, strlen(name)) < 0;
 }
 
-static void add_input(struct request *r, const struct serve_version *v, const char *name,
-                      const input_proto *in, const struct warmup_data *data)
+static void warmup_add_input(struct request *r, const struct serve_version *v, const char *name,
+                             const input_proto *in, const struct warmup_data *data)
 {
     size_t batched = v->config->max_batch_size > 0;
     int64_t *shape = arena_alloc(&r->arena, (in->n_dims + 1) * sizeof(*shape));
@@ -223,32 +223,34 @@ static void add_input(struct request *r, const struct serve_version *v, const ch
 }
 
 /* One request of one row; the samples of a batch are as many requests. */
-static struct err *make_request(const struct warmup_sample *s, struct serve_version *v,
-                                struct run *run, struct request **ret)
+static struct err *warmup_make_request(const struct warmup_sample *s, struct serve_version *v,
+                                       struct run *run, struct request **ret)
 {
     version_pin(v);
-    struct request *r = request_new(&v->target, NULL, respond, run);
+    struct request *r = request_new(&v->target, NULL, warmup_respond, run);
     for (size_t i = 0; i < s->proto->n_inputs; i++)
         if (!is_control(v, s->proto->inputs[i]->key))
-            add_input(r, v, s->proto->inputs[i]->key, s->proto->inputs[i]->value, &s->data[i]);
+            warmup_add_input(r, v, s->proto->inputs[i]->key, s->proto->inputs[i]->value,
+                             &s->data[i]);
     struct err *e = request_prepare(r);
     for (size_t i = 0; !e && i < s->proto->n_inputs; i++)
         if (is_control(v, s->proto->inputs[i]->key))
-            add_input(r, v, s->proto->inputs[i]->key, s->proto->inputs[i]->value, &s->data[i]);
+            warmup_add_input(r, v, s->proto->inputs[i]->key, s->proto->inputs[i]->value,
+                             &s->data[i]);
     if (!e && v->scheduler->ops.sample)
         e = v->scheduler->ops.sample(v->scheduler, r);
     if (e) {
         request_unref(r);
         return e;
     }
-    r->released = released;
+    r->released = warmup_released;
     r->times.start = r->times.queue_start = r->times.compute_start = clock_now_ns();
     atomic_store_explicit(&r->first_measured, true, memory_order_relaxed);
     *ret = r;
     return NULL;
 }
 
-static void execute(struct plugin_instance *i, struct request **requests, size_t count)
+static void warmup_execute(struct plugin_instance *i, struct request **requests, size_t count)
 {
     struct err *e = instance_execute(i, requests, count);
     for (size_t k = 0; e && k < count; k++)
@@ -257,7 +259,7 @@ static void execute(struct plugin_instance *i, struct request **requests, size_t
     err_free(e);
 }
 
-static struct err *wait_for(struct run *run, const char *sample)
+static struct err *warmup_wait_for(struct run *run, const char *sample)
 {
     mutex_lock(&run->lock);
     while (run->pending)
@@ -280,7 +282,7 @@ static struct err *run_sample(const struct warmup_sample *s, struct serve_versio
     struct err *e = NULL;
     size_t made = 0;
     while (!e && made < count) {
-        e = make_request(s, v, &run, &requests[made]);
+        e = warmup_make_request(s, v, &run, &requests[made]);
         made += !e;
     }
     if (e) {
@@ -288,8 +290,8 @@ static struct err *run_sample(const struct warmup_sample *s, struct serve_versio
             request_unref(requests[--made]);
     } else {
         run.pending = 2 * count;
-        execute(i, requests, count);
-        e = wait_for(&run, s->proto->name);
+        warmup_execute(i, requests, count);
+        e = warmup_wait_for(&run, s->proto->name);
     }
     strbuf_fini(&run.errors);
     mutex_cond_fini(&run.changed);

@@ -24,19 +24,19 @@ bool access_log_on(void)
 }
 
 /* A value that came from a client stands between quotes. */
-static void put_value(struct strbuf *sb, const char *key, const char *value, bool json)
+static void access_log_put_value(struct strbuf *sb, const char *key, const char *value, bool json)
 {
     strbuf_printf(sb, json ? ",\"%s\":\"" : " %s=\"", key);
     log_text_escape_some(sb, value, json, ACCESS_LOG_VALUE_BYTES);
     strbuf_putc(sb, '"');
 }
 
-static void put_word(struct strbuf *sb, const char *key, const char *value, bool json)
+static void access_log_put_word(struct strbuf *sb, const char *key, const char *value, bool json)
 {
     strbuf_printf(sb, json ? ",\"%s\":\"%s\"" : " %s=%s", key, value);
 }
 
-static void put_number(struct strbuf *sb, const char *key, uint64_t value, bool json)
+static void access_log_put_number(struct strbuf *sb, const char *key, uint64_t value, bool json)
 {
     strbuf_printf(sb, json ? ",\"%s\":%" PRIu64 : " %s=%" PRIu64, key, value);
 }
@@ -53,16 +53,16 @@ void access_log_put(const struct access_entry *e)
     strbuf_puts(&sb, json ? "{\"time\":\"" : "");
     log_text_time(&sb, &now);
     strbuf_puts(&sb, json ? "\"" : "");
-    put_word(&sb, "peer", e->peer, json);
-    put_word(&sb, "protocol", e->protocol, json);
-    put_word(&sb, "method", e->method, json);
-    put_word(&sb, "route", e->route, json);
-    put_value(&sb, "model", e->model, json);
-    put_number(&sb, "status", (uint64_t)e->status, json);
-    put_number(&sb, "in", e->in_bytes, json);
-    put_number(&sb, "out", e->out_bytes, json);
-    put_number(&sb, "us", e->duration_ns / 1000, json);
-    put_value(&sb, "id", e->id, json);
+    access_log_put_word(&sb, "peer", e->peer, json);
+    access_log_put_word(&sb, "protocol", e->protocol, json);
+    access_log_put_word(&sb, "method", e->method, json);
+    access_log_put_word(&sb, "route", e->route, json);
+    access_log_put_value(&sb, "model", e->model, json);
+    access_log_put_number(&sb, "status", (uint64_t)e->status, json);
+    access_log_put_number(&sb, "in", e->in_bytes, json);
+    access_log_put_number(&sb, "out", e->out_bytes, json);
+    access_log_put_number(&sb, "us", e->duration_ns / 1000, json);
+    access_log_put_value(&sb, "id", e->id, json);
     strbuf_puts(&sb, json ? "}\n" : "\n");
     log_sink_put(fd, sb.data, sb.len);
     strbuf_fini(&sb);

@@ -158,7 +158,7 @@ static void embed_fini(struct embed *m)
     mem_free(m);
 }
 
-static struct err *start(struct embed *m, struct server **ret)
+static struct err *embed_start(struct embed *m, struct server **ret)
 {
     struct server *s = NULL;
     struct err *e = server_new(&m->options, &s);
@@ -186,7 +186,7 @@ struct err *embed_new(const struct embed_options *options, struct server **ret)
     struct err *e = copy_options(options, &m->options);
     atomic_init(&m->exit_timeout_secs, m->options.exit_timeout_secs);
     if (!e)
-        e = start(m, ret);
+        e = embed_start(m, ret);
     if (e)
         embed_fini(m);
     return e;
@@ -203,7 +203,7 @@ static struct err *not_ours(void)
     return err_new(STATUS_UNSUPPORTED, "this server belongs to its process, which stops it");
 }
 
-static void stopper(void *arg)
+static void embed_stopper(void *arg)
 {
     struct server *s = arg;
     struct embed *m = s->embed;
@@ -219,7 +219,7 @@ static struct err *begin_stop(struct server *s, struct embed *m)
 {
     if (m->stopped || m->stopper)
         return NULL;
-    return thread_start("stopper", stopper, s, &m->stopper);
+    return thread_start("stopper", embed_stopper, s, &m->stopper);
 }
 
 struct err *embed_stop(struct server *s)

@@ -97,7 +97,7 @@ static void follow_trim(struct housekeeping *h, bool shortened)
     h->trims = now;
 }
 
-static void due(struct loop_timer *t)
+static void housekeeping_due(struct loop_timer *t)
 {
     struct housekeeping *h = LIST_ITEM(t, struct housekeeping, timer);
     struct worker *w = h->worker;
@@ -120,6 +120,6 @@ static void due(struct loop_timer *t)
 void housekeeping_start(struct worker *w)
 {
     w->housekeeping = (struct housekeeping){
-        .worker = w, .timer = LOOP_TIMER_INIT(due), .trim = LOOP_TIMER_INIT(trim_on)};
+        .worker = w, .timer = LOOP_TIMER_INIT(housekeeping_due), .trim = LOOP_TIMER_INIT(trim_on)};
     loop_timer_set(w->loop, &w->housekeeping.timer, loop_now(w->loop) + PERIOD_NS);
 }

@@ -16,14 +16,14 @@ static int access_fd = -1;
 /* So long the lines at the end of the process wait for whoever reads them. */
 #define END_WAIT_MS 500
 
-static bool is_file(const char *path)
+static bool log_files_is_file(const char *path)
 {
     return path && strcmp(path, "-") != 0;
 }
 
 bool log_files_any(const struct options *o)
 {
-    return is_file(o->log_file) || is_file(o->access_log);
+    return log_files_is_file(o->log_file) || log_files_is_file(o->access_log);
 }
 
 struct err *log_files_apply(const struct options *o)
@@ -32,7 +32,7 @@ struct err *log_files_apply(const struct options *o)
     struct err *e = NULL;
     if (o->log_file)
         e = err_wrap(file_append(o->log_file, &log_fd), "option --log-file");
-    if (!e && is_file(o->access_log))
+    if (!e && log_files_is_file(o->access_log))
         e = err_wrap(file_append(o->access_log, &access_fd), "option --access-log");
     if (e) {
         log_files_close();

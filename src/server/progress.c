@@ -6,7 +6,7 @@
 #include "server/start_table.h"
 
 /* What began just before the line is not slow: it is told of when it still loads at the next. */
-static void due(struct loop_timer *t)
+static void progress_due(struct loop_timer *t)
 {
     struct progress *p = LIST_ITEM(t, struct progress, timer);
     struct worker *w = &p->server->workers[0];
@@ -22,6 +22,6 @@ static void due(struct loop_timer *t)
 void progress_start(struct progress *p, struct server *s)
 {
     struct loop *loop = s->workers[0].loop;
-    *p = (struct progress){.server = s, .timer = LOOP_TIMER_INIT(due)};
+    *p = (struct progress){.server = s, .timer = LOOP_TIMER_INIT(progress_due)};
     loop_timer_set(loop, &p->timer, loop_now(loop) + PROGRESS_NS);
 }

@@ -32,7 +32,7 @@ struct rows {
 };
 
 /* Takes the last cell over. A line break in a cell would break the table. */
-static void add(struct rows *r, const char *first, const char *second, char *last)
+static void start_table_add(struct rows *r, const char *first, const char *second, char *last)
 {
     if (r->count == r->room) {
         r->room = r->room ? 2 * r->room : 16;
@@ -60,7 +60,7 @@ static void put_divider(struct strbuf *sb, const struct rows *r)
     strbuf_puts(sb, "+\n");
 }
 
-static void put_row(struct strbuf *sb, const struct rows *r, const struct row *row)
+static void start_table_put_row(struct strbuf *sb, const struct rows *r, const struct row *row)
 {
     for (size_t i = 0; i < r->columns; i++)
         strbuf_printf(sb, "| %-*s ", (int)r->widths[i], row->cells[i]);
@@ -72,10 +72,10 @@ static char *table_of(struct rows *r)
 {
     struct strbuf sb = STRBUF_INIT;
     put_divider(&sb, r);
-    put_row(&sb, r, &r->all[0]);
+    start_table_put_row(&sb, r, &r->all[0]);
     put_divider(&sb, r);
     for (size_t i = 1; i < r->count; i++)
-        put_row(&sb, r, &r->all[i]);
+        start_table_put_row(&sb, r, &r->all[i]);
     put_divider(&sb, r);
     for (size_t i = 0; i < r->count; i++)
         for (size_t k = 0; k < COLUMNS; k++)
@@ -94,7 +94,7 @@ static void add_entry(struct rows *r, const char *model, const struct table_entr
     strbuf_puts(&status, table_state_name(e->state));
     if (*e->reason)
         strbuf_printf(&status, ": %s", e->reason);
-    add(r, model, strbuf_str(&version), strbuf_take(&status));
+    start_table_add(r, model, strbuf_str(&version), strbuf_take(&status));
     strbuf_fini(&version);
 }
 
@@ -103,11 +103,11 @@ char *start_table_text(struct table_view *view)
     uint32_t count;
     const struct table_model *models = table_models(view, &count);
     struct rows r = {.columns = 3};
-    add(&r, "Model", "Version", mem_strdup("Status"));
+    start_table_add(&r, "Model", "Version", mem_strdup("Status"));
     for (uint32_t i = 0; i < count; i++) {
         if (!models[i].entry_count && models[i].wanted)
-            add(&r, table_title(&models[i]), "-",
-                mem_strdup("Not loaded: No model version was found"));
+            start_table_add(&r, table_title(&models[i]), "-",
+                            mem_strdup("Not loaded: No model version was found"));
         for (uint32_t k = 0; k < models[i].entry_count; k++)
             add_entry(&r, table_title(&models[i]), &models[i].entries[k]);
     }
@@ -116,26 +116,26 @@ char *start_table_text(struct table_view *view)
 
 static void add_agent(void *rows, const char *name, const char *path)
 {
-    add(rows, name, NULL, mem_strdup(path));
+    start_table_add(rows, name, NULL, mem_strdup(path));
 }
 
 char *start_table_agents(struct repo *repo)
 {
     struct rows r = {.columns = 2};
-    add(&r, "Repository Agent", NULL, mem_strdup("Path"));
+    start_table_add(&r, "Repository Agent", NULL, mem_strdup("Path"));
     repo_each_agent(repo, add_agent, &r);
     return table_of(&r);
 }
 
 static void add_backend(void *rows, const struct plugin_backend *b)
 {
-    add(rows, b->name, b->path, mem_strndup(b->config->json, b->config->len));
+    start_table_add(rows, b->name, b->path, mem_strndup(b->config->json, b->config->len));
 }
 
 char *start_table_backends(struct backend_registry *backends)
 {
     struct rows r = {.columns = 3};
-    add(&r, "Backend", "Path", mem_strdup("Config"));
+    start_table_add(&r, "Backend", "Path", mem_strdup("Config"));
     backend_registry_each(backends, add_backend, &r);
     return table_of(&r);
 }
@@ -150,7 +150,7 @@ __attribute__((format(printf, 3, 4))) static void add_option(struct rows *r, con
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
     strbuf_puts(&value, text);
-    add(r, name, NULL, strbuf_take(&value));
+    start_table_add(r, name, NULL, strbuf_take(&value));
 }
 
 static void add_list(struct rows *r, const char *before, const char *behind,
@@ -196,7 +196,7 @@ char *start_table_options(const struct server *s)
     for (size_t i = 0; i < told->n_extensions; i++)
         strbuf_printf(&extensions, "%s%s", i ? " " : "", told->extensions[i]);
     struct rows r = {.columns = 2};
-    add(&r, "Option", NULL, mem_strdup("Value"));
+    start_table_add(&r, "Option", NULL, mem_strdup("Value"));
     add_option(&r, "server_id", "%s", told->name);
     add_option(&r, "server_version", "%s", told->version);
     add_option(&r, "server_extensions", "%s", strbuf_str(&extensions));

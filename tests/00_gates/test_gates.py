@@ -303,6 +303,15 @@ def test_tidy_refuses(tmp_path: Path, name: str, text: str, words: list[str]) ->
     refuses(gate("tidy.py", "--root", tmp_path), *words)
 
 
+def test_two_static_functions_of_one_name_are_refused(tmp_path: Path) -> None:
+    function = "static int take(struct x *x,\n                int (*fn)(int))\n{\n    return fn(1);\n}\n"
+    plant(tmp_path, "src/codec/x.c", "int take(void);\n" + function)
+    plant(tmp_path, "src/codec/y.c", "/* static int take(int a)\n{ */\nstatic int take_all(int a)\n{\n    return take(a);\n}\n")
+    accepts(gate("tidy.py", "--root", tmp_path))
+    plant(tmp_path, "backends/x/y.c", "\n" + function)
+    refuses(gate("tidy.py", "--root", tmp_path), "src/codec/x.c:2", "take is a function of backends/x/y.c too")
+
+
 def test_tidy_leaves_alone_what_is_fine(tmp_path: Path) -> None:
     fine = '/* str' + 'cpy() in a comment */\nvoid f(void)\n{\n    g("mal' + 'loc(1)", x->free(1), yyjson_doc_free(d));\n' + "    h();\n" * 69 + "}\n"
     fine += 'const char *reason_of_501 = "Not Imple' + 'mented";\n'  # the name of the status

@@ -22,22 +22,22 @@ void aws_key_fini(struct aws_key *k)
     *k = (struct aws_key){0};
 }
 
-static const char *env(const char *name)
+static const char *aws_env(const char *name)
 {
     const char *value = getenv(name);
     return value ? value : "";
 }
 
 /* The text of a configuration file, "" when it is not there; the caller's. */
-static char *read_file(const char *variable, const char *usual)
+static char *aws_read_file(const char *variable, const char *usual)
 {
     struct strbuf path = STRBUF_INIT;
     char *text = NULL;
     size_t len;
-    if (*env(variable))
-        strbuf_puts(&path, env(variable));
+    if (*aws_env(variable))
+        strbuf_puts(&path, aws_env(variable));
     else
-        strbuf_printf(&path, "%s/.aws/%s", env("HOME"), usual);
+        strbuf_printf(&path, "%s/.aws/%s", aws_env("HOME"), usual);
     struct err *e = file_read(strbuf_str(&path), MAX_FILE_BYTES, &text, &len);
     if (e && err_code(e) != STATUS_NOT_FOUND)
         LOG_WARN("not read: %s", err_message(e));
@@ -57,8 +57,8 @@ struct profile {
 static void profile_open(struct profile *p, const char *name)
 {
     p->name = *name ? name : "default";
-    p->credentials = read_file("AWS_SHARED_CREDENTIALS_FILE", "credentials");
-    p->config = read_file("AWS_CONFIG_FILE", "config");
+    p->credentials = aws_read_file("AWS_SHARED_CREDENTIALS_FILE", "credentials");
+    p->config = aws_read_file("AWS_CONFIG_FILE", "config");
     p->section = (struct strbuf)STRBUF_INIT;
     strbuf_printf(&p->section, "%s%s", strcmp(p->name, "default") == 0 ? "" : "profile ", p->name);
 }
@@ -134,7 +134,7 @@ static struct err *find_key(struct aws *a, void *session, struct aws_key *ret, b
     return aws_role_get(a->net, session, ret, ret_found);
 }
 
-static struct err *fetch(void *owner, void *session, struct lease_fresh *ret)
+static struct err *aws_fetch(void *owner, void *session, struct lease_fresh *ret)
 {
     struct aws *a = owner;
     struct aws_key key = {0};
@@ -172,11 +172,11 @@ static void take_fixed_key(struct aws *a, const char *id, const char *secret, co
 
 struct err *aws_init(struct aws *a, struct call_net *net, const struct credential_entry *entry)
 {
-    static const struct lease_kind kind = {.fetch = fetch, .copy = copy_key, .drop = drop_key};
+    static const struct lease_kind kind = {.fetch = aws_fetch, .copy = copy_key, .drop = drop_key};
     *a = (struct aws){.net = net};
     lease_init(&a->lease, &kind, a);
     const char *region = "";
-    const char *profile = env("AWS_PROFILE");
+    const char *profile = aws_env("AWS_PROFILE");
     if (entry) {
         take_fixed_key(a, credential_file_text(entry, "key_id"),
                        credential_file_text(entry, "secret_key"),
@@ -184,19 +184,19 @@ struct err *aws_init(struct aws *a, struct call_net *net, const struct credentia
         region = credential_file_text(entry, "region");
         profile = credential_file_text(entry, "profile");
     } else {
-        take_fixed_key(a, env("AWS_ACCESS_KEY_ID"), env("AWS_SECRET_ACCESS_KEY"),
-                       env("AWS_SESSION_TOKEN"));
+        take_fixed_key(a, aws_env("AWS_ACCESS_KEY_ID"), aws_env("AWS_SECRET_ACCESS_KEY"),
+                       aws_env("AWS_SESSION_TOKEN"));
     }
     a->profile = mem_strdup(profile);
     struct profile p;
     profile_open(&p, profile);
     char *of_profile = profile_value(&p, "region");
-    region = first_of(region, env("AWS_DEFAULT_REGION"), env("AWS_REGION"), of_profile);
+    region = first_of(region, aws_env("AWS_DEFAULT_REGION"), aws_env("AWS_REGION"), of_profile);
     a->region = mem_strdup(*region ? region : "us-east-1");
     mem_free(of_profile);
     char *endpoint = profile_value(&p, "endpoint_url");
     const char *chosen =
-        first_of(env("AWS_ENDPOINT_URL_S3"), env("AWS_ENDPOINT_URL"), endpoint, "");
+        first_of(aws_env("AWS_ENDPOINT_URL_S3"), aws_env("AWS_ENDPOINT_URL"), endpoint, "");
     if (*chosen)
         a->endpoint = mem_strdup(chosen);
     mem_free(endpoint);

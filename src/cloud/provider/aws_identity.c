@@ -15,7 +15,7 @@
 
 #define MAX_TOKEN_BYTES ((size_t)64 << 10)
 
-static const char *env(const char *name)
+static const char *aws_identity_env(const char *name)
 {
     const char *value = getenv(name);
     return value ? value : "";
@@ -23,10 +23,11 @@ static const char *env(const char *name)
 
 bool aws_identity_is_there(void)
 {
-    return *env("AWS_WEB_IDENTITY_TOKEN_FILE") && *env("AWS_ROLE_ARN");
+    return *aws_identity_env("AWS_WEB_IDENTITY_TOKEN_FILE") && *aws_identity_env("AWS_ROLE_ARN");
 }
 
-static void put_field(struct strbuf *sb, const char *name, const char *value, size_t len)
+static void aws_identity_put_field(struct strbuf *sb, const char *name, const char *value,
+                                   size_t len)
 {
     strbuf_printf(sb, "&%s=", name);
     url_escape(sb, value, len, false);
@@ -36,25 +37,27 @@ static struct err *put_form(struct strbuf *sb)
 {
     char *token;
     size_t len;
-    const char *session = env("AWS_ROLE_SESSION_NAME");
-    struct err *e = file_read(env("AWS_WEB_IDENTITY_TOKEN_FILE"), MAX_TOKEN_BYTES, &token, &len);
+    const char *session = aws_identity_env("AWS_ROLE_SESSION_NAME");
+    struct err *e =
+        file_read(aws_identity_env("AWS_WEB_IDENTITY_TOKEN_FILE"), MAX_TOKEN_BYTES, &token, &len);
     if (e)
         return err_wrap(e, "AWS_WEB_IDENTITY_TOKEN_FILE");
     while (len && strchr(" \t\r\n", token[len - 1]))
         len--;
     session = *session ? session : "nereid";
     strbuf_puts(sb, "Action=AssumeRoleWithWebIdentity&Version=2011-06-15");
-    put_field(sb, "RoleArn", env("AWS_ROLE_ARN"), strlen(env("AWS_ROLE_ARN")));
-    put_field(sb, "RoleSessionName", session, strlen(session));
-    put_field(sb, "WebIdentityToken", token, len);
+    aws_identity_put_field(sb, "RoleArn", aws_identity_env("AWS_ROLE_ARN"),
+                           strlen(aws_identity_env("AWS_ROLE_ARN")));
+    aws_identity_put_field(sb, "RoleSessionName", session, strlen(session));
+    aws_identity_put_field(sb, "WebIdentityToken", token, len);
     mem_free(token);
     return NULL;
 }
 
 static void put_url(struct strbuf *sb, const char *region)
 {
-    const char *endpoint = env("AWS_ENDPOINT_URL_STS");
-    endpoint = *endpoint ? endpoint : env("AWS_ENDPOINT_URL");
+    const char *endpoint = aws_identity_env("AWS_ENDPOINT_URL_STS");
+    endpoint = *endpoint ? endpoint : aws_identity_env("AWS_ENDPOINT_URL");
     size_t len = strlen(endpoint);
     while (len && endpoint[len - 1] == '/')
         len--;
@@ -74,20 +77,20 @@ struct answer {
     struct strbuf ends;
 };
 
-static void opened(void *owner, const char *name)
+static void aws_identity_opened(void *owner, const char *name)
 {
     (void)name;
     struct answer *a = owner;
     a->text.len = 0;
 }
 
-static void wrote(void *owner, const char *data, size_t len)
+static void aws_identity_wrote(void *owner, const char *data, size_t len)
 {
     struct answer *a = owner;
     strbuf_append(&a->text, data, len);
 }
 
-static void closed(void *owner, const char *name)
+static void aws_identity_closed(void *owner, const char *name)
 {
     struct answer *a = owner;
     struct strbuf *to = strcmp(name, "AccessKeyId") == 0       ? &a->id
@@ -103,8 +106,10 @@ static void closed(void *owner, const char *name)
 static struct err *read_answer(const struct cloud_abi *abi, const char *text, struct aws_key *ret)
 {
     struct answer a = {0};
-    const struct cloud_abi_xml handler = {
-        .open = opened, .text = wrote, .close = closed, .owner = &a};
+    const struct cloud_abi_xml handler = {.open = aws_identity_opened,
+                                          .text = aws_identity_wrote,
+                                          .close = aws_identity_closed,
+                                          .owner = &a};
     bool ok = abi->xml(text, strlen(text), &handler) && a.id.len && a.secret.len;
     struct err *e = NULL;
     if (ok)
@@ -142,5 +147,5 @@ struct err *aws_identity_get(struct call_net *net, void *session, const char *re
     mem_free(text);
     strbuf_fini(&url);
     strbuf_fini(&form);
-    return err_wrap(e, "the role '%s'", env("AWS_ROLE_ARN"));
+    return err_wrap(e, "the role '%s'", aws_identity_env("AWS_ROLE_ARN"));
 }

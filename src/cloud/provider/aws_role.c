@@ -25,7 +25,7 @@ uint64_t aws_role_time(const char *text)
     return (uint64_t)timegm(&tm) * 1000000000u;
 }
 
-static const char *text_of(yyjson_val *root, const char *name)
+static const char *aws_role_text(yyjson_val *root, const char *name)
 {
     const char *text = yyjson_get_str(yyjson_obj_get(root, name));
     return text ? text : "";
@@ -35,21 +35,21 @@ static struct err *read_key(const char *text, struct aws_key *ret)
 {
     yyjson_doc *doc = yyjson_read(text, strlen(text), 0);
     yyjson_val *root = yyjson_doc_get_root(doc);
-    const char *id = text_of(root, "AccessKeyId");
-    const char *secret = text_of(root, "SecretAccessKey");
+    const char *id = aws_role_text(root, "AccessKeyId");
+    const char *secret = aws_role_text(root, "SecretAccessKey");
     struct err *e = NULL;
     if (*id && *secret)
         *ret = (struct aws_key){.id = mem_strdup(id),
                                 .secret = mem_strdup(secret),
-                                .token = mem_strdup(text_of(root, "Token")),
-                                .ends_wall_ns = aws_role_time(text_of(root, "Expiration"))};
+                                .token = mem_strdup(aws_role_text(root, "Token")),
+                                .ends_wall_ns = aws_role_time(aws_role_text(root, "Expiration"))};
     else
         e = err_new(STATUS_UNAVAILABLE, "the endpoint for credentials answers without a key");
     yyjson_doc_free(doc);
     return e;
 }
 
-static const char *env(const char *name)
+static const char *aws_role_env(const char *name)
 {
     const char *value = getenv(name);
     return value ? value : "";
@@ -61,9 +61,10 @@ static char *container_token(void)
     struct strbuf header = STRBUF_INIT;
     char *text = NULL;
     size_t len;
-    if (*env("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"))
-        err_free(file_read(env("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"), MAX_BYTES, &text, &len));
-    const char *token = text ? text : env("AWS_CONTAINER_AUTHORIZATION_TOKEN");
+    if (*aws_role_env("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"))
+        err_free(file_read(aws_role_env("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"), MAX_BYTES, &text,
+                           &len));
+    const char *token = text ? text : aws_role_env("AWS_CONTAINER_AUTHORIZATION_TOKEN");
     if (*token)
         strbuf_printf(&header, "Authorization: %.*s", (int)strcspn(token, "\r\n"), token);
     mem_free(text);
@@ -136,10 +137,11 @@ static struct err *of_instance(struct call_net *net, void *session, const char *
 /* What the environment names as the container's endpoint; "" when it names none. */
 static void put_container_url(struct strbuf *url)
 {
-    if (*env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"))
-        strbuf_printf(url, CONTAINER_HOST "%s", env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"));
+    if (*aws_role_env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"))
+        strbuf_printf(url, CONTAINER_HOST "%s",
+                      aws_role_env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"));
     else
-        strbuf_puts(url, env("AWS_CONTAINER_CREDENTIALS_FULL_URI"));
+        strbuf_puts(url, aws_role_env("AWS_CONTAINER_CREDENTIALS_FULL_URI"));
 }
 
 struct err *aws_role_get(struct call_net *net, void *session, struct aws_key *ret, bool *ret_found)
@@ -150,10 +152,10 @@ struct err *aws_role_get(struct call_net *net, void *session, struct aws_key *re
     *ret_found = true;
     if (url.len) {
         e = of_container(net, session, strbuf_str(&url), ret);
-    } else if (strcmp(env("AWS_EC2_METADATA_DISABLED"), "true") == 0) {
+    } else if (strcmp(aws_role_env("AWS_EC2_METADATA_DISABLED"), "true") == 0) {
         *ret_found = false;
     } else {
-        const char *base = env("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+        const char *base = aws_role_env("AWS_EC2_METADATA_SERVICE_ENDPOINT");
         base = *base ? base : INSTANCE_HOST;
         size_t len = strlen(base);
         strbuf_append(&url, base, len - (base[len - 1] == '/'));

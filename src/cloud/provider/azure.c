@@ -45,7 +45,7 @@ static void azure_close(void *site)
     mem_free(a);
 }
 
-static const char *env(const char *name)
+static const char *azure_env(const char *name)
 {
     const char *value = getenv(name);
     return value ? value : "";
@@ -54,7 +54,7 @@ static const char *env(const char *name)
 /* NAME=VALUE of a connection string; the caller's, "" when there is none. */
 static char *connection_value(const char *name)
 {
-    const char *at = env("AZURE_STORAGE_CONNECTION_STRING");
+    const char *at = azure_env("AZURE_STORAGE_CONNECTION_STRING");
     size_t name_len = strlen(name);
     while (*at) {
         size_t len = strcspn(at, ";");
@@ -66,7 +66,7 @@ static char *connection_value(const char *name)
 }
 
 /* Account, address and container out of the path and the settings. */
-static struct err *place(struct azure *a, const char *path, const char *account)
+static struct err *azure_place(struct azure *a, const char *path, const char *account)
 {
     struct url_parts parts;
     struct err *e = url_parse(path + strlen(SCHEME), path, &parts);
@@ -119,14 +119,18 @@ static struct err *azure_open(const char *path, struct call_net *net, void **ret
     const struct credential_entry *in = entry.entry ? &entry : NULL;
     char *account = connection_value("AccountName");
     char *key = connection_value("AccountKey");
-    const char *type = in ? credential_file_text(in, "auth_type") : env("AZURE_STORAGE_AUTH_TYPE");
-    const char *id = in ? credential_file_text(in, "client_id") : env("AZURE_STORAGE_CLIENT_ID");
-    const char *named = in ? credential_file_text(in, "account_str") : env("AZURE_STORAGE_ACCOUNT");
-    const char *secret = in ? credential_file_text(in, "account_key") : env("AZURE_STORAGE_KEY");
+    const char *type =
+        in ? credential_file_text(in, "auth_type") : azure_env("AZURE_STORAGE_AUTH_TYPE");
+    const char *id =
+        in ? credential_file_text(in, "client_id") : azure_env("AZURE_STORAGE_CLIENT_ID");
+    const char *named =
+        in ? credential_file_text(in, "account_str") : azure_env("AZURE_STORAGE_ACCOUNT");
+    const char *secret =
+        in ? credential_file_text(in, "account_key") : azure_env("AZURE_STORAGE_KEY");
     a->net = net;
     a->with_token = strcmp(type, "managed_identity") == 0 || strcmp(type, "default") == 0;
     azure_token_init(&a->token, net, id, strcmp(type, "managed_identity") == 0);
-    e = place(a, path, *named || in ? named : account);
+    e = azure_place(a, path, *named || in ? named : account);
     if (!e && !a->with_token)
         e = take_key(a, *secret || in ? secret : key);
     mem_free(key);
@@ -151,8 +155,8 @@ static void put_date(char *ret, size_t cap)
 }
 
 /* Signs what is in r, by a key or a token. v: all of it but who asks and when. */
-static struct err *sign(struct azure *a, void *session, struct azure_key_request *v,
-                        struct call_request *r)
+static struct err *azure_sign(struct azure *a, void *session, struct azure_key_request *v,
+                              struct call_request *r)
 {
     char date[64];
     void *token = NULL;
@@ -179,7 +183,7 @@ static struct err *sign(struct azure *a, void *session, struct azure_key_request
 }
 
 /* The path of a URL, from the slash behind the host on. */
-static const char *path_of(const char *url)
+static const char *azure_path(const char *url)
 {
     const char *host = strstr(url, "://");
     const char *path = host ? strchr(host + 3, '/') : NULL;
@@ -204,14 +208,14 @@ static struct err *azure_list(void *site, void *session, const char *model, cons
     query[count++] = (struct azure_key_pair){"restype", "container"};
     strbuf_printf(&r->url, "%s/", a->base);
     url_escape(&r->url, a->container, strlen(a->container), false);
-    char *path = mem_strdup(path_of(strbuf_str(&r->url)));
+    char *path = mem_strdup(azure_path(strbuf_str(&r->url)));
     for (size_t i = 0; i < count; i++) {
         strbuf_printf(&r->url, "%c%s=", i ? '&' : '?', query[i].name);
         url_escape(&r->url, query[i].value, strlen(query[i].value), false);
     }
     struct azure_key_request v = {
         .path = path, .query = query, .query_count = count, .if_match = "", .range = ""};
-    struct err *e = sign(a, session, &v, r);
+    struct err *e = azure_sign(a, session, &v, r);
     mem_free(path);
     strbuf_fini(&prefix);
     return e;
@@ -244,8 +248,8 @@ static struct err *azure_get(void *site, void *session, const struct listing_obj
     if (match)
         call_header(r, "If-Match: %s", tag);
     struct azure_key_request v = {
-        .path = path_of(strbuf_str(&r->url)), .if_match = match ? tag : "", .range = range};
-    return sign(a, session, &v, r);
+        .path = azure_path(strbuf_str(&r->url)), .if_match = match ? tag : "", .range = range};
+    return azure_sign(a, session, &v, r);
 }
 
 static bool azure_renew(void *site, const struct call_answer *a)

@@ -34,7 +34,7 @@ static void clear(struct strbuf *sb)
     strbuf_puts(sb, "");
 }
 
-static void opened(void *owner, const char *name)
+static void azure_list_opened(void *owner, const char *name)
 {
     struct page *p = owner;
     p->depth++;
@@ -51,19 +51,19 @@ static void opened(void *owner, const char *name)
     clear(&p->size);
 }
 
-static void wrote(void *owner, const char *data, size_t len)
+static void azure_list_wrote(void *owner, const char *data, size_t len)
 {
     struct page *p = owner;
     strbuf_append(&p->text, data, len);
 }
 
-static void keep(struct strbuf *field, const struct page *p)
+static void azure_list_keep(struct strbuf *field, const struct page *p)
 {
     clear(field);
     strbuf_append(field, p->text.data, p->text.len);
 }
 
-static void put_digest(struct strbuf *sb, const struct strbuf *md5)
+static void azure_list_put_digest(struct strbuf *sb, const struct strbuf *md5)
 {
     unsigned char out[64];
     size_t len;
@@ -74,7 +74,7 @@ static void put_digest(struct strbuf *sb, const struct strbuf *md5)
     text_hex(sb, out, len);
 }
 
-static struct err *take(struct page *p)
+static struct err *azure_list_take(struct page *p)
 {
     size_t prefix_len = strlen(p->prefix);
     const char *size = strbuf_str(&p->size);
@@ -86,24 +86,24 @@ static struct err *take(struct page *p)
     if (p->directory && p->name.data[p->name.len - 1] != '/')
         strbuf_putc(&p->name, '/');
     struct strbuf digest = STRBUF_INIT;
-    put_digest(&digest, &p->md5);
+    azure_list_put_digest(&digest, &p->md5);
     struct err *e = listing_add(p->listing, p->name.data + prefix_len, p->name.len - prefix_len,
                                 strtoull(size, NULL, 10), strbuf_str(&p->tag), strbuf_str(&digest));
     strbuf_fini(&digest);
     return e;
 }
 
-static void closed(void *owner, const char *name)
+static void azure_list_closed(void *owner, const char *name)
 {
     struct page *p = owner;
     if (p->in_blob && p->depth == 4 && strcmp(name, "Name") == 0)
-        keep(&p->name, p);
+        azure_list_keep(&p->name, p);
     else if (p->in_blob && p->depth == 5 && strcmp(name, "Content-Length") == 0)
-        keep(&p->size, p);
+        azure_list_keep(&p->size, p);
     else if (p->in_blob && p->depth == 5 && strcmp(name, "Etag") == 0)
-        keep(&p->tag, p);
+        azure_list_keep(&p->tag, p);
     else if (p->in_blob && p->depth == 5 && strcmp(name, "Content-MD5") == 0)
-        keep(&p->md5, p);
+        azure_list_keep(&p->md5, p);
     else if (p->in_blob && p->depth == 5 && strcmp(name, "ResourceType") == 0)
         p->directory = strcmp(strbuf_str(&p->text), "directory") == 0;
     else if (p->depth == 2 && strcmp(name, "NextMarker") == 0) {
@@ -111,7 +111,7 @@ static void closed(void *owner, const char *name)
         p->next = mem_strndup(strbuf_str(&p->text), p->text.len);
     } else if (p->in_blob && p->depth == 3) {
         if (!p->error)
-            p->error = take(p);
+            p->error = azure_list_take(p);
         p->in_blob = false;
     }
     p->depth--;
@@ -127,8 +127,10 @@ struct err *azure_list_read(const struct cloud_abi *abi, const char *body, size_
         len -= 3;
     }
     struct page p = {.prefix = prefix, .listing = l};
-    const struct cloud_abi_xml handler = {
-        .open = opened, .text = wrote, .close = closed, .owner = &p};
+    const struct cloud_abi_xml handler = {.open = azure_list_opened,
+                                          .text = azure_list_wrote,
+                                          .close = azure_list_closed,
+                                          .owner = &p};
     bool ok = abi->xml(body, len, &handler) && p.is_listing;
     if (!ok) {
         err_free(p.error);

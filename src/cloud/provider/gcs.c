@@ -80,7 +80,7 @@ static void put_pair(struct strbuf *sb, const char *name, const char *value)
 }
 
 /* endpoint/storage/v1/b/BUCKET/o, and who asks. */
-static struct err *make(struct gcs *g, void *session, struct call_request *r)
+static struct err *gcs_make(struct gcs *g, void *session, struct call_request *r)
 {
     void *token = NULL;
     struct err *e = lease_get(&g->token.lease, session, &token);
@@ -99,7 +99,7 @@ static struct err *gcs_list(void *site, void *session, const char *model, const 
                             struct call_request *r)
 {
     struct gcs *g = site;
-    struct err *e = make(g, session, r);
+    struct err *e = gcs_make(g, session, r);
     if (e)
         return e;
     struct strbuf prefix = STRBUF_INIT;
@@ -116,7 +116,7 @@ static struct err *gcs_list(void *site, void *session, const char *model, const 
 }
 
 /* Base64 of `bytes` bytes as name:hexadecimal. */
-static void put_digest(struct strbuf *sb, const char *name, yyjson_val *value, size_t bytes)
+static void gcs_put_digest(struct strbuf *sb, const char *name, yyjson_val *value, size_t bytes)
 {
     const char *text = yyjson_get_str(value);
     unsigned char out[64];
@@ -128,7 +128,7 @@ static void put_digest(struct strbuf *sb, const char *name, yyjson_val *value, s
     text_hex(sb, out, len);
 }
 
-static struct err *take(const struct gcs *g, yyjson_val *item, struct listing *l)
+static struct err *gcs_take(const struct gcs *g, yyjson_val *item, struct listing *l)
 {
     const char *name = yyjson_get_str(yyjson_obj_get(item, "name"));
     const char *size = yyjson_get_str(yyjson_obj_get(item, "size"));
@@ -141,8 +141,8 @@ static struct err *take(const struct gcs *g, yyjson_val *item, struct listing *l
     if (name_len == prefix_len)
         return NULL;
     struct strbuf digest = STRBUF_INIT;
-    put_digest(&digest, "md5", yyjson_obj_get(item, "md5Hash"), 16);
-    put_digest(&digest, "crc32c", yyjson_obj_get(item, "crc32c"), 4);
+    gcs_put_digest(&digest, "md5", yyjson_obj_get(item, "md5Hash"), 16);
+    gcs_put_digest(&digest, "crc32c", yyjson_obj_get(item, "crc32c"), 4);
     struct err *e = listing_add(l, name + prefix_len, name_len - prefix_len,
                                 strtoull(size, NULL, 10), generation, strbuf_str(&digest));
     strbuf_fini(&digest);
@@ -164,7 +164,7 @@ static struct err *gcs_read(void *site, const char *body, size_t len, struct lis
     yyjson_arr_iter it = yyjson_arr_iter_with(items);
     yyjson_val *item;
     while (!e && (item = yyjson_arr_iter_next(&it)))
-        e = take(g, item, l);
+        e = gcs_take(g, item, l);
     if (!e && next && *next)
         *ret_next = mem_strdup(next);
     yyjson_doc_free(doc);
@@ -175,7 +175,7 @@ static struct err *gcs_get(void *site, void *session, const struct listing_objec
                            uint64_t to, struct call_request *r)
 {
     struct gcs *g = site;
-    struct err *e = make(g, session, r);
+    struct err *e = gcs_make(g, session, r);
     if (e)
         return e;
     struct strbuf name = STRBUF_INIT;

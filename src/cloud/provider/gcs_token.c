@@ -26,21 +26,21 @@
 #define LIFE_SECS      UINT64_C(3600)
 #define MAX_SIGNATURE  1024u
 
-static const char *text_of(yyjson_val *root, const char *name)
+static const char *gcs_token_text(yyjson_val *root, const char *name)
 {
     const char *text = yyjson_get_str(yyjson_obj_get(root, name));
     return text ? text : "";
 }
 
 /* name=value, escaped. */
-static void put_field(struct strbuf *sb, const char *name, const char *value)
+static void gcs_token_put_field(struct strbuf *sb, const char *name, const char *value)
 {
     strbuf_printf(sb, "%s%s=", sb->len ? "&" : "", name);
     url_escape(sb, value, strlen(value), false);
 }
 
-static struct err *post(struct call_net *net, void *session, const char *url, const char *form,
-                        struct lease_fresh *ret)
+static struct err *gcs_token_post(struct call_net *net, void *session, const char *url,
+                                  const char *form, struct lease_fresh *ret)
 {
     char *answer = NULL;
     const struct ask a = {.method = "POST",
@@ -55,7 +55,7 @@ static struct err *post(struct call_net *net, void *session, const char *url, co
 }
 
 /* A member of a JSON text of ours: values of key files may hold anything. */
-static void put_json(struct strbuf *sb, yyjson_mut_doc *doc)
+static void gcs_token_put_json(struct strbuf *sb, yyjson_mut_doc *doc)
 {
     char *text = yyjson_mut_write(doc, 0, NULL);
     if (text)
@@ -72,27 +72,27 @@ static void put_claims(struct strbuf *sb, yyjson_val *key, const char *audience)
     yyjson_mut_doc_set_root(head, h);
     yyjson_mut_obj_add_str(head, h, "alg", "RS256");
     yyjson_mut_obj_add_str(head, h, "typ", "JWT");
-    yyjson_mut_obj_add_str(head, h, "kid", text_of(key, "private_key_id"));
-    put_json(sb, head);
+    yyjson_mut_obj_add_str(head, h, "kid", gcs_token_text(key, "private_key_id"));
+    gcs_token_put_json(sb, head);
     yyjson_mut_doc_free(head);
     strbuf_putc(sb, '.');
     yyjson_mut_doc *claims = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *c = yyjson_mut_obj(claims);
     yyjson_mut_doc_set_root(claims, c);
-    yyjson_mut_obj_add_str(claims, c, "iss", text_of(key, "client_email"));
+    yyjson_mut_obj_add_str(claims, c, "iss", gcs_token_text(key, "client_email"));
     yyjson_mut_obj_add_str(claims, c, "scope", SCOPE);
     yyjson_mut_obj_add_str(claims, c, "aud", audience);
     yyjson_mut_obj_add_uint(claims, c, "iat", now);
     yyjson_mut_obj_add_uint(claims, c, "exp", now + LIFE_SECS);
-    put_json(sb, claims);
+    gcs_token_put_json(sb, claims);
     yyjson_mut_doc_free(claims);
 }
 
 static struct err *of_service(struct call_net *net, void *session, yyjson_val *key,
                               struct lease_fresh *ret)
 {
-    const char *uri = text_of(key, "token_uri");
-    const char *pem = text_of(key, "private_key");
+    const char *uri = gcs_token_text(key, "token_uri");
+    const char *pem = gcs_token_text(key, "private_key");
     unsigned char signature[MAX_SIGNATURE];
     struct strbuf jwt = STRBUF_INIT;
     struct strbuf form = STRBUF_INIT;
@@ -104,9 +104,9 @@ static struct err *of_service(struct call_net *net, void *session, yyjson_val *k
     if (n) {
         strbuf_putc(&jwt, '.');
         text_base64(&jwt, signature, n, true);
-        put_field(&form, "grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer");
-        put_field(&form, "assertion", strbuf_str(&jwt));
-        e = post(net, session, uri, strbuf_str(&form), ret);
+        gcs_token_put_field(&form, "grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer");
+        gcs_token_put_field(&form, "assertion", strbuf_str(&jwt));
+        e = gcs_token_post(net, session, uri, strbuf_str(&form), ret);
     } else {
         e = err_new(STATUS_INVALID_ARG, "its private_key is no RSA key in PEM");
     }
@@ -118,13 +118,13 @@ static struct err *of_service(struct call_net *net, void *session, yyjson_val *k
 static struct err *of_user(struct call_net *net, void *session, yyjson_val *key,
                            struct lease_fresh *ret)
 {
-    const char *uri = text_of(key, "token_uri");
+    const char *uri = gcs_token_text(key, "token_uri");
     struct strbuf form = STRBUF_INIT;
-    put_field(&form, "grant_type", "refresh_token");
-    put_field(&form, "client_id", text_of(key, "client_id"));
-    put_field(&form, "client_secret", text_of(key, "client_secret"));
-    put_field(&form, "refresh_token", text_of(key, "refresh_token"));
-    struct err *e = post(net, session, *uri ? uri : TOKEN_URI, strbuf_str(&form), ret);
+    gcs_token_put_field(&form, "grant_type", "refresh_token");
+    gcs_token_put_field(&form, "client_id", gcs_token_text(key, "client_id"));
+    gcs_token_put_field(&form, "client_secret", gcs_token_text(key, "client_secret"));
+    gcs_token_put_field(&form, "refresh_token", gcs_token_text(key, "refresh_token"));
+    struct err *e = gcs_token_post(net, session, *uri ? uri : TOKEN_URI, strbuf_str(&form), ret);
     strbuf_fini(&form);
     return e;
 }
@@ -138,7 +138,7 @@ static struct err *of_file(const struct gcs_token *t, void *session, struct leas
         return err_wrap(e, "the key for Google Cloud Storage");
     yyjson_doc *doc = yyjson_read(text, len, 0);
     yyjson_val *root = yyjson_doc_get_root(doc);
-    const char *type = text_of(root, "type");
+    const char *type = gcs_token_text(root, "type");
     if (strcmp(type, "service_account") == 0)
         e = of_service(t->net, session, root, ret);
     else if (strcmp(type, "authorized_user") == 0)
@@ -152,7 +152,7 @@ static struct err *of_file(const struct gcs_token *t, void *session, struct leas
 }
 
 /* There may be no such server: then requests go without a token. */
-static struct err *of_machine(struct gcs_token *t, void *session, struct lease_fresh *ret)
+static struct err *gcs_token_of_machine(struct gcs_token *t, void *session, struct lease_fresh *ret)
 {
     const char *host = getenv("GCE_METADATA_HOST");
     struct strbuf url = STRBUF_INIT;
@@ -179,14 +179,14 @@ static struct err *of_machine(struct gcs_token *t, void *session, struct lease_f
     return NULL;
 }
 
-static struct err *fetch(void *owner, void *session, struct lease_fresh *ret)
+static struct err *gcs_token_fetch(void *owner, void *session, struct lease_fresh *ret)
 {
     struct gcs_token *t = owner;
     if (t->file)
         return of_file(t, session, ret);
     if (t->emulator && !getenv("GCE_METADATA_HOST"))
         return NULL;
-    return of_machine(t, session, ret);
+    return gcs_token_of_machine(t, session, ret);
 }
 
 void gcs_token_init(struct gcs_token *t, struct call_net *net, const char *file, bool emulator)
@@ -203,7 +203,8 @@ void gcs_token_init(struct gcs_token *t, struct call_net *net, const char *file,
             t->file = strbuf_take(&usual);
         strbuf_fini(&usual);
     }
-    static const struct lease_kind kind = {.fetch = fetch, .copy = token_copy, .drop = mem_free};
+    static const struct lease_kind kind = {
+        .fetch = gcs_token_fetch, .copy = token_copy, .drop = mem_free};
     lease_init(&t->lease, &kind, t);
 }
 

@@ -7,7 +7,7 @@
 #define SPACES " \t\r"
 
 /* The text without spaces at its ends. */
-static size_t trim(const char **at, size_t len)
+static size_t ini_trim(const char **at, size_t len)
 {
     while (len && strchr(SPACES, **at)) {
         ++*at;
@@ -24,7 +24,7 @@ static bool same_section(const char *line, size_t len, const char *section)
     const char *end = memchr(line, ']', len);
     if (!end)
         return false;
-    size_t left = trim(&inside, (size_t)(end - inside));
+    size_t left = ini_trim(&inside, (size_t)(end - inside));
     for (; left && *section; section++) {
         if (*inside != *section && !(*section == ' ' && *inside == '\t'))
             return false;
@@ -45,7 +45,7 @@ char *ini_find(const char *text, const char *section, const char *name)
         const char *end = line + whole;
         const char *at = line;
         bool nested = *line == ' ' || *line == '\t';
-        size_t len = trim(&at, whole);
+        size_t len = ini_trim(&at, whole);
         line = *end ? end + 1 : end;
         if (!len || *at == '#' || *at == ';')
             continue;
@@ -58,9 +58,9 @@ char *ini_find(const char *text, const char *section, const char *name)
         const char *equals = memchr(at, '=', len);
         if (!here || !name || nested || !equals)
             continue;
-        size_t key_len = trim(&at, (size_t)(equals - at));
+        size_t key_len = ini_trim(&at, (size_t)(equals - at));
         const char *value = equals + 1;
-        size_t value_len = trim(&value, (size_t)(end - value));
+        size_t value_len = ini_trim(&value, (size_t)(end - value));
         if (key_len != strlen(name) || strncmp(at, name, key_len) != 0)
             continue;
         mem_free(found);

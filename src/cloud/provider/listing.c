@@ -51,7 +51,7 @@ struct err *listing_add(struct listing *l, const char *name, size_t name_len, ui
     return NULL;
 }
 
-static int by_name(const void *a, const void *b)
+static int listing_by_name(const void *a, const void *b)
 {
     const struct listing_object *x = a;
     const struct listing_object *y = b;
@@ -62,7 +62,7 @@ void listing_sort(struct listing *l)
 {
     if (l->count < 2)
         return;
-    qsort(l->objects, l->count, sizeof(*l->objects), by_name);
+    qsort(l->objects, l->count, sizeof(*l->objects), listing_by_name);
     size_t kept = 1;
     for (size_t i = 1; i < l->count; i++)
         if (strcmp(l->objects[i].name, l->objects[kept - 1].name) != 0)
@@ -154,7 +154,7 @@ static int64_t version_of(const char *path)
     return strtoll(path, NULL, 10);
 }
 
-static bool is_config(const char *path)
+static bool listing_is_config(const char *path)
 {
     return strcmp(path, "config.pbtxt") == 0 || strncmp(path, "configs/", 8) == 0;
 }
@@ -166,10 +166,10 @@ bool listing_in(const char *path, int64_t part)
     int64_t version = version_of(path);
     if (part >= 0)
         return version == part;
-    return version == 0 && is_config(path) == (part == LISTING_CONFIG);
+    return version == 0 && listing_is_config(path) == (part == LISTING_CONFIG);
 }
 
-static uint64_t mix(uint64_t h, const void *bytes, size_t len)
+static uint64_t listing_mix(uint64_t h, const void *bytes, size_t len)
 {
     const unsigned char *b = bytes;
     for (size_t i = 0; i < len; i++)
@@ -185,9 +185,9 @@ uint64_t listing_stamp(const struct listing *l, size_t first, size_t count, int6
         const char *path = strchr(o->name, '/');
         if (!path || !listing_in(path + 1, part))
             continue;
-        h = mix(h, o->name, strlen(o->name) + 1);
-        h = mix(h, o->tag, strlen(o->tag) + 1);
-        h = mix(h, &o->size, sizeof(o->size));
+        h = listing_mix(h, o->name, strlen(o->name) + 1);
+        h = listing_mix(h, o->tag, strlen(o->tag) + 1);
+        h = listing_mix(h, &o->size, sizeof(o->size));
     }
     return h ? h : 1;
 }

@@ -157,8 +157,8 @@ static uint64_t store_time(struct s3 *s)
 }
 
 /* Adds the headers that prove who asks. */
-static void sign(struct s3 *s, const struct aws_key *key, const char *region, const char *host,
-                 struct sigv4_request *v, struct call_request *r)
+static void s3_sign(struct s3 *s, const struct aws_key *key, const char *region, const char *host,
+                    struct sigv4_request *v, struct call_request *r)
 {
     char date[SIGV4_DATE_CHARS + 1];
     sigv4_date(store_time(s), date);
@@ -185,8 +185,9 @@ static void sign(struct s3 *s, const struct aws_key *key, const char *region, co
 
 /* The whole request but for headers that are not signed.
  * name  of an object below the repository; NULL = the bucket itself */
-static struct err *make(struct s3 *s, void *session, const char *name,
-                        const struct sigv4_pair *query, size_t query_count, struct call_request *r)
+static struct err *s3_make(struct s3 *s, void *session, const char *name,
+                           const struct sigv4_pair *query, size_t query_count,
+                           struct call_request *r)
 {
     struct aws_key key;
     struct err *e = aws_get(&s->aws, session, &key);
@@ -213,10 +214,10 @@ static struct err *make(struct s3 *s, void *session, const char *name,
     }
     call_header(r, "Host: %s", host);
     if (*key.id)
-        sign(s, &key, region, host,
-             &(struct sigv4_request){
-                 .path = strbuf_str(&path), .query = query, .query_count = query_count},
-             r);
+        s3_sign(s, &key, region, host,
+                &(struct sigv4_request){
+                    .path = strbuf_str(&path), .query = query, .query_count = query_count},
+                r);
     strbuf_fini(&path);
     mem_free(host);
     mem_free(region);
@@ -237,7 +238,7 @@ static struct err *s3_list(void *site, void *session, const char *model, const c
     size_t count = 3;
     if (page)
         query[count++] = (struct sigv4_pair){"continuation-token", page};
-    struct err *e = make(s, session, NULL, query, count, r);
+    struct err *e = s3_make(s, session, NULL, query, count, r);
     strbuf_fini(&prefix);
     return e;
 }
@@ -252,7 +253,7 @@ static struct err *s3_read(void *site, const char *body, size_t len, struct list
 static struct err *s3_get(void *site, void *session, const struct listing_object *o, uint64_t from,
                           uint64_t to, struct call_request *r)
 {
-    struct err *e = make(site, session, o->name, NULL, 0, r);
+    struct err *e = s3_make(site, session, o->name, NULL, 0, r);
     if (e)
         return e;
     if (to > from)
@@ -268,7 +269,7 @@ static struct err *s3_first_part(void *site, void *session, const struct listing
 {
     const struct sigv4_pair query[] = {{"partNumber", "1"}};
     r->method = "HEAD";
-    struct err *e = make(site, session, o->name, query, 1, r);
+    struct err *e = s3_make(site, session, o->name, query, 1, r);
     if (!e && o->tag[0] == '"')
         call_header(r, "If-Match: %s", o->tag);
     return e;

@@ -30,7 +30,7 @@ struct page {
     size_t count;
 };
 
-static void opened(void *owner, const char *name)
+static void s3_list_opened(void *owner, const char *name)
 {
     struct page *p = owner;
     p->depth++;
@@ -42,13 +42,13 @@ static void opened(void *owner, const char *name)
         p->in_item = true;
 }
 
-static void wrote(void *owner, const char *data, size_t len)
+static void s3_list_wrote(void *owner, const char *data, size_t len)
 {
     struct page *p = owner;
     strbuf_append(&p->text, data, len);
 }
 
-static void set(char **field, const struct strbuf *text)
+static void s3_list_set(char **field, const struct strbuf *text)
 {
     mem_free(*field);
     *field = mem_strndup(strbuf_str(text), text->len);
@@ -57,11 +57,11 @@ static void set(char **field, const struct strbuf *text)
 static void take_item_field(struct page *p, const char *name)
 {
     if (strcmp(name, "Key") == 0)
-        set(&p->now.key, &p->text);
+        s3_list_set(&p->now.key, &p->text);
     else if (strcmp(name, "ETag") == 0)
-        set(&p->now.tag, &p->text);
+        s3_list_set(&p->now.tag, &p->text);
     else if (strcmp(name, "LastModified") == 0)
-        set(&p->now.changed, &p->text);
+        s3_list_set(&p->now.changed, &p->text);
     else if (strcmp(name, "Size") == 0) {
         char *end;
         p->now.size = strtoull(strbuf_str(&p->text), &end, 10);
@@ -75,12 +75,12 @@ static void take_page_field(struct page *p, const char *name)
     if (strcmp(name, "IsTruncated") == 0)
         p->more = strcmp(text, "true") == 0;
     else if (strcmp(name, "NextContinuationToken") == 0)
-        set(&p->next, &p->text);
+        s3_list_set(&p->next, &p->text);
     else if (strcmp(name, "EncodingType") == 0)
         p->escaped = strcmp(text, "url") == 0;
 }
 
-static void closed(void *owner, const char *name)
+static void s3_list_closed(void *owner, const char *name)
 {
     struct page *p = owner;
     if (p->depth == 3 && p->in_item) {
@@ -100,7 +100,7 @@ static void closed(void *owner, const char *name)
 }
 
 /* "\"<32>\"" is the MD5, "\"<32>-N\"" that of the MD5s of N parts. */
-static void put_digest(const char *tag, struct strbuf *sb)
+static void s3_list_put_digest(const char *tag, struct strbuf *sb)
 {
     size_t len = strlen(tag);
     if (len < 34 || tag[0] != '"' || tag[len - 1] != '"' ||
@@ -112,7 +112,7 @@ static void put_digest(const char *tag, struct strbuf *sb)
         strbuf_printf(sb, "md5parts:%.*s", (int)(len - 2), tag + 1);
 }
 
-static struct err *take(struct page *p, const char *prefix, struct listing *l)
+static struct err *s3_list_take(struct page *p, const char *prefix, struct listing *l)
 {
     size_t prefix_len = strlen(prefix);
     struct err *e = NULL;
@@ -129,7 +129,7 @@ static struct err *take(struct page *p, const char *prefix, struct listing *l)
             continue; /* the directory itself */
         struct strbuf digest = STRBUF_INIT;
         const char *tag = it->tag && *it->tag ? it->tag : it->changed ? it->changed : "";
-        put_digest(tag, &digest);
+        s3_list_put_digest(tag, &digest);
         e = listing_add(l, it->key + prefix_len, len - prefix_len, it->size, tag,
                         strbuf_str(&digest));
         strbuf_fini(&digest);
@@ -155,14 +155,14 @@ struct err *s3_list_read(const struct cloud_abi *abi, const char *body, size_t l
 {
     struct page p = {0};
     const struct cloud_abi_xml handler = {
-        .open = opened, .text = wrote, .close = closed, .owner = &p};
+        .open = s3_list_opened, .text = s3_list_wrote, .close = s3_list_closed, .owner = &p};
     bool ok = abi->xml(body, len, &handler) && p.is_listing && !p.wrong;
     struct err *e = NULL;
     *ret_next = NULL;
     if (!ok || (p.more && (!p.next || !*p.next)))
         e = err_new(STATUS_INVALID_ARG, "the answer is not a listing");
     if (!e)
-        e = take(&p, prefix, l);
+        e = s3_list_take(&p, prefix, l);
     if (!e && p.more) {
         *ret_next = p.next;
         p.next = NULL;

@@ -6,7 +6,7 @@
 #define MAX_BYTES ((size_t)256 << 10)
 #define DIRECT_MS 1000u
 
-static struct err *build(void *owner, void *session, struct call_request *r)
+static struct err *ask_build(void *owner, void *session, struct call_request *r)
 {
     (void)session;
     const struct ask *a = owner;
@@ -25,7 +25,7 @@ struct err *ask_run(struct call_net *net, void *session, const struct ask *a, ch
 {
     struct ask copy = *a;
     struct call c = {.what = "fetching credentials",
-                     .build = build,
+                     .build = ask_build,
                      .max_body = MAX_BYTES,
                      .owner = &copy,
                      .maybe = a->maybe,

@@ -125,8 +125,8 @@ struct attempt {
     const struct cloud_abi_http *x;
 };
 
-static bool on_header(void *owner, const char *name, size_t name_len, const char *value,
-                      size_t value_len)
+static bool web_call_on_header(void *owner, const char *name, size_t name_len, const char *value,
+                               size_t value_len)
 {
     struct attempt *t = owner;
     struct strbuf *h = &t->c->answer.headers;
@@ -140,7 +140,7 @@ static bool on_header(void *owner, const char *name, size_t name_len, const char
     return true;
 }
 
-static bool on_body(void *owner, const void *data, size_t len)
+static bool web_call_on_body(void *owner, const void *data, size_t len)
 {
     struct attempt *t = owner;
     struct call *c = t->c;
@@ -208,8 +208,8 @@ static struct err * final(const struct call *c, const struct call_request *r, en
                    (int)strcspn(url, "?"), url, why, attempts, (double)took / 1e9);
 }
 
-static void exchange(struct call_net *n, void *session, struct call *c, struct retry *retry,
-                     struct call_request *r, struct cloud_abi_http *x)
+static void web_call_exchange(struct call_net *n, void *session, struct call *c,
+                              struct retry *retry, struct call_request *r, struct cloud_abi_http *x)
 {
     struct attempt t = {.c = c, .net = n, .retry = retry, .x = x};
     uint64_t left_ms = retry_left(retry, clock_now_ns()) / TIME_MS(1) + 1;
@@ -227,8 +227,8 @@ static void exchange(struct call_net *n, void *session, struct call *c, struct r
         .stall_secs = (uint32_t)(left_secs < MAX_STALL_SECS ? left_secs : MAX_STALL_SECS),
         .total_ms = c->sink ? 0 : (uint32_t)(n->limit / TIME_MS(1) * SMALL_LIMITS),
         .cancel = &n->cancelled,
-        .on_header = on_header,
-        .on_body = on_body,
+        .on_header = web_call_on_header,
+        .on_body = web_call_on_body,
         .owner = &t,
     };
     c->answer.status = 0;
@@ -308,7 +308,7 @@ struct err *call_run(struct call_net *n, void *session, struct call *c)
             call_request_fini(&r);
             return err_wrap(e, "%s", c->what);
         }
-        exchange(n, session, c, &retry, &r, &x);
+        web_call_exchange(n, session, c, &retry, &r, &x);
         bool over = judge(n, c, &x, &renewals, &why, &code, &at_once);
         time_ns now = clock_now_ns();
         time_ns at = now;

@@ -26,12 +26,12 @@ void lease_fini(struct lease *l)
     l->kind->drop(l->value);
 }
 
-static bool holds(const struct lease *l)
+static bool lease_holds(const struct lease *l)
 {
     return l->have && l->now() < l->ends;
 }
 
-static void take(struct lease *l, const struct lease_fresh *f)
+static void lease_take(struct lease *l, const struct lease_fresh *f)
 {
     time_ns life = f->none ? LEASE_NONE_LIFE : f->life;
     time_ns early = life / 4 < RENEW_BEFORE ? life / 4 : RENEW_BEFORE;
@@ -47,7 +47,7 @@ static void take(struct lease *l, const struct lease_fresh *f)
 }
 
 /* Lock held, but not while it is fetched. */
-static struct err *renew(struct lease *l, void *session)
+static struct err *lease_renew(struct lease *l, void *session)
 {
     struct lease_fresh f = {.life = TIME_NEVER};
     l->busy = true;
@@ -59,9 +59,9 @@ static struct err *renew(struct lease *l, void *session)
     err_free(l->failed);
     l->failed = err_copy(e);
     mutex_cond_broadcast(&l->changed);
-    bool kept = holds(l) && (e || (f.none && !l->none));
+    bool kept = lease_holds(l) && (e || (f.none && !l->none));
     if (!e && !kept) {
-        take(l, &f);
+        lease_take(l, &f);
         return NULL;
     }
     l->kind->drop(f.value);
@@ -79,13 +79,13 @@ struct err *lease_get(struct lease *l, void *session, void **ret)
     struct err *e = NULL;
     mutex_lock(&l->lock);
     uint64_t rounds = l->rounds;
-    while (l->busy && !holds(l))
+    while (l->busy && !lease_holds(l))
         mutex_cond_wait(&l->changed, &l->lock);
-    bool good = holds(l) && (l->busy || l->now() < l->renew);
+    bool good = lease_holds(l) && (l->busy || l->now() < l->renew);
     if (!good && l->rounds != rounds && l->failed)
         e = err_copy(l->failed); /* the one that was waited for: a second one would take as long */
     else if (!good)
-        e = renew(l, session);
+        e = lease_renew(l, session);
     if (!e)
         *ret = l->kind->copy(l->value);
     mutex_unlock(&l->lock);

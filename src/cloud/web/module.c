@@ -15,7 +15,7 @@ static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF); /* guards `table` */
 static const struct cloud_abi *table;
 
 /* Beside libtritonserver.so; where a program has our code linked in, in the lib of its tree. The caller's. */
-static char *find(void)
+static char *module_find(void)
 {
     static const char *const places[] = {FILE_NAME, "../lib/" FILE_NAME, "../../lib/" FILE_NAME};
     char *self = dl_path_of((const void *)&table);
@@ -32,9 +32,9 @@ static char *find(void)
     return strbuf_take(&path);
 }
 
-static struct err *load(const struct cloud_abi **ret)
+static struct err *module_load(const struct cloud_abi **ret)
 {
-    char *path = find();
+    char *path = module_find();
     struct dl *dl = NULL;
     struct err *e = dl_open(path, &dl);
     const struct cloud_abi *found = dl ? dl_symbol(dl, CLOUD_ABI_SYMBOL) : NULL;
@@ -53,7 +53,7 @@ struct err *module_get(const struct cloud_abi **ret)
     struct err *e = NULL;
     mutex_lock(&lock);
     if (!table)
-        e = load(&table);
+        e = module_load(&table);
     *ret = table;
     mutex_unlock(&lock);
     return e;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool plain(unsigned char c)
+static bool url_plain(unsigned char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
            c == '.' || c == '_' || c == '~';
@@ -16,7 +16,7 @@ void url_escape(struct strbuf *sb, const char *text, size_t len, bool keep_slash
     static const char digits[] = "0123456789ABCDEF";
     for (size_t i = 0; i < len; i++) {
         unsigned char c = (unsigned char)text[i];
-        if (plain(c) || (c == '/' && keep_slash)) {
+        if (url_plain(c) || (c == '/' && keep_slash)) {
             strbuf_putc(sb, (char)c);
             continue;
         }
@@ -72,7 +72,7 @@ static bool host_ok(const char *host, size_t len)
             name++;
         name++;
     } else {
-        while (name < len && (plain((unsigned char)host[name])))
+        while (name < len && (url_plain((unsigned char)host[name])))
             name++;
     }
     if (name == 0 || name > len)

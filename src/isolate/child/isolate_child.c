@@ -232,7 +232,7 @@ static void cancel(struct isolate_child *child, const uint8_t *bytes, size_t len
     }
 }
 
-static void on_control(struct loop_fd *w, uint32_t events)
+static void isolate_child_on_control(struct loop_fd *w, uint32_t events)
 {
     (void)events;
     struct isolate_child *child = LIST_ITEM(w, struct isolate_child, control);
@@ -264,7 +264,7 @@ static void send_log(int fd, bool print_too)
 }
 
 /* Takes what the parent hands over first. */
-static bool begin(struct isolate_child *child)
+static bool isolate_child_begin(struct isolate_child *child)
 {
     const uint8_t *bytes;
     size_t len;
@@ -293,9 +293,9 @@ static bool begin(struct isolate_child *child)
     return true;
 }
 
-static struct err *run(struct isolate_child *child)
+static struct err *isolate_child_serve(struct isolate_child *child)
 {
-    child->control = (struct loop_fd){.fd = SPAWN_CONTROL_FD, .ready = on_control};
+    child->control = (struct loop_fd){.fd = SPAWN_CONTROL_FD, .ready = isolate_child_on_control};
     child->trim = (struct loop_timer)LOOP_TIMER_INIT(trim_due);
     child->trim_mail.deliver = trim_wanted;
     struct err *e = loop_new(&child->loop);
@@ -327,8 +327,9 @@ int isolate_child_run(void)
     mutex_init(&child.lock, MUTEX_RANK_SCHEDULER);
     list_init(&child.lanes);
     child.stats = stats_new();
-    struct err *e =
-        begin(&child) ? run(&child) : err_new(STATUS_INTERNAL, "this is not for people to start");
+    struct err *e = isolate_child_begin(&child)
+                        ? isolate_child_serve(&child)
+                        : err_new(STATUS_INTERNAL, "this is not for people to start");
     if (e) {
         fprintf(stderr, "nereid: %s\n", err_message(e));
         err_free(e);

@@ -126,7 +126,8 @@ static void fail_batch(struct isolate_child_lane *lane, size_t count, const stru
     }
 }
 
-static struct err *execute(struct isolate_child_lane *lane, struct isolate_wire *w)
+static struct err *isolate_child_lane_execute(struct isolate_child_lane *lane,
+                                              struct isolate_wire *w)
 {
     uint64_t count = isolate_wire_get(w);
     if (count > lane->batch_cap) {
@@ -164,7 +165,7 @@ static bool obey(struct isolate_child_lane *lane, struct isolate_wire *w)
     uint64_t order = isolate_wire_get(w);
     current = lane;
     if (order == ORDER_EXECUTE) {
-        e = execute(lane, w);
+        e = isolate_child_lane_execute(lane, w);
     } else if (order == ORDER_INSTANCE) {
         e = begin_instance(lane, w);
     } else if (order == ORDER_INSTANCE_END) {

@@ -21,7 +21,7 @@ static struct isolate_child_outputs *of(TRITONSERVER_ResponseAllocator *allocato
 }
 
 /* Takes back what the parent is done with. Lock held; returns how many places are in use, here or there. */
-static uint32_t collect(struct isolate_child_outputs *o)
+static uint32_t isolate_child_outputs_collect(struct isolate_child_outputs *o)
 {
     uint32_t most = 0;
     uint32_t used = 0;
@@ -43,9 +43,10 @@ static uint32_t collect(struct isolate_child_outputs *o)
 }
 
 /* A slot and memory for it. Lock held. */
-static bool take(struct isolate_child_outputs *o, uint64_t bytes, uint32_t *ret_slot)
+static bool isolate_child_outputs_take(struct isolate_child_outputs *o, uint64_t bytes,
+                                       uint32_t *ret_slot)
 {
-    collect(o);
+    isolate_child_outputs_collect(o);
     uint32_t slot = 0;
     while (slot < ISOLATE_SLOTS && o->slots[slot].state != SLOT_FREE)
         slot++;
@@ -61,7 +62,7 @@ static struct err *allocate_shared(struct isolate_child_outputs *o, const char *
                                    uint64_t bytes, struct place *place)
 {
     mutex_lock(&o->lock);
-    bool ok = take(o, bytes, &place->slot);
+    bool ok = isolate_child_outputs_take(o, bytes, &place->slot);
     if (ok)
         place->data = o->shared + ISOLATE_SLOTS + o->slots[place->slot].offset;
     mutex_unlock(&o->lock);
@@ -107,9 +108,11 @@ static TRITONSERVER_Error *allocate(TRITONSERVER_ResponseAllocator *allocator, c
     return NULL;
 }
 
-static TRITONSERVER_Error *release(TRITONSERVER_ResponseAllocator *allocator, void *buffer,
-                                   void *buffer_userp, size_t bytes, TRITONSERVER_MemoryType memory,
-                                   int64_t device)
+static TRITONSERVER_Error *isolate_child_outputs_release(TRITONSERVER_ResponseAllocator *allocator,
+                                                         void *buffer, void *buffer_userp,
+                                                         size_t bytes,
+                                                         TRITONSERVER_MemoryType memory,
+                                                         int64_t device)
 {
     (void)bytes;
     (void)memory;
@@ -165,7 +168,7 @@ void isolate_child_outputs_put(struct isolate_child_outputs *o, struct strbuf *s
     place->lent = true;
 }
 
-static void forget(void *owner, uint64_t offset, uint64_t bytes)
+static void isolate_child_outputs_forget(void *owner, uint64_t offset, uint64_t bytes)
 {
     const struct isolate_child_outputs *o = owner;
     shm_forget(o->fd, ISOLATE_SLOTS + offset, bytes);
@@ -177,8 +180,8 @@ void isolate_child_outputs_init(struct isolate_child_outputs *o, int fd, uint8_t
     mutex_init(&o->lock, MUTEX_RANK_POOL);
     o->fd = fd;
     o->shared = shared;
-    o->pool = isolate_pool_new(bytes, limit, forget, o);
-    struct allocator *made = allocator_new(allocate, release, NULL);
+    o->pool = isolate_pool_new(bytes, limit, isolate_child_outputs_forget, o);
+    struct allocator *made = allocator_new(allocate, isolate_child_outputs_release, NULL);
     made->query = query;
     o->allocator = *made;
     allocator_free(made);
@@ -194,7 +197,7 @@ bool isolate_child_outputs_trim(struct isolate_child_outputs *o)
 {
     time_ns now = clock_now_ns();
     mutex_lock(&o->lock);
-    uint32_t used = collect(o);
+    uint32_t used = isolate_child_outputs_collect(o);
     mutex_unlock(&o->lock);
     return isolate_pool_trim(o->pool, now > ISOLATE_IDLE_NS ? now - ISOLATE_IDLE_NS : 0) || used;
 }

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-static void respond(struct response *r, void *owner)
+static void isolate_child_request_respond(struct response *r, void *owner)
 {
     struct isolate_child_request *cr = owner;
     struct strbuf local = STRBUF_INIT;
@@ -51,7 +51,7 @@ static void say_plain(struct isolate_child_request *cr, enum isolate_record kind
     isolate_child_lane_said(cr->child, sb, mark, false);
 }
 
-static void released(struct request *r, void *owner)
+static void isolate_child_request_released(struct request *r, void *owner)
 {
     (void)r;
     say_plain(owner, RECORD_RELEASE);
@@ -70,7 +70,7 @@ static void gone(struct request_target *target)
 }
 
 /* The backend gives the request back for another execution, which is the parent's to have done. */
-static void again(struct request *r)
+static void isolate_child_request_again(struct request *r)
 {
     struct isolate_child_request *cr = (struct isolate_child_request *)r->target;
     say_plain(cr, RECORD_AGAIN);
@@ -154,7 +154,8 @@ static void read_input(struct isolate_child *child, struct isolate_wire *w, stru
     in->ragged_ok = ragged;
 }
 
-static void read_fields(struct isolate_child *child, struct isolate_wire *w, struct request *r)
+static void isolate_child_request_read_fields(struct isolate_child *child, struct isolate_wire *w,
+                                              struct request *r)
 {
     const char *id = isolate_wire_get_text(w);
     r->id = arena_strndup(&r->arena, id, strlen(id));
@@ -187,7 +188,7 @@ struct request *isolate_child_request_read(struct isolate_child *child, struct i
         .config = child->published, .unpin = gone, .fills_outputs = child->backend->fills_outputs};
     const struct Inference__ModelConfig *proto = child->published->proto;
     if (proto->sequence_batching && proto->sequence_batching->iterative_sequence)
-        cr->target.again = again;
+        cr->target.again = isolate_child_request_again;
     cr->child = child;
     cr->id = isolate_wire_get(w);
     atomic_init(&cr->place, 0);
@@ -196,12 +197,12 @@ struct request *isolate_child_request_read(struct isolate_child *child, struct i
         mem_free(cr);
         return NULL;
     }
-    struct request *r = request_new(&cr->target, NULL, respond, cr);
+    struct request *r = request_new(&cr->target, NULL, isolate_child_request_respond, cr);
     cr->request = r;
     enlist(child, cr);
-    r->released = released;
+    r->released = isolate_child_request_released;
     r->allocator = &child->outputs.allocator;
-    read_fields(child, w, r);
+    isolate_child_request_read_fields(child, w, r);
     return r;
 }
 

@@ -105,7 +105,7 @@ static void cut_down(struct isolate_pool *p, uint32_t at, uint8_t order)
     }
 }
 
-static bool take(struct isolate_pool *p, uint64_t bytes, uint64_t *ret_offset)
+static bool isolate_pool_take_pages(struct isolate_pool *p, uint64_t bytes, uint64_t *ret_offset)
 {
     uint64_t pages = (bytes - 1) / ISOLATE_POOL_PAGE + 1;
     if (bytes > p->limit - p->used || pages > p->page_count)
@@ -130,13 +130,13 @@ static bool take(struct isolate_pool *p, uint64_t bytes, uint64_t *ret_offset)
 bool isolate_pool_take(struct isolate_pool *p, uint64_t bytes, uint64_t *ret_offset)
 {
     mutex_lock(&p->lock);
-    bool ok = take(p, bytes, ret_offset);
+    bool ok = isolate_pool_take_pages(p, bytes, ret_offset);
     mutex_unlock(&p->lock);
     return ok;
 }
 
 /* Makes a place free, one with its free neighbours. */
-static void join(struct isolate_pool *p, uint32_t at)
+static void isolate_pool_join(struct isolate_pool *p, uint32_t at)
 {
     for (;;) {
         struct page *page = &p->pages[at];
@@ -163,7 +163,7 @@ void isolate_pool_give(struct isolate_pool *p, uint64_t offset, time_ns now)
     CHECK(at < p->page_count && p->pages[at].state == TAKEN);
     p->used -= p->pages[at].bytes;
     p->pages[at].given = now;
-    join(p, at);
+    isolate_pool_join(p, at);
     mutex_unlock(&p->lock);
 }
 
@@ -196,7 +196,7 @@ bool isolate_pool_trim(struct isolate_pool *p, time_ns before)
                   ((uint64_t)1 << order) * ISOLATE_POOL_PAGE);
         mutex_lock(&p->lock);
         p->pages[at].warm = false;
-        join(p, at);
+        isolate_pool_join(p, at);
     }
     mutex_unlock(&p->lock);
     return others;

@@ -10,7 +10,7 @@
 #define MOST_MB    (1e6 * 4)
 #define GRACE_SECS 5
 
-static const char *find(const Inference__ModelConfig *proto, const char *key)
+static const char *isolate_settings_find(const Inference__ModelConfig *proto, const char *key)
 {
     for (size_t i = 0; i < proto->n_parameters; i++) {
         const Inference__ModelConfig__ParametersEntry *p = proto->parameters[i];
@@ -21,7 +21,8 @@ static const char *find(const Inference__ModelConfig *proto, const char *key)
 }
 
 /* A slip in a name would leave a process with more rights than somebody meant it to have. */
-static struct err *check_name(const Inference__ModelConfig *proto, const char *key, bool isolation)
+static struct err *isolate_settings_check_name(const Inference__ModelConfig *proto, const char *key,
+                                               bool isolation)
 {
     static const char *const names[] = {
         "ISOLATION_MEMORY_MB",  "ISOLATION_EXECUTE_TIMEOUT_SECS",
@@ -51,14 +52,14 @@ static struct err *check_names(const Inference__ModelConfig *proto, bool isolati
     struct err *e = NULL;
     for (size_t i = 0; !e && i < proto->n_parameters; i++)
         if (strncmp(proto->parameters[i]->key, prefix, strlen(prefix)) == 0)
-            e = check_name(proto, proto->parameters[i]->key, isolation);
+            e = isolate_settings_check_name(proto, proto->parameters[i]->key, isolation);
     return e;
 }
 
-static struct err *read_number(const Inference__ModelConfig *proto, const char *key, double most,
-                               double *ret)
+static struct err *isolate_settings_read_number(const Inference__ModelConfig *proto,
+                                                const char *key, double most, double *ret)
 {
-    const char *text = find(proto, key);
+    const char *text = isolate_settings_find(proto, key);
     if (!text)
         return NULL;
     char *end;
@@ -118,7 +119,7 @@ static struct err *take_file(struct isolate_settings *s, const char *word, size_
     return NULL;
 }
 
-static char *copy(const char *text)
+static char *isolate_settings_copy(const char *text)
 {
     return text ? mem_strdup(text) : NULL;
 }
@@ -126,11 +127,11 @@ static char *copy(const char *text)
 /* What the process may do. */
 static struct err *read_bounds(const Inference__ModelConfig *proto, struct isolate_settings *s)
 {
-    s->environment = copy(find(proto, "ISOLATION_ENVIRONMENT"));
-    s->user = copy(find(proto, "ISOLATION_USER"));
-    struct err *e = for_each_word(find(proto, "ISOLATION_DENY"), s, take_deny);
+    s->environment = isolate_settings_copy(isolate_settings_find(proto, "ISOLATION_ENVIRONMENT"));
+    s->user = isolate_settings_copy(isolate_settings_find(proto, "ISOLATION_USER"));
+    struct err *e = for_each_word(isolate_settings_find(proto, "ISOLATION_DENY"), s, take_deny);
     if (!e)
-        e = for_each_word(find(proto, "ISOLATION_FILES"), s, take_file);
+        e = for_each_word(isolate_settings_find(proto, "ISOLATION_FILES"), s, take_file);
     return err_wrap(e, "model '%s'", proto->name);
 }
 
@@ -144,7 +145,7 @@ void isolate_settings_fini(struct isolate_settings *s)
 struct err *isolate_settings_read(const struct Inference__ModelConfig *proto,
                                   struct isolate_settings *ret)
 {
-    const char *mode = find(proto, "ISOLATION");
+    const char *mode = isolate_settings_find(proto, "ISOLATION");
     double memory_mb = 0;
     double execute = 0;
     double grace = GRACE_SECS;
@@ -156,11 +157,12 @@ struct err *isolate_settings_read(const struct Inference__ModelConfig *proto,
                        proto->name, mode);
     struct err *e = check_names(proto, mode);
     if (!e)
-        e = read_number(proto, "ISOLATION_MEMORY_MB", MOST_MB, &memory_mb);
+        e = isolate_settings_read_number(proto, "ISOLATION_MEMORY_MB", MOST_MB, &memory_mb);
     if (!e)
-        e = read_number(proto, "ISOLATION_EXECUTE_TIMEOUT_SECS", MOST_SECS, &execute);
+        e = isolate_settings_read_number(proto, "ISOLATION_EXECUTE_TIMEOUT_SECS", MOST_SECS,
+                                         &execute);
     if (!e)
-        e = read_number(proto, "ISOLATION_GRACE_SECS", MOST_SECS, &grace);
+        e = isolate_settings_read_number(proto, "ISOLATION_GRACE_SECS", MOST_SECS, &grace);
     if (!e)
         e = read_bounds(proto, ret);
     ret->memory_bytes = (uint64_t)(memory_mb * (1 << 20));

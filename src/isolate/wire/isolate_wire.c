@@ -51,7 +51,7 @@ size_t isolate_wire_left(const struct isolate_wire *w)
 }
 
 /* The next n bytes; NULL when there are fewer. */
-static const uint8_t *take(struct isolate_wire *w, uint64_t n)
+static const uint8_t *isolate_wire_take(struct isolate_wire *w, uint64_t n)
 {
     if (w->bad || n > isolate_wire_left(w)) {
         w->bad = true;
@@ -65,7 +65,7 @@ static const uint8_t *take(struct isolate_wire *w, uint64_t n)
 uint64_t isolate_wire_get(struct isolate_wire *w)
 {
     uint64_t n = 0;
-    const uint8_t *at = take(w, sizeof(n));
+    const uint8_t *at = isolate_wire_take(w, sizeof(n));
     if (at)
         memcpy(&n, at, sizeof(n));
     return n;
@@ -85,7 +85,8 @@ const char *isolate_wire_get_text_or_null(struct isolate_wire *w)
     uint64_t len = isolate_wire_get(w);
     if (w->bad || len == TEXT_NONE)
         return NULL;
-    const char *text = len < isolate_wire_left(w) ? (const char *)take(w, len + 1) : NULL;
+    const char *text =
+        len < isolate_wire_left(w) ? (const char *)isolate_wire_take(w, len + 1) : NULL;
     if (text && text[len] == '\0' && !memchr(text, '\0', len))
         return text;
     w->bad = true;
@@ -102,7 +103,7 @@ const char *isolate_wire_get_text(struct isolate_wire *w)
 const void *isolate_wire_get_bytes(struct isolate_wire *w, uint64_t *ret_len)
 {
     uint64_t len = isolate_wire_get(w);
-    const void *bytes = take(w, len);
+    const void *bytes = isolate_wire_take(w, len);
     *ret_len = bytes ? len : 0;
     return bytes;
 }
@@ -110,8 +111,8 @@ const void *isolate_wire_get_bytes(struct isolate_wire *w, uint64_t *ret_len)
 const void *isolate_wire_get_room(struct isolate_wire *w, uint64_t *ret_len)
 {
     uint64_t len = isolate_wire_get(w);
-    (void)take(w, -(uint64_t)(w->at - w->begin) & (ALIGN - 1));
-    const void *bytes = take(w, len);
+    (void)isolate_wire_take(w, -(uint64_t)(w->at - w->begin) & (ALIGN - 1));
+    const void *bytes = isolate_wire_take(w, len);
     *ret_len = bytes ? len : 0;
     return bytes;
 }

@@ -132,7 +132,7 @@ struct err *disk_rename(const char *from, const char *to)
     return NULL;
 }
 
-static struct err *copy(const char *from, const char *to)
+static struct err *disk_copy_file(const char *from, const char *to)
 {
     int in;
     struct err *e = disk_open_read(from, &in);
@@ -156,7 +156,7 @@ static struct err *copy(const char *from, const char *to)
     return e;
 }
 
-static bool is_file(const char *path)
+static bool disk_is_file(const char *path)
 {
     struct stat st;
     return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
@@ -168,7 +168,7 @@ struct err *disk_link(const char *from, const char *to)
         return NULL;
     if (errno == ENOENT)
         return err_errno(errno, "linking '%s' to '%s'", from, to);
-    return errno == EEXIST && is_file(to) ? NULL : copy(from, to);
+    return errno == EEXIST && disk_is_file(to) ? NULL : disk_copy_file(from, to);
 }
 
 struct err *disk_open_part(const char *path, int *ret_fd)

@@ -56,7 +56,7 @@ struct err *file_read(const char *path, size_t max, char **ret, size_t *ret_len)
     return e;
 }
 
-static int by_name(const void *a, const void *b)
+static int file_by_name(const void *a, const void *b)
 {
     return strcmp(((const struct file_entry *)a)->name, ((const struct file_entry *)b)->name);
 }
@@ -92,7 +92,7 @@ struct err *file_list_dir(const char *path, size_t max, struct file_list *ret)
         return e;
     }
     if (l.count)
-        qsort(l.entries, l.count, sizeof(*l.entries), by_name);
+        qsort(l.entries, l.count, sizeof(*l.entries), file_by_name);
     *ret = l;
     return NULL;
 }

@@ -12,7 +12,7 @@
 
 #define MAX_DEPTH 16u /* also ends links that go round */
 
-static uint64_t mix(uint64_t h, const void *bytes, size_t len)
+static uint64_t stamp_mix(uint64_t h, const void *bytes, size_t len)
 {
     const unsigned char *b = bytes;
     for (size_t i = 0; i < len; i++)
@@ -22,7 +22,7 @@ static uint64_t mix(uint64_t h, const void *bytes, size_t len)
 
 static uint64_t mix_number(uint64_t h, uint64_t n)
 {
-    return mix(h, &n, sizeof(n));
+    return stamp_mix(h, &n, sizeof(n));
 }
 
 static uint64_t of_all(int dir_fd, unsigned depth);
@@ -30,7 +30,7 @@ static uint64_t of_all(int dir_fd, unsigned depth);
 static uint64_t of_entry(int dir_fd, const char *name, unsigned depth)
 {
     struct stat st;
-    uint64_t h = mix(0xcbf29ce484222325u, name, strlen(name));
+    uint64_t h = stamp_mix(0xcbf29ce484222325u, name, strlen(name));
     if (name[0] == '.' || fstatat(dir_fd, name, &st, 0) != 0)
         return h;
     h = mix_number(h, (uint64_t)st.st_mode & S_IFMT);

@@ -43,7 +43,7 @@ struct err *tree_make(const char *prefix, char **ret)
     return NULL;
 }
 
-static struct err *write_all(int fd, const char *name, const char *data, size_t len)
+static struct err *tree_write_all(int fd, const char *name, const char *data, size_t len)
 {
     while (len) {
         ssize_t n = fault_hit() ? (errno = ENOSPC, -1) : write(fd, data, len);
@@ -57,7 +57,7 @@ static struct err *write_all(int fd, const char *name, const char *data, size_t 
     return NULL;
 }
 
-static struct err *failed(const char *name)
+static struct err *tree_failed(const char *name)
 {
     struct err *e = err_errno(errno, "making '%s'", name);
     return errno == EEXIST || errno == ENOTDIR || errno == ELOOP || errno == EISDIR
@@ -95,16 +95,16 @@ struct err *tree_write(const char *root, const char *name, const void *data, siz
         component[n] = '\0';
         dir = enter(dir, component);
         if (dir < 0)
-            return failed(name);
+            return tree_failed(name);
     }
     int fd = fault_hit()
                  ? (errno = ENOSPC, -1)
                  : openat(dir, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    struct err *e = fd < 0 ? failed(name) : NULL;
+    struct err *e = fd < 0 ? tree_failed(name) : NULL;
     close(dir);
     if (e)
         return e;
-    e = write_all(fd, name, data, len);
+    e = tree_write_all(fd, name, data, len);
     close(fd);
     return e;
 }

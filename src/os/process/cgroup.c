@@ -13,7 +13,7 @@
 #define LINE_BYTES ((size_t)8192)
 
 /* Up to two numbers from the beginning of a small file; "max" stands for no limit and ends the reading. Returns how many. */
-static unsigned read_numbers(const char *dir, const char *file, long long numbers[2])
+static unsigned cgroup_read_numbers(const char *dir, const char *file, long long numbers[2])
 {
     struct strbuf path = STRBUF_INIT;
     char line[128] = "";
@@ -54,9 +54,9 @@ static void lower_memory(struct cgroup_limits *l, long long bytes)
 static void take_v2(const char *dir, struct cgroup_limits *l)
 {
     long long n[2];
-    if (read_numbers(dir, "cpu.max", n) == 2)
+    if (cgroup_read_numbers(dir, "cpu.max", n) == 2)
         lower_cores(l, n[0], n[1]);
-    if (read_numbers(dir, "memory.max", n))
+    if (cgroup_read_numbers(dir, "memory.max", n))
         lower_memory(l, n[0]);
 }
 
@@ -64,22 +64,22 @@ static void take_v1_cpu(const char *dir, struct cgroup_limits *l)
 {
     long long quota[2];
     long long period[2];
-    if (read_numbers(dir, "cpu.cfs_quota_us", quota) &&
-        read_numbers(dir, "cpu.cfs_period_us", period))
+    if (cgroup_read_numbers(dir, "cpu.cfs_quota_us", quota) &&
+        cgroup_read_numbers(dir, "cpu.cfs_period_us", period))
         lower_cores(l, quota[0], period[0]);
 }
 
 static void take_v1_memory(const char *dir, struct cgroup_limits *l)
 {
     long long n[2];
-    if (read_numbers(dir, "memory.limit_in_bytes", n))
+    if (cgroup_read_numbers(dir, "memory.limit_in_bytes", n))
         lower_memory(l, n[0]);
 }
 
 /* A group below its mount, then every one around it. Where the mount shows a part of the tree alone, as in a container, the lower ones are
  * not there, and the mount itself is the process's. */
-static void climb(const char *mount, const char *group, struct cgroup_limits *l,
-                  void (*take)(const char *dir, struct cgroup_limits *l))
+static void cgroup_climb(const char *mount, const char *group, struct cgroup_limits *l,
+                         void (*take)(const char *dir, struct cgroup_limits *l))
 {
     struct strbuf dir = STRBUF_INIT;
     strbuf_printf(&dir, "%s%s", mount, strstr(group, "/..") ? "" : group);
@@ -118,16 +118,16 @@ static void take_line(const char *root, char *line, struct cgroup_limits *l)
     controllers++;
     if (!*controllers) {
         strbuf_printf(&mount, "%s/sys/fs/cgroup", root);
-        climb(strbuf_str(&mount), group, l, take_v2);
+        cgroup_climb(strbuf_str(&mount), group, l, take_v2);
     } else if (has_controller(controllers, "cpu")) {
         strbuf_printf(&mount, "%s/sys/fs/cgroup/%s", root, controllers);
-        climb(strbuf_str(&mount), group, l, take_v1_cpu);
+        cgroup_climb(strbuf_str(&mount), group, l, take_v1_cpu);
         mount.len = 0;
         strbuf_printf(&mount, "%s/sys/fs/cgroup/cpu", root);
-        climb(strbuf_str(&mount), group, l, take_v1_cpu);
+        cgroup_climb(strbuf_str(&mount), group, l, take_v1_cpu);
     } else if (has_controller(controllers, "memory")) {
         strbuf_printf(&mount, "%s/sys/fs/cgroup/memory", root);
-        climb(strbuf_str(&mount), group, l, take_v1_memory);
+        cgroup_climb(strbuf_str(&mount), group, l, take_v1_memory);
     }
     strbuf_fini(&mount);
 }

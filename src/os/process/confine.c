@@ -29,7 +29,7 @@ struct err *confine_privileges(void)
 
 /* ---- Another user */
 
-static bool read_id(const char *text, uint32_t *ret)
+static bool confine_read_id(const char *text, uint32_t *ret)
 {
     char *end;
     errno = 0;
@@ -44,7 +44,7 @@ static bool find_group(const char *text, uint32_t *ret)
 {
     struct group one, *found = NULL;
     char room[16384];
-    if (read_id(text, ret))
+    if (confine_read_id(text, ret))
         return true;
     if (getgrnam_r(text, &one, room, sizeof(room), &found) != 0 || !found)
         return false;
@@ -56,7 +56,7 @@ static bool find_user(const char *text, uint32_t *ret_user, uint32_t *ret_group)
 {
     struct passwd one, *found = NULL;
     char room[16384];
-    if (read_id(text, ret_user)) {
+    if (confine_read_id(text, ret_user)) {
         *ret_group = *ret_user;
         return true;
     }
@@ -221,7 +221,7 @@ struct program {
     unsigned short len;
 };
 
-static void put(struct program *p, struct sock_filter one)
+static void confine_put(struct program *p, struct sock_filter one)
 {
     p->code[p->len++] = one;
 }
@@ -231,37 +231,37 @@ static void put(struct program *p, struct sock_filter one)
 static void put_calls(struct program *p, const uint32_t *calls, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        put(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, calls[i], 0, 1));
-        put(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, REFUSE));
+        confine_put(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, calls[i], 0, 1));
+        confine_put(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, REFUSE));
     }
 }
 
-static void load(struct program *p, size_t offset)
+static void confine_load(struct program *p, size_t offset)
 {
-    put(p, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
+    confine_put(p, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
 }
 
 /* A pair of datagram sockets can be made to send to others; a pair of streams talks to itself. */
 static void put_pairs(struct program *p)
 {
-    put(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socketpair, 0, 5));
-    load(p, offsetof(struct seccomp_data, args[1]));
-    put(p, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xf));
-    put(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SOCK_DGRAM, 1, 0));
-    put(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SOCK_RAW, 0, 1));
-    put(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, REFUSE));
-    load(p, offsetof(struct seccomp_data, nr));
+    confine_put(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socketpair, 0, 5));
+    confine_load(p, offsetof(struct seccomp_data, args[1]));
+    confine_put(p, (struct sock_filter)BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xf));
+    confine_put(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SOCK_DGRAM, 1, 0));
+    confine_put(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SOCK_RAW, 0, 1));
+    confine_put(p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, REFUSE));
+    confine_load(p, offsetof(struct seccomp_data, nr));
 }
 
 struct err *confine_calls(unsigned calls)
 {
     struct program p = {.len = 0};
-    load(&p, offsetof(struct seccomp_data, arch));
-    put(&p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0));
-    put(&p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
-    load(&p, offsetof(struct seccomp_data, nr));
-    put(&p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, FOREIGN, 0, 1));
-    put(&p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS));
+    confine_load(&p, offsetof(struct seccomp_data, arch));
+    confine_put(&p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0));
+    confine_put(&p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
+    confine_load(&p, offsetof(struct seccomp_data, nr));
+    confine_put(&p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, FOREIGN, 0, 1));
+    confine_put(&p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS));
     put_calls(&p, never, sizeof(never) / sizeof(never[0]));
     if (calls & CONFINE_PROGRAMS)
         put_calls(&p, programs, sizeof(programs) / sizeof(programs[0]));
@@ -269,7 +269,7 @@ struct err *confine_calls(unsigned calls)
         put_calls(&p, network, sizeof(network) / sizeof(network[0]));
         put_pairs(&p);
     }
-    put(&p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+    confine_put(&p, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
     struct sock_fprog filter = {.len = p.len, .filter = p.code};
     int rc = ARCH == 0 || fault_hit()
                  ? (errno = ENOSYS, -1)

@@ -21,7 +21,7 @@ struct cpu_bind {
     unsigned long nodes[NODE_WORDS];
 };
 
-static int set_memory(int mode, const unsigned long *nodes)
+static int cpu_bind_set_memory(int mode, const unsigned long *nodes)
 {
     if (fault_hit())
         return EPERM;
@@ -46,7 +46,7 @@ void cpu_bind_restore(struct cpu_bind *was)
     if (was->has_cores)
         (void)sched_setaffinity(0, sizeof(was->cores), &was->cores);
     if (was->has_memory)
-        (void)set_memory(was->mode, was->mode == MPOL_DEFAULT ? NULL : was->nodes);
+        (void)cpu_bind_set_memory(was->mode, was->mode == MPOL_DEFAULT ? NULL : was->nodes);
     mem_free(was);
 }
 
@@ -68,5 +68,5 @@ int cpu_bind_memory(int node)
         return EINVAL;
     unsigned long nodes[NODE_WORDS] = {0};
     nodes[(size_t)node / WORD_BITS] = 1UL << ((size_t)node % WORD_BITS);
-    return set_memory(MPOL_BIND, nodes);
+    return cpu_bind_set_memory(MPOL_BIND, nodes);
 }

@@ -13,13 +13,13 @@ struct line {
 };
 
 /* Characters that could forge a line become '?'. */
-static void put(struct line *l, const char *s)
+static void crash_put(struct line *l, const char *s)
 {
     for (; *s && l->len < sizeof(l->text) - 1; s++)
         l->text[l->len++] = (unsigned char)(*s - ' ') < 0x7f - ' ' ? *s : '?';
 }
 
-static void put_number(struct line *l, unsigned long n)
+static void crash_put_number(struct line *l, unsigned long n)
 {
     char digits[24];
     size_t at = sizeof(digits);
@@ -27,7 +27,7 @@ static void put_number(struct line *l, unsigned long n)
     do
         digits[--at] = (char)('0' + n % 10);
     while ((n /= 10) != 0);
-    put(l, digits + at);
+    crash_put(l, digits + at);
 }
 
 void crash_line(const char *version, int signal_number)
@@ -39,23 +39,23 @@ void crash_line(const char *version, int signal_number)
     prctl(PR_GET_NAME, thread);
     log_context_get(&id, &requests);
     const char *name = sigabbrev_np(signal_number);
-    put(&l, "nereid ");
-    put(&l, version);
-    put(&l, " crashed: signal ");
-    put_number(&l, (unsigned long)signal_number);
-    put(&l, " (SIG");
-    put(&l, name ? name : "?");
-    put(&l, "), process ");
-    put_number(&l, (unsigned long)getpid());
-    put(&l, ", thread ");
-    put(&l, thread);
+    crash_put(&l, "nereid ");
+    crash_put(&l, version);
+    crash_put(&l, " crashed: signal ");
+    crash_put_number(&l, (unsigned long)signal_number);
+    crash_put(&l, " (SIG");
+    crash_put(&l, name ? name : "?");
+    crash_put(&l, "), process ");
+    crash_put_number(&l, (unsigned long)getpid());
+    crash_put(&l, ", thread ");
+    crash_put(&l, thread);
     if (requests) {
-        put(&l, ", request id ");
-        put(&l, *id ? id : "<id_unknown>");
+        crash_put(&l, ", request id ");
+        crash_put(&l, *id ? id : "<id_unknown>");
     }
     if (requests > 1) {
-        put(&l, ", first of a batch of ");
-        put_number(&l, requests);
+        crash_put(&l, ", first of a batch of ");
+        crash_put_number(&l, requests);
     }
     l.text[l.len++] = '\n';
     ssize_t ignored = write(STDERR_FILENO, l.text, l.len);

@@ -26,8 +26,8 @@ struct finder {
 };
 
 /* What a step of an ensemble means: the model beside it, else the only one of the name; NULL when there is none, or several. */
-static const struct check_model *find(const struct check *c, const struct check_model *ensemble,
-                                      const char *name)
+static const struct check_model *
+check_ensembles_find(const struct check *c, const struct check_model *ensemble, const char *name)
 {
     const struct check_model *own = NULL;
     const struct check_model *other = NULL;
@@ -57,8 +57,8 @@ static void put_way(const struct way *w, struct strbuf *sb)
     strbuf_puts(sb, w->model->title);
 }
 
-static void tell(struct check *c, const struct check_model *m, const struct strbuf *what,
-                 const char *mend)
+static void check_ensembles_tell(struct check *c, const struct check_model *m,
+                                 const struct strbuf *what, const char *mend)
 {
     struct strbuf place = STRBUF_INIT;
     strbuf_printf(&place, "%s%s%s/config.pbtxt", m->space, *m->space ? "/" : "", m->name);
@@ -83,14 +83,14 @@ static bool tell_circle(struct check *c, const struct check_model *first, const 
     if (!steps || depth > MAX_DEPTH)
         return false;
     for (size_t i = 0; i < steps->n_step; i++) {
-        struct way next = {at, find(c, at->model, steps->step[i]->model_name)};
+        struct way next = {at, check_ensembles_find(c, at->model, steps->step[i]->model_name)};
         if (!next.model)
             continue;
         if (next.model == first) {
             struct strbuf what = STRBUF_INIT;
             strbuf_puts(&what, "circular dependency between ensembles: ");
             put_way(&next, &what);
-            tell(c, first, &what, "take one of the steps out");
+            check_ensembles_tell(c, first, &what, "take one of the steps out");
             strbuf_fini(&what);
             return true;
         }
@@ -104,7 +104,7 @@ static bool tell_circle(struct check *c, const struct check_model *first, const 
 static const Inference__ModelConfig *find_step(void *owner, const char *model)
 {
     const struct finder *f = owner;
-    const struct check_model *m = find(f->check, f->ensemble, model);
+    const struct check_model *m = check_ensembles_find(f->check, f->ensemble, model);
     return m ? m->proto : NULL;
 }
 
@@ -113,7 +113,7 @@ static bool is_written(const struct check *c, const struct check_model *m)
 {
     const Inference__ModelEnsembling *steps = m->proto->ensemble_scheduling;
     for (size_t i = 0; i < steps->n_step; i++) {
-        const struct check_model *step = find(c, m, steps->step[i]->model_name);
+        const struct check_model *step = check_ensembles_find(c, m, steps->step[i]->model_name);
         if (!step || !step->proto->n_input || !step->proto->n_output)
             return false;
     }
@@ -131,7 +131,8 @@ static void tell_unfit(struct check *c, const struct check_model *m)
     if (e) {
         struct strbuf what = STRBUF_INIT;
         strbuf_puts(&what, err_message(e));
-        tell(c, m, &what, "make names, data types and shapes of the steps fit each other");
+        check_ensembles_tell(c, m, &what,
+                             "make names, data types and shapes of the steps fit each other");
         strbuf_fini(&what);
     }
     err_free(e);
@@ -148,14 +149,14 @@ void check_ensembles(struct check *c)
         const Inference__ModelEnsembling *steps = steps_of(m->proto);
         for (size_t i = 0; steps && i < steps->n_step; i++) {
             const char *step = steps->step[i]->model_name;
-            if (find(c, m, step))
+            if (check_ensembles_find(c, m, step))
                 continue;
             struct strbuf what = STRBUF_INIT;
             strbuf_printf(
                 &what, "ensemble_scheduling: step %zu needs model '%s', which %s", i + 1, step,
                 c->settings->namespacing ? "is not beside it, and not in one other repository"
                                          : "no repository has");
-            tell(c, m, &what, "add the model, or take the step out");
+            check_ensembles_tell(c, m, &what, "add the model, or take the step out");
             strbuf_fini(&what);
         }
         struct map seen = {0};

@@ -35,7 +35,7 @@ static bool all_digits(const char *name)
 }
 
 /* Numbers of the versions that would be served; the caller's. */
-static int64_t *find_versions(const struct subject *s, size_t *ret_count)
+static int64_t *check_files_find_versions(const struct subject *s, size_t *ret_count)
 {
     *ret_count = 0;
     struct local_names dirs;
@@ -105,7 +105,7 @@ static void check_definition(const struct subject *s, const Inference__ModelConf
                   "put it there, or set default_model_filename");
 }
 
-static void check_version(const struct subject *s, int64_t number)
+static void check_files_check_version(const struct subject *s, int64_t number)
 {
     struct strbuf dir = STRBUF_INIT;
     strbuf_printf(&dir, "%s/%" PRId64, s->dir, number);
@@ -214,14 +214,14 @@ void check_files_model(struct check *c, const char *model, const char *dir,
     struct subject s = {.c = c, .model = model, .dir = dir, .written = written};
     s.config = file_join(dir, "config.pbtxt");
     size_t count;
-    int64_t *numbers = find_versions(&s, &count);
+    int64_t *numbers = check_files_find_versions(&s, &count);
     struct local_names files = {0};
     if (count)
         err_free(local_files(dir, numbers[count - 1], &files));
     check_rules(&s, (const char *const *)files.names, files.count);
     local_names_fini(&files);
     for (size_t i = 0; i < count; i++)
-        check_version(&s, numbers[i]);
+        check_files_check_version(&s, numbers[i]);
     mem_free(numbers);
     mem_free(s.config);
 }

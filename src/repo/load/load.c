@@ -41,8 +41,8 @@ struct err *load_read_config(const struct load_context *c, const char *model_dir
 
 /* What the author left out and the directory tells: the backend, as in the reference also where nothing is to be asked of the model; then
  * every default. */
-static struct err *complete(const struct load_context *c, struct Inference__ModelConfig *proto,
-                            const char *name, const char *model_dir, int64_t number)
+static struct err *load_complete(const struct load_context *c, struct Inference__ModelConfig *proto,
+                                 const char *name, const char *model_dir, int64_t number)
 {
     if (config_guess_wanted(proto)) {
         struct local_names files = {0};
@@ -63,7 +63,7 @@ struct err *load_check_config(const struct load_context *c, const char *name,
                               const struct Inference__ModelConfig *written)
 {
     struct Inference__ModelConfig *proto = config_copy_proto(written);
-    struct err *e = complete(c, proto, name, "", 0);
+    struct err *e = load_complete(c, proto, name, "", 0);
     config_free_proto(proto);
     return e;
 }
@@ -88,9 +88,11 @@ static struct err *finish_config(struct plugin_model *m, const char *name,
 
 /* The backend's side, and the configuration as it is after the backend completed it; no model where the backend is not to be waited
  * for. */
-static struct err *initialize(const struct load_context *c, const char *name, const char *model_dir,
-                              int64_t number, bool wait, struct Inference__ModelConfig **proto,
-                              struct plugin_model **ret_model, struct model_config **ret_config)
+static struct err *load_initialize(const struct load_context *c, const char *name,
+                                   const char *model_dir, int64_t number, bool wait,
+                                   struct Inference__ModelConfig **proto,
+                                   struct plugin_model **ret_model,
+                                   struct model_config **ret_config)
 {
     struct plugin_backend *backend;
     struct err *e = isolate_backend_new(c->backends, *proto, name, model_dir, number, &backend);
@@ -147,13 +149,13 @@ struct err *load_version(const struct load_context *c, const char *name, const c
     char **seen;
     struct err *e = features_look(c->features, model_dir, &seen);
     if (!e)
-        e = complete(c, proto, name, model_dir, number);
+        e = load_complete(c, proto, name, model_dir, number);
     if (!e)
         e = load_code_check(proto, name, model_dir, number, c->is_cloud);
     if (!e)
         e = features_stand_alone(c->features, proto)
                 ? compile_alone(name, &proto, &config)
-                : initialize(c, name, model_dir, number, wait, &proto, &model, &config);
+                : load_initialize(c, name, model_dir, number, wait, &proto, &model, &config);
     config_free_proto(proto);
     if (!e && !config) {
         features_forget(c->features, seen);

@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static bool has(const char *model_dir, int64_t version, const char *file)
+static bool load_code_has(const char *model_dir, int64_t version, const char *file)
 {
     struct strbuf in_model = STRBUF_INIT;
     struct strbuf in_version = STRBUF_INIT;
@@ -29,10 +29,10 @@ static bool brings_backend(const struct Inference__ModelConfig *proto, const cha
 {
     struct strbuf file = STRBUF_INIT;
     strbuf_printf(&file, "libtriton_%s.so", proto->backend);
-    bool brings = *proto->backend && has(model_dir, version, strbuf_str(&file));
+    bool brings = *proto->backend && load_code_has(model_dir, version, strbuf_str(&file));
     strbuf_fini(&file);
     bool library = *proto->runtime && strcmp(proto->runtime, "model.py") != 0;
-    return brings || (library && has(model_dir, version, proto->runtime));
+    return brings || (library && load_code_has(model_dir, version, proto->runtime));
 }
 
 static struct err *refuse_strategy(const char *name, const char *what)
@@ -59,7 +59,7 @@ static struct err *check_cloud(const struct Inference__ModelConfig *proto, const
 {
     if (load_strategy_path(proto))
         return refuse_strategy(name, LOAD_STRATEGY_PARAMETER);
-    if (has(model_dir, version, LOAD_STRATEGY_LIBRARY))
+    if (load_code_has(model_dir, version, LOAD_STRATEGY_LIBRARY))
         return refuse_strategy(name, LOAD_STRATEGY_LIBRARY);
     if (names_extension(proto))
         return err_new(STATUS_UNSUPPORTED,

@@ -71,7 +71,7 @@ static char *usual_library(const struct plugin_model *m, const char *runtime, co
     return found;
 }
 
-static struct err *open_library(struct plugin_model *m, const char *path)
+static struct err *load_strategy_open_library(struct plugin_model *m, const char *path)
 {
     if (m->backend->entries.leave)
         return err_new(STATUS_UNSUPPORTED,
@@ -102,7 +102,7 @@ struct err *load_strategy(struct plugin_model *m, const struct Inference__ModelC
     else
         path = usual_library(m, proto->runtime, backends);
     if (path)
-        e = open_library(m, path);
+        e = load_strategy_open_library(m, path);
     mem_free(path);
     return e;
 }

@@ -78,8 +78,8 @@ void local_names_fini(struct local_names *n)
 }
 
 /* A file below the model's directory; NULL text when it is not there. */
-static struct err *read_config(const char *model_dir, const char *file, char **ret_text,
-                               size_t *ret_len, char **ret_path)
+static struct err *local_read_file(const char *model_dir, const char *file, char **ret_text,
+                                   size_t *ret_len, char **ret_path)
 {
     struct err *e = beneath_read(model_dir, file, CONFIG_READ_BYTES, ret_text, ret_len);
     if (e && err_code(e) == STATUS_NOT_FOUND) {
@@ -97,11 +97,11 @@ struct err *local_read_config(const char *model_dir, const char *name, char **re
     if (name && *name) {
         struct strbuf file = STRBUF_INIT;
         strbuf_printf(&file, "configs/%s.pbtxt", name);
-        struct err *e = read_config(model_dir, strbuf_str(&file), ret_text, ret_len, ret_path);
+        struct err *e = local_read_file(model_dir, strbuf_str(&file), ret_text, ret_len, ret_path);
         strbuf_fini(&file);
         if (e || *ret_text)
             return e;
         mem_free(*ret_path);
     }
-    return read_config(model_dir, "config.pbtxt", ret_text, ret_len, ret_path);
+    return local_read_file(model_dir, "config.pbtxt", ret_text, ret_len, ret_path);
 }

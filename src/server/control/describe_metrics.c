@@ -17,7 +17,8 @@
 
 #include <string.h>
 
-static void put_hist(const struct stats *stats, enum stats_hist_kind kind, struct metrics_hist *ret)
+static void describe_metrics_put_hist(const struct stats *stats, enum stats_hist_kind kind,
+                                      struct metrics_hist *ret)
 {
     struct histogram_counts *counts = MEM_NEW(struct histogram_counts);
     uint64_t sum_ns;
@@ -87,8 +88,9 @@ static void read_first_response(struct metrics_model *m, const struct first_resp
     b->counts = counts;
 }
 
-static void collect(struct metrics_model *m, const struct table_model *model,
-                    struct serve_version *v, const struct metrics_process *p, bool histograms)
+static void describe_metrics_collect(struct metrics_model *m, const struct table_model *model,
+                                     struct serve_version *v, const struct metrics_process *p,
+                                     bool histograms)
 {
     struct stats_sums s;
     struct stats *total = tally_total(&v->tally);
@@ -124,9 +126,9 @@ static void collect(struct metrics_model *m, const struct table_model *model,
     if (histograms && v->target.first_response)
         read_first_response(m, v->target.first_response, &v->tally);
     if (m->success) {
-        put_hist(stats, STATS_HIST_REQUEST, &m->hists[0]);
-        put_hist(stats, STATS_HIST_QUEUE, &m->hists[1]);
-        put_hist(stats, STATS_HIST_COMPUTE, &m->hists[2]);
+        describe_metrics_put_hist(stats, STATS_HIST_REQUEST, &m->hists[0]);
+        describe_metrics_put_hist(stats, STATS_HIST_QUEUE, &m->hists[1]);
+        describe_metrics_put_hist(stats, STATS_HIST_COMPUTE, &m->hists[2]);
     }
     stats_free(total);
 }
@@ -187,8 +189,8 @@ char *describe_metrics(struct server *s, struct table_view *view, size_t *ret_le
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t k = 0; k < models[i].entry_count; k++)
             if (models[i].entries[k].version)
-                collect(&all[n++], &models[i], models[i].entries[k].version, &process,
-                        s->options.latencies.histograms);
+                describe_metrics_collect(&all[n++], &models[i], models[i].entries[k].version,
+                                         &process, s->options.latencies.histograms);
     struct strbuf page = STRBUF_INIT;
     front_metrics_read(&process);
     metrics_page_render(&page, all, n, &process);

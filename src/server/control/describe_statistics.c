@@ -38,7 +38,8 @@ static Inference__InferStatistics *infer_statistics(const struct stats_sums *s)
     return m;
 }
 
-static void put_batches(Inference__ModelStatistics *m, const struct stats *stats)
+static void describe_statistics_put_batches(Inference__ModelStatistics *m,
+                                            const struct stats *stats)
 {
     struct stats_batch_sums *batches;
     size_t count = stats_sum_batches(stats, &batches);
@@ -132,7 +133,7 @@ static Inference__ModelStatistics *model_statistics(const char *name,
     m->inference_count = sums.inference_count;
     m->execution_count = sums.execution_count;
     m->inference_stats = infer_statistics(&sums);
-    put_batches(m, entry->version->stats);
+    describe_statistics_put_batches(m, entry->version->stats);
     put_usage(m, entry->version);
     put_responses(m, entry->version->stats);
     return m;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <yyjson.h>
 
-static struct err *bad_form(const struct options_row *row, const char *value)
+static struct err *options_cache_bad_form(const struct options_row *row, const char *value)
 {
     return err_new(STATUS_INVALID_ARG, "option --%s: expected %s, found '%s'", row->name,
                    row->value, value);
@@ -27,8 +27,8 @@ static bool is_same(const struct options_cache_setting *a, const struct options_
     return strcmp(a->cache, b->cache) == 0 && strcmp(a->key, b->key) == 0;
 }
 
-static struct err *put(const struct options_row *row, const struct options_cache_setting *s,
-                       struct options *o)
+static struct err *options_cache_put(const struct options_row *row,
+                                     const struct options_cache_setting *s, struct options *o)
 {
     if (is_mixed(o, s->deprecated))
         return err_new(STATUS_INVALID_ARG,
@@ -53,30 +53,31 @@ static struct err *add_setting(const struct options_row *row, const char *value,
     const char *comma = strchr(value, ',');
     const char *equals = comma ? strchr(comma, '=') : NULL;
     if (!equals || comma == value || equals == comma + 1 || !equals[1])
-        return bad_form(row, value);
+        return options_cache_bad_form(row, value);
     struct options_cache_setting s = {
         .cache = options_value_keep(o, value, (size_t)(comma - value)),
         .key = options_value_keep(o, comma + 1, (size_t)(equals - comma - 1)),
         .value = equals + 1,
     };
-    return put(row, &s, o);
+    return options_cache_put(row, &s, o);
 }
 
 /* <cache>,<JSON object> */
-static struct err *add_json(const struct options_row *row, const char *value, struct options *o)
+static struct err *options_cache_add_json(const struct options_row *row, const char *value,
+                                          struct options *o)
 {
     const char *comma = strchr(value, ',');
     yyjson_doc *doc = comma ? yyjson_read(comma + 1, strlen(comma + 1), 0) : NULL;
     bool object = yyjson_is_obj(yyjson_doc_get_root(doc));
     yyjson_doc_free(doc);
     if (!object || comma == value)
-        return bad_form(row, value);
+        return options_cache_bad_form(row, value);
     struct options_cache_setting s = {
         .cache = options_value_keep(o, value, (size_t)(comma - value)),
         .key = "",
         .value = comma + 1,
     };
-    return put(row, &s, o);
+    return options_cache_put(row, &s, o);
 }
 
 /* 0 is as if it were not there. */
@@ -86,23 +87,24 @@ static struct err *add_size(const struct options_row *row, const char *value, st
     errno = 0;
     unsigned long long n = strtoull(value, &end, 10);
     if (*value < '0' || *value > '9' || *end || errno)
-        return bad_form(row, value);
+        return options_cache_bad_form(row, value);
     if (!n)
         return NULL;
     struct options_cache_setting s = {
         .cache = "local", .key = "size", .value = value, .deprecated = true};
-    return put(row, &s, o);
+    return options_cache_put(row, &s, o);
 }
 
 struct err *options_cache_add(const struct options_row *row, const char *value, struct options *o)
 {
     if (row->kind == OPTIONS_KIND_CACHE_CONFIG)
         return add_setting(row, value, o);
-    return row->kind == OPTIONS_KIND_CACHE_JSON ? add_json(row, value, o) : add_size(row, value, o);
+    return row->kind == OPTIONS_KIND_CACHE_JSON ? options_cache_add_json(row, value, o)
+                                                : add_size(row, value, o);
 }
 
 /* The object that was given whole, or an empty one. */
-static yyjson_mut_doc *begin(const struct options *o)
+static yyjson_mut_doc *options_cache_begin(const struct options *o)
 {
     yyjson_mut_doc *doc = NULL;
     for (size_t i = 0; i < o->cache_setting_count; i++) {
@@ -134,7 +136,7 @@ struct err *options_cache_config(const struct options *o, const char **ret_name,
                            "found multiple cache configurations, but only a single cache is "
                            "currently supported: '%s' and '%s'",
                            o->cache_settings[0].cache, o->cache_settings[i].cache);
-    yyjson_mut_doc *doc = begin(o);
+    yyjson_mut_doc *doc = options_cache_begin(o);
     yyjson_mut_val *root = yyjson_mut_doc_get_root(doc);
     for (size_t i = 0; i < o->cache_setting_count; i++) {
         const struct options_cache_setting *s = &o->cache_settings[i];

@@ -7,17 +7,17 @@
 
 #define MAX_FILE_BYTES ((size_t)1 << 20)
 
-static bool is_blank(char c)
+static bool options_file_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\r';
 }
 
 /* Cuts blanks off both ends; the text ends in NUL then. */
-static char *trim(char *from, char *end)
+static char *options_file_trim(char *from, char *end)
 {
-    while (from < end && is_blank(*from))
+    while (from < end && options_file_is_blank(*from))
         from++;
-    while (end > from && is_blank(end[-1]))
+    while (end > from && options_file_is_blank(end[-1]))
         end--;
     *end = '\0';
     return from;
@@ -26,14 +26,14 @@ static char *trim(char *from, char *end)
 /* One line that ends in NUL: `name = value`. */
 static struct err *read_line(char *line, struct options *o)
 {
-    char *text = trim(line, line + strlen(line));
+    char *text = options_file_trim(line, line + strlen(line));
     if (!*text || *text == '#')
         return NULL;
     char *equals = strchr(text, '=');
     if (!equals)
         return err_new(STATUS_INVALID_ARG, "expected 'name = value', found '%s'", text);
-    const char *value = trim(equals + 1, equals + strlen(equals));
-    const char *name = trim(text, equals);
+    const char *value = options_file_trim(equals + 1, equals + strlen(equals));
+    const char *name = options_file_trim(text, equals);
     const struct options_row *row = options_row_find(name, strlen(name));
     if (!row) {
         const char *nearest = options_row_nearest(name, strlen(name));

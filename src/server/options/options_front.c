@@ -10,13 +10,14 @@
     "health, metadata, inference, shared-memory, model-config, model-repository, statistics, " \
     "trace, logging"
 
-static struct err *bad_value(const struct options_row *row, const char *value, const char *allowed)
+static struct err *options_front_bad_value(const struct options_row *row, const char *value,
+                                           const char *allowed)
 {
     return err_new(STATUS_INVALID_ARG, "option --%s: expected %s, found '%s'", row->name, allowed,
                    value);
 }
 
-static enum options_category category_of(const char *name, size_t len)
+static enum options_category options_front_category(const char *name, size_t len)
 {
     static const char *const names[OPTIONS_CATEGORIES] = {
         "health",           "metadata",   "inference", "shared-memory", "model-config",
@@ -34,14 +35,14 @@ struct err *options_front_restrict(const struct options_row *row, const char *va
     const char *colon = strchr(value, ':');
     const char *equals = colon ? strchr(colon, '=') : NULL;
     if (!colon || !equals || colon == value || equals == colon + 1 || !equals[1])
-        return bad_value(row, value, "<category>[,<category>...]:<header>=<value>");
+        return options_front_bad_value(row, value, "<category>[,<category>...]:<header>=<value>");
     struct options_restriction r = {
         .header = options_value_keep(o, colon + 1, (size_t)(equals - colon - 1)),
         .value = equals + 1,
     };
     for (const char *at = value; at <= colon;) {
         size_t len = strcspn(at, ",:");
-        enum options_category category = category_of(at, len);
+        enum options_category category = options_front_category(at, len);
         if (category == OPTIONS_CATEGORY_NONE)
             return err_new(STATUS_INVALID_ARG,
                            "option --%s: expected categories of " CATEGORIES ", found '%.*s'",
@@ -66,7 +67,7 @@ struct err *options_front_compression(const struct options_row *row, const char 
             return NULL;
         }
     }
-    return bad_value(row, value, "none, low, medium or high");
+    return options_front_bad_value(row, value, "none, low, medium or high");
 }
 
 /* One <quantile>:<error>, as the reference reads numbers: blanks before them, and anything behind, do no harm. */
@@ -118,11 +119,11 @@ struct err *options_front_latencies(const struct options_row *row, const char *v
     size_t len = strcspn(value, "=");
     bool yes;
     if (!value[len])
-        return bad_value(row, value, form);
+        return options_front_bad_value(row, value, form);
     if (len == 17 && memcmp(value, "summary_quantiles", len) == 0)
         return read_quantiles(row, value, o, field);
     if (!options_value_bool(value + len + 1, &yes))
-        return bad_value(row, value, form);
+        return options_front_bad_value(row, value, form);
     if (len == 17 && memcmp(value, "counter_latencies", len) == 0)
         field->no_counters = !yes;
     else if (len == 17 && memcmp(value, "summary_latencies", len) == 0)
@@ -130,6 +131,6 @@ struct err *options_front_latencies(const struct options_row *row, const char *v
     else if (len == 19 && memcmp(value, "histogram_latencies", len) == 0)
         field->histograms = yes;
     else
-        return bad_value(row, value, form);
+        return options_front_bad_value(row, value, form);
     return NULL;
 }

@@ -26,7 +26,7 @@ static void put_wrapped(struct strbuf *sb, const char *text)
     strbuf_putc(sb, '\n');
 }
 
-static void put_row(struct strbuf *sb, const struct options_row *row)
+static void options_help_put_row(struct strbuf *sb, const struct options_row *row)
 {
     strbuf_printf(sb, "  --%s%s%s\n", row->name, *row->value ? " " : "", row->value);
     struct strbuf text = STRBUF_INIT;
@@ -60,7 +60,7 @@ char *options_help(void)
         if (strcmp(group, rows[i].group) != 0)
             strbuf_printf(&sb, "\n%s:\n", rows[i].group);
         group = rows[i].group;
-        put_row(&sb, &rows[i]);
+        options_help_put_row(&sb, &rows[i]);
     }
     return strbuf_take(&sb);
 }

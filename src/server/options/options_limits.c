@@ -7,13 +7,13 @@
 #include <string.h>
 #include <strings.h>
 
-static struct err *bad_form(const struct options_row *row, const char *value)
+static struct err *options_limits_bad_form(const struct options_row *row, const char *value)
 {
     return err_new(STATUS_INVALID_ARG, "option --%s: expected %s, found '%s'", row->name,
                    row->value, value);
 }
 
-static struct err *too_many(const struct options_row *row, int most)
+static struct err *options_limits_too_many(const struct options_row *row, int most)
 {
     return err_new(STATUS_INVALID_ARG, "option --%s: at most %d can be given", row->name, most);
 }
@@ -30,7 +30,8 @@ static struct err *set_mode(const struct options_row *row, const char *value, bo
 }
 
 /* A number in [least, INT64_MAX] that ends at `stop`. */
-static bool read_number(const char *text, const char *stop, long long least, long long *ret)
+static bool options_limits_read_number(const char *text, const char *stop, long long least,
+                                       long long *ret)
 {
     char *end;
     errno = 0;
@@ -48,10 +49,10 @@ static struct err *add_resource(const struct options_row *row, const char *value
     const char *second = first ? strchr(first + 1, ':') : NULL;
     long long count = 0;
     long long device = OPTIONS_EVERY_DEVICE;
-    if (!first || !read_number(first + 1, second ? second : end, 0, &count) ||
-        (second && !read_number(second + 1, end, OPTIONS_EVERY_DEVICE, &device)) ||
+    if (!first || !options_limits_read_number(first + 1, second ? second : end, 0, &count) ||
+        (second && !options_limits_read_number(second + 1, end, OPTIONS_EVERY_DEVICE, &device)) ||
         device > INT32_MAX)
-        return bad_form(row, value);
+        return options_limits_bad_form(row, value);
     struct options_resource s = {
         .name = options_value_keep(o, value, (size_t)(first - value)),
         .count = (uint64_t)count,
@@ -65,7 +66,7 @@ static struct err *add_resource(const struct options_row *row, const char *value
         }
     }
     if (l->resource_count == OPTIONS_MAX_RATE_RESOURCES)
-        return too_many(row, OPTIONS_MAX_RATE_RESOURCES);
+        return options_limits_too_many(row, OPTIONS_MAX_RATE_RESOURCES);
     l->resources[l->resource_count++] = s;
     return NULL;
 }
@@ -77,7 +78,7 @@ static struct err *add_policy(const struct options_row *row, const char *value, 
     const char *comma = strchr(value, ',');
     const char *equals = comma ? strchr(comma, '=') : NULL;
     if (!equals || comma == value || equals == comma + 1 || !equals[1])
-        return bad_form(row, value);
+        return options_limits_bad_form(row, value);
     struct host_policy_setting s = {
         .policy = options_value_keep(o, value, (size_t)(comma - value)),
         .key = options_value_keep(o, comma + 1, (size_t)(equals - comma - 1)),
@@ -93,7 +94,7 @@ static struct err *add_policy(const struct options_row *row, const char *value, 
             return NULL;
         }
     if (l->policy_count == OPTIONS_MAX_HOST_POLICIES)
-        return too_many(row, OPTIONS_MAX_HOST_POLICIES);
+        return options_limits_too_many(row, OPTIONS_MAX_HOST_POLICIES);
     l->policies[l->policy_count++] = s;
     return NULL;
 }

@@ -72,7 +72,7 @@ static size_t least(size_t a, size_t b)
 }
 
 /* How many characters must be added, dropped, replaced or swapped with their neighbour. Both within MAX_NAME. */
-static size_t distance(const char *a, size_t a_len, const char *b, size_t b_len)
+static size_t options_row_distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
     size_t d[3][MAX_NAME + 1];
     for (size_t k = 0; k <= b_len; k++)
@@ -98,7 +98,7 @@ const char *options_row_nearest(const char *name, size_t len)
     const char *nearest = NULL;
     size_t closest = len / 3 > 2 ? len / 3 + 1 : 3; /* farther than this is no slip of the hand */
     for (size_t i = 0; i < ROW_COUNT; i++) {
-        size_t d = distance(name, len, rows[i].name, strlen(rows[i].name));
+        size_t d = options_row_distance(name, len, rows[i].name, strlen(rows[i].name));
         if (d < closest) {
             closest = d;
             nearest = rows[i].name;
