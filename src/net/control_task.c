@@ -17,7 +17,10 @@ static void run_finish(struct loop_task *task)
 static void control_task_deliver(struct mail *m)
 {
     struct control_task *t = LIST_ITEM(m, struct control_task, mail);
-    loop_later(t->loop, LOOP_PHASE_SPARE, &t->task);
+    if (t->spare)
+        loop_later(t->loop, LOOP_PHASE_SPARE, &t->task);
+    else
+        t->finish(t);
 }
 
 struct control_task *control_task_new(struct loop *loop, void (*finish)(struct control_task *t),
@@ -119,6 +122,7 @@ void control_task_unload(struct control_task *t, struct repo *r)
 
 void control_task_index(struct control_task *t, struct repo *r)
 {
+    t->spare = true;
     /* What serves is known without a look at the disk. */
     struct err *e = repo_places(r, t->repository, &t->places);
     bool look = !e && !t->ready_only;

@@ -9,12 +9,12 @@ struct buf;
 
 struct control_task {
     struct mail mail;
-    struct loop_task task; /* the finish: operations that many wait for end at once */
+    struct loop_task task; /* the finish, where it takes long and many may wait for it at once: */
+    bool spare;            /* then it runs in the loop's spare time */
     struct loop *loop;
-    void (*finish)(
-        struct control_task *t); /* on the loop, once, in its spare time; frees the task */
-    void *owner;                 /* whom to answer */
-    struct err *error;           /* set before finish; finish takes it over */
+    void (*finish)(struct control_task *t); /* on the loop, once; frees the task */
+    void *owner;                            /* whom to answer */
+    struct err *error;                      /* set before finish; finish takes it over */
 
     char *model; /* owned, as what follows */
     char *repository;

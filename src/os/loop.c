@@ -278,6 +278,9 @@ void loop_run(struct loop *l)
         run_spare(l);
         run_lane(l, &l->slow);
     }
+    /* What was put off belongs to owners that may end before the loop is freed. */
+    while (mailbox_deliver(&l->mail) || has_spare(l))
+        run_spare(l);
     atomic_store(&l->stop, false);
     current = NULL;
 }

@@ -63,7 +63,7 @@ struct err *loop_new(struct loop **ret);
 /* loop_free - the loop must not run; descriptors and timers left are forgotten, messages left are delivered. NULL is fine. */
 void loop_free(struct loop *l);
 
-/* loop_run - until loop_stop. */
+/* loop_run - until loop_stop, and what was posted or put off to phase SPARE before that is done. */
 void loop_run(struct loop *l);
 
 /* loop_stop - make loop_run return after its turn. Any thread. */
