@@ -22,12 +22,12 @@ struct free_list {
     bool tokens;
 };
 
-static _Thread_local struct free_list lists[SLAB_CLASSES];
+static _Thread_local struct free_list lists[SLAB_KINDS];
 
 /* Not in line: the compiler would look the thread's variable up again at each use. */
 __attribute__((noinline)) static struct free_list *list_of(const struct slab *s)
 {
-    return &lists[s->index];
+    return &lists[s->kind];
 }
 
 /* Full lists of SLAB_KEEP objects, put down by threads that free more than they take, for those that take more than they free. So many
@@ -42,24 +42,24 @@ static struct {
     /* Relaxed: the same for all of a class; a guess is good enough. */
     atomic_bool tokens;
     atomic_uint trims;
-} shelves[SLAB_CLASSES][SHELF];
+} shelves[SLAB_KINDS][SHELF];
 
 /* How many lists lie there; relaxed: a guess, so that nobody looks through an empty shelf. */
-static atomic_uint shelved[SLAB_CLASSES];
+static atomic_uint shelved[SLAB_KINDS];
 
 /* Puts down the whole list; false when there is no room. */
 __attribute__((noinline)) static bool put_down(const struct slab *s, struct free_list *l)
 {
     for (unsigned i = 0; i < SHELF; i++) {
         struct head *none = NULL;
-        if (atomic_load_explicit(&shelves[s->index][i].first, memory_order_relaxed))
+        if (atomic_load_explicit(&shelves[s->kind][i].first, memory_order_relaxed))
             continue;
-        atomic_store_explicit(&shelves[s->index][i].tokens, s->tokens, memory_order_relaxed);
-        atomic_store_explicit(&shelves[s->index][i].trims, 0, memory_order_relaxed);
-        if (!atomic_compare_exchange_strong_explicit(&shelves[s->index][i].first, &none, l->first,
+        atomic_store_explicit(&shelves[s->kind][i].tokens, s->tokens, memory_order_relaxed);
+        atomic_store_explicit(&shelves[s->kind][i].trims, 0, memory_order_relaxed);
+        if (!atomic_compare_exchange_strong_explicit(&shelves[s->kind][i].first, &none, l->first,
                                                      memory_order_release, memory_order_relaxed))
             continue;
-        atomic_fetch_add_explicit(&shelved[s->index], 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&shelved[s->kind], 1, memory_order_relaxed);
         l->first = NULL;
         l->count = l->unused = 0;
         return true;
@@ -81,10 +81,10 @@ static struct head *pick_up(unsigned index, unsigned i)
 /* Fills an empty list; false when nothing was put down. */
 __attribute__((noinline)) static bool refill(const struct slab *s, struct free_list *l)
 {
-    if (!atomic_load_explicit(&shelved[s->index], memory_order_relaxed))
+    if (!atomic_load_explicit(&shelved[s->kind], memory_order_relaxed))
         return false;
     for (unsigned i = 0; i < SHELF && !l->first; i++)
-        l->first = pick_up(s->index, i);
+        l->first = pick_up(s->kind, i);
     if (!l->first)
         return false;
     l->count = SLAB_KEEP;
@@ -141,7 +141,7 @@ void slab_free(const struct slab *s, void *object)
 
 void slab_thread_begin(void)
 {
-    for (unsigned i = 0; i < SLAB_CLASSES; i++)
+    for (unsigned i = 0; i < SLAB_KINDS; i++)
         lists[i].keep = SLAB_KEEP;
 }
 
@@ -190,7 +190,7 @@ static size_t clear_shelf(unsigned index, size_t most)
 size_t slab_trim_on(void)
 {
     size_t freed = 0;
-    for (unsigned i = 0; i < SLAB_CLASSES && freed < SLAB_CLEAR; i++)
+    for (unsigned i = 0; i < SLAB_KINDS && freed < SLAB_CLEAR; i++)
         if (atomic_load_explicit(&shelved[i], memory_order_relaxed))
             freed += clear_shelf(i, SLAB_CLEAR - freed);
     return freed * SLAB_KEEP;
@@ -199,7 +199,7 @@ size_t slab_trim_on(void)
 size_t slab_trim(void)
 {
     size_t freed = 0;
-    for (unsigned i = 0; i < SLAB_CLASSES; i++) {
+    for (unsigned i = 0; i < SLAB_KINDS; i++) {
         freed += lists[i].unused;
         slab_shorten(&lists[i], lists[i].unused);
         age_shelf(i);
@@ -209,7 +209,7 @@ size_t slab_trim(void)
 
 void slab_thread_end(void)
 {
-    for (unsigned i = 0; i < SLAB_CLASSES; i++) {
+    for (unsigned i = 0; i < SLAB_KINDS; i++) {
         lists[i].keep = 0;
         slab_shorten(&lists[i], lists[i].count);
     }

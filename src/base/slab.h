@@ -12,14 +12,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SLAB_CLASSES 8
-#define SLAB_KEEP    64 /* objects a thread keeps per class */
-#define SLAB_HEAD    16 /* bytes in front of an object that has a token */
-#define SLAB_CLEAR   8  /* full lists that are freed at once: some 50 us */
+/* The kinds of objects: each has a list of its own in each thread. */
+enum slab_kind {
+    SLAB_REQUEST,
+    SLAB_RESPONSE,
+    SLAB_FACTORY,
+    SLAB_HTTP_EXCHANGE,
+    SLAB_HTTP_CONN,
+    SLAB_GRPC_STREAM,
+    SLAB_TEST_SMALL, /* of tests */
+    SLAB_TEST,
+    SLAB_KINDS,
+};
 
-/* One a kind of object, static: `index` is its place among the SLAB_CLASSES lists of a thread. */
+#define SLAB_KEEP  64 /* objects a thread keeps per class */
+#define SLAB_HEAD  16 /* bytes in front of an object that has a token */
+#define SLAB_CLEAR 8  /* full lists that are freed at once: some 50 us */
+
+/* One a kind of object, static. */
 struct slab {
-    unsigned index;
+    enum slab_kind kind;
     size_t object_bytes;
     bool tokens;
 };

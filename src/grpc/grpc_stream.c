@@ -27,7 +27,8 @@
 
 #define STREAMS_STEP 8u
 
-static const struct slab slab = {.index = 7, .object_bytes = sizeof(struct grpc_stream)};
+static const struct slab slab = {.kind = SLAB_GRPC_STREAM,
+                                 .object_bytes = sizeof(struct grpc_stream)};
 
 static struct loop *grpc_stream_loop(const struct grpc_stream *s)
 {

@@ -31,7 +31,7 @@
 
 #define IN_FLIGHT_MANY 8 /* requests of one connection */
 
-static const struct slab slab = {.index = 6, .object_bytes = sizeof(struct http_conn)};
+static const struct slab slab = {.kind = SLAB_HTTP_CONN, .object_bytes = sizeof(struct http_conn)};
 
 static struct loop *http_conn_loop(const struct http_conn *c)
 {

@@ -23,7 +23,8 @@
 /* The status of a request whose client did not wait for the answer. */
 #define CLIENT_WENT 499
 
-static const struct slab slab = {.index = 5, .object_bytes = sizeof(struct http_exchange)};
+static const struct slab slab = {.kind = SLAB_HTTP_EXCHANGE,
+                                 .object_bytes = sizeof(struct http_exchange)};
 
 struct http_exchange *http_exchange_new(struct http_conn *c)
 {

@@ -35,7 +35,7 @@ static struct shard shards[SHARDS] = {
 };
 
 static const struct slab slab = {
-    .index = 2, .object_bytes = sizeof(struct factory), .tokens = true};
+    .kind = SLAB_FACTORY, .object_bytes = sizeof(struct factory), .tokens = true};
 
 static uint32_t shard_index(const struct request *r)
 {

@@ -21,7 +21,8 @@
 /* The struct and the first memory of its arena: a small request needs no more. */
 #define REQUEST_BYTES (3072 - SLAB_HEAD)
 
-static const struct slab slab = {.index = 0, .object_bytes = REQUEST_BYTES, .tokens = true};
+static const struct slab slab = {
+    .kind = SLAB_REQUEST, .object_bytes = REQUEST_BYTES, .tokens = true};
 
 struct request *request_new(struct request_target *target, struct loop *home,
                             request_respond_fn respond, void *owner)

@@ -16,7 +16,8 @@
 #define RESPONSE_MAGIC    0x52455350u
 #define RESPONSE_IN_ARENA 4096u /* outputs up to this size lie in the arena */
 
-static const struct slab slab = {.index = 1, .object_bytes = RESPONSE_OWN_BYTES, .tokens = true};
+static const struct slab slab = {
+    .kind = SLAB_RESPONSE, .object_bytes = RESPONSE_OWN_BYTES, .tokens = true};
 
 static _Thread_local struct response_batch *open_batch;
 

@@ -252,8 +252,9 @@ static void on_restart(struct loop_timer *t)
 
 /* ---- Its end */
 
-/* Ends what is left of it; returns its words about how it ended. */
-static char *bury(struct isolate *iso, struct isolate_session *s, struct err **ret_error)
+/* Ends what is left of it; returns its words about how it ended. ret_well: as one does that was told to end. */
+static char *bury(struct isolate *iso, struct isolate_session *s, struct err **ret_error,
+                  bool *ret_well)
 {
     bool doomed = atomic_load_explicit(&s->doomed, memory_order_relaxed);
     if (doomed || atomic_load(&iso->kill_at))
@@ -269,7 +270,9 @@ static char *bury(struct isolate *iso, struct isolate_session *s, struct err **r
     pid_t pid = s->process.pid;
     struct strbuf sb = STRBUF_INIT;
     strbuf_printf(&sb, "its process %d ended: ", (int)pid);
-    spawn_tell(&sb, spawn_reap(&s->process));
+    int status = spawn_reap(&s->process);
+    *ret_well = !doomed && (status == 0 || status == -1); /* -1: nobody knows */
+    spawn_tell(&sb, status);
     if (doomed)
         strbuf_puts(&sb, ", after it broke the protocol");
     *ret_error =
@@ -277,12 +280,12 @@ static char *bury(struct isolate *iso, struct isolate_session *s, struct err **r
     return strbuf_take(&sb);
 }
 
-static void tell_end(struct isolate *iso, const char *end, uint32_t lost, time_ns pause)
+static void tell_end(struct isolate *iso, const char *end, bool well, uint32_t lost, time_ns pause)
 {
     mutex_lock(&iso->lock);
     bool orderly = iso->orderly || iso->stopping;
     mutex_unlock(&iso->lock);
-    if (orderly && (strstr(end, "exit status 0") || strstr(end, "unknown status")))
+    if (orderly && well)
         LOG_VERBOSE(1, "%s: %s", iso->model, end);
     else if (pause == TIME_NEVER)
         LOG_ERROR("%s: %s; %u requests were lost", iso->model, end, lost);
@@ -299,7 +302,8 @@ static void after_end(struct isolate *iso)
     (void)isolate_life_read_control(iso, s, UINT_MAX); /* what it said before counts */
     unwatch_one(iso, &iso->end);                       /* reaping closes it */
     struct err *e;
-    char *end = bury(iso, s, &e);
+    bool well;
+    char *end = bury(iso, s, &e, &well);
     for (unsigned i = 0; i < TURN && read_log(iso, s); i++)
         continue;
     unwatch(iso);
@@ -319,7 +323,7 @@ static void after_end(struct isolate *iso)
     mutex_lock(&iso->lock);
     mutex_cond_broadcast(&iso->changed);
     mutex_unlock(&iso->lock);
-    tell_end(iso, end, lost, pause);
+    tell_end(iso, end, well, lost, pause);
     mem_free(end);
     isolate_frame_fini(&iso->frame); /* it may have ended within a message */
     isolate_session_unref(s);

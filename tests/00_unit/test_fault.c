@@ -39,7 +39,7 @@ static void sizes_of_peers(void **state)
 static void sizes_of_ours(void **state)
 {
     (void)state;
-    static const struct slab objects = {.index = 7, .object_bytes = 100};
+    static const struct slab objects = {.kind = SLAB_TEST, .object_bytes = 100};
     struct arena a;
     arena_init(&a, NULL, 0);
     fault_arm(1);

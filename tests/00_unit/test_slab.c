@@ -6,8 +6,8 @@
 #include <pthread.h>
 #include <string.h>
 
-static const struct slab small = {.index = 6, .object_bytes = 100};
-static const struct slab large = {.index = 7, .object_bytes = 5000};
+static const struct slab small = {.kind = SLAB_TEST_SMALL, .object_bytes = 100};
+static const struct slab large = {.kind = SLAB_TEST, .object_bytes = 5000};
 
 static void reused_and_aligned(void **state)
 {

@@ -17,7 +17,7 @@ struct seen {
 
 static void look(void *arg)
 {
-    static const struct slab objects = {.index = 7, .object_bytes = 64};
+    static const struct slab objects = {.kind = SLAB_TEST, .object_bytes = 64};
     struct seen *s = arg;
     sigset_t mask;
     pthread_getname_np(pthread_self(), s->name, sizeof(s->name));

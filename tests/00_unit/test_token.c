@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-static const struct slab tracked = {.index = 7, .object_bytes = 200, .tokens = true};
+static const struct slab tracked = {.kind = SLAB_TEST, .object_bytes = 200, .tokens = true};
 
 static void found_until_renewed(void **state)
 {
