@@ -388,6 +388,15 @@ HELD = (
     ),
     # Running it
     Kind(
+        "gRPC while requests over HTTP end",
+        "After SIGTERM gRPC is told at once: calls that come then end with UNAVAILABLE, `Server exiting` or `Server not ready`.",
+        "Until the last request over HTTP is answered gRPC goes on as before: infers, loads, unloads, says that it is ready.",
+        "Who balances by gRPC's readiness must see the end as early as who balances by HTTP's.",
+        "gRPC, health checking protocol: a server that shuts down says NOT_SERVING.",
+        OPERATOR,
+        ("40_e2e/test_stopping.py::test_neither_protocol_waits_for_the_other", "40_e2e/test_stopping.py::test_calls_that_come_while_it_stops"),
+    ),
+    Kind(
         "time to stop",
         "An idle server ends at once.",
         "It looks every two seconds whether it may.",
