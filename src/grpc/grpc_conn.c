@@ -550,11 +550,8 @@ void grpc_conn_goodbye(struct grpc_conn *c)
         return;
     c->leaving = true;
     grpc_conn_retire(c);
-    LIST_EACH (node, &c->streams) {
-        struct grpc_stream *s = LIST_ITEM(node, struct grpc_stream, node);
-        if (s->method && s->method->streams)
-            s->method->half_closed(s);
-    }
+    LIST_EACH (node, &c->streams)
+        grpc_stream_leave(LIST_ITEM(node, struct grpc_stream, node));
     grpc_conn_flush_later(c);
 }
 

@@ -157,22 +157,6 @@ void grpc_infer_unary(struct grpc_stream *s, const uint8_t *data, size_t len, st
     }
 }
 
-/* A streaming call is over once its client has said all, or the server stops, and every request was answered. */
-static void end_if_over(struct grpc_stream *s)
-{
-    if (s->call_count > 0 || s->unpacking)
-        return;
-    if (s->half_closed && !s->held)
-        grpc_answer_end(s, GRPC_ANSWER_OK, NULL);
-    else if (s->conn && s->conn->leaving)
-        grpc_answer_end(s, GRPC_ANSWER_UNAVAILABLE, "the server is stopping");
-}
-
-void grpc_infer_stream_end(struct grpc_stream *s)
-{
-    end_if_over(s);
-}
-
 static void finish_call(struct grpc_stream *s, struct grpc_call *call)
 {
     bool closed = !s->conn;
@@ -182,7 +166,7 @@ static void finish_call(struct grpc_stream *s, struct grpc_call *call)
     mem_free(call->version_text);
     mem_free(call);
     if (!closed)
-        end_if_over(s);
+        grpc_stream_end_if_over(s);
 }
 
 /* A client that takes no answers must not make us hold them without end, nor any where others need the room. One that takes them as they

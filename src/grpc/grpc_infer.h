@@ -5,6 +5,5 @@
 /* grpc_infer_unary - the method ModelInfer. */
 void grpc_infer_unary(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf);
 
-/* grpc_infer_streamed, grpc_infer_stream_end - the method ModelStreamInfer. */
+/* grpc_infer_streamed - the method ModelStreamInfer. */
 void grpc_infer_streamed(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf);
-void grpc_infer_stream_end(struct grpc_stream *s);

@@ -24,7 +24,6 @@ static const struct grpc_method methods[] = {
         .streams = true,
         .tensors = true,
         .message = grpc_infer_streamed,
-        .half_closed = grpc_infer_stream_end,
     },
     {.path = INFERENCE "ServerLive",
      .category = OPTIONS_CATEGORY_HEALTH,
@@ -97,7 +96,6 @@ static const struct grpc_method methods[] = {
         .end = GRPC_METHOD_SERVED,
         .streams = true,
         .message = grpc_reflection_message,
-        .half_closed = grpc_reflection_end,
     },
     {
         .path = "/grpc.reflection.v1alpha." REFLECTED,
@@ -105,7 +103,6 @@ static const struct grpc_method methods[] = {
         .end = GRPC_METHOD_SERVED,
         .streams = true,
         .message = grpc_reflection_message,
-        .half_closed = grpc_reflection_end,
     },
 };
 

@@ -22,9 +22,6 @@ struct grpc_method {
      * data, len  borrowed for the call
      * buf        what data lies in, NULL when it lies in received bytes; taken over by setting it to NULL */
     void (*message)(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf);
-
-    /* half_closed - the client of a streaming call sends no more. NULL for unary ones. */
-    void (*half_closed)(struct grpc_stream *s);
 };
 
 /* grpc_method_metrics - the methods as routes; 0 is every other path. grpc_method_route - which of them a method is; NULL = 0. */

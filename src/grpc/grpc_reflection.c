@@ -161,13 +161,3 @@ void grpc_reflection_message(struct grpc_stream *s, const uint8_t *data, size_t 
     if (in)
         grpc__reflection__v1__server_reflection_request__free_unpacked(in, NULL);
 }
-
-void grpc_reflection_end(struct grpc_stream *s)
-{
-    if (s->unpacking)
-        return;
-    if (s->half_closed && !s->held)
-        grpc_answer_end(s, GRPC_ANSWER_OK, NULL);
-    else if (s->conn && s->conn->leaving)
-        grpc_answer_end(s, GRPC_ANSWER_UNAVAILABLE, "the server is stopping");
-}

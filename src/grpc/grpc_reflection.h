@@ -8,4 +8,3 @@ struct grpc_stream;
 
 void grpc_reflection_message(struct grpc_stream *s, const uint8_t *data, size_t len,
                              struct buf **buf);
-void grpc_reflection_end(struct grpc_stream *s);

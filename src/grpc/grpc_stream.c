@@ -218,6 +218,11 @@ static int grpc_stream_on_header(nghttp2_session *session, const nghttp2_frame *
     return 0;
 }
 
+static void answer_leaving(struct grpc_stream *s)
+{
+    grpc_answer_end(s, GRPC_ANSWER_UNAVAILABLE, "the server is stopping");
+}
+
 /* The metadata is there: refuse the call, or let its messages come. */
 static void grpc_stream_admit(struct grpc_stream *s)
 {
@@ -237,6 +242,8 @@ static void grpc_stream_admit(struct grpc_stream *s)
         grpc_stream_answer_restricted(s);
     else if (s->conn->late && s->method->end != GRPC_METHOD_SERVED)
         answer_late(s);
+    else if (s->conn->leaving && s->method->streams)
+        answer_leaving(s);
     else if (s->encoding == EXPAND_UNKNOWN)
         grpc_answer_encoding(s);
     else if (s->bad_timeout)
@@ -356,15 +363,15 @@ static bool paused(const struct grpc_stream *s)
            s->reply_bytes > GRPC_STREAM_REPLY_BYTES;
 }
 
-/* Bytes of a streaming call, until it pauses; returns how many were taken. */
+/* Bytes of a streaming call, until it pauses; returns how many were taken, or thrown away. */
 static size_t take_streamed(struct grpc_stream *s, const uint8_t *data, size_t len)
 {
     size_t left = len;
-    bool wanted = !s->conn->leaving; /* the call's status tells of messages that are not */
-    while (wanted && left > 0 && !s->ended && !paused(s))
+    s->cut = s->cut || (s->conn->leaving && len > 0);
+    while (left > 0 && !s->ended && !s->cut && !paused(s))
         if (grpc_stream_feed(s, &data, &left))
             grpc_stream_deliver(s);
-    size_t taken = s->ended || !wanted ? len : len - left;
+    size_t taken = s->ended || s->cut ? len : len - left;
     nghttp2_session_consume_stream(s->conn->session, s->id, taken);
     return taken;
 }
@@ -425,6 +432,30 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t id, const ui
     return 0;
 }
 
+void grpc_stream_end_if_over(struct grpc_stream *s)
+{
+    if (s->call_count > 0 || s->unpacking)
+        return;
+    if (s->half_closed && !s->held && !s->cut)
+        grpc_answer_end(s, GRPC_ANSWER_OK, NULL);
+    else if (s->conn->leaving)
+        answer_leaving(s);
+}
+
+void grpc_stream_leave(struct grpc_stream *s)
+{
+    if (!s->method || !s->method->streams)
+        return;
+    if (grpc_inbox_partial(&s->in)) {
+        grpc_inbox_next(&s->in);
+        s->cut = true;
+        if (s->conn->filling == s)
+            s->conn->filling = NULL;
+    }
+    grpc_stream_end_if_over(s);
+    count_partial(s);
+}
+
 /* The client has sent everything, and the method has seen it all. */
 static void on_half_closed(struct grpc_stream *s)
 {
@@ -432,7 +463,7 @@ static void on_half_closed(struct grpc_stream *s)
         return;
     bool partial = grpc_inbox_partial(&s->in);
     if (s->method->streams && !partial) {
-        s->method->half_closed(s);
+        grpc_stream_end_if_over(s);
     } else if (s->unary == GRPC_STREAM_KEPT) {
         s->unary = GRPC_STREAM_DELIVERED;
         grpc_stream_deliver(s);

@@ -84,6 +84,7 @@ struct grpc_stream {
     bool counted;     /* among conn->receiving */
     bool half_closed; /* the client sends no more */
     bool of_use;      /* it brought a message */
+    bool cut;         /* some of what the client sent was thrown away, since the server stops */
     struct grpc_unpack
         *unpacking; /* a message that is being decompressed: it comes before all others */
     struct buf
@@ -133,6 +134,13 @@ struct err *grpc_stream_room(const struct grpc_stream *s);
  * closed and this was the last. */
 void grpc_stream_hold(struct grpc_stream *s, struct grpc_call *call);
 void grpc_stream_release(struct grpc_stream *s, struct grpc_call *call);
+
+/* grpc_stream_end_if_over - a streaming call is over once every request was answered, and its client has said all, or the server stops:
+ * then it gets its status. That is OK only when all that the client sent was taken. */
+void grpc_stream_end_if_over(struct grpc_stream *s);
+
+/* grpc_stream_leave - the server stops: a streaming call takes no more messages. */
+void grpc_stream_leave(struct grpc_stream *s);
 
 /* grpc_stream_cancel - tell every request under way that nobody waits for it. */
 void grpc_stream_cancel(struct grpc_stream *s);

@@ -529,10 +529,50 @@ static void who_sends_much_behind_calls_that_wait_is_busy(void **state)
     rig_free(r);
 }
 
+/* Half a message has come when the server stops, and a request of the call is under way for as long as it takes. */
+static void a_client_that_is_left_owes_nothing(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(WIDE);
+    struct grpc_conn *c = conn_of(r);
+    call(r, 1, STREAM);
+    frame_head(r, 6, NGHTTP2_DATA, 0, 1);
+    strbuf_append(&r->out, "\0\0\0\0\x9h", 6);
+    flush(r, true);
+    assert_int_equal(c->receiving, 1);
+    struct grpc_stream *s = LIST_ITEM(c->streams.next, struct grpc_stream, node);
+    struct grpc_call under_way = {0};
+    grpc_stream_hold(s, &under_way);
+    grpc_conn_goodbye(c);
+    flush(r, true);
+    wait(r, GRPC_PATIENCE + TIME_S(1));
+    assert_true(is_open(r));
+    rig_free(r);
+    grpc_stream_release(s, &under_way);
+}
+
+/* Its client opened it before it read that the server stops, and waits for answers. */
+static void a_stream_that_comes_too_late_is_told_so(void **state)
+{
+    (void)state;
+    struct rig *r = rig_new(WIDE);
+    struct grpc_conn *c = conn_of(r);
+    grpc_conn_goodbye(c);
+    loop_timer_clear(loop_of(r), &c->goodbye);
+    call(r, 1, STREAM);
+    flush(r, true);
+    uint32_t word;
+    assert_int_equal(frames(r, NGHTTP2_HEADERS, 1, &word), 1);
+    assert_int_equal(frames(r, NGHTTP2_RST_STREAM, 1, &word), 1);
+    assert_int_equal(word, NGHTTP2_NO_ERROR);
+    rig_free(r);
+}
+
 UNIT_MAIN(UNIT(who_sends_much_is_busy), UNIT(many_calls_are_given_up_by_and_by),
           UNIT(one_ends_where_descriptors_are_short),
           UNIT(who_sends_much_behind_calls_that_wait_is_busy),
           UNIT(calls_behind_one_that_waits_are_taken_in_small_parts),
           UNIT(idle_clients_owe_nothing), UNIT(half_a_frame_has_a_minute),
-          UNIT(an_answer_waits_a_minute_for_its_window),
+          UNIT(an_answer_waits_a_minute_for_its_window), UNIT(a_client_that_is_left_owes_nothing),
+          UNIT(a_stream_that_comes_too_late_is_told_so),
           UNIT(the_window_of_the_connection_has_a_minute), UNIT(what_is_written_must_be_read))

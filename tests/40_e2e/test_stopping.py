@@ -368,6 +368,65 @@ def test_streams_end_with_a_status(gated: Nereid, board: Board) -> None:
         server.kill()
 
 
+ONE, TWO = (
+    h2.message(rawgrpc.infer_request("slow", [("INPUT0", "INT32", [1], bytes(4))], request_id=name).SerializeToString())
+    for name in ("one", "two" * 10_000)
+)
+OPEN, CLOSED = 0, h2.END_STREAM
+
+
+def _opened(stream: int, *data: bytes) -> bytes:
+    block = h2.header_block(h2.call_headers(f"/{rawgrpc.SERVICE}/ModelStreamInfer"))
+    return h2.frame(h2.HEADERS, h2.END_HEADERS, stream, block) + b"".join(h2.frame(h2.DATA, 0, stream, each) for each in data)
+
+
+def _taken(connection: h2.Connection) -> None:
+    """The server has seen whatever was sent until now."""
+    connection.send(h2.frame(h2.PING, 0, 0, b"seen all"))
+    while (got := connection.read()).kind != h2.PING or not got.flags & h2.ACK:
+        pass
+
+
+@pytest.mark.parametrize(
+    "early, late, flags, status",
+    [
+        pytest.param(TWO[:10_000], TWO[10_000:], CLOSED, "14", id="half"),
+        pytest.param(TWO[:10_000], TWO[10_000:], OPEN, "14", id="half and left open"),
+        pytest.param(TWO[:2], TWO[2:], CLOSED, "14", id="half a prefix"),
+        pytest.param(TWO[:10_000], b"", CLOSED, "14", id="cut off"),
+        pytest.param(b"", TWO, CLOSED, "14", id="whole, but late"),
+        pytest.param(b"", b"", CLOSED, "0", id="nothing more"),
+    ],
+)
+def test_a_stream_tells_of_messages_that_it_threw_away(
+    gated: Nereid, board: Board, early: bytes, late: bytes, flags: int, status: str
+) -> None:
+    """What a stream accepted is answered whatever came of its next message; only if nothing was thrown away it ends well."""
+    server = gated.start()
+    try:
+        with h2.Connection(server.grpc) as connection:
+            connection.send(_opened(1, ONE, early))
+            _taken(connection)
+            server.process.wait_until(lambda: _busy(server, "slow"), 30)
+            server.process._popen.send_signal(signal.SIGTERM)
+            while connection.read().kind != h2.GOAWAY:
+                pass
+            connection.send(*(h2.frame(h2.DATA, 0, 1, late[at : at + 16384]) for at in range(0, len(late), 16384)))
+            connection.send(h2.frame(h2.DATA, flags, 1))
+            _taken(connection)
+            assert not connection.calls.get(1, h2.Call()).ended
+            board.open_gate()
+            call = connection.finish(1)
+        answers = [pb.ModelStreamInferResponse.FromString(each) for each in call.messages()]
+        assert [each.infer_response.id for each in answers] == ["one"]
+        assert call.trailers["grpc-status"] == status, call
+        assert call.trailers.get("grpc-message", "") == ("" if status == "0" else "the server is stopping")
+        assert board.executions() == 1
+        server.process.ends(0)
+    finally:
+        server.kill()
+
+
 def test_neither_protocol_waits_for_the_other(gated: Nereid, board: Board) -> None:
     """A stream is told that the server stops while a request over HTTP takes as long as it likes."""
     server = gated.start()
