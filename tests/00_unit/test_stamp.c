@@ -122,13 +122,59 @@ static void sees_every_entry(void **state)
     }
 }
 
+static void make_link(const char *name, const char *target)
+{
+    char *link = file_join(root, name);
+    assert_int_equal(symlink(target, link), 0);
+    mem_free(link);
+}
+
+/* A look that went into them would take for ever: 16 levels of six links are 10^12 directories. */
 static void links_that_go_round_end(void **state)
 {
     (void)state;
-    char *link = file_join(root, "round");
-    assert_int_equal(symlink(root, link), 0);
-    assert_true(stamp() == stamp());
-    mem_free(link);
+    make_link("1/here", ".");
+    make_link("1/up", "..");
+    make_link("1/whole", root);
+    make_link("1/a", ".");
+    make_link("1/b", ".");
+    make_link("1/c", ".");
+    make_link("round", root);
+    uint64_t first = stamp();
+    assert_true(stamp() == first);
+    assert_true(parts().one == parts().one);
+    set_time("1/model", 1000);
+    assert_true(stamp() != first);
+}
+
+/* Links that lead from each of ten directories to the others: no way comes back, and there are millions of ways. */
+static void too_many_ways_are_refused(void **state)
+{
+    (void)state;
+    char name[64];
+    char target[64];
+    for (int i = 0; i < 10; i++) {
+        snprintf(name, sizeof(name), "1/%d/model", i);
+        unit_succeeds(tree_write(root, name, "", 0));
+        for (int k = 0; k < 10; k++) {
+            snprintf(name, sizeof(name), "1/%d/to-%d", i, k);
+            snprintf(target, sizeof(target), "../%d", k);
+            make_link(name, target);
+        }
+    }
+    struct parts p = {0};
+    unit_fails(stamp_parts(root, part_of, &p), STATUS_INVALID_ARG, root);
+}
+
+/* What is linked from the outside is a part of it all the same. */
+static void links_elsewhere_are_followed(void **state)
+{
+    (void)state;
+    unit_succeeds(tree_write(root, "shared/weights", "w", 1));
+    make_link("1/weights", "../shared");
+    uint64_t first = parts().one;
+    set_time("shared/weights", 1000);
+    assert_true(parts().one != first);
 }
 
 static void needs_a_directory(void **state)
@@ -147,6 +193,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(parts_change_on_their_own, make, end),
         cmocka_unit_test_setup_teardown(sees_every_entry, make, end),
         cmocka_unit_test_setup_teardown(links_that_go_round_end, make, end),
+        cmocka_unit_test_setup_teardown(too_many_ways_are_refused, make, end),
+        cmocka_unit_test_setup_teardown(links_elsewhere_are_followed, make, end),
         cmocka_unit_test_setup_teardown(needs_a_directory, make, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,7 +10,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_DEPTH 16u /* also ends links that go round */
+#define MAX_DEPTH 16u
+
+/* A look at everything below a directory. */
+struct stamp_look {
+    size_t left;    /* entries that it may still look at */
+    unsigned depth; /* of the directory that it is in */
+    struct stamp_dir {
+        dev_t dev;
+        ino_t ino;
+    } way[MAX_DEPTH + 1]; /* the directories that lead to that one, and itself */
+};
 
 static uint64_t stamp_mix(uint64_t h, const void *bytes, size_t len)
 {
@@ -25,12 +35,37 @@ static uint64_t mix_number(uint64_t h, uint64_t n)
     return stamp_mix(h, &n, sizeof(n));
 }
 
-static uint64_t of_all(int dir_fd, unsigned depth);
+static uint64_t of_all(struct stamp_look *l, int dir_fd);
 
-static uint64_t of_entry(int dir_fd, const char *name, unsigned depth)
+/* Links that go round lead to a directory that the look is in. */
+static bool is_on_way(const struct stamp_look *l, const struct stat *dir)
+{
+    for (unsigned i = 0; i <= l->depth; i++)
+        if (l->way[i].dev == dir->st_dev && l->way[i].ino == dir->st_ino)
+            return true;
+    return false;
+}
+
+static uint64_t of_below(struct stamp_look *l, int dir_fd, const char *name, const struct stat *st)
+{
+    if (l->depth == MAX_DEPTH || is_on_way(l, st))
+        return 0;
+    int below = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (below < 0)
+        return 0;
+    l->way[++l->depth] = (struct stamp_dir){st->st_dev, st->st_ino};
+    uint64_t sum = of_all(l, below);
+    l->depth--;
+    return sum;
+}
+
+static uint64_t of_entry(struct stamp_look *l, int dir_fd, const char *name)
 {
     struct stat st;
     uint64_t h = stamp_mix(0xcbf29ce484222325u, name, strlen(name));
+    if (!l->left)
+        return 0;
+    l->left--;
     if (name[0] == '.' || fstatat(dir_fd, name, &st, 0) != 0)
         return h;
     h = mix_number(h, (uint64_t)st.st_mode & S_IFMT);
@@ -40,53 +75,77 @@ static uint64_t of_entry(int dir_fd, const char *name, unsigned depth)
         h = mix_number(h, (uint64_t)st.st_mtim.tv_sec);
         return mix_number(h, (uint64_t)st.st_mtim.tv_nsec);
     }
-    int below = depth < MAX_DEPTH ? openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    return below < 0 ? h : mix_number(h, of_all(below, depth + 1));
+    uint64_t below = of_below(l, dir_fd, name, &st);
+    return below ? mix_number(h, below) : h;
 }
 
 /* The sum over the entries, so that their order does not count. dir_fd is closed. */
-static uint64_t of_all(int dir_fd, unsigned depth)
+static uint64_t of_all(struct stamp_look *l, int dir_fd)
 {
     uint64_t sum = 1;
     struct dir dir;
     dir_init(&dir, dir_fd);
-    for (const struct dirent64 *d; (d = dir_next(&dir));)
-        sum += of_entry(dir_fd, d->d_name, depth);
+    for (const struct dirent64 *d; l->left && (d = dir_next(&dir));)
+        sum += of_entry(l, dir_fd, d->d_name);
     close(dir_fd);
     return sum;
 }
 
-static struct err *open_directory(const char *path, int *ret_fd)
+/* Opens the directory, and begins to look at it. */
+static struct err *look_begin(const char *path, struct stamp_look *ret, int *ret_fd)
 {
+    struct stat st;
     int fd = fault_hit() ? (errno = EMFILE, -1) : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return err_errno(errno, "looking at '%s'", path);
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        struct err *e = err_errno(errno, "looking at '%s'", path);
+        if (fd >= 0)
+            close(fd);
+        return e;
+    }
+    *ret = (struct stamp_look){.left = STAMP_MAX_ENTRIES + 1};
+    ret->way[0] = (struct stamp_dir){st.st_dev, st.st_ino};
     *ret_fd = fd;
     return NULL;
 }
 
+static struct err *look_end(const struct stamp_look *l, const char *path)
+{
+    if (l->left)
+        return NULL;
+    return err_new(STATUS_INVALID_ARG,
+                   "'%s' has too many files: expected at most %u, and links to directories are "
+                   "followed; take out those that lead to the same files many times",
+                   path, STAMP_MAX_ENTRIES);
+}
+
 struct err *stamp_directory(const char *path, uint64_t *ret)
 {
+    struct stamp_look look;
     int fd;
-    struct err *e = open_directory(path, &fd);
+    struct err *e = look_begin(path, &look, &fd);
+    if (e)
+        return e;
+    uint64_t sum = of_all(&look, fd);
+    e = look_end(&look, path);
     if (!e)
-        *ret = of_all(fd, 0);
+        *ret = sum;
     return e;
 }
 
 struct err *stamp_parts(const char *path, stamp_part_fn *part_of, void *owner)
 {
+    struct stamp_look look;
     int fd;
-    struct err *e = open_directory(path, &fd);
+    struct err *e = look_begin(path, &look, &fd);
     if (e)
         return e;
     struct dir dir;
     dir_init(&dir, fd);
-    for (const struct dirent64 *d; (d = dir_next(&dir));) {
+    for (const struct dirent64 *d; look.left && (d = dir_next(&dir));) {
         uint64_t *part = part_of(owner, d->d_name, dir_entry_is_dir(&dir, d));
         if (part)
-            *part += of_entry(fd, d->d_name, 0);
+            *part += of_entry(&look, fd, d->d_name);
     }
     close(fd);
-    return NULL;
+    return look_end(&look, path);
 }

@@ -6,8 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* stamp_directory - links are followed; names that begin with a dot, and what cannot be looked at, count by their name alone.
- * errors  NOT_FOUND when it is not there */
+/* Entries that one look takes, those of a directory once for each way that leads to it. */
+#define STAMP_MAX_ENTRIES 500000u
+
+/* stamp_directory - links are followed, but not into a directory that they lie in; names that begin with a dot, and what cannot be
+ * looked at, count by their name alone.
+ * errors  NOT_FOUND when it is not there; INVALID_ARG with more than STAMP_MAX_ENTRIES entries */
 struct err *stamp_directory(const char *path, uint64_t *ret);
 
 /* Which part of a directory an entry belongs to: what its stamp is added to; NULL = to none, it is not looked at.
@@ -15,5 +19,5 @@ struct err *stamp_directory(const char *path, uint64_t *ret);
 typedef uint64_t *stamp_part_fn(void *owner, const char *name, bool is_dir);
 
 /* stamp_parts - the same of parts of a directory that change on their own, in one go. Begin them with any number.
- * errors  NOT_FOUND when it is not there */
+ * errors  as stamp_directory, which may leave some of the parts added to */
 struct err *stamp_parts(const char *path, stamp_part_fn *part_of, void *owner);
