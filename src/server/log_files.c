@@ -63,21 +63,27 @@ struct err *log_files_apply(const struct options *o)
     return NULL;
 }
 
-static void anew(const char *path, int fd)
+/* Returns whether lines go on where they should. */
+static bool anew(const char *path, int fd)
 {
-    struct err *e = fd >= 0 ? file_append_anew(path, fd) : NULL;
+    if (fd < 0)
+        return true;
+    struct err *e = file_append_anew(path, fd);
     if (e)
-        LOG_ERROR("%s", err_message(e));
-    else if (fd >= 0)
+        LOG_ERROR("%s; lines go on into the file that was open", err_message(e));
+    else
         log_sink_open(fd);
+    bool opened = !e;
     err_free(e);
+    return opened;
 }
 
 void log_files_anew(void)
 {
-    anew(options->log_file, log_fd);
-    anew(options->access_log, access_fd);
-    LOG_INFO("opened the log files anew");
+    bool log = anew(options->log_file, log_fd);
+    bool access = anew(options->access_log, access_fd);
+    if (log && access)
+        LOG_INFO("opened the log files anew");
 }
 
 static void close_file(int fd)

@@ -192,6 +192,24 @@ def test_files_are_opened_anew(repository: Repository, tmp_path: Path) -> None:
     assert "route=ready" in access.with_suffix(".1").read_text()
 
 
+def test_a_file_that_cannot_be_opened_anew_is_named_and_goes_on(repository: Repository, tmp_path: Path) -> None:
+    directory = tmp_path / "logs"
+    directory.mkdir()
+    log, access = tmp_path / "log", directory / "access"
+    with Nereid(repository.path, {"log-file": str(log), "access-log": str(access)}) as server:
+        moved = tmp_path / "moved"
+        directory.rename(moved)
+        os.kill(server.pid, signal.SIGHUP)
+        server.process.wait_until(lambda: "lines go on into the file that was open" in log.read_text(), 30)
+        assert f"opening '{access}'" in log.read_text()
+        rawhttp.get(server.http, "/v2/models/one")
+        server.process.wait_until(lambda: "route=model" in (moved / "access").read_text(), 30)
+        assert "opened the log files anew" not in log.read_text()
+        moved.rename(directory)
+        os.kill(server.pid, signal.SIGHUP)
+        server.process.wait_until(lambda: "opened the log files anew" in log.read_text(), 30)
+
+
 def _access(repository: Repository, tmp_path: Path, log_format: str, ask: Callable[[Server], None]) -> list[str]:
     path = tmp_path / "access"
     with Nereid(repository.path, {"access-log": str(path), "log-format": log_format}) as server:
