@@ -60,6 +60,7 @@ static void loader_main(void *arg)
         struct repo_job *job = LIST_ITEM(list_pop(&m->jobs), struct repo_job, node);
         r->waiting--;
         m->busy = true;
+        m->doing = job->action;
         bool asked = !job->first;
         r->operations += asked;
         mutex_unlock(&r->lock);

@@ -5,6 +5,7 @@
 #include "serve/version.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* Ends a line. */
 static void end_line(struct repo_left *l)
@@ -72,4 +73,32 @@ void left_live(struct repo *r, struct repo_left *ret)
     LIST_EACH (node, &r->looks)
         ret->operations++;
     mutex_unlock(&r->lock);
+}
+
+static void add_at_work(struct strbuf *lines, const struct repo_model *m)
+{
+    static const char *const doing[] = {
+        [REPO_LOAD] = "loaded",
+        [REPO_UNLOAD] = "unloaded",
+        [REPO_RECHECK] = "compared with the models that it needs",
+        [REPO_SYNC] = "waited for",
+    };
+    if (!m->busy)
+        return;
+    strbuf_printf(lines, "'%s' is still being %s", m->title, doing[m->doing]);
+    if (m->awaits)
+        strbuf_printf(lines, ": it waits for model '%s'", m->awaits);
+    strbuf_putc(lines, '\0');
+}
+
+void left_say_at_work(struct repo *r)
+{
+    struct strbuf lines = STRBUF_INIT;
+    mutex_lock(&r->lock);
+    for (size_t i = 0; i < r->model_count; i++)
+        add_at_work(&lines, r->models[i]);
+    mutex_unlock(&r->lock);
+    for (size_t at = 0; at < lines.len; at += strlen(lines.data + at) + 1)
+        LOG_ERROR("%s", lines.data + at);
+    strbuf_fini(&lines);
 }

@@ -445,6 +445,7 @@ void repo_unload_all(struct repo *r)
 
 void repo_say_left(struct repo *r)
 {
+    left_say_at_work(r);
     retire_say_left(r);
 }
 

@@ -132,6 +132,7 @@ void repo_busy(struct repo *r, struct repo_left *ret);
 void repo_live(struct repo *r, struct repo_left *ret);
 void repo_left_fini(struct repo_left *l);
 
-/* repo_say_left - log which versions are not gone yet, and what each of them waits for: for whoever gives up waiting. Any thread. */
+/* repo_say_left - log which models are still being loaded or unloaded, which versions are not gone yet, and what each of them waits
+ * for: for whoever gives up waiting. Any thread. */
 void repo_say_left(struct repo *r);
 void repo_free(struct repo *r);

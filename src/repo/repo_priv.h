@@ -37,6 +37,13 @@ struct repo_version {
     unsigned unloading; /* versions of this number that the retirer has and that are shown */
 };
 
+enum repo_action {
+    REPO_LOAD,
+    REPO_UNLOAD,
+    REPO_RECHECK, /* what an ensemble needs changed: see repo/follow.h */
+    REPO_SYNC,    /* nothing: what was asked for before is done then */
+};
+
 /* A model. Its fields are guarded by repo->lock; `busy` lends all of them but jobs and places to the loader that works on it,
  * which still takes the lock to change what publishing reads. */
 struct repo_model {
@@ -48,6 +55,7 @@ struct repo_model {
     struct list jobs; /* that wait, oldest first */
     struct list node; /* in repo->ready while it has jobs and is not busy */
     bool busy;
+    enum repo_action doing; /* while it is busy */
     bool
         ending; /* busy only until who asked has been told: its job waits for no other model any more */
     const char *awaits; /* the name of models that its loader waits for; NULL = none */
@@ -81,13 +89,6 @@ struct repo_name {
 
 /* Names that meant a model once and are kept though there is none of them any more: past that the oldest is forgotten. */
 #define REPO_MAX_SPENT 256u
-
-enum repo_action {
-    REPO_LOAD,
-    REPO_UNLOAD,
-    REPO_RECHECK, /* what an ensemble needs changed: see repo/follow.h */
-    REPO_SYNC,    /* nothing: what was asked for before is done then */
-};
 
 struct repo_job {
     struct list node;

@@ -367,3 +367,21 @@ def test_finalizers_that_fail(repository: Repository, entry: str) -> None:
 def _reason(server: Nereid, model: str) -> str:
     answer = rawhttp.request(HOST, server.http_port, "POST", "/v2/repository/index")
     return next(str(m.get("reason")) for m in json.loads(answer.body) if m["name"] == model)
+
+
+def test_a_load_that_does_not_end_is_named(repository: Repository) -> None:
+    """Whoever waits for the stop learns which model it is; those that were loaded are not held against anybody."""
+    repository.identity("late", extra='parameters { key: "creation_delay_sec" value { string_value: "1000" } }')
+    options = {"exit-timeout-secs": "100", "model-control-mode": "explicit", "load-model": "innocent"}
+    server = Nereid(repository.path, options, AT_ONCE).start()
+    try:
+        with rawhttp.Connection(HOST, server.http_port) as connection:
+            connection.send(rawhttp.head("POST", "/v2/repository/models/late/load"))
+            server.process.wait_until(lambda: "loading: late:1" in server.process.log(), 60)
+            os.kill(server.pid, signal.SIGTERM)
+            server.process.wait_until(lambda: "received, stopping" in server.process.log(), 60)
+            server.process.stop(status=1)
+        left = [line for line in server.process.log().splitlines() if "is still being" in line]
+        assert len(left) == 1 and "'late' is still being loaded" in left[0], left
+    finally:
+        server.kill()
