@@ -109,6 +109,19 @@ static void ask_whether_there(struct http_conn *c)
     http_exchange_static(x, 100, NULL, NULL, 0);
 }
 
+/* A message that stalls takes nothing of what was asked for before it. */
+static void http_conn_give_up(struct http_conn *c)
+{
+    if (c->backlog || !c->in_flight) {
+        http_conn_kill(c);
+        return;
+    }
+    http_read_no_more(c);
+    loop_timer_set(http_conn_loop(c), &c->timer,
+                   loop_now(http_conn_loop(c)) + patience_of(c)->shortest);
+    http_conn_watch(c);
+}
+
 static void on_timer(struct loop_timer *t)
 {
     struct http_conn *c = LIST_ITEM(t, struct http_conn, timer);
@@ -127,15 +140,20 @@ static void on_timer(struct loop_timer *t)
     else if (c->phase == HTTP_PHASE_HEAD && !c->backlog)
         http_conn_finish(c);
     else
-        http_conn_kill(c);
+        http_conn_give_up(c);
+}
+
+/* There is room for what comes next. */
+static bool takes_messages(const struct http_conn *c)
+{
+    return c->phase == HTTP_PHASE_HEAD && !c->ended && !c->held && !c->backlog &&
+           c->in_flight < HTTP_CONN_MAX_IN_FLIGHT;
 }
 
 void http_conn_watch(struct http_conn *c)
 {
     bool put_off = c->phase == HTTP_PHASE_TURN;
-    bool more = !put_off && !c->ended &&
-                (c->phase != HTTP_PHASE_HEAD ||
-                 (!c->held && !c->backlog && c->in_flight < HTTP_CONN_MAX_IN_FLIGHT));
+    bool more = !put_off && !c->ended && (c->phase != HTTP_PHASE_HEAD || takes_messages(c));
     bool out = c->backlog || (put_off && c->unread <= TURNS_UNREAD);
     loop_mod(http_conn_loop(c), &c->fd, (more ? EPOLLIN : 0u) | (out ? EPOLLOUT : 0u));
     if (c->backlog)
@@ -322,8 +340,7 @@ void http_conn_drain(struct http_conn *c)
     if (now > c->since + RECENT)
         c->patience = DRAIN_IDLE;
     c->since = now;
-    bool waits = c->phase == HTTP_PHASE_HEAD && !c->in_flight && !c->backlog && !c->held;
-    if (waits && http1_idle(&c->parser))
+    if (takes_messages(c))
         http_read_pending(c);
     if (!c->dead)
         http_conn_wait(c);

@@ -44,6 +44,7 @@ struct http_conn {
     uint32_t in_flight;    /* how many they are */
     enum http_phase phase;
     bool proven;      /* a whole message came */
+    bool closing;     /* the front end stops: the message that has begun, if any, is the last */
     bool dead;        /* the socket is closed; freed at the end of the turn */
     bool ended;       /* the peer closed its side: it reads, perhaps, and sends no more */
     bool asked;       /* and was asked whether it is still there */
@@ -81,8 +82,8 @@ struct budget_account *http_conn_account(struct http_conn *c);
 /* http_conn_kill - close the socket now, free the rest at the end of the turn; requests under way are marked as cancelled. */
 void http_conn_kill(struct http_conn *c);
 
-/* http_conn_drain - the front end stops: the connection ends after the answers that it owes. One that owes none waits a little
- * for one more request, whose answer tells the client that the connection ends. */
+/* http_conn_drain - the front end stops: the connection ends after the answers that it owes, the last of which tells the client so.
+ * Owed is what was received, the rest of a message that has begun included. One that owes nothing waits a little for one more request. */
 void http_conn_drain(struct http_conn *c);
 
 /* http_conn_ended - the peer closed its side. Nothing more is read; the connection goes on for the answers that it owes, if any. */

@@ -110,6 +110,20 @@ static void count_answer(struct http_exchange *x, const struct http_out *o, size
     http_exchange_counted(x, bytes);
 }
 
+/* The answer that is due is the last that the connection owes, and it ends: nothing more is read, or the front end stops and nothing
+ * has begun to come. */
+static bool owes_one(const struct http_conn *c)
+{
+    if (c->in_flight > 1 || c->held)
+        return false;
+    if (c->phase == HTTP_PHASE_IGNORE)
+        return true;
+    if (!c->shard->draining)
+        return false;
+    return c->phase == HTTP_PHASE_DISCARD ||
+           (c->phase == HTTP_PHASE_HEAD && http1_idle(&c->parser));
+}
+
 /* Puts the answers that are due together; true when the last of them ends the connection. */
 static bool http_out_gather(struct http_conn *c, struct http_out *o, struct list *batch)
 {
@@ -123,8 +137,10 @@ static bool http_out_gather(struct http_conn *c, struct http_out *o, struct list
         size_t room = http_answer_room(x);
         if (room > HTTP_OUT_BYTES - o->used && o->used)
             return false;
-        if (c->shard->draining && x->status != 100)
+        if (owes_one(c)) {
             x->keep_alive = false;
+            http_read_no_more(c);
+        }
         list_remove(&x->node);
         list_append(batch, &x->node);
         c->in_flight--;

@@ -16,8 +16,7 @@
 /* Of a body that nobody wants; past it the connection closes. */
 #define DISCARD_AT_MOST ((uint64_t)1 << 20)
 
-/* The last message of the connection was read, or what comes cannot be understood any more. */
-static void read_no_more(struct http_conn *c)
+void http_read_no_more(struct http_conn *c)
 {
     http_body_end(c);
     c->phase = HTTP_PHASE_IGNORE;
@@ -28,10 +27,16 @@ static struct http_exchange *exchange_begin(struct http_conn *c)
     const struct http1_head *h = &c->parser.head;
     struct http_exchange *x = http_exchange_new(c);
     http_exchange_count(x, h);
-    x->keep_alive = h->keep_alive && !c->shard->draining;
+    x->keep_alive = h->keep_alive;
     x->head_only = h->method == HTTP1_HEAD_METHOD;
     x->explicit_keep_alive = h->minor == 0;
     return x;
+}
+
+/* Nothing is taken of what comes behind the message of x. */
+static bool is_last(const struct http_conn *c, const struct http_exchange *x)
+{
+    return !x->keep_alive || c->closing;
 }
 
 static bool asks_to_be_told(const struct http_conn *c)
@@ -59,7 +64,7 @@ static bool may_tell(const struct http_conn *c)
 static void http_read_serve(struct http_conn *c, char *body, size_t len)
 {
     struct http_exchange *x = exchange_begin(c);
-    bool last = !x->keep_alive;
+    bool last = is_last(c, x);
     struct http_message m = {
         .head = &c->parser.head, .route = &c->route, .body = body, .body_len = len, .buf = c->body};
     if (x->access)
@@ -71,7 +76,7 @@ static void http_read_serve(struct http_conn *c, char *body, size_t len)
     if (c->body)
         http_body_end(c);
     if (last)
-        read_no_more(c);
+        http_read_no_more(c);
 }
 
 static void serve_received(struct http_conn *c)
@@ -86,7 +91,7 @@ static void http_read_fail(struct http_conn *c, uint16_t status, const char *rea
     struct http_exchange *x = exchange_begin(c);
     x->keep_alive = false;
     http_exchange_fault(x, status, reason);
-    read_no_more(c);
+    http_read_no_more(c);
 }
 
 /* Answers by the head alone; what comes of the body is dropped. */
@@ -97,12 +102,12 @@ static void http_read_refuse(struct http_conn *c, struct err *e)
     x->route = (uint8_t)c->route.kind;
     if (h->expect_continue || h->content_length > DISCARD_AT_MOST || h->chunked)
         x->keep_alive = false;
-    bool last = !x->keep_alive;
+    bool last = is_last(c, x);
     c->body_left = h->content_length;
     http_exchange_error(x, e);
     http1_next(&c->parser);
     if (last)
-        read_no_more(c);
+        http_read_no_more(c);
     else if (c->body_left)
         c->phase = HTTP_PHASE_DISCARD;
 }
@@ -119,13 +124,13 @@ static void serve_without_body(struct http_conn *c)
         x->keep_alive = false;
     else
         of_use(c);
-    bool last = !x->keep_alive;
+    bool last = is_last(c, x);
     struct http_message m = {.head = &c->parser.head, .route = &c->route};
     c->shard->front->service->serve(x, &m);
     http1_next(&c->parser);
     c->body_left = left;
     if (last)
-        read_no_more(c);
+        http_read_no_more(c);
     else if (left)
         c->phase = HTTP_PHASE_DISCARD;
 }
@@ -279,6 +284,16 @@ static char *take_held(struct http_conn *c, size_t *ret_len)
     return held;
 }
 
+/* The front end stops: once there is something to answer, the message that has begun is the last. */
+static void begin_no_more(struct http_conn *c)
+{
+    if (!c->in_flight || c->held || c->phase == HTTP_PHASE_TURN)
+        return;
+    c->closing = true;
+    if (c->phase == HTTP_PHASE_DISCARD || (c->phase == HTTP_PHASE_HEAD && http1_idle(&c->parser)))
+        http_read_no_more(c);
+}
+
 /* Goes through received bytes. They may be written to, and so may HTTP_BODY_PADDING bytes behind them. */
 static void consume(struct http_conn *c, char *data, size_t n)
 {
@@ -311,6 +326,8 @@ static void consume(struct http_conn *c, char *data, size_t n)
         data += used;
         n -= used;
     }
+    if (c->shard->draining && !c->dead)
+        begin_no_more(c);
 }
 
 void http_read_resume(struct http_conn *c)
@@ -324,10 +341,13 @@ void http_read_resume(struct http_conn *c)
     }
     if (c->dead)
         return;
-    if (c->ended && !http_conn_owes(c))
+    if (c->ended && !http_conn_owes(c)) {
         http_conn_kill(c);
-    else
-        http_conn_watch(c);
+        return;
+    }
+    http_conn_watch(c);
+    if (c->shard->draining) /* for the rest of a message, if for anything */
+        http_conn_wait(c);
 }
 
 void http_read_turn(struct http_conn *c)

@@ -12,7 +12,10 @@ HELD = (
         "A client may send them so.",
         "RFC 9112, 9.3.2.",
         CLIENT,
-        ("30_proto/test_http1.py::test_pipelined_requests_are_answered_in_order",),
+        (
+            "30_proto/test_http1.py::test_pipelined_requests_are_answered_in_order",
+            "40_e2e/test_stopping.py::test_all_that_is_pipelined_is_answered",
+        ),
     ),
     Kind(
         "a request in pieces",

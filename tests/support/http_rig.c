@@ -320,6 +320,19 @@ unsigned http_rig_asked(void)
            LIST_ITEM(later_ones.next, struct later, node)->x->conn->asked;
 }
 
+unsigned http_rig_in_flight(void)
+{
+    return list_empty(&later_ones)
+               ? 0
+               : LIST_ITEM(later_ones.next, struct later, node)->x->conn->in_flight;
+}
+
+unsigned http_rig_deaf(void)
+{
+    return !list_empty(&later_ones) &&
+           LIST_ITEM(later_ones.next, struct later, node)->x->conn->phase == HTTP_PHASE_IGNORE;
+}
+
 unsigned http_rig_answer_later(void)
 {
     flush_later();

@@ -61,6 +61,9 @@ unsigned http_rig_run(unsigned (*run)(void));
 unsigned http_rig_draining(void);
 unsigned http_rig_asked(
     void); /* whether the client of the first that waits closed its side, and was asked whether it is there */
+unsigned http_rig_in_flight(void); /* requests of the connection of the first that waits */
+unsigned
+http_rig_deaf(void); /* whether what the client of the first that waits still sends is dropped */
 unsigned http_rig_lane(void); /* of the loop, in which the connection of the first that waits is */
 unsigned http_rig_count_later(void);
 unsigned http_rig_answer_later(void);
