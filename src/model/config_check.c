@@ -48,7 +48,7 @@ static struct err *check_platform(const Inference__ModelConfig *p)
         (!of_platform || strcmp(of_platform->backend, p->backend) != 0))
         return err_new(STATUS_INVALID_ARG, "unexpected 'platform' and 'backend' pair, got:%s, %s",
                        p->platform, p->backend);
-    return check_backend_name(p);
+    return NULL;
 }
 
 static struct err *check_files(const Inference__ModelConfig *p)
@@ -58,14 +58,12 @@ static struct err *check_files(const Inference__ModelConfig *p)
         e = config_check_file(p->name, "cc_model_filenames", p->cc_model_filenames[i]->value);
     for (size_t i = 0; !e && i < p->n_output; i++)
         e = config_check_file(p->name, "label_filename", p->output[i]->label_filename);
-    return e;
+    return e ? e : config_check_state_files(p);
 }
 
 static struct err *config_check_versions(const Inference__ModelConfig *p)
 {
     const Inference__ModelVersionPolicy *v = p->version_policy;
-    if (!v)
-        return err_new(STATUS_INVALID_ARG, "must specify 'version policy' for %s", p->name);
     if (v->policy_choice_case != INFERENCE__MODEL_VERSION_POLICY__POLICY_CHOICE_SPECIFIC)
         return NULL;
     for (size_t i = 0; i < v->specific->n_versions; i++)
@@ -115,7 +113,7 @@ static struct err *check_metrics(const Inference__ModelConfig *p)
     return NULL;
 }
 
-static struct err *check_partial(const Inference__ModelConfig *p)
+static struct err *config_check_whole(const Inference__ModelConfig *p)
 {
     if (!*p->name)
         return err_new(STATUS_INVALID_ARG, "model configuration must specify 'name'");
@@ -123,8 +121,8 @@ static struct err *check_partial(const Inference__ModelConfig *p)
     if (!e && p->max_batch_size < 0)
         e = err_new(STATUS_INVALID_ARG, "'max_batch_size' must be non-negative value for %s",
                     p->name);
-    if (!e)
-        e = config_check_versions(p);
+    if (!e && !p->version_policy)
+        e = err_new(STATUS_INVALID_ARG, "must specify 'version policy' for %s", p->name);
     if (!e)
         e = config_check_sched_rules(p);
     if (!e &&
@@ -138,19 +136,32 @@ static struct err *check_partial(const Inference__ModelConfig *p)
         e = check_cache(p);
     if (!e)
         e = check_metrics(p);
-    return e ? e : check_files(p);
+    return e;
 }
 
-struct err *config_check_model(const Inference__ModelConfig *proto, const char *model_name,
-                               enum config_check_stage stage)
+struct err *config_check_message(const Inference__ModelConfig *proto, const char *model_name,
+                                 bool complete)
 {
-    struct err *e = check_partial(proto);
+    struct err *e = config_check_whole(proto);
     if (!e && model_name && strcmp(model_name, proto->name) != 0)
         e = err_new(
             STATUS_INVALID_ARG,
             "unexpected directory name '%s' for model '%s', directory name must equal model name",
             model_name, proto->name);
-    if (!e && stage == CONFIG_CHECK_FULL)
+    if (!e && complete)
         e = config_check_io_rules(proto);
+    return e;
+}
+
+struct err *config_check_model(const Inference__ModelConfig *proto, const char *model_name,
+                               enum config_check_stage stage)
+{
+    struct err *e = config_check_message(proto, model_name, stage == CONFIG_CHECK_FULL);
+    if (!e)
+        e = check_backend_name(proto);
+    if (!e)
+        e = config_check_versions(proto);
+    if (!e)
+        e = check_files(proto);
     return e ? e : config_check_warmup_rules(proto, stage == CONFIG_CHECK_FULL);
 }

@@ -182,9 +182,11 @@ static struct err *check_controls(const Inference__ModelConfig *p,
     return e;
 }
 
-static struct err *config_check_sched_check_states(const Inference__ModelConfig *p,
-                                                   const Inference__ModelSequenceBatching *s)
+struct err *config_check_state_files(const Inference__ModelConfig *p)
 {
+    if (p->scheduling_choice_case != INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_SEQUENCE_BATCHING)
+        return NULL;
+    const Inference__ModelSequenceBatching *s = p->sequence_batching;
     struct err *e = NULL;
     for (size_t i = 0; !e && i < s->n_state; i++)
         for (size_t k = 0; !e && k < s->state[i]->n_initial_state; k++) {
@@ -218,7 +220,7 @@ static struct err *check_sequence(const Inference__ModelConfig *p,
         e = err_new(STATUS_INVALID_ARG,
                     "sequence batching minimum slot utilization must be in range (0.0, 1.0] for %s",
                     p->name);
-    return e ? e : config_check_sched_check_states(p, s);
+    return e;
 }
 
 struct err *config_check_sched_rules(const Inference__ModelConfig *p)

@@ -55,7 +55,8 @@ struct operate_attempt {
     struct plan_want *want;  /* ascending */
     struct fresh *fresh;     /* one for each of them */
     size_t count;
-    bool begun; /* its versions are being made */
+    int64_t sample; /* the first of them, else any version that it has; 0 = none */
+    bool begun;     /* its versions are being made */
 };
 
 /* Shows what changed, when no version was taken out. Lock held. */
@@ -173,6 +174,7 @@ static struct err *operate_find_versions(struct operate_attempt *a)
     struct err *e = a->source->agents ? source_look(a->source, &moved) : NULL;
     if (e)
         return e;
+    a->sample = in->version_count ? in->versions[0] : 0;
     int64_t missing;
     version_policy_pick(a->proto->version_policy, in->versions, in->version_count, &a->count,
                         &missing);
@@ -183,8 +185,29 @@ static struct err *operate_find_versions(struct operate_attempt *a)
     a->want = mem_zalloc((a->count + 1) * sizeof(*a->want));
     for (size_t i = 0; i < a->count; i++)
         a->want[i] = (struct plan_want){.number = in->versions[i], .stamp = a->stamp};
+    if (a->count)
+        a->sample = a->want[0].number;
     source_look_fini(&moved);
     return NULL;
+}
+
+/* What no version can be made with is known before the first one is begun. The files of a model in a store that serves may be the same:
+ * they are not fetched for this alone. */
+static struct err *operate_check_config(struct operate_attempt *a)
+{
+    if (a->sample && load_needs_files(a->proto)) {
+        mutex_lock(&a->r->lock);
+        bool may_be_kept = a->source->copy && models_serves(a->m);
+        mutex_unlock(&a->r->lock);
+        if (may_be_kept)
+            return NULL;
+        struct err *e = source_fetch(a->source, a->sample);
+        if (e)
+            return e;
+        a->fresh[0].fetched = a->count > 0;
+    }
+    return load_check_config(&a->r->settings.context, a->m->name, a->source->dir, a->sample,
+                             a->proto);
 }
 
 /* Where, what, and which versions, each with a stamp taken before its files are read. */
@@ -208,6 +231,8 @@ static struct err *look(struct operate_attempt *a)
         a->fresh = mem_zalloc((a->count + 1) * sizeof(*a->fresh));
     for (size_t i = 0; !e && !a->source->agents && i < a->count; i++)
         e = source_stamp(a->source, a->want[i].number, &a->want[i].stamp);
+    if (!e && !a->unchanged)
+        e = operate_check_config(a);
     return e;
 }
 
@@ -250,8 +275,8 @@ static bool operate_is_over(const struct repo_version *v)
     return v->state == TABLE_UNAVAILABLE && !v->unloading;
 }
 
-/* It could not even be looked at: said of the model as a whole, unless it serves on. Of an ensemble that does not come back with its
- * models, what became of its versions still holds. Lock held. */
+/* It could not even be looked at: said of the model as a whole, unless it serves on; what became of its versions still holds, and tells
+ * enough of an ensemble that does not come back with its models. Lock held. */
 static void show_failure(struct operate_attempt *a, const struct err *e)
 {
     bool versions = false;
@@ -260,7 +285,6 @@ static void show_failure(struct operate_attempt *a, const struct err *e)
     if (!a->m->places || models_serves(a->m) || (versions && a->job->action == REPO_RECHECK))
         return;
     a->m->wanted = true;
-    drop_entries(a->m, operate_is_over);
     models_say(models_entry(a->m, 0), TABLE_UNAVAILABLE, err_message(e));
     operate_show(a);
 }
@@ -470,12 +494,8 @@ static struct err *cannot_serve(struct operate_attempt *a, struct err *why)
     return e;
 }
 
-/* What is wrong with the configuration is said first. */
 static struct err *no_versions(struct operate_attempt *a)
 {
-    struct err *e = load_check_config(&a->r->settings.context, a->m->name, a->proto);
-    if (e)
-        return cannot_serve(a, e);
     mutex_lock(&a->r->lock);
     a->m->versionless = true;
     mutex_unlock(&a->r->lock);

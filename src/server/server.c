@@ -247,8 +247,8 @@ bool server_live(const struct server *s)
     return state == SERVER_READY || state == SERVER_STOPPING;
 }
 
-/* What was replaced or unloaded, or is about to be, does not count against readiness; what failed or still loads does. A model that
- * could not even be looked at does not, as in the reference. */
+/* What was replaced or unloaded, or is about to be, does not count against readiness; what failed or still loads does. That a model could
+ * not even be looked at does not, as in the reference. */
 static bool counts_as_ready(const struct table_entry *e)
 {
     if (e->number == 0)
@@ -259,14 +259,27 @@ static bool counts_as_ready(const struct table_entry *e)
            strcmp(e->reason, "unloaded") == 0;
 }
 
+/* Of a model that never had a version there is nothing that could be ready. */
+static bool lacks_versions(const struct table_model *m)
+{
+    return m->versionless && m->entry_count == 1 && m->entries[0].number == 0;
+}
+
+static bool model_counts_as_ready(const struct table_model *m)
+{
+    for (uint32_t i = 0; i < m->entry_count; i++)
+        if (!counts_as_ready(&m->entries[i]))
+            return false;
+    return !lacks_versions(m);
+}
+
 static bool all_ready(struct table_view *view)
 {
     uint32_t count;
     const struct table_model *models = table_models(view, &count);
     for (uint32_t i = 0; i < count; i++)
-        for (uint32_t k = 0; models[i].wanted && k < models[i].entry_count; k++)
-            if (!counts_as_ready(&models[i].entries[k]))
-                return false;
+        if (models[i].wanted && !model_counts_as_ready(&models[i]))
+            return false;
     return true;
 }
 

@@ -228,6 +228,17 @@ def test_a_refusal_before_loading(
             assert f"repository agent 'probe': probe agent: refused {call}" in said
 
 
+def test_a_configuration_that_is_refused_after_the_agents(kind: str, repository: Repository, agents: Path, tmp_path: Path) -> None:
+    """It was loaded by them, and they hear that nothing came of it."""
+    log = tmp_path / "calls"
+    folder = add(repository, "model", agent("probe", log=str(log)))
+    with (folder / "config.pbtxt").open("a") as config:
+        config.write("dynamic_batching { preferred_batch_size: [ 4 ] }")
+    with serve(kind, repository, agents) as server:
+        assert "failed to load 'model', failed to poll from model repository" in ask(server, "load", "model", 500)
+        wait_for(server, log, ["MODEL_INITIALIZE", "LOAD", "LOAD_FAIL", "MODEL_FINALIZE"])
+
+
 @pytest.mark.parametrize("call", ["LOAD_COMPLETE", "UNLOAD", "UNLOAD_COMPLETE", "MODEL_FINALIZE"])
 def test_a_refusal_too_late(kind: str, repository: Repository, agents: Path, tmp_path: Path, call: str) -> None:
     """What cannot be undone is logged, and goes on."""

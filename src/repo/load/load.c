@@ -41,8 +41,8 @@ struct err *load_read_config(const struct load_context *c, const char *model_dir
 
 /* What the author left out and the directory tells: the backend, as in the reference also where nothing is to be asked of the model; then
  * every default. */
-static struct err *load_complete(const struct load_context *c, struct Inference__ModelConfig *proto,
-                                 const char *name, const char *model_dir, int64_t number)
+static struct err *load_complete(struct Inference__ModelConfig *proto, const char *name,
+                                 const char *model_dir, int64_t number)
 {
     if (config_guess_wanted(proto)) {
         struct local_names files = {0};
@@ -55,15 +55,21 @@ static struct err *load_complete(const struct load_context *c, struct Inference_
             return e;
     }
     config_fill_defaults(proto, name);
-    return config_check_model(proto, name,
-                              c->auto_complete ? CONFIG_CHECK_PARTIAL : CONFIG_CHECK_FULL);
+    return NULL;
 }
 
-struct err *load_check_config(const struct load_context *c, const char *name,
-                              const struct Inference__ModelConfig *written)
+bool load_needs_files(const struct Inference__ModelConfig *written)
+{
+    return config_guess_wanted(written);
+}
+
+struct err *load_check_config(const struct load_context *c, const char *name, const char *model_dir,
+                              int64_t number, const struct Inference__ModelConfig *written)
 {
     struct Inference__ModelConfig *proto = config_copy_proto(written);
-    struct err *e = load_complete(c, proto, name, "", 0);
+    struct err *e = load_complete(proto, name, model_dir, number);
+    if (!e)
+        e = config_check_message(proto, name, !c->auto_complete);
     config_free_proto(proto);
     return e;
 }
@@ -149,7 +155,10 @@ struct err *load_version(const struct load_context *c, const char *name, const c
     char **seen;
     struct err *e = features_look(c->features, model_dir, &seen);
     if (!e)
-        e = load_complete(c, proto, name, model_dir, number);
+        e = load_complete(proto, name, model_dir, number);
+    if (!e)
+        e = config_check_model(proto, name,
+                               c->auto_complete ? CONFIG_CHECK_PARTIAL : CONFIG_CHECK_FULL);
     if (!e)
         e = load_code_check(proto, name, model_dir, number, c->is_cloud);
     if (!e)

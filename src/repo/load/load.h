@@ -36,9 +36,13 @@ struct load_context {
 struct err *load_read_config(const struct load_context *c, const char *model_dir,
                              struct Inference__ModelConfig **ret);
 
-/* load_check_config - what is wrong with a configuration of which there is no version; NULL when nothing is. */
-struct err *load_check_config(const struct load_context *c, const char *name,
-                              const struct Inference__ModelConfig *written);
+/* load_check_config - what is wrong with a configuration before any version is begun; NULL when nothing is.
+ * number  the version whose files tell the backend where `written` does not; 0 = there is none */
+struct err *load_check_config(const struct load_context *c, const char *name, const char *model_dir,
+                              int64_t number, const struct Inference__ModelConfig *written);
+
+/* load_needs_files - whether load_check_config looks at the files of the version. */
+bool load_needs_files(const struct Inference__ModelConfig *written);
 
 /* load_version - make a version ready to serve. Blocks for as long as the backend takes.
  * proto   as written; borrowed
