@@ -6,6 +6,7 @@
 #include "infer/request.h"
 #include "model/config.h"
 #include "plugin/instance.h"
+#include "os/process/confine.h"
 #include "isolate/isolate_config.h"
 #include "isolate/isolate_flight.h"
 #include "isolate/isolate_life.h"
@@ -431,5 +432,20 @@ struct err *isolate_backend_new(const struct backend_registry *r,
         isolate_leave(&iso->backend);
     else
         *ret = &iso->backend;
+    return e;
+}
+
+struct err *isolate_group(const struct Inference__ModelConfig *proto, bool *ret_named,
+                          uint32_t *ret_group)
+{
+    struct isolate_settings settings;
+    uint32_t user;
+    struct err *e = isolate_settings_read(proto, &settings);
+    bool named = !e && settings.wanted && settings.user;
+    if (named)
+        e = err_wrap(confine_find_user(settings.user, &user, ret_group),
+                     "parameter 'ISOLATION_USER'");
+    isolate_settings_fini(&settings);
+    *ret_named = named;
     return e;
 }

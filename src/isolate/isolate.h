@@ -4,6 +4,7 @@
  * memory. When the process ends, what it had is answered with an error and another one is started. docs/internals/isolation.md */
 #include "base/err.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct Inference__ModelConfig;
@@ -18,3 +19,9 @@ struct err *isolate_backend_new(const struct backend_registry *r,
                                 const struct Inference__ModelConfig *proto, const char *name,
                                 const char *model_dir, int64_t version,
                                 struct plugin_backend **ret);
+
+/* isolate_group - which group reads the files of a model whose configuration names the user of its process.
+ * ret_named  false: it names none, *ret_group is not set
+ * errors     INVALID_ARG for the parameters */
+struct err *isolate_group(const struct Inference__ModelConfig *proto, bool *ret_named,
+                          uint32_t *ret_group);

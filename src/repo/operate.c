@@ -349,6 +349,7 @@ static struct err *make_one(struct operate_attempt *a, size_t i, bool wait)
     if (f->action == PLAN_RESIZE)
         return resize_prepare(serving(a->m, number), a->proto, &f->draft);
     struct load_context c = a->r->settings.context;
+    c.is_ours = a->source->temporary;
     c.is_cloud = a->source->copy != NULL;
     struct err *e = f->fetched ? NULL : source_fetch(a->source, number);
     f->fetched = !e;

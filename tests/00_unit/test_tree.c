@@ -90,4 +90,40 @@ static void follows_no_link(void **state)
     mem_free(other);
 }
 
-UNIT_MAIN(UNIT(names_stay_below), UNIT(writes_reads_and_removes), UNIT(follows_no_link))
+static unsigned mode_of(const char *root, const char *name)
+{
+    struct stat st;
+    char *path = file_join(root, name);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_gid, getegid());
+    mem_free(path);
+    return st.st_mode & 0777;
+}
+
+/* RX-39. The group reads, and nobody else does; a link in the tree gives nothing away. */
+static void is_shared_with_a_group(void **state)
+{
+    (void)state;
+    char *root;
+    char *other;
+    unit_succeeds(tree_make("test-tree", &root));
+    unit_succeeds(tree_make("test-tree", &other));
+    unit_succeeds(tree_write(root, "1/deep/file", "bytes", 5));
+    unit_succeeds(tree_share(root, getegid()));
+    assert_int_equal(mode_of(root, "."), 0750);
+    assert_int_equal(mode_of(root, "1/deep"), 0750);
+    assert_int_equal(mode_of(root, "1/deep/file"), 0640);
+    char *link = file_join(root, "1/link");
+    assert_int_equal(symlink(other, link), 0);
+    unit_fails(tree_share(root, getegid()), STATUS_UNSUPPORTED, root);
+    assert_int_equal(mode_of(other, "."), 0700);
+    mem_free(link);
+    tree_remove(root);
+    tree_remove(other);
+    unit_fails(tree_share(root, getegid()), STATUS_UNSUPPORTED, root);
+    mem_free(root);
+    mem_free(other);
+}
+
+UNIT_MAIN(UNIT(names_stay_below), UNIT(writes_reads_and_removes), UNIT(follows_no_link),
+          UNIT(is_shared_with_a_group))

@@ -10,6 +10,7 @@
 
 #include <dirent.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* Everything is made below this directory. */
 static char *scratch;
@@ -38,6 +39,8 @@ static struct err *write_files(void *arg)
     struct err *e = override_write(params, 3, false, &made);
     if (!e)
         e = stamp_directory(made->dir, &stamp);
+    if (!e)
+        e = tree_share(made->dir, getegid());
     source_unref(made);
     assert_empty();
     return e;
@@ -46,7 +49,7 @@ static struct err *write_files(void *arg)
 static void overrides(void **state)
 {
     (void)state;
-    assert_true(fault_run(write_files, NULL) >= 8);
+    assert_true(fault_run(write_files, NULL) >= 13);
 }
 
 int main(void)

@@ -1,5 +1,6 @@
 """What the process of an isolated model gets of the server, and what it may do; plugins/hostile.c tries it."""
 
+import base64
 import errno
 import json
 import os
@@ -135,6 +136,39 @@ def test_another_user(repository: Repository, tmp_path: Path) -> None:
         assert probe(server, "mine")["uid"] == os.getuid()
         old = process_of(server, "nobodys")
     assert not Path(f"/proc/{old}").exists()
+
+
+def test_another_user_reads_what_a_load_brought(repository: Repository, tmp_path: Path) -> None:
+    """The model's library is a file of the request: it loads where the user may read it. Who is not of its group may not."""
+    (own := tmp_path / "own").mkdir()
+    for path in (own, *own.parents):
+        if path.stat().st_uid == os.getuid() and path.is_relative_to("/tmp") and path != Path("/tmp"):
+            path.chmod(0o755)
+    library = paths.need(paths.BUILD / "tests" / "backends" / "hostile" / "libtriton_hostile.so").read_bytes()
+    tensor = {"data_type": "TYPE_INT32", "dims": [-1]}
+    values = ISOLATED | {"ISOLATION_USER": f"nobody:{NOBODY - 1}"}
+    config = {
+        "backend": "hostile",
+        "input": [{"name": "INPUT0", **tensor}],
+        "output": [{"name": "OUTPUT0", **tensor, "data_type": "TYPE_STRING"}],
+        "parameters": {key: {"string_value": value} for key, value in values.items()},
+    }
+    brought = {"config": json.dumps(config), "file:1/libtriton_hostile.so": base64.b64encode(library).decode()}
+    options = {"model-control-mode": "explicit", "allow-library-upload": "true"}
+    with Nereid(repository.path, options, env=ENV | {"TMPDIR": str(own)}) as server:
+        load = json.dumps({"parameters": brought}).encode()
+        answer = rawhttp.request(HOST, server.http_port, "POST", "/v2/repository/models/up/load", body=load, timeout=120)
+        if os.getuid() != 0:
+            assert answer.status >= 400 and b"CAP_CHOWN" in answer.body, answer
+            return
+        assert answer.status == 200, answer
+        found = probe(server, "up")
+        assert (found["uid"], found["gid"]) == (NOBODY, NOBODY - 1)
+        made = [path for path in own.rglob("*") if path.is_relative_to(next(own.glob("nereid-model*")))]
+        assert made
+        for path in made:
+            state = path.stat()
+            assert (state.st_uid, state.st_gid, state.st_mode & 0o777) == (0, NOBODY - 1, 0o750 if path.is_dir() else 0o640), path
 
 
 def test_what_cannot_be_done_is_refused(repository: Repository) -> None:

@@ -3,6 +3,7 @@
 #include "base/fault.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "os/files/dir.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -107,6 +108,39 @@ struct err *tree_write(const char *root, const char *name, const void *data, siz
     e = tree_write_all(fd, name, data, len);
     close(fd);
     return e;
+}
+
+/* What is open, and what lies below it; fd is closed. False: errno says why. */
+static bool share_open(int fd, gid_t group, unsigned depth)
+{
+    struct stat st;
+    bool failed = fd >= 0 && fault_hit() && (errno = EPERM);
+    bool shared = fd >= 0 && !failed && fstat(fd, &st) == 0 && fchown(fd, (uid_t)-1, group) == 0 &&
+                  fchmod(fd, S_ISDIR(st.st_mode) ? 0750 : 0640) == 0;
+    if (shared && S_ISDIR(st.st_mode) && depth <= TREE_MAX_DEPTH) {
+        struct dir dir;
+        dir_init(&dir, fd);
+        for (const struct dirent64 *d; shared && (d = dir_next(&dir));)
+            shared = share_open(openat(fd, d->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC), group,
+                                depth + 1);
+    }
+    int why = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = why;
+    return shared;
+}
+
+struct err *tree_share(const char *root, uint32_t group)
+{
+    int fd = open(root, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (share_open(fd, group, 0))
+        return NULL;
+    return err_recode(err_errno(errno,
+                                "giving the files of the load request in '%s' to group %u, which "
+                                "needs the capability CAP_CHOWN",
+                                root, group),
+                      STATUS_UNSUPPORTED);
 }
 
 /* Removes what is in the directory, which is closed. */

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Components that a name below a tree may have. */
 #define TREE_MAX_DEPTH 32u
@@ -22,6 +23,10 @@ struct err *tree_make(const char *prefix, char **ret);
  * name    for which tree_name_ok holds
  * errors  INVALID_ARG when the file is there, or a directory of its name was made as a file; else as the system says */
 struct err *tree_write(const char *root, const char *name, const void *data, size_t len);
+
+/* tree_share - let a group read a tree that tree_write filled, and enter its directories; others may as little as before.
+ * errors  UNSUPPORTED: this process may not give files to that group */
+struct err *tree_share(const char *root, uint32_t group);
 
 /* tree_remove - the directory and all that is below it; links are removed, not followed. What cannot be removed stays. */
 void tree_remove(const char *root);

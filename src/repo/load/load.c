@@ -9,6 +9,7 @@
 #include "os/clock.h"
 #include "plugin/backend.h"
 #include "isolate/isolate.h"
+#include "os/files/tree.h"
 #include "plugin/model.h"
 #include "proto/model_config.pb-c.h"
 #include "repo/load/load_code.h"
@@ -92,6 +93,17 @@ static struct err *finish_config(struct plugin_model *m, const char *name,
     return e;
 }
 
+/* What a load request brought is the server's alone; the user of the model's process has to read it. */
+static struct err *share_directory(const struct load_context *c,
+                                   const struct Inference__ModelConfig *proto,
+                                   const char *model_dir)
+{
+    bool named = false;
+    uint32_t group;
+    struct err *e = c->is_ours ? isolate_group(proto, &named, &group) : NULL;
+    return e || !named ? e : tree_share(model_dir, group);
+}
+
 /* The backend's side, and the configuration as it is after the backend completed it; no model where the backend is not to be waited
  * for. */
 static struct err *load_initialize(const struct load_context *c, const char *name,
@@ -100,8 +112,10 @@ static struct err *load_initialize(const struct load_context *c, const char *nam
                                    struct plugin_model **ret_model,
                                    struct model_config **ret_config)
 {
-    struct plugin_backend *backend;
-    struct err *e = isolate_backend_new(c->backends, *proto, name, model_dir, number, &backend);
+    struct plugin_backend *backend = NULL;
+    struct err *e = share_directory(c, *proto, model_dir);
+    if (!e)
+        e = isolate_backend_new(c->backends, *proto, name, model_dir, number, &backend);
     if (!e && !backend)
         e = backend_get(c->backends,
                         &(struct backend_wanted){.name = (*proto)->backend,

@@ -26,6 +26,7 @@ struct load_context {
     bool allow_inline;
     struct loop *house; /* watches time-outs of queued requests */
     void *server;       /* what TRITONBACKEND_ModelServer gives out */
+    bool is_ours;       /* its directory was made for what a load request brought */
     bool is_cloud;      /* the model lies in a store: it may not bring code */
 };
 
