@@ -61,6 +61,8 @@ struct err *loop_new(struct loop **ret)
         e = err_errno(errno, "creating an event loop");
     else
         e = loop_add(l, &l->wake, EPOLLIN | EPOLLET);
+    if (!e && !loop_lane_open(&l->busy)) /* where connections begin */
+        e = err_errno(errno, "creating an event loop");
     if (e) {
         loop_free(l);
         return e;

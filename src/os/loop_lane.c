@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/fault.h"
 
+#include <errno.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -44,7 +45,7 @@ bool loop_lane_open(struct loop_lane *lane)
 {
     if (lane->epoll_fd >= 0)
         return true;
-    int fd = fault_hit() ? -1 : epoll_create1(EPOLL_CLOEXEC);
+    int fd = fault_hit() ? (errno = EMFILE, -1) : epoll_create1(EPOLL_CLOEXEC);
     if (fd < 0)
         return false;
     lane->gate.fd = fd;

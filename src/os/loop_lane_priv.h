@@ -26,7 +26,7 @@ struct loop_lane {
 void loop_lane_init(struct loop_lane *lane, struct loop *l, int loop_epoll_fd, bool rests);
 void loop_lane_fini(struct loop_lane *lane);
 
-/* loop_lane_open - make the descriptor, if there is none; false when the system gives none. */
+/* loop_lane_open - make the descriptor, if there is none; false, and errno, when the system gives none. */
 bool loop_lane_open(struct loop_lane *lane);
 
 /* loop_lane_turn - call `ready` of some members that are; returns whether any was. */
