@@ -75,10 +75,10 @@ give a liveness probe time (`startupProbe` of Kubernetes), or have models loaded
 ready` in the log ends the start. One that fails ends with status 1: the last error says so, those before it name the models.
 
 SIGTERM or SIGINT stops the server: readiness answers 400, requests under way are answered, models are unloaded, the status is 0. A second
-signal ends it at once, and so does the end of `--exit-timeout-secs`: then the status is 1, and the log names what held it up. Whoever
-would kill it after a while has to wait longer than that: Kubernetes waits 30 seconds (`terminationGracePeriodSeconds`), as long as the
-option's default, systemd 90 (`TimeoutStopSec`). SIGHUP opens [log files](logs.md) anew; without a log file it ends the server at once, as
-it does other programs.
+signal ends it at once, and so does the end of `--exit-timeout-secs`: then the status is 1, and the log names what held it up: models whose
+load or unload does not end, and versions that requests still hold. Whoever would kill it after a while has to wait longer than that:
+Kubernetes waits 30 seconds (`terminationGracePeriodSeconds`), as long as the option's default, systemd 90 (`TimeoutStopSec`). SIGHUP opens
+[log files](logs.md) anew; without a log file it ends the server at once, as it does other programs.
 
 ## How options are written
 
