@@ -1,4 +1,5 @@
-/* Base64: nothing is written behind the room, and what is decoded encodes to the same text, but for line ends and padding. */
+/* Base64: nothing is written behind the room, and what is decoded encodes to the same text, but
+ * for line ends and padding. */
 #include "base/check.h"
 #include "codec/base64.h"
 
@@ -8,7 +9,8 @@
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/* The characters that n bytes are written as, without padding; those of the last one may carry bits that mean nothing. */
+/* The characters that n bytes are written as, without padding; those of the last one may carry
+ * bits that mean nothing. */
 static void compare(const char *text, const uint8_t *bytes, size_t n)
 {
     for (size_t i = 0; i < (n * 8) / 6; i++, text++) {

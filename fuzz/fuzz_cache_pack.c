@@ -1,4 +1,5 @@
-/* Bytes that a response cache gave back, as an answer; what is read is written again and has to read the same. */
+/* Bytes that a response cache gave back, as an answer; what is read is written again and has to
+ * read the same. */
 #include "base/check.h"
 #include "base/mem.h"
 #include "infer/request.h"

@@ -1,4 +1,5 @@
-/* A config.pbtxt on its whole way: read, guess, fill, check, groups, compile. The first byte says which GPUs there are. */
+/* A config.pbtxt on its whole way: read, guess, fill, check, groups, compile. The first byte
+ * says which GPUs there are. */
 #include "base/check.h"
 #include "model/config.h"
 #include "model/config_check.h"

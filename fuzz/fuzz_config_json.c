@@ -1,4 +1,5 @@
-/* A configuration in JSON: what is read is printed in the form of the C ABI, and that reads as the same. */
+/* A configuration in JSON: what is read is printed in the form of the C ABI, and that reads as
+ * the same. */
 #include "base/check.h"
 #include "base/mem.h"
 #include "model/config.h"

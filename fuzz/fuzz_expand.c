@@ -1,5 +1,6 @@
-/* Compressed bytes: the limit holds whatever they say, and slices of any size give the same; then packed again and back. The first
- * byte chooses the coding, the second limit and size of a slice. */
+/* Compressed bytes: the limit holds whatever they say, and slices of any size give the same;
+ * then packed again and back. The first byte chooses the coding, the second limit and size of a
+ * slice. */
 #include "base/budget.h"
 #include "base/check.h"
 #include "codec/expand.h"

@@ -1,8 +1,9 @@
 /* A whole gRPC connection, with models behind it.
  *
- * When the first byte is 0xFF the rest is sent as it is. Else the input is a script, so that what is tried is calls rather than
- * broken frames: the first byte chooses how what is sent is cut into pieces, then come steps of one byte each (below) with their
- * operands; lengths are two bytes. The preface and SETTINGS go first. */
+ * When the first byte is 0xFF the rest is sent as it is. Else the input is a script, so that
+ * what is tried is calls rather than broken frames: the first byte chooses how what is sent is
+ * cut into pieces, then come steps of one byte each (below) with their operands; lengths are two
+ * bytes. The preface and SETTINGS go first. */
 #include "base/check.h"
 #include "base/strbuf.h"
 #include "grpc/grpc_conn.h"

@@ -1,4 +1,5 @@
-/* The messages of a gRPC call, cut into frames of a size that the first byte chooses: the same bytes come out, wherever they lie. */
+/* The messages of a gRPC call, cut into frames of a size that the first byte chooses: the same
+ * bytes come out, wherever they lie. */
 #include "base/budget.h"
 #include "base/check.h"
 #include "base/strbuf.h"
@@ -53,7 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t piece = (size_t)(data[0] >> 2) + 1;
     struct strbuf whole = read_all(data + 1, size - 1, size, data[0] & 1, false);
     struct strbuf pieces = read_all(data + 1, size - 1, piece, data[0] & 1, data[0] & 2);
-    /* A message that is announced and never comes whole may be refused for its size where it is taken in pieces. */
+    /* A message that is announced and never comes whole may be refused for its size where it is
+     * taken in pieces. */
     size_t n = whole.len < pieces.len ? whole.len : pieces.len;
     CHECK(n == 0 || memcmp(whole.data, pieces.data, n) == 0);
     strbuf_fini(&whole);

@@ -1,4 +1,5 @@
-/* A whole HTTP connection, with models behind it. The first byte chooses how the rest is cut into pieces. */
+/* A whole HTTP connection, with models behind it. The first byte chooses how the rest is cut
+ * into pieces. */
 #include "base/check.h"
 #include "net/helpers.h"
 #include "http/http_conn.h"

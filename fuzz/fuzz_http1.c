@@ -1,5 +1,5 @@
-/* The HTTP/1.1 parser: the same bytes at once and in pieces must be understood in the same way. The first byte is the size of a
- * piece. */
+/* The HTTP/1.1 parser: the same bytes at once and in pieces must be understood in the same way.
+ * The first byte is the size of a piece. */
 #include "base/check.h"
 #include "base/strbuf.h"
 #include "codec/http1.h"

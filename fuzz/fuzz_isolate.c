@@ -1,9 +1,11 @@
-/* What the process of an isolated model sends, which may be anything: packets put together to frames, frames of records taken apart.
- * Three requests are under way; whatever comes, each is answered once and released once, and no memory is left.
+/* What the process of an isolated model sends, which may be anything: packets put together to
+ * frames, frames of records taken apart. Three requests are under way; whatever comes, each is
+ * answered once and released once, and no memory is left.
  *
- * The first byte chooses: 1 = an order waits for a reply; 2 = the rest is packets, each a length of one byte before it (255 = all that
- * is left), sent through a socket and put together; else one frame of records. The numbers of the requests stand in the records where
- * the numbers 0, 1 and 2 do. */
+ * The first byte chooses: 1 = an order waits for a reply; 2 = the rest is packets, each a length
+ * of one byte before it (255 = all that is left), sent through a socket and put together; else
+ * one frame of records. The numbers of the requests stand in the records where the numbers 0, 1
+ * and 2 do. */
 #include "base/budget.h"
 #include "base/check.h"
 #include "base/mem.h"

@@ -1,4 +1,5 @@
-/* The "data" of a tensor in JSON: what is read and written again reads as the same. The first byte chooses the type. */
+/* The "data" of a tensor in JSON: what is read and written again reads as the same. The first
+ * byte chooses the type. */
 #include "base/check.h"
 #include "base/mem.h"
 #include "codec/json_tensor.h"

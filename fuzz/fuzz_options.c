@@ -1,4 +1,5 @@
-/* The command line: arguments are the input's lines. Behind a first byte of zero the input is a file of options instead. */
+/* The command line: arguments are the input's lines. Behind a first byte of zero the input is a
+ * file of options instead. */
 #include "base/check.h"
 #include "base/mem.h"
 #include "server/options/options.h"

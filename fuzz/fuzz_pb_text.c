@@ -1,4 +1,5 @@
-/* The protobuf text format over the configuration's descriptor: what is read is packed, unpacked and printed. */
+/* The protobuf text format over the configuration's descriptor: what is read is packed, unpacked
+ * and printed. */
 #include "base/check.h"
 #include "codec/pb_field.h"
 #include "codec/pb_json.h"

@@ -1,5 +1,6 @@
-/* What stores and their configuration files say: listings of S3, Azure and Google, profiles, paths, tokens. The first byte chooses. A
- * model that passes the check has no name that leaves its directory. */
+/* What stores and their configuration files say: listings of S3, Azure and Google, profiles,
+ * paths, tokens. The first byte chooses. A model that passes the check has no name that leaves
+ * its directory. */
 #include "base/check.h"
 #include "base/mem.h"
 #include "cloud/provider/azure_list.h"

@@ -1,7 +1,9 @@
-/* The fuzzers without libFuzzer: gives LLVMFuzzerTestOneInput every file of the folders named on the command line. The
- * ordinary test run replays the corpora with it; one file named instead of a folder repeats a finding.
+/* The fuzzers without libFuzzer: gives LLVMFuzzerTestOneInput every file of the folders named on
+ * the command line. The ordinary test run replays the corpora with it; one file named instead of
+ * a folder repeats a finding.
  *
- * After --faults each file is replayed as often as it passes fault points (base/fault.h), with another of them failing each time. */
+ * After --faults each file is replayed as often as it passes fault points (base/fault.h), with
+ * another of them failing each time. */
 #include "base/fault.h"
 
 #include <dirent.h>

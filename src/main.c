@@ -1,4 +1,5 @@
-/* The executable: everything is in the library. What belongs to the process and not to a library is done here. */
+/* The executable: everything is in the library. What belongs to the process and not to a library
+ * is done here. */
 #include "nereid_private.h"
 
 #include <signal.h>

@@ -5,6 +5,7 @@
 
   - banned C functions; memory and threads of the system outside src/base and src/os
   - functions of more than 70 lines, files of more than 800 (a header of the ABI is as long as the ABI)
+  - lines of over 100 columns in C, but in the tables of .def files, whose rows are lines; declarations that a comment behind them breaks
   - own header not first; headers that nobody includes
   - two static functions of one name, in whichever files of the server and its plug-ins: a backtrace shows names alone
   - two Python functions or classes of one name in one place, the first of which is never called, as a test whose name was copied
@@ -23,8 +24,10 @@ from pathlib import Path
 
 FUNCTION_LINES = 70
 FILE_LINES = 800
+COLUMNS = 100
 CODE = {".c", ".h", ".def", ".cc", ".cpp", ".py", ".sh"}
 C = {".c", ".h", ".def"}
+SERVER = ("src", "include", "backends", "caches", "repoagents")
 TEXT = CODE | {".md", ".txt", ".cmake", ".json", ".apt", ".list", ".proto", ".map", ".lua", ".pbtxt", ""}
 WALK_SKIPS = {".git", "build", "__pycache__", ".pytest_cache", ".cache"}
 
@@ -46,6 +49,11 @@ REGISTRY = re.compile(r"\b(?:py[p]i\.org|python[h]osted|npm[j]s|(?:deb|ftp|secur
 UNFINISHED = re.compile(r"\b(?:T[O]DO|FIXM[E]|X[X]X|HAC[K])\b|(?<![\"])\bnot imp[l]emented\b|\bplace[h]older\b", re.IGNORECASE)
 # A static function's definition, as the formatter leaves it.
 STATIC = re.compile(r"^static [^;={}()]*?\b(?P<name>\w+)\((?:[^;{}()]|\([^()]*\))*\)\n\{", re.MULTILINE)
+# A type alone in its line, or a pointer to a function broken at its parenthesis: what stands behind it belongs above it.
+BROKEN = re.compile(
+    r"^ +(?:(?:struct|enum|union|const|static|unsigned) )*\w+(?: \*?const)?(?: \*+)?\n +\*{0,2}\w+(?:\[\w*\])?;|^ +[\w *]+\(\*\w+\)\(\n[^;{]*; */\*",
+    re.MULTILINE,
+)
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
@@ -105,6 +113,15 @@ class Tidy:
                     self.add(path, begun, f"function of {number - begun - 1} lines; {FUNCTION_LINES} are the most")
                 begun = 0
 
+    def columns(self, path: Path, text: str) -> None:
+        if path.suffix == ".def" or path.relative_to(self.root).parts[0] not in SERVER:
+            return
+        for number, line in enumerate(text.splitlines(), 1):
+            if len(line) > COLUMNS:
+                self.add(path, number, f"{len(line)} columns; {COLUMNS} are the most")
+        for match in BROKEN.finditer(text):
+            self.add(path, text.count("\n", 0, match.start()) + 1, "a declaration in two lines: its comment stands above it")
+
     def own_header_first(self, path: Path, text: str) -> None:
         if path.suffix != ".c" or not path.with_suffix(".h").is_file():
             return
@@ -146,6 +163,7 @@ class Tidy:
         if path.suffix in C:
             self.c_words(path, text)
             self.function_lengths(path, text)
+            self.columns(path, text)
             self.own_header_first(path, text)
         if parts[0] == "tests":
             self.search_unless_allowed(path, text, SLEEP, "a test that sleeps: {}; wait for what should happen, pass the time in")
@@ -160,7 +178,7 @@ class Tidy:
     def shared_names(self, texts: dict[Path, str]) -> None:
         first: dict[str, Path] = {}
         for path, text in texts.items():
-            if path.suffix != ".c" or path.relative_to(self.root).parts[0] not in ("src", "backends", "caches", "repoagents"):
+            if path.suffix != ".c" or path.relative_to(self.root).parts[0] not in SERVER:
                 continue
             for match in STATIC.finditer(without_comments(text)):
                 other = first.setdefault(match["name"], path)

@@ -4,7 +4,8 @@
 
 #include "binput.h"
 
-/* Inputs that no request has: computed of the shapes of a whole batch, as batch_input of the configuration says. */
+/* Inputs that no request has: computed of the shapes of a whole batch, as batch_input of the
+ * configuration says. */
 
 enum bcomputed_kind {
     BCOMPUTED_NONE,

@@ -46,6 +46,7 @@ TRITONSERVER_Error *bconfig_parse_bool(const char *text, bool *ret_value);
  * returns  TRITONSERVER_TYPE_INVALID when it is none */
 TRITONSERVER_DataType bconfig_datatype(const char *name);
 
-/* bconfig_control_type - the data type of a control of sequences: the one of its true and false values, or the one it names.
+/* bconfig_control_type - the data type of a control of sequences: the one of its true and false
+ * values, or the one it names.
  * returns  a configuration's spelling, "TYPE_INVALID" where there is none */
 const char *bconfig_control_type(yyjson_val *control);

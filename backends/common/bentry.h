@@ -1,6 +1,7 @@
 #pragma once
-/* The functions of the ABI between the server and a backend's models and instances, for backends that have no more to do in them than to
- * keep their own. A backend that links bentry.c provides what is declared here, and nothing of TRITONBACKEND_* itself. */
+/* The functions of the ABI between the server and a backend's models and instances, for backends
+ * that have no more to do in them than to keep their own. A backend that links bentry.c provides
+ * what is declared here, and nothing of TRITONBACKEND_* itself. */
 #include "triton/core/tritonbackend.h"
 
 struct instance;
@@ -14,8 +15,8 @@ TRITONSERVER_Error *bentry_begin(TRITONBACKEND_Backend *backend, void **ret_runt
 /* bentry_end - no model is left. NULL is allowed. */
 void bentry_end(void *runtime);
 
-/* model_new, model_free, instance_new, instance_free, run_requests - as the headers of the backend say. Any thread; one model's instances
- * are made side by side. */
+/* model_new, model_free, instance_new, instance_free, run_requests - as the headers of the
+ * backend say. Any thread; one model's instances are made side by side. */
 TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_model);
 void model_free(struct model *model);
 TRITONSERVER_Error *instance_new(struct model *model, TRITONBACKEND_ModelInstance *handle,

@@ -4,7 +4,8 @@
 
 #include "triton/core/tritonbackend.h"
 
-/* bfile_of_model - find the file of a model's version: default_model_filename of the configuration, or `usual`.
+/* bfile_of_model - find the file of a model's version: default_model_filename of the
+ * configuration, or `usual`.
  * ret_path  owned by the caller: free
  * errors    UNAVAILABLE when it is not there */
 TRITONSERVER_Error *bfile_of_model(TRITONBACKEND_Model *model, yyjson_val *config,

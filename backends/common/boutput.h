@@ -20,7 +20,8 @@ struct boutput_tensor {
     const void *data;
 };
 
-/* boutput_select - find out which outputs the items want. An item that asks for something unknown gets an error.
+/* boutput_select - find out which outputs the items want. An item that asks for something
+ * unknown gets an error.
  * errors   for the whole run: no memory */
 TRITONSERVER_Error *boutput_select(struct brun *run, struct boutput *outputs, size_t count);
 
@@ -31,7 +32,8 @@ TRITONSERVER_Error *boutput_buffer(const struct brun_item *item, const struct bo
                                    const int64_t *shape, size_t rank, uint64_t size,
                                    void **ret_buffer);
 
-/* boutput_scatter - give each item that wants it its rows of one output, and the server those of a state. Rows beyond the batch's are nobody's.
+/* boutput_scatter - give each item that wants it its rows of one output, and the server those of
+ * a state. Rows beyond the batch's are nobody's.
  * rows     how many the model was given
  * result   of the whole batch
  * errors   for the whole run: the result has another number of rows */

@@ -5,8 +5,9 @@
 #include "scratch.h"
 #include "triton/core/tritonbackend.h"
 
-/* One execution, whatever the runtime: requests become a batch, the backend computes, every request is answered, counted and released.
- * binput.h reads what goes in, boutput.h writes what comes out. */
+/* One execution, whatever the runtime: requests become a batch, the backend computes, every
+ * request is answered, counted and released. binput.h reads what goes in, boutput.h writes what
+ * comes out. */
 
 enum { BRUN_MAX_DIMS = 32 };
 

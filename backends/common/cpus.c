@@ -1,6 +1,6 @@
-/* The server reads the same files for limits of its own (src/os/process/cgroup.c). Backends also run in servers that have nothing of
- * this one, and see no src/; the server builds nothing of backends/. Two short readers are less than a library that both would have
- * to carry. */
+/* The server reads the same files for limits of its own (src/os/process/cgroup.c). Backends also
+ * run in servers that have nothing of this one, and see no src/; the server builds nothing of
+ * backends/. Two short readers are less than a library that both would have to carry. */
 #include "cpus.h"
 
 #include <sched.h>

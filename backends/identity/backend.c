@@ -1,12 +1,12 @@
-/* identity: a backend whose outputs are its inputs. OUTPUTn copies INPUTn where names follow that
- * pattern; otherwise outputs copy inputs by position. Every data type and shape, any number of
- * tensors.
+/* identity: a backend whose outputs are its inputs. OUTPUTn copies INPUTn where names follow
+ * that pattern; otherwise outputs copy inputs by position. Every data type and shape, any number
+ * of tensors.
  *
  * Parameters of a model, all optional, as string_value:
  *   execute_delay_ms, execute_delay_us  wait so long in each execution (both are added)
- *   instance_wise_delay_multiplier      instance i waits i * multiplier times as long, at least once
- *   creation_delay_sec                  wait so long while loading
- */
+ *   instance_wise_delay_multiplier      instance i waits i * multiplier times as long, at least
+ *                                       once
+ *   creation_delay_sec                  wait so long while loading */
 #include <stdlib.h>
 
 #include "triton/core/nereid_backend.h"

@@ -95,7 +95,8 @@ static TRITONSERVER_Error *read_pair(struct model_pair *pair, yyjson_val *input,
     return pair->input && pair->output ? NULL : berr_no_memory();
 }
 
-/* An output that shows what the sequence batcher tells the model: one element of the output's datatype. */
+/* An output that shows what the sequence batcher tells the model: one element of the output's
+ * datatype. */
 static TRITONSERVER_Error *identity_model_read_control(struct model_pair *pair, yyjson_val *control,
                                                        yyjson_val *output)
 {

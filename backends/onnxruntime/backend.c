@@ -1,5 +1,5 @@
-/* onnxruntime: runs ONNX models with ONNX Runtime on CPU. This file is its beginning and its end; model.h
- * says what a model is, run.h what an execution does. */
+/* onnxruntime: runs ONNX models with ONNX Runtime on CPU. This file is its beginning and its
+ * end; model.h says what a model is, run.h what an execution does. */
 #include "triton/core/nereid_backend.h"
 
 #include "../common/bentry.h"

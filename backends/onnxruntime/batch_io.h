@@ -12,8 +12,8 @@ TRITONSERVER_Error *batch_io_read(struct model *model);
 /* batch_io_free - free what batch_io_read made. */
 void batch_io_free(struct model *model);
 
-/* batch_io_bind - make the computed inputs of a batch whose other inputs are bound; they come behind
- * those.
+/* batch_io_bind - make the computed inputs of a batch whose other inputs are bound; they come
+ * behind those.
  * errors   for the whole run */
 TRITONSERVER_Error *batch_io_bind(struct run *run);
 

@@ -138,8 +138,8 @@ static TRITONSERVER_Error *has_provider(const OrtApi *api, const char *name, boo
     return ort_err(api, api->ReleaseAvailableProviders(names, count));
 }
 
-/* A configuration may come over the network, or out of a store: it does not say where the server writes and reads files, nor what lies
- * at an address of its memory. */
+/* A configuration may come over the network, or out of a store: it does not say where the server
+ * writes and reads files, nor what lies at an address of its memory. */
 static TRITONSERVER_Error *check_openvino_parameter(const char *key)
 {
     static const char *const refused[] = {"cache_dir", "load_config", "context"};
@@ -152,7 +152,8 @@ static TRITONSERVER_Error *check_openvino_parameter(const char *key)
     return NULL;
 }
 
-/* As exact as the runtime without it and on as many threads, unless the accelerator's parameters say otherwise. */
+/* As exact as the runtime without it and on as many threads, unless the accelerator's parameters
+ * say otherwise. */
 static TRITONSERVER_Error *add_openvino(const struct ort *ort, yyjson_val *parameters,
                                         OrtSessionOptions *options)
 {

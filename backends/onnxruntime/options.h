@@ -24,7 +24,8 @@
 TRITONSERVER_Error *options_new(const struct ort *ort, yyjson_val *config,
                                 OrtSessionOptions **ret_options);
 
-/* options_want_openvino - whether a model's configuration asks for the accelerator `openvino`, which another runtime has. */
+/* options_want_openvino - whether a model's configuration asks for the accelerator `openvino`,
+ * which another runtime has. */
 bool options_want_openvino(yyjson_val *config);
 
 /* options_run_new - make the options of a model's runs: the parameters called memory.*, such as

@@ -130,9 +130,10 @@ static void ORT_API_CALL write_log(void *unused, OrtLoggingLevel severity, const
     berr_drop(TRITONSERVER_LogMessage(onnxruntime_ort_level(severity), file, (int)line, text));
 }
 
-/* The runtime reports how it is used to its maker, through files in the user's home, unless it is told not to before its environment
- * is made. A server of models does not; who wants it sets the variable to 0. The first change of the process's environment leaves
- * what other threads may be reading in place. */
+/* The runtime reports how it is used to its maker, through files in the user's home, unless it
+ * is told not to before its environment is made. A server of models does not; who wants it sets
+ * the variable to 0. The first change of the process's environment leaves what other threads may
+ * be reading in place. */
 static void keep_to_oneself(void)
 {
     setenv("ORT_DISABLE_TELEMETRY", "1", 0);

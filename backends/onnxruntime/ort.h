@@ -23,19 +23,22 @@ struct ort {
     OrtEnv *env;
     OrtMemoryInfo *cpu; /* describes CPU memory that is not ONNX Runtime's */
     int processors;
-    pthread_mutex_t
-        lock; /* of the runtime with OpenVINO: its start, and the making of its sessions */
+    /* of the runtime with OpenVINO: its start, and the making of its sessions */
+    pthread_mutex_t lock;
     struct ort *openvino; /* NULL until a model needs it */
 };
 
-/* ort_new - read the backend's settings, load the library and make the environment. The server calls for it once, when the first
- * model needs the backend, and lets models of other backends go first meanwhile.
+/* ort_new - read the backend's settings, load the library and make the environment. The server
+ * calls for it once, when the first model needs the backend, and lets models of other backends
+ * go first meanwhile.
  * ret_ort  owned by the caller: ort_free
- * errors   INVALID_ARG for a setting that does not parse; UNAVAILABLE when there is no library that serves the interface */
+ * errors   INVALID_ARG for a setting that does not parse; UNAVAILABLE when there is no library
+ *          that serves the interface */
 TRITONSERVER_Error *ort_new(TRITONBACKEND_Backend *backend, struct ort **ret_ort);
 
-/* ort_with_openvino - a second ONNX Runtime, which has OpenVINO as an execution provider; it lies in the folder `openvino` of the backend
- * and is loaded when the first model asks for it. Caller holds ort->lock.
+/* ort_with_openvino - a second ONNX Runtime, which has OpenVINO as an execution provider; it
+ * lies in the folder `openvino` of the backend and is loaded when the first model asks for it.
+ * Caller holds ort->lock.
  * ret_ort  owned by ort
  * errors   UNAVAILABLE when it is not there, with what to do */
 TRITONSERVER_Error *ort_with_openvino(struct ort *ort, struct ort **ret_ort);

@@ -150,7 +150,8 @@ static TRITONSERVER_Error *foresee_one(struct run *run, size_t index, const stru
                                    tensor->rank, tensor->type, &run->output_values[index]));
 }
 
-/* A response has its outputs in the order in which they are made: behind one whose shape is open, the others wait as well. */
+/* A response has its outputs in the order in which they are made: behind one whose shape is
+ * open, the others wait as well. */
 TRITONSERVER_Error *output_foresee(struct run *run)
 {
     if (run->count != 1)
@@ -343,7 +344,8 @@ static TRITONSERVER_Error *check_rows(const struct run *run, const char *name,
                     name, (long long)run->rows, (long long)found);
 }
 
-/* Gives each item as much of one output as the shape of its input says; the next one gets what follows. */
+/* Gives each item as much of one output as the shape of its input says; the next one gets what
+ * follows. */
 static TRITONSERVER_Error *divide(struct run *run, size_t index)
 {
     const struct output *output = &run->outputs[index];

@@ -1,5 +1,5 @@
-/* openvino: runs models with OpenVINO: its own IR, ONNX, and what else it reads. This file is its beginning and its end; model.h
- * says what a model is, run.h what an execution does. */
+/* openvino: runs models with OpenVINO: its own IR, ONNX, and what else it reads. This file is
+ * its beginning and its end; model.h says what a model is, run.h what an execution does. */
 #include "triton/core/nereid_backend.h"
 
 #include "../common/bentry.h"

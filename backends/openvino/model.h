@@ -5,8 +5,8 @@
 #include "../common/brun.h"
 #include "options.h"
 
-/* A loaded model: compiled once for all its instances, and what its tensors look like. Read-only once model_new has returned, but for
- * what is atomic. */
+/* A loaded model: compiled once for all its instances, and what its tensors look like. Read-only
+ * once model_new has returned, but for what is atomic. */
 
 /* Whether runs have given an output the shape that the model declares for it. */
 enum model_promise { PROMISE_UNTRIED, PROMISE_KEPT, PROMISE_BROKEN };

@@ -22,9 +22,10 @@ struct options {
     } properties[OPTIONS_MAX_PROPERTIES];
 };
 
-/* options_read - read the parameters of a configuration. What is not given: as many threads as the process may use processors, and as
- * many streams as the model has instances.
+/* options_read - read the parameters of a configuration. What is not given: as many threads as
+ * the process may use processors, and as many streams as the model has instances.
  * config   root of the model's configuration; outlives the options
- * errors   INVALID_ARG, in the words of the reference, for a value that is none of the parameter's */
+ * errors   INVALID_ARG, in the words of the reference, for a value that is none of the
+ *          parameter's */
 TRITONSERVER_Error *options_read(const struct vino *vino, yyjson_val *config,
                                  struct options *ret_options);

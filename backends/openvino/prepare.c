@@ -42,7 +42,8 @@ static TRITONSERVER_Error *set_output_type(ov_preprocess_prepostprocessor_t *ste
     return err;
 }
 
-/* Sets the types of one side where the configuration's differ from the file's; *changed says whether any did. */
+/* Sets the types of one side where the configuration's differ from the file's; *changed says
+ * whether any did. */
 static TRITONSERVER_Error *set_types(const struct model *model, const char *kind,
                                      const struct model_list *list,
                                      ov_preprocess_prepostprocessor_t *steps, bool *changed)

@@ -132,7 +132,8 @@ static TRITONSERVER_Error *set_output(struct state *state, size_t index, const o
         "setting an output's tensor");
 }
 
-/* Lets the runtime write straight into the response, where an earlier run has shown that the declared shape is the one that comes. */
+/* Lets the runtime write straight into the response, where an earlier run has shown that the
+ * declared shape is the one that comes. */
 static TRITONSERVER_Error *lend_output(struct state *state, size_t index)
 {
     const struct model_tensor *tensor = &state->model->outputs.tensors[index];
@@ -158,8 +159,8 @@ static TRITONSERVER_Error *lend_output(struct state *state, size_t index)
     return err;
 }
 
-/* For a batch of one request. A response has its outputs in the order in which they are made: behind one whose shape is open, the others
- * wait as well. */
+/* For a batch of one request. A response has its outputs in the order in which they are made:
+ * behind one whose shape is open, the others wait as well. */
 static TRITONSERVER_Error *lend_outputs(struct state *state)
 {
     bool open = state->run->count != 1;
@@ -187,8 +188,8 @@ static TRITONSERVER_Error *reset_outputs(struct state *state)
     return err;
 }
 
-/* On the instance's own thread, which has nothing else to do: to hand it to a thread of the runtime and wait costs three times the CPU
- * of a small model (docs/internals/openvino.md). */
+/* On the instance's own thread, which has nothing else to do: to hand it to a thread of the
+ * runtime and wait costs three times the CPU of a small model (docs/internals/openvino.md). */
 static TRITONSERVER_Error *infer(struct state *state)
 {
     TRITONSERVER_Error *err = reset_outputs(state);

@@ -15,14 +15,16 @@ struct vino {
 
 /* vino_new - read the backend's settings and start the runtime.
  * ret_vino  owned by the caller: vino_free
- * errors    INVALID_ARG for a setting that does not parse; INTERNAL when the runtime does not start */
+ * errors    INVALID_ARG for a setting that does not parse; INTERNAL when the runtime does not
+ *           start */
 TRITONSERVER_Error *vino_new(TRITONBACKEND_Backend *backend, struct vino **ret_vino);
 
 /* vino_free - NULL is allowed; no model may be left. */
 void vino_free(struct vino *vino);
 
-/* vino_err - turn a status of OpenVINO into an error. The runtime keeps the text of its last failure for the whole process: of two
- * models that fail in the same moment, one may get the other's.
+/* vino_err - turn a status of OpenVINO into an error. The runtime keeps the text of its last
+ * failure for the whole process: of two models that fail in the same moment, one may get the
+ * other's.
  * doing    what was tried, as in "reading model"
  * returns  NULL for OK, else "openvino error in DOING : TEXT", INTERNAL */
 TRITONSERVER_Error *vino_err(ov_status_e status, const char *doing);

@@ -1,5 +1,5 @@
-/* pytorch: runs TorchScript files with PyTorch. This file is its beginning and its end; model.h says what a model is, run.h what an
- * execution does. */
+/* pytorch: runs TorchScript files with PyTorch. This file is its beginning and its end; model.h
+ * says what a model is, run.h what an execution does. */
 #include "triton/core/nereid_backend.h"
 
 #include "../common/bentry.h"

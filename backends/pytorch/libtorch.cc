@@ -150,8 +150,8 @@ int64_t count_results(const c10::TypePtr &type, bool &keyed)
                                                                                               : 1;
 }
 
-/* Whether a piece of a model may put away what it was given: into itself, or into a list or dictionary. Calls that could not be looked into
- * may do so as well. */
+/* Whether a piece of a model may put away what it was given: into itself, or into a list or
+ * dictionary. Calls that could not be looked into may do so as well. */
 bool may_keep(const jit::Block *block)
 {
     for (const jit::Node *node : block->nodes()) {

@@ -6,7 +6,8 @@
 
 #include "triton/core/tritonserver.h"
 
-/* PyTorch's runtime, which is C++, for the rest of the backend, which is C: no exception leaves it. */
+/* PyTorch's runtime, which is C++, for the rest of the backend, which is C: no exception leaves
+ * it. */
 
 #ifdef __cplusplus
 extern "C" {
@@ -53,7 +54,8 @@ struct libtorch_result {
 /* libtorch_set_threads - how many threads an operation uses; counts for the whole process. */
 void libtorch_set_threads(int count);
 
-/* libtorch_set_interop_threads - how many operations may run beside each other; counts for the whole process.
+/* libtorch_set_interop_threads - how many operations may run beside each other; counts for the
+ * whole process.
  * returns  false when that was settled before */
 bool libtorch_set_interop_threads(int count);
 
@@ -106,7 +108,8 @@ TRITONSERVER_Error *libtorch_call_string(struct libtorch_call *call, size_t argu
  * errors   INTERNAL, with what PyTorch says */
 TRITONSERVER_Error *libtorch_call_run(struct libtorch_call *call, const struct libtorch_mode *mode);
 
-/* libtorch_call_count - how many results there are: tensors and lists of strings, wherever they stand, in the order in which they stand. */
+/* libtorch_call_count - how many results there are: tensors and lists of strings, wherever they
+ * stand, in the order in which they stand. */
 size_t libtorch_call_count(const struct libtorch_call *call);
 
 /* libtorch_call_key - the key that a result has in a dictionary, or NULL. */

@@ -5,8 +5,8 @@
 #include "../common/brun.h"
 #include "options.h"
 
-/* A loaded model: its file in memory, and which tensor of the configuration is which argument or result. Read-only once model_new has
- * returned, but for what is atomic. */
+/* A loaded model: its file in memory, and which tensor of the configuration is which argument or
+ * result. Read-only once model_new has returned, but for what is atomic. */
 
 struct model_input {
     const char *name; /* borrowed from the configuration */

@@ -55,7 +55,8 @@ static TRITONSERVER_Error *no_such_input(const struct model *model, size_t count
                     model->name, name, text);
 }
 
-/* By the name of an argument, then as NAME__INDEX: an element where NAME is a list, or all there is is one, else the argument at INDEX. */
+/* By the name of an argument, then as NAME__INDEX: an element where NAME is a list, or all there
+ * is is one, else the argument at INDEX. */
 static TRITONSERVER_Error *place_input(const struct model *model, size_t count,
                                        struct model_input *input)
 {
@@ -153,7 +154,8 @@ static TRITONSERVER_Error *pytorch_names_add_input(struct model *model, size_t c
     return err;
 }
 
-/* The inputs that the configuration lists, and those that the server gives to models of sequences. */
+/* The inputs that the configuration lists, and those that the server gives to models of
+ * sequences. */
 static TRITONSERVER_Error *pytorch_names_add_inputs(struct model *model, size_t count)
 {
     size_t index, size;
@@ -218,7 +220,8 @@ static int by_argument(const void *left, const void *right)
     return (a->element > b->element) - (a->element < b->element);
 }
 
-/* Every argument before the last one that is given needs an input; those behind it, default values. */
+/* Every argument before the last one that is given needs an input; those behind it, default
+ * values. */
 static TRITONSERVER_Error *pytorch_names_check_complete(struct model *model, size_t count)
 {
     size_t next = 0;

@@ -55,7 +55,8 @@ static TRITONSERVER_Error *pytorch_run_give_input(struct state *state, size_t in
                                       shape, rank, data);
 }
 
-/* Where a result of the configuration stands among those of this call; as many as there are when it is not among them. */
+/* Where a result of the configuration stands among those of this call; as many as there are when
+ * it is not among them. */
 static size_t find_result(const struct state *state, const struct model_output *output)
 {
     const struct libtorch_call *call = state->instance->call;
@@ -127,7 +128,8 @@ static TRITONSERVER_Error *pytorch_run_write_outputs(const struct state *state)
     return err;
 }
 
-/* A configuration without outputs: all there is, by its key or as OUTPUT__<index>, with the type that it has. */
+/* A configuration without outputs: all there is, by its key or as OUTPUT__<index>, with the type
+ * that it has. */
 static TRITONSERVER_Error *pytorch_run_write_all(const struct state *state)
 {
     struct brun *run = state->run;

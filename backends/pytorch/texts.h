@@ -6,7 +6,8 @@
 
 /* Lists of strings, which the protocol sends one after the other, each behind its length. */
 
-/* texts_give - append the strings of all items to an argument. Items whose contents are malformed get an error, and empty strings.
+/* texts_give - append the strings of all items to an argument. Items whose contents are
+ * malformed get an error, and empty strings.
  * errors   for the whole run */
 TRITONSERVER_Error *texts_give(struct brun *run, const struct binput *input,
                                struct libtorch_call *call, size_t argument);

@@ -1,5 +1,5 @@
-/* tensorflow: runs GraphDef and SavedModel files with TensorFlow. This file is its beginning and its end; model.h says what a model is,
- * run.h what an execution does. */
+/* tensorflow: runs GraphDef and SavedModel files with TensorFlow. This file is its beginning and
+ * its end; model.h says what a model is, run.h what an execution does. */
 #include "triton/core/nereid_backend.h"
 
 #include <stdlib.h>

@@ -177,7 +177,8 @@ TRITONSERVER_Error *batch_parts_read(struct model *model)
     return err ? err : link_outputs(model);
 }
 
-/* The shape of one item's share: the configuration's, with the input's dimensions where that leaves them open. */
+/* The shape of one item's share: the configuration's, with the input's dimensions where that
+ * leaves them open. */
 static TRITONSERVER_Error *share_shape(const struct brun *run, const struct model_tensor *tensor,
                                        const struct binput_share *of,
                                        struct boutput_tensor *ret_share)

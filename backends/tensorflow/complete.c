@@ -7,8 +7,9 @@
 #include "../common/berr.h"
 #include "batch_parts.h"
 
-/* What the entries of a configuration say about whether their dims leave a batch out; an entry without dims says that the model decides,
- * and a ragged one that there is a batch, whatever the others have. */
+/* What the entries of a configuration say about whether their dims leave a batch out; an entry
+ * without dims says that the model decides, and a ragged one that there is a batch, whatever the
+ * others have. */
 enum hint { HINT_NONE, HINT_MODEL, HINT_BATCH, HINT_NO_BATCH, HINT_RAGGED };
 
 static bool can_batch(const struct model_list *list)

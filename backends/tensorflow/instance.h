@@ -11,7 +11,8 @@ struct instance {
     struct session *session; /* maybe others' too: model_leave_session */
 };
 
-/* instance_new - make an instance, with a session of its own unless the configuration lets several share one.
+/* instance_new - make an instance, with a session of its own unless the configuration lets
+ * several share one.
  * ret_instance  owned by the caller: instance_free
  * errors        INVALID_ARG for a GPU instance */
 TRITONSERVER_Error *instance_new(struct model *model, TRITONBACKEND_ModelInstance *handle,

@@ -6,8 +6,8 @@
 #include "options.h"
 #include "session.h"
 
-/* A loaded model: what its tensors look like and where they are in its graph. Read-only once model_new has returned, but for the session
- * that instances share. */
+/* A loaded model: what its tensors look like and where they are in its graph. Read-only once
+ * model_new has returned, but for the session that instances share. */
 
 struct model_tensor {
     char *name;   /* in requests */
@@ -46,8 +46,8 @@ struct model {
     int64_t max_batch_size;
     struct options options;
     char *path; /* of the model's file or directory */
-    bool
-        is_graph; /* a GraphDef, which does not say what its inputs and outputs are; else a SavedModel */
+    /* a GraphDef, which does not say what its inputs and outputs are; else a SavedModel */
+    bool is_graph;
     struct model_list inputs, outputs;
     size_t given_count; /* inputs that requests give; those that are computed come behind them */
 
@@ -68,7 +68,8 @@ void model_free(struct model *model);
  * returns  NULL when there is none */
 struct model_tensor *model_find(const struct model_list *list, const char *name);
 
-/* model_take_session - get the session of one more instance: the one that others use while it has room, else a new one.
+/* model_take_session - get the session of one more instance: the one that others use while it
+ * has room, else a new one.
  * ret_session  given back with model_leave_session */
 TRITONSERVER_Error *model_take_session(struct model *model, struct session **ret_session);
 

@@ -91,8 +91,9 @@ static TRITONSERVER_Error *tensorflow_options_read_threads(const struct runtime 
         err = bconfig_parse_bool(text, &own);
     else if (text)
         own = strcasecmp(text, "yes") == 0;
-    /* Else TensorFlow would take all processors of the machine, whatever the process may use of them, and would hand each operation to a
-     * thread of its own while the instance's has nothing to do: several times the CPU of a small model (docs/internals/tensorflow.md). */
+    /* Else TensorFlow would take all processors of the machine, whatever the process may use of
+     * them, and would hand each operation to a thread of its own while the instance's has
+     * nothing to do: several times the CPU of a small model (docs/internals/tensorflow.md). */
     wire_put_number(session, INTRA_THREADS, intra ? intra : runtime->processors);
     wire_put_number(session, INTER_THREADS, inter ? inter : ON_CALLER);
     wire_put_number(session, OWN_THREADS, own);

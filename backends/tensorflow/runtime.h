@@ -33,7 +33,8 @@ bool runtime_has_operation(TF_Graph *graph, const char *name);
 void runtime_say(TRITONSERVER_LogLevel level, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* runtime_datatype - the data type that a type of TensorFlow stands for, references to variables included.
+/* runtime_datatype - the data type that a type of TensorFlow stands for, references to variables
+ * included.
  * returns  TRITONSERVER_TYPE_INVALID when there is none */
 TRITONSERVER_DataType runtime_datatype(TF_DataType type);
 

@@ -6,7 +6,8 @@
 
 /* Tensors of strings, which the protocol sends one after the other, each behind its length. */
 
-/* texts_give - make a tensor of the strings of all items. Items whose contents are malformed get an error, and empty strings.
+/* texts_give - make a tensor of the strings of all items. Items whose contents are malformed get
+ * an error, and empty strings.
  * ret_tensor  owned by the caller: TF_DeleteTensor
  * errors      for the whole run */
 TRITONSERVER_Error *texts_give(struct brun *run, const struct binput *input,

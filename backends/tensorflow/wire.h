@@ -4,7 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Protocol buffers: TensorFlow's files say in them what a model's tensors are, and sessions take their settings so. */
+/* Protocol buffers: TensorFlow's files say in them what a model's tensors are, and sessions take
+ * their settings so. */
 
 /* Bytes that are read field by field. */
 struct wire {

@@ -21,7 +21,8 @@ struct local_cache {
     struct gauges *gauges;
 };
 
-/* An entry is kept as one run of bytes: how many buffers, the size of each, then their contents, each aligned to 64. */
+/* An entry is kept as one run of bytes: how many buffers, the size of each, then their contents,
+ * each aligned to 64. */
 struct layout {
     uint64_t count;
     uint64_t sizes[];

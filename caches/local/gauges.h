@@ -1,6 +1,6 @@
 #pragma once
-/* The metrics of the cache, as the families nv_cache_... of the server's metrics page. Every function does nothing where the server
- * shows no metrics. Any thread. */
+/* The metrics of the cache, as the families nv_cache_... of the server's metrics page. Every
+ * function does nothing where the server shows no metrics. Any thread. */
 #include <stdint.h>
 
 enum gauges_id {

@@ -25,8 +25,8 @@ struct store {
     size_t bucket_count; /* a power of two */
     struct store_item *newest;
     struct store_item *oldest;
-    struct store_counts
-        counts; /* used_bytes: also of items that are being filled, or evicted and still used */
+    /* used_bytes: also of items that are being filled, or evicted and still used */
+    struct store_counts counts;
     uint64_t limit;
 };
 

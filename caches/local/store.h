@@ -1,5 +1,6 @@
 #pragma once
-/* Runs of bytes under keys, at most so many bytes together: the least recently used go first. Any thread. */
+/* Runs of bytes under keys, at most so many bytes together: the least recently used go first.
+ * Any thread. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,7 +14,8 @@ struct store_counts {
     uint64_t evictions;
 };
 
-/* store_new - limit_bytes: of keys and contents, and of what keeping them takes; NULL when there is no memory. */
+/* store_new - limit_bytes: of keys and contents, and of what keeping them takes; NULL when there
+ * is no memory. */
 struct store *store_new(uint64_t limit_bytes);
 
 /* store_free - nobody uses an item any more. NULL is fine. */
@@ -26,16 +28,18 @@ enum store_result {
     STORE_NO_MEMORY, /* the system has none, or all of the store's is being filled by others */
 };
 
-/* store_get - the item of a key, which is the most recently used one now; NULL = none. Give it back with store_put_back: until then its
- * bytes stay, also when it is evicted. */
+/* store_get - the item of a key, which is the most recently used one now; NULL = none. Give it
+ * back with store_put_back: until then its bytes stay, also when it is evicted. */
 struct store_item *store_get(struct store *s, const char *key);
 
-/* store_begin - room for a new item, which nobody finds yet; items that were not used for long make place.
+/* store_begin - room for a new item, which nobody finds yet; items that were not used for long
+ * make place.
  * ret  the item, to be filled (store_bytes); give it to store_commit or store_abandon */
 enum store_result store_begin(struct store *s, const char *key, uint64_t bytes,
                               struct store_item **ret);
 
-/* store_commit - the item is complete: it can be found. STORE_EXISTS when another one of its key came first; the item goes then. */
+/* store_commit - the item is complete: it can be found. STORE_EXISTS when another one of its key
+ * came first; the item goes then. */
 enum store_result store_commit(struct store *s, struct store_item *item);
 
 /* store_abandon - the item goes. */

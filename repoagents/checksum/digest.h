@@ -6,8 +6,8 @@
 
 #define DIGEST_TEXT 65u /* hex digits of the longest, and NUL */
 
-/* digest_find - the algorithm of a name, in capitals as messages show it ("MD5", "SHA256"); NULL when there is none of that name,
- * which may be written in any case. */
+/* digest_find - the algorithm of a name, in capitals as messages show it ("MD5", "SHA256"); NULL
+ * when there is none of that name, which may be written in any case. */
 const char *digest_find(const char *name, size_t len);
 
 /* digest_of_file - the digest as small hex digits.

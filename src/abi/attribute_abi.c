@@ -1,4 +1,5 @@
-/* TRITONBACKEND_BackendAttribute functions, called by a backend's TRITONBACKEND_GetBackendAttribute. */
+/* TRITONBACKEND_BackendAttribute functions, called by a backend's
+ * TRITONBACKEND_GetBackendAttribute. */
 #include "plugin/handle.h"
 #include "plugin/attribute.h"
 #include "triton/core/tritonbackend.h"

@@ -366,8 +366,9 @@ static void backend_abi_trace_compute(struct trace *t, const struct stats_comput
     trace_report(t, TRITONSERVER_TRACE_COMPUTE_END, c->end);
 }
 
-/* A report after the release is none about another's request where that was rescheduled: the reference's backends do so, and it counts.
- * What only the request knows (its trace, its ensemble) does not hear of it. */
+/* A report after the release is none about another's request where that was rescheduled: the
+ * reference's backends do so, and it counts. What only the request knows (its trace, its
+ * ensemble) does not hear of it. */
 static void report_again(const struct plugin_instance *i, const struct instance_again *a,
                          bool success, const struct stats_compute *c)
 {

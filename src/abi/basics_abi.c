@@ -1,4 +1,5 @@
-/* The ABI's versions, errors, datatype names, messages and log: TRITONSERVER_ functions that need no server. */
+/* The ABI's versions, errors, datatype names, messages and log: TRITONSERVER_ functions that
+ * need no server. */
 #include "plugin/handle.h"
 #include "base/log.h"
 #include "base/mem.h"

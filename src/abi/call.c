@@ -11,7 +11,8 @@
 
 #include <string.h>
 
-/* What the answers need of a draft, which belongs to its caller again once the request is released. In the request's arena. */
+/* What the answers need of a draft, which belongs to its caller again once the request is
+ * released. In the request's arena. */
 struct call {
     struct draft *draft;
     TRITONSERVER_InferenceRequestReleaseFn_t release;
@@ -123,7 +124,8 @@ struct err *call_start(struct serve_table *table, struct draft *d, struct trace 
     draft_sent(d, r);
     if (trace)
         abi_call_begin_trace(r, v, trace);
-    /* What is refused at once is answered before this returns, also inside an Execute that keeps its own answers back. */
+    /* What is refused at once is answered before this returns, also inside an Execute that keeps
+     * its own answers back. */
     struct response_batch answers;
     response_batch_begin(&answers);
     submit_now(r);

@@ -1,6 +1,7 @@
 #pragma once
-/* A request as a caller of the C API prepares it: the TRITONSERVER_InferenceRequest. It may be sent again and again; each time a
- * struct request is made from it. One thread at a time, but for cancelling and asking about it. */
+/* A request as a caller of the C API prepares it: the TRITONSERVER_InferenceRequest. It may be
+ * sent again and again; each time a struct request is made from it. One thread at a time, but
+ * for cancelling and asking about it. */
 #include "base/arena.h"
 #include "base/err.h"
 #include "infer/param.h"
@@ -80,12 +81,14 @@ bool draft_busy(struct draft *d);
 /* draft_set_text - replace one of its strings; value NULL = none. */
 void draft_set_text(char **text, const char *value);
 
-/* draft_add_input, draft_add_raw_input - errors: INVALID_ARG for a name that is there, a raw input beside others, over the limits */
+/* draft_add_input, draft_add_raw_input - errors: INVALID_ARG for a name that is there, a raw
+ * input beside others, over the limits */
 struct err *draft_add_input(struct draft *d, const char *name, enum datatype datatype,
                             const int64_t *shape, uint64_t rank);
 struct err *draft_add_raw_input(struct draft *d, const char *name);
 
-/* draft_remove_input - errors: INVALID_ARG for an unknown name. draft_remove_inputs - all of them. */
+/* draft_remove_input - errors: INVALID_ARG for an unknown name. draft_remove_inputs - all of
+ * them. */
 struct err *draft_remove_input(struct draft *d, const char *name);
 void draft_remove_inputs(struct draft *d);
 
@@ -98,21 +101,25 @@ struct err *draft_add_data(struct draft *d, const char *name, const struct tenso
 /* draft_remove_data - detach all buffers of an input. */
 struct err *draft_remove_data(struct draft *d, const char *name);
 
-/* draft_add_output - errors: INVALID_ARG over the limits. An output that is asked for already stays asked for once. */
+/* draft_add_output - errors: INVALID_ARG over the limits. An output that is asked for already
+ * stays asked for once. */
 struct err *draft_add_output(struct draft *d, const char *name);
 void draft_remove_output(struct draft *d, const char *name);
 void draft_remove_outputs(struct draft *d);
 
-/* draft_fill - write everything into a fresh request, which then is independent of the draft but for the bytes of the inputs.
+/* draft_fill - write everything into a fresh request, which then is independent of the draft but
+ * for the bytes of the inputs.
  * errors  INVALID_ARG for a raw input that the configuration has no single place for */
 struct err *draft_fill(const struct draft *d, struct request *r);
 
-/* draft_sent - the server gets the request. draft_returned - it was released: the draft is the caller's again. */
+/* draft_sent - the server gets the request. draft_returned - it was released: the draft is the
+ * caller's again. */
 void draft_sent(struct draft *d, struct request *r);
 void draft_returned(struct draft *d);
 
 /* draft_cancel, draft_is_cancelled - any thread while the draft exists.
- * ret     a reference (request_unref) on the request that was flagged; NULL when the server has none
+ * ret     a reference (request_unref) on the request that was flagged; NULL when the server has
+ *         none
  * errors  INTERNAL before it was sent once */
 struct err *draft_cancel(struct draft *d, struct request **ret);
 struct err *draft_is_cancelled(struct draft *d, bool *ret);

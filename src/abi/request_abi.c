@@ -289,7 +289,8 @@ static TRITONSERVER_Error *give_piece(const struct tensor_piece *pieces, uint32_
         *byte_size = 0;
         if (index)
             return out_of_bounds("buffers", index, count);
-        /* An input without bytes has no buffer, but backends ask for the first one of every input. */
+        /* An input without bytes has no buffer, but backends ask for the first one of every
+         * input. */
         *memory_type = TRITONSERVER_MEMORY_CPU;
         *memory_type_id = 0;
         return NULL;

@@ -1,4 +1,5 @@
-/* TRITONSERVER_Server functions: its life, health, and what it tells about itself and its models. */
+/* TRITONSERVER_Server functions: its life, health, and what it tells about itself and its
+ * models. */
 #include "plugin/handle.h"
 #include "base/mem.h"
 #include "codec/pb_json.h"

@@ -1,4 +1,5 @@
-/* TRITONBACKEND_State functions: what backends write of the implicit state of sequences (infer/state.h). */
+/* TRITONBACKEND_State functions: what backends write of the implicit state of sequences
+ * (infer/state.h). */
 #include "plugin/handle.h"
 #include "infer/state.h"
 #include "triton/core/tritonbackend.h"

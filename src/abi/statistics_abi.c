@@ -1,4 +1,5 @@
-/* TRITONBACKEND_ functions by which backends report: responses of their own, and memory that they hold. */
+/* TRITONBACKEND_ functions by which backends report: responses of their own, and memory that
+ * they hold. */
 #include "plugin/handle.h"
 #include "base/mem.h"
 #include "infer/buffer_attributes.h"

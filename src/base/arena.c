@@ -75,7 +75,8 @@ static char *align_up(char *p, size_t align)
     return p + (-(uintptr_t)p & (align - 1));
 }
 
-/* A chunk for a piece that did not fit: a large piece gets its own and the current chunk stays in use. */
+/* A chunk for a piece that did not fit: a large piece gets its own and the current chunk stays
+ * in use. */
 __attribute__((noinline)) static void *alloc_slow(struct arena *a, size_t n, size_t align,
                                                   bool may_fail)
 {
@@ -97,7 +98,8 @@ __attribute__((noinline)) static void *alloc_slow(struct arena *a, size_t n, siz
     return p;
 }
 
-/* In line: a request allocates a dozen pieces, of sizes and alignments that are mostly constants. */
+/* In line: a request allocates a dozen pieces, of sizes and alignments that are mostly
+ * constants. */
 __attribute__((always_inline)) static inline void *alloc(struct arena *a, size_t n, size_t align,
                                                          bool may_fail)
 {

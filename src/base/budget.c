@@ -20,7 +20,8 @@ size_t budget_limit(void)
     return atomic_load_explicit(&limit, memory_order_relaxed);
 }
 
-/* Compared before it is added: a charge that is refused must never be seen by others, let alone wrap around. */
+/* Compared before it is added: a charge that is refused must never be seen by others, let alone
+ * wrap around. */
 bool budget_charge(size_t n)
 {
     size_t most = budget_limit();
@@ -102,7 +103,8 @@ bool budget_account_room(const struct budget_account *a, size_t n)
     return now < budget_limit() && n <= budget_limit() - now;
 }
 
-/* The budget has what the account needs before the account says so: it is never charged for less than all accounts hold. */
+/* The budget has what the account needs before the account says so: it is never charged for less
+ * than all accounts hold. */
 static bool budget_add(struct budget_account *a, size_t n, bool anyway)
 {
     size_t held = atomic_load_explicit(&a->held, memory_order_relaxed);

@@ -1,6 +1,6 @@
 #pragma once
-/* One refcounted run of bytes: request bodies, tensors, shared memory, backend outputs. Its size never changes; who holds the
- * only reference may write, others read. */
+/* One refcounted run of bytes: request bodies, tensors, shared memory, backend outputs. Its size
+ * never changes; who holds the only reference may write, others read. */
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,7 @@
 #pragma once
-/* Errors as objects for people, on cold paths: a code and a message that names the thing, the place, what was expected and
- * what was found. NULL means success. The same object is the TRITONSERVER_Error of the C ABI. */
+/* Errors as objects for people, on cold paths: a code and a message that names the thing, the
+ * place, what was expected and what was found. NULL means success. The same object is the
+ * TRITONSERVER_Error of the C ABI. */
 #include "base/status.h"
 
 #include <stdarg.h>
@@ -8,14 +9,15 @@
 
 struct err;
 
-/* err_new - a new error; the message is formatted as by printf. The caller owns it: return it, or err_free it.
- * Returns NULL never. Any thread. */
+/* err_new - a new error; the message is formatted as by printf. The caller owns it: return it,
+ * or err_free it. Returns NULL never. Any thread. */
 __attribute__((warn_unused_result, returns_nonnull, format(printf, 2, 3), cold)) struct err *
 err_new(enum status code, const char *fmt, ...);
 __attribute__((warn_unused_result, returns_nonnull, format(printf, 2, 0), cold)) struct err *
 err_vnew(enum status code, const char *fmt, va_list args);
 
-/* err_errno - an error INTERNAL (NOT_FOUND for ENOENT) whose message ends in ": " and the words for `number`. */
+/* err_errno - an error INTERNAL (NOT_FOUND for ENOENT) whose message ends in ": " and the words
+ * for `number`. */
 __attribute__((warn_unused_result, returns_nonnull, format(printf, 2, 3), cold)) struct err *
 err_errno(int number, const char *fmt, ...);
 
@@ -32,8 +34,9 @@ __attribute__((warn_unused_result)) struct err *err_copy(const struct err *e);
 enum status err_code(const struct err *e);
 const char *err_message(const struct err *e);
 
-/* err_lend - mark an error as shown to a caller of the C API who does not own it. err_is_lent - whether it is: such a caller's
- * TRITONSERVER_ErrorDelete does nothing. err_free frees it all the same. NULL is fine, and not lent. */
+/* err_lend - mark an error as shown to a caller of the C API who does not own it. err_is_lent -
+ * whether it is: such a caller's TRITONSERVER_ErrorDelete does nothing. err_free frees it all
+ * the same. NULL is fine, and not lent. */
 void err_lend(struct err *e);
 bool err_is_lent(const struct err *e);
 

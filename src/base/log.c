@@ -19,8 +19,8 @@
 #define MOST_BYTES  65536 /* longer ones are cut */
 #define BACKENDS_AT 1u    /* in LOG_COMPONENTS */
 
-/* Everything but the descriptor in one word, so that a line sees all of it as of one moment. Relaxed: a line that races with a
- * change follows either. */
+/* Everything but the descriptor in one word, so that a line sees all of it as of one moment.
+ * Relaxed: a line that races with a change follows either. */
 #define INFO_BIT     ((uint64_t)1 << 32) /* below: the verbose level */
 #define WARNING_BIT  ((uint64_t)1 << 33)
 #define ERROR_BIT    ((uint64_t)1 << 34)
@@ -357,7 +357,8 @@ static void note_silent(struct log_site *site, const struct log_entry *entry, co
     list_silent(site);
 }
 
-/* What earlier seconds held back; 0 = all of it. Lines that come meanwhile list their site again. */
+/* What earlier seconds held back; 0 = all of it. Lines that come meanwhile list their site
+ * again. */
 static void say_held(uint32_t second, const struct timespec *time)
 {
     struct log_site *next;

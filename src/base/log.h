@@ -1,6 +1,6 @@
 #pragma once
-/* The log of the process: leveled lines in the reference's formats or as JSON, rate limited per call site. Payloads are never
- * logged. Any thread; never under a lock of the request path. */
+/* The log of the process: leveled lines in the reference's formats or as JSON, rate limited per
+ * call site. Payloads are never logged. Any thread; never under a lock of the request path. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,7 +22,8 @@ enum log_format {
     LOG_FORMAT_JSON = 2,    /* an object a line */
 };
 
-/* Lines of info and verbose go to the standard output, warnings and errors to the standard error. */
+/* Lines of info and verbose go to the standard output, warnings and errors to the standard
+ * error. */
 #define LOG_FD_STANDARD (-1)
 
 struct log_settings {
@@ -35,12 +36,14 @@ struct log_settings {
     int fd; /* where lines go, or LOG_FD_STANDARD */
 };
 
-/* log_get, log_set - read or replace the settings. At first: everything but verbose, the default format, LOG_FD_STANDARD; escape
- * unless TRITON_SERVER_ESCAPE_LOG_MESSAGES is 0 in the environment. Each line follows the settings of one moment. */
+/* log_get, log_set - read or replace the settings. At first: everything but verbose, the default
+ * format, LOG_FD_STANDARD; escape unless TRITON_SERVER_ESCAPE_LOG_MESSAGES is 0 in the
+ * environment. Each line follows the settings of one moment. */
 struct log_settings log_get(void);
 void log_set(const struct log_settings *settings);
 
-/* log_set_writer - what writes a whole line to a descriptor, in place of write(2). Before other threads log. */
+/* log_set_writer - what writes a whole line to a descriptor, in place of write(2). Before other
+ * threads log. */
 typedef void log_write_fn(int fd, const char *line, size_t len);
 void log_set_writer(log_write_fn *fn);
 
@@ -54,7 +57,8 @@ void log_set_writer(log_write_fn *fn);
 /* log_component_known - whether there is a component of that name. */
 bool log_component_known(const char *name, size_t len);
 
-/* log_component_set - the verbose level of a known component, in place of the general one; LOG_AS_GENERAL = that one again. */
+/* log_component_set - the verbose level of a known component, in place of the general one;
+ * LOG_AS_GENERAL = that one again. */
 #define LOG_AS_GENERAL UINT32_MAX
 void log_component_set(const char *name, uint32_t verbose);
 
@@ -70,7 +74,8 @@ struct log_levels log_levels_get(void);
  * errors  INVALID_ARG: what is wrong with it */
 struct err *log_levels_parse(const char *text, size_t len, struct log_levels *ret);
 
-/* log_levels_put - the same text of those that are not as the general level; nothing when all are. */
+/* log_levels_put - the same text of those that are not as the general level; nothing when all
+ * are. */
 void log_levels_put(const struct log_levels *levels, struct strbuf *sb);
 
 /* log_update - change some of the settings; who changes others at the same time is not undone.
@@ -83,23 +88,26 @@ void log_levels_put(const struct log_levels *levels, struct strbuf *sb);
 #define LOG_UPDATE_FORMAT  16u
 void log_update(const struct log_settings *to, unsigned what, const struct log_levels *levels);
 
-/* log_enabled - whether a line of this level would be written (verbose: of level 1, by a backend). */
+/* log_enabled - whether a line of this level would be written (verbose: of level 1, by a
+ * backend). */
 bool log_enabled(enum log_level level);
 
 /* log_verbose_enabled - whether any component writes lines of verbose level n. */
 bool log_verbose_enabled(uint32_t n);
 
-/* log_context - what the calling thread works on from here on, for its lines and for a crash: one request, or a batch.
+/* log_context - what the calling thread works on from here on, for its lines and for a crash:
+ * one request, or a batch.
  * first_id  of its first request, "" = has none; copied, LOG_CONTEXT_BYTES of it
  * requests  how many they are; 0 = none */
 #define LOG_CONTEXT_BYTES 64
 void log_context(const char *first_id, uint32_t requests);
 
-/* log_context_get - as the calling thread set it; the id is valid on this thread. Safe in a signal handler. */
+/* log_context_get - as the calling thread set it; the id is valid on this thread. Safe in a
+ * signal handler. */
 void log_context_get(const char **ret_first_id, uint32_t *ret_requests);
 
-/* One call site: lines beyond a thousand a second are held back and counted. Its next line in another second says how many; of sites that
- * last also the first line of any other. */
+/* One call site: lines beyond a thousand a second are held back and counted. Its next line in
+ * another second says how many; of sites that last also the first line of any other. */
 struct log_site {
     _Atomic uint32_t second;
     _Atomic uint32_t lines;
@@ -123,7 +131,8 @@ __attribute__((format(printf, 5, 6))) void log_line(struct log_site *site, enum 
                                                     const char *file, int line, const char *fmt,
                                                     ...);
 
-/* log_table - a text of several lines as one entry: the reference puts it, unescaped, below the line. */
+/* log_table - a text of several lines as one entry: the reference puts it, unescaped, below the
+ * line. */
 void log_table(struct log_site *site, enum log_level level, const char *file, int line,
                const char *text);
 

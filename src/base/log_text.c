@@ -30,7 +30,8 @@ static size_t utf8_bytes(const unsigned char *s)
     return n;
 }
 
-/* The control character at s: what a terminal may obey. C0, DEL, and C1 both as UTF-8 and as the byte alone; 0 = it is none. */
+/* The control character at s: what a terminal may obey. C0, DEL, and C1 both as UTF-8 and as the
+ * byte alone; 0 = it is none. */
 static size_t control_bytes(const unsigned char *s)
 {
     if (s[0] < 0x20 || s[0] == 0x7f)

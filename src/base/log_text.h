@@ -23,12 +23,13 @@ struct log_entry {
 /* log_text_put - the entry, its line break included. */
 void log_text_put(struct strbuf *sb, const struct log_entry *entry);
 
-/* log_text_escape - s as the inside of a JSON string, as the reference escapes, and DEL and C1 as well; other bytes that are not
- * UTF-8 stay.
+/* log_text_escape - s as the inside of a JSON string, as the reference escapes, and DEL and C1
+ * as well; other bytes that are not UTF-8 stay.
  * strict  they become U+FFFD, so that it is JSON */
 void log_text_escape(struct strbuf *sb, const char *s, bool strict);
 
-/* log_text_escape_some - the same, as many whole characters as give no more than `most` bytes, and "..." when that is not all. */
+/* log_text_escape_some - the same, as many whole characters as give no more than `most` bytes,
+ * and "..." when that is not all. */
 void log_text_escape_some(struct strbuf *sb, const char *s, bool strict, size_t most);
 
 /* log_text_tame - each control character (C0, DEL, C1) of s becomes blanks, where it is. */

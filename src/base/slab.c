@@ -16,8 +16,8 @@ _Static_assert(sizeof(struct head) == SLAB_HEAD,
 struct free_list {
     struct head *first;
     unsigned count;
-    unsigned
-        unused;    /* the least that count was since the last slab_trim: so many were not needed */
+    /* the least that count was since the last slab_trim: so many were not needed */
+    unsigned unused;
     unsigned keep; /* objects it may hold; 0 on threads that have no lists */
     bool tokens;
 };
@@ -30,9 +30,10 @@ __attribute__((noinline)) static struct free_list *list_of(const struct slab *s)
     return &lists[s->kind];
 }
 
-/* Full lists of SLAB_KEEP objects, put down by threads that free more than they take, for those that take more than they free. So many
- * that what a crowd of requests on one thread gives up can be what another one takes: freed, it would stay in the heap of its thread,
- * and memory would be used twice. */
+/* Full lists of SLAB_KEEP objects, put down by threads that free more than they take, for those
+ * that take more than they free. So many that what a crowd of requests on one thread gives up
+ * can be what another one takes: freed, it would stay in the heap of its thread, and memory
+ * would be used twice. */
 #define SHELF       256u
 #define SHELF_TRIMS 3u /* a list that so many trims found is not needed */
 

@@ -1,11 +1,12 @@
 #pragma once
-/* Objects of one size with a small free list per thread. An object may be freed by another thread than the one that took it:
- * it joins the list of the thread that frees it. A full list is put down as a whole for a thread that takes more than it frees; where
- * hundreds lie there already, a full list gives back to the heap. So does a thread that is not ours: nobody would free its lists when it
- * ends.
+/* Objects of one size with a small free list per thread. An object may be freed by another
+ * thread than the one that took it: it joins the list of the thread that frees it. A full list
+ * is put down as a whole for a thread that takes more than it frees; where hundreds lie there
+ * already, a full list gives back to the heap. So does a thread that is not ours: nobody would
+ * free its lists when it ends.
  *
- * Objects of a slab with tokens have a slot in the table of base/token.h for as long as their memory lives, so that handles of plug-ins
- * cost no more than a look at the table. */
+ * Objects of a slab with tokens have a slot in the table of base/token.h for as long as their
+ * memory lives, so that handles of plug-ins cost no more than a look at the table. */
 #include "base/token.h"
 
 #include <stdbool.h>
@@ -48,8 +49,9 @@ static inline uint32_t slab_token(const void *object)
     return (uint32_t)((const uint64_t *)object)[-1];
 }
 
-/* slab_trim - free what the calling thread's lists did not need since the last call, and full lists that lay there for several calls of any
- * thread: an object that stays free keeps the page around it.
+/* slab_trim - free what the calling thread's lists did not need since the last call, and full
+ * lists that lay there for several calls of any thread: an object that stays free keeps the page
+ * around it.
  * returns  objects freed */
 size_t slab_trim(void);
 
@@ -57,8 +59,10 @@ size_t slab_trim(void);
  * returns  objects freed; fewer than SLAB_CLEAR * SLAB_KEEP: no such list is left */
 size_t slab_trim_on(void);
 
-/* slab_thread_begin - the calling thread keeps free objects from here on; os/thread calls it when a thread begins. */
+/* slab_thread_begin - the calling thread keeps free objects from here on; os/thread calls it
+ * when a thread begins. */
 void slab_thread_begin(void);
 
-/* slab_thread_end - free the lists of the calling thread, which keeps nothing any more; os/thread calls it when a thread ends. */
+/* slab_thread_end - free the lists of the calling thread, which keeps nothing any more;
+ * os/thread calls it when a thread ends. */
 void slab_thread_end(void);

@@ -10,6 +10,7 @@ enum status {
 /* status_text - the words of the C ABI for a code, e.g. "Invalid argument"; never NULL. */
 const char *status_text(enum status code);
 
-/* status_http, status_grpc - the HTTP status and the gRPC status code that answer for an error of this code. */
+/* status_http, status_grpc - the HTTP status and the gRPC status code that answer for an error
+ * of this code. */
 int status_http(enum status code);
 int status_grpc(enum status code);

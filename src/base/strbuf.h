@@ -1,5 +1,6 @@
 #pragma once
-/* A growing byte string that always ends in NUL. Not for sizes that a peer chooses without a limit. */
+/* A growing byte string that always ends in NUL. Not for sizes that a peer chooses without a
+ * limit. */
 #include <stddef.h>
 
 struct strbuf {

@@ -20,9 +20,11 @@ _Static_assert(sizeof(void *) == 8, "a token is as large as a pointer, and needs
 #define NO_SLOT     0u /* slot 0 is never given out */
 
 struct entry {
-    /* The address with every bit turned, so that a leak checker does not take an object that only a plug-in forgot for one in use. */
+    /* The address with every bit turned, so that a leak checker does not take an object that
+     * only a plug-in forgot for one in use. */
     _Atomic(uintptr_t) object;
-    /* Renewed with release, read with acquire: who finds a new serial finds the object that goes with it. */
+    /* Renewed with release, read with acquire: who finds a new serial finds the object that goes
+     * with it. */
     _Atomic(uint32_t) serial;
     _Atomic(uint32_t) next; /* of the free slots */
 };
@@ -30,8 +32,8 @@ struct entry {
 /* Published with release when it is filled in; never freed. */
 static _Atomic(struct entry *) chunks[CHUNKS];
 
-/* The free slots, the last one given back first: its number below, a count of changes above, so that a slot which was taken and given
- * back between the look and the exchange is noticed. */
+/* The free slots, the last one given back first: its number below, a count of changes above, so
+ * that a slot which was taken and given back between the look and the exchange is noticed. */
 static _Atomic(uint64_t) free_head;
 static _Atomic(uint32_t) used = 1; /* slots that were given out at some time, and slot 0 */
 
@@ -134,7 +136,8 @@ void *token_take(const void *token, enum token_kind kind)
     struct entry *e = base_token_entry((uint32_t)(v & SLOT_MASK));
     uint32_t serial = atomic_load_explicit(&e->serial, memory_order_relaxed);
     bool same = (serial & SERIAL_MASK) == (v >> SERIAL_SHIFT & SERIAL_MASK);
-    /* Acquire and release: the one that gets it sees what was done under the token, others find it gone. */
+    /* Acquire and release: the one that gets it sees what was done under the token, others find
+     * it gone. */
     if (!same || !atomic_compare_exchange_strong_explicit(
                      &e->serial, &serial, serial + 1, memory_order_acq_rel, memory_order_relaxed))
         return NULL;

@@ -1,5 +1,6 @@
 #pragma once
-/* How large a batch is to be: the preferred sizes, and how long the oldest request waits for one of them. Pure. */
+/* How large a batch is to be: the preferred sizes, and how long the oldest request waits for one
+ * of them. Pure. */
 #include "os/clock.h"
 
 #include <stdbool.h>
@@ -29,7 +30,8 @@ struct batch_growth {
 #define BATCH_GROWTH_NONE ((struct batch_growth){.oldest = TIME_NEVER})
 
 /* batch_goal_init - max_batch_size rows, 0 counts as 1; never more than max_count requests.
- * preferred  count sizes in any order, each in [1, max_batch_size]; copied; none = { max_batch_size }
+ * preferred  count sizes in any order, each in [1, max_batch_size]; copied; none = {
+ *            max_batch_size }
  * batch_goal_fini - NULL-safe parts only. */
 void batch_goal_init(struct batch_goal *g, uint32_t max_batch_size, uint32_t max_count,
                      const int32_t *preferred, size_t count, uint64_t delay_us);
@@ -45,8 +47,9 @@ static inline bool batch_goal_settled(const struct batch_goal *g, const struct b
 void batch_goal_add(const struct batch_goal *g, struct batch_growth *b, uint32_t rows,
                     time_ns queue_start);
 
-/* batch_goal_choose - how many requests to run now: the largest preferred size that can be made; else all of them when no more
- * will join, no preferred size can be made any more or the oldest has waited long enough.
+/* batch_goal_choose - how many requests to run now: the largest preferred size that can be made;
+ * else all of them when no more will join, no preferred size can be made any more or the oldest
+ * has waited long enough.
  * returns  0 = wait until *ret_wake, which is written then; TIME_NEVER = only new work helps */
 uint32_t batch_goal_choose(const struct batch_goal *g, const struct batch_growth *b, time_ns now,
                            time_ns *ret_wake);

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The batch that would be taken now. It is kept between calls, so that each request is compared once while a batch grows. */
+/* The batch that would be taken now. It is kept between calls, so that each request is compared
+ * once while a batch grows. */
 struct pending {
     struct levels_cursor last; /* its last request; before the first while empty */
     struct request *first;

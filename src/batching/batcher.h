@@ -45,15 +45,15 @@ struct batcher_level_policy {
     struct batcher_policy policy;
 };
 
-/* Who else decides which requests share a batch: a library of the model's, to which the batcher knows
- * only these functions. Called by the functions below, so under their lock and one at a time; they
- * are quick, and call none of the batcher's. */
+/* Who else decides which requests share a batch: a library of the model's, to which the batcher
+ * knows only these functions. Called by the functions below, so under their lock and one at a
+ * time; they are quick, and call none of the batcher's. */
 struct batcher_strategy {
     void *arg;
     void (*begin)(void *arg); /* a batch begins, which has no request yet */
-    /* Whether a request joins that fits otherwise: asked once for each while the batch grows, for the
-     * first one too, which runs in any case. After a "no" the batch grows no more. NULL = nobody
-     * decides. */
+    /* Whether a request joins that fits otherwise: asked once for each while the batch grows,
+     * for the first one too, which runs in any case. After a "no" the batch grows no more. NULL
+     * = nobody decides. */
     bool (*include)(void *arg, const struct request *r);
     void (*end)(void *arg); /* the batch was taken, or is begun anew since the queue changed */
 };

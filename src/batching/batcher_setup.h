@@ -7,6 +7,7 @@ struct batcher;
 struct model_config;
 
 /* batcher_setup_new - the batcher that the configuration asks for.
- * strategy  of the model, which a dynamic batcher asks; borrowed for as long as the batcher lives; NULL = none */
+ * strategy  of the model, which a dynamic batcher asks; borrowed for as long as the batcher
+ *           lives; NULL = none */
 struct err *batcher_setup_new(const struct model_config *config, struct batch_strategy *strategy,
                               struct batcher **ret);

@@ -1,10 +1,12 @@
 #pragma once
-/* The key under which a response cache keeps the answer to a request: a hash of everything that the answer can depend on. Two
- * requests that differ in any of it have different keys. Pure.
+/* The key under which a response cache keeps the answer to a request: a hash of everything that
+ * the answer can depend on. Two requests that differ in any of it have different keys. Pure.
  *
- * In it: the model, its version, its configuration and what its files were when it was loaded (cache_key_model); of the request its
- * batch flags and correlation id, its parameters, the names of the outputs it asks for, and of each input name, datatype, shape and
- * bytes. Not in it: the request's id, priority and time-out, and the order in which inputs, outputs and parameters were named. */
+ * In it: the model, its version, its configuration and what its files were when it was loaded
+ * (cache_key_model); of the request its batch flags and correlation id, its parameters, the
+ * names of the outputs it asks for, and of each input name, datatype, shape and bytes. Not in
+ * it: the request's id, priority and time-out, and the order in which inputs, outputs and
+ * parameters were named. */
 #include "cache/cache_key_hash.h"
 
 #include <stdbool.h>

@@ -4,7 +4,8 @@
 
 #define ROUNDS 12
 
-/* One word of each of the four lanes. Used inside of functions only: how it would be passed depends on the machine. */
+/* One word of each of the four lanes. Used inside of functions only: how it would be passed
+ * depends on the machine. */
 typedef uint64_t quad __attribute__((vector_size(32)));
 
 static const uint64_t start[8] = {

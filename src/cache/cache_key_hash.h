@@ -1,8 +1,9 @@
 #pragma once
-/* A 256-bit hash for the keys of answers: nobody can find two inputs with one hash, and it does not depend on the machine, the
- * process or a secret, so that servers can share a cache. Four BLAKE2b lanes side by side: lane i takes the 64-bit words i, i + 4,
- * i + 8 ... of the input (padded with zeros to blocks of 512 bytes, after a last word with its length), and the hash is BLAKE2b-256
- * of the first 32 bytes of each lane's. Pure.
+/* A 256-bit hash for the keys of answers: nobody can find two inputs with one hash, and it does
+ * not depend on the machine, the process or a secret, so that servers can share a cache. Four
+ * BLAKE2b lanes side by side: lane i takes the 64-bit words i, i + 4, i + 8 ... of the input
+ * (padded with zeros to blocks of 512 bytes, after a last word with its length), and the hash is
+ * BLAKE2b-256 of the first 32 bytes of each lane's. Pure.
  * source  RFC 7693; docs/decisions/0030-response-cache.md says why this one */
 #include <stddef.h>
 #include <stdint.h>

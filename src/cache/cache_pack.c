@@ -10,7 +10,8 @@
 /* "NRc1": the layout below. A change of it changes the number. */
 #define PACK_MARK 0x3163524eu
 
-/* What begins an answer, and each output and parameter in it; their names, shapes and bytes follow, without gaps. */
+/* What begins an answer, and each output and parameter in it; their names, shapes and bytes
+ * follow, without gaps. */
 struct head {
     uint32_t mark;
     uint32_t outputs;

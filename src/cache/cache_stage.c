@@ -32,8 +32,9 @@ static const struct crew_kind waiters = {.name = "cache", .most = 8, .idle = TIM
 struct cache_stage {
     struct cache_plugin *plugin;
     struct crew *crew;
-    /* When other versions began to serve. Stored, with release, after those were published: who reads it, with acquire, and looks for a
-     * version then finds one of those, so no answer of older ones is kept under a newer time. */
+    /* When other versions began to serve. Stored, with release, after those were published: who
+     * reads it, with acquire, and looks for a version then finds one of those, so no answer of
+     * older ones is kept under a newer time. */
     _Atomic(time_ns) changed;
 };
 
@@ -118,8 +119,9 @@ static const char *chosen_files(const Inference__ModelConfig *proto)
     return NULL;
 }
 
-/* What stands for the files of a version. The steps of an ensemble are other models, of which only this process knows when they
- * change, so that its answers are of this process and this load alone. */
+/* What stands for the files of a version. The steps of an ensemble are other models, of which
+ * only this process knows when they change, so that its answers are of this process and this
+ * load alone. */
 static void make_key(struct cache_model *m, const struct serve_version *v, const char *files)
 {
     size_t len;

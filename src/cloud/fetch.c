@@ -19,7 +19,8 @@
 /* Attempts at what is good to know. */
 #define MAX_ASKS 3u
 
-/* The most bytes of an object, whatever the cache may hold: each of its pieces is an object of ours. */
+/* The most bytes of an object, whatever the cache may hold: each of its pieces is an object of
+ * ours. */
 #define MAX_OBJECT_BYTES ((uint64_t)1 << 44)
 
 /* How often to look whether another process is done with an object. */
@@ -271,7 +272,8 @@ static uint64_t ask_for_part_bytes(struct file *x, void *session)
     return bytes;
 }
 
-/* What arrived, held against what the store says: also where that depends on parts of an unusual size. */
+/* What arrived, held against what the store says: also where that depends on parts of an unusual
+ * size. */
 static struct err *verify(struct file *x, void *session, unsigned char ret_sha[STASH_HASH_BYTES],
                           enum verify_result *ret)
 {
@@ -331,7 +333,8 @@ static struct err *fetch_begin(struct file *x, bool *ret_linked)
     return e;
 }
 
-/* Goes to the end of the queue, so that no thread is kept: pieces that the other process waits for may stand behind this. */
+/* Goes to the end of the queue, so that no thread is kept: pieces that the other process waits
+ * for may stand behind this. */
 static void wait_for_other(struct file *x)
 {
     struct cloud *c = x->f->k->c;
@@ -404,7 +407,8 @@ static bool is_file_of(const char *path, int64_t part)
     return *path && path[strlen(path) - 1] != '/' && listing_in(path, part);
 }
 
-/* Sizes are what a store says. What cannot lie in the cache together with what the copy has is not asked for. */
+/* Sizes are what a store says. What cannot lie in the cache together with what the copy has is
+ * not asked for. */
 static struct err *check_sizes(const struct cloud_copy *k, int64_t part, uint64_t *ret_total)
 {
     uint64_t most = stash_max_bytes(k->c->stash);

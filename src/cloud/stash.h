@@ -1,11 +1,12 @@
 #pragma once
-/* A cache on disk of what was read from stores. Content lies once, under its SHA-256; a reference leads from an object of a store
- * (id: where it lies and which state of it) to its content. Models are directories of links to it. Servers may share one.
+/* A cache on disk of what was read from stores. Content lies once, under its SHA-256; a
+ * reference leads from an object of a store (id: where it lies and which state of it) to its
+ * content. Models are directories of links to it. Servers may share one.
  *
- *   ROOT/objects/<2>/<62>   content, read-only; the last use in its access time
- *   ROOT/refs/<id>          "<sha256> <bytes>\n"
- *   ROOT/parts/<id>         on its way; ROOT/parts/<id>.map has a byte for each piece that arrived
- *   ROOT/run/<process>/     model directories, gone with the process; its lock file says whether it lives
+ *   ROOT/objects/<2>/<62> content, read-only; the last use in its access time ROOT/refs/<id>
+ *   "<sha256> <bytes>\n" ROOT/parts/<id> on its way; ROOT/parts/<id>.map has a byte for each
+ *   piece that arrived ROOT/run/<process>/ model directories, gone with the process; its lock
+ *   file says whether it lives
  *
  * Blocks; any thread. docs/internals/stores.md */
 #include "base/err.h"
@@ -25,7 +26,8 @@ struct stash_hash {
     void (*end)(void *hash, unsigned char out[STASH_HASH_BYTES]);
 };
 
-/* Content is dropped, least recently used first, past this many bytes, unless the environment says otherwise. */
+/* Content is dropped, least recently used first, past this many bytes, unless the environment
+ * says otherwise. */
 #define STASH_DEFAULT_MAX_BYTES ((uint64_t)100 << 30)
 
 struct stash;
@@ -48,7 +50,8 @@ void stash_id(const struct stash *s, const char *text, char ret[STASH_ID_CHARS +
 struct err *stash_model_dir(struct stash *s, const char *model, char **ret);
 void stash_drop_model_dir(const char *dir);
 
-/* stash_link - make the file `to` out of content that is there. Content that is not what it was is dropped, and counts as absent.
+/* stash_link - make the file `to` out of content that is there. Content that is not what it was
+ * is dropped, and counts as absent.
  * ret  whether it was there */
 struct err *stash_link(struct stash *s, const char *id, uint64_t bytes, const char *to, bool *ret);
 
@@ -62,7 +65,8 @@ struct stash_part {
     uint64_t bytes;
 };
 
-/* stash_begin - open the part of an object, with what arrived of it before. *ret is NULL when another process is at it.
+/* stash_begin - open the part of an object, with what arrived of it before. *ret is NULL when
+ * another process is at it.
  * pieces  how many it is fetched in */
 struct err *stash_begin(struct stash *s, const char *id, uint64_t bytes, size_t pieces,
                         struct stash_part **ret);
@@ -74,7 +78,8 @@ struct err *stash_piece_done(struct stash_part *p, size_t piece);
 /* stash_restart - everything arrives anew. */
 struct err *stash_restart(struct stash_part *p);
 
-/* stash_read - give the part's content to each of the hashes that is not NULL: begin was called, end was not.
+/* stash_read - give the part's content to each of the hashes that is not NULL: begin was called,
+ * end was not.
  * add  called with (hashes[i], data, len) */
 struct err *stash_read(const struct stash_part *p,
                        void (*add)(void *owner, const void *data, size_t len), void *owner);

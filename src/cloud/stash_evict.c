@@ -1,4 +1,5 @@
-/* What the stash drops: content that no model uses, references that lead nowhere, parts that nobody continues. */
+/* What the stash drops: content that no model uses, references that lead nowhere, parts that
+ * nobody continues. */
 #include "cloud/stash_priv.h"
 
 #include "base/log.h"
@@ -104,7 +105,8 @@ static bool stash_evict_leads(const struct stash *s, const char *path)
     return found;
 }
 
-/* A reference is written before its content appears, by who holds the part of that id: while somebody does, it stays. */
+/* A reference is written before its content appears, by who holds the part of that id: while
+ * somebody does, it stays. */
 static void drop_ref(const struct stash *s, const char *path)
 {
     struct strbuf part = STRBUF_INIT;

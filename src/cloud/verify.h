@@ -13,12 +13,14 @@ enum verify_result {
 };
 
 /* verify_part - read a whole part.
- * digest  "md5:<hex>", "crc32c:<hex>" or "md5parts:<hex>-<count>", also several with ',' between; "" = nothing is known
+ * digest  "md5:<hex>", "crc32c:<hex>" or "md5parts:<hex>-<count>", also several with ','
+ *         between; "" = nothing is known
  * ret_sha its SHA-256 */
 struct err *verify_part(const struct cloud_abi *abi, const struct stash_part *p, const char *digest,
                         unsigned char ret_sha[STASH_HASH_BYTES], enum verify_result *ret);
 
-/* verify_in_parts - the same of a doubted one, for a size of its parts that the digest's own candidates lack.
+/* verify_in_parts - the same of a doubted one, for a size of its parts that the digest's own
+ * candidates lack.
  * ret  whether its digest is that of parts of this size */
 struct err *verify_in_parts(const struct cloud_abi *abi, const struct stash_part *p,
                             const char *digest, uint64_t part_bytes, bool *ret);

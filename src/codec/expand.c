@@ -107,8 +107,9 @@ static bool next_chunk(struct expand *x, struct chunk *ret)
     return !x->error;
 }
 
-/* The first chunk comes to the size that was guessed in three steps, and is moved at each: who only looks at the beginning, as a loop
- * does, shall not wait until the system has cleared a huge page; and of many messages that have just begun none has much. */
+/* The first chunk comes to the size that was guessed in three steps, and is moved at each: who
+ * only looks at the beginning, as a loop does, shall not wait until the system has cleared a
+ * huge page; and of many messages that have just begun none has much. */
 static bool add_chunk(struct expand *x)
 {
     size_t all = guess(x);

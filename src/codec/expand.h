@@ -1,7 +1,8 @@
 #pragma once
-/* Bytes that came compressed with gzip or deflate (zlib), unpacked a slice at a time, so that whoever does it can turn to
- * something else in between. Output lies in pooled buffers that are charged as it grows, a single one in the end. One thread at
- * a time; what it works on is borrowed for as long as it lives. */
+/* Bytes that came compressed with gzip or deflate (zlib), unpacked a slice at a time, so that
+ * whoever does it can turn to something else in between. Output lies in pooled buffers that are
+ * charged as it grows, a single one in the end. One thread at a time; what it works on is
+ * borrowed for as long as it lives. */
 #include "base/buf.h"
 #include "base/err.h"
 
@@ -18,7 +19,8 @@ enum expand_coding {
 enum expand_state {
     EXPAND_MORE, /* go on: expand_step */
     EXPAND_DONE, /* whole: expand_take */
-    EXPAND_DAMAGED, /* bytes that are not of that coding, or end too early: expand_take gives what came before */
+    /* bytes that are not of that coding, or end too early: expand_take gives what came before */
+    EXPAND_DAMAGED,
     EXPAND_TOO_LARGE, /* over the limit */
     EXPAND_NO_ROOM,   /* over the budget: expand_error */
 };
@@ -42,7 +44,8 @@ enum expand_coding expand_coding_of(const char *name, size_t len);
  * errors  UNAVAILABLE when the budget is spent */
 struct err *expand_new(const struct expand_spec *spec, struct expand **ret);
 
-/* expand_step - unpack until about `most` more bytes were read or made. Not after another state than MORE. */
+/* expand_step - unpack until about `most` more bytes were read or made. Not after another state
+ * than MORE. */
 enum expand_state expand_step(struct expand *x, size_t most);
 
 /* expand_take - the output, after DONE or DAMAGED: at ret_buf->data + before. Once.

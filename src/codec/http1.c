@@ -117,7 +117,8 @@ static bool is_old(const struct http1_parser *p)
     return p->ll.http_major == 1 && p->ll.http_minor == 0;
 }
 
-/* One coding and once: how others, or several, nest is where two peers could find different ends of the body. */
+/* One coding and once: how others, or several, nest is where two peers could find different ends
+ * of the body. */
 static int transfer_done(struct http1_parser *p)
 {
     const struct http1_value *v = &p->value;
@@ -408,7 +409,8 @@ static enum http1_event http1_failed(struct http1_parser *p, uint16_t status, co
     return HTTP1_ERROR;
 }
 
-/* A head and what it says. Clients mostly send the same one again: comparing it costs a twentieth of reading it. */
+/* A head and what it says. Clients mostly send the same one again: comparing it costs a
+ * twentieth of reading it. */
 struct http1_known {
     struct http1_head head;
     size_t url_at;
@@ -444,7 +446,8 @@ static void remember(struct http1_parser *p, const char *data, size_t len)
     memcpy(k->bytes, data, len);
 }
 
-/* Not one of the methods that are known. What is none at all, such as the first bytes of TLS, is not worth a better word. */
+/* Not one of the methods that are known. What is none at all, such as the first bytes of TLS, is
+ * not worth a better word. */
 static enum http1_event unknown_method(struct http1_parser *p)
 {
     const char *at = llhttp_get_error_pos(&p->ll);

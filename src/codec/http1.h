@@ -1,10 +1,11 @@
 #pragma once
 /* The request side of HTTP/1.1: bytes in, events out, over llhttp in its strict mode. Pure.
  *
- * A message is: HTTP1_HEAD; then, for a body of known length, nothing: its bytes are the caller's to take; for a chunked one
- * calls that hand over pieces and end in HTTP1_END. http1_next starts the next message. What could let two peers disagree
- * about where a message ends (both lengths, repeated or malformed lengths, any transfer coding but one "chunked", folded headers,
- * bare line feeds, ...) is refused. Trailers are read and dropped. */
+ * A message is: HTTP1_HEAD; then, for a body of known length, nothing: its bytes are the
+ * caller's to take; for a chunked one calls that hand over pieces and end in HTTP1_END.
+ * http1_next starts the next message. What could let two peers disagree about where a message
+ * ends (both lengths, repeated or malformed lengths, any transfer coding but one "chunked",
+ * folded headers, bare line feeds, ...) is refused. Trailers are read and dropped. */
 #include "base/strbuf.h"
 
 #include <llhttp.h>
@@ -51,8 +52,9 @@ struct http1_value {
 /* What the server looks at in a request head. */
 struct http1_head {
     enum http1_method method;
-    const char *
-        url; /* as sent, not decoded; valid until the bytes given to http1_parse go, or until http1_next after http1_keep */
+    /* as sent, not decoded; valid until the bytes given to http1_parse go, or until http1_next
+     * after http1_keep */
+    const char *url;
     size_t url_len;
     uint8_t minor;           /* HTTP/1.minor */
     bool keep_alive;         /* by version and Connection */
@@ -60,15 +62,16 @@ struct http1_head {
     bool expect_continue;    /* Expect, whatever it says */
     uint64_t content_length; /* 0 without a Content-Length */
     enum http1_coding content_coding;
-    enum http1_coding
-        accept_coding; /* the best of gzip, deflate, identity that Accept-Encoding asks for */
+    /* the best of gzip, deflate, identity that Accept-Encoding asks for */
+    enum http1_coding accept_coding;
     struct http1_value tensor_header; /* Inference-Header-Content-Length, as sent */
-    const char *
-        headers; /* after http1_collect: each name, NUL, value, NUL; valid as long as url after http1_keep */
+    /* after http1_collect: each name, NUL, value, NUL; valid as long as url after http1_keep */
+    const char *headers;
     size_t headers_len;
 };
 
-/* http1_piece_fn - bytes of a chunked body, in order; valid for the call. false: stop, the parse then gives HTTP1_ERROR. */
+/* http1_piece_fn - bytes of a chunked body, in order; valid for the call. false: stop, the parse
+ * then gives HTTP1_ERROR. */
 typedef bool (*http1_piece_fn)(void *owner, const char *bytes, size_t len);
 
 /* One connection's parser. Embedded; the fields below head are private. */
@@ -107,18 +110,20 @@ void http1_fini(struct http1_parser *p);
 /* http1_collect - keep every header of the messages that follow. Before the first. */
 void http1_collect(struct http1_parser *p);
 
-/* http1_header - the value of a header of that name in head->headers, upper and lower case being the same, with the blanks at its end as
- * they were sent; NULL when there is none.
+/* http1_header - the value of a header of that name in head->headers, upper and lower case being
+ * the same, with the blanks at its end as they were sent; NULL when there is none.
  * after  what the last call returned, for the next one; NULL = the first */
 const char *http1_header(const struct http1_head *head, const char *name, const char *after);
 
 /* http1_parse - take bytes of the message.
  * ret_used  how many of len bytes were taken; all of them for HTTP1_MORE
- * Not to be called between HTTP1_HEAD of a message that is not chunked, or HTTP1_END, and http1_next. */
+ * Not to be called between HTTP1_HEAD of a message that is not chunked, or HTTP1_END, and
+ * http1_next. */
 enum http1_event http1_parse(struct http1_parser *p, const char *data, size_t len,
                              size_t *ret_used);
 
-/* http1_keep - after HTTP1_HEAD: copy what head points to, so that it outlives the bytes that were parsed. */
+/* http1_keep - after HTTP1_HEAD: copy what head points to, so that it outlives the bytes that
+ * were parsed. */
 void http1_keep(struct http1_parser *p);
 
 /* http1_next - be ready for the next message; head is cleared. */
@@ -127,6 +132,6 @@ void http1_next(struct http1_parser *p);
 /* http1_idle - no byte of a message has come yet (blank lines aside). */
 bool http1_idle(const struct http1_parser *p);
 
-/* http1_accept_coding - what an Accept-Encoding value asks for: the coding with the highest weight that we have, identity when
- * none of ours is named. len bytes. */
+/* http1_accept_coding - what an Accept-Encoding value asks for: the coding with the highest
+ * weight that we have, identity when none of ours is named. len bytes. */
 enum http1_coding http1_accept_coding(const char *value, size_t len);

@@ -315,7 +315,8 @@ static inline uint8_t *put_element(uint8_t *to, uint64_t value, uint32_t bytes)
     return to + bytes;
 }
 
-/* Writes the field's elements and returns where to go on. Everything was checked when it was counted. */
+/* Writes the field's elements and returns where to go on. Everything was checked when it was
+ * counted. */
 static uint8_t *write_field(const struct pb_wire_field *f, enum pb_wire_type type, bool truth,
                             uint32_t element_bytes, uint8_t *to)
 {

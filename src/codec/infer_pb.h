@@ -1,6 +1,7 @@
 #pragma once
-/* ModelInferRequest on the wire, read without copying: strings, tensors and parameters point into the message, what holds them
- * lies in an arena of the caller. Field numbers: proto/grpc_service.proto. Pure; any thread. */
+/* ModelInferRequest on the wire, read without copying: strings, tensors and parameters point
+ * into the message, what holds them lies in an arena of the caller. Field numbers:
+ * proto/grpc_service.proto. Pure; any thread. */
 #include "base/arena.h"
 #include "codec/pb_wire.h"
 
@@ -8,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The most of each: inputs, outputs and raw contents of a request; parameters of one map and of all of them, repeated ones
- * counted; dimensions of a shape. */
+/* The most of each: inputs, outputs and raw contents of a request; parameters of one map and of
+ * all of them, repeated ones counted; dimensions of a shape. */
 #define INFER_PB_MAX_TENSORS 4096u
 #define INFER_PB_MAX_MAP     256u
 #define INFER_PB_MAX_PARAMS  8192u
@@ -109,16 +110,16 @@ struct infer_pb_request {
 enum infer_pb_result infer_pb_read(const void *data, size_t len, struct arena *a,
                                    struct infer_pb_request *ret);
 
-/* infer_pb_content_bytes - what one kind of contents takes as tensor data; element_bytes is that of the tensor's datatype,
- * ignored for strings, which take 4 bytes of length each. */
+/* infer_pb_content_bytes - what one kind of contents takes as tensor data; element_bytes is that
+ * of the tensor's datatype, ignored for strings, which take 4 bytes of length each. */
 uint64_t infer_pb_content_bytes(const struct infer_pb_contents *c, enum infer_pb_content kind,
                                 uint32_t element_bytes);
 
-/* infer_pb_content_write - write one kind of contents as tensor data, infer_pb_content_bytes of it. Integers are cut to their
- * low element_bytes (1, 2, 4 or 8); floats need their own size. */
+/* infer_pb_content_write - write one kind of contents as tensor data, infer_pb_content_bytes of
+ * it. Integers are cut to their low element_bytes (1, 2, 4 or 8); floats need their own size. */
 void infer_pb_content_write(const struct infer_pb_contents *c, enum infer_pb_content kind,
                             uint32_t element_bytes, void *to);
 
-/* infer_pb_raw_offset - where in a message of which only the first len bytes are here the first raw tensor that goes on behind
- * them starts: what is worth aligning. 0 when there is none. */
+/* infer_pb_raw_offset - where in a message of which only the first len bytes are here the first
+ * raw tensor that goes on behind them starts: what is worth aligning. 0 when there is none. */
 size_t infer_pb_raw_offset(const void *data, size_t len);

@@ -1,11 +1,13 @@
 #pragma once
-/* ModelInferResponse, and the ModelStreamInferResponse around it, onto the wire: sizes first, then the bytes, with large tensors
- * by reference. Field numbers: proto/grpc_service.proto. Pure; any thread. */
+/* ModelInferResponse, and the ModelStreamInferResponse around it, onto the wire: sizes first,
+ * then the bytes, with large tensors by reference. Field numbers: proto/grpc_service.proto.
+ * Pure; any thread. */
 #include "codec/infer_pb.h"
 
 #include <sys/uio.h>
 
-/* Tensors up to this size are copied next to what surrounds them; a larger one is a piece of its own. */
+/* Tensors up to this size are copied next to what surrounds them; a larger one is a piece of its
+ * own. */
 #define INFER_PB_COPY_BYTES ((size_t)2048)
 
 struct infer_pb_output {
@@ -43,7 +45,8 @@ enum infer_pb_result infer_pb_write_measure(struct infer_pb_response *r, struct 
 
 /* infer_pb_write - write a measured response.
  * head     room for size->head_bytes
- * pieces   room for size->piece_count; runs of head and tensors by turns, together the message; a tensor's bytes are borrowed
+ * pieces   room for size->piece_count; runs of head and tensors by turns, together the message;
+ *          a tensor's bytes are borrowed
  * returns  how many pieces there are; the first always starts at head */
 uint32_t infer_pb_write(const struct infer_pb_response *r, const struct infer_pb_size *size,
                         uint8_t *head, struct iovec *pieces);

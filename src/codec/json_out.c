@@ -79,9 +79,9 @@ char *json_out_bool(char *to, bool b)
     return b ? JSON_OUT_LITERAL(to, "true") : JSON_OUT_LITERAL(to, "false");
 }
 
-/* A number of at most four decimals and fifteen digits in all: multiplied by 10000 it is a whole number, and since 15 digits tell
- * any two doubles apart, those digits are the shortest text. That is common and cheap; the rest goes through the library, a block
- * at a time. */
+/* A number of at most four decimals and fifteen digits in all: multiplied by 10000 it is a whole
+ * number, and since 15 digits tell any two doubles apart, those digits are the shortest text.
+ * That is common and cheap; the rest goes through the library, a block at a time. */
 static bool is_short(double d, int64_t *ret_scaled)
 {
     double scaled = d * 1e4;

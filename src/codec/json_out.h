@@ -1,6 +1,7 @@
 #pragma once
-/* JSON text by hand, for answers of known shape: each function writes at `to`, where the caller has made room, and returns the
- * end of what it wrote. Formats as the reference's. Pure; any thread. */
+/* JSON text by hand, for answers of known shape: each function writes at `to`, where the caller
+ * has made room, and returns the end of what it wrote. Formats as the reference's. Pure; any
+ * thread. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,11 +21,12 @@ char *json_out_uint(char *to, uint64_t n);
 char *json_out_int(char *to, int64_t n);
 char *json_out_bool(char *to, bool b);
 
-/* json_out_real - shortest text that reads back as the same double, always with a point or an exponent; NaN, Infinity. */
+/* json_out_real - shortest text that reads back as the same double, always with a point or an
+ * exponent; NaN, Infinity. */
 char *json_out_real(char *to, double d);
 
-/* json_out_floats, json_out_doubles - n > 0 numbers with commas between them; floats as the doubles they are.
- * Room: n * JSON_OUT_NUMBER_BYTES. The values need not be aligned. */
+/* json_out_floats, json_out_doubles - n > 0 numbers with commas between them; floats as the
+ * doubles they are. Room: n * JSON_OUT_NUMBER_BYTES. The values need not be aligned. */
 char *json_out_floats(char *to, const void *values, size_t n);
 char *json_out_doubles(char *to, const void *values, size_t n);
 

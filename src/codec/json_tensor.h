@@ -1,6 +1,6 @@
 #pragma once
-/* The "data" of tensors in JSON: nested or flat arrays in, flat text out. Types are told by kind and width, since datatypes belong
- * to a higher layer. Pure; any thread. */
+/* The "data" of tensors in JSON: nested or flat arrays in, flat text out. Types are told by kind
+ * and width, since datatypes belong to a higher layer. Pure; any thread. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,7 +14,8 @@ enum json_tensor_kind {
     JSON_TENSOR_UINT,
     JSON_TENSOR_INT,
     JSON_TENSOR_REAL,
-    JSON_TENSOR_BYTES, /* strings; as tensors: each 4 bytes of length (little endian), then the bytes */
+    /* strings; as tensors: each 4 bytes of length (little endian), then the bytes */
+    JSON_TENSOR_BYTES,
 };
 
 /* width is 1, 2, 4 or 8 bytes an element (8 or 4 for reals); 0 for BYTES. */
@@ -41,12 +42,14 @@ enum json_tensor_result {
 /* json_tensor_text - words for a result other than OK, as the reference says it; never NULL. */
 const char *json_tensor_text(enum json_tensor_result r);
 
-/* json_tensor_bytes - how many bytes the strings under `data` take as a tensor, however many they are. */
+/* json_tensor_bytes - how many bytes the strings under `data` take as a tensor, however many
+ * they are. */
 enum json_tensor_result json_tensor_bytes(yyjson_val *data, uint64_t *ret_bytes);
 
 /* json_tensor_read - decode the elements in order.
  * data   an array, nested in any way
- * count  elements wanted; for BYTES as many as there are, and `to` has the room that json_tensor_bytes said
+ * count  elements wanted; for BYTES as many as there are, and `to` has the room that
+ *        json_tensor_bytes said
  * to     count * width bytes; need not be aligned */
 enum json_tensor_result json_tensor_read(yyjson_val *data, struct json_tensor_type type,
                                          uint64_t count, void *to);
@@ -56,6 +59,7 @@ bool json_tensor_room(struct json_tensor_type type, uint64_t count, uint64_t byt
 
 /* json_tensor_write - "[...]", the elements in order.
  * from, bytes  the tensor
- * returns      the end of the text; NULL when `bytes` is not what `count` elements take, or strings run past the end */
+ * returns      the end of the text; NULL when `bytes` is not what `count` elements take, or
+ *              strings run past the end */
 char *json_tensor_write(char *to, struct json_tensor_type type, uint64_t count, const void *from,
                         uint64_t bytes);

@@ -327,7 +327,8 @@ static struct err *read_map(struct reader *r, struct frame *at, yyjson_val *obj,
     return NULL;
 }
 
-/* One value, or what is in a list, in lists in it as well; null is none. A value that is in no list is a list of one. */
+/* One value, or what is in a list, in lists in it as well; null is none. A value that is in no
+ * list is a list of one. */
 static struct err *pb_json_read_list(struct reader *r, struct frame *at, yyjson_val *v,
                                      ProtobufCMessage *msg)
 {

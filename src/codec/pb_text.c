@@ -301,8 +301,8 @@ static void settle_maps(ProtobufCMessage *msg)
             pb_field_settle_map(msg, &msg->descriptor->fields[i]);
 }
 
-/* pb_text_read_fields - the inside of a message up to and with its closing symbol; NULL = up to the end of
- * the text. */
+/* pb_text_read_fields - the inside of a message up to and with its closing symbol; NULL = up to
+ * the end of the text. */
 static struct err *pb_text_read_fields(struct reader *r, const struct frame *at,
                                        ProtobufCMessage *msg, const char *close)
 {

@@ -33,7 +33,8 @@ enum pb_wire_result {
     PB_WIRE_BAD,   /* cut off, a group, field number 0, or a number of more than ten bytes */
 };
 
-/* pb_wire_varint - read one; false when it is cut off or longer than ten bytes. pb_wire_long_varint is its slow half. */
+/* pb_wire_varint - read one; false when it is cut off or longer than ten bytes.
+ * pb_wire_long_varint is its slow half. */
 bool pb_wire_long_varint(struct pb_wire *w, uint64_t *ret);
 
 static inline bool pb_wire_varint(struct pb_wire *w, uint64_t *ret)
@@ -61,7 +62,8 @@ static inline size_t pb_wire_varint_bytes(uint64_t v)
     return (bits + 6) / 7;
 }
 
-/* pb_wire_put_varint, pb_wire_put_tag, pb_wire_put_bytes - write and return where to go on; there must be room. */
+/* pb_wire_put_varint, pb_wire_put_tag, pb_wire_put_bytes - write and return where to go on;
+ * there must be room. */
 static inline uint8_t *pb_wire_put_varint(uint8_t *to, uint64_t v)
 {
     while (v >= 0x80) {
@@ -85,7 +87,8 @@ static inline uint8_t *pb_wire_put_bytes(uint8_t *to, uint32_t number, const voi
     return to + len;
 }
 
-/* pb_wire_bytes_bytes - what a field of len bytes takes with tag and length; for field numbers below 16. */
+/* pb_wire_bytes_bytes - what a field of len bytes takes with tag and length; for field numbers
+ * below 16. */
 static inline uint64_t pb_wire_bytes_bytes(uint64_t len)
 {
     return 1 + pb_wire_varint_bytes(len) + len;

@@ -1,6 +1,6 @@
 #pragma once
-/* Bytes compressed with gzip or deflate (zlib), a slice at a time: the other way of expand.h. One thread at a time; the input is
- * borrowed for as long as it lives. */
+/* Bytes compressed with gzip or deflate (zlib), a slice at a time: the other way of expand.h.
+ * One thread at a time; the input is borrowed for as long as it lives. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "codec/expand.h"

@@ -1,6 +1,7 @@
 #pragma once
-/* The data flow of an ensemble: which steps there are, and which tensors go from where to where. Built once a version from its
- * configuration, with indices in the place of names, and immutable from then on.
+/* The data flow of an ensemble: which steps there are, and which tensors go from where to where.
+ * Built once a version from its configuration, with indices in the place of names, and immutable
+ * from then on.
  *
  * source  spec/model_config_proto.txt, ModelEnsembling (PB-137 to PB-148) */
 #include <stdbool.h>
@@ -43,14 +44,16 @@ struct ensemble {
     uint32_t input_count;
     uint32_t *outputs; /* the tensor of each output of the configuration */
     uint32_t output_count;
-    uint32_t
-        max_inflight; /* requests of a step under way at a time, all requests of the ensemble together; 0 = no limit */
+    /* requests of a step under way at a time, all requests of the ensemble together; 0 = no
+     * limit */
+    uint32_t max_inflight;
     /* When every output is wanted: */
     bool *all_needed;   /* of each step: whether it is run */
     uint32_t *all_uses; /* of each tensor: users that are run, and 1 more for an output */
 };
 
-/* ensemble_new - proto passed config_check_model; its strings are borrowed for as long as the ensemble lives. Never NULL. */
+/* ensemble_new - proto passed config_check_model; its strings are borrowed for as long as the
+ * ensemble lives. Never NULL. */
 struct ensemble *ensemble_new(const struct Inference__ModelConfig *proto);
 void ensemble_free(struct ensemble *en);
 

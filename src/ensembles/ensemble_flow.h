@@ -1,14 +1,17 @@
 #pragma once
-/* One request on its way through an ensemble: which steps may run now, which values are still needed, and when it is over. Pure:
- * values are pointers that only the caller looks into. One thread at a time.
+/* One request on its way through an ensemble: which steps may run now, which values are still
+ * needed, and when it is over. Pure: values are pointers that only the caller looks into. One
+ * thread at a time.
  *
- * A frame holds what belongs together: the request's own inputs and everything that follows from them, once. A step whose model
- * is decoupled opens a frame for each of its responses, in which everything behind it runs.
+ * A frame holds what belongs together: the request's own inputs and everything that follows from
+ * them, once. A step whose model is decoupled opens a frame for each of its responses, in which
+ * everything behind it runs.
  *
  *   put the inputs into the first frame; then, while ensemble_flow_take gives a step: start it
- *   for each response of a step: f = ensemble_flow_answered(...), put its outputs into f, ensemble_flow_ended if it was the last,
- *   take and start what is ready in f, answer when ensemble_flow_complete says so, ensemble_flow_leave(f)
- *   the request is over when ensemble_flow_over says so */
+ *   for each response of a step: f = ensemble_flow_answered(...), put its outputs into f,
+ *   ensemble_flow_ended if it was the last, take and start what is ready in f, answer when
+ *   ensemble_flow_complete says so, ensemble_flow_leave(f) the request is over when
+ *   ensemble_flow_over says so */
 #include "ensembles/ensemble.h"
 
 #include "base/arena.h"
@@ -56,14 +59,16 @@ void ensemble_flow_fini(struct ensemble_flow *f);
 void ensemble_flow_put(struct ensemble_flow *f, struct ensemble_frame *frame, uint32_t tensor,
                        void *value);
 
-/* ensemble_flow_take - a step of a frame that is to be started now; its inputs are frame->values, until ensemble_flow_started.
- * false: none (more), or the flow failed */
+/* ensemble_flow_take - a step of a frame that is to be started now; its inputs are
+ * frame->values, until ensemble_flow_started. false: none (more), or the flow failed */
 bool ensemble_flow_take(struct ensemble_flow *f, struct ensemble_frame *frame, uint32_t *ret_step);
 
-/* ensemble_flow_started - the inputs of a step that was taken were looked at: those that nobody else needs are dropped. */
+/* ensemble_flow_started - the inputs of a step that was taken were looked at: those that nobody
+ * else needs are dropped. */
 void ensemble_flow_started(struct ensemble_flow *f, struct ensemble_frame *frame, uint32_t step);
 
-/* ensemble_flow_answered - where a response of a step goes; held for the caller (ensemble_flow_leave).
+/* ensemble_flow_answered - where a response of a step goes; held for the caller
+ * (ensemble_flow_leave).
  * frame      where the step was taken from
  * decoupled  the step's model is */
 struct ensemble_frame *ensemble_flow_answered(struct ensemble_flow *f, struct ensemble_frame *frame,
@@ -73,8 +78,8 @@ void ensemble_flow_leave(struct ensemble_flow *f, struct ensemble_frame *frame);
 /* ensemble_flow_ended - a step had its last response. */
 void ensemble_flow_ended(struct ensemble_flow *f, struct ensemble_frame *frame);
 
-/* ensemble_flow_complete - whether all wanted outputs are there; once true, never again for the frame. The values are
- * frame->values, until ensemble_flow_leave. */
+/* ensemble_flow_complete - whether all wanted outputs are there; once true, never again for the
+ * frame. The values are frame->values, until ensemble_flow_leave. */
 bool ensemble_flow_complete(const struct ensemble_flow *f, struct ensemble_frame *frame);
 
 /* ensemble_flow_over - nothing is under way: whatever has not come will not come. */

@@ -26,24 +26,26 @@ struct ensemble_run_plan {
     struct ensemble_credit *credits; /* of each step; NULL = no limit */
 };
 
-/* One request on its way; in its arena. Whoever brings a response and finds the run idle takes it further, one response after the
- * other, alone: but for lock, mail, working and open, everything is that thread's. */
+/* One request on its way; in its arena. Whoever brings a response and finds the run idle takes
+ * it further, one response after the other, alone: but for lock, mail, working and open,
+ * everything is that thread's. */
 struct run {
     const struct ensemble_run_plan *plan;
     struct request *request;
     struct request_spent spent;
     struct ensemble_flow flow;
     const bool *wanted; /* outputs; NULL = all */
-    atomic_bool
-        failed; /* as flow.failed, for those who have a place for a step of it; a hint: what it allows needs nothing else of the run */
+    /* as flow.failed, for those who have a place for a step of it; a hint: what it allows needs
+     * nothing else of the run */
+    atomic_bool failed;
     struct serve_version **versions; /* of the steps, each pinned */
     bool gathers;                    /* steps may be run on the thread that submits them */
     bool answered;
     time_ns begun;
     struct err *error; /* why it failed */
-    atomic_uint
-        open; /* steps that were not released, and 1 until the last answer was sent; the last one ends the run, and acquires
-                          what the others did */
+    /* steps that were not released, and 1 until the last answer was sent; the last one ends the
+     * run, and acquires what the others did */
+    atomic_uint open;
 
     struct mutex lock; /* rank LEAF; guards what follows */
     bool working;      /* a thread takes the run further */
@@ -272,7 +274,8 @@ static void start_steps(struct run *run, struct ensemble_frame *frame)
 /* Those that got a place while this thread was submitting others; NULL = it is not. */
 static _Thread_local struct list *placed;
 
-/* What waited for its place while its run failed is of no use: it goes back without its model having heard of it. */
+/* What waited for its place while its run failed is of no use: it goes back without its model
+ * having heard of it. */
 static void submit_if_wanted(const struct run *run, struct request *r)
 {
     if (atomic_load_explicit(&run->failed, memory_order_relaxed))
@@ -281,8 +284,9 @@ static void submit_if_wanted(const struct run *run, struct request *r)
         ensemble_run_submit(run, r);
 }
 
-/* Submits those that got a place. One that is refused at once gives its place on: to the end of the list, so that however many wait are
- * refused one after the other. What their clients hear comes when all are on their way: a client may wait for another answer then. */
+/* Submits those that got a place. One that is refused at once gives its place on: to the end of
+ * the list, so that however many wait are refused one after the other. What their clients hear
+ * comes when all are on their way: a client may wait for another answer then. */
 static void submit_placed(struct list *those)
 {
     struct response_batch ends;
@@ -336,7 +340,8 @@ static bool ensemble_run_answer(struct run *run, struct ensemble_frame *frame)
     return last;
 }
 
-/* The outputs of a response go into the frame; those that it does not have are left out. Takes the response over. */
+/* The outputs of a response go into the frame; those that it does not have are left out. Takes
+ * the response over. */
 static void ensemble_run_put_outputs(struct run *run, const struct call *c,
                                      struct ensemble_frame *frame, struct response *response)
 {
@@ -358,7 +363,8 @@ static void ensemble_run_put_outputs(struct run *run, const struct call *c,
     ensemble_value_unref_source(source);
 }
 
-/* Takes the run further by one response of a step. Returns whether the client has heard the last of it. */
+/* Takes the run further by one response of a step. Returns whether the client has heard the last
+ * of it. */
 static bool proceed(struct run *run, struct response *response)
 {
     struct call *c = response->request->owner;
@@ -432,7 +438,8 @@ static void step_released(struct request *r, void *owner)
     ensemble_run_leave(c->run);
 }
 
-/* Pins the models of all steps, so that they live as long as the request, also when they are unloaded meanwhile. */
+/* Pins the models of all steps, so that they live as long as the request, also when they are
+ * unloaded meanwhile. */
 static struct err *ensemble_run_find_versions(struct run *run, struct table_view *view)
 {
     const struct ensemble *en = run->plan->ensemble;
@@ -474,8 +481,8 @@ static const bool *wanted_outputs(struct request *r)
     return wanted;
 }
 
-/* Not in an ensemble that answers several times: of two responses, what follows from the first is queued before what follows from the
- * second, whichever threads bring them. */
+/* Not in an ensemble that answers several times: of two responses, what follows from the first
+ * is queued before what follows from the second, whichever threads bring them. */
 static bool may_gather(const struct request *r)
 {
     if (r->config->decoupled || request_is_of_many(r))

@@ -1,6 +1,7 @@
 #pragma once
-/* The tensors of a request to an ensemble: they stay where they were made, in the request's body or in the response of a step, and are
- * referred to from there, by the steps that read them and by the answer. Private to serve/. */
+/* The tensors of a request to an ensemble: they stay where they were made, in the request's body
+ * or in the response of a step, and are referred to from there, by the steps that read them and
+ * by the answer. Private to serve/. */
 #include "base/err.h"
 #include "infer/tensor.h"
 
@@ -12,8 +13,8 @@ struct ensemble;
 struct request;
 struct response;
 
-/* Which sequence a response belongs to: its own request's, unless its parameters say otherwise. Strings lie in the request or in the
- * response. */
+/* Which sequence a response belongs to: its own request's, unless its parameters say otherwise.
+ * Strings lie in the request or in the response. */
 struct ensemble_sequence {
     uint64_t correlation_id;
     const char *correlation_string; /* NULL = numeric id */
@@ -41,13 +42,15 @@ struct ensemble_value {
     struct buf *buf; /* what all of it lies in; NULL = something else */
 };
 
-/* ensemble_value_input - an input of the ensemble's request, which was prepared. Lives as long as the request. */
+/* ensemble_value_input - an input of the ensemble's request, which was prepared. Lives as long
+ * as the request. */
 struct ensemble_value *ensemble_value_input(struct request *r, const struct tensor_input *in);
 
 /* ensemble_value_source - take over a response without error; one reference, the caller's.
  * own     the sequence of its request
  * ret     written on success
- * errors  INVALID_ARG for a parameter of the sequence that has the wrong type; the response is the caller's then */
+ * errors  INVALID_ARG for a parameter of the sequence that has the wrong type; the response is
+ *         the caller's then */
 struct err *ensemble_value_source(struct response *r, const struct ensemble_sequence *own,
                                   struct ensemble_source **ret);
 void ensemble_value_unref_source(struct ensemble_source *s);
@@ -56,13 +59,13 @@ void ensemble_value_unref_source(struct ensemble_source *s);
 struct ensemble_value *ensemble_value_output(struct ensemble_source *s,
                                              const struct tensor_output *o);
 
-/* ensemble_value_ref - for a reader; a value that is the request's own needs no counting. ensemble_value_unref - takes a void pointer, so
- * that it is an ensemble_flow_drop_fn. */
+/* ensemble_value_ref - for a reader; a value that is the request's own needs no counting.
+ * ensemble_value_unref - takes a void pointer, so that it is an ensemble_flow_drop_fn. */
 void ensemble_value_ref(const struct ensemble_value *v);
 void ensemble_value_unref(void *value);
 
-/* ensemble_value_shape - the shape for a reader with or without batching: a batch of one is added or taken away where only that makes
- * the dimensions fit.
+/* ensemble_value_shape - the shape for a reader with or without batching: a batch of one is
+ * added or taken away where only that makes the dimensions fit.
  * dims, rank  as the reader's configuration has them
  * batching    whether the reader's configuration allows batches
  * ret         v->rank + 1 slots

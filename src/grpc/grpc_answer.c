@@ -35,7 +35,8 @@ static nghttp2_session *session_of(const struct grpc_stream *s)
     return s->conn->session;
 }
 
-/* Only running out of memory makes submitting fail: the connection's peer then sees no answer, so close the stream. */
+/* Only running out of memory makes submitting fail: the connection's peer then sees no answer,
+ * so close the stream. */
 static void submitted(struct grpc_stream *s, int rc)
 {
     if (rc != 0)
@@ -43,8 +44,9 @@ static void submitted(struct grpc_stream *s, int rc)
     grpc_conn_flush_later(s->conn);
 }
 
-/* A call that is answered before its client has sent everything: the rest is not wanted, and once the answer is out the client
- * is told so. Not earlier: nghttp2 sends nothing more on a stream that is to be reset. */
+/* A call that is answered before its client has sent everything: the rest is not wanted, and
+ * once the answer is out the client is told so. Not earlier: nghttp2 sends nothing more on a
+ * stream that is to be reset. */
 static void stop_client(struct grpc_stream *s)
 {
     if (s->half_closed || s->stopping)
@@ -116,7 +118,8 @@ static ssize_t read_reply(nghttp2_session *session, int32_t id, uint8_t *to, siz
     return (ssize_t)n;
 }
 
-/* What a client must know of compressed messages, behind the first two headers; returns how many there are now. */
+/* What a client must know of compressed messages, behind the first two headers; returns how many
+ * there are now. */
 static size_t add_packing(const struct grpc_stream *s, nghttp2_nv *nv)
 {
     if (s->packing == EXPAND_GZIP)

@@ -29,7 +29,8 @@ static const uint8_t keepalive_ping[8] = "alive?";
 /* What a connection is always watched for; its end is told apart from bytes. */
 #define WATCHED (EPOLLIN | EPOLLRDHUP)
 
-/* How many reads a connection may do in one turn while a large message arrives and its buffer comes back full. */
+/* How many reads a connection may do in one turn while a large message arrives and its buffer
+ * comes back full. */
 #define READS_PER_TURN 8
 
 /* SETTINGS frames of a client without a message in between. */
@@ -41,8 +42,9 @@ static const uint8_t keepalive_ping[8] = "alive?";
 /* Of what a client sent beyond its end, so much is dropped before its connection is closed. */
 #define DISCARD_BYTES ((size_t)1 << 20)
 
-/* So much is read in the first turn of a connection, and at most so much in one of a connection that is in the slow lane or has calls
- * that wait for their turn: a few kilobytes may be dozens of calls. */
+/* So much is read in the first turn of a connection, and at most so much in one of a connection
+ * that is in the slow lane or has calls that wait for their turn: a few kilobytes may be dozens
+ * of calls. */
 #define READ_FIRST  ((size_t)1024)
 #define FILL_LEAST  ((size_t)32768) /* of a large message */
 #define READ_WARILY ((size_t)4096)
@@ -52,8 +54,9 @@ static struct loop *grpc_conn_loop(const struct grpc_conn *c)
     return c->home->worker->loop;
 }
 
-/* The session begins when there is something for it to do: with the client's first bytes, or when the client is to be told something. It
- * is forty times as large as the rest of a connection. false: there is no memory for it. */
+/* The session begins when there is something for it to do: with the client's first bytes, or
+ * when the client is to be told something. It is forty times as large as the rest of a
+ * connection. false: there is no memory for it. */
 static bool has_session(struct grpc_conn *c)
 {
     static const nghttp2_settings_entry settings[] = {
@@ -93,7 +96,8 @@ static bool grpc_conn_gather(struct grpc_conn *c, struct grpc_batch *b)
     return true;
 }
 
-/* Writes until the session has no more to say or the socket takes no more. false: the connection is over. */
+/* Writes until the session has no more to say or the socket takes no more. false: the connection
+ * is over. */
 static bool write_out(struct grpc_conn *c)
 {
     if (!c->session)
@@ -118,7 +122,8 @@ static bool write_out(struct grpc_conn *c)
         return false;
     bool more = grpc_out_waits(&c->out) || grpc_turn_waits(c);
     loop_mod(grpc_conn_loop(c), &c->watch, more ? WATCHED | EPOLLOUT : WATCHED);
-    /* A session without calls has had enough once it sent the notice; but calls may be on their way. */
+    /* A session without calls has had enough once it sent the notice; but calls may be on their
+     * way. */
     bool awaited = c->retiring && !c->said_goodbye;
     return awaited || grpc_out_waits(&c->out) || nghttp2_session_want_read(c->session) ||
            nghttp2_session_want_write(c->session);
@@ -172,14 +177,16 @@ static bool feed_pieces(struct grpc_conn *c, const struct grpc_scatter *plan, si
     return ok;
 }
 
-/* One read, the bytes of a large message to where they belong. As sock_read; -2 also when the session is over. */
+/* One read, the bytes of a large message to where they belong. As sock_read; -2 also when the
+ * session is over. */
 static ssize_t read_filling(struct grpc_conn *c)
 {
     struct worker *w = c->home->worker;
     struct grpc_inbox *in = &c->filling->in;
     uint32_t stream = (uint32_t)c->filling->id;
     struct grpc_scatter plan;
-    /* The frames of several messages alternate: whose the next one is cannot be guessed. Else more than any plan has. */
+    /* The frames of several messages alternate: whose the next one is cannot be guessed. Else
+     * more than any plan has. */
     size_t most = c->receiving > 1 ? c->frame_left : GRPC_SCATTER_BYTES + GRPC_CONN_FRAME_BYTES;
     size_t rest = w->receive_bytes;
     if (c->watch.lane != LOOP_LANE_FRONT) { /* others wait meanwhile */
@@ -275,8 +282,8 @@ static bool read_in(struct grpc_conn *c)
     return true;
 }
 
-/* Giving up hundreds of calls takes as long as serving some: where many such connections end at once, they do it one by one. Where there is
- * no descriptor for that lane, at once. */
+/* Giving up hundreds of calls takes as long as serving some: where many such connections end at
+ * once, they do it one by one. Where there is no descriptor for that lane, at once. */
 static bool grpc_conn_ends_later(struct grpc_conn *c, uint32_t events)
 {
     bool ends = events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP);
@@ -503,8 +510,8 @@ static void on_goodbye_due(struct loop_timer *t)
         grpc_conn_close(c);
 }
 
-/* The notice names no last call: whatever the client opens until it has read it comes before its answer to the ping that follows the
- * notice. */
+/* The notice names no last call: whatever the client opens until it has read it comes before its
+ * answer to the ping that follows the notice. */
 static void grpc_conn_retire(struct grpc_conn *c)
 {
     if (c->retiring)

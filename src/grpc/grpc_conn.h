@@ -1,7 +1,7 @@
 #pragma once
-/* A gRPC connection: a socket and an nghttp2 session on one worker. No I/O happens in nghttp2's callbacks: bytes are read into
- * the worker's buffer and fed to the session; what the session has to say is written once a turn.
- * Everything here runs on the worker's thread. */
+/* A gRPC connection: a socket and an nghttp2 session on one worker. No I/O happens in nghttp2's
+ * callbacks: bytes are read into the worker's buffer and fed to the session; what the session
+ * has to say is written once a turn. Everything here runs on the worker's thread. */
 #include "base/list.h"
 #include "grpc/grpc_frames.h"
 #include "grpc/grpc_keepalive.h"
@@ -27,12 +27,14 @@ struct worker;
 #define GRPC_CONN_HEADER_BYTES ((size_t)16384)     /* names and values of a call's metadata */
 #define GRPC_CONN_FRAME_BYTES  ((uint32_t)1 << 20) /* of a frame that a client may send */
 
-/* A call with more metadata than allowed is refused; one with more than so much ends the connection. To read on costs what the client
- * chooses: a byte can stand for a header of four thousand. */
+/* A call with more metadata than allowed is refused; one with more than so much ends the
+ * connection. To read on costs what the client chooses: a byte can stand for a header of four
+ * thousand. */
 #define GRPC_CONN_SURPLUS_BYTES ((size_t)65536)
 
-/* What a call may send before its first message is known. It does not bound memory: a message's bytes are reserved, and charged,
- * by its prefix, and the window is opened further by exactly what was reserved. */
+/* What a call may send before its first message is known. It does not bound memory: a message's
+ * bytes are reserved, and charged, by its prefix, and the window is opened further by exactly
+ * what was reserved. */
 #define GRPC_CONN_WINDOW ((int32_t)2 << 20)
 
 /* A message that lacks so much is read straight into its buffer: grpc_scatter.h. */
@@ -69,16 +71,16 @@ struct grpc_conn {
     struct grpc_home *home;
     nghttp2_session *session; /* NULL until there is something for it to do */
     struct grpc_out out;
-    struct budget_account
-        *account; /* holds what the client makes us hold; NULL until there is a session */
+    /* holds what the client makes us hold; NULL until there is a session */
+    struct budget_account *account;
     struct list streams;
     uint32_t stream_count;
     uint32_t streams_held; /* the account holds so many: grpc_stream.c */
-    struct grpc_stream
-        *filling;          /* whose large message goes on in the current DATA frame; NULL = none */
-    uint32_t frame_bytes;  /* length of that frame; 0 when it is padded */
-    uint32_t frame_left;   /* and what is left of it */
-    uint32_t held_streams; /* paused streams that hold bytes */
+    /* whose large message goes on in the current DATA frame; NULL = none */
+    struct grpc_stream *filling;
+    uint32_t frame_bytes;      /* length of that frame; 0 when it is padded */
+    uint32_t frame_left;       /* and what is left of it */
+    uint32_t held_streams;     /* paused streams that hold bytes */
     uint32_t stopping_streams; /* answered before their client has sent everything */
     uint32_t receiving;        /* streams with a message that has begun and is not whole */
     uint32_t answering;        /* streams with answers that wait to be gathered */
@@ -104,7 +106,8 @@ struct grpc_conn {
     struct loop_timer keepalive_timer;
 };
 
-/* grpc_conn_callbacks - set the callbacks of sessions: those of the connection and of its streams. */
+/* grpc_conn_callbacks - set the callbacks of sessions: those of the connection and of its
+ * streams. */
 void grpc_conn_callbacks(nghttp2_session_callbacks *c);
 
 /* grpc_conn_options - set the limits that sessions keep. */
@@ -116,17 +119,20 @@ void grpc_conn_open(struct grpc_home *home, int fd);
 /* grpc_conn_flush_later - the session has something to say: write it at the end of this turn. */
 void grpc_conn_flush_later(struct grpc_conn *c);
 
-/* grpc_conn_goodbye - tell the client to open no more calls (GOAWAY), serve those that it opened before it read that, and close when
- * they are done. Streaming calls end as soon as none of their requests is under way. */
+/* grpc_conn_goodbye - tell the client to open no more calls (GOAWAY), serve those that it opened
+ * before it read that, and close when they are done. Streaming calls end as soon as none of
+ * their requests is under way. */
 void grpc_conn_goodbye(struct grpc_conn *c);
 
 /* grpc_conn_was_called - whether a call came on it. */
 bool grpc_conn_was_called(const struct grpc_conn *c);
 
-/* grpc_conn_close - close now: calls under way are cancelled, their answers dropped. Not from inside nghttp2's callbacks. */
+/* grpc_conn_close - close now: calls under way are cancelled, their answers dropped. Not from
+ * inside nghttp2's callbacks. */
 void grpc_conn_close(struct grpc_conn *c);
 
-/* grpc_conn_expel - the client does what none needs to do: tell it why, and close. What it sent behind this is not looked at.
+/* grpc_conn_expel - the client does what none needs to do: tell it why, and close. What it sent
+ * behind this is not looked at.
  * returns  what the callback of nghttp2 that found it returns */
 int grpc_conn_expel(struct grpc_conn *c, const char *why);
 

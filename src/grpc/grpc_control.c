@@ -22,11 +22,11 @@
 struct packed {
     struct grpc_reply reply; /* first */
     struct iovec piece;
-    struct grpc_conn *
-        conn; /* outlives it: replies go with their stream at the latest, or with what the connection
-                 had to write; only messages with tensors are lent to another thread (grpc_pack.h) */
-    bool
-        spared; /* there was no room for it: budget_spare; else the account of the connection holds it */
+    /* outlives it: replies go with their stream at the latest, or with what the connection had
+     * to write; only messages with tensors are lent to another thread (grpc_pack.h) */
+    struct grpc_conn *conn;
+    /* there was no room for it: budget_spare; else the account of the connection holds it */
+    bool spared;
     uint8_t bytes[];
 };
 

@@ -1,5 +1,6 @@
 #pragma once
-/* The control plane over gRPC: a message in, a message out, at once. What they tell comes from server/control/describe.h. */
+/* The control plane over gRPC: a message in, a message out, at once. What they tell comes from
+ * server/control/describe.h. */
 #include "base/err.h"
 #include "grpc/grpc_method.h"
 
@@ -23,11 +24,13 @@ void grpc_control_model_statistics(struct grpc_stream *s, const uint8_t *data, s
 void grpc_control_health_check(struct grpc_stream *s, const uint8_t *data, size_t len,
                                struct buf **buf);
 
-/* grpc_control_unpack - read a request; NULL, and the call is ended, when it cannot be read. The caller's. */
+/* grpc_control_unpack - read a request; NULL, and the call is ended, when it cannot be read. The
+ * caller's. */
 ProtobufCMessage *grpc_control_unpack(struct grpc_stream *s, const ProtobufCMessageDescriptor *type,
                                       const uint8_t *data, size_t len);
 
-/* grpc_control_send - a message of an answer that tells about the server: where there is no room it is spared (base/budget.h).
+/* grpc_control_send - a message of an answer that tells about the server: where there is no room
+ * it is spared (base/budget.h).
  * errors  UNAVAILABLE: no room */
 struct err *grpc_control_send(struct grpc_stream *s, const ProtobufCMessage *m);
 

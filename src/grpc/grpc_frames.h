@@ -1,18 +1,20 @@
 #pragma once
-/* The frames of what a client sends, by their heads. The session reads them, too, but tells only of what is whole and wanted: here is
- * seen what began and is not whole, so that a client does not take its time without end for it; how long a block of headers is that is
- * only passed over; how many frames say nothing. Pure; one thread at a time. */
+/* The frames of what a client sends, by their heads. The session reads them, too, but tells only
+ * of what is whole and wanted: here is seen what began and is not whole, so that a client does
+ * not take its time without end for it; how long a block of headers is that is only passed over;
+ * how many frames say nothing. Pure; one thread at a time. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define GRPC_FRAMES_HEAD_BYTES 9u
 
-/* The longest block of headers, as it is sent: whatever becomes of its call, it is decoded to its end. */
+/* The longest block of headers, as it is sent: whatever becomes of its call, it is decoded to
+ * its end. */
 #define GRPC_FRAMES_BLOCK_BYTES 65536u
 
-/* The most frames without a message in between that say nothing: of data without data (or hardly more than padding), of priorities that
- * nobody keeps, of types that nobody knows. */
+/* The most frames without a message in between that say nothing: of data without data (or hardly
+ * more than padding), of priorities that nobody keeps, of types that nobody knows. */
 #define GRPC_FRAMES_TRIFLES_MAX 1000u
 
 enum grpc_frames_result {

@@ -43,7 +43,8 @@ static struct part *grpc_front_part(struct grpc_front *f, const struct worker *w
     return &f->parts[w->index];
 }
 
-/* The last connection of a worker that stops tells whoever waits in grpc_front_stop, the last of all who waits in grpc_front_close. */
+/* The last connection of a worker that stops tells whoever waits in grpc_front_stop, the last of
+ * all who waits in grpc_front_close. */
 static void tell_if_gone(struct part *p)
 {
     struct grpc_front *f = p->home.front;
@@ -87,8 +88,9 @@ static void on_goodbye(struct mail *m)
     tell_if_gone(p);
 }
 
-/* gRPC's own client, told to go in the moment in which it takes the connection into use, tries the same call on it again and again until
- * the call's time is over. So one without a call yet is told nothing: it ends with its patience. */
+/* gRPC's own client, told to go in the moment in which it takes the connection into use, tries
+ * the same call on it again and again until the call's time is over. So one without a call yet
+ * is told nothing: it ends with its patience. */
 static void on_closing(struct mail *m)
 {
     struct part *p = LIST_ITEM(m, struct part, closing);
@@ -181,7 +183,8 @@ static void grpc_front_post_all(struct grpc_front *f, size_t mail_offset)
     }
 }
 
-/* Tells every part, and waits until no connection is left that is waited for; past `until` what is left is closed. */
+/* Tells every part, and waits until no connection is left that is waited for; past `until` what
+ * is left is closed. */
 static void end_connections(struct grpc_front *f, size_t mail_offset, time_ns until)
 {
     mutex_lock(&f->lock);

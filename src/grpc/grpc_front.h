@@ -1,8 +1,9 @@
 #pragma once
-/* The gRPC front end of a server (port 8001): a listening socket, its connections on the workers' loops, and the methods of
- * inference.GRPCInferenceService and grpc.health.v1.Health.
+/* The gRPC front end of a server (port 8001): a listening socket, its connections on the
+ * workers' loops, and the methods of inference.GRPCInferenceService and grpc.health.v1.Health.
  *
- * Life: grpc_front_open; grpc_front_stop and grpc_front_close while the workers still run; grpc_front_free. */
+ * Life: grpc_front_open; grpc_front_stop and grpc_front_close while the workers still run;
+ * grpc_front_free. */
 #include "base/err.h"
 #include "os/clock.h"
 
@@ -23,13 +24,15 @@ struct err *grpc_front_open(struct server *s, const char *address, uint16_t port
 /* grpc_front_port - the port it listens on. */
 uint16_t grpc_front_port(const struct grpc_front *f);
 
-/* grpc_front_stop - tell every client to go (GOAWAY), close connections without a call, let calls under way finish until `until`, then
- * close what is left. Connections that come from now on are late: their calls are told that the server stops. Blocks: not for worker
- * threads; the workers must run. NULL, and a second call, are fine. */
+/* grpc_front_stop - tell every client to go (GOAWAY), close connections without a call, let
+ * calls under way finish until `until`, then close what is left. Connections that come from now
+ * on are late: their calls are told that the server stops. Blocks: not for worker threads; the
+ * workers must run. NULL, and a second call, are fine. */
 void grpc_front_stop(struct grpc_front *f, time_ns until);
 
-/* grpc_front_close - after grpc_front_stop: accept no more and close what is late. On return no connection exists; answers that still
- * come for closed ones are dropped. Blocks, as grpc_front_stop does. NULL, and a second call, are fine. */
+/* grpc_front_close - after grpc_front_stop: accept no more and close what is late. On return no
+ * connection exists; answers that still come for closed ones are dropped. Blocks, as
+ * grpc_front_stop does. NULL, and a second call, are fine. */
 void grpc_front_close(struct grpc_front *f);
 
 /* grpc_front_free - after grpc_front_close. NULL is fine. */

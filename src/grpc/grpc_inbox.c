@@ -21,7 +21,8 @@ static void take_prefix(struct grpc_inbox *in, const uint8_t **data, size_t *len
     in->size = (uint32_t)p[1] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 8 | p[4];
 }
 
-/* The buffer starts so far before a multiple of 64 that the tensor which goes on behind the bytes at hand lies on one. */
+/* The buffer starts so far before a multiple of 64 that the tensor which goes on behind the
+ * bytes at hand lies on one. */
 static struct err *grpc_inbox_reserve(struct grpc_inbox *in, struct budget_account *account,
                                       const uint8_t *data, size_t len, bool tensors)
 {

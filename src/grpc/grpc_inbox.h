@@ -1,6 +1,7 @@
 #pragma once
-/* The messages of one call as they come in: a 5-byte prefix (compressed or not, and the size), then the bytes. A message that
- * lies whole in the bytes received is handed on where it lies; else it is copied once, into a buffer of exactly its size. */
+/* The messages of one call as they come in: a 5-byte prefix (compressed or not, and the size),
+ * then the bytes. A message that lies whole in the bytes received is handed on where it lies;
+ * else it is copied once, into a buffer of exactly its size. */
 #include "base/buf.h"
 #include "base/err.h"
 
@@ -25,7 +26,8 @@ struct grpc_inbox {
 
 enum grpc_inbox_result {
     GRPC_INBOX_MORE, /* all bytes taken, the message goes on */
-    GRPC_INBOX_WHOLE, /* data, size, compressed and buf tell of a message: grpc_inbox_next before the next feed */
+    /* data, size, compressed and buf tell of a message: grpc_inbox_next before the next feed */
+    GRPC_INBOX_WHOLE,
     GRPC_INBOX_TOO_LARGE, /* size is over the limit */
     GRPC_INBOX_BAD,       /* the prefix has flags that mean nothing */
     GRPC_INBOX_NO_ROOM,   /* ret_err says why */
@@ -40,7 +42,8 @@ enum grpc_inbox_result grpc_inbox_feed(struct grpc_inbox *in, struct budget_acco
                                        const uint8_t **data, size_t *len, bool tensors,
                                        struct err **ret_err);
 
-/* grpc_inbox_keep - copy a whole message that lies in received bytes into a buffer, so that it outlives them.
+/* grpc_inbox_keep - copy a whole message that lies in received bytes into a buffer, so that it
+ * outlives them.
  * account  of the connection
  * errors   UNAVAILABLE as pool_buf_of */
 struct err *grpc_inbox_keep(struct grpc_inbox *in, struct budget_account *account);
@@ -57,12 +60,12 @@ static inline bool grpc_inbox_partial(const struct grpc_inbox *in)
     return in->prefix_got > 0 && (in->prefix_got < GRPC_INBOX_PREFIX || in->got < in->size);
 }
 
-/* grpc_inbox_place - where the next byte of a message that is being received into a buffer belongs; NULL when there is none.
- * Bytes that already are there when they are fed need no copy. */
+/* grpc_inbox_place - where the next byte of a message that is being received into a buffer
+ * belongs; NULL when there is none. Bytes that already are there when they are fed need no copy. */
 uint8_t *grpc_inbox_place(const struct grpc_inbox *in);
 
-/* grpc_inbox_room - how many bytes may be written to that place, at most `most`, though it is not known yet whether they are of the message:
- * those are charged for. */
+/* grpc_inbox_room - how many bytes may be written to that place, at most `most`, though it is
+ * not known yet whether they are of the message: those are charged for. */
 size_t grpc_inbox_room(const struct grpc_inbox *in, size_t most);
 
 /* grpc_inbox_next - drop the current message, if any. Also the destructor. */

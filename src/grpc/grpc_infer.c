@@ -169,8 +169,8 @@ static void finish_call(struct grpc_stream *s, struct grpc_call *call)
         grpc_stream_end_if_over(s);
 }
 
-/* A client that takes no answers must not make us hold them without end, nor any where others need the room. One that takes them as they
- * come is not ended because of what others hold. */
+/* A client that takes no answers must not make us hold them without end, nor any where others
+ * need the room. One that takes them as they come is not ended because of what others hold. */
 static void check_backlog(struct grpc_stream *s)
 {
     if (s->reply_bytes > 4 * GRPC_STREAM_REPLY_BYTES ||
@@ -179,8 +179,8 @@ static void check_backlog(struct grpc_stream *s)
                         "the client does not take the responses of its requests");
 }
 
-/* Answers of models that answer once go out in the order in which their requests came; those of a closed stream are dropped, also
- * those that waited for their turn. */
+/* Answers of models that answer once go out in the order in which their requests came; those of
+ * a closed stream are dropped, also those that waited for their turn. */
 static void send_in_order(struct grpc_stream *s)
 {
     struct list *next = s->calls.next;
@@ -209,7 +209,8 @@ static void count_failed(const struct grpc_stream *s, uint32_t model, const stru
                          status_grpc(err_code(e)));
 }
 
-/* The message that tells of an error; NULL when the call was ended instead, since there is no room even for that. */
+/* The message that tells of an error; NULL when the call was ended instead, since there is no
+ * room even for that. */
 static struct grpc_reply *error_reply(struct grpc_stream *s, const struct err *e,
                                       struct infer_pb_slice id)
 {
@@ -220,7 +221,8 @@ static struct grpc_reply *error_reply(struct grpc_stream *s, const struct err *e
     return reply;
 }
 
-/* The message for a streamed response, which is taken over; NULL when the call was ended instead. */
+/* The message for a streamed response, which is taken over; NULL when the call was ended
+ * instead. */
 static struct grpc_reply *streamed_reply(struct grpc_stream *s, struct grpc_call *call,
                                          struct response *r)
 {

@@ -1,5 +1,6 @@
 #pragma once
-/* ModelInfer and ModelStreamInfer: from a message to a request that is submitted, and from responses to messages. */
+/* ModelInfer and ModelStreamInfer: from a message to a request that is submitted, and from
+ * responses to messages. */
 #include "grpc/grpc_method.h"
 
 /* grpc_infer_unary - the method ModelInfer. */

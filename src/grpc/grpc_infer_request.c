@@ -13,7 +13,8 @@
 #include <string.h>
 
 #define ALIGN ((size_t)64)
-/* Tensors of a request that are copied lie in its arena up to so many bytes together, else in a pooled buffer. */
+/* Tensors of a request that are copied lie in its arena up to so many bytes together, else in a
+ * pooled buffer. */
 #define ARENA_BYTES ((size_t)4096)
 
 static bool grpc_infer_request_is(struct infer_pb_slice s, const char *text)
@@ -221,7 +222,8 @@ static const struct infer_pb_param *find_param(const struct infer_pb_tensor *t, 
     return NULL;
 }
 
-/* No shared memory can be registered, so a tensor that names a region well names one that is not there. */
+/* No shared memory can be registered, so a tensor that names a region well names one that is not
+ * there. */
 static struct err *check_shared_memory(const struct infer_pb_tensor *t)
 {
     const struct infer_pb_param *region = find_param(t, "shared_memory_region");
@@ -280,7 +282,8 @@ static uint64_t grpc_infer_request_aligned(uint64_t bytes)
     return (bytes + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
 }
 
-/* Room for every tensor that has to be copied, each on 64 bytes. in_place: raw ones stay where they are. */
+/* Room for every tensor that has to be copied, each on 64 bytes. in_place: raw ones stay where
+ * they are. */
 static struct err *grpc_infer_request_make_room(struct request *r,
                                                 const struct infer_pb_request *pb, bool in_place,
                                                 uint8_t **ret)

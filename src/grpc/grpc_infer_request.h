@@ -1,6 +1,6 @@
 #pragma once
-/* From a ModelInferRequest as it was read to a request of the model that it names. Order of the checks and wording of the
- * messages are the reference's. */
+/* From a ModelInferRequest as it was read to a request of the model that it names. Order of the
+ * checks and wording of the messages are the reference's. */
 #include "base/err.h"
 #include "codec/infer_pb.h"
 #include "infer/request.h"
@@ -32,7 +32,8 @@ struct grpc_infer_options {
 
 /* grpc_infer_request - make a request and prepare it.
  * view     the worker's
- * pb       lies in a message that is in *buf, or, when *buf is NULL, in received bytes that are soon gone
+ * pb       lies in a message that is in *buf, or, when *buf is NULL, in received bytes that are
+ *          soon gone
  * buf      taken over, and set to NULL, on success when the request's tensors lie in it
  * respond  with owner: as request_new
  * options  what goes out is also set on errors, as far as it is known then

@@ -52,7 +52,8 @@ static struct infer_pb_slice message_slice(const struct err *e)
     return (struct infer_pb_slice){err_message(e), request_text_message(err_message(e))};
 }
 
-/* In the response's arena, or on the heap when there is no response. It can wait for a client that does not take it: the account holds it.
+/* In the response's arena, or on the heap when there is no response. It can wait for a client
+ * that does not take it: the account holds it.
  * anyway  what is little is held where there is no room, too */
 static struct encoded *new_encoded(struct response *r, struct budget_account *account, size_t bytes,
                                    bool anyway)
@@ -69,7 +70,8 @@ static struct encoded *new_encoded(struct response *r, struct budget_account *ac
     return x;
 }
 
-/* What waits with the message: its response, the request, and the tensors, which are charged by themselves. */
+/* What waits with the message: its response, the request, and the tensors, which are charged by
+ * themselves. */
 static uint64_t held_by(const struct response *r, uint64_t bytes)
 {
     return r ? r->arena.held + r->request->arena.held + bytes : bytes;

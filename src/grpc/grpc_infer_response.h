@@ -13,13 +13,16 @@ struct response;
 /* grpc_infer_response - the ModelInferResponse of a successful response.
  * r        the reply's on success: freed with it
  * classes  outputs that go out as classifications; may be NULL
- * errors   UNSUPPORTED for a parameter of bytes, INTERNAL for a string that is not UTF-8, INVALID_ARG when it is over 2 GiB,
- *          UNAVAILABLE when there is no memory; r stays the caller's */
+ * errors   UNSUPPORTED for a parameter of bytes, INTERNAL for a string that is not UTF-8,
+ *          INVALID_ARG when it is over 2 GiB, UNAVAILABLE when there is no memory; r stays the
+ *          caller's */
 struct err *grpc_infer_response(struct response *r, const struct grpc_infer_classes *classes,
                                 struct grpc_reply **ret);
 
-/* grpc_infer_response_streamed - the same in a ModelStreamInferResponse, with the parameter triton_final_response.
- * version_text  for a response that is empty or failed: the version as its request named it; may be NULL */
+/* grpc_infer_response_streamed - the same in a ModelStreamInferResponse, with the parameter
+ * triton_final_response.
+ * version_text  for a response that is empty or failed: the version as its request named it; may
+ *               be NULL */
 struct err *grpc_infer_response_streamed(struct response *r,
                                          const struct grpc_infer_classes *classes,
                                          const char *version_text, struct grpc_reply **ret);

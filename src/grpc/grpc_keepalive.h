@@ -1,6 +1,6 @@
 #pragma once
-/* When a gRPC connection is pinged, sent away for pinging too often, or ended for its age; as libraries of gRPC do it. Pure: time is
- * a parameter. */
+/* When a gRPC connection is pinged, sent away for pinging too often, or ended for its age; as
+ * libraries of gRPC do it. Pure: time is a parameter. */
 #include "os/clock.h"
 
 #include <stdbool.h>

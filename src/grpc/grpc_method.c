@@ -119,7 +119,8 @@ const struct grpc_method *grpc_method_find(const char *path, size_t len)
 /* The last two are one route. */
 #define METHODS (sizeof(methods) / sizeof(*methods) - 1)
 
-/* Each request of a stream may be for another model: those that fail are counted by theirs, the call without one. Called before the workers serve. */
+/* Each request of a stream may be for another model: those that fail are counted by theirs, the
+ * call without one. Called before the workers serve. */
 const struct front_metrics_kind *grpc_method_metrics(void)
 {
     static struct front_metrics_route routes[METHODS + 1];

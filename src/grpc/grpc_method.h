@@ -20,11 +20,13 @@ struct grpc_method {
 
     /* message - a whole message came; of a unary call, also the end of what its client sends.
      * data, len  borrowed for the call
-     * buf        what data lies in, NULL when it lies in received bytes; taken over by setting it to NULL */
+     * buf        what data lies in, NULL when it lies in received bytes; taken over by setting
+     *            it to NULL */
     void (*message)(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf);
 };
 
-/* grpc_method_metrics - the methods as routes; 0 is every other path. grpc_method_route - which of them a method is; NULL = 0. */
+/* grpc_method_metrics - the methods as routes; 0 is every other path. grpc_method_route - which
+ * of them a method is; NULL = 0. */
 const struct front_metrics_kind *grpc_method_metrics(void);
 unsigned grpc_method_route(const struct grpc_method *m);
 

@@ -114,7 +114,8 @@ void grpc_out_retire(struct grpc_out *o, struct grpc_reply *r)
     o->last_sent = &r->next;
 }
 
-/* Keeps what was not taken of pieces[0..count): the copied part lies in the worker's batch, which the next connection uses. */
+/* Keeps what was not taken of pieces[0..count): the copied part lies in the worker's batch,
+ * which the next connection uses. */
 static void grpc_out_keep(struct grpc_out *o, const struct grpc_batch *b,
                           const struct iovec *pieces, uint32_t count)
 {

@@ -1,6 +1,7 @@
 #pragma once
-/* What a connection writes: frames are gathered into one batch a worker, large payloads by reference, and go out with one system
- * call; only what the socket does not take is kept, by the connection. */
+/* What a connection writes: frames are gathered into one batch a worker, large payloads by
+ * reference, and go out with one system call; only what the socket does not take is kept, by the
+ * connection. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,7 +12,8 @@
 /* Room that a frame of control needs at most. */
 #define GRPC_OUT_FRAME_BYTES ((size_t)16384 + 64)
 
-/* A message on its way out: runs of bytes, and what keeps them. Made by whoever encodes it, freed once it is written. */
+/* A message on its way out: runs of bytes, and what keeps them. Made by whoever encodes it,
+ * freed once it is written. */
 struct grpc_reply {
     struct grpc_reply *next;
     const struct iovec *pieces;
@@ -20,8 +22,8 @@ struct grpc_reply {
     size_t offset; /* from here */
     uint64_t left; /* bytes not gathered yet, the 5-byte prefix included */
     uint64_t held; /* bytes that it keeps from others until it is freed */
-    uint64_t
-        end; /* once gathered: where its last byte by reference lies in the connection's stream of bytes */
+    /* once gathered: where its last byte by reference lies in the connection's stream of bytes */
+    uint64_t end;
     bool referenced; /* some of its bytes went out by reference */
     bool waits;      /* its pieces are not known yet, and `left` is what they will be at most */
     void (*free_fn)(struct grpc_reply *r);
@@ -39,8 +41,8 @@ struct grpc_batch {
 struct grpc_out {
     uint64_t queued;  /* bytes gathered since the connection began */
     uint64_t written; /* of them taken by the socket */
-    struct iovec
-        *pieces; /* what is left of a batch that was not taken whole; NULL when nothing is */
+    /* what is left of a batch that was not taken whole; NULL when nothing is */
+    struct iovec *pieces;
     uint32_t at;
     uint32_t count;
     uint8_t *bytes;          /* its copied part */
@@ -67,14 +69,17 @@ void grpc_out_copy(struct grpc_out *o, struct grpc_batch *b, const void *data, s
 bool grpc_out_reply(struct grpc_out *o, struct grpc_batch *b, const void *head, size_t head_bytes,
                     struct grpc_reply *r, size_t n);
 
-/* grpc_out_retire - a reply of which no more will be gathered: freed as soon as no byte of it waits to be written. */
+/* grpc_out_retire - a reply of which no more will be gathered: freed as soon as no byte of it
+ * waits to be written. */
 void grpc_out_retire(struct grpc_out *o, struct grpc_reply *r);
 
-/* grpc_out_write - write the batch, which is empty afterwards; what the socket does not take is kept.
+/* grpc_out_write - write the batch, which is empty afterwards; what the socket does not take is
+ * kept.
  * returns  false when the connection is broken */
 bool grpc_out_write(struct grpc_out *o, struct grpc_batch *b, int fd);
 
-/* grpc_out_waits - a batch was not taken whole: write no other one before grpc_out_resume has written it. */
+/* grpc_out_waits - a batch was not taken whole: write no other one before grpc_out_resume has
+ * written it. */
 static inline bool grpc_out_waits(const struct grpc_out *o)
 {
     return o->pieces != NULL;

@@ -15,9 +15,11 @@ enum grpc_pack_level {
     GRPC_PACK_HIGH,
 };
 
-/* grpc_pack_coding - the coding for a level, of those that the client names in grpc-accept-encoding; as libraries of gRPC choose. */
+/* grpc_pack_coding - the coding for a level, of those that the client names in
+ * grpc-accept-encoding; as libraries of gRPC choose. */
 enum expand_coding grpc_pack_coding(enum grpc_pack_level level, const char *accepted, size_t len);
 
-/* grpc_pack - a reply to send in place of r, which it takes over: compressed with s->packing. It waits (reply->waits) while a helper is
- * at it, and then calls grpc_answer_packed. r itself when there is no room to compress. */
+/* grpc_pack - a reply to send in place of r, which it takes over: compressed with s->packing. It
+ * waits (reply->waits) while a helper is at it, and then calls grpc_answer_packed. r itself when
+ * there is no room to compress. */
 struct grpc_reply *grpc_pack(struct grpc_stream *s, struct grpc_reply *r);

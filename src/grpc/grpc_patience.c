@@ -29,8 +29,9 @@ static time_ns earlier(time_ns a, time_ns b)
     return a < b ? a : b;
 }
 
-/* Answers that wait, most of them for a window: those of a call whose window was closed all the time are dropped with it. Returns when
- * to look again; what is not after now says that the window of the connection itself stays closed. */
+/* Answers that wait, most of them for a window: those of a call whose window was closed all the
+ * time are dropped with it. Returns when to look again; what is not after now says that the
+ * window of the connection itself stays closed. */
 static time_ns judge_answers(struct grpc_conn *c, time_ns now)
 {
     bool closed = nghttp2_session_get_remote_window_size(c->session) <= 0;

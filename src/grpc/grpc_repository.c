@@ -133,8 +133,8 @@ static struct err *unload_param(struct control_task *t, const struct parameter *
     return NULL;
 }
 
-/* The first field names a repository in all three messages; the second says `ready` in that of an index, else which model.
- * false: *ret_error, or it is no such message. */
+/* The first field names a repository in all three messages; the second says `ready` in that of
+ * an index, else which model. false: *ret_error, or it is no such message. */
 static bool read_request(struct control_task *t, const uint8_t *data, size_t len, param_fn *param,
                          struct err **ret_error)
 {
@@ -206,7 +206,8 @@ static void grpc_repository_finish_index(struct control_task *t)
         protobuf_c_message_free_unpacked(&m->base, NULL);
 }
 
-/* The task of a call; NULL, and the call is ended, when it asks for nothing that can be done. The task keeps the message. */
+/* The task of a call; NULL, and the call is ended, when it asks for nothing that can be done.
+ * The task keeps the message. */
 static struct control_task *grpc_repository_begin(struct grpc_stream *s, const uint8_t *data,
                                                   size_t len, struct buf **buf,
                                                   void (*fn)(struct control_task *t),

@@ -19,7 +19,8 @@ struct grpc_scatter {
 };
 
 /* grpc_scatter_plan - fill in the pieces.
- * to, left     the message's bytes that are still missing, or the first of them, with which the guess ends; 0 = all goes to rest
+ * to, left     the message's bytes that are still missing, or the first of them, with which the
+ *              guess ends; 0 = all goes to rest
  * frame_left   of them in the current frame, which has no padding; 0 = a frame's head comes next
  * frame_bytes  length of the last DATA frame; > 0
  * rest         where bytes behind the message go, or behind what is planned of it */

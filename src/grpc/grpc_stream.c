@@ -45,7 +45,8 @@ static void on_deadline(struct loop_timer *t)
     end_late(LIST_ITEM(t, struct grpc_stream, timer));
 }
 
-/* What the streams of a connection take is held in steps of several, so that calls which come and go one by one cost nothing. */
+/* What the streams of a connection take is held in steps of several, so that calls which come
+ * and go one by one cost nothing. */
 static void count_stream(struct grpc_conn *c)
 {
     if (c->stream_count++ < c->streams_held)
@@ -75,8 +76,9 @@ static struct grpc_stream *new_stream(struct grpc_conn *c, int32_t id)
     list_init(&s->waiting);
     list_append(&c->streams, &s->node);
     count_stream(c);
-    /* Calls are opened before they bring anything, many of them at once: not counted are this frame and one more, such as that which opens
-     * the call's window; if it brings nothing that is counted when it ends. */
+    /* Calls are opened before they bring anything, many of them at once: not counted are this
+     * frame and one more, such as that which opens the call's window; if it brings nothing that
+     * is counted when it ends. */
     turns_make_up(&c->turns, 2);
     front_metrics_add(&c->home->metrics->begun, 1);
     s->access = access_begin(c->watch.fd, "grpc", "call");
@@ -153,7 +155,8 @@ static void note_key(struct grpc_stream *s, bool right)
     s->denied = s->denied || !right;
 }
 
-/* Where an option wants more of the metadata: restricted interfaces, forwarded headers, compressed answers. */
+/* Where an option wants more of the metadata: restricted interfaces, forwarded headers,
+ * compressed answers. */
 static void look_closer(struct grpc_stream *s, const char *name, size_t name_len, const char *value,
                         size_t len)
 {
@@ -191,7 +194,8 @@ static void grpc_stream_answer_restricted(struct grpc_stream *s)
     grpc_answer_fail(s, e);
 }
 
-/* As the reference, but for inference, which there finds no model (NOT_FOUND): another server may well have it. */
+/* As the reference, but for inference, which there finds no model (NOT_FOUND): another server
+ * may well have it. */
 static void answer_late(struct grpc_stream *s)
 {
     bool exiting = s->method->end == GRPC_METHOD_EXITING;
@@ -338,7 +342,8 @@ static void note_filling(struct grpc_stream *s)
     s->conn->filling = large && !s->ended ? s : NULL;
 }
 
-/* Bytes of a unary call. last: they are of the client's last frame, so that a whole message can be used where it lies. */
+/* Bytes of a unary call. last: they are of the client's last frame, so that a whole message can
+ * be used where it lies. */
 static void take_unary(struct grpc_stream *s, const uint8_t *data, size_t len, bool last)
 {
     if (s->unary == GRPC_STREAM_WAITING && !grpc_stream_feed(s, &data, &len))

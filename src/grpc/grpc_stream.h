@@ -1,6 +1,7 @@
 #pragma once
-/* One call: its metadata, the messages that come in, and what holds it. What goes out is grpc_answer.h; which call it is decides
- * its method (grpc_method.h). Everything here runs on the thread of the connection's worker. */
+/* One call: its metadata, the messages that come in, and what holds it. What goes out is
+ * grpc_answer.h; which call it is decides its method (grpc_method.h). Everything here runs on
+ * the thread of the connection's worker. */
 #include "base/err.h"
 #include "base/list.h"
 #include "base/strbuf.h"
@@ -26,21 +27,21 @@ struct response;
 /* Requests that one ModelStreamInfer call may have under way; then its client is made to wait. */
 #define GRPC_STREAM_MAX_CALLS 256u
 
-/* Bytes of answers that may wait for a client; then no more of its requests are taken, and past four times as many its call is
- * ended. */
+/* Bytes of answers that may wait for a client; then no more of its requests are taken, and past
+ * four times as many its call is ended. */
 #define GRPC_STREAM_REPLY_BYTES ((uint64_t)64 << 20)
 
 /* One request of a stream under way: the owner of its responses. */
 struct grpc_call {
     struct list node; /* in stream->calls, by arrival */
     struct grpc_stream *stream;
-    struct request
-        *request; /* valid until its final response is freed; NULL = none was submitted */
+    /* valid until its final response is freed; NULL = none was submitted */
+    struct request *request;
     const struct grpc_infer_classes *classes; /* outputs to classify; in the request's arena */
     struct response *held;    /* a unary call's response that came before the final flag */
     struct grpc_reply *reply; /* a streamed one that waits for those before it */
-    char *
-        version_text; /* of a streamed one: the version as the request named it, NULL = none; owned */
+    /* of a streamed one: the version as the request named it, NULL = none; owned */
+    char *version_text;
     uint32_t responses;
     bool decoupled;
     bool empty_final; /* triton_enable_empty_final_response */
@@ -85,10 +86,10 @@ struct grpc_stream {
     bool half_closed; /* the client sends no more */
     bool of_use;      /* it brought a message */
     bool cut;         /* some of what the client sent was thrown away, since the server stops */
-    struct grpc_unpack
-        *unpacking; /* a message that is being decompressed: it comes before all others */
-    struct buf
-        *held; /* bytes of a streaming call that wait until it goes on: [held_at, held_end) */
+    /* a message that is being decompressed: it comes before all others */
+    struct grpc_unpack *unpacking;
+    /* bytes of a streaming call that wait until it goes on: [held_at, held_end) */
+    struct buf *held;
     size_t held_at;
     size_t held_end;
 
@@ -120,7 +121,8 @@ void grpc_stream_callbacks(nghttp2_session_callbacks *c);
 /* grpc_stream_frame - a DATA or HEADERS frame was received whole. */
 void grpc_stream_frame(struct grpc_conn *c, const nghttp2_frame *frame);
 
-/* grpc_stream_resume - after a turn's answers were written: paused calls of the connection may go on. */
+/* grpc_stream_resume - after a turn's answers were written: paused calls of the connection may
+ * go on. */
 void grpc_stream_resume(struct grpc_conn *c);
 
 /* grpc_stream_unpacked - the message that was being decompressed went to the method. */
@@ -130,13 +132,14 @@ void grpc_stream_unpacked(struct grpc_stream *s);
  * errors  UNAVAILABLE when it has more than its allowance, and the budget is spent */
 struct err *grpc_stream_room(const struct grpc_stream *s);
 
-/* grpc_stream_hold - a request of the stream goes under way. grpc_stream_release - it has ended; the stream is freed when it is
- * closed and this was the last. */
+/* grpc_stream_hold - a request of the stream goes under way. grpc_stream_release - it has ended;
+ * the stream is freed when it is closed and this was the last. */
 void grpc_stream_hold(struct grpc_stream *s, struct grpc_call *call);
 void grpc_stream_release(struct grpc_stream *s, struct grpc_call *call);
 
-/* grpc_stream_end_if_over - a streaming call is over once every request was answered, and its client has said all, or the server stops:
- * then it gets its status. That is OK only when all that the client sent was taken. */
+/* grpc_stream_end_if_over - a streaming call is over once every request was answered, and its
+ * client has said all, or the server stops: then it gets its status. That is OK only when all
+ * that the client sent was taken. */
 void grpc_stream_end_if_over(struct grpc_stream *s);
 
 /* grpc_stream_leave - the server stops: a streaming call takes no more messages. */
@@ -145,5 +148,6 @@ void grpc_stream_leave(struct grpc_stream *s);
 /* grpc_stream_cancel - tell every request under way that nobody waits for it. */
 void grpc_stream_cancel(struct grpc_stream *s);
 
-/* grpc_stream_closed - the stream or its connection is gone: cancel its calls, free it when none is left. */
+/* grpc_stream_closed - the stream or its connection is gone: cancel its calls, free it when none
+ * is left. */
 void grpc_stream_closed(struct grpc_stream *s);

@@ -57,7 +57,8 @@ static char *http_answer_put_string(char *to, const char *s)
     return json_out_text(to, s, strlen(s));
 }
 
-/* How the output is wanted; *hint is where to look first, since outputs mostly come in the order of the request. */
+/* How the output is wanted; *hint is where to look first, since outputs mostly come in the order
+ * of the request. */
 static const struct http_output_spec *spec_of(const struct http_exchange *x,
                                               const struct tensor_output *o, uint32_t *hint)
 {

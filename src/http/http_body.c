@@ -27,7 +27,8 @@ size_t http_body_offset(const struct http1_head *h)
     return (ALIGN - json) % ALIGN;
 }
 
-/* Wake up only when a good part of what is left is there; small rests are not worth the system call. */
+/* Wake up only when a good part of what is left is there; small rests are not worth the system
+ * call. */
 static void set_low_water(struct http_conn *c)
 {
     int want = 1;

@@ -65,7 +65,8 @@ static time_ns http_conn_limit(const struct http_conn *c)
     return draining ? shorter(DRAIN_HEAD, p->head) : p->head;
 }
 
-/* The timer is set early when a shorter wait begins, and moved on lazily when it finds that there was progress. */
+/* The timer is set early when a shorter wait begins, and moved on lazily when it finds that
+ * there was progress. */
 static void expect_within(struct http_conn *c, time_ns limit)
 {
     time_ns when = c->since + limit;
@@ -80,14 +81,16 @@ void http_conn_wait(struct http_conn *c)
         expect_within(c, limit);
 }
 
-/* A few bytes of a large body wake nobody up (http_body.c): they are looked for before it counts as stalled. */
+/* A few bytes of a large body wake nobody up (http_body.c): they are looked for before it counts
+ * as stalled. */
 static void look_for_body(struct http_conn *c)
 {
     if (c->phase == HTTP_PHASE_BODY && c->low_water > 1)
         http_read_some(c);
 }
 
-/* The first answer that is owed has not begun, and its client takes interim ones: HTTP/1.0 knows none. */
+/* The first answer that is owed has not begun, and its client takes interim ones: HTTP/1.0 knows
+ * none. */
 static bool may_ask(const struct http_conn *c)
 {
     if (c->backlog || list_empty(&c->exchanges))
@@ -95,9 +98,10 @@ static bool may_ask(const struct http_conn *c)
     return !LIST_ITEM(c->exchanges.next, struct http_exchange, node)->explicit_keep_alive;
 }
 
-/* A client that is gone cannot be told from one that closed its side alone, but by sending it something: the system of one that is gone
- * answers with a reset, which ends the connection and cancels its requests. "100 Continue" before an answer is what every client of
- * HTTP/1.1 passes over. */
+/* A client that is gone cannot be told from one that closed its side alone, but by sending it
+ * something: the system of one that is gone answers with a reset, which ends the connection and
+ * cancels its requests. "100 Continue" before an answer is what every client of HTTP/1.1 passes
+ * over. */
 static void ask_whether_there(struct http_conn *c)
 {
     c->asked = true;
@@ -230,8 +234,8 @@ bool http_conn_owes(const struct http_conn *c)
     return c->in_flight || c->backlog || c->held || c->phase == HTTP_PHASE_TURN;
 }
 
-/* The peer closed its side alone, or is gone: see ask_whether_there. Where it may not be asked, or its machine is not there any more, its
- * system is probed from time to time. */
+/* The peer closed its side alone, or is gone: see ask_whether_there. Where it may not be asked,
+ * or its machine is not there any more, its system is probed from time to time. */
 void http_conn_ended(struct http_conn *c)
 {
     if (c->lingering || !http_conn_owes(c)) {
@@ -265,8 +269,8 @@ void http_conn_finish(struct http_conn *c)
     http_conn_wait(c);
 }
 
-/* Giving up many requests takes as long as serving some: where many such connections end at once, they do it one by one. Where there is
- * no descriptor for that lane, at once. */
+/* Giving up many requests takes as long as serving some: where many such connections end at
+ * once, they do it one by one. Where there is no descriptor for that lane, at once. */
 static bool http_conn_ends_later(struct http_conn *c, uint32_t events)
 {
     bool ends = events & (EPOLLHUP | EPOLLERR);

@@ -1,6 +1,7 @@
 #pragma once
-/* One HTTP/1.1 connection on its worker's loop, from its first byte to its last: what it waits for, and for how long. http_read
- * takes the messages, http_out writes the answers, in order. Worker's thread only. */
+/* One HTTP/1.1 connection on its worker's loop, from its first byte to its last: what it waits
+ * for, and for how long. http_read takes the messages, http_out writes the answers, in order.
+ * Worker's thread only. */
 #include "base/list.h"
 #include "codec/http1.h"
 #include "http/http_route.h"
@@ -20,8 +21,8 @@ struct http_shard;
 /* Requests of one connection that wait for their answers; more are left unread. */
 #define HTTP_CONN_MAX_IN_FLIGHT 64u
 
-/* So much is read in the first turn of a connection, and at most in one: little enough that most of a large body is received straight into
- * its own buffer. */
+/* So much is read in the first turn of a connection, and at most in one: little enough that most
+ * of a large body is received straight into its own buffer. */
 #define HTTP_CONN_READ_FIRST ((size_t)4096)
 #define HTTP_CONN_READ_MOST  ((size_t)16384)
 
@@ -79,14 +80,17 @@ void http_conn_open(struct http_shard *s, int fd);
 /* http_conn_account - c->account, made when it is first asked for. */
 struct budget_account *http_conn_account(struct http_conn *c);
 
-/* http_conn_kill - close the socket now, free the rest at the end of the turn; requests under way are marked as cancelled. */
+/* http_conn_kill - close the socket now, free the rest at the end of the turn; requests under
+ * way are marked as cancelled. */
 void http_conn_kill(struct http_conn *c);
 
-/* http_conn_drain - the front end stops: the connection ends after the answers that it owes, the last of which tells the client so.
- * Owed is what was received, the rest of a message that has begun included. One that owes nothing waits a little for one more request. */
+/* http_conn_drain - the front end stops: the connection ends after the answers that it owes, the
+ * last of which tells the client so. Owed is what was received, the rest of a message that has
+ * begun included. One that owes nothing waits a little for one more request. */
 void http_conn_drain(struct http_conn *c);
 
-/* http_conn_ended - the peer closed its side. Nothing more is read; the connection goes on for the answers that it owes, if any. */
+/* http_conn_ended - the peer closed its side. Nothing more is read; the connection goes on for
+ * the answers that it owes, if any. */
 void http_conn_ended(struct http_conn *c);
 
 /* http_conn_owes - whether messages that came whole, or may have, are not answered yet. */

@@ -15,7 +15,8 @@
 
 #include <string.h>
 
-/* Longer messages quote what the client sent, and it may ask for many and read none: they are cut where there is no room for them. */
+/* Longer messages quote what the client sent, and it may ask for many and read none: they are
+ * cut where there is no room for them. */
 #define PLAIN_BYTES ((size_t)4096)
 
 #define FAULT_ROOM 16u /* around a message */

@@ -1,6 +1,6 @@
 #pragma once
-/* One request of a connection and its answer. It lives until the answer is written, or, when the connection ended before, until
- * the last response of the model came. Worker's thread only. */
+/* One request of a connection and its answer. It lives until the answer is written, or, when the
+ * connection ended before, until the last response of the model came. Worker's thread only. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/list.h"
@@ -22,12 +22,13 @@ struct response;
 struct http_message {
     const struct http1_head *head;
     const struct http_route *route; /* parts of head->url */
-    char *
-        body; /* may be written to, and HTTP_BODY_PADDING bytes behind it too when they are restored; NULL when body_len is 0 */
+    /* may be written to, and HTTP_BODY_PADDING bytes behind it too when they are restored; NULL
+     * when body_len is 0 */
+    char *body;
     size_t body_len;
     struct buf *buf; /* what the body lies in; NULL: in memory that is reused after the call */
-    const char *
-        damage; /* the body is what could be decompressed of one that was damaged so; NULL = none was */
+    /* the body is what could be decompressed of one that was damaged so; NULL = none was */
+    const char *damage;
 };
 
 #define HTTP_BODY_PADDING 8u
@@ -50,8 +51,8 @@ struct http_exchange {
     uint8_t route;            /* of the service's routes; 0 = none that it knows */
     uint32_t model;           /* see front_metrics_model_id */
     bool pending; /* something that is under way will answer it: kept when the connection ends */
-    struct helpers_job
-        *job; /* of it: what decompresses its body or compresses its answer; NULL = none */
+    /* of it: what decompresses its body or compresses its answer; NULL = none */
+    struct helpers_job *job;
     struct list node;
     struct http_conn *conn; /* NULL: nobody waits for the answer any more */
     struct http_shard *shard;
@@ -67,8 +68,8 @@ struct http_exchange {
     size_t held;                    /* so many bytes */
     bool spared;                    /* though there was no room: budget_spare */
     const char *coding;             /* static: what it was compressed with; NULL = it was not */
-    uint64_t
-        json_len; /* of a compressed one: what Inference-Header-Content-Length says; 0 = nothing */
+    /* of a compressed one: what Inference-Header-Content-Length says; 0 = nothing */
+    uint64_t json_len;
 
     /* An answer of a model. */
     struct request *request;   /* until its final response came */
@@ -101,12 +102,14 @@ void http_exchange_free(struct http_exchange *x);
 void http_exchange_static(struct http_exchange *x, uint16_t status, const char *content_type,
                           const char *body, size_t len);
 
-/* http_exchange_text - answer with text of the heap, taken over. It may be long: where there is no room to let it wait for its client it
- * is spared (budget_spare) as long as the connection reads what it is told; else that is the answer. */
+/* http_exchange_text - answer with text of the heap, taken over. It may be long: where there is
+ * no room to let it wait for its client it is spared (budget_spare) as long as the connection
+ * reads what it is told; else that is the answer. */
 void http_exchange_text(struct http_exchange *x, uint16_t status, const char *content_type,
                         char *body, size_t len);
 
-/* http_exchange_shared - the same with text that others read too; takes over a reference. It counts as if it were the exchange's own. */
+/* http_exchange_shared - the same with text that others read too; takes over a reference. It
+ * counts as if it were the exchange's own. */
 void http_exchange_shared(struct http_exchange *x, uint16_t status, const char *content_type,
                           struct buf *text);
 

@@ -1,6 +1,6 @@
 #pragma once
-/* The HTTP/1.1 front ends of a server: the inference protocol (port 8000) and the metrics page (port 8002). Each is a listening
- * socket and its connections on the workers' loops.
+/* The HTTP/1.1 front ends of a server: the inference protocol (port 8000) and the metrics page
+ * (port 8002). Each is a listening socket and its connections on the workers' loops.
  *
  * Life: http_front_open, http_front_stop while the workers still run, http_front_free. */
 #include "base/err.h"
@@ -31,9 +31,10 @@ uint16_t http_front_port(const struct http_front *f);
 /* http_front_connections - how many are open. Any thread. */
 unsigned http_front_connections(const struct http_front *f);
 
-/* http_front_stop - accept no more, close connections that wait for a request, let those with requests under way finish until
- * `until`, then close what is left. On return no connection exists; answers that still come for closed ones are dropped.
- * Blocks: not for worker threads; the workers must run. NULL, and a second call, are fine. */
+/* http_front_stop - accept no more, close connections that wait for a request, let those with
+ * requests under way finish until `until`, then close what is left. On return no connection
+ * exists; answers that still come for closed ones are dropped. Blocks: not for worker threads;
+ * the workers must run. NULL, and a second call, are fine. */
 void http_front_stop(struct http_front *f, time_ns until);
 
 /* http_front_free - after http_front_stop. NULL is fine. */

@@ -32,10 +32,12 @@ struct http_service {
     struct err *(*admit)(const struct http_front *f, const struct http1_head *head,
                          const struct http_route *route, uint64_t *ret_max);
 
-    uint64_t
-        tells; /* a bit for each route whose answer tells about the server: made up at once, and perhaps long */
+    /* a bit for each route whose answer tells about the server: made up at once, and perhaps
+     * long */
+    uint64_t tells;
 
-    /* serve - a whole message: answer x now, or later on this loop. The message is valid for the call. */
+    /* serve - a whole message: answer x now, or later on this loop. The message is valid for the
+     * call. */
     void (*serve)(struct http_exchange *x, struct http_message *m);
 };
 
@@ -63,8 +65,8 @@ struct http_patience {
     time_ns stall;    /* without any byte of a body, or of an answer */
     time_ns idle;     /* between requests */
     time_ns shortest; /* of these */
-    time_ns
-        ended; /* from the end of what the client sends until it is asked whether it is still there */
+    /* from the end of what the client sends until it is asked whether it is still there */
+    time_ns ended;
 };
 
 /* http_front_patience - in seconds, each 1 or more. */

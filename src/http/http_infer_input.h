@@ -1,6 +1,6 @@
 #pragma once
-/* One input of an inference request in JSON: its description, and its data, which lie in the JSON or behind it. Worker's thread
- * only. */
+/* One input of an inference request in JSON: its description, and its data, which lie in the
+ * JSON or behind it. Worker's thread only. */
 #include "base/err.h"
 
 #include <stddef.h>
@@ -21,6 +21,7 @@ struct http_infer_tail {
  * errors  in the reference's words */
 struct err *http_infer_input(struct request *r, yyjson_val *input, struct http_infer_tail *tail);
 
-/* http_infer_input_keep - n bytes that live as long as r, aligned to 64; large ones are charged to the budget.
+/* http_infer_input_keep - n bytes that live as long as r, aligned to 64; large ones are charged
+ * to the budget.
  * errors  UNAVAILABLE */
 struct err *http_infer_input_keep(struct request *r, size_t n, void **ret);

@@ -8,7 +8,8 @@ struct http_exchange;
 struct http_message;
 struct request;
 
-/* http_infer_json_fill - fill r from the body of m, whose first json_len > 0 bytes are JSON; note in x how outputs are wanted.
- * Tensors point into m->buf, to which r then holds a reference, or are copied when there is none. */
+/* http_infer_json_fill - fill r from the body of m, whose first json_len > 0 bytes are JSON;
+ * note in x how outputs are wanted. Tensors point into m->buf, to which r then holds a
+ * reference, or are copied when there is none. */
 struct err *http_infer_json_fill(struct http_exchange *x, struct request *r, struct http_message *m,
                                  size_t json_len);

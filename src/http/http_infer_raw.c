@@ -20,7 +20,8 @@ struct raw {
     struct tensor_piece pieces[2]; /* a string's length, the bytes */
 };
 
-/* The configured shape, with 1 for the batch. One dimension may vary; *ret_varies is its place, or NULL. */
+/* The configured shape, with 1 for the batch. One dimension may vary; *ret_varies is its place,
+ * or NULL. */
 static struct err *begin_shape(struct request *r, struct raw *raw, int64_t **ret_varies,
                                uint64_t *ret_elements)
 {

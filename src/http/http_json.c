@@ -32,8 +32,9 @@ static bool any_control(const char *text, size_t len)
     return found;
 }
 
-/* The first control character that stands in a string as it is, where JSON has none; NULL = there is none. The parser takes them, with
- * the flag that lets it take strings that are not UTF-8. */
+/* The first control character that stands in a string as it is, where JSON has none; NULL =
+ * there is none. The parser takes them, with the flag that lets it take strings that are not
+ * UTF-8. */
 static const char *bare_control(const char *text, size_t len)
 {
     if (!any_control(text, len))

@@ -70,7 +70,8 @@ static struct err *read_components(yyjson_val *root, struct log_change *c)
                             : no_string();
 }
 
-/* In the order in which the reference looks at them: of several errors the same is told. What is no object names nothing. */
+/* In the order in which the reference looks at them: of several errors the same is told. What is
+ * no object names nothing. */
 static struct err *http_logging_read_change(yyjson_val *root, struct log_change *c)
 {
     if (given(root, "log_file"))

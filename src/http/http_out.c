@@ -17,7 +17,8 @@
 
 #define PIECES_AT_ONCE ((size_t)IOV_MAX)
 
-/* Answers that the socket did not take: what was in the worker's buffer is copied, the rest lies in its exchanges. */
+/* Answers that the socket did not take: what was in the worker's buffer is copied, the rest lies
+ * in its exchanges. */
 struct http_backlog {
     struct iovec *iov; /* from `at` on to be written */
     size_t count;
@@ -62,7 +63,8 @@ void http_out_drop(struct http_backlog *b)
     mem_free(b);
 }
 
-/* Writes pieces from *at on; *at becomes the first that is not written whole. false: the connection failed. */
+/* Writes pieces from *at on; *at becomes the first that is not written whole. false: the
+ * connection failed. */
 static bool write_pieces(struct http_conn *c, struct iovec *iov, size_t count, size_t *at)
 {
     while (*at < count) {
@@ -85,7 +87,8 @@ static bool write_pieces(struct http_conn *c, struct iovec *iov, size_t count, s
     return true;
 }
 
-/* A text that does not fit the worker's buffer gets one of its own, or becomes an error when there is no room. */
+/* A text that does not fit the worker's buffer gets one of its own, or becomes an error when
+ * there is no room. */
 static void write_large(struct http_exchange *x, size_t room, struct http_out *o)
 {
     struct err *e = room == SIZE_MAX
@@ -110,8 +113,8 @@ static void count_answer(struct http_exchange *x, const struct http_out *o, size
     http_exchange_counted(x, bytes);
 }
 
-/* The answer that is due is the last that the connection owes, and it ends: nothing more is read, or the front end stops and nothing
- * has begun to come. */
+/* The answer that is due is the last that the connection owes, and it ends: nothing more is
+ * read, or the front end stops and nothing has begun to come. */
 static bool owes_one(const struct http_conn *c)
 {
     if (c->in_flight > 1 || c->held)

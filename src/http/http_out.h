@@ -1,6 +1,6 @@
 #pragma once
-/* Writing answers: all that are due go out in one system call; nothing is kept by a connection unless its peer is slow. Worker's
- * thread only. */
+/* Writing answers: all that are due go out in one system call; nothing is kept by a connection
+ * unless its peer is slow. Worker's thread only. */
 #include <stddef.h>
 #include <sys/uio.h>
 

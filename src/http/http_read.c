@@ -141,7 +141,8 @@ static void promise_to_read(struct http_conn *c)
     http_exchange_static(x, 100, NULL, NULL, 0);
 }
 
-/* The message is admitted; n bytes behind its head are there already. Returns how many of them were taken. */
+/* The message is admitted; n bytes behind its head are there already. Returns how many of them
+ * were taken. */
 static size_t begin_admitted(struct http_conn *c, char *data, size_t n)
 {
     const struct http1_head *h = &c->parser.head;
@@ -284,7 +285,8 @@ static char *take_held(struct http_conn *c, size_t *ret_len)
     return held;
 }
 
-/* The front end stops: once there is something to answer, the message that has begun is the last. */
+/* The front end stops: once there is something to answer, the message that has begun is the
+ * last. */
 static void begin_no_more(struct http_conn *c)
 {
     if (!c->in_flight || c->held || c->phase == HTTP_PHASE_TURN)
@@ -294,7 +296,8 @@ static void begin_no_more(struct http_conn *c)
         http_read_no_more(c);
 }
 
-/* Goes through received bytes. They may be written to, and so may HTTP_BODY_PADDING bytes behind them. */
+/* Goes through received bytes. They may be written to, and so may HTTP_BODY_PADDING bytes behind
+ * them. */
 static void consume(struct http_conn *c, char *data, size_t n)
 {
     while (n && !c->dead) {
@@ -408,7 +411,8 @@ static long read_messages(struct http_conn *c)
     /* A large body has begun, and most of it is there by now: no need to wait for the next turn. */
     bool large = c->body_left > HTTP_CONN_READ_MOST;
     got = read_body(c);
-    /* Where it is the only message, its client probably waits for the answer before it sends more. */
+    /* Where it is the only message, its client probably waits for the answer before it sends
+     * more. */
     bool alone = c->in_flight <= 1;
     if (c->share.full && alone && !large)
         turns_share_grow(&c->share, HTTP_CONN_READ_MOST);
@@ -434,7 +438,8 @@ void http_read_pending(struct http_conn *c)
         http_conn_watch(c);
 }
 
-/* Notes that chunks came on c; returns whether no more than a few connections have sent the latest ones. */
+/* Notes that chunks came on c; returns whether no more than a few connections have sent the
+ * latest ones. */
 static bool chunks_of_few(const struct http_conn *c)
 {
     uintptr_t *latest = c->shard->chunked;
@@ -449,8 +454,9 @@ static bool chunks_of_few(const struct http_conn *c)
     return false;
 }
 
-/* Nobody knows where chunks end: where they come from many at once each read counts, so that they go on in the slow lane until their
- * message is complete. What comes after the last message is of no use, however much it is. */
+/* Nobody knows where chunks end: where they come from many at once each read counts, so that
+ * they go on in the slow lane until their message is complete. What comes after the last message
+ * is of no use, however much it is. */
 static bool brought_much(const struct http_conn *c, long got)
 {
     if (got < TURNS_BYTES || c->phase == HTTP_PHASE_IGNORE)

@@ -5,7 +5,8 @@
 struct http_exchange;
 struct http_message;
 
-/* http_repository_index - answer with what lies in the repositories, now or once they were looked at.
+/* http_repository_index - answer with what lies in the repositories, now or once they were
+ * looked at.
  * errors  what is wrong with the body; x is not answered then */
 struct err *http_repository_index(struct http_exchange *x, struct http_message *m);
 

@@ -24,7 +24,8 @@ enum http_route_kind {
     HTTP_ROUTE_LOGGING,        /* /v2/logging */
 };
 
-/* A part of the path, by where it begins in the target: the target may be copied, and the route with it. */
+/* A part of the path, by where it begins in the target: the target may be copied, and the route
+ * with it. */
 struct http_route_part {
     uint32_t at;
     uint32_t len; /* 0 = the path has no such part */
@@ -39,5 +40,6 @@ struct http_route {
     bool status; /* of SHARED_MEMORY: only tells, changes nothing */
 };
 
-/* http_route_find - match a request target of len bytes, HTTP1_MAX_URL_BYTES at most: origin form or absolute form; a query is not looked at. */
+/* http_route_find - match a request target of len bytes, HTTP1_MAX_URL_BYTES at most: origin
+ * form or absolute form; a query is not looked at. */
 struct http_route http_route_find(const char *target, size_t len);

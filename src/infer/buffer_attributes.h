@@ -16,7 +16,8 @@ struct buffer_attributes {
 void buffer_attributes_init(struct buffer_attributes *b, uint64_t byte_size, enum buf_memory memory,
                             int64_t device);
 
-/* buffer_attributes_new, buffer_attributes_free - on the heap: 0 bytes of CPU memory. NULL is fine. */
+/* buffer_attributes_new, buffer_attributes_free - on the heap: 0 bytes of CPU memory. NULL is
+ * fine. */
 struct buffer_attributes *buffer_attributes_new(void);
 void buffer_attributes_free(struct buffer_attributes *b);
 

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #define MAX_ELEMENTS 1000000u
-#define MAX_TEXT \
-    352u /* without the label: "%f" of the largest double takes 317 bytes; an index, colons, a length */
+/* Without the label: "%f" of the largest double takes 317 bytes; an index, colons, a length. */
+#define MAX_TEXT 352u
 
 /* A value with its place. Values of every type are ordered by one of the two. */
 struct candidate {
@@ -123,7 +123,8 @@ static const char *label_of(const struct job *j, uint64_t index)
     return j->labels ? labels_get(j->labels, index) : NULL;
 }
 
-/* Rows without elements keep nothing, and a shape can name more of them than could ever be counted through. */
+/* Rows without elements keep nothing, and a shape can name more of them than could ever be
+ * counted through. */
 static char *classify_rows(const struct job *j, char *to)
 {
     for (uint64_t row = 0; j->row_elements && row < j->rows; row++) {

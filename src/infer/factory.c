@@ -16,8 +16,8 @@ struct factory {
     time_ns over;            /* the first sweep that found the request over; 0 = none did */
 };
 
-/* All factories of a request are in one shard, which their handles name: so a handle is looked up under the lock under which others take
- * it back. */
+/* All factories of a request are in one shard, which their handles name: so a handle is looked
+ * up under the lock under which others take it back. */
 struct shard {
     /* rank LEAF; guards the factories, and `factories` of their requests */
     _Alignas(64) struct mutex lock;
@@ -75,7 +75,8 @@ struct request *factory_request(const void *handle)
     return r;
 }
 
-/* Its handle is stale from here on, and the caller's to free it. NULL when the handle was stale. Lock held. */
+/* Its handle is stale from here on, and the caller's to free it. NULL when the handle was stale.
+ * Lock held. */
 static struct factory *factory_take(const void *handle)
 {
     struct factory *f = token_take(handle, TOKEN_FACTORY);
@@ -103,8 +104,9 @@ bool factory_delete(const void *handle)
     return f;
 }
 
-/* Nothing but factories holds it, and they can only send what is refused. Lock held: so no factory comes or goes, and who holds nothing
- * else of the request comes to nothing else. Acquire: what others did before they let go of it was before. */
+/* Nothing but factories holds it, and they can only send what is refused. Lock held: so no
+ * factory comes or goes, and who holds nothing else of the request comes to nothing else.
+ * Acquire: what others did before they let go of it was before. */
 static bool factory_is_over(struct request *r)
 {
     return atomic_load_explicit(&r->refs, memory_order_acquire) == r->factories &&
@@ -137,7 +139,8 @@ size_t factory_sweep(time_ns now)
     for (unsigned i = 0; i < SHARDS; i++) {
         struct factory *late[AT_ONCE];
         size_t count;
-        /* Again for the others of a request: its references and its factories agree once more when one of each is gone. */
+        /* Again for the others of a request: its references and its factories agree once more
+         * when one of each is gone. */
         while ((count = factory_gather(&shards[i], now, late))) {
             for (size_t k = 0; k < count; k++) {
                 const struct model_config *c = late[k]->request->config;

@@ -1,10 +1,12 @@
 #pragma once
-/* Response factories: a request held by one more reference, so that responses can be made after it was released. The
- * TRITONBACKEND_ResponseFactory of the C ABI is a token of one (base/token.h).
+/* Response factories: a request held by one more reference, so that responses can be made after
+ * it was released. The TRITONBACKEND_ResponseFactory of the C ABI is a token of one
+ * (base/token.h).
  *
- * Of a request that is over (its final response was delivered, it was released, only factories hold it) a factory has nothing left to
- * do but to be deleted. A backend that forgets that would keep the request's memory, and its version from being unloaded, for ever:
- * factory_sweep deletes such factories in its place. */
+ * Of a request that is over (its final response was delivered, it was released, only factories
+ * hold it) a factory has nothing left to do but to be deleted. A backend that forgets that would
+ * keep the request's memory, and its version from being unloaded, for ever: factory_sweep
+ * deletes such factories in its place. */
 #include "os/clock.h"
 
 #include <stdbool.h>
@@ -19,15 +21,16 @@ struct request;
  * returns  the handle that the ABI gives out; never NULL. Any thread. */
 void *factory_new(struct request *request);
 
-/* factory_request - the request behind a handle: a reference, the caller's (request_unref); NULL when the handle is none, or none any
- * more. Any thread. */
+/* factory_request - the request behind a handle: a reference, the caller's (request_unref); NULL
+ * when the handle is none, or none any more. Any thread. */
 struct request *factory_request(const void *handle);
 
-/* factory_delete - false when the handle is none, or none any more. Any thread; of several at one time one deletes it. */
+/* factory_delete - false when the handle is none, or none any more. Any thread; of several at
+ * one time one deletes it. */
 bool factory_delete(const void *handle);
 
-/* factory_sweep - delete the factories of requests that a sweep found over FACTORY_GRACE_NS ago or earlier; logged. Of all models of
- * the process.
+/* factory_sweep - delete the factories of requests that a sweep found over FACTORY_GRACE_NS ago
+ * or earlier; logged. Of all models of the process.
  * now      monotonic ns; a request counts as over from the first sweep on that finds it so
  * returns  how many were deleted. Any thread, no lock held. */
 size_t factory_sweep(time_ns now);

@@ -191,14 +191,16 @@ static void request_end(struct request *r)
     slab_free(&slab, r);
 }
 
-/* rank LEAF; while there are responses that were sent and were not final, one of the backend's references to a request ends at a
- * time: so the one that finds nothing but those beside it is the last. By the request's slot. */
+/* rank LEAF; while there are responses that were sent and were not final, one of the backend's
+ * references to a request ends at a time: so the one that finds nothing but those beside it is
+ * the last. By the request's slot. */
 static struct mutex last_locks[] = {MUTEX_INIT(MUTEX_RANK_LEAF), MUTEX_INIT(MUTEX_RANK_LEAF),
                                     MUTEX_INIT(MUTEX_RANK_LEAF), MUTEX_INIT(MUTEX_RANK_LEAF),
                                     MUTEX_INIT(MUTEX_RANK_LEAF), MUTEX_INIT(MUTEX_RANK_LEAF),
                                     MUTEX_INIT(MUTEX_RANK_LEAF), MUTEX_INIT(MUTEX_RANK_LEAF)};
 
-/* Drops one of the backend's references, unless it is the last of them; then the caller still has it. */
+/* Drops one of the backend's references, unless it is the last of them; then the caller still
+ * has it. */
 static bool drop_but_last(struct request *r)
 {
     struct mutex *lock = &last_locks[slab_token(r) % (sizeof(last_locks) / sizeof(last_locks[0]))];

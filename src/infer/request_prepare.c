@@ -1,6 +1,7 @@
-/* Checks a request against its model's configuration and derives what the scheduler and the backend need. The order of the
- * checks and the wording of the messages are the reference's, which looks at inputs from the last to the first: so does every loop over
- * them that can end in an error. */
+/* Checks a request against its model's configuration and derives what the scheduler and the
+ * backend need. The order of the checks and the wording of the messages are the reference's,
+ * which looks at inputs from the last to the first: so does every loop over them that can end in
+ * an error. */
 #include "infer/request.h"
 
 #include "base/map.h"
@@ -18,8 +19,8 @@ static bool request_prepare_has_input(const struct request *r, const char *name)
     return false;
 }
 
-/* The first of `count` names that stands there twice, NULL when none does. Few names are compared with each other, many go
- * through a table. */
+/* The first of `count` names that stands there twice, NULL when none does. Few names are
+ * compared with each other, many go through a table. */
 static const char *find_repeat(const char *const *names, uint32_t count)
 {
     struct map seen = MAP_INIT;
@@ -87,7 +88,8 @@ static __attribute__((cold)) struct err *wrong_count(const struct request *r)
     else
         strbuf_printf(&expected, "expected number of inputs between %" PRIu32 " and %" PRIu32,
                       cfg->required_inputs, cfg->input_count);
-    /* The reference cuts the last character of the list of missing ones, also when the list is empty. */
+    /* The reference cuts the last character of the list of missing ones, also when the list is
+     * empty. */
     struct err *e = request_error(r,
                                   "%s but got %" PRIu32
                                   " inputs for model '%s'. Got input(s) [%s], but missing required "
@@ -100,7 +102,8 @@ static __attribute__((cold)) struct err *wrong_count(const struct request *r)
     return e;
 }
 
-/* One input's part in the batch size: its first dimension. *batch is that of those before, -1 = none. */
+/* One input's part in the batch size: its first dimension. *batch is that of those before, -1 =
+ * none. */
 static struct err *join_batch(const struct request *r, const struct tensor_input *in,
                               int64_t *batch)
 {
@@ -183,7 +186,8 @@ static __attribute__((cold)) struct err *request_prepare_wrong_shape(const struc
     return e;
 }
 
-/* The shape that the backend sees: the request's own, or the configured reshape with its variable dimensions filled in. */
+/* The shape that the backend sees: the request's own, or the configured reshape with its
+ * variable dimensions filled in. */
 static void prepare_model_shape(struct request *r, struct tensor_input *in,
                                 const struct model_io *io, bool batched)
 {
@@ -200,7 +204,8 @@ static void prepare_model_shape(struct request *r, struct tensor_input *in,
     in->model_rank = io->reshape_rank + batched;
 }
 
-/* Walks length-prefixed strings over the pieces; the reference's rules: an indicator never spans two pieces. */
+/* Walks length-prefixed strings over the pieces; the reference's rules: an indicator never spans
+ * two pieces. */
 static struct err *request_prepare_check_strings(const struct request *r,
                                                  const struct tensor_input *in)
 {

@@ -101,7 +101,8 @@ void response_free(struct response *r)
     slab_free(&slab, r);
 }
 
-/* The shape that the client sees: the backend's own, or the configured dims where the output is reshaped. In the arena. */
+/* The shape that the client sees: the backend's own, or the configured dims where the output is
+ * reshaped. In the arena. */
 static const int64_t *client_shape(struct response *r, const char *name, const int64_t *shape,
                                    uint32_t *rank)
 {
@@ -249,9 +250,10 @@ bool response_send(struct response *r, uint32_t flags, struct err *error)
     return true;
 }
 
-/* Whether a response waits for the end of the batch. Only final ones do: else one that another thread sends would overtake those before
- * it. So would what follows from a step of an ensemble that answers several times: what its instance executes next may be further by
- * the end of the batch. */
+/* Whether a response waits for the end of the batch. Only final ones do: else one that another
+ * thread sends would overtake those before it. So would what follows from a step of an ensemble
+ * that answers several times: what its instance executes next may be further by the end of the
+ * batch. */
 static bool keeps_back(const struct response_batch *b, const struct response *r)
 {
     return (r->flags & RESPONSE_FINAL) && (b->all || !request_is_of_many(r->request));
@@ -296,7 +298,8 @@ static struct loop *home_of(struct mail *m)
     return ((struct response *)m)->request->home;
 }
 
-/* Takes the run of neighbours that go to one loop off the front of the list; batches come from few loops, so runs are long. */
+/* Takes the run of neighbours that go to one loop off the front of the list; batches come from
+ * few loops, so runs are long. */
 static struct mail *cut_run(struct mail **list, struct mail **ret_last)
 {
     struct mail *first = *list;
@@ -309,7 +312,8 @@ static struct mail *cut_run(struct mail **list, struct mail **ret_last)
     return first;
 }
 
-/* On the loop that it goes to, or to none. Behind others of its request, which may still be in the loop's mail, it is posted. */
+/* On the loop that it goes to, or to none. Behind others of its request, which may still be in
+ * the loop's mail, it is posted. */
 static void deliver_here(struct mail *m, struct loop *home)
 {
     if (home && request_has_sent(((struct response *)m)->request))

@@ -1,6 +1,6 @@
 #pragma once
-/* What backends report about the single responses of requests that have several: durations by the index of the response within its
- * request. Any thread. */
+/* What backends report about the single responses of requests that have several: durations by
+ * the index of the response within its request. Any thread. */
 #include "base/err.h"
 #include "infer/stats.h"
 #include "os/clock.h"

@@ -27,19 +27,19 @@ struct state_set {
 /* A request's part of one state. */
 struct slot {
     uint32_t input; /* its place among the inputs */
-    struct state_value
-        *read; /* a reference; NULL until the request runs, or when it is of no sequence */
+    /* a reference; NULL until the request runs, or when it is of no sequence */
+    struct state_value *read;
     struct state_value *next; /* a reference; being written, nobody else knows it; NULL = none */
-    struct state_value
-        *last; /* a reference; what was published last, to write another one like it */
+    /* a reference; what was published last, to write another one like it */
+    struct state_value *last;
     struct tensor_piece *piece; /* of the input; in the arena */
     struct buffer_attributes attributes;
 };
 
 struct request_states {
     const struct state_plan *plan;
-    struct state_set
-        *set;            /* a reference; NULL until the request runs, unless it starts a sequence */
+    /* a reference; NULL until the request runs, unless it starts a sequence */
+    struct state_set *set;
     struct slot slots[]; /* plan->count */
 };
 

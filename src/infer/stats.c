@@ -146,7 +146,8 @@ static struct slot *stats_my_slot(struct stats *s)
     return slot ? slot : add_slot(s, index);
 }
 
-/* Often there is nothing to add (a backend without a phase of input), and a look is cheaper than an atomic addition. */
+/* Often there is nothing to add (a backend without a phase of input), and a look is cheaper than
+ * an atomic addition. */
 static void stats_add(stats_counter *c, uint64_t n)
 {
     if (n)

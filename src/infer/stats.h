@@ -83,7 +83,8 @@ struct stats_batch_sums {
     struct stats_duration compute_output;
 };
 
-/* stats_keep_parts - from now on keep the distributions of the parts of compute and of the cache, too: for every model of the process. */
+/* stats_keep_parts - from now on keep the distributions of the parts of compute and of the
+ * cache, too: for every model of the process. */
 void stats_keep_parts(void);
 
 /* stats_new - never NULL; stats_free - no thread may record any more; NULL is fine. */
@@ -115,10 +116,12 @@ void stats_cache_hit(struct stats *s, time_ns request_start, time_ns queue_start
                      time_ns lookup_start, uint64_t hit_ns, time_ns now);
 void stats_cache_miss(struct stats *s, uint64_t miss_ns);
 
-/* stats_responses - what was reported about single responses; NULL when nothing was and make is false. Any thread. */
+/* stats_responses - what was reported about single responses; NULL when nothing was and make is
+ * false. Any thread. */
 struct response_stats *stats_responses(struct stats *s, bool make);
 
-/* stats_absorb - add all of another one's counters, but for what was reported about single responses. Any thread. */
+/* stats_absorb - add all of another one's counters, but for what was reported about single
+ * responses. Any thread. */
 void stats_absorb(struct stats *into, const struct stats *from);
 
 /* stats_sum - everything so far. Any thread; what is recorded meanwhile may be in parts there. */

@@ -33,16 +33,16 @@ struct tensor_input {
     enum datatype datatype;
     const int64_t *shape; /* as the request gave it, batch dimension included */
     uint32_t rank;
-    const int64_t
-        *model_shape; /* as the backend sees it: reshape applied; set by request_prepare */
+    /* as the backend sees it: reshape applied; set by request_prepare */
+    const int64_t *model_shape;
     uint32_t model_rank;
     uint64_t byte_size;                /* sum of the pieces */
     uint64_t elements;                 /* product of shape; set by request_prepare */
     const struct tensor_piece *pieces; /* in order; one piece nearly always */
     uint32_t piece_count;
     const struct tensor_policy *policies; /* NULL nearly always */
-    bool
-        ragged_ok; /* the configuration lets batches mix shapes of this input; set by request_prepare */
+    /* the configuration lets batches mix shapes of this input; set by request_prepare */
+    bool ragged_ok;
 };
 
 /* An output of a response. Lies in the response's arena. */

@@ -1,6 +1,6 @@
 #pragma once
-/* What happens to one request, told to callbacks: the TRITONSERVER_InferenceTrace of the C ABI. A request that is not traced has
- * none and pays for none. */
+/* What happens to one request, told to callbacks: the TRITONSERVER_InferenceTrace of the C ABI.
+ * A request that is not traced has none and pays for none. */
 #include "os/clock.h"
 #include "triton/core/tritonserver.h"
 
@@ -10,7 +10,8 @@ struct request;
 struct response;
 struct trace;
 
-/* Who listens to a trace and to the children that it spawns; callbacks run on whichever thread gets there. */
+/* Who listens to a trace and to the children that it spawns; callbacks run on whichever thread
+ * gets there. */
 struct trace_listener {
     TRITONSERVER_InferenceTraceActivityFn_t activity;     /* NULL = not wanted */
     TRITONSERVER_InferenceTraceTensorActivityFn_t tensor; /* NULL = not wanted */
@@ -18,7 +19,8 @@ struct trace_listener {
     void *userp;
 };
 
-/* trace_new - level: bits of TRITONSERVER_InferenceTraceLevel; parent: 0 = none. The trace gets a number of its own. */
+/* trace_new - level: bits of TRITONSERVER_InferenceTraceLevel; parent: 0 = none. The trace gets
+ * a number of its own. */
 struct trace *trace_new(uint32_t level, uint64_t parent, const struct trace_listener *listener);
 
 /* trace_spawn - a child with the same level and listener. */
@@ -37,7 +39,8 @@ void trace_report(struct trace *t, TRITONSERVER_InferenceTraceActivity activity,
 /* trace_report_custom - an activity with a name, which is kept in the context under its time. */
 void trace_report_custom(struct trace *t, time_ns when, const char *name);
 
-/* trace_inputs, trace_outputs - the contents of tensors, if the level has them. r->trace, r->request->trace are set. */
+/* trace_inputs, trace_outputs - the contents of tensors, if the level has them. r->trace,
+ * r->request->trace are set. */
 void trace_inputs(const struct request *r, TRITONSERVER_InferenceTraceActivity activity);
 void trace_outputs(const struct response *r, TRITONSERVER_InferenceTraceActivity activity);
 

@@ -178,7 +178,8 @@ static struct err *load_instance(struct isolate *iso, struct isolate_instance *i
     return e;
 }
 
-/* The largest batch that statistics count: what the configuration allows, or what any process may claim where it says less. */
+/* The largest batch that statistics count: what the configuration allows, or what any process
+ * may claim where it says less. */
 static uint32_t most_rows(const struct plugin_model *m)
 {
     uint32_t configured = (uint32_t)m->published->max_batch_size;
@@ -316,7 +317,8 @@ static void end_process(struct isolate *iso)
     isolate_session_unref(s);
 }
 
-/* Finalizes the model and the backend and ends the process, by force when it takes too long. Its instances are gone. */
+/* Finalizes the model and the backend and ends the process, by force when it takes too long. Its
+ * instances are gone. */
 static void isolate_leave(struct plugin_backend *b)
 {
     struct isolate *iso = of_backend(b);

@@ -51,14 +51,16 @@ static struct err *isolate_answer_copy_in(struct response *r, struct tensor_outp
     return e;
 }
 
-/* Whether nobody looks at a byte of the output twice. The process can write to it at any time: lengths of strings, and values that
- * the step of an ensemble computes with, would be others after they were checked. */
+/* Whether nobody looks at a byte of the output twice. The process can write to it at any time:
+ * lengths of strings, and values that the step of an ensemble computes with, would be others
+ * after they were checked. */
 static bool is_read_once(const struct response *r, const struct tensor_output *o)
 {
     return o->datatype != DATATYPE_BYTES && !r->request->parent;
 }
 
-/* An output that lies in shared memory: it stays there until the response is freed, or is copied before anybody looks at it. */
+/* An output that lies in shared memory: it stays there until the response is freed, or is copied
+ * before anybody looks at it. */
 static struct err *isolate_answer_lend(struct isolate_session *s, struct isolate_wire *w,
                                        struct response *r, struct tensor_output *o)
 {
@@ -131,7 +133,8 @@ static void release_copy(void *bytes)
     budget_release((size_t)(uintptr_t)bytes);
 }
 
-/* What the response takes as a copy of the record, names, parameters and small outputs, is held until it is delivered. */
+/* What the response takes as a copy of the record, names, parameters and small outputs, is held
+ * until it is delivered. */
 static struct err *charge_copy(struct isolate_session *s, struct response *r, size_t len)
 {
     if (len <= FREE_COPY)
@@ -162,9 +165,10 @@ static void last_mail_arrived(struct mail *m)
     mutex_unlock(&l->lock);
 }
 
-/* Responses of a decoupled model wait for the loop of their request, any number of them. A process can say them faster than a loop
- * takes them: every so many, whoever reads from the process waits for the loop, and the process for whoever reads. Such a model
- * never runs on a loop. */
+/* Responses of a decoupled model wait for the loop of their request, any number of them. A
+ * process can say them faster than a loop takes them: every so many, whoever reads from the
+ * process waits for the loop, and the process for whoever reads. Such a model never runs on a
+ * loop. */
 static void keep_pace(struct isolate_answer *a, uint32_t flags)
 {
     const struct request *r = a->request;
@@ -186,8 +190,9 @@ static void keep_pace(struct isolate_answer *a, uint32_t flags)
     mutex_fini(&l.lock);
 }
 
-/* Whether a response is heard. Those of a model that is not decoupled are held until its batch was executed: a second one that is
- * not the last shows that the backend errs, and more show nothing. */
+/* Whether a response is heard. Those of a model that is not decoupled are held until its batch
+ * was executed: a second one that is not the last shows that the backend errs, and more show
+ * nothing. */
 static bool is_heard(struct isolate_answer *a, uint32_t flags)
 {
     if (a->answered)

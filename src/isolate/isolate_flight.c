@@ -124,7 +124,8 @@ static void parked_free(struct isolate_session *s, struct parked *p)
     mem_free(p);
 }
 
-/* The process has nothing more to do with it. e is taken over; NULL = it was answered, or should have been. */
+/* The process has nothing more to do with it. e is taken over; NULL = it was answered, or should
+ * have been. */
 static bool isolate_flight_finish(struct isolate_flight *one, struct err *e)
 {
     bool answered = isolate_answer_end(&one->answer, e);
@@ -219,7 +220,8 @@ static bool isolate_flight_work(struct isolate_flights *f, struct isolate_flight
     }
 }
 
-/* Too much of what the process says about a request waits for something that it has not said yet. */
+/* Too much of what the process says about a request waits for something that it has not said
+ * yet. */
 static void give_up(struct isolate_session *s, uint64_t id)
 {
     struct err *e =

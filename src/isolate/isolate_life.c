@@ -194,7 +194,8 @@ static struct err *start_process(struct isolate *iso, enum isolate_state state)
     return NULL;
 }
 
-/* The next start, after a pause when the last lives were of no use. Returns the pause; TIME_NEVER = there is none. */
+/* The next start, after a pause when the last lives were of no use. Returns the pause;
+ * TIME_NEVER = there is none. */
 static time_ns plan_restart(struct isolate *iso)
 {
     mutex_lock(&iso->lock);
@@ -252,7 +253,8 @@ static void on_restart(struct loop_timer *t)
 
 /* ---- Its end */
 
-/* Ends what is left of it; returns its words about how it ended. ret_well: as one does that was told to end. */
+/* Ends what is left of it; returns its words about how it ended. ret_well: as one does that was
+ * told to end. */
 static char *bury(struct isolate *iso, struct isolate_session *s, struct err **ret_error,
                   bool *ret_well)
 {

@@ -1,6 +1,6 @@
 #pragma once
-/* The supervisor of an isolated model: a thread that starts the process, reads what it says unasked, notices its end, and starts
- * the next. Private to isolate/. */
+/* The supervisor of an isolated model: a thread that starts the process, reads what it says
+ * unasked, notices its end, and starts the next. Private to isolate/. */
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -13,10 +13,12 @@ struct isolate_session;
 /* isolate_life_start - the supervisor and the first process. */
 struct err *isolate_life_start(struct isolate *iso);
 
-/* isolate_life_stop - the process has ended, or iso->stopping is set and it was ended; the supervisor ends. Blocks. */
+/* isolate_life_stop - the process has ended, or iso->stopping is set and it was ended; the
+ * supervisor ends. Blocks. */
 void isolate_life_stop(struct isolate *iso);
 
-/* isolate_life_acquire - the process that runs, and the lane of an instance in it; waits a while for one that is being started.
+/* isolate_life_acquire - the process that runs, and the lane of an instance in it; waits a while
+ * for one that is being started.
  * inst    NULL = no lane is asked for
  * ret     a reference
  * errors  UNAVAILABLE, naming the model and how the last process ended */
@@ -28,7 +30,8 @@ struct err *isolate_life_acquire(struct isolate *iso, const struct isolate_insta
  * returns  the error for it: INTERNAL, naming the model and how the process ended */
 struct err *isolate_life_ended(struct isolate *iso, struct isolate_session *s, const char *doing);
 
-/* isolate_life_look - let the supervisor look at time limits, from now on until there is nothing to watch. Any thread. */
+/* isolate_life_look - let the supervisor look at time limits, from now on until there is nothing
+ * to watch. Any thread. */
 void isolate_life_look(struct isolate *iso);
 
 /* isolate_life_setup_begin, isolate_life_setup_end - around orders on the setup lane. */

@@ -1,7 +1,9 @@
 #pragma once
-/* The orders that load a backend, a model and its instances in the process of an isolated model. Private to isolate/.
+/* The orders that load a backend, a model and its instances in the process of an isolated model.
+ * Private to isolate/.
  *
- * Each returns NULL, what the backend said, or that the process ended; *ret_lost tells the last. Blocks. */
+ * Each returns NULL, what the backend said, or that the process ended; *ret_lost tells the last.
+ * Blocks. */
 #include "base/err.h"
 
 #include <stdbool.h>

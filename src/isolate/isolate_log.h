@@ -4,6 +4,8 @@
 
 struct log_site;
 
-/* isolate_log_relay - one line as base/log writes it in the JSON format; other text is logged as it is.
- * site  of the model: a process that says more than is written holds back nobody's lines but its own */
+/* isolate_log_relay - one line as base/log writes it in the JSON format; other text is logged as
+ * it is.
+ * site  of the model: a process that says more than is written holds back nobody's lines but its
+ *       own */
 void isolate_log_relay(struct log_site *site, const char *model, const char *line, size_t len);

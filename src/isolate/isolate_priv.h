@@ -52,8 +52,8 @@ struct isolate_session {
     int in_fd;
     int out_fd;
     uint8_t *in; /* inputs, from us */
-    uint8_t *
-        out; /* ISOLATE_SLOTS bytes, each set to 1 by us when its output is done with, then outputs */
+    /* ISOLATE_SLOTS bytes, each set to 1 by us when its output is done with, then outputs */
+    uint8_t *out;
     size_t shared_bytes;       /* of in, and of out behind the slots */
     struct isolate_pool *pool; /* places in `in` */
     struct isolate_lane setup;
@@ -119,8 +119,8 @@ struct isolate {
     struct mutex lock; /* rank MODEL; guards what follows */
     struct mutex_cond changed;
     enum isolate_state state;
-    struct isolate_session
-        *session; /* a reference; NULL while there is no process; the supervisor writes it */
+    /* a reference; NULL while there is no process; the supervisor writes it */
+    struct isolate_session *session;
     struct list instances;
     char *last_end;     /* how the last process ended; "" */
     time_ns wait_until; /* orders wait so long for the next process */

@@ -141,7 +141,8 @@ static struct err *limits_equip(struct scheduler *s, struct runner *r,
     return e;
 }
 
-/* Where the configuration needs seats, every runner gets one that has none yet. A version that had seats keeps them. */
+/* Where the configuration needs seats, every runner gets one that has none yet. A version that
+ * had seats keeps them. */
 static void limits_commit(struct scheduler *s, const struct Inference__ModelConfig *proto)
 {
     struct serve_version *v = s->version;
@@ -290,8 +291,9 @@ static void limits_settle(struct scheduler *s, time_ns now)
     }
 }
 
-/* Runs what was taken. The resources are free as soon as Execute has returned, before its answers are on their way; whoever has
- * more to run stands in line for them at the same moment as everybody else. Caller holds v->lock. */
+/* Runs what was taken. The resources are free as soon as Execute has returned, before its
+ * answers are on their way; whoever has more to run stands in line for them at the same moment
+ * as everybody else. Caller holds v->lock. */
 static void limits_run(struct runner *r, size_t count, time_ns now)
 {
     struct serve_version *v = r->version;

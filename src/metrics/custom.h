@@ -1,6 +1,7 @@
 #pragma once
-/* Metrics of plug-ins and applications: the TRITONSERVER_MetricFamily and TRITONSERVER_Metric of the C ABI. They belong to the
- * process, and are shown on the metrics page of every server in it. Any thread. */
+/* Metrics of plug-ins and applications: the TRITONSERVER_MetricFamily and TRITONSERVER_Metric of
+ * the C ABI. They belong to the process, and are shown on the metrics page of every server in
+ * it. Any thread. */
 #include "base/err.h"
 #include "base/strbuf.h"
 
@@ -29,8 +30,10 @@ struct custom_label {
     const char *value;
 };
 
-/* custom_family_new - make a family, or another handle of the one of that name; help of the first stays.
- * errors  INVALID_ARG for a name that is none, is one of the server's own, or has another kind already; UNAVAILABLE over the limit */
+/* custom_family_new - make a family, or another handle of the one of that name; help of the
+ * first stays.
+ * errors  INVALID_ARG for a name that is none, is one of the server's own, or has another kind
+ *         already; UNAVAILABLE over the limit */
 struct err *custom_family_new(enum custom_kind kind, const char *name, const char *help,
                               struct custom_family **ret);
 
@@ -41,8 +44,8 @@ struct err *custom_family_free(struct custom_family *f);
 /* custom_metric_new - metrics of a family with equal labels share their value.
  * labels   `count` of them, copied; of two with one name the last holds
  * bounds   of a histogram: `bound_count` rising upper bounds, copied; NULL for other kinds
- * errors   INVALID_ARG for label names that are none, bounds where there should be none, none where there should be, or bounds
- *          that do not rise; UNAVAILABLE over the limit */
+ * errors   INVALID_ARG for label names that are none, bounds where there should be none, none
+ *          where there should be, or bounds that do not rise; UNAVAILABLE over the limit */
 struct err *custom_metric_new(struct custom_family *f, const struct custom_label *labels,
                               size_t count, const double *bounds, size_t bound_count,
                               struct custom_metric **ret);

@@ -142,7 +142,8 @@ static void clear_model(uint32_t id)
     }
 }
 
-/* A number for a new name: that of the name which is gone for longest, once enough are. Caller holds the lock. */
+/* A number for a new name: that of the name which is gone for longest, once enough are. Caller
+ * holds the lock. */
 static struct named *number_for(const char *name)
 {
     struct named *n;

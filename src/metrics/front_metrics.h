@@ -1,6 +1,7 @@
 #pragma once
-/* Counters of the front doors: requests by route, model and code, requests under way, bytes, connections. Each worker of each
- * front has its own; its thread alone adds to it, and a reader adds them all up.
+/* Counters of the front doors: requests by route, model and code, requests under way, bytes,
+ * connections. Each worker of each front has its own; its thread alone adds to it, and a reader
+ * adds them all up.
  *
  * The values of labels are bounded: routes and codes by tables, models by what was loaded. */
 #include "metrics/metrics_page.h"
@@ -15,7 +16,8 @@
 #define FRONT_METRICS_PAGES       64u
 #define FRONT_METRICS_PAGE_MODELS 256u
 
-/* So many names of models that nothing serves under keep their counters: a model that comes back goes on with them. */
+/* So many names of models that nothing serves under keep their counters: a model that comes back
+ * goes on with them. */
 #define FRONT_METRICS_GONE 256u
 
 /* Relaxed, with one writer: only the numbers matter, they order nothing. */
@@ -56,8 +58,8 @@ struct front_metrics {
     _Atomic(struct front_metrics_page *) pages[FRONT_METRICS_PAGES]; /* published with release */
 };
 
-/* front_metrics_new, front_metrics_free - the counters of one worker of a front. The worker may not count any more when they are
- * freed. Any thread. */
+/* front_metrics_new, front_metrics_free - the counters of one worker of a front. The worker may
+ * not count any more when they are freed. Any thread. */
 struct front_metrics *front_metrics_new(const struct front_metrics_kind *kind);
 void front_metrics_free(struct front_metrics *f);
 
@@ -74,15 +76,18 @@ static inline void front_metrics_add(front_metrics_count_t *count, uint64_t n)
  * code   of HTTP or gRPC */
 void front_metrics_end(struct front_metrics *f, unsigned route, uint32_t model, int code);
 
-/* front_metrics_failed - a part of a request failed: a message of a stream, which goes on and ends by itself. As front_metrics_end. */
+/* front_metrics_failed - a part of a request failed: a message of a stream, which goes on and
+ * ends by itself. As front_metrics_end. */
 void front_metrics_failed(struct front_metrics *f, unsigned route, uint32_t model, int code);
 
-/* front_metrics_model_id - the number of a model's name, the same for every version and after a reload; 0 when there were more
- * than can be told apart. One more uses it, until front_metrics_model_left. Any thread; takes a lock. */
+/* front_metrics_model_id - the number of a model's name, the same for every version and after a
+ * reload; 0 when there were more than can be told apart. One more uses it, until
+ * front_metrics_model_left. Any thread; takes a lock. */
 uint32_t front_metrics_model_id(const char *name);
 
-/* front_metrics_model_left - one fewer uses it. The number of a name that nobody uses goes to another one after FRONT_METRICS_GONE more have
- * left: a request that is counted later still is counted under the other name. id 0 is fine. Any thread; takes a lock. */
+/* front_metrics_model_left - one fewer uses it. The number of a name that nobody uses goes to
+ * another one after FRONT_METRICS_GONE more have left: a request that is counted later still is
+ * counted under the other name. id 0 is fine. Any thread; takes a lock. */
 void front_metrics_model_left(uint32_t id);
 
 /* front_metrics_read - everything that was counted, for the page. Any thread.

@@ -24,8 +24,8 @@ struct metrics_hist {
 
 /* The most quantiles of a summary. */
 #define METRICS_PAGE_QUANTILES 32u
-/* request, queue, compute_input, compute_infer, compute_output; of the cache: hit, miss. A model with a cache has no first, others no
- * last two, as in the reference. */
+/* request, queue, compute_input, compute_infer, compute_output; of the cache: hit, miss. A model
+ * with a cache has no first, others no last two, as in the reference. */
 #define METRICS_PAGE_SUMMARIES 7
 
 /* Quantiles of a distribution, those that struct metrics_process names. */
@@ -39,8 +39,8 @@ struct metrics_summary {
 struct metrics_bounded {
     const double *bounds; /* upper ones, rising */
     size_t bound_count;
-    const uint64_t
-        *counts; /* a bucket alone; one more than bounds, for what is above; NULL = not shown */
+    /* a bucket alone; one more than bounds, for what is above; NULL = not shown */
+    const uint64_t *counts;
     uint64_t sum;
 };
 

@@ -23,7 +23,8 @@ void prometheus_label_name(struct strbuf *out, const char *name);
 void prometheus_sample(struct strbuf *out, const char *name, const char *suffix, const char *labels,
                        uint64_t value);
 
-/* prometheus_parts - `whole` and `part` / `scale` as a decimal number, without zeros at its end; scale a power of ten. */
+/* prometheus_parts - `whole` and `part` / `scale` as a decimal number, without zeros at its end;
+ * scale a power of ten. */
 void prometheus_parts(struct strbuf *out, uint64_t whole, uint64_t part, uint64_t scale);
 
 /* prometheus_sample_parts - the same with a value of `whole` and `part` / `scale`, scale a power

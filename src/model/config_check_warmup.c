@@ -39,8 +39,8 @@ static const void *sample_has(const struct map *given, const char *name)
     return map_get(given, name, strlen(name));
 }
 
-/* config_check_warmup_check_complete - the sample has an entry for each input that requests must have, and for each
- * control tensor. */
+/* config_check_warmup_check_complete - the sample has an entry for each input that requests must
+ * have, and for each control tensor. */
 static struct err *config_check_warmup_check_complete(const Inference__ModelConfig *p,
                                                       const Inference__ModelWarmup *w,
                                                       const struct map *given)

@@ -7,7 +7,8 @@
 
 struct Inference__ModelConfig;
 
-/* config_guess_wanted - whether config_guess_backend may change a message: it leaves out which backend serves it. */
+/* config_guess_wanted - whether config_guess_backend may change a message: it leaves out which
+ * backend serves it. */
 bool config_guess_wanted(const struct Inference__ModelConfig *proto);
 
 /* config_guess_backend - set backend, platform and default_model_filename from the names of

@@ -1,13 +1,14 @@
 #pragma once
-/* The rules between an ensemble and the models of its steps, as they are being served: config_check_model knows the ensemble's own
- * configuration alone. */
+/* The rules between an ensemble and the models of its steps, as they are being served:
+ * config_check_model knows the ensemble's own configuration alone. */
 #include "base/err.h"
 
 #include <stdbool.h>
 
 struct Inference__ModelConfig;
 
-/* config_steps_find_fn - the complete configuration of a step's model; NULL when it is not known. */
+/* config_steps_find_fn - the complete configuration of a step's model; NULL when it is not
+ * known. */
 typedef const struct Inference__ModelConfig *config_steps_find_fn(void *owner, const char *model);
 
 /* config_steps_check - that each step fits its model: names, data types, shapes, batch sizes.

@@ -1,5 +1,6 @@
 #pragma once
-/* Tensor datatypes: one row each in datatype.def. Numbers are those of TRITONSERVER_DataType and of model_config.proto. */
+/* Tensor datatypes: one row each in datatype.def. Numbers are those of TRITONSERVER_DataType and
+ * of model_config.proto. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,7 +15,8 @@ enum datatype {
 /* datatype_name - as the protocols write it ("FP32", "BYTES"); "<invalid>" for others. */
 const char *datatype_name(enum datatype t);
 
-/* datatype_config_name - as config.pbtxt writes it ("TYPE_FP32", "TYPE_STRING"); "TYPE_INVALID" for others. */
+/* datatype_config_name - as config.pbtxt writes it ("TYPE_FP32", "TYPE_STRING"); "TYPE_INVALID"
+ * for others. */
 const char *datatype_config_name(enum datatype t);
 
 /* datatype_parse - the datatype of a protocol name; INVALID when there is none. */

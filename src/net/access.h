@@ -1,5 +1,6 @@
 #pragma once
-/* What the access log wants to know of a request, gathered while it is served. Exists only while that log is on. */
+/* What the access log wants to know of a request, gathered while it is served. Exists only while
+ * that log is on. */
 #include "os/clock.h"
 
 #include <stddef.h>

@@ -1,5 +1,6 @@
 #pragma once
-/* An operation on the repository that a client asked for: made on a loop, worked on elsewhere, answered on that loop. */
+/* An operation on the repository that a client asked for: made on a loop, worked on elsewhere,
+ * answered on that loop. */
 #include "base/err.h"
 #include "os/loop.h"
 #include "repo/repo.h"
@@ -39,8 +40,10 @@ void control_task_free(struct control_task *t);
  * errors  INVALID_ARG for one that holds a NUL */
 struct err *control_task_name(const void *text, size_t len, char **ret);
 
-/* control_task_keep - copy a message that lies where the next one will be received, and `zeros` bytes behind it.
- * account  of the connection: short ones are kept also where the budget is spent, by those who look after a server then
+/* control_task_keep - copy a message that lies where the next one will be received, and `zeros`
+ * bytes behind it.
+ * account  of the connection: short ones are kept also where the budget is spent, by those who
+ *          look after a server then
  * ret      the copy, which the task owns
  * errors   UNAVAILABLE when there is no room */
 struct err *control_task_keep(struct control_task *t, struct budget_account *account,
@@ -53,7 +56,8 @@ struct err *control_task_keep(struct control_task *t, struct budget_account *acc
 struct err *control_task_param(struct control_task *t, enum repo_param_kind kind, char *name,
                                const void *data, size_t len);
 
-/* control_task_load, control_task_unload, control_task_index - begin; finish is called later in any case. */
+/* control_task_load, control_task_unload, control_task_index - begin; finish is called later in
+ * any case. */
 void control_task_load(struct control_task *t, struct repo *r);
 void control_task_unload(struct control_task *t, struct repo *r);
 void control_task_index(struct control_task *t, struct repo *r);

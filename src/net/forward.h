@@ -1,6 +1,7 @@
 #pragma once
-/* Headers that become parameters of an inference request: those whose name holds a match of a regular expression. The library of
- * regular expressions is loaded when the first pattern is given. */
+/* Headers that become parameters of an inference request: those whose name holds a match of a
+ * regular expression. The library of regular expressions is loaded when the first pattern is
+ * given. */
 #include "base/err.h"
 
 #include <stddef.h>
@@ -17,7 +18,8 @@ struct err *forward_new(const char *option, const char *pattern, struct forward 
 /* forward_add - add the headers that match to the parameters of a request.
  * f        may be NULL: nothing is added
  * headers  name, NUL, value, NUL, and so on: len bytes
- * errors   INVALID_ARG for a name that has a meaning of its own, in upper or lower case; UNAVAILABLE when the budget is spent. What takes too long to match counts as no match
+ * errors   INVALID_ARG for a name that has a meaning of its own, in upper or lower case;
+ *          UNAVAILABLE when the budget is spent. What takes too long to match counts as no match
  * Any thread. */
 struct err *forward_add(const struct forward *f, const char *headers, size_t len,
                         struct request *r);

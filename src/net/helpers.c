@@ -117,7 +117,8 @@ static void member_main(void *arg)
     mutex_unlock(&h->lock);
 }
 
-/* Joins threads that have ended; all of them at the end. The lock is held, but not while joining. */
+/* Joins threads that have ended; all of them at the end. The lock is held, but not while
+ * joining. */
 static void reap(struct helpers *h, bool all)
 {
     struct member **link = &h->members;

@@ -82,7 +82,8 @@ static void handed_off(struct mail *m)
     mem_free(h);
 }
 
-/* The worker with the fewest connections; the one that accepted, if any did, when there is no better. */
+/* The worker with the fewest connections; the one that accepted, if any did, when there is no
+ * better. */
 static struct worker *least_loaded(struct server *s, struct worker *self)
 {
     struct worker *best = self ? self : &s->workers[0];

@@ -1,5 +1,6 @@
 #pragma once
-/* Time: one source, in nanoseconds. Schedulers and parsers take it as a parameter; only shells read it. */
+/* Time: one source, in nanoseconds. Schedulers and parsers take it as a parameter; only shells
+ * read it. */
 #include <stdint.h>
 
 typedef uint64_t time_ns;
@@ -9,8 +10,9 @@ typedef uint64_t time_ns;
 #define TIME_MS(n) ((time_ns)(n)*1000000u)
 #define TIME_S(n)  ((time_ns)(n)*1000000000u)
 
-/* clock_now_ns - monotonic time. clock_wall_ns - time since 1970, for people and statistics only. clock_thread_ns - what the calling thread
- * has had of a processor; a system call, ten times as dear as the others. */
+/* clock_now_ns - monotonic time. clock_wall_ns - time since 1970, for people and statistics
+ * only. clock_thread_ns - what the calling thread has had of a processor; a system call, ten
+ * times as dear as the others. */
 time_ns clock_now_ns(void);
 time_ns clock_wall_ns(void);
 time_ns clock_thread_ns(void);

@@ -71,8 +71,8 @@ static void crew_work(void *arg)
     crew_end(c, own);
 }
 
-/* One more thread, if jobs wait for more than there are idle ones. At the end the threads that there are do what is left: crew_free
- * joins them. Lock held. */
+/* One more thread, if jobs wait for more than there are idle ones. At the end the threads that
+ * there are do what is left: crew_free joins them. Lock held. */
 static struct err *crew_grow(struct crew *c)
 {
     struct thread_seat *seat = NULL;

@@ -1,6 +1,6 @@
 #pragma once
-/* Threads that do jobs in the order in which they come. They start when there is more to do than threads that wait for it, and end after
- * a while without. */
+/* Threads that do jobs in the order in which they come. They start when there is more to do than
+ * threads that wait for it, and end after a while without. */
 #include "base/list.h"
 #include "os/clock.h"
 
@@ -36,5 +36,6 @@ bool crew_add(struct crew *c, struct crew_job *job);
 /* crew_do - the same, but where there is no thread the job runs before this returns. */
 void crew_do(struct crew *c, struct crew_job *job);
 
-/* crew_free - waits until every job has run; only jobs may add further ones by then, with crew_do. NULL is fine. */
+/* crew_free - waits until every job has run; only jobs may add further ones by then, with
+ * crew_do. NULL is fine. */
 void crew_free(struct crew *c);

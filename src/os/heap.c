@@ -41,9 +41,10 @@ static void heap_grow(void *unused)
     heap_free_all(last);
 }
 
-/* The C library lets the heap of other threads than the first grow a page at a time, by a call for each that also holds up whoever
- * touches a new page meanwhile: a third of the time in which ONNX Runtime makes itself ready. Up to where such a heap was once it
- * grows without. The first thread gets that heap, and leaves it to those that follow. */
+/* The C library lets the heap of other threads than the first grow a page at a time, by a call
+ * for each that also holds up whoever touches a new page meanwhile: a third of the time in which
+ * ONNX Runtime makes itself ready. Up to where such a heap was once it grows without. The first
+ * thread gets that heap, and leaves it to those that follow. */
 static void grow_second_heap(void)
 {
     struct thread *t;
@@ -84,7 +85,8 @@ void heap_trim(void)
 
 #else
 
-/* Of each of its small sizes a thread keeps some pieces that nobody else sees, and that hold the pages where they lie. */
+/* Of each of its small sizes a thread keeps some pieces that nobody else sees, and that hold the
+ * pages where they lie. */
 #define CACHED_SIZES 64u
 #define CACHED_FIRST 24u
 #define CACHED_STEP  16u
@@ -95,8 +97,8 @@ size_t heap_free_bytes(void)
     return mallinfo2().fordblks;
 }
 
-/* The pieces leave the thread's own store when they are asked for, and do not come back to it when another thread frees them: that
- * one's store goes when it ends. */
+/* The pieces leave the thread's own store when they are asked for, and do not come back to it
+ * when another thread frees them: that one's store goes when it ends. */
 static void empty_own_store(void)
 {
     void **last = NULL;
@@ -116,7 +118,8 @@ static void empty_own_store(void)
     err_free(e);
 }
 
-/* malloc_trim leaves the ends of all heaps but the first. The C library looks at the end when a large piece is freed. */
+/* malloc_trim leaves the ends of all heaps but the first. The C library looks at the end when a
+ * large piece is freed. */
 static void shorten_own_heap(void)
 {
     mallopt(M_TRIM_THRESHOLD, 0);

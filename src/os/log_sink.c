@@ -19,11 +19,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What nobody reads is lost; what somebody reads slowly comes whole: a line that found room for a part of it keeps the rest here, and no
- * other goes before it. */
+/* What nobody reads is lost; what somebody reads slowly comes whole: a line that found room for
+ * a part of it keeps the rest here, and no other goes before it. */
 struct sink {
-    pthread_mutex_t
-        lock; /* guards what follows; held for system calls that do not wait, innermost of all locks */
+    /* guards what follows; held for system calls that do not wait, innermost of all locks */
+    pthread_mutex_t lock;
     unsigned users; /* slots; guarded by `opening` */
     int fd;         /* as it was opened */
     int own; /* the same pipe or terminal, opened anew so that it never waits; -1 = could not be */
@@ -55,8 +55,8 @@ static struct slot *log_sink_find(int fd)
     return NULL;
 }
 
-/* Without an open file of our own: asks whether there is room for a piece of a pipe, then writes no more. Only another process that
- * writes to the same pipe could come in between. */
+/* Without an open file of our own: asks whether there is room for a piece of a pipe, then writes
+ * no more. Only another process that writes to the same pipe could come in between. */
 static ssize_t write_asking(const struct sink *s, const char *at, size_t len)
 {
     struct pollfd room = {.fd = s->fd, .events = POLLOUT};
@@ -67,8 +67,8 @@ static ssize_t write_asking(const struct sink *s, const char *at, size_t len)
     return write(s->fd, at, len < PIPE_BUF ? len : PIPE_BUF);
 }
 
-/* Writes what there is room for; returns how much, all of it when there is an error: a log that cannot be written must not stop the
- * server. */
+/* Writes what there is room for; returns how much, all of it when there is an error: a log that
+ * cannot be written must not stop the server. */
 static size_t write_some(const struct sink *s, const char *at, size_t len)
 {
     size_t done = 0;
@@ -175,7 +175,8 @@ void log_sink_flush(int64_t wait_ms)
     }
 }
 
-/* The same pipe or terminal with a file of our own, so that O_NONBLOCK is nobody else's: where it is not ours to open there is none. */
+/* The same pipe or terminal with a file of our own, so that O_NONBLOCK is nobody else's: where
+ * it is not ours to open there is none. */
 static int open_own(int fd, const struct stat *is)
 {
     char path[32];

@@ -35,7 +35,8 @@ struct loop *loop_current(void)
     return current;
 }
 
-/* Nothing to do: having woken up was all. The descriptor is edge-triggered, so its count need not be read. */
+/* Nothing to do: having woken up was all. The descriptor is edge-triggered, so its count need
+ * not be read. */
 static void on_wake(struct loop_fd *w, uint32_t events)
 {
     (void)w;
@@ -225,7 +226,8 @@ static void run_timers(struct loop *l)
         t->due(t);
 }
 
-/* A later phase may put off work of an earlier one (an answer makes the next pipelined request start): go round again. */
+/* A later phase may put off work of an earlier one (an answer makes the next pipelined request
+ * start): go round again. */
 static void run_later(struct loop *l)
 {
     for (int phase = 0; phase < LOOP_PHASE_SPARE;) {

@@ -52,7 +52,8 @@ void mutex_assert_held(const struct mutex *m)
 
 void mutex_init(struct mutex *m, enum mutex_rank rank)
 {
-    /* What these locks guard takes less time than putting a thread to sleep: try for a moment first. */
+    /* What these locks guard takes less time than putting a thread to sleep: try for a moment
+     * first. */
     pthread_mutexattr_t attr;
     CHECK(pthread_mutexattr_init(&attr) == 0);
     CHECK(pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP) == 0);
@@ -74,8 +75,8 @@ void mutex_lock(struct mutex *m)
     CHECK(pthread_mutex_lock(&m->m) == 0);
 }
 
-/* The address only tells the kernel who sleeps: by now the condition may be gone with its waiters, or somebody else sleep there, who
- * looks again. */
+/* The address only tells the kernel who sleeps: by now the condition may be gone with its
+ * waiters, or somebody else sleep there, who looks again. */
 static void wake(const atomic_uint *changes, int count)
 {
     syscall(SYS_futex, changes, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);

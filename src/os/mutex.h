@@ -1,5 +1,6 @@
 #pragma once
-/* Locks with a rank: a thread takes locks in rising rank only. Debug builds (NEREID_DEBUG) check it and who holds what. */
+/* Locks with a rank: a thread takes locks in rising rank only. Debug builds (NEREID_DEBUG) check
+ * it and who holds what. */
 #include "os/clock.h"
 
 #include <pthread.h>
@@ -49,13 +50,14 @@ struct mutex_cond {
 void mutex_cond_init(struct mutex_cond *c);
 void mutex_cond_fini(struct mutex_cond *c);
 
-/* mutex_cond_signal, mutex_cond_broadcast - one of those who wait, or all of them, wake up when the caller, who holds the mutex, unlocks
- * it: earlier they would only run into the lock. */
+/* mutex_cond_signal, mutex_cond_broadcast - one of those who wait, or all of them, wake up when
+ * the caller, who holds the mutex, unlocks it: earlier they would only run into the lock. */
 void mutex_cond_signal(struct mutex_cond *c);
 void mutex_cond_broadcast(struct mutex_cond *c);
 
 /* mutex_cond_wait - m is held by the caller and again on return; spurious returns happen. */
 void mutex_cond_wait(struct mutex_cond *c, struct mutex *m);
 
-/* mutex_cond_wait_until - as above, also returns at `until` (TIME_NEVER = no limit); true when woken, false when time is up. */
+/* mutex_cond_wait_until - as above, also returns at `until` (TIME_NEVER = no limit); true when
+ * woken, false when time is up. */
 bool mutex_cond_wait_until(struct mutex_cond *c, struct mutex *m, time_ns until);

@@ -1,6 +1,7 @@
 #pragma once
-/* Messages between two processes: a pair of Unix sockets that keep the bounds of what is sent, and carry descriptors. The end of
- * one process is the end of what the other receives. Close-on-exec, without SIGPIPE. Any thread. */
+/* Messages between two processes: a pair of Unix sockets that keep the bounds of what is sent,
+ * and carry descriptors. The end of one process is the end of what the other receives.
+ * Close-on-exec, without SIGPIPE. Any thread. */
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -27,11 +28,13 @@ bool packet_send(int fd, const struct iovec *pieces, int count, const int *fds, 
                  bool wait);
 
 /* packet_receive - one message.
- * ret_fds   room for PACKET_MAX_FDS; -1 in those that did not come; NULL = descriptors that come are dropped
+ * ret_fds   room for PACKET_MAX_FDS; -1 in those that did not come; NULL = descriptors that come
+ *           are dropped
  * wait      for one
  * returns   its bytes; 0 = the other end is gone and nothing is left; PACKET_NONE; PACKET_BAD */
 ssize_t packet_receive(int fd, void *to, size_t cap, int *ret_fds, bool wait);
 
-/* packet_end - nothing can be sent any more; both sides receive what is under way, then the end. Safe in a signal handler. */
+/* packet_end - nothing can be sent any more; both sides receive what is under way, then the end.
+ * Safe in a signal handler. */
 void packet_end(int fd);
 void packet_close(int fd);

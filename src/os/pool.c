@@ -13,10 +13,12 @@
 #define HUGE_BYTES ((size_t)2 << 20)
 #define CLASSES    64 /* by power of two */
 
-/* Mappings keep memory that nobody is charged for until all of them together have memory for such a part of the budget. */
+/* Mappings keep memory that nobody is charged for until all of them together have memory for
+ * such a part of the budget. */
 #define PLENTY_PART 8u
 
-/* A pooled buffer. The header is heap memory, so that a warm mapping can be returned without touching its pages. */
+/* A pooled buffer. The header is heap memory, so that a warm mapping can be returned without
+ * touching its pages. */
 struct pooled {
     struct buf buf; /* first: freed through it */
     struct pooled *next;
@@ -25,14 +27,16 @@ struct pooled {
     unsigned class;
     size_t charged;                 /* of a mapped one; heap memory is charged whole */
     struct budget_account *account; /* holds heap memory in place of the budget; NULL = none does */
-    size_t
-        touched; /* at most so much of a mapping has memory behind it: the most that was charged for it at once. Part of `resident` */
-    size_t
-        dirty; /* so many bytes of a mapping earlier users could write to; behind them are zeros */
+    /* at most so much of a mapping has memory behind it: the most that was charged for it at
+     * once. Part of `resident` */
+    size_t touched;
+    /* so many bytes of a mapping earlier users could write to; behind them are zeros */
+    size_t dirty;
     time_ns last_used;
 };
 
-/* Held while memory goes back, until it no longer counts: who finds that there is too much waits for what others give back. */
+/* Held while memory goes back, until it no longer counts: who finds that there is too much waits
+ * for what others give back. */
 static struct mutex giving_back = MUTEX_INIT(MUTEX_RANK_TRIM);
 
 static struct mutex lock = MUTEX_INIT(MUTEX_RANK_POOL); /* guards what follows */
@@ -70,8 +74,9 @@ static void mapped_free(struct buf *b)
     budget_release(charged);
 }
 
-/* A mapping aligned to huge pages when it is that large: map more, cut off what is before and behind. Its beginning has small pages
- * nevertheless: finding and clearing a huge one takes up to 7 ms, and who announces much may send little. */
+/* A mapping aligned to huge pages when it is that large: map more, cut off what is before and
+ * behind. Its beginning has small pages nevertheless: finding and clearing a huge one takes up
+ * to 7 ms, and who announces much may send little. */
 static void *map_pages(size_t bytes)
 {
     if (fault_hit())
@@ -93,7 +98,8 @@ static void *map_pages(size_t bytes)
     return p + head;
 }
 
-/* Where all mappings together have memory for more than the budget, what is only kept warm goes at once. */
+/* Where all mappings together have memory for more than the budget, what is only kept warm goes
+ * at once. */
 static void touch(struct pooled *p, size_t bytes)
 {
     if (!p->map || bytes <= p->touched)
@@ -119,7 +125,8 @@ static void forget_from(struct pooled *p, size_t keep)
     p->dirty = p->dirty < keep ? p->dirty : keep;
 }
 
-/* A warm mapping may have memory for much that its next user is not charged for yet. It keeps that while there is plenty. */
+/* A warm mapping may have memory for much that its next user is not charged for yet. It keeps
+ * that while there is plenty. */
 static void forget_rest(struct pooled *p, size_t charged)
 {
     size_t keep = (charged + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
@@ -335,7 +342,8 @@ static void pool_shorten(struct pooled *p, size_t bytes)
     p->map_bytes = bytes;
 }
 
-/* Unmaps the end of one, at most `most` bytes that have memory behind them; returns how many these were. */
+/* Unmaps the end of one, at most `most` bytes that have memory behind them; returns how many
+ * these were. */
 static size_t shorten_some(struct pooled *p, size_t most)
 {
     size_t touched = (p->touched + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);

@@ -1,6 +1,6 @@
 #pragma once
-/* Memory that two processes share: an anonymous file, passed on as a descriptor and gone with its last holder. Its size is
- * sealed, so that no holder can take pages away under another. */
+/* Memory that two processes share: an anonymous file, passed on as a descriptor and gone with
+ * its last holder. Its size is sealed, so that no holder can take pages away under another. */
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -18,6 +18,7 @@ bool shm_sealed(int fd, size_t bytes);
 void *shm_map(int fd, size_t bytes);
 void shm_unmap(void *p, size_t bytes);
 
-/* shm_forget - give the memory of a range of whole pages back to the system; it reads as zeros again. */
+/* shm_forget - give the memory of a range of whole pages back to the system; it reads as zeros
+ * again. */
 void shm_forget(int fd, size_t offset, size_t bytes);
 void shm_close(int fd);

@@ -113,7 +113,8 @@ int sock_accept(int listen_fd)
     return fd;
 }
 
-/* A filter of the socket sees segments from the TCP header on, before the stack does: those that only have SYN set are dropped. */
+/* A filter of the socket sees segments from the TCP header on, before the stack does: those that
+ * only have SYN set are dropped. */
 void sock_refuse_new(int listen_fd)
 {
     enum { FLAGS_AT = 13, SYN = 0x02, ACK = 0x10 };
@@ -155,7 +156,8 @@ ssize_t sock_read_pieces(int fd, const struct iovec *pieces, int count)
     }
 }
 
-/* The plain call for the usual single piece: the system has no descriptions of pieces to fetch, 0.1 us of 8. */
+/* The plain call for the usual single piece: the system has no descriptions of pieces to fetch,
+ * 0.1 us of 8. */
 static ssize_t send_pieces(int fd, const struct iovec *pieces, int count)
 {
     struct msghdr m = {.msg_iov = (struct iovec *)(uintptr_t)pieces, .msg_iovlen = (size_t)count};

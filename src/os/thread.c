@@ -46,8 +46,8 @@ struct err *thread_start(const char *name, void (*fn)(void *arg), void *arg, str
     t->fn = fn;
     t->arg = arg;
     strncpy(t->name, name, sizeof(t->name) - 1);
-    /* Signals are main's business: a new thread inherits a mask that blocks them all, but for those that tell of a bug where it
-     * happens. */
+    /* Signals are main's business: a new thread inherits a mask that blocks them all, but for
+     * those that tell of a bug where it happens. */
     static const int bugs[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
     sigset_t all;
     sigset_t before;

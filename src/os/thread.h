@@ -1,5 +1,6 @@
 #pragma once
-/* Threads of the server. Each gets a name that tools show, blocks every signal but those of crashes, and frees its slab lists at its end. */
+/* Threads of the server. Each gets a name that tools show, blocks every signal but those of
+ * crashes, and frees its slab lists at its end. */
 #include "base/err.h"
 
 #include <stdint.h>
@@ -21,8 +22,9 @@ void thread_join(struct thread *t);
 /* thread_background - the calling thread works only where the others leave time. */
 void thread_background(void);
 
-/* thread_slot - a small number of the calling thread, below THREAD_SLOTS: threads share slots only when there are many.
- * Counters that every thread adds to are kept per slot and summed when read. */
+/* thread_slot - a small number of the calling thread, below THREAD_SLOTS: threads share slots
+ * only when there are many. Counters that every thread adds to are kept per slot and summed when
+ * read. */
 #define THREAD_SLOTS 8
 unsigned thread_slot(void);
 

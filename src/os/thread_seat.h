@@ -1,6 +1,7 @@
 #pragma once
-/* Places for threads that end by themselves while whoever started them goes on: a thread that ended is joined when its place is
- * needed, or at the end. What is said of a lock is the lock of whoever owns the places. */
+/* Places for threads that end by themselves while whoever started them goes on: a thread that
+ * ended is joined when its place is needed, or at the end. What is said of a lock is the lock of
+ * whoever owns the places. */
 #include "os/thread.h"
 
 #include <stdbool.h>

@@ -1,5 +1,6 @@
 #pragma once
-/* A binary heap of timers, earliest first; gives room back when most of it is empty. Pure: time is a parameter. */
+/* A binary heap of timers, earliest first; gives room back when most of it is empty. Pure: time
+ * is a parameter. */
 #include "os/loop.h"
 
 struct timer_heap {

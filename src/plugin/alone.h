@@ -1,5 +1,6 @@
 #pragma once
-/* One server library in the process: a plug-in that brings its own would call into that one, with objects of this one. */
+/* One server library in the process: a plug-in that brings its own would call into that one,
+ * with objects of this one. */
 #include "base/err.h"
 
 /* alone_check - after a plug-in was opened.

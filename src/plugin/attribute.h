@@ -1,5 +1,6 @@
 #pragma once
-/* What a backend says about itself when it is asked: the TRITONBACKEND_BackendAttribute of the C ABI. */
+/* What a backend says about itself when it is asked: the TRITONBACKEND_BackendAttribute of the C
+ * ABI. */
 #include "base/err.h"
 #include "model/config_groups.h"
 

@@ -80,7 +80,8 @@ static void say_default(const struct backend_registry *r, const char *name, cons
                 key, given ? given : standard);
 }
 
-/* {"cmdline":{...}}: the defaults, then what was set for all backends, then what was set for this one. */
+/* {"cmdline":{...}}: the defaults, then what was set for all backends, then what was set for
+ * this one. */
 static struct message *make_config(const struct backend_registry *r, const char *name)
 {
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
@@ -178,7 +179,8 @@ static struct err *find_entries(struct plugin_backend *b)
     return NULL;
 }
 
-/* A plug-in that brings a server library of its own would call into that one, with objects of this one. */
+/* A plug-in that brings a server library of its own would call into that one, with objects of
+ * this one. */
 static struct err *check_alone(const struct plugin_backend *b)
 {
     char *other = dl_find_other("libtritonserver", (const void *)(uintptr_t)check_alone);
@@ -219,7 +221,8 @@ static void finalize(struct plugin_backend *b)
     err_free(e);
 }
 
-/* What fails is finalised all the same: as in the reference, plug-ins leave to Finalize what they made before they failed. */
+/* What fails is finalised all the same: as in the reference, plug-ins leave to Finalize what
+ * they made before they failed. */
 static struct err *plugin_backend_initialize(struct plugin_backend *b)
 {
     const char *entry = "Initialize";
@@ -320,8 +323,8 @@ static struct err *plugin_backend_not_found(const struct search *s, const struct
     return e;
 }
 
-/* What a configuration names may be any file: it lies below the directory in which it was found, by links either. Takes path over
- * and makes it one without links. */
+/* What a configuration names may be any file: it lies below the directory in which it was found,
+ * by links either. Takes path over and makes it one without links. */
 static struct err *check_runtime(const struct search *s, const struct backend_wanted *w,
                                  char **path)
 {

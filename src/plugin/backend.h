@@ -1,7 +1,7 @@
 #pragma once
-/* Backends: the shared libraries libtriton_NAME.so that run models, and the table of those that are loaded. The C ABI knows a
- * backend as TRITONBACKEND_Backend. Loaded once a server and library, never unmapped: runtimes leave threads behind that would
- * run into unmapped code. */
+/* Backends: the shared libraries libtriton_NAME.so that run models, and the table of those that
+ * are loaded. The C ABI knows a backend as TRITONBACKEND_Backend. Loaded once a server and
+ * library, never unmapped: runtimes leave threads behind that would run into unmapped code. */
 #include "base/err.h"
 #include "base/map.h"
 #include "os/mutex.h"
@@ -29,10 +29,12 @@ struct backend_entries {
     TRITONSERVER_Error *(*execute)(TRITONBACKEND_ModelInstance *, TRITONBACKEND_Request **,
                                    uint32_t);
     bool (*instance_inline)(TRITONBACKEND_ModelInstance *); /* NULL = what inline_ok says */
-    /* In place of execute, for backends that are part of the server: requests as they are; contract as instance_execute. */
+    /* In place of execute, for backends that are part of the server: requests as they are;
+     * contract as instance_execute. */
     struct err *(*run)(struct plugin_instance *, struct request **, size_t);
-    /* Of a backend that another process has, for one model: whether it may be asked; that nothing new will come; that the model is
-     * gone, and the backend with it. NULL for all others. */
+    /* Of a backend that another process has, for one model: whether it may be asked; that
+     * nothing new will come; that the model is gone, and the backend with it. NULL for all
+     * others. */
     bool (*ready)(const struct plugin_backend *b);
     void (*retire)(struct plugin_backend *b);
     void (*leave)(struct plugin_backend *b);
@@ -61,7 +63,8 @@ struct plugin_backend {
     bool loading;           /* guarded by the registry: some thread is at it */
 };
 
-/* One setting of the command line for a backend; "" = for every backend. Borrowed, must outlive the registry. */
+/* One setting of the command line for a backend; "" = for every backend. Borrowed, must outlive
+ * the registry. */
 struct backend_setting {
     const char *backend;
     const char *key;
@@ -78,12 +81,14 @@ struct backend_registry {
     bool auto_complete;
 };
 
-/* backend_registry_init - directory: where backends lie, each in a directory of its name. Strings are borrowed. */
+/* backend_registry_init - directory: where backends lie, each in a directory of its name.
+ * Strings are borrowed. */
 void backend_registry_init(struct backend_registry *r, const char *directory,
                            const struct backend_setting *settings, size_t setting_count,
                            bool auto_complete);
 
-/* backend_registry_each - call fn with each backend of a library that is loaded, under the registry's lock: it may not load any. */
+/* backend_registry_each - call fn with each backend of a library that is loaded, under the
+ * registry's lock: it may not load any. */
 void backend_registry_each(struct backend_registry *r,
                            void (*fn)(void *arg, const struct plugin_backend *b), void *arg);
 
@@ -95,25 +100,28 @@ struct backend_wanted {
     const char *name;
     const char *runtime; /* the file of its library; "" = libtriton_NAME.so */
     const char *model;
-    const char *model_dir; /* the library may lie with the model: MODEL/VERSION/, MODEL/, then the
-                              backend directory */
+    /* the library may lie with the model: MODEL/VERSION/, MODEL/, then the backend directory */
+    const char *model_dir;
     int64_t version;
 };
 
-/* backend_get - find the library of a backend and load it, or return the one that is loaded. Blocks.
+/* backend_get - find the library of a backend and load it, or return the one that is loaded.
+ * Blocks.
  * wait     false: where another thread is loading it, *ret is NULL
- * errors   INVALID_ARG: "unable to find backend library for backend 'x', try specifying runtime on the model configuration.";
- *          that the file that `runtime` names is nowhere, or not below the directory; what the loader or the backend's Initialize
- *          say */
+ * errors   INVALID_ARG: "unable to find backend library for backend 'x', try specifying runtime
+ *          on the model configuration."; that the file that `runtime` names is nowhere, or not
+ *          below the directory; what the loader or the backend's Initialize say */
 struct err *backend_get(struct backend_registry *r, const struct backend_wanted *w, bool wait,
                         struct plugin_backend **ret);
 
-/* backend_say_failed - log that an entry of a backend returned an error. model, instance: names, NULL where it is not about one. */
+/* backend_say_failed - log that an entry of a backend returned an error. model, instance: names,
+ * NULL where it is not about one. */
 __attribute__((cold)) void backend_say_failed(const struct plugin_backend *b, const char *model,
                                               const char *instance, const char *entry,
                                               const struct err *e);
 
-/* backend_init_remote - the stand-in of a backend that another process has; no registry knows it. entries are copied.
+/* backend_init_remote - the stand-in of a backend that another process has; no registry knows
+ * it. entries are copied.
  * backend_fini_remote - the struct is the caller's. */
 void backend_init_remote(struct plugin_backend *b, const struct backend_registry *r,
                          const char *name, const struct backend_entries *entries);

@@ -32,7 +32,8 @@ struct batch_strategy {
 
 /* -- opening -- */
 
-/* Returns how many of the five functions the library has; the names of the others are appended to `missing`. */
+/* Returns how many of the five functions the library has; the names of the others are appended
+ * to `missing`. */
 static unsigned batch_strategy_find_functions(struct batch_strategy *s, struct strbuf *missing)
 {
     const struct {
@@ -103,7 +104,8 @@ struct err *batch_strategy_open(const char *path, struct plugin_model *m,
     return e;
 }
 
-/* What failed to begin is finalized all the same, as in the reference: it may have made something. */
+/* What failed to begin is finalized all the same, as in the reference: it may have made
+ * something. */
 static void end_batcher(struct batch_strategy *s)
 {
     struct err *e = s->begun ? (struct err *)s->batcher_finalize(s->batcher) : NULL;

@@ -15,8 +15,8 @@ struct custom_library {
     CustomExecuteV2Fn_t execute_v2; /* version 2 */
 };
 
-/* custom_library_open - errors  INTERNAL: the loader's own words; NOT_FOUND: a function that is missing; INVALID_ARG: a version that
- * there is not */
+/* custom_library_open - errors INTERNAL: the loader's own words; NOT_FOUND: a function that is
+ * missing; INVALID_ARG: a version that there is not */
 struct err *custom_library_open(const char *path, struct custom_library **ret);
 
 /* custom_library_close - unmaps it. NULL is fine. */

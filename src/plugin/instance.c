@@ -87,7 +87,8 @@ struct err *instance_new(struct plugin_model *model, struct stats *stats, const 
     return NULL;
 }
 
-/* It worked when the instance was made: what is wrong now is the system's doing, and no reason not to execute. */
+/* It worked when the instance was made: what is wrong now is the system's doing, and no reason
+ * not to execute. */
 void instance_bind(const struct plugin_instance *i)
 {
     struct err *e = host_policy_bind(i->policy);

@@ -1,5 +1,6 @@
 #pragma once
-/* One instance of a model: the TRITONBACKEND_ModelInstance of the C ABI. Execute is called on it by one thread at a time. */
+/* One instance of a model: the TRITONBACKEND_ModelInstance of the C ABI. Execute is called on it
+ * by one thread at a time. */
 #include "base/err.h"
 #include "os/clock.h"
 #include "plugin/usage.h"
@@ -30,7 +31,8 @@ struct instance_reports {
                      int outcome, const struct response_stats_times *t);
 };
 
-/* A request that the backend gave back to have it executed again: what a report about this execution needs. */
+/* A request that the backend gave back to have it executed again: what a report about this
+ * execution needs. */
 struct instance_again {
     const void *handle;
     time_ns start;
@@ -73,16 +75,19 @@ struct err *instance_new(struct plugin_model *model, struct stats *stats, const 
                          const struct Inference__ModelInstanceGroup *group,
                          const struct host_policies *policies, struct plugin_instance **ret);
 
-/* instance_bind - the calling thread executes this instance only: it runs under its host policy from now on. */
+/* instance_bind - the calling thread executes this instance only: it runs under its host policy
+ * from now on. */
 void instance_bind(const struct plugin_instance *i);
 
 /* instance_execute - run a batch.
- * requests  count of them; the backend's when NULL is returned, else still the caller's, but for those that the backend has released
- *           nevertheless: they are NULL then */
+ * requests  count of them; the backend's when NULL is returned, else still the caller's, but for
+ *           those that the backend has released nevertheless: they are NULL then */
 struct err *instance_execute(struct plugin_instance *i, struct request **requests, size_t count);
 
-/* instance_note_again - the calling thread's execution gives a request back to have it executed again. Before the request is.
- * instance_again - what was noted under a handle by the calling thread's execution on this instance; NULL when nothing was. */
+/* instance_note_again - the calling thread's execution gives a request back to have it executed
+ * again. Before the request is.
+ * instance_again - what was noted under a handle by the calling thread's execution on this
+ * instance; NULL when nothing was. */
 void instance_note_again(const void *handle, const struct request *r);
 const struct instance_again *instance_again(const struct plugin_instance *i, const void *handle);
 

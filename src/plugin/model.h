@@ -37,24 +37,29 @@ struct plugin_model *model_new(struct plugin_backend *backend, const char *name,
                                const char *dir, struct Inference__ModelConfig *proto,
                                bool auto_complete, void *server);
 
-/* model_initialize - let the backend check and complete the model; proto may be another one afterwards. Blocks.
+/* model_initialize - let the backend check and complete the model; proto may be another one
+ * afterwards. Blocks.
  * errors  the backend's own */
 struct err *model_initialize(struct plugin_model *m);
 
 /* model_print_config - what is in force, as JSON; the caller's (mem_free). Any thread. */
 char *model_print_config(struct plugin_model *m, size_t *ret_len);
 
-/* model_set_config - replace the configuration while ModelInitialize runs; proto is taken over, also on error.
+/* model_set_config - replace the configuration while ModelInitialize runs; proto is taken over,
+ * also on error.
  * errors  INVALID_ARG outside of ModelInitialize */
 struct err *model_set_config(struct plugin_model *m, struct Inference__ModelConfig *proto);
 
-/* model_publish_config - the configuration that is in force from now on; proto is gone. Takes a reference. Any thread. */
+/* model_publish_config - the configuration that is in force from now on; proto is gone. Takes a
+ * reference. Any thread. */
 void model_publish_config(struct plugin_model *m, struct model_config *published);
 
-/* model_ready - whether its backend is there: one in a process of its own may be starting anew. NULL is ready. Any thread. */
+/* model_ready - whether its backend is there: one in a process of its own may be starting anew.
+ * NULL is ready. Any thread. */
 bool model_ready(const struct plugin_model *m);
 
-/* model_retire - nothing new will come; requests under way go on. NULL is fine. Any thread, never blocks. */
+/* model_retire - nothing new will come; requests under way go on. NULL is fine. Any thread,
+ * never blocks. */
 void model_retire(const struct plugin_model *m);
 
 /* model_free - finalize the backend's side; its instances are gone. NULL is fine. Blocks. */

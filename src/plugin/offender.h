@@ -1,9 +1,11 @@
 #pragma once
-/* Who it was that broke a rule of the C ABI: by what the calling thread executes, else by the library that the call came from. */
+/* Who it was that broke a rule of the C ABI: by what the calling thread executes, else by the
+ * library that the call came from. */
 
 struct plugin_model;
 
-/* offender_enter, offender_leave - a model lives; its backend's library can be told from here on. Any thread. */
+/* offender_enter, offender_leave - a model lives; its backend's library can be told from here
+ * on. Any thread. */
 void offender_enter(struct plugin_model *m);
 void offender_leave(struct plugin_model *m);
 

@@ -1,6 +1,7 @@
 #pragma once
-/* Repository agents: libraries that see, and may replace, a model's files before they are loaded. The TRITONREPOAGENT_Agent and
- * TRITONREPOAGENT_AgentModel of the C ABI. Calls about one model come one at a time. */
+/* Repository agents: libraries that see, and may replace, a model's files before they are
+ * loaded. The TRITONREPOAGENT_Agent and TRITONREPOAGENT_AgentModel of the C ABI. Calls about one
+ * model come one at a time. */
 #include "base/err.h"
 #include "triton/core/tritonrepoagent.h"
 
@@ -16,8 +17,8 @@ struct repo_agent {
     char *name;
     char *path; /* of its library */
     struct dl *dl;
-    bool
-        initialized; /* Initialize was called; Finalize is then, also when it failed: it may have left something */
+    /* Initialize was called; Finalize is then, also when it failed: it may have left something */
+    bool initialized;
     TRITONSERVER_Error *(*finalize)(TRITONREPOAGENT_Agent *);
     TRITONSERVER_Error *(*model_initialize)(TRITONREPOAGENT_Agent *, TRITONREPOAGENT_AgentModel *);
     TRITONSERVER_Error *(*model_finalize)(TRITONREPOAGENT_Agent *, TRITONREPOAGENT_AgentModel *);
@@ -48,8 +49,8 @@ struct repo_agent_model {
 };
 
 /* repo_agent_load - load DIRECTORY/NAME/libtritonrepoagent_NAME.so and initialize it. Blocks.
- * errors  INVALID_ARG for a name that is no file name or a library that is not there; NOT_FOUND without its ModelAction; the agent's
- *         own */
+ * errors  INVALID_ARG for a name that is no file name or a library that is not there; NOT_FOUND
+ *         without its ModelAction; the agent's own */
 struct err *repo_agent_load(const char *directory, const char *name, struct repo_agent **ret);
 
 /* repo_agent_free - finalize it; no model of it is left. The library stays mapped. NULL is fine. */
@@ -66,7 +67,8 @@ struct err *repo_agent_model_new(struct repo_agent *a, const char *location,
                                  const struct repo_agent_param *params, size_t count,
                                  struct repo_agent_model **ret);
 
-/* repo_agent_model_act - let it take part in a step of the model's life; m->location may be another one after LOAD.
+/* repo_agent_model_act - let it take part in a step of the model's life; m->location may be
+ * another one after LOAD.
  * errors  INTERNAL for a step out of order; the agent's own */
 struct err *repo_agent_model_act(struct repo_agent_model *m, TRITONREPOAGENT_ActionType action);
 

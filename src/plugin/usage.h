@@ -17,8 +17,8 @@ struct usage_row {
 };
 
 struct usage {
-    struct mutex
-        lock; /* rank LEAF; guards what follows: reports come while the statistics are read */
+    /* rank LEAF; guards what follows: reports come while the statistics are read */
+    struct mutex lock;
     struct usage_row *rows;
     size_t count;
 };
@@ -28,7 +28,8 @@ void usage_fini(struct usage *u);
 
 /* usage_report - replaces the last report.
  * rows    count of them, copied
- * errors  INVALID_ARG over the limit, for an unknown kind, or when one kind and device stands there twice */
+ * errors  INVALID_ARG over the limit, for an unknown kind, or when one kind and device stands
+ *         there twice */
 struct err *usage_report(struct usage *u, const struct usage_row *rows, size_t count);
 
 /* usage_sum - add a report to a list of totals, which grows by the kinds and devices that it lacks.

@@ -49,7 +49,8 @@ struct wait_list {
     size_t count;
 };
 
-/* The models of a name: which of them the ensemble needs is known when they were looked at. Lock held. */
+/* The models of a name: which of them the ensemble needs is known when they were looked at. Lock
+ * held. */
 static void add_waits(struct repo *r, const struct repo_model *m, const char *name,
                       const struct repo_job *job, struct wait_list *l)
 {
@@ -135,7 +136,8 @@ static bool same_spaces(const Inference__ModelEnsembling *a, const Inference__Mo
     return true;
 }
 
-/* Whether versions that serve are decoupled, and go to the models, as the configuration says. Lock held. */
+/* Whether versions that serve are decoupled, and go to the models, as the configuration says.
+ * Lock held. */
 static bool follow_fits(const struct repo_model *m, const Inference__ModelConfig *proto)
 {
     for (size_t i = 0; i < m->version_count; i++) {
@@ -217,8 +219,9 @@ static void follow_add(struct list_of_jobs *l, const struct repo_model *m, enum 
     l->items[l->count++].job = job;
 }
 
-/* Whether a load that has not come to it yet will look at the models that it needs. It may wait for the very job that this is the end of,
- * so nothing may be put behind it that this job then waits for. */
+/* Whether a load that has not come to it yet will look at the models that it needs. It may wait
+ * for the very job that this is the end of, so nothing may be put behind it that this job then
+ * waits for. */
 static bool will_look(const struct repo_model *m)
 {
     if (m->dependencies.waits)
@@ -229,7 +232,8 @@ static bool will_look(const struct repo_model *m)
     return false;
 }
 
-/* The ensembles that need the model, or may now: one that comes or goes changes what its name means. Lock held. */
+/* The ensembles that need the model, or may now: one that comes or goes changes what its name
+ * means. Lock held. */
 static void add_dependents(struct repo *r, const struct repo_model *m, const struct repo_job *job,
                            struct list_of_jobs *l)
 {

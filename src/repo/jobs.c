@@ -38,7 +38,8 @@ static bool jobs_run(struct repo *r, struct repo_model *m, struct repo_job *job)
     return !parked;
 }
 
-/* Waits for a model with work; NULL when there was none for a while, or the repository stops. Lock held. */
+/* Waits for a model with work; NULL when there was none for a while, or the repository stops.
+ * Lock held. */
 static struct repo_model *next_model(struct repo *r)
 {
     time_ns until = clock_now_ns() + REPO_IDLE_NS;
@@ -211,7 +212,8 @@ static struct err *refuse_circle(const struct repo *r, const char *model)
                    model, at_work->title);
 }
 
-/* The last loader that does not wait may not: nobody would be left to do what they all wait for. Lock held. */
+/* The last loader that does not wait may not: nobody would be left to do what they all wait for.
+ * Lock held. */
 static struct err *refuse_last(const struct repo *r)
 {
     unsigned most = r->settings.load_threads + REPO_MAX_LENT;

@@ -6,5 +6,6 @@
 void left_busy(struct repo *r, struct repo_left *ret);
 void left_live(struct repo *r, struct repo_left *ret);
 
-/* left_say_at_work - log which models loaders work on, and what each of them waits for. Lock not held. */
+/* left_say_at_work - log which models loaders work on, and what each of them waits for. Lock not
+ * held. */
 void left_say_at_work(struct repo *r);

@@ -89,8 +89,9 @@ static uint64_t mark_of(const struct source_look *seen)
     return mark;
 }
 
-/* Whether versions serve, and all that do have the files that they were loaded from. The retirer may change the states of others now: one
- * that serves is known by its version, which only this loader sets. */
+/* Whether versions serve, and all that do have the files that they were loaded from. The retirer
+ * may change the states of others now: one that serves is known by its version, which only this
+ * loader sets. */
 static bool files_are_the_same(const struct operate_attempt *a)
 {
     bool serves = false;
@@ -109,8 +110,8 @@ static bool files_are_the_same(const struct operate_attempt *a)
     return serves;
 }
 
-/* As in the reference, a load without a configuration leaves one in force that a client gave before, until something of the model's
- * directory changes. */
+/* As in the reference, a load without a configuration leaves one in force that a client gave
+ * before, until something of the model's directory changes. */
 static bool keeps_given(const struct operate_attempt *a)
 {
     const struct repo_model *m = a->m;
@@ -148,7 +149,8 @@ static struct err *operate_read_config(struct operate_attempt *a)
     return NULL;
 }
 
-/* Repository agents look at what is to be loaded, and may put it elsewhere; not at what serves already as it is. */
+/* Repository agents look at what is to be loaded, and may put it elsewhere; not at what serves
+ * already as it is. */
 static struct err *ask_agents(struct operate_attempt *a)
 {
     if (!agents_wanted(a->proto))
@@ -166,7 +168,8 @@ static struct err *ask_agents(struct operate_attempt *a)
     return agents_take(a->r->agents, a->proto, a->r->settings.context.config_name, &a->source);
 }
 
-/* What the version policy picks among the directories: of the source, or of where agents put the model. */
+/* What the version policy picks among the directories: of the source, or of where agents put the
+ * model. */
 static struct err *operate_find_versions(struct operate_attempt *a)
 {
     struct source_look moved = {0};
@@ -191,8 +194,8 @@ static struct err *operate_find_versions(struct operate_attempt *a)
     return NULL;
 }
 
-/* What no version can be made with is known before the first one is begun. The files of a model in a store that serves may be the same:
- * they are not fetched for this alone. */
+/* What no version can be made with is known before the first one is begun. The files of a model
+ * in a store that serves may be the same: they are not fetched for this alone. */
 static struct err *operate_check_config(struct operate_attempt *a)
 {
     if (a->sample && load_needs_files(a->proto)) {
@@ -275,8 +278,9 @@ static bool operate_is_over(const struct repo_version *v)
     return v->state == TABLE_UNAVAILABLE && !v->unloading;
 }
 
-/* It could not even be looked at: said of the model as a whole, unless it serves on; what became of its versions still holds, and tells
- * enough of an ensemble that does not come back with its models. Lock held. */
+/* It could not even be looked at: said of the model as a whole, unless it serves on; what became
+ * of its versions still holds, and tells enough of an ensemble that does not come back with its
+ * models. Lock held. */
 static void show_failure(struct operate_attempt *a, const struct err *e)
 {
     bool versions = false;
@@ -506,7 +510,8 @@ static struct err *no_versions(struct operate_attempt *a)
                    a->m->title));
 }
 
-/* Whoever sent something that cannot be used is told so; else it is the repository that cannot be read. */
+/* Whoever sent something that cannot be used is told so; else it is the repository that cannot
+ * be read. */
 static struct err *cannot_look(struct operate_attempt *a, struct err *e)
 {
     LOG_ERROR("failed to load '%s': %s", a->m->title, err_message(e));
@@ -519,8 +524,8 @@ static struct err *cannot_look(struct operate_attempt *a, struct err *e)
                     "failed to load '%s', failed to poll from model repository", a->m->name);
 }
 
-/* It could be read. An ensemble waits for the models that it needs, and is compared with what they are then. Returns true when its job
- * was put back. */
+/* It could be read. An ensemble waits for the models that it needs, and is compared with what
+ * they are then. Returns true when its job was put back. */
 static bool look_at_needs(struct operate_attempt *a, struct repo_job *waiting, struct err **ret)
 {
     mutex_lock(&a->r->lock);
@@ -533,7 +538,8 @@ static bool look_at_needs(struct operate_attempt *a, struct repo_job *waiting, s
     return false;
 }
 
-/* Everything up to the point where versions are made, if any are to be. Returns true when the job was put back. */
+/* Everything up to the point where versions are made, if any are to be. Returns true when the
+ * job was put back. */
 static bool prepare(struct operate_attempt *a, struct repo_job *waiting, struct err **ret)
 {
     struct repo_model *m = a->m;
@@ -558,8 +564,8 @@ static bool prepare(struct operate_attempt *a, struct repo_job *waiting, struct 
     return false;
 }
 
-/* Returns true when the job was put back, with the attempt: while its backend is being loaded, a model of the start lets others go
- * first. */
+/* Returns true when the job was put back, with the attempt: while its backend is being loaded, a
+ * model of the start lets others go first. */
 static bool make_all(struct operate_attempt *a, struct repo_job *waiting, struct err **ret)
 {
     bool failed = false;

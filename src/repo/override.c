@@ -39,7 +39,8 @@ static int override_by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Sorted, since a search for each among those before it takes seconds for many, on a thread that serves others. */
+/* Sorted, since a search for each among those before it takes seconds for many, on a thread that
+ * serves others. */
 static struct err *check_twice(const struct repo_param *params, size_t count)
 {
     const char **names = mem_alloc((count + 1) * sizeof(*names));

@@ -1,9 +1,9 @@
 #pragma once
-/* The model repositories of a server, on the disk and in stores. A place is one of them, a bit of table_model.places. Private to
- * repo/.
+/* The model repositories of a server, on the disk and in stores. A place is one of them, a bit
+ * of table_model.places. Private to repo/.
  *
- * A store that does not answer holds up nothing else: what waits for one of several does so for PLACES_PATIENCE_NS at most, and then
- * goes by the last listing that came. */
+ * A store that does not answer holds up nothing else: what waits for one of several does so for
+ * PLACES_PATIENCE_NS at most, and then goes by the last listing that came. */
 #include "base/err.h"
 #include "os/clock.h"
 #include "repo/repo.h"
@@ -16,7 +16,8 @@ struct source;
 
 #define PLACES_PATIENCE_NS TIME_S(1)
 
-/* places_open - open the stores among them; no request. What is wrong with a path is kept for places_error. */
+/* places_open - open the stores among them; no request. What is wrong with a path is kept for
+ * places_error. */
 void places_open(struct repo *r);
 
 /* places_error - why a path cannot be a repository; NULL when all can. A copy. */
@@ -37,15 +38,18 @@ void places_begin(struct repo *r, struct places_look *ret);
 /* places_is_cloud - whether a place is a store. */
 bool places_is_cloud(const struct repo *r, size_t place);
 
-/* places_names - the models of a place. Blocks, for a store until its listing is done or the time is over.
+/* places_names - the models of a place. Blocks, for a store until its listing is done or the
+ * time is over.
  * errors  it cannot be read; UNAVAILABLE: time is over */
 struct err *places_names(struct repo *r, size_t place, const struct places_look *look,
                          time_ns until, struct local_names *ret);
 
-/* places_stamp - of everything that a model has in a place, for the poll; 0 = it cannot be told. Asks no store. */
+/* places_stamp - of everything that a model has in a place, for the poll; 0 = it cannot be told.
+ * Asks no store. */
 uint64_t places_stamp(const struct repo *r, size_t place, const char *model);
 
-/* places_find - which places have a model, and where it can be read. Asks stores only when no directory on the disk is it.
+/* places_find - which places have a model, and where it can be read. Asks stores only when no
+ * directory on the disk is it.
  * within      the places where it may lie: others are not looked at
  * allowed     those of them that it may come from
  * known       by the last listing of the stores, without asking
@@ -53,7 +57,8 @@ uint64_t places_stamp(const struct repo *r, size_t place, const char *model);
  * ret_from    the one
  * ret         a reference
  * ret_changed a store changed while it was read: try again
- * errors      NOT_FOUND, INVALID_ARG "model appears in two or more repositories", what a store says */
+ * errors      NOT_FOUND, INVALID_ARG "model appears in two or more repositories", what a store
+ *             says */
 struct err *places_find(struct repo *r, const char *model, uint64_t within, uint64_t allowed,
                         bool known, uint64_t *ret_places, uint64_t *ret_from, struct source **ret,
                         bool *ret_changed);

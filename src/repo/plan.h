@@ -26,11 +26,13 @@ enum plan_action {
 /* What changed beside the versions: the configuration, and what lies next to it. */
 enum plan_change {
     PLAN_SAME,
-    PLAN_GROUPS, /* instance groups of the configuration, or which versions it picks; nothing else */
-    PLAN_ANY,    /* anything else, or the client says so: nothing is kept */
+    /* instance groups of the configuration, or which versions it picks; nothing else */
+    PLAN_GROUPS,
+    PLAN_ANY, /* anything else, or the client says so: nothing is kept */
 };
 
-/* plan_compare - what changed from one configuration to another, by what they mean: what is written out that is so anyway changes nothing.
+/* plan_compare - what changed from one configuration to another, by what they mean: what is
+ * written out that is so anyway changes nothing.
  * name  of the model */
 enum plan_change plan_compare(const struct Inference__ModelConfig *was,
                               const struct Inference__ModelConfig *now, const char *name);

@@ -44,8 +44,8 @@ enum repo_action {
     REPO_SYNC,    /* nothing: what was asked for before is done then */
 };
 
-/* A model. Its fields are guarded by repo->lock; `busy` lends all of them but jobs and places to the loader that works on it,
- * which still takes the lock to change what publishing reads. */
+/* A model. Its fields are guarded by repo->lock; `busy` lends all of them but jobs and places to
+ * the loader that works on it, which still takes the lock to change what publishing reads. */
 struct repo_model {
     const char *space; /* see repo/spaces.h; borrowed */
     char *name;
@@ -56,12 +56,12 @@ struct repo_model {
     struct list node; /* in repo->ready while it has jobs and is not busy */
     bool busy;
     enum repo_action doing; /* while it is busy */
-    bool
-        ending; /* busy only until who asked has been told: its job waits for no other model any more */
+    /* busy only until who asked has been told: its job waits for no other model any more */
+    bool ending;
     const char *awaits; /* the name of models that its loader waits for; NULL = none */
     bool wanted;
-    bool
-        versionless; /* it could be read when it was asked for last, and its version policy picked none */
+    /* it could be read when it was asked for last, and its version policy picked none */
+    bool versionless;
     unsigned retiring;   /* versions that the retirer has */
     unsigned parting;    /* sets of instances that the retirer has, of versions that serve on */
     unsigned finalising; /* of them, those that execute nothing any more */
@@ -70,8 +70,8 @@ struct repo_model {
     struct repo_version *versions; /* ascending */
     size_t version_count;
     bool forced; /* serves with a configuration of the client's */
-    uint64_t
-        stamp; /* of what lies beside the versions, when it was loaded; but for its configuration */
+    /* of what lies beside the versions, when it was loaded; but for its configuration */
+    uint64_t stamp;
     uint64_t config_stamp;                /* of that */
     uint64_t mark;                        /* of the numbers of its versions, all that there were */
     struct Inference__ModelConfig *proto; /* owned: as it was written; NULL = never loaded */
@@ -79,7 +79,8 @@ struct repo_model {
     uint64_t tried; /* of all of it, when the poll asked for it last; 0 = never */
 };
 
-/* A name, for as long as there are models of it. With namespacing it stays for a while when one was meant by it once. */
+/* A name, for as long as there are models of it. With namespacing it stays for a while when one
+ * was meant by it once. */
 struct repo_name {
     struct repo_model *first;
     bool used;        /* one of them was meant by it once */
@@ -87,7 +88,8 @@ struct repo_name {
     struct list node; /* in repo->spent while there is no model of it */
 };
 
-/* Names that meant a model once and are kept though there is none of them any more: past that the oldest is forgotten. */
+/* Names that meant a model once and are kept though there is none of them any more: past that
+ * the oldest is forgotten. */
 #define REPO_MAX_SPENT 256u
 
 struct repo_job {
@@ -102,13 +104,14 @@ struct repo_job {
     bool up;           /* an unload: ensembles that need it are unloaded too */
     bool down;         /* an unload: so is what was loaded along with it */
     uint64_t put_back; /* jobs that had ended when it was put back last, and 1 more; 0 = never */
-    struct operate_attempt
-        *attempt; /* a load that was begun and put back: goes on with this; owned */
+    /* a load that was begun and put back: goes on with this; owned */
+    struct operate_attempt *attempt;
     repo_done_fn *done;
     void *owner;
 };
 
-/* How many threads free versions at the same time: a backend may take a second for each of its instances, or never end. */
+/* How many threads free versions at the same time: a backend may take a second for each of its
+ * instances, or never end. */
 #define REPO_FINISHERS 16u
 
 /* How long a load waits for instances that it took out and that still execute. */
@@ -123,8 +126,8 @@ struct repo_retired {
     int64_t number;
     bool shown; /* an entry of the model shows it as unloading */
     struct serve_version *version;
-    struct tally
-        *tally; /* of version; a reference, which a version that is loaded anew goes on with */
+    /* of version; a reference, which a version that is loaded anew goes on with */
+    struct tally *tally;
     struct source *source;
     bool last;      /* the last version of its source that served */
     time_ns since;  /* when it was unpublished */

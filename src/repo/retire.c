@@ -123,7 +123,8 @@ static bool retire_is_over(struct repo_retired *old)
     return over;
 }
 
-/* Frees one version after the other; what that leaves goes back to the system when there is none for now. */
+/* Frees one version after the other; what that leaves goes back to the system when there is none
+ * for now. */
 static void finisher_main(void *arg)
 {
     struct thread_seat *seat = arg;
@@ -149,7 +150,8 @@ static void finisher_main(void *arg)
     mutex_unlock(&r->lock);
 }
 
-/* Has it freed by a thread that does nothing else: a backend that never ends its finalisation holds up nobody else. Lock not held. */
+/* Has it freed by a thread that does nothing else: a backend that never ends its finalisation
+ * holds up nobody else. Lock not held. */
 static void finish_aside(struct repo *r, struct repo_retired *old)
 {
     mutex_lock(&r->lock);

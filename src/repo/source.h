@@ -1,5 +1,6 @@
 #pragma once
-/* Where a model was loaded from; counted, since versions that are being retired still read from it. */
+/* Where a model was loaded from; counted, since versions that are being retired still read from
+ * it. */
 #include "base/err.h"
 
 #include <stdatomic.h>
@@ -25,8 +26,9 @@ struct source *source_new(char *dir, bool temporary);
 
 /* source_of_copy - the same of a copy of a model in a store, which it takes over. */
 struct source *source_of_copy(struct cloud_copy *copy);
-/* source_moved - the same of where repository agents put a model, or left it; takes over the reference on where it was and the agents,
- * who hear of its end with the last reference. dir: copied. */
+/* source_moved - the same of where repository agents put a model, or left it; takes over the
+ * reference on where it was and the agents, who hear of its end with the last reference. dir:
+ * copied. */
 struct source *source_moved(struct source *from, const char *dir, struct agents_set *agents);
 struct source *source_ref(struct source *s);
 
@@ -49,8 +51,10 @@ void source_look_fini(struct source_look *l);
 /* source_stamp - of the directory of one version. Blocks. */
 struct err *source_stamp(const struct source *s, int64_t version, uint64_t *ret);
 
-/* source_fetch - the files of a version are in `dir`: those of a model in a store come only now. Blocks. */
+/* source_fetch - the files of a version are in `dir`: those of a model in a store come only now.
+ * Blocks. */
 struct err *source_fetch(struct source *s, int64_t version);
 
-/* source_changed - whether reading failed since the model in the store is another by now: a new look may succeed. */
+/* source_changed - whether reading failed since the model in the store is another by now: a new
+ * look may succeed. */
 bool source_changed(const struct source *s);

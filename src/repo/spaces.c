@@ -106,7 +106,8 @@ static struct err *spaces_take(struct join *j, size_t i)
     return e;
 }
 
-/* The first error of a kind; INVALID_ARG: all their messages, each once. NULL when there is none. */
+/* The first error of a kind; INVALID_ARG: all their messages, each once. NULL when there is
+ * none. */
 static struct err *errors_of(struct join *j, enum status code)
 {
     struct strbuf all = STRBUF_INIT;

@@ -57,7 +57,8 @@ static bool add_found(struct repo *r, const char *name, uint64_t places)
 /* So many models more than a look found make the next one due. */
 #define LOOK_SOME 64u
 
-/* What lies in the repositories whose bits are in `read`; of the others, what was known stays. Lock held. */
+/* What lies in the repositories whose bits are in `read`; of the others, what was known stays.
+ * Lock held. */
 static void take_view(struct repo *r, const struct view *v, uint64_t read)
 {
     bool changed = false;

@@ -20,8 +20,9 @@ struct err *watch_ask(struct repo *r, repo_done_fn *done, void *owner);
 /* watch_note - remember how a model looks now: the poll loads it again when it looks different. */
 void watch_note(struct repo *r, const char *space, const char *name);
 
-/* watch_growth - have it look when models have become many since it looked last: in mode explicit nobody else may, and what was unloaded
- * and then removed is forgotten only by a look. Lock held. */
+/* watch_growth - have it look when models have become many since it looked last: in mode
+ * explicit nobody else may, and what was unloaded and then removed is forgotten only by a look.
+ * Lock held. */
 void watch_growth(struct repo *r);
 
 /* watch_start - begin to poll. watch_stop - end the thread; who waits for a look is refused. */

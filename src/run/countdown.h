@@ -1,6 +1,7 @@
 #pragma once
-/* What a server that stops waits for, told once a second in the reference's words: people look for these lines. They are written by a
- * thread of their own, since whoever stops the server waits for what they tell of. */
+/* What a server that stops waits for, told once a second in the reference's words: people look
+ * for these lines. They are written by a thread of their own, since whoever stops the server
+ * waits for what they tell of. */
 #include "os/clock.h"
 #include "os/mutex.h"
 
@@ -19,8 +20,8 @@ struct countdown {
     struct mutex_cond changed;
     bool unloading;
     bool over;
-    struct thread
-        *thread; /* NULL = there was none to have: only the lines between the phases are told */
+    /* NULL = there was none to have: only the lines between the phases are told */
+    struct thread *thread;
 };
 
 /* countdown_begin - requests under way are waited for from now on.

@@ -25,7 +25,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of the time to stop in, the last quarter, and no more than this, is for unloading models, whatever connections wait for. */
+/* Of the time to stop in, the last quarter, and no more than this, is for unloading models,
+ * whatever connections wait for. */
 #define UNLOAD_NS TIME_S(5)
 
 /* So long the log has for the last lines of a process that ends at once. */
@@ -37,19 +38,20 @@ struct fronts {
     struct grpc_front *grpc;
     struct http_front *metrics;
     time_ns until; /* when stopping must be over */
-    time_ns
-        conn_until; /* when connections are closed on clients that wait still: models are unloaded after it */
-    atomic_bool
-        stopped; /* set when stopping is over; the signal that follows it wakes the main thread */
-    int number;  /* of the signal that began the end; 0 = none did */
+    /* when connections are closed on clients that wait still: models are unloaded after it */
+    time_ns conn_until;
+    /* set when stopping is over; the signal that follows it wakes the main thread */
+    atomic_bool stopped;
+    int number;             /* of the signal that began the end; 0 = none did */
     const char *last_words; /* why it ends at once */
     struct thread *starter; /* loads what is to be served; NULL = it never began */
     atomic_bool ending;     /* set by the main thread: the starter says no more */
-    atomic_bool
-        failed; /* set by the starter: it cannot be served; the signal that follows it wakes the main thread */
+    /* set by the starter: it cannot be served; the signal that follows it wakes the main thread */
+    atomic_bool failed;
 };
 
-/* What could not be listened at, and which option says so: the port is taken, or the address is none. */
+/* What could not be listened at, and which option says so: the port is taken, or the address is
+ * none. */
 static struct err *run_run_opened(struct err *e, const char *front, const char *address)
 {
     if (!e)
@@ -98,7 +100,8 @@ static void stop_grpc(void *arg)
     grpc_front_stop(f->grpc, f->conn_until);
 }
 
-/* Both at once: a long request of one protocol takes nothing of the time that clients of the other have. */
+/* Both at once: a long request of one protocol takes nothing of the time that clients of the
+ * other have. */
 static void stop_fronts(struct fronts *f)
 {
     struct thread *grpc = NULL;
@@ -110,7 +113,8 @@ static void stop_fronts(struct fronts *f)
     http_front_stop(f->metrics, f->conn_until);
 }
 
-/* Readiness first, then the front ends, then the models: nothing that was accepted goes unanswered. */
+/* Readiness first, then the front ends, then the models: nothing that was accepted goes
+ * unanswered. */
 static void stop_all(void *arg)
 {
     struct fronts *f = arg;
@@ -160,7 +164,8 @@ static _Noreturn void end_at_once(struct fronts *f, const char *why)
     _exit(1);
 }
 
-/* Stops on another thread, so that this one sees the second signal and the time-out. Does not return when either comes first. */
+/* Stops on another thread, so that this one sees the second signal and the time-out. Does not
+ * return when either comes first. */
 static void stop_in_time(struct fronts *f)
 {
     uint32_t seconds = f->server->options.exit_timeout_secs;

@@ -74,7 +74,8 @@ void sequence_controls_free(struct sequence_controls *c)
     mem_free(c);
 }
 
-/* The correlation id as the model wants it: cut to its low bits, or as a string with its length in front. */
+/* The correlation id as the model wants it: cut to its low bits, or as a string with its length
+ * in front. */
 static struct tensor_piece id_piece(const struct control *c, struct request *r, bool ready)
 {
     struct tensor_piece piece = {.memory = BUF_MEMORY_CPU};
@@ -131,7 +132,8 @@ void sequence_controls_again(const struct sequence_controls *c, struct request *
         const struct control *each = &c->controls[i];
         if (each->kind == KIND(CORRID))
             continue;
-        /* The request's arena holds the piece: nobody else has it while the request is the scheduler's. */
+        /* The request's arena holds the piece: nobody else has it while the request is the
+         * scheduler's. */
         struct tensor_piece *piece = (struct tensor_piece *)(uintptr_t)first[i].pieces;
         piece->data = each->values[is_true(each->kind, r->flags, true)];
     }

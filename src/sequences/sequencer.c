@@ -137,7 +137,8 @@ static void take_slot(struct sequencer *s, struct sequence *q, struct sequencer_
     make_candidate(s, q);
 }
 
-/* The free slot with the lowest number over all instances, so that all batches stay small; false when none is free. */
+/* The free slot with the lowest number over all instances, so that all batches stay small; false
+ * when none is free. */
 static bool find_slot(struct sequencer *s, struct sequence *q)
 {
     struct sequencer_instance *best = NULL;

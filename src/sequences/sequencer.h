@@ -46,8 +46,8 @@ struct sequencer_config {
     uint32_t max_batch_size; /* rows; 0 counts as 1 */
     uint64_t idle_us;        /* max_sequence_idle_microseconds; 0 = one second */
     uint64_t delay_us;       /* max_queue_delay_microseconds */
-    float
-        min_utilization; /* direct: this part of the slots ready, or the delay over; 0 = at once */
+    /* direct: this part of the slots ready, or the delay over; 0 = at once */
+    float min_utilization;
     uint32_t candidates; /* oldest: slots of an instance; 0 counts as 1 */
     /* oldest: in any order, each in [1, max_batch_size]; none = { max_batch_size }. */
     const int32_t *preferred;
@@ -83,8 +83,8 @@ void sequencer_leave(struct sequencer_instance *i);
 bool sequencer_busy(const struct sequencer_instance *i);
 void sequencer_drop(struct sequencer_instance *i);
 
-/* sequencer_most - how many requests sequencer_take can return now of an instance: no more than it has
- * slots in use. */
+/* sequencer_most - how many requests sequencer_take can return now of an instance: no more than
+ * it has slots in use. */
 size_t sequencer_most(const struct sequencer *s, const struct sequencer_instance *i);
 
 /* sequencer_push - enqueue a request. Sets times.queue_start (to now), queue_deadline and the

@@ -12,7 +12,8 @@ static bool sequencer_batch_fits(const struct sequencer *s, const struct request
     return !r->states || state_fits(first, sequencer_of(first)->states, r, sequencer_of(r)->states);
 }
 
-/* The request in a slot that could run; NULL when it has none. Sequences with a cancelled one end here. */
+/* The request in a slot that could run; NULL when it has none. Sequences with a cancelled one
+ * end here. */
 static struct request *ready_in(struct sequencer *s, struct sequencer_instance *i, uint32_t slot)
 {
     for (;;) {

@@ -20,10 +20,10 @@ struct sequence {
     bool known;                          /* found by its id */
     bool over;                           /* no request will follow those queued */
     time_ns idle_since;                  /* while it is idle */
-    struct state_set
-        *states; /* a reference; NULL until its START is taken, and for models without */
-    struct list
-        candidate; /* oldest: among those of its instance that may run, by age of the head */
+    /* a reference; NULL until its START is taken, and for models without */
+    struct state_set *states;
+    /* oldest: among those of its instance that may run, by age of the head */
+    struct list candidate;
 };
 
 /* An instance with its slots, which grow as they are used. */
@@ -77,12 +77,14 @@ static inline struct request *sequencer_first(const struct sequence *q)
 /* sequencer_pop - the same, taken out for execution. The sequence may lose its slot by it. */
 struct request *sequencer_pop(struct sequencer *s, struct sequence *q);
 
-/* sequencer_abort - end a sequence: what is queued of it is put aside. The sequence may be gone afterwards.
+/* sequencer_abort - end a sequence: what is queued of it is put aside. The sequence may be gone
+ * afterwards.
  * cancelled  flag the requests as such */
 void sequencer_abort(struct sequencer *s, struct sequence *q, bool cancelled);
 
-/* sequencer_batch_direct, sequencer_batch_oldest - how many of `out` would be written by a take at `now`; 0 = wait until
- * *ret_wake. out NULL = only say whether there is a batch; else the requests are taken. */
+/* sequencer_batch_direct, sequencer_batch_oldest - how many of `out` would be written by a take
+ * at `now`; 0 = wait until *ret_wake. out NULL = only say whether there is a batch; else the
+ * requests are taken. */
 size_t sequencer_batch_direct(struct sequencer *s, struct sequencer_instance *i, time_ns now,
                               struct request **out, time_ns *ret_wake);
 size_t sequencer_batch_oldest(struct sequencer *s, struct sequencer_instance *i, time_ns now,

@@ -253,7 +253,8 @@ static const int64_t *copy_shape(struct request *r, const struct tensor_input *i
     return dims;
 }
 
-/* A request for a row that no sequence fills: the inputs are those of a neighbour, all zero. Caller holds v->lock. */
+/* A request for a row that no sequence fills: the inputs are those of a neighbour, all zero.
+ * Caller holds v->lock. */
 static struct request *make_gap(struct serve_version *v, const struct request *like)
 {
     struct sequences *s = sequences_of(v);

@@ -1,7 +1,8 @@
 #pragma once
-/* Sequences in front of a stateful model: what its requests must say, the control inputs that they get, the rows of a batch that no
- * sequence fills, and iterative sequences, whose requests the backend gives back to have them again. Which request runs when is the
- * sequencer's to say (sequences/sequencer.h).
+/* Sequences in front of a stateful model: what its requests must say, the control inputs that
+ * they get, the rows of a batch that no sequence fills, and iterative sequences, whose requests
+ * the backend gives back to have them again. Which request runs when is the sequencer's to say
+ * (sequences/sequencer.h).
  *
  * source  spec/model_config_proto.txt, ModelSequenceBatching; spec/sequence_extension.txt */
 #include "base/err.h"
@@ -26,7 +27,8 @@ struct sequences {
     struct state_plan *states;          /* owned; immutable; NULL = the model has none */
     bool iterative;
     atomic_uint_fast64_t last_id; /* iterative: the correlation id that was given out last */
-    /* Id of a sequence that began anew before it ended, not logged yet; guarded by version->lock. */
+    /* Id of a sequence that began anew before it ended, not logged yet; guarded by
+     * version->lock. */
     char conflict[80];
     /* Relaxed: conflict is set. */
     atomic_bool conflicts;
@@ -34,7 +36,8 @@ struct sequences {
     struct list zeros;
 };
 
-/* sequences_new - NULL when the model has no sequence_batching. Blocks: reads the files that states begin with.
+/* sequences_new - NULL when the model has no sequence_batching. Blocks: reads the files that
+ * states begin with.
  * model_dir  the model's directory
  * errors     of sequence_state_plan
  * sequences_free - no request is left; idle sequences are forgotten. NULL is fine. */
@@ -42,7 +45,6 @@ struct err *sequences_new(const struct model_config *config, const char *model_d
                           struct sequences **ret);
 void sequences_free(struct sequences *s);
 
-/* Schedules versions whose model has sequence_batching, and sets `again` and `ended` of their target; checks the files that states
- * begin with.
- * errors of make, check  as sequences_new */
+/* Schedules versions whose model has sequence_batching, and sets `again` and `ended` of their
+ * target; checks the files that states begin with. errors of make, check as sequences_new */
 extern const struct feature sequences_feature;

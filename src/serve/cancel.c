@@ -7,7 +7,8 @@
 #include "serve/scheduler.h"
 #include "serve/version.h"
 
-/* Takes the request out of the queue; `others` are those that cannot go on without it. false: it is not queued. */
+/* Takes the request out of the queue; `others` are those that cannot go on without it. false: it
+ * is not queued. */
 static bool cancel_take_out(struct serve_version *v, struct request *r, struct list *others)
 {
     struct scheduler *s = v->scheduler;
@@ -19,7 +20,9 @@ static bool cancel_take_out(struct serve_version *v, struct request *r, struct l
     if (waited)
         runner_wake(
             v,
-            now); /* what waited behind it may run: a sequence has its slot now, or the rest makes a batch */
+            /* what waited behind it may run: a sequence has its slot now, or the rest makes a
+             * batch */
+            now);
     mutex_unlock(&v->lock);
     return waited;
 }

@@ -3,6 +3,6 @@
 
 struct request;
 
-/* cancel_queued - request_target.cancelled: answer it and, where it belongs to a sequence, what else waits of that. Nothing happens
- * where it is not queued. Lock not held; any thread. */
+/* cancel_queued - request_target.cancelled: answer it and, where it belongs to a sequence, what
+ * else waits of that. Nothing happens where it is not queued. Lock not held; any thread. */
 void cancel_queued(struct request *r);

@@ -139,8 +139,9 @@ size_t runner_take(struct runner *r, time_ns now, time_ns *ret_wake)
     }
 }
 
-/* Runs one batch and delivers its answers together: one message to a loop instead of one for each. Nothing finished waits for a further
- * batch, which may take as long as it likes. Answers of a decoupled model go out as they come. */
+/* Runs one batch and delivers its answers together: one message to a loop instead of one for
+ * each. Nothing finished waits for a further batch, which may take as long as it likes. Answers
+ * of a decoupled model go out as they come. */
 bool runner_turn(struct scheduler *s, struct runner *r, time_ns *ret_wake)
 {
     struct serve_version *v = s->version;
@@ -161,7 +162,8 @@ bool runner_turn(struct scheduler *s, struct runner *r, time_ns *ret_wake)
     return true;
 }
 
-/* Waits until runner_wake makes the runner busy, or `until`. A loop may claim the runner meanwhile; then it is not ours. */
+/* Waits until runner_wake makes the runner busy, or `until`. A loop may claim the runner
+ * meanwhile; then it is not ours. */
 static void wait_for_work(struct runner *r, time_ns until)
 {
     struct serve_version *v = r->version;
@@ -210,7 +212,8 @@ static void thread_main(void *arg)
     mutex_unlock(&v->lock);
 }
 
-/* A thread for a runner that has none. Only the ended thread that was there before has to be joined first. */
+/* A thread for a runner that has none. Only the ended thread that was there before has to be
+ * joined first. */
 static struct err *start_thread(struct runner *r)
 {
     thread_join(r->thread);
@@ -315,8 +318,8 @@ struct runner *runner_claim(struct serve_version *v)
     return r;
 }
 
-/* Whether the run that began at `before` was slow by its own doing: it used the core for too long, or it blocked. A thread that the
- * kernel preempted in the middle of a run was neither. */
+/* Whether the run that began at `before` was slow by its own doing: it used the core for too
+ * long, or it blocked. A thread that the kernel preempted in the middle of a run was neither. */
 static bool was_slow(const struct thread_usage *before)
 {
     struct thread_usage now;

@@ -9,13 +9,15 @@
 #include "serve/scheduler.h"
 #include "serve/version.h"
 
-/* Where this thread gathers the steps of ensembles that it submits later; NULL = it submits them at once. */
+/* Where this thread gathers the steps of ensembles that it submits later; NULL = it submits them
+ * at once. */
 static _Thread_local struct list *steps;
 
 /* Of the loop that is submitting. */
 static _Thread_local struct table_view *view_here;
 
-/* Moves the requests for the first one's model from one list to another; returns their input bytes. */
+/* Moves the requests for the first one's model from one list to another; returns their input
+ * bytes. */
 static uint64_t cut_model(struct list *from, struct list *to)
 {
     struct request_target *target = LIST_ITEM(from->next, struct request, queue_node)->target;

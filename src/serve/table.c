@@ -262,7 +262,8 @@ static struct err *no_meaning(bool apart, const struct table_model *m, const cha
                    m->meanings, len, name);
 }
 
-/* An entry of number 0 tells why the model could not even be looked at, or that it has no versions. */
+/* An entry of number 0 tells why the model could not even be looked at, or that it has no
+ * versions. */
 static bool never_loaded(const struct table_model *m)
 {
     return !m->versionless && (m->entry_count == 0 || m->entries[m->entry_count - 1].number == 0);

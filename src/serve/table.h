@@ -1,5 +1,6 @@
 #pragma once
-/* What is being served, as immutable snapshots: readers look names up without a lock, the repository replaces the whole.
+/* What is being served, as immutable snapshots: readers look names up without a lock, the
+ * repository replaces the whole.
  *
  * A view is a reader's cached snapshot: one a loop, or a short-lived one for other threads. */
 #include "base/err.h"
@@ -62,21 +63,24 @@ void table_free(struct serve_table *t);
 /* table_state_name - "READY", "UNAVAILABLE", ...; "UNKNOWN" for others. */
 const char *table_state_name(enum table_state s);
 
-/* table_view_open, table_view_close - a loop's view lives as long as the loop; called on its thread or before it runs. */
+/* table_view_open, table_view_close - a loop's view lives as long as the loop; called on its
+ * thread or before it runs. */
 void table_view_open(struct table_view *view, struct serve_table *t, struct loop *loop);
 void table_view_close(struct table_view *view);
 
-/* table_find - the version that a request means, pinned for the caller (give the pin to request_new, or version_unpin it).
+/* table_find - the version that a request means, pinned for the caller (give the pin to
+ * request_new, or version_unpin it).
  * number  -1 = the latest that is ready
- * errors  NOT_FOUND and UNAVAILABLE in the reference's words:
- *         "Request for unknown model: 'x' is not found", "... 'x' version N is not found",
- *         "... 'x' has no available versions", "... 'x' version N is not at ready state";
- *         where models of one name are told apart also INVALID_ARG "There are N identifiers of model 'x' ...", and in place of
- *         NOT_FOUND for what was never loaded */
+ * errors  NOT_FOUND and UNAVAILABLE in the reference's words: "Request for unknown model: 'x' is
+ *         not found", "... 'x' version N is not found", "... 'x' has no available versions",
+ *         "... 'x' version N is not at ready state"; where models of one name are told apart
+ *         also INVALID_ARG "There are N identifiers of model 'x' ...", and in place of NOT_FOUND
+ *         for what was never loaded */
 struct err *table_find(struct table_view *view, const char *name, size_t name_len, int64_t number,
                        struct serve_version **ret);
 
-/* table_find_in - the same for who knows the space of the model ("" = of none): a step of an ensemble. */
+/* table_find_in - the same for who knows the space of the model ("" = of none): a step of an
+ * ensemble. */
 struct err *table_find_in(struct table_view *view, const char *space, const char *name,
                           int64_t number, struct serve_version **ret);
 
@@ -86,26 +90,29 @@ static inline const char *table_title(const struct table_model *m)
     return m->title ? m->title : m->name;
 }
 
-/* table_model - what is known of a model; NULL when there is none. A name that means several has no versions. Valid until the loop's
- * turn ends, or the next call with the view. */
+/* table_model - what is known of a model; NULL when there is none. A name that means several has
+ * no versions. Valid until the loop's turn ends, or the next call with the view. */
 const struct table_model *table_model(struct table_view *view, const char *name, size_t name_len);
 
 /* table_models - all models, by space and name. */
 const struct table_model *table_models(struct table_view *view, uint32_t *ret_count);
 
-/* table_publish - replace the snapshot; models (sorted here) and what they point to are taken over. Repository only. */
+/* table_publish - replace the snapshot; models (sorted here) and what they point to are taken
+ * over. Repository only. */
 void table_publish(struct serve_table *t, struct table_model *models, uint32_t count);
 
-/* table_publish_apart - the same where models of one name are told apart: a name finds the model that is not shared.
+/* table_publish_apart - the same where models of one name are told apart: a name finds the model
+ * that is not shared.
  * stand_ins  for the names that lead to none; taken over */
 void table_publish_apart(struct serve_table *t, struct table_model *models, uint32_t count,
                          struct table_model *stand_ins, uint32_t stand_in_count);
 
-/* table_refuse - whatever is looked for from now on is answered by UNAVAILABLE "Server not ready": the start failed, and nothing was or
- * will be published. Any thread.
+/* table_refuse - whatever is looked for from now on is answered by UNAVAILABLE "Server not
+ * ready": the start failed, and nothing was or will be published. Any thread.
  * table_refuses - that error; NULL unless it was called. */
 void table_refuse(struct serve_table *t);
 struct err *table_refuses(const struct serve_table *t);
 
-/* table_settle - wait until no reader holds a snapshot older than the current one. Repository only; blocks. */
+/* table_settle - wait until no reader holds a snapshot older than the current one. Repository
+ * only; blocks. */
 void table_settle(struct serve_table *t);

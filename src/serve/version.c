@@ -127,9 +127,10 @@ void version_unpin(struct serve_version *v)
     mutex_unlock(&v->drain_lock);
 }
 
-/* Who holds a pin may take another one meanwhile, so neither sum stands still while it is made. But the first sum is at most what was
- * unpinned when it was done, the second at least what was pinned by then, and that is never less: they are equal only if no pin was
- * left at that moment, and then none can follow. */
+/* Who holds a pin may take another one meanwhile, so neither sum stands still while it is made.
+ * But the first sum is at most what was unpinned when it was done, the second at least what was
+ * pinned by then, and that is never less: they are equal only if no pin was left at that moment,
+ * and then none can follow. */
 long version_pins(struct serve_version *v)
 {
     unsigned long unpinned = 0;

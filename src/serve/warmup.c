@@ -93,7 +93,8 @@ static struct err *make_data(const char *name, const input_proto *in, struct war
     return NULL;
 }
 
-/* A file longer than the tensor gives its first bytes; strings are taken as they are and checked with the request. */
+/* A file longer than the tensor gives its first bytes; strings are taken as they are and checked
+ * with the request. */
 static struct err *read_data(const char *model_dir, const char *name, const input_proto *in,
                              struct warmup_data *ret)
 {
@@ -197,7 +198,8 @@ static void warmup_released(struct request *r, void *owner)
     one_less(owner, NULL);
 }
 
-/* Control tensors of a sequence model are no inputs of the configuration: they are not checked with the others. */
+/* Control tensors of a sequence model are no inputs of the configuration: they are not checked
+ * with the others. */
 static bool is_control(const struct serve_version *v, const char *name)
 {
     return v->scheduler->adds_inputs && config_input(v->config, name, strlen(name)) < 0;

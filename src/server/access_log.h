@@ -1,5 +1,6 @@
 #pragma once
-/* The access log: a line for each request that was answered. Off until access_log_set; then a request costs one load. */
+/* The access log: a line for each request that was answered. Off until access_log_set; then a
+ * request costs one load. */
 #include "os/clock.h"
 
 #include <stdbool.h>
@@ -26,8 +27,8 @@ void access_log_set(int fd, bool json);
 /* access_log_on - whether lines are wanted. Any thread. */
 bool access_log_on(void);
 
-/* Of the model's name and of the id at most so many bytes are written, as they stand in the line: a line is then shorter than what a pipe
- * takes at once. */
+/* Of the model's name and of the id at most so many bytes are written, as they stand in the
+ * line: a line is then shorter than what a pipe takes at once. */
 #define ACCESS_LOG_VALUE_BYTES 1024u
 
 /* access_log_put - write one line. Any thread. */

@@ -66,7 +66,8 @@ struct embed_options *embed_options_of(const void *handle)
     return o && o->magic == OPTIONS_MAGIC ? o : NULL;
 }
 
-/* The log file of the process, opened by whoever names one; it stays open, since any thread may write to it. */
+/* The log file of the process, opened by whoever names one; it stays open, since any thread may
+ * write to it. */
 static struct err *set_log_file(struct log_settings *s, const char *path)
 {
     int fd = LOG_FD_STANDARD;

@@ -30,11 +30,12 @@ static void trim_receive(struct worker *w)
     w->receive_high = 0;
 }
 
-/* How often the first worker trimmed the heap: then the others do their part. Relaxed: who sees it a second late does it a second later. */
+/* How often the first worker trimmed the heap: then the others do their part. Relaxed: who sees
+ * it a second late does it a second later. */
 static atomic_uint trims;
 
-/* The heap gives back what a burst left: at once when its end is known, and what was freed (a crowd of connections went away) and not
- * asked for again for a while. */
+/* The heap gives back what a burst left: at once when its end is known, and what was freed (a
+ * crowd of connections went away) and not asked for again for a while. */
 static void trim_heap(struct housekeeping *h, bool over)
 {
     size_t idle = heap_free_bytes();
@@ -55,7 +56,8 @@ static void go_on_soon(struct housekeeping *h)
     loop_timer_set(h->worker->loop, &h->trim, loop_now(h->worker->loop) + TRIM_PAUSE);
 }
 
-/* Gives back some of what the pools kept warm and goes on soon; returns whether there is anything left. */
+/* Gives back some of what the pools kept warm and goes on soon; returns whether there is
+ * anything left. */
 static bool trim_pools(struct housekeeping *h)
 {
     size_t kept;
@@ -80,8 +82,8 @@ static void trim_on(struct loop_timer *t)
         trim_pools(h);
 }
 
-/* The pools and the heap of the process are the first worker's business. A burst is over when the pools have cooled down, and when
- * the loop's lists were shortened. */
+/* The pools and the heap of the process are the first worker's business. A burst is over when
+ * the pools have cooled down, and when the loop's lists were shortened. */
 static void trim_process(struct housekeeping *h, bool shortened)
 {
     bool warm = trim_pools(h);
@@ -103,7 +105,8 @@ static void housekeeping_due(struct loop_timer *t)
     struct worker *w = h->worker;
     time_ns now = loop_now(w->loop);
     trim_receive(w);
-    /* Objects that a burst left in the loop's lists lie scattered: the heap can only give the pages around them back once they went. */
+    /* Objects that a burst left in the loop's lists lie scattered: the heap can only give the
+     * pages around them back once they went. */
     note_freed(h, slab_trim());
     bool shortened = h->freed >= SLABS_MANY;
     h->freed = 0;

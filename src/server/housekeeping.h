@@ -1,5 +1,6 @@
 #pragma once
-/* What every loop does once a second: give memory back that was not used lately. The first one ends what backends forgot. */
+/* What every loop does once a second: give memory back that was not used lately. The first one
+ * ends what backends forgot. */
 #include "os/loop.h"
 
 #include <stdbool.h>

@@ -247,8 +247,9 @@ bool server_live(const struct server *s)
     return state == SERVER_READY || state == SERVER_STOPPING;
 }
 
-/* What was replaced or unloaded, or is about to be, does not count against readiness; what failed or still loads does. That a model could
- * not even be looked at does not, as in the reference. */
+/* What was replaced or unloaded, or is about to be, does not count against readiness; what
+ * failed or still loads does. That a model could not even be looked at does not, as in the
+ * reference. */
 static bool counts_as_ready(const struct table_entry *e)
 {
     if (e->number == 0)

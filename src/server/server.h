@@ -1,5 +1,6 @@
 #pragma once
-/* The server: options, workers, what is served, the repository. Front ends (net/) and the C API sit on top of it. */
+/* The server: options, workers, what is served, the repository. Front ends (net/) and the C API
+ * sit on top of it. */
 #include "base/err.h"
 #include "plugin/host_policy.h"
 #include "server/options/options.h"
@@ -42,7 +43,8 @@ struct server {
     _Atomic(enum server_state)
         state; /* released by the thread that changes it, acquired by readers of what it tells */
     uint64_t start_wall_ns;
-    /* Of the machine when the metrics page was asked for last; relaxed would do, they order nothing. */
+    /* Of the machine when the metrics page was asked for last; relaxed would do, they order
+     * nothing. */
     _Atomic(uint64_t) last_busy_ticks;
     _Atomic(uint64_t) busy_ppm;
     _Atomic(time_ns) busy_measured; /* when */
@@ -55,19 +57,22 @@ struct err *server_new(const struct options *options, struct server **ret);
 /* server_start - run the workers. Then front ends may be opened. */
 struct err *server_start(struct server *s);
 
-/* server_load - load the repository; blocks until every model to load is ready or has failed. The server is ready afterwards, unless
- * server_refuse was called meanwhile: then what had not begun to load does not, and the error is of no use.
+/* server_load - load the repository; blocks until every model to load is ready or has failed.
+ * The server is ready afterwards, unless server_refuse was called meanwhile: then what had not
+ * begun to load does not, and the error is of no use.
  * errors  when a repository cannot be read, or a model failed and exit_on_error asks for it */
 struct err *server_load(struct server *s);
 
-/* server_refuse - readiness becomes false; front ends go on until they are stopped. Any thread, also during server_load. */
+/* server_refuse - readiness becomes false; front ends go on until they are stopped. Any thread,
+ * also during server_load. */
 void server_refuse(struct server *s);
 
-/* server_unload - refuse, unload the models once their requests are answered. server_load has returned. Blocks. */
+/* server_unload - refuse, unload the models once their requests are answered. server_load has
+ * returned. Blocks. */
 void server_unload(struct server *s);
 
-/* server_stop - refuse, unload the models once their requests are answered, end the workers. Front ends were stopped, server_load has
- * returned. Blocks. */
+/* server_stop - refuse, unload the models once their requests are answered, end the workers.
+ * Front ends were stopped, server_load has returned. Blocks. */
 void server_stop(struct server *s);
 
 /* server_free - the workers have ended, or never started. NULL is fine. */

@@ -21,25 +21,27 @@ struct worker {
     struct submitter submitter;
     struct thread *thread;
     atomic_uint connections; /* open ones; read by listeners that choose the least loaded worker */
-    /* One receive buffer a loop: connections without a large body under way own none. Bytes are consumed or copied before the
-     * next connection reads. */
+    /* One receive buffer a loop: connections without a large body under way own none. Bytes are
+     * consumed or copied before the next connection reads. */
     char *receive;
     size_t receive_bytes;
-    size_t
-        receive_high; /* the most that was received at once lately; whoever reads says so: worker_received */
+    /* the most that was received at once lately; whoever reads says so: worker_received */
+    size_t receive_high;
     bool receive_full; /* pages beyond WORKER_RECEIVE_KEEP were touched */
     struct housekeeping housekeeping;
     time_ns told_turn; /* told_bytes is of the turn that began then */
     size_t told_bytes;
 };
 
-/* What a turn may spend on telling about the server: what is told is made up at once, each of it may be long, and a client can ask for many at
- * a time. Past that, connections wait for another turn. */
+/* What a turn may spend on telling about the server: what is told is made up at once, each of it
+ * may be long, and a client can ask for many at a time. Past that, connections wait for another
+ * turn. */
 #define WORKER_TELL_BYTES ((size_t)65536)
 #define WORKER_TELL_LEAST \
     ((size_t)16384) /* even a short one costs so much: it is looked up, described and printed */
 
-/* worker_may_tell - whether this turn has something left for telling. worker_told - an answer of so many bytes was made up. */
+/* worker_may_tell - whether this turn has something left for telling. worker_told - an answer of
+ * so many bytes was made up. */
 static inline bool worker_may_tell(struct worker *w)
 {
     if (w->told_turn != loop_now(w->loop)) {

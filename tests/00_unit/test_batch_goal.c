@@ -14,7 +14,8 @@ static uint32_t of_rows(const struct batch_goal *g, uint32_t rows, time_ns now, 
     return batch_goal_choose(g, &b, now, ret_wake);
 }
 
-/* MC-104, MC-105, MC-111: the largest preferred size that can be made; else all, once the delay is over. */
+/* MC-104, MC-105, MC-111: the largest preferred size that can be made; else all, once the delay
+ * is over. */
 static void the_largest_preferred_size(void **state)
 {
     (void)state;
@@ -35,7 +36,8 @@ static void the_largest_preferred_size(void **state)
     batch_goal_fini(&g);
 }
 
-/* Nothing more can join, or what is there is past every preferred size: there is nothing to wait for. */
+/* Nothing more can join, or what is there is past every preferred size: there is nothing to wait
+ * for. */
 static void nothing_to_wait_for(void **state)
 {
     (void)state;
@@ -54,7 +56,8 @@ static void nothing_to_wait_for(void **state)
     batch_goal_fini(&g);
 }
 
-/* PB-95, X-32: no preferred size means the maximum, which for 0 is one row. And the number of requests has a limit. */
+/* PB-95, X-32: no preferred size means the maximum, which for 0 is one row. And the number of
+ * requests has a limit. */
 static void limits(void **state)
 {
     (void)state;

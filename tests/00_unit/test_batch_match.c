@@ -81,7 +81,8 @@ static struct request *with_content(const void *bytes, size_t size)
     return r;
 }
 
-/* Shape tensors have no batch dimension, and a batch has one content of them; all of it counts, NULs included. */
+/* Shape tensors have no batch dimension, and a batch has one content of them; all of it counts,
+ * NULs included. */
 static void contents_of_shape_tensors(void **state)
 {
     (void)state;

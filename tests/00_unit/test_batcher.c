@@ -80,7 +80,8 @@ static struct batcher_config preferring_4_8(uint64_t delay_us)
                                    .delay_us = delay_us};
 }
 
-/* MC-94, PB-174: without a scheduler setting each request runs alone, in order, on whichever instance asks. */
+/* MC-94, PB-174: without a scheduler setting each request runs alone, in order, on whichever
+ * instance asks. */
 static void default_scheduler_runs_each_alone(void **state)
 {
     (void)state;
@@ -101,7 +102,8 @@ static void default_scheduler_runs_each_alone(void **state)
     rig_end(rig);
 }
 
-/* MC-101, MC-103, MC-104, PB-94: of the preferred sizes that can be made the largest is made, in order. */
+/* MC-101, MC-103, MC-104, PB-94: of the preferred sizes that can be made the largest is made, in
+ * order. */
 static void largest_preferred_size(void **state)
 {
     (void)state;
@@ -138,7 +140,8 @@ static void largest_possible_otherwise(void **state)
     rig_end(rig);
 }
 
-/* MC-106, MC-108, MC-109, MC-111, MC-112, PB-96: the wait is counted from the oldest request, then what is there goes. */
+/* MC-106, MC-108, MC-109, MC-111, MC-112, PB-96: the wait is counted from the oldest request,
+ * then what is there goes. */
 static void delay_is_counted_from_the_oldest(void **state)
 {
     (void)state;
@@ -169,7 +172,8 @@ static void completed_size_goes_at_once(void **state)
     rig_end(rig);
 }
 
-/* MC-104, MC-113: a preferred size does not wait for a larger one; the larger one is made beyond the delay as well. */
+/* MC-104, MC-113: a preferred size does not wait for a larger one; the larger one is made beyond
+ * the delay as well. */
 static void smaller_preferred_does_not_wait(void **state)
 {
     (void)state;
@@ -240,7 +244,8 @@ static struct request *push_at(struct rig *rig, uint64_t priority)
     return r;
 }
 
-/* MC-116, MC-117, MC-118, PB-99, PB-100: level 1 first, order of arrival within one, the default for those without. */
+/* MC-116, MC-117, MC-118, PB-99, PB-100: level 1 first, order of arrival within one, the default
+ * for those without. */
 static void priority_levels(void **state)
 {
     (void)state;
@@ -346,7 +351,8 @@ static void timed_out_requests_are_rejected(void **state)
     rig_end(rig);
 }
 
-/* MC-122, PB-86, PB-87: DELAY puts a request behind those of its level that are in time, before the next level. */
+/* MC-122, PB-86, PB-87: DELAY puts a request behind those of its level that are in time, before
+ * the next level. */
 static void timed_out_requests_are_delayed(void **state)
 {
     (void)state;
@@ -401,7 +407,8 @@ static void own_timeouts(void **state)
     assert_true(deadline(&c, 0) == TIME_NEVER);
 }
 
-/* MC-119, MC-120, PB-102, PB-103, PB-104, PB-105: a level's own policy, else the default one, else all defaults. */
+/* MC-119, MC-120, PB-102, PB-103, PB-104, PB-105: a level's own policy, else the default one,
+ * else all defaults. */
 static void policies_of_levels(void **state)
 {
     (void)state;
@@ -452,7 +459,8 @@ static void drain_and_oldest(void **state)
     rig_end(rig);
 }
 
-/* A strategy that lets rows in up to a limit, and writes down what it is asked: [ begin, y or n for each request, ] end. */
+/* A strategy that lets rows in up to a limit, and writes down what it is asked: [ begin, y or n
+ * for each request, ] end. */
 struct strategist {
     char said[64];
     uint32_t rows;
@@ -534,7 +542,8 @@ static void a_strategy_that_wants_none(void **state)
     rig_end(rig);
 }
 
-/* The batch begins anew where another request stands in front; one that was begun ends with the batcher. */
+/* The batch begins anew where another request stands in front; one that was begun ends with the
+ * batcher. */
 static void a_strategy_begins_anew(void **state)
 {
     (void)state;
@@ -555,7 +564,8 @@ static void a_strategy_begins_anew(void **state)
     assert_string_equal(s.said, "[y][yy]");
 }
 
-/* Requests that could not join anyway are not asked about; nor is anybody where nothing is batched. */
+/* Requests that could not join anyway are not asked about; nor is anybody where nothing is
+ * batched. */
 static void a_strategy_is_asked_last(void **state)
 {
     (void)state;

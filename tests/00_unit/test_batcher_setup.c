@@ -1,4 +1,5 @@
-/* batching/batcher_setup: every setting of a configuration's dynamic batcher has its effect. Time is a parameter. */
+/* batching/batcher_setup: every setting of a configuration's dynamic batcher has its effect.
+ * Time is a parameter. */
 #include "batching/batcher_setup.h"
 
 #include "model/config.h"
@@ -97,7 +98,8 @@ static void sizes_and_delay(void **state)
     end();
 }
 
-/* MC-116, MC-118, MC-120, MC-121, PB-99, PB-101, PB-104, PB-105: who names no level is of the default one, and each level has its own policy or the default one. */
+/* MC-116, MC-118, MC-120, MC-121, PB-99, PB-101, PB-104, PB-105: who names no level is of the
+ * default one, and each level has its own policy or the default one. */
 static void levels(void **state)
 {
     (void)state;
@@ -119,7 +121,8 @@ static void levels(void **state)
     end();
 }
 
-/* MC-122, PB-90, PB-91: how long a request waits, what becomes of it then, and whether it may say so itself. */
+/* MC-122, PB-90, PB-91: how long a request waits, what becomes of it then, and whether it may
+ * say so itself. */
 static void time_outs(void **state)
 {
     (void)state;

@@ -45,7 +45,8 @@ static void releasing_what_was_not_charged(void **state)
     assert_true(unit_dies(release_too_much, NULL));
 }
 
-/* Short of a step nothing is charged, whatever else is in use; what is beyond is charged in steps. */
+/* Short of a step nothing is charged, whatever else is in use; what is beyond is charged in
+ * steps. */
 static void an_account_has_an_allowance(void **state)
 {
     (void)state;
@@ -118,7 +119,8 @@ static void hold_and_drop(void *account)
     budget_drop(account, 1);
 }
 
-/* From several threads, closed meanwhile: what is charged always covers what is held, and all of it comes back. */
+/* From several threads, closed meanwhile: what is charged always covers what is held, and all of
+ * it comes back. */
 static void accounts_of_several_threads(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Keys of cached answers: what the answer depends on is in them, what it does not depend on is not. */
+/* Keys of cached answers: what the answer depends on is in them, what it does not depend on is
+ * not. */
 #include "infer/request.h"
 #include "model/config.h"
 #include "cache/cache_key.h"

@@ -1,4 +1,5 @@
-/* The hash under the keys of cached answers, against values that another implementation of BLAKE2b gave. */
+/* The hash under the keys of cached answers, against values that another implementation of
+ * BLAKE2b gave. */
 #include "cache/cache_key_hash.h"
 #include "support/unit.h"
 

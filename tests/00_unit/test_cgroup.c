@@ -1,4 +1,5 @@
-/* os/process/cgroup: limits of the process's own group and of those around it, in trees that say what a machine would. */
+/* os/process/cgroup: limits of the process's own group and of those around it, in trees that say
+ * what a machine would. */
 #include "os/process/cgroup.h"
 
 #include "base/mem.h"
@@ -35,7 +36,8 @@ static void expect(const struct tree_file *files, size_t count, size_t memory, u
         expect(files, sizeof(files) / sizeof(files[0]), memory, cores); \
     } while (0)
 
-/* A unit of systemd with MemoryMax=1G and CPUQuota=150%; the slice around it has other limits, the topmost group none. */
+/* A unit of systemd with MemoryMax=1G and CPUQuota=150%; the slice around it has other limits,
+ * the topmost group none. */
 static void of_a_service(void **state)
 {
     (void)state;

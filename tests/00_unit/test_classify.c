@@ -1,5 +1,5 @@
-/* infer/classify: the order of classes, and shapes that no client means well with, which end whatever the product of the other
- * dimensions is. */
+/* infer/classify: the order of classes, and shapes that no client means well with, which end
+ * whatever the product of the other dimensions is. */
 #include "infer/classify.h"
 
 #include "infer/request.h"
@@ -111,7 +111,8 @@ static void expect_classes(const float *values, uint32_t count, uint64_t classes
     assert_string_equal(found, text);
 }
 
-/* The largest first, equal ones in their order; what is no number comes last, wherever it stands. */
+/* The largest first, equal ones in their order; what is no number comes last, wherever it
+ * stands. */
 static void test_order(void **state)
 {
     (void)state;

@@ -205,8 +205,9 @@ static void gpus(void **state)
         "instance group m_0 of model m has kind KIND_GPU but no GPUs are available");
 }
 
-/* MC-21, MC-47, MC-48, MC-49, MC-50, MC-51, MC-52, MC-53, MC-54, MC-55, MC-56, MC-57, MC-58, MC-59, MC-60, X-17: The table of the
- * specification, column by column; one letter a datatype in the order of the numbers, '-' = no entry. */
+/* MC-21, MC-47, MC-48, MC-49, MC-50, MC-51, MC-52, MC-53, MC-54, MC-55, MC-56, MC-57, MC-58,
+ * MC-59, MC-60, X-17: The table of the specification, column by column; one letter a datatype in
+ * the order of the numbers, '-' = no entry. */
 static void datatypes_by_platform(void **state)
 {
     (void)state;

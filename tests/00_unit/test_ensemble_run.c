@@ -1,4 +1,5 @@
-/* ensembles/ensemble_run: what waits for a step's place gets it, however many wait and whatever becomes of them. */
+/* ensembles/ensemble_run: what waits for a step's place gets it, however many wait and whatever
+ * becomes of them. */
 #include "ensembles/ensemble_run.h"
 
 #include "base/mem.h"
@@ -142,8 +143,8 @@ static void end(void)
     test_gate_end();
 }
 
-/* Each of those that wait is refused by the step's model as soon as it goes, and gives the place on: one after the other, not one
- * within the other. */
+/* Each of those that wait is refused by the step's model as soon as it goes, and gives the place
+ * on: one after the other, not one within the other. */
 static void many_that_wait_are_refused(void **state)
 {
     (void)state;
@@ -177,7 +178,8 @@ static void one_that_waits_is_cancelled(void **state)
     end();
 }
 
-/* Of a request that has failed meanwhile, the step that waited for its place is not executed any more. */
+/* Of a request that has failed meanwhile, the step that waited for its place is not executed any
+ * more. */
 static void one_that_waits_fails_elsewhere(void **state)
 {
     (void)state;
@@ -215,8 +217,8 @@ static void stop_house(struct response *r, void *owner)
     loop_stop(house);
 }
 
-/* Of an ensemble that answers several times, what follows from a response is queued before the next response is looked at; of others it
- * is gathered. */
+/* Of an ensemble that answers several times, what follows from a response is queued before the
+ * next response is looked at; of others it is gathered. */
 static void steps_keep_their_order(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Response factories: what they keep of a request, and when a sweep ends a request that nothing but forgotten factories holds. */
+/* Response factories: what they keep of a request, and when a sweep ends a request that nothing
+ * but forgotten factories holds. */
 #include "infer/factory.h"
 
 #include "infer/request.h"
@@ -148,8 +149,8 @@ static void many_requests(void **state)
         assert_false(factory_delete(f[i]));
 }
 
-/* Whatever else of a request is still to come keeps it: the final response, the release, a response that was not sent, one that was
- * sent and is still read. */
+/* Whatever else of a request is still to come keeps it: the final response, the release, a
+ * response that was not sent, one that was sent and is still read. */
 static void not_over_yet(void **state)
 {
     (void)state;
@@ -173,7 +174,8 @@ static void not_over_yet(void **state)
     assert_false(factory_delete(f));
 }
 
-/* A backend that comes late after all: each factory is deleted by one of the two, and each request ends once. */
+/* A backend that comes late after all: each factory is deleted by one of the two, and each
+ * request ends once. */
 struct late {
     void *handles[MANY];
     int deleted;

@@ -39,7 +39,8 @@ static void not_unless_asked_for(void **state)
     first_response_free(NULL);
 }
 
-/* The bounds of the reference, and durations in whole milliseconds, cut off: 100.9 ms are not above 100. */
+/* The bounds of the reference, and durations in whole milliseconds, cut off: 100.9 ms are not
+ * above 100. */
 static void usual_bounds(void **state)
 {
     (void)state;
@@ -68,7 +69,8 @@ static void usual_bounds(void **state)
     "metric_control { metric_identifier { family: '" family \
     "' } histogram_options { buckets: [ " list " ] } } "
 
-/* The last setting for the family holds; bounds in order, each once; what is no number is none; other families have none to set. */
+/* The last setting for the family holds; bounds in order, each once; what is no number is none;
+ * other families have none to set. */
 static void bounds_of_the_model(void **state)
 {
     (void)state;

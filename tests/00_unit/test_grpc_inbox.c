@@ -167,7 +167,8 @@ static void kept_messages_outlive_their_bytes(void **state)
     assert_int_equal(budget_in_use(), 0);
 }
 
-/* A guess where bytes belong may be wrong, and be made for a message that does not go on: it leaves no memory that nobody is charged for. */
+/* A guess where bytes belong may be wrong, and be made for a message that does not go on: it
+ * leaves no memory that nobody is charged for. */
 static void what_is_guessed_is_charged(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Responses as gRPC messages, read back with another library: parameters of every type, errors, and what cannot be sent. */
+/* Responses as gRPC messages, read back with another library: parameters of every type, errors,
+ * and what cannot be sent. */
 #include "grpc/grpc_infer_response.h"
 
 #include "base/budget.h"
@@ -245,7 +246,8 @@ static void errors_before_there_is_a_response(void **state)
     }
 }
 
-/* They can wait for their client, so they take part in the budget, and quote only so much of what it sent. */
+/* They can wait for their client, so they take part in the budget, and quote only so much of
+ * what it sent. */
 static void errors_are_charged(void **state)
 {
     (void)state;
@@ -267,15 +269,15 @@ static void errors_are_charged(void **state)
     s = streamed(grpc_infer_response_error(little, id, account, false));
     assert_string_equal(s->error_message, "no such model");
     inference__model_stream_infer_response__free_unpacked(s, NULL);
-    s = streamed(
-        grpc_infer_response_error(e, id, account, false)); /* that there is no room is little */
+    /* that there is no room is little */
+    s = streamed(grpc_infer_response_error(e, id, account, false));
     assert_non_null(strstr(s->error_message, "no memory"));
     inference__model_stream_infer_response__free_unpacked(s, NULL);
     assert_int_equal(budget_in_use(), before);
     budget_hold(account, BUDGET_STEP);
     assert_null(grpc_infer_response_error(little, id, account, false));
-    s = streamed(
-        grpc_infer_response_error(e, id, account, true)); /* but what is little may be had */
+    /* but what is little may be had */
+    s = streamed(grpc_infer_response_error(e, id, account, true));
     assert_non_null(strstr(s->error_message, "no memory"));
     inference__model_stream_infer_response__free_unpacked(s, NULL);
     budget_drop(account, BUDGET_STEP);

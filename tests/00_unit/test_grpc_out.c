@@ -1,4 +1,5 @@
-/* grpc/grpc_out: what is gathered comes out of the socket, whole and in order, and replies live exactly as long as needed. */
+/* grpc/grpc_out: what is gathered comes out of the socket, whole and in order, and replies live
+ * exactly as long as needed. */
 #include "grpc/grpc_out.h"
 
 #include "support/unit.h"
@@ -103,7 +104,8 @@ static struct test_reply *make(uint64_t *random, const size_t *sizes, uint32_t c
     return t;
 }
 
-/* Writes a reply in frames of n bytes, each behind a header; waits for the reader whenever the socket is full. */
+/* Writes a reply in frames of n bytes, each behind a header; waits for the reader whenever the
+ * socket is full. */
 static void write_framed(struct rig *r, struct test_reply *t, size_t n)
 {
     for (uint32_t i = 0; i < t->reply.piece_count; i++)

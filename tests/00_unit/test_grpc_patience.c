@@ -1,5 +1,6 @@
-/* Clients that owe something: half a frame, a block of headers without its end, windows for answers that wait, reading. What a minute
- * does to them is tried by making the connection's times a minute older. */
+/* Clients that owe something: half a frame, a block of headers without its end, windows for
+ * answers that wait, reading. What a minute does to them is tried by making the connection's
+ * times a minute older. */
 #include "grpc/grpc_patience.h"
 
 #include "base/budget.h"
@@ -405,7 +406,8 @@ static void calls_behind_one_that_waits_are_taken_in_small_parts(void **state)
     rig_free(r);
 }
 
-/* Clients that have one question are served before one that sent hundreds, of which a part is read at a time. */
+/* Clients that have one question are served before one that sent hundreds, of which a part is
+ * read at a time. */
 static void who_sends_much_is_busy(void **state)
 {
     (void)state;
@@ -463,8 +465,8 @@ static int connect_with_calls(struct rig *r, int calls)
     return r->fd;
 }
 
-/* Their clients end at the same moment, by a reset or only their side: giving up the calls of one takes long, so others have their turns in
- * between. */
+/* Their clients end at the same moment, by a reset or only their side: giving up the calls of
+ * one takes long, so others have their turns in between. */
 static void many_calls_are_given_up_by_and_by(void **state)
 {
     (void)state;
@@ -488,7 +490,8 @@ static void many_calls_are_given_up_by_and_by(void **state)
     rig_free(r);
 }
 
-/* Where the process has as many descriptors as it may, there is no lane to wait in; what ends gives one back. */
+/* Where the process has as many descriptors as it may, there is no lane to wait in; what ends
+ * gives one back. */
 static void one_ends_where_descriptors_are_short(void **state)
 {
     (void)state;
@@ -508,7 +511,8 @@ static void one_ends_where_descriptors_are_short(void **state)
     rig_free(r);
 }
 
-/* Of a connection with calls that wait little is read at a time. Where that was all it may, it is busy, too. */
+/* Of a connection with calls that wait little is read at a time. Where that was all it may, it
+ * is busy, too. */
 static void who_sends_much_behind_calls_that_wait_is_busy(void **state)
 {
     (void)state;
@@ -529,7 +533,8 @@ static void who_sends_much_behind_calls_that_wait_is_busy(void **state)
     rig_free(r);
 }
 
-/* Half a message has come when the server stops, and a request of the call is under way for as long as it takes. */
+/* Half a message has come when the server stops, and a request of the call is under way for as
+ * long as it takes. */
 static void a_client_that_is_left_owes_nothing(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* grpc/grpc_scatter with grpc/grpc_inbox: whatever frames a client sends, the message comes out whole, and in place where the
- * guess was right. */
+/* grpc/grpc_scatter with grpc/grpc_inbox: whatever frames a client sends, the message comes out
+ * whole, and in place where the guess was right. */
 #include "grpc/grpc_scatter.h"
 
 #include "grpc/grpc_inbox.h"
@@ -231,7 +231,8 @@ static void any_frames(void **state)
         run(seed, 1 + (unsigned)(seed % 20));
 }
 
-/* But for the first bytes, before the message has a buffer, and those behind a head that was read in two parts. */
+/* But for the first bytes, before the message has a buffer, and those behind a head that was
+ * read in two parts. */
 static void regular_frames_need_no_copy(void **state)
 {
     (void)state;

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The address sanitizer has a heap of its own: what is proved of the C library's is proved where that is in use. */
+/* The address sanitizer has a heap of its own: what is proved of the C library's is proved where
+ * that is in use. */
 #if !defined(__SANITIZE_ADDRESS__)
 
 #define GROWN ((size_t)24 << 20)
@@ -31,7 +32,8 @@ static size_t writable_around(const void *address)
     return found;
 }
 
-/* Counted page by page: the kernel's own counters of a process may be behind by some dozens for each processor. */
+/* Counted page by page: the kernel's own counters of a process may be behind by some dozens for
+ * each processor. */
 static size_t resident(void)
 {
     char line[512];
@@ -71,7 +73,8 @@ static void threads_share_a_heap_that_need_not_grow(void **state)
 
 #define CROWD 2000
 
-/* Pieces of many sizes between which some stay, as of connections that come and go; the last ones of each size are those of the end. */
+/* Pieces of many sizes between which some stay, as of connections that come and go; the last
+ * ones of each size are those of the end. */
 static void come_and_go(void *arg)
 {
     size_t *kept = arg;

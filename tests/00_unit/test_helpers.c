@@ -136,7 +136,8 @@ static bool counted_step(struct helpers_job *j)
     return true;
 }
 
-/* One thread: of many long jobs no more than one is half done, and a short one that comes last does not wait for them. */
+/* One thread: of many long jobs no more than one is half done, and a short one that comes last
+ * does not wait for them. */
 static void long_ones_are_done_one_by_one(void **state)
 {
     (void)state;

@@ -128,7 +128,8 @@ static void cores_and_back(void **state)
     host_policy_free(p);
 }
 
-/* Node 0 is everywhere, unless the system lets nobody choose: then nothing is bound, and nothing fails. */
+/* Node 0 is everywhere, unless the system lets nobody choose: then nothing is bound, and nothing
+ * fails. */
 static void nodes(void **state)
 {
     (void)state;

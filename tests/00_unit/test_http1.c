@@ -1,4 +1,5 @@
-/* The HTTP/1.1 parser: what a head means, chunked bodies, what is refused - each however the bytes are cut. */
+/* The HTTP/1.1 parser: what a head means, chunked bodies, what is refused - each however the
+ * bytes are cut. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,8 +45,8 @@ static void note_head(struct outcome *o, struct http1_parser *p)
     o->url[p->head.url_len] = '\0';
 }
 
-/* Parses one message given in pieces of `step` bytes, each in memory of its own that is gone afterwards. The parser is at the begin
- * of a message. */
+/* Parses one message given in pieces of `step` bytes, each in memory of its own that is gone
+ * afterwards. The parser is at the begin of a message. */
 static void parse_with(struct http1_parser *p, const char *text, size_t len, size_t step,
                        struct outcome *o)
 {
@@ -478,7 +479,8 @@ static void blank_lines_are_no_message(void **state)
     http1_fini(&p);
 }
 
-/* One connection sends these one after the other; whatever came before, each means what it means alone. */
+/* One connection sends these one after the other; whatever came before, each means what it means
+ * alone. */
 static void what_a_head_means_does_not_depend_on_the_last(void **state)
 {
     (void)state;

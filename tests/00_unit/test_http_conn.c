@@ -1,4 +1,5 @@
-/* Messages on a connection: order of answers, limits in flight, bodies in any pieces, slow readers, what is refused. */
+/* Messages on a connection: order of answers, limits in flight, bodies in any pieces, slow
+ * readers, what is refused. */
 #include "base/budget.h"
 #include "base/strbuf.h"
 #include "http/http_conn.h"
@@ -128,7 +129,8 @@ static void a_client_that_closed_its_side_is_asked_once(void **state)
     http_rig_ended = TIME_S(600);
 }
 
-/* What a client asked for that is gone is cancelled, long before its system would say so by itself. */
+/* What a client asked for that is gone is cancelled, long before its system would say so by
+ * itself. */
 static void a_client_that_is_gone_is_found_out(void **state)
 {
     (void)state;
@@ -217,7 +219,8 @@ static void bodies_arrive_in_any_pieces(void **state)
     http_rig_free(r);
 }
 
-/* A request that is more than one read brings comes with all that its client has to say: it need not wait behind those that say more. */
+/* A request that is more than one read brings comes with all that its client has to say: it need
+ * not wait behind those that say more. */
 static void one_request_of_some_kilobytes_is_not_busy(void **state)
 {
     (void)state;
@@ -351,7 +354,8 @@ static size_t read_quote(int fd)
     return n - strlen("{\"error\":\"\"}");
 }
 
-/* Whoever makes the server quote much and reads nothing is bounded by the budget; past it the quotes are short. */
+/* Whoever makes the server quote much and reads nothing is bounded by the budget; past it the
+ * quotes are short. */
 static void errors_that_quote_much_are_charged(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Connections as a whole: how they end, peers that leave, stopping, the spread over workers, the limit. */
+/* Connections as a whole: how they end, peers that leave, stopping, the spread over workers, the
+ * limit. */
 #include "http/http_front.h"
 
 #include "base/strbuf.h"
@@ -188,7 +189,8 @@ static void stopping_answers_a_message_that_has_begun(void **state)
     }
 }
 
-/* All that comes at once is answered, and nothing of what comes after it: a client that goes on asking does not hold the end. */
+/* All that comes at once is answered, and nothing of what comes after it: a client that goes on
+ * asking does not hold the end. */
 static void stopping_takes_no_more_messages(void **state)
 {
     (void)state;
@@ -220,7 +222,8 @@ static void stopping_answers_an_old_client(void **state)
     stopped_end(s);
 }
 
-/* Whether the server stops or not: the message is given up, what was asked for before it is answered. */
+/* Whether the server stops or not: the message is given up, what was asked for before it is
+ * answered. */
 static void a_message_that_stalls_takes_nothing_with_it(void **state)
 {
     (void)state;

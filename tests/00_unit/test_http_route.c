@@ -114,7 +114,8 @@ static void other_paths_mean_nothing(void **state)
             fail_msg("%s has a meaning", cases[i]);
 }
 
-/* What lies behind the end makes no difference; and none of it is read, as the instrumented build would tell. */
+/* What lies behind the end makes no difference; and none of it is read, as the instrumented
+ * build would tell. */
 static void cut_paths_are_read_within_their_bounds(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* codec/infer_pb, codec/pb_wire: ModelInferRequest as protobuf-c and as other writers encode it, read by ours. */
+/* codec/infer_pb, codec/pb_wire: ModelInferRequest as protobuf-c and as other writers encode it,
+ * read by ours. */
 #include "codec/infer_pb.h"
 
 #include "proto/grpc_service.pb-c.h"
@@ -73,7 +74,8 @@ static Parameter *parameter(struct gen *g)
     return p;
 }
 
-/* Every map entry has another key, made of its index. All map entries of the schema have the same layout. */
+/* Every map entry has another key, made of its index. All map entries of the schema have the
+ * same layout. */
 static size_t parameters(struct gen *g, void *ret_entries, const ProtobufCMessageDescriptor *type)
 {
     size_t n = pick(g, MAX_ITEMS);
@@ -332,7 +334,8 @@ static void reads_what_protobuf_c_writes(void **state)
     }
 }
 
-/* Cut off at every byte it is either whole up to there, as protobuf-c reads it too, or malformed. */
+/* Cut off at every byte it is either whole up to there, as protobuf-c reads it too, or
+ * malformed. */
 static void cut_anywhere(void **state)
 {
     (void)state;
@@ -376,7 +379,8 @@ static void write_all(const struct infer_pb_contents *c)
     }
 }
 
-/* Random bytes changed: any answer will do, as long as nothing outside of the message is touched. */
+/* Random bytes changed: any answer will do, as long as nothing outside of the message is
+ * touched. */
 static void damaged(void **state)
 {
     (void)state;

@@ -196,7 +196,8 @@ static void give_back(struct runner *r)
     runner_run_inline(r, clock_now_ns());
 }
 
-/* Its thread, which waits for work, hears of it as soon as the loop that has the instance gives it back. */
+/* Its thread, which waits for work, hears of it as soon as the loop that has the instance gives
+ * it back. */
 static void what_leaves_may_be_claimed(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Memory for the outputs of an isolated model: as long as one of them has a place there is something to come back to. */
+/* Memory for the outputs of an isolated model: as long as one of them has a place there is
+ * something to come back to. */
 #include "isolate/child/isolate_child_priv.h"
 
 #include "base/mem.h"
@@ -51,7 +52,8 @@ static int end(void **state)
     return 0;
 }
 
-/* A look falls between an output's beginning and its end: it must not be the last one, for nobody asks again. */
+/* A look falls between an output's beginning and its end: it must not be the last one, for
+ * nobody asks again. */
 static void looked_at_while_it_is_written(void **state)
 {
     (void)state;

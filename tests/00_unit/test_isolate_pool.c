@@ -67,7 +67,8 @@ static void idle_memory_goes_back(void **state)
     isolate_pool_free(p);
 }
 
-/* Whatever is taken and given back: no two places overlap, and in the end all of it can be had again. */
+/* Whatever is taken and given back: no two places overlap, and in the end all of it can be had
+ * again. */
 static void random_places(void **state)
 {
     (void)state;

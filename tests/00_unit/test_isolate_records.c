@@ -1,4 +1,5 @@
-/* The process of an isolated model may say anything: whatever it is, the server lives, and each request is answered once. */
+/* The process of an isolated model may say anything: whatever it is, the server lives, and each
+ * request is answered once. */
 #include "isolate/isolate_records.h"
 
 #include "base/budget.h"
@@ -418,7 +419,8 @@ static void put_shared(struct strbuf *sb, struct bench *b, unsigned i, enum data
     end(sb, mark);
 }
 
-/* What somebody looks at twice is out of the reach of the process: strings, and what the step of an ensemble computes with. */
+/* What somebody looks at twice is out of the reach of the process: strings, and what the step of
+ * an ensemble computes with. */
 static void what_is_read_twice_is_copied(void **state)
 {
     (void)state;
@@ -483,7 +485,8 @@ static void gaps_do_not_count(void **state)
     bench_fini(&b);
 }
 
-/* Records that wait for one that never comes: the process makes the server hold its share of the budget, not more. */
+/* Records that wait for one that never comes: the process makes the server hold its share of the
+ * budget, not more. */
 static void what_waits_has_a_limit(void **state)
 {
     (void)state;
@@ -589,7 +592,8 @@ static void responses_are_charged(void **state)
     budget_set_limit(SIZE_MAX);
 }
 
-/* The batch that a request is of may hold its responses: a model that is not decoupled makes a few of them at most. */
+/* The batch that a request is of may hold its responses: a model that is not decoupled makes a
+ * few of them at most. */
 static void responses_have_a_limit(void **state)
 {
     (void)state;
@@ -650,7 +654,8 @@ static void end_it(struct mail *m)
     loop_stop(ending);
 }
 
-/* However fast a process says responses of a decoupled model, few of them wait for the loop that they are for. */
+/* However fast a process says responses of a decoupled model, few of them wait for the loop that
+ * they are for. */
 static void responses_keep_the_pace_of_their_loop(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* JSON text by hand: numbers read back as the same value, strings are escaped as the reference does it. */
+/* JSON text by hand: numbers read back as the same value, strings are escaped as the reference
+ * does it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Runners under the rate limiter, with threads as they are. A test opens and shuts the gate in Execute, so nothing depends on time. */
+/* Runners under the rate limiter, with threads as they are. A test opens and shuts the gate in
+ * Execute, so nothing depends on time. */
 #include "limits/limits.h"
 
 #include "infer/request.h"
@@ -244,7 +245,8 @@ static void in_the_ratio_of_priorities(void **state)
     assert_int_equal(most_at_once, 1);
 }
 
-/* Models that need nothing, or something else, go on while others wait, and may run inline if they need nothing. */
+/* Models that need nothing, or something else, go on while others wait, and may run inline if
+ * they need nothing. */
 static void strangers_do_not_wait(void **state)
 {
     (void)state;
@@ -266,7 +268,8 @@ static void strangers_do_not_wait(void **state)
     wait_for(&answered, 4);
 }
 
-/* A model whose only request was cancelled, or timed out, while it waited can be unloaded though the resource is not free yet. */
+/* A model whose only request was cancelled, or timed out, while it waited can be unloaded though
+ * the resource is not free yet. */
 static void unloaded_while_waiting(void **state)
 {
     (void)state;
@@ -298,8 +301,8 @@ static void unloaded_while_waiting(void **state)
     wait_for(&answered, 3);
 }
 
-/* A model that is loaded meanwhile asks for larger pieces: there is as much of it from then on, so who waited goes on at once, and not
- * only when somebody else gives something back. */
+/* A model that is loaded meanwhile asks for larger pieces: there is as much of it from then on,
+ * so who waited goes on at once, and not only when somebody else gives something back. */
 static void let_in_by_a_raised_limit(void **state)
 {
     (void)state;
@@ -336,7 +339,8 @@ static void let_in_by_a_seat_that_goes(void **state)
     wait_for(&answered, 1);
 }
 
-/* It is cancelled while its instance waits: it never executes, and what it would have taken is there for others. */
+/* It is cancelled while its instance waits: it never executes, and what it would have taken is
+ * there for others. */
 static void cancelled_while_waiting(void **state)
 {
     (void)state;
@@ -406,7 +410,8 @@ static void resized_while_waiting(void **state)
     assert_int_equal(refused, 0);
 }
 
-/* Among idle instances the one with the lowest scaled priority gets the request, though none needs anything. */
+/* Among idle instances the one with the lowest scaled priority gets the request, though none
+ * needs anything. */
 static void idle_instances_by_priority(void **state)
 {
     (void)state;

@@ -113,7 +113,8 @@ static void messages_are_escaped(void **state)
     assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
 }
 
-/* DEL and C1, which terminals obey as they do escape sequences: as UTF-8, and as the byte alone. Other characters stay. */
+/* DEL and C1, which terminals obey as they do escape sequences: as UTF-8, and as the byte alone.
+ * Other characters stay. */
 static void later_controls_are_escaped(void **state)
 {
     (void)state;
@@ -198,7 +199,8 @@ static void floods_are_counted(void **state)
     assert_in_range(lines, 999, seconds * 1000);
 }
 
-/* A call site that says no more after its flood: the next line of another place tells, or the end. */
+/* A call site that says no more after its flood: the next line of another place tells, or the
+ * end. */
 static void floods_that_end_are_told(void **state)
 {
     (void)state;
@@ -393,7 +395,8 @@ static void updates(void **state)
     assert_false(log_verbose_enabled(4));
 }
 
-/* Two threads that change one member each: neither undoes the other, and a line sees a format and its escaping of one moment. */
+/* Two threads that change one member each: neither undoes the other, and a line sees a format
+ * and its escaping of one moment. */
 static void change_info(void *arg)
 {
     (void)arg;

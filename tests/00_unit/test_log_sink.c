@@ -1,4 +1,5 @@
-/* Lines that nobody reads do not hold up who writes them: they are lost and counted, and what arrives is whole and in order. */
+/* Lines that nobody reads do not hold up who writes them: they are lost and counted, and what
+ * arrives is whole and in order. */
 #include "os/log_sink.h"
 
 #include "base/log.h"
@@ -42,7 +43,8 @@ static void take(int fd)
     text[text_len] = '\0';
 }
 
-/* Everything that was read: every line is whole, those of a writer come in order. Returns how many lines came and were told lost. */
+/* Everything that was read: every line is whole, those of a writer come in order. Returns how
+ * many lines came and were told lost. */
 static unsigned long check(unsigned long *ret_lost)
 {
     unsigned long came = 0;
@@ -73,7 +75,8 @@ static unsigned long check(unsigned long *ret_lost)
     return came;
 }
 
-/* Reads until every line came or was told lost; a terminal hands on what was written when it likes. Returns how many were lost. */
+/* Reads until every line came or was told lost; a terminal hands on what was written when it
+ * likes. Returns how many were lost. */
 static unsigned long take_all(int from, unsigned long written)
 {
     unsigned long lost = 0;
@@ -180,7 +183,8 @@ static void files_lose_nothing(void **state)
     close(fd);
 }
 
-/* A line that found room for a part of it: the rest goes out as soon as there is room, before anything else. */
+/* A line that found room for a part of it: the rest goes out as soon as there is room, before
+ * anything else. */
 static void the_rest_of_a_line_comes_first(void **state)
 {
     (void)state;
@@ -225,7 +229,8 @@ static void flush_ends(void **state)
     close(fds[1]);
 }
 
-/* The standard output and error are often one pipe: a line that was cut must not have one of the other in its middle. */
+/* The standard output and error are often one pipe: a line that was cut must not have one of the
+ * other in its middle. */
 static void two_descriptors_of_one_pipe(void **state)
 {
     (void)state;

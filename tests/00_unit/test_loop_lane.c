@@ -1,5 +1,5 @@
-/* os/loop_lane: however many descriptors of a lane are ready, others wait for a few of them; each of them has its turn; a descriptor comes
- * and goes between the lanes. */
+/* os/loop_lane: however many descriptors of a lane are ready, others wait for a few of them;
+ * each of them has its turn; a descriptor comes and goes between the lanes. */
 #include "os/loop_lane_priv.h"
 
 #include "support/unit.h"
@@ -77,7 +77,8 @@ static void on_fast(struct loop_fd *w, uint32_t events)
     asked = 0;
 }
 
-/* Asks for the fast one as soon as it has been handled: so it becomes ready at every place of a turn. */
+/* Asks for the fast one as soon as it has been handled: so it becomes ready at every place of a
+ * turn. */
 static void on_member(struct loop_fd *w, uint32_t events)
 {
     (void)events;
@@ -186,7 +187,8 @@ static void spare_tasks_of_a_loop_that_ends(void **state)
     assert_int_equal(left_over, MEMBERS);
 }
 
-/* A loop that is told to stop does first what was put off: its owners may be gone when it is freed. */
+/* A loop that is told to stop does first what was put off: its owners may be gone when it is
+ * freed. */
 static void spare_tasks_of_a_loop_that_stops(void **state)
 {
     (void)state;
@@ -217,7 +219,8 @@ static void poke_one(struct loop_timer *t)
     poke(&one);
 }
 
-/* Nothing is ready for longer than the lane rests, again and again: each time the loop wakes up for the next. */
+/* Nothing is ready for longer than the lane rests, again and again: each time the loop wakes up
+ * for the next. */
 static void none_is_forgotten_in(enum loop_lane_id lane)
 {
     one.handled = 0;

@@ -185,7 +185,8 @@ static void bounds_of_a_model(void **state)
     assert_null(strstr(page.data, FIRST));
 }
 
-/* A model with a cache has the summaries of the cache, and none of whole requests; without, the other way round. */
+/* A model with a cache has the summaries of the cache, and none of whole requests; without, the
+ * other way round. */
 static void summaries_of_a_cache(void **state)
 {
     (void)state;

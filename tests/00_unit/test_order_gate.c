@@ -4,7 +4,8 @@
 
 #define REQUESTS 50
 
-/* MC-114, PB-97: whatever the order in which requests complete, answers leave in the order of arrival. */
+/* MC-114, PB-97: whatever the order in which requests complete, answers leave in the order of
+ * arrival. */
 static void in_order_of_arrival(void **state)
 {
     (void)state;

@@ -70,7 +70,8 @@ static void assert_zeros(const struct buf *b)
         assert_int_equal(b->data[i], 0);
 }
 
-/* Nothing of earlier users is left in it, also of those who had more or less of the same memory, or were announced more. */
+/* Nothing of earlier users is left in it, also of those who had more or less of the same memory,
+ * or were announced more. */
 static void zeroed_buffers(void **state)
 {
     (void)state;
@@ -97,7 +98,8 @@ static void zeroed_buffers(void **state)
     pool_trim(TIME_NEVER);
 }
 
-/* As many slices as it takes, none of which takes long; what is on its way back is not used again. */
+/* As many slices as it takes, none of which takes long; what is on its way back is not used
+ * again. */
 static void given_back_by_slices(void **state)
 {
     (void)state;
@@ -160,7 +162,8 @@ static void budget_is_asked_first(void **state)
     assert_int_equal(budget_in_use(), 0);
 }
 
-/* What a peer only announces costs at most a huge page of the budget; what comes is charged, and all of it is given back. */
+/* What a peer only announces costs at most a huge page of the budget; what comes is charged, and
+ * all of it is given back. */
 static void announced_bytes_are_charged_as_they_come(void **state)
 {
     (void)state;
@@ -189,7 +192,8 @@ static void announced_bytes_are_charged_as_they_come(void **state)
     pool_trim(TIME_NEVER);
 }
 
-/* Who writes before he knows whether he may keep it is told how far: to the end of a page that is charged. */
+/* Who writes before he knows whether he may keep it is told how far: to the end of a page that
+ * is charged. */
 static void room_is_charged_before_it_is_written(void **state)
 {
     (void)state;
@@ -211,7 +215,8 @@ static void room_is_charged_before_it_is_written(void **state)
     pool_trim(TIME_NEVER);
 }
 
-/* Where the budget is spent a peer still has its allowance for what is short, whatever becomes of the peer meanwhile. */
+/* Where the budget is spent a peer still has its allowance for what is short, whatever becomes
+ * of the peer meanwhile. */
 static void short_ones_are_within_the_allowance(void **state)
 {
     (void)state;
@@ -246,8 +251,9 @@ static size_t resident_bytes(void)
     return resident * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Messages that are given up while they arrive, one after the other beside others that have begun: what each of them had touched does not
- * add up, though nobody is charged for it any more. */
+/* Messages that are given up while they arrive, one after the other beside others that have
+ * begun: what each of them had touched does not add up, though nobody is charged for it any
+ * more. */
 static void what_is_warm_stays_within_the_budget(void **state)
 {
     (void)state;

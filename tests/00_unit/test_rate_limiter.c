@@ -61,7 +61,8 @@ static void remove_all(struct rate_limiter_instance **all, size_t count)
     rate_limiter_free(l);
 }
 
-/* Without a word of the command line there is as much as the one that needs most asks for, here and now. */
+/* Without a word of the command line there is as much as the one that needs most asks for, here
+ * and now. */
 static void the_largest_need_is_what_there_is(void **state)
 {
     (void)state;
@@ -159,7 +160,8 @@ static void only_executions_count(void **state)
     remove_all(i, 1);
 }
 
-/* Who needs much is not starved by those who need little: they wait behind it, though there is enough for them. */
+/* Who needs much is not starved by those who need little: they wait behind it, though there is
+ * enough for them. */
 static void the_one_who_needs_much_gets_it(void **state)
 {
     (void)state;
@@ -181,7 +183,8 @@ static void the_one_who_needs_much_gets_it(void **state)
     remove_all(i, 4);
 }
 
-/* A model that executes may ask another one that needs nothing, or something else, while a third one waits for what it holds. */
+/* A model that executes may ask another one that needs nothing, or something else, while a third
+ * one waits for what it holds. */
 static void nobody_waits_behind_a_stranger(void **state)
 {
     (void)state;
@@ -199,7 +202,8 @@ static void nobody_waits_behind_a_stranger(void **state)
     remove_all(i, 4);
 }
 
-/* What somebody held or waited for is there again when it goes; what others hold beyond what is left stays theirs. */
+/* What somebody held or waited for is there again when it goes; what others hold beyond what is
+ * left stays theirs. */
 static void instances_go_at_any_moment(void **state)
 {
     (void)state;

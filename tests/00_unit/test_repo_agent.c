@@ -1,4 +1,5 @@
-/* Repository agents: the order of their calls, what they may do to a model's place, and the functions of the C API that they call. */
+/* Repository agents: the order of their calls, what they may do to a model's place, and the
+ * functions of the C API that they call. */
 #include "base/mem.h"
 #include "model/config.h"
 #include "os/files/file.h"

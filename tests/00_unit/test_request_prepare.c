@@ -1,4 +1,5 @@
-/* infer/request_prepare: what a request must be to fit a model's configuration. Messages are those of the reference. */
+/* infer/request_prepare: what a request must be to fit a model's configuration. Messages are
+ * those of the reference. */
 #include "infer/request.h"
 #include "model/config.h"
 #include "support/test_version.h"

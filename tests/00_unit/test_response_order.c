@@ -1,4 +1,5 @@
-/* The final response of a request comes last, whichever threads send its responses, and whatever they keep back. */
+/* The final response of a request comes last, whichever threads send its responses, and whatever
+ * they keep back. */
 #include "infer/request.h"
 #include "infer/response.h"
 #include "model/config.h"
@@ -117,7 +118,8 @@ static void by_the_loop(void **state)
     house = NULL;
 }
 
-/* A step of an ensemble that answers several times is not kept back: its instance goes on meanwhile. */
+/* A step of an ensemble that answers several times is not kept back: its instance goes on
+ * meanwhile. */
 static void of_a_step(void **state)
 {
     (void)state;

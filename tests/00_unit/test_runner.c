@@ -82,7 +82,8 @@ static void queued_while_dropped_ones_are_answered(void **state)
     end();
 }
 
-/* A request whose client is gone before it is queued is put aside by whoever looks at the queue: it is answered all the same. */
+/* A request whose client is gone before it is queued is put aside by whoever looks at the queue:
+ * it is answered all the same. */
 static void cancelled_before_it_is_queued(void **state)
 {
     (void)state;
@@ -131,7 +132,8 @@ static uint64_t process_cpu_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* A thread that has nothing to do but wait for a batch to become due sleeps, also when it could have retired long ago. */
+/* A thread that has nothing to do but wait for a batch to become due sleeps, also when it could
+ * have retired long ago. */
 static void a_late_batch_is_waited_for_asleep(void **state)
 {
     (void)state;

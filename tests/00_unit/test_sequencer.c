@@ -78,7 +78,8 @@ static size_t expired(struct rig *rig, time_ns at)
     return sequencer_expire(rig->s, at, &list);
 }
 
-/* MC-124, PB-121: Each sequence keeps its row; a gap where a sequence has nothing to say; no gap at the end. */
+/* MC-124, PB-121: Each sequence keeps its row; a gap where a sequence has nothing to say; no gap
+ * at the end. */
 static void direct_keeps_the_slot(void **state)
 {
     (void)state;
@@ -108,7 +109,8 @@ static void direct_keeps_the_slot(void **state)
     rig_end(&rig);
 }
 
-/* MC-125, PB-127, SX-17, SX-18: Sequences spread over the instances, the lowest slots first; a third one waits until one ends. */
+/* MC-125, PB-127, SX-17, SX-18: Sequences spread over the instances, the lowest slots first; a
+ * third one waits until one ends. */
 static void backlog_follows(void **state)
 {
     (void)state;
@@ -180,8 +182,8 @@ static void direct_waits_for_more(void **state)
     rig_end(&rig);
 }
 
-/* PB-123, PB-124, PB-125, PB-126, PB-127: One request of each candidate, oldest first; the next one of a sequence when the last was
- * released. */
+/* PB-123, PB-124, PB-125, PB-126, PB-127: One request of each candidate, oldest first; the next
+ * one of a sequence when the last was released. */
 static void oldest_takes_one_of_each(void **state)
 {
     (void)state;
@@ -280,7 +282,8 @@ static void ids_differ_in_every_bit(void **state)
     rig_end(&rig);
 }
 
-/* PB-132, PB-133, PB-134: Idle begins when the last request is released; then the slot is another's and the id is unknown. */
+/* PB-132, PB-133, PB-134: Idle begins when the last request is released; then the slot is
+ * another's and the id is unknown. */
 static void idle_sequences_end(void **state)
 {
     (void)state;
@@ -317,7 +320,8 @@ static void idle_by_default(void **state)
     rig_end(&rig);
 }
 
-/* A request that waited past its time-out takes its sequence with it, in a slot and in the backlog. */
+/* A request that waited past its time-out takes its sequence with it, in a slot and in the
+ * backlog. */
 static void timeouts_end_sequences(void **state)
 {
     (void)state;
@@ -362,7 +366,8 @@ static void cancelling_ends_a_sequence(void **state)
     rig_end(&rig);
 }
 
-/* An instance that leaves keeps its sequence until that is over, and gets no other; one that joins gets what waits. */
+/* An instance that leaves keeps its sequence until that is over, and gets no other; one that
+ * joins gets what waits. */
 static void instances_come_and_go(void **state)
 {
     (void)state;
@@ -386,7 +391,8 @@ static void instances_come_and_go(void **state)
     rig_end(&rig);
 }
 
-/* What waits for an instance that leaves is known and given up like the rest: no other one can go on with its sequence. */
+/* What waits for an instance that leaves is known and given up like the rest: no other one can
+ * go on with its sequence. */
 static void who_leaves_is_not_forgotten(void **state)
 {
     (void)state;
@@ -407,7 +413,8 @@ static void who_leaves_is_not_forgotten(void **state)
     rig_end(&rig);
 }
 
-/* What the backend gives back runs again before what came after it; it may end its sequence without an END. */
+/* What the backend gives back runs again before what came after it; it may end its sequence
+ * without an END. */
 static void again_and_again(void **state)
 {
     (void)state;

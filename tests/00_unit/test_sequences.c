@@ -1,4 +1,5 @@
-/* sequences/sequences: a backend gives back what it was given, and clients go while their sequence waits. */
+/* sequences/sequences: a backend gives back what it was given, and clients go while their
+ * sequence waits. */
 #include "sequences/sequences.h"
 
 #include "infer/request.h"
@@ -36,10 +37,12 @@
 
 static struct serve_version *version;
 
-/* What becomes of a row of an execution: '.' is answered, 'R' wanted again. By execution, then by row. */
+/* What becomes of a row of an execution: '.' is answered, 'R' wanted again. By execution, then
+ * by row. */
 static const char *const *script;
 
-/* What the model reads of the first two rows of the last execution: start, end, ready and id of each. */
+/* What the model reads of the first two rows of the last execution: start, end, ready and id of
+ * each. */
 static int32_t seen[2][4];
 
 static void look(const struct request *r, int32_t row[4])
@@ -106,7 +109,8 @@ static void expect_row(int row, int32_t start, int32_t end, int32_t ready, int32
     assert_int_equal(seen[row][3], id);
 }
 
-/* PB-107, PB-108, PB-109, PB-111: a row without a request is not ready, and begins, ends and is nothing. */
+/* PB-107, PB-108, PB-109, PB-111: a row without a request is not ready, and begins, ends and is
+ * nothing. */
 static void a_gap_is_not_ready(void **state)
 {
     (void)state;
@@ -163,7 +167,8 @@ static void start_and_end_at_once(void **state)
     }
 }
 
-/* A client goes while its sequence waits for a place: who asked for more of that sequence is told at once. */
+/* A client goes while its sequence waits for a place: who asked for more of that sequence is
+ * told at once. */
 static void a_waiting_sequence_is_cancelled(void **state)
 {
     (void)state;
@@ -201,7 +206,8 @@ static void cancelled_before_it_waits(void **state)
     end();
 }
 
-/* The slot goes to a sequence of the backlog, and its instance hears of that: it may have waited for long enough. */
+/* The slot goes to a sequence of the backlog, and its instance hears of that: it may have waited
+ * for long enough. */
 static void a_slot_that_is_given_up_is_heard_of(void **state)
 {
     (void)state;
@@ -298,7 +304,8 @@ static void bench_end(struct bench *b)
     config_unref(b->config);
 }
 
-/* PB-123, PB-126, PB-128, PB-130, PB-132: as many candidates as it says, sizes that are preferred, the delay, the time to idle. */
+/* PB-123, PB-126, PB-128, PB-130, PB-132: as many candidates as it says, sizes that are
+ * preferred, the delay, the time to idle. */
 static void settings_of_oldest(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* cloud/provider/sigv4: the test suite of Signature Version 4 and the examples of the S3 documentation. */
+/* cloud/provider/sigv4: the test suite of Signature Version 4 and the examples of the S3
+ * documentation. */
 #include "cloud/provider/sigv4.h"
 
 #include "support/unit.h"

@@ -29,7 +29,8 @@ static void reused_and_aligned(void **state)
 }
 
 /* More than a thread keeps goes back to the heap (the leak checker counts the rest). */
-/* What a thread's lists do not take, and what they have when the thread ends, is free: the leak checker would find it. */
+/* What a thread's lists do not take, and what they have when the thread ends, is free: the leak
+ * checker would find it. */
 static void full_lists_give_back(void **state)
 {
     (void)state;
@@ -66,7 +67,8 @@ static void clear_shelves(void)
         slab_trim();
 }
 
-/* What was not needed since the last look goes back to the heap; what was in use meanwhile stays. */
+/* What was not needed since the last look goes back to the heap; what was in use meanwhile
+ * stays. */
 static void trimmed_to_what_is_needed(void **state)
 {
     (void)state;
@@ -125,7 +127,8 @@ static void take_there(void *arg)
         slab_free(&small, taken[i]);
 }
 
-/* A thread that frees more than it takes puts full lists down, and one that takes more than it frees picks them up. */
+/* A thread that frees more than it takes puts full lists down, and one that takes more than it
+ * frees picks them up. */
 static void full_lists_change_hands(void **state)
 {
     (void)state;

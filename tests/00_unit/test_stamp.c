@@ -147,7 +147,8 @@ static void links_that_go_round_end(void **state)
     assert_true(stamp() != first);
 }
 
-/* Links that lead from each of ten directories to the others: no way comes back, and there are millions of ways. */
+/* Links that lead from each of ten directories to the others: no way comes back, and there are
+ * millions of ways. */
 static void too_many_ways_are_refused(void **state)
 {
     (void)state;

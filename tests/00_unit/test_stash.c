@@ -209,7 +209,8 @@ static char *ref_path(const char *id)
     return strbuf_take(&path);
 }
 
-/* Another process evicts between the two steps of a commit: the reference is written, its content not there yet. */
+/* Another process evicts between the two steps of a commit: the reference is written, its
+ * content not there yet. */
 static void a_reference_waits_for_its_content(void **state)
 {
     (void)state;
@@ -264,7 +265,8 @@ static void store_again_and_again(void *arg)
     }
 }
 
-/* Objects of one content arrive at the same time: each commit puts its own in the place of the one before. */
+/* Objects of one content arrive at the same time: each commit puts its own in the place of the
+ * one before. */
 static void the_same_content_twice_at_once(void **state)
 {
     (void)state;

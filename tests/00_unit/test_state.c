@@ -282,7 +282,8 @@ static void shapes_that_fit(void **state)
     state_set_unref(others);
 }
 
-/* A request of no sequence has its own input, or what a sequence begins with, which it cannot change. */
+/* A request of no sequence has its own input, or what a sequence begins with, which it cannot
+ * change. */
 static void alone(void **state)
 {
     (void)state;
@@ -319,7 +320,8 @@ static void an_input_of_that_name(void **state)
     drop(r);
 }
 
-/* Sequences end in every way that there is: each time their memory comes back (the leak checker looks too). */
+/* Sequences end in every way that there is: each time their memory comes back (the leak checker
+ * looks too). */
 static void sequences_that_end(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* What the local response cache keeps: the least recently used goes first, and what somebody reads stays until it is given back. */
+/* What the local response cache keeps: the least recently used goes first, and what somebody
+ * reads stays until it is given back. */
 #include "local/store.h"
 #include "support/unit.h"
 

@@ -1,5 +1,6 @@
-/* serve/: requests from many threads and from loops reach the backend once each and are answered once each, whatever the number of
- * instances; queue limits, time-outs, errors of Execute, draining and inline runs. */
+/* serve/: requests from many threads and from loops reach the backend once each and are answered
+ * once each, whatever the number of instances; queue limits, time-outs, errors of Execute,
+ * draining and inline runs. */
 #include "infer/request.h"
 #include "infer/response.h"
 #include "infer/stats.h"
@@ -225,7 +226,8 @@ static void note_order(struct response *r, void *owner)
     test_gate_on_answer(r, owner);
 }
 
-/* MC-98, MC-114, PB-97: the second instance is done with every later request before the first one's is. */
+/* MC-98, MC-114, PB-97: the second instance is done with every later request before the first
+ * one's is. */
 static void answers_keep_the_order(void **state)
 {
     (void)state;
@@ -255,8 +257,9 @@ static void run_loop(void *arg)
     loop_run(arg);
 }
 
-/* MC-120, MC-122, PB-85, PB-88, PB-104: a time-out holds while the only instance is busy. Of the two requests only the one that waits
- * has one: the other may take as long as it likes to get there. */
+/* MC-120, MC-122, PB-85, PB-88, PB-104: a time-out holds while the only instance is busy. Of the
+ * two requests only the one that waits has one: the other may take as long as it likes to get
+ * there. */
 static void time_out_while_busy(void **state)
 {
     (void)state;
@@ -387,7 +390,8 @@ static TRITONSERVER_Error *sleeper(TRITONBACKEND_ModelInstance *instance,
     return echo(instance, requests, count);
 }
 
-/* A backend that blocks the loop is moved to an instance thread within a few requests; nothing is lost on the way. */
+/* A backend that blocks the loop is moved to an instance thread within a few requests; nothing
+ * is lost on the way. */
 static void a_blocking_backend_is_demoted(void **state)
 {
     (void)state;
@@ -446,7 +450,8 @@ static void submit_one(struct loop_timer *t)
     submit_later(&looped.submitter, r);
 }
 
-/* A loop that runs a model itself comes back to its connections, and its answers go out, however much others queue meanwhile. */
+/* A loop that runs a model itself comes back to its connections, and its answers go out, however
+ * much others queue meanwhile. */
 static void an_inline_turn_ends(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* serve/table: names to versions, the reference's words for what is not there, and snapshots that live as long as a reader holds
- * one. */
+/* serve/table: names to versions, the reference's words for what is not there, and snapshots
+ * that live as long as a reader holds one. */
 #include "base/mem.h"
 #include "infer/response.h"
 #include "os/thread.h"
@@ -43,7 +43,8 @@ static struct table_model model(const char *name, struct table_entry *entries, u
                                 .places = 1};
 }
 
-/* Model "m" with versions 1 (ready), 2 (ready) and 3 (loading); "empty" was never loaded; "broken" has nothing ready. */
+/* Model "m" with versions 1 (ready), 2 (ready) and 3 (loading); "empty" was never loaded;
+ * "broken" has nothing ready. */
 static void publish(struct serve_table *t, struct serve_version *v1, struct serve_version *v2)
 {
     struct table_model *models = mem_zalloc(3 * sizeof(*models));
@@ -139,7 +140,8 @@ static struct table_model stand_in(const char *name, uint32_t meanings)
     return (struct table_model){.name = mem_strdup(name), .stand_in = true, .meanings = meanings};
 }
 
-/* "two" is served from /a and /b, "one" from /b while that of /a was never asked for, "left" was unloaded. */
+/* "two" is served from /a and /b, "one" from /b while that of /a was never asked for, "left" was
+ * unloaded. */
 static void publish_apart(struct serve_table *t, struct serve_version *v1, struct serve_version *v2)
 {
     struct table_model *models = mem_zalloc(5 * sizeof(*models));
@@ -218,7 +220,8 @@ static void settle(void *arg)
     atomic_store(&s->done, true);
 }
 
-/* A reader keeps the old snapshot until it looks again; only then may what was unpublished be freed. */
+/* A reader keeps the old snapshot until it looks again; only then may what was unpublished be
+ * freed. */
 static void settles_after_the_last_reader(void **state)
 {
     (void)state;

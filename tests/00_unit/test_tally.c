@@ -16,7 +16,8 @@ static uint64_t successes(const struct tally_part *part, const struct stats *own
     return sums.success.count;
 }
 
-/* What replaces a load goes on with its numbers, which grow while the old one still finishes requests. */
+/* What replaces a load goes on with its numbers, which grow while the old one still finishes
+ * requests. */
 static void goes_on(void **state)
 {
     (void)state;

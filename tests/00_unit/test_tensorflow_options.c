@@ -1,4 +1,5 @@
-/* What the backend `tensorflow` tells TensorFlow of a configuration: the bytes of the ConfigProto, read again. */
+/* What the backend `tensorflow` tells TensorFlow of a configuration: the bytes of the
+ * ConfigProto, read again. */
 #include "tensorflow/options.h"
 
 #include <setjmp.h>

@@ -107,7 +107,8 @@ static void objects_of_a_slab(void **state)
 
 #define MANY 3000u
 
-/* More than a chunk of the table at one time, from several threads; each finds its own and nobody else's. */
+/* More than a chunk of the table at one time, from several threads; each finds its own and
+ * nobody else's. */
 static void churn(void *arg)
 {
     atomic_uint *wrong = arg;

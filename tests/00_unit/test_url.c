@@ -1,4 +1,5 @@
-/* cloud/web/url, cloud/web/text, cloud/provider/ini: paths of repositories, escapes, files of `aws configure`. */
+/* cloud/web/url, cloud/web/text, cloud/provider/ini: paths of repositories, escapes, files of
+ * `aws configure`. */
 #include "cloud/web/url.h"
 
 #include "base/mem.h"

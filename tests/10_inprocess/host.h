@@ -1,6 +1,6 @@
 #pragma once
-/* A program that embeds the server, seen through the public headers alone: a repository in a temporary directory, a server, and
- * requests that are waited for. */
+/* A program that embeds the server, seen through the public headers alone: a repository in a
+ * temporary directory, a server, and requests that are waited for. */
 #include "triton/core/tritonserver.h"
 
 #include <setjmp.h>
@@ -14,7 +14,8 @@
 #define HOST_OK(call) host_ok((call), #call, __FILE__, __LINE__)
 void host_ok(TRITONSERVER_Error *e, const char *call, const char *file, int line);
 
-/* HOST_FAILS(call, code, part) - the call fails with this code, and a message that contains `part`. */
+/* HOST_FAILS(call, code, part) - the call fails with this code, and a message that contains
+ * `part`. */
 #define HOST_FAILS(call, code, part) host_fails((call), (code), (part), #call, __FILE__, __LINE__)
 void host_fails(TRITONSERVER_Error *e, TRITONSERVER_Error_Code code, const char *part,
                 const char *call, const char *file, int line);
@@ -26,12 +27,14 @@ struct host_repository {
 
 void host_repository_make(struct host_repository *r);
 
-/* host_repository_add - a model with an empty version 1; config: text of its config.pbtxt, NULL = none. */
+/* host_repository_add - a model with an empty version 1; config: text of its config.pbtxt, NULL
+ * = none. */
 void host_repository_add(const struct host_repository *r, const char *model, const char *config);
 void host_repository_write(const struct host_repository *r, const char *file, const char *text);
 void host_repository_remove(struct host_repository *r);
 
-/* host_options - quiet, the repository, and the backends of the build tree below `backends` ("backends" or "tests/backends"). */
+/* host_options - quiet, the repository, and the backends of the build tree below `backends`
+ * ("backends" or "tests/backends"). */
 TRITONSERVER_ServerOptions *host_options(const char *repository, const char *backends);
 
 /* host_server - a server made of options, which are freed. */
@@ -53,7 +56,8 @@ struct host_call {
     void *sync;
 };
 
-/* host_call_make - a request for a model, with an allocator and callbacks; host_call_free - and its responses. */
+/* host_call_make - a request for a model, with an allocator and callbacks; host_call_free - and
+ * its responses. */
 void host_call_make(struct host_call *c, TRITONSERVER_Server *s, const char *model);
 void host_call_make_of(struct host_call *c, TRITONSERVER_Server *s, const char *model,
                        int64_t version);

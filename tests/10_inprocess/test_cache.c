@@ -1,4 +1,5 @@
-/* A response cache in a program that embeds the server: configured by the C API, hits into the program's own memory. */
+/* A response cache in a program that embeds the server: configured by the C API, hits into the
+ * program's own memory. */
 #include "10_inprocess/host.h"
 
 #include <stdio.h>

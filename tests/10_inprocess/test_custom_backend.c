@@ -1,4 +1,5 @@
-/* Custom backends (custom.h) in a host program: inputs that lie in pieces, outputs in memory of the host's, errors. */
+/* Custom backends (custom.h) in a host program: inputs that lie in pieces, outputs in memory of
+ * the host's, errors. */
 #include "10_inprocess/host.h"
 
 #include <stdio.h>

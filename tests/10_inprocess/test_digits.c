@@ -1,5 +1,5 @@
-/* A program recognises a handwritten digit in process, with the sample repository. Prints how long it took from nothing to the first
- * answer, and how much of that the model's load was. */
+/* A program recognises a handwritten digit in process, with the sample repository. Prints how
+ * long it took from nothing to the first answer, and how much of that the model's load was. */
 #include "10_inprocess/host.h"
 
 #include <stdio.h>

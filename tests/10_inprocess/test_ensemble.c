@@ -1,4 +1,5 @@
-/* Ensembles for a program that runs models in process: the caller's own memory, what a trace tells of the steps, cancelling. */
+/* Ensembles for a program that runs models in process: the caller's own memory, what a trace
+ * tells of the steps, cancelling. */
 #include "10_inprocess/host.h"
 
 #include <pthread.h>
@@ -172,7 +173,8 @@ static void test_traces_of_the_steps(void **state)
     host_call_free(&c);
 }
 
-/* It is cancelled while the first step runs: that one runs on, the second one is not run any more. */
+/* It is cancelled while the first step runs: that one runs on, the second one is not run any
+ * more. */
 static void test_cancel(void **state)
 {
     (void)state;

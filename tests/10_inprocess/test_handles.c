@@ -1,4 +1,5 @@
-/* What every function says to a handle that is none: INVALID_ARG, as the headers promise, and nothing else happens. */
+/* What every function says to a handle that is none: INVALID_ARG, as the headers promise, and
+ * nothing else happens. */
 #include "10_inprocess/host.h"
 #include "triton/core/tritonbackend.h"
 #include "triton/core/tritonrepoagent.h"

@@ -1,5 +1,6 @@
-/* Isolated models in a program that embeds the server: the program's allocator gets the outputs, children that the program does not
- * know of do not disturb it, and a model whose process is killed comes back. */
+/* Isolated models in a program that embeds the server: the program's allocator gets the outputs,
+ * children that the program does not know of do not disturb it, and a model whose process is
+ * killed comes back. */
 #include "10_inprocess/host.h"
 
 #include <errno.h>

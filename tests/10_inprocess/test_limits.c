@@ -1,5 +1,5 @@
-/* A program whose server limits rates: options through the C API, a load that is refused, a request that is cancelled while its
- * instance waits for a resource. */
+/* A program whose server limits rates: options through the C API, a load that is refused, a
+ * request that is cancelled while its instance waits for a resource. */
 #include "10_inprocess/host.h"
 
 #include <pthread.h>
@@ -110,7 +110,8 @@ static void let_go(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* Both instances of the one model, and then that of the other, want the resource; who is cancelled does not wait for it. */
+/* Both instances of the one model, and then that of the other, want the resource; who is
+ * cancelled does not wait for it. */
 static void cancelled(void **state)
 {
     (void)state;

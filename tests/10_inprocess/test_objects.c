@@ -1,4 +1,5 @@
-/* What needs no server: errors, names, parameters, buffer attributes, messages, metrics, options, traces, cache entries. */
+/* What needs no server: errors, names, parameters, buffer attributes, messages, metrics,
+ * options, traces, cache entries. */
 #include "10_inprocess/host.h"
 #include "triton/core/tritonbackend.h"
 #include "triton/core/tritoncache.h"

@@ -1,4 +1,5 @@
-/* A program runs models in process: the server's life, requests, responses, traces, and what the server tells. */
+/* A program runs models in process: the server's life, requests, responses, traces, and what the
+ * server tells. */
 #include "10_inprocess/host.h"
 
 #include <pthread.h>
@@ -342,7 +343,8 @@ static void test_cancel_in_the_queue(void **state)
     host_call_free(&c);
 }
 
-/* Several threads send at once while another cancels what they have under way: each request is answered once, right or CANCELLED. */
+/* Several threads send at once while another cancels what they have under way: each request is
+ * answered once, right or CANCELLED. */
 #define THREADS 4
 
 static struct host_call busy[THREADS];
@@ -543,7 +545,8 @@ static void test_servers_stop_in_either_order(void **state)
     }
 }
 
-/* A response that nobody deletes keeps its model: stopping says so when its time is over, and goes on when it may. */
+/* A response that nobody deletes keeps its model: stopping says so when its time is over, and
+ * goes on when it may. */
 static void test_stop_waits_for_responses(void **state)
 {
     (void)state;

@@ -1,6 +1,8 @@
-/* The data flow of ensembles: random graphs of steps, some decoupled, whose responses arrive in random order. After each event: a step
- * starts once for what it belongs to, when all its inputs are there, with inputs that belong together; at the end every answer was
- * given once and every value was given back. NEREID_SIM_SEED=n plays one seed, NEREID_SIM_RUNS=n sets how many are played. */
+/* The data flow of ensembles: random graphs of steps, some decoupled, whose responses arrive in
+ * random order. After each event: a step starts once for what it belongs to, when all its inputs
+ * are there, with inputs that belong together; at the end every answer was given once and every
+ * value was given back. NEREID_SIM_SEED=n plays one seed, NEREID_SIM_RUNS=n sets how many are
+ * played. */
 #include "ensembles/ensemble_flow.h"
 
 #include "base/mem.h"

@@ -1,6 +1,8 @@
-/* The rate limiter under random instances that come, go, wait and execute. What must always hold: never more of a resource in use than
- * there is, nobody waits though what it needs is there and nobody before it needs it, nobody is overtaken without end, executions go by
- * priority, and nothing is left behind. NEREID_SIM_SEED=n plays one seed, NEREID_SIM_RUNS=n sets how many. */
+/* The rate limiter under random instances that come, go, wait and execute. What must always
+ * hold: never more of a resource in use than there is, nobody waits though what it needs is
+ * there and nobody before it needs it, nobody is overtaken without end, executions go by
+ * priority, and nothing is left behind. NEREID_SIM_SEED=n plays one seed, NEREID_SIM_RUNS=n sets
+ * how many. */
 #include "limits/rate_limiter.h"
 
 #include "support/unit.h"
@@ -135,7 +137,8 @@ static void waits_for_a_holder(const struct world *w, int first)
     assert_true(holder);
 }
 
-/* Nothing that it needs is needed by another one that waits, and all of it is there: then it does not wait. */
+/* Nothing that it needs is needed by another one that waits, and all of it is there: then it
+ * does not wait. */
 static void could_not_go(const struct world *w, const struct one *o)
 {
     for (int k = 0; k < INSTANCES; k++)
@@ -342,7 +345,8 @@ static void executions_go_by_priority(void **state)
     }
 }
 
-/* Who comes new, or was away for long, neither has everything to itself nor waits for what it missed. */
+/* Who comes new, or was away for long, neither has everything to itself nor waits for what it
+ * missed. */
 static void what_was_missed_is_forgotten(void **state)
 {
     (void)state;
@@ -396,8 +400,8 @@ static void work(struct rate_limiter *l, struct worker *all, int count, int tick
         }
 }
 
-/* Executions times priority are the same for all, but for those that never had to wait for long: they cannot execute more often than
- * one after the other, and have less. */
+/* Executions times priority are the same for all, but for those that never had to wait for long:
+ * they cannot execute more often than one after the other, and have less. */
 static void shares_are_exact(const struct worker *all, int count, int ticks)
 {
     uint64_t most = 0;

@@ -1,7 +1,9 @@
-/* The sequencer under a virtual clock: random sequences, instances, delays, time-outs and cancellations. What must always hold:
- * every request ends once, those of a sequence run in order, on one instance, in one row (direct), never two at once (oldest),
- * no slot is left behind, whoever has work hears of it, and each request reads what the one before it in its sequence wrote, in a
- * batch whose states have one shape. NEREID_SIM_SEED=n plays one seed, NEREID_SIM_RUNS=n sets how many. */
+/* The sequencer under a virtual clock: random sequences, instances, delays, time-outs and
+ * cancellations. What must always hold: every request ends once, those of a sequence run in
+ * order, on one instance, in one row (direct), never two at once (oldest), no slot is left
+ * behind, whoever has work hears of it, and each request reads what the one before it in its
+ * sequence wrote, in a batch whose states have one shape. NEREID_SIM_SEED=n plays one seed,
+ * NEREID_SIM_RUNS=n sets how many. */
 #include "sequences/sequencer.h"
 
 #include "base/budget.h"
@@ -34,8 +36,8 @@ struct world {
     struct state_plan *states; /* half of the worlds have some */
     struct sequencer_instance *instances[INSTANCES];
     bool due[INSTANCES]; /* the sequencer said so, or its last take found something */
-    time_ns
-        timed[INSTANCES]; /* when its last take, which found nothing, wanted to be tried again */
+    /* when its last take, which found nothing, wanted to be tried again */
+    time_ns timed[INSTANCES];
     uint32_t instance_count;
     uint64_t random;
     time_ns now;

@@ -1,7 +1,9 @@
-/* The shell around the schedulers: versions, their queues, runners and instances, loops and ensembles, all of it as it is, on a virtual
- * clock with threads that take turns as a seed says (shell/steps.h). Clients ask, cancel and wait; models are loaded, resized and
- * unloaded; the backend answers, fails, forgets, answers later, gives back. What has to be true is looked at with every execution and
- * answer, and whenever nobody can go on. NEREID_SIM_SEED=n plays one seed, NEREID_SIM_RUNS=n sets how many are played. */
+/* The shell around the schedulers: versions, their queues, runners and instances, loops and
+ * ensembles, all of it as it is, on a virtual clock with threads that take turns as a seed says
+ * (shell/steps.h). Clients ask, cancel and wait; models are loaded, resized and unloaded; the
+ * backend answers, fails, forgets, answers later, gives back. What has to be true is looked at
+ * with every execution and answer, and whenever nobody can go on. NEREID_SIM_SEED=n plays one
+ * seed, NEREID_SIM_RUNS=n sets how many are played. */
 #include "base/check.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -1,5 +1,5 @@
-/* The cache of cloud repositories under failing system calls: the content is whole, or there is an error. Clearing up may fail
- * unnoticed: the next start does it. */
+/* The cache of cloud repositories under failing system calls: the content is whole, or there is
+ * an error. Clearing up may fail unnoticed: the next start does it. */
 #include "base/fault.h"
 #include "base/mem.h"
 #include "os/files/disk.h"

@@ -27,8 +27,8 @@ struct oracle_request {
 
 struct oracle {
     const struct batcher_config *config;
-    uint32_t
-        strategy_most; /* rows and requests of a batch, added up, that its strategy lets in; 0 = it has none */
+    /* rows and requests of a batch, added up, that its strategy lets in; 0 = it has none */
+    uint32_t strategy_most;
     struct oracle_request requests[ORACLE_MAX]; /* by id */
     uint64_t arrivals;
     uint64_t lates;

@@ -21,7 +21,8 @@
 
 #define BODY_LIMIT ((uint64_t)1 << 40)
 
-/* Exchanges that wait for "/flush"; each belongs to one worker, tests that use them have one connection. */
+/* Exchanges that wait for "/flush"; each belongs to one worker, tests that use them have one
+ * connection. */
 struct later {
     struct list node;
     struct http_exchange *x;

@@ -30,10 +30,12 @@ extern char *http_rig_large;
 extern atomic_bool
     http_rig_cancelled; /* a request that was answered had been marked as cancelled */
 extern time_ns
-    http_rig_ended; /* patience.ended of the rigs made from here on; at first longer than a test takes */
+    /* patience.ended of the rigs made from here on; at first longer than a test takes */
+    http_rig_ended;
 extern atomic_bool http_rig_aligned; /* the last large body with a tensor had it on 64 bytes */
 
-/* http_rig_new - two workers that run, and a front end on a free port; max_connections as listener_open takes it. */
+/* http_rig_new - two workers that run, and a front end on a free port; max_connections as
+ * listener_open takes it. */
 struct http_rig *http_rig_new(uint32_t max_connections);
 
 /* http_rig_free - stop the front end at once and end the workers; answers what still waits. */
@@ -49,18 +51,22 @@ void http_rig_read(int fd, char *to, size_t n);
 /* http_rig_head - read up to the blank line; returns the status. */
 int http_rig_head(int fd, char head[1024]);
 
-/* http_rig_expect - read an answer with this status and body. http_rig_expect_end - the peer closes; closes fd too. */
+/* http_rig_expect - read an answer with this status and body. http_rig_expect_end - the peer
+ * closes; closes fd too. */
 void http_rig_expect(int fd, int status, const char *body);
 void http_rig_expect_end(int fd);
 
-/* http_rig_run - call a function on the worker where requests for /later wait, once there was one; returns what it returned. */
+/* http_rig_run - call a function on the worker where requests for /later wait, once there was
+ * one; returns what it returned. */
 unsigned http_rig_run(unsigned (*run)(void));
 
-/* http_rig_count_later, http_rig_answer_later, http_rig_draining - for http_rig_run: how many wait; answer them; whether the
- * worker of the first that waits has been told to stop. */
+/* http_rig_count_later, http_rig_answer_later, http_rig_draining - for http_rig_run: how many
+ * wait; answer them; whether the worker of the first that waits has been told to stop. */
 unsigned http_rig_draining(void);
 unsigned http_rig_asked(
-    void); /* whether the client of the first that waits closed its side, and was asked whether it is there */
+    /* whether the client of the first that waits closed its side, and was asked whether it is
+     * there */
+    void);
 unsigned http_rig_in_flight(void); /* requests of the connection of the first that waits */
 unsigned
 http_rig_deaf(void); /* whether what the client of the first that waits still sends is dropped */

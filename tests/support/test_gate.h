@@ -1,6 +1,6 @@
 #pragma once
-/* For tests of serve/: a gate at which the executions of a test's backend wait, what became of the requests, and waiting for that. There
- * is one in a program. */
+/* For tests of serve/: a gate at which the executions of a test's backend wait, what became of
+ * the requests, and waiting for that. There is one in a program. */
 #include "infer/request.h"
 
 #include <stdbool.h>
@@ -24,7 +24,8 @@ void test_gate_set(bool open);
 /* test_gate_pass - count n as entered, and wait for the gate to be open. */
 void test_gate_pass(unsigned n);
 
-/* test_gate_wait - until a number that is guarded by the lock is n or more; a minute without any change fails the test.
+/* test_gate_wait - until a number that is guarded by the lock is n or more; a minute without any
+ * change fails the test.
  * test_gate_add - 1 to such a number. */
 void test_gate_wait(const unsigned *what, unsigned n);
 void test_gate_add(unsigned *what);

@@ -1,16 +1,19 @@
 #ifndef NEREID_TRITON_CORE_CUSTOM_H
 #define NEREID_TRITON_CORE_CUSTOM_H
-/* The interface of custom backends of the first generation: what a shared library exports to serve a model whose configuration says
- * platform: "custom". The server opens MODEL/VERSION/libcustom.so (default_model_filename names another) when the version is loaded
- * and closes it when the version is unloaded. New backends are better written against tritonbackend.h.
+/* The interface of custom backends of the first generation: what a shared library exports to
+ * serve a model whose configuration says platform: "custom". The server opens
+ * MODEL/VERSION/libcustom.so (default_model_filename names another) when the version is loaded
+ * and closes it when the version is unloaded. New backends are better written against
+ * tritonbackend.h.
  *
- * A library exports CustomInitialize, CustomFinalize, CustomErrorString, and one of two forms of execution. CustomVersion tells which
- * one; a library without it has version 1:
+ * A library exports CustomInitialize, CustomFinalize, CustomErrorString, and one of two forms of
+ * execution. CustomVersion tells which one; a library without it has version 1:
  *   1  CustomExecute, all tensors in system memory
  *   2  CustomExecuteV2, which also says where tensors lie
  *
- * Every instance of the model has a context of its own. Calls for one context come one at a time, not always from the same thread. An
- * int that is returned is 0 for success, else an error of the library's own choice, for which CustomErrorString has the words. */
+ * Every instance of the model has a context of its own. Calls for one context come one at a
+ * time, not always from the same thread. An int that is returned is 0 for success, else an error
+ * of the library's own choice, for which CustomErrorString has the words. */
 #include <stddef.h>
 #include <stdint.h>
 #ifndef __cplusplus
@@ -49,8 +52,8 @@ typedef enum custom_serverparamkind_enum {
 /* What CustomInitialize is told. All of it belongs to the server and ends with the call. */
 typedef struct custom_initdata_struct {
     const char *instance_name; /* unique in the server */
-    const char
-        *serialized_model_config; /* the ModelConfig of the model, in the wire format of protobuf */
+    /* the ModelConfig of the model, in the wire format of protobuf */
+    const char *serialized_model_config;
     size_t serialized_model_config_size; /* bytes */
     int gpu_device_id;                   /* or CUSTOM_NO_GPU_DEVICE */
     size_t server_parameter_cnt;
@@ -71,17 +74,20 @@ typedef struct custom_payload_struct {
     int error_code;       /* 0 when execution begins; else this request fails, the others do not */
 } CustomPayload;
 
-/* CustomGetNextInputFn_t - the next piece of an input; the pieces in their order are the tensor. Not thread safe.
+/* CustomGetNextInputFn_t - the next piece of an input; the pieces in their order are the tensor.
+ * Not thread safe.
  * content            set to the piece; NULL when there are no more
  * content_byte_size  in: the largest size that is expected, a hint; out: bytes of the piece
  * returns            false for an error, such as a name that is no input */
 typedef bool (*CustomGetNextInputFn_t)(void *input_context, const char *name, const void **content,
                                        uint64_t *content_byte_size);
 
-/* CustomGetOutputFn_t - say which shape an output has, and get the memory that it shall be written to. Once an output. Not thread safe.
+/* CustomGetOutputFn_t - say which shape an output has, and get the memory that it shall be
+ * written to. Once an output. Not thread safe.
  * shape_dims         with the batch dimension first where the model batches
  * content_byte_size  bytes of the whole tensor
- * content            set to memory of that size; NULL, with true: nobody wants this output, go on with the next
+ * content            set to memory of that size; NULL, with true: nobody wants this output, go
+ *                    on with the next
  * returns            false for an error */
 typedef bool (*CustomGetOutputFn_t)(void *output_context, const char *name, size_t shape_dim_cnt,
                                     int64_t *shape_dims, uint64_t content_byte_size,
@@ -107,22 +113,26 @@ typedef int (*CustomExecuteFn_t)(void *, uint32_t, CustomPayload *, CustomGetNex
 typedef int (*CustomExecuteV2Fn_t)(void *, uint32_t, CustomPayload *, CustomGetNextInputV2Fn_t,
                                    CustomGetOutputV2Fn_t);
 
-/* CustomVersion - 1 or 2; the server refuses a library that says anything else. May be left out: 1. */
+/* CustomVersion - 1 or 2; the server refuses a library that says anything else. May be left out:
+ * 1. */
 TRTIS_CUSTOM_EXPORT uint32_t CustomVersion(void);
 
 /* CustomInitialize - make the context of one instance.
- * custom_context  the library's own; NULL when it needs none. Set it also when returning an error, so that CustomErrorString can be
- *                 asked; it is then given to CustomFinalize */
+ * custom_context  the library's own; NULL when it needs none. Set it also when returning an
+ *                 error, so that CustomErrorString can be asked; it is then given to
+ *                 CustomFinalize */
 TRTIS_CUSTOM_EXPORT int CustomInitialize(const CustomInitializeData *data, void **custom_context);
 
 /* CustomFinalize - the instance is gone; free what belongs to it. */
 TRTIS_CUSTOM_EXPORT int CustomFinalize(void *custom_context);
 
-/* CustomErrorString - the words for an error code, which stay the library's; NULL when there are none. */
+/* CustomErrorString - the words for an error code, which stay the library's; NULL when there are
+ * none. */
 TRTIS_CUSTOM_EXPORT const char *CustomErrorString(void *custom_context, int errcode);
 
-/* CustomExecute, CustomExecuteV2 - run a batch of requests. An error that is returned fails all of them; error_code of a payload fails
- * that one. Outputs that no memory was asked for are missing from the answer. */
+/* CustomExecute, CustomExecuteV2 - run a batch of requests. An error that is returned fails all
+ * of them; error_code of a payload fails that one. Outputs that no memory was asked for are
+ * missing from the answer. */
 TRTIS_CUSTOM_EXPORT int CustomExecute(void *custom_context, uint32_t payload_cnt,
                                       CustomPayload *payloads, CustomGetNextInputFn_t input_fn,
                                       CustomGetOutputFn_t output_fn);

@@ -361,8 +361,8 @@ TRITONBACKEND_StateNew(TRITONBACKEND_State **state, TRITONBACKEND_Request *reque
 TRITONBACKEND_DECLSPEC TRITONSERVER_Error *TRITONBACKEND_StateUpdate(TRITONBACKEND_State *state);
 
 /* TRITONBACKEND_StateBuffer - get the memory for a state's contents, to be filled before
- *   StateUpdate. Of a state with use_same_buffer_for_input_output it is the memory of the input, unless
- *   the size is another.
+ *   StateUpdate. Of a state with use_same_buffer_for_input_output it is the memory of the input,
+ *   unless the size is another.
  * buffer  out: owned by the state
  * memory_type, memory_type_id  in: where the caller would like it; out: where it lies */
 TRITONBACKEND_DECLSPEC TRITONSERVER_Error *

@@ -1190,8 +1190,8 @@ TRITONSERVER_ServerModelIndex(TRITONSERVER_Server *server, uint32_t flags,
                               TRITONSERVER_Message **model_index);
 
 /* TRITONSERVER_ServerLoadModel - load or reload a model; returns when it is ready or has failed.
- * errors  UNAVAILABLE when the mode is not EXPLICIT, INTERNAL when the model lies in no repository or
- *         in several, and what loading it failed with */
+ * errors  UNAVAILABLE when the mode is not EXPLICIT, INTERNAL when the model lies in no
+ *         repository or in several, and what loading it failed with */
 TRITONSERVER_DECLSPEC TRITONSERVER_Error *TRITONSERVER_ServerLoadModel(TRITONSERVER_Server *server,
                                                                        const char *model_name);
 

@@ -1,6 +1,7 @@
 #pragma once
-/* Credentials and the region for S3, from where the provider's tools take them, in this order: the entry of the credential file, the
- * environment, the profile in the configuration files, a web identity, the container's endpoint, the instance's role; else none.
+/* Credentials and the region for S3, from where the provider's tools take them, in this order:
+ * the entry of the credential file, the environment, the profile in the configuration files, a
+ * web identity, the container's endpoint, the instance's role; else none.
  * source  spec/requirements.md MR-10 to MR-12 */
 #include "base/err.h"
 #include "cloud/web/lease.h"
@@ -36,12 +37,14 @@ struct aws {
 struct err *aws_init(struct aws *a, struct call_net *net, const struct credential_entry *entry);
 void aws_fini(struct aws *a);
 
-/* aws_get - a key that is good for some minutes; fetches one when it must. Blocks; on a crew's thread.
+/* aws_get - a key that is good for some minutes; fetches one when it must. Blocks; on a crew's
+ * thread.
  * session  of that thread
  * ret      a copy, the caller's (aws_key_fini) */
 struct err *aws_get(struct aws *a, void *session, struct aws_key *ret);
 
-/* aws_refused - the store did not take the key: the next get reads it anew. false: there is no other. */
+/* aws_refused - the store did not take the key: the next get reads it anew. false: there is no
+ * other. */
 bool aws_refused(struct aws *a);
 
 /* aws_is_anonymous - whether no key was found, so far. */

@@ -1,5 +1,6 @@
 #pragma once
-/* A key for a role, in exchange for a token that says who this is: how pods get theirs. Private to provider/.
+/* A key for a role, in exchange for a token that says who this is: how pods get theirs. Private
+ * to provider/.
  * source  AWS Security Token Service: AssumeRoleWithWebIdentity */
 #include "base/err.h"
 
@@ -8,7 +9,8 @@
 struct aws_key;
 struct call_net;
 
-/* aws_identity_is_there - whether AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN say that there is one. */
+/* aws_identity_is_there - whether AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN say that there is
+ * one. */
 bool aws_identity_is_there(void);
 
 /* aws_identity_get - reads the token's file, which others replace, and asks for a key. Blocks.

@@ -1,4 +1,5 @@
-/* Azure Blob Storage: as://ACCOUNT/CONTAINER/PATH, as://[http[s]://]HOST:PORT/ACCOUNT/CONTAINER/PATH.
+/* Azure Blob Storage: as://ACCOUNT/CONTAINER/PATH,
+ * as://[http[s]://]HOST:PORT/ACCOUNT/CONTAINER/PATH.
  * source  Azure Storage: List Blobs, Get Blob; spec/requirements.md MR-03 */
 #include "base/mem.h"
 #include "codec/base64.h"

@@ -1,5 +1,6 @@
 #pragma once
-/* Tokens for Azure Blob Storage: of a managed identity, or of what the environment names. Private to provider/. */
+/* Tokens for Azure Blob Storage: of a managed identity, or of what the environment names.
+ * Private to provider/. */
 #include "base/err.h"
 #include "cloud/web/lease.h"
 

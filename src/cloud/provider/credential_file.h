@@ -1,9 +1,10 @@
 #pragma once
-/* The file that TRITON_CLOUD_CREDENTIAL_PATH names: credentials for repositories by the beginning of their path.
+/* The file that TRITON_CLOUD_CREDENTIAL_PATH names: credentials for repositories by the
+ * beginning of their path.
  *
  *   {"gs": {"": "KEY FILE", "gs://bucket-a": "KEY FILE"},
- *    "s3": {"": {"secret_key": "", "key_id": "", "region": "", "session_token": "", "profile": ""}},
- *    "as": {"": {"account_str": "", "account_key": "", "auth_type": "", "client_id": ""}}} */
+ *    "s3": {"": {"secret_key": "", "key_id": "", "region": "", "session_token": "", "profile":
+ *    ""}}, "as": {"": {"account_str": "", "account_key": "", "auth_type": "", "client_id": ""}}} */
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -22,6 +23,7 @@ struct credential_entry {
  * errors  INVALID_ARG: no JSON; NOT_FOUND: the file is not there, or no entry matches */
 struct err *credential_file_find(const char *kind, const char *path, struct credential_entry *ret);
 
-/* credential_file_text - a member's text, the entry itself for NULL; "" when there is none. Valid until fini. */
+/* credential_file_text - a member's text, the entry itself for NULL; "" when there is none.
+ * Valid until fini. */
 const char *credential_file_text(const struct credential_entry *e, const char *member);
 void credential_file_fini(struct credential_entry *e);

@@ -13,6 +13,7 @@ struct gcs_token {
     bool said; /* that there are none; only who fetches looks at it */
 };
 
-/* gcs_token_init - file: what names the key, "" or NULL = the environment and the usual place. Takes no request. */
+/* gcs_token_init - file: what names the key, "" or NULL = the environment and the usual place.
+ * Takes no request. */
 void gcs_token_init(struct gcs_token *t, struct call_net *net, const char *file, bool emulator);
 void gcs_token_fini(struct gcs_token *t);

@@ -1,5 +1,6 @@
 #pragma once
-/* What a kind of store does in its own way: s3, gcs, azure. cloud/ knows no more of them than this. */
+/* What a kind of store does in its own way: s3, gcs, azure. cloud/ knows no more of them than
+ * this. */
 #include "base/err.h"
 #include "base/strbuf.h"
 
@@ -37,8 +38,8 @@ struct kind {
     struct err *(*get)(void *site, void *session, const struct listing_object *o, uint64_t from,
                        uint64_t to, struct call_request *r);
 
-    /* The request whose answer's content-length is that of the first part of an object that was uploaded in several; NULL = stores of
-     * this kind say digests of the whole. */
+    /* The request whose answer's content-length is that of the first part of an object that was
+     * uploaded in several; NULL = stores of this kind say digests of the whole. */
     struct err *(*first_part)(void *site, void *session, const struct listing_object *o,
                               struct call_request *r);
 

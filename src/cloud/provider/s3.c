@@ -1,5 +1,6 @@
 /* Amazon S3 and what speaks its protocol.
- * source  spec/requirements.md MR-08 to MR-12, X-01; Amazon S3 API Reference: ListObjectsV2, GetObject */
+ * source  spec/requirements.md MR-08 to MR-12, X-01; Amazon S3 API Reference: ListObjectsV2,
+ *         GetObject */
 #include "base/mem.h"
 #include "cloud/provider/aws.h"
 #include "cloud/provider/credential_file.h"
@@ -321,7 +322,8 @@ static bool s3_renew(void *site, const struct call_answer *a)
     return false;
 }
 
-/* With keys of the customer's or of a service the ETag is no MD5, nor in gateways that make it in a way of their own. */
+/* With keys of the customer's or of a service the ETag is no MD5, nor in gateways that make it
+ * in a way of their own. */
 static bool s3_digest_holds(const struct call_answer *a)
 {
     char value[64];

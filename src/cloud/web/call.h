@@ -1,9 +1,10 @@
 #pragma once
 /* One request to a store, tried until it is answered or given up. Blocks; on a crew's thread.
  *
- * Tried again: no answer, an answer that breaks off or that `check` refuses, 408, 429 and 5xx, after a pause that grows and that
- * Retry-After lengthens. Tried again at once, a few times: 3xx and 4xx that `renew` has a remedy for. Everything else is
- * final, and so is an exchange that no attempt can bring to another end. */
+ * Tried again: no answer, an answer that breaks off or that `check` refuses, 408, 429 and 5xx,
+ * after a pause that grows and that Retry-After lengthens. Tried again at once, a few times: 3xx
+ * and 4xx that `renew` has a remedy for. Everything else is final, and so is an exchange that no
+ * attempt can bring to another end. */
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "os/mutex.h"
@@ -52,8 +53,8 @@ struct call_request {
     struct err *bad;    /* why it cannot be sent */
 };
 
-/* call_header - add "name: value". One that is too long or holds a line's end, or one too many, makes the request one that cannot be
- * sent: call_run says so. */
+/* call_header - add "name: value". One that is too long or holds a line's end, or one too many,
+ * makes the request one that cannot be sent: call_run says so. */
 __attribute__((format(printf, 2, 3))) void call_header(struct call_request *r, const char *fmt,
                                                        ...);
 
@@ -80,7 +81,8 @@ struct call {
     /* Makes the request, each attempt anew; may itself ask for credentials. */
     struct err *(*build)(void *owner, void *session, struct call_request *r);
 
-    /* Takes the body of a 2xx in pieces; false: the attempt has failed. NULL: it is collected, at most max_body bytes. */
+    /* Takes the body of a 2xx in pieces; false: the attempt has failed. NULL: it is collected,
+     * at most max_body bytes. */
     bool (*sink)(void *owner, const struct call_answer *a, const void *data, size_t len);
     size_t max_body;
 
@@ -98,7 +100,8 @@ struct call {
     struct call_answer answer;
 };
 
-/* call_run - errors  NOT_FOUND for 404, and where nobody is of whom that was not sure; UNAVAILABLE when it was given up or cancelled; INVALID_ARG for other 4xx. The message names the
- * URL without its query, the attempt, and what the store said. */
+/* call_run - errors NOT_FOUND for 404, and where nobody is of whom that was not sure;
+ * UNAVAILABLE when it was given up or cancelled; INVALID_ARG for other 4xx. The message names
+ * the URL without its query, the attempt, and what the store said. */
 struct err *call_run(struct call_net *n, void *session, struct call *c);
 void call_fini(struct call *c);

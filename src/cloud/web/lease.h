@@ -1,6 +1,7 @@
 #pragma once
-/* Something that has to be fetched, holds for a while and is used by several threads: a key, a token. One of them fetches the next before
- * what there is ends; meanwhile, and when that fails, everybody uses what there is for as long as it holds. */
+/* Something that has to be fetched, holds for a while and is used by several threads: a key, a
+ * token. One of them fetches the next before what there is ends; meanwhile, and when that fails,
+ * everybody uses what there is for as long as it holds. */
 #include "base/err.h"
 #include "os/clock.h"
 #include "os/mutex.h"
@@ -45,14 +46,15 @@ struct lease {
 void lease_init(struct lease *l, const struct lease_kind *kind, void *owner);
 void lease_fini(struct lease *l);
 
-/* lease_get - one that holds. Blocks only where there is none, or it is this thread's turn to fetch the next.
+/* lease_get - one that holds. Blocks only where there is none, or it is this thread's turn to
+ * fetch the next.
  * session  of that thread
  * ret      a copy, the caller's
  * errors   of the fetch that this thread made or waited for, when nothing holds */
 struct err *lease_get(struct lease *l, void *session, void **ret);
 
-/* lease_refused - it was not taken: the next get fetches another. false: that would bring nothing else, as it was just found that there is
- * none. */
+/* lease_refused - it was not taken: the next get fetches another. false: that would bring
+ * nothing else, as it was just found that there is none. */
 bool lease_refused(struct lease *l);
 
 /* lease_is_none - whether what there is stands for nothing. */

@@ -14,7 +14,8 @@
 static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF); /* guards `table` */
 static const struct cloud_abi *table;
 
-/* Beside libtritonserver.so; where a program has our code linked in, in the lib of its tree. The caller's. */
+/* Beside libtritonserver.so; where a program has our code linked in, in the lib of its tree. The
+ * caller's. */
 static char *module_find(void)
 {
     static const char *const places[] = {FILE_NAME, "../lib/" FILE_NAME, "../../lib/" FILE_NAME};

@@ -1,5 +1,6 @@
 #pragma once
-/* When a request that failed is tried again, and when it is given up. Pure: the time is a parameter. */
+/* When a request that failed is tried again, and when it is given up. Pure: the time is a
+ * parameter. */
 #include "os/clock.h"
 
 #include <stdbool.h>
@@ -22,7 +23,8 @@ void retry_init(struct retry *r, time_ns now, time_ns limit, uint64_t seed);
 /* retry_progress - something arrived. */
 void retry_progress(struct retry *r, time_ns now);
 
-/* retry_next - an attempt failed. After 100 ms, then twice as long each time up to 5 s, of which a half is left to chance.
+/* retry_next - an attempt failed. After 100 ms, then twice as long each time up to 5 s, of which
+ * a half is left to chance.
  * asked_ns  what the server wants (Retry-After); 0 = it says nothing
  * ret_at    when to try again
  * returns   false: it is given up */

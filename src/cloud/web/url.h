@@ -9,7 +9,8 @@
 /* url_escape - every byte but letters, digits and "-._~" as %XX; '/' too unless keep_slash. */
 void url_escape(struct strbuf *sb, const char *text, size_t len, bool keep_slash);
 
-/* url_unescape - %XX as its byte, in place; '+' as a space when plus says so. Returns the new length; what is no escape stays. */
+/* url_unescape - %XX as its byte, in place; '+' as a space when plus says so. Returns the new
+ * length; what is no escape stays. */
 size_t url_unescape(char *text, size_t len, bool plus);
 
 /* What stands behind SCHEME:// in the path of a repository. */

@@ -153,7 +153,8 @@ static void end_model(struct isolate_child *child)
         isolate_child_lane_fini(lane);
         mem_free(lane);
     }
-    /* What threads of the backend did with requests was before they let go of them, under this lock. */
+    /* What threads of the backend did with requests was before they let go of them, under this
+     * lock. */
     mutex_lock(&child->lock);
     mutex_unlock(&child->lock);
     model_free(child->model);

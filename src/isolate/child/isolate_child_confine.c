@@ -11,7 +11,8 @@
 _Static_assert(CONFINE_NETWORK == (int)ISOLATE_DENY_NETWORK, "");
 _Static_assert(CONFINE_PROGRAMS == (int)ISOLATE_DENY_PROGRAMS, "");
 
-/* What every program needs of the system. /proc holds what other processes of the same user know: none of it but our own. */
+/* What every program needs of the system. /proc holds what other processes of the same user
+ * know: none of it but our own. */
 static const struct confine_path system_paths[] = {
     {"/usr", false},
     {"/lib", false},

@@ -1,4 +1,5 @@
-/* Threads of the process of an isolated model that take orders from the parent, and what they tell. */
+/* Threads of the process of an isolated model that take orders from the parent, and what they
+ * tell. */
 #include "base/check.h"
 #include "base/log.h"
 #include "base/mem.h"

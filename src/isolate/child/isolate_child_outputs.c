@@ -20,7 +20,8 @@ static struct isolate_child_outputs *of(TRITONSERVER_ResponseAllocator *allocato
     return LIST_ITEM(allocator_of(allocator), struct isolate_child_outputs, allocator);
 }
 
-/* Takes back what the parent is done with. Lock held; returns how many places are in use, here or there. */
+/* Takes back what the parent is done with. Lock held; returns how many places are in use, here
+ * or there. */
 static uint32_t isolate_child_outputs_collect(struct isolate_child_outputs *o)
 {
     uint32_t most = 0;
@@ -98,7 +99,8 @@ static TRITONSERVER_Error *allocate(TRITONSERVER_ResponseAllocator *allocator, c
         mem_free(place);
         return (TRITONSERVER_Error *)e;
     }
-    /* The memory had another client's answer in it, and the backend may write less than it asked for. */
+    /* The memory had another client's answer in it, and the backend may write less than it asked
+     * for. */
     if (!LIST_ITEM(o, struct isolate_child, outputs)->backend->fills_outputs)
         memset(place->data, 0, bytes);
     *buffer = place->data;

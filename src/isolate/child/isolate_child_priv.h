@@ -78,8 +78,8 @@ struct isolate_child {
     struct model_config *published;
     struct stats *stats;
     atomic_bool ended; /* the parent was done with us */
-    struct err
-        *refused; /* what it may not do cannot be enforced: nothing is loaded. The first order's */
+    /* what it may not do cannot be enforced: nothing is loaded. The first order's */
+    struct err *refused;
 };
 
 /* A request in this process. */
@@ -91,7 +91,8 @@ struct isolate_child_request {
     struct request *request;
 };
 
-/* isolate_child_lane_say - begin a record: on a lane's thread it goes with the lane's next message, else at once.
+/* isolate_child_lane_say - begin a record: on a lane's thread it goes with the lane's next
+ * message, else at once.
  * local  empty; used where there is no lane
  * cr     what it is about; NULL = nothing isolate_child_lane_said - it is complete.
  * now    do not wait for the order to end */
@@ -120,7 +121,8 @@ void isolate_child_request_cancel(struct isolate_child *child, uint64_t id);
 /* What instances report goes to the parent. */
 extern const struct instance_reports isolate_child_request_reports;
 
-/* isolate_child_outputs_init - memory for outputs: small ones on the heap, large ones in shared memory. */
+/* isolate_child_outputs_init - memory for outputs: small ones on the heap, large ones in shared
+ * memory. */
 void isolate_child_outputs_init(struct isolate_child_outputs *o, int fd, uint8_t *shared,
                                 uint64_t bytes, uint64_t limit);
 void isolate_child_outputs_fini(struct isolate_child_outputs *o);
@@ -129,14 +131,16 @@ void isolate_child_outputs_fini(struct isolate_child_outputs *o);
 void isolate_child_outputs_put(struct isolate_child_outputs *o, struct strbuf *sb,
                                const struct tensor_output *output);
 
-/* isolate_child_outputs_trim - take back what the parent is done with, give idle memory to the system; whether there is more to
- * come. */
+/* isolate_child_outputs_trim - take back what the parent is done with, give idle memory to the
+ * system; whether there is more to come. */
 bool isolate_child_outputs_trim(struct isolate_child_outputs *o);
 
 /* isolate_child_watch_outputs - a large output was made: trim from now on. */
 void isolate_child_watch_outputs(struct isolate_child *child);
 
-/* isolate_child_confine - be as confined as the parent says from here on, whatever is loaded. The only thread calls it.
+/* isolate_child_confine - be as confined as the parent says from here on, whatever is loaded.
+ * The only thread calls it.
  * ret_confined  something is denied
- * errors  UNSUPPORTED, naming the parameter: the system cannot do it, and no backend may be loaded */
+ * errors  UNSUPPORTED, naming the parameter: the system cannot do it, and no backend may be
+ *         loaded */
 struct err *isolate_child_confine(struct isolate_wire *w, bool *ret_confined);

@@ -1,4 +1,5 @@
-/* Requests in the process of an isolated model: made from what the parent tells, and what becomes of them told to the parent. */
+/* Requests in the process of an isolated model: made from what the parent tells, and what
+ * becomes of them told to the parent. */
 #include "base/mem.h"
 #include "infer/response.h"
 #include "infer/response_stats.h"
@@ -105,7 +106,8 @@ void isolate_child_request_cancel(struct isolate_child *child, uint64_t id)
     mutex_unlock(&child->lock);
 }
 
-/* The bytes of an input: in shared memory they stay where they are, those of the message are copied. */
+/* The bytes of an input: in shared memory they stay where they are, those of the message are
+ * copied. */
 static struct tensor_piece read_piece(struct isolate_child *child, struct isolate_wire *w,
                                       struct request *r, uint64_t place)
 {

@@ -1,6 +1,7 @@
 #pragma once
-/* Messages of any length over a packet socket: cut into packets by the sender, put together by the receiver. A frame of a
- * packet's length, which nearly all have, is read where it was received. */
+/* Messages of any length over a packet socket: cut into packets by the sender, put together by
+ * the receiver. A frame of a packet's length, which nearly all have, is read where it was
+ * received. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,11 +26,13 @@ enum isolate_frame_result {
     ISOLATE_FRAME_BAD,  /* not what a sender sends, or more than it may make us hold */
 };
 
-/* isolate_frame_init - quota is what messages longer than a packet count toward, and outlives the frame; NULL = nothing. */
+/* isolate_frame_init - quota is what messages longer than a packet count toward, and outlives
+ * the frame; NULL = nothing. */
 void isolate_frame_init(struct isolate_frame *f, struct isolate_quota *quota);
 void isolate_frame_fini(struct isolate_frame *f);
 
-/* isolate_frame_send - one message, never empty; waits for room. One thread at a time for a descriptor.
+/* isolate_frame_send - one message, never empty; waits for room. One thread at a time for a
+ * descriptor.
  * fds      fd_count descriptors that go along
  * returns  false: the other end is gone, or the message is over ISOLATE_FRAME_MAX */
 bool isolate_frame_send(int fd, const void *bytes, size_t len, const int *fds, unsigned fd_count);

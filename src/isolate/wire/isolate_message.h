@@ -1,8 +1,9 @@
 #pragma once
 /* What the two sides of an isolated model say to each other.
  *
- * Parent -> child, on the socket of a lane: one frame of enum isolate_order, answered by frames of records, the last of which
- * ends with RECORD_DONE. Child -> parent besides: records about requests on the control socket, from threads that run no order. */
+ * Parent -> child, on the socket of a lane: one frame of enum isolate_order, answered by frames
+ * of records, the last of which ends with RECORD_DONE. Child -> parent besides: records about
+ * requests on the control socket, from threads that run no order. */
 #include "os/clock.h"
 
 #define ISOLATE_ARGUMENT     "--isolated-model-process" /* the hidden first argument of the child */
@@ -27,8 +28,8 @@ enum isolate_order {
 /* The descriptors of ORDER_START, in order. */
 enum { ISOLATE_FD_LOG, ISOLATE_FD_IN, ISOLATE_FD_OUT, ISOLATE_FD_SETUP, ISOLATE_FD_COUNT };
 
-/* A record: kind, then its body as a run of bytes. Those about a request begin with its number and their own place in the order
- * of the records about it. */
+/* A record: kind, then its body as a run of bytes. Those about a request begin with its number
+ * and their own place in the order of the records about it. */
 enum isolate_record {
     RECORD_DONE = 1, /* code, text or NULL */
     RECORD_ATTRIBUTES,

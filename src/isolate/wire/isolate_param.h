@@ -1,5 +1,6 @@
 #pragma once
-/* Parameters of requests and responses between the two processes of an isolated model. Private to isolate/. */
+/* Parameters of requests and responses between the two processes of an isolated model. Private
+ * to isolate/. */
 #include "base/err.h"
 #include "infer/param.h"
 

@@ -11,12 +11,12 @@ struct Inference__ModelConfig;
 
 struct isolate_settings {
     bool wanted; /* ISOLATION: "process" */
-    uint64_t
-        memory_bytes; /* ISOLATION_MEMORY_MB: of shared memory, each way; 0 = the memory budget, at most 8 GiB */
-    time_ns
-        execute_ns; /* ISOLATION_EXECUTE_TIMEOUT_SECS: a longer Execute ends the process; 0 = no limit */
-    time_ns
-        grace_ns; /* ISOLATION_GRACE_SECS: how long a process may be silent that shall end; 5 s */
+    /* ISOLATION_MEMORY_MB: of shared memory, each way; 0 = the memory budget, at most 8 GiB */
+    uint64_t memory_bytes;
+    /* ISOLATION_EXECUTE_TIMEOUT_SECS: a longer Execute ends the process; 0 = no limit */
+    time_ns execute_ns;
+    /* ISOLATION_GRACE_SECS: how long a process may be silent that shall end; 5 s */
+    time_ns grace_ns;
     char *environment;   /* ISOLATION_ENVIRONMENT: more variables that pass; NULL = none */
     char *user;          /* ISOLATION_USER: whose the process is; NULL = the server's */
     unsigned deny;       /* ISOLATION_DENY: a set of enum isolate_deny */
@@ -29,7 +29,8 @@ enum isolate_deny {
     ISOLATE_DENY_FILES = 4, /* but ISOLATION_FILES */
 };
 
-/* isolate_settings_read - the defaults, and what the parameters say; isolate_settings_fini whatever it returns.
+/* isolate_settings_read - the defaults, and what the parameters say; isolate_settings_fini
+ * whatever it returns.
  * errors  INVALID_ARG, naming the parameter */
 struct err *isolate_settings_read(const struct Inference__ModelConfig *proto,
                                   struct isolate_settings *ret);

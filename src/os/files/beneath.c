@@ -15,7 +15,8 @@
 #define FLAGS     (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 #define MAX_DEPTH 64u
 
-/* The kernel's own walk, which cannot be outrun by somebody who moves directories. -1: errno says why. */
+/* The kernel's own walk, which cannot be outrun by somebody who moves directories. -1: errno
+ * says why. */
 static int open_by_kernel(int dir, const char *name)
 {
     struct open_how how = {.flags = FLAGS, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};

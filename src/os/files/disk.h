@@ -1,19 +1,22 @@
 #pragma once
-/* Files that processes share: made as a whole or not at all, locked, linked, aged. Blocks; not for loop threads. */
+/* Files that processes share: made as a whole or not at all, locked, linked, aged. Blocks; not
+ * for loop threads. */
 #include "base/err.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* disk_make_dirs - a directory and those above it, where they are not there; new ones are this user's alone.
+/* disk_make_dirs - a directory and those above it, where they are not there; new ones are this
+ * user's alone.
  * errors  INVALID_ARG when it is another user's */
 struct err *disk_make_dirs(const char *path);
 
 /* disk_make_unique - a new directory below another. ret: its path, the caller's (mem_free). */
 struct err *disk_make_unique(const char *below, char **ret);
 
-/* disk_lock - an exclusive lock by file, made when it is not there; held until disk_unlock, or the end of the process.
+/* disk_lock - an exclusive lock by file, made when it is not there; held until disk_unlock, or
+ * the end of the process.
  * wait     until it is free; else ret_fd is -1 when somebody holds it */
 struct err *disk_lock(const char *path, bool wait, int *ret_fd);
 void disk_unlock(int fd);
@@ -25,13 +28,13 @@ struct err *disk_write(const char *path, const void *data, size_t len);
 void disk_remove(const char *path);
 struct err *disk_rename(const char *from, const char *to);
 
-/* disk_link - the file `to` becomes a second name of `from`, or a copy where the file system has no links; one that is there already, by an
- * earlier call, stays.
+/* disk_link - the file `to` becomes a second name of `from`, or a copy where the file system has
+ * no links; one that is there already, by an earlier call, stays.
  * errors  NOT_FOUND when `from` is not there */
 struct err *disk_link(const char *from, const char *to);
 
-/* disk_open_part - open a file to be written in pieces, made when it is not there, and lock it. *ret_fd is -1 when somebody else
- * has it. disk_close - and unlock. */
+/* disk_open_part - open a file to be written in pieces, made when it is not there, and lock it.
+ * *ret_fd is -1 when somebody else has it. disk_close - and unlock. */
 struct err *disk_open_part(const char *path, int *ret_fd);
 void disk_close(int fd);
 

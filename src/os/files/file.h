@@ -1,5 +1,6 @@
 #pragma once
-/* Files and directories of the local disk: whole reads with a limit, listings. Blocks; not for loop threads. */
+/* Files and directories of the local disk: whole reads with a limit, listings. Blocks; not for
+ * loop threads. */
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -9,10 +10,12 @@
 /* file_read - the whole of a regular file.
  * max      more bytes than this are an error
  * ret      ends in NUL beyond *ret_len; the caller's (mem_free)
- * errors   NOT_FOUND when it is not there; INVALID_ARG when it is no regular file or too large; else INTERNAL */
+ * errors   NOT_FOUND when it is not there; INVALID_ARG when it is no regular file or too large;
+ *          else INTERNAL */
 struct err *file_read(const char *path, size_t max, char **ret, size_t *ret_len);
 
-/* file_read_fd - the same of an open descriptor, which stays the caller's; path is how messages name it. */
+/* file_read_fd - the same of an open descriptor, which stays the caller's; path is how messages
+ * name it. */
 struct err *file_read_fd(int fd, const char *path, size_t max, char **ret, size_t *ret_len);
 
 struct file_entry {
@@ -33,8 +36,8 @@ void file_list_fini(struct file_list *l);
  * ret_fd  close-on-exec; the caller's */
 struct err *file_append(const char *path, int *ret_fd);
 
-/* file_append_anew - open the path again in place of a descriptor of file_append, which stays valid for other threads all along:
- * after the file was renamed. */
+/* file_append_anew - open the path again in place of a descriptor of file_append, which stays
+ * valid for other threads all along: after the file was renamed. */
 struct err *file_append_anew(const char *path, int fd);
 
 /* file_exists, file_is_dir - false also for what may not be looked at. */
@@ -44,5 +47,6 @@ bool file_is_dir(const char *path);
 /* file_join - "a/b", the caller's (mem_free). */
 char *file_join(const char *a, const char *b);
 
-/* file_absolute - the absolute path of what is there, without links; of what is not, a copy. The caller's (mem_free). */
+/* file_absolute - the absolute path of what is there, without links; of what is not, a copy. The
+ * caller's (mem_free). */
 char *file_absolute(const char *path);

@@ -66,7 +66,8 @@ static struct err *tree_failed(const char *name)
                : err_recode(e, STATUS_INTERNAL);
 }
 
-/* Opens the directory `part` of dir_fd, made if it is not there; dir_fd is closed. -1: errno says why. */
+/* Opens the directory `part` of dir_fd, made if it is not there; dir_fd is closed. -1: errno
+ * says why. */
 static int enter(int dir_fd, const char *part)
 {
     int fd = -1;

@@ -12,7 +12,8 @@
 
 #define LINE_BYTES ((size_t)8192)
 
-/* Up to two numbers from the beginning of a small file; "max" stands for no limit and ends the reading. Returns how many. */
+/* Up to two numbers from the beginning of a small file; "max" stands for no limit and ends the
+ * reading. Returns how many. */
 static unsigned cgroup_read_numbers(const char *dir, const char *file, long long numbers[2])
 {
     struct strbuf path = STRBUF_INIT;
@@ -76,8 +77,8 @@ static void take_v1_memory(const char *dir, struct cgroup_limits *l)
         lower_memory(l, n[0]);
 }
 
-/* A group below its mount, then every one around it. Where the mount shows a part of the tree alone, as in a container, the lower ones are
- * not there, and the mount itself is the process's. */
+/* A group below its mount, then every one around it. Where the mount shows a part of the tree
+ * alone, as in a container, the lower ones are not there, and the mount itself is the process's. */
 static void cgroup_climb(const char *mount, const char *group, struct cgroup_limits *l,
                          void (*take)(const char *dir, struct cgroup_limits *l))
 {

@@ -94,7 +94,8 @@ struct err *confine_user(uint32_t user, uint32_t group)
                                     "CAP_SETUID and CAP_SETGID",
                                     user, group),
                           STATUS_UNSUPPORTED);
-    /* Both are taken away from a process that becomes another user: it ends with its parent, and may look at itself. */
+    /* Both are taken away from a process that becomes another user: it ends with its parent, and
+     * may look at itself. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     return NULL;

@@ -1,5 +1,6 @@
 #pragma once
-/* What the system knows of this process and its machine, for the metrics page. Some file reads each; not for the request path. */
+/* What the system knows of this process and its machine, for the metrics page. Some file reads
+ * each; not for the request path. */
 #include <stdint.h>
 
 struct process_stats {

@@ -1,5 +1,6 @@
 #pragma once
-/* Reading model repositories without serving them: every problem that can be told from the files, with its place and its mend. */
+/* Reading model repositories without serving them: every problem that can be told from the
+ * files, with its place and its mend. */
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -30,7 +31,8 @@ struct check_settings {
     const struct feature_list *features; /* look at files of theirs */
 };
 
-/* check_repositories - look at all of it. What the backends would say is not known: nothing is loaded. Blocks. */
+/* check_repositories - look at all of it. What the backends would say is not known: nothing is
+ * loaded. Blocks. */
 void check_repositories(const struct check_settings *s, struct check_report *ret);
 void check_report_fini(struct check_report *r);
 

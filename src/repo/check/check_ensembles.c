@@ -25,7 +25,8 @@ struct finder {
     const struct check_model *ensemble;
 };
 
-/* What a step of an ensemble means: the model beside it, else the only one of the name; NULL when there is none, or several. */
+/* What a step of an ensemble means: the model beside it, else the only one of the name; NULL
+ * when there is none, or several. */
 static const struct check_model *
 check_ensembles_find(const struct check *c, const struct check_model *ensemble, const char *name)
 {
@@ -66,7 +67,8 @@ static void check_ensembles_tell(struct check *c, const struct check_model *m,
     strbuf_fini(&place);
 }
 
-/* The steps of an ensemble; NULL: it is none. The kinds of scheduling share a place in the message. */
+/* The steps of an ensemble; NULL: it is none. The kinds of scheduling share a place in the
+ * message. */
 static const Inference__ModelEnsembling *steps_of(const Inference__ModelConfig *p)
 {
     return p && p->scheduling_choice_case ==
@@ -75,7 +77,8 @@ static const Inference__ModelEnsembling *steps_of(const Inference__ModelConfig *
                : NULL;
 }
 
-/* Whether the way goes on to its beginning; then that was told. What was seen on another way need not be looked at again. */
+/* Whether the way goes on to its beginning; then that was told. What was seen on another way
+ * need not be looked at again. */
 static bool tell_circle(struct check *c, const struct check_model *first, const struct way *at,
                         struct map *seen, unsigned depth)
 {
@@ -108,7 +111,8 @@ static const Inference__ModelConfig *find_step(void *owner, const char *model)
     return m ? m->proto : NULL;
 }
 
-/* Whether all that the steps take and give stands in the files; what a backend fills in is not known. */
+/* Whether all that the steps take and give stands in the files; what a backend fills in is not
+ * known. */
 static bool is_written(const struct check *c, const struct check_model *m)
 {
     const Inference__ModelEnsembling *steps = m->proto->ensemble_scheduling;

@@ -24,7 +24,8 @@ struct check {
 void check_add(struct check *c, const char *model, const char *place, const char *what,
                const char *mend);
 
-/* check_add_error - a problem from an error, which is freed: the place is what the message begins with, if that is below `path`. */
+/* check_add_error - a problem from an error, which is freed: the place is what the message
+ * begins with, if that is below `path`. */
 void check_add_error(struct check *c, const char *model, const char *path, struct err *e,
                      const char *mend);
 

@@ -40,8 +40,8 @@ struct err *load_read_config(const struct load_context *c, const char *model_dir
     return e;
 }
 
-/* What the author left out and the directory tells: the backend, as in the reference also where nothing is to be asked of the model; then
- * every default. */
+/* What the author left out and the directory tells: the backend, as in the reference also where
+ * nothing is to be asked of the model; then every default. */
 static struct err *load_complete(struct Inference__ModelConfig *proto, const char *name,
                                  const char *model_dir, int64_t number)
 {
@@ -93,7 +93,8 @@ static struct err *finish_config(struct plugin_model *m, const char *name,
     return e;
 }
 
-/* What a load request brought is the server's alone; the user of the model's process has to read it. */
+/* What a load request brought is the server's alone; the user of the model's process has to read
+ * it. */
 static struct err *share_directory(const struct load_context *c,
                                    const struct Inference__ModelConfig *proto,
                                    const char *model_dir)
@@ -104,8 +105,8 @@ static struct err *share_directory(const struct load_context *c,
     return e || !named ? e : tree_share(model_dir, group);
 }
 
-/* The backend's side, and the configuration as it is after the backend completed it; no model where the backend is not to be waited
- * for. */
+/* The backend's side, and the configuration as it is after the backend completed it; no model
+ * where the backend is not to be waited for. */
 static struct err *load_initialize(const struct load_context *c, const char *name,
                                    const char *model_dir, int64_t number, bool wait,
                                    struct Inference__ModelConfig **proto,

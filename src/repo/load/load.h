@@ -16,12 +16,12 @@ struct serve_version;
 /* What loading needs of the server; borrowed. */
 struct load_context {
     struct backend_registry *backends;
-    struct serve_table
-        *table; /* where ensembles find the models of their steps; repo_new sets it */
+    /* where ensembles find the models of their steps; repo_new sets it */
+    struct serve_table *table;
     struct features *features;            /* what schedules versions, and stands around that */
     const struct host_policies *policies; /* NULL = none */
-    const char
-        *config_name;   /* configs/<name>.pbtxt is read instead, where it is there; NULL = none */
+    /* configs/<name>.pbtxt is read instead, where it is there; NULL = none */
+    const char *config_name;
     bool auto_complete; /* what the configuration leaves out is filled in from the model */
     bool allow_inline;
     struct loop *house; /* watches time-outs of queued requests */
@@ -30,14 +30,15 @@ struct load_context {
     bool is_cloud;      /* the model lies in a store: it may not bring code */
 };
 
-/* load_read_config - the configuration of a model directory as its author wrote it; an empty one when there is no config.pbtxt
- * and the context says that it may be completed.
+/* load_read_config - the configuration of a model directory as its author wrote it; an empty one
+ * when there is no config.pbtxt and the context says that it may be completed.
  * ret     the caller's (config_free_proto)
  * errors  INVALID_ARG: missing, or not readable as a configuration, with file, line and column */
 struct err *load_read_config(const struct load_context *c, const char *model_dir,
                              struct Inference__ModelConfig **ret);
 
-/* load_check_config - what is wrong with a configuration before any version is begun; NULL when nothing is.
+/* load_check_config - what is wrong with a configuration before any version is begun; NULL when
+ * nothing is.
  * number  the version whose files tell the backend where `written` does not; 0 = there is none */
 struct err *load_check_config(const struct load_context *c, const char *name, const char *model_dir,
                               int64_t number, const struct Inference__ModelConfig *written);

@@ -23,7 +23,8 @@ static bool load_code_has(const char *model_dir, int64_t version, const char *fi
     return found;
 }
 
-/* Whether the model has the library of its own backend, under the usual name or the one that `runtime` says. */
+/* Whether the model has the library of its own backend, under the usual name or the one that
+ * `runtime` says. */
 static bool brings_backend(const struct Inference__ModelConfig *proto, const char *model_dir,
                            int64_t version)
 {
@@ -82,7 +83,8 @@ static struct err *check_cloud(const struct Inference__ModelConfig *proto, const
     return NULL;
 }
 
-/* The name of a file relative to a directory that it may lie in; NULL when it is absolute and does not. The caller's. */
+/* The name of a file relative to a directory that it may lie in; NULL when it is absolute and
+ * does not. The caller's. */
 static char *relative_to(const char *dir, const char *file)
 {
     if (*file != '/')

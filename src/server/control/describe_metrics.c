@@ -133,7 +133,8 @@ static void describe_metrics_collect(struct metrics_model *m, const struct table
     stats_free(total);
 }
 
-/* How busy the machine was since this was measured last, but over --metrics-interval-ms at least. */
+/* How busy the machine was since this was measured last, but over --metrics-interval-ms at
+ * least. */
 static uint64_t busy_ppm(struct server *s, const struct process_stats *p)
 {
     time_ns now = clock_now_ns();

@@ -1,6 +1,7 @@
 #pragma once
-/* The logging extension without its protocols: what a request changes of the log's settings, and how they are told. Requests are applied as
- * a whole: one that is refused changes nothing. Any thread.
+/* The logging extension without its protocols: what a request changes of the log's settings, and
+ * how they are told. Requests are applied as a whole: one that is refused changes nothing. Any
+ * thread.
  * source  spec/logging_extension.txt */
 #include "base/err.h"
 #include "base/log.h"
@@ -16,13 +17,15 @@ struct log_change {
     struct log_levels levels;
 };
 
-/* log_change_verbose - a verbose level of the client: above INT32_MAX it means what the reference makes of it. */
+/* log_change_verbose - a verbose level of the client: above INT32_MAX it means what the
+ * reference makes of it. */
 void log_change_verbose(struct log_change *c, uint64_t level);
 
 /* log_change_format - default, ISO8601, or ours: json; false = there is no such format. */
 bool log_change_format(struct log_change *c, const char *name, size_t len);
 
-/* log_change_components - "http=1,grpc=2", ours: the verbose levels of these components; others are as the general one.
+/* log_change_components - "http=1,grpc=2", ours: the verbose levels of these components; others
+ * are as the general one.
  * errors  those of log_levels_parse, with the key in front */
 struct err *log_change_components(struct log_change *c, const char *text, size_t len);
 

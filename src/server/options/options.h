@@ -137,10 +137,12 @@ enum options_action {
 /* options_defaults - as without any option. Strings point to static memory. */
 void options_defaults(struct options *o);
 
-/* options_parse - read the command line, and the file of --config before it, into *o, which holds the defaults. Strings point
- * into argv or belong to o. "--name=value" and "--name value" are the same; a name may be cut short as long as it is no other's.
- * A scalar that is given twice has its last value.
- * errors  INVALID_ARG that names the option, the value, and what is allowed; of the file also its line */
+/* options_parse - read the command line, and the file of --config before it, into *o, which
+ * holds the defaults. Strings point into argv or belong to o. "--name=value" and "--name value"
+ * are the same; a name may be cut short as long as it is no other's. A scalar that is given
+ * twice has its last value.
+ * errors  INVALID_ARG that names the option, the value, and what is allowed; of the file also
+ *         its line */
 struct err *options_parse(int argc, char *const *argv, struct options *o, enum options_action *ret);
 
 /* options_fini - free what options_parse allocated. */

@@ -1,6 +1,6 @@
 #pragma once
-/* Values of options that only the front doors and the metrics page look at: restricted interfaces, compression levels, which
- * latencies are shown. */
+/* Values of options that only the front doors and the metrics page look at: restricted
+ * interfaces, compression levels, which latencies are shown. */
 #include "base/err.h"
 
 #include <stdbool.h>

@@ -1,5 +1,6 @@
 #pragma once
-/* Values of the options about the rate limiter and host policies: --rate-limit, --rate-limit-resource, --host-policy. */
+/* Values of the options about the rate limiter and host policies: --rate-limit,
+ * --rate-limit-resource, --host-policy. */
 #include "base/err.h"
 #include "plugin/host_policy.h"
 
@@ -31,7 +32,8 @@ struct options_limits {
 };
 
 /* options_limits_set - one such option.
- * value   borrowed as long as *o lives. A resource that is said twice for one device has the smaller count, a setting of a policy
- *         the later value
- * errors  INVALID_ARG that names the option, the value, and what is allowed; UNSUPPORTED for a setting of a policy that there is not */
+ * value   borrowed as long as *o lives. A resource that is said twice for one device has the
+ *         smaller count, a setting of a policy the later value
+ * errors  INVALID_ARG that names the option, the value, and what is allowed; UNSUPPORTED for a
+ *         setting of a policy that there is not */
 struct err *options_limits_set(const struct options_row *row, const char *value, struct options *o);

@@ -71,7 +71,8 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* How many characters must be added, dropped, replaced or swapped with their neighbour. Both within MAX_NAME. */
+/* How many characters must be added, dropped, replaced or swapped with their neighbour. Both
+ * within MAX_NAME. */
 static size_t options_row_distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
     size_t d[3][MAX_NAME + 1];

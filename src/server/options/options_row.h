@@ -39,10 +39,11 @@ struct options_row {
     const char *group;
     const char *name;
     enum options_kind kind;
-    size_t offset;        /* of the field in struct options */
-    const char *standard; /* the default; of KNOWN: the values that are accepted, parted by '|'; of
-                             TUNES: the form of its values */
-    const char *value;    /* as shown */
+    size_t offset; /* of the field in struct options */
+    /* the default; of KNOWN: the values that are accepted, parted by '|'; of TUNES: the form of
+     * its values */
+    const char *standard;
+    const char *value; /* as shown */
     const char *help;
 };
 
@@ -52,11 +53,13 @@ const struct options_row *options_row_all(size_t *ret_count);
 /* options_row_find - by name; NULL when there is none. */
 const struct options_row *options_row_find(const char *name, size_t len);
 
-/* options_row_abbreviated - the one row whose name begins so; NULL when there is none, or more: then *ret_other is one of them. */
+/* options_row_abbreviated - the one row whose name begins so; NULL when there is none, or more:
+ * then *ret_other is one of them. */
 const struct options_row *options_row_abbreviated(const char *name, size_t len,
                                                   const struct options_row **ret_other);
 
-/* options_row_nearest - the name that is closest to one that does not exist; NULL when none is close. */
+/* options_row_nearest - the name that is closest to one that does not exist; NULL when none is
+ * close. */
 const char *options_row_nearest(const char *name, size_t len);
 
 /* options_row_warn - note that an option was given that is deprecated, or does nothing. */
@@ -77,7 +80,8 @@ __attribute__((format(printf, 2, 3))) void options_value_warn(struct options *o,
 /* options_value_forget - free those copies. */
 void options_value_forget(struct options *o);
 
-/* options_value_bool - what "true", "1", "yes", "on", or their opposites say; false when it is none of them. */
+/* options_value_bool - what "true", "1", "yes", "on", or their opposites say; false when it is
+ * none of them. */
 bool options_value_bool(const char *value, bool *ret);
 
 /* options_file_read - set what a file of options says.

@@ -143,7 +143,8 @@ static struct err *add_repository(const struct options_row *row, const char *val
     return NULL;
 }
 
-/* <backend>,<key>=<value>, or <key>=<value> for every backend. A later setting of a key replaces the earlier one. */
+/* <backend>,<key>=<value>, or <key>=<value> for every backend. A later setting of a key replaces
+ * the earlier one. */
 static struct err *add_backend_setting(const struct options_row *row, const char *value,
                                        struct options *o)
 {

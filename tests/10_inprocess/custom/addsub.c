@@ -1,5 +1,6 @@
-/* A custom backend of interface version 1, which has no CustomVersion: OUTPUT0 = INPUT0 + INPUT1, OUTPUT1 = INPUT0 - INPUT1, all INT32,
- * and OUTPUT2, a row each, how many requests the execution had. */
+/* A custom backend of interface version 1, which has no CustomVersion: OUTPUT0 = INPUT0 +
+ * INPUT1, OUTPUT1 = INPUT0 - INPUT1, all INT32, and OUTPUT2, a row each, how many requests the
+ * execution had. */
 #include "triton/core/custom.h"
 
 #include <stdlib.h>

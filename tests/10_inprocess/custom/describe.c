@@ -1,5 +1,5 @@
-/* A custom backend of interface version 2, without a context: OUT is a vector of strings, what CustomInitialize was told; IN is looked
- * at for where it lies. */
+/* A custom backend of interface version 2, without a context: OUT is a vector of strings, what
+ * CustomInitialize was told; IN is looked at for where it lies. */
 #include "triton/core/custom.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
-/* A custom backend that fails: in CustomInitialize or CustomFinalize where the name of its instance says so, else as the value of the
- * INT32 input IN says. OUT is IN; UNWANTED is an output that nobody asks for. */
+/* A custom backend that fails: in CustomInitialize or CustomFinalize where the name of its
+ * instance says so, else as the value of the INT32 input IN says. OUT is IN; UNWANTED is an
+ * output that nobody asks for. */
 #include "triton/core/custom.h"
 
 #include <string.h>

@@ -1,7 +1,9 @@
-/* A backend that breaks the rules of the C ABI on command, and says in the log whether the server noticed.
+/* A backend that breaks the rules of the C ABI on command, and says in the log whether the
+ * server noticed.
  *
- * The request parameter "misdeed" names what to do with a request; without it the INT32 input is answered as it came. A file named
- * fail_ENTRY beside the library makes that entry return an error; one named hang_ModelInstanceFinalize makes it never return. */
+ * The request parameter "misdeed" names what to do with a request; without it the INT32 input is
+ * answered as it came. A file named fail_ENTRY beside the library makes that entry return an
+ * error; one named hang_ModelInstanceFinalize makes it never return. */
 #include "triton/core/tritonbackend.h"
 
 #include <pthread.h>
@@ -377,8 +379,8 @@ static void keep_request(TRITONBACKEND_Request *request)
 
 static TRITONBACKEND_ModelInstance *executing; /* there is one */
 
-/* Once for each request: it is executed again, and what its first execution took is reported after it was given back. No misdeed: so do
- * backends that are made for the reference. */
+/* Once for each request: it is executed again, and what its first execution took is reported
+ * after it was given back. No misdeed: so do backends that are made for the reference. */
 static void reported_when_rescheduled(TRITONBACKEND_Request *request)
 {
     static bool again;

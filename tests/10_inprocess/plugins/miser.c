@@ -1,4 +1,5 @@
-/* A backend that asks for as many bytes of output as its INT32 input IN says and writes the first half of them, with ones. */
+/* A backend that asks for as many bytes of output as its INT32 input IN says and writes the
+ * first half of them, with ones. */
 #include "triton/core/tritonbackend.h"
 
 #include <stdio.h>

@@ -1,7 +1,8 @@
-/* A backend that tries every function that a backend may call, and answers with the first thing that was not as documented.
+/* A backend that tries every function that a backend may call, and answers with the first thing
+ * that was not as documented.
  *
- * A request to a model named "nested..." runs a request of its own to the model "plain" meanwhile; a decoupled model answers three
- * times after it released the request. */
+ * A request to a model named "nested..." runs a request of its own to the model "plain"
+ * meanwhile; a decoupled model answers three times after it released the request. */
 #include "triton/core/tritonbackend.h"
 
 #include <pthread.h>

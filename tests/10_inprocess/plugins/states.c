@@ -1,5 +1,5 @@
-/* A backend that does with the states of sequences what a request tells it to, and answers what came of it: the same file in this server
- * and in the reference.
+/* A backend that does with the states of sequences what a request tells it to, and answers what
+ * came of it: the same file in this server and in the reference.
  *
  * The input SCRIPT is one string of steps, each ended by ';':
  *
@@ -8,12 +8,13 @@
  *   update                    StateUpdate       attributes    StateBufferAttributes
  *   add NUMBER                the state OUT (INT32, one element) becomes IN + NUMBER
  *   until NUMBER              have the request again while what `add` made is less
- *   former                    go on with the handle of the request before, which is released by now
+ *   former                    go on with the handle of the request before, which is released by
+ *                             now
  *   fail                      answer with an error
  *   inputs                    tell all inputs but SCRIPT
  *
- * The output TEXT is one string, a line for each step. A request without a script only fills a row of a batch: its state OUT, if the
- * model has one, is overwritten. */
+ * The output TEXT is one string, a line for each step. A request without a script only fills a
+ * row of a batch: its state OUT, if the model has one, is overwritten. */
 #include "triton/core/tritonbackend.h"
 
 #include <stdarg.h>

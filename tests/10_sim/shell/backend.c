@@ -82,7 +82,8 @@ static void check_ask(const struct ask *a, const struct request *r)
     check_order(a);
 }
 
-/* A loop that executes a model itself withholds answers: what others queue meanwhile waits for no more than 50 us of that. */
+/* A loop that executes a model itself withholds answers: what others queue meanwhile waits for
+ * no more than 50 us of that. */
 static void check_turn(const struct sim_loop *l, struct request *const *rows, uint32_t count)
 {
     time_ns end = l->inline_since + TIME_US(50) + 20 * (time_ns)steps_mood()->jitter_ns;
@@ -93,8 +94,8 @@ static void check_turn(const struct sim_loop *l, struct request *const *rows, ui
         steps_fail("loop %u withholds answers and runs what others queued", l->index);
 }
 
-/* Whether answers wait that this loop has to deliver. Not where one of its clients is gone: its request may be found in the queue only
- * when the next one is taken. */
+/* Whether answers wait that this loop has to deliver. Not where one of its clients is gone: its
+ * request may be found in the queue only when the next one is taken. */
 static bool withholds(const struct sim_loop *l)
 {
     bool waits = false;

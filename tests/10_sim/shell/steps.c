@@ -22,8 +22,8 @@
 #define MOST_HELD    8u
 #define NOTES        200u
 #define STACK_BYTES  ((size_t)4 << 20)
-/* Steps that may pass without anything being achieved, and how deep a stack may become: many times what is needed, see
- * docs/internals/simulation.md. */
+/* Steps that may pass without anything being achieved, and how deep a stack may become: many
+ * times what is needed, see docs/internals/simulation.md. */
 #define MOST_STEPS 5000u
 #ifdef __SANITIZE_ADDRESS__
 #define MOST_DEPTH (24u << 10)
@@ -35,7 +35,8 @@ enum life { FREE, LIVE, ENDED };
 
 enum wait { NOTHING, LOCK, CONDITION, TIME, END, EVENTS };
 
-/* A thread of the simulation: os/thread.h knows no more than its name. Threads of the system stay for the next run. */
+/* A thread of the simulation: os/thread.h knows no more than its name. Threads of the system
+ * stay for the next run. */
 struct thread {
     sem_t go;
     pthread_t id;
@@ -323,7 +324,8 @@ static void look_at_stack(void)
         steps_fail("a thread is %lu bytes deep in its stack: something calls itself", depth);
 }
 
-/* Here another thread may go on. Not while a lock of the inner ranks is held: what these guard has no part in who goes first. */
+/* Here another thread may go on. Not while a lock of the inner ranks is held: what these guard
+ * has no part in who goes first. */
 static void step(void)
 {
     if (!active || !self)

@@ -1,7 +1,8 @@
 #pragma once
-/* Threads, locks and the clock of a simulation, in place of those of os/: a program that is linked with steps.c uses these. One thread
- * runs at a time. Which one goes on is drawn from a seed wherever a thread takes or releases a lock, waits or begins; time is virtual and
- * moves on when no thread can. So a seed decides everything that happens, and shows it again.
+/* Threads, locks and the clock of a simulation, in place of those of os/: a program that is
+ * linked with steps.c uses these. One thread runs at a time. Which one goes on is drawn from a
+ * seed wherever a thread takes or releases a lock, waits or begins; time is virtual and moves on
+ * when no thread can. So a seed decides everything that happens, and shows it again.
  *
  * What stays real: os/loop.c (its epoll_wait waits in virtual time), everything above os/. */
 #include "os/clock.h"
@@ -40,14 +41,15 @@ time_ns steps_now(void);
 void steps_sleep(time_ns span);
 void steps_busy(time_ns span);
 
-/* steps_note - one line of what happened, kept for a failure. `what` lives as long as the program. */
+/* steps_note - one line of what happened, kept for a failure. `what` lives as long as the
+ * program. */
 void steps_note(const char *what, long a, long b);
 
 /* steps_progress - something was achieved: whoever counts steps without any begins anew. */
 void steps_progress(void);
 
-/* steps_last_progress - when that was. Of all runs so far: steps_longest - the most steps without any; steps_depth - the deepest stack
- * of a thread, in bytes. */
+/* steps_last_progress - when that was. Of all runs so far: steps_longest - the most steps
+ * without any; steps_depth - the deepest stack of a thread, in bytes. */
 time_ns steps_last_progress(void);
 unsigned steps_longest(void);
 unsigned long steps_depth(void);
@@ -58,5 +60,6 @@ unsigned steps_starts_failed(void);
 /* steps_self - a number of the calling thread. */
 unsigned steps_self(void);
 
-/* steps_fail - say what is wrong, the seed, what every thread does and what happened last, and end the process. */
+/* steps_fail - say what is wrong, the seed, what every thread does and what happened last, and
+ * end the process. */
 _Noreturn void steps_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -105,7 +105,8 @@ bool world_load(struct model *m, unsigned instances)
     return true;
 }
 
-/* A loop may be, or the thread of an instance that has brought a step of an ensemble: what it has to do besides waits meanwhile. */
+/* A loop may be, or the thread of an instance that has brought a step of an ensemble: what it
+ * has to do besides waits meanwhile. */
 static bool a_model_runs_inline(void)
 {
     for (unsigned i = 0; i < served_count; i++)
@@ -114,7 +115,8 @@ static bool a_model_runs_inline(void)
     return false;
 }
 
-/* What was left over of a set goes once it is idle: where there are no sequences, as soon as it executes nothing. */
+/* What was left over of a set goes once it is idle: where there are no sequences, as soon as it
+ * executes nothing. */
 static void free_left(const struct served *s, struct instances *left)
 {
     unsigned looks = 0;
@@ -246,7 +248,8 @@ static bool may_fail(const struct ask *a)
            steps_starts_failed();
 }
 
-/* Answers of a model that keeps their order: on each loop in the order in which the requests came. */
+/* Answers of a model that keeps their order: on each loop in the order in which the requests
+ * came. */
 static void check_order(const struct ask *a)
 {
     if (!a->model->ordered || !a->home)

@@ -1,6 +1,6 @@
 #pragma once
-/* What a run of the simulation of the shell is made of: models that are served, their backend, loops, and what clients asked; and what
- * has to be true of them. */
+/* What a run of the simulation of the shell is made of: models that are served, their backend,
+ * loops, and what clients asked; and what has to be true of them. */
 #include "infer/request.h"
 #include "os/loop.h"
 #include "serve/submit.h"
@@ -113,13 +113,15 @@ void world_end(void);
 void world_at_rest(void);
 
 /* world_load - a version of the model with so many instances. false: it could not be had.
- * world_resize - another number of instances. world_unload - blocks until it is gone. world_publish - what is there now. */
+ * world_resize - another number of instances. world_unload - blocks until it is gone.
+ * world_publish - what is there now. */
 bool world_load(struct model *m, unsigned instances);
 void world_resize(struct model *m, unsigned instances);
 void world_unload(struct model *m);
 void world_publish(void);
 
-/* world_ask - a new ask, not handed over yet; NULL when there were enough. world_alone - it is a whole sequence. */
+/* world_ask - a new ask, not handed over yet; NULL when there were enough. world_alone - it is a
+ * whole sequence. */
 struct ask *world_ask(struct model *m, struct sim_loop *home);
 void world_alone(struct ask *a);
 
@@ -135,7 +137,8 @@ unsigned world_open(void);
 /* world_loop_after - the turn of the loop in which it was submitted is over: of loops[].after. */
 void world_loop_after(struct loop_task *t);
 
-/* world_on_answer - what every ask's request responds with. world_served - whose a model of the backend is. */
+/* world_on_answer - what every ask's request responds with. world_served - whose a model of the
+ * backend is. */
 void world_on_answer(struct response *r, void *owner);
 struct served *world_served(const struct plugin_model *m);
 

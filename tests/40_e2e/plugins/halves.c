@@ -1,5 +1,5 @@
-/* halves: a backend that sends its response without the final flag, and the flag on a thread of its own, which is through before Execute
- * returns. */
+/* halves: a backend that sends its response without the final flag, and the flag on a thread of
+ * its own, which is through before Execute returns. */
 #include "triton/core/tritonbackend.h"
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
-/* A backend whose models load another one while they are loaded: the one that parameter LOADS names. */
+/* A backend whose models load another one while they are loaded: the one that parameter LOADS
+ * names. */
 #include <stdio.h>
 #include <string.h>
 

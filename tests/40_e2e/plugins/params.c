@@ -1,5 +1,5 @@
-/* params: a backend that answers with the request's parameters, one string "name=value" each, in order of names: the same file in both
- * servers. */
+/* params: a backend that answers with the request's parameters, one string "name=value" each, in
+ * order of names: the same file in both servers. */
 #include "triton/core/tritonbackend.h"
 
 #include <stdio.h>

@@ -1,6 +1,8 @@
-/* strategy: a batching strategy that lets requests into a batch until the numbers that they bring exceed 10 together, and writes down
- * what it is asked. Parameters of the model, as string_value:
- *   journal  a file: B and b for the beginning and the end of the batcher, [ and ] for those of a batch, y or n for a request
+/* strategy: a batching strategy that lets requests into a batch until the numbers that they
+ * bring exceed 10 together, and writes down what it is asked. Parameters of the model, as
+ * string_value:
+ *   journal  a file: B and b for the beginning and the end of the batcher, [ and ] for those of
+ *            a batch, y or n for a request
  *   fails    which of the five functions fails: batcher, end, begin, include, finish
  *   never    no request is let in */
 #include "triton/core/tritonbackend.h"

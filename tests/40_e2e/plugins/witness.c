@@ -1,14 +1,17 @@
-/* witness: a backend that tells what goes on around its executions, and works in both servers, and in processes of their own. All its
- * instances write to one board, a file. An answer is
+/* witness: a backend that tells what goes on around its executions, and works in both servers,
+ * and in processes of their own. All its instances write to one board, a file. An answer is
  *
- *   [ which execution this was, counted over all models, how many there were at that moment, the most that there ever were, the thread ]
+ *   [ which execution this was, counted over all models, how many there were at that moment, the
+ *   most that there ever were, the thread ]
  *
  * once for each row where there is a batch. Parameters of a model, as string_value:
  *   board  the file
  *   gate   wait in each execution until somebody has this pipe open to write
  *   door   the same while the model is loaded
- *   tell   fail instead of making an instance, with its host policy, name, kind and device in the message
- *   exit   the same while an instance is finalised, which is counted on the board before and after */
+ *   tell   fail instead of making an instance, with its host policy, name, kind and device in
+ *          the message
+ *   exit   the same while an instance is finalised, which is counted on the board before and
+ *          after */
 #include "triton/core/tritonbackend.h"
 
 #include <fcntl.h>

@@ -1,9 +1,13 @@
-/* A repository agent that writes down what it hears, and refuses what it is told to refuse. Parameters of a model:
+/* A repository agent that writes down what it hears, and refuses what it is told to refuse.
+ * Parameters of a model:
  *   log     the file to write to, a line a call
- *   fail    the call that fails: an action without its TRITONREPOAGENT_ACTION_, or MODEL_INITIALIZE, MODEL_FINALIZE
- *   move    put the model into a directory of the agent's own: a copy of its config.pbtxt and of version 1; "bare": of version 1 alone
+ *   fail    the call that fails: an action without its TRITONREPOAGENT_ACTION_, or
+ *           MODEL_INITIALIZE, MODEL_FINALIZE
+ *   move    put the model into a directory of the agent's own: a copy of its config.pbtxt and of
+ *           version 1; "bare": of version 1 alone
  *   config  write down whether there is a configuration
- * PROBE_AGENT_LOG and PROBE_AGENT_FAIL of the environment do the same for the agent itself (INITIALIZE, FINALIZE). */
+ * PROBE_AGENT_LOG and PROBE_AGENT_FAIL of the environment do the same for the agent itself
+ * (INITIALIZE, FINALIZE). */
 #include "triton/core/tritonrepoagent.h"
 
 #include <stdbool.h>
@@ -67,7 +71,8 @@ static const char *parameter(TRITONREPOAGENT_Agent *agent, TRITONREPOAGENT_Agent
     return NULL;
 }
 
-/* A line with what the agent calls itself in the configuration, so that several of them can be told apart. */
+/* A line with what the agent calls itself in the configuration, so that several of them can be
+ * told apart. */
 static TRITONSERVER_Error *model_call(TRITONREPOAGENT_Agent *agent,
                                       TRITONREPOAGENT_AgentModel *model, const char *call)
 {

@@ -1,7 +1,9 @@
-/* A backend that does what the first number of a request says: dies in several ways, hangs, fails, answers late or often.
+/* A backend that does what the first number of a request says: dies in several ways, hangs,
+ * fails, answers late or often.
  *
- * Models have an INPUT0 and an OUTPUT0 of INT32; numbers that mean nothing below are answered with themselves. Parameters of a
- * model: die_in, fail_in ("model", "instance", "end") and complete ("yes": the configuration is filled in). */
+ * Models have an INPUT0 and an OUTPUT0 of INT32; numbers that mean nothing below are answered
+ * with themselves. Parameters of a model: die_in, fail_in ("model", "instance", "end") and
+ * complete ("yes": the configuration is filled in). */
 #include "triton/core/tritonbackend.h"
 
 #include <poll.h>

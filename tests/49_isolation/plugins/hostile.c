@@ -1,5 +1,6 @@
-/* A backend that means harm to the server that runs it in a process of its own. What it does is what the first number of a request
- * says. Models have an INPUT0 of INT32 and an OUTPUT0 of strings. */
+/* A backend that means harm to the server that runs it in a process of its own. What it does is
+ * what the first number of a request says. Models have an INPUT0 of INT32 and an OUTPUT0 of
+ * strings. */
 #include "triton/core/tritonbackend.h"
 
 #include <errno.h>
@@ -21,7 +22,9 @@ enum deed {
     PARK = -2,     /* records that wait for one that never comes */
     ANNOUNCE = -3, /* long messages that begin and do not go on, on every socket */
     PROBE =
-        -4, /* what this process may do, as parameters of the answer; parameter "path" of the request is opened */
+        /* what this process may do, as parameters of the answer; parameter "path" of the request
+         * is opened */
+    -4,
 };
 
 #define STRING_BYTES 65532u
