@@ -13,7 +13,7 @@
 
 /* What the answers need of a draft, which belongs to its caller again once the request is
  * released. In the request's arena. */
-struct call {
+struct draft_request {
     struct draft *draft;
     TRITONSERVER_InferenceRequestReleaseFn_t release;
     void *release_userp;
@@ -23,7 +23,7 @@ struct call {
 
 static void abi_call_respond(struct response *r, void *owner)
 {
-    const struct call *c = owner;
+    const struct draft_request *c = owner;
     if (!r->empty) {
         c->respond(response_handle(r), r->flags, c->respond_userp);
         return;
@@ -34,7 +34,7 @@ static void abi_call_respond(struct response *r, void *owner)
 
 static void abi_call_released(struct request *r, void *owner)
 {
-    const struct call *c = owner;
+    const struct draft_request *c = owner;
     if (r->trace)
         trace_report(r->trace, TRITONSERVER_TRACE_REQUEST_END, clock_now_ns());
     draft_returned(c->draft);
@@ -112,12 +112,12 @@ struct err *call_start(struct serve_table *table, struct draft *d, struct trace 
             trace_release(trace);
         return e;
     }
-    struct call *c = arena_alloc(&r->arena, sizeof(*c));
-    *c = (struct call){.draft = d,
-                       .release = d->release,
-                       .release_userp = d->release_userp,
-                       .respond = d->respond,
-                       .respond_userp = d->respond_userp};
+    struct draft_request *c = arena_alloc(&r->arena, sizeof(*c));
+    *c = (struct draft_request){.draft = d,
+                                .release = d->release,
+                                .release_userp = d->release_userp,
+                                .respond = d->respond,
+                                .respond_userp = d->respond_userp};
     r->owner = c;
     r->released = abi_call_released;
     r->times.start = start;

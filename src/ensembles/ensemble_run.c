@@ -54,7 +54,7 @@ struct run {
 };
 
 /* One request of a step; in the arena of that request. */
-struct call {
+struct step_request {
     struct run *run;
     struct ensemble_frame *frame;
     uint32_t step;
@@ -166,8 +166,8 @@ static void ensemble_run_begin_trace(struct request *r, const struct serve_versi
 }
 
 /* The sequence that an input brings; the first that brings one counts. */
-static void take_sequence(const struct request *r, struct call *c, const struct ensemble_value *v,
-                          bool *known)
+static void take_sequence(const struct request *r, struct step_request *c,
+                          const struct ensemble_value *v, bool *known)
 {
     if (!v->source)
         return;
@@ -182,7 +182,7 @@ static void take_sequence(const struct request *r, struct call *c, const struct 
     *known = true;
 }
 
-static void ensemble_run_add_inputs(struct run *run, struct call *c, struct request *r)
+static void ensemble_run_add_inputs(struct run *run, struct step_request *c, struct request *r)
 {
     const struct ensemble_step *step = &run->plan->ensemble->steps[c->step];
     c->held = arena_alloc(&r->arena, step->input_count * sizeof(struct ensemble_value *));
@@ -217,11 +217,12 @@ static struct request *make_step(struct run *run, struct ensemble_frame *frame, 
     version_pin(v);
     struct request *r = request_new(&v->target, NULL, step_responded, NULL);
     request_account(r, from->arena.account);
-    struct call *c = arena_alloc(&r->arena, sizeof(*c));
-    *c = (struct call){.run = run,
-                       .frame = frame,
-                       .step = step,
-                       .sequence = {from->correlation_id, from->correlation_string, from->flags}};
+    struct step_request *c = arena_alloc(&r->arena, sizeof(*c));
+    *c = (struct step_request){
+        .run = run,
+        .frame = frame,
+        .step = step,
+        .sequence = {from->correlation_id, from->correlation_string, from->flags}};
     r->owner = c;
     r->released = step_released;
     r->parent = request_ref(from);
@@ -298,7 +299,7 @@ static void submit_placed(struct list *those)
         struct response_batch refused;
         response_batch_begin(&refused);
         refused.all = true;
-        submit_if_wanted(((struct call *)r->owner)->run, r);
+        submit_if_wanted(((struct step_request *)r->owner)->run, r);
         response_batch_end(&refused);
     }
     placed = NULL;
@@ -342,7 +343,7 @@ static bool ensemble_run_answer(struct run *run, struct ensemble_frame *frame)
 
 /* The outputs of a response go into the frame; those that it does not have are left out. Takes
  * the response over. */
-static void ensemble_run_put_outputs(struct run *run, const struct call *c,
+static void ensemble_run_put_outputs(struct run *run, const struct step_request *c,
                                      struct ensemble_frame *frame, struct response *response)
 {
     const struct ensemble_step *step = &run->plan->ensemble->steps[c->step];
@@ -367,7 +368,7 @@ static void ensemble_run_put_outputs(struct run *run, const struct call *c,
  * of it. */
 static bool proceed(struct run *run, struct response *response)
 {
-    struct call *c = response->request->owner;
+    struct step_request *c = response->request->owner;
     bool final = response->flags & RESPONSE_FINAL;
     uint32_t step = c->step;
     struct ensemble_frame *from = c->frame;
@@ -416,7 +417,7 @@ static void ensemble_run_work(struct run *run, bool over)
 
 static void step_responded(struct response *response, void *owner)
 {
-    struct run *run = ((struct call *)owner)->run;
+    struct run *run = ((struct step_request *)owner)->run;
     mutex_lock(&run->lock);
     bool working = run->working;
     response->mail.next = NULL;
@@ -430,7 +431,7 @@ static void step_responded(struct response *response, void *owner)
 
 static void step_released(struct request *r, void *owner)
 {
-    struct call *c = owner;
+    struct step_request *c = owner;
     if (r->trace)
         trace_report(r->trace, TRITONSERVER_TRACE_REQUEST_END, clock_now_ns());
     for (uint32_t i = 0; i < c->held_count; i++)

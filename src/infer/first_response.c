@@ -15,7 +15,7 @@
 /* Relaxed: only the numbers matter, they order nothing. */
 typedef atomic_uint_fast64_t counter;
 
-struct slot {
+struct first_response_sums {
     counter sum_ms;
     counter counts[]; /* bound_count + 1 */
 };
@@ -24,7 +24,7 @@ struct first_response {
     double *bounds;
     size_t bound_count;
     /* Published with release: the counters of a slot are zero before. */
-    _Atomic(struct slot *) slots[THREAD_SLOTS];
+    _Atomic(struct first_response_sums *) slots[THREAD_SLOTS];
 };
 
 static const double usual_bounds[] = {100, 500, 2000, 5000};
@@ -87,13 +87,14 @@ void first_response_free(struct first_response *f)
     mem_free(f);
 }
 
-static struct slot *first_response_my_slot(struct first_response *f)
+static struct first_response_sums *first_response_my_slot(struct first_response *f)
 {
-    _Atomic(struct slot *) *at = &f->slots[thread_slot()];
-    struct slot *there = atomic_load_explicit(at, memory_order_acquire);
+    _Atomic(struct first_response_sums *) *at = &f->slots[thread_slot()];
+    struct first_response_sums *there = atomic_load_explicit(at, memory_order_acquire);
     if (there)
         return there;
-    struct slot *fresh = mem_zalloc(sizeof(struct slot) + (f->bound_count + 1) * sizeof(counter));
+    struct first_response_sums *fresh =
+        mem_zalloc(sizeof(struct first_response_sums) + (f->bound_count + 1) * sizeof(counter));
     if (atomic_compare_exchange_strong_explicit(at, &there, fresh, memory_order_acq_rel,
                                                 memory_order_acquire))
         return fresh;
@@ -107,7 +108,7 @@ void first_response_record(struct first_response *f, time_ns start, time_ns now)
     size_t i = 0;
     while (i < f->bound_count && (double)ms > f->bounds[i])
         i++;
-    struct slot *slot = first_response_my_slot(f);
+    struct first_response_sums *slot = first_response_my_slot(f);
     atomic_fetch_add_explicit(&slot->counts[i], 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&slot->sum_ms, ms, memory_order_relaxed);
 }
@@ -123,7 +124,7 @@ void first_response_read(const struct first_response *f, uint64_t *counts, uint6
     memset(counts, 0, (f->bound_count + 1) * sizeof(*counts));
     *ret_sum_ms = 0;
     for (unsigned i = 0; i < THREAD_SLOTS; i++) {
-        struct slot *slot = atomic_load_explicit(&f->slots[i], memory_order_acquire);
+        struct first_response_sums *slot = atomic_load_explicit(&f->slots[i], memory_order_acquire);
         for (size_t k = 0; slot && k <= f->bound_count; k++)
             counts[k] += atomic_load_explicit(&slot->counts[k], memory_order_relaxed);
         if (slot)
@@ -163,7 +164,7 @@ void first_response_absorb(struct first_response **into, const struct first_resp
     }
     uint64_t *counts = mem_alloc((from->bound_count + 1) * sizeof(*counts));
     uint64_t sum_ms;
-    struct slot *slot = first_response_my_slot(*into);
+    struct first_response_sums *slot = first_response_my_slot(*into);
     first_response_read(from, counts, &sum_ms);
     for (size_t k = 0; k <= from->bound_count; k++)
         atomic_fetch_add_explicit(&slot->counts[k], counts[k], memory_order_relaxed);

@@ -25,7 +25,7 @@ struct state_set {
 };
 
 /* A request's part of one state. */
-struct slot {
+struct state_part {
     uint32_t input; /* its place among the inputs */
     /* a reference; NULL until the request runs, or when it is of no sequence */
     struct state_value *read;
@@ -40,7 +40,7 @@ struct request_states {
     const struct state_plan *plan;
     /* a reference; NULL until the request runs, unless it starts a sequence */
     struct state_set *set;
-    struct slot slots[]; /* plan->count */
+    struct state_part slots[]; /* plan->count */
 };
 
 /* -- plans and values -- */
@@ -204,7 +204,8 @@ static struct tensor_input *state_find_input(struct request *r, const char *name
     return NULL;
 }
 
-static bool state_add_input(struct request *r, const struct state_spec *spec, struct slot *slot)
+static bool state_add_input(struct request *r, const struct state_spec *spec,
+                            struct state_part *slot)
 {
     struct tensor_input *in = spec->is_input ? state_find_input(r, spec->input_name) : NULL;
     if (!in)
@@ -234,7 +235,7 @@ struct err *state_join(struct request *r, const struct state_plan *plan)
     return r->flags & REQUEST_SEQUENCE_START ? set_new(plan, &s->set) : NULL;
 }
 
-static void state_fill(struct tensor_input *in, const struct slot *slot)
+static void state_fill(struct tensor_input *in, const struct state_part *slot)
 {
     const struct state_value *v = slot->read;
     in->datatype = v->datatype;
@@ -253,7 +254,7 @@ struct err *state_join_alone(struct request *r, const struct state_plan *plan)
     struct request_states *s = states_new(r, plan);
     for (uint32_t i = 0; i < plan->count; i++) {
         const struct state_spec *spec = &plan->specs[i];
-        struct slot *slot = &s->slots[i];
+        struct state_part *slot = &s->slots[i];
         if (state_find_input(r, spec->input_name))
             continue;
         if (!state_add_input(r, spec, slot))
@@ -275,7 +276,7 @@ void state_enter(struct request *r, struct state_set **of_sequence)
         *of_sequence = set_ref(s->set);
     }
     for (uint32_t i = 0; i < s->plan->count; i++) {
-        struct slot *slot = &s->slots[i];
+        struct state_part *slot = &s->slots[i];
         state_value_unref(slot->read);
         slot->read = set_get(s->set, i);
         state_value_unref(slot->next); /* of an execution before this one */
@@ -336,7 +337,7 @@ struct err *state_begin(struct request *r, const char *name, enum datatype datat
         i++;
     if (i == s->plan->count)
         return err_new(STATUS_INVALID_ARG, "state '%s' is not a valid state name.", name);
-    struct slot *slot = &s->slots[i];
+    struct state_part *slot = &s->slots[i];
     struct buf *kept = slot->next ? slot->next->data : NULL;
     struct state_value *v;
     struct err *e = state_value_new(name, datatype, shape, rank, kept ? buf_ref(kept) : NULL,
@@ -351,7 +352,7 @@ struct err *state_begin(struct request *r, const char *name, enum datatype datat
 
 struct err *state_buffer(struct request *r, uint32_t index, uint64_t byte_size, void **ret)
 {
-    struct slot *slot = &r->states->slots[index];
+    struct state_part *slot = &r->states->slots[index];
     const struct state_spec *spec = &r->states->plan->specs[index];
     if (!slot->next)
         slot->next = value_like(slot->last, NULL, 0);
@@ -377,7 +378,7 @@ struct err *state_buffer(struct request *r, uint32_t index, uint64_t byte_size, 
 
 struct buffer_attributes *state_attributes(struct request *r, uint32_t index)
 {
-    struct slot *slot = &r->states->slots[index];
+    struct state_part *slot = &r->states->slots[index];
     const struct state_value *v = slot->next ? slot->next : slot->last;
     buffer_attributes_init(&slot->attributes, v->byte_size, BUF_MEMORY_CPU, 0);
     return &slot->attributes;
@@ -386,7 +387,7 @@ struct buffer_attributes *state_attributes(struct request *r, uint32_t index)
 struct err *state_publish(struct request *r, uint32_t index)
 {
     struct request_states *s = r->states;
-    struct slot *slot = &s->slots[index];
+    struct state_part *slot = &s->slots[index];
     if (!slot->next || !slot->next->data)
         return err_new(STATUS_INVALID_ARG,
                        "state '%s' has no new contents: TRITONBACKEND_StateBuffer was not called "

@@ -23,7 +23,7 @@ struct batch {
     stats_counter output_ns;
 };
 
-struct slot {
+struct stats_of_thread {
     stats_counter success;
     /* Rows of successful requests beyond one each: less work for the usual single row. */
     stats_counter more_rows;
@@ -47,7 +47,7 @@ struct slot {
 
 struct stats {
     /* Published with release: the counters of a slot are zero before. */
-    _Atomic(struct slot *) slots[THREAD_SLOTS];
+    _Atomic(struct stats_of_thread *) slots[THREAD_SLOTS];
     /* Published with release, like a slot; NULL until the first report. */
     _Atomic(struct response_stats *) responses;
 };
@@ -85,7 +85,7 @@ static bool parts_kept(void)
     return atomic_load_explicit(&keep_parts, memory_order_relaxed);
 }
 
-static void slot_free(struct slot *slot)
+static void slot_free(struct stats_of_thread *slot)
 {
     for (unsigned i = 0; i < STATS_HISTS; i++)
         histogram_fini(&slot->hists[i]);
@@ -105,7 +105,7 @@ void stats_free(struct stats *s)
     if (!s)
         return;
     for (unsigned i = 0; i < THREAD_SLOTS; i++) {
-        struct slot *slot = atomic_load_explicit(&s->slots[i], memory_order_acquire);
+        struct stats_of_thread *slot = atomic_load_explicit(&s->slots[i], memory_order_acquire);
         if (slot)
             slot_free(slot);
     }
@@ -128,10 +128,10 @@ struct response_stats *stats_responses(struct stats *s, bool make)
 
 /* -- recording -- */
 
-static struct slot *add_slot(struct stats *s, unsigned index)
+static struct stats_of_thread *add_slot(struct stats *s, unsigned index)
 {
-    struct slot *fresh = MEM_NEW(struct slot);
-    struct slot *there = NULL;
+    struct stats_of_thread *fresh = MEM_NEW(struct stats_of_thread);
+    struct stats_of_thread *there = NULL;
     if (atomic_compare_exchange_strong_explicit(&s->slots[index], &there, fresh,
                                                 memory_order_acq_rel, memory_order_acquire))
         return fresh;
@@ -139,10 +139,10 @@ static struct slot *add_slot(struct stats *s, unsigned index)
     return there;
 }
 
-static struct slot *stats_my_slot(struct stats *s)
+static struct stats_of_thread *stats_my_slot(struct stats *s)
 {
     unsigned index = thread_slot();
-    struct slot *slot = atomic_load_explicit(&s->slots[index], memory_order_acquire);
+    struct stats_of_thread *slot = atomic_load_explicit(&s->slots[index], memory_order_acquire);
     return slot ? slot : add_slot(s, index);
 }
 
@@ -162,7 +162,7 @@ static uint64_t span(time_ns from, time_ns to)
 void stats_success(struct stats *s, time_ns request_start, time_ns queue_start,
                    const struct stats_compute *c, time_ns now, uint32_t batch_size)
 {
-    struct slot *slot = stats_my_slot(s);
+    struct stats_of_thread *slot = stats_my_slot(s);
     uint64_t request_ns = span(request_start, now);
     uint64_t queue_ns = span(queue_start, c->start);
     uint64_t input_ns = span(c->start, c->input_end);
@@ -188,7 +188,7 @@ void stats_success(struct stats *s, time_ns request_start, time_ns queue_start,
 
 void stats_failure(struct stats *s, enum stats_reason reason, time_ns request_start, time_ns now)
 {
-    struct slot *slot = stats_my_slot(s);
+    struct stats_of_thread *slot = stats_my_slot(s);
     stats_add(&slot->failures[reason < STATS_REASONS ? reason : STATS_OTHER], 1);
     stats_add(&slot->fail_ns, span(request_start, now));
 }
@@ -218,7 +218,7 @@ static struct batch *find_batch(_Atomic(struct batch *) *chain, uint32_t size)
 void stats_batch(struct stats *s, uint32_t batch_size, const struct stats_compute *c,
                  time_ns wall_ns)
 {
-    struct slot *slot = stats_my_slot(s);
+    struct stats_of_thread *slot = stats_my_slot(s);
     uint32_t size = batch_size ? batch_size : 1;
     struct batch *b = find_batch(&slot->batches[size % BATCH_CHAINS], size);
     stats_add(&slot->executions, 1);
@@ -234,7 +234,7 @@ void stats_batch(struct stats *s, uint32_t batch_size, const struct stats_comput
 void stats_cache_hit(struct stats *s, time_ns request_start, time_ns queue_start,
                      time_ns lookup_start, uint64_t hit_ns, time_ns now)
 {
-    struct slot *slot = stats_my_slot(s);
+    struct stats_of_thread *slot = stats_my_slot(s);
     uint64_t request_ns = span(request_start, now);
     uint64_t queue_ns = span(queue_start, lookup_start);
     stats_add(&slot->hits, 1);
@@ -249,7 +249,7 @@ void stats_cache_hit(struct stats *s, time_ns request_start, time_ns queue_start
 
 void stats_cache_miss(struct stats *s, uint64_t miss_ns)
 {
-    struct slot *slot = stats_my_slot(s);
+    struct stats_of_thread *slot = stats_my_slot(s);
     stats_add(&slot->misses, 1);
     stats_add(&slot->miss_ns, miss_ns);
     stats_add(&slot->request_ns, miss_ns);
@@ -264,7 +264,7 @@ static uint64_t get(const stats_counter *c)
     return atomic_load_explicit(c, memory_order_relaxed);
 }
 
-static void absorb_batches(struct slot *into, const struct slot *from)
+static void absorb_batches(struct stats_of_thread *into, const struct stats_of_thread *from)
 {
     for (unsigned i = 0; i < BATCH_CHAINS; i++) {
         const struct batch *b = atomic_load_explicit(&from->batches[i], memory_order_acquire);
@@ -278,7 +278,7 @@ static void absorb_batches(struct slot *into, const struct slot *from)
     }
 }
 
-static void absorb_slot(struct slot *into, const struct slot *from)
+static void absorb_slot(struct stats_of_thread *into, const struct stats_of_thread *from)
 {
     stats_add(&into->success, get(&from->success));
     stats_add(&into->more_rows, get(&from->more_rows));
@@ -305,7 +305,8 @@ static void absorb_slot(struct slot *into, const struct slot *from)
 void stats_absorb(struct stats *into, const struct stats *from)
 {
     for (unsigned i = 0; i < THREAD_SLOTS; i++) {
-        const struct slot *slot = atomic_load_explicit(&from->slots[i], memory_order_acquire);
+        const struct stats_of_thread *slot =
+            atomic_load_explicit(&from->slots[i], memory_order_acquire);
         if (slot)
             absorb_slot(stats_my_slot(into), slot);
     }
@@ -313,7 +314,7 @@ void stats_absorb(struct stats *into, const struct stats *from)
 
 /* -- reading -- */
 
-static void sum_slot(const struct slot *slot, struct stats_sums *ret)
+static void sum_slot(const struct stats_of_thread *slot, struct stats_sums *ret)
 {
     uint64_t computed = get(&slot->success);
     uint64_t hits = get(&slot->hits);
@@ -347,7 +348,8 @@ void stats_sum(const struct stats *s, struct stats_sums *ret)
 {
     *ret = (struct stats_sums){0};
     for (unsigned i = 0; i < THREAD_SLOTS; i++) {
-        const struct slot *slot = atomic_load_explicit(&s->slots[i], memory_order_acquire);
+        const struct stats_of_thread *slot =
+            atomic_load_explicit(&s->slots[i], memory_order_acquire);
         if (slot)
             sum_slot(slot, ret);
     }
@@ -389,7 +391,8 @@ void stats_sum_hist(const struct stats *s, enum stats_hist_kind kind, struct his
     stats_sum(s, &sums);
     memset(ret, 0, sizeof(*ret));
     for (unsigned i = 0; i < THREAD_SLOTS; i++) {
-        const struct slot *slot = atomic_load_explicit(&s->slots[i], memory_order_acquire);
+        const struct stats_of_thread *slot =
+            atomic_load_explicit(&s->slots[i], memory_order_acquire);
         if (slot)
             histogram_read(&slot->hists[kind], ret);
     }
@@ -443,7 +446,7 @@ size_t stats_sum_batches(const struct stats *s, struct stats_batch_sums **ret)
     size_t n = 0;
     size_t cap = 0;
     for (unsigned i = 0; i < THREAD_SLOTS * BATCH_CHAINS; i++) {
-        const struct slot *slot =
+        const struct stats_of_thread *slot =
             atomic_load_explicit(&s->slots[i / BATCH_CHAINS], memory_order_acquire);
         if (!slot)
             continue;

@@ -10,7 +10,7 @@
 #define GLOBAL (-2) /* in place of a device; resources sort by it, global ones first */
 
 /* One resource that some instance needs. */
-struct pool {
+struct limited_resource {
     struct list node;
     char *name;
     int32_t device; /* or GLOBAL */
@@ -23,7 +23,7 @@ struct pool {
 };
 
 struct share {
-    struct pool *pool;
+    struct limited_resource *pool;
     uint64_t count;
 };
 
@@ -79,19 +79,20 @@ void rate_limiter_free(struct rate_limiter *l)
 
 /* -- how much there is -- */
 
-static struct pool *pool_of(struct list *node)
+static struct limited_resource *pool_of(struct list *node)
 {
-    return LIST_ITEM(node, struct pool, node);
+    return LIST_ITEM(node, struct limited_resource, node);
 }
 
 /* <0, 0, >0 as device and name are before, at, or behind the pool. */
-static int rate_limiter_order(const char *name, int32_t device, const struct pool *p)
+static int rate_limiter_order(const char *name, int32_t device, const struct limited_resource *p)
 {
     return device != p->device ? (device > p->device) - (device < p->device)
                                : strcmp(name, p->name);
 }
 
-static struct pool *find_pool(const struct rate_limiter *l, const char *name, int32_t device)
+static struct limited_resource *find_pool(const struct rate_limiter *l, const char *name,
+                                          int32_t device)
 {
     LIST_EACH (node, &l->pools)
         if (rate_limiter_order(name, device, pool_of(node)) == 0)
@@ -99,21 +100,21 @@ static struct pool *find_pool(const struct rate_limiter *l, const char *name, in
     return NULL;
 }
 
-static struct pool *get_pool(struct rate_limiter *l, const char *name, int32_t device)
+static struct limited_resource *get_pool(struct rate_limiter *l, const char *name, int32_t device)
 {
     struct list *at = l->pools.next;
     while (at != &l->pools && rate_limiter_order(name, device, pool_of(at)) > 0)
         at = at->next;
     if (at != &l->pools && rate_limiter_order(name, device, pool_of(at)) == 0)
         return pool_of(at);
-    struct pool *p = MEM_NEW(struct pool);
+    struct limited_resource *p = MEM_NEW(struct limited_resource);
     p->name = mem_strdup(name);
     p->device = device;
     list_insert_before(at, &p->node);
     return p;
 }
 
-static uint64_t largest_need(const struct rate_limiter *l, const struct pool *p)
+static uint64_t largest_need(const struct rate_limiter *l, const struct limited_resource *p)
 {
     uint64_t most = 0;
     LIST_EACH (node, &l->instances) {
@@ -125,7 +126,7 @@ static uint64_t largest_need(const struct rate_limiter *l, const struct pool *p)
     return most;
 }
 
-static uint64_t supply_of(const struct rate_limiter *l, const struct pool *p)
+static uint64_t supply_of(const struct rate_limiter *l, const struct limited_resource *p)
 {
     uint64_t most = 0;
     for (size_t k = 0; k < l->supply_count; k++) {
@@ -138,16 +139,16 @@ static uint64_t supply_of(const struct rate_limiter *l, const struct pool *p)
     return most;
 }
 
-static void set_limit(const struct rate_limiter *l, struct pool *p)
+static void set_limit(const struct rate_limiter *l, struct limited_resource *p)
 {
     p->limit = l->supply_count ? supply_of(l, p) : largest_need(l, p);
 }
 
 /* Whether the name is also one of the other kind. */
-static bool is_of_both_kinds(const struct rate_limiter *l, const struct pool *p)
+static bool is_of_both_kinds(const struct rate_limiter *l, const struct limited_resource *p)
 {
     LIST_EACH (node, &l->pools) {
-        struct pool *other = pool_of(node);
+        struct limited_resource *other = pool_of(node);
         if ((other->device == GLOBAL) != (p->device == GLOBAL) && strcmp(other->name, p->name) == 0)
             return true;
     }
@@ -156,7 +157,7 @@ static bool is_of_both_kinds(const struct rate_limiter *l, const struct pool *p)
 
 /* -- who is there -- */
 
-static void put_share(struct rate_limiter_instance *i, struct pool *p, uint64_t count)
+static void put_share(struct rate_limiter_instance *i, struct limited_resource *p, uint64_t count)
 {
     for (size_t k = 0; k < i->share_count; k++)
         if (i->shares[k].pool == p) {
@@ -172,7 +173,7 @@ static struct err *check_shares(const struct rate_limiter_instance *i)
 {
     struct rate_limiter *l = i->limiter;
     LIST_EACH (node, &l->pools) {
-        struct pool *p = pool_of(node);
+        struct limited_resource *p = pool_of(node);
         for (size_t k = 0; l->supply_count && k < i->share_count; k++)
             if (i->shares[k].pool == p && i->shares[k].count > p->limit)
                 return err_new(STATUS_INVALID_ARG,
@@ -190,7 +191,7 @@ static struct err *check_shares(const struct rate_limiter_instance *i)
     return NULL;
 }
 
-static void drop_share(struct rate_limiter *l, struct pool *p)
+static void drop_share(struct rate_limiter *l, struct limited_resource *p)
 {
     if (--p->users) {
         set_limit(l, p);
@@ -308,7 +309,7 @@ void rate_limiter_done(struct rate_limiter_instance *i, bool executed)
 static bool lacks_what_was_taken(const struct rate_limiter_instance *i)
 {
     for (size_t k = 0; k < i->share_count; k++) {
-        const struct pool *p = i->shares[k].pool;
+        const struct limited_resource *p = i->shares[k].pool;
         if (p->taken && (p->in_use > p->limit || i->shares[k].count > p->limit - p->in_use))
             return true;
     }
@@ -357,7 +358,7 @@ static void overtake(const struct rate_limiter_instance *by)
 static bool rate_limiter_fits(const struct rate_limiter_instance *i)
 {
     for (size_t k = 0; k < i->share_count; k++) {
-        const struct pool *p = i->shares[k].pool;
+        const struct limited_resource *p = i->shares[k].pool;
         uint64_t taken = p->in_use + p->ahead;
         if (i->shares[k].count && (taken > p->limit || i->shares[k].count > p->limit - taken))
             return false;
@@ -407,7 +408,7 @@ uint64_t rate_limiter_scaled(const struct rate_limiter_instance *i)
 uint64_t rate_limiter_available(const struct rate_limiter *l, const char *name, bool global,
                                 int32_t device, uint64_t *ret_in_use)
 {
-    const struct pool *p = find_pool(l, name, global ? GLOBAL : device);
+    const struct limited_resource *p = find_pool(l, name, global ? GLOBAL : device);
     *ret_in_use = p ? p->in_use : 0;
     return p ? p->limit : 0;
 }

@@ -38,16 +38,16 @@ struct sink {
 };
 
 /* Two descriptors of one pipe share its sink. */
-struct slot {
+struct sink_descriptor {
     atomic_int fd; /* plus 1; 0 = free. Release publishes the sink */
     _Atomic(struct sink *) sink;
 };
 
 static struct sink sinks[LOG_SINKS] = {[0 ... LOG_SINKS - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
-static struct slot slots[LOG_SINKS];
+static struct sink_descriptor slots[LOG_SINKS];
 static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 
-static struct slot *log_sink_find(int fd)
+static struct sink_descriptor *log_sink_find(int fd)
 {
     for (size_t i = 0; i < LOG_SINKS; i++)
         if (atomic_load_explicit(&slots[i].fd, memory_order_acquire) == fd + 1)
@@ -144,7 +144,7 @@ static bool write_lost(struct sink *s, bool now)
 
 void log_sink_put(int fd, const char *line, size_t len)
 {
-    struct slot *slot = log_sink_find(fd);
+    struct sink_descriptor *slot = log_sink_find(fd);
     struct sink *s = slot ? atomic_load_explicit(&slot->sink, memory_order_relaxed) : NULL;
     if (!s) {
         ssize_t ignored = write(fd, line, len); /* one write a line keeps lines whole */
@@ -230,7 +230,7 @@ void log_sink_open(int fd)
     if (S_ISFIFO(is.st_mode) && fcntl(fd, F_GETPIPE_SZ) < LOG_SINK_PIPE_BYTES)
         fcntl(fd, F_SETPIPE_SZ, LOG_SINK_PIPE_BYTES);
     pthread_mutex_lock(&opening);
-    struct slot *unused = log_sink_find(-1);
+    struct sink_descriptor *unused = log_sink_find(-1);
     struct sink *s = unused ? sink_of(fd, &is) : NULL;
     if (s) {
         pthread_mutex_lock(&s->lock);
@@ -245,7 +245,7 @@ void log_sink_open(int fd)
 void log_sink_close(int fd)
 {
     pthread_mutex_lock(&opening);
-    struct slot *slot = log_sink_find(fd);
+    struct sink_descriptor *slot = log_sink_find(fd);
     if (slot) {
         struct sink *s = atomic_load_explicit(&slot->sink, memory_order_relaxed);
         atomic_store_explicit(&slot->fd, 0, memory_order_relaxed);

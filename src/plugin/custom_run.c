@@ -18,7 +18,7 @@
 #define FIRST_BYTES 4096u /* a batch of a few small requests needs no more */
 
 /* One request while it executes; input_context and output_context of its payload. */
-struct call {
+struct custom_request {
     struct request *request;
     struct response *response;
     uint32_t *next_piece; /* of each input */
@@ -41,7 +41,7 @@ static CustomMemoryType memory_type(enum buf_memory memory)
 static bool next_input_v2(void *context, const char *name, const void **content,
                           uint64_t *content_byte_size, CustomMemoryType *type, int64_t *device)
 {
-    struct call *c = context;
+    struct custom_request *c = context;
     const struct request *r = c->request;
     uint32_t i = 0;
     while (i < r->input_count && strcmp(r->inputs[i].name, name) != 0)
@@ -89,7 +89,7 @@ static bool is_made(const struct response *r, const char *name)
     return false;
 }
 
-static struct err *custom_run_check_output(const struct call *c, const char *name,
+static struct err *custom_run_check_output(const struct custom_request *c, const char *name,
                                            enum datatype datatype, const int64_t *dims, size_t rank,
                                            uint64_t byte_size)
 {
@@ -108,8 +108,8 @@ static struct err *custom_run_check_output(const struct call *c, const char *nam
 }
 
 /* The memory of an output that is wanted. */
-static struct err *make_output(struct call *c, const char *name, const int64_t *dims, size_t rank,
-                               uint64_t byte_size, struct tensor_output **ret)
+static struct err *make_output(struct custom_request *c, const char *name, const int64_t *dims,
+                               size_t rank, uint64_t byte_size, struct tensor_output **ret)
 {
     const struct model_config *config = c->request->config;
     int32_t index = config_output(config, name, strlen(name));
@@ -129,7 +129,7 @@ static bool get_output_v2(void *context, const char *name, size_t rank, int64_t 
                           uint64_t byte_size, void **content, CustomMemoryType *type,
                           int64_t *device)
 {
-    struct call *c = context;
+    struct custom_request *c = context;
     *content = NULL;
     if (!custom_run_is_wanted(c->request, name))
         return true;
@@ -175,11 +175,13 @@ static void fill_inputs(struct arena *a, const struct request *r, CustomPayload 
     p->input_shape_dims = shapes;
 }
 
-static void custom_run_begin(struct arena *a, struct request *r, struct call *c, CustomPayload *p)
+static void custom_run_begin(struct arena *a, struct request *r, struct custom_request *c,
+                             CustomPayload *p)
 {
-    *c = (struct call){.request = r,
-                       .response = response_new(r),
-                       .next_piece = arena_zalloc(a, r->input_count * sizeof(*c->next_piece))};
+    *c = (struct custom_request){.request = r,
+                                 .response = response_new(r),
+                                 .next_piece =
+                                     arena_zalloc(a, r->input_count * sizeof(*c->next_piece))};
     *p = (CustomPayload){.batch_size = r->batch_size,
                          .output_cnt = r->output_count,
                          .required_output_names = r->outputs,
@@ -205,7 +207,7 @@ static void custom_run_report(struct plugin_instance *i, const struct request *r
 }
 
 /* Answers one request. */
-static void custom_run_end(struct plugin_instance *i, struct call *c, int code,
+static void custom_run_end(struct plugin_instance *i, struct custom_request *c, int code,
                            const struct stats_compute *times)
 {
     const struct custom_context *context = i->state;
@@ -242,7 +244,7 @@ struct err *custom_run(struct plugin_instance *i, struct request **requests, siz
     struct arena arena;
     arena_init(&arena, first, sizeof(first));
     struct stats_compute times = {.start = clock_now_ns()};
-    struct call *calls = arena_alloc(&arena, count * sizeof(*calls));
+    struct custom_request *calls = arena_alloc(&arena, count * sizeof(*calls));
     CustomPayload *payloads = arena_alloc(&arena, count * sizeof(*payloads));
     uint32_t rows = 0;
     for (size_t k = 0; k < count; k++) {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* One output's memory, what the allocator calls its userp. */
-struct place {
+struct output_memory {
     void *data;
     uint32_t slot; /* ISOLATE_SLOTS = on the heap */
     bool lent;
@@ -60,7 +60,7 @@ static bool isolate_child_outputs_take(struct isolate_child_outputs *o, uint64_t
 }
 
 static struct err *allocate_shared(struct isolate_child_outputs *o, const char *name,
-                                   uint64_t bytes, struct place *place)
+                                   uint64_t bytes, struct output_memory *place)
 {
     mutex_lock(&o->lock);
     bool ok = isolate_child_outputs_take(o, bytes, &place->slot);
@@ -88,7 +88,7 @@ static TRITONSERVER_Error *allocate(TRITONSERVER_ResponseAllocator *allocator, c
     (void)device;
     (void)userp;
     struct isolate_child_outputs *o = of(allocator);
-    struct place *place = MEM_NEW(struct place);
+    struct output_memory *place = MEM_NEW(struct output_memory);
     struct err *e = NULL;
     place->slot = ISOLATE_SLOTS;
     if (bytes > ISOLATE_INLINE_BYTES)
@@ -120,7 +120,7 @@ static TRITONSERVER_Error *isolate_child_outputs_release(TRITONSERVER_ResponseAl
     (void)memory;
     (void)device;
     struct isolate_child_outputs *o = of(allocator);
-    struct place *place = buffer_userp;
+    struct output_memory *place = buffer_userp;
     if (place->slot == ISOLATE_SLOTS) {
         mem_free(buffer);
     } else if (!place->lent) {
@@ -149,7 +149,7 @@ static TRITONSERVER_Error *query(TRITONSERVER_ResponseAllocator *allocator, void
 void isolate_child_outputs_put(struct isolate_child_outputs *o, struct strbuf *sb,
                                const struct tensor_output *output)
 {
-    struct place *place = allocator_userp(output);
+    struct output_memory *place = allocator_userp(output);
     if (!place) {
         isolate_wire_put(sb, PLACE_NONE);
         return;
