@@ -58,7 +58,7 @@ static struct err *check_files(const Inference__ModelConfig *p)
         e = config_check_file(p->name, "cc_model_filenames", p->cc_model_filenames[i]->value);
     for (size_t i = 0; !e && i < p->n_output; i++)
         e = config_check_file(p->name, "label_filename", p->output[i]->label_filename);
-    return e ? e : config_check_state_files(p);
+    return e ? e : config_check_sched_state_files(p);
 }
 
 static struct err *config_check_versions(const Inference__ModelConfig *p)

@@ -15,7 +15,7 @@ struct err *config_check_io_rules(const struct Inference__ModelConfig *p);
 struct err *config_check_sched_rules(const struct Inference__ModelConfig *p);
 
 /* sequence_batching: the files of initial states */
-struct err *config_check_state_files(const struct Inference__ModelConfig *p);
+struct err *config_check_sched_state_files(const struct Inference__ModelConfig *p);
 
 /* ensemble_scheduling: the steps, and that data flows from every input to every output */
 struct err *config_check_ensemble_rules(const struct Inference__ModelConfig *p);

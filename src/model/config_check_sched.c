@@ -182,7 +182,7 @@ static struct err *check_controls(const Inference__ModelConfig *p,
     return e;
 }
 
-struct err *config_check_state_files(const Inference__ModelConfig *p)
+struct err *config_check_sched_state_files(const Inference__ModelConfig *p)
 {
     if (p->scheduling_choice_case != INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_SEQUENCE_BATCHING)
         return NULL;
