@@ -213,6 +213,8 @@ static ssize_t read_filling(struct grpc_conn *c)
     worker_received(w, grpc_scatter_rest(&plan, (size_t)n));
     struct buf *buf = buf_ref(in->buf); /* the bytes in it may end the very call that owns it */
     bool ok = feed_pieces(c, &plan, good) && (wrong == 0 || grpc_conn_feed(c, moved, wrong));
+    if (!c->filling) /* what a whole message has done says nothing about reading */
+        c->share.full = 0;
     buf_unref(buf);
     mem_free(moved);
     return ok ? n : -2;
