@@ -284,21 +284,11 @@ static bool read_in(struct grpc_conn *c)
     return true;
 }
 
-/* Giving up hundreds of calls takes as long as serving some: where many such connections end at
- * once, they do it one by one. Where there is no descriptor for that lane, at once. */
-static bool grpc_conn_ends_later(struct grpc_conn *c, uint32_t events)
-{
-    bool ends = events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP);
-    if (!ends || c->watch.lane != LOOP_LANE_FRONT || c->stream_count <= CALLS_MANY)
-        return false;
-    loop_move(grpc_conn_loop(c), &c->watch, LOOP_LANE_BUSY);
-    return c->watch.lane == LOOP_LANE_BUSY;
-}
-
 static void grpc_conn_on_ready(struct loop_fd *watch, uint32_t events)
 {
     struct grpc_conn *c = LIST_ITEM(watch, struct grpc_conn, watch);
-    if (grpc_conn_ends_later(c, events))
+    bool ends = events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP);
+    if (turns_end_later(grpc_conn_loop(c), &c->watch, ends && c->stream_count > CALLS_MANY))
         return;
     if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) && !read_in(c)) {
         grpc_conn_close(c);

@@ -269,21 +269,11 @@ void http_conn_finish(struct http_conn *c)
     http_conn_wait(c);
 }
 
-/* Giving up many requests takes as long as serving some: where many such connections end at
- * once, they do it one by one. Where there is no descriptor for that lane, at once. */
-static bool http_conn_ends_later(struct http_conn *c, uint32_t events)
-{
-    bool ends = events & (EPOLLHUP | EPOLLERR);
-    if (!ends || c->fd.lane != LOOP_LANE_FRONT || c->in_flight <= IN_FLIGHT_MANY)
-        return false;
-    loop_move(http_conn_loop(c), &c->fd, LOOP_LANE_BUSY);
-    return c->fd.lane == LOOP_LANE_BUSY;
-}
-
 static void http_conn_on_ready(struct loop_fd *fd, uint32_t events)
 {
     struct http_conn *c = LIST_ITEM(fd, struct http_conn, fd);
-    if (http_conn_ends_later(c, events))
+    bool many = (events & (EPOLLHUP | EPOLLERR)) && c->in_flight > IN_FLIGHT_MANY;
+    if (turns_end_later(http_conn_loop(c), &c->fd, many))
         return;
     if (events & EPOLLOUT)
         http_out_continue(c);

@@ -29,6 +29,18 @@ static inline void turns_judge(struct loop *l, struct loop_fd *w, uint32_t count
     loop_move(l, w, turns_lane(count, more));
 }
 
+/* turns_end_later - giving up many requests takes as long as serving some: where many connections
+ * with many end at once, they do it one by one, in the busy lane. false: there is no descriptor for
+ * that lane, or it waited there already, and ends now.
+ * many  it ends, and has many requests under way */
+static inline bool turns_end_later(struct loop *l, struct loop_fd *w, bool many)
+{
+    if (!many || w->lane != LOOP_LANE_FRONT)
+        return false;
+    loop_move(l, w, LOOP_LANE_BUSY);
+    return w->lane == LOOP_LANE_BUSY;
+}
+
 /* How much is read of a connection in a turn. What a few kilobytes cost depends on what they
  * are: many small requests, or a piece of a large one. So where a read brings all that it may,
  * what its turn took of a processor decides about the next. */

@@ -259,6 +259,13 @@ static void run_spare(struct loop *l)
     run_later(l);
 }
 
+/* All that was posted, and put off to spare time. */
+static void run_rest(struct loop *l)
+{
+    while (mailbox_deliver(&l->mail) || has_spare(l))
+        run_spare(l);
+}
+
 static void run_lane(struct loop *l, struct loop_lane *lane)
 {
     if (!lane->due)
@@ -282,9 +289,7 @@ void loop_run(struct loop *l)
         run_spare(l);
         run_lane(l, &l->slow);
     }
-    /* What was put off belongs to owners that may end before the loop is freed. */
-    while (mailbox_deliver(&l->mail) || has_spare(l))
-        run_spare(l);
+    run_rest(l); /* it belongs to owners that may end before the loop is freed */
     atomic_store(&l->stop, false);
     current = NULL;
 }
@@ -293,10 +298,7 @@ void loop_free(struct loop *l)
 {
     if (!l)
         return;
-    while (mailbox_deliver(&l->mail))
-        ;
-    while (has_spare(l))
-        run_spare(l);
+    run_rest(l);
     timer_heap_fini(&l->timers);
     loop_lane_fini(&l->busy);
     loop_lane_fini(&l->slow);
