@@ -16,10 +16,10 @@ function(nereid_layer folder)
     add_library(nereid_${name} STATIC ${sources})
     target_include_directories(nereid_${name} PUBLIC
         ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
+    target_include_directories(nereid_${name} SYSTEM PUBLIC ${CMAKE_BINARY_DIR}/generated)
     target_link_libraries(nereid_${name} PUBLIC nereid_flags ${NEREID_LIBRARIES})
     if(TARGET nereid_proto_headers)
         add_dependencies(nereid_${name} nereid_proto_headers)
-        target_include_directories(nereid_${name} SYSTEM PUBLIC ${CMAKE_BINARY_DIR}/generated)
     endif()
 endfunction()
 
@@ -46,3 +46,22 @@ foreach(folder IN LISTS NEREID_LAYERS)
 endforeach()
 
 list(TRANSFORM NEREID_LAYERS PREPEND nereid_ OUTPUT_VARIABLE NEREID_LAYER_TARGETS)
+
+# base/log_components.h - the components of the log: the folders right below src/, and the backends.
+set(log_components backends)
+foreach(line IN LISTS layer_lines)
+    string(REGEX MATCH "^[0-9]+ ([a-z0-9_]+)" _ "${line}")
+    list(APPEND log_components ${CMAKE_MATCH_1})
+endforeach()
+list(REMOVE_ITEM log_components proto)
+list(REMOVE_DUPLICATES log_components)
+list(SORT log_components)
+list(LENGTH log_components log_component_count)
+list(FIND log_components backends log_component_backends)
+list(JOIN log_components ", " log_components)
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/base/log_components.h CONTENT
+"#pragma once
+#define LOG_COMPONENTS \"${log_components}\"
+#define LOG_COMPONENT_COUNT ${log_component_count}
+#define LOG_COMPONENT_BACKENDS ${log_component_backends}u
+")

@@ -7,7 +7,8 @@
 #include "base/check.h"
 #include "base/strbuf.h"
 #include "grpc/grpc_conn.h"
-#include "grpc/grpc_method.h"
+#include "grpc/api/grpc_methods.h"
+#include "metrics/front_metrics.h"
 #include "net/helpers.h"
 #include "server/server.h"
 #include "server/worker.h"
@@ -100,7 +101,8 @@ static void prepare(void)
     home = (struct grpc_home){.worker = fuzz_server_worker(),
                               .restrictions = &settings->grpc_restrictions,
                               .helpers = helpers_new(0), /* no thread: jobs run at once */
-                              .metrics = front_metrics_new(grpc_method_metrics()),
+                              .service = &grpc_methods_service,
+                              .metrics = front_metrics_new(grpc_methods_service.metrics()),
                               .callbacks = callbacks,
                               .options = options,
                               .conn_gone = on_gone};

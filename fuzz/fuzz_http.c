@@ -2,9 +2,10 @@
  * into pieces. */
 #include "base/check.h"
 #include "net/helpers.h"
+#include "http/api/http_api.h"
 #include "http/http_conn.h"
 #include "http/http_front.h"
-#include "http/http_front_priv.h"
+#include "http/http_shard.h"
 #include "server/worker.h"
 #include "support/fuzz_server.h"
 
@@ -37,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     struct worker *w = fuzz_server_worker();
     if (!front) {
-        CHECK(!http_front_open(w->server, HTTP_FRONT_INFERENCE, "127.0.0.1", 0, false, &front));
+        CHECK(!http_front_open(w->server, &http_api_service, "127.0.0.1", 0, false, &front));
         helpers_free(front->helpers);
         front->helpers = helpers_new(0); /* no thread: jobs run at once */
         fuzz_server_forgive = forgive;

@@ -14,10 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOG_BURST   1000u /* lines a second and call site */
-#define LINE_BYTES  4096  /* most messages are shorter */
-#define MOST_BYTES  65536 /* longer ones are cut */
-#define BACKENDS_AT 1u    /* in LOG_COMPONENTS */
+#define LOG_BURST  1000u /* lines a second and call site */
+#define LINE_BYTES 4096  /* most messages are shorter */
+#define MOST_BYTES 65536 /* longer ones are cut */
 
 /* Everything but the descriptor in one word, so that a line sees all of it as of one moment.
  * Relaxed: a line that races with a change follows either. */
@@ -220,8 +219,9 @@ void log_levels_put(const struct log_levels *levels, struct strbuf *sb)
     }
 }
 
-/* The folder that a source file lies in. */
-static void folder_of(const char *file, const char **ret, size_t *ret_len)
+/* The component that a source file belongs to: the folder below src/, or, elsewhere, the one that
+ * it lies in. */
+static void component_of_file(const char *file, const char **ret, size_t *ret_len)
 {
     const char *slash = strrchr(file, '/');
     const char *start = slash ? slash : file;
@@ -229,6 +229,13 @@ static void folder_of(const char *file, const char **ret, size_t *ret_len)
         start--;
     *ret = start;
     *ret_len = slash ? (size_t)(slash - start) : 0;
+    for (const char *at = file; (at = strstr(at, "src/")); at += 4) {
+        size_t len = strcspn(at + 4, "/");
+        if ((at == file || at[-1] == '/') && at[4 + len]) {
+            *ret = at + 4;
+            *ret_len = len;
+        }
+    }
 }
 
 static uint32_t log_level_of(uint32_t component)
@@ -245,7 +252,7 @@ bool log_site_verbose(struct log_site *site, const char *file, uint32_t n)
     if (!found) {
         const char *folder;
         size_t len;
-        folder_of(file, &folder, &len);
+        component_of_file(file, &folder, &len);
         uint32_t at = component_at(folder, len);
         found = at < LOG_COMPONENT_COUNT ? at + 2 : 1;
         atomic_store_explicit(&site->component, found, memory_order_relaxed);
@@ -269,7 +276,7 @@ bool log_enabled(enum log_level level)
     case LOG_LEVEL_ERROR:
         return (now & ERROR_BIT) != 0;
     case LOG_LEVEL_VERBOSE:
-        return log_level_of(BACKENDS_AT) >= 1;
+        return log_level_of(LOG_COMPONENT_BACKENDS) >= 1;
     }
     return false;
 }
@@ -327,7 +334,7 @@ static void write_entry(struct log_entry *entry, const char *file)
 {
     const char *slash = strrchr(file, '/');
     entry->file = slash ? slash + 1 : file;
-    folder_of(file, &entry->component, &entry->component_len);
+    component_of_file(file, &entry->component, &entry->component_len);
     struct log_settings now = log_get();
     entry->format = now.format;
     entry->escape = now.escape;

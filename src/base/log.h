@@ -1,6 +1,8 @@
 #pragma once
 /* The log of the process: leveled lines in the reference's formats or as JSON, rate limited per
  * call site. Payloads are never logged. Any thread; never under a lock of the request path. */
+#include "base/log_components.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -47,12 +49,9 @@ void log_set(const struct log_settings *settings);
 typedef void log_write_fn(int fd, const char *line, size_t len);
 void log_set_writer(log_write_fn *fn);
 
-/* The folders of the sources; what backends log through the C API is "backends". */
-#define LOG_COMPONENTS                                                                       \
-    "abi, backends, base, batching, cache, check, child, cloud, codec, control, ensembles, " \
-    "files, grpc, http, infer, isolate, limits, load, metrics, model, net, options, os, "    \
-    "plugin, process, provider, repo, run, sequences, serve, server, web, wire"
-#define LOG_COMPONENT_COUNT 33
+/* Components are the folders right below src/, and "backends": what backends log through the C
+ * API. base/log_components.h is made of src/LAYERS: LOG_COMPONENTS "abi, backends, ...",
+ * LOG_COMPONENT_COUNT, and LOG_COMPONENT_BACKENDS, the place of "backends". */
 
 /* log_component_known - whether there is a component of that name. */
 bool log_component_known(const char *name, size_t len);

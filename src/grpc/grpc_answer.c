@@ -4,10 +4,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "codec/grpc_text.h"
-#include "net/access.h"
 #include "grpc/grpc_conn.h"
 #include "grpc/grpc_delay.h"
 #include "grpc/grpc_pack.h"
+#include "net/access.h"
 #include "server/worker.h"
 
 #include <stdio.h>

@@ -43,6 +43,7 @@ struct worker;
 /* A front's share of a worker. */
 struct grpc_home {
     struct worker *worker;
+    const struct grpc_service *service;
     struct grpc_front *front;
     const nghttp2_session_callbacks *callbacks; /* the front's, and options */
     const nghttp2_option *options;

@@ -4,6 +4,7 @@
 #include "grpc/grpc_conn.h"
 #include "grpc/grpc_delay.h"
 #include "grpc/grpc_method.h"
+#include "metrics/front_metrics.h"
 #include "net/forward.h"
 #include "net/helpers.h"
 #include "net/listener.h"
@@ -26,6 +27,7 @@ struct part {
 
 struct grpc_front {
     struct server *server;
+    const struct grpc_service *service;
     struct listener *listener;
     nghttp2_session_callbacks *callbacks;
     nghttp2_option *options;
@@ -124,6 +126,7 @@ static void init_parts(struct grpc_front *f)
         struct part *p = &f->parts[i];
         p->home.worker = &f->server->workers[i];
         p->home.front = f;
+        p->home.service = f->service;
         p->home.callbacks = f->callbacks;
         p->home.options = f->options;
         p->home.helpers = f->helpers;
@@ -134,7 +137,7 @@ static void init_parts(struct grpc_front *f)
         p->home.curious = f->forward || options->grpc_restrictions.any || p->home.pack_level;
         p->home.delays = grpc_delay_read();
         p->home.conn_gone = on_conn_gone;
-        p->home.metrics = front_metrics_new(grpc_method_metrics());
+        p->home.metrics = front_metrics_new(f->service->metrics());
         list_init(&p->home.conns);
         p->goodbye.deliver = on_goodbye;
         p->closing.deliver = on_closing;
@@ -142,11 +145,12 @@ static void init_parts(struct grpc_front *f)
     }
 }
 
-struct err *grpc_front_open(struct server *s, const char *address, uint16_t port, bool reuse,
-                            struct grpc_front **ret)
+struct err *grpc_front_open(struct server *s, const struct grpc_service *service,
+                            const char *address, uint16_t port, bool reuse, struct grpc_front **ret)
 {
     struct grpc_front *f = MEM_NEW(struct grpc_front);
     f->server = s;
+    f->service = service;
     mutex_init(&f->lock, MUTEX_RANK_LEAF);
     mutex_cond_init(&f->empty);
     struct err *e = NULL;

@@ -1,6 +1,6 @@
 #pragma once
 /* The gRPC front end of a server (port 8001): a listening socket, its connections on the
- * workers' loops, and the methods of inference.GRPCInferenceService and grpc.health.v1.Health.
+ * workers' loops.
  *
  * Life: grpc_front_open; grpc_front_stop and grpc_front_close while the workers still run;
  * grpc_front_free. */
@@ -11,14 +11,16 @@
 #include <stdint.h>
 
 struct grpc_front;
+struct grpc_service;
 struct server;
 
-/* grpc_front_open - listen and serve.
+/* grpc_front_open - listen and serve: grpc_methods_service (grpc/api).
  * s        borrowed until grpc_front_free
  * address  as sock_listen takes it; port 0 = the system chooses: see grpc_front_port
  * errors   those of listener_open
  * Any thread but the workers'. */
-struct err *grpc_front_open(struct server *s, const char *address, uint16_t port, bool reuse,
+struct err *grpc_front_open(struct server *s, const struct grpc_service *service,
+                            const char *address, uint16_t port, bool reuse,
                             struct grpc_front **ret);
 
 /* grpc_front_port - the port it listens on. */

@@ -1,6 +1,6 @@
 #pragma once
-/* The methods of the services: which path is which. */
-#include "metrics/front_metrics.h"
+/* What the methods of a front end are to its connections: which path is which, and who takes
+ * its messages. */
 #include "grpc/grpc_stream.h"
 #include "server/options/options_front.h"
 
@@ -25,10 +25,20 @@ struct grpc_method {
     void (*message)(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf);
 };
 
-/* grpc_method_metrics - the methods as routes; 0 is every other path. grpc_method_route - which
- * of them a method is; NULL = 0. */
-const struct front_metrics_kind *grpc_method_metrics(void);
-unsigned grpc_method_route(const struct grpc_method *m);
+struct front_metrics_kind;
 
-/* grpc_method_find - by the path of the call; NULL when there is none. */
-const struct grpc_method *grpc_method_find(const char *path, size_t len);
+struct grpc_service {
+    const struct grpc_method *methods; /* by use: the first are looked up fastest */
+    size_t count;
+    unsigned last_route; /* methods from this one on, counted from 1, are one route */
+
+    /* metrics - the methods as routes: last_route of them, and 0 is every other path. Called
+     * before the workers serve. */
+    const struct front_metrics_kind *(*metrics)(void);
+};
+
+/* grpc_method_find - by the path of the call; NULL when there is none.
+ * grpc_method_route - which of the service's routes a method is; NULL = 0. */
+const struct grpc_method *grpc_method_find(const struct grpc_service *service, const char *path,
+                                           size_t len);
+unsigned grpc_method_route(const struct grpc_service *service, const struct grpc_method *m);

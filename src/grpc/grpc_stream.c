@@ -1,12 +1,10 @@
 #include "grpc/grpc_stream.h"
 
 #include "base/budget.h"
-#include "base/log.h"
 #include "base/check.h"
+#include "base/log.h"
 #include "base/slab.h"
 #include "codec/grpc_text.h"
-#include "infer/request.h"
-#include "net/access.h"
 #include "grpc/grpc_answer.h"
 #include "grpc/grpc_conn.h"
 #include "grpc/grpc_delay.h"
@@ -14,6 +12,9 @@
 #include "grpc/grpc_pack.h"
 #include "grpc/grpc_turn.h"
 #include "grpc/grpc_unpack.h"
+#include "infer/request.h"
+#include "metrics/front_metrics.h"
+#include "net/access.h"
 #include "net/guard.h"
 #include "net/turns.h"
 #include "os/pool.h"
@@ -117,7 +118,7 @@ static void take_header(struct grpc_stream *s, const char *name, size_t name_len
                         size_t len)
 {
     if (IS(name, name_len, ":path"))
-        s->method = grpc_method_find(value, len);
+        s->method = grpc_method_find(s->conn->home->service, value, len);
     else if (IS(name, name_len, ":method"))
         s->post = IS(value, len, "POST");
     else if (IS(name, name_len, "content-type"))
@@ -573,7 +574,7 @@ void grpc_stream_cancel(struct grpc_stream *s)
 static void count_call(struct grpc_stream *s)
 {
     struct front_metrics *metrics = s->conn->home->metrics;
-    unsigned route = grpc_method_route(s->method);
+    unsigned route = grpc_method_route(s->conn->home->service, s->method);
     int status = s->ended ? s->status : GRPC_ANSWER_CANCELLED;
     front_metrics_end(metrics, route, s->method && s->method->streams ? 0 : s->model, status);
     access_end(s->access, metrics->kind->routes[route].name, status);

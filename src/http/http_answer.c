@@ -1,14 +1,14 @@
 #include "http/http_answer.h"
 
 #include "codec/json_out.h"
+#include "http/http_exchange.h"
+#include "http/http_out.h"
+#include "http/http_tensor.h"
 #include "infer/classify.h"
 #include "infer/request.h"
 #include "infer/response.h"
 #include "model/config.h"
 #include "model/shape.h"
-#include "http/http_exchange.h"
-#include "http/http_out.h"
-#include "http/http_tensor.h"
 #include "serve/version.h"
 
 #include <string.h>

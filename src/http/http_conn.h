@@ -4,7 +4,7 @@
  * Worker's thread only. */
 #include "base/list.h"
 #include "codec/http1.h"
-#include "http/http_route.h"
+#include "http/http_service.h"
 #include "net/turns.h"
 #include "os/loop.h"
 

@@ -2,11 +2,10 @@
 
 #include "base/mem.h"
 #include "codec/expand.h"
-#include "net/helpers.h"
 #include "http/http_body.h"
 #include "http/http_exchange.h"
-#include "http/http_front_priv.h"
-#include "http/http_route.h"
+#include "http/http_shard.h"
+#include "net/helpers.h"
 #include "os/pool.h"
 #include "server/server.h"
 

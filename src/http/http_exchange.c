@@ -5,11 +5,11 @@
 #include "base/mem.h"
 #include "base/slab.h"
 #include "codec/json_out.h"
+#include "http/http_conn.h"
+#include "http/http_shard.h"
 #include "infer/request_text.h"
 #include "infer/response.h"
 #include "net/access.h"
-#include "http/http_conn.h"
-#include "http/http_front_priv.h"
 #include "net/turns.h"
 #include "server/worker.h"
 

@@ -1,13 +1,11 @@
 #include "http/http_front.h"
 
 #include "base/mem.h"
+#include "http/http_conn.h"
+#include "http/http_shard.h"
 #include "net/forward.h"
 #include "net/helpers.h"
-#include "http/http_api.h"
-#include "http/http_conn.h"
-#include "http/http_front_priv.h"
 #include "net/listener.h"
-#include "http/metrics_http.h"
 #include "os/sock.h"
 #include "server/server.h"
 
@@ -45,15 +43,15 @@ struct http_patience http_front_patience(uint32_t head, uint32_t stall, uint32_t
                                   .ended = ENDED};
 }
 
-struct err *http_front_open(struct server *s, enum http_front_kind kind, const char *address,
-                            uint16_t port, bool reuse, struct http_front **ret)
+struct err *http_front_open(struct server *s, const struct http_service *service,
+                            const char *address, uint16_t port, bool reuse, struct http_front **ret)
 {
     struct http_front *f = MEM_NEW(struct http_front);
     f->server = s;
     f->patience =
         http_front_patience(s->options.http_header_timeout_secs, s->options.http_stall_timeout_secs,
                             s->options.http_idle_timeout_secs);
-    f->service = kind == HTTP_FRONT_METRICS ? &metrics_http_service : &http_api_service;
+    f->service = service;
     mutex_init(&f->lock, MUTEX_RANK_LEAF);
     mutex_cond_init(&f->settled);
     f->helpers = helpers_new(s->worker_count);
@@ -65,9 +63,9 @@ struct err *http_front_open(struct server *s, enum http_front_kind kind, const c
         list_init(&f->shards[i].conns);
     }
     struct err *e = NULL;
-    if (kind == HTTP_FRONT_INFERENCE)
+    if (service->inference)
         e = forward_new("http-header-forward-pattern", s->options.http_header_pattern, &f->forward);
-    f->collect = f->forward || (kind == HTTP_FRONT_INFERENCE && s->options.http_restrictions.any);
+    f->collect = f->forward || (service->inference && s->options.http_restrictions.any);
     if (!e)
         e = listener_open(s, address, port, reuse, 0, accepted, refused, f, &f->listener);
     if (e) {

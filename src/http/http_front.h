@@ -10,20 +10,17 @@
 #include <stdint.h>
 
 struct http_front;
+struct http_service;
 struct server;
 
-enum http_front_kind {
-    HTTP_FRONT_INFERENCE, /* health, metadata, models, repository */
-    HTTP_FRONT_METRICS,   /* GET /metrics */
-};
-
-/* http_front_open - listen and serve.
+/* http_front_open - listen and serve: http_api_service or metrics_http_service (http/api).
  * s        borrowed until http_front_free
  * address  as sock_listen takes it; port 0 = the system chooses: see http_front_port
  * errors   those of listener_open
  * Any thread but the workers'. */
-struct err *http_front_open(struct server *s, enum http_front_kind kind, const char *address,
-                            uint16_t port, bool reuse, struct http_front **ret);
+struct err *http_front_open(struct server *s, const struct http_service *service,
+                            const char *address, uint16_t port, bool reuse,
+                            struct http_front **ret);
 
 /* http_front_port - the port it listens on. */
 uint16_t http_front_port(const struct http_front *f);

@@ -5,7 +5,7 @@
 #include "http/http_body.h"
 #include "http/http_conn.h"
 #include "http/http_exchange.h"
-#include "http/http_front_priv.h"
+#include "http/http_shard.h"
 #include "net/access.h"
 #include "net/turns.h"
 #include "os/sock.h"

@@ -1,20 +1,23 @@
 /* The server as a process: options, front ends, models, signals, the order of stopping. */
 #include "run/run.h"
 
+#include "base/build_version.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "grpc/api/grpc_methods.h"
 #include "grpc/grpc_front.h"
+#include "http/api/http_api.h"
+#include "http/api/metrics_http.h"
 #include "http/http_front.h"
+#include "isolate/child/isolate_child.h"
+#include "net/forward.h"
 #include "os/heap.h"
 #include "os/process/signals.h"
 #include "os/sock_unix.h"
 #include "os/thread.h"
-#include "isolate/child/isolate_child.h"
-#include "net/forward.h"
 #include "repo/check/check.h"
 #include "repo/repo.h"
 #include "run/countdown.h"
-#include "base/build_version.h"
 #include "server/log_files.h"
 #include "server/rooms.h"
 #include "server/server.h"
@@ -73,21 +76,21 @@ static struct err *open_fronts(struct fronts *f)
     const struct options *o = &f->server->options;
     struct err *e = NULL;
     if (o->allow_grpc)
-        e = run_run_opened(
-            grpc_front_open(f->server, o->grpc_address, o->grpc_port, o->reuse_grpc_port, &f->grpc),
-            "grpc", o->grpc_address);
+        e = run_run_opened(grpc_front_open(f->server, &grpc_methods_service, o->grpc_address,
+                                           o->grpc_port, o->reuse_grpc_port, &f->grpc),
+                           "grpc", o->grpc_address);
     if (!e && f->grpc)
         say_started("GRPCInferenceService", o->grpc_address, grpc_front_port(f->grpc));
     if (!e && o->allow_http)
-        e = run_run_opened(http_front_open(f->server, HTTP_FRONT_INFERENCE, o->http_address,
+        e = run_run_opened(http_front_open(f->server, &http_api_service, o->http_address,
                                            o->http_port, o->reuse_http_port, &f->http),
                            "http", o->http_address);
     if (!e && f->http)
         say_started("HTTPService", o->http_address, http_front_port(f->http));
     const char *address = o->metrics_address ? o->metrics_address : o->http_address;
     if (!e && o->allow_metrics)
-        e = run_run_opened(http_front_open(f->server, HTTP_FRONT_METRICS, address, o->metrics_port,
-                                           false, &f->metrics),
+        e = run_run_opened(http_front_open(f->server, &metrics_http_service, address,
+                                           o->metrics_port, false, &f->metrics),
                            "metrics", address);
     if (!e && f->metrics)
         say_started("Metrics Service", address, http_front_port(f->metrics));

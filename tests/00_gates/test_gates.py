@@ -121,15 +121,6 @@ def test_planted_include_is_refused(tree: Path, name: str, include: str, what: s
     assert any(line.startswith(f"{name}:1: ") and what in line for line in result.stdout.splitlines()), result.stdout
 
 
-def test_a_folder_without_a_component_is_refused(tree: Path) -> None:
-    plant(tree, "src/server/planted/planted.c", "")
-    path = tree / "src" / "LAYERS"
-    path.write_text(path.read_text() + "12 server/planted:\n")
-    result = gate("check_layers.py", "--root", tree)
-    assert result.returncode == 1
-    assert "src/base/log.h:1: LOG_COMPONENTS: expected" in result.stdout and " planted, " in result.stdout, result.stdout
-
-
 # A cycle.
 
 

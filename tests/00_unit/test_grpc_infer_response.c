@@ -1,6 +1,6 @@
 /* Responses as gRPC messages, read back with another library: parameters of every type, errors,
  * and what cannot be sent. */
-#include "grpc/grpc_infer_response.h"
+#include "grpc/api/grpc_infer_response.h"
 
 #include "base/budget.h"
 #include "base/fault.h"
@@ -9,7 +9,7 @@
 #include "infer/request_text.h"
 #include "infer/response.h"
 #include "grpc/grpc_inbox.h"
-#include "grpc/grpc_infer_request.h"
+#include "grpc/api/grpc_infer_request.h"
 #include "proto/grpc_service.pb-c.h"
 #include "support/test_version.h"
 #include "support/unit.h"

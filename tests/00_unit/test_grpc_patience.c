@@ -6,8 +6,9 @@
 #include "base/budget.h"
 #include "base/strbuf.h"
 #include "grpc/grpc_conn.h"
-#include "grpc/grpc_method.h"
+#include "grpc/api/grpc_methods.h"
 #include "grpc/grpc_stream.h"
+#include "metrics/front_metrics.h"
 #include "net/helpers.h"
 #include "net/turns.h"
 #include "server/server.h"
@@ -188,7 +189,8 @@ static struct rig *rig_new(uint32_t initial_window)
     r->home = (struct grpc_home){.worker = &r->server->workers[0],
                                  .restrictions = &settings->grpc_restrictions,
                                  .helpers = helpers_new(0),
-                                 .metrics = front_metrics_new(grpc_method_metrics()),
+                                 .service = &grpc_methods_service,
+                                 .metrics = front_metrics_new(grpc_methods_service.metrics()),
                                  .callbacks = r->callbacks,
                                  .options = r->options,
                                  .conn_gone = on_gone};

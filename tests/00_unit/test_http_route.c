@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "http/http_route.h"
+#include "http/api/http_route.h"
 
 struct expectation {
     const char *target;

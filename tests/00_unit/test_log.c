@@ -312,7 +312,7 @@ static void components(void **state)
     assert_true(log_component_known("cloud", 5));
     assert_false(log_component_known("ne", 2));
     assert_false(log_component_known("", 0));
-    struct log_site net = {0}, batching = {0}, elsewhere = {0};
+    struct log_site net = {0}, batching = {0}, elsewhere = {0}, within = {0};
     assert_false(log_verbose_enabled(1));
     log_component_set("net", 2);
     assert_true(log_verbose_enabled(2));
@@ -320,6 +320,7 @@ static void components(void **state)
     assert_true(log_site_verbose(&net, "src/net/listener.c", 2));
     assert_false(log_site_verbose(&net, "src/net/listener.c", 3));
     assert_false(log_site_verbose(&batching, "/x/src/batching/batcher.c", 1));
+    assert_true(log_site_verbose(&within, "../../src/net/own/x.c", 2));
     struct log_settings s = log_get();
     s.verbose = 3;
     log_set(&s);
@@ -351,7 +352,7 @@ static void levels_as_text(void **state)
     (void)state;
     assert_true(same_levels("", ""));
     assert_true(same_levels("http=1", "http=1"));
-    assert_true(same_levels("web=7,abi=0,http=1,", "abi=0,http=1,web=7"));
+    assert_true(same_levels("server=7,abi=0,http=1,", "abi=0,http=1,server=7"));
     assert_true(same_levels("http=1,http=4294967294", "http=4294967294"));
     assert_true(same_levels("http=4294967295", "component 'http': expected <component>=<level>"));
     assert_true(same_levels("http", "component 'http': expected <component>=<level>"));

@@ -178,10 +178,10 @@ def test_what_is_changed_is_followed_at_once(repository: Repository) -> None:
 def test_components(repository: Repository, tmp_path: Path) -> None:
     """Told only where one has a level of its own; what is told can be sent again; a wish says all of them."""
     log = str(tmp_path / "log")
-    with Nereid(repository.path, {"log-component": ["web=2", "http=1"], "log-file": log}) as server:
-        start = DEFAULT | {"log_file": log, "log_component": "http=1,web=2"}
+    with Nereid(repository.path, {"log-component": ["repo=2", "http=1"], "log-file": log}) as server:
+        start = DEFAULT | {"log_file": log, "log_component": "http=1,repo=2"}
         assert _get(server) == start
-        assert _post(server, {"log_component": "http=1,web=2"}) == (200, start)
+        assert _post(server, {"log_component": "http=1,repo=2"}) == (200, start)
         code, told = _call(server, _request({"log_component": "grpc=3"}))
         assert code == "OK"
         assert told["settings"]["log_component"] == {"stringParam": "grpc=3"}

@@ -1,9 +1,9 @@
 #include "support/http_rig.h"
 
 #include "base/mem.h"
-#include "infer/request.h"
 #include "http/http_conn.h"
 #include "http/http_exchange.h"
+#include "infer/request.h"
 #include "os/sock.h"
 #include "os/thread.h"
 

@@ -7,7 +7,7 @@
  *   /quote    400 {"error":the body}
  *   /drop...  takes no body; /refuse... is refused by its head, 400 {"error":"not this one"}
  *   others    the body as it came */
-#include "http/http_front_priv.h"
+#include "http/http_shard.h"
 #include "net/listener.h"
 #include "server/server.h"
 

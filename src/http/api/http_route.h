@@ -1,8 +1,9 @@
 #pragma once
-/* What a path means. Paths are taken as sent, without decoding, as the reference does. Pure. */
-#include <stdbool.h>
+/* The routes of the inference port, and what a path means. Paths are taken as sent, without
+ * decoding, as the reference does. Pure. */
+#include "http/http_service.h"
+
 #include <stddef.h>
-#include <stdint.h>
 
 enum http_route_kind {
     HTTP_ROUTE_NONE,
@@ -22,22 +23,6 @@ enum http_route_kind {
     HTTP_ROUTE_SHARED_MEMORY,  /* /v2/systemsharedmemory..., /v2/cudasharedmemory... */
     HTTP_ROUTE_TRACE,          /* /v2/trace/setting */
     HTTP_ROUTE_LOGGING,        /* /v2/logging */
-};
-
-/* A part of the path, by where it begins in the target: the target may be copied, and the route
- * with it. */
-struct http_route_part {
-    uint32_t at;
-    uint32_t len; /* 0 = the path has no such part */
-};
-
-struct http_route {
-    unsigned kind; /* enum http_route_kind; at other ports whatever they count by */
-    struct http_route_part model;
-    struct http_route_part version; /* digits */
-    struct http_route_part repository;
-    bool unload; /* of CONTROL: unload, not load */
-    bool status; /* of SHARED_MEMORY: only tells, changes nothing */
 };
 
 /* http_route_find - match a request target of len bytes, HTTP1_MAX_URL_BYTES at most: origin

@@ -1,9 +1,9 @@
-#include "http/http_json.h"
+#include "http/api/http_json.h"
 
 #include "base/mem.h"
 #include "codec/json_tensor.h"
 #include "http/http_exchange.h"
-#include "http/http_front_priv.h"
+#include "http/http_shard.h"
 #include "os/pool.h"
 
 #include <string.h>

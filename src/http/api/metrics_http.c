@@ -1,7 +1,8 @@
-#include "http/metrics_http.h"
+#include "http/api/metrics_http.h"
 
+#include "http/api/http_route.h"
 #include "http/http_exchange.h"
-#include "http/http_route.h"
+#include "http/http_shard.h"
 #include "server/control/describe.h"
 
 #include <string.h>

@@ -1,17 +1,18 @@
-#include "http/http_api.h"
+#include "http/api/http_api.h"
 
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "codec/json_out.h"
 #include "codec/pb_json.h"
-#include "net/guard.h"
+#include "http/api/http_infer.h"
+#include "http/api/http_logging.h"
+#include "http/api/http_repository.h"
+#include "http/api/http_route.h"
 #include "http/http_decode.h"
 #include "http/http_exchange.h"
-#include "http/http_infer.h"
-#include "http/http_logging.h"
-#include "http/http_repository.h"
-#include "http/http_route.h"
+#include "http/http_shard.h"
 #include "model/config.h"
+#include "net/guard.h"
 #include "server/control/describe.h"
 #include "server/server_metadata.h"
 
@@ -349,6 +350,7 @@ static const struct front_metrics_kind metrics = {
      1u << HTTP_ROUTE_LOGGING)
 
 const struct http_service http_api_service = {.metrics = &metrics,
+                                              .inference = true,
                                               .route = http_api_route,
                                               .admit = http_api_admit,
                                               .tells = TELLS,

@@ -1,18 +1,18 @@
-#include "grpc/grpc_infer.h"
+#include "grpc/api/grpc_infer.h"
 
 #include "base/budget.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "infer/request.h"
-#include "infer/response.h"
-#include "net/access.h"
+#include "grpc/api/grpc_infer_request.h"
+#include "grpc/api/grpc_infer_response.h"
 #include "grpc/grpc_answer.h"
 #include "grpc/grpc_conn.h"
 #include "grpc/grpc_delay.h"
-#include "grpc/grpc_infer_request.h"
-#include "grpc/grpc_infer_response.h"
 #include "grpc/grpc_method.h"
+#include "infer/request.h"
+#include "infer/response.h"
 #include "metrics/front_metrics.h"
+#include "net/access.h"
 #include "serve/version.h"
 #include "server/worker.h"
 
@@ -205,7 +205,8 @@ static void send_in_order(struct grpc_stream *s)
 /* One request of a stream failed; its call goes on, and is counted when it ends. */
 static void count_failed(const struct grpc_stream *s, uint32_t model, const struct err *e)
 {
-    front_metrics_failed(s->conn->home->metrics, grpc_method_route(s->method), model,
+    front_metrics_failed(s->conn->home->metrics,
+                         grpc_method_route(s->conn->home->service, s->method), model,
                          status_grpc(err_code(e)));
 }
 

@@ -1,8 +1,8 @@
-#include "grpc/grpc_logging.h"
+#include "grpc/api/grpc_logging.h"
 
 #include "base/mem.h"
+#include "grpc/api/grpc_control.h"
 #include "grpc/grpc_conn.h"
-#include "grpc/grpc_control.h"
 #include "proto/grpc_service.pb-c.h"
 #include "server/control/log_change.h"
 #include "server/server.h"

@@ -1,5 +1,5 @@
 #pragma once
 /* The inference port: which handler answers what. */
-#include "http/http_front_priv.h"
+#include "http/http_service.h"
 
 extern const struct http_service http_api_service;

@@ -1,12 +1,12 @@
-#include "grpc/grpc_repository.h"
+#include "grpc/api/grpc_repository.h"
 
 #include "base/mem.h"
 #include "codec/pb_utf8.h"
 #include "codec/pb_wire.h"
-#include "net/control_task.h"
+#include "grpc/api/grpc_control.h"
 #include "grpc/grpc_answer.h"
 #include "grpc/grpc_conn.h"
-#include "grpc/grpc_control.h"
+#include "net/control_task.h"
 #include "server/control/describe.h"
 #include "server/worker.h"
 

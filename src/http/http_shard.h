@@ -1,9 +1,10 @@
 #pragma once
 /* What the files of the HTTP front end share: the front end itself, and its part on each worker. */
 #include "base/list.h"
-#include "metrics/front_metrics.h"
 #include "http/http_front.h"
 #include "http/http_out.h"
+#include "http/http_service.h"
+#include "metrics/front_metrics.h"
 #include "os/mailbox.h"
 #include "os/mutex.h"
 
@@ -12,34 +13,8 @@
 
 struct forward;
 struct helpers;
-struct http_exchange;
-struct http_message;
-struct http_route;
-struct http1_head;
 struct listener;
 struct worker;
-
-/* What a port serves. */
-struct http_service {
-    const struct front_metrics_kind *metrics;
-
-    /* route - which of its routes (metrics->routes) a head means; asked once a message. */
-    struct http_route (*route)(const struct http1_head *head);
-
-    /* admit - decide about a message by its head, before its body is received.
-     * ret_max  how many bytes its body may have; 0 = the body is of no use and is dropped
-     * errors   answered at once; the body is dropped then */
-    struct err *(*admit)(const struct http_front *f, const struct http1_head *head,
-                         const struct http_route *route, uint64_t *ret_max);
-
-    /* a bit for each route whose answer tells about the server: made up at once, and perhaps
-     * long */
-    uint64_t tells;
-
-    /* serve - a whole message: answer x now, or later on this loop. The message is valid for the
-     * call. */
-    void (*serve)(struct http_exchange *x, struct http_message *m);
-};
 
 /* So many connections of a worker that send chunks at the same time are received as all others. */
 #define HTTP_CHUNKED_FEW 4u

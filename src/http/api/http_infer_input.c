@@ -1,9 +1,9 @@
-#include "http/http_infer_input.h"
+#include "http/api/http_infer_input.h"
 
+#include "http/api/http_json.h"
+#include "http/http_tensor.h"
 #include "infer/request.h"
 #include "model/shape.h"
-#include "http/http_json.h"
-#include "http/http_tensor.h"
 #include "os/pool.h"
 #include "serve/version.h"
 

@@ -1,4 +1,4 @@
-#include "grpc/descriptor_index.h"
+#include "grpc/api/descriptor_index.h"
 
 #include "codec/pb_wire.h"
 

@@ -1,16 +1,15 @@
-#include "grpc/grpc_infer_response.h"
+#include "grpc/api/grpc_infer_response.h"
 
 #include "base/budget.h"
 #include "base/mem.h"
 #include "codec/infer_pb_write.h"
+#include "grpc/api/grpc_infer_request.h"
+#include "grpc/grpc_inbox.h"
+#include "infer/classify.h"
 #include "infer/request.h"
 #include "infer/request_text.h"
 #include "infer/response.h"
 #include "model/config.h"
-#include "grpc/grpc_inbox.h"
-#include "grpc/grpc_infer_request.h"
-#include "infer/classify.h"
-#include "serve/version.h"
 #include "serve/version.h"
 
 #include <inttypes.h>

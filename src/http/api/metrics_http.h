@@ -1,5 +1,5 @@
 #pragma once
 /* The metrics port: GET /metrics. */
-#include "http/http_front_priv.h"
+#include "http/http_service.h"
 
 extern const struct http_service metrics_http_service;

@@ -1,4 +1,4 @@
-#include "grpc/grpc_infer_request.h"
+#include "grpc/api/grpc_infer_request.h"
 
 #include "base/strbuf.h"
 #include "infer/request_text.h"

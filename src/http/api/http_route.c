@@ -1,4 +1,4 @@
-#include "http/http_route.h"
+#include "http/api/http_route.h"
 
 #include <stdbool.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "grpc/grpc_control.h"
+#include "grpc/api/grpc_control.h"
 
 #include "base/budget.h"
 #include "base/mem.h"
@@ -9,8 +9,8 @@
 #include "net/turns.h"
 #include "proto/health.pb-c.h"
 #include "server/control/describe.h"
-#include "server/server_metadata.h"
 #include "server/server.h"
+#include "server/server_metadata.h"
 #include "server/worker.h"
 
 #include <string.h>

@@ -1,11 +1,11 @@
-#include "http/http_infer_raw.h"
+#include "http/api/http_infer_raw.h"
 
+#include "http/api/http_infer_input.h"
+#include "http/http_exchange.h"
+#include "http/http_shard.h"
 #include "infer/request.h"
 #include "model/config.h"
 #include "model/shape.h"
-#include "http/http_exchange.h"
-#include "http/http_front_priv.h"
-#include "http/http_infer_input.h"
 #include "serve/version.h"
 #include "server/server.h"
 
