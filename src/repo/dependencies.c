@@ -302,14 +302,15 @@ static struct err *not_loaded(const struct repo_model *m, const struct repo_mode
     bool whole = false;
     for (size_t i = 0; i < step->version_count; i++) {
         const struct repo_version *v = &step->versions[i];
-        if (v->state != TABLE_UNAVAILABLE || !v->reason)
+        const char *reason = models_is_out(v) ? models_reason(v) : NULL;
+        if (!reason)
             continue;
         whole = whole || v->number == 0;
         if (v->number == 0)
-            strbuf_puts(&why, v->reason);
+            strbuf_puts(&why, reason);
         else
             strbuf_printf(&why, "version %" PRId64 " is at UNAVAILABLE state: %s;", v->number,
-                          v->reason);
+                          reason);
     }
     struct err *e;
     if (whole)

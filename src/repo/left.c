@@ -1,6 +1,7 @@
 #include "repo/left.h"
 
 #include "base/log.h"
+#include "repo/models.h"
 #include "repo/repo_priv.h"
 #include "serve/version.h"
 
@@ -48,7 +49,7 @@ static bool add_live(struct repo_left *l, const struct repo_model *m, bool lines
     bool live = false;
     for (size_t i = 0; i < m->version_count; i++) {
         const struct repo_version *v = &m->versions[i];
-        if (v->state == TABLE_UNKNOWN || v->state == TABLE_UNAVAILABLE)
+        if (v->state == TABLE_UNKNOWN || models_is_out(v))
             continue;
         live = true;
         if (!lines)

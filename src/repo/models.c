@@ -203,16 +203,27 @@ void models_say(struct repo_version *v, enum table_state state, const char *reas
     v->reason = reason && *reason ? mem_strdup(reason) : NULL;
 }
 
+const char *models_reason(const struct repo_version *v)
+{
+    return v->reason ? v->reason : v->state == TABLE_UNLOADED ? "unloaded" : NULL;
+}
+
+bool models_is_out(const struct repo_version *v)
+{
+    return v->state == TABLE_UNAVAILABLE || v->state == TABLE_UNLOADED;
+}
+
 static void show_versions(const struct repo_model *m, struct table_model *t)
 {
     t->entries = mem_zalloc((m->version_count + 1) * sizeof(*t->entries));
     t->entry_count = t->latest = (uint32_t)m->version_count;
     for (size_t i = 0; i < m->version_count; i++) {
         const struct repo_version *v = &m->versions[i];
+        const char *reason = models_reason(v);
         t->entries[i] =
             (struct table_entry){.number = v->number,
                                  .state = v->state,
-                                 .reason = mem_strdup(v->reason ? v->reason : ""),
+                                 .reason = mem_strdup(reason ? reason : ""),
                                  .version = v->state == TABLE_READY ? v->version : NULL};
         if (v->state == TABLE_READY)
             t->latest = (uint32_t)i;

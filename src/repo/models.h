@@ -50,5 +50,11 @@ bool models_serves(const struct repo_model *m);
 /* models_drop_entry - forget an entry whose version is gone. */
 void models_drop_entry(struct repo_model *m, const struct repo_version *v);
 
-/* models_say - set an entry's state and reason (copied; NULL = none). */
+/* models_is_out - whether the entry serves nothing and is on no way to it: it failed, was never
+ * loaded, or is unloaded. */
+bool models_is_out(const struct repo_version *v);
+
+/* models_say - set an entry's state and reason (copied; NULL = the state's own, if any).
+ * models_reason - what was said; NULL = nothing. */
 void models_say(struct repo_version *v, enum table_state state, const char *reason);
+const char *models_reason(const struct repo_version *v);

@@ -275,7 +275,7 @@ static bool is_whole_model(const struct repo_version *v)
 
 static bool operate_is_over(const struct repo_version *v)
 {
-    return v->state == TABLE_UNAVAILABLE && !v->unloading;
+    return models_is_out(v) && !v->unloading;
 }
 
 /* It could not even be looked at: said of the model as a whole, unless it serves on; what became
@@ -475,8 +475,8 @@ static struct err *roll_back(struct operate_attempt *a)
     mutex_lock(&a->r->lock);
     for (size_t i = 0; i < a->count; i++)
         if (a->fresh[i].action == PLAN_LOAD)
-            models_say(models_entry(a->m, a->want[i].number), TABLE_UNAVAILABLE,
-                       a->fresh[i].reason ? a->fresh[i].reason : "unloaded");
+            models_say(models_entry(a->m, a->want[i].number),
+                       a->fresh[i].reason ? TABLE_UNAVAILABLE : TABLE_UNLOADED, a->fresh[i].reason);
     forget_some(a->m);
     operate_show(a);
     mutex_unlock(&a->r->lock);
@@ -635,7 +635,7 @@ static void operate_take_out(struct repo *r, struct repo_model *m, bool asked)
         if (v->state == TABLE_READY)
             retire_version(r, m, v, true);
         else if (v->state == TABLE_UNAVAILABLE)
-            models_say(v, TABLE_UNAVAILABLE, "unloaded");
+            models_say(v, TABLE_UNLOADED, NULL);
     }
     m->meant = m->meant && !asked;
     m->wanted = false;

@@ -54,7 +54,7 @@ static void retire_finish(struct repo *r, struct repo_retired *old)
         struct repo_version *v = &m->versions[i];
         if (v->number != old->number || --v->unloading || v->state != TABLE_UNLOADING)
             continue;
-        models_say(v, TABLE_UNAVAILABLE, "unloaded");
+        models_say(v, TABLE_UNLOADED, NULL);
         if (!r->stopping) /* at the end nobody looks, and there may be thousands */
             models_publish(r);
     }

@@ -34,7 +34,11 @@ struct serve_table {
 
 const char *table_state_name(enum table_state s)
 {
-    static const char *const names[] = {"UNKNOWN", "READY", "UNAVAILABLE", "LOADING", "UNLOADING"};
+    static const char *const names[] = {
+        [TABLE_UNKNOWN] = "UNKNOWN",         [TABLE_READY] = "READY",
+        [TABLE_UNAVAILABLE] = "UNAVAILABLE", [TABLE_UNLOADED] = "UNAVAILABLE",
+        [TABLE_LOADING] = "LOADING",         [TABLE_UNLOADING] = "UNLOADING",
+    };
     return (unsigned)s < sizeof(names) / sizeof(names[0]) ? names[s] : names[0];
 }
 

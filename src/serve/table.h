@@ -18,7 +18,8 @@ struct table_snapshot;
 enum table_state {
     TABLE_UNKNOWN,
     TABLE_READY,
-    TABLE_UNAVAILABLE,
+    TABLE_UNAVAILABLE, /* it failed, or never loaded */
+    TABLE_UNLOADED,    /* told as unavailable too, with "unloaded" as the reason */
     TABLE_LOADING,
     TABLE_UNLOADING,
 };

@@ -256,8 +256,7 @@ static bool counts_as_ready(const struct table_entry *e)
         return true;
     if (e->version && !model_ready(e->version->model))
         return false;
-    return e->state == TABLE_READY || e->state == TABLE_UNLOADING ||
-           strcmp(e->reason, "unloaded") == 0;
+    return e->state == TABLE_READY || e->state == TABLE_UNLOADING || e->state == TABLE_UNLOADED;
 }
 
 /* Of a model that never had a version there is nothing that could be ready. */
