@@ -97,7 +97,14 @@ static bool strings_fit(const struct tensor_output *o, uint64_t elements)
     return true;
 }
 
-static struct err *check_json(const struct tensor_output *o)
+/* Adds up to SIZE_MAX, which is past counting. */
+static size_t http_answer_add(size_t sum, size_t n)
+{
+    return __builtin_add_overflow(sum, n, &sum) ? SIZE_MAX : sum;
+}
+
+/* Whether an output can be shown as JSON; adds the most bytes that its data take. */
+static struct err *check_json(const struct tensor_output *o, size_t *room)
 {
     struct json_tensor_type type;
     uint64_t elements, bytes;
@@ -112,16 +119,20 @@ static struct err *check_json(const struct tensor_output *o)
     else if (fits)
         fits = !__builtin_mul_overflow(elements, (uint64_t)type.width, &bytes) &&
                bytes == o->byte_size;
-    if (fits)
-        return NULL;
-    return err_new(
-        STATUS_INTERNAL,
-        "Failed to write 'data' field: output tensor shape does not match size of output for '%s'",
-        o->name);
+    if (!fits)
+        return err_new(STATUS_INTERNAL,
+                       "Failed to write 'data' field: output tensor shape does not match size of "
+                       "output for '%s'",
+                       o->name);
+    size_t data;
+    bool counted = json_tensor_room(type, elements, o->byte_size, &data);
+    *room = counted ? http_answer_add(*room, data) : SIZE_MAX;
+    return NULL;
 }
 
-static struct err *http_answer_check_output(struct http_exchange *x, struct tensor_output *o,
-                                            uint32_t *hint)
+/* Classes where they are asked for, the check, and the most bytes of the output's JSON. */
+static struct err *http_answer_prepare_output(struct http_exchange *x, struct tensor_output *o,
+                                              uint32_t *hint)
 {
     if (o->memory == BUF_MEMORY_GPU)
         return err_new(STATUS_UNSUPPORTED, "output '%s' lies in GPU memory", o->name);
@@ -133,8 +144,11 @@ static struct err *http_answer_check_output(struct http_exchange *x, struct tens
         if (e)
             return e;
     }
+    x->json_room =
+        http_answer_add(x->json_room, OUTPUT_BYTES + json_out_string_bytes(strlen(o->name)) +
+                                          o->rank * JSON_OUT_NUMBER_BYTES);
     bool binary = spec ? spec->binary : x->binary_default;
-    return binary ? NULL : check_json(o);
+    return binary ? NULL : check_json(o, &x->json_room);
 }
 
 struct err *http_answer_prepare(struct http_exchange *x)
@@ -142,14 +156,19 @@ struct err *http_answer_prepare(struct http_exchange *x)
     struct response *r = x->response;
     struct err *e = r->error;
     r->error = NULL;
-    for (const struct param *p = r->params.first; !e && p; p = p->next)
+    x->json_room = RESPONSE_BYTES + json_out_string_bytes(strlen(r->request->id)) +
+                   json_out_string_bytes(strlen(version_of(r->request)->name));
+    for (const struct param *p = r->params.first; !e && p; p = p->next) {
         if (p->type == PARAM_BYTES)
             e = err_new(STATUS_UNSUPPORTED,
                         "Response parameter of type 'TRITONSERVER_PARAMETER_BYTES' is not "
                         "currently supported");
+        x->json_room += json_out_string_bytes(strlen(p->name)) + JSON_OUT_NUMBER_BYTES +
+                        (p->type == PARAM_STRING ? json_out_string_bytes(p->bytes.len) : 0);
+    }
     uint32_t hint = 0;
     for (struct tensor_output *o = r->outputs; !e && o; o = o->next)
-        e = http_answer_check_output(x, o, &hint);
+        e = http_answer_prepare_output(x, o, &hint);
     if (e) {
         response_free(r);
         x->response = NULL;
@@ -157,39 +176,10 @@ struct err *http_answer_prepare(struct http_exchange *x)
     return e;
 }
 
-static bool http_answer_add(size_t *sum, size_t n)
-{
-    return !__builtin_add_overflow(*sum, n, sum);
-}
-
-static size_t model_room(const struct http_exchange *x)
-{
-    const struct response *r = x->response;
-    size_t sum = RESPONSE_BYTES + json_out_string_bytes(strlen(r->request->id)) +
-                 json_out_string_bytes(strlen(version_of(r->request)->name));
-    for (const struct param *p = r->params.first; p; p = p->next)
-        sum += json_out_string_bytes(strlen(p->name)) + JSON_OUT_NUMBER_BYTES +
-               (p->type == PARAM_STRING ? json_out_string_bytes(p->bytes.len) : 0);
-    uint32_t hint = 0;
-    for (const struct tensor_output *o = r->outputs; o; o = o->next) {
-        sum +=
-            OUTPUT_BYTES + json_out_string_bytes(strlen(o->name)) + o->rank * JSON_OUT_NUMBER_BYTES;
-        struct json_tensor_type type;
-        uint64_t elements = 0;
-        size_t data = 0;
-        if (!is_binary(x, o, &hint) && (!http_tensor_type(o->datatype, &type) ||
-                                        !shape_elements(o->shape, o->rank, &elements) ||
-                                        !json_tensor_room(type, elements, o->byte_size, &data) ||
-                                        !http_answer_add(&sum, data)))
-            return SIZE_MAX;
-    }
-    return sum;
-}
-
 size_t http_answer_room(const struct http_exchange *x)
 {
-    size_t body = x->response ? model_room(x) : x->body_len <= COPY_AT_MOST ? x->body_len : 0;
-    return body == SIZE_MAX || !http_answer_add(&body, HTTP_ANSWER_HEAD_BYTES) ? SIZE_MAX : body;
+    size_t body = x->response ? x->json_room : x->body_len <= COPY_AT_MOST ? x->body_len : 0;
+    return http_answer_add(body, HTTP_ANSWER_HEAD_BYTES);
 }
 
 static char *http_answer_put_params(char *to, const struct param_list *params)

@@ -12,7 +12,8 @@ struct http_out;
 #define HTTP_ANSWER_HEAD_BYTES ((size_t)512)
 
 /* http_answer_prepare - make a model's response ready to be written: classes in place of tensors
- * where they were asked for, and a check of every output, so that writing cannot fail.
+ * where they were asked for, a check of every output, so that writing cannot fail, and the most
+ * bytes that the text can take.
  * errors  the response's own, and outputs that cannot be shown as JSON */
 struct err *http_answer_prepare(struct http_exchange *x);
 

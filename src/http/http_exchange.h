@@ -74,6 +74,8 @@ struct http_exchange {
     /* An answer of a model. */
     struct request *request;   /* until its final response came */
     struct response *response; /* the one to be written; its memory holds the specs too */
+    /* the most bytes of its JSON, by http_answer_prepare; SIZE_MAX = past counting */
+    size_t json_room;
     const struct http_output_spec *specs;
     uint32_t spec_count;
     bool binary_default;  /* for outputs when specs are empty */
