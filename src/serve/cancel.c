@@ -7,8 +7,8 @@
 #include "serve/scheduler.h"
 #include "serve/version.h"
 
-/* Takes the request out of the queue; `others` are those that cannot go on without it. false: it
- * is not queued. */
+/* Takes the request out of the queue. `others` gets the requests that cannot run without it.
+ * Returns false if the request is not queued. */
 static bool cancel_take_out(struct serve_version *v, struct request *r, struct list *others)
 {
     struct scheduler *s = v->scheduler;
@@ -18,11 +18,9 @@ static bool cancel_take_out(struct serve_version *v, struct request *r, struct l
     if (waited && s->ops.has_dropped(s))
         s->ops.expire(s, now, others);
     if (waited)
-        runner_wake(
-            v,
-            /* what waited behind it may run: a sequence has its slot now, or the rest makes a
-             * batch */
-            now);
+        /* Requests behind this one may run now: a sequence gets its slot, or the rest forms a
+         * batch. */
+        runner_wake(v, now);
     mutex_unlock(&v->lock);
     return waited;
 }

@@ -1,8 +1,9 @@
 #pragma once
-/* What becomes of a request that its client gives up while it waits in its model's queue. */
+/* Cancelling a request while it waits in the queue of its model. */
 
 struct request;
 
-/* cancel_queued - request_target.cancelled: answer it and, where it belongs to a sequence, what
- * else waits of that. Nothing happens where it is not queued. Lock not held; any thread. */
+/* cancel_queued - the function behind request_target.cancelled: take r out of the queue and
+ * answer it. If r belongs to a sequence, its waiting requests are answered too. If r is not
+ * queued, nothing happens. Caller does not hold the lock; any thread. */
 void cancel_queued(struct request *r);

@@ -10,12 +10,12 @@
 struct deadline {
     struct serve_version *version;
     struct loop *house;
-    struct loop_timer timer; /* the house's thread only */
+    struct loop_timer timer; /* used by the house's thread only */
     struct mail mail;
     /* Guarded by version->lock. */
-    bool known;    /* the house heard of it: it may hold the timer */
-    bool posted;   /* the mail is under way */
-    time_ns armed; /* the timer is set, or will be when the mail arrives, for this or earlier */
+    bool known;    /* the house was told of this deadline, so it may hold the timer */
+    bool posted;   /* the mail is in flight */
+    time_ns armed; /* when the timer is or will be set; it may fire earlier than needed */
     bool closing;
     bool closed;
     struct mutex_cond done;

@@ -1,5 +1,6 @@
 #pragma once
-/* Time-outs of queued requests, watched on one loop, since all instances of a model may be busy. */
+/* Timeouts of queued requests. One loop watches them, because all instances of a model may be
+ * busy for longer than a timeout. */
 #include "os/clock.h"
 
 struct deadline;
@@ -8,10 +9,10 @@ struct serve_version;
 
 struct deadline *deadline_new(struct serve_version *v, struct loop *house);
 
-/* deadline_watch - the queue changed: see to it that what expires first is answered in time.
- * Caller holds v->lock. */
+/* deadline_watch - the queue changed: make sure that the next request to expire is answered in
+ * time. Caller holds v->lock. */
 void deadline_watch(struct deadline *d);
 
-/* deadline_free - no message or timer of it is left afterwards; the loop runs, or will not run
- * any more. Blocks. */
+/* deadline_free - after it, no message and no timer of d is left. The loop must either run or
+ * never run again. Blocks. */
 void deadline_free(struct deadline *d);

@@ -4,7 +4,7 @@
 
 struct features {
     const struct feature_list *list;
-    void *own[]; /* one a feature */
+    void *own[]; /* one pointer per feature */
 };
 
 struct err *features_open(const struct feature_list *list, const struct options *o,

@@ -17,14 +17,14 @@
 
 typedef Inference__ModelInstanceGroup group_proto;
 
-/* A set that is being put together from what there is and what is made. */
+/* A set of instances that is being prepared: some are reused, some are new. */
 struct instances_draft {
     struct serve_version *version;
     struct model_config *config; /* a reference */
     struct warmup *warmup;
     struct instances next;
-    struct instances made; /* the part of next that is new */
-    struct instances left; /* what there was and next has not taken */
+    struct instances made; /* the instances of `next` that are new */
+    struct instances left; /* the old instances that `next` does not use */
 };
 
 static uint32_t total_of(const Inference__ModelConfig *proto)
@@ -60,7 +60,8 @@ static TRITONSERVER_InstanceGroupKind instances_kind(const group_proto *group)
     }
 }
 
-/* A group as bytes, but for its name and the number of its instances. The caller's (mem_free). */
+/* The group as bytes, without its name and its number of instances, so that two groups can be
+ * compared. The caller frees it (mem_free). */
 static uint8_t *signature_of(const group_proto *group, size_t *ret_len)
 {
     group_proto plain = *group;
@@ -84,7 +85,7 @@ static bool serves_as(const struct plugin_instance *i, const group_proto *group)
     return same;
 }
 
-/* Takes an instance that fits out of what is left into the next set; false: there is none. */
+/* Moves an old instance that fits the group from `left` to `next`. Returns false if none fits. */
 static bool reuse(struct instances_draft *d, const group_proto *group)
 {
     struct instances *left = &d->left;
@@ -111,7 +112,8 @@ static bool reuse(struct instances_draft *d, const group_proto *group)
     return true;
 }
 
-/* The samples run as the requests will: under the host policy, with what the instance needs. */
+/* Runs the warm-up samples. They run like requests: under the host policy, and with the
+ * resources that the instance needs. */
 static struct err *warm(const struct instances_draft *d, struct runner *r)
 {
     struct scheduler *s = d->version->scheduler;
@@ -128,7 +130,7 @@ static struct err *warm(const struct instances_draft *d, struct runner *r)
     return e ? err_wrap(e, "instance '%s'", r->instance->name) : NULL;
 }
 
-/* A runner of an instance, which it takes over, also on error. */
+/* Makes the runner of an instance. It owns the instance, which is freed on error too. */
 static struct err *make_runner(struct instances_draft *d, struct plugin_instance *i)
 {
     struct scheduler *s = d->version->scheduler;
@@ -164,7 +166,7 @@ static struct err *instances_make(struct instances_draft *d, const group_proto *
     return e;
 }
 
-/* What there is, as a list of its own. */
+/* A copy of the arrays of a set; the instances are shared. */
 static struct instances copy_of(const struct instances *set)
 {
     struct instances copy = {.runner_count = set->runner_count,
@@ -212,7 +214,8 @@ struct err *instances_prepare(struct serve_version *v, struct model_config *conf
     return NULL;
 }
 
-/* An instance that is bound to cores, or may block, needs a thread of its own for that. */
+/* Adds a runner to the version. An instance that is bound to cores, or that may block, needs its
+ * own thread, so it turns inline execution off. */
 static void instances_join(struct serve_version *v, struct runner *r)
 {
     v->inline_ok =

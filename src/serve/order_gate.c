@@ -26,8 +26,8 @@ static void order_gate_append(struct mail **first, struct mail **last, struct ma
     *last = to;
 }
 
-/* Move what the ticket in front holds to what is ready, and go on to the next one when that was
- * all of it. */
+/* Makes the responses of the first ticket ready for delivery. If they include its final
+ * response, the next ticket becomes the first one, and so on. */
 static void order_gate_advance(struct order_gate *g)
 {
     while (!list_empty(&g->tickets)) {

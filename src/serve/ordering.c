@@ -17,13 +17,14 @@ static struct ordering *ordering_of(const struct scheduler *s)
     return (struct ordering *)s->wraps[SCHEDULER_ORDERING];
 }
 
-/* A response was sent: it waits, or this thread delivers it and whatever waited for it. */
+/* A response was sent. The gate holds it, or this thread delivers it and the responses that
+ * waited for it. */
 static void ordering_hold(struct response *r)
 {
     struct serve_version *v = version_of(r->request);
     struct ordering *o = ordering_of(v->scheduler);
     bool final = r->flags & RESPONSE_FINAL;
-    version_pin(v); /* delivering gives the pins of the requests back */
+    version_pin(v); /* delivery releases the requests' pins, so v needs one more */
     mutex_lock(&o->lock);
     if (order_gate_put(&o->gate, r->request->slots[REQUEST_SLOT_ORDER], &r->mail, final)) {
         struct mail *ready;

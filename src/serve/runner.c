@@ -16,9 +16,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define TURN_NS         TIME_US(50) /* a loop runs no longer than that what others queue */
-#define INLINE_WATCH    64u         /* runs that are watched after a long one */
-#define INLINE_MAX_SLOW 3u          /* slow ones among them that demote */
+#define TURN_NS         TIME_US(50) /* the longest that a loop runs requests of others */
+#define INLINE_WATCH    64u         /* runs that are measured after a long one */
+#define INLINE_MAX_SLOW 3u          /* this many slow runs among them demote the model */
 
 struct runner *runner_new(struct serve_version *v, struct plugin_instance *instance)
 {
@@ -40,7 +40,7 @@ void runner_join(struct runner *r)
         v->scheduler->ops.join(v->scheduler, r);
 }
 
-/* Its thread leaves off waiting, for whatever it waits. Caller holds the lock. */
+/* Ends the wait of r's thread, whatever it waits for. Caller holds the lock. */
 static void runner_look_again(struct runner *r)
 {
     struct scheduler *s = r->version->scheduler;
@@ -109,7 +109,7 @@ void runner_execute(struct runner *r, size_t count, time_ns now)
     struct err *e = instance_execute(r->instance, r->batch, count);
     log_context("", 0);
     for (size_t i = 0; e && i < count; i++)
-        if (r->batch[i]) /* not released all the same */
+        if (r->batch[i]) /* the backend did not release it in spite of its error */
             reject_request(r->batch[i], STATS_BACKEND, err_copy(e));
     err_free(e);
 }
@@ -134,14 +134,15 @@ size_t runner_take(struct runner *r, time_ns now, time_ns *ret_wake)
         runner_answer_dropped(r->version, now);
         if (count)
             return count;
-        /* What came while the lock was open found this runner busy and woke nobody: look again. */
+        /* Requests that arrived while the lock was released found this runner busy and woke
+         * nobody, so look again. */
         now = clock_now_ns();
     }
 }
 
-/* Runs one batch and delivers its answers together: one message to a loop instead of one for
- * each. Nothing finished waits for a further batch, which may take as long as it likes. Answers
- * of a decoupled model go out as they come. */
+/* Runs one batch and delivers its answers together, as one message per loop instead of one per
+ * answer. Answers do not wait for the next batch, which may take long. A decoupled model sends
+ * each answer at once. */
 bool runner_turn(struct scheduler *s, struct runner *r, time_ns *ret_wake)
 {
     struct serve_version *v = s->version;
@@ -162,8 +163,8 @@ bool runner_turn(struct scheduler *s, struct runner *r, time_ns *ret_wake)
     return true;
 }
 
-/* Waits until runner_wake makes the runner busy, or `until`. A loop may claim the runner
- * meanwhile; then it is not ours. */
+/* Waits until runner_wake makes the runner busy, or until the time `until`. If a loop has
+ * claimed the runner by then, the thread waits on until the loop gives it back. */
 static void wait_for_work(struct runner *r, time_ns until)
 {
     struct serve_version *v = r->version;
@@ -197,8 +198,8 @@ static void thread_main(void *arg)
         }
         if (v->stopping || (wake == TIME_NEVER && (r->leaving || clock_now_ns() >= retire)))
             break;
-        time_ns until =
-            wake == TIME_NEVER ? retire : wake; /* a time to watch comes before retiring */
+        /* A time that the scheduler asked for comes before the end of the thread. */
+        time_ns until = wake == TIME_NEVER ? retire : wake;
         v->timed_until = wake < v->timed_until ? wake : v->timed_until;
         wait_for_work(r, until);
         v->timed_until = TIME_NEVER;
@@ -208,12 +209,12 @@ static void thread_main(void *arg)
     r->state = RUNNER_IDLE;
     r->has_thread = false;
     if (r->leaving)
-        runner_wake(v, clock_now_ns()); /* what it was woken for, or watched the clock for */
+        runner_wake(v, clock_now_ns()); /* another runner takes over its work or its wait */
     mutex_unlock(&v->lock);
 }
 
-/* A thread for a runner that has none. Only the ended thread that was there before has to be
- * joined first. */
+/* Starts a thread for a runner that has none. It joins the runner's previous thread first; that
+ * one has ended. */
 static struct err *start_thread(struct runner *r)
 {
     thread_join(r->thread);
@@ -274,7 +275,7 @@ void runner_wake_any(struct serve_version *v, time_ns now)
     if (!r)
         return;
     time_ns wake;
-    /* What was put aside while looking waits for nothing but an answer. */
+    /* Dropped requests need a runner too: they only wait for their answer. */
     if (!s->ops.ready(s, NULL, now, &wake) && wake >= v->timed_until && !s->ops.has_dropped(s))
         return;
     v->waking = true;
@@ -309,17 +310,17 @@ struct err *runner_look(struct runner *r)
 
 struct runner *runner_claim(struct serve_version *v)
 {
-    struct runner *r =
-        runner_pick(v->scheduler); /* where something else picks, nothing is inline */
+    /* A scheduler with a `pick` of its own never runs inline. */
+    struct runner *r = runner_pick(v->scheduler);
     if (!r)
         return NULL;
     r->state = RUNNER_CLAIMED;
-    v->timed_until = TIME_NEVER; /* whoever waits for a time waits for a queue that is empty now */
+    v->timed_until = TIME_NEVER; /* the queue is empty, so no runner needs to wait for a time */
     return r;
 }
 
-/* Whether the run that began at `before` was slow by its own doing: it used the core for too
- * long, or it blocked. A thread that the kernel preempted in the middle of a run was neither. */
+/* True if the run that began at `before` was slow by its own fault: it used too much CPU time,
+ * or it blocked. A thread that the kernel preempted did neither. */
 static bool was_slow(const struct thread_usage *before)
 {
     struct thread_usage now;
@@ -327,7 +328,7 @@ static bool was_slow(const struct thread_usage *before)
     return now.cpu_ns - before->cpu_ns > RUNNER_INLINE_NS || now.blocks != before->blocks;
 }
 
-/* Caller holds the lock; it is released to log. */
+/* Turns inline execution off. Caller holds the lock; it is released to log. */
 static void demote(struct serve_version *v)
 {
     v->inline_ok = false;
@@ -338,7 +339,7 @@ static void demote(struct serve_version *v)
     mutex_lock(&v->lock);
 }
 
-/* One batch on this thread. Caller holds the lock. Returns when it was done. */
+/* Executes one batch on this thread. Caller holds the lock. Returns the time when it ended. */
 static time_ns execute_inline(struct runner *r, size_t count, time_ns start)
 {
     struct thread_usage before;
@@ -375,7 +376,7 @@ void runner_run_inline(struct runner *r, time_ns now)
         now = execute_inline(r, count, now);
     r->state = RUNNER_IDLE;
     if (r->leaving)
-        mutex_cond_signal(&r->wake); /* its thread slept while it was claimed */
+        mutex_cond_signal(&r->wake); /* its thread kept waiting while the loop had claimed it */
     if (s->ops.has_dropped(s))
         runner_answer_dropped(v, now);
     if (s->ops.depth(s))

@@ -9,14 +9,13 @@
 #include "serve/scheduler.h"
 #include "serve/version.h"
 
-/* Where this thread gathers the steps of ensembles that it submits later; NULL = it submits them
- * at once. */
+/* The list in which this thread gathers steps of ensembles; NULL = steps are submitted at once. */
 static _Thread_local struct list *steps;
 
-/* Of the loop that is submitting. */
+/* The view of the loop that is submitting on this thread. */
 static _Thread_local struct table_view *view_here;
 
-/* Moves the requests for the first one's model from one list to another; returns their input
+/* Moves the requests for the same model as the first one to another list. Returns their input
  * bytes. */
 static uint64_t cut_model(struct list *from, struct list *to)
 {
@@ -34,7 +33,8 @@ static uint64_t cut_model(struct list *from, struct list *to)
     return bytes;
 }
 
-/* Queues what the list holds; what does not fit stays in it. Caller holds the lock. */
+/* Queues the requests of the list; those that the queue refuses stay in it. Caller holds the
+ * lock. */
 static void push_all(struct scheduler *s, struct list *requests, time_ns now)
 {
     struct list full;
@@ -47,7 +47,7 @@ static void push_all(struct scheduler *s, struct list *requests, time_ns now)
     list_splice(requests, &full);
 }
 
-/* Answers what the queue did not take. */
+/* Answers the requests that the queue refused. */
 static void reject_rest(const struct scheduler *s, struct list *requests)
 {
     struct list *node;
@@ -59,11 +59,11 @@ static void reject_rest(const struct scheduler *s, struct list *requests)
     }
 }
 
-/* Queues requests of one model, or runs them right here where that is allowed. */
+/* Queues requests of one model, or runs them on this thread if that is allowed. */
 static void queue_model(struct serve_version *v, struct list *requests, bool may_inline)
 {
     struct scheduler *s = v->scheduler;
-    struct list dropped; /* what the queue gave up meanwhile */
+    struct list dropped; /* requests that the queue gave up meanwhile */
     list_init(&dropped);
     mutex_lock(&v->lock);
     time_ns now = clock_now_ns();
@@ -86,7 +86,7 @@ static void queue_model(struct serve_version *v, struct list *requests, bool may
         s->ops.report(s);
 }
 
-/* Hands requests of one model over. may_inline: on a loop, and their inputs are small. */
+/* Submits requests of one model. may_inline: this is a loop, and the inputs are small. */
 static void submit_model(struct serve_version *v, struct list *requests, bool may_inline)
 {
     struct scheduler *s = v->scheduler;
@@ -96,7 +96,7 @@ static void submit_model(struct serve_version *v, struct list *requests, bool ma
         queue_model(v, requests, may_inline);
 }
 
-/* Submits what was gathered, and what that leads to. */
+/* Submits the gathered requests, and the steps that they add to the list. */
 static void submit_gathered(struct list *gathered)
 {
     while (!list_empty(gathered)) {
@@ -104,7 +104,7 @@ static void submit_gathered(struct list *gathered)
         list_init(&requests);
         struct serve_version *v = version_of(LIST_ITEM(gathered->next, struct request, queue_node));
         uint64_t bytes = cut_model(gathered, &requests);
-        /* The last answer may free the last pin of a version that is being unloaded. */
+        /* The last answer may release the last pin of a version that is being unloaded. */
         version_pin(v);
         submit_model(v, &requests, bytes <= RUNNER_INLINE_BYTES);
         version_unpin(v);
@@ -114,7 +114,7 @@ static void submit_gathered(struct list *gathered)
 static void submit_run(struct loop_task *t)
 {
     struct submitter *s = LIST_ITEM(t, struct submitter, task);
-    struct response_batch ends; /* of ensembles */
+    struct response_batch ends; /* answers of ensembles */
     response_batch_begin(&ends);
     steps = &s->gathered;
     view_here = s->view;
@@ -149,7 +149,8 @@ void submit_now(struct request *r)
     list_init(&one);
     list_append(&one, &r->queue_node);
     struct list *outer = steps;
-    steps = NULL; /* whoever submits may wait for the answer before it returns to what gathers */
+    /* the caller may wait for the answer before it submits what this thread has gathered */
+    steps = NULL;
     version_pin(v);
     submit_model(v, &one, false);
     version_unpin(v);

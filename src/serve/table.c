@@ -14,7 +14,7 @@
 struct table_snapshot {
     atomic_uint refs;
     struct serve_table *table;
-    struct map by_name; /* -> table_model; each leads to those of its name that it does not mean */
+    struct map by_name; /* name -> table_model; the shared models of a name hang on that entry */
     struct table_model *models;
     uint32_t count;
     bool apart; /* models of one name are told apart */
@@ -26,7 +26,7 @@ struct serve_table {
     struct mutex lock; /* rank SNAPSHOT; guards current, live, views */
     struct mutex_cond released;
     struct table_snapshot *current;
-    unsigned live;                /* snapshots not freed yet */
+    unsigned live;                /* snapshots that are not freed yet */
     atomic_bool refuses;          /* see table_refuse; orders nothing */
     _Atomic(uint64_t) generation; /* of current; released by table_publish, acquired by views */
     struct list views;
@@ -55,7 +55,7 @@ static int by_space_and_name(const void *a, const void *b)
     return order ? order : strcmp(x->name, y->name);
 }
 
-/* Puts the models that their names do not mean behind what the names lead to. */
+/* Links each shared model to the entry that its name leads to. */
 static void link_shared(struct table_snapshot *s)
 {
     for (uint32_t i = 0; i < s->count; i++) {
@@ -139,7 +139,7 @@ void table_free(struct serve_table *t)
     mem_free(t);
 }
 
-/* Exchanges an outdated snapshot for the current one. */
+/* Replaces an outdated snapshot of the view by the current one. */
 static void refresh_slow(struct table_view *view)
 {
     struct serve_table *t = view->table;
@@ -251,7 +251,7 @@ const struct table_model *table_models(struct table_view *view, uint32_t *ret_co
     return s->models;
 }
 
-/* A name that means none of the models, or several. */
+/* The error for a name that means none of the models, or several. */
 static struct err *no_meaning(bool apart, const struct table_model *m, const char *name, int len)
 {
     if (!m)
@@ -266,8 +266,8 @@ static struct err *no_meaning(bool apart, const struct table_model *m, const cha
                    m->meanings, len, name);
 }
 
-/* An entry of number 0 tells why the model could not even be looked at, or that it has no
- * versions. */
+/* True if the model was never loaded. An entry with number 0 only carries the reason why the
+ * model could not be read, or that it has no versions. */
 static bool never_loaded(const struct table_model *m)
 {
     return !m->versionless && (m->entry_count == 0 || m->entries[m->entry_count - 1].number == 0);
@@ -300,7 +300,7 @@ static __attribute__((cold)) struct err *table_not_found(const struct table_view
                    number);
 }
 
-/* The version of a model that serves, NULL when it does not. */
+/* The version of a model that serves; NULL if it does not serve. */
 static struct serve_version *version_of_model(const struct table_model *m, int64_t number)
 {
     struct serve_version *v = NULL;

@@ -73,7 +73,7 @@ struct err *version_start(struct serve_version *v)
     struct instances none;
     struct err *e = instances_prepare(v, v->config, &draft);
     if (e) {
-        version_drain(v); /* samples of a warm-up that failed may be on their way still */
+        version_drain(v); /* samples of a warm-up that failed may still be in flight */
         return e;
     }
     instances_commit(draft, &none);
@@ -116,7 +116,7 @@ void version_pin(struct serve_version *v)
 void version_unpin(struct serve_version *v)
 {
     atomic_ulong *unpinned = &v->slots[thread_slot()].unpinned;
-    /* Without a drain nothing of v is touched after the pin is gone: it may be freed at once. */
+    /* If v is not draining, v is not touched after the pin is released: it may be freed at once. */
     if (__builtin_expect(!atomic_load_explicit(&v->draining, memory_order_acquire), 1)) {
         atomic_fetch_add_explicit(unpinned, 1, memory_order_release);
         return;
@@ -127,10 +127,10 @@ void version_unpin(struct serve_version *v)
     mutex_unlock(&v->drain_lock);
 }
 
-/* Who holds a pin may take another one meanwhile, so neither sum stands still while it is made.
- * But the first sum is at most what was unpinned when it was done, the second at least what was
- * pinned by then, and that is never less: they are equal only if no pin was left at that moment,
- * and then none can follow. */
+/* A holder of a pin may take another one at any time, so the two sums change while they are
+ * made. The sum of unpins is made first, so it is at most the true number at that moment; the
+ * sum of pins is made later, so it is at least the true number at that moment. If they are
+ * equal, no pin was left then, and no new one can follow. */
 long version_pins(struct serve_version *v)
 {
     unsigned long unpinned = 0;
@@ -151,7 +151,7 @@ void version_drain(struct serve_version *v)
 {
     atomic_store(&v->draining, true);
     mutex_lock(&v->drain_lock);
-    /* An unpin that did not see `draining` yet does not signal: look again soon. */
+    /* An unpin that has not seen `draining` yet does not signal, so look again soon. */
     while (version_pins(v) > 0)
         mutex_cond_wait_until(&v->drained, &v->drain_lock, clock_now_ns() + DRAIN_LOOK_NS);
     mutex_unlock(&v->drain_lock);
@@ -169,7 +169,7 @@ void version_free(struct serve_version *v)
         v->scheduler->ops.stop(v->scheduler);
     mutex_unlock(&v->lock);
     instances_free(&v->instances);
-    scheduler_free(v->scheduler); /* before the model, whose strategy it may ask */
+    scheduler_free(v->scheduler); /* before the model, because the scheduler may ask its strategy */
     model_free(v->model);
     front_metrics_model_left(v->front_model);
     tally_leave(&v->tally);

@@ -21,22 +21,23 @@
 #include <string.h>
 
 #define FILE_MAX_BYTES ((size_t)1 << 31)
-#define LENGTH_BYTES   4u /* in front of each string; an empty string is nothing else */
+/* the length in front of each string; an empty string has no other bytes */
+#define LENGTH_BYTES 4u
 
 typedef Inference__ModelWarmup sample_proto;
 typedef Inference__ModelWarmup__Input input_proto;
 
-/* The data of one input of a sample. */
+/* The data of one input of a sample. `bytes` points into `buf` or `file`. */
 struct warmup_data {
     const void *bytes;
     uint64_t size;
-    struct buf *buf; /* what bytes lies in, one of the two */
+    struct buf *buf; /* NULL if the data lies in `file` */
     char *file;
 };
 
 struct warmup_sample {
     const sample_proto *proto;
-    struct warmup_data *data; /* one for each of its inputs */
+    struct warmup_data *data; /* one per input */
 };
 
 struct warmup {
@@ -44,11 +45,11 @@ struct warmup {
     size_t count;
 };
 
-/* One execution of a sample, waited for. */
+/* One execution of a sample, with all its requests. */
 struct run {
     struct mutex lock; /* rank LEAF; guards what follows */
     struct mutex_cond changed;
-    size_t pending; /* final responses and releases that are still to come */
+    size_t pending; /* final responses and releases still to come */
     struct strbuf errors;
 };
 
@@ -64,7 +65,7 @@ static struct err *warmup_size(const char *name, const input_proto *in, uint64_t
                    "warmup setting of input '%s' has more elements than can be counted", name);
 }
 
-/* Any bytes do, but for truth values. */
+/* Fills the tensor with random bytes; a BOOL tensor gets only 0 and 1. */
 static void fill_random(uint8_t *bytes, uint64_t size, enum datatype type)
 {
     uint64_t state = UINT64_C(0x9e3779b97f4a7c15);
@@ -93,8 +94,8 @@ static struct err *make_data(const char *name, const input_proto *in, struct war
     return NULL;
 }
 
-/* A file longer than the tensor gives its first bytes; strings are taken as they are and checked
- * with the request. */
+/* Reads the data from a file. A file longer than the tensor gives its first bytes. Strings are
+ * read as they are; the check of the request checks them. */
 static struct err *read_data(const char *model_dir, const char *name, const input_proto *in,
                              struct warmup_data *ret)
 {
@@ -198,8 +199,8 @@ static void warmup_released(struct request *r, void *owner)
     one_less(owner, NULL);
 }
 
-/* Control tensors of a sequence model are no inputs of the configuration: they are not checked
- * with the others. */
+/* True for control tensors of a sequence model. The configuration does not list them as inputs,
+ * so they are not checked as inputs. */
 static bool is_control(const struct serve_version *v, const char *name)
 {
     return v->scheduler->adds_inputs && config_input(v->config, name, strlen(name)) < 0;
@@ -224,7 +225,7 @@ static void warmup_add_input(struct request *r, const struct serve_version *v, c
     shape_elements(added->shape, added->rank, &added->elements);
 }
 
-/* One request of one row; the samples of a batch are as many requests. */
+/* Makes one request. A sample with a batch size makes that many requests of one row each. */
 static struct err *warmup_make_request(const struct warmup_sample *s, struct serve_version *v,
                                        struct run *run, struct request **ret)
 {
@@ -273,7 +274,7 @@ static struct err *warmup_wait_for(struct run *run, const char *sample)
                    strbuf_str(&run->errors));
 }
 
-/* One iteration of one sample. */
+/* Runs one iteration of one sample. */
 static struct err *run_sample(const struct warmup_sample *s, struct serve_version *v,
                               struct plugin_instance *i)
 {
