@@ -517,7 +517,6 @@ static void ensemble_run_start(const struct ensemble_run_plan *plan, struct requ
     run->versions =
         arena_zalloc(&r->arena, run->plan->ensemble->step_count * sizeof(struct serve_version *));
     r->times.queue_start = run->begun;
-    r->times.compute_start = run->begun;
     r->spent = &run->spent;
     atomic_init(&run->open, 1);
     mutex_init(&run->lock, MUTEX_RANK_LEAF);

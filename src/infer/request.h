@@ -86,9 +86,8 @@ struct request_spent {
 
 /* When a request passed what; monotonic ns, 0 = not yet. */
 struct request_times {
-    time_ns start;         /* the front end had it whole */
-    time_ns queue_start;   /* given to the scheduler */
-    time_ns compute_start; /* taken out of the queue for execution */
+    time_ns start;       /* the front end had it whole */
+    time_ns queue_start; /* given to the scheduler */
 };
 
 struct request {

@@ -305,7 +305,7 @@ static void limits_run(struct runner *r, size_t count, time_ns now)
     mutex_unlock(&v->lock);
     if (together)
         submit_turn_begin(&turn);
-    runner_execute(r, count, now);
+    runner_execute(r, count);
     mutex_lock(&v->lock);
     time_ns wake;
     bool more = (!r->leaving || r->seat) && limits_is_ready(r, clock_now_ns(), &wake);

@@ -93,18 +93,16 @@ static void tell_batch(const struct runner *r, size_t count)
                 r->version->name, r->instance->name, count, rows);
 }
 
-void runner_execute(struct runner *r, size_t count, time_ns now)
+void runner_execute(struct runner *r, size_t count)
 {
     struct scheduler *s = r->version->scheduler;
     if (s->ops.report)
         s->ops.report(s);
     if (log_verbose_enabled(1))
         tell_batch(r, count);
-    for (size_t i = 0; i < count; i++) {
-        r->batch[i]->times.compute_start = now;
+    for (size_t i = 0; i < count; i++)
         if (r->batch[i]->trace)
             trace_inputs(r->batch[i], TRITONSERVER_TRACE_TENSOR_BACKEND_INPUT);
-    }
     log_context(r->batch[0]->id, (uint32_t)count);
     struct err *e = instance_execute(r->instance, r->batch, count);
     log_context("", 0);
@@ -156,7 +154,7 @@ bool runner_turn(struct scheduler *s, struct runner *r, time_ns *ret_wake)
     mutex_unlock(&v->lock);
     if (together)
         submit_turn_begin(&turn);
-    runner_execute(r, count, now);
+    runner_execute(r, count);
     if (together)
         submit_turn_end(&turn);
     mutex_lock(&v->lock);
@@ -347,7 +345,7 @@ static time_ns execute_inline(struct runner *r, size_t count, time_ns start)
     mutex_unlock(&r->version->lock);
     if (watch)
         thread_usage(&before);
-    runner_execute(r, count, start);
+    runner_execute(r, count);
     bool slow = watch && was_slow(&before);
     time_ns end = clock_now_ns();
     mutex_lock(&r->version->lock);

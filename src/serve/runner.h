@@ -109,7 +109,7 @@ void runner_run_inline(struct runner *r, time_ns now);
 size_t runner_take(struct runner *r, time_ns now, time_ns *ret_wake);
 
 /* runner_execute - one Execute call with the requests taken. Caller does not hold the lock. */
-void runner_execute(struct runner *r, size_t count, time_ns now);
+void runner_execute(struct runner *r, size_t count);
 
 /* runner_answer_dropped - answer the requests that the queue gave up. Caller holds v->lock,
  * which is released meanwhile. */

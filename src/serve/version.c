@@ -54,8 +54,6 @@ struct err *version_new(const char *name, int64_t number, struct model_config *c
     v->target.first_response = first_response_new(config->proto);
     v->timed_until = TIME_NEVER;
     mutex_init(&v->lock, MUTEX_RANK_SCHEDULER);
-    mutex_init(&v->drain_lock, MUTEX_RANK_LEAF);
-    mutex_cond_init(&v->drained);
     v->deadline = deadline_new(v, house);
     struct err *e = features_make(features, v, &v->scheduler);
     if (e) {
@@ -113,18 +111,10 @@ void version_pin(struct serve_version *v)
     atomic_fetch_add_explicit(&v->slots[thread_slot()].pinned, 1, memory_order_relaxed);
 }
 
+/* v is not touched after the pin is released: it may be freed at once. */
 void version_unpin(struct serve_version *v)
 {
-    atomic_ulong *unpinned = &v->slots[thread_slot()].unpinned;
-    /* If v is not draining, v is not touched after the pin is released: it may be freed at once. */
-    if (__builtin_expect(!atomic_load_explicit(&v->draining, memory_order_acquire), 1)) {
-        atomic_fetch_add_explicit(unpinned, 1, memory_order_release);
-        return;
-    }
-    mutex_lock(&v->drain_lock);
-    atomic_fetch_add_explicit(unpinned, 1, memory_order_release);
-    mutex_cond_broadcast(&v->drained);
-    mutex_unlock(&v->drain_lock);
+    atomic_fetch_add_explicit(&v->slots[thread_slot()].unpinned, 1, memory_order_release);
 }
 
 /* A holder of a pin may take another one at any time, so the two sums change while they are
@@ -149,12 +139,15 @@ bool version_drained(struct serve_version *v)
 
 void version_drain(struct serve_version *v)
 {
-    atomic_store(&v->draining, true);
-    mutex_lock(&v->drain_lock);
-    /* An unpin that has not seen `draining` yet does not signal, so look again soon. */
-    while (version_pins(v) > 0)
-        mutex_cond_wait_until(&v->drained, &v->drain_lock, clock_now_ns() + DRAIN_LOOK_NS);
-    mutex_unlock(&v->drain_lock);
+    struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF);
+    struct mutex_cond never; /* signalled: an unpin that signals would touch v */
+    mutex_cond_init(&never);
+    mutex_lock(&lock);
+    while (!version_drained(v))
+        mutex_cond_wait_until(&never, &lock, clock_now_ns() + DRAIN_LOOK_NS);
+    mutex_unlock(&lock);
+    mutex_cond_fini(&never);
+    mutex_fini(&lock);
 }
 
 void version_free(struct serve_version *v)
@@ -179,8 +172,6 @@ void version_free(struct serve_version *v)
     config_unref(v->shown);
     config_unref(v->config);
     mem_free(v->name);
-    mutex_cond_fini(&v->drained);
-    mutex_fini(&v->drain_lock);
     mutex_fini(&v->lock);
     v->magic = 0;
     mem_free(v);

@@ -60,10 +60,6 @@ struct serve_version {
         _Alignas(64) atomic_ulong pinned; /* how many pins were ever taken */
         atomic_ulong unpinned;
     } slots[THREAD_SLOTS];
-    /* set before the pins are summed, so that a later unpin wakes version_drain */
-    atomic_bool draining;
-    struct mutex drain_lock; /* rank LEAF */
-    struct mutex_cond drained;
 };
 
 /* version_new - make a version without its instances. It owns config and model, which are freed

@@ -247,7 +247,7 @@ static struct err *warmup_make_request(const struct warmup_sample *s, struct ser
         return e;
     }
     r->released = warmup_released;
-    r->times.start = r->times.queue_start = r->times.compute_start = clock_now_ns();
+    r->times.start = r->times.queue_start = clock_now_ns();
     atomic_store_explicit(&r->first_measured, true, memory_order_relaxed);
     *ret = r;
     return NULL;

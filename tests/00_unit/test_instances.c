@@ -99,6 +99,7 @@ static void change_idle(struct serve_version *v, const char *text, uint32_t expe
 {
     struct instances left = change(v, text);
     assert_int_equal(left.runner_count, expected_left);
+    assert_int_equal(left.passive_count, 0);
     while (!instances_idle(v, &left))
         ;
     instances_free(&left);
@@ -144,6 +145,10 @@ static void keeps_what_both_sets_ask_for(void **state)
     const struct plugin_instance *passive = version->instances.passive[0];
     change_idle(version, MODEL GROUP("2", "") GROUP("1", "passive: true"), 0);
     assert_ptr_equal(version->instances.passive[0], passive);
+    left = change(version, MODEL GROUP("2", ""));
+    assert_int_equal(left.passive_count, 1);
+    assert_ptr_equal(left.passive[0], passive);
+    instances_free(&left);
 }
 
 static void shows_the_groups_of_now(void **state)

@@ -8,6 +8,7 @@
 #include "os/loop.h"
 #include "os/thread.h"
 #include "serve/runner.h"
+#include "serve/scheduler.h"
 #include "serve/submit.h"
 #include "serve/version.h"
 #include "support/test_gate.h"
@@ -472,6 +473,38 @@ static void an_inline_turn_ends(void **state)
     loop_free(looped.loop);
 }
 
+/* Who hears of an answer submits a request of its own at once, and then a step of an ensemble. */
+static size_t waiting[2];
+
+static void asks_and_steps(struct response *r, void *owner)
+{
+    struct serve_version *v = version_of(r->request);
+    const struct scheduler *s = v->scheduler;
+    static const int32_t value = 9;
+    submit_now(make(v, NULL, &value));
+    waiting[0] = s->ops.depth(s);
+    submit_step(make(v, NULL, &value));
+    waiting[1] = s->ops.depth(s);
+    on_answer(r, owner);
+}
+
+/* Steps that the answers of a turn lead to are submitted together when all of them were heard,
+ * also behind a request that did not wait for that. */
+static void steps_of_a_turn_are_gathered(void **state)
+{
+    (void)state;
+    struct plugin_backend backend = test_version_backend(echo);
+    struct serve_version *v = test_version_new(&backend, one_instance, NULL);
+    static const int32_t value = 9;
+    struct request *r = make(v, NULL, &value);
+    r->respond = asks_and_steps;
+    submit_now(r);
+    test_gate_wait(&test_gate_answered, 3);
+    assert_int_equal(waiting[0], 1); /* the only instance is in its turn */
+    assert_int_equal(waiting[1], 1);
+    finish(v);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -486,6 +519,7 @@ int main(void)
         cmocka_unit_test_setup(an_instance_may_refuse_to_run_inline, reset),
         cmocka_unit_test_setup(a_blocking_backend_is_demoted, reset),
         cmocka_unit_test_setup(an_inline_turn_ends, reset),
+        cmocka_unit_test_setup(steps_of_a_turn_are_gathered, reset),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

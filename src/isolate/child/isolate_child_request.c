@@ -180,7 +180,7 @@ static void isolate_child_request_read_fields(struct isolate_child *child, struc
         const char *name = isolate_wire_get_text(w);
         w->bad |= !request_add_output(r, name, strlen(name));
     }
-    r->times.start = r->times.queue_start = r->times.compute_start = clock_now_ns();
+    r->times.start = r->times.queue_start = clock_now_ns();
 }
 
 struct request *isolate_child_request_read(struct isolate_child *child, struct isolate_wire *w)
