@@ -39,7 +39,7 @@ WORK = ROOT / "build" / "mutate"
 TREE = WORK / "tree"
 JOBS = str(os.cpu_count() or 2)
 SECONDS = 900  # of one run of a build, or of Python tests
-SECONDS_FOR_C = (150, 15)  # of C tests, and of each of them besides; a mutant that never ends is caught
+SECONDS_FOR_C = (30, 15)  # of C tests, and of each of them besides; a mutant that never ends is caught
 LIMITS = {"ASAN_OPTIONS": SANITIZER_ENV["ASAN_OPTIONS"] + ":hard_rss_limit_mb=4096"}  # a mutant may want all memory there is
 SUSPECT = ("unused-function", "unused-variable", "unused-but-set-variable", "unused-parameter", "unused-value", "unused-but-set-parameter", "type-limits")
 RUNGS = ("00_unit", "10_sim", "20_fault", "10_inprocess")
@@ -62,7 +62,7 @@ SWAPS = {
 }
 OPERAND = re.compile(r"[\w)\]]$")
 KEYWORDS = {"return", "if", "else", "for", "while", "do", "switch", "case", "default", "goto", "break", "continue", "static", "const", "struct", "sizeof"}
-ASSERTIONS = {"CHECK"}  # what can never happen
+ASSERTIONS = {"CHECK", "CHECK_MAGIC", "mutex_assert_held"}  # what can never happen
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,14 @@ def c_tests() -> dict[str, str]:
     """The text of each C test, and of each fuzzer whose corpus is replayed, by its name; those that take longest last."""
     files = [path for rung in RUNGS for path in sorted((ROOT / "tests" / rung).glob("test_*.c"))]
     replays = {f"fuzz.{path.stem.removeprefix('fuzz_')}": path.read_text() for path in sorted((ROOT / "fuzz").glob("fuzz_*.c"))}
-    return replays | {f"{path.parent.name}.{path.stem}": path.read_text() for path in files}
+    return replays | {f"{path.parent.name}.{path.stem}": whole_text(path) for path in files}
+
+
+def whole_text(path: Path) -> str:
+    """Of a C test, with the files of a folder beside it that it includes: what they know it asks."""
+    text = path.read_text()
+    beside = {path.parent / name for name in re.findall(r'^#include "(\w+)/', text, re.MULTILINE)}
+    return text + "".join(helper.read_text() for folder in beside if folder.is_dir() for helper in sorted(folder.glob("*.[ch]")))
 
 
 def circles(mutant: Mutant) -> Iterator[tuple[str, list[str]]]:
