@@ -160,7 +160,12 @@ def mutants_of(path: Path) -> list[Mutant]:
 def prepare(preset: str) -> None:
     """A copy of the tree that shares what was downloaded."""
     TREE.mkdir(parents=True, exist_ok=True)
-    names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True)
+    names = frozenset(listed.stdout.split("\0"))
+    for folder in (path for path in TREE.iterdir() if path.is_dir() and path.name != "build"):
+        for path in folder.rglob("*"):
+            if path.is_file() and str(path.relative_to(TREE)) not in names:
+                path.unlink()  # it was moved away since
     for name in filter(None, names):
         source, target = ROOT / name, TREE / name
         if source.is_file() and (not target.is_file() or target.read_bytes() != source.read_bytes()):
@@ -222,7 +227,7 @@ def whole_text(path: Path) -> str:
 def circles(mutant: Mutant) -> Iterator[tuple[str, list[str]]]:
     """The C tests from the nearest to those that know nothing of the file, each once."""
     tests = c_tests()
-    folder = mutant.path.parent.name
+    folder = mutant.path.parent.relative_to("src")
     kinds: list[tuple[str, Callable[[str, str], bool]]] = [
         ("the test of its file", lambda name, text: re.search(rf"\.(test_)?{mutant.path.stem}$", name) is not None),
         ("a test of its folder", lambda name, text: f'"{folder}/{mutant.path.stem}.h"' in text),
@@ -255,7 +260,7 @@ def put(path: Path, change: Callable[[str], str]) -> Iterator[None]:
 def by_c_tests(mutant: Mutant, preset: str, near: bool) -> str | None:
     """Which tests noticed it; "build" where it does not build; None where it survives."""
     with put(mutant.path, lambda text: text[: mutant.start] + mutant.new + text[mutant.end :]):
-        if build(preset, f"nereid_{mutant.path.parent.name}") is not None:
+        if build(preset, library_of(mutant.path)) is not None:
             return "build"
         for title, names in circles(mutant):
             if near and title == FAR:
@@ -307,7 +312,7 @@ def mutate(options: argparse.Namespace) -> int:
     print(f"{sum(outcomes.values())} mutants: " + ", ".join(f"{number} by {by}" for by, number in sorted(outcomes.items())), flush=True)
     if options.python:
         survivors = [mutant for mutant in survivors if not by_python_tests(mutant, options.preset)]
-    (WORK / f"{options.folder}.txt").write_text("".join(f"{mutant}\n" for mutant in sorted(survivors, key=str)))
+    (WORK / f"{options.folder.replace('/', '-')}.txt").write_text("".join(f"{mutant}\n" for mutant in sorted(survivors, key=str)))
     for mutant in survivors:
         print(f"survives: {mutant}")
     return 0
@@ -322,7 +327,7 @@ def ask(preset: str, test: str) -> str | None:
 
 def library_of(path: Path) -> str:
     """What is built of a file of src/ or of a backend."""
-    return f"{'triton' if path.parts[0] == 'backends' else 'nereid'}_{path.parent.name}"
+    return "_".join(("triton" if path.parts[0] == "backends" else "nereid", *path.parts[1:-1]))
 
 
 def noticed(bug: planted.Planted, preset: str) -> str:
