@@ -290,26 +290,28 @@ def test_all_that_is_in_flight_is_answered(gated: Nereid, board: Board, call: ty
         server.kill()
 
 
-def test_all_that_is_pipelined_is_answered(gated: Nereid, board: Board) -> None:
-    """SIGTERM with three requests under way on one connection, an index asked for behind them and a request whose body has begun: all
-    are answered, and only the last answer says that the connection ends."""
+@pytest.mark.parametrize("begun", [False, True], ids=["whole", "one-begun"])
+def test_all_that_is_pipelined_is_answered(gated: Nereid, board: Board, begun: bool) -> None:
+    """SIGTERM with three requests under way on one connection, an index asked for behind them and, or not, a request whose body has
+    begun: all are answered, and only the last answer says that the connection ends."""
     gated.options |= THREADS
     server = gated.start()
     ask = rawhttp.head("POST", "/v2/models/slow/infer", body=witness.BODY) + witness.BODY
     index = rawhttp.head("POST", "/v2/repository/index", body=b"{}") + b"{}"
     try:
         with rawhttp.Connection(HOST, server.http_port) as connection:
-            connection.send(ask * 3, index, ask[:-2])
+            connection.send(ask * 3, index, ask[:-2] if begun else b"")
             server.process.wait_until(lambda: _busy(server, "slow"), 30)
             _stopping(server)
             server.process.wait_until(lambda: "Found 1 model versions that have in-flight inferences" in server.process.log(), 60)
             board.open_gate()
             answers = [connection.answer() for _ in range(4)]
-            connection.send(ask[-2:])
-            answers.append(connection.answer())
+            if begun:
+                connection.send(ask[-2:])
+                answers.append(connection.answer())
             assert connection.closed()
         assert [each.status for each in answers[:3]] == [200] * 3
-        assert [each.header("Connection") for each in answers] == [None] * 4 + ["close"]
+        assert [each.header("Connection") for each in answers] == [None] * (3 + begun) + ["close"]
         server.process.ends(0)
     finally:
         server.kill()
