@@ -54,5 +54,4 @@ EOT
 # Detached, so that the server, which takes this process over, has no child that it does not know.
 (announce &)
 exec build/release/bin/nereid "${repositories[@]}" \
-    --backend-directory=build/release/backends \
     --http-port="$http" --grpc-port="$grpc" --metrics-port="$metrics"

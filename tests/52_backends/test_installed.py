@@ -45,17 +45,16 @@ def test_an_unknown_backend_is_refused() -> None:
     assert "BACKENDS names 'toaster'; there are: all openvino" in done.stderr
 
 
-def install(prefix: Path, backends: str) -> None:
-    subprocess.run(
-        ["tools/install.sh", str(prefix)], cwd=paths.ROOT, env={**os.environ, "BACKENDS": backends}, check=True, capture_output=True
-    )
+def install(prefix: Path, backends: str, destdir: str = "") -> None:
+    environment = {**os.environ, "BACKENDS": backends, "DESTDIR": destdir}
+    subprocess.run(["tools/install.sh", str(prefix)], cwd=paths.ROOT, env=environment, check=True, capture_output=True)
 
 
 class Installed(Nereid):
     prefix: Path
 
     def program(self) -> list[str]:
-        return [str(self.prefix / "bin" / "nereid"), f"--backend-directory={self.prefix / 'backends'}"]
+        return [str(self.prefix / "bin" / "nereid")]
 
 
 def test_an_installation_has_what_was_asked_for(tmp_path: Path) -> None:
@@ -64,12 +63,27 @@ def test_an_installation_has_what_was_asked_for(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "plain" / "backends").iterdir()) == ["identity", "onnxruntime"]
 
 
+def test_a_staged_installation_serves_from_where_it_was_put(tmp_path: Path) -> None:
+    """DESTDIR stages it, as packages are made; then it moves. Program, library, backends, caches and agents stay together."""
+    paths.need(RELEASE / "bin" / "nereid")
+    install(Path("/usr/local/nereid"), "", str(tmp_path / "stage"))
+    Installed.prefix = (tmp_path / "stage" / "usr" / "local" / "nereid").rename(tmp_path / "moved")
+    assert sorted(path.name for path in (tmp_path / "stage").rglob("*") if path.is_file()) == []
+    log = tmp_path / "log"
+    with Installed(paths.ROOT / "build" / "models", {"log-file": log, "cache-config": "local,size=65536"}) as server:
+        found = ask(server, "grpc", "digits", {"image": np.zeros((1, 64), np.float32)})["logits"]
+    assert found.shape == (1, 10)
+    told = log.read_text()
+    for folder in ("backends", "caches"):
+        assert str(Installed.prefix / folder) in told, told
+
+
 @pytest.mark.parametrize(
     ("backend", "library", "output"),
     [("openvino", "openvino", "logits"), ("pytorch", "torch", "logits__0"), ("tensorflow", "tensorflow", "logits")],
 )
 def test_an_installed_backend_finds_its_runtime_beside_itself(tmp_path: Path, backend: str, library: str, output: str) -> None:
-    """Wherever that is."""
+    """Wherever that is; and the server finds the backend beside its own library."""
     paths.need(RELEASE / "bin" / "nereid")
     install(tmp_path / "first", backend)
     Installed.prefix = (tmp_path / "first").rename(tmp_path / "elsewhere")

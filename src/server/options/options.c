@@ -1,9 +1,57 @@
 #include "server/options/options.h"
 
 #include "base/check.h"
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "os/dl.h"
+#include "os/files/file.h"
 #include "server/options/options_row.h"
 
 #include <string.h>
+
+/* The folder that this library was installed below: PREFIX of PREFIX/lib/libtritonserver.so. NULL
+ * when the code is part of another file. The caller's (mem_free). */
+static char *own_prefix(void)
+{
+    static const char name[] = "/libtritonserver.so";
+    char *named = dl_path_of(own_prefix);
+    char *path = named ? file_absolute(named) : NULL;
+    char *slash = path ? strrchr(path, '/') : NULL;
+    mem_free(named);
+    if (slash && strncmp(slash, name, sizeof(name) - 1) == 0) {
+        *slash = '\0';
+        slash = strrchr(path, '/');
+        if (slash) {
+            *slash = '\0';
+            return path;
+        }
+    }
+    mem_free(path);
+    return NULL;
+}
+
+/* Plug-ins lie beside the library that they were installed with, wherever that is; the options'
+ * own defaults hold where nothing lies there. */
+static void find_own_folders(struct options *o)
+{
+    const struct {
+        const char **field;
+        const char *folder;
+    } places[] = {
+        {&o->backend_directory, "backends"},
+        {&o->repoagent_directory, "repoagents"},
+        {&o->cache_directory, "caches"},
+    };
+    char *prefix = own_prefix();
+    for (size_t i = 0; prefix && i < sizeof(places) / sizeof(*places); i++) {
+        struct strbuf path = STRBUF_INIT;
+        strbuf_printf(&path, "%s/%s", prefix, places[i].folder);
+        if (file_is_dir(strbuf_str(&path)))
+            *places[i].field = options_value_keep(o, path.data, path.len);
+        strbuf_fini(&path);
+    }
+    mem_free(prefix);
+}
 
 void options_defaults(struct options *o)
 {
@@ -17,6 +65,7 @@ void options_defaults(struct options *o)
         CHECK(!e);
     }
     o->auto_complete_config = true;
+    find_own_folders(o);
 }
 
 void options_fini(struct options *o)
