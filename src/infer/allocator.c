@@ -11,7 +11,7 @@
 
 #define ALLOCATOR_MAGIC 0x414c4c43u
 
-/* One output's memory, in the arena of its response. */
+/* The memory of one output; the struct lies in the arena of its response. */
 struct allocated {
     struct buf buf;
     struct allocator *allocator;
@@ -65,7 +65,7 @@ void allocator_start(const struct request *r)
                               "start");
 }
 
-/* The buf's memory goes back to the application; the struct lies in an arena. */
+/* Gives the memory back to the application. The struct itself stays in its arena. */
 static void allocator_give_back(struct buf *b)
 {
     struct allocated *m = LIST_ITEM(b, struct allocated, buf);

@@ -9,17 +9,17 @@ struct buffer_attributes {
     enum buf_memory memory;
     int64_t device;
     uint64_t byte_size;
-    void *cuda_ipc; /* a cudaIpcMemHandle_t of the caller's; NULL = none */
+    void *cuda_ipc; /* a cudaIpcMemHandle_t that the caller owns; NULL = none */
 };
 
-/* buffer_attributes_init - a description of memory without a handle for other processes. */
+/* buffer_attributes_init - describe memory; it has no handle for other processes. */
 void buffer_attributes_init(struct buffer_attributes *b, uint64_t byte_size, enum buf_memory memory,
                             int64_t device);
 
-/* buffer_attributes_new, buffer_attributes_free - on the heap: 0 bytes of CPU memory. NULL is
- * fine. */
+/* buffer_attributes_new, buffer_attributes_free - on the heap; a new one describes 0 bytes of
+ * CPU memory. NULL is fine. */
 struct buffer_attributes *buffer_attributes_new(void);
 void buffer_attributes_free(struct buffer_attributes *b);
 
-/* buffer_attributes_of - the object behind an ABI handle; NULL when it is none. */
+/* buffer_attributes_of - the object behind an ABI handle; NULL if the handle is none. */
 struct buffer_attributes *buffer_attributes_of(const void *handle);

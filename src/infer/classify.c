@@ -11,13 +11,14 @@
 #include <string.h>
 
 #define MAX_ELEMENTS 1000000u
-/* Without the label: "%f" of the largest double takes 317 bytes; an index, colons, a length. */
+/* The longest string without its label: "%f" of the largest double takes 317 bytes; add the
+ * index, the colons and the length. */
 #define MAX_TEXT 352u
 
-/* A value with its place. Values of every type are ordered by one of the two. */
+/* A value and its index. Floating point values are compared by `real`, integers by `whole`. */
 struct candidate {
     double real;
-    int64_t whole; /* integers: order and text; unsigned ones with the top bit turned */
+    int64_t whole; /* integers: for order and text; unsigned ones have their top bit inverted */
     uint64_t index;
 };
 
@@ -71,7 +72,7 @@ static struct candidate classify_load(const char *from, enum order order, uint32
     return c;
 }
 
-/* Descending; equal ones by index; NaN behind all others. */
+/* Compares for descending order: equal values by index; NaN after all other values. */
 static int classify_compare(const void *a, const void *b)
 {
     const struct candidate *l = a, *r = b;
@@ -113,7 +114,7 @@ struct job {
     uint32_t width;
     uint64_t rows;
     uint64_t row_elements;
-    uint64_t kept; /* classes a row */
+    uint64_t kept; /* classes per row */
     const struct labels *labels;
     struct candidate *candidates;
 };
@@ -123,8 +124,8 @@ static const char *label_of(const struct job *j, uint64_t index)
     return j->labels ? labels_get(j->labels, index) : NULL;
 }
 
-/* Rows without elements keep nothing, and a shape can name more of them than could ever be
- * counted through. */
+/* Writes the classes of all rows. If rows have no elements nothing is written: such a shape can
+ * name more rows than a loop could ever count. */
 static char *classify_rows(const struct job *j, char *to)
 {
     for (uint64_t row = 0; j->row_elements && row < j->rows; row++) {
@@ -138,7 +139,8 @@ static char *classify_rows(const struct job *j, char *to)
     return to;
 }
 
-/* The most bytes that labels can add to a row: every kept one has the longest. */
+/* The most bytes that labels can add to a row: every kept class is assumed to have the longest
+ * label. */
 static size_t label_bytes(const struct job *j)
 {
     size_t longest = 0;

@@ -1,6 +1,6 @@
 #pragma once
-/* The classification extension: the highest values of an output instead of all of them, as
- * strings "value:index[:label]". */
+/* The classification extension: a client gets only the highest values of an output, as strings
+ * "value:index[:label]". */
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -13,9 +13,9 @@ struct tensor_output;
 /* classify_output - replace the output's tensor by a BYTES tensor of shape [batch,] min(classes,
  * elements).
  * batched  the first dimension is the batch
- * labels   of the output; NULL = none: "value:index"
- * errors   INVALID_ARG for a datatype that has no order, or more than a million elements;
- *          UNAVAILABLE
- * source   parity with the reference: values as printf("%f") prints them */
+ * labels   of the output; NULL = the strings have no label
+ * errors   INVALID_ARG for a datatype without an order, or more than a million elements;
+ *          UNAVAILABLE without memory
+ * source   as the reference: values are printed with printf("%f") */
 struct err *classify_output(struct response *r, struct tensor_output *o, uint64_t classes,
                             bool batched, const struct labels *labels);

@@ -8,16 +8,16 @@
 #include "os/mutex.h"
 
 #define SHARDS  16u
-#define AT_ONCE 64u /* factories that are deleted under the lock at one time */
+#define AT_ONCE 64u /* the most factories that are taken under the lock at one time */
 
 struct factory {
     struct list node;        /* in its shard */
     struct request *request; /* a reference */
-    time_ns over;            /* the first sweep that found the request over; 0 = none did */
+    time_ns over;            /* time of the first sweep that found the request over; 0 = none did */
 };
 
-/* All factories of a request are in one shard, which their handles name: so a handle is looked
- * up under the lock under which others take it back. */
+/* All factories of a request are in one shard, and their handles name the shard. So the same
+ * lock guards looking a handle up and taking it back. */
 struct shard {
     /* rank LEAF; guards the factories, and `factories` of their requests */
     _Alignas(64) struct mutex lock;
@@ -75,8 +75,8 @@ struct request *factory_request(const void *handle)
     return r;
 }
 
-/* Its handle is stale from here on, and the caller's to free it. NULL when the handle was stale.
- * Lock held. */
+/* Makes the handle stale; the caller then frees the factory. Returns NULL if the handle was
+ * stale already. Lock held. */
 static struct factory *factory_take(const void *handle)
 {
     struct factory *f = token_take(handle, TOKEN_FACTORY);
@@ -104,16 +104,18 @@ bool factory_delete(const void *handle)
     return f;
 }
 
-/* Nothing but factories holds it, and they can only send what is refused. Lock held: so no
- * factory comes or goes, and who holds nothing else of the request comes to nothing else.
- * Acquire: what others did before they let go of it was before. */
+/* True if only factories hold the request and its final response was sent, so that nothing more
+ * can be sent. The lock is held, so no factory is made or deleted, and a thread that holds no
+ * other reference cannot get one. Acquire: everything that others did before they released their
+ * reference has happened. */
 static bool factory_is_over(struct request *r)
 {
     return atomic_load_explicit(&r->refs, memory_order_acquire) == r->factories &&
            atomic_load_explicit(&r->final_sent, memory_order_relaxed);
 }
 
-/* Marks what is over by now, and takes up to AT_ONCE of those that were marked long enough ago. */
+/* Marks the factories whose request is over, and takes up to AT_ONCE of those that were marked
+ * long enough ago. */
 static size_t factory_gather(struct shard *s, time_ns now, struct factory **ret)
 {
     size_t count = 0;
@@ -139,8 +141,7 @@ size_t factory_sweep(time_ns now)
     for (unsigned i = 0; i < SHARDS; i++) {
         struct factory *late[AT_ONCE];
         size_t count;
-        /* Again for the others of a request: its references and its factories agree once more
-         * when one of each is gone. */
+        /* A request with several factories needs several rounds: each factory holds a reference. */
         while ((count = factory_gather(&shards[i], now, late))) {
             for (size_t k = 0; k < count; k++) {
                 const struct model_config *c = late[k]->request->config;

@@ -1,12 +1,12 @@
 #pragma once
-/* Response factories: a request held by one more reference, so that responses can be made after
- * it was released. The TRITONBACKEND_ResponseFactory of the C ABI is a token of one
- * (base/token.h).
+/* Response factories: a factory holds a reference to a request, so that a backend can make
+ * responses after it released the request. The TRITONBACKEND_ResponseFactory of the C ABI is a
+ * token for a factory (base/token.h).
  *
- * Of a request that is over (its final response was delivered, it was released, only factories
- * hold it) a factory has nothing left to do but to be deleted. A backend that forgets that would
- * keep the request's memory, and its version from being unloaded, for ever: factory_sweep
- * deletes such factories in its place. */
+ * A request is over when its final response was delivered, it was released and only factories
+ * hold it. A factory of such a request can only be deleted. If the backend forgets to delete it,
+ * the request's memory is never freed and its version is never unloaded. factory_sweep therefore
+ * deletes such factories. */
 #include "os/clock.h"
 
 #include <stdbool.h>
@@ -17,20 +17,21 @@ struct request;
 /* How long a backend may take to delete the factories of a request that is over. */
 #define FACTORY_GRACE_NS TIME_S(2)
 
-/* factory_new - takes a reference on the request.
- * returns  the handle that the ABI gives out; never NULL. Any thread. */
+/* factory_new - make a factory; it takes a reference to the request.
+ * returns  the handle for the ABI; never NULL. Any thread. */
 void *factory_new(struct request *request);
 
-/* factory_request - the request behind a handle: a reference, the caller's (request_unref); NULL
- * when the handle is none, or none any more. Any thread. */
+/* factory_request - the request behind a handle, as a reference of the caller's (request_unref);
+ * NULL if the handle is invalid or stale. Any thread. */
 struct request *factory_request(const void *handle);
 
-/* factory_delete - false when the handle is none, or none any more. Any thread; of several at
- * one time one deletes it. */
+/* factory_delete - delete a factory; false if the handle is invalid or stale. Any thread; if
+ * several threads try at once, only one succeeds. */
 bool factory_delete(const void *handle);
 
-/* factory_sweep - delete the factories of requests that a sweep found over FACTORY_GRACE_NS ago
- * or earlier; logged. Of all models of the process.
- * now      monotonic ns; a request counts as over from the first sweep on that finds it so
- * returns  how many were deleted. Any thread, no lock held. */
+/* factory_sweep - delete the factories of requests that an earlier sweep, at least
+ * FACTORY_GRACE_NS ago, found to be over. Each deletion is logged. Covers all models of the
+ * process.
+ * now      monotonic ns; the grace time begins with the first sweep that finds the request over
+ * returns  the number of deleted factories. Any thread, no lock held. */
 size_t factory_sweep(time_ns now);

@@ -12,7 +12,7 @@
 
 #define NS_A_MS 1000000u
 
-/* Relaxed: only the numbers matter, they order nothing. */
+/* Relaxed, because only the numbers matter. */
 typedef atomic_uint_fast64_t counter;
 
 struct first_response_sums {
@@ -23,13 +23,13 @@ struct first_response_sums {
 struct first_response {
     double *bounds;
     size_t bound_count;
-    /* Published with release: the counters of a slot are zero before. */
+    /* Published with release, so that readers see zeroed counters. */
     _Atomic(struct first_response_sums *) slots[THREAD_SLOTS];
 };
 
 static const double usual_bounds[] = {100, 500, 2000, 5000};
 
-static atomic_bool kept; /* set before anybody serves; orders nothing */
+static atomic_bool kept; /* set before the server serves; orders nothing */
 
 void first_response_keep(void)
 {

@@ -44,5 +44,5 @@ struct param *param_add(struct param_list *l, struct arena *a, const char *name,
 struct param *param_add_string(struct param_list *l, struct arena *a, const char *name, size_t len,
                                const char *value, size_t value_len);
 
-/* param_find - the last parameter of that name, NULL when there is none. */
+/* param_find - the last parameter with that name; NULL if there is none. */
 const struct param *param_find(const struct param_list *l, const char *name);

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #define REQUEST_MAGIC 0x52455153u
-/* The struct and the first memory of its arena: a small request needs no more. */
+/* The struct and the first memory of its arena; enough for a small request. */
 #define REQUEST_BYTES (3072 - SLAB_HEAD)
 
 static const struct slab slab = {
@@ -50,7 +50,8 @@ void request_account(struct request *r, struct budget_account *account)
     arena_account(&r->arena, account, REQUEST_BYTES + RESPONSE_OWN_BYTES);
 }
 
-/* Room for one more in an array of the arena: doubles, the old one stays in the arena. */
+/* Makes room for one more item in an array of the arena. The room doubles; the old array stays
+ * in the arena. */
 static void *request_grow(struct arena *a, void *items, uint32_t count, uint32_t *cap,
                           size_t item_bytes)
 {
@@ -154,7 +155,7 @@ struct tensor_input *request_input_from(const void *handle)
     return r && part < r->input_count ? &r->inputs[part] : NULL;
 }
 
-/* Answers in place of a backend that cannot any more. The caller holds a reference. */
+/* Sends an error for a backend that forgot the final response. The caller holds a reference. */
 static void answer_forgotten(struct request *r)
 {
     const char *model = r->config->name;
@@ -174,12 +175,13 @@ static bool is_open(const struct request *r)
 static void request_end(struct request *r)
 {
     if (is_open(r)) {
-        atomic_store_explicit(&r->refs, 1, memory_order_relaxed); /* for that answer */
+        /* for the response of answer_forgotten */
+        atomic_store_explicit(&r->refs, 1, memory_order_relaxed);
         answer_forgotten(r);
         request_unref(r);
         return;
     }
-    if (r->states) /* it was never released */
+    if (r->states) /* the request was never released */
         state_release(r);
     if (r->trace)
         trace_release(r->trace);
@@ -191,16 +193,16 @@ static void request_end(struct request *r)
     slab_free(&slab, r);
 }
 
-/* rank LEAF; while there are responses that were sent and were not final, one of the backend's
- * references to a request ends at a time: so the one that finds nothing but those beside it is
- * the last. By the request's slot. */
+/* rank LEAF. While sent responses that are not final exist, references are dropped under this
+ * lock, one at a time. So exactly one thread sees that only the references of sent responses
+ * would be left, and it answers for the backend. The request's slab number chooses the lock. */
 static struct mutex last_locks[] = {MUTEX_INIT(MUTEX_RANK_LEAF), MUTEX_INIT(MUTEX_RANK_LEAF),
                                     MUTEX_INIT(MUTEX_RANK_LEAF), MUTEX_INIT(MUTEX_RANK_LEAF),
                                     MUTEX_INIT(MUTEX_RANK_LEAF), MUTEX_INIT(MUTEX_RANK_LEAF),
                                     MUTEX_INIT(MUTEX_RANK_LEAF), MUTEX_INIT(MUTEX_RANK_LEAF)};
 
-/* Drops one of the backend's references, unless it is the last of them; then the caller still
- * has it. */
+/* Drops a reference, unless only references of sent responses would be left. Returns false in
+ * that case; the caller then still holds its reference. */
 static bool drop_but_last(struct request *r)
 {
     struct mutex *lock = &last_locks[slab_token(r) % (sizeof(last_locks) / sizeof(last_locks[0]))];
@@ -221,7 +223,7 @@ void request_unref(struct request *r)
             return;
         answer_forgotten(r);
     }
-    /* Acquire and release: the last one sees what every other holder did. */
+    /* Acquire and release: the thread that drops the last reference sees what all others did. */
     if (atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) == 1)
         request_end(r);
 }

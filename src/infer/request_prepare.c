@@ -1,7 +1,7 @@
 /* Checks a request against its model's configuration and derives what the scheduler and the
- * backend need. The order of the checks and the wording of the messages are the reference's,
- * which looks at inputs from the last to the first: so does every loop over them that can end in
- * an error. */
+ * backend need. The order of the checks and the messages are the reference's. The reference
+ * checks inputs from the last to the first, so every loop over inputs that can return an error
+ * does the same. */
 #include "infer/request.h"
 
 #include "base/map.h"
@@ -19,8 +19,8 @@ static bool request_prepare_has_input(const struct request *r, const char *name)
     return false;
 }
 
-/* The first of `count` names that stands there twice, NULL when none does. Few names are
- * compared with each other, many go through a table. */
+/* The first of `count` names that occurs twice; NULL if none does. A few names are compared with
+ * each other; many go through a map. */
 static const char *find_repeat(const char *const *names, uint32_t count)
 {
     struct map seen = MAP_INIT;
@@ -88,8 +88,8 @@ static __attribute__((cold)) struct err *wrong_count(const struct request *r)
     else
         strbuf_printf(&expected, "expected number of inputs between %" PRIu32 " and %" PRIu32,
                       cfg->required_inputs, cfg->input_count);
-    /* The reference cuts the last character of the list of missing ones, also when the list is
-     * empty. */
+    /* The reference removes the last character of the list of missing inputs, even if the list
+     * is empty. */
     struct err *e = request_error(r,
                                   "%s but got %" PRIu32
                                   " inputs for model '%s'. Got input(s) [%s], but missing required "
@@ -102,8 +102,8 @@ static __attribute__((cold)) struct err *wrong_count(const struct request *r)
     return e;
 }
 
-/* One input's part in the batch size: its first dimension. *batch is that of those before, -1 =
- * none. */
+/* Compares an input's first dimension with the batch size. *batch is the batch size of the
+ * inputs before it; -1 = none yet. */
 static struct err *join_batch(const struct request *r, const struct tensor_input *in,
                               int64_t *batch)
 {
@@ -121,7 +121,7 @@ static struct err *join_batch(const struct request *r, const struct tensor_input
                : request_error(r, "input '%s' has a negative batch size for '%s'", in->name, model);
 }
 
-/* What the configuration says of each input, and the batch size. */
+/* Finds the configuration of each input, and the batch size. */
 static struct err *find_inputs(struct request *r, const struct model_io **ret_ios)
 {
     const struct model_config *cfg = r->config;
@@ -186,8 +186,8 @@ static __attribute__((cold)) struct err *request_prepare_wrong_shape(const struc
     return e;
 }
 
-/* The shape that the backend sees: the request's own, or the configured reshape with its
- * variable dimensions filled in. */
+/* Sets the shape that the backend sees: the request's own shape, or the configured reshape with
+ * its variable dimensions filled in. */
 static void prepare_model_shape(struct request *r, struct tensor_input *in,
                                 const struct model_io *io, bool batched)
 {
@@ -204,14 +204,14 @@ static void prepare_model_shape(struct request *r, struct tensor_input *in,
     in->model_rank = io->reshape_rank + batched;
 }
 
-/* Walks length-prefixed strings over the pieces; the reference's rules: an indicator never spans
- * two pieces. */
+/* Checks length-prefixed strings over all pieces. As in the reference, a length may not cross
+ * from one piece into the next. */
 static struct err *request_prepare_check_strings(const struct request *r,
                                                  const struct tensor_input *in)
 {
     const char *model = r->config->name;
     uint64_t seen = 0;
-    uint64_t rest = 0; /* of the current element */
+    uint64_t rest = 0; /* bytes left of the current string */
     for (uint32_t i = 0; i < in->piece_count; i++) {
         const unsigned char *p = in->pieces[i].data;
         uint64_t left = in->pieces[i].size;

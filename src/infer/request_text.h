@@ -1,20 +1,19 @@
 #pragma once
-/* Texts of a request that its client chooses, and their limits: what they take is bounded, or
- * held by the account of its peer (base/budget.h) until the request is freed. For front ends,
- * which build the request; one thread at a time. */
+/* Copies texts that a client chose into its request, within limits. Each text has a fixed limit,
+ * or the peer's account (base/budget.h) is charged for it until the request is freed. For front
+ * ends, which build the request; one thread at a time. */
 #include "base/err.h"
 #include "infer/request.h"
 
 #include <stddef.h>
 
-/* The longest id of a request: it comes back with each response, and stands in lines of the log. */
+/* The longest id of a request. Each response repeats it, and log lines contain it. */
 #define REQUEST_TEXT_ID_BYTES ((size_t)16384)
 
-/* The most bytes of an error's message that an answer carries: messages quote what the client
- * sent. */
+/* The most bytes of an error message in an answer, because messages quote what the client sent. */
 #define REQUEST_TEXT_MESSAGE_BYTES ((size_t)32768)
 
-/* request_text_id - set r->id to a copy; an empty one stays "".
+/* request_text_id - set r->id to a copy; an empty id stays "".
  * errors  INVALID_ARG when it is longer than REQUEST_TEXT_ID_BYTES */
 struct err *request_text_id(struct request *r, const char *id, size_t len);
 
@@ -22,13 +21,13 @@ struct err *request_text_id(struct request *r, const char *id, size_t len);
  * errors  UNSUPPORTED when it is longer than REQUEST_MAX_CORRELATION, in the reference's words */
 struct err *request_text_sequence(struct request *r, const char *id, size_t len);
 
-/* request_text_room - texts of so many bytes are about to be copied into the request, whose
- * account holds them: parameters, and their names.
- * errors  UNAVAILABLE when the account has no room for them */
+/* request_text_room - reserve memory in the account before `bytes` of text (parameters and their
+ * names) are copied into the request.
+ * errors  UNAVAILABLE if the account has no room for them */
 struct err *request_text_room(const struct request *r, size_t bytes);
 
-/* request_text_cut - how many bytes of an error's message an answer carries: all, or what ends
- * before a character of UTF-8 that would pass `most`. request_text_message - the same, for
- * REQUEST_TEXT_MESSAGE_BYTES. */
+/* request_text_cut - how many bytes of a message an answer may carry: at most `most`, and never
+ * a part of a UTF-8 character.
+ * request_text_message - the same with REQUEST_TEXT_MESSAGE_BYTES. */
 size_t request_text_cut(const char *message, size_t most);
 size_t request_text_message(const char *message);

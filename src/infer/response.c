@@ -14,14 +14,15 @@
 #include <string.h>
 
 #define RESPONSE_MAGIC    0x52455350u
-#define RESPONSE_IN_ARENA 4096u /* outputs up to this size lie in the arena */
+#define RESPONSE_IN_ARENA 4096u /* outputs up to this many bytes lie in the arena */
 
 static const struct slab slab = {
     .kind = SLAB_RESPONSE, .object_bytes = RESPONSE_OWN_BYTES, .tokens = true};
 
 static _Thread_local struct response_batch *open_batch;
 
-/* What the account holds for a response; nothing for the first, which came with the request. */
+/* The bytes that the account is charged for a response. The first response costs nothing,
+ * because request_account has reserved its memory. */
 static size_t own_bytes(struct request *request)
 {
     bool first = !atomic_exchange_explicit(&request->response_made, true, memory_order_relaxed);
@@ -76,7 +77,7 @@ struct tensor_output *response_output_from(const void *handle, struct response *
     if (!r || part >= r->output_count)
         return NULL;
     *ret_response = r;
-    if (part + 1 == r->output_count) /* nearly always: outputs are filled in as they are added */
+    if (part + 1 == r->output_count) /* the usual case: the output was added last */
         return LIST_ITEM(r->last_output, struct tensor_output, next);
     struct tensor_output *o = r->outputs;
     while (part--)
@@ -101,8 +102,8 @@ void response_free(struct response *r)
     slab_free(&slab, r);
 }
 
-/* The shape that the client sees: the backend's own, or the configured dims where the output is
- * reshaped. In the arena. */
+/* The shape that the client sees, in the arena: the backend's own, or the configured dims if the
+ * configuration reshapes the output. */
 static const int64_t *client_shape(struct response *r, const char *name, const int64_t *shape,
                                    uint32_t *rank)
 {
@@ -112,7 +113,7 @@ static const int64_t *client_shape(struct response *r, const char *name, const i
         index >= 0 && cfg->outputs[index].has_reshape ? &cfg->outputs[index] : NULL;
     uint32_t batched = cfg->max_batch_size > 0;
     if (io && *rank != io->reshape_rank + batched)
-        io = NULL; /* not what the configuration says: show it as it is */
+        io = NULL; /* the shape does not match the configuration, so it is shown as it is */
     int64_t *dims = arena_alloc(&r->arena, (io ? io->rank + batched : *rank) * sizeof(*dims));
     if (!io) {
         if (*rank)
@@ -127,7 +128,7 @@ static const int64_t *client_shape(struct response *r, const char *name, const i
     return dims;
 }
 
-/* dims in the arena. */
+/* Appends an output. dims lie in the arena. */
 static struct tensor_output *append_output(struct response *r, const char *name, size_t name_len,
                                            enum datatype datatype, const int64_t *dims,
                                            uint32_t rank)
@@ -203,7 +204,7 @@ static void response_hand_over(struct mail *m)
     r->request->respond(r, r->request->owner);
 }
 
-/* Whether a response may still be sent; who sends the final one is the only one that is told so. */
+/* True if a response may still be sent. Only one caller with RESPONSE_FINAL gets true. */
 static bool claim_send(struct request *request, uint32_t flags)
 {
     if (flags & RESPONSE_FINAL)
@@ -228,8 +229,8 @@ bool response_send(struct response *r, uint32_t flags, struct err *error)
         response_free(r);
         return false;
     }
-    struct request *more =
-        NULL; /* of a request that has more to come: held until this one is on its way */
+    /* If more responses will follow, keep the request alive until this one was passed on. */
+    struct request *more = NULL;
     if (!(flags & RESPONSE_FINAL)) {
         more = request_ref(r->request);
         r->sent = true;
@@ -250,10 +251,10 @@ bool response_send(struct response *r, uint32_t flags, struct err *error)
     return true;
 }
 
-/* Whether a response waits for the end of the batch. Only final ones do: else one that another
- * thread sends would overtake those before it. So would what follows from a step of an ensemble
- * that answers several times: what its instance executes next may be further by the end of the
- * batch. */
+/* True if a response waits for the end of the batch. Only final ones do: a kept response could
+ * be overtaken by one that another thread sends later. Final responses of steps of an ensemble
+ * with several responses are not kept: the instance's next execution could produce responses
+ * before the end of the batch, and the order would be lost. */
 static bool keeps_back(const struct response_batch *b, const struct response *r)
 {
     return (r->flags & RESPONSE_FINAL) && (b->all || !request_is_of_many(r->request));
@@ -298,8 +299,8 @@ static struct loop *home_of(struct mail *m)
     return ((struct response *)m)->request->home;
 }
 
-/* Takes the run of neighbours that go to one loop off the front of the list; batches come from
- * few loops, so runs are long. */
+/* Takes the first responses of the list that go to the same loop. Batches come from few loops,
+ * so this takes many at once. */
 static struct mail *cut_run(struct mail **list, struct mail **ret_last)
 {
     struct mail *first = *list;
@@ -312,8 +313,9 @@ static struct mail *cut_run(struct mail **list, struct mail **ret_last)
     return first;
 }
 
-/* On the loop that it goes to, or to none. Behind others of its request, which may still be in
- * the loop's mail, it is posted. */
+/* Delivers on this thread, which runs the home loop, or if there is no home loop. If earlier
+ * responses of the request may still be in the loop's mailbox, the response is posted behind
+ * them. */
 static void deliver_here(struct mail *m, struct loop *home)
 {
     if (home && request_has_sent(((struct response *)m)->request))
@@ -322,7 +324,7 @@ static void deliver_here(struct mail *m, struct loop *home)
         m->deliver(m);
 }
 
-/* Runs what goes to the loop of this very thread, or to no loop, here; posts the rest. */
+/* Delivers responses for this thread's loop, or for no loop, here; posts the others. */
 static void deliver_list(struct mail *list, const struct loop *here)
 {
     while (list) {

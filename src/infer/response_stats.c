@@ -42,7 +42,7 @@ static struct err *check_times(enum response_stats_outcome outcome,
     return NULL;
 }
 
-/* Caller holds the lock. */
+/* Finds or makes the row of an index. Caller holds the lock. */
 static struct response_stats_row *response_stats_row_of(struct response_stats *s, uint32_t index)
 {
     if (index > RESPONSE_STATS_MAX_INDEX)

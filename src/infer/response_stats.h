@@ -1,6 +1,6 @@
 #pragma once
-/* What backends report about the single responses of requests that have several: durations by
- * the index of the response within its request. Any thread. */
+/* Statistics of the single responses of requests that have several, as backends report them:
+ * durations by the index of the response within its request. Any thread. */
 #include "base/err.h"
 #include "infer/stats.h"
 #include "os/clock.h"
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Responses from this index on are counted together. */
+/* Responses with this index and above are counted together. */
 #define RESPONSE_STATS_MAX_INDEX 1023u
 
 struct response_stats;
@@ -20,7 +20,7 @@ enum response_stats_outcome {
     RESPONSE_STATS_CANCEL,
 };
 
-/* When a response passed what; monotonic ns. output_start 0 = no outputs were written. */
+/* Times of a response; monotonic ns. output_start 0 = no outputs were written. */
 struct response_stats_times {
     time_ns start;
     time_ns output_start;
@@ -42,12 +42,12 @@ struct response_stats *response_stats_new(void);
 void response_stats_free(struct response_stats *s);
 
 /* response_stats_add - count one response.
- * index   its place among the responses of its request, from 0
- * errors  INVALID_ARG for times that run backwards, in the reference's words */
+ * index   the index of the response among those of its request, from 0
+ * errors  INVALID_ARG for times in the wrong order, in the reference's words */
 struct err *response_stats_add(struct response_stats *s, uint32_t index,
                                enum response_stats_outcome outcome,
                                const struct response_stats_times *t);
 
-/* response_stats_sum - a copy of all rows by rising index; the caller's (mem_free).
- * returns  how many */
+/* response_stats_sum - a copy of all rows by ascending index; the caller frees it (mem_free).
+ * returns  the number of rows */
 size_t response_stats_sum(struct response_stats *s, struct response_stats_row **ret);

@@ -15,7 +15,7 @@
 _Static_assert(REQUEST_MAX_TENSORS + STATE_MAX_COUNT - 1 <= TOKEN_MAX_PART,
                "handles of states are parts of a request behind those of its inputs");
 
-#define MAX_RANK 1024u /* of a value that a backend writes */
+#define MAX_RANK 1024u /* dimensions of a value that a backend writes, at most */
 
 struct state_set {
     atomic_uint refs;
@@ -24,21 +24,22 @@ struct state_set {
     struct state_value *values[];
 };
 
-/* A request's part of one state. */
+/* A request's data for one state. */
 struct state_part {
-    uint32_t input; /* its place among the inputs */
-    /* a reference; NULL until the request runs, or when it is of no sequence */
+    uint32_t input; /* index among the inputs */
+    /* a reference; NULL before the request runs, or if it has no sequence */
     struct state_value *read;
-    struct state_value *next; /* a reference; being written, nobody else knows it; NULL = none */
-    /* a reference; what was published last, to write another one like it */
+    /* a reference; being written, and private to this request; NULL = none */
+    struct state_value *next;
+    /* a reference; the value published last: the next one has the same type and shape */
     struct state_value *last;
-    struct tensor_piece *piece; /* of the input; in the arena */
+    struct tensor_piece *piece; /* the piece of the input; in the arena */
     struct buffer_attributes attributes;
 };
 
 struct request_states {
     const struct state_plan *plan;
-    /* a reference; NULL until the request runs, unless it starts a sequence */
+    /* a reference; NULL before the request runs, unless the request starts a sequence */
     struct state_set *set;
     struct state_part slots[]; /* plan->count */
 };
@@ -114,7 +115,7 @@ void state_value_unref(struct state_value *v)
     mem_free(v);
 }
 
-/* Another value of the same type and shape. */
+/* Makes a value with the same type and shape. */
 static struct state_value *value_like(const struct state_value *v, struct buf *data,
                                       uint64_t byte_size)
 {
@@ -126,7 +127,7 @@ static struct state_value *value_like(const struct state_value *v, struct buf *d
 
 /* -- the values of a sequence -- */
 
-/* What a sequence begins with: shared, or a copy of its own to be written over. */
+/* The initial value of a sequence: the shared one, or a private copy if it will be overwritten. */
 static struct err *begin_value(const struct state_spec *spec, struct state_value **ret)
 {
     struct buf *copy;
@@ -269,7 +270,7 @@ void state_enter(struct request *r, struct state_set **of_sequence)
 {
     struct request_states *s = r->states;
     if (!s->set) {
-        CHECK(*of_sequence); /* a sequence runs from its START on */
+        CHECK(*of_sequence); /* a sequence runs only after its START */
         s->set = set_ref(*of_sequence);
     } else if (*of_sequence != s->set) {
         state_set_unref(*of_sequence);
@@ -279,7 +280,7 @@ void state_enter(struct request *r, struct state_set **of_sequence)
         struct state_part *slot = &s->slots[i];
         state_value_unref(slot->read);
         slot->read = set_get(s->set, i);
-        state_value_unref(slot->next); /* of an execution before this one */
+        state_value_unref(slot->next); /* a value that an earlier execution of this request wrote */
         slot->next = NULL;
         state_fill(&r->inputs[slot->input], slot);
     }

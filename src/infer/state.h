@@ -3,16 +3,15 @@
  * the next. A model reads a state as an input, and writes the next value through the
  * TRITONBACKEND_State functions.
  *
- *   plan     what states a model has and how they begin; immutable, of the version
- *   value    contents with type and shape; refcounted. Immutable once published, unless the
- *            model shares one buffer
+ *   plan     the states of a model and their initial values; immutable; owned by the version
+ *   value    contents with type and shape; counted by references. Immutable once published,
+ *            unless the model shares one buffer
  *   set      the current values of one sequence
- *   r->states of a request: the set it belongs to, the values that it reads, and those being
- *   written
+ *   r->states of a request: its sequence's set, the values that it reads, and those it writes
  *
- * A request keeps what it reads until it is released, whatever happens to its sequence
- * meanwhile. Memory of values comes from the pool and is charged to the budget; how a sequence
- * begins is shared by all of them and costs nothing per sequence.
+ * A request keeps the values that it reads until it is released, whatever happens to its
+ * sequence. The memory of values comes from the pool and is charged to the budget. All sequences
+ * share the initial values, so these cost nothing per sequence.
  *
  * source  spec/model_config_proto.txt, ModelSequenceBatching.State;
  *         docs/decisions/0070-state-of-sequences.md */
@@ -25,7 +24,7 @@
 struct buf;
 
 struct state_value {
-    atomic_uint refs; /* the last unref acquires what every other holder released */
+    atomic_uint refs; /* the last unref acquires what all other holders released */
     enum datatype datatype;
     uint32_t rank;
     uint64_t elements;
@@ -38,8 +37,8 @@ struct state_value {
 struct state_spec {
     const char *input_name;  /* borrowed from the configuration */
     const char *output_name; /* borrowed from the configuration */
-    bool in_place;           /* the next value is written over the current one */
-    bool is_input; /* the configuration has an input of that name: the state takes its place */
+    bool in_place;           /* the next value overwrites the current one */
+    bool is_input; /* the configuration lists an input of this name: the state takes its place */
     struct state_value *initial; /* a reference */
 };
 
@@ -53,83 +52,87 @@ struct state_plan {
 struct state_set;
 struct request_states;
 
-/* As many as there are handles for: they share the parts of a request's token with its inputs. */
+/* The most states, because the handles of states share their number range with those of inputs. */
 #define STATE_MAX_COUNT 4096u
 
-/* state_plan_new - room for specs, all zero; count is 0. state_plan_free - no set of it is left;
- * drops the initial values. NULL is fine. */
+/* state_plan_new - room for that many specs, all zero; count is 0.
+ * state_plan_free - free the plan and drop the initial values; no set uses it any more. NULL is
+ * fine. */
 struct state_plan *state_plan_new(uint32_t room);
 void state_plan_free(struct state_plan *p);
 
-/* state_memory - for contents; not cleared, and there also for 0 bytes.
+/* state_memory - memory for contents; not cleared, never NULL on success, even for 0 bytes.
  * errors   UNAVAILABLE: the budget is spent, or there is no memory */
 struct err *state_memory(const char *name, uint64_t byte_size, struct buf **ret);
 
-/* state_zeros - the same, every byte 0. */
+/* state_zeros - the same, with every byte 0. */
 struct err *state_zeros(const char *name, uint64_t byte_size, struct buf **ret);
 
-/* state_value_new - one reference, the caller's.
- * data     taken over, also on error; NULL = none yet. The contents are its first byte_size bytes
- * errors   INVALID_ARG for a shape that cannot be, or a type that does not exist */
+/* state_value_new - make a value; the caller gets one reference.
+ * data     owned by the value, freed on error too; NULL = none yet. The contents are its first
+ *          byte_size bytes
+ * errors   INVALID_ARG for an impossible shape or an unknown type */
 struct err *state_value_new(const char *name, enum datatype datatype, const int64_t *shape,
                             uint32_t rank, struct buf *data, uint64_t byte_size,
                             struct state_value **ret);
 void state_value_unref(struct state_value *v);
 
-/* state_set_unref - the values of a sequence, counted; NULL is fine. Any thread. */
+/* state_set_unref - drop a reference to the values of a sequence; NULL is fine. Any thread. */
 void state_set_unref(struct state_set *s);
 
-/* state_join - make a prepared request part of a model with states: it gets an input for each of
- * them, not filled yet. Before its controls are added.
- * plan     outlives the request
- * errors   UNAVAILABLE when there is no memory for the states of a sequence that starts;
- *          INVALID_ARG: too many inputs */
+/* state_join - add an input for each state to a prepared request; the inputs are filled later.
+ * Call it before the control inputs are added.
+ * plan     must outlive the request
+ * errors   UNAVAILABLE if there is no memory for the states of a starting sequence; INVALID_ARG:
+ *          too many inputs */
 struct err *state_join(struct request *r, const struct state_plan *plan);
 
-/* state_join_alone - as that, for a request that is of no sequence (it fills a gap of a batch,
- * or warms the model up): what it writes is dropped. A state for which it has an input is that;
- * the others are as a sequence begins.
+/* state_join_alone - as state_join, for a request without a sequence (it fills a gap of a batch,
+ * or warms the model up). What it writes is dropped. If the request brings an input for a state,
+ * that input is used; other states have their initial value.
  * errors   INVALID_ARG: too many inputs */
 struct err *state_join_alone(struct request *r, const struct state_plan *plan);
 
-/* state_enter - the request is about to run: fill its inputs from the values that its sequence
- * has now. A request with START brings the values of its own, and leaves them to the sequence.
- * of_sequence  where the sequence keeps them; guarded by the caller */
+/* state_enter - the request is about to run: fill its inputs with the current values of its
+ * sequence. A request with START brings new values, and the sequence keeps them.
+ * of_sequence  where the sequence keeps its set; guarded by the caller */
 void state_enter(struct request *r, struct state_set **of_sequence);
 
-/* state_fits - whether two requests that are about to run have states of the same shapes, apart
+/* state_fits - true if two requests that are about to run have states of equal shapes, apart
  * from the batch dimension.
- * a_kept, b_kept  what their sequences keep now; NULL = nothing yet */
+ * a_kept, b_kept  the current sets of their sequences; NULL = none yet */
 bool state_fits(const struct request *a, struct state_set *a_kept, const struct request *b,
                 struct state_set *b_kept);
 
-/* state_release - with the inputs of the request; drops what was written and not published. */
+/* state_release - called when the request's inputs are released; drops values that were written
+ * and not published. */
 void state_release(struct request *r);
 
-/* -- for backends; at one time one thread for one state of a request -- */
+/* -- for backends; only one thread at a time may use one state of a request -- */
 
-/* state_begin - a new value of a state, without contents; one that was begun before keeps its
- * buffer.
+/* state_begin - begin a new value of a state, without contents. If a value was begun before, its
+ * buffer is kept.
  * ret      the index of the state
- * errors   INVALID_ARG: the model has no states, none of that name, or the shape cannot be */
+ * errors   INVALID_ARG: the model has no states, no state has that name, or the shape is
+ *          impossible */
 struct err *state_begin(struct request *r, const char *name, enum datatype datatype,
                         const int64_t *shape, uint32_t rank, uint32_t *ret);
 
-/* state_buffer - memory for the contents of the value that was begun; asked again for the same
- * size, the same memory.
- * ret      the value's, until it is published or another size is asked for
+/* state_buffer - get memory for the value that was begun. Asking again for the same size returns
+ * the same memory.
+ * ret      owned by the value; valid until it is published or another size is asked for
  * errors   UNAVAILABLE: no memory */
 struct err *state_buffer(struct request *r, uint32_t index, uint64_t byte_size, void **ret);
 
-/* state_attributes - of the buffer; of 0 bytes before there is one. Borrowed until the request
- * is released. */
+/* state_attributes - the attributes of the buffer; 0 bytes if there is no buffer yet. Borrowed
+ * until the request is released. */
 struct buffer_attributes *state_attributes(struct request *r, uint32_t index);
 
-/* state_publish - the next request of the sequence sees the value from here on.
- * errors   INVALID_ARG when no buffer was asked for since the last time */
+/* state_publish - make the new value current: the next request of the sequence reads it.
+ * errors   INVALID_ARG if no buffer was asked for since the last publication */
 struct err *state_publish(struct request *r, uint32_t index);
 
-/* state_handle - what the C ABI gives out for a state of a request: stale when the request is
- * released. state_from - NULL when it is none, or none any more. */
+/* state_handle - the ABI handle of a state of a request; stale once the request is released.
+ * state_from - the request and state behind a handle; NULL if the handle is invalid or stale. */
 void *state_handle(const struct request *r, uint32_t index);
 struct request *state_from(const void *handle, uint32_t *ret_index);

@@ -10,10 +10,10 @@
 
 #define BATCH_CHAINS 16u
 
-/* Every counter below is relaxed: a reader wants numbers, not an order between them. */
+/* Every counter below is relaxed, because readers need no order between counters. */
 typedef atomic_uint_fast64_t stats_counter;
 
-/* Executions of one batch size; never removed while the statistics live. */
+/* Executions with one batch size; kept as long as the statistics live. */
 struct batch {
     struct batch *next; /* constant once published */
     uint32_t size;
@@ -25,7 +25,8 @@ struct batch {
 
 struct stats_of_thread {
     stats_counter success;
-    /* Rows of successful requests beyond one each: less work for the usual single row. */
+    /* The rows of successful requests minus the number of requests, so that a request with the
+     * usual single row adds nothing. */
     stats_counter more_rows;
     stats_counter request_ns;
     stats_counter queue_ns;
@@ -41,12 +42,12 @@ struct stats_of_thread {
     stats_counter hit_ns;
     stats_counter misses;
     stats_counter miss_ns;
-    /* A push releases the new entry, a walk acquires it. */
+    /* A push releases the new entry; a walk over the chain acquires it. */
     _Atomic(struct batch *) batches[BATCH_CHAINS];
 };
 
 struct stats {
-    /* Published with release: the counters of a slot are zero before. */
+    /* Published with release, so that readers see zeroed counters. */
     _Atomic(struct stats_of_thread *) slots[THREAD_SLOTS];
     /* Published with release, like a slot; NULL until the first report. */
     _Atomic(struct response_stats *) responses;
@@ -73,7 +74,7 @@ struct stats *stats_new(void)
     return MEM_NEW(struct stats);
 }
 
-static atomic_bool keep_parts; /* set before anybody serves; orders nothing */
+static atomic_bool keep_parts; /* set before the server serves; orders nothing */
 
 void stats_keep_parts(void)
 {
@@ -146,8 +147,8 @@ static struct stats_of_thread *stats_my_slot(struct stats *s)
     return slot ? slot : add_slot(s, index);
 }
 
-/* Often there is nothing to add (a backend without a phase of input), and a look is cheaper than
- * an atomic addition. */
+/* Skips the atomic addition if n is 0, which is common (a backend without an input phase) and
+ * cheaper. */
 static void stats_add(stats_counter *c, uint64_t n)
 {
     if (n)
@@ -423,7 +424,7 @@ static void merge(struct stats_duration *into, const struct stats_duration *d)
     into->ns += d->ns;
 }
 
-/* Sort, and make one entry of those of one size (they come from several slots). */
+/* Sorts the entries and merges those with the same batch size, which come from several slots. */
 static size_t fold(struct stats_batch_sums *all, size_t n)
 {
     qsort(all, n, sizeof(*all), by_size);

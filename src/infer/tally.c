@@ -11,7 +11,7 @@ struct tally {
     atomic_uint refs;
     struct mutex lock; /* rank LEAF; guards what follows */
     struct list parts;
-    struct stats *past; /* of those that have left; NULL = none has */
+    struct stats *past; /* the sum of the loads that have left; NULL = none has left */
     struct first_response *past_first_response;
 };
 

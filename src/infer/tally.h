@@ -1,8 +1,9 @@
 #pragma once
-/* The counters of one version of a model under its name, over all of its loads: a metric goes on
- * where a version is replaced by one of the same number, and what the old one still finishes is
- * counted in it, as in the reference. It ends, and begins anew at 0, when nothing of that name
- * and number is left. The statistics of the protocol are those of one load. */
+/* A tally holds the counters of one version number of a model over all of its loads. If a
+ * version is replaced by one with the same number, its metrics continue, and the requests that
+ * the old load still finishes count too, as in the reference. When no load with that name and
+ * number is left, the tally ends, and a later load starts at 0. The protocol's statistics cover
+ * one load only. */
 #include "base/list.h"
 
 #include <stdint.h>
@@ -11,12 +12,12 @@ struct first_response;
 struct stats;
 struct tally;
 
-/* What one load has in it; embedded. All zeros belongs to none. */
+/* The part of one load; embedded. All zeros = it belongs to no tally. */
 struct tally_part {
     struct list node;
     struct tally *tally;                   /* a reference */
     struct stats *stats;                   /* borrowed until tally_leave */
-    struct first_response *first_response; /* the same; may be NULL */
+    struct first_response *first_response; /* borrowed until tally_leave; may be NULL */
 };
 
 struct tally *tally_new(void);
@@ -25,19 +26,20 @@ struct tally *tally_ref(struct tally *t);
 /* tally_unref - NULL is fine. */
 void tally_unref(struct tally *t);
 
-/* tally_join - from here on its numbers are in the tally. Takes the reference over. stats,
- * first_response: as in tally_part. */
+/* tally_join - add a load to the tally. `part` owns the reference t. stats, first_response: as
+ * in tally_part. */
 void tally_join(struct tally *t, struct tally_part *part, struct stats *stats,
                 struct first_response *first_response);
 
-/* tally_leave - nobody records any more: its numbers stay. One that joined none is fine. */
+/* tally_leave - the load records no more; its numbers are added to the past. A part that joined
+ * no tally is fine. */
 void tally_leave(struct tally_part *part);
 
-/* tally_total - all loads added up, the caller's (stats_free); NULL = there is no other than
- * this one. Any thread. */
+/* tally_total - the sum of all loads; the caller frees it (stats_free). NULL = this load is the
+ * only one. Any thread. */
 struct stats *tally_total(const struct tally_part *part);
 
-/* tally_first_response - adds what the other loads with the same bounds have to a reading of
- * this one. Any thread.
- * counts, sum_ms  as first_response_read gives them */
+/* tally_first_response - add the counts of the other loads with the same bounds to a reading of
+ * this load. Any thread.
+ * counts, sum_ms  as first_response_read returns them */
 void tally_first_response(const struct tally_part *part, uint64_t *counts, uint64_t *sum_ms);

@@ -9,7 +9,7 @@
 
 struct request;
 
-/* A run of bytes of a tensor; whoever owns the bytes keeps them until the request is released. */
+/* A run of bytes of a tensor. The owner of the bytes keeps them until the request is released. */
 struct tensor_piece {
     const void *data;
     uint64_t size;
@@ -17,7 +17,7 @@ struct tensor_piece {
     int64_t device;
 };
 
-/* Pieces that instances of one host policy read instead of the plain ones. */
+/* Pieces that instances with this host policy read instead of the plain ones. */
 struct tensor_policy {
     struct tensor_policy *next;
     const char *name;
@@ -26,22 +26,22 @@ struct tensor_policy {
     uint64_t byte_size; /* sum of the pieces */
 };
 
-/* An input of a request. All of it lies in the request's arena, but for the bytes. */
+/* An input of a request. The struct and its arrays lie in the request's arena; the bytes do not. */
 struct tensor_input {
-    struct request *request; /* that it belongs to */
+    struct request *request; /* the request that it belongs to */
     const char *name;
     enum datatype datatype;
     const int64_t *shape; /* as the request gave it, batch dimension included */
     uint32_t rank;
-    /* as the backend sees it: reshape applied; set by request_prepare */
+    /* as the backend sees it, after the reshape; set by request_prepare */
     const int64_t *model_shape;
     uint32_t model_rank;
     uint64_t byte_size;                /* sum of the pieces */
     uint64_t elements;                 /* product of shape; set by request_prepare */
-    const struct tensor_piece *pieces; /* in order; one piece nearly always */
+    const struct tensor_piece *pieces; /* in order; usually one */
     uint32_t piece_count;
-    const struct tensor_policy *policies; /* NULL nearly always */
-    /* the configuration lets batches mix shapes of this input; set by request_prepare */
+    const struct tensor_policy *policies; /* usually NULL */
+    /* a batch may mix shapes of this input; set by request_prepare */
     bool ragged_ok;
 };
 
@@ -52,9 +52,9 @@ struct tensor_output {
     enum datatype datatype;
     const int64_t *shape;
     uint32_t rank;
-    void *data; /* NULL until the backend asked for the buffer; aligned to 64 */
+    void *data; /* NULL until the backend asked for the buffer; 64-byte aligned */
     uint64_t byte_size;
     enum buf_memory memory;
     int64_t device;
-    struct buf *buf; /* what data lies in, owned; NULL when it lies in the response's arena */
+    struct buf *buf; /* the memory of `data`, owned; NULL if data lies in the response's arena */
 };
