@@ -50,7 +50,7 @@ uint32_t batch_goal_choose(const struct batch_goal *g, const struct batch_growth
 {
     if (b->best_count)
         return b->best_count;
-    time_ns until = time_later(b->oldest, g->delay); /* of none: never */
+    time_ns until = time_later(b->oldest, g->delay); /* TIME_NEVER if there is no request */
     if (b->count && (b->closed || b->next_size == g->size_count || g->delay == 0 || until <= now))
         return b->count;
     *ret_wake = until;

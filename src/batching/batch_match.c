@@ -57,7 +57,7 @@ static bool shapes_equal(const struct tensor_input *a, const struct tensor_input
     return shape_equal(a->shape + skip, a->rank - skip, b->shape + skip, b->rank - skip);
 }
 
-/* The input of r called like `in`; nearly always the one at the same place. */
+/* The input of r with the name of `in`; usually it has the same index. */
 static const struct tensor_input *batch_match_find(const struct request *r,
                                                    const struct tensor_input *in, uint32_t place)
 {

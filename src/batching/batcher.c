@@ -13,19 +13,20 @@
 #include <string.h>
 
 /* The batch that would be taken now. It is kept between calls, so that each request is compared
- * once while a batch grows. */
+ * only once while the batch grows. */
 struct pending {
-    struct levels_cursor last; /* its last request; before the first while empty */
+    struct levels_cursor last; /* at its last request; before the first while the batch is empty */
     struct request *first;
     struct batch_growth growth;
-    bool begun; /* the strategy knows of it */
+    bool begun; /* the strategy was told of it */
 };
 
 struct batcher {
     struct levels levels;
     struct deadline_heap deadlines;
     struct list dropped;
-    atomic_size_t depth; /* a copy of levels.waiting for readers without the lock; orders nothing */
+    /* a copy of levels.waiting, for readers without the lock; orders nothing */
+    atomic_size_t depth;
     bool dynamic;
     uint64_t level_count;
     uint64_t default_level;
@@ -33,9 +34,10 @@ struct batcher {
     struct batch_match match;
     struct batcher_strategy strategy;
     struct pending pending;
-    size_t hold_until; /* nothing runs, nor times out, before so many wait; 0 = it goes */
+    /* nothing runs or times out until this many wait; 0 = no such wait any more */
+    size_t hold_until;
     struct batcher_policy default_policy;
-    struct batcher_level_policy *own_policies; /* own_count, by rising level */
+    struct batcher_level_policy *own_policies; /* own_count items, by ascending level */
     size_t own_count;
 };
 
@@ -72,7 +74,7 @@ static int by_level(const void *a, const void *b)
 
 static void set_policies(struct batcher *b, const struct batcher_config *c)
 {
-    /* The default scheduler has no policy to set: a time-out that a request brings holds. */
+    /* The default scheduler has no policy settings: it uses the timeout that a request brings. */
     b->default_policy =
         b->dynamic ? c->default_policy : (struct batcher_policy){.allow_timeout_override = true};
     if (!b->dynamic || !c->priority_levels || !c->level_policy_count)
@@ -143,7 +145,7 @@ static void publish_depth(struct batcher *b)
     atomic_store_explicit(&b->depth, b->levels.waiting, memory_order_relaxed);
 }
 
-/* Take a request out of the queue. What was known of the pending batch is void then. */
+/* Takes a request out of the queue. The pending batch is then void. */
 static void batcher_detach(struct batcher *b, struct request *r)
 {
     if (r->queue_heap)
@@ -157,7 +159,7 @@ static void batcher_drop(struct batcher *b, struct request *r)
     list_append(&b->dropped, &r->queue_node);
 }
 
-/* Apply the policies to the requests whose deadline has come. */
+/* Applies the policies to the requests whose deadline has passed. */
 static void batcher_sweep(struct batcher *b, time_ns now)
 {
     if (b->hold_until || deadline_heap_first(&b->deadlines) > now)
@@ -221,7 +223,7 @@ static bool strategy_includes(struct batcher *b, const struct request *r)
     return b->strategy.include(b->strategy.arg, r);
 }
 
-/* Grow the pending batch by what waits behind it, as far as that can matter. */
+/* Adds waiting requests to the pending batch, as far as they can change the choice. */
 static void pending_extend(struct batcher *b)
 {
     struct pending *p = &b->pending;
@@ -252,19 +254,19 @@ static void pending_extend(struct batcher *b)
     }
 }
 
-/* How many requests to run now; 0 = wait until *ret_wake. */
+/* Returns how many requests to run now; 0 = wait until *ret_wake. */
 static uint32_t batcher_choose(struct batcher *b, time_ns now, time_ns *ret_wake)
 {
     pending_extend(b);
     uint32_t n = batch_goal_choose(&b->goal, &b->pending.growth, now, ret_wake);
-    /* A deadline in between changes what waits. */
+    /* A request that expires before *ret_wake changes the queue, so wake up then. */
     if (!n && deadline_heap_first(&b->deadlines) < *ret_wake)
         *ret_wake = deadline_heap_first(&b->deadlines);
     return n;
 }
 
-/* Requests of the pending batch may have been cancelled since they were looked at: start again
- * without them. */
+/* Requests of the pending batch may have been cancelled since they were looked at. In that case
+ * the batch starts again without them. */
 static void pending_recheck(struct batcher *b)
 {
     struct levels_cursor at = {0};
@@ -314,7 +316,7 @@ static size_t take_one(struct batcher *b, struct request **out, time_ns *ret_wak
     return 0;
 }
 
-/* Whether it waits for more requests before anything runs. */
+/* True if nothing may run until more requests wait. */
 static bool batcher_holds(struct batcher *b, time_ns *ret_wake)
 {
     if (b->levels.waiting < b->hold_until) {
@@ -350,7 +352,7 @@ bool batcher_ready(struct batcher *b, time_ns now, time_ns *ret_wake)
     return false;
 }
 
-/* -- what will not run -- */
+/* -- requests that will not run -- */
 
 size_t batcher_expire(struct batcher *b, time_ns now, struct list *ret_list)
 {
@@ -401,7 +403,7 @@ size_t batcher_drain(struct batcher *b, struct list *ret_list)
     return n;
 }
 
-/* -- what others ask -- */
+/* -- queries -- */
 
 size_t batcher_slots(const struct batcher *b)
 {

@@ -133,7 +133,8 @@ static struct err *batching_make(struct serve_version *v, struct scheduler **ret
     b->base = (struct scheduler){.ops = batching_ops,
                                  .version = v,
                                  .room = batcher_slots(queue),
-                                 /* A batch that waits for more requests would keep its loop. */
+                                 /* On a loop, a batch that waits for more requests would block
+                                  * the loop. */
                                  .may_inline = !dynamic || !dynamic->max_queue_delay_microseconds,
                                  .late = "Request timeout expired"};
     if (strategy)

@@ -1,9 +1,8 @@
 #pragma once
-/* The default scheduler and the dynamic batcher in front of a version: one queue
- * (batching/batcher.h), whose batches go to any runner that is idle, or run on the loop that pushed
- * them. */
+/* The default scheduler and the dynamic batcher of a version: one queue (batching/batcher.h).
+ * Any idle runner, or the loop that pushed the requests, runs its batches. */
 #include "serve/features.h"
 
-/* Schedules versions without sequences and ensembles.
- * errors of make  as batcher_setup_new */
+/* The scheduler of versions that are neither sequence models nor ensembles. Errors of make: as
+ * batcher_setup_new. */
 extern const struct feature batching_feature;

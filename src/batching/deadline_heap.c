@@ -78,7 +78,7 @@ void deadline_heap_remove(struct deadline_heap *h, struct request *r)
         else
             deadline_heap_sift_down(h, at, last);
     }
-    /* A burst must not keep its memory for ever. */
+    /* Give memory back after a burst. */
     if (h->cap > FIRST_CAP && h->count < h->cap / 4)
         deadline_heap_resize(h, h->cap / 2);
 }

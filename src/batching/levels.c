@@ -18,7 +18,7 @@ void levels_fini(struct levels *l)
     *l = (struct levels){0};
 }
 
-/* The index of the first level that is not before `level`; l->count when there is none. */
+/* The index of the first queue whose level is at least `level`; l->count if there is none. */
 static size_t place_of(const struct levels *l, uint64_t level)
 {
     size_t low = 0;
