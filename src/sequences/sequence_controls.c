@@ -11,12 +11,13 @@ typedef Inference__ModelSequenceBatching__Control__Kind control_kind;
 
 #define KIND(name) INFERENCE__MODEL_SEQUENCE_BATCHING__CONTROL__KIND__CONTROL_SEQUENCE_##name
 
-/* One of START, END and READY: the bytes of its two values. CORRID has no values. */
+/* One control input. START, END and READY have two possible values; CORRID does not use
+ * `values`. */
 struct control {
     const char *name; /* of the input; in the configuration */
     control_kind kind;
     enum datatype datatype;
-    char values[2][8]; /* for false, for true */
+    char values[2][8]; /* the bytes for false and for true */
 };
 
 struct sequence_controls {
@@ -74,8 +75,8 @@ void sequence_controls_free(struct sequence_controls *c)
     mem_free(c);
 }
 
-/* The correlation id as the model wants it: cut to its low bits, or as a string with its length
- * in front. */
+/* The correlation id in the form that the model wants: the low bytes of the number, or a string
+ * with its length in front. */
 static struct tensor_piece id_piece(const struct control *c, struct request *r, bool ready)
 {
     struct tensor_piece piece = {.memory = BUF_MEMORY_CPU};
@@ -118,7 +119,8 @@ void sequence_controls_add(const struct sequence_controls *c, struct request *r,
         struct tensor_input *in = request_add_input(
             r, each->name, strlen(each->name), each->datatype, ones, c->batched ? 2 : 1, &piece, 1);
         if (!in)
-            return; /* as many inputs as a request may have: the backend misses it and says so */
+            /* the request already has the most inputs; the backend will report the missing one */
+            return;
         in->model_shape = in->shape;
         in->model_rank = in->rank;
         in->elements = 1;
@@ -132,8 +134,8 @@ void sequence_controls_again(const struct sequence_controls *c, struct request *
         const struct control *each = &c->controls[i];
         if (each->kind == KIND(CORRID))
             continue;
-        /* The request's arena holds the piece: nobody else has it while the request is the
-         * scheduler's. */
+        /* The piece lies in the request's arena and only the scheduler uses the request now, so
+         * it may be written. */
         struct tensor_piece *piece = (struct tensor_piece *)(uintptr_t)first[i].pieces;
         piece->data = each->values[is_true(each->kind, r->flags, true)];
     }

@@ -15,7 +15,8 @@
 #include <string.h>
 
 #define FILE_MAX_BYTES ((size_t)1 << 31)
-#define LENGTH_BYTES   4u /* in front of each string; an empty string is nothing else */
+/* the length in front of each string; an empty string has no other bytes */
+#define LENGTH_BYTES 4u
 
 typedef Inference__ModelSequenceBatching__State state_proto;
 typedef Inference__ModelSequenceBatching__InitialState initial_proto;
@@ -23,7 +24,7 @@ typedef Inference__ModelSequenceBatching__InitialState initial_proto;
 #define ZERO_DATA INFERENCE__MODEL_SEQUENCE_BATCHING__INITIAL_STATE__STATE_DATA_ZERO_DATA
 #define DATA_FILE INFERENCE__MODEL_SEQUENCE_BATCHING__INITIAL_STATE__STATE_DATA_DATA_FILE
 
-/* -- the rules -- */
+/* -- checking the configuration -- */
 
 static struct err *check_growable(const state_proto *s)
 {
@@ -63,7 +64,7 @@ static struct err *check_initial_dims(const state_proto *s, const initial_proto 
     return NULL;
 }
 
-/* Whether a state before this one has an initial state for the same input. */
+/* True if an earlier state has an initial value for the same input. */
 static bool is_begun(const Inference__ModelSequenceBatching *b, const state_proto *s)
 {
     for (size_t i = 0; b->state[i] != s; i++)
@@ -109,7 +110,7 @@ static struct err *sequence_state_check_state(const Inference__ModelSequenceBatc
     return e ? e : check_growable(s);
 }
 
-/* -- how a state begins -- */
+/* -- initial values -- */
 
 static struct err *impossible(const char *name, const int64_t *dims, size_t rank)
 {
@@ -140,7 +141,8 @@ static struct err *sequence_state_size(const char *name, enum datatype type, con
     return impossible(name, dims, rank);
 }
 
-/* A longer file gives its first bytes; strings are taken as they are. */
+/* Reads an initial value. A file that is too long gives its first bytes. Strings are not
+ * checked. */
 static struct err *from_file(const char *name, const initial_proto *init, const char *model_dir,
                              uint64_t *size, struct buf **ret)
 {
@@ -166,7 +168,8 @@ static struct err *from_file(const char *name, const initial_proto *init, const 
     return e;
 }
 
-/* Without an initial_state a dimension of variable size begins as 1. */
+/* Makes the initial value of a state. Without an initial_state, a variable dimension starts as
+ * 1. */
 static struct err *make_initial(const state_proto *s, const char *model_dir, size_t batched,
                                 struct state_value **ret)
 {
@@ -193,7 +196,7 @@ static struct err *make_initial(const state_proto *s, const char *model_dir, siz
 
 /* -- the plan -- */
 
-/* The first of several states that name one tensor counts. */
+/* True if an earlier state names the same tensor; then this one is ignored. */
 static bool is_repeated(const struct state_plan *p, const state_proto *s)
 {
     for (uint32_t i = 0; i < p->count; i++) {

@@ -64,7 +64,7 @@ static struct sequence *sequencer_start(struct sequencer *s, const struct reques
     return q;
 }
 
-/* The id may start another sequence from here on. */
+/* Makes the id free: a START with it begins another sequence. */
 static void let_id_go(struct sequencer *s, struct sequence *q)
 {
     if (q->known)
@@ -72,7 +72,7 @@ static void let_id_go(struct sequencer *s, struct sequence *q)
     q->known = false;
 }
 
-/* That, and nothing more will be queued of this one. */
+/* Makes the id free and marks the sequence as over: nothing more will be queued for it. */
 static void sequencer_forget(struct sequencer *s, struct sequence *q)
 {
     let_id_go(s, q);
@@ -89,7 +89,7 @@ static void free_sequence(struct sequencer *s, struct sequence *q)
 
 /* -- slots -- */
 
-/* Something of this sequence may run. */
+/* Notes that the instance of this sequence may have a batch. */
 static void sequencer_look_at(struct sequencer *s, const struct sequence *q)
 {
     struct sequencer_instance *i = q->instance;
@@ -97,7 +97,7 @@ static void sequencer_look_at(struct sequencer *s, const struct sequence *q)
         list_append(&s->looks, &i->look);
 }
 
-/* The first request of a sequence waits, and may run when its turn comes. */
+/* Makes the sequence a candidate if its first request waits and may run. */
 static void make_candidate(struct sequencer *s, struct sequence *q)
 {
     sequencer_look_at(s, q);
@@ -137,8 +137,8 @@ static void take_slot(struct sequencer *s, struct sequence *q, struct sequencer_
     make_candidate(s, q);
 }
 
-/* The free slot with the lowest number over all instances, so that all batches stay small; false
- * when none is free. */
+/* Gives the sequence the free slot with the lowest number over all instances, so that batches
+ * stay small. Returns false if none is free. */
 static bool find_slot(struct sequencer *s, struct sequence *q)
 {
     struct sequencer_instance *best = NULL;
@@ -153,7 +153,7 @@ static bool find_slot(struct sequencer *s, struct sequence *q)
     return true;
 }
 
-/* Gives the slot to the sequence that waits longest, or back. */
+/* Gives the slot to the sequence that waits longest in the backlog, or makes the slot free. */
 static void leave_slot(struct sequencer *s, struct sequence *q)
 {
     struct sequencer_instance *i = q->instance;
@@ -171,7 +171,7 @@ static void leave_slot(struct sequencer *s, struct sequence *q)
         i->first_free = slot;
 }
 
-/* After anything changed of a sequence: it may give up its slot, be idle, or be gone. */
+/* Call it after a sequence changed: it may give up its slot, become idle, or be freed. */
 static void sequencer_settle(struct sequencer *s, struct sequence *q, time_ns now)
 {
     if (!list_empty(&q->queue) || (q->instance && s->oldest && q->in_flight))
@@ -275,7 +275,7 @@ void sequencer_abort(struct sequencer *s, struct sequence *q, bool cancelled)
     sequencer_settle(s, q, 0);
 }
 
-/* Ends sequences that were idle for too long, or of which a request waited for too long. */
+/* Ends sequences that were idle for too long, or that have a request that waited too long. */
 static void sequencer_sweep(struct sequencer *s, time_ns now)
 {
     while (!list_empty(&s->idlers)) {
@@ -297,7 +297,7 @@ static size_t length_of(const struct list *list)
     return n;
 }
 
-/* Direct: what waits in slots, and in the backlog. */
+/* Direct: true if enough requests wait in the slots and in the backlog. */
 static bool enough_waits(const struct sequencer *s)
 {
     size_t backlog = 0;
@@ -330,7 +330,7 @@ enum sequencer_push sequencer_push(struct sequencer *s, time_ns now, struct requ
         if (!find_slot(s, q))
             list_append(&s->backlog, &q->node);
     } else if (q->instance) {
-        list_remove(&q->node); /* idle no more */
+        list_remove(&q->node); /* not idle any more */
     }
     CHECK(r->queue_level == 0);
     r->slots[REQUEST_SLOT_SEQUENCE] = q;
@@ -343,7 +343,7 @@ enum sequencer_push sequencer_push(struct sequencer *s, time_ns now, struct requ
         q->instance->ready++;
     list_append(&q->queue, &r->queue_node);
     change_depth(s, 1);
-    /* An iterative one is over when it is released. */
+    /* An iterative sequence ends when the backend releases it. */
     if (r->flags & REQUEST_SEQUENCE_END)
         (s->iterative ? let_id_go : sequencer_forget)(s, q);
     if (request_is_cancelled(r))
@@ -355,7 +355,7 @@ enum sequencer_push sequencer_push(struct sequencer *s, time_ns now, struct requ
     return conflict ? SEQUENCER_PUSH_CONFLICT : SEQUENCER_PUSH_OK;
 }
 
-/* Whether the instance waits for more requests before anything of it runs. */
+/* True if the instance may not run anything until more requests wait. */
 static bool sequencer_holds(const struct sequencer *s, struct sequencer_instance *i)
 {
     if (i->held && s->oldest)
@@ -395,7 +395,7 @@ void sequencer_released(struct sequencer *s, time_ns now, struct request *r, boo
     q->in_flight--;
     if (ends)
         sequencer_forget(s, q);
-    if (!q->instance && q->over) { /* its slot went on without it */
+    if (!q->instance && q->over) { /* another sequence already has its slot */
         if (!q->in_flight)
             free_sequence(s, q);
         return;
@@ -407,14 +407,14 @@ void sequencer_released(struct sequencer *s, time_ns now, struct request *r, boo
 void sequencer_again(struct sequencer *s, time_ns now, struct request *r)
 {
     struct sequence *q = sequencer_of(r);
-    if (q->over) { /* it was ended meanwhile */
+    if (q->over) { /* the sequence has ended meanwhile */
         sequencer_released(s, now, r, true);
         list_append(&s->dropped, &r->queue_node);
         return;
     }
     r->times.queue_start = now;
     r->queue_level = 1;
-    list_remove(&q->node); /* idle no more */
+    list_remove(&q->node); /* not idle any more */
     if (q->instance && list_empty(&q->queue))
         q->instance->ready++;
     list_insert_before(q->queue.next, &r->queue_node);
@@ -429,7 +429,7 @@ void *sequencer_look(struct sequencer *s)
     return node ? LIST_ITEM(node, struct sequencer_instance, look)->owner : NULL;
 }
 
-/* -- what will not run -- */
+/* -- requests that will not run -- */
 
 size_t sequencer_expire(struct sequencer *s, time_ns now, struct list *ret_list)
 {
@@ -488,7 +488,7 @@ size_t sequencer_drain(struct sequencer *s, struct list *ret_list)
     return sequencer_expire(s, 0, ret_list);
 }
 
-/* -- what others ask -- */
+/* -- queries -- */
 
 size_t sequencer_most(const struct sequencer *s, const struct sequencer_instance *i)
 {

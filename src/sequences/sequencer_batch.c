@@ -1,4 +1,4 @@
-/* What runs next, of the sequences of one instance. */
+/* Chooses what runs next among the sequences of one instance. */
 #include "base/check.h"
 #include "sequences/sequencer_priv.h"
 
@@ -12,8 +12,8 @@ static bool sequencer_batch_fits(const struct sequencer *s, const struct request
     return !r->states || state_fits(first, sequencer_of(first)->states, r, sequencer_of(r)->states);
 }
 
-/* The request in a slot that could run; NULL when it has none. Sequences with a cancelled one
- * end here. */
+/* The request of a slot that could run; NULL if it has none. A sequence whose first request is
+ * cancelled ends here. */
 static struct request *ready_in(struct sequencer *s, struct sequencer_instance *i, uint32_t slot)
 {
     for (;;) {
@@ -21,11 +21,11 @@ static struct request *ready_in(struct sequencer *s, struct sequencer_instance *
         struct request *r = q ? sequencer_first(q) : NULL;
         if (!r || !request_is_cancelled(r))
             return r;
-        sequencer_abort(s, q, true); /* another may have the slot now */
+        sequencer_abort(s, q, true); /* another sequence may have the slot now */
     }
 }
 
-/* Whether so few are ready that the oldest of them may still wait. */
+/* True if too few slots are ready and the oldest request may still wait. */
 static bool sequencer_batch_may_wait(const struct sequencer *s, uint32_t ready, time_ns oldest,
                                      time_ns now, time_ns *ret_wake)
 {
@@ -70,7 +70,8 @@ size_t sequencer_batch_direct(struct sequencer *s, struct sequencer_instance *i,
     return end;
 }
 
-/* The candidates that one batch can hold, from the oldest on, as far as that can matter. */
+/* The candidates that fit in one batch, from the oldest on, as far as they can change the
+ * choice. */
 static struct batch_growth sequencer_batch_grow(struct sequencer *s, struct sequencer_instance *i)
 {
     const struct request *first = NULL;
@@ -82,7 +83,7 @@ static struct batch_growth sequencer_batch_grow(struct sequencer *s, struct sequ
         const struct request *r = sequencer_first(q);
         if (request_is_cancelled(r)) {
             sequencer_abort(s, q, true);
-            /* Whoever got its slot may stand anywhere in the list: start again. */
+            /* A sequence that got the free slot may stand anywhere in the list, so start again. */
             next = i->candidates.next;
             growth = BATCH_GROWTH_NONE;
             first = NULL;

@@ -28,7 +28,8 @@ typedef Inference__ModelSequenceBatching sequence_proto;
 #define OLDEST INFERENCE__MODEL_SEQUENCE_BATCHING__STRATEGY_CHOICE_OLDEST
 #define DIRECT INFERENCE__MODEL_SEQUENCE_BATCHING__STRATEGY_CHOICE_DIRECT
 
-/* A piece of zeros that requests may read; kept until the version goes, since they may for long. */
+/* Zeroed bytes that requests read as inputs. Requests may read them for long, so they are kept
+ * until the version is freed. */
 struct zeros {
     struct list node;
     uint64_t size;
@@ -115,7 +116,7 @@ void sequences_free(struct sequences *s)
     mem_free(s);
 }
 
-/* -- in -- */
+/* -- accepting requests -- */
 
 static bool has_id(const struct request *r)
 {
@@ -143,7 +144,7 @@ static struct err *sequences_admit(struct serve_version *v, struct request *r)
     return NULL;
 }
 
-/* Those that cannot be part of a sequence are answered, the others get their control inputs. */
+/* Answers requests that cannot be part of a sequence; the others get their control inputs. */
 static void sequences_accept(struct scheduler *base, struct list *requests, bool on_loop)
 {
     (void)on_loop;
@@ -162,7 +163,7 @@ static void sequences_accept(struct scheduler *base, struct list *requests, bool
     }
 }
 
-/* The id as messages name it. */
+/* The correlation id as messages show it. */
 static const char *id_text(const struct request *r, char room[24])
 {
     if (r->correlation_string)
@@ -171,7 +172,7 @@ static const char *id_text(const struct request *r, char room[24])
     return room;
 }
 
-/* It continues a sequence that nobody started. */
+/* The error for a request that continues a sequence which nobody started. */
 static struct err *sequences_refusal(const struct scheduler *s, const struct request *r,
                                      enum stats_reason *ret_reason)
 {
@@ -212,7 +213,7 @@ static void sequences_report(struct scheduler *base)
                  id, v->name);
 }
 
-/* -- out -- */
+/* -- running batches -- */
 
 static void sequences_wake(struct scheduler *s, time_ns now)
 {
@@ -253,8 +254,8 @@ static const int64_t *copy_shape(struct request *r, const struct tensor_input *i
     return dims;
 }
 
-/* A request for a row that no sequence fills: the inputs are those of a neighbour, all zero.
- * Caller holds v->lock. */
+/* Makes a request for a row that no sequence fills: it has the inputs of another request of the
+ * batch, all zero. Caller holds v->lock. */
 static struct request *make_gap(struct serve_version *v, const struct request *like)
 {
     struct sequences *s = sequences_of(v);
@@ -277,7 +278,8 @@ static struct request *make_gap(struct serve_version *v, const struct request *l
     for (uint32_t i = 0; i < like->output_count; i++)
         request_add_output(r, like->outputs[i], strlen(like->outputs[i]));
     if (s->states)
-        err_free(state_join_alone(r, s->states)); /* its inputs are there: no error */
+        /* its inputs exist already, so no error is possible */
+        err_free(state_join_alone(r, s->states));
     sequence_controls_add(s->controls, r, false);
     return r;
 }
@@ -288,7 +290,8 @@ static struct err *sequences_sample(struct scheduler *s, struct request *r)
     return states ? state_join_alone(r, states) : NULL;
 }
 
-/* Room for so many requests, and some more: max_batch_size may be much more than ever comes. */
+/* Makes room for this many requests and some more. The room grows on demand because
+ * max_batch_size may be much larger than any batch. */
 static void sequences_make_room(struct runner *r, size_t most)
 {
     if (most <= r->room)
@@ -309,23 +312,25 @@ static size_t sequences_take(struct scheduler *s, struct runner *r, time_ns now,
     return n;
 }
 
-/* -- back -- */
+/* -- requests that come back -- */
 
-/* After the sequencer learnt of something outside of a submission. Caller holds v->lock. */
+/* Wakes runners and sets the timer after the sequencer changed outside of a submission. Caller
+ * holds v->lock. */
 static void follow_up(struct serve_version *v)
 {
     sequences_wake(v->scheduler, 0);
     deadline_watch(v->deadline);
 }
 
-/* A gap, or a sample of a warm-up, wanted again: of no sequence that could go on, it is over. */
+/* Ends a request that the backend wants again but that has no sequence: one that fills a gap, or
+ * a warm-up sample. */
 static void end_alone(struct request *r)
 {
     response_send_flags(r, RESPONSE_FINAL);
     request_release(r);
 }
 
-/* The backend released the request to have it again. Lock not held; any thread. */
+/* The backend gave the request back to execute it again. Lock not held; any thread. */
 static void sequences_again(struct request *r)
 {
     struct serve_version *v = version_of(r);
@@ -343,7 +348,7 @@ static void sequences_again(struct request *r)
     version_unpin(v);
 }
 
-/* The same for good. */
+/* The backend released the request for good. */
 static void sequences_ended(struct request *r)
 {
     if (!r->slots[REQUEST_SLOT_SEQUENCE])
@@ -356,7 +361,7 @@ static void sequences_ended(struct request *r)
     mutex_unlock(&v->lock);
 }
 
-/* -- as a scheduler -- */
+/* -- the scheduler interface -- */
 
 static bool sequences_ready(struct scheduler *s, struct runner *r, time_ns now, time_ns *ret_wake)
 {
