@@ -36,9 +36,8 @@ struct serve_version {
     struct scheduler *scheduler; /* owned; its queue is guarded by lock */
     struct stats *stats;         /* owned */
     struct tally_part tally;     /* counters that its metrics continue from, see version_continue */
-    struct labels **
-        /* owned references, one per output, NULL where it has none; NULL = no labels at all */
-        labels;
+    /* owned references, one per output, NULL where it has none; NULL = no labels at all */
+    struct labels **labels;
     uint32_t front_model;                 /* see front_metrics_model_id */
     uint64_t load_ns;                     /* how long loading took, in ns */
     const struct host_policies *policies; /* the server's; NULL = it has none */
