@@ -8,7 +8,7 @@
 
 typedef Inference__ModelEnsembling__Step step_proto;
 
-/* Names on their way to indices. */
+/* Maps the names of tensors to indices while the plan is built. */
 struct names {
     struct map index; /* name -> its index + 1 */
     struct ensemble *en;

@@ -1,7 +1,7 @@
 #pragma once
-/* max_inflight_requests: how many requests of a step may be under way at a time, those of all
- * requests of the ensemble together. What is over the limit is put aside, in order; no thread
- * waits. Private to serve/. */
+/* max_inflight_requests: limits how many requests of a step are in flight, counted over all
+ * requests of the ensemble. A request over the limit is parked, in order; no thread waits.
+ * Private to ensembles/. */
 #include "base/list.h"
 #include "os/mutex.h"
 
@@ -13,18 +13,18 @@ struct request;
 struct ensemble_credit {
     struct mutex lock; /* rank LEAF; guards what follows */
     uint32_t under_way;
-    struct list parked; /* requests by queue_node, oldest first */
+    struct list parked; /* requests that wait, linked by queue_node, oldest first */
 };
 
 void ensemble_credit_init(struct ensemble_credit *c);
 
-/* ensemble_credit_fini - nothing is under way. */
+/* ensemble_credit_fini - free it; no request is in flight. */
 void ensemble_credit_fini(struct ensemble_credit *c);
 
-/* ensemble_credit_take - whether a request may go now, of at most `limit` at a time. Else it is
- * put aside. */
+/* ensemble_credit_take - true if r may be submitted now, so that at most `limit` are in flight.
+ * Otherwise r is parked. */
 bool ensemble_credit_take(struct ensemble_credit *c, uint32_t limit, struct request *r);
 
-/* ensemble_credit_give - one that went is over. Returns the one that goes in its place, NULL
- * when none waits. */
+/* ensemble_credit_give - a request in flight has ended. Returns the parked request to submit in
+ * its place; NULL if none is parked. */
 struct request *ensemble_credit_give(struct ensemble_credit *c);

@@ -11,7 +11,7 @@ static size_t frame_bytes(const struct ensemble *en)
            en->step_count * 2 * sizeof(uint32_t) + en->tensor_count * sizeof(bool);
 }
 
-/* Lays a frame out in memory of frame_bytes. */
+/* Places a frame and its arrays in memory of frame_bytes. */
 static struct ensemble_frame *frame_init(const struct ensemble_flow *f, void *memory, bool own)
 {
     const struct ensemble *en = f->plan;
@@ -146,6 +146,6 @@ bool ensemble_flow_complete(const struct ensemble_flow *f, struct ensemble_frame
 {
     if (f->failed || frame->missing || !f->wanted_count)
         return false;
-    frame->missing = UINT32_MAX; /* not a second time */
+    frame->missing = UINT32_MAX; /* so that the frame is complete only once */
     return true;
 }

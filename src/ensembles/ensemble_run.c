@@ -23,43 +23,43 @@
 struct ensemble_run_plan {
     struct scheduler base;
     struct ensemble *ensemble;
-    struct ensemble_credit *credits; /* of each step; NULL = no limit */
+    struct ensemble_credit *credits; /* per step; NULL = no limit */
 };
 
-/* One request on its way; in its arena. Whoever brings a response and finds the run idle takes
- * it further, one response after the other, alone: but for lock, mail, working and open,
- * everything is that thread's. */
+/* One request of the ensemble; the struct lies in the request's arena. A thread that brings a
+ * response and finds `working` false takes all waiting responses, one after the other. Only that
+ * thread uses the run, except for lock, mail, working, failed and open. */
 struct run {
     const struct ensemble_run_plan *plan;
     struct request *request;
     struct request_spent spent;
     struct ensemble_flow flow;
-    const bool *wanted; /* outputs; NULL = all */
-    /* as flow.failed, for those who have a place for a step of it; a hint: what it allows needs
-     * nothing else of the run */
+    const bool *wanted; /* per output; NULL = all */
+    /* a copy of flow.failed for threads that do not work on the run. Only a hint, so it needs no
+     * memory ordering */
     atomic_bool failed;
-    struct serve_version **versions; /* of the steps, each pinned */
-    bool gathers;                    /* steps may be run on the thread that submits them */
+    struct serve_version **versions; /* per step; each is pinned */
+    bool gathers;                    /* steps may run on the thread that submits them */
     bool answered;
     time_ns begun;
     struct err *error; /* why it failed */
-    /* steps that were not released, and 1 until the last answer was sent; the last one ends the
-     * run, and acquires what the others did */
+    /* steps not released yet, plus 1 until the last answer was sent. The thread that counts to 0
+     * frees the run and acquires what the others did */
     atomic_uint open;
 
     struct mutex lock; /* rank LEAF; guards what follows */
-    bool working;      /* a thread takes the run further */
-    struct mail *mail; /* responses that wait for it, oldest first */
+    bool working;      /* a thread works on the run */
+    struct mail *mail; /* responses that wait for that thread, oldest first */
     struct mail **last_mail;
 };
 
-/* One request of a step; in the arena of that request. */
+/* The data of a step's request; it lies in the arena of that request. */
 struct step_request {
     struct run *run;
     struct ensemble_frame *frame;
     uint32_t step;
     struct ensemble_sequence sequence;
-    struct ensemble_value **held; /* values that its inputs refer to */
+    struct ensemble_value **held; /* the values that its inputs refer to */
     uint32_t held_count;
 };
 
@@ -85,7 +85,7 @@ static void ensemble_run_free(struct scheduler *s)
     mem_free(p);
 }
 
-/* Takes the error over: the first one counts, and nothing is started any more. */
+/* Stops the run: no more steps start. Takes the error over; the first error is kept. */
 static void ensemble_run_fail(struct run *run, struct err *e)
 {
     if (run->error)
@@ -117,7 +117,7 @@ static void ensemble_run_report(struct run *run)
         request_spend(r, &c);
 }
 
-/* One of those that the run waits for is over; the last one ends it. */
+/* Counts `open` down; the last caller ends the run. */
 static void ensemble_run_leave(struct run *run)
 {
     if (atomic_fetch_sub_explicit(&run->open, 1, memory_order_acq_rel) != 1)
@@ -132,14 +132,14 @@ static void ensemble_run_leave(struct run *run)
     request_release(run->request);
 }
 
-/* Makes the message the ensemble's: only of the error that is sent. */
+/* Adds the ensemble's name to the error. Called only for the error that is sent. */
 static struct err *ensemble_run_named(const struct run *run)
 {
     return err_new(err_code(run->error), "in ensemble '%s', %s", run->request->config->name,
                    err_message(run->error));
 }
 
-/* Nothing is under way: what the client still has to hear. */
+/* No step is in flight: sends the client what is still missing. */
 static void ensemble_run_finish(struct run *run)
 {
     struct request *r = run->request;
@@ -165,7 +165,7 @@ static void ensemble_run_begin_trace(struct request *r, const struct serve_versi
     trace_report(r->trace, TRITONSERVER_TRACE_QUEUE_START, clock_now_ns());
 }
 
-/* The sequence that an input brings; the first that brings one counts. */
+/* Takes the sequence from an input's source. The first input that names a sequence decides. */
 static void take_sequence(const struct request *r, struct step_request *c,
                           const struct ensemble_value *v, bool *known)
 {
@@ -201,7 +201,7 @@ static void ensemble_run_add_inputs(struct run *run, struct step_request *c, str
         struct tensor_input *in = request_add_input(r, port->name, len, v->datatype, shape, rank,
                                                     v->pieces, v->piece_count);
         if (!in)
-            continue; /* more than a request may have: what is missing is told below */
+            continue; /* the request has too many inputs; the missing one is reported below */
         in->policies = v->policies;
         ensemble_value_ref(v);
         c->held[c->held_count++] = v;
@@ -209,7 +209,7 @@ static void ensemble_run_add_inputs(struct run *run, struct step_request *c, str
     }
 }
 
-/* The request of a step, which refers to its inputs where they lie. */
+/* Makes the request of a step. Its inputs refer to the tensors where they lie. */
 static struct request *make_step(struct run *run, struct ensemble_frame *frame, uint32_t step)
 {
     struct serve_version *v = run->versions[step];
@@ -249,7 +249,7 @@ static void ensemble_run_submit(const struct run *run, struct request *r)
         submit_now(r);
 }
 
-/* Starts what is ready in a frame. */
+/* Starts the steps that are ready in a frame. */
 static void start_steps(struct run *run, struct ensemble_frame *frame)
 {
     uint32_t step;
@@ -272,11 +272,11 @@ static void start_steps(struct run *run, struct ensemble_frame *frame)
     }
 }
 
-/* Those that got a place while this thread was submitting others; NULL = it is not. */
+/* Requests that got a credit while this thread submits others; NULL = it does not. */
 static _Thread_local struct list *placed;
 
-/* What waited for its place while its run failed is of no use: it goes back without its model
- * having heard of it. */
+/* Submits a request that waited for its credit. If its run has failed meanwhile, the request is
+ * ended without reaching its model. */
 static void submit_if_wanted(const struct run *run, struct request *r)
 {
     if (atomic_load_explicit(&run->failed, memory_order_relaxed))
@@ -285,9 +285,9 @@ static void submit_if_wanted(const struct run *run, struct request *r)
         ensemble_run_submit(run, r);
 }
 
-/* Submits those that got a place. One that is refused at once gives its place on: to the end of
- * the list, so that however many wait are refused one after the other. What their clients hear
- * comes when all are on their way: a client may wait for another answer then. */
+/* Submits requests that got a credit. A request that is refused at once passes its credit on;
+ * the next request is appended to the list, so this loop does not become a deep recursion.
+ * Clients are answered after all are submitted, because a client may wait for another answer. */
 static void submit_placed(struct list *those)
 {
     struct response_batch ends;
@@ -306,7 +306,7 @@ static void submit_placed(struct list *those)
     response_batch_end(&ends);
 }
 
-/* The step's place goes to the next request that waits for it, of whichever run. */
+/* Gives the step's credit to the next parked request, of any run. */
 static void give_credit(const struct run *run, uint32_t step)
 {
     struct request *next =
@@ -323,7 +323,7 @@ static void give_credit(const struct run *run, uint32_t step)
     submit_placed(&those);
 }
 
-/* Answers, if all is there. Returns whether that was the last answer. */
+/* Answers if all wanted outputs are there. Returns true if that was the last answer. */
 static bool ensemble_run_answer(struct run *run, struct ensemble_frame *frame)
 {
     if (!ensemble_flow_complete(&run->flow, frame))
@@ -341,7 +341,7 @@ static bool ensemble_run_answer(struct run *run, struct ensemble_frame *frame)
     return last;
 }
 
-/* The outputs of a response go into the frame; those that it does not have are left out. Takes
+/* Puts the outputs of a response into the frame; outputs that it lacks count as left out. Takes
  * the response over. */
 static void ensemble_run_put_outputs(struct run *run, const struct step_request *c,
                                      struct ensemble_frame *frame, struct response *response)
@@ -364,8 +364,7 @@ static void ensemble_run_put_outputs(struct run *run, const struct step_request 
     ensemble_value_unref_source(source);
 }
 
-/* Takes the run further by one response of a step. Returns whether the client has heard the last
- * of it. */
+/* Handles one response of a step. Returns true if the client has now had its last answer. */
 static bool proceed(struct run *run, struct response *response)
 {
     struct step_request *c = response->request->owner;
@@ -395,7 +394,7 @@ static bool proceed(struct run *run, struct response *response)
     return true;
 }
 
-/* Works until no response waits. `over`: the client heard the last of it already. */
+/* Handles responses until none waits. `over`: the client has already had its last answer. */
 static void ensemble_run_work(struct run *run, bool over)
 {
     while (!over) {
@@ -439,7 +438,7 @@ static void step_released(struct request *r, void *owner)
     ensemble_run_leave(c->run);
 }
 
-/* Pins the models of all steps, so that they live as long as the request, also when they are
+/* Pins the versions of all steps, so that they live as long as the request, even if they are
  * unloaded meanwhile. */
 static struct err *ensemble_run_find_versions(struct run *run, struct table_view *view)
 {
@@ -470,7 +469,7 @@ static struct err *find_steps(struct run *run)
     return e;
 }
 
-/* Which outputs are wanted; NULL = all. */
+/* The wanted outputs; NULL = all. */
 static const bool *wanted_outputs(struct request *r)
 {
     const struct model_config *config = r->config;
@@ -482,8 +481,9 @@ static const bool *wanted_outputs(struct request *r)
     return wanted;
 }
 
-/* Not in an ensemble that answers several times: of two responses, what follows from the first
- * is queued before what follows from the second, whichever threads bring them. */
+/* True if steps may be gathered. Not in an ensemble with several responses: the steps that
+ * follow from the first response must be queued before those of the second, whichever threads
+ * deliver them. */
 static bool may_gather(const struct request *r)
 {
     if (r->config->decoupled || request_is_of_many(r))
@@ -539,7 +539,7 @@ static void ensemble_run_start(const struct ensemble_run_plan *plan, struct requ
     ensemble_run_work(run, over);
 }
 
-/* -- as a scheduler -- */
+/* -- the scheduler interface -- */
 
 static void ensemble_run_accept(struct scheduler *s, struct list *requests, bool on_loop)
 {
@@ -550,14 +550,14 @@ static void ensemble_run_accept(struct scheduler *s, struct list *requests, bool
                            LIST_ITEM(node, struct request, queue_node));
 }
 
-/* What follows is asked of every scheduler. Here nothing is queued, and nobody waits for work. */
+/* Every scheduler must have the functions below. An ensemble queues nothing and has no runners. */
 
 static bool ensemble_run_push(struct scheduler *s, struct request *r, time_ns now)
 {
     (void)s;
     (void)r;
     (void)now;
-    CHECK(false); /* accept has left nothing */
+    CHECK(false); /* accept takes every request */
     return false;
 }
 
@@ -600,7 +600,7 @@ static time_ns ensemble_run_never(const struct scheduler *s)
     return TIME_NEVER;
 }
 
-/* Without runners nobody takes, asks what is ready or gives up what is queued. */
+/* take, ready and similar functions are missing because an ensemble has no runners. */
 static const struct scheduler_ops ensemble_run_ops = {
     .accept = ensemble_run_accept,
     .push = ensemble_run_push,

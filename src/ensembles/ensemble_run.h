@@ -1,18 +1,17 @@
 #pragma once
-/* Running requests of an ensemble: each step is an ordinary request to its model, whose inputs
- * refer to the tensors where they lie.
+/* Runs requests of an ensemble. Each step is an ordinary request to its model; its inputs refer
+ * to the tensors where they already lie.
  *
- * A step's response takes the request further on the thread that delivers it: after Execute has
- * returned, or, where the backend answers outside of Execute, inside its ResponseSend, which
- * then only queues the next step. Steps that one thread has to submit at a time go to their
- * models together (serve/submit.h), so that what arrived as a batch stays one. */
+ * The thread that delivers a step's response also starts the next steps: after Execute returned,
+ * or inside ResponseSend if the backend answers outside of Execute; there the next step is only
+ * queued. Steps that a thread has to submit at one time are submitted together (serve/submit.h),
+ * so requests that arrived as a batch stay a batch. */
 #include "serve/features.h"
 
-/* Ensembles within ensembles, at most: a chain that is longer was not there when they were
- * loaded. */
+/* The deepest nesting of ensembles. A deeper chain did not exist when the ensembles were loaded. */
 #define ENSEMBLE_RUN_MAX_DEPTH 64u
 
-/* Schedules versions that are ensembles, which have no backend: it takes over what it is asked
- * to accept, and nothing is ever queued. Requests look the versions of their steps up in the
- * table of the version. */
+/* The scheduler of versions that are ensembles, which have no backend. Its `accept` takes every
+ * request, so nothing is ever queued. Requests look up the versions of their steps in the table
+ * of the version. */
 extern const struct feature ensemble_run_feature;

@@ -35,7 +35,7 @@ static struct err *read_flag(const struct param *p, uint32_t flag, uint32_t *fla
     return NULL;
 }
 
-/* What the parameters of a response say about its sequence. */
+/* Reads the parameters of a response that say to which sequence it belongs. */
 static struct err *read_sequence(const struct response *r, struct ensemble_sequence *s)
 {
     bool own_flags = true;
@@ -143,7 +143,7 @@ uint32_t ensemble_value_shape(const struct ensemble_value *v, const int64_t *dim
     return v->rank + add - cut;
 }
 
-/* The bytes of an output: shared where they lie in a buffer of their own, else copied. */
+/* Sets the bytes of an output: shared if they have a buffer of their own, else copied. */
 static struct err *ensemble_value_fill(struct response *to, struct tensor_output *o,
                                        const struct ensemble_value *v)
 {
@@ -202,7 +202,8 @@ struct err *ensemble_value_answer(const struct ensemble *plan, const bool *wante
         if ((wanted && !wanted[i]) || !v)
             continue;
         e = ensemble_value_add_output(r, &request->config->outputs[i], v);
-        if (v->source && v->byte_size) /* as the reference: an empty output says nothing of it */
+        /* as in the reference, an empty output does not name a sequence */
+        if (v->source && v->byte_size)
             sequence = &v->source->sequence;
     }
     if (e) {
