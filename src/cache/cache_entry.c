@@ -61,7 +61,7 @@ size_t cache_entry_count(struct cache_entry *e)
     return count;
 }
 
-/* Caller holds the lock. */
+/* Appends a buffer. Caller holds the lock. */
 static void cache_entry_append(struct cache_entry *e, void *base,
                                const struct buffer_attributes *attributes)
 {
@@ -99,7 +99,7 @@ static struct err *past_end(size_t index, size_t count)
                    index, count);
 }
 
-/* Takes over what is described; the destination's own identity stays. */
+/* Copies the described memory; the magic of the destination stays. */
 static void assign(struct buffer_attributes *to, const struct buffer_attributes *from)
 {
     to->memory = from->memory;

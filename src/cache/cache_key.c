@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every part says how long it is, so that no two lists of parts are the same bytes. */
+/* Adds a number. Every part of a key begins with its length, so that different lists of parts
+ * never give the same bytes. */
 static void cache_key_put_number(struct cache_key_hash *h, uint64_t n)
 {
     cache_key_hash_add(h, &n, sizeof(n));
@@ -59,7 +60,7 @@ static int by_text(const void *a, const void *b)
 
 struct ordered {
     const struct param *param;
-    uint32_t at; /* in order of arrival: of two with one name the later one counts */
+    uint32_t at; /* order of arrival: if two have one name, the later one counts */
 };
 
 static int by_param(const void *a, const void *b)

@@ -4,8 +4,8 @@
 
 #define ROUNDS 12
 
-/* One word of each of the four lanes. Used inside of functions only: how it would be passed
- * depends on the machine. */
+/* One word of each of the four lanes. Never passed to or from a function, because the calling
+ * convention for it depends on the machine. */
 typedef uint64_t quad __attribute__((vector_size(32)));
 
 static const uint64_t start[8] = {
@@ -115,7 +115,7 @@ void cache_key_hash_init(struct cache_key_hash *h)
     h->held = 0;
 }
 
-/* A block is mixed when more follows: the last one is marked. */
+/* Hashes a block that is not the last one; the last block gets a mark. */
 static void cache_key_hash_mix(struct cache_key_hash *h, const uint8_t *block, compress_fn *f)
 {
     h->done += CACHE_KEY_HASH_BLOCK / 4;
@@ -153,7 +153,7 @@ void cache_key_hash_end(struct cache_key_hash *h, uint8_t ret[CACHE_KEY_HASH_BYT
     h->done += CACHE_KEY_HASH_BLOCK / 4;
     fastest()(h->lanes, h->block, h->done, ~UINT64_C(0));
 
-    /* The root: the same block in each lane, one of which counts. */
+    /* The root: every lane hashes the same block, and one lane's result is used. */
     uint64_t root[8][4];
     _Alignas(32) uint64_t block[16][4];
     for (int i = 0; i < 16; i++)

@@ -1,9 +1,9 @@
 #pragma once
-/* A 256-bit hash for the keys of answers: nobody can find two inputs with one hash, and it does
- * not depend on the machine, the process or a secret, so that servers can share a cache. Four
- * BLAKE2b lanes side by side: lane i takes the 64-bit words i, i + 4, i + 8 ... of the input
- * (padded with zeros to blocks of 512 bytes, after a last word with its length), and the hash is
- * BLAKE2b-256 of the first 32 bytes of each lane's. Pure.
+/* A 256-bit hash for cache keys. Nobody can find two inputs with the same hash, and it does not
+ * depend on the machine, the process or a secret, so that servers can share a cache. It runs
+ * four BLAKE2b lanes side by side: lane i takes the 64-bit words i, i + 4, i + 8 ... of the
+ * input. The input is followed by a word with its length and padded with zeros to blocks of 512
+ * bytes. The hash is BLAKE2b-256 of the first 32 bytes of each lane's hash. Pure.
  * source  RFC 7693; docs/decisions/0030-response-cache.md says why this one */
 #include <stddef.h>
 #include <stdint.h>
@@ -12,8 +12,8 @@
 #define CACHE_KEY_HASH_BLOCK 512u
 
 struct cache_key_hash {
-    _Alignas(32) uint64_t lanes[8][4]; /* word by word of the state, the four lanes of each */
-    uint64_t done;                     /* bytes of each lane that were mixed */
+    _Alignas(32) uint64_t lanes[8][4]; /* word by word; each word of all four lanes */
+    uint64_t done;                     /* bytes of each lane that were hashed */
     uint64_t total;
     uint32_t held; /* bytes in block */
     _Alignas(32) uint8_t block[CACHE_KEY_HASH_BLOCK];
@@ -24,5 +24,5 @@ void cache_key_hash_init(struct cache_key_hash *h);
 /* cache_key_hash_add - append bytes; len 0 with NULL is fine. */
 void cache_key_hash_add(struct cache_key_hash *h, const void *data, size_t len);
 
-/* cache_key_hash_end - the hash of all that was added; h cannot be added to any more. */
+/* cache_key_hash_end - write the hash of all bytes added; h must not be used any more. */
 void cache_key_hash_end(struct cache_key_hash *h, uint8_t ret[CACHE_KEY_HASH_BYTES]);

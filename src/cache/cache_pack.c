@@ -7,11 +7,11 @@
 
 #include <string.h>
 
-/* "NRc1": the layout below. A change of it changes the number. */
+/* "NRc1": the number of the format below. Change it whenever the format changes. */
 #define PACK_MARK 0x3163524eu
 
-/* What begins an answer, and each output and parameter in it; their names, shapes and bytes
- * follow, without gaps. */
+/* The fixed parts of a stored answer, of each output and of each parameter. Names, shapes and
+ * bytes follow each part, without gaps. */
 struct head {
     uint32_t mark;
     uint32_t outputs;
@@ -26,7 +26,7 @@ struct output_head {
 };
 
 struct param_head {
-    uint64_t value; /* of a string or bytes: their length */
+    uint64_t value; /* for a string or bytes: the length */
     uint32_t name_len;
     uint32_t type;
 };
@@ -86,7 +86,7 @@ void cache_pack_write(const struct response *r, uint8_t *to)
     to = cache_pack_put(to, &head, sizeof(head));
     for (const struct tensor_output *o = r->outputs; o; o = o->next) {
         struct output_head h;
-        memset(&h, 0, sizeof(h)); /* its last bytes too: they are kept */
+        memset(&h, 0, sizeof(h)); /* clears the padding too, because it is stored */
         h.byte_size = o->byte_size;
         h.name_len = (uint32_t)strlen(o->name);
         h.datatype = o->datatype;
@@ -100,13 +100,13 @@ void cache_pack_write(const struct response *r, uint8_t *to)
         to = cache_pack_put_param(to, p);
 }
 
-/* What was not read yet. */
+/* The bytes that are not read yet. */
 struct rest {
     const uint8_t *data;
     uint64_t size;
 };
 
-/* The next len bytes, NULL when there are not so many. */
+/* The next len bytes; NULL if fewer are left. */
 static const uint8_t *cache_pack_take(struct rest *in, uint64_t len)
 {
     if (len > in->size)

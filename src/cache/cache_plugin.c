@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The function of a name; all of them are required. */
+/* Finds a function of the library; every function is required. */
 static struct err *cache_plugin_find(struct cache_plugin *p, const char *name, void **ret)
 {
     *ret = dl_symbol(p->dl, name);
@@ -45,8 +45,8 @@ static struct err *cache_plugin_make(struct cache_plugin *p, const char *config)
 {
     TRITONCACHE_Cache *cache = NULL;
     struct err *e = (struct err *)p->initialize(&cache, config);
-    p->cache =
-        cache; /* with an error too: as in the reference, a cache that is there is finalised */
+    /* Set also with an error: as in the reference, a cache that was made is finalised. */
+    p->cache = cache;
     if (!e && !cache)
         e = err_new(STATUS_INTERNAL, "Failed to initialize cache implementation");
     return e;

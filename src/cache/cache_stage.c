@@ -20,21 +20,22 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Answers above this are not copied on a network thread. */
+/* Larger answers are not copied on a network thread. */
 #define INLINE_BYTES (256u << 10)
 
-/* A parameter of a model: where it is set, its value stands for the model's files. */
+/* A parameter of a model. If it is set, its value replaces the state of the model's files in the
+ * key. */
 #define FILES_PARAMETER "RESPONSE_CACHE_ID"
 
-/* Threads that wait for the cache, so that neither network threads nor instances do. */
+/* The threads that wait for the cache, so that network threads and instances do not. */
 static const struct crew_kind waiters = {.name = "cache", .most = 8, .idle = TIME_S(10)};
 
 struct cache_stage {
     struct cache_plugin *plugin;
     struct crew *crew;
-    /* When other versions began to serve. Stored, with release, after those were published: who
-     * reads it, with acquire, and looks for a version then finds one of those, so no answer of
-     * older ones is kept under a newer time. */
+    /* When the set of serving versions last changed. Stored with release after the versions were
+     * published, and read with acquire before a version is looked up. So an answer of an older
+     * version is never stored under a newer time. */
     _Atomic(time_ns) changed;
 };
 
@@ -42,28 +43,29 @@ struct cache_model {
     struct scheduler_wrap base;
     struct cache_stage *stage;
     struct cache_key_model key;
-    bool follows;      /* its answers depend on what else serves, of which its key does not tell */
-    atomic_bool large; /* relaxed: an answer was too large for a network thread */
+    /* an ensemble: its answers depend on other versions, which its key does not contain */
+    bool follows;
+    atomic_bool large; /* relaxed: an answer was too large to copy on a network thread */
 };
 
-/* What the cache knows of a request; in the request's arena. */
+/* The cache's data of a request; in the request's arena. */
 struct cache_ticket {
     struct crew_job job;
     struct request *request;
-    request_hold_fn next;      /* whose turn it is after ours; NULL = none */
-    struct response *response; /* on its way into the cache */
-    time_ns changed;           /* see cache_stage; of a model that follows */
+    request_hold_fn next;      /* the hold function of the next wrapper; NULL = none */
+    struct response *response; /* the response that is being inserted */
+    time_ns changed;           /* for a model that follows: see cache_stage */
     time_ns lookup_start;
     uint64_t lookup_ns;
-    bool answered; /* a response was sent that is not the only one */
+    bool answered; /* one of several responses was sent */
     char key[CACHE_KEY_TEXT + 1];
 };
 
-/* One call of the cache: TRITONCACHE_Copy comes back through it. */
+/* One call of the cache; TRITONCACHE_Copy calls the copier. */
 struct transfer {
     struct cache_entry_copier copier;
     struct request *request;
-    struct response *response; /* of a look-up: made by the copier */
+    struct response *response; /* lookup: made by the copier */
     bool done;
 };
 
@@ -95,7 +97,7 @@ static void close_cache(void *own)
     mem_free(s);
 }
 
-/* What stands for the files of a model. */
+/* A text that represents the files of a model. */
 static struct err *look_at_files(const void *own, const char *model_dir, char **ret)
 {
     if (!own)
@@ -110,7 +112,7 @@ static struct err *look_at_files(const void *own, const char *model_dir, char **
     return NULL;
 }
 
-/* The value of FILES_PARAMETER, NULL when it is not set. */
+/* The value of FILES_PARAMETER; NULL if it is not set. */
 static const char *chosen_files(const Inference__ModelConfig *proto)
 {
     for (size_t i = 0; i < proto->n_parameters; i++)
@@ -119,9 +121,9 @@ static const char *chosen_files(const Inference__ModelConfig *proto)
     return NULL;
 }
 
-/* What stands for the files of a version. The steps of an ensemble are other models, of which
- * only this process knows when they change, so that its answers are of this process and this
- * load alone. */
+/* Makes the part of the key that belongs to the version. An ensemble's steps are other models,
+ * and only this process knows when they change. So the answers of an ensemble are valid for this
+ * process and this load only. */
 static void make_key(struct cache_model *m, const struct serve_version *v, const char *files)
 {
     size_t len;
@@ -142,7 +144,7 @@ static struct cache_model *cache_of(const struct serve_version *v)
     return (struct cache_model *)v->scheduler->wraps[SCHEDULER_CACHE];
 }
 
-/* What looking up took counts as waiting. */
+/* Queues a request. The time of the lookup counts as queue time. */
 static bool cache_push(struct scheduler *s, struct request *r, time_ns now)
 {
     (void)now;
@@ -190,9 +192,9 @@ static struct cache_ticket *ticket_of(struct crew_job *job)
     return LIST_ITEM(job, struct cache_ticket, job);
 }
 
-/* -- into the cache -- */
+/* -- inserting -- */
 
-/* The cache has given the one buffer of the entry memory: the answer goes there. */
+/* The cache has provided memory for the entry's one buffer: writes the answer there. */
 static struct err *cache_stage_copy_in(struct cache_entry_copier *c, struct cache_entry *entry)
 {
     struct transfer *t = LIST_ITEM(c, struct transfer, copier);
@@ -234,7 +236,7 @@ static void pass_on(const struct cache_ticket *t, struct response *r)
         response_pass_on(r);
 }
 
-/* Puts the answer into the cache, then lets it go its way. */
+/* Inserts the answer into the cache, then passes it on. */
 static void cache_stage_insert(struct cache_ticket *t)
 {
     struct serve_version *v = version_of(t->request);
@@ -243,7 +245,7 @@ static void cache_stage_insert(struct cache_ticket *t)
     time_ns start = clock_now_ns();
     struct err *e = call_insert(t, plugin, r);
     uint64_t insert_ns = clock_now_ns() - start;
-    /* Another request was faster with the same answer: neither a hit nor a miss. */
+    /* Another request inserted the same answer first. That is neither a hit nor a miss. */
     bool there = e && err_code(e) == STATUS_ALREADY_EXISTS;
     if (!there)
         stats_cache_miss(v->stats, t->lookup_ns + insert_ns);
@@ -259,12 +261,12 @@ static void run_insert(struct crew_job *job, void *own)
     (void)own;
     struct cache_ticket *t = ticket_of(job);
     struct serve_version *v = version_of(t->request);
-    version_pin(v); /* delivering gives the request's pin back */
+    version_pin(v); /* delivery releases the request's pin, so v needs one more */
     cache_stage_insert(t);
     version_unpin(v);
 }
 
-/* A backend sent a response: the only one of a successful request is kept. */
+/* A backend sent a response. It is stored if it is the only response of a successful request. */
 static void cache_stage_hold(struct response *r)
 {
     struct cache_ticket *t = r->request->slots[REQUEST_SLOT_CACHE];
@@ -287,9 +289,10 @@ static void cache_stage_hold(struct response *r)
         pass_on(t, r);
 }
 
-/* -- out of the cache -- */
+/* -- looking up -- */
 
-/* The cache shows the answer, for as long as this call lasts. */
+/* The cache shows the stored answer, which is valid only during this call: makes the response
+ * from it. */
 static struct err *copy_out(struct cache_entry_copier *c, struct cache_entry *entry)
 {
     struct transfer *t = LIST_ITEM(c, struct transfer, copier);
@@ -310,7 +313,7 @@ static struct err *copy_out(struct cache_entry_copier *c, struct cache_entry *en
     return e;
 }
 
-/* The answer that the cache has, NULL when it has none. */
+/* Looks the request up. Returns the stored answer; NULL if there is none. */
 static struct response *call_lookup(const struct cache_ticket *t, struct cache_plugin *plugin)
 {
     struct transfer transfer = {.request = t->request};
@@ -334,7 +337,7 @@ static struct response *call_lookup(const struct cache_ticket *t, struct cache_p
     return transfer.response;
 }
 
-/* Answers a request from the cache; false: it has to be computed. */
+/* Answers a request from the cache. Returns false if the request must be computed. */
 static bool lookup(struct cache_ticket *t)
 {
     struct request *r = t->request;
@@ -361,7 +364,7 @@ static bool lookup(struct cache_ticket *t)
     return true;
 }
 
-/* The scheduler itself hears of those that the cache does not have. */
+/* Passes requests that missed the cache on to the scheduler. */
 static void cache_stage_go_on(struct serve_version *v, struct list *requests, bool on_loop)
 {
     const struct scheduler_ops *inner = &cache_of(v)->base.inner;
@@ -374,7 +377,7 @@ static void run_lookup(struct crew_job *job, void *own)
     (void)own;
     struct request *r = ticket_of(job)->request;
     struct serve_version *v = version_of(r);
-    version_pin(v); /* the answer gives the request's pin back */
+    version_pin(v); /* the answer releases the request's pin, so v needs one more */
     if (!lookup(ticket_of(job))) {
         struct list one;
         list_init(&one);
@@ -386,7 +389,7 @@ static void run_lookup(struct crew_job *job, void *own)
     version_unpin(v);
 }
 
-/* Their places are those in which they came, not those in which they were looked up. */
+/* Gives requests their place in the order when they arrive, not when the lookup ends. */
 static void arrive(struct scheduler *s, const struct list *requests)
 {
     mutex_lock(&s->version->lock);
