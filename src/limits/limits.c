@@ -18,7 +18,7 @@ struct limits {
     struct rate_limiter *rates;
 };
 
-/* Around the scheduler of a version. */
+/* The wrapper around the scheduler of a version. */
 struct limits_around {
     struct scheduler_wrap base;
     struct limits *limits;
@@ -28,7 +28,7 @@ struct limits_around {
 struct limits_seat {
     struct limits *limits;
     struct rate_limiter_instance *rate;
-    struct mutex_cond turn; /* it holds what it needs, or was nudged */
+    struct mutex_cond turn; /* signalled when the seat holds its resources or was nudged */
     bool nudged;
 };
 
@@ -59,7 +59,7 @@ static struct limits_around *wrap_of(const struct scheduler *s)
     return (struct limits_around *)s->wraps[SCHEDULER_LIMITS];
 }
 
-/* Whether instances with these groups need seats. */
+/* True if instances of these groups need seats. */
 static bool need_seats(const struct Inference__ModelConfig *proto)
 {
     for (size_t g = 0; g < proto->n_instance_group; g++)
@@ -70,7 +70,7 @@ static bool need_seats(const struct Inference__ModelConfig *proto)
 
 /* -- seats -- */
 
-/* Whoever holds what it needs by now hears of it. Caller holds the lock. */
+/* Tells every seat that has got its resources. Caller holds the lock. */
 static void let_in(struct limits *l)
 {
     struct rate_limiter_instance *i;
@@ -111,7 +111,7 @@ static struct err *make_seat(struct limits *l, const struct rate_limiter_terms *
     return NULL;
 }
 
-/* A seat for an instance, by what its group says. */
+/* Makes the seat of an instance, with the resources that its group names. */
 static struct err *seat_of_instance(struct limits *l, const struct plugin_instance *i,
                                     struct limits_seat **ret)
 {
@@ -141,8 +141,8 @@ static struct err *limits_equip(struct scheduler *s, struct runner *r,
     return e;
 }
 
-/* Where the configuration needs seats, every runner gets one that has none yet. A version that
- * had seats keeps them. */
+/* If the configuration needs seats, gives every runner a seat. A version that had seats keeps
+ * them. */
 static void limits_commit(struct scheduler *s, const struct Inference__ModelConfig *proto)
 {
     struct serve_version *v = s->version;
@@ -155,15 +155,16 @@ static void limits_commit(struct scheduler *s, const struct Inference__ModelConf
         struct limits_seat *seat;
         if (v->instances.runners[i]->limit)
             continue;
-        err_free(make_seat(w->limits, &nothing, &seat)); /* without resources there is no error */
+        /* without resources no error is possible */
+        err_free(make_seat(w->limits, &nothing, &seat));
         v->instances.runners[i]->limit = seat;
     }
 }
 
-/* -- holding -- */
+/* -- holding resources -- */
 
-/* Begins to wait, unless it does or holds already. Caller holds the lock.
- * returns  whether it holds what it needs */
+/* Begins to wait, unless the seat already waits or holds. Caller holds the lock.
+ * returns  true if it holds its resources */
 static bool ask(struct limits_seat *s)
 {
     if (rate_limiter_state(s->rate) == RATE_LIMITER_IDLE) {
@@ -173,7 +174,7 @@ static bool ask(struct limits_seat *s)
     return rate_limiter_state(s->rate) == RATE_LIMITER_HOLDS;
 }
 
-/* Caller holds the lock. */
+/* Gives the resources back. Caller holds the lock. */
 static void limits_give_back(struct limits_seat *s, bool executed, bool again)
 {
     if (again)
@@ -235,7 +236,7 @@ static void limits_nudge(struct scheduler *s, struct runner *r)
         nudge(r->limit);
 }
 
-/* -- a turn -- */
+/* -- a turn of a runner -- */
 
 static bool limits_is_ready(struct runner *r, time_ns now, time_ns *ret_wake)
 {
@@ -243,7 +244,7 @@ static bool limits_is_ready(struct runner *r, time_ns now, time_ns *ret_wake)
     return s->ops.ready(s, r, now, ret_wake);
 }
 
-/* A nudge that nobody has heard yet was about a queue that the caller has just looked at. */
+/* Clears a nudge from before: it was about the queue, which the caller has just looked at. */
 static bool limits_hold_seat(struct limits_seat *s)
 {
     mutex_lock(&s->limits->lock);
@@ -253,7 +254,8 @@ static bool limits_hold_seat(struct limits_seat *s)
     return holds;
 }
 
-/* Until it holds what it needs, is nudged, or what waits in the queue may have timed out. */
+/* Waits until the seat holds its resources, is nudged, or a request in the queue may have timed
+ * out. */
 static void wait_for_turn(struct limits_seat *s, time_ns until)
 {
     mutex_lock(&s->limits->lock);
@@ -279,7 +281,7 @@ uint64_t limits_scaled(const struct limits_seat *s)
     return scaled;
 }
 
-/* Requests left the queue: runners that wait for nothing any more look again. */
+/* Requests left the queue: runners that no longer have anything to wait for look at it again. */
 static void limits_settle(struct scheduler *s, time_ns now)
 {
     const struct serve_version *v = s->version;
@@ -291,9 +293,9 @@ static void limits_settle(struct scheduler *s, time_ns now)
     }
 }
 
-/* Runs what was taken. The resources are free as soon as Execute has returned, before its
- * answers are on their way; whoever has more to run stands in line for them at the same moment
- * as everybody else. Caller holds v->lock. */
+/* Runs what was taken. The resources are free as soon as Execute has returned, before the
+ * answers are delivered. A runner with more work joins the waiting order at that same moment.
+ * Caller holds v->lock. */
 static void limits_run(struct runner *r, size_t count, time_ns now)
 {
     struct serve_version *v = r->version;
@@ -318,7 +320,7 @@ static void limits_run(struct runner *r, size_t count, time_ns now)
     mutex_lock(&v->lock);
 }
 
-/* In one round: hold, take one batch, execute it, give back, deliver. */
+/* One round: get the resources, take one batch, execute it, give the resources back, deliver. */
 static bool limited_turn(struct runner *r, time_ns *ret_wake)
 {
     struct serve_version *v = r->version;

@@ -7,19 +7,19 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define GLOBAL (-2) /* in place of a device; resources sort by it, global ones first */
+#define GLOBAL (-2) /* used instead of a device; global resources sort before those of devices */
 
-/* One resource that some instance needs. */
+/* A resource that at least one instance needs. */
 struct limited_resource {
     struct list node;
     char *name;
     int32_t device; /* or GLOBAL */
     uint64_t limit;
     uint64_t in_use;
-    uint64_t ahead; /* in rate_limiter_next: what those need that come first */
-    uint64_t clock; /* the scaled priority of the one that got some of it last */
-    uint32_t users; /* instances that need it */
-    bool taken;     /* in overtake: by the one that overtakes */
+    uint64_t ahead; /* used in rate_limiter_next: how much the earlier waiting instances need */
+    uint64_t clock; /* the scaled priority of the instance that took some of it last */
+    uint32_t users; /* number of instances that need it */
+    bool taken;     /* used in overtake: the overtaking instance took some of it */
 };
 
 struct share {
@@ -32,23 +32,23 @@ struct rate_limiter {
     size_t supply_count;
     struct list pools;     /* by device, then by name */
     struct list instances; /* all */
-    struct list waiting;   /* in their order */
-    uint64_t arrivals;     /* how often somebody began to wait */
+    struct list waiting;   /* in the order in which they get resources */
+    uint64_t arrivals;     /* counts how often an instance began to wait */
 };
 
 struct rate_limiter_instance {
     struct list node;
-    struct list wait; /* in limiter->waiting while it waits */
+    struct list wait; /* linked into limiter->waiting while it waits */
     struct rate_limiter *limiter;
     void *owner;
-    struct share *shares; /* owned; share_count, each pool once */
+    struct share *shares; /* owned; share_count items, each pool once */
     size_t share_count;
     uint64_t priority;
     uint64_t scaled;
     enum rate_limiter_state state;
-    uint64_t arrival;   /* waiting: when it began, among all */
-    uint64_t overtaken; /* waiting: how often */
-    bool urgent;        /* waiting: too often */
+    uint64_t arrival;   /* while waiting: its number among all arrivals */
+    uint64_t overtaken; /* while waiting: how often it was overtaken */
+    bool urgent;        /* while waiting: it was overtaken too often */
 };
 
 struct rate_limiter *rate_limiter_new(const struct rate_limiter_supply *supplies, size_t count)
@@ -77,14 +77,14 @@ void rate_limiter_free(struct rate_limiter *l)
     mem_free(l);
 }
 
-/* -- how much there is -- */
+/* -- resources -- */
 
 static struct limited_resource *pool_of(struct list *node)
 {
     return LIST_ITEM(node, struct limited_resource, node);
 }
 
-/* <0, 0, >0 as device and name are before, at, or behind the pool. */
+/* Compares for the order of the pools: < 0, 0 or > 0. */
 static int rate_limiter_order(const char *name, int32_t device, const struct limited_resource *p)
 {
     return device != p->device ? (device > p->device) - (device < p->device)
@@ -144,7 +144,7 @@ static void set_limit(const struct rate_limiter *l, struct limited_resource *p)
     p->limit = l->supply_count ? supply_of(l, p) : largest_need(l, p);
 }
 
-/* Whether the name is also one of the other kind. */
+/* True if the name is used both for a global resource and for one of a device. */
 static bool is_of_both_kinds(const struct rate_limiter *l, const struct limited_resource *p)
 {
     LIST_EACH (node, &l->pools) {
@@ -155,7 +155,7 @@ static bool is_of_both_kinds(const struct rate_limiter *l, const struct limited_
     return false;
 }
 
-/* -- who is there -- */
+/* -- instances -- */
 
 static void put_share(struct rate_limiter_instance *i, struct limited_resource *p, uint64_t count)
 {
@@ -168,7 +168,7 @@ static void put_share(struct rate_limiter_instance *i, struct limited_resource *
     i->shares[i->share_count++] = (struct share){.pool = p, .count = count};
 }
 
-/* In the order of the pools, so that of two things that are wrong the same one is always told. */
+/* Checks in the order of the pools, so that of two errors always the same one is reported. */
 static struct err *check_shares(const struct rate_limiter_instance *i)
 {
     struct rate_limiter *l = i->limiter;
@@ -239,7 +239,7 @@ void rate_limiter_remove(struct rate_limiter_instance *i)
     mem_free(i);
 }
 
-/* -- who is next -- */
+/* -- the order -- */
 
 static bool is_before(const struct rate_limiter_instance *a, const struct rate_limiter_instance *b)
 {
@@ -263,7 +263,8 @@ static void rate_limiter_insert(struct rate_limiter_instance *i)
     list_insert_before(at, &i->wait);
 }
 
-/* How far the others have come: who was away does not get what it has missed. */
+/* The least scaled priority that a new arrival gets: an instance that was idle does not catch up
+ * on what it missed. */
 static uint64_t clock_of(const struct rate_limiter_instance *i)
 {
     uint64_t least = i->share_count ? UINT64_MAX : 0;
@@ -305,7 +306,7 @@ void rate_limiter_done(struct rate_limiter_instance *i, bool executed)
         i->scaled += i->priority;
 }
 
-/* Whether what was taken is something that it now lacks. */
+/* True if the overtaking instance took something that this one now lacks. */
 static bool lacks_what_was_taken(const struct rate_limiter_instance *i)
 {
     for (size_t k = 0; k < i->share_count; k++) {
@@ -316,7 +317,8 @@ static bool lacks_what_was_taken(const struct rate_limiter_instance *i)
     return false;
 }
 
-/* Who shares a resource with it may come first as often as its priority says, and once more. */
+/* True if it was overtaken too often: each rival may go first as often as its priority allows,
+ * and once more. */
 static bool is_too_often(const struct rate_limiter_instance *i)
 {
     uint64_t rivals = 0;
@@ -331,7 +333,7 @@ static void mark_taken(const struct rate_limiter_instance *by, bool taken)
         by->shares[k].pool->taken = taken && by->shares[k].count;
 }
 
-/* Somebody has got what it needs; others who came before it go on waiting. */
+/* An instance has got its resources; earlier instances that still wait were overtaken. */
 static void overtake(const struct rate_limiter_instance *by)
 {
     struct rate_limiter *l = by->limiter;
