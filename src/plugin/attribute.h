@@ -1,6 +1,5 @@
 #pragma once
-/* What a backend says about itself when it is asked: the TRITONBACKEND_BackendAttribute of the C
- * ABI. */
+/* What a backend says about itself: the TRITONBACKEND_BackendAttribute of the C ABI. */
 #include "base/err.h"
 #include "model/config_groups.h"
 
@@ -19,15 +18,16 @@ struct attribute {
     size_t wish_count;
 };
 
-/* attribute_init - nothing said yet. */
+/* attribute_init - nothing is set yet. */
 void attribute_init(struct attribute *a);
 
-/* attribute_add_wish - an instance group that the backend would rather have.
- * devices  device_count ids, copied
- * errors   INVALID_ARG over the limits above */
+/* attribute_add_wish - add an instance group that the backend prefers.
+ * devices  device_count device numbers, copied
+ * errors   INVALID_ARG above the limits */
 struct err *attribute_add_wish(struct attribute *a, int kind, uint64_t count,
                                const uint64_t *devices, uint64_t device_count);
 
-/* attribute_check - the object behind an ABI handle. attribute_is - whether it is one. */
+/* attribute_check - the object behind an ABI handle.
+ * attribute_is - true if the handle is one. */
 struct attribute *attribute_check(void *handle);
 bool attribute_is(const void *handle);

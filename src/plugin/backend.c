@@ -80,7 +80,7 @@ static void say_default(const struct backend_registry *r, const char *name, cons
                 key, given ? given : standard);
 }
 
-/* {"cmdline":{...}}: the defaults, then what was set for all backends, then what was set for
+/* {"cmdline":{...}}: the defaults, then the settings for all backends, then the settings for
  * this one. */
 static struct message *make_config(const struct backend_registry *r, const char *name)
 {
@@ -179,8 +179,8 @@ static struct err *find_entries(struct plugin_backend *b)
     return NULL;
 }
 
-/* A plug-in that brings a server library of its own would call into that one, with objects of
- * this one. */
+/* Refuses a plug-in that brings its own server library: it would call that library with objects
+ * of this one. */
 static struct err *check_alone(const struct plugin_backend *b)
 {
     char *other = dl_find_other("libtritonserver", (const void *)(uintptr_t)check_alone);
@@ -221,8 +221,8 @@ static void finalize(struct plugin_backend *b)
     err_free(e);
 }
 
-/* What fails is finalised all the same: as in the reference, plug-ins leave to Finalize what
- * they made before they failed. */
+/* Initializes the backend. If that fails it is finalised all the same, as in the reference:
+ * plug-ins rely on Finalize to free what they made. */
 static struct err *plugin_backend_initialize(struct plugin_backend *b)
 {
     const char *entry = "Initialize";
@@ -258,14 +258,14 @@ static struct err *backend_load(struct plugin_backend *b)
     return e;
 }
 
-#define PYTHON_RUNTIME \
-    "model.py" /* a backend that is written in Python, which the python backend runs */
+/* the runtime of a backend that is written in Python, which the python backend runs */
+#define PYTHON_RUNTIME "model.py"
 
 struct search {
     char *file;
     char *places[4];
     size_t count;
-    char *dir; /* where it is; NULL = nowhere */
+    char *dir; /* the directory where it was found; NULL = not found */
 };
 
 static void add_place(struct search *s, char *place)
@@ -277,7 +277,7 @@ static void add_place(struct search *s, char *place)
     mem_free(path);
 }
 
-/* With the model, or among the backends. */
+/* Searches the model's directories, then those of the backends. */
 static void search_library(struct search *s, const struct backend_registry *r,
                            const struct backend_wanted *w)
 {
@@ -323,8 +323,8 @@ static struct err *plugin_backend_not_found(const struct search *s, const struct
     return e;
 }
 
-/* What a configuration names may be any file: it lies below the directory in which it was found,
- * by links either. Takes path over and makes it one without links. */
+/* Checks that a file named by a configuration lies below the directory in which it was found,
+ * also after symbolic links are resolved. *path is freed and replaced by the path without links. */
 static struct err *check_runtime(const struct search *s, const struct backend_wanted *w,
                                  char **path)
 {
@@ -348,7 +348,7 @@ static struct err *check_runtime(const struct search *s, const struct backend_wa
     return NULL;
 }
 
-/* The backend of a path, loaded by this thread or by another that was first. */
+/* The backend with a path, loaded by this thread or by another one. */
 static struct err *get_by_path(struct backend_registry *r, const char *name, const char *dir,
                                const char *path, bool wait, struct plugin_backend **ret)
 {

@@ -20,19 +20,20 @@ struct batch_strategy {
     TRITONSERVER_Error *(*initialize)(const TRITONBACKEND_Batcher *, void **);
     TRITONSERVER_Error *(*include)(TRITONBACKEND_Request *, void *, bool *);
     TRITONSERVER_Error *(*finalize)(void *);
-    TRITONBACKEND_Batcher *batcher; /* the library's own, for all batches */
-    bool begun;                     /* it was asked to make that, be it in vain */
-    void *userp;       /* the library's own, for the batch that is being made; the batcher's lock */
-    struct mutex lock; /* rank LEAF; guards failed, entry and more */
-    struct err *failed; /* the first error that was not reported yet */
-    const char *entry;  /* of which function */
-    unsigned more;      /* errors since then */
-    atomic_bool told;   /* there is one; a hint, failed is what counts */
+    TRITONBACKEND_Batcher *batcher; /* owned by the library, for all batches */
+    bool begun;                     /* its Initialize function was called, even if that failed */
+    /* owned by the library, for the current batch; guarded by the batcher's lock */
+    void *userp;
+    struct mutex lock;  /* rank LEAF; guards failed, entry and more */
+    struct err *failed; /* the first error that is not reported yet */
+    const char *entry;  /* the function that returned it */
+    unsigned more;      /* number of errors after it */
+    atomic_bool told;   /* there is an error; only a hint, `failed` decides */
 };
 
 /* -- opening -- */
 
-/* Returns how many of the five functions the library has; the names of the others are appended
+/* Returns how many of the five functions the library has. The names of the others are appended
  * to `missing`. */
 static unsigned batch_strategy_find_functions(struct batch_strategy *s, struct strbuf *missing)
 {
@@ -104,8 +105,8 @@ struct err *batch_strategy_open(const char *path, struct plugin_model *m,
     return e;
 }
 
-/* What failed to begin is finalized all the same, as in the reference: it may have made
- * something. */
+/* Finalizes the batcher state. As in the reference, this also happens if Initialize failed,
+ * because it may have allocated something. */
 static void end_batcher(struct batch_strategy *s)
 {
     struct err *e = s->begun ? (struct err *)s->batcher_finalize(s->batcher) : NULL;
@@ -126,9 +127,9 @@ void batch_strategy_close(struct batch_strategy *s)
     mem_free(s);
 }
 
-/* -- what it says against a batch -- */
+/* -- errors of the library -- */
 
-/* Takes the error over. */
+/* Keeps an error for the next report; takes it over. */
 static void keep_failure(struct batch_strategy *s, const char *entry, struct err *e)
 {
     if (!e)
@@ -166,7 +167,7 @@ void batch_strategy_report(struct batch_strategy *s)
     err_free(e);
 }
 
-/* -- how it is asked -- */
+/* -- the strategy's functions -- */
 
 void batch_strategy_begin(void *arg)
 {
@@ -174,7 +175,7 @@ void batch_strategy_begin(void *arg)
     keep_failure(s, "initialization", (struct err *)s->initialize(s->batcher, &s->userp));
 }
 
-/* An error leaves it at what the function wrote before. */
+/* After an error the value that the function wrote before it counts. */
 bool batch_strategy_include(void *arg, const struct request *r)
 {
     struct batch_strategy *s = arg;
@@ -183,7 +184,8 @@ bool batch_strategy_include(void *arg, const struct request *r)
     return include;
 }
 
-/* A batch of which the library keeps nothing is not ended, as in the reference. */
+/* As in the reference, the end of a batch is not reported if the library keeps nothing for the
+ * batch. */
 void batch_strategy_end(void *arg)
 {
     struct batch_strategy *s = arg;

@@ -57,7 +57,7 @@ static TRITONSERVER_Error *model_end(TRITONBACKEND_Model *handle)
     return NULL;
 }
 
-/* The configuration in force in protobuf's wire format; the caller's. */
+/* The current configuration in protobuf's wire format; the caller frees it. */
 static char *pack_config(struct plugin_model *m, size_t *ret_len)
 {
     mutex_lock(&m->lock);
@@ -71,7 +71,7 @@ static char *pack_config(struct plugin_model *m, size_t *ret_len)
     return bytes;
 }
 
-/* The repository that a model's directory lies in; the caller's. */
+/* The repository that contains the model's directory; the caller frees the path. */
 static char *custom_backend_find_repository(const struct plugin_model *m)
 {
     size_t len = strlen(m->dir);
@@ -126,7 +126,7 @@ static struct err *open_instance(struct plugin_instance *i)
     c->library = i->model->state;
     int code = custom_backend_initialize(i, c);
     struct err *e = NULL;
-    if (code && !c->own) /* nobody to ask for words */
+    if (code && !c->own) /* without a context the library cannot be asked for a text */
         e = err_new(STATUS_INTERNAL,
                     "initialize error for '%s': failed to create instance, error code: %d",
                     i->model->name, code);
@@ -150,7 +150,7 @@ static TRITONSERVER_Error *instance_begin(TRITONBACKEND_ModelInstance *handle)
 static TRITONSERVER_Error *instance_end(TRITONBACKEND_ModelInstance *handle)
 {
     struct plugin_instance *i = instance_check(handle);
-    if (i->state) /* else it never came to be */
+    if (i->state) /* NULL if its initialization failed */
         close_context(i, i->state);
     return NULL;
 }

@@ -1,6 +1,6 @@
 #pragma once
-/* The backend "custom": models whose definition is a library of the first generation's
- * interface, include/triton/core/custom.h. */
+/* The backend "custom": models that are libraries with the first generation's interface,
+ * include/triton/core/custom.h. */
 #include "plugin/backend.h"
 
 extern const struct backend_builtin custom_backend;

@@ -15,12 +15,13 @@ struct custom_library {
     CustomExecuteV2Fn_t execute_v2; /* version 2 */
 };
 
-/* custom_library_open - errors INTERNAL: the loader's own words; NOT_FOUND: a function that is
- * missing; INVALID_ARG: a version that there is not */
+/* custom_library_open - load a library.
+ * errors  INTERNAL from the dynamic loader; NOT_FOUND: a function is missing; INVALID_ARG: an
+ *         unknown version */
 struct err *custom_library_open(const char *path, struct custom_library **ret);
 
-/* custom_library_close - unmaps it. NULL is fine. */
+/* custom_library_close - unmap it. NULL is fine. */
 void custom_library_close(struct custom_library *l);
 
-/* custom_library_words - what the library says to an error code; never NULL. */
+/* custom_library_words - the library's text for an error code; never NULL. */
 const char *custom_library_words(const struct custom_library *l, void *context, int code);

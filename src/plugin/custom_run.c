@@ -15,14 +15,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define FIRST_BYTES 4096u /* a batch of a few small requests needs no more */
+#define FIRST_BYTES 4096u /* enough for a batch of a few small requests */
 
-/* One request while it executes; input_context and output_context of its payload. */
+/* One request while it executes: the input_context and output_context of its payload. */
 struct custom_request {
     struct request *request;
     struct response *response;
-    uint32_t *next_piece; /* of each input */
-    struct err *error;    /* why an output could not be had; owned */
+    uint32_t *next_piece; /* per input */
+    struct err *error;    /* why an output could not be made; owned */
 };
 
 static CustomMemoryType memory_type(enum buf_memory memory)
@@ -51,7 +51,7 @@ static bool next_input_v2(void *context, const char *name, const void **content,
     const struct tensor_input *in = &r->inputs[i];
     *content = NULL;
     *content_byte_size = 0;
-    /* A piece without bytes would look like the end. */
+    /* Skip pieces without bytes: an empty piece would mean the end of the input. */
     while (c->next_piece[i] < in->piece_count && !in->pieces[c->next_piece[i]].size)
         c->next_piece[i]++;
     if (c->next_piece[i] == in->piece_count)
@@ -107,7 +107,7 @@ static struct err *custom_run_check_output(const struct custom_request *c, const
     return NULL;
 }
 
-/* The memory of an output that is wanted. */
+/* Makes an output, with memory if the output is wanted. */
 static struct err *make_output(struct custom_request *c, const char *name, const int64_t *dims,
                                size_t rank, uint64_t byte_size, struct tensor_output **ret)
 {

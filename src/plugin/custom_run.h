@@ -1,5 +1,6 @@
 #pragma once
-/* One execution of a custom backend: requests as payloads, its callbacks, its answers. */
+/* One execution of a custom backend: requests become payloads, and its callbacks and answers are
+ * handled. */
 #include "base/err.h"
 
 #include <stddef.h>
@@ -8,12 +9,12 @@ struct custom_library;
 struct plugin_instance;
 struct request;
 
-/* What a custom backend has for one instance: the state of a plugin_instance. */
+/* The state of a plugin_instance of a custom backend. */
 struct custom_context {
     struct custom_library *library;
     void *own;
 };
 
 /* custom_run - as instance_execute.
- * errors  INTERNAL when the library fails the whole batch, in its own words */
+ * errors  INTERNAL if the library fails the whole batch, with the library's text */
 struct err *custom_run(struct plugin_instance *i, struct request **requests, size_t count);

@@ -18,7 +18,7 @@ static const char *const keys[KEYS] = {"cpu-cores", "numa-node"};
 
 struct host_policy {
     char *name;
-    char *values[KEYS]; /* NULL = nothing was said */
+    char *values[KEYS]; /* NULL = not set */
 };
 
 struct err *host_policy_check_key(const char *key)

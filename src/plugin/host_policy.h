@@ -1,6 +1,6 @@
 #pragma once
-/* Host policies: names that instances run under, and what the command line says of each: on
- * which cores, with memory of which NUMA node. A policy that nothing was said of is only a name. */
+/* Host policies: names under which instances run. The command line may say on which cores and
+ * with memory of which NUMA node. A policy without settings is only a name. */
 #include "base/err.h"
 #include "triton/core/tritonserver.h"
 
@@ -11,7 +11,7 @@
 struct Inference__ModelInstanceGroup;
 struct cpu_bind;
 
-/* What the command line says of the policies. */
+/* One setting of a policy on the command line. */
 struct host_policy_setting {
     const char *policy;
     const char *key; /* "cpu-cores" or "numa-node" */
@@ -25,13 +25,13 @@ struct host_policies {
 
 struct host_policy;
 
-/* host_policy_check_key - errors: UNSUPPORTED, in the reference's words, for a setting that
- * there is not. */
+/* host_policy_check_key - check the name of a setting.
+ * errors  UNSUPPORTED, in the reference's words, for an unknown one */
 struct err *host_policy_check_key(const char *key);
 
-/* host_policy_new - the policy of an instance: the one that its group names, else "gpu_N", "cpu"
- * or "model".
- * all  copied; NULL = nothing was said of any */
+/* host_policy_new - make the policy of an instance: the one that its group names, else "gpu_N",
+ * "cpu" or "model".
+ * all  copied; NULL = no settings */
 struct host_policy *host_policy_new(const struct host_policies *all,
                                     TRITONSERVER_InstanceGroupKind kind, int32_t device,
                                     const struct Inference__ModelInstanceGroup *group);
@@ -39,22 +39,22 @@ void host_policy_free(struct host_policy *p);
 
 const char *host_policy_name(const struct host_policy *p);
 
-/* host_policy_value - what was said of it; NULL = nothing. */
+/* host_policy_value - the value of a setting; NULL = not set. */
 const char *host_policy_value(const struct host_policy *p, const char *key);
 
-/* host_policy_binds - whether threads under it are bound to anything. */
+/* host_policy_binds - true if the policy binds threads to cores or a node. */
 bool host_policy_binds(const struct host_policy *p);
 
-/* host_policy_json - as backends read it: {"NAME":{"cpu-cores":"0-3","numa-node":"0"}}; the
- * caller's (mem_free). */
+/* host_policy_json - the policy for backends: {"NAME":{"cpu-cores":"0-3","numa-node":"0"}}; the
+ * caller frees it (mem_free). */
 char *host_policy_json(const struct host_policy *p, size_t *ret_len);
 
-/* host_policy_bind - the calling thread runs under it from now on. Where the system lets nobody
- * choose NUMA nodes, a line of the log says so, and that setting does nothing.
- * errors  in the reference's words: INVALID_ARG for values that are none, INTERNAL for cores or
- *         nodes that are not there */
+/* host_policy_bind - bind the calling thread to the policy for good. If the system does not
+ * allow choosing NUMA nodes, a log line says so and that setting has no effect.
+ * errors  in the reference's words: INVALID_ARG for invalid values, INTERNAL for cores or nodes
+ *         that do not exist */
 struct err *host_policy_bind(const struct host_policy *p);
 
-/* host_policy_enter - the same until cpu_bind_restore(*ret_was), NULL for a policy that binds
- * nothing; errors leave things as they were. */
+/* host_policy_enter - as host_policy_bind, until cpu_bind_restore(*ret_was). *ret_was is NULL if
+ * the policy binds nothing. After an error nothing has changed. */
 struct err *host_policy_enter(const struct host_policy *p, struct cpu_bind **ret_was);

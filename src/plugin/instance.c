@@ -87,8 +87,8 @@ struct err *instance_new(struct plugin_model *model, struct stats *stats, const 
     return NULL;
 }
 
-/* It worked when the instance was made: what is wrong now is the system's doing, and no reason
- * not to execute. */
+/* Binding worked when the instance was made. If it fails now, the system has changed, and that
+ * is no reason not to execute. */
 void instance_bind(const struct plugin_instance *i)
 {
     struct err *e = host_policy_bind(i->policy);
@@ -115,7 +115,8 @@ struct plugin_instance *instance_current(void)
     return current;
 }
 
-/* The backend's own copy of the handles, which it may write to, and one to look at afterwards. */
+/* Makes two copies of the handles: the backend may write to the first, the second is compared
+ * afterwards. */
 static TRITONBACKEND_Request **make_handles(struct plugin_instance *i, struct request **requests,
                                             size_t count)
 {
@@ -128,7 +129,8 @@ static TRITONBACKEND_Request **make_handles(struct plugin_instance *i, struct re
     return (TRITONBACKEND_Request **)i->handles;
 }
 
-/* An error gives the requests back; what the backend released before is not there any more. */
+/* Execute returned an error: the caller owns the requests again, except those that the backend
+ * released. */
 static void plugin_instance_take_back(struct plugin_instance *i, struct request **requests,
                                       size_t count)
 {
@@ -158,7 +160,7 @@ void instance_note_again(const void *handle, const struct request *r)
 {
     struct plugin_instance *i = current;
     if (!i)
-        return; /* a thread of the backend's own */
+        return; /* the call comes from a thread of the backend's own */
     i->again = mem_realloc(i->again, (i->again_count + 1) * sizeof(*i->again));
     i->again[i->again_count++] = (struct instance_again){.handle = handle,
                                                          .start = r->times.start,

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #define BLOCK_MAGIC 0x4d4d424cu
-#define BLOCK_BYTES 64u /* in front of the memory, which so keeps its alignment */
+#define BLOCK_BYTES 64u /* size of the header in front of the memory; keeps the alignment */
 
 struct block {
     uint32_t magic;

@@ -1,5 +1,5 @@
 #pragma once
-/* A JSON text handed over the C ABI: the TRITONSERVER_Message of tritonserver.h. */
+/* A JSON text that crosses the C ABI: the TRITONSERVER_Message of tritonserver.h. */
 #include "base/err.h"
 
 #include <stddef.h>
@@ -7,21 +7,21 @@
 
 struct message {
     uint32_t magic;
-    char *json; /* ends in NUL beyond len; owned */
+    char *json; /* followed by NUL; owned */
     size_t len;
 };
 
-/* message_new - takes json (mem_free'able) over. */
+/* message_new - the message owns json, which mem_free can free. */
 struct message *message_new(char *json, size_t len);
 
-/* message_read - take a text of somebody else's, copied.
- * errors  INTERNAL when it is no JSON, with what was wrong and where; UNAVAILABLE without memory */
+/* message_read - make a message of a text of a plug-in's; the text is copied.
+ * errors  INTERNAL if it is not JSON, with the error and its place; UNAVAILABLE without memory */
 struct err *message_read(const char *json, size_t len, struct message **ret);
 
-/* message_of - the object behind an ABI handle; NULL when it is none. */
+/* message_of - the object behind an ABI handle; NULL if the handle is none. */
 struct message *message_of(void *handle);
 
-/* message_check - the object if it is one; a check fails otherwise. */
+/* message_check - the object behind p; a failed CHECK if p is none. */
 struct message *message_check(void *p);
 
 /* message_free - NULL is fine. */

@@ -30,7 +30,7 @@ void offender_leave(struct plugin_model *m)
     mutex_unlock(&lock);
 }
 
-/* The models that a library serves: one nearly always, and then it was that one. */
+/* Names the models that a library runs. There is usually only one. */
 static void name_models(struct strbuf *sb, const char *path)
 {
     unsigned named = 0;

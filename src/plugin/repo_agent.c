@@ -148,7 +148,8 @@ const char *repo_agent_action_name(TRITONREPOAGENT_ActionType action)
     return "Unknown TRITONREPOAGENT_ActionType";
 }
 
-/* A model's life: LOAD, then LOAD_COMPLETE, UNLOAD, UNLOAD_COMPLETE; or LOAD, then LOAD_FAIL. */
+/* True if the action is allowed now. Allowed orders: LOAD, LOAD_COMPLETE, UNLOAD,
+ * UNLOAD_COMPLETE; or LOAD, LOAD_FAIL. */
 static bool may_follow(const struct repo_agent_model *m, TRITONREPOAGENT_ActionType action)
 {
     switch (action) {

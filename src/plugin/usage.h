@@ -1,5 +1,5 @@
 #pragma once
-/* How much memory a model or an instance says that it holds, by kind and device. */
+/* The memory that a model or an instance reports to hold, by kind and device. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "os/mutex.h"
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The most kinds and devices of one report. */
+/* The most rows of one report: kinds and devices. */
 #define USAGE_MAX_ROWS 256u
 
 struct usage_row {
@@ -17,7 +17,7 @@ struct usage_row {
 };
 
 struct usage {
-    /* rank LEAF; guards what follows: reports come while the statistics are read */
+    /* rank LEAF; guards the fields below: reports come while the statistics are read */
     struct mutex lock;
     struct usage_row *rows;
     size_t count;
@@ -26,12 +26,11 @@ struct usage {
 void usage_init(struct usage *u);
 void usage_fini(struct usage *u);
 
-/* usage_report - replaces the last report.
- * rows    count of them, copied
- * errors  INVALID_ARG over the limit, for an unknown kind, or when one kind and device stands
- *         there twice */
+/* usage_report - replace the last report.
+ * rows    `count` of them, copied
+ * errors  INVALID_ARG above the limit, for an unknown kind, or if a kind and device occurs twice */
 struct err *usage_report(struct usage *u, const struct usage_row *rows, size_t count);
 
-/* usage_sum - add a report to a list of totals, which grows by the kinds and devices that it lacks.
- * list, count  mem_free the list; NULL and 0 at first. Any thread */
+/* usage_sum - add the report to a list of totals; missing kinds and devices are appended.
+ * list, count  NULL and 0 at first; free the list with mem_free. Any thread */
 void usage_sum(struct usage *u, struct usage_row **list, size_t *count);
