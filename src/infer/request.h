@@ -89,8 +89,8 @@ struct request_spent {
 
 /* Times of a request; monotonic ns, 0 = not reached yet. */
 struct request_times {
-    time_ns start;       /* the front end had it whole */
-    time_ns queue_start; /* given to the scheduler */
+    time_ns start;       /* the front end had received the whole request */
+    time_ns queue_start; /* it was given to the scheduler */
 };
 
 struct request {
