@@ -23,7 +23,7 @@ void check_add(struct check *c, const char *model, const char *place, const char
                                                      .mend = mem_strdup(mend)};
 }
 
-/* The length of ":12:3" behind a path, 0 when there is none. */
+/* The length of a position such as ":12:3" after a path; 0 if there is none. */
 static size_t position_len(const char *text)
 {
     size_t len = 0;
@@ -46,7 +46,7 @@ void check_add_error(struct check *c, const char *model, const char *path, struc
     err_free(e);
 }
 
-/* The configuration as written, or an empty one; NULL when it cannot be read. */
+/* The configuration as written, or an empty one; NULL if it cannot be read. */
 static struct Inference__ModelConfig *check_check_read_config(struct check *c, const char *model,
                                                               const char *dir)
 {
@@ -82,7 +82,7 @@ static void check_check_free_model(struct check_model *m)
     mem_free(m);
 }
 
-/* space: "" where models of one name are not told apart */
+/* Checks one model. space: "" without namespacing. */
 static void check_one(struct check *c, const char *space, const char *model, const char *dir)
 {
     c->report->models++;

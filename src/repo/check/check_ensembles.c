@@ -1,4 +1,4 @@
-/* The part of check_priv.h about ensembles. */
+/* Checks of ensembles, see check_priv.h. */
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "model/config.h"
@@ -10,23 +10,23 @@
 
 #include <string.h>
 
-/* Steps within steps that are followed. */
+/* The deepest nesting of ensembles that is followed. */
 #define MAX_DEPTH 100u
 
-/* The way from an ensemble to a step, for messages. */
+/* The path from an ensemble to a step, for messages. */
 struct way {
     const struct way *before;
     const struct check_model *model;
 };
 
-/* An ensemble whose steps are looked for. */
+/* The ensemble whose steps are being looked up. */
 struct finder {
     const struct check *check;
     const struct check_model *ensemble;
 };
 
-/* What a step of an ensemble means: the model beside it, else the only one of the name; NULL
- * when there is none, or several. */
+/* The model that a step means: the one in the same space, else the only one of that name; NULL
+ * if there is none, or several. */
 static const struct check_model *
 check_ensembles_find(const struct check *c, const struct check_model *ensemble, const char *name)
 {
@@ -67,8 +67,8 @@ static void check_ensembles_tell(struct check *c, const struct check_model *m,
     strbuf_fini(&place);
 }
 
-/* The steps of an ensemble; NULL: it is none. The kinds of scheduling share a place in the
- * message. */
+/* The steps of an ensemble; NULL if the model is not one. The kinds of scheduling share a union
+ * in the message, so the kind is checked first. */
 static const Inference__ModelEnsembling *steps_of(const Inference__ModelConfig *p)
 {
     return p && p->scheduling_choice_case ==
@@ -77,8 +77,8 @@ static const Inference__ModelEnsembling *steps_of(const Inference__ModelConfig *
                : NULL;
 }
 
-/* Whether the way goes on to its beginning; then that was told. What was seen on another way
- * need not be looked at again. */
+/* Returns true if the path leads back to its first model; that is reported then. Models that
+ * were seen on another path are skipped. */
 static bool tell_circle(struct check *c, const struct check_model *first, const struct way *at,
                         struct map *seen, unsigned depth)
 {
@@ -111,8 +111,8 @@ static const Inference__ModelConfig *find_step(void *owner, const char *model)
     return m ? m->proto : NULL;
 }
 
-/* Whether all that the steps take and give stands in the files; what a backend fills in is not
- * known. */
+/* True if the files contain all inputs and outputs of the steps. What a backend would fill in is
+ * not known here. */
 static bool is_written(const struct check *c, const struct check_model *m)
 {
     const Inference__ModelEnsembling *steps = m->proto->ensemble_scheduling;
@@ -130,7 +130,8 @@ static void tell_unfit(struct check *c, const struct check_model *m)
     struct finder f = {c, m};
     bool ignored;
     config_fill_defaults(whole, m->name);
-    struct err *broken = config_check_model(whole, m->name, CONFIG_CHECK_FULL); /* told elsewhere */
+    /* reported elsewhere */
+    struct err *broken = config_check_model(whole, m->name, CONFIG_CHECK_FULL);
     struct err *e = broken ? NULL : config_steps_check(whole, find_step, &f, &ignored);
     if (e) {
         struct strbuf what = STRBUF_INIT;

@@ -1,4 +1,4 @@
-/* The part of check_priv.h about one model's files. */
+/* Checks of one model's files, see check_priv.h. */
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "model/config.h"
@@ -20,7 +20,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* What the checks of one model share. */
+/* Data shared by the checks of one model. */
 struct subject {
     struct check *c;
     const char *model;
@@ -34,7 +34,7 @@ static bool all_digits(const char *name)
     return *name && name[strspn(name, "0123456789")] == '\0';
 }
 
-/* Numbers of the versions that would be served; the caller's. */
+/* The numbers of the versions that would be served; the caller frees them. */
 static int64_t *check_files_find_versions(const struct subject *s, size_t *ret_count)
 {
     *ret_count = 0;
@@ -85,7 +85,7 @@ static void need_file(const struct subject *s, const char *dir, const char *name
     mem_free(path);
 }
 
-/* The definition, for backends whose files are known. */
+/* Checks the model definition, for backends whose file names are known. */
 static void check_definition(const struct subject *s, const Inference__ModelConfig *p,
                              const char *version_dir)
 {
@@ -147,7 +147,7 @@ static void check_features(const struct subject *s, const struct model_config *c
         check_add_error(s->c, s->model, s->config, e, mend);
 }
 
-/* What needs the configuration as the server uses it. */
+/* Checks that need the configuration as the server uses it. */
 static void check_compiled(const struct subject *s, Inference__ModelConfig **p)
 {
     struct model_config *config;
@@ -175,14 +175,14 @@ static void check_warmup(const struct subject *s, const Inference__ModelConfig *
     mem_free(dir);
 }
 
-/* The rules of the configuration, as far as it goes without the backend. */
+/* Checks the rules of the configuration that need no backend. */
 static void check_rules(const struct subject *s, const char *const *files, size_t count)
 {
     Inference__ModelConfig *p = config_copy_proto(s->written);
     struct err *e = NULL;
     if (!s->c->settings->strict)
         e = config_guess_backend(p, s->model, files, count);
-    if (e) { /* told with the version */
+    if (e) { /* reported with the version */
         err_free(e);
         config_free_proto(p);
         return;
@@ -193,7 +193,7 @@ static void check_rules(const struct subject *s, const char *const *files, size_
     if (e) {
         check_add_error(s->c, s->model, s->config, e, "correct the configuration");
     } else {
-        /* A group that asks for GPUs may be meant for another machine than this one. */
+        /* A group that asks for GPUs may be meant for another machine. */
         int32_t gpu = 0;
         struct config_groups_machine machine = {.gpus = &gpu, .gpu_count = 1};
         config_groups_fill(p, &machine);

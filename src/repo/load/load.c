@@ -40,8 +40,8 @@ struct err *load_read_config(const struct load_context *c, const char *model_dir
     return e;
 }
 
-/* What the author left out and the directory tells: the backend, as in the reference also where
- * nothing is to be asked of the model; then every default. */
+/* Fills in what the author left out: the backend, guessed from the directory (as in the
+ * reference also without auto-completion), then every default. */
 static struct err *load_complete(struct Inference__ModelConfig *proto, const char *name,
                                  const char *model_dir, int64_t number)
 {
@@ -75,7 +75,7 @@ struct err *load_check_config(const struct load_context *c, const char *name, co
     return e;
 }
 
-/* What the backend left is completed and checked once more, and published with the version. */
+/* Completes and checks once more what the backend left, and publishes it with the version. */
 static struct err *finish_config(struct plugin_model *m, const char *name,
                                  struct model_config **ret)
 {
@@ -93,8 +93,8 @@ static struct err *finish_config(struct plugin_model *m, const char *name,
     return e;
 }
 
-/* What a load request brought is the server's alone; the user of the model's process has to read
- * it. */
+/* The files of a load request belong to the server alone. Makes them readable for the user of
+ * the model's process. */
 static struct err *share_directory(const struct load_context *c,
                                    const struct Inference__ModelConfig *proto,
                                    const char *model_dir)
@@ -105,8 +105,8 @@ static struct err *share_directory(const struct load_context *c,
     return e || !named ? e : tree_share(model_dir, group);
 }
 
-/* The backend's side, and the configuration as it is after the backend completed it; no model
- * where the backend is not to be waited for. */
+/* Makes the backend's model, and the configuration after the backend completed it. No model is
+ * made if the backend should not be waited for. */
 static struct err *load_initialize(const struct load_context *c, const char *name,
                                    const char *model_dir, int64_t number, bool wait,
                                    struct Inference__ModelConfig **proto,
@@ -150,7 +150,7 @@ static struct err *load_initialize(const struct load_context *c, const char *nam
     return NULL;
 }
 
-/* What has no backend, and no instances: its configuration is all that there is. */
+/* Makes the configuration of a model that has neither a backend nor instances. */
 static struct err *compile_alone(const char *name, struct Inference__ModelConfig **proto,
                                  struct model_config **ret)
 {

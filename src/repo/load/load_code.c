@@ -23,8 +23,8 @@ static bool load_code_has(const char *model_dir, int64_t version, const char *fi
     return found;
 }
 
-/* Whether the model has the library of its own backend, under the usual name or the one that
- * `runtime` says. */
+/* True if the model's directory contains the library of its own backend, with the usual name or
+ * the one in `runtime`. */
 static bool brings_backend(const struct Inference__ModelConfig *proto, const char *model_dir,
                            int64_t version)
 {
@@ -44,7 +44,7 @@ static struct err *refuse_strategy(const char *name, const char *what)
                    name, what);
 }
 
-/* A library of operators for OpenVINO, which that backend takes from the model's directory. */
+/* Names a library of operators for OpenVINO; that backend loads it from the model's directory. */
 #define EXTENSION "CPU_EXTENSION_PATH"
 
 static bool names_extension(const struct Inference__ModelConfig *proto)
@@ -83,8 +83,8 @@ static struct err *check_cloud(const struct Inference__ModelConfig *proto, const
     return NULL;
 }
 
-/* The name of a file relative to a directory that it may lie in; NULL when it is absolute and
- * does not. The caller's. */
+/* The name of a file relative to a directory that must contain it; NULL if it is absolute and
+ * lies elsewhere. The caller frees it. */
 static char *relative_to(const char *dir, const char *file)
 {
     if (*file != '/')

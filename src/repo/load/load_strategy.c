@@ -21,7 +21,7 @@ const char *load_strategy_path(const struct Inference__ModelConfig *proto)
     return NULL;
 }
 
-/* The library that the parameter names; the caller's. */
+/* Finds the library that the parameter names; the caller frees the path. */
 static struct err *named_library(const struct plugin_model *m, const char *path, char **ret)
 {
     struct err *e = load_code_settle(m->dir, path, ret);
@@ -55,7 +55,7 @@ static char *library_of(const char *backends, const char *backend)
     return path;
 }
 
-/* The first library of the usual name; NULL = there is none. The caller's. */
+/* The first library with the usual name; NULL = there is none. The caller frees the path. */
 static char *usual_library(const struct plugin_model *m, const char *runtime, const char *backends)
 {
     struct strbuf version = STRBUF_INIT;
@@ -65,7 +65,7 @@ static char *usual_library(const struct plugin_model *m, const char *runtime, co
         found = library_in(m->dir);
     if (!found)
         found = library_of(backends, m->backend->name);
-    if (!found && strcmp(runtime, "model.py") == 0) /* a backend that the python backend runs */
+    if (!found && strcmp(runtime, "model.py") == 0) /* a backend written in Python */
         found = library_of(backends, "python");
     strbuf_fini(&version);
     return found;

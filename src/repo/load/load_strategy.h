@@ -1,7 +1,7 @@
 #pragma once
-/* Which library decides about the batches of a model (plugin/batch_strategy.h): the one that a
- * parameter names, else the first that is found beside the version, the model or the backend.
- * Private to repo/.
+/* Finds the library that decides about the batches of a model (plugin/batch_strategy.h): the one
+ * that a parameter names, else the first one found next to the version, the model or the
+ * backend. Private to repo/.
  * source  docs/user/models.md, "Decide which requests form a batch"; docs/user/securing-loads.md */
 #include "base/err.h"
 
@@ -13,15 +13,15 @@
 struct Inference__ModelConfig;
 struct plugin_model;
 
-/* load_strategy_path - what the parameter says; NULL = it is not set. */
+/* load_strategy_path - the value of the parameter; NULL = not set. */
 const char *load_strategy_path(const struct Inference__ModelConfig *proto);
 
-/* load_strategy - find the library of an initialized model, and open it: m->strategy. A model
- * whose requests are sequences has none.
- * proto     as it is after the backend completed it
- * backends  the directory in which each backend has one of its name
- * errors    in the reference's words NOT_FOUND where the parameter names no file, INVALID_ARG
- *           where that lies outside of the model's directory or the model's requests are
- *           sequences; UNSUPPORTED for a model in a process of its own; what opening it says */
+/* load_strategy - find the library of an initialized model and open it as m->strategy. A
+ * sequence model has none.
+ * proto     as the backend completed it
+ * backends  the directory that contains a directory for each backend
+ * errors    in the reference's words NOT_FOUND if the parameter names no file, INVALID_ARG if
+ *           the file lies outside the model's directory or the model is a sequence model;
+ *           UNSUPPORTED for a model in its own process; those of opening the library */
 struct err *load_strategy(struct plugin_model *m, const struct Inference__ModelConfig *proto,
                           const char *backends);

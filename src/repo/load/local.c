@@ -43,7 +43,7 @@ struct err *local_directories(const char *model_dir, struct local_names *ret)
     return e;
 }
 
-/* So that who looks for a definition knows whether it is a file or a directory. */
+/* Adds a '/' to directories, so that a caller can tell them from files. */
 static void mark_directories(struct file_list *l)
 {
     for (size_t i = 0; i < l->count; i++) {
@@ -77,7 +77,7 @@ void local_names_fini(struct local_names *n)
     *n = (struct local_names){0};
 }
 
-/* A file below the model's directory; NULL text when it is not there. */
+/* Reads a file below the model's directory; *ret_text is NULL if it does not exist. */
 static struct err *local_read_file(const char *model_dir, const char *file, char **ret_text,
                                    size_t *ret_len, char **ret_path)
 {

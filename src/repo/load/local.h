@@ -7,8 +7,7 @@
 #include <stdint.h>
 #include <stddef.h>
 
-/* The most models of a repository, versions of a model, and files of a version that are looked
- * at. */
+/* The most models of a repository, versions of a model, and files of a version. */
 #define LOCAL_MAX_ENTRIES ((size_t)100000)
 
 struct local_names {
@@ -16,22 +15,21 @@ struct local_names {
     size_t count;
 };
 
-/* local_models - the names of the model directories of a repository.
- * errors  NOT_FOUND: "failed to stat file PATH" when the repository is not there */
+/* local_models - list the model directories of a repository.
+ * errors  NOT_FOUND: "failed to stat file PATH" if the repository does not exist */
 struct err *local_models(const char *repository, struct local_names *ret);
 
-/* local_directories - the names of the directories in a model's directory: its versions, and
- * what is ignored. */
+/* local_directories - list the directories in a model's directory: its versions, and others that
+ * are ignored. */
 struct err *local_directories(const char *model_dir, struct local_names *ret);
 
-/* local_files - the names in a version directory, files and directories; a directory's name ends
- * in '/'. */
+/* local_files - list a version's directory; the name of a directory ends in '/'. */
 struct err *local_files(const char *model_dir, int64_t version, struct local_names *ret);
 void local_names_fini(struct local_names *n);
 
-/* local_read_config - MODEL/configs/NAME.pbtxt if a name is given and the file is there, else
- * MODEL/config.pbtxt; *ret_text is NULL when there is none.
+/* local_read_config - read MODEL/configs/NAME.pbtxt if a name is given and the file exists, else
+ * MODEL/config.pbtxt; *ret_text is NULL if there is none.
  * name      a file's name, or NULL
- * ret_path  how messages name it; both are the caller's (mem_free) */
+ * ret_path  the path for messages; the caller frees it and the text (mem_free) */
 struct err *local_read_config(const char *model_dir, const char *name, char **ret_text,
                               size_t *ret_len, char **ret_path);
