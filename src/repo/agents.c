@@ -12,9 +12,9 @@
 
 #include <string.h>
 
-/* An agent's library, for as long as a model uses it. */
+/* An agent's library. It exists as long as a model uses it. */
 struct loaded {
-    struct repo_agent *agent; /* NULL while somebody loads or finalizes it */
+    struct repo_agent *agent; /* NULL while a thread loads or finalizes it */
     unsigned users;
 };
 
@@ -29,7 +29,7 @@ struct agents_set {
     struct agents *owner;
     struct repo_agent_model **models; /* in the order of the configuration */
     size_t count;
-    bool complete; /* LOAD_COMPLETE was the last that they heard */
+    bool complete; /* LOAD_COMPLETE was the last call */
 };
 
 struct agents *agents_new(const char *directory)
@@ -51,7 +51,8 @@ void agents_free(struct agents *a)
     mem_free(a);
 }
 
-/* The agent of a name, loaded by this thread or by another; counted, see release. */
+/* Finds the agent with a name; this thread or another one loads it. Counts a user, see
+ * agents_release. */
 static struct err *acquire(struct agents *a, const char *name, struct repo_agent **ret)
 {
     size_t len = strlen(name);
@@ -87,7 +88,8 @@ static struct err *acquire(struct agents *a, const char *name, struct repo_agent
     return e;
 }
 
-/* The last user finalizes it; who wants it meanwhile waits and loads it again. */
+/* Drops a user. The last user finalizes the agent; a thread that wants it meanwhile waits, then
+ * loads it again. */
 static void agents_release(struct agents *a, struct repo_agent *agent)
 {
     char *name = mem_strdup(agent->name);
@@ -135,7 +137,7 @@ static void log_refusal(struct err *e, TRITONREPOAGENT_ActionType action)
     err_free(e);
 }
 
-/* What each of them has to hear yet, so that its model's life is whole. */
+/* Makes the calls that are still missing, so that the agent sees the model's whole life. */
 static void finish_life(struct repo_agent_model *m)
 {
     if (!m->begun)
@@ -166,7 +168,7 @@ void agents_end(struct agents_set *s)
     mem_free(s);
 }
 
-/* The configuration at a place that an agent chose, NULL when there is none that can be read. */
+/* The configuration in a directory that an agent chose; NULL if none can be read. */
 static struct Inference__ModelConfig *config_at(const char *dir, const char *config_name)
 {
     char *text = NULL;
@@ -182,7 +184,7 @@ static struct Inference__ModelConfig *config_at(const char *dir, const char *con
     return proto;
 }
 
-/* One more agent looks at the model, where the one before left it. */
+/* Adds an agent, which looks at the model where the agent before it left it. */
 static struct err *agents_add(struct agents_set *s,
                               const Inference__ModelRepositoryAgents__Agent *wanted,
                               const char *dir, const struct Inference__ModelConfig *config)
@@ -235,7 +237,7 @@ struct err *agents_take(struct agents *a, const struct Inference__ModelConfig *p
     return NULL;
 }
 
-/* Every one of them hears it, also after one has refused. */
+/* Calls every agent, even if one has returned an error. */
 static void agents_tell(struct agents_set *s, TRITONREPOAGENT_ActionType action, bool reverse)
 {
     for (size_t i = 0; i < s->count; i++)
@@ -275,7 +277,8 @@ struct err *agents_stamp(struct source *source, const struct source_look *look, 
         if (!e)
             e = source_stamp(source, look->versions[i], &stamp);
         if (!e)
-            all += (stamp ^ (uint64_t)look->versions[i]) * 31; /* in whatever order they come */
+            /* the sum does not depend on the order of the versions */
+            all += (stamp ^ (uint64_t)look->versions[i]) * 31;
     }
     if (!e)
         *ret = all;

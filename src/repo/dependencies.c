@@ -131,18 +131,18 @@ bool dependencies_uses(const struct repo *r, const struct repo_model *m,
     return false;
 }
 
-/* A search for a way from a model to itself. */
+/* A search for a circle: a path from a model to itself. */
 struct search {
     const struct repo *repo;
     const struct repo_model *goal;
     bool working;
     struct map seen;
-    const struct repo_model *last; /* before the goal */
+    const struct repo_model *last; /* the model before the goal */
 };
 
 static bool reaches(struct search *s, const struct repo_model *at);
 
-/* Whether the way goes on through a model. */
+/* Continues the search through a model. Returns true if it reaches the goal. */
 static bool dependencies_leads(struct search *s, const struct repo_model *at,
                                const struct repo_model *next)
 {
@@ -155,7 +155,7 @@ static bool dependencies_leads(struct search *s, const struct repo_model *at,
     return !map_put(&s->seen, next->title, strlen(next->title), s) && reaches(s, next);
 }
 
-/* By way of the models that a backend loads while it is loaded itself. */
+/* Follows the models that a backend loads while it is loaded itself. */
 static bool reaches_awaited(struct search *s, const struct repo_model *at)
 {
     const struct repo_name *name = models_name(s->repo, at->awaits);
@@ -201,7 +201,7 @@ Inference__ModelConfig *dependencies_config(struct repo *r, const struct repo_mo
     return copy;
 }
 
-/* The version of the highest number that serves; NULL when none does. */
+/* The serving version with the highest number; NULL if none serves. */
 static struct serve_version *latest_of(const struct repo_model *m)
 {
     struct serve_version *found = NULL;
@@ -211,7 +211,7 @@ static struct serve_version *latest_of(const struct repo_model *m)
     return found;
 }
 
-/* The version of a step's model that requests go to; NULL when it does not serve. */
+/* The version of a step's model that gets its requests; NULL if it does not serve. */
 static struct serve_version *version_of_step(const struct repo *r, const struct repo_model *m,
                                              const Inference__ModelEnsembling__Step *step)
 {
@@ -225,7 +225,7 @@ static struct serve_version *version_of_step(const struct repo *r, const struct 
     return NULL;
 }
 
-/* What the step that makes a tensor has as labels; NULL when it has none. Lock held. */
+/* The labels of the step that produces a tensor; NULL if it has none. Lock held. */
 static struct labels *labels_of_tensor(const struct repo *r, const struct repo_model *m,
                                        const Inference__ModelEnsembling *en, const char *tensor)
 {
@@ -234,7 +234,7 @@ static struct labels *labels_of_tensor(const struct repo *r, const struct repo_m
             if (strcmp(en->step[i]->output_map[k]->value, tensor) != 0)
                 continue;
             const struct serve_version *v = version_of_step(r, m, en->step[i]);
-            /* They are shared, and change no more: whoever holds them may give them up alone. */
+            /* Labels are shared and immutable; a holder may only release its reference. */
             return v ? (struct labels *)(uintptr_t)version_labels(v,
                                                                   en->step[i]->output_map[k]->key)
                      : NULL;
@@ -295,7 +295,7 @@ static struct err *check_there(const struct repo *r, const struct repo_model *m)
     return e;
 }
 
-/* A model that was to be loaded and serves nothing. */
+/* The error for a model that should be loaded but does not serve. */
 static struct err *not_loaded(const struct repo_model *m, const struct repo_model *step)
 {
     struct strbuf why = STRBUF_INIT;
@@ -353,14 +353,14 @@ static struct err *dependencies_check_versions(const struct repo *r, const struc
     return NULL;
 }
 
-/* The configuration of a step's model, held while it is looked at. */
+/* The configuration of a step's model, with a reference while it is checked. */
 struct held {
-    char *title; /* owned; of the model; NULL behind the last */
+    char *title; /* owned; of the model; NULL marks the end */
     struct model_config *config;
 };
 
-/* Holds them, and has the messages about them say which models they are.
- * whole  of m */
+/* Takes references to the configurations, and makes messages name the models.
+ * whole  m's configuration with all defaults */
 static struct held *hold_configs(const struct repo *r, const struct repo_model *m,
                                  Inference__ModelConfig *whole)
 {
@@ -412,7 +412,7 @@ static void note_spaces(const struct repo *r, struct repo_model *m, Inference__M
     }
 }
 
-/* proto: as written, whole: the same with every default */
+/* Checks the models of the steps. proto: as written, whole: the same with every default. */
 static struct err *dependencies_check_states(struct repo *r, struct repo_model *m,
                                              Inference__ModelConfig *proto,
                                              Inference__ModelConfig *whole, struct held **ret)
@@ -455,7 +455,7 @@ struct err *dependencies_check(struct repo *r, struct repo_model *m, Inference__
     struct held *held = NULL;
     bool decoupled = false;
     struct err *e = NULL;
-    if (!broken) /* else loading will say so */
+    if (!broken) /* if it is broken, loading will report that */
         e = dependencies_check_states(r, m, proto, whole, &held);
     if (!broken && !e)
         e = config_steps_check(whole, find_config, held, &decoupled);

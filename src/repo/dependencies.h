@@ -1,9 +1,9 @@
 #pragma once
-/* Which models an ensemble needs, and whether it may serve with what they are now. Private to
+/* Which models an ensemble needs, and whether it may serve with the current ones. Private to
  * repo/.
  *
- * An ensemble that was asked for stands until it is unloaded: it serves while the models that it
- * needs do, and comes back when they do. docs/internals/ensembles.md */
+ * An ensemble that a client asked for stands until it is unloaded: it serves while the models
+ * that it needs serve, and it is loaded again when they come back. docs/internals/ensembles.md */
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -15,83 +15,88 @@ struct repo_job;
 struct repo_model;
 struct serve_version;
 
-/* What one configuration of a model asks for. All zeros: nothing. */
+/* The models that one configuration needs. All zeros: none. */
 struct dependencies_need {
-    char **names; /* of the models of its steps, ascending, each once; owned */
+    char **names; /* names of the models of its steps, ascending, without duplicates; owned */
     const char **
-        /* of each: the space of the model that it meant when that was looked at last; NULL = of
-         * none. Owned */
+        /* For each name, the space of the model that it meant when this was last looked up; NULL
+         * = no model. Owned. */
         spaces;
     size_t count;
-    struct Inference__ModelConfig *proto; /* of an ensemble, as it was written; owned */
-    bool forced;                          /* proto is the client's own */
+    struct Inference__ModelConfig *proto; /* of an ensemble, as the author wrote it; owned */
+    bool forced;                          /* a client gave proto with the load request */
 };
 
-/* The part of struct repo_model that this file keeps. Guarded by the repository's lock. */
+/* The part of struct repo_model that belongs to this file. Guarded by the repository's lock. */
 struct dependencies {
-    /* of what serves or is being loaded; where neither is, of what was tried last */
+    /* the needs of what serves or is being loaded; if neither exists, of the last attempt */
     struct dependencies_need now;
-    struct dependencies_need before; /* of what serves, while something else is being loaded */
-    bool loading;                    /* `before` is in force */
-    bool asked;        /* it was asked for by name; else it serves since an ensemble needs it */
-    bool parked;       /* its next job waits for jobs of other models; no loader takes it */
-    unsigned waits;    /* for how many; 1 more while they are being asked for */
+    /* the needs of what serves, while something else is being loaded */
+    struct dependencies_need before;
+    bool loading; /* `before` is valid */
+    /* a client asked for it by name; else it serves because an ensemble needs it */
+    bool asked;
+    bool parked; /* its next job waits for jobs of other models, so no loader takes it */
+    /* the number of jobs that it waits for, plus 1 while those are being queued */
+    unsigned waits;
     struct repo *repo; /* set while it waits */
 };
 
 void dependencies_fini(struct dependencies *d);
 void dependencies_need_fini(struct dependencies_need *n);
 
-/* dependencies_note - what the model asks for from now on; to be settled. Lock not held.
- * proto  as written; borrowed */
+/* dependencies_note - note what the model needs from now on; finish with dependencies_settle.
+ * Lock not held.
+ * proto  as the author wrote it; borrowed */
 void dependencies_note(struct repo *r, struct repo_model *m,
                        const struct Inference__ModelConfig *proto, bool forced);
 
-/* dependencies_settle - the load is over: where it failed and something still serves, that is in
- * force again. Lock not held. */
+/* dependencies_settle - the load has ended. If it failed and a version still serves, the earlier
+ * needs are valid again. Lock not held. */
 void dependencies_settle(struct repo *r, struct repo_model *m, bool failed);
 
-/* dependencies_take - it was unloaded: it does not stand any more. What it needed, the caller's.
- * Lock held. */
+/* dependencies_take - the model was unloaded and no longer stands. Returns its needs, which the
+ * caller owns. Lock held. */
 struct dependencies_need dependencies_take(struct repo_model *m);
 
-/* dependencies_stands - it is an ensemble that was asked for. Lock held. */
+/* dependencies_stands - true if m is an ensemble that a client asked for. Lock held. */
 bool dependencies_stands(const struct repo_model *m);
 
-/* dependencies_needs - whether a model needs one of a name. dependencies_uses - whether it needs
- * this one. Lock held. */
+/* dependencies_needs - true if a model needs a model with this name.
+ * dependencies_uses - true if it needs exactly this model. Lock held. */
 bool dependencies_needs(const struct repo_model *m, const char *name);
 bool dependencies_uses(const struct repo *r, const struct repo_model *m,
                        const struct repo_model *other);
 
-/* dependencies_used - the model that a name of a need meant; NULL when there is none. Lock held. */
+/* dependencies_used - the model that a name of a need meant; NULL if there is none. Lock held. */
 const struct repo_model *dependencies_used(const struct repo *r, const struct dependencies_need *n,
                                            size_t index);
 
-/* dependencies_labels - an output of an ensemble that has no labels of its own has those of the
- * step that makes it, as in the reference.
- * v  of m, not published yet, with its own labels. Lock not held.
- * dependencies_relabelled - whether a version of m that serves has those of a step that has
- * others by now. Lock held. */
+/* dependencies_labels - give each output of an ensemble that has no labels the labels of the
+ * step that produces it, as in the reference. v is a version of m with its own labels, not
+ * published yet. Lock not held.
+ * dependencies_relabelled - true if a serving version of m has labels of a step that have
+ * changed since. Lock held. */
 void dependencies_labels(struct repo *r, const struct repo_model *m, struct serve_version *v);
 bool dependencies_relabelled(const struct repo *r, const struct repo_model *m);
 
-/* dependencies_circle - whether a model needs itself, through others. Lock held.
- * working  only through those that have work, which may wait for it; and also by way of the
- *          models that backends wait for while they load theirs (jobs_wait_begin)
- * ret      the last before it; NULL = not wanted */
+/* dependencies_circle - true if a model needs itself, directly or through others. Lock held.
+ * working  follow only models that have work and so may wait for it, and also the models that a
+ *          backend waits for while it loads (jobs_wait_begin)
+ * ret      the last model of the circle, before m; NULL = not wanted */
 bool dependencies_circle(const struct repo *r, const struct repo_model *m, bool working,
                          const struct repo_model **ret);
 
-/* dependencies_config - the configuration of an ensemble that stands, to load it again as it
- * was. A copy, the caller's; NULL when it is none. Lock not held. */
+/* dependencies_config - the configuration with which a standing ensemble is loaded again. A
+ * copy, which the caller owns; NULL if m is not one. Lock not held. */
 struct Inference__ModelConfig *dependencies_config(struct repo *r, const struct repo_model *m,
                                                    bool *ret_forced);
 
-/* dependencies_check - whether a model may serve: whatever is no ensemble may. Lock not held.
- * proto   of the model, as written; whether it is decoupled, and the space of each step's model,
- *         are filled in
- * errors  INVALID_ARG in the reference's words: a model that is not there, or not loaded, that
- *         does not fit, or a circle */
+/* dependencies_check - check that a model may serve; any model that is not an ensemble may. Lock
+ * not held.
+ * proto   as the author wrote it; the function fills in whether the model is decoupled, and the
+ *         space of each step's model
+ * errors  INVALID_ARG in the reference's words: a model is missing, not loaded or does not fit,
+ *         or there is a circle */
 struct err *dependencies_check(struct repo *r, struct repo_model *m,
                                struct Inference__ModelConfig *proto);

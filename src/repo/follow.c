@@ -14,12 +14,12 @@
 
 #include <string.h>
 
-/* One job less that a parked one waits for. */
+/* A job that a parked job waits for has ended. */
 static void follow_waited(void *owner, struct err *e)
 {
     struct repo_model *m = owner;
     struct repo *r = m->dependencies.repo;
-    err_free(e); /* what became of the model is looked at when the ensemble's job goes on */
+    err_free(e); /* the ensemble's job looks at the model itself when it goes on */
     mutex_lock(&r->lock);
     struct dependencies *d = &m->dependencies;
     if (--d->waits == 0 && d->parked) {
@@ -29,7 +29,8 @@ static void follow_waited(void *owner, struct err *e)
     mutex_unlock(&r->lock);
 }
 
-/* What has to happen to a model before an ensemble that needs it goes on. Lock held. */
+/* True if a job of a step's model must end before the ensemble goes on; *ret says which job.
+ * Lock held. */
 static bool must_wait(const struct repo *r, const struct repo_model *step,
                       const struct repo_job *job, enum repo_action *ret)
 {
@@ -39,7 +40,7 @@ static bool must_wait(const struct repo *r, const struct repo_model *step,
     return *ret == REPO_LOAD || at_work;
 }
 
-/* What is to be waited for. */
+/* The jobs to wait for. */
 struct wait_list {
     struct wait {
         const char *space;
@@ -49,8 +50,8 @@ struct wait_list {
     size_t count;
 };
 
-/* The models of a name: which of them the ensemble needs is known when they were looked at. Lock
- * held. */
+/* Adds all models with the name: only after they were looked at is it known which of them the
+ * ensemble needs. Lock held. */
 static void add_waits(struct repo *r, const struct repo_model *m, const char *name,
                       const struct repo_job *job, struct wait_list *l)
 {
@@ -66,7 +67,7 @@ static void add_waits(struct repo *r, const struct repo_model *m, const char *na
     }
 }
 
-/* Takes the name over. */
+/* Queues the job of another model that must end first. Takes the name over. */
 static void ask_first(struct repo *r, struct repo_model *m, const struct repo_job *job,
                       struct wait *w)
 {
@@ -136,8 +137,8 @@ static bool same_spaces(const Inference__ModelEnsembling *a, const Inference__Mo
     return true;
 }
 
-/* Whether versions that serve are decoupled, and go to the models, as the configuration says.
- * Lock held. */
+/* True if the serving versions agree with the configuration: whether they are decoupled, and
+ * which models they send requests to. Lock held. */
 static bool follow_fits(const struct repo_model *m, const Inference__ModelConfig *proto)
 {
     for (size_t i = 0; i < m->version_count; i++) {
@@ -176,7 +177,7 @@ struct err *follow_recheck(struct repo *r, struct repo_model *m, struct repo_job
     return e;
 }
 
-/* An operation whose end waits for that of others. */
+/* An operation that ends when other jobs have ended. */
 struct end {
     struct repo *repo;
     unsigned left; /* guarded by the repository's lock */
@@ -198,7 +199,7 @@ static void follow_ended(void *owner, struct err *e)
     mem_free(end);
 }
 
-/* What follows, one after the other. */
+/* The jobs that follow, one after the other. */
 struct list_of_jobs {
     struct {
         const char *space;
@@ -219,9 +220,8 @@ static void follow_add(struct list_of_jobs *l, const struct repo_model *m, enum 
     l->items[l->count++].job = job;
 }
 
-/* Whether a load that has not come to it yet will look at the models that it needs. It may wait
- * for the very job that this is the end of, so nothing may be put behind it that this job then
- * waits for. */
+/* True if a waiting load will look at the models that it needs anyway, so it needs no recheck.
+ * That load may also wait for the job that ends now, so this job must not wait for it. */
 static bool will_look(const struct repo_model *m)
 {
     if (m->dependencies.waits)
@@ -232,8 +232,8 @@ static bool will_look(const struct repo_model *m)
     return false;
 }
 
-/* The ensembles that need the model, or may now: one that comes or goes changes what its name
- * means. Lock held. */
+/* Adds the ensembles that need the model, or may need it now: a model that comes or goes can
+ * change what its name means. Lock held. */
 static void add_dependents(struct repo *r, const struct repo_model *m, const struct repo_job *job,
                            struct list_of_jobs *l)
 {
@@ -248,7 +248,7 @@ static void add_dependents(struct repo *r, const struct repo_model *m, const str
     }
 }
 
-/* The models that were loaded along with an ensemble, and that nothing else needs. Lock held. */
+/* Adds the models that were loaded for an ensemble and that nothing else needs. Lock held. */
 static void add_needed(struct repo *r, const struct dependencies_need *need, struct list_of_jobs *l)
 {
     for (size_t i = 0; i < need->count; i++) {

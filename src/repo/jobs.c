@@ -7,14 +7,15 @@
 #include "repo/repo_priv.h"
 #include "repo/watch.h"
 
-static _Thread_local struct repo_model *at_work; /* of a loader: what it works on */
+static _Thread_local struct repo_model *at_work; /* the model that this loader works on */
 
 static struct err *stopping(void)
 {
     return err_new(STATUS_UNAVAILABLE, "Server exiting");
 }
 
-/* Returns false when the job was put back: nothing of it, or of the model, is the caller's then. */
+/* Runs a job. Returns false if it was put back; the caller must then not use the job or the
+ * model. */
 static bool jobs_run(struct repo *r, struct repo_model *m, struct repo_job *job)
 {
     uint64_t before = follow_state(r, m);
@@ -38,8 +39,8 @@ static bool jobs_run(struct repo *r, struct repo_model *m, struct repo_job *job)
     return !parked;
 }
 
-/* Waits for a model with work; NULL when there was none for a while, or the repository stops.
- * Lock held. */
+/* Waits for a model with work. Returns NULL if there was none for a while, or the repository
+ * stops. Lock held. */
 static struct repo_model *next_model(struct repo *r)
 {
     time_ns until = clock_now_ns() + REPO_IDLE_NS;
@@ -83,13 +84,13 @@ static void loader_main(void *arg)
     mutex_unlock(&r->lock);
 }
 
-/* Lock held. */
+/* The most loaders that may run now. Lock held. */
 static unsigned most_loaders(const struct repo *r)
 {
     return r->settings.load_threads + (r->lent < REPO_MAX_LENT ? r->lent : REPO_MAX_LENT);
 }
 
-/* One more loader, if there is more to do than loaders that wait for it. Lock held. */
+/* Starts one more loader if there is more work than idle loaders. Lock held. */
 static struct err *add_loader(struct repo *r)
 {
     unsigned ready = 0;
@@ -124,7 +125,7 @@ struct err *jobs_ask(struct repo *r, struct repo_job *job, const char *space, co
         list_append(&r->ready, &m->node);
     e = add_loader(r);
     if (e && r->loader_count) {
-        err_free(e); /* those that run get to it */
+        err_free(e); /* the running loaders will do the work */
         e = NULL;
     }
     if (e) {
@@ -175,13 +176,13 @@ bool jobs_put_back(struct repo *r, struct repo_model *m, struct repo_job *job)
 void jobs_resume(struct repo *r, struct repo_model *m)
 {
     if (list_empty(&m->jobs))
-        return; /* it was refused meanwhile */
+        return; /* the job was refused meanwhile */
     list_append(&r->ready, &m->node);
     err_free(add_loader(r));
     mutex_cond_broadcast(&r->changed);
 }
 
-/* Lock held. */
+/* Counts a loader that waits. Lock held. */
 static void jobs_count_lent(struct repo *r)
 {
     r->lent++;
@@ -201,7 +202,7 @@ void jobs_lend(struct repo *r, bool waits)
     mutex_unlock(&r->lock);
 }
 
-/* Lock held. */
+/* Refuses to wait for a load that would wait for this one. Lock held. */
 static struct err *refuse_circle(const struct repo *r, const char *model)
 {
     if (!model || !dependencies_circle(r, at_work, true, NULL))
@@ -212,8 +213,8 @@ static struct err *refuse_circle(const struct repo *r, const char *model)
                    model, at_work->title);
 }
 
-/* The last loader that does not wait may not: nobody would be left to do what they all wait for.
- * Lock held. */
+/* Refuses to let the last running loader wait: nobody would be left to do the work that all of
+ * them wait for. Lock held. */
 static struct err *refuse_last(const struct repo *r)
 {
     unsigned most = r->settings.load_threads + REPO_MAX_LENT;

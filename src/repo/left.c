@@ -43,7 +43,7 @@ void left_busy(struct repo *r, struct repo_left *ret)
     mutex_unlock(&r->lock);
 }
 
-/* Whether any of a model's versions serves, is on its way to do so, or is not gone yet. */
+/* True if a version of the model serves, is being loaded, or is not freed yet. */
 static bool add_live(struct repo_left *l, const struct repo_model *m, bool lines)
 {
     bool live = false;

@@ -31,7 +31,7 @@ static char *title_of(const char *space, const char *name)
     return strbuf_take(&title);
 }
 
-/* Puts a model among those of its name. */
+/* Adds a model to the list of its name. */
 static void link_model(struct repo *r, struct repo_model *m)
 {
     struct repo_name *n = models_name(r, m->name);
@@ -61,7 +61,8 @@ static void forget_name(struct repo *r, struct repo_name *n)
     free_name(n);
 }
 
-/* Who asks for it hears that it was there, until others came after it. */
+/* Keeps a name without models, so that a client hears that a model with this name existed. The
+ * oldest names are forgotten. */
 static void keep_name(struct repo *r, struct repo_name *n)
 {
     list_append(&r->spent, &n->node);
@@ -127,7 +128,7 @@ void models_free(struct repo *r)
     map_fini(&r->by_name);
 }
 
-/* Entries of what was unloaded do not keep a model. */
+/* True if the model must be kept. Entries of unloaded versions do not keep it. */
 static bool needed(const struct repo_model *m)
 {
     if (m->places || m->busy || m->retiring || !list_empty(&m->jobs))
@@ -237,7 +238,7 @@ static void show_versions(const struct repo_model *m, struct table_model *t)
     t->entry_count = t->latest = 1;
 }
 
-/* What a model has where names are told apart. */
+/* Sets the fields that tell models of one name apart. */
 static void show_space(const struct repo *r, const struct repo_model *m, struct table_model *t)
 {
     uint32_t ignored;
@@ -246,7 +247,8 @@ static void show_space(const struct repo *r, const struct repo_model *m, struct 
     t->shared = spaces_find(r, m->name, &ignored) != m;
 }
 
-/* The names that mean none of their models, or several; those that never meant one are nobody's. */
+/* Makes entries for the names that mean none of their models, or several. A name that never
+ * meant a model gets none. */
 static struct table_model *show_names(const struct repo *r, uint32_t *ret_count)
 {
     struct table_model *names = mem_zalloc((r->by_name.count + 1) * sizeof(*names));
@@ -273,7 +275,7 @@ void models_publish(struct repo *r)
     for (size_t i = 0; i < r->model_count; i++) {
         const struct repo_model *m = r->models[i];
         if (!m->places && !m->version_count)
-            continue; /* only asked for */
+            continue; /* a client only asked for it; it does not exist */
         struct table_model *t = &models[count++];
         t->name = mem_strdup(m->name);
         t->places = m->places | m->from;

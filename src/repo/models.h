@@ -1,6 +1,6 @@
 #pragma once
-/* The models that there are, and showing them. Private to repo/; the lock of the repository is
- * held. */
+/* The list of all models, and publishing it. Private to repo/; the caller holds the repository's
+ * lock. */
 #include "serve/table.h"
 
 #include <stdbool.h>
@@ -11,43 +11,45 @@ struct repo_model;
 struct repo_name;
 struct repo_version;
 
-/* models_of - the model of a space (repo/spaces.h; the repository's) and a name, made when it is
- * not there. models_find - NULL when it is not there. */
+/* models_of - the model with a space (repo/spaces.h; borrowed from the repository) and a name;
+ * it is made if it does not exist.
+ * models_find - the same, but NULL if it does not exist. */
 struct repo_model *models_of(struct repo *r, const char *space, const char *name);
 struct repo_model *models_find(const struct repo *r, const char *space, const char *name);
 
-/* models_name - a name and its models; NULL when it is not known. */
+/* models_name - a name with its models; NULL if it is unknown. */
 struct repo_name *models_name(const struct repo *r, const char *name);
 
-/* models_prune - forget models that lie nowhere, serve nothing and have no work, and show it;
- * not while stopping. */
+/* models_prune - forget the models that are in no repository, do not serve and have no work, and
+ * publish that. Does nothing while stopping. */
 void models_prune(struct repo *r);
 
-/* models_let_go - the same where only this one may have become so; it may be gone on return.
- * Costs nothing for one that stays. Lock held. */
+/* models_let_go - the same check for one model only, which may be freed. Cheap if the model
+ * stays. Lock held. */
 void models_let_go(struct repo *r, const struct repo_model *m);
 
-/* models_free - all of them. */
+/* models_free - free all models. */
 void models_free(struct repo *r);
 
-/* models_publish - show the states as they are. */
+/* models_publish - publish the current states. */
 void models_publish(struct repo *r);
 
-/* models_publish_soon - the same, but while the server starts only now and then: for a thousand
- * models that load one after the other. Not when a version was taken out. */
+/* models_publish_soon - as models_publish, but while the server starts only from time to time,
+ * because a thousand models may load one after the other. Do not use it when a version was taken
+ * out. */
 void models_publish_soon(struct repo *r);
 
-/* models_publish_rest - what was put off. */
+/* models_publish_rest - publish what models_publish_soon put off. */
 void models_publish_rest(struct repo *r);
 
-/* models_entry - the entry of a version, made (UNKNOWN) when it is not there; valid until the
- * next is made. */
+/* models_entry - the entry of a version; it is made (UNKNOWN) if it does not exist. Valid until
+ * the next entry is made. */
 struct repo_version *models_entry(struct repo_model *m, int64_t number);
 
-/* models_serves - whether a version of the model does. */
+/* models_serves - true if a version of the model serves. */
 bool models_serves(const struct repo_model *m);
 
-/* models_drop_entry - forget an entry whose version is gone. */
+/* models_drop_entry - remove an entry whose version is gone. */
 void models_drop_entry(struct repo_model *m, const struct repo_version *v);
 
 /* models_is_out - whether the entry serves nothing and is on no way to it: it failed, was never

@@ -23,21 +23,22 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Entries of versions that serve no longer which a model keeps, to tell what became of them. */
+/* The most entries of versions that no longer serve; a model keeps them to show what became of
+ * the versions. */
 #define MAX_OLD_ENTRIES 64u
 
-/* How often a model is read that changes while it is read. */
+/* How often a model is read again because it changed while it was read. */
 #define MAX_CHANGES 4u
 
-/* One version on its way. */
+/* One version that is being loaded. */
 struct fresh {
     enum plan_action action;
-    struct serve_version *version; /* NULL: kept, or failed */
-    struct instances_draft *draft; /* of a version that serves and changes its instances */
-    struct instances left;         /* what that one then has no use for */
+    struct serve_version *version; /* NULL: the old version is kept, or loading failed */
+    struct instances_draft *draft; /* the new instances of a serving version */
+    struct instances left;         /* the instances that the serving version then no longer needs */
     char *reason;                  /* why it failed */
-    bool told;                     /* the log has that it is being loaded */
-    bool fetched;                  /* its files are there */
+    bool told;                     /* the log says that it is being loaded */
+    bool fetched;                  /* its files were fetched */
 };
 
 struct operate_attempt {
@@ -45,21 +46,21 @@ struct operate_attempt {
     struct repo_model *m;
     const struct repo_job *job;
     struct source *source;
-    bool changed;  /* in its store while it was read */
-    uint64_t from; /* the repository's bit; 0 for an override's own directory */
+    bool changed;  /* the model changed in its store while it was read */
+    uint64_t from; /* the repository's bit; 0 for the directory of an override */
     struct Inference__ModelConfig *proto;
     bool forced;
-    bool unchanged;          /* it serves, and agents need not look at it again */
-    struct source_look seen; /* of the source, before anything of it was read */
-    uint64_t stamp;          /* seen.beside, or of all of a model that agents look at */
+    bool unchanged;          /* it serves as it is, and agents need not look at it again */
+    struct source_look seen; /* the source before anything of it was read */
+    uint64_t stamp;          /* seen.beside, or of all files if agents look at the model */
     struct plan_want *want;  /* ascending */
-    struct fresh *fresh;     /* one for each of them */
+    struct fresh *fresh;     /* one per item of `want` */
     size_t count;
-    int64_t sample; /* the first of them, else any version that it has; 0 = none */
+    int64_t sample; /* the first wanted version, else any version; 0 = none */
     bool begun;     /* its versions are being made */
 };
 
-/* Shows what changed, when no version was taken out. Lock held. */
+/* Publishes changes that took no version out. Lock held. */
 static void operate_show(struct operate_attempt *a)
 {
     if (a->job->first)
@@ -68,7 +69,7 @@ static void operate_show(struct operate_attempt *a)
         models_publish(a->r);
 }
 
-/* The directory of the model: exactly one of the repositories that may be used has it. */
+/* Finds the model's directory. Exactly one of the allowed repositories must have it. */
 static struct err *find_directory(struct operate_attempt *a)
 {
     uint64_t places;
@@ -80,7 +81,7 @@ static struct err *find_directory(struct operate_attempt *a)
     return e;
 }
 
-/* A number that changes with which versions there are, in whatever order they come. */
+/* A number that depends on which versions exist, not on their order. */
 static uint64_t mark_of(const struct source_look *seen)
 {
     uint64_t mark = seen->version_count;
@@ -89,9 +90,9 @@ static uint64_t mark_of(const struct source_look *seen)
     return mark;
 }
 
-/* Whether versions serve, and all that do have the files that they were loaded from. The retirer
- * may change the states of others now: one that serves is known by its version, which only this
- * loader sets. */
+/* True if versions serve and all of them still have the files that they were loaded from. The
+ * retirer may change other entries now. A serving version is recognized by its `version`
+ * pointer, which only this loader sets. */
 static bool files_are_the_same(const struct operate_attempt *a)
 {
     bool serves = false;
@@ -110,8 +111,8 @@ static bool files_are_the_same(const struct operate_attempt *a)
     return serves;
 }
 
-/* As in the reference, a load without a configuration leaves one in force that a client gave
- * before, until something of the model's directory changes. */
+/* True if a client's earlier configuration stays in use. As in the reference, a load without a
+ * configuration keeps it until something in the model's directory changes. */
 static bool keeps_given(const struct operate_attempt *a)
 {
     const struct repo_model *m = a->m;
@@ -149,8 +150,8 @@ static struct err *operate_read_config(struct operate_attempt *a)
     return NULL;
 }
 
-/* Repository agents look at what is to be loaded, and may put it elsewhere; not at what serves
- * already as it is. */
+/* Lets the repository agents look at the model; they may put it elsewhere. They are not asked if
+ * the model already serves unchanged. */
 static struct err *ask_agents(struct operate_attempt *a)
 {
     if (!agents_wanted(a->proto))
@@ -168,8 +169,8 @@ static struct err *ask_agents(struct operate_attempt *a)
     return agents_take(a->r->agents, a->proto, a->r->settings.context.config_name, &a->source);
 }
 
-/* What the version policy picks among the directories: of the source, or of where agents put the
- * model. */
+/* Finds the versions that the version policy picks from the directories of the source, or of the
+ * place where agents put the model. */
 static struct err *operate_find_versions(struct operate_attempt *a)
 {
     struct source_look moved = {0};
@@ -194,8 +195,8 @@ static struct err *operate_find_versions(struct operate_attempt *a)
     return NULL;
 }
 
-/* What no version can be made with is known before the first one is begun. The files of a model
- * in a store that serves may be the same: they are not fetched for this alone. */
+/* Checks the configuration before the first version is begun. If a serving model in a store may
+ * have the same files, its files are not fetched only for this check. */
 static struct err *operate_check_config(struct operate_attempt *a)
 {
     if (a->sample && load_needs_files(a->proto)) {
@@ -213,7 +214,8 @@ static struct err *operate_check_config(struct operate_attempt *a)
                              a->proto);
 }
 
-/* Where, what, and which versions, each with a stamp taken before its files are read. */
+/* Finds the directory, the configuration and the versions. The stamp of each version is taken
+ * before its files are read. */
 static struct err *look(struct operate_attempt *a)
 {
     const struct repo_load *what = &a->job->what;
@@ -278,9 +280,9 @@ static bool operate_is_over(const struct repo_version *v)
     return models_is_out(v) && !v->unloading;
 }
 
-/* It could not even be looked at: said of the model as a whole, unless it serves on; what became
- * of its versions still holds, and tells enough of an ensemble that does not come back with its
- * models. Lock held. */
+/* Shows that the model could not even be looked at. The entry is for the whole model, and is not
+ * made if the model still serves. If an ensemble does not come back with its models, its
+ * versions' entries already say enough. Lock held. */
 static void show_failure(struct operate_attempt *a, const struct err *e)
 {
     bool versions = false;
@@ -293,7 +295,7 @@ static void show_failure(struct operate_attempt *a, const struct err *e)
     operate_show(a);
 }
 
-/* What changed beside the versions since they were loaded. Lock held. */
+/* What changed outside the version directories since they were loaded. Lock held. */
 static enum plan_change change_of(const struct operate_attempt *a)
 {
     const struct repo_model *m = a->m;
@@ -304,14 +306,14 @@ static enum plan_change change_of(const struct operate_attempt *a)
         return PLAN_SAME;
     if (m->dependencies.now.count && dependencies_relabelled(a->r, m))
         return PLAN_ANY;
-    /* What follows from the models that an ensemble needs may have changed. */
+    /* The models that an ensemble needs may have changed. */
     enum plan_change change = plan_compare(m->proto, a->proto, m->name);
-    bool whole = a->source->agents ||
-                 m->dependencies.now.count; /* made anew for another text, as in the reference */
+    /* Even if only the text differs, these models are made again, as in the reference. */
+    bool whole = a->source->agents || m->dependencies.now.count;
     return change == PLAN_SAME && whole && !same ? PLAN_ANY : change;
 }
 
-/* Decides for each version, and shows those that are on their way. */
+/* Decides what to do for each version, and shows the versions that are being loaded. */
 static void operate_begin(struct operate_attempt *a)
 {
     struct repo_model *m = a->m;
@@ -344,8 +346,8 @@ static struct serve_version *serving(const struct repo_model *m, int64_t number)
     return NULL;
 }
 
-/* What a version needs that is to serve: itself, or more instances.
- * wait  false: where another thread is loading its backend, there is neither */
+/* Makes what one version needs: the version itself, or more instances.
+ * wait  false: if another thread is loading its backend, nothing is made */
 static struct err *make_one(struct operate_attempt *a, size_t i, bool wait)
 {
     int64_t number = a->want[i].number;
@@ -364,7 +366,7 @@ static struct err *make_one(struct operate_attempt *a, size_t i, bool wait)
     return e;
 }
 
-/* Returns false when there are other models to see to first. */
+/* Loads one version. Returns false if other models should go first. */
 static bool operate_load_one(struct operate_attempt *a, size_t i, bool wait)
 {
     int64_t number = a->want[i].number;
@@ -395,7 +397,7 @@ static bool operate_load_one(struct operate_attempt *a, size_t i, bool wait)
     }
 }
 
-/* Old entries that only tell what became of a version, the lowest numbers first. Lock held. */
+/* Removes old entries that only show what became of a version, lowest numbers first. Lock held. */
 static void forget_some(struct repo_model *m)
 {
     size_t old = 0;
@@ -404,7 +406,7 @@ static void forget_some(struct repo_model *m)
             models_drop_entry(m, &m->versions[i]);
 }
 
-/* The new set serves; what it replaces goes. */
+/* Publishes the new versions and retires those that they replace. */
 static void commit(struct operate_attempt *a)
 {
     struct repo_model *m = a->m;
@@ -455,12 +457,12 @@ static void commit(struct operate_attempt *a)
     agents_loaded(a->source->agents);
     if (!parting)
         return;
-    jobs_lend(a->r, true); /* others load meanwhile */
+    jobs_lend(a->r, true); /* other models load meanwhile */
     retire_wait_instances(a->r, m);
     jobs_lend(a->r, false);
 }
 
-/* What was made is given up; what served before still does. */
+/* The load failed: frees what was made. The versions that served before still serve. */
 static struct err *roll_back(struct operate_attempt *a)
 {
     struct strbuf why = STRBUF_INIT;
@@ -486,7 +488,7 @@ static struct err *roll_back(struct operate_attempt *a)
     return e;
 }
 
-/* It was looked at, and cannot be served as it is. Takes the reason over. */
+/* The model was looked at, but cannot be served. Takes the reason over. */
 static struct err *cannot_serve(struct operate_attempt *a, struct err *why)
 {
     LOG_ERROR("failed to load '%s' from '%s': %s", a->m->title, a->source->dir, err_message(why));
@@ -510,8 +512,8 @@ static struct err *no_versions(struct operate_attempt *a)
                    a->m->title));
 }
 
-/* Whoever sent something that cannot be used is told so; else it is the repository that cannot
- * be read. */
+/* The model could not be looked at. If the client sent something unusable, the error says so;
+ * otherwise it says that the repository cannot be read. */
 static struct err *cannot_look(struct operate_attempt *a, struct err *e)
 {
     LOG_ERROR("failed to load '%s': %s", a->m->title, err_message(e));
@@ -524,8 +526,8 @@ static struct err *cannot_look(struct operate_attempt *a, struct err *e)
                     "failed to load '%s', failed to poll from model repository", a->m->name);
 }
 
-/* It could be read. An ensemble waits for the models that it needs, and is compared with what
- * they are then. Returns true when its job was put back. */
+/* The model could be read. An ensemble first waits for the models that it needs, and is then
+ * checked against them. Returns true if the job was put back. */
 static bool look_at_needs(struct operate_attempt *a, struct repo_job *waiting, struct err **ret)
 {
     mutex_lock(&a->r->lock);
@@ -538,8 +540,7 @@ static bool look_at_needs(struct operate_attempt *a, struct repo_job *waiting, s
     return false;
 }
 
-/* Everything up to the point where versions are made, if any are to be. Returns true when the
- * job was put back. */
+/* Does everything before versions are made. Returns true if the job was put back. */
 static bool prepare(struct operate_attempt *a, struct repo_job *waiting, struct err **ret)
 {
     struct repo_model *m = a->m;
@@ -564,8 +565,8 @@ static bool prepare(struct operate_attempt *a, struct repo_job *waiting, struct 
     return false;
 }
 
-/* Returns true when the job was put back, with the attempt: while its backend is being loaded, a
- * model of the start lets others go first. */
+/* Makes all versions. During the start, a model whose backend is being loaded by another thread
+ * lets other models go first. Returns true if the job was put back with its attempt. */
 static bool make_all(struct operate_attempt *a, struct repo_job *waiting, struct err **ret)
 {
     bool failed = false;
@@ -610,11 +611,11 @@ static struct err *operate_load_model(struct repo *r, struct repo_model *m,
     return e;
 }
 
-/* A model that changes in its store while it is read is read again. */
+/* Loads a model. If it changes in its store while it is read, it is read again. */
 struct err *operate_load(struct repo *r, struct repo_model *m, struct repo_job *job,
                          bool *ret_parked)
 {
-    struct repo_job mine = *job; /* what is known of the store counts once */
+    struct repo_job mine = *job; /* the earlier listing of the store is trusted only once */
     for (unsigned tries = 1;; tries++) {
         bool changed;
         struct err *e = operate_load_model(r, m, &mine, job, &changed, ret_parked);
@@ -626,7 +627,7 @@ struct err *operate_load(struct repo *r, struct repo_model *m, struct repo_job *
     }
 }
 
-/* Lock held. */
+/* Takes out all versions. Lock held. */
 static void operate_take_out(struct repo *r, struct repo_model *m, bool asked)
 {
     drop_entries(m, is_whole_model);

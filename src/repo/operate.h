@@ -1,5 +1,5 @@
 #pragma once
-/* Loading and unloading one model: what a loader does for a job. Private to repo/. */
+/* Loads and unloads one model: the work of a loader for one job. Private to repo/. */
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -9,15 +9,15 @@ struct repo;
 struct repo_job;
 struct repo_model;
 
-/* A load that was begun. */
+/* A load in progress. */
 struct operate_attempt;
 
-/* operate_load - make what the repository, or the job's own configuration and files, ask for
- * serve; all versions or none. The model is busy with the calling thread; lock not held. Blocks.
- * Unless it fails before a version was looked at, the model is wanted from then on.
- * ret_parked  the job was put back, since models that an ensemble needs come first
- *             (repo/follow.h), or since another thread is loading its backend and there are
- *             other models to see to: it is not the caller's any more
+/* operate_load - make the versions serve that the repository, or the job's own configuration and
+ * files, ask for; all of them or none. The model is busy with the calling thread; lock not held.
+ * Blocks. Afterwards the model is wanted, unless the load failed before a version was looked at.
+ * ret_parked  the job was put back and no longer belongs to the caller: the models that an
+ *             ensemble needs come first (repo/follow.h), or another thread is loading its
+ *             backend and other models can go first
  * errors  INTERNAL "failed to load 'x', failed to poll from model repository: ..."; INVALID_ARG
  *         "load failed for model 'x': ..." */
 struct err *operate_load(struct repo *r, struct repo_model *m, struct repo_job *job,
@@ -26,12 +26,13 @@ struct err *operate_load(struct repo *r, struct repo_model *m, struct repo_job *
 /* operate_forget - give up a load that was put back. NULL is fine. */
 void operate_forget(struct operate_attempt *a);
 
-/* operate_unload - unpublish all versions and hand them to the retirer. As above.
- * places  bits of the repositories that it must have been loaded from; all = anywhere
- * asked   somebody wants it gone; else it cannot serve for now
- * errors  NOT_FOUND when it was loaded from another */
+/* operate_unload - unpublish all versions and hand them to the retirer. The same rules as for
+ * operate_load.
+ * places  bits of the repositories from which it must have been loaded; all bits = any
+ * asked   a client wants it unloaded; else it only cannot serve for now
+ * errors  NOT_FOUND if it was loaded from another repository */
 struct err *operate_unload(struct repo *r, struct repo_model *m, uint64_t places, bool asked);
 
-/* operate_unload_all - the same with every model, shown as one change: for the end, when nothing
- * else works on them. */
+/* operate_unload_all - unload every model, published as one change. For the end, when no other
+ * thread works on models. */
 void operate_unload_all(struct repo *r);

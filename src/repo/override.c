@@ -39,8 +39,8 @@ static int override_by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Sorted, since a search for each among those before it takes seconds for many, on a thread that
- * serves others. */
+/* Refuses names that occur twice. The names are sorted first: comparing each with all others
+ * would take seconds for many names, on a thread that serves others. */
 static struct err *check_twice(const struct repo_param *params, size_t count)
 {
     const char **names = mem_alloc((count + 1) * sizeof(*names));
@@ -84,7 +84,8 @@ struct err *override_check(const struct repo_param *params, size_t count)
     return e ? e : check_twice(params, count);
 }
 
-/* What the system's loader takes for a library begins so, whatever its name. */
+/* True if the bytes begin like a file that the system's loader accepts as a library, whatever
+ * its name is. */
 static bool is_library(const void *data, size_t len)
 {
     return len >= 4 && memcmp(data,

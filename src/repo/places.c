@@ -73,7 +73,7 @@ uint64_t places_stamp(const struct repo *r, size_t place, const char *model)
     return stamp;
 }
 
-/* Those that have it as far as is known, and whether one of them is on the disk. */
+/* The places that have the model according to what is known, and whether one of them is on disk. */
 static uint64_t known_places(const struct repo *r, const char *model, uint64_t within,
                              bool *ret_on_disk)
 {
@@ -109,7 +109,7 @@ static struct err *copy_from(struct repo *r, size_t place, const char *model, bo
     return e;
 }
 
-/* Nobody knows it: each store that may have it is asked. */
+/* No place is known to have the model, so each store that may have it is asked. */
 static struct err *ask_stores(struct repo *r, const char *model, uint64_t allowed,
                               uint64_t *ret_from, struct source **ret, bool *ret_changed)
 {

@@ -20,8 +20,8 @@ enum plan_action plan_version(const struct plan_have *have, size_t have_count,
     return PLAN_LOAD;
 }
 
-/* The message as bytes, or that part of it which can change beneath a version. The caller's
- * (mem_free). */
+/* The message as bytes, or only the part that may change without loading the version again. The
+ * caller frees it (mem_free). */
 static uint8_t *bytes_of(const Inference__ModelConfig *proto, bool all, size_t *ret_len)
 {
     Inference__ModelConfig part = *proto;

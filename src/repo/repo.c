@@ -19,7 +19,7 @@
 
 #include <string.h>
 
-/* How long a start may leave what it did unshown. */
+/* How long changes may stay unpublished during the start. */
 #define PUBLISH_FIRST_NS TIME_MS(5)
 #define PUBLISH_MOST_NS  TIME_MS(80)
 
@@ -47,7 +47,7 @@ struct repo *repo_new(const struct repo_settings *settings, struct serve_table *
     return r;
 }
 
-/* How many models should serve and do not. */
+/* How many models of the start have not ended, and how many of them failed. */
 struct count {
     struct mutex lock; /* rank LEAF */
     struct mutex_cond changed;
@@ -98,7 +98,7 @@ static void want(struct wanted_list *l, const char *space, const char *name)
     l->items[l->count++] = (struct wanted){space, mem_strdup(name)};
 }
 
-/* Every model of a name that lies somewhere; the name alone when there is none. */
+/* Adds every existing model with the name; if there is none, the name alone. */
 static void want_named(const struct repo *r, struct wanted_list *l, const char *name)
 {
     const struct repo_name *n = models_name(r, name);
@@ -112,7 +112,7 @@ static void want_named(const struct repo *r, struct wanted_list *l, const char *
         want(l, "", name);
 }
 
-/* The models to load at the start, the caller's. */
+/* The models to load at the start; the caller frees the list. */
 static struct wanted_list startup_models(struct repo *r)
 {
     const struct repo_settings *s = &r->settings;
@@ -146,7 +146,7 @@ static void set_starting(struct repo *r, bool starting)
     mutex_unlock(&r->lock);
 }
 
-/* Shows now and then what became of the models, until all are done. */
+/* Publishes the states of the models from time to time, until all have ended. */
 static void wait_for_start(struct repo *r, struct count *c)
 {
     bool more = true;
@@ -162,7 +162,7 @@ static void wait_for_start(struct repo *r, struct count *c)
     }
 }
 
-/* Whether a model that is to be loaded lies where it was looked for. */
+/* True if a model to load lies where it was searched. */
 static bool repo_is_there(struct repo *r, const struct wanted *w)
 {
     mutex_lock(&r->lock);
@@ -172,7 +172,7 @@ static bool repo_is_there(struct repo *r, const struct wanted *w)
     return there;
 }
 
-/* Whether it is asked for the first time. */
+/* True if it was not asked for before. */
 static bool is_new(struct map *asked, const struct wanted *w)
 {
     struct strbuf key = STRBUF_INIT;
@@ -184,12 +184,12 @@ static bool is_new(struct map *asked, const struct wanted *w)
     return is;
 }
 
-/* Asks for the models to load at the start that were not asked for yet.
- * all  also those that no repository has, so far */
+/* Asks for the models of the start that were not asked for yet.
+ * all  include models that no repository has so far */
 static void repo_ask_all(struct repo *r, struct count *c, struct map *asked, bool all)
 {
     struct wanted_list l = startup_models(r);
-    jobs_hold(r, true); /* until what ensembles wait for is asked for too */
+    jobs_hold(r, true); /* until the models that ensembles wait for are queued too */
     for (size_t i = 0; i < l.count; i++) {
         const struct wanted *w = &l.items[i];
         if ((all || repo_is_there(r, w)) && is_new(asked, w)) {
@@ -223,11 +223,12 @@ struct err *repo_load_all(struct repo *r, size_t *ret_failed)
     struct count c = {.lock = MUTEX_INIT(MUTEX_RANK_LEAF)};
     struct map asked = MAP_INIT;
     mutex_cond_init(&c.changed);
-    set_starting(r, !slow); /* while a store is waited for, what others have is shown at once */
+    /* while a store is waited for, models of other repositories are shown at once */
+    set_starting(r, !slow);
     repo_ask_all(r, &c, &asked, !slow);
     if (slow) {
         e = watch_look(r, &look, slow, TIME_NEVER, &unread);
-        err_free(e); /* of stores: none */
+        err_free(e); /* only of stores, which log it themselves */
         repo_ask_all(r, &c, &asked, true);
     }
     wait_for_start(r, &c);
@@ -308,7 +309,7 @@ struct err *repo_rescan(struct repo *r, repo_done_fn *done, void *owner)
     return watch_ask(r, done, owner);
 }
 
-/* Somebody who waits for an operation. */
+/* A thread that waits for an operation. */
 struct waiter {
     struct mutex lock; /* rank LEAF */
     struct mutex_cond done;
@@ -333,7 +334,7 @@ static void repo_waited(void *owner, struct err *e)
     mutex_unlock(&w->lock);
 }
 
-/* Waits unless the operation was refused; ends what jobs_wait_begin began. */
+/* Waits for the operation unless it was refused, and calls jobs_wait_end. */
 static struct err *repo_wait_for(struct repo *r, struct waiter *w, struct err *refused)
 {
     if (!refused) {

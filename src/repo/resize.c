@@ -12,7 +12,7 @@
 
 typedef Inference__ModelConfig config_proto;
 
-/* The message with the other one's groups and policy, which get this one's. */
+/* Swaps the instance groups and the version policy of two messages. */
 static void resize_exchange(config_proto *a, config_proto *b)
 {
     config_proto was = *a;

@@ -15,11 +15,11 @@
 #include <inttypes.h>
 #include <malloc.h>
 
-/* How long to wait before looking again at versions that requests still use. */
+/* How long to wait before looking again at versions that requests still use: first, and at most. */
 #define LOOK_FIRST TIME_MS(1)
 #define LOOK_MOST  TIME_MS(32)
 
-/* Requests that hold a version up for so long are worth a line. */
+/* If requests delay a version for this long, a log line says so. */
 #define TELL_AFTER TIME_MS(500)
 
 static void finish_instances(struct repo *r, struct repo_retired *old)
@@ -68,7 +68,7 @@ static const char *backend_name(const struct repo_retired *old)
     return old->backend ? old->backend->name : "ensemble";
 }
 
-/* Once for each: which backend it is that does not let go. */
+/* Logs once per version which backend does not release its requests. */
 static void retire_tell(struct repo_retired *old)
 {
     if (old->told || clock_now_ns() - old->since < TELL_AFTER)
@@ -80,7 +80,7 @@ static void retire_tell(struct repo_retired *old)
              old->model->title, old->number, count, count == 1 ? "" : "s", backend_name(old));
 }
 
-/* The next that was not said yet. Lock held. */
+/* The next one that was not logged yet. Lock held. */
 static struct repo_retired *next_left(struct repo *r)
 {
     LIST_EACH (node, &r->leaving) {
@@ -123,8 +123,8 @@ static bool retire_is_over(struct repo_retired *old)
     return over;
 }
 
-/* Frees one version after the other; what that leaves goes back to the system when there is none
- * for now. */
+/* Frees one version after the other. When none is left for now, unused memory is given back to
+ * the system. */
 static void finisher_main(void *arg)
 {
     struct thread_seat *seat = arg;
@@ -150,8 +150,8 @@ static void finisher_main(void *arg)
     mutex_unlock(&r->lock);
 }
 
-/* Has it freed by a thread that does nothing else: a backend that never ends its finalisation
- * holds up nobody else. Lock not held. */
+/* Lets a thread that does nothing else free the version, so that a backend whose finalisation
+ * never ends delays nobody else. Lock not held. */
 static void finish_aside(struct repo *r, struct repo_retired *old)
 {
     mutex_lock(&r->lock);
@@ -160,7 +160,7 @@ static void finish_aside(struct repo *r, struct repo_retired *old)
     struct thread_seat *seat = thread_seat_free(r->finishers, REPO_FINISHERS);
     struct err *e = seat ? thread_seat_start(seat, r, "retirer", finisher_main) : NULL;
     r->finisher_count += seat && !e;
-    bool mine = !r->finisher_count; /* no thread could be made */
+    bool mine = !r->finisher_count; /* no thread could be started */
     if (mine) {
         list_remove(&old->node);
         old->finishing = true;
@@ -171,7 +171,7 @@ static void finish_aside(struct repo *r, struct repo_retired *old)
     err_free(e);
 }
 
-/* Frees what no request uses any more; returns whether there was any. Lock not held. */
+/* Frees the versions that no request uses. Returns true if there was any. Lock not held. */
 static bool free_drained(struct repo *r, struct list *old)
 {
     bool any = false;
@@ -186,7 +186,7 @@ static bool free_drained(struct repo *r, struct list *old)
     return any;
 }
 
-/* No version of a load serves any more: its agents hear of it before any of them is freed. */
+/* Tells the agents of a load that no version of it serves any more, before any version is freed. */
 static void tell_agents(struct list *old)
 {
     LIST_EACH (node, old) {
@@ -197,7 +197,8 @@ static void tell_agents(struct list *old)
     }
 }
 
-/* Works until nothing is left; then, unless the repository stops, a while longer. Lock held. */
+/* Works until nothing is left. If the repository does not stop, the thread then waits for more
+ * work for a while. Lock held. */
 static void retire_work(struct repo *r, bool linger)
 {
     struct list mine;
@@ -239,14 +240,14 @@ static void retirer_main(void *arg)
     mutex_unlock(&r->lock);
 }
 
-/* To the retirer, started if need be. Lock held. */
+/* Hands a version to the retirer thread, which is started if needed. Lock held. */
 static void retire_hand_over(struct repo *r, struct repo_retired *old)
 {
     list_append(&r->retired, &old->node);
     mutex_cond_broadcast(&r->changed);
     if (r->retirer_runs || r->retirer_stop)
         return;
-    thread_join(r->retirer); /* it has ended: takes no lock any more */
+    thread_join(r->retirer); /* the thread has ended, so it takes no lock */
     r->retirer = NULL;
     struct err *e = thread_start("retirer", retirer_main, r, &r->retirer);
     r->retirer_runs = !e;
@@ -326,7 +327,7 @@ void retire_stop(struct repo *r)
     thread_join(r->retirer);
     r->retirer = NULL;
     mutex_lock(&r->lock);
-    retire_work(r, false); /* what no thread could be started for */
+    retire_work(r, false); /* the versions for which no thread could be started */
     mutex_unlock(&r->lock);
     thread_seat_join(r->finishers, REPO_FINISHERS);
 }

@@ -1,6 +1,6 @@
 #pragma once
-/* Versions on their way out: waited for, finalised and freed on a thread of their own. Private
- * to repo/. */
+/* Versions that no longer serve: a thread of its own waits for their requests, finalises and
+ * frees them. Private to repo/. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -11,29 +11,30 @@ struct repo_version;
 struct serve_version;
 struct tally;
 
-/* retire_version - the version of an entry serves no longer; it must be unpublished before the
+/* retire_version - the version of an entry no longer serves. It must be unpublished before the
  * lock is released. Lock held.
- * shown  the entry shows it as unloading until it is gone; else the entry may be used for its
+ * shown  the entry shows it as unloading until it is freed; else the entry can be used for its
  *        successor at once */
 void retire_version(struct repo *r, struct repo_model *m, struct repo_version *v, bool shown);
 
-/* retire_tally - what the metrics of a version that is about to serve go on from: those of the
- * one of its number that is on its way out, else nothing. The caller's reference. Lock held. */
+/* retire_tally - the tally that a version continues when it begins to serve: that of a version
+ * with the same number that is being retired; NULL if there is none. The caller gets a
+ * reference. Lock held. */
 struct tally *retire_tally(struct repo *r, const struct repo_model *m, int64_t number);
 
-/* retire_instances - the same for instances that a version which serves on has no use for. Lock
- * held.
+/* retire_instances - retire instances that a serving version no longer needs. Lock held.
  * left  taken over; {0} on return */
 void retire_instances(struct repo *r, struct repo_model *m, struct serve_version *v,
                       struct instances *left);
 
-/* retire_wait_instances - until those of a model are finalised, as who asked for fewer expects.
- * A request that runs on one of them may have asked, so what still executes is waited for no
- * longer than REPO_PARTING_NS. The caller works on the model. Lock not held. */
+/* retire_wait_instances - wait until removed instances of a model are finalised, because a
+ * client that asked for fewer instances expects that. The asking request may itself run on one
+ * of them, so instances that still execute are waited for at most REPO_PARTING_NS. The caller
+ * works on the model. Lock not held. */
 void retire_wait_instances(struct repo *r, const struct repo_model *m);
 
-/* retire_say_left - as repo_say_left. Lock not held. */
+/* retire_say_left - the work of repo_say_left. Lock not held. */
 void retire_say_left(struct repo *r);
 
-/* retire_stop - wait until all are gone. Lock not held. */
+/* retire_stop - wait until all retired versions are freed. Lock not held. */
 void retire_stop(struct repo *r);

@@ -69,8 +69,8 @@ static uint64_t *source_part(void *owner, const char *name, bool is_dir)
         return &l->config;
     if (!version_policy_parse_dir(name, &number))
         return &l->beside;
-    if (is_dir &&
-        l->version_count <= LOCAL_MAX_ENTRIES) { /* one too many is enough to refuse them */
+    /* One more than allowed is enough to refuse them. */
+    if (is_dir && l->version_count <= LOCAL_MAX_ENTRIES) {
         l->versions = mem_realloc(l->versions, (l->version_count + 1) * sizeof(*l->versions));
         l->versions[l->version_count++] = number;
     }

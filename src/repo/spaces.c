@@ -82,13 +82,13 @@ bool spaces_awaits(const struct repo *r, const struct repo_model *m, const struc
     return own == step || !own || !own->places;
 }
 
-/* One of the models that an operation on a name is about. */
+/* One model of an operation on a name. */
 struct target {
     struct join *join;
     struct err *error;
 };
 
-/* An operation on a name; over when all its targets are. */
+/* An operation on a name; it ends when all its targets have ended. */
 struct join {
     struct repo *repo;
     char *name;
@@ -106,8 +106,8 @@ static struct err *spaces_take(struct join *j, size_t i)
     return e;
 }
 
-/* The first error of a kind; INVALID_ARG: all their messages, each once. NULL when there is
- * none. */
+/* The first error with this code; for INVALID_ARG: all messages, without duplicates. NULL if
+ * there is none. */
 static struct err *errors_of(struct join *j, enum status code)
 {
     struct strbuf all = STRBUF_INIT;
@@ -137,7 +137,7 @@ static bool is_usual(const struct err *e)
            err_code(e) == STATUS_NOT_FOUND;
 }
 
-/* What those who asked are told. */
+/* The error for the caller of the operation. */
 static struct err *spaces_outcome(struct join *j)
 {
     size_t missing = 0;
@@ -217,7 +217,7 @@ static void spaces_ask_all(struct repo *r, const struct repo_job *like, const st
     spaces_leave(j);
 }
 
-/* A client brings all of the model. */
+/* True if the client brings the whole model. */
 static bool is_brought(const struct repo_job *job)
 {
     const struct repo_load *what = &job->what;
@@ -225,7 +225,7 @@ static bool is_brought(const struct repo_job *job)
     return what->param_count > (config ? 1 : 0);
 }
 
-/* The spaces that have a model of the name, or could have it: among some places, or any. */
+/* The spaces that have a model of the name, or could have one, in some places or in any. */
 static struct err *spaces_with(struct repo *r, const char *name, uint64_t places,
                                struct spaces_list *ret)
 {
@@ -259,7 +259,7 @@ struct err *spaces_ask(struct repo *r, const struct repo_job *like, const char *
         struct err *e = spaces_with(r, name, like->places, &l);
         if (e)
             return e;
-        mine.places = UINT64_MAX; /* each is of one place alone */
+        mine.places = UINT64_MAX; /* each target has only one place */
     }
     if (l.count == 0)
         return ask_one(r, &mine, "", name);

@@ -13,12 +13,12 @@
 
 #include <string.h>
 
-/* What one look found: names and the repositories that have them. */
+/* What one look found: the names, and the repositories that have them. */
 struct view {
-    struct map places; /* -> a uint64_t on the heap */
+    struct map places; /* name -> a uint64_t on the heap */
 };
 
-/* Names that are no text are nobody's: neither protocol could ask for them. */
+/* Names that are not UTF-8 are ignored: no protocol could ask for them. */
 static void note_place(struct view *v, const char *name, uint64_t bit)
 {
     if (!pb_utf8_valid(name, strlen(name)))
@@ -40,7 +40,7 @@ static void view_fini(struct view *v)
     map_fini(&v->places);
 }
 
-/* The models of a name that are not known yet; whether there were any. Lock held. */
+/* Adds the models of a name that are not known yet. Returns true if there were any. Lock held. */
 static bool add_found(struct repo *r, const char *name, uint64_t places)
 {
     struct spaces_list spaces = spaces_of(r, places);
@@ -54,11 +54,11 @@ static bool add_found(struct repo *r, const char *name, uint64_t places)
     return added;
 }
 
-/* So many models more than a look found make the next one due. */
+/* A new look is due when there are this many models more than the last look found. */
 #define LOOK_SOME 64u
 
-/* What lies in the repositories whose bits are in `read`; of the others, what was known stays.
- * Lock held. */
+/* Takes over what lies in the repositories whose bits are in `read`. What was known of other
+ * repositories is kept. Lock held. */
 static void take_view(struct repo *r, const struct view *v, uint64_t read)
 {
     bool changed = false;
@@ -96,7 +96,7 @@ struct err *watch_look(struct repo *r, const struct places_look *look, uint64_t 
             continue;
         struct err *e = places_names(r, p, look, until, &names);
         if (e) {
-            bool cloud = places_is_cloud(r, p); /* the store's own log has why */
+            bool cloud = places_is_cloud(r, p); /* the store has logged the reason */
             *ret_unread |= cloud ? UINT64_C(1) << p : 0;
             if (first || cloud)
                 err_free(e);
@@ -116,10 +116,10 @@ struct err *watch_look(struct repo *r, const struct places_look *look, uint64_t 
     return first;
 }
 
-/* The stamp of a name that lies in several places: nothing is done about it until that changes. */
+/* The stamp of a name that lies in several places. Nothing is done about it until that changes. */
 #define SEVERAL UINT64_MAX
 
-/* How a model looks now; 0 when it cannot be told. */
+/* A number for how a model looks now; 0 if unknown. */
 static uint64_t stamp_of(const struct repo *r, const char *name, uint64_t places)
 {
     if (!places)
@@ -144,11 +144,11 @@ void watch_note(struct repo *r, const char *space, const char *name)
 
 static void poll_done(void *owner, struct err *e)
 {
-    (void)owner; /* the log has it, and the table */
+    (void)owner; /* the log and the table show it */
     err_free(e);
 }
 
-/* Asks for what must be done about a model, if anything. */
+/* Queues the job that a change of a model asks for, if there is a change. */
 static void poll_model(struct repo *r, const char *space, const char *name)
 {
     mutex_lock(&r->lock);
@@ -178,7 +178,7 @@ static void poll_model(struct repo *r, const char *space, const char *name)
     err_free(jobs_ask(r, job, space, name));
 }
 
-/* A look that no store holds up. */
+/* A look that does not wait for stores. */
 static struct err *look_now(struct repo *r)
 {
     struct places_look look;
@@ -210,7 +210,7 @@ static void poll_all(struct repo *r)
     mem_free(spaces);
 }
 
-/* Answers everybody who asked before the look began. */
+/* Answers the callers that asked before the look began. */
 static void look_for(struct repo *r, struct list *who)
 {
     struct err *e = look_now(r);
