@@ -7,8 +7,8 @@
 #include <string.h>
 
 #define ALIGN 64u
-#define HEAD_BYTES \
-    sizeof(uint64_t) /* of each packet: what is left of the message, itself included */
+/* in front of each packet: the bytes of the message from this packet on */
+#define HEAD_BYTES sizeof(uint64_t)
 #define BODY_BYTES (PACKET_MAX_BYTES - HEAD_BYTES)
 
 _Static_assert(sizeof(((struct isolate_frame *)0)->fds) == PACKET_MAX_FDS * sizeof(int), "");
@@ -60,7 +60,7 @@ bool isolate_frame_try_send(int fd, const void *bytes, size_t len)
     return len && len <= BODY_BYTES && packet_send(fd, pieces, 2, NULL, 0, false);
 }
 
-/* A packet of a message that is longer than one. */
+/* Adds a packet to a message that is longer than one packet. */
 static enum isolate_frame_result add_part(struct isolate_frame *f, uint64_t left, size_t n)
 {
     const uint8_t *body = f->room + ALIGN;

@@ -8,20 +8,20 @@
 #define NONE   UINT32_MAX
 
 enum state {
-    INSIDE, /* no place begins here */
+    INSIDE, /* no place begins at this page */
     FREE,
     TAKEN,
 };
 
-/* One a page; only that of a place's first page counts. */
+/* The data of one page; only that of a place's first page is used. */
 struct page {
     uint32_t next; /* in the list of free places of its order */
     uint32_t prev;
-    uint64_t bytes; /* as asked for, while taken */
-    time_ns given;  /* when it was used last */
+    uint64_t bytes; /* as requested, while taken */
+    time_ns given;  /* when it was last used */
     uint8_t order;
     uint8_t state;
-    bool warm; /* its memory may be more than the system's zeros */
+    bool warm; /* its memory may contain data of an earlier use */
 };
 
 struct isolate_pool {
@@ -91,7 +91,7 @@ void isolate_pool_free(struct isolate_pool *p)
     mem_free(p);
 }
 
-/* Halves a place until it has the order; the upper halves are free. */
+/* Splits a place until it has the order; the upper halves become free. */
 static void cut_down(struct isolate_pool *p, uint32_t at, uint8_t order)
 {
     struct page *page = &p->pages[at];
@@ -135,7 +135,7 @@ bool isolate_pool_take(struct isolate_pool *p, uint64_t bytes, uint64_t *ret_off
     return ok;
 }
 
-/* Makes a place free, one with its free neighbours. */
+/* Makes a place free and merges it with its free neighbours. */
 static void isolate_pool_join(struct isolate_pool *p, uint32_t at)
 {
     for (;;) {
@@ -167,7 +167,7 @@ void isolate_pool_give(struct isolate_pool *p, uint64_t offset, time_ns now)
     mutex_unlock(&p->lock);
 }
 
-/* A warm free place that was used last before `before`; NONE when there is none. */
+/* A free place with warm memory that was last used before `before`; NONE if there is none. */
 static uint32_t find_warm(const struct isolate_pool *p, time_ns before, bool *ret_others)
 {
     for (unsigned order = 0; order < ORDERS; order++)
@@ -187,7 +187,7 @@ bool isolate_pool_trim(struct isolate_pool *p, time_ns before)
     mutex_lock(&p->lock);
     uint32_t at;
     while ((at = find_warm(p, before, &others)) != NONE) {
-        /* Taken while the system works, without the lock. */
+        /* Marked as taken while the system call runs without the lock. */
         uint8_t order = p->pages[at].order;
         unlink_free(p, at);
         p->pages[at].state = TAKEN;

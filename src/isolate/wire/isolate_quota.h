@@ -1,14 +1,14 @@
 #pragma once
-/* What the process of an isolated model makes the server hold for it: messages that are not
- * complete, records that wait for others. A share of the budget at most, whatever the process
- * sends, and charged to it. Private to isolate/. Any thread. */
+/* Limits what the process of an isolated model can make the server hold: incomplete messages,
+ * and records that wait for others. The limit is a share of the budget, and what is held is
+ * charged to the budget. Private to isolate/. Any thread. */
 #include "os/mutex.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* So much of it is not charged: a process that says what all do is not refused because others
- * spent the budget. */
+/* This much is not charged to the budget, so that a well-behaved process is not refused because
+ * others spent the budget. */
 #define ISOLATE_QUOTA_FREE ((size_t)256 << 10)
 
 struct isolate_quota {
@@ -17,11 +17,13 @@ struct isolate_quota {
     size_t most;
 };
 
-/* isolate_quota_init - an eighth of the budget, at least 4 MiB and at most ISOLATE_FRAME_MAX. */
+/* isolate_quota_init - the limit is an eighth of the budget, at least 4 MiB and at most
+ * ISOLATE_FRAME_MAX. */
 void isolate_quota_init(struct isolate_quota *q);
 void isolate_quota_fini(struct isolate_quota *q);
 
-/* isolate_quota_take - hold n bytes more; false: that is too much. isolate_quota_give - what was
- * taken. q may be NULL: no limit. */
+/* isolate_quota_take - hold n more bytes; false if that is above the limit.
+ * isolate_quota_give - release n bytes.
+ * q may be NULL: no limit. */
 bool isolate_quota_take(struct isolate_quota *q, size_t n);
 void isolate_quota_give(struct isolate_quota *q, size_t n);

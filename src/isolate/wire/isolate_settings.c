@@ -20,7 +20,8 @@ static const char *isolate_settings_find(const Inference__ModelConfig *proto, co
     return NULL;
 }
 
-/* A slip in a name would leave a process with more rights than somebody meant it to have. */
+/* Checks the name of a parameter: with a misspelled name, a process would have more rights than
+ * intended. */
 static struct err *isolate_settings_check_name(const Inference__ModelConfig *proto, const char *key,
                                                bool isolation)
 {
@@ -75,7 +76,7 @@ static struct err *isolate_settings_read_number(const Inference__ModelConfig *pr
 
 #define BETWEEN " \t\n,"
 
-/* Words, with blanks or commas between them: each is given to `take`. */
+/* Calls `take` for each word; words are separated by blanks or commas. */
 static struct err *for_each_word(const char *text, struct isolate_settings *s,
                                  struct err *(*take)(struct isolate_settings *, const char *,
                                                      size_t))
@@ -124,7 +125,7 @@ static char *isolate_settings_copy(const char *text)
     return text ? mem_strdup(text) : NULL;
 }
 
-/* What the process may do. */
+/* Reads what the process may do. */
 static struct err *read_bounds(const Inference__ModelConfig *proto, struct isolate_settings *s)
 {
     s->environment = isolate_settings_copy(isolate_settings_find(proto, "ISOLATION_ENVIRONMENT"));

@@ -1,5 +1,5 @@
 #pragma once
-/* What a configuration says about isolation: parameters of the model. Pure. */
+/* The settings of isolation, from parameters in the model's configuration. Pure. */
 #include "base/err.h"
 #include "base/strbuf.h"
 #include "os/clock.h"
@@ -11,31 +11,36 @@ struct Inference__ModelConfig;
 
 struct isolate_settings {
     bool wanted; /* ISOLATION: "process" */
-    /* ISOLATION_MEMORY_MB: of shared memory, each way; 0 = the memory budget, at most 8 GiB */
+    /* ISOLATION_MEMORY_MB: shared memory in each direction; 0 = the memory budget, at most 8 GiB */
     uint64_t memory_bytes;
     /* ISOLATION_EXECUTE_TIMEOUT_SECS: a longer Execute ends the process; 0 = no limit */
     time_ns execute_ns;
-    /* ISOLATION_GRACE_SECS: how long a process may be silent that shall end; 5 s */
+    /* ISOLATION_GRACE_SECS: how long an ending process may take without answering; 5 s */
     time_ns grace_ns;
-    char *environment;   /* ISOLATION_ENVIRONMENT: more variables that pass; NULL = none */
-    char *user;          /* ISOLATION_USER: whose the process is; NULL = the server's */
-    unsigned deny;       /* ISOLATION_DENY: a set of enum isolate_deny */
-    struct strbuf files; /* what may be opened nevertheless: "r PATH\n" to read, "w PATH\n" */
+    /* ISOLATION_ENVIRONMENT: more environment variables for the process; NULL = none */
+    char *environment;
+    /* ISOLATION_USER: the process runs as this user; NULL = the server's user */
+    char *user;
+    unsigned deny; /* ISOLATION_DENY: a set of enum isolate_deny */
+    /* exceptions to ISOLATE_DENY_FILES: "r PATH\
+     * " to read, "w PATH\
+     * " to write */
+    struct strbuf files;
 };
 
 enum isolate_deny {
     ISOLATE_DENY_NETWORK = 1,
     ISOLATE_DENY_PROGRAMS = 2,
-    ISOLATE_DENY_FILES = 4, /* but ISOLATION_FILES */
+    ISOLATE_DENY_FILES = 4, /* except ISOLATION_FILES */
 };
 
-/* isolate_settings_read - the defaults, and what the parameters say; isolate_settings_fini
+/* isolate_settings_read - read the defaults and the parameters. Call isolate_settings_fini
  * whatever it returns.
  * errors  INVALID_ARG, naming the parameter */
 struct err *isolate_settings_read(const struct Inference__ModelConfig *proto,
                                   struct isolate_settings *ret);
 void isolate_settings_fini(struct isolate_settings *s);
 
-/* isolate_settings_add_file - one path more that may be opened. */
+/* isolate_settings_add_file - allow one more path. */
 void isolate_settings_add_file(struct isolate_settings *s, const char *path, size_t len,
                                bool write);

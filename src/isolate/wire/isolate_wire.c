@@ -50,7 +50,7 @@ size_t isolate_wire_left(const struct isolate_wire *w)
     return w->bad ? 0 : (size_t)(w->end - w->at);
 }
 
-/* The next n bytes; NULL when there are fewer. */
+/* The next n bytes; NULL if fewer are left. */
 static const uint8_t *isolate_wire_take(struct isolate_wire *w, uint64_t n)
 {
     if (w->bad || n > isolate_wire_left(w)) {
@@ -125,6 +125,6 @@ struct err *isolate_wire_get_error(struct isolate_wire *w, enum status code)
     size_t len = strnlen(text, MOST_ERROR);
     if (len == MOST_ERROR)
         while (len && ((unsigned char)text[len] & 0xc0) == 0x80)
-            len--; /* not within a character */
+            len--; /* do not cut inside a UTF-8 character */
     return err_new(code, "%.*s", (int)len, text);
 }

@@ -1,6 +1,6 @@
 #pragma once
-/* What two processes tell each other, as bytes: numbers of 8 bytes, texts, runs of bytes. Pure.
- * The reader trusts nothing: past a mistake everything reads as 0, and `bad` stays set. */
+/* The bytes that two processes exchange: numbers of 8 bytes, texts, runs of bytes. Pure. The
+ * reader trusts nothing: after an error every read returns 0 or "", and `bad` stays set. */
 #include "base/err.h"
 #include "base/strbuf.h"
 
@@ -10,16 +10,16 @@
 
 void isolate_wire_put(struct strbuf *sb, uint64_t n);
 
-/* isolate_wire_put_text - NULL is told from "". */
+/* isolate_wire_put_text - text may be NULL, which is different from "". */
 void isolate_wire_put_text(struct strbuf *sb, const char *text);
 void isolate_wire_put_bytes(struct strbuf *sb, const void *bytes, uint64_t len);
 
-/* isolate_wire_put_room - room for a run of bytes that starts on 64 within the message, for the
- * caller to fill; valid until more is put. */
+/* isolate_wire_put_room - make room for a run of bytes that starts at a multiple of 64 within
+ * the message; the caller fills it. Valid until more is put. */
 void *isolate_wire_put_room(struct strbuf *sb, uint64_t len);
 
 struct isolate_wire {
-    const uint8_t *begin; /* of the message, for alignment */
+    const uint8_t *begin; /* the start of the message, for alignment */
     const uint8_t *at;
     const uint8_t *end;
     bool bad;
@@ -28,22 +28,24 @@ struct isolate_wire {
 void isolate_wire_read(struct isolate_wire *w, const void *bytes, size_t len);
 uint64_t isolate_wire_get(struct isolate_wire *w);
 
-/* isolate_wire_get_most - a number of at most `most`. */
+/* isolate_wire_get_most - read a number of at most `most`. */
 uint64_t isolate_wire_get_most(struct isolate_wire *w, uint64_t most);
 
-/* isolate_wire_get_text - a text that ends in NUL and holds no other one, inside the message; ""
- * past a mistake. A text that may be NULL is read as such by isolate_wire_get_text_or_null. */
+/* isolate_wire_get_text - read a text that ends in NUL and contains no other NUL; the result
+ * lies inside the message, "" after an error.
+ * isolate_wire_get_text_or_null - the same for a text that may be NULL. */
 const char *isolate_wire_get_text(struct isolate_wire *w);
 const char *isolate_wire_get_text_or_null(struct isolate_wire *w);
 
-/* isolate_wire_get_bytes, isolate_wire_get_room - inside the message, ret_len of them. */
+/* isolate_wire_get_bytes, isolate_wire_get_room - read a run of ret_len bytes; the result lies
+ * inside the message. */
 const void *isolate_wire_get_bytes(struct isolate_wire *w, uint64_t *ret_len);
 const void *isolate_wire_get_room(struct isolate_wire *w, uint64_t *ret_len);
 
-/* isolate_wire_left - bytes not read yet; 0 past a mistake. */
+/* isolate_wire_left - bytes not read yet; 0 after an error. */
 size_t isolate_wire_left(const struct isolate_wire *w);
 
-/* isolate_wire_get_error - an error with a text that may be NULL, which is no error, and is cut
- * where it is longer than anybody reads.
- * returns  the caller's; NULL past a mistake, too */
+/* isolate_wire_get_error - read the text of an error. A NULL text means no error; a very long
+ * text is cut.
+ * returns  owned by the caller; NULL also after an error */
 struct err *isolate_wire_get_error(struct isolate_wire *w, enum status code);
