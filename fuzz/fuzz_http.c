@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     struct worker *w = fuzz_server_worker();
     if (!front) {
-        CHECK(!http_front_open(w->server, &http_api_service, "127.0.0.1", 0, false, &front));
+        CHECK(!http_front_open(w->server, &http_api_service, "127.0.0.1", 0, false, NULL, &front));
         helpers_free(front->helpers);
         front->helpers = helpers_new(0); /* no thread: jobs run at once */
         fuzz_server_forgive = forgive;

@@ -11,7 +11,7 @@ src/LAYERS names for each folder of src/ the folders it may include. This checks
   - what main.c includes is public or src/nereid_private.h, which only the top level sees besides;
   - a backend includes public headers, its own and those of backends/common only;
   - the system's own interfaces (threads, polling, mapping, loading) are included by os/ alone
-    (net/, http/ and grpc/ may name events and addresses of descriptors).
+    (net/, net/tls/, http/ and grpc/ may name events and addresses of descriptors).
 Each finding is a line `file:line: what`; the exit status is 1 when there is one.
 """
 
@@ -36,7 +36,7 @@ SYSTEM_ONLY_OS = {
     "poll.h", "sys/select.h", "sys/socket.h",
 }
 # These live on descriptors: they name their events and addresses, os/ does the rest.
-NET = {"net", "http", "grpc"}
+NET = {"net", "net/tls", "http", "grpc"}
 SYSTEM_NET_TOO = {"sys/epoll.h", "sys/socket.h", "poll.h"}
 
 

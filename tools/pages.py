@@ -13,7 +13,7 @@ import re
 import sys
 from pathlib import Path
 
-TOKEN = re.compile(r'"((?:\\.|[^"\\])*)"|([A-Za-z_]\w*)|([(),])|(\d+)|(\s+)')
+TOKEN = re.compile(r'"((?:\\.|[^"\\])*)"|([A-Za-z_][\w.]*)|([(),])|(\d+)|(\s+)')
 
 
 def rows_of(path: Path, names: set[str]) -> list[list[str]]:

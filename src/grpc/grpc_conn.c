@@ -9,8 +9,8 @@
 #include "grpc/grpc_scatter.h"
 #include "grpc/grpc_turn.h"
 #include "metrics/front_metrics.h"
+#include "net/tls/wire.h"
 #include "net/turns.h"
-#include "os/sock.h"
 #include "server/worker.h"
 
 #include <string.h>
@@ -100,17 +100,19 @@ static bool grpc_conn_gather(struct grpc_conn *c, struct grpc_batch *b)
  * is over. */
 static bool write_out(struct grpc_conn *c)
 {
-    if (!c->session)
+    if (!c->session) {
+        loop_mod(grpc_conn_loop(c), &c->watch, wire_events(c->tls, WATCHED));
         return true;
+    }
     struct grpc_batch *b = c->home->batch;
     uint64_t before = c->out.written;
     bool waited = grpc_out_waits(&c->out);
-    bool ok = !grpc_out_waits(&c->out) || grpc_out_resume(&c->out, c->watch.fd);
+    bool ok = !grpc_out_waits(&c->out) || grpc_out_resume(&c->out, c->watch.fd, c->tls);
     while (ok && !grpc_out_waits(&c->out)) {
         ok = grpc_conn_gather(c, b);
         if (b->count == 0)
             break;
-        ok = grpc_out_write(&c->out, b, c->watch.fd) && ok;
+        ok = grpc_out_write(&c->out, b, c->watch.fd, c->tls) && ok;
     }
     if (grpc_out_waits(&c->out) && !waited)
         c->sent = loop_now(grpc_conn_loop(c));
@@ -121,7 +123,8 @@ static bool write_out(struct grpc_conn *c)
     if (!ok)
         return false;
     bool more = grpc_out_waits(&c->out) || grpc_turn_waits(c);
-    loop_mod(grpc_conn_loop(c), &c->watch, more ? WATCHED | EPOLLOUT : WATCHED);
+    loop_mod(grpc_conn_loop(c), &c->watch,
+             wire_events(c->tls, more ? WATCHED | EPOLLOUT : WATCHED));
     /* A session without calls has had enough once it sent the notice; but calls may be on their
      * way. */
     bool awaited = c->retiring && !c->said_goodbye;
@@ -159,6 +162,8 @@ static bool grpc_conn_feed(struct grpc_conn *c, const void *data, size_t n)
                                                                           : "too_much_metadata");
     if (used >= 0)
         return true;
+    if (!c->greeted && !c->tls)
+        wire_note_tls(c->watch.fd, data, "grpc");
     if (!c->expelled)
         LOG_VERBOSE(1, "gRPC: closing a connection: %s", nghttp2_strerror((int)used));
     write_out(c); /* what the session could still say */
@@ -197,7 +202,7 @@ static ssize_t read_filling(struct grpc_conn *c)
     size_t left = grpc_inbox_room(in, most);
     grpc_scatter_plan(&plan, grpc_inbox_place(in), left, c->frame_left, c->frame_bytes, w->receive,
                       rest);
-    ssize_t n = sock_read_pieces(c->watch.fd, plan.pieces, (int)plan.count);
+    ssize_t n = wire_read_pieces(c->watch.fd, c->tls, plan.pieces, (int)plan.count);
     if (n <= 0)
         return n;
     turns_share_read(&c->share, grpc_conn_loop(c), (size_t)n);
@@ -246,7 +251,7 @@ static ssize_t read_once(struct grpc_conn *c)
     c->share.full = 0;
     if (c->filling)
         return read_filling(c);
-    ssize_t n = sock_read(c->watch.fd, w->receive, read_at_once(c));
+    ssize_t n = wire_read(c->watch.fd, c->tls, w->receive, read_at_once(c));
     if (n <= 0)
         return n;
     turns_share_read(&c->share, grpc_conn_loop(c), (size_t)n);
@@ -287,6 +292,7 @@ static bool read_in(struct grpc_conn *c)
 static void grpc_conn_on_ready(struct loop_fd *watch, uint32_t events)
 {
     struct grpc_conn *c = LIST_ITEM(watch, struct grpc_conn, watch);
+    events = wire_ready(c->tls, events);
     bool ends = events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP);
     if (turns_end_later(grpc_conn_loop(c), &c->watch, ends && c->stream_count > CALLS_MANY))
         return;
@@ -465,6 +471,8 @@ void grpc_conn_open(struct grpc_home *home, int fd)
         home->batch = mem_alloc(sizeof(*home->batch));
     home->batch->count = 0;
     home->batch->used = 0;
+    if (home->tls.tls)
+        c->tls = tls_conn_new(&home->tls, fd, c);
     list_append(&home->conns, &c->node);
     c->late = home->stopping;
     home->awaited += !c->late;
@@ -575,6 +583,9 @@ void grpc_conn_close(struct grpc_conn *c)
     nghttp2_session_del(c->session);
     if (c->expelled) /* it shall read why */
         sock_discard(c->watch.fd, DISCARD_BYTES);
+    if (c->tls)
+        tls_conn_goodbye(c->tls);
+    tls_conn_free(c->tls);
     sock_close(c->watch.fd);
     grpc_out_fini(&c->out);
     budget_drop(c->account, c->streams_held * GRPC_STREAM_BYTES);

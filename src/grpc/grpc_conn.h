@@ -6,6 +6,7 @@
 #include "grpc/grpc_frames.h"
 #include "grpc/grpc_keepalive.h"
 #include "grpc/grpc_out.h"
+#include "net/tls/tls_conn.h"
 #include "net/turns.h"
 #include "os/loop.h"
 
@@ -54,6 +55,7 @@ struct grpc_home {
     bool curious;                     /* one of these three asks for a look at all metadata */
     struct grpc_keepalive_rules rules;
     struct helpers *helpers; /* for large messages that are compressed */
+    struct tls_home tls;
     struct list conns;
     struct front_metrics *metrics;
     uint32_t strangers; /* turns.h */
@@ -70,6 +72,7 @@ struct grpc_conn {
     struct loop_timer timer; /* set while the client owes us something: grpc_patience.h */
     struct list node;        /* in home->conns */
     struct grpc_home *home;
+    struct tls_conn *tls;     /* NULL = plain: net/tls/wire.h */
     nghttp2_session *session; /* NULL until there is something for it to do */
     struct grpc_out out;
     /* holds what the client makes us hold; NULL until there is a session */

@@ -116,7 +116,12 @@ static void on_cut(struct mail *m)
     tell_if_gone(p);
 }
 
-static void init_parts(struct grpc_front *f)
+static void grpc_front_give_up(struct tls_conn *t)
+{
+    grpc_conn_close(t->owner);
+}
+
+static void init_parts(struct grpc_front *f, struct tls *tls)
 {
     f->left = f->server->worker_count;
     f->helpers = helpers_new(f->left);
@@ -138,6 +143,9 @@ static void init_parts(struct grpc_front *f)
         p->home.delays = grpc_delay_read();
         p->home.conn_gone = on_conn_gone;
         p->home.metrics = front_metrics_new(f->service->metrics());
+        p->home.tls = (struct tls_home){
+            .tls = tls, .loop = p->home.worker->loop, .give_up = grpc_front_give_up};
+        tls_home_init(&p->home.tls);
         list_init(&p->home.conns);
         p->goodbye.deliver = on_goodbye;
         p->closing.deliver = on_closing;
@@ -146,7 +154,8 @@ static void init_parts(struct grpc_front *f)
 }
 
 struct err *grpc_front_open(struct server *s, const struct grpc_service *service,
-                            const char *address, uint16_t port, bool reuse, struct grpc_front **ret)
+                            const char *address, uint16_t port, bool reuse, struct tls *tls,
+                            struct grpc_front **ret)
 {
     struct grpc_front *f = MEM_NEW(struct grpc_front);
     f->server = s;
@@ -160,7 +169,7 @@ struct err *grpc_front_open(struct server *s, const struct grpc_service *service
         grpc_conn_callbacks(f->callbacks);
         grpc_conn_options(f->options);
         e = forward_new("grpc-header-forward-pattern", s->options.grpc_header_pattern, &f->forward);
-        init_parts(f);
+        init_parts(f, tls);
     }
     if (!e) {
         e = listener_open(s, address, port, reuse, 0, on_accepted, NULL, f, &f->listener);
@@ -236,6 +245,7 @@ void grpc_front_free(struct grpc_front *f)
     forward_free(f->forward);
     listener_free(f->listener);
     for (unsigned i = 0; f->parts && i < f->server->worker_count; i++) {
+        tls_home_fini(&f->parts[i].home.tls);
         front_metrics_free(f->parts[i].home.metrics);
         mem_free(f->parts[i].home.batch);
     }

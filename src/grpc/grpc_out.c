@@ -1,7 +1,7 @@
 #include "grpc/grpc_out.h"
 
 #include "base/mem.h"
-#include "os/sock.h"
+#include "net/tls/wire.h"
 
 #include <string.h>
 
@@ -154,9 +154,9 @@ static uint32_t grpc_out_advance(struct iovec *pieces, uint32_t count, size_t n)
     return done;
 }
 
-bool grpc_out_write(struct grpc_out *o, struct grpc_batch *b, int fd)
+bool grpc_out_write(struct grpc_out *o, struct grpc_batch *b, int fd, struct tls_conn *tls)
 {
-    ssize_t n = sock_write(fd, b->pieces, (int)b->count);
+    ssize_t n = wire_write(fd, tls, b->pieces, (int)b->count);
     if (n >= 0) {
         o->written += (uint64_t)n;
         uint32_t done = grpc_out_advance(b->pieces, b->count, (size_t)n);
@@ -169,9 +169,9 @@ bool grpc_out_write(struct grpc_out *o, struct grpc_batch *b, int fd)
     return n >= 0;
 }
 
-bool grpc_out_resume(struct grpc_out *o, int fd)
+bool grpc_out_resume(struct grpc_out *o, int fd, struct tls_conn *tls)
 {
-    ssize_t n = sock_write(fd, o->pieces + o->at, (int)(o->count - o->at));
+    ssize_t n = wire_write(fd, tls, o->pieces + o->at, (int)(o->count - o->at));
     if (n < 0)
         return false;
     o->written += (uint64_t)n;

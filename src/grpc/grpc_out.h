@@ -7,6 +7,8 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+struct tls_conn;
+
 #define GRPC_OUT_PIECES 512u
 #define GRPC_OUT_BYTES  ((size_t)65536)
 /* Room that a frame of control needs at most. */
@@ -76,7 +78,7 @@ void grpc_out_retire(struct grpc_out *o, struct grpc_reply *r);
 /* grpc_out_write - write the batch, which is empty afterwards; what the socket does not take is
  * kept.
  * returns  false when the connection is broken */
-bool grpc_out_write(struct grpc_out *o, struct grpc_batch *b, int fd);
+bool grpc_out_write(struct grpc_out *o, struct grpc_batch *b, int fd, struct tls_conn *tls);
 
 /* grpc_out_waits - a batch was not taken whole: write no other one before grpc_out_resume has
  * written it. */
@@ -87,4 +89,4 @@ static inline bool grpc_out_waits(const struct grpc_out *o)
 
 /* grpc_out_resume - go on with what was kept.
  * returns  false when the connection is broken */
-bool grpc_out_resume(struct grpc_out *o, int fd);
+bool grpc_out_resume(struct grpc_out *o, int fd, struct tls_conn *tls);

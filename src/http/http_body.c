@@ -5,7 +5,7 @@
 #include "http/http_exchange.h"
 #include "net/turns.h"
 #include "os/pool.h"
-#include "os/sock.h"
+#include "net/tls/wire.h"
 
 #include <string.h>
 
@@ -32,6 +32,8 @@ size_t http_body_offset(const struct http1_head *h)
 static void set_low_water(struct http_conn *c)
 {
     int want = 1;
+    if (c->tls) /* the socket has not what the session has read ahead */
+        return;
     if (c->body_left >= LOW_WATER_FROM)
         want = (int)(c->body_left < LOW_WATER_BYTES ? c->body_left : LOW_WATER_BYTES);
     else if ((uint64_t)c->low_water <= c->body_left)
@@ -70,7 +72,7 @@ long http_body_read(struct http_conn *c)
 {
     size_t most = c->fd.lane == LOOP_LANE_FRONT ? READ_AT_ONCE : TURNS_LONG;
     size_t want = c->body_left < most ? (size_t)c->body_left : most;
-    ssize_t got = sock_read(c->fd.fd, c->body->data + c->body_at + c->body_len, want);
+    ssize_t got = wire_read(c->fd.fd, c->tls, c->body->data + c->body_at + c->body_len, want);
     if (got > 0) {
         c->body_len += (size_t)got;
         c->body_left -= (uint64_t)got;

@@ -12,8 +12,8 @@
 #include "infer/request.h"
 #include "net/helpers.h"
 #include "net/listener.h"
+#include "net/tls/wire.h"
 #include "net/turns.h"
-#include "os/sock.h"
 #include "server/worker.h"
 
 #include <stdatomic.h>
@@ -159,7 +159,8 @@ void http_conn_watch(struct http_conn *c)
     bool put_off = c->phase == HTTP_PHASE_TURN;
     bool more = !put_off && !c->ended && (c->phase != HTTP_PHASE_HEAD || takes_messages(c));
     bool out = c->backlog || (put_off && c->unread <= TURNS_UNREAD);
-    loop_mod(http_conn_loop(c), &c->fd, (more ? EPOLLIN : 0u) | (out ? EPOLLOUT : 0u));
+    uint32_t wanted = (more ? EPOLLIN : 0u) | (out ? EPOLLOUT : 0u);
+    loop_mod(http_conn_loop(c), &c->fd, wire_events(c->tls, wanted));
     if (c->backlog)
         expect_within(c, patience_of(c)->stall);
 }
@@ -187,6 +188,8 @@ void http_conn_kill(struct http_conn *c)
     c->dead = true;
     loop_timer_clear(http_conn_loop(c), &c->timer);
     loop_del(http_conn_loop(c), &c->fd);
+    tls_conn_free(c->tls);
+    c->tls = NULL;
     sock_close(c->fd.fd);
     orphan_exchanges(c);
     loop_later(http_conn_loop(c), LOOP_PHASE_FLUSH, &c->flush);
@@ -260,7 +263,7 @@ void http_conn_finish(struct http_conn *c)
         http_conn_kill(c);
         return;
     }
-    shutdown(c->fd.fd, SHUT_WR);
+    wire_end(c->fd.fd, c->tls);
     c->phase = HTTP_PHASE_IGNORE;
     c->lingering = true;
     c->since = loop_now(http_conn_loop(c));
@@ -272,6 +275,7 @@ void http_conn_finish(struct http_conn *c)
 static void http_conn_on_ready(struct loop_fd *fd, uint32_t events)
 {
     struct http_conn *c = LIST_ITEM(fd, struct http_conn, fd);
+    events = wire_ready(c->tls, events);
     bool many = (events & (EPOLLHUP | EPOLLERR)) && c->in_flight > IN_FLIGHT_MANY;
     if (turns_end_later(http_conn_loop(c), &c->fd, many))
         return;
@@ -307,6 +311,8 @@ void http_conn_open(struct http_shard *s, int fd)
     http1_init(&c->parser, http_body_piece, c);
     if (s->front->collect)
         http1_collect(&c->parser);
+    if (s->tls.tls)
+        c->tls = tls_conn_new(&s->tls, fd, c);
     struct err *e = loop_add(s->worker->loop, &c->fd, EPOLLIN);
     if (!e) {
         expect_within(c, patience_of(c)->shortest);
@@ -314,6 +320,8 @@ void http_conn_open(struct http_shard *s, int fd)
     }
     LOG_WARN("HTTP connection closed: %s", err_message(e));
     err_free(e);
+    tls_conn_free(c->tls);
+    c->tls = NULL;
     sock_close(fd);
     c->dead = true;
     loop_later(s->worker->loop, LOOP_PHASE_FLUSH, &c->flush);

@@ -17,6 +17,7 @@ struct buf;
 struct http_backlog;
 struct http_exchange;
 struct http_shard;
+struct tls_conn;
 
 /* Requests of one connection that wait for their answers; more are left unread. */
 #define HTTP_CONN_MAX_IN_FLIGHT 64u
@@ -41,6 +42,7 @@ struct http_conn {
     struct loop_timer timer;
     struct list node; /* of the shard's connections */
     struct http_shard *shard;
+    struct tls_conn *tls;  /* NULL = plain: net/tls/wire.h */
     struct list exchanges; /* not written yet, oldest first */
     uint32_t in_flight;    /* how many they are */
     enum http_phase phase;

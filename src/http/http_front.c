@@ -18,9 +18,21 @@ static void accepted(struct worker *w, int fd, void *owner)
     http_conn_open(&f->shards[w->index], fd);
 }
 
+static void http_front_give_up(struct tls_conn *t)
+{
+    http_conn_kill(t->owner);
+}
+
+/* In plain words, for who sent them to a port that takes TLS. */
+static const char speak_tls[] = "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\n"
+                                "Content-Length: 56\r\nConnection: close\r\n\r\n"
+                                "{\"error\":\"This port speaks HTTP over TLS: use https://\"}";
+
 static void refused(int fd, void *owner)
 {
-    (void)owner;
+    const struct http_front *f = owner;
+    if (f->shards[0].tls.tls) /* a handshake would take longer than there is */
+        return;
     static const char text[] =
         "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
         "Content-Length: 37\r\nConnection: close\r\n\r\n"
@@ -44,7 +56,8 @@ struct http_patience http_front_patience(uint32_t head, uint32_t stall, uint32_t
 }
 
 struct err *http_front_open(struct server *s, const struct http_service *service,
-                            const char *address, uint16_t port, bool reuse, struct http_front **ret)
+                            const char *address, uint16_t port, bool reuse, struct tls *tls,
+                            struct http_front **ret)
 {
     struct http_front *f = MEM_NEW(struct http_front);
     f->server = s;
@@ -60,6 +73,11 @@ struct err *http_front_open(struct server *s, const struct http_service *service
         f->shards[i].front = f;
         f->shards[i].worker = &s->workers[i];
         f->shards[i].metrics = front_metrics_new(f->service->metrics);
+        f->shards[i].tls = (struct tls_home){.tls = tls,
+                                             .loop = s->workers[i].loop,
+                                             .plain = speak_tls,
+                                             .give_up = http_front_give_up};
+        tls_home_init(&f->shards[i].tls);
         list_init(&f->shards[i].conns);
     }
     struct err *e = NULL;
@@ -161,6 +179,7 @@ void http_front_free(struct http_front *f)
         return;
     for (unsigned i = 0; i < f->server->worker_count; i++) {
         http_out_fini(&f->shards[i].out);
+        tls_home_fini(&f->shards[i].tls);
         front_metrics_free(f->shards[i].metrics);
         mem_free(f->shards[i].json_memory);
     }

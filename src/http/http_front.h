@@ -12,14 +12,16 @@
 struct http_front;
 struct http_service;
 struct server;
+struct tls;
 
 /* http_front_open - listen and serve: http_api_service or metrics_http_service (http/api).
  * s        borrowed until http_front_free
  * address  as sock_listen takes it; port 0 = the system chooses: see http_front_port
+ * tls      borrowed until http_front_free; NULL = plain
  * errors   those of listener_open
  * Any thread but the workers'. */
 struct err *http_front_open(struct server *s, const struct http_service *service,
-                            const char *address, uint16_t port, bool reuse,
+                            const char *address, uint16_t port, bool reuse, struct tls *tls,
                             struct http_front **ret);
 
 /* http_front_port - the port it listens on. */

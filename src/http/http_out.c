@@ -8,8 +8,8 @@
 #include "http/http_read.h"
 #include "http/http_shard.h"
 #include "infer/response.h"
+#include "net/tls/wire.h"
 #include "os/pool.h"
-#include "os/sock.h"
 #include "server/worker.h"
 
 #include <limits.h>
@@ -69,7 +69,7 @@ static bool write_pieces(struct http_conn *c, struct iovec *iov, size_t count, s
 {
     while (*at < count) {
         size_t some = count - *at < PIECES_AT_ONCE ? count - *at : PIECES_AT_ONCE;
-        ssize_t put = sock_write(c->fd.fd, iov + *at, (int)some);
+        ssize_t put = wire_write(c->fd.fd, c->tls, iov + *at, (int)some);
         if (put < 0)
             return false;
         if (put == 0)

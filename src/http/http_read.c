@@ -7,8 +7,8 @@
 #include "http/http_exchange.h"
 #include "http/http_shard.h"
 #include "net/access.h"
+#include "net/tls/wire.h"
 #include "net/turns.h"
-#include "os/sock.h"
 #include "server/worker.h"
 
 #include <string.h>
@@ -242,6 +242,8 @@ static size_t take_head(struct http_conn *c, char *data, size_t n)
         used += begin_message(c, data + used, n - used);
         break;
     case HTTP1_ERROR:
+        if (idle && !c->tls)
+            wire_note_tls(c->fd.fd, data, "http");
         http_read_fail(c, c->parser.error_status, c->parser.error_reason);
         break;
     case HTTP1_MORE:
@@ -389,7 +391,7 @@ static long read_share(struct http_conn *c)
 {
     bool chunks = c->phase == HTTP_PHASE_CHUNKS;
     size_t most = chunks ? HTTP_CONN_READ_MOST : c->share.bytes;
-    long got = sock_read(c->fd.fd, c->shard->worker->receive, most);
+    long got = wire_read(c->fd.fd, c->tls, c->shard->worker->receive, most);
     if (got > 0 && !chunks)
         turns_share_read(&c->share, c->shard->worker->loop, (size_t)got);
     return got;

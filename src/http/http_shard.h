@@ -5,6 +5,7 @@
 #include "http/http_out.h"
 #include "http/http_service.h"
 #include "metrics/front_metrics.h"
+#include "net/tls/tls_conn.h"
 #include "os/mailbox.h"
 #include "os/mutex.h"
 
@@ -26,6 +27,7 @@ struct http_shard {
     struct list conns;
     struct front_metrics *metrics;
     struct http_out out;
+    struct tls_home tls;
     char *json_memory;                   /* for parsing small texts; NULL until first used */
     uint32_t strangers;                  /* turns.h */
     uintptr_t chunked[HTTP_CHUNKED_FEW]; /* where chunks came last, the latest first */

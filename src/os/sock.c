@@ -129,10 +129,10 @@ void sock_refuse_new(int listen_fd)
     setsockopt(listen_fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
 }
 
-ssize_t sock_read(int fd, void *to, size_t n)
+static inline ssize_t receive(int fd, void *to, size_t n, int flags)
 {
     for (;;) {
-        ssize_t got = fault_hit() ? (errno = ECONNRESET, -1) : recv(fd, to, n, 0);
+        ssize_t got = fault_hit() ? (errno = ECONNRESET, -1) : recv(fd, to, n, flags);
         if (got >= 0)
             return got;
         if (errno == EAGAIN)
@@ -140,6 +140,16 @@ ssize_t sock_read(int fd, void *to, size_t n)
         if (errno != EINTR)
             return -2;
     }
+}
+
+ssize_t sock_read(int fd, void *to, size_t n)
+{
+    return receive(fd, to, n, 0);
+}
+
+ssize_t sock_peek(int fd, void *to, size_t n)
+{
+    return receive(fd, to, n, MSG_PEEK);
 }
 
 ssize_t sock_read_pieces(int fd, const struct iovec *pieces, int count)

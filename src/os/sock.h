@@ -35,6 +35,9 @@ void sock_refuse_new(int listen_fd);
 /* sock_read - bytes read; 0 = the peer closed; -1 = would block; -2 = error, close it. */
 ssize_t sock_read(int fd, void *to, size_t n);
 
+/* sock_peek - the same; the bytes will be read again. */
+ssize_t sock_peek(int fd, void *to, size_t n);
+
 /* sock_read_pieces - the same, into several pieces in order. */
 ssize_t sock_read_pieces(int fd, const struct iovec *pieces, int count);
 

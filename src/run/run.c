@@ -18,6 +18,7 @@
 #include "repo/check/check.h"
 #include "repo/repo.h"
 #include "run/countdown.h"
+#include "run/secure.h"
 #include "server/log_files.h"
 #include "server/rooms.h"
 #include "server/server.h"
@@ -40,6 +41,7 @@ struct fronts {
     struct http_front *http;
     struct grpc_front *grpc;
     struct http_front *metrics;
+    struct secure secure;
     time_ns until; /* when stopping must be over */
     /* when connections are closed on clients that wait still: models are unloaded after it */
     time_ns conn_until;
@@ -74,23 +76,25 @@ static void say_started(const char *service, const char *address, uint16_t port)
 static struct err *open_fronts(struct fronts *f)
 {
     const struct options *o = &f->server->options;
-    struct err *e = NULL;
-    if (o->allow_grpc)
+    struct err *e = secure_open(&f->secure, o);
+    if (!e && o->allow_grpc)
         e = run_run_opened(grpc_front_open(f->server, &grpc_methods_service, o->grpc_address,
-                                           o->grpc_port, o->reuse_grpc_port, &f->grpc),
+                                           o->grpc_port, o->reuse_grpc_port, f->secure.grpc,
+                                           &f->grpc),
                            "grpc", o->grpc_address);
     if (!e && f->grpc)
         say_started("GRPCInferenceService", o->grpc_address, grpc_front_port(f->grpc));
     if (!e && o->allow_http)
         e = run_run_opened(http_front_open(f->server, &http_api_service, o->http_address,
-                                           o->http_port, o->reuse_http_port, &f->http),
+                                           o->http_port, o->reuse_http_port, f->secure.http,
+                                           &f->http),
                            "http", o->http_address);
     if (!e && f->http)
         say_started("HTTPService", o->http_address, http_front_port(f->http));
     const char *address = o->metrics_address ? o->metrics_address : o->http_address;
     if (!e && o->allow_metrics)
         e = run_run_opened(http_front_open(f->server, &metrics_http_service, address,
-                                           o->metrics_port, false, &f->metrics),
+                                           o->metrics_port, false, f->secure.metrics, &f->metrics),
                            "metrics", address);
     if (!e && f->metrics)
         say_started("Metrics Service", address, http_front_port(f->metrics));
@@ -134,6 +138,7 @@ static void stop_all(void *arg)
     http_front_free(f->http);
     grpc_front_free(f->grpc);
     http_front_free(f->metrics);
+    secure_close(&f->secure);
     server_free(f->server);
 }
 
@@ -197,13 +202,18 @@ static void stop_in_time(struct fronts *f)
     thread_join(thread);
 }
 
-/* SIGHUP, which is waited for only where there are log files, opens them anew. */
-static int wait_for_end(void)
+/* SIGHUP, which is waited for only where there are log files or certificates, opens and reads
+ * them anew. */
+static int wait_for_end(const struct fronts *f)
 {
-    int number;
-    while ((number = signals_wait(TIME_NEVER)) == SIGHUP)
-        log_files_anew();
-    return number;
+    for (;;) {
+        int number = signals_wait(secure_next(&f->secure));
+        if (number && number != SIGHUP)
+            return number;
+        if (number && log_files_any(&f->server->options))
+            log_files_anew();
+        secure_look(&f->secure, number == SIGHUP);
+    }
 }
 
 /* On a thread of its own: signals are seen while models load. */
@@ -227,7 +237,7 @@ static void starter(void *arg)
 /* Returns the status to end with. */
 static int serve_until_end(struct fronts *f)
 {
-    int number = wait_for_end();
+    int number = wait_for_end(f);
     atomic_store(&f->ending, true);
     if (atomic_load(&f->failed))
         return 1;
@@ -263,7 +273,7 @@ static int run_run_serve(const struct options *o)
 
 static int run_logged(const struct options *o)
 {
-    signals_block(log_files_any(o));
+    signals_block(log_files_any(o) || secure_asked(o));
     struct err *e = log_files_apply(o);
     if (e) {
         fprintf(stderr, "nereid: %s\n", err_message(e));

@@ -47,7 +47,7 @@ static void rig_end(struct rig *r)
 {
     while (grpc_out_waits(&r->out)) {
         take(r);
-        assert_true(grpc_out_resume(&r->out, r->ours));
+        assert_true(grpc_out_resume(&r->out, r->ours, NULL));
     }
     take(r);
     assert_int_equal(r->got_len, r->expected_len);
@@ -116,10 +116,10 @@ static void write_framed(struct rig *r, struct test_reply *t, size_t n)
         size_t frame = t->reply.left < n ? (size_t)t->reply.left : n;
         if (!grpc_out_reply(&r->out, &r->batch, "frame-hdr", 9, &t->reply, frame)) {
             assert_true(r->batch.count > 0);
-            assert_true(grpc_out_write(&r->out, &r->batch, r->ours));
+            assert_true(grpc_out_write(&r->out, &r->batch, r->ours, NULL));
             while (grpc_out_waits(&r->out)) {
                 take(r);
-                assert_true(grpc_out_resume(&r->out, r->ours));
+                assert_true(grpc_out_resume(&r->out, r->ours, NULL));
             }
             continue;
         }
@@ -150,7 +150,7 @@ static void small_replies_are_copied(void **state)
     write_framed(r, t, 16384);
     assert_true(freed); /* before anything was written */
     assert_int_equal(r->batch.count, 1);
-    assert_true(grpc_out_write(&r->out, &r->batch, r->ours));
+    assert_true(grpc_out_write(&r->out, &r->batch, r->ours, NULL));
     assert_null(r->out.pieces);
     rig_end(r);
 }
@@ -171,14 +171,14 @@ static void large_replies_live_until_they_are_written(void **state)
     expect(r, t->pieces[1].iov_base, 8 << 20);
     grpc_out_retire(&r->out, &t->reply);
     assert_false(freed);
-    assert_true(grpc_out_write(&r->out, &r->batch, r->ours));
+    assert_true(grpc_out_write(&r->out, &r->batch, r->ours, NULL));
     assert_true(grpc_out_waits(&r->out));
     assert_false(freed);
     memset(r->batch.bytes, 0, sizeof(r->batch.bytes)); /* the next connection's */
     while (grpc_out_waits(&r->out)) {
         assert_false(freed);
         take(r);
-        assert_true(grpc_out_resume(&r->out, r->ours));
+        assert_true(grpc_out_resume(&r->out, r->ours, NULL));
     }
     assert_true(freed);
     rig_end(r);
@@ -200,7 +200,7 @@ static void any_sizes_in_any_frames(void **state)
             write_framed(r, make(&random, sizes, count, NULL), frame);
         }
         if (r->batch.count)
-            assert_true(grpc_out_write(&r->out, &r->batch, r->ours));
+            assert_true(grpc_out_write(&r->out, &r->batch, r->ours, NULL));
         rig_end(r);
     }
 }
@@ -214,9 +214,9 @@ static void a_broken_connection_frees_what_waits(void **state)
     struct test_reply *t = make(&random, (const size_t[]){8 << 20}, 1, &freed);
     assert_true(grpc_out_reply(&r->out, &r->batch, "h", 1, &t->reply, t->reply.left));
     grpc_out_retire(&r->out, &t->reply);
-    assert_true(grpc_out_write(&r->out, &r->batch, r->ours));
+    assert_true(grpc_out_write(&r->out, &r->batch, r->ours, NULL));
     close(r->theirs);
-    assert_false(grpc_out_resume(&r->out, r->ours));
+    assert_false(grpc_out_resume(&r->out, r->ours, NULL));
     assert_false(freed);
     grpc_out_fini(&r->out);
     assert_true(freed);

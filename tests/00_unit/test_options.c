@@ -134,7 +134,6 @@ static void known_but_not_served(void **state)
 {
     (void)state;
     refuses(PARSE("--trace-config=rate=1"), "--trace-config is known but not served", "'rate=1'");
-    refuses(PARSE("--grpc-use-ssl=true"), "--grpc-use-ssl is known but not served", "'true'");
     accepts(PARSE("--grpc-use-ssl=no", "--rate-limit", "OFF", "--enable-peer-access=1",
                   "--http-thread-count=8", "--trace-config=level=off", "--trace-count=-1",
                   "--min-supported-compute-capability=6.0"));

@@ -58,7 +58,6 @@ def test_every_option_of_the_reference_is_known() -> None:
     [
         (["--http-prt=1"], ["unknown option '--http-prt=1'", "did you mean --http-port?"]),
         (["--http-port=many"], ["--http-port", "0 to 65535", "'many'"]),
-        (["--grpc-use-ssl=true"], ["--grpc-use-ssl is known but not served by this version"]),
         (["--trace-config=rate=100"], ["--trace-config is known but not served"]),
         (["--log-file=/nonexistent/log", "--model-repository=/"], ["--log-file", "/nonexistent/log", "No such file"]),
         (["--access-log=/nonexistent/log", "--model-repository=/"], ["--access-log", "/nonexistent/log", "No such file"]),

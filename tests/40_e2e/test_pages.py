@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from harness import paths, ports
 
-PAGES = ("models", "custom-backends", "ensembles", "namespaces", "limits", "caches", "agents")
+PAGES = ("models", "custom-backends", "ensembles", "namespaces", "limits", "caches", "agents", "securing")
 BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MARK = "=== end of block"
 # A server started in the background ends with the shell.

@@ -35,6 +35,15 @@ static uint64_t mix_number(uint64_t h, uint64_t n)
     return stamp_mix(h, &n, sizeof(n));
 }
 
+static uint64_t stamp_of_file(uint64_t h, const struct stat *st)
+{
+    h = mix_number(h, (uint64_t)st->st_mode & S_IFMT);
+    h = mix_number(h, (uint64_t)st->st_ino);
+    h = mix_number(h, (uint64_t)st->st_size);
+    h = mix_number(h, (uint64_t)st->st_mtim.tv_sec);
+    return mix_number(h, (uint64_t)st->st_mtim.tv_nsec);
+}
+
 static uint64_t of_all(struct stamp_look *l, int dir_fd);
 
 /* Links that go round lead to a directory that the look is in. */
@@ -68,13 +77,10 @@ static uint64_t of_entry(struct stamp_look *l, int dir_fd, const char *name)
     l->left--;
     if (name[0] == '.' || fstatat(dir_fd, name, &st, 0) != 0)
         return h;
+    if (!S_ISDIR(st.st_mode))
+        return stamp_of_file(h, &st);
     h = mix_number(h, (uint64_t)st.st_mode & S_IFMT);
     h = mix_number(h, (uint64_t)st.st_ino);
-    if (!S_ISDIR(st.st_mode)) {
-        h = mix_number(h, (uint64_t)st.st_size);
-        h = mix_number(h, (uint64_t)st.st_mtim.tv_sec);
-        return mix_number(h, (uint64_t)st.st_mtim.tv_nsec);
-    }
     uint64_t below = of_below(l, dir_fd, name, &st);
     return below ? mix_number(h, below) : h;
 }
@@ -148,4 +154,10 @@ struct err *stamp_parts(const char *path, stamp_part_fn *part_of, void *owner)
     }
     close(fd);
     return look_end(&look, path);
+}
+
+uint64_t stamp_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 ? stamp_of_file(1, &st) : 0;
 }

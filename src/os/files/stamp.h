@@ -1,6 +1,7 @@
 #pragma once
 /* A number that changes when files change: of the names, kinds, sizes, inodes and times of
- * everything below a directory. Contents are not read. Blocks; not for loop threads. */
+ * everything below a directory, or of one file. Contents are not read. Blocks; not for loop
+ * threads. */
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -23,3 +24,6 @@ typedef uint64_t *stamp_part_fn(void *owner, const char *name, bool is_dir);
  * with any number.
  * errors  as stamp_directory, which may leave some of the parts added to */
 struct err *stamp_parts(const char *path, stamp_part_fn *part_of, void *owner);
+
+/* stamp_file - the same of one file; 0 when it cannot be looked at. Links are followed. */
+uint64_t stamp_file(const char *path);

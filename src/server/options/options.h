@@ -84,12 +84,14 @@ struct options {
     uint32_t http_idle_timeout_secs;
     const char *http_header_pattern; /* "" = no header is forwarded */
     struct options_restrictions http_restrictions;
+    struct options_tls http_tls;
     bool allow_grpc;
     const char *grpc_address;
     uint16_t grpc_port;
     bool reuse_grpc_port;
     const char *grpc_header_pattern;               /* "" = no metadata are forwarded */
     struct options_restrictions grpc_restrictions; /* headers without triton-grpc-protocol- */
+    struct options_tls grpc_tls;
     enum options_compression grpc_compression;
     uint32_t grpc_keepalive_ms;
     uint32_t grpc_keepalive_timeout_ms;
@@ -102,6 +104,7 @@ struct options {
     bool allow_metrics;
     const char *metrics_address; /* NULL = as http_address */
     uint16_t metrics_port;
+    struct options_tls metrics_tls;
     bool allow_cpu_metrics;
     uint32_t metrics_interval_ms;
     struct options_latencies latencies;

@@ -42,6 +42,15 @@ enum options_compression {
     OPTIONS_COMPRESSION_HIGH,
 };
 
+/* TLS of a front end; files that are not given are NULL. */
+struct options_tls {
+    bool on;
+    bool mutual; /* clients need a certificate */
+    const char *cert;
+    const char *key;
+    const char *root;
+};
+
 #define OPTIONS_MAX_QUANTILES 32u
 
 /* Of --metrics-config. */

@@ -1,0 +1,28 @@
+#pragma once
+/* libnereid_tls.so: what its files share. */
+#include "net/tls/tls_abi.h"
+
+#include <openssl/ssl.h>
+
+/* A context: certificates, keys and rules, by reference count. */
+struct context {
+    SSL_CTX *ssl;
+    char protocols[64];
+    unsigned protocols_len;
+    bool protocol_needed;
+};
+
+void *context_new(struct tls_abi_setup *setup);
+void context_free(void *context);
+
+/* context_of - the context of a session. */
+const struct context *context_of(const SSL *ssl);
+
+struct tls_abi_session *session_new(void *context, int fd);
+void session_free(struct tls_abi_session *s);
+ssize_t session_read(struct tls_abi_session *s, void *to, size_t n);
+ssize_t session_write(struct tls_abi_session *s, const struct iovec *pieces, int count);
+void session_goodbye(struct tls_abi_session *s);
+
+/* session_noticed - a message of the handshake came. */
+void session_noticed(const SSL *ssl, int where, int value);

@@ -1,0 +1,46 @@
+#include "os/files/beside.h"
+
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "os/dl.h"
+#include "os/files/file.h"
+
+#include <string.h>
+
+/* Something that lies in this library. */
+static const char here;
+
+/* Beside libtritonserver.so; where a program has our code linked in, in the lib of its tree. The
+ * caller's. */
+static char *beside_find(const char *file)
+{
+    static const char *const places[] = {"", "../lib/", "../../lib/"};
+    char *self = dl_path_of(&here);
+    char *slash = self ? strrchr(self, '/') : NULL;
+    struct strbuf path = STRBUF_INIT;
+    for (size_t i = 0; slash && i < sizeof(places) / sizeof(places[0]); i++) {
+        strbuf_fini(&path);
+        path = (struct strbuf)STRBUF_INIT;
+        strbuf_printf(&path, "%.*s/%s%s", (int)(slash - self), self, places[i], file);
+        if (file_exists(strbuf_str(&path)))
+            break;
+    }
+    mem_free(self);
+    return strbuf_take(&path);
+}
+
+struct err *beside_load(const struct beside *b, const void **ret)
+{
+    char *path = beside_find(b->file);
+    struct dl *dl = NULL;
+    struct err *e = dl_open(path, &dl);
+    const uint32_t *found = dl ? dl_symbol(dl, b->symbol) : NULL;
+    if (!e && (!found || *found != b->version))
+        e = err_new(STATUS_INTERNAL, "'%s' is of another version of the server", path);
+    if (e)
+        dl_close(dl);
+    else
+        *ret = found;
+    mem_free(path);
+    return err_wrap(e, "%s the module %s", b->needed_by, b->file);
+}

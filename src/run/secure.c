@@ -1,0 +1,48 @@
+#include "run/secure.h"
+
+#include "net/tls/tls.h"
+#include "server/options/options.h"
+
+#define LOOK_EVERY TIME_S(2)
+
+/* Clients of gRPC name h2 always, and its libraries end a connection that is not about it. */
+static const struct tls_protocols of_http = {"\x08http/1.1", false};
+static const struct tls_protocols of_grpc = {"\x02h2", true};
+
+bool secure_asked(const struct options *o)
+{
+    return o->http_tls.on || o->http_tls.mutual || o->grpc_tls.on || o->grpc_tls.mutual ||
+           o->metrics_tls.on || o->metrics_tls.mutual;
+}
+
+struct err *secure_open(struct secure *s, const struct options *o)
+{
+    struct err *e = NULL;
+    if (o->allow_grpc)
+        e = tls_new("grpc", &o->grpc_tls, &of_grpc, &s->grpc);
+    if (!e && o->allow_http)
+        e = tls_new("http", &o->http_tls, &of_http, &s->http);
+    if (!e && o->allow_metrics)
+        e = tls_new("metrics", &o->metrics_tls, &of_http, &s->metrics);
+    return e;
+}
+
+time_ns secure_next(const struct secure *s)
+{
+    return s->http || s->grpc || s->metrics ? clock_now_ns() + LOOK_EVERY : TIME_NEVER;
+}
+
+void secure_look(const struct secure *s, bool now)
+{
+    tls_look(s->http, now);
+    tls_look(s->grpc, now);
+    tls_look(s->metrics, now);
+}
+
+void secure_close(struct secure *s)
+{
+    tls_free(s->http);
+    tls_free(s->grpc);
+    tls_free(s->metrics);
+    *s = (struct secure){0};
+}
