@@ -22,9 +22,7 @@ struct isolate_settings {
     /* ISOLATION_USER: the process runs as this user; NULL = the server's user */
     char *user;
     unsigned deny; /* ISOLATION_DENY: a set of enum isolate_deny */
-    /* exceptions to ISOLATE_DENY_FILES: "r PATH\
-     * " to read, "w PATH\
-     * " to write */
+    /* exceptions to ISOLATE_DENY_FILES: lines "r PATH" to read, "w PATH" to write */
     struct strbuf files;
 };
 
