@@ -23,7 +23,7 @@
 #define SWEEP_NS TIME_S(1)
 
 static int crash_fd = -1;    /* the control socket */
-static atomic_bool crashing; /* some thread is in isolate_child_crashed, or past it */
+static atomic_bool crashing; /* a thread has entered isolate_child_crashed */
 
 /* ---- Orders on the setup lane */
 
@@ -52,7 +52,7 @@ static struct err *hello(struct isolate_child *child, struct isolate_wire *w)
     child->refused = NULL;
     if (refused)
         return refused;
-    /* The registry borrows its strings: they stay in a copy of the order. */
+    /* The registry borrows its strings, so a copy of the order keeps them. */
     size_t len = isolate_wire_left(w);
     strbuf_append(&child->strings, w->at, len);
     isolate_wire_read(w, child->strings.data, len);
@@ -144,7 +144,7 @@ static struct err *add_lane(struct isolate_child *child, int fd)
     return e;
 }
 
-/* Ends the instances that the parent did not end, the model, and the backend. */
+/* Frees the instances that the parent did not end, the model, and the backend. */
 static void end_model(struct isolate_child *child)
 {
     struct list *node;
@@ -153,8 +153,8 @@ static void end_model(struct isolate_child *child)
         isolate_child_lane_fini(lane);
         mem_free(lane);
     }
-    /* What threads of the backend did with requests was before they let go of them, under this
-     * lock. */
+    /* Threads of the backend released their last requests under this lock; taking it makes sure
+     * that they are done with them. */
     mutex_lock(&child->lock);
     mutex_unlock(&child->lock);
     model_free(child->model);
@@ -188,7 +188,7 @@ struct err *isolate_child_setup_order(struct isolate_child *child, uint64_t orde
 
 /* ---- The main thread */
 
-/* An output that is made while this looks is seen by it, or asks for a look of its own. */
+/* An output that is made during this look is either seen by it, or asks for another look. */
 static void trim_due(struct loop_timer *t)
 {
     struct isolate_child *child = LIST_ITEM(t, struct isolate_child, trim);
@@ -246,14 +246,15 @@ static void isolate_child_on_control(struct loop_fd *w, uint32_t events)
     if (r == ISOLATE_FRAME_NONE)
         return;
     if (atomic_load(&crashing))
-        loop_del(child->loop, w); /* the signal ends us, perhaps after a core file */
+        /* the signal ends the process, perhaps after a core file was written */
+        loop_del(child->loop, w);
     else if (!atomic_load(&child->ended))
-        spawn_end_group(); /* the parent is gone, or through with us */
+        spawn_end_group(); /* the parent is gone, or wants this process to end */
     else
         loop_stop(child->loop);
 }
 
-/* Lines of the log go to the parent, one a message. */
+/* Sends log lines to the parent, one per message. */
 static void send_log(int fd, bool print_too)
 {
     if (print_too)
@@ -264,7 +265,7 @@ static void send_log(int fd, bool print_too)
     log_set(&log);
 }
 
-/* Takes what the parent hands over first. */
+/* Takes the descriptors and settings that the parent sends first. */
 static bool isolate_child_begin(struct isolate_child *child)
 {
     const uint8_t *bytes;
@@ -343,7 +344,7 @@ int isolate_child_run(void)
     stats_free(child.stats);
     strbuf_fini(&child.strings);
     mem_free(child.settings);
-    mutex_lock(&child.lock); /* after the backend's own threads */
+    mutex_lock(&child.lock); /* wait for the backend's own threads */
     mem_free(child.requests);
     mutex_unlock(&child.lock);
     mem_free(child.name);

@@ -1,4 +1,4 @@
-/* What the process of an isolated model may do. */
+/* Restricts what the process of an isolated model may do. */
 #include "base/mem.h"
 #include "os/process/confine.h"
 #include "isolate/child/isolate_child_priv.h"
@@ -11,8 +11,8 @@
 _Static_assert(CONFINE_NETWORK == (int)ISOLATE_DENY_NETWORK, "");
 _Static_assert(CONFINE_PROGRAMS == (int)ISOLATE_DENY_PROGRAMS, "");
 
-/* What every program needs of the system. /proc holds what other processes of the same user
- * know: none of it but our own. */
+/* What every program needs from the system. From /proc only its own entry: other entries show
+ * data of other processes of the same user. */
 static const struct confine_path system_paths[] = {
     {"/usr", false},
     {"/lib", false},
@@ -42,7 +42,8 @@ static const struct confine_path system_paths[] = {
 
 #define SYSTEM_PATHS (sizeof(system_paths) / sizeof(system_paths[0]))
 
-/* lines: "r PATH\n" and "w PATH\n"; spoilt. */
+/* Denies all files except these. lines: "r PATH" to read and "w PATH" to write, one per line;
+ * changed by the call. */
 static struct err *confine_to(char *lines)
 {
     struct confine_path paths[MOST_PATHS];

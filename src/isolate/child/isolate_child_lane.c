@@ -1,5 +1,4 @@
-/* Threads of the process of an isolated model that take orders from the parent, and what they
- * tell. */
+/* Threads of the child process that take orders from the parent, and the records that they send. */
 #include "base/check.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -16,9 +15,10 @@
 
 #include <string.h>
 
-#define FLUSH_BYTES 32768u /* so that messages stay packets */
+#define FLUSH_BYTES 32768u /* so that a message fits in a packet */
 
-static _Thread_local struct isolate_child_lane *current; /* whose order this thread works on */
+/* the lane whose order this thread works on */
+static _Thread_local struct isolate_child_lane *current;
 
 struct strbuf *isolate_child_lane_say(struct strbuf *local, struct isolate_child_request *cr,
                                       enum isolate_record kind, size_t *ret_mark)
@@ -115,13 +115,13 @@ static struct err *begin_instance(struct isolate_child_lane *lane, struct isolat
     return NULL;
 }
 
-/* What Execute gave back with an error is answered with it. */
+/* Execute returned an error: answers the requests that the backend did not release. */
 static void fail_batch(struct isolate_child_lane *lane, size_t count, const struct err *e)
 {
     struct stats_compute none = {0};
     for (size_t i = 0; i < count; i++) {
         if (!lane->batch[i])
-            continue; /* the backend released it nevertheless */
+            continue; /* the backend released it in spite of its error */
         isolate_child_request_reports.request(lane->instance, lane->batch[i], false, &none);
         response_fail(lane->batch[i], err_copy(e));
     }
@@ -159,7 +159,7 @@ static void put_done(struct isolate_child_lane *lane, struct err *e)
     err_free(e);
 }
 
-/* One order; false = it was the last. */
+/* Executes one order. Returns false if it was the last. */
 static bool obey(struct isolate_child_lane *lane, struct isolate_wire *w)
 {
     struct err *e = NULL;
@@ -193,7 +193,7 @@ void isolate_child_lane_run(void *arg)
             break;
         isolate_wire_read(&w, bytes, len);
     } while (obey(lane, &w));
-    current = lane; /* nobody listens, but records have to go somewhere */
+    current = lane; /* nobody reads the records any more, but they need a place */
     instance_free(lane->instance);
     lane->instance = NULL;
     current = NULL;

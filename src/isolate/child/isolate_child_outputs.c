@@ -1,4 +1,4 @@
-/* Memory for the outputs of a backend in the process of an isolated model. */
+/* Memory for the outputs of a backend in the child process. */
 #include "base/mem.h"
 #include "infer/tensor.h"
 #include "os/shm.h"
@@ -8,10 +8,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* One output's memory, what the allocator calls its userp. */
+/* The memory of one output; the allocator's userp points to it. */
 struct output_memory {
     void *data;
-    uint32_t slot; /* ISOLATE_SLOTS = on the heap */
+    uint32_t slot; /* ISOLATE_SLOTS = the memory is on the heap */
     bool lent;
 };
 
@@ -20,15 +20,15 @@ static struct isolate_child_outputs *of(TRITONSERVER_ResponseAllocator *allocato
     return LIST_ITEM(allocator_of(allocator), struct isolate_child_outputs, allocator);
 }
 
-/* Takes back what the parent is done with. Lock held; returns how many places are in use, here
- * or there. */
+/* Takes back outputs that the parent no longer uses. Returns how many places are in use, by the
+ * parent or the child. Lock held. */
 static uint32_t isolate_child_outputs_collect(struct isolate_child_outputs *o)
 {
     uint32_t most = 0;
     uint32_t used = 0;
     for (uint32_t i = 0; i < o->most; i++) {
         struct isolate_child_slot *s = &o->slots[i];
-        /* Acquires what the parent read of it. */
+        /* Acquires the end of the parent's reads. */
         if (s->state == SLOT_LENT && __atomic_load_n(&o->shared[i], __ATOMIC_ACQUIRE)) {
             __atomic_store_n(&o->shared[i], 0, __ATOMIC_RELAXED);
             s->state = SLOT_FREE;
@@ -43,7 +43,7 @@ static uint32_t isolate_child_outputs_collect(struct isolate_child_outputs *o)
     return used;
 }
 
-/* A slot and memory for it. Lock held. */
+/* Takes a slot and memory for it. Lock held. */
 static bool isolate_child_outputs_take(struct isolate_child_outputs *o, uint64_t bytes,
                                        uint32_t *ret_slot)
 {
@@ -99,8 +99,8 @@ static TRITONSERVER_Error *allocate(TRITONSERVER_ResponseAllocator *allocator, c
         mem_free(place);
         return (TRITONSERVER_Error *)e;
     }
-    /* The memory had another client's answer in it, and the backend may write less than it asked
-     * for. */
+    /* The memory may contain another client's answer, and the backend may write less than it
+     * asked for. */
     if (!LIST_ITEM(o, struct isolate_child, outputs)->backend->fills_outputs)
         memset(place->data, 0, bytes);
     *buffer = place->data;

@@ -17,7 +17,8 @@ struct plugin_instance;
 struct stats;
 struct usage;
 
-/* A large output: its place in shared memory, and the slot by which the parent gives it back. */
+/* A large output: its place in shared memory, and the slot through which the parent gives it
+ * back. */
 struct isolate_child_slot {
     uint64_t offset;
     enum { SLOT_FREE, SLOT_OURS, SLOT_LENT } state; /* LENT: the parent has it */
@@ -26,7 +27,7 @@ struct isolate_child_slot {
 struct isolate_child_outputs {
     struct mutex lock; /* rank POOL; guards slots and most */
     struct isolate_child_slot slots[ISOLATE_SLOTS];
-    uint32_t most; /* from this slot on all are free */
+    uint32_t most; /* all slots from this one on are free */
     uint8_t *shared;
     int fd;
     struct isolate_pool *pool;
@@ -40,7 +41,7 @@ struct isolate_child_lane {
     int fd;
     struct thread *thread;
     struct isolate_frame frame;
-    struct strbuf out; /* records that the next message has */
+    struct strbuf out; /* records for the next message */
     struct plugin_instance *instance;
     struct request **batch;
     size_t batch_cap;
@@ -48,13 +49,13 @@ struct isolate_child_lane {
 
 struct isolate_child {
     int control_fd;
-    struct mutex control_lock; /* rank THREAD; guards sending on it */
+    struct mutex control_lock; /* rank THREAD; guards sending on the control socket */
     struct loop *loop;
     struct loop_fd control;
     struct loop_timer trim;
     struct mail trim_mail;
     struct loop_timer sweep;
-    atomic_bool trimming; /* the loop looks by itself; relaxed but for the exchange */
+    atomic_bool trimming; /* the loop trims by itself; relaxed except for the exchange */
     struct isolate_frame frame;
     uint8_t *in;
     uint64_t shared_bytes;
@@ -63,12 +64,12 @@ struct isolate_child {
 
     struct mutex lock; /* rank SCHEDULER; guards lanes and requests */
     struct list lanes;
-    struct isolate_child_request **requests; /* by the lower half of their number */
+    struct isolate_child_request **requests; /* indexed by the lower half of their number */
     uint32_t request_cap;
 
-    /* Of the setup lane's thread. */
+    /* Used by the setup lane's thread only. */
     struct backend_registry registry;
-    struct strbuf strings; /* what the registry borrows */
+    struct strbuf strings; /* strings that the registry borrows */
     struct backend_setting *settings;
     struct plugin_backend *backend;
     char *name;
@@ -77,70 +78,77 @@ struct isolate_child {
     struct plugin_model *model;
     struct model_config *published;
     struct stats *stats;
-    atomic_bool ended; /* the parent was done with us */
-    /* what it may not do cannot be enforced: nothing is loaded. The first order's */
+    atomic_bool ended; /* the parent told the child to end */
+    /* a restriction cannot be enforced, so nothing is loaded. The answer to the first order */
     struct err *refused;
 };
 
-/* A request in this process. */
+/* A request in the child process. */
 struct isolate_child_request {
-    struct request_target target; /* first: what the request is for */
+    struct request_target target; /* first member; what the request is sent to */
     struct isolate_child *child;
     uint64_t id;
-    atomic_uint_least64_t place; /* of the next record about it; relaxed: only the number matters */
+    /* place of the next record about it; relaxed, because only the number matters */
+    atomic_uint_least64_t place;
     struct request *request;
 };
 
-/* isolate_child_lane_say - begin a record: on a lane's thread it goes with the lane's next
+/* isolate_child_lane_say - begin a record. On a lane's thread it goes with the lane's next
  * message, else at once.
- * local  empty; used where there is no lane
- * cr     what it is about; NULL = nothing isolate_child_lane_said - it is complete.
- * now    do not wait for the order to end */
+ * local  empty; used on other threads
+ * cr     the request that it is about; NULL = none
+ * isolate_child_lane_said - the record is complete.
+ * now    send it without waiting for the end of the order */
 struct strbuf *isolate_child_lane_say(struct strbuf *local, struct isolate_child_request *cr,
                                       enum isolate_record kind, size_t *ret_mark);
 void isolate_child_lane_said(struct isolate_child *child, struct strbuf *sb, size_t mark, bool now);
 
-/* isolate_child_lane_run - a lane's thread: orders, until there are none. */
+/* isolate_child_lane_run - the main function of a lane's thread: takes orders until the lane
+ * ends. */
 void isolate_child_lane_run(void *lane);
 void isolate_child_lane_init(struct isolate_child_lane *lane, struct isolate_child *child, int fd);
 void isolate_child_lane_fini(struct isolate_child_lane *lane);
 
-/* isolate_child_setup_order - an order on the setup lane; returns what the parent shall hear. */
+/* isolate_child_setup_order - execute an order on the setup lane; returns the error for the
+ * parent. */
 struct err *isolate_child_setup_order(struct isolate_child *child, uint64_t order,
                                       struct isolate_wire *w, const int *fds);
 
-/* isolate_child_lane_put_usage - a record of what a model or instance says that it holds. */
+/* isolate_child_lane_put_usage - write a record with the memory that a model or instance reports
+ * to hold. */
 void isolate_child_lane_put_usage(struct isolate_child *child, struct usage *usage);
 
-/* isolate_child_request_read - the next request of an order. NULL: the order makes no sense. */
+/* isolate_child_request_read - read the next request of an order. NULL: the order is invalid. */
 struct request *isolate_child_request_read(struct isolate_child *child, struct isolate_wire *w);
 
-/* isolate_child_request_cancel - nobody waits for it any more; one that is gone is fine. */
+/* isolate_child_request_cancel - nobody waits for the request any more. A number that is not
+ * known is ignored. */
 void isolate_child_request_cancel(struct isolate_child *child, uint64_t id);
 
-/* What instances report goes to the parent. */
+/* Sends the reports of instances to the parent. */
 extern const struct instance_reports isolate_child_request_reports;
 
-/* isolate_child_outputs_init - memory for outputs: small ones on the heap, large ones in shared
- * memory. */
+/* isolate_child_outputs_init - set up memory for outputs: small ones on the heap, large ones in
+ * shared memory. */
 void isolate_child_outputs_init(struct isolate_child_outputs *o, int fd, uint8_t *shared,
                                 uint64_t bytes, uint64_t limit);
 void isolate_child_outputs_fini(struct isolate_child_outputs *o);
 
-/* isolate_child_outputs_put - where an output is; shared memory is the parent's from here on. */
+/* isolate_child_outputs_put - write where an output is. If it is in shared memory, it belongs to
+ * the parent from here on. */
 void isolate_child_outputs_put(struct isolate_child_outputs *o, struct strbuf *sb,
                                const struct tensor_output *output);
 
-/* isolate_child_outputs_trim - take back what the parent is done with, give idle memory to the
- * system; whether there is more to come. */
+/* isolate_child_outputs_trim - take back outputs that the parent no longer uses, and give idle
+ * memory to the system. Returns true if there is more to do later. */
 bool isolate_child_outputs_trim(struct isolate_child_outputs *o);
 
-/* isolate_child_watch_outputs - a large output was made: trim from now on. */
+/* isolate_child_watch_outputs - a large output was made, so trim from now on. */
 void isolate_child_watch_outputs(struct isolate_child *child);
 
-/* isolate_child_confine - be as confined as the parent says from here on, whatever is loaded.
- * The only thread calls it.
- * ret_confined  something is denied
- * errors  UNSUPPORTED, naming the parameter: the system cannot do it, and no backend may be
+/* isolate_child_confine - apply the restrictions that the parent asks for; they also hold for
+ * everything loaded later. Call it while there is only one thread.
+ * ret_confined  true if something is denied
+ * errors  UNSUPPORTED, naming the parameter: the system cannot enforce it, so no backend may be
  *         loaded */
 struct err *isolate_child_confine(struct isolate_wire *w, bool *ret_confined);

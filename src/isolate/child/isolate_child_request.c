@@ -1,5 +1,5 @@
-/* Requests in the process of an isolated model: made from what the parent tells, and what
- * becomes of them told to the parent. */
+/* Requests in the child process: makes them from the parent's orders, and reports to the parent
+ * what happens to them. */
 #include "base/mem.h"
 #include "infer/response.h"
 #include "infer/response_stats.h"
@@ -58,7 +58,7 @@ static void isolate_child_request_released(struct request *r, void *owner)
     say_plain(owner, RECORD_RELEASE);
 }
 
-/* The last reference to the request is gone. */
+/* The last reference to the request was dropped. */
 static void gone(struct request_target *target)
 {
     struct isolate_child_request *cr = (struct isolate_child_request *)target;
@@ -70,16 +70,16 @@ static void gone(struct request_target *target)
     mem_free(cr);
 }
 
-/* The backend gives the request back for another execution, which is the parent's to have done. */
+/* The backend gives the request back to be executed again, which the parent arranges. */
 static void isolate_child_request_again(struct request *r)
 {
     struct isolate_child_request *cr = (struct isolate_child_request *)r->target;
     say_plain(cr, RECORD_AGAIN);
-    r->with_backend = false; /* no answer is missing */
+    r->with_backend = false; /* so that no answer counts as missing */
     request_unref(r);
 }
 
-/* From here on it can be cancelled. */
+/* Adds the request to the table; from here on it can be cancelled. */
 static void enlist(struct isolate_child *child, struct isolate_child_request *cr)
 {
     uint32_t index = (uint32_t)cr->id;
@@ -106,8 +106,7 @@ void isolate_child_request_cancel(struct isolate_child *child, uint64_t id)
     mutex_unlock(&child->lock);
 }
 
-/* The bytes of an input: in shared memory they stay where they are, those of the message are
- * copied. */
+/* The bytes of an input. Bytes in shared memory stay there; bytes in the message are copied. */
 static struct tensor_piece read_piece(struct isolate_child *child, struct isolate_wire *w,
                                       struct request *r, uint64_t place)
 {
