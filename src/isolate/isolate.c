@@ -39,14 +39,15 @@ static struct err *find_program(const char *name, char **ret)
                    name);
 }
 
-/* What is set for other backends is none of the process's business. */
+/* True if a setting is for this backend. The process does not get settings of other backends. */
 static bool is_for(const struct backend_setting *s, const struct Inference__ModelConfig *proto)
 {
     return !*s->backend || strcmp(s->backend, proto->backend) == 0 ||
-           (*proto->runtime && strcmp(s->backend, "python") == 0); /* which may run it */
+           /* the python backend may run it */
+           (*proto->runtime && strcmp(s->backend, "python") == 0);
 }
 
-/* What the process needs of the server. */
+/* Writes what the process needs to know about the server. */
 static void put_hello(struct isolate *iso, const struct backend_registry *r,
                       const struct Inference__ModelConfig *proto)
 {
@@ -128,7 +129,7 @@ static TRITONSERVER_Error *initialize_model(TRITONBACKEND_Model *handle)
     return (TRITONSERVER_Error *)e;
 }
 
-/* The list of instances changes only while nothing reloads them all. Lock held. */
+/* Waits until no reload uses the list of instances, so that the list may change. Lock held. */
 static void wait_for_reload(struct isolate *iso)
 {
     time_ns until = clock_now_ns() + iso->settings.grace_ns;
@@ -178,8 +179,7 @@ static struct err *load_instance(struct isolate *iso, struct isolate_instance *i
     return e;
 }
 
-/* The largest batch that statistics count: what the configuration allows, or what any process
- * may claim where it says less. */
+/* The largest batch size that statistics count: the configured one, but at least LEAST_ROWS. */
 static uint32_t most_rows(const struct plugin_model *m)
 {
     uint32_t configured = (uint32_t)m->published->max_batch_size;
@@ -203,7 +203,7 @@ static TRITONSERVER_Error *initialize_instance(TRITONBACKEND_ModelInstance *hand
     return (TRITONSERVER_Error *)e;
 }
 
-/* Gives an order that must end in the time of grace. */
+/* Gives an order that must be done within the grace time. */
 static struct err *order_in_time(struct isolate *iso, struct isolate_session *s,
                                  struct isolate_lane *lane, uint64_t order, bool *ret_lost)
 {
@@ -219,7 +219,7 @@ static TRITONSERVER_Error *finalize_instance(TRITONBACKEND_ModelInstance *handle
 {
     struct isolate_instance *inst = instance_check(handle)->state;
     if (!inst)
-        return NULL; /* it never came to be, and its process finalised it */
+        return NULL; /* its initialization failed, and the process finalised it */
     struct isolate *iso = inst->owner;
     struct isolate_session *s = NULL;
     struct err *e = NULL;
@@ -279,7 +279,7 @@ static bool isolate_is_ready(const struct plugin_backend *b)
     return atomic_load(&iso->ready);
 }
 
-/* Nothing new will come: when the process is silent for its time of grace, it is ended. */
+/* No new requests will come. If the process then stays silent for its grace time, it is ended. */
 static void isolate_retire(struct plugin_backend *b)
 {
     struct isolate *iso = of_backend(b);
@@ -289,7 +289,7 @@ static void isolate_retire(struct plugin_backend *b)
     isolate_life_look(iso);
 }
 
-/* Tells the process to end, and makes it. */
+/* Tells the process to end, and ends it by force if it does not. */
 static void end_process(struct isolate *iso)
 {
     mutex_lock(&iso->lock);
@@ -317,8 +317,8 @@ static void end_process(struct isolate *iso)
     isolate_session_unref(s);
 }
 
-/* Finalizes the model and the backend and ends the process, by force when it takes too long. Its
- * instances are gone. */
+/* Finalizes the model and the backend and ends the process, by force if it takes too long. No
+ * instance is left. */
 static void isolate_leave(struct plugin_backend *b)
 {
     struct isolate *iso = of_backend(b);
@@ -387,7 +387,7 @@ static struct err *isolate_start(struct isolate *iso)
     return e;
 }
 
-/* The program, and what has to be opened to run the model in it. */
+/* Finds the executable, and the files that the process must be able to open. */
 static struct err *find_what_it_needs(const struct backend_registry *r,
                                       const struct Inference__ModelConfig *proto, const char *name,
                                       const char *model_dir, struct isolate_settings *settings,

@@ -21,9 +21,9 @@
 #define MOST_FLAGS 0xffu
 #define MOST_EARLY 2u
 #define MOST_AHEAD 64u
-#define FREE_COPY  8192u /* bytes of a record that count as nothing */
+#define FREE_COPY  8192u /* bytes of a record that are not charged */
 
-/* Skips the number and the place, which the caller read. */
+/* Skips the number and the place of the record; the caller has read them. */
 static void open_body(struct isolate_wire *w, const void *body, size_t len)
 {
     isolate_wire_read(w, body, len);
@@ -37,7 +37,8 @@ static struct err *get_error(struct isolate_wire *w)
     return code ? isolate_wire_get_error(w, (enum status)(code - 1)) : NULL;
 }
 
-/* Memory for an output that came in a message, or goes to memory of the caller's. */
+/* Gets memory for an output and copies it there: an output in a message, or one that goes to an
+ * allocator's memory. */
 static struct err *isolate_answer_copy_in(struct response *r, struct tensor_output *o,
                                           const void *bytes, uint64_t len)
 {
@@ -51,16 +52,16 @@ static struct err *isolate_answer_copy_in(struct response *r, struct tensor_outp
     return e;
 }
 
-/* Whether nobody looks at a byte of the output twice. The process can write to it at any time:
- * lengths of strings, and values that the step of an ensemble computes with, would be others
+/* True if every byte of the output is read only once. The process can write to shared memory at
+ * any time, so lengths of strings, and values that the step of an ensemble uses, could change
  * after they were checked. */
 static bool is_read_once(const struct response *r, const struct tensor_output *o)
 {
     return o->datatype != DATATYPE_BYTES && !r->request->parent;
 }
 
-/* An output that lies in shared memory: it stays there until the response is freed, or is copied
- * before anybody looks at it. */
+/* Attaches an output that lies in shared memory. It stays there until the response is freed, or
+ * is copied before anybody reads it. */
 static struct err *isolate_answer_lend(struct isolate_session *s, struct isolate_wire *w,
                                        struct response *r, struct tensor_output *o)
 {
@@ -112,7 +113,7 @@ static struct err *isolate_answer_get_output(struct isolate_session *s, struct i
     return w->bad ? NULL : isolate_answer_copy_in(r, o, bytes, len);
 }
 
-/* Outputs of a record, each attached; the first error wins, all are read. */
+/* Reads all outputs of a record and attaches them. Returns the first error. */
 static struct err *get_outputs(struct isolate_session *s, struct isolate_wire *w,
                                struct response *r)
 {
@@ -133,8 +134,8 @@ static void release_copy(void *bytes)
     budget_release((size_t)(uintptr_t)bytes);
 }
 
-/* What the response takes as a copy of the record, names, parameters and small outputs, is held
- * until it is delivered. */
+/* Charges what the response copies from the record (names, parameters and small outputs) until
+ * the response is delivered. */
 static struct err *charge_copy(struct isolate_session *s, struct response *r, size_t len)
 {
     if (len <= FREE_COPY)
@@ -148,7 +149,7 @@ static struct err *charge_copy(struct isolate_session *s, struct response *r, si
     return NULL;
 }
 
-/* A message that a loop gets behind all that it was sent before. */
+/* A message to a loop; it arrives after all messages that were posted before it. */
 struct last_mail {
     struct mail mail;
     struct mutex lock; /* rank LEAF; guards there */
@@ -165,10 +166,10 @@ static void last_mail_arrived(struct mail *m)
     mutex_unlock(&l->lock);
 }
 
-/* Responses of a decoupled model wait for the loop of their request, any number of them. A
- * process can say them faster than a loop takes them: every so many, whoever reads from the
- * process waits for the loop, and the process for whoever reads. Such a model never runs on a
- * loop. */
+/* Slows the process down to the speed of the loop. Responses of a decoupled model wait in the
+ * loop's mailbox, and a process could send them faster than the loop handles them. So after a
+ * number of responses, the thread that reads from the process waits for the loop. Such a model
+ * never runs on a loop. */
 static void keep_pace(struct isolate_answer *a, uint32_t flags)
 {
     const struct request *r = a->request;
@@ -190,9 +191,9 @@ static void keep_pace(struct isolate_answer *a, uint32_t flags)
     mutex_fini(&l.lock);
 }
 
-/* Whether a response is heard. Those of a model that is not decoupled are held until its batch
- * was executed: a second one that is not the last shows that the backend errs, and more show
- * nothing. */
+/* True if a response is passed on. A model that is not decoupled has its responses held until
+ * its batch was executed. A second response that is not the final one already shows the
+ * backend's error, so more of them are dropped. */
 static bool is_heard(struct isolate_answer *a, uint32_t flags)
 {
     if (a->answered)

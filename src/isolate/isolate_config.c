@@ -4,9 +4,9 @@
 
 #include <stdbool.h>
 
-#define MOST 65536 /* that memory is kept for before anything is asked */
+#define MOST 65536 /* limits values that the server allocates memory for */
 
-/* Values change places: each message frees what it has in the end. */
+/* Swaps two values, so that each message still frees what it owns. */
 #define SWAP(a, b)                 \
     do {                           \
         __typeof__(a) both_ = (a); \
@@ -62,7 +62,8 @@ struct err *isolate_config_take(Inference__ModelConfig *to, Inference__ModelConf
     SWAP(to->model_transaction_policy, from->model_transaction_policy);
     if (!written) {
         SWAP(to->scheduling_choice_case, from->scheduling_choice_case);
-        SWAP(to->dynamic_batching, from->dynamic_batching); /* the member of a union: all of them */
+        /* the member of a union; this swaps all of them */
+        SWAP(to->dynamic_batching, from->dynamic_batching);
     }
     return NULL;
 }

@@ -7,8 +7,8 @@
 
 #define BETWEEN " \t\n,"
 
-/* docs/user/isolation.md names these. A name that holds a key or a token in some library is none
- * of them. */
+/* docs/user/isolation.md lists these. A variable that holds a key or a token for some library
+ * must not be here. */
 static const char always[] =
     "PATH HOME USER LOGNAME SHELL LANG LANGUAGE LC_* TZ TERM TMPDIR XDG_CACHE_HOME "
     "LD_LIBRARY_PATH LD_PRELOAD GLIBC_TUNABLES MALLOC_* "

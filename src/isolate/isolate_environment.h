@@ -1,15 +1,15 @@
 #pragma once
-/* Which variables of the server's environment the process of an isolated model gets: what finds
- * libraries and tunes them, and what the configuration names; credentials of the server are none
- * of the model's business. Pure. Private to isolate/. */
+/* Chooses the environment variables that the process of an isolated model gets from the server:
+ * those that find or tune libraries, and those that the configuration names. The process must
+ * not get the server's credentials. Pure. Private to isolate/. */
 #include <stdbool.h>
 
-/* isolate_environment_passes - whether a variable passes.
+/* isolate_environment_passes - true if a variable is passed to the process.
  * variable  "NAME=value"
- * more      names besides those that always pass, with blanks or commas between them; "X_*" =
- *           all that begin so; may be NULL */
+ * more      names besides those that always pass, separated by blanks or commas; "X_*" = all
+ *           that begin with X_; may be NULL */
 bool isolate_environment_passes(const char *variable, const char *more);
 
-/* isolate_environment_new - those of `all` that pass, in order, NULL behind the last; the
- * caller's (mem_free), the strings borrowed. */
+/* isolate_environment_new - the variables of `all` that pass, in order, followed by NULL. The
+ * caller frees the array (mem_free); the strings are borrowed. */
 const char **isolate_environment_new(char *const *all, const char *more);

@@ -11,10 +11,10 @@
 
 #include <string.h>
 
-#define MOST_TOLD   32768u /* bytes; the next look tells more */
-#define MOST_PARKED 4096u  /* records about one request that wait for one before them */
+#define MOST_TOLD   32768u /* bytes of numbers in one message; the next tick sends more */
+#define MOST_PARKED 4096u  /* records about one request that wait for an earlier one */
 
-/* A record that came before one that it follows. */
+/* A record that arrived before the records that come first. */
 struct parked {
     struct parked *next;
     uint64_t place;
@@ -24,17 +24,17 @@ struct parked {
 };
 
 struct isolate_flight {
-    struct isolate_answer answer; /* first; of whoever set busy */
+    struct isolate_answer answer; /* first member; used by the thread that set busy */
     uint64_t id;
-    uint64_t offset; /* of its inputs in shared memory */
-    uint64_t bytes;  /* of them; 0 = none */
-    uint64_t place;  /* of the next record; guarded by the lock, as what follows */
+    uint64_t offset; /* place of its inputs in shared memory */
+    uint64_t bytes;  /* size of its inputs; 0 = none */
+    uint64_t place;  /* place of the next record; guarded by the lock, like all fields below */
     struct parked *parked;
     unsigned parked_count;
-    bool busy;          /* some thread works on a record, without the lock */
-    bool told;          /* the process knows that it was cancelled */
-    time_ns deadline;   /* TIME_NEVER = none, or answered */
-    struct err *doomed; /* fail it as soon as it is not busy; owned */
+    bool busy;          /* a thread works on a record, without the lock */
+    bool told;          /* the process was told that it was cancelled */
+    time_ns deadline;   /* TIME_NEVER = none, or already answered */
+    struct err *doomed; /* fail it with this when it is no longer busy; owned */
 };
 
 void isolate_flight_init(struct isolate_flights *f)
@@ -50,7 +50,7 @@ void isolate_flight_fini(struct isolate_flights *f)
     mutex_fini(&f->lock);
 }
 
-/* Lock held. */
+/* The lowest free index. Lock held. */
 static uint32_t free_index(struct isolate_flights *f)
 {
     while (f->hint < f->cap && f->items[f->hint])
@@ -93,7 +93,7 @@ uint64_t isolate_flight_add(struct isolate_session *s, struct request *r, uint64
     return 0;
 }
 
-/* Lock held. */
+/* Finds a request by its number; NULL if it is not in flight. Lock held. */
 static struct isolate_flight *isolate_flight_find(const struct isolate_flights *f, uint64_t id)
 {
     uint32_t index = (uint32_t)id;
@@ -101,7 +101,7 @@ static struct isolate_flight *isolate_flight_find(const struct isolate_flights *
     return one && one->id == id ? one : NULL;
 }
 
-/* Lock held; the caller finishes it without. */
+/* Removes a request from the table. The caller then finishes it without the lock. Lock held. */
 static void isolate_flight_forget(struct isolate_flights *f, struct isolate_flight *one)
 {
     uint32_t index = (uint32_t)one->id;
@@ -124,8 +124,8 @@ static void parked_free(struct isolate_session *s, struct parked *p)
     mem_free(p);
 }
 
-/* The process has nothing more to do with it. e is taken over; NULL = it was answered, or should
- * have been. */
+/* The process has finished with the request. e is taken over; NULL = the request was answered,
+ * or should have been. */
 static bool isolate_flight_finish(struct isolate_flight *one, struct err *e)
 {
     bool answered = isolate_answer_end(&one->answer, e);
@@ -154,7 +154,8 @@ void isolate_flight_launch(struct isolate_session *s, uint64_t id)
         isolate_flight_finish(one, doomed);
 }
 
-/* Lock held. false: the process makes us hold too much. */
+/* Keeps a record for later. Returns false if the process makes the server hold too much. Lock
+ * held. */
 static bool park(struct isolate_flight *one, uint64_t place, uint64_t kind, const void *body,
                  size_t len)
 {
@@ -174,7 +175,7 @@ static bool park(struct isolate_flight *one, uint64_t place, uint64_t kind, cons
     return true;
 }
 
-/* The parked record whose turn it is; the caller's. Lock held. */
+/* Takes the parked record whose turn it is; the caller frees it. Lock held. */
 static struct parked *unpark(struct isolate_flight *one)
 {
     for (struct parked **at = &one->parked; *at; at = &(*at)->next) {
@@ -188,7 +189,7 @@ static struct parked *unpark(struct isolate_flight *one)
     return NULL;
 }
 
-/* Works on one record, then on those that waited for it. The flight is busy. */
+/* Handles one record, then the parked ones that waited for it. The flight is busy. */
 static bool isolate_flight_work(struct isolate_flights *f, struct isolate_flight *one,
                                 uint64_t kind, const void *body, size_t len)
 {
@@ -220,8 +221,7 @@ static bool isolate_flight_work(struct isolate_flights *f, struct isolate_flight
     }
 }
 
-/* Too much of what the process says about a request waits for something that it has not said
- * yet. */
+/* Ends a request: too many records about it wait for a record that the process has not sent. */
 static void give_up(struct isolate_session *s, uint64_t id)
 {
     struct err *e =
@@ -243,7 +243,8 @@ bool isolate_flight_record(struct isolate_session *s, uint64_t kind, const void 
     uint64_t place = isolate_wire_get(&w);
     if (w.bad)
         return false;
-    enum { OVER, MINE, PARKED, CROWDED, BAD } fate = OVER; /* we gave it up before */
+    /* OVER: the server gave the request up earlier */
+    enum { OVER, MINE, PARKED, CROWDED, BAD } fate = OVER;
     mutex_lock(&f->lock);
     struct isolate_flight *one = isolate_flight_find(f, id);
     if (one && !one->busy && place == one->place) {
@@ -307,7 +308,8 @@ uint32_t isolate_flight_fail_all(struct isolate_session *s, const struct err *e)
     return answered;
 }
 
-/* Lock held: a flight whose time is over, busy for the caller; NULL when there is none. */
+/* Finds a request that has timed out and makes it busy for the caller; NULL if there is none.
+ * Lock held. */
 static struct isolate_flight *overdue(struct isolate_flights *f, time_ns now)
 {
     for (uint32_t i = 0; i < f->cap; i++) {
@@ -321,12 +323,14 @@ static struct isolate_flight *overdue(struct isolate_flights *f, time_ns now)
     return NULL;
 }
 
-/* Answers it; the process may go on with it, but nobody hears of that. Lock not held, busy. */
+/* Answers a request that has timed out. The process may continue with it, but its records have
+ * no effect. Lock not held, busy. */
 static void time_out(struct isolate_session *s, struct isolate_flight *one)
 {
     struct isolate_flights *f = &s->flights;
     isolate_answer_now(&one->answer, err_new(STATUS_UNAVAILABLE, "Request timeout expired"));
-    /* Records that came meanwhile were parked: a record that changes nothing lets them through. */
+    /* Records that arrived meanwhile were parked: handle a record without effect, so that they
+     * go on. */
     mutex_lock(&f->lock);
     struct parked *p = one->doomed ? NULL : unpark(one);
     struct err *doomed = one->doomed;

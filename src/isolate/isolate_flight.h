@@ -1,6 +1,6 @@
 #pragma once
-/* Requests that the process of an isolated model has: numbered, answered exactly once whatever
- * the process says or does. Private to plugin/. */
+/* The requests in flight in the process of an isolated model. Each has a number and is answered
+ * exactly once, whatever the process says or does. Private to isolate/. */
 #include "base/err.h"
 #include "os/clock.h"
 
@@ -14,38 +14,39 @@ struct isolate_wire;
 struct request;
 struct strbuf;
 
-/* isolate_flight_init - none; isolate_flight_fini - none is left. */
+/* isolate_flight_init - begin without requests.
+ * isolate_flight_fini - free it; no request is left. */
 void isolate_flight_init(struct isolate_flights *f);
 void isolate_flight_fini(struct isolate_flights *f);
 
-/* isolate_flight_add - a request goes to the process, which has it from here on.
- * offset, bytes  of its inputs in shared memory, given back once it is released; bytes 0 = none
- * returns        its number; 0 when the session is closed: the request is still the caller's
- *                then */
+/* isolate_flight_add - a request goes to the process, which owns it from here on.
+ * offset, bytes  the place of its inputs in shared memory, given back after its release; bytes 0
+ *                = none
+ * returns        its number; 0 if the session is closed: the caller still owns the request then */
 uint64_t isolate_flight_add(struct isolate_session *s, struct request *r, uint64_t offset,
                             uint64_t bytes, time_ns now);
 
-/* isolate_flight_launch - after isolate_flight_add: the caller looks at the request no more;
- * until then nothing happens to it. */
+/* isolate_flight_launch - call it after isolate_flight_add, when the caller no longer uses the
+ * request. Nothing happens to the request before that. */
 void isolate_flight_launch(struct isolate_session *s, uint64_t id);
 
-/* isolate_flight_record - a record about a request: body starts with its number. Records about
- * one request take effect in the order that they say, whichever threads bring them. Not under a
- * lock.
- * returns  false: it makes no sense */
+/* isolate_flight_record - handle a record about a request; body starts with the request's
+ * number. Records about one request are handled in the order of their places, whichever threads
+ * bring them. Call it without a lock.
+ * returns  false: the record is invalid */
 bool isolate_flight_record(struct isolate_session *s, uint64_t kind, const void *body, size_t len);
 
-/* isolate_flight_fail - answer a request with an error, if the process has not, and forget it. e
- * is borrowed. */
+/* isolate_flight_fail - answer a request with an error, unless the process has answered it, and
+ * forget it. e is borrowed. */
 void isolate_flight_fail(struct isolate_session *s, uint64_t id, const struct err *e);
 
-/* isolate_flight_fail_all - the same for all; the session is closed from here on. Returns how
- * many were answered by it. */
+/* isolate_flight_fail_all - the same for all requests, and close the session. Returns how many
+ * requests this call answered. */
 uint32_t isolate_flight_fail_all(struct isolate_session *s, const struct err *e);
 
-/* isolate_flight_tick - answer those whose time is over; puts the numbers of those that were
- * cancelled since into `cancelled`. */
+/* isolate_flight_tick - answer the requests that have timed out. The numbers of newly cancelled
+ * requests are added to `cancelled`. */
 void isolate_flight_tick(struct isolate_session *s, time_ns now, struct strbuf *cancelled);
 
-/* isolate_flight_count - how many there are. */
+/* isolate_flight_count - the number of requests in flight. */
 uint32_t isolate_flight_count(struct isolate_session *s);

@@ -15,19 +15,19 @@
 #include <limits.h>
 #include <string.h>
 
-#define TURN    256u         /* messages read before others are heard */
-#define WAIT_NS TIME_MS(500) /* orders wait so long for the next process */
-#define SAY_NS  TIME_MS(300) /* answers wait so long for how the process ended */
-#define DUMP_NS \
-    TIME_S(2) /* a process that has closed its sockets may write a core file for so long */
-#define PAUSE_NS      TIME_MS(100) /* before the second start in a row; doubles */
+#define TURN    256u         /* messages read in one turn of the loop */
+#define WAIT_NS TIME_MS(500) /* how long orders wait for the next process */
+#define SAY_NS  TIME_MS(300) /* how long answers wait to know how the process ended */
+/* how long a process that has closed its sockets may take to write a core file */
+#define DUMP_NS       TIME_S(2)
+#define PAUSE_NS      TIME_MS(100) /* pause before the second start in a row; it doubles */
 #define MOST_PAUSE_NS TIME_S(5)
 
 static void after_end(struct isolate *iso);
 
-/* ---- What the process says unasked */
+/* ---- Messages on the control socket and the log */
 
-/* Returns false at its end. */
+/* Reads messages from the control socket. Returns false at its end. */
 static bool isolate_life_read_control(struct isolate *iso, struct isolate_session *s, unsigned most)
 {
     for (unsigned i = 0; i < most; i++) {
@@ -46,7 +46,7 @@ static bool isolate_life_read_control(struct isolate *iso, struct isolate_sessio
     return true;
 }
 
-/* Returns false at its end. */
+/* Reads a message from the log socket. Returns false at its end. */
 static bool read_log(struct isolate *iso, struct isolate_session *s)
 {
     char *line = (char *)iso->frame.room;
@@ -80,7 +80,7 @@ static void isolate_life_on_control(struct loop_fd *w, uint32_t events)
     mutex_lock(&iso->lock);
     bool orderly = iso->orderly && s->process.pidfd >= 0;
     mutex_unlock(&iso->lock);
-    if (orderly) /* it still has to end */
+    if (orderly) /* the process still has to end */
         unwatch_one(iso, w);
     else
         after_end(iso);
@@ -130,7 +130,7 @@ static void unwatch(struct isolate *iso)
 
 /* ---- Starting */
 
-/* The thread that loads a process that follows another. */
+/* The thread that loads the model in a new process. */
 static void reload(void *arg)
 {
     struct isolate *iso = arg;
@@ -194,8 +194,8 @@ static struct err *start_process(struct isolate *iso, enum isolate_state state)
     return NULL;
 }
 
-/* The next start, after a pause when the last lives were of no use. Returns the pause;
- * TIME_NEVER = there is none. */
+/* Plans the next start, after a pause if earlier processes executed nothing. Returns the pause;
+ * TIME_NEVER = no start. */
 static time_ns plan_restart(struct isolate *iso)
 {
     mutex_lock(&iso->lock);
@@ -224,7 +224,7 @@ static void failed_start(struct isolate *iso, struct err *e)
     iso->reloading = false;
     mutex_cond_broadcast(&iso->changed);
     mutex_unlock(&iso->lock);
-    if (iso->initialized) /* else whoever loads it tells */
+    if (iso->initialized) /* otherwise the load reports the error */
         LOG_ERROR("%s: its process could not be started: %s", iso->model, err_message(e));
     err_free(e);
     plan_restart(iso);
@@ -251,10 +251,10 @@ static void on_restart(struct loop_timer *t)
         failed_start(iso, e);
 }
 
-/* ---- Its end */
+/* ---- The end of a process */
 
-/* Ends what is left of it; returns its words about how it ended. ret_well: as one does that was
- * told to end. */
+/* Ends what is left of the process and returns a text about how it ended. ret_well: it ended as
+ * if it had been told to. */
 static char *bury(struct isolate *iso, struct isolate_session *s, struct err **ret_error,
                   bool *ret_well)
 {
@@ -264,7 +264,7 @@ static char *bury(struct isolate *iso, struct isolate_session *s, struct err **r
     bool ended = spawn_wait(&s->process, clock_now_ns() + SAY_NS);
     struct err *crashed =
         err_new(STATUS_INTERNAL, "%s: its process crashed while it had the request", iso->model);
-    if (!ended) /* who waits need not wait for a core file */
+    if (!ended) /* answers should not wait for a core file to be written */
         isolate_flight_fail_all(s, crashed);
     err_free(crashed);
     if (!ended && !spawn_wait(&s->process, clock_now_ns() + DUMP_NS))
@@ -273,7 +273,7 @@ static char *bury(struct isolate *iso, struct isolate_session *s, struct err **r
     struct strbuf sb = STRBUF_INIT;
     strbuf_printf(&sb, "its process %d ended: ", (int)pid);
     int status = spawn_reap(&s->process);
-    *ret_well = !doomed && (status == 0 || status == -1); /* -1: nobody knows */
+    *ret_well = !doomed && (status == 0 || status == -1); /* -1: unknown */
     spawn_tell(&sb, status);
     if (doomed)
         strbuf_puts(&sb, ", after it broke the protocol");
@@ -301,8 +301,9 @@ static void after_end(struct isolate *iso)
     struct isolate_session *s = iso->session;
     atomic_store(&iso->ready, false);
     isolate_session_end(s);
-    (void)isolate_life_read_control(iso, s, UINT_MAX); /* what it said before counts */
-    unwatch_one(iso, &iso->end);                       /* reaping closes it */
+    /* messages sent before the end still count */
+    (void)isolate_life_read_control(iso, s, UINT_MAX);
+    unwatch_one(iso, &iso->end); /* reaping closes the descriptor */
     struct err *e;
     bool well;
     char *end = bury(iso, s, &e, &well);
@@ -327,7 +328,7 @@ static void after_end(struct isolate *iso)
     mutex_unlock(&iso->lock);
     tell_end(iso, end, well, lost, pause);
     mem_free(end);
-    isolate_frame_fini(&iso->frame); /* it may have ended within a message */
+    isolate_frame_fini(&iso->frame); /* the process may have ended in the middle of a message */
     isolate_session_unref(s);
 }
 
@@ -352,7 +353,8 @@ static void on_tick(struct loop_timer *t)
     time_ns next = isolate_limits_look(iso, s, now);
     if (next == TIME_NEVER) {
         atomic_store(&iso->ticking, false);
-        /* A request that came after the count was taken found the supervisor at work. */
+        /* If a request came after the count was read, it found `ticking` still set, so check
+         * again. */
         if (isolate_flight_count(s) && !atomic_exchange(&iso->ticking, true))
             next = now + ISOLATE_LIMITS_TICK;
     }

@@ -45,7 +45,8 @@ static void send_cancelled(struct isolate_session *s, struct strbuf *ids)
     struct strbuf sb = STRBUF_INIT;
     isolate_wire_put(&sb, ORDER_CANCEL);
     isolate_wire_put_bytes(&sb, ids->data, ids->len);
-    (void)isolate_frame_try_send(s->control_fd, sb.data, sb.len); /* it hears the next ones */
+    /* if it fails, the next message has the later numbers */
+    (void)isolate_frame_try_send(s->control_fd, sb.data, sb.len);
     strbuf_fini(&sb);
 }
 

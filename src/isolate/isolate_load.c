@@ -99,8 +99,8 @@ struct err *isolate_load_all(struct isolate *iso, struct isolate_session *s, boo
     LIST_EACH (node, &iso->instances) {
         if (e || *ret_lost)
             break;
-        /* Instances come and go while the lock is not held only through threads that wait for
-         * this one to be done. */
+        /* The list may be used without the lock: threads that add or remove instances wait until
+         * this one is done. */
         mutex_unlock(&iso->lock);
         e = isolate_load_instance(iso, s, LIST_ITEM(node, struct isolate_instance, node), ret_lost);
         mutex_lock(&iso->lock);

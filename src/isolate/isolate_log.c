@@ -21,7 +21,7 @@ static const char *isolate_log_text(yyjson_val *root, const char *key)
     return text ? text : "";
 }
 
-/* "file.cc:12": the file goes to `to`. */
+/* Splits "file.cc:12": copies the file to `to` and returns the line. */
 static int split_source(const char *source, char *to, size_t cap)
 {
     const char *colon = strrchr(source, ':');
@@ -44,8 +44,8 @@ void isolate_log_relay(struct log_site *site, const char *model, const char *lin
         return;
     }
     enum log_level level = isolate_log_level(isolate_log_text(root, "level"));
-    if (level != LOG_LEVEL_VERBOSE &&
-        !log_enabled(level)) { /* switched off since the process began */
+    /* The level may have been switched off since the process began. */
+    if (level != LOG_LEVEL_VERBOSE && !log_enabled(level)) {
         yyjson_doc_free(doc);
         return;
     }

@@ -87,7 +87,7 @@ static bool get_batch(struct isolate_session *s, struct isolate_wire *w)
     c.end = isolate_wire_get(w);
     if (w->bad || !s->stats)
         return false;
-    /* Each size that is counted takes memory of ours. */
+    /* Limited, because each counted batch size takes memory of the server. */
     stats_batch(s->stats, rows < s->most_rows ? rows : s->most_rows, &c, clock_wall_ns());
     return true;
 }
@@ -123,7 +123,7 @@ bool isolate_records_apply(struct isolate_session *s, const void *bytes, size_t 
         uint64_t kind = isolate_wire_get(&w);
         uint64_t body_len;
         const void *body = isolate_wire_get_bytes(&w, &body_len);
-        bool done = reply && reply->done; /* it is the last */
+        bool done = reply && reply->done; /* DONE is the last record */
         if (w.bad || done || !apply(s, kind, body, body_len, reply))
             return false;
     }

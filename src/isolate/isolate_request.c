@@ -14,7 +14,7 @@
 
 #define ALIGN        64u
 #define MOST_MESSAGE (ISOLATE_FRAME_MAX - (1u << 16))
-#define COUNT_AT     sizeof(uint64_t) /* where the number of requests is: behind the order */
+#define COUNT_AT     sizeof(uint64_t) /* position of the number of requests: after the order */
 
 static uint64_t align(uint64_t n)
 {
@@ -95,7 +95,8 @@ static void put_request(struct strbuf *sb, struct isolate_session *s, const stru
         isolate_wire_put_text(sb, r->outputs[i]);
 }
 
-/* ret_id  0: it is still ours, and there is no process any more */
+/* Adds one request to the order. *ret_id is 0 if the process has ended; the caller then still
+ * owns the request. */
 static struct err *put_one(struct isolate_session *s, struct strbuf *sb, struct request *r,
                            time_ns now, uint64_t *ret_id)
 {

@@ -15,10 +15,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define MOST_BYTES \
-    ((uint64_t)8 << 30) /* of shared memory where nothing is said; the budget holds in any case */
+/* of shared memory if nothing is configured; the budget also limits it */
+#define MOST_BYTES ((uint64_t)8 << 30)
 
-/* An output of the child's in a response of ours. */
+/* An output of the child that a response of the server uses. */
 struct lent {
     struct buf buf; /* first: freed through it */
     struct isolate_session *session;
@@ -41,7 +41,8 @@ static void isolate_session_forget(void *owner, uint64_t offset, uint64_t bytes)
 
 static struct err *make_memory(struct isolate_session *s, uint64_t limit)
 {
-    s->shared_bytes = 2 * limit; /* places are powers of two */
+    /* places are powers of two, so the pool needs more than the limit */
+    s->shared_bytes = 2 * limit;
     struct err *e = shm_create("nereid-inputs", s->shared_bytes, &s->in_fd);
     if (!e)
         e = shm_create("nereid-outputs", ISOLATE_SLOTS + s->shared_bytes, &s->out_fd);
@@ -73,7 +74,7 @@ static struct isolate_session *isolate_session_make(const char *model)
     return s;
 }
 
-/* The first message: descriptors, how large the memory is, and what the process may do. */
+/* Sends the first message: descriptors, the size of the memory, and what the process may do. */
 static struct err *greet(struct isolate_session *s, const struct isolate_settings *settings,
                          uint64_t limit, const int theirs[])
 {
@@ -194,7 +195,7 @@ void isolate_session_end(struct isolate_session *s)
     mutex_unlock(&s->lanes_lock);
 }
 
-/* false: the process is gone. */
+/* Sends a lane's socket to the child. Returns false if the process has ended. */
 static bool isolate_session_hand_over(struct isolate_session *s, int fd,
                                       struct isolate_reply *reply)
 {
@@ -302,7 +303,8 @@ static bool makes_sense(const struct isolate_session *s, uint64_t slot, uint64_t
            offset <= s->shared_bytes - bytes;
 }
 
-/* Released: what was read of the output was read before; the child acquires it. */
+/* Released, so that all reads of the output happened before the child, which acquires it, reuses
+ * the place. */
 static void done_with(struct isolate_session *s, uint64_t slot)
 {
     __atomic_store_n(&s->out[slot], 1, __ATOMIC_RELEASE);
