@@ -317,7 +317,7 @@ TRITONBACKEND_ModelInstanceSecondaryDeviceProperties(TRITONBACKEND_ModelInstance
     const Inference__ModelInstanceGroup *group = instance_check(instance)->group;
     if (index >= group->n_secondary_devices)
         return handle_bounds("secondary devices", index, group->n_secondary_devices);
-    *kind = "KIND_NVDLA"; /* the only one there is */
+    *kind = "KIND_NVDLA"; /* the only kind that exists */
     *id = group->secondary_devices[index]->device_id;
     return NULL;
 }
@@ -366,9 +366,8 @@ static void backend_abi_trace_compute(struct trace *t, const struct stats_comput
     trace_report(t, TRITONSERVER_TRACE_COMPUTE_END, c->end);
 }
 
-/* A report after the release is none about another's request where that was rescheduled: the
- * reference's backends do so, and it counts. What only the request knows (its trace, its
- * ensemble) does not hear of it. */
+/* Handles a report that comes after the request was rescheduled. The reference's backends do so,
+ * and it counts. Only statistics get it: the request's trace and its ensemble do not. */
 static void report_again(const struct plugin_instance *i, const struct instance_again *a,
                          bool success, const struct stats_compute *c)
 {

@@ -93,7 +93,7 @@ bool TRITONSERVER_LogIsEnabled(TRITONSERVER_LogLevel level)
 TRITONSERVER_Error *TRITONSERVER_LogMessage(TRITONSERVER_LogLevel level, const char *filename,
                                             const int line, const char *msg)
 {
-    /* One site for all plug-ins: the limit holds for what they write together. */
+    /* One site for all plug-ins, so the rate limit holds for all of their lines together. */
     static struct log_site site;
     if ((unsigned)level > TRITONSERVER_LOG_VERBOSE)
         return handle_error(

@@ -11,8 +11,8 @@
 
 #include <string.h>
 
-/* What the answers need of a draft, which belongs to its caller again once the request is
- * released. In the request's arena. */
+/* What the answers need from a draft, because the draft belongs to its caller again once the
+ * request is released. Lies in the request's arena. */
 struct draft_request {
     struct draft *draft;
     TRITONSERVER_InferenceRequestReleaseFn_t release;
@@ -124,8 +124,8 @@ struct err *call_start(struct serve_table *table, struct draft *d, struct trace 
     draft_sent(d, r);
     if (trace)
         abi_call_begin_trace(r, v, trace);
-    /* What is refused at once is answered before this returns, also inside an Execute that keeps
-     * its own answers back. */
+    /* A request that is refused at once is answered before this returns, even inside an Execute
+     * that keeps its own answers. */
     struct response_batch answers;
     response_batch_begin(&answers);
     submit_now(r);
@@ -139,7 +139,8 @@ struct err *call_cancel(struct draft *d)
     struct err *e = draft_cancel(d, &r);
     if (e || !r)
         return e;
-    /* Before this returns, also inside an Execute that keeps its own answers back. */
+    /* The answer is delivered before this returns, even inside an Execute that keeps its own
+     * answers. */
     struct response_batch answers;
     response_batch_begin(&answers);
     request_cancel(r);

@@ -86,7 +86,7 @@ void draft_set_text(char **text, const char *value)
     *text = value ? mem_strdup(value) : NULL;
 }
 
-/* Errors name the request as the reference does. */
+/* Makes an error that names the request as the reference does. */
 __attribute__((format(printf, 2, 3), cold)) static struct err *draft_error(const struct draft *d,
                                                                            const char *fmt, ...)
 {

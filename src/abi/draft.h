@@ -1,7 +1,7 @@
 #pragma once
-/* A request as a caller of the C API prepares it: the TRITONSERVER_InferenceRequest. It may be
- * sent again and again; each time a struct request is made from it. One thread at a time, but
- * for cancelling and asking about it. */
+/* A request as a caller of the C API prepares it: the TRITONSERVER_InferenceRequest. It can be
+ * sent many times; each time a struct request is made from it. One thread at a time, except for
+ * cancelling it and asking about it. */
 #include "base/arena.h"
 #include "base/err.h"
 #include "infer/param.h"
@@ -16,7 +16,7 @@
 struct allocator;
 struct request;
 
-/* Buffers in order; the bytes are the caller's. */
+/* Buffers in order; the caller owns the bytes. */
 struct draft_pieces {
     struct tensor_piece *items;
     uint32_t count;
@@ -34,25 +34,25 @@ struct draft_input {
     int64_t *shape;
     uint32_t rank;
     struct draft_pieces pieces;
-    struct draft_policy *policies; /* buffers for instances of one host policy */
+    struct draft_policy *policies; /* buffers for instances with a certain host policy */
     uint32_t policy_count;
 };
 
 struct draft {
     uint32_t magic;
     char *model;
-    int64_t version; /* -1 = what the policy prefers */
+    int64_t version; /* -1 = the latest that the version policy allows */
     char *id;
     uint32_t flags;
     uint64_t correlation_id;
-    char *correlation_string; /* NULL = numeric */
+    char *correlation_string; /* NULL = the id is a number */
     uint64_t priority;
     uint64_t timeout_us;
     struct arena param_arena;
     struct param_list params;
     struct draft_input *inputs;
     uint32_t input_count;
-    bool raw; /* the only input takes name, type and shape from the configuration */
+    bool raw; /* name, type and shape of the only input come from the configuration */
     char **outputs;
     uint32_t output_count;
 
@@ -63,37 +63,38 @@ struct draft {
     TRITONSERVER_InferenceResponseCompleteFn_t respond;
     void *respond_userp;
 
-    struct mutex lock;    /* rank LEAF; guards what follows */
-    struct request *live; /* a reference while the server has the request */
-    bool sent;            /* it was given to the server once */
-    bool cancelled;       /* while it was there the last time */
+    struct mutex lock;    /* rank LEAF; guards the fields below */
+    struct request *live; /* a reference, while the server has the request */
+    bool sent;            /* it was given to the server at least once */
+    bool cancelled;       /* it was cancelled while the server last had it */
 };
 
 struct draft *draft_new(const char *model, int64_t version);
 void draft_free(struct draft *d);
 
-/* draft_of - the object behind an ABI handle; NULL when it is none. */
+/* draft_of - the object behind an ABI handle; NULL if the handle is none. */
 struct draft *draft_of(const void *handle);
 
-/* draft_busy - whether the server has the request. */
+/* draft_busy - true while the server has the request. */
 bool draft_busy(struct draft *d);
 
-/* draft_set_text - replace one of its strings; value NULL = none. */
+/* draft_set_text - replace one of its strings; value NULL = no string. */
 void draft_set_text(char **text, const char *value);
 
-/* draft_add_input, draft_add_raw_input - errors: INVALID_ARG for a name that is there, a raw
- * input beside others, over the limits */
+/* draft_add_input, draft_add_raw_input - add an input.
+ * errors  INVALID_ARG for a name that exists, a raw input together with others, or above the
+ *         limits */
 struct err *draft_add_input(struct draft *d, const char *name, enum datatype datatype,
                             const int64_t *shape, uint64_t rank);
 struct err *draft_add_raw_input(struct draft *d, const char *name);
 
-/* draft_remove_input - errors: INVALID_ARG for an unknown name. draft_remove_inputs - all of
- * them. */
+/* draft_remove_input - remove an input. Errors: INVALID_ARG for an unknown name.
+ * draft_remove_inputs - remove all inputs. */
 struct err *draft_remove_input(struct draft *d, const char *name);
 void draft_remove_inputs(struct draft *d);
 
-/* draft_add_data - attach a buffer behind those that the input has.
- * policy  NULL = for all instances; else for those of one host policy
+/* draft_add_data - append a buffer to an input.
+ * policy  NULL = for all instances; else for those with this host policy
  * errors  INVALID_ARG for an unknown input; UNSUPPORTED for GPU memory */
 struct err *draft_add_data(struct draft *d, const char *name, const struct tensor_piece *piece,
                            const char *policy);
@@ -101,25 +102,26 @@ struct err *draft_add_data(struct draft *d, const char *name, const struct tenso
 /* draft_remove_data - detach all buffers of an input. */
 struct err *draft_remove_data(struct draft *d, const char *name);
 
-/* draft_add_output - errors: INVALID_ARG over the limits. An output that is asked for already
- * stays asked for once. */
+/* draft_add_output - request an output. Errors: INVALID_ARG above the limits. An output that is
+ * requested twice counts once. */
 struct err *draft_add_output(struct draft *d, const char *name);
 void draft_remove_output(struct draft *d, const char *name);
 void draft_remove_outputs(struct draft *d);
 
-/* draft_fill - write everything into a fresh request, which then is independent of the draft but
+/* draft_fill - copy everything into a new request. The request then depends on the draft only
  * for the bytes of the inputs.
- * errors  INVALID_ARG for a raw input that the configuration has no single place for */
+ * errors  INVALID_ARG for a raw input if the configuration does not say where it belongs */
 struct err *draft_fill(const struct draft *d, struct request *r);
 
-/* draft_sent - the server gets the request. draft_returned - it was released: the draft is the
- * caller's again. */
+/* draft_sent - the server gets the request.
+ * draft_returned - the request was released, and the draft belongs to the caller again. */
 void draft_sent(struct draft *d, struct request *r);
 void draft_returned(struct draft *d);
 
-/* draft_cancel, draft_is_cancelled - any thread while the draft exists.
- * ret     a reference (request_unref) on the request that was flagged; NULL when the server has
+/* draft_cancel, draft_is_cancelled - cancel the request, or ask about it; any thread while the
+ * draft exists.
+ * ret     a reference (request_unref) to the request that was marked; NULL if the server has
  *         none
- * errors  INTERNAL before it was sent once */
+ * errors  INTERNAL if it was never sent */
 struct err *draft_cancel(struct draft *d, struct request **ret);
 struct err *draft_is_cancelled(struct draft *d, bool *ret);

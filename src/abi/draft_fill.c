@@ -1,4 +1,4 @@
-/* The part of abi/draft.h that makes a request of a draft. */
+/* Makes a request from a draft, see abi/draft.h. */
 #include "abi/draft.h"
 
 #include "infer/request.h"
@@ -44,7 +44,8 @@ static void fill_policies(const struct draft_input *in, struct request *r, struc
     }
 }
 
-/* The shape of a raw input: a batch of one, and the one free dimension from the number of bytes. */
+/* The shape of a raw input: a batch of one; the only variable dimension follows from the number
+ * of bytes. */
 static struct err *raw_shape(const struct request *r, const struct model_io *io, uint64_t bytes,
                              int64_t *ret_dims, uint32_t *ret_rank)
 {
@@ -62,7 +63,7 @@ static struct err *raw_shape(const struct request *r, const struct model_io *io,
         if (io->dims[i] == SHAPE_ANY)
             open = rank;
         else if (__builtin_mul_overflow(elements, (uint64_t)io->dims[i], &elements))
-            elements = 0; /* no request has that many: refused by its number of bytes */
+            elements = 0; /* no request has that many; its number of bytes is refused */
         ret_dims[rank++] = io->dims[i];
     }
     *ret_rank = rank;
@@ -104,7 +105,7 @@ static struct err *fill_raw(const struct draft *d, struct request *r)
     struct err *e = raw_shape(r, io, bytes, dims, &rank);
     if (e)
         return e;
-    /* A string gets its length in front. */
+    /* A string has its length in front. */
     uint32_t *length = arena_alloc(&r->arena, sizeof(*length));
     struct tensor_piece *pieces = arena_alloc(&r->arena, (in->pieces.count + 1u) * sizeof(*pieces));
     uint32_t count = 0;

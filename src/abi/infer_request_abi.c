@@ -31,7 +31,8 @@ TRITONSERVER_InferenceRequestNew(TRITONSERVER_InferenceRequest **inference_reque
     table_view_close(&view);
     if (e)
         return handle_error(e);
-    /* Only to know that it is there: a request that lies about holds no model. */
+    /* The version was only needed to check that it exists: a draft that is not sent must not
+     * keep a model loaded. */
     version_unpin(v);
     *inference_request = (TRITONSERVER_InferenceRequest *)draft_new(model_name, model_version);
     return NULL;

@@ -13,7 +13,7 @@ static const char family_type[] = "TRITONSERVER_MetricFamily";
 static const char metric_type[] = "TRITONSERVER_Metric";
 static const char args_type[] = "TRITONSERVER_MetricArgs";
 
-/* The TRITONSERVER_MetricArgs: nothing, or the buckets of a histogram. */
+/* The TRITONSERVER_MetricArgs: empty, or the buckets of a histogram. */
 struct metric_args {
     uint32_t magic;
     double *bounds; /* NULL = not set */

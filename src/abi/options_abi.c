@@ -35,7 +35,7 @@ static TRITONSERVER_Error *options_abi_set_number(TRITONSERVER_ServerOptions *op
     return handle_error(embed_options_setf(o, name, "%" PRIu64, value));
 }
 
-/* GROUP,KEY=VALUE, or KEY=VALUE for the group "". */
+/* Sets an option to GROUP,KEY=VALUE, or to KEY=VALUE for the group "". */
 static TRITONSERVER_Error *set_grouped(TRITONSERVER_ServerOptions *options, const char *name,
                                        const char *group, const char *key, const char *value)
 {

@@ -8,7 +8,7 @@
 static const char agent_type[] = "TRITONREPOAGENT_Agent";
 static const char model_type[] = "TRITONREPOAGENT_AgentModel";
 
-/* The model of a call, if both handles are what they should be. */
+/* The model of a call; NULL with an error if a handle is invalid. */
 static struct repo_agent_model *repo_agent_abi_model(TRITONREPOAGENT_Agent *agent,
                                                      TRITONREPOAGENT_AgentModel *model,
                                                      TRITONSERVER_Error **ret_error)
@@ -54,7 +54,7 @@ TRITONSERVER_Error *TRITONREPOAGENT_ModelRepositoryLocationAcquire(
 TRITONSERVER_Error *TRITONREPOAGENT_ModelRepositoryLocationRelease(
     TRITONREPOAGENT_Agent *agent, TRITONREPOAGENT_AgentModel *model, const char *location)
 {
-    (void)location; /* there is one at most */
+    (void)location; /* there is at most one */
     TRITONSERVER_Error *e;
     struct repo_agent_model *m = repo_agent_abi_model(agent, model, &e);
     return e ? e : handle_error(repo_agent_model_give_up(m));

@@ -15,7 +15,8 @@
 
 static const char type[] = "TRITONSERVER_Server";
 
-/* A repository's name maps to nothing here: every call has to say why. */
+/* Answers calls that map names to repositories. The server does not support them, so each gets
+ * an error that says why. */
 static TRITONSERVER_Error *no_registration(TRITONSERVER_Server *server, const char *path)
 {
     if (!embed_server_of(server))
@@ -60,7 +61,7 @@ TRITONSERVER_Error *TRITONSERVER_ServerUnregisterModelRepository(TRITONSERVER_Se
     return no_registration(server, repository_path);
 }
 
-/* What waits for the loaders would wait for itself on a network thread. */
+/* Refuses to wait on a network thread: the loaders may need that thread. */
 static struct err *repository_abi_may_wait(void)
 {
     return loop_current()
@@ -149,9 +150,9 @@ static TRITONSERVER_Error *unload(TRITONSERVER_Server *server, const char *model
     struct server *s = embed_server_of(server);
     if (!s || !model_name)
         return s ? handle_null("model_name") : handle_invalid(type);
-    if (!thread_is_of_server()) /* who asks next finds it gone */
+    if (!thread_is_of_server()) /* without waiting: the next caller finds the model gone */
         return handle_error(repo_unload_wait(s->repo, model_name, NULL, dependents));
-    char *name = mem_strdup(model_name); /* a model may unload itself: it does not wait */
+    char *name = mem_strdup(model_name); /* a model may unload itself, so it must not wait */
     struct err *e = repo_unload(s->repo, name, NULL, dependents, repository_abi_forget, name);
     if (e)
         mem_free(name);

@@ -26,7 +26,7 @@ static TRITONSERVER_Error *out_of_bounds(const char *what, uint32_t index, uint3
                                 count, what));
 }
 
-/* Backends pass it on to the client. */
+/* The error for an invalid index; backends pass it on to the client. */
 static TRITONSERVER_Error *not_of_request(const struct request *r, const char *what, uint32_t index,
                                           uint32_t count)
 {
@@ -252,7 +252,7 @@ TRITONSERVER_Error *TRITONBACKEND_InputProperties(TRITONBACKEND_Input *input, co
     return NULL;
 }
 
-/* The buffers that an input has for a policy alone; NULL = the plain ones count. */
+/* The buffers of an input for one policy; NULL = use the plain ones. */
 static const struct tensor_policy *find_policy(const struct tensor_input *in, const char *name)
 {
     const struct tensor_policy *p = name ? in->policies : NULL;
@@ -289,7 +289,7 @@ static TRITONSERVER_Error *give_piece(const struct tensor_piece *pieces, uint32_
         *byte_size = 0;
         if (index)
             return out_of_bounds("buffers", index, count);
-        /* An input without bytes has no buffer, but backends ask for the first one of every
+        /* An input without bytes has no buffer, but backends ask for the first buffer of every
          * input. */
         *memory_type = TRITONSERVER_MEMORY_CPU;
         *memory_type_id = 0;

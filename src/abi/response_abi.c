@@ -234,7 +234,7 @@ TRITONSERVER_Error *TRITONBACKEND_ResponseSend(TRITONBACKEND_Response *response,
     struct response *r = response_take(response);
     if (!r)
         return HANDLE_BROKEN(TOKEN_RESPONSE, response);
-    /* The error is only lent to us: the backend deletes it. */
+    /* The backend owns the error and deletes it, so it is copied. */
     return response_send(r, send_flags, err_copy((struct err *)error)) ? NULL
                                                                        : HANDLE_RULE(final_rule);
 }

@@ -1,5 +1,5 @@
-/* TRITONSERVER_Server functions: its life, health, and what it tells about itself and its
- * models. */
+/* TRITONSERVER_Server functions: starting and stopping, health, and information about the server
+ * and its models. */
 #include "plugin/handle.h"
 #include "base/mem.h"
 #include "codec/pb_json.h"
@@ -20,18 +20,18 @@
 
 static const char type[] = "TRITONSERVER_Server";
 
-/* As the reference prints what the control plane tells. */
+/* The JSON style in which the reference prints such information. */
 static const struct pb_json_style whole = {.plain_int64 = true, .defaults = true};
 static const struct pb_json_style sparse = {.plain_int64 = true};
 
-/* The TRITONSERVER_Metrics: a page as it was at one moment. */
+/* The TRITONSERVER_Metrics: the metrics page at one moment. */
 struct metrics {
     uint32_t magic;
     char *text;
     size_t len;
 };
 
-/* A look at the models for one call. */
+/* Opens a view of the models for one call. */
 static void open_view(struct table_view *view, struct server *s)
 {
     table_view_open(view, s->table, NULL);
@@ -44,7 +44,7 @@ static TRITONSERVER_Error *give_text(struct strbuf *sb, TRITONSERVER_Message **r
     return NULL;
 }
 
-/* Prints a message, and frees what it belongs to. */
+/* Prints a message as JSON, then frees its owner. */
 static TRITONSERVER_Error *give_message(const ProtobufCMessage *shown, ProtobufCMessage *owner,
                                         TRITONSERVER_Message **ret)
 {
@@ -123,7 +123,7 @@ TRITONSERVER_Error *TRITONSERVER_ServerModelIsReady(TRITONSERVER_Server *server,
     return handle_error(e);
 }
 
-/* The version that a call is about, pinned for it. */
+/* The version that a call names, pinned for the call. */
 static TRITONSERVER_Error *server_abi_find_version(TRITONSERVER_Server *server, const char *name,
                                                    int64_t number, struct serve_version **ret)
 {

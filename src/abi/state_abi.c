@@ -1,10 +1,10 @@
-/* TRITONBACKEND_State functions: what backends write of the implicit state of sequences
- * (infer/state.h). */
+/* TRITONBACKEND_State functions: backends write the implicit state of sequences (infer/state.h). */
 #include "plugin/handle.h"
 #include "infer/state.h"
 #include "triton/core/tritonbackend.h"
 
-/* What state_from did not find. The tokens of states are of one kind with those of inputs. */
+/* The error for a handle that state_from did not find. Tokens of states have the same kind as
+ * those of inputs. */
 static TRITONSERVER_Error *broken(const char *function, const void *state, const void *caller)
 {
     if (!state)

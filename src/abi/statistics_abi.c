@@ -1,5 +1,5 @@
-/* TRITONBACKEND_ functions by which backends report: responses of their own, and memory that
- * they hold. */
+/* TRITONBACKEND_ functions through which backends report statistics of single responses, and the
+ * memory that they hold. */
 #include "plugin/handle.h"
 #include "base/mem.h"
 #include "infer/buffer_attributes.h"
@@ -17,7 +17,7 @@
 
 static const char record_type[] = "TRITONBACKEND_ModelInstanceResponseStatistics";
 
-/* The TRITONBACKEND_ModelInstanceResponseStatistics; all but the times is borrowed. */
+/* The TRITONBACKEND_ModelInstanceResponseStatistics; everything except the times is borrowed. */
 struct record {
     uint32_t magic;
     struct plugin_instance *instance;
@@ -129,7 +129,7 @@ static enum response_stats_outcome statistics_abi_outcome(const struct record *r
 
 static struct err *statistics_abi_add(const struct record *r, struct request *request)
 {
-    /* Relaxed: only the number matters. */
+    /* Relaxed, because only the number matters. */
     uint32_t index =
         atomic_fetch_add_explicit(&request->responses_reported, 1, memory_order_relaxed);
     if (r->instance->reports) {
