@@ -51,7 +51,7 @@ void arena_fini(struct arena *a)
     arena_init(a, NULL, 0);
 }
 
-/* A new chunk; NULL only where that may be. */
+/* Makes a chunk; NULL only if may_fail. */
 static struct arena_chunk *new_chunk(struct arena *a, size_t bytes, bool may_fail)
 {
     size_t all = sizeof(struct arena_chunk) + bytes;
@@ -75,8 +75,8 @@ static char *align_up(char *p, size_t align)
     return p + (-(uintptr_t)p & (align - 1));
 }
 
-/* A chunk for a piece that did not fit: a large piece gets its own and the current chunk stays
- * in use. */
+/* Makes a chunk for a piece that did not fit. A large piece gets its own chunk, and the current
+ * chunk stays in use. */
 __attribute__((noinline)) static void *alloc_slow(struct arena *a, size_t n, size_t align,
                                                   bool may_fail)
 {
@@ -98,7 +98,7 @@ __attribute__((noinline)) static void *alloc_slow(struct arena *a, size_t n, siz
     return p;
 }
 
-/* In line: a request allocates a dozen pieces, of sizes and alignments that are mostly
+/* Inlined, because a request allocates a dozen pieces whose sizes and alignments are mostly
  * constants. */
 __attribute__((always_inline)) static inline void *alloc(struct arena *a, size_t n, size_t align,
                                                          bool may_fail)

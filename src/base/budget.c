@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* Relaxed: the numbers order nothing, they only add up. */
+/* Relaxed, because only the sums matter. */
 static atomic_size_t limit = SIZE_MAX;
 static atomic_size_t in_use;
 
@@ -20,8 +20,8 @@ size_t budget_limit(void)
     return atomic_load_explicit(&limit, memory_order_relaxed);
 }
 
-/* Compared before it is added: a charge that is refused must never be seen by others, let alone
- * wrap around. */
+/* Compares before it adds: other threads must never see a charge that is then refused, nor a sum
+ * that wraps around. */
 bool budget_charge(size_t n)
 {
     size_t most = budget_limit();
@@ -50,7 +50,7 @@ static void charge_anyway(size_t n)
     atomic_fetch_add_explicit(&in_use, n, memory_order_relaxed);
 }
 
-/* Bytes in use that there was no room for. */
+/* Bytes taken by budget_spare. */
 static atomic_size_t spared;
 #define SPARED_PART 16u
 
@@ -74,14 +74,15 @@ void budget_unspare(size_t n)
     budget_release(n);
 }
 
-/* The bytes held, and a bit. */
+/* A bit of `held`: the account is closed. */
 #define CLOSED (SIZE_MAX / 2 + 1)
 
 struct budget_account {
-    atomic_size_t held; /* acquire and release: who drops the last of a closed one frees it */
+    /* acquire and release: the thread that drops the last byte of a closed account frees it */
+    atomic_size_t held;
 };
 
-/* What the budget is charged for an account that holds so much. */
+/* What the budget is charged for an account that holds this much. */
 static size_t charged_for(size_t held)
 {
     return held & CLOSED ? held & ~CLOSED : held & ~(BUDGET_STEP - 1);
@@ -103,8 +104,8 @@ bool budget_account_room(const struct budget_account *a, size_t n)
     return now < budget_limit() && n <= budget_limit() - now;
 }
 
-/* The budget has what the account needs before the account says so: it is never charged for less
- * than all accounts hold. */
+/* The budget is charged before the account changes, so that the charges are never less than what
+ * all accounts hold. */
 static bool budget_add(struct budget_account *a, size_t n, bool anyway)
 {
     size_t held = atomic_load_explicit(&a->held, memory_order_relaxed);

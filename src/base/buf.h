@@ -1,6 +1,7 @@
 #pragma once
-/* One refcounted run of bytes: request bodies, tensors, shared memory, backend outputs. Its size
- * never changes; who holds the only reference may write, others read. */
+/* A run of bytes with a reference count: request bodies, tensors, shared memory, backend
+ * outputs. Its size never changes. The holder of the only reference may write; otherwise it is
+ * only read. */
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,13 +18,13 @@ struct buf {
     size_t size;
     enum buf_memory memory;
     int64_t device;
-    atomic_uint refs;               /* the last unref acquires what every other holder released */
-    void (*free_fn)(struct buf *b); /* frees data, the struct, and what was charged */
+    atomic_uint refs;               /* the last unref acquires what all other holders released */
+    void (*free_fn)(struct buf *b); /* frees data and the struct, and gives back what was charged */
 };
 
-/* buf_init - the fields, with one reference that is the caller's. */
+/* buf_init - set the fields; the caller has one reference. */
 void buf_init(struct buf *b, void *data, size_t size, void (*free_fn)(struct buf *b));
 struct buf *buf_ref(struct buf *b);
 
-/* buf_unref - give a reference back; NULL is fine. Any thread. */
+/* buf_unref - drop a reference; NULL is fine. Any thread. */
 void buf_unref(struct buf *b);

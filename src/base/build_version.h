@@ -1,4 +1,4 @@
 #pragma once
-/* What this server is, as clients see it. */
+/* The server's version, as clients see it. */
 
 #define BUILD_VERSION "0.1.0"

@@ -1,7 +1,7 @@
 #pragma once
-/* Errors as objects for people, on cold paths: a code and a message that names the thing, the
- * place, what was expected and what was found. NULL means success. The same object is the
- * TRITONSERVER_Error of the C ABI. */
+/* Errors as objects, for cold paths: a code and a message for people. The message names the
+ * thing, the place, what was expected and what was found. NULL means success. The same object is
+ * the TRITONSERVER_Error of the C ABI. */
 #include "base/status.h"
 
 #include <stdarg.h>
@@ -9,15 +9,15 @@
 
 struct err;
 
-/* err_new - a new error; the message is formatted as by printf. The caller owns it: return it,
- * or err_free it. Returns NULL never. Any thread. */
+/* err_new - make an error; the message is formatted as by printf. The caller owns it: return it,
+ * or free it with err_free. Never NULL. Any thread. */
 __attribute__((warn_unused_result, returns_nonnull, format(printf, 2, 3), cold)) struct err *
 err_new(enum status code, const char *fmt, ...);
 __attribute__((warn_unused_result, returns_nonnull, format(printf, 2, 0), cold)) struct err *
 err_vnew(enum status code, const char *fmt, va_list args);
 
-/* err_errno - an error INTERNAL (NOT_FOUND for ENOENT) whose message ends in ": " and the words
- * for `number`. */
+/* err_errno - make an INTERNAL error (NOT_FOUND for ENOENT) whose message ends in ": " and the
+ * system's text for `number`. */
 __attribute__((warn_unused_result, returns_nonnull, format(printf, 2, 3), cold)) struct err *
 err_errno(int number, const char *fmt, ...);
 
@@ -25,7 +25,7 @@ err_errno(int number, const char *fmt, ...);
 __attribute__((warn_unused_result, format(printf, 2, 3))) struct err *
 err_wrap(struct err *e, const char *fmt, ...);
 
-/* err_recode - the same message under another code. Takes `e` over; NULL stays NULL. */
+/* err_recode - the same message with another code. Takes `e` over; NULL stays NULL. */
 __attribute__((warn_unused_result)) struct err *err_recode(struct err *e, enum status code);
 
 /* err_copy - an independent copy; NULL stays NULL. */
@@ -34,9 +34,9 @@ __attribute__((warn_unused_result)) struct err *err_copy(const struct err *e);
 enum status err_code(const struct err *e);
 const char *err_message(const struct err *e);
 
-/* err_lend - mark an error as shown to a caller of the C API who does not own it. err_is_lent -
- * whether it is: such a caller's TRITONSERVER_ErrorDelete does nothing. err_free frees it all
- * the same. NULL is fine, and not lent. */
+/* err_lend - mark an error that is shown to a caller of the C API who does not own it.
+ * err_is_lent - true if it is marked: TRITONSERVER_ErrorDelete by such a caller does nothing,
+ * but err_free frees it. NULL is fine, and not lent. */
 void err_lend(struct err *e);
 bool err_is_lent(const struct err *e);
 

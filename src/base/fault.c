@@ -2,7 +2,7 @@
 
 #include <stdatomic.h>
 
-/* Relaxed everywhere: the tests that arm it run one thread, others only read that it is off. */
+/* Relaxed: a test that arms it runs one thread; other threads only see that it is off. */
 static atomic_bool armed;
 static atomic_long target;
 static atomic_long passed;

@@ -1,6 +1,6 @@
 #pragma once
-/* Intrusive doubly linked lists: the head is a node of its own, an empty list points at itself.
- * No memory, no locks. */
+/* Intrusive doubly linked lists. The head is a node too; an empty list points at itself. No
+ * memory, no locks. */
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -14,30 +14,31 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOG_BURST  1000u /* lines a second and call site */
+#define LOG_BURST  1000u /* lines per second and call site */
 #define LINE_BYTES 4096  /* most messages are shorter */
 #define MOST_BYTES 65536 /* longer ones are cut */
 
-/* Everything but the descriptor in one word, so that a line sees all of it as of one moment.
- * Relaxed: a line that races with a change follows either. */
-#define INFO_BIT     ((uint64_t)1 << 32) /* below: the verbose level */
-#define WARNING_BIT  ((uint64_t)1 << 33)
-#define ERROR_BIT    ((uint64_t)1 << 34)
-#define PLAIN_BIT    ((uint64_t)1 << 35) /* messages are not escaped */
-#define ESCAPING_BIT ((uint64_t)1 << 36) /* they are; neither: not decided yet */
+/* All settings except the descriptor are in one word, so that a line never mixes old and new
+ * settings. Relaxed: a line that races with a change may follow either. */
+#define INFO_BIT    ((uint64_t)1 << 32) /* below: the verbose level */
+#define WARNING_BIT ((uint64_t)1 << 33)
+#define ERROR_BIT   ((uint64_t)1 << 34)
+#define PLAIN_BIT   ((uint64_t)1 << 35) /* messages are written unescaped */
+/* messages are escaped; if neither bit is set, this is not decided yet */
+#define ESCAPING_BIT ((uint64_t)1 << 36)
 #define FORMAT_SHIFT 40
 static _Atomic uint64_t word_now = INFO_BIT | WARNING_BIT | ERROR_BIT;
 static atomic_int fd_now = LOG_FD_STANDARD;
-static atomic_uint
-    verbose_most; /* the highest level, the general one and those of all components */
+/* The highest of the general level and the levels of all components. */
+static atomic_uint verbose_most;
 
-/* The level of a component plus 1; 0 = as the general one. */
+/* The level of a component plus 1; 0 = use the general level. */
 static atomic_uint component_level[LOG_COMPONENT_COUNT];
 
-/* Set while somebody changes settings, so that two at a time lose nothing. A few stores long. */
+/* A spin lock for changes of the settings, which take only a few stores. */
 static atomic_flag changing = ATOMIC_FLAG_INIT;
 
-/* What lines are written with. Set before there are other threads. */
+/* The function that writes lines. Set before there are other threads. */
 static log_write_fn *write_with;
 
 static _Thread_local char context_id[LOG_CONTEXT_BYTES];
@@ -82,7 +83,7 @@ static void end_change(void)
     atomic_flag_clear_explicit(&changing, memory_order_release);
 }
 
-/* Within a change. */
+/* Updates verbose_most. The caller holds `changing`. */
 static void find_most(void)
 {
     unsigned most = (uint32_t)atomic_load_explicit(&word_now, memory_order_relaxed);
@@ -93,7 +94,7 @@ static void find_most(void)
     atomic_store_explicit(&verbose_most, most, memory_order_relaxed);
 }
 
-/* Within a change. */
+/* Publishes the settings. The caller holds `changing`. */
 static void log_set_word(const struct log_settings *s)
 {
     uint64_t next = s->verbose | (s->info ? INFO_BIT : 0) | (s->warning ? WARNING_BIT : 0) |
@@ -125,14 +126,14 @@ void log_update(const struct log_settings *to, unsigned what, const struct log_l
         s.verbose = to->verbose;
     if (what & LOG_UPDATE_FORMAT)
         s.format = to->format;
-    /* LOG_AS_GENERAL plus 1 is 0. */
+    /* LOG_AS_GENERAL plus 1 wraps to 0. */
     for (size_t i = 0; levels && i < LOG_COMPONENT_COUNT; i++)
         atomic_store_explicit(&component_level[i], levels->of[i] + 1, memory_order_relaxed);
     log_set_word(&s);
     end_change();
 }
 
-/* The place in LOG_COMPONENTS, or LOG_COMPONENT_COUNT. */
+/* The index in LOG_COMPONENTS, or LOG_COMPONENT_COUNT. */
 static uint32_t component_at(const char *name, size_t len)
 {
     const char *at = LOG_COMPONENTS;
@@ -169,7 +170,7 @@ struct log_levels log_levels_get(void)
     return levels;
 }
 
-/* A level in digits; false when it is none. */
+/* Parses a level in digits; false if it is invalid. */
 static bool parse_level(const char *at, size_t len, uint32_t *ret)
 {
     uint64_t n = 0;
@@ -219,8 +220,8 @@ void log_levels_put(const struct log_levels *levels, struct strbuf *sb)
     }
 }
 
-/* The component that a source file belongs to: the folder below src/, or, elsewhere, the one that
- * it lies in. */
+/* The component of a source file: the folder below src/, or, for other files, the folder that
+ * contains it. */
 static void component_of_file(const char *file, const char **ret, size_t *ret_len)
 {
     const char *slash = strrchr(file, '/');
@@ -296,7 +297,7 @@ void log_context_get(const char **ret_first_id, uint32_t *ret_requests)
     *ret_requests = context_requests;
 }
 
-/* Begins another second; returns how many lines the one before held back. */
+/* Begins a new second. Returns how many lines were held back in the one before. */
 static uint32_t begin_second(struct log_site *site, uint32_t second)
 {
     uint32_t last = atomic_load_explicit(&site->second, memory_order_relaxed);
@@ -306,7 +307,7 @@ static uint32_t begin_second(struct log_site *site, uint32_t second)
     return lines > LOG_BURST ? lines - LOG_BURST : 0;
 }
 
-/* Counts a line; returns false when it must be held back. */
+/* Counts a line. Returns false if it must be held back. */
 static bool site_admits(struct log_site *site)
 {
     return atomic_fetch_add_explicit(&site->lines, 1, memory_order_relaxed) < LOG_BURST;
@@ -317,7 +318,8 @@ void log_set_writer(log_write_fn *fn)
     write_with = fn;
 }
 
-/* One write a line keeps lines whole; a log that cannot be written must not stop the server. */
+/* Each line is one write, which keeps it whole. An error is ignored: a log that cannot be
+ * written must not stop the server. */
 static void log_write_line(int fd, enum log_level level, const struct strbuf *sb)
 {
     if (fd == LOG_FD_STANDARD)
@@ -344,7 +346,7 @@ static void write_entry(struct log_entry *entry, const char *file)
     strbuf_fini(&sb);
 }
 
-/* Sites that held lines back and have not said so; each is there once. */
+/* Sites that held lines back and have not reported it; each is listed once. */
 static _Atomic(struct log_site *) silent;
 
 static void list_silent(struct log_site *site)
@@ -364,8 +366,8 @@ static void note_silent(struct log_site *site, const struct log_entry *entry, co
     list_silent(site);
 }
 
-/* What earlier seconds held back; 0 = all of it. Lines that come meanwhile list their site
- * again. */
+/* Reports lines held back before this second; 0 = all of them. A line that is held back
+ * meanwhile lists its site again. */
 static void say_held(uint32_t second, const struct timespec *time)
 {
     struct log_site *next;

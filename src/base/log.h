@@ -1,6 +1,7 @@
 #pragma once
-/* The log of the process: leveled lines in the reference's formats or as JSON, rate limited per
- * call site. Payloads are never logged. Any thread; never under a lock of the request path. */
+/* The log of the process: lines with levels, in the reference's formats or as JSON, with a rate
+ * limit per call site. Payloads are never logged. Any thread; never under a lock of the request
+ * path. */
 #include "base/log_components.h"
 
 #include <stdbool.h>
@@ -21,43 +22,43 @@ enum log_level {
 enum log_format {
     LOG_FORMAT_DEFAULT = 0, /* I1121 10:26:55.123456 PID file.c:12] "message" */
     LOG_FORMAT_ISO8601 = 1, /* 2026-11-21T10:26:55Z I PID file.c:12] "message" */
-    LOG_FORMAT_JSON = 2,    /* an object a line */
+    LOG_FORMAT_JSON = 2,    /* one object per line */
 };
 
-/* Lines of info and verbose go to the standard output, warnings and errors to the standard
- * error. */
+/* Info and verbose lines go to the standard output, warnings and errors to the standard error. */
 #define LOG_FD_STANDARD (-1)
 
 struct log_settings {
     bool info;
     bool warning;
     bool error;
-    bool escape; /* the message is a JSON string, so that it cannot forge a line; else as it is */
-    uint32_t verbose; /* lines of LOG_VERBOSE(n, ...) with n <= verbose are written */
+    /* write the message as a JSON string, so that it cannot forge a line; else unchanged */
+    bool escape;
+    uint32_t verbose; /* LOG_VERBOSE(n, ...) writes a line if n <= verbose */
     enum log_format format;
     int fd; /* where lines go, or LOG_FD_STANDARD */
 };
 
-/* log_get, log_set - read or replace the settings. At first: everything but verbose, the default
- * format, LOG_FD_STANDARD; escape unless TRITON_SERVER_ESCAPE_LOG_MESSAGES is 0 in the
- * environment. Each line follows the settings of one moment. */
+/* log_get, log_set - read or replace the settings. Initially: everything except verbose, the
+ * default format, LOG_FD_STANDARD; escape, unless the environment sets
+ * TRITON_SERVER_ESCAPE_LOG_MESSAGES to 0. A line never mixes old and new settings. */
 struct log_settings log_get(void);
 void log_set(const struct log_settings *settings);
 
-/* log_set_writer - what writes a whole line to a descriptor, in place of write(2). Before other
- * threads log. */
+/* log_set_writer - the function that writes a line to a descriptor, instead of write(2). Call it
+ * before other threads log. */
 typedef void log_write_fn(int fd, const char *line, size_t len);
 void log_set_writer(log_write_fn *fn);
 
-/* Components are the folders right below src/, and "backends": what backends log through the C
- * API. base/log_components.h is made of src/LAYERS: LOG_COMPONENTS "abi, backends, ...",
- * LOG_COMPONENT_COUNT, and LOG_COMPONENT_BACKENDS, the place of "backends". */
+/* The components are the folders directly below src/, and "backends" for what backends log
+ * through the C API. base/log_components.h is generated from src/LAYERS: LOG_COMPONENTS "abi,
+ * backends, ...", LOG_COMPONENT_COUNT, and LOG_COMPONENT_BACKENDS, the index of "backends". */
 
-/* log_component_known - whether there is a component of that name. */
+/* log_component_known - true if a component has this name. */
 bool log_component_known(const char *name, size_t len);
 
-/* log_component_set - the verbose level of a known component, in place of the general one;
- * LOG_AS_GENERAL = that one again. */
+/* log_component_set - set the verbose level of a known component; LOG_AS_GENERAL = use the
+ * general level. */
 #define LOG_AS_GENERAL UINT32_MAX
 void log_component_set(const char *name, uint32_t verbose);
 
@@ -66,20 +67,21 @@ struct log_levels {
     uint32_t of[LOG_COMPONENT_COUNT];
 };
 
-/* log_levels_get - as they are. */
+/* log_levels_get - the current levels. */
 struct log_levels log_levels_get(void);
 
-/* log_levels_parse - "http=1,grpc=2": what is not named is as the general level.
- * errors  INVALID_ARG: what is wrong with it */
+/* log_levels_parse - parse "http=1,grpc=2"; components that are not named use the general level.
+ * errors  INVALID_ARG with the mistake */
 struct err *log_levels_parse(const char *text, size_t len, struct log_levels *ret);
 
-/* log_levels_put - the same text of those that are not as the general level; nothing when all
- * are. */
+/* log_levels_put - write the levels that differ from the general level in the same format;
+ * nothing if none differs. */
 void log_levels_put(const struct log_levels *levels, struct strbuf *sb);
 
-/* log_update - change some of the settings; who changes others at the same time is not undone.
- * what    LOG_UPDATE_*: which members of `to` are meant
- * levels  NULL = they stay */
+/* log_update - change some of the settings. Changes that other threads make at the same time are
+ * kept.
+ * what    LOG_UPDATE_*: the members of `to` to apply
+ * levels  NULL = unchanged */
 #define LOG_UPDATE_INFO    1u
 #define LOG_UPDATE_WARNING 2u
 #define LOG_UPDATE_ERROR   4u
@@ -87,42 +89,44 @@ void log_levels_put(const struct log_levels *levels, struct strbuf *sb);
 #define LOG_UPDATE_FORMAT  16u
 void log_update(const struct log_settings *to, unsigned what, const struct log_levels *levels);
 
-/* log_enabled - whether a line of this level would be written (verbose: of level 1, by a
+/* log_enabled - true if a line of this level would be written (verbose: level 1, from a
  * backend). */
 bool log_enabled(enum log_level level);
 
-/* log_verbose_enabled - whether any component writes lines of verbose level n. */
+/* log_verbose_enabled - true if any component writes lines of verbose level n. */
 bool log_verbose_enabled(uint32_t n);
 
-/* log_context - what the calling thread works on from here on, for its lines and for a crash:
- * one request, or a batch.
- * first_id  of its first request, "" = has none; copied, LOG_CONTEXT_BYTES of it
- * requests  how many they are; 0 = none */
+/* log_context - what the calling thread works on from here on: a request or a batch. Its log
+ * lines and a crash report show it.
+ * first_id  id of the first request, "" = no id; the first LOG_CONTEXT_BYTES are copied
+ * requests  how many requests; 0 = none */
 #define LOG_CONTEXT_BYTES 64
 void log_context(const char *first_id, uint32_t requests);
 
-/* log_context_get - as the calling thread set it; the id is valid on this thread. Safe in a
+/* log_context_get - the context of the calling thread; the id is valid on this thread. Safe in a
  * signal handler. */
 void log_context_get(const char **ret_first_id, uint32_t *ret_requests);
 
-/* One call site: lines beyond a thousand a second are held back and counted. Its next line in
- * another second says how many; of sites that last also the first line of any other. */
+/* A call site. Lines beyond a thousand per second are held back and counted. Its next line in a
+ * later second tells how many were held back. If the site is in static storage, the first later
+ * line of any other site does so too. */
 struct log_site {
     _Atomic uint32_t second;
     _Atomic uint32_t lines;
     _Atomic uint32_t component; /* 0 = not looked up yet, 1 = none, n + 2 = the n-th */
-    bool lasts;                 /* it lies in static storage */
-    _Atomic bool listed;        /* among those that held lines back; then the rest is set */
+    bool lasts;                 /* it is in static storage */
+    /* in the list of sites that held lines back; the fields below are set then */
+    _Atomic bool listed;
     struct log_site *next;
     const char *file;
     int line;
     enum log_level level;
 };
 
-/* log_say_held - the lines that say how many were held back until now. */
+/* log_say_held - write the lines that tell how many were held back. */
 void log_say_held(void);
 
-/* log_site_verbose - whether this call site, in `file`, writes lines of verbose level n. */
+/* log_site_verbose - true if this call site, in `file`, writes lines of verbose level n. */
 bool log_site_verbose(struct log_site *site, const char *file, uint32_t n);
 
 /* log_line - write one line; `file` may be a path, only its last part is shown. */
@@ -130,8 +134,8 @@ __attribute__((format(printf, 5, 6))) void log_line(struct log_site *site, enum 
                                                     const char *file, int line, const char *fmt,
                                                     ...);
 
-/* log_table - a text of several lines as one entry: the reference puts it, unescaped, below the
- * line. */
+/* log_table - log a text of several lines as one entry. Like the reference, it puts the text,
+ * unescaped, below the line. */
 void log_table(struct log_site *site, enum log_level level, const char *file, int line,
                const char *text);
 

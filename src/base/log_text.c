@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MOST_FILE_BYTES   255 /* of the name of a source file, */
-#define MOST_FOLDER_BYTES 64  /* and of its folder */
+#define MOST_FILE_BYTES   255 /* the longest name of a source file */
+#define MOST_FOLDER_BYTES 64  /* the longest name of its folder */
 
 static const char letters[] = {'I', 'W', 'E', 'I'};
 static const char *const names[] = {"info", "warning", "error", "verbose"};
@@ -17,7 +17,7 @@ void log_text_time(struct strbuf *sb, const struct timespec *time)
                   tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, time->tv_nsec / 1000);
 }
 
-/* How many bytes the UTF-8 character at s has; 0 when it is none. */
+/* The length of the UTF-8 character at s; 0 if it is invalid. */
 static size_t utf8_bytes(const unsigned char *s)
 {
     size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
@@ -30,8 +30,8 @@ static size_t utf8_bytes(const unsigned char *s)
     return n;
 }
 
-/* The control character at s: what a terminal may obey. C0, DEL, and C1 both as UTF-8 and as the
- * byte alone; 0 = it is none. */
+/* The length of the control character at s, which a terminal might obey: C0, DEL, and C1 both as
+ * UTF-8 and as a single byte; 0 = no control character. */
 static size_t control_bytes(const unsigned char *s)
 {
     if (s[0] < 0x20 || s[0] == 0x7f)
@@ -50,7 +50,7 @@ void log_text_tame(char *s)
     }
 }
 
-/* The name of a source file may come from a plug-in. */
+/* Writes the file's name, which may come from a plug-in. */
 static void put_file(struct strbuf *sb, const char *file)
 {
     size_t from = sb->len;
@@ -74,7 +74,7 @@ static void put_prefix(struct strbuf *sb, const struct log_entry *e)
     strbuf_printf(sb, ":%d] ", e->line);
 }
 
-/* One character, and how many bytes of s it is. */
+/* Writes one character. Returns how many bytes of s it has. */
 static size_t escape_one(struct strbuf *sb, const unsigned char *at, bool strict)
 {
     static const char names_of[] = "btn\0fr"; /* from backspace to return */
@@ -124,7 +124,7 @@ void log_text_escape_some(struct strbuf *sb, const char *s, bool strict, size_t 
 #define ID_PREFIX  "[request id: "
 #define ID_UNKNOWN "<id_unknown>"
 
-/* Errors about a request name it themselves. */
+/* True if the message names its request; errors about a request do. */
 static bool names_request(const struct log_entry *e)
 {
     return strncmp(e->message, ID_PREFIX, strlen(ID_PREFIX)) == 0;
@@ -156,7 +156,7 @@ static void put_reference(struct strbuf *sb, const struct log_entry *e)
     strbuf_puts(sb, e->escape ? "\"\n" : "\n");
 }
 
-/* The id that the message names, or that of what the thread works on. */
+/* Writes the request id: the one that the message names, or that of the thread's context. */
 static void put_json_id(struct strbuf *sb, const struct log_entry *e)
 {
     char id[LOG_CONTEXT_BYTES];
@@ -178,7 +178,7 @@ static void put_json_id(struct strbuf *sb, const struct log_entry *e)
     strbuf_putc(sb, '"');
 }
 
-/* The folder of the source file. */
+/* Writes the folder of the source file. */
 static void put_component(struct strbuf *sb, const struct log_entry *e)
 {
     char folder[MOST_FOLDER_BYTES];

@@ -11,28 +11,28 @@ struct log_entry {
     bool escape;
     bool table; /* the message has several lines */
     struct timespec time;
-    const char *file; /* without its folder */
+    const char *file; /* without its directory */
     int line;
-    const char *component; /* the folder, component_len bytes; may be none */
+    const char *component; /* the folder, component_len bytes; may be empty */
     size_t component_len;
     const char *message;
-    const char *request_id; /* NULL = about no request; "" = about one that has no id */
-    uint32_t held;          /* like lines that were held back before this one */
+    const char *request_id; /* NULL = not about a request; "" = about a request without an id */
+    uint32_t held;          /* how many lines of this site were held back before this one */
 };
 
-/* log_text_put - the entry, its line break included. */
+/* log_text_put - write the entry, with its line break. */
 void log_text_put(struct strbuf *sb, const struct log_entry *entry);
 
-/* log_text_escape - s as the inside of a JSON string, as the reference escapes, and DEL and C1
- * as well; other bytes that are not UTF-8 stay.
- * strict  they become U+FFFD, so that it is JSON */
+/* log_text_escape - write s as the inside of a JSON string. Escapes what the reference escapes,
+ * and also DEL and C1. Other bytes that are not UTF-8 stay.
+ * strict  bytes that are not UTF-8 become U+FFFD, so that the result is valid JSON */
 void log_text_escape(struct strbuf *sb, const char *s, bool strict);
 
-/* log_text_escape_some - the same, as many whole characters as give no more than `most` bytes,
- * and "..." when that is not all. */
+/* log_text_escape_some - the same for as many whole characters as fit in `most` bytes, and "..."
+ * if that is not all. */
 void log_text_escape_some(struct strbuf *sb, const char *s, bool strict, size_t most);
 
-/* log_text_tame - each control character (C0, DEL, C1) of s becomes blanks, where it is. */
+/* log_text_tame - replace each control character (C0, DEL, C1) of s by blanks, in place. */
 void log_text_tame(char *s);
 
 /* log_text_time - "2026-11-21T10:26:55.123456Z". */

@@ -15,7 +15,7 @@ struct map_slot {
 static char tombstone_mark;
 #define TOMBSTONE (&tombstone_mark)
 
-/* FNV-1a with a final mix: names are short, and the mix makes the low bits usable as an index. */
+/* FNV-1a with a final mix. Names are short, and the mix makes the low bits usable as an index. */
 static uint64_t map_hash(const char *key, size_t len)
 {
     uint64_t h = 0xcbf29ce484222325u;

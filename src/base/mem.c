@@ -42,8 +42,8 @@ char *mem_strdup(const char *s)
     return mem_strndup(s, strlen(s));
 }
 
-/* Not rounded up, as aligned_alloc would want it: an address sanitizer sees the first byte past
- * the end. */
+/* The size is not rounded up, as aligned_alloc would require, so that an address sanitizer
+ * detects access to the first byte past the end. */
 static void *mem_aligned(size_t n, size_t align)
 {
     void *p;

@@ -1,10 +1,10 @@
 #pragma once
-/* Heap memory. Two kinds of caller:
- * - sizes that we choose (structs, names, small tables): mem_alloc and friends, which end the
- *   process with a message when memory is gone, since no sensible step is left then
+/* Heap memory. There are two kinds of callers:
+ * - sizes that the server chooses (structs, names, small tables): mem_alloc and the like. They
+ *   end the process with a message if there is no memory, because no sensible step is left then
  *   (docs/decisions/0002-allocation-failure.md);
- * - sizes that a peer, a file or a configuration chooses: mem_try_alloc, which may fail and must
- *   be answered with an error. */
+ * - sizes that a peer, a file or a configuration chooses: mem_try_alloc, which may fail; the
+ *   caller then answers with an error. */
 #include <stddef.h>
 
 /* mem_alloc - n bytes, not cleared; mem_zalloc - n bytes of zeros; mem_realloc - as realloc.
@@ -21,15 +21,14 @@ __attribute__((malloc, returns_nonnull)) void *mem_alloc_aligned(size_t n, size_
 __attribute__((malloc, returns_nonnull)) char *mem_strdup(const char *s);
 __attribute__((malloc, returns_nonnull)) char *mem_strndup(const char *s, size_t n);
 
-/* mem_try_alloc - n bytes aligned to `align` (a power of two, >= 8), or NULL when there is no
- * memory. */
+/* mem_try_alloc - n bytes aligned to `align` (a power of two, >= 8); NULL if there is no memory. */
 __attribute__((malloc)) void *mem_try_alloc(size_t n, size_t align);
 
 /* mem_free - NULL is fine. */
 void mem_free(void *p);
 
-/* MEM_NEW - one cleared object of a type. */
+/* MEM_NEW - allocate one cleared object of a type. */
 #define MEM_NEW(type) ((type *)mem_zalloc(sizeof(type)))
 
-/* mem_array_bytes - count * size, or SIZE_MAX when that overflows. */
+/* mem_array_bytes - count * size, or SIZE_MAX if that overflows. */
 size_t mem_array_bytes(size_t count, size_t size);

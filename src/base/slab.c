@@ -4,7 +4,7 @@
 
 #include <stdatomic.h>
 
-/* What lies at the begin of a block: of a free object, and in front of one that has a token. */
+/* The head of a block. It is in a free object, and in front of an object with a token. */
 struct head {
     struct head *next;
     uint64_t token; /* the slot; only in front of an object that has one */
@@ -16,39 +16,41 @@ _Static_assert(sizeof(struct head) == SLAB_HEAD,
 struct free_list {
     struct head *first;
     unsigned count;
-    /* the least that count was since the last slab_trim: so many were not needed */
+    /* the smallest length of the list since the last slab_trim: that many objects were not
+     * needed */
     unsigned unused;
-    unsigned keep; /* objects it may hold; 0 on threads that have no lists */
+    unsigned keep; /* the most objects of the list; 0 on threads without lists */
     bool tokens;
 };
 
 static _Thread_local struct free_list lists[SLAB_KINDS];
 
-/* Not in line: the compiler would look the thread's variable up again at each use. */
+/* Not inlined: the compiler would compute the address of the thread's variable at each use. */
 __attribute__((noinline)) static struct free_list *list_of(const struct slab *s)
 {
     return &lists[s->kind];
 }
 
-/* Full lists of SLAB_KEEP objects, put down by threads that free more than they take, for those
- * that take more than they free. So many that what a crowd of requests on one thread gives up
- * can be what another one takes: freed, it would stay in the heap of its thread, and memory
- * would be used twice. */
+/* The shelf: full lists of SLAB_KEEP objects, from threads that free more than they take, for
+ * threads that take more than they free. The shelf is large, so that the objects of many
+ * requests on one thread can go to another thread. If they were freed, they would stay in their
+ * thread's heap, and the other thread would allocate more. */
 #define SHELF       256u
-#define SHELF_TRIMS 3u /* a list that so many trims found is not needed */
+#define SHELF_TRIMS 3u /* a list that was found by this many trims is not needed */
 
 static struct {
-    /* Put down with release, picked up by an exchange with acquire: the objects come with it. */
+    /* Stored with release and taken by an exchange with acquire, so that the objects' contents
+     * are visible. */
     _Atomic(struct head *) first;
-    /* Relaxed: the same for all of a class; a guess is good enough. */
+    /* Relaxed: the value is the same for all of a kind; a guess is enough. */
     atomic_bool tokens;
     atomic_uint trims;
 } shelves[SLAB_KINDS][SHELF];
 
-/* How many lists lie there; relaxed: a guess, so that nobody looks through an empty shelf. */
+/* The number of lists on each shelf. Relaxed: only a hint to skip an empty shelf. */
 static atomic_uint shelved[SLAB_KINDS];
 
-/* Puts down the whole list; false when there is no room. */
+/* Puts the whole list on the shelf. Returns false if there is no room. */
 __attribute__((noinline)) static bool put_down(const struct slab *s, struct free_list *l)
 {
     for (unsigned i = 0; i < SHELF; i++) {
@@ -79,7 +81,7 @@ static struct head *pick_up(unsigned index, unsigned i)
     return first;
 }
 
-/* Fills an empty list; false when nothing was put down. */
+/* Fills an empty list from the shelf. Returns false if the shelf is empty. */
 __attribute__((noinline)) static bool refill(const struct slab *s, struct free_list *l)
 {
     if (!atomic_load_explicit(&shelved[s->kind], memory_order_relaxed))
@@ -146,7 +148,7 @@ void slab_thread_begin(void)
         lists[i].keep = SLAB_KEEP;
 }
 
-/* Frees the first `count` of a list; returns what is left of it. */
+/* Frees the first `count` objects of a list. Returns the rest. */
 static struct head *free_blocks(struct head *first, unsigned count, bool tokens)
 {
     while (count--) {
@@ -171,7 +173,7 @@ static void age_shelf(unsigned index)
             atomic_fetch_add_explicit(&shelves[index][i].trims, 1, memory_order_relaxed);
 }
 
-/* Frees lists of a class that lay there for long, at most so many; returns how many. */
+/* Frees at most `most` lists of a kind that were on the shelf for long. Returns how many. */
 static size_t clear_shelf(unsigned index, size_t most)
 {
     size_t freed = 0;

@@ -7,7 +7,7 @@
 
 _Static_assert(sizeof(void *) == 8, "a token is as large as a pointer, and needs 64 bits");
 
-/* From the top: kind, part, serial, slot. */
+/* From the highest bits: kind, part, serial, slot. */
 #define KIND_SHIFT   61
 #define PART_SHIFT   48
 #define SERIAL_SHIFT 24
@@ -17,25 +17,26 @@ _Static_assert(sizeof(void *) == 8, "a token is as large as a pointer, and needs
 
 #define CHUNK_SLOTS 1024u
 #define CHUNKS      ((SLOT_MASK + 1) / CHUNK_SLOTS)
-#define NO_SLOT     0u /* slot 0 is never given out */
+#define NO_SLOT     0u /* slot 0 is never used */
 
 struct entry {
-    /* The address with every bit turned, so that a leak checker does not take an object that
-     * only a plug-in forgot for one in use. */
+    /* The address with all bits inverted, so that a leak checker still reports an object that
+     * only this table knows. */
     _Atomic(uintptr_t) object;
-    /* Renewed with release, read with acquire: who finds a new serial finds the object that goes
-     * with it. */
+    /* Renewed with release, read with acquire: a thread that sees a new serial also sees its
+     * object. */
     _Atomic(uint32_t) serial;
-    _Atomic(uint32_t) next; /* of the free slots */
+    _Atomic(uint32_t) next; /* the next free slot */
 };
 
 /* Published with release when it is filled in; never freed. */
 static _Atomic(struct entry *) chunks[CHUNKS];
 
-/* The free slots, the last one given back first: its number below, a count of changes above, so
- * that a slot which was taken and given back between the look and the exchange is noticed. */
+/* The list of free slots, last freed first: the slot number in the low half, a count of changes
+ * in the high half. The count detects that a slot was taken and freed between the read and the
+ * exchange. */
 static _Atomic(uint64_t) free_head;
-static _Atomic(uint32_t) used = 1; /* slots that were given out at some time, and slot 0 */
+static _Atomic(uint32_t) used = 1; /* slots that were ever used, including slot 0 */
 
 static struct entry *base_token_entry(uint32_t slot)
 {
@@ -73,7 +74,7 @@ uint32_t token_open(void *object)
     uint32_t slot = pop_free();
     if (slot == NO_SLOT)
         slot = atomic_fetch_add(&used, 1);
-    CHECK(slot <= SLOT_MASK); /* 16 million requests and responses at one time */
+    CHECK(slot <= SLOT_MASK); /* at most 16 million objects at one time */
     struct entry *e = make_entry(slot);
     atomic_store_explicit(&e->object, ~(uintptr_t)object, memory_order_relaxed);
     token_renew(slot);
@@ -136,8 +137,8 @@ void *token_take(const void *token, enum token_kind kind)
     struct entry *e = base_token_entry((uint32_t)(v & SLOT_MASK));
     uint32_t serial = atomic_load_explicit(&e->serial, memory_order_relaxed);
     bool same = (serial & SERIAL_MASK) == (v >> SERIAL_SHIFT & SERIAL_MASK);
-    /* Acquire and release: the one that gets it sees what was done under the token, others find
-     * it gone. */
+    /* Acquire and release: the thread that succeeds sees what was done under the token; others
+     * find it stale. */
     if (!same || !atomic_compare_exchange_strong_explicit(
                      &e->serial, &serial, serial + 1, memory_order_acq_rel, memory_order_relaxed))
         return NULL;
