@@ -278,8 +278,7 @@ static void add_place(struct search *s, char *place)
 }
 
 /* Searches the model's directories, then those of the backends. */
-static void search_library(struct search *s, const struct backend_registry *r,
-                           const struct backend_wanted *w)
+static void search_library(struct search *s, const char *directory, const struct backend_wanted *w)
 {
     bool python = strcmp(w->runtime, PYTHON_RUNTIME) == 0;
     struct strbuf text = STRBUF_INIT;
@@ -292,9 +291,9 @@ static void search_library(struct search *s, const struct backend_registry *r,
     strbuf_printf(&text, "%s/%" PRId64, w->model_dir, w->version);
     add_place(s, strbuf_take(&text));
     add_place(s, mem_strdup(w->model_dir));
-    add_place(s, file_join(r->directory, w->name));
+    add_place(s, file_join(directory, w->name));
     if (python)
-        add_place(s, file_join(r->directory, "python"));
+        add_place(s, file_join(directory, "python"));
 }
 
 static void search_fini(struct search *s)
@@ -387,28 +386,52 @@ static struct err *get_by_path(struct backend_registry *r, const char *name, con
     return e;
 }
 
+/* Where the library is; the path is the caller's, NULL for a backend that is part of the server. */
+static struct err *find_path(const struct backend_wanted *w, struct search *s, char **ret)
+{
+    *ret = NULL;
+    if (!s->dir)
+        return !*w->runtime && find_builtin(w->name) ? NULL : plugin_backend_not_found(s, w);
+    *ret = file_join(s->dir, s->file);
+    return *w->runtime ? check_runtime(s, w, ret) : NULL;
+}
+
+static struct err *check_name(const char *name)
+{
+    if (!strchr(name, '/') && name[0] != '.')
+        return NULL;
+    return err_new(STATUS_INVALID_ARG,
+                   "invalid backend name '%s': a name has no '/' and does not begin with '.'",
+                   name);
+}
+
+struct err *backend_find(const char *directory, const struct backend_wanted *w)
+{
+    struct err *e = check_name(w->name);
+    if (e)
+        return e;
+    struct search s;
+    char *path;
+    search_library(&s, directory, w);
+    e = find_path(w, &s, &path);
+    mem_free(path);
+    search_fini(&s);
+    return e;
+}
+
 struct err *backend_get(struct backend_registry *r, const struct backend_wanted *w, bool wait,
                         struct plugin_backend **ret)
 {
-    if (strchr(w->name, '/') || w->name[0] == '.')
-        return err_new(STATUS_INVALID_ARG,
-                       "invalid backend name '%s': a name has no '/' and does not begin with '.'",
-                       w->name);
+    struct err *e = check_name(w->name);
+    if (e)
+        return e;
     struct search s;
-    search_library(&s, r, w);
-    struct err *e = NULL;
-    if (s.dir) {
-        char *path = file_join(s.dir, s.file);
-        if (*w->runtime)
-            e = check_runtime(&s, w, &path);
-        if (!e)
-            e = get_by_path(r, w->name, s.dir, path, wait, ret);
-        mem_free(path);
-    } else if (!*w->runtime && find_builtin(w->name)) {
-        e = get_by_path(r, w->name, "", w->name, wait, ret);
-    } else {
-        e = plugin_backend_not_found(&s, w);
-    }
+    char *path;
+    search_library(&s, r->directory, w);
+    e = find_path(w, &s, &path);
+    if (!e)
+        e = get_by_path(r, w->name, path ? s.dir : "", path ? path : w->name, wait, ret);
+    mem_free(path);
     search_fini(&s);
     return e;
 }

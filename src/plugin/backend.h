@@ -114,6 +114,11 @@ struct backend_wanted {
 struct err *backend_get(struct backend_registry *r, const struct backend_wanted *w, bool wait,
                         struct plugin_backend **ret);
 
+/* backend_find - whether backend_get would find a library, without loading it.
+ * directory  where backends lie
+ * errors     as backend_get's, but for what a library says */
+struct err *backend_find(const char *directory, const struct backend_wanted *w);
+
 /* backend_say_failed - log that a function of a backend returned an error. model, instance:
  * names; NULL if the error concerns none. */
 __attribute__((cold)) void backend_say_failed(const struct plugin_backend *b, const char *model,

@@ -15,12 +15,11 @@
 #include "os/process/signals.h"
 #include "os/sock_unix.h"
 #include "os/thread.h"
-#include "repo/check/check.h"
 #include "repo/repo.h"
+#include "run/check_command.h"
 #include "run/countdown.h"
 #include "run/secure.h"
 #include "server/log_files.h"
-#include "server/rooms.h"
 #include "server/server.h"
 
 #include <signal.h>
@@ -337,7 +336,7 @@ int run_server(int argc, char **argv)
     if (isolate_child_is(argc, argv))
         return isolate_child_run();
     if (argc > 1 && strcmp(argv[1], "check") == 0)
-        return check_command(argc - 1, argv + 1, &rooms_list);
+        return check_command(argc - 1, argv + 1);
     struct options *o = mem_alloc(sizeof(*o));
     enum options_action action = OPTIONS_RUN;
     options_defaults(o);

@@ -167,3 +167,65 @@ def test_wrong_command_lines(arguments: tuple[str, ...]) -> None:
 def test_a_missing_repository(tmp_path: Path) -> None:
     (found,) = problems(tmp_path / "nowhere")
     assert found["model"] == "" and found["place"] == str(tmp_path / "nowhere")
+
+
+def onnx(repository: Repository, name: str, content: bytes, extra: str = "") -> None:
+    (repository.model(name, extra or None) / "1" / "model.onnx").write_bytes(content)
+
+
+def digits() -> bytes:
+    return paths.need(paths.ROOT / "build" / "models" / "digits" / "1" / "model.onnx").read_bytes()
+
+
+def backend(repository: Repository, name: str, source: str) -> Path:
+    """A model with a backend library of its own."""
+    folder = repository.model(name, f'backend: "{name}"\n')
+    (folder / "backend.c").write_text(source)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / f"libtriton_{name}.so", folder / "backend.c"], check=True)
+    return folder
+
+
+def test_what_this_machine_lacks(tmp_path: Path) -> None:
+    """A backend that is not installed, a GPU, any model at all."""
+    repository = Repository(tmp_path / "models")
+    repository.model("misspelt", 'backend: "identitty"\n')
+    repository.identity("device", extra="instance_group [{ kind: KIND_GPU }]")
+    (tmp_path / "empty").mkdir()
+    found = {one["place"]: one for one in problems(repository.path, tmp_path / "empty")}
+    assert found.keys() == {str(repository.path / "misspelt/config.pbtxt"), str(repository.path / "device/config.pbtxt"), str(tmp_path / "empty")}
+    misspelt = found[str(repository.path / "misspelt/config.pbtxt")]
+    assert "unable to find backend library for backend 'identitty'" in misspelt["problem"] and "identity" in misspelt["mend"]
+    assert "KIND_GPU" in found[str(repository.path / "device/config.pbtxt")]["problem"]
+    assert "no model" in found[str(tmp_path / "empty")]["problem"]
+    there = problems(repository.path, f"--backend-directory={tmp_path}")
+    assert [one["model"] for one in there] == ["device", "device", "misspelt"]
+    assert f"'{tmp_path}/identity'" in there[1]["problem"] and f"'{tmp_path}' has" in there[1]["mend"]
+
+
+def test_what_backends_say_is_known_once_models_are_loaded(tmp_path: Path) -> None:
+    """A truncated file, and an input that the file does not have so: found by --load alone."""
+    repository = Repository(tmp_path / "models")
+    repository.identity("one")
+    onnx(repository, "whole", digits())
+    onnx(repository, "truncated", digits()[:3000])
+    other = 'backend: "onnxruntime"\nmax_batch_size: 4\ninput [{ name: "image" data_type: TYPE_INT32 dims: [ 64 ] }]\n'
+    onnx(repository, "other", digits(), other + 'output [{ name: "logits" data_type: TYPE_FP32 dims: [ 10 ] }]\n')
+    assert problems(repository.path) == []
+    found = {one["model"]: one for one in problems(repository.path, "--load")}
+    assert found.keys() == {"truncated", "other"}
+    assert "model.onnx failed" in found["truncated"]["problem"] and found["truncated"]["place"].endswith("/truncated")
+    assert "expects datatype TYPE_INT32 for input 'image', model provides TYPE_FP32" in found["other"]["problem"]
+    assert check(repository.path, "--load", "--load-timeout=0").returncode == 2
+
+
+def test_a_backend_that_crashes_or_hangs_is_told_of(tmp_path: Path) -> None:
+    """The check goes on, with the models behind it."""
+    repository = Repository(tmp_path / "models")
+    execute = "void *TRITONBACKEND_ModelInstanceExecute(void) { return 0; }\n"
+    backend(repository, "crashes", "#include <signal.h>\nvoid *TRITONBACKEND_Initialize(void *b) { raise(SIGKILL); return b; }\n" + execute)
+    backend(repository, "hangs", "#include <unistd.h>\nvoid *TRITONBACKEND_ModelInitialize(void *b) { for (;;) pause(); return b; }\n" + execute)
+    onnx(repository, "truncated", digits()[:3000])
+    found = {one["model"]: one["problem"] for one in problems(repository.path, "--load", "--load-timeout=5")}
+    assert found.keys() == {"crashes", "hangs", "truncated"}
+    assert found["crashes"] == "the process that loaded model 'crashes' ended with signal 9 (Killed)"
+    assert found["hangs"].startswith("model 'hangs' was not loaded and unloaded within 5 seconds")

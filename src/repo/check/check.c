@@ -9,7 +9,6 @@
 #include "repo/check/check_priv.h"
 #include "repo/load/local.h"
 
-#include <stdio.h>
 #include <string.h>
 
 void check_add(struct check *c, const char *model, const char *place, const char *what,
@@ -82,10 +81,19 @@ static void check_check_free_model(struct check_model *m)
     mem_free(m);
 }
 
+static void check_load(struct check *c, const char *model, const char *dir)
+{
+    struct err *e = c->settings->load(c->settings->arg, model);
+    if (e)
+        check_add_error(c, model, dir, e,
+                        "correct the model's files or its configuration, and check again");
+}
+
 /* Checks one model. space: "" without namespacing. */
 static void check_one(struct check *c, const char *space, const char *model, const char *dir)
 {
     c->report->models++;
+    size_t before = c->report->count;
     struct strbuf title = STRBUF_INIT;
     strbuf_printf(&title, "%s%s%s", space, *space ? "::" : "", model);
     bool twice = map_get(&c->models, title.data, title.len) != NULL;
@@ -99,6 +107,8 @@ static void check_one(struct check *c, const char *space, const char *model, con
                               .proto = check_check_read_config(c, model, dir)};
     if (m->proto)
         check_files_model(c, model, dir, m->proto);
+    if (c->settings->load && c->report->count == before)
+        check_load(c, model, dir);
     if (m->proto && !twice)
         map_put(&c->models, m->title, strlen(m->title), m);
     else
@@ -118,6 +128,9 @@ void check_repositories(const struct check_settings *s, struct check_report *ret
             check_add_error(&c, "", s->paths[p], e, "name a directory of model directories");
             continue;
         }
+        if (!names.count)
+            check_add(&c, "", s->paths[p], "there is no model in it",
+                      "make a directory for each model: MODEL/1/ with the model's file in it");
         for (size_t i = 0; i < names.count; i++) {
             char *dir = file_join(s->paths[p], names.names[i]);
             check_one(&c, s->namespacing ? s->paths[p] : "", names.names[i], dir);
@@ -177,55 +190,4 @@ void check_print(const struct check_report *r, bool json, struct strbuf *sb)
         strbuf_puts(sb, "]}\n");
     else
         strbuf_printf(sb, "%zu models, %zu problems\n", r->models, r->count);
-}
-
-static const char usage[] = "usage: nereid check REPOSITORY... [--json] [--strict-model-config] "
-                            "[--model-config-name=NAME] [--model-namespacing]\n"
-                            "\n"
-                            "Reads model repositories without serving them and prints every "
-                            "problem with its place and its mend.\n"
-                            "Exit status: 0 no problem, 1 problems, 2 wrong command line.\n";
-
-#define CONFIG_NAME "--model-config-name="
-
-int check_command(int argc, char **argv, const struct feature_list *features)
-{
-    const char **paths = mem_alloc((size_t)argc * sizeof(char *));
-    struct check_settings s = {.paths = paths, .features = features};
-    bool json = false;
-    bool help = false;
-    const char *wrong = NULL;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--json") == 0)
-            json = true;
-        else if (strcmp(argv[i], "--strict-model-config") == 0)
-            s.strict = true;
-        else if (strcmp(argv[i], "--model-namespacing") == 0)
-            s.namespacing = true;
-        else if (strcmp(argv[i], "--help") == 0)
-            help = true;
-        else if (strncmp(argv[i], CONFIG_NAME, sizeof(CONFIG_NAME) - 1) == 0)
-            s.config_name = argv[i] + sizeof(CONFIG_NAME) - 1;
-        else if (argv[i][0] == '-')
-            wrong = argv[i];
-        else
-            paths[s.path_count++] = argv[i];
-    }
-    int status = help ? 0 : 2;
-    if (help || wrong || !s.path_count) {
-        if (wrong)
-            fprintf(stderr, "nereid check: unknown option '%s'\n", wrong);
-        fputs(usage, help ? stdout : stderr);
-    } else {
-        struct check_report report;
-        struct strbuf text = STRBUF_INIT;
-        check_repositories(&s, &report);
-        check_print(&report, json, &text);
-        fputs(strbuf_str(&text), stdout);
-        status = report.count ? 1 : 0;
-        strbuf_fini(&text);
-        check_report_fini(&report);
-    }
-    mem_free(paths);
-    return status;
 }

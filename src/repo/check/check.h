@@ -29,17 +29,19 @@ struct check_settings {
     bool strict;                         /* configurations must be complete */
     bool namespacing;                    /* as --model-namespacing */
     const struct feature_list *features; /* they check their own files */
+    const char *backend_directory;       /* as --backend-directory */
+
+    /* load - load a model as the server would, and unload it; NULL = models are not loaded. Models
+     * with other problems are not loaded.
+     * errors  what the server would say */
+    struct err *(*load)(void *arg, const char *model);
+    void *arg;
 };
 
-/* check_repositories - check all repositories. Nothing is loaded, so problems that only a
- * backend can find are not reported. Blocks. */
+/* check_repositories - check all repositories. Problems that only a backend can find are
+ * reported of models that are loaded. Blocks. */
 void check_repositories(const struct check_settings *s, struct check_report *ret);
 void check_report_fini(struct check_report *r);
 
 /* check_print - append the report as text for people, or as one JSON object. */
 void check_print(const struct check_report *r, bool json, struct strbuf *sb);
-
-/* check_command - run the command `check`: argv[0] is the word itself.
- * features  of the server
- * returns  the exit status: 0 = no problem, 1 = problems, 2 = the command line is wrong */
-int check_command(int argc, char **argv, const struct feature_list *features);

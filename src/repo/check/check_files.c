@@ -10,6 +10,7 @@
 #include "model/version_policy.h"
 #include "os/files/file.h"
 #include "os/files/tree.h"
+#include "plugin/backend.h"
 #include "proto/model_config.pb-c.h"
 #include "repo/check/check_priv.h"
 #include "repo/load/load_labels.h"
@@ -175,8 +176,53 @@ static void check_warmup(const struct subject *s, const Inference__ModelConfig *
     mem_free(dir);
 }
 
-/* Checks the rules of the configuration that need no backend. */
-static void check_rules(const struct subject *s, const char *const *files, size_t count)
+static void check_groups(const struct subject *s, Inference__ModelConfig *p)
+{
+    struct config_groups_machine machine = {0};
+    config_groups_fill(p, &machine);
+    struct err *e = config_groups_check(p, &machine);
+    if (e)
+        check_add_error(s->c, s->model, s->config, e,
+                        strstr(err_message(e), "GPU")
+                            ? "use KIND_CPU or KIND_AUTO on a machine without a GPU"
+                            : "correct instance_group");
+}
+
+/* "identity, onnxruntime": the directories of backends. */
+static void put_installed(struct strbuf *sb, const char *directory)
+{
+    struct local_names names = {0};
+    struct err *e = local_directories(directory, &names);
+    strbuf_printf(sb, "'%s' has %s", directory, e || !names.count ? "none" : "");
+    for (size_t i = 0; i < names.count; i++)
+        strbuf_printf(sb, "%s%s", i ? ", " : "", names.names[i]);
+    err_free(e);
+    local_names_fini(&names);
+}
+
+static void check_backend(const struct subject *s, const Inference__ModelConfig *p, int64_t version)
+{
+    if (!*p->backend)
+        return;
+    struct err *e = backend_find(s->c->settings->backend_directory,
+                                 &(struct backend_wanted){.name = p->backend,
+                                                          .runtime = p->runtime,
+                                                          .model = s->model,
+                                                          .model_dir = s->dir,
+                                                          .version = version});
+    if (!e)
+        return;
+    struct strbuf mend = STRBUF_INIT;
+    strbuf_puts(&mend, "name a backend that is installed, or install this one; ");
+    put_installed(&mend, s->c->settings->backend_directory);
+    check_add_error(s->c, s->model, s->config, e, strbuf_str(&mend));
+    strbuf_fini(&mend);
+}
+
+/* The rules of the configuration, as far as it goes without the backend.
+ * version  whose files they are */
+static void check_rules(const struct subject *s, int64_t version, const char *const *files,
+                        size_t count)
 {
     Inference__ModelConfig *p = config_copy_proto(s->written);
     struct err *e = NULL;
@@ -193,15 +239,8 @@ static void check_rules(const struct subject *s, const char *const *files, size_
     if (e) {
         check_add_error(s->c, s->model, s->config, e, "correct the configuration");
     } else {
-        /* A group that asks for GPUs may be meant for another machine. */
-        int32_t gpu = 0;
-        struct config_groups_machine machine = {.gpus = &gpu, .gpu_count = 1};
-        config_groups_fill(p, &machine);
-        e = config_groups_check(p, &machine);
-        if (e && !strstr(err_message(e), "GPU"))
-            check_add_error(s->c, s->model, s->config, e, "correct instance_group");
-        else
-            err_free(e);
+        check_groups(s, p);
+        check_backend(s, p, version);
         check_warmup(s, p);
         check_compiled(s, &p);
     }
@@ -218,7 +257,7 @@ void check_files_model(struct check *c, const char *model, const char *dir,
     struct local_names files = {0};
     if (count)
         err_free(local_files(dir, numbers[count - 1], &files));
-    check_rules(&s, (const char *const *)files.names, files.count);
+    check_rules(&s, count ? numbers[count - 1] : 1, (const char *const *)files.names, files.count);
     local_names_fini(&files);
     for (size_t i = 0; i < count; i++)
         check_files_check_version(&s, numbers[i]);
