@@ -35,8 +35,8 @@ void models_free(struct repo *r);
 void models_publish(struct repo *r);
 
 /* models_publish_soon - as models_publish, but while the server starts only from time to time,
- * because a thousand models may load one after the other. Do not use it when a version was taken
- * out. */
+ * because a thousand models may load one after the other. Whoever frees a version that was taken
+ * out calls models_publish_rest first. */
 void models_publish_soon(struct repo *r);
 
 /* models_publish_rest - publish what models_publish_soon put off. */

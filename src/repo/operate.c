@@ -60,7 +60,7 @@ struct operate_attempt {
     bool begun;     /* its versions are being made */
 };
 
-/* Publishes changes that took no version out. Lock held. */
+/* Publishes changes. Lock held. */
 static void operate_show(struct operate_attempt *a)
 {
     if (a->job->first)
@@ -410,17 +410,14 @@ static void forget_some(struct repo_model *m)
 static void commit(struct operate_attempt *a)
 {
     struct repo_model *m = a->m;
-    bool taken_out = false;
     for (size_t i = 0; i < a->count; i++)
         if (a->fresh[i].action == PLAN_RESIZE)
             instances_commit(a->fresh[i].draft, &a->fresh[i].left);
     mutex_lock(&a->r->lock);
     for (size_t i = 0; i < m->version_count; i++) {
         struct repo_version *v = &m->versions[i];
-        if (v->state != TABLE_READY || !plan_drops(a->want, a->count, v->number))
-            continue;
-        retire_version(a->r, m, v, true);
-        taken_out = true;
+        if (v->state == TABLE_READY && plan_drops(a->want, a->count, v->number))
+            retire_version(a->r, m, v, true);
     }
     for (size_t i = 0; i < a->count; i++) {
         if (a->fresh[i].action == PLAN_RESIZE)
@@ -428,10 +425,8 @@ static void commit(struct operate_attempt *a)
         if (a->fresh[i].action == PLAN_KEEP || a->fresh[i].action == PLAN_RESIZE)
             continue;
         struct repo_version *v = models_entry(m, a->want[i].number);
-        if (v->version) {
+        if (v->version)
             retire_version(a->r, m, v, false);
-            taken_out = true;
-        }
         models_say(v, TABLE_READY, NULL);
         v->version = a->fresh[i].version;
         version_continue(v->version, retire_tally(a->r, m, v->number));
@@ -448,10 +443,7 @@ static void commit(struct operate_attempt *a)
     a->proto = NULL;
     m->from = a->from;
     forget_some(m);
-    if (taken_out)
-        models_publish(a->r);
-    else
-        operate_show(a);
+    operate_show(a);
     bool parting = m->parting;
     mutex_unlock(&a->r->lock);
     agents_loaded(a->source->agents);

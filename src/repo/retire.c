@@ -207,6 +207,7 @@ static void retire_work(struct repo *r, bool linger)
     for (;;) {
         if (!list_empty(&r->retired)) {
             list_splice(&mine, &r->retired);
+            models_publish_rest(r); /* or the table may still show them */
             mutex_unlock(&r->lock);
             table_settle(r->table);
             tell_agents(&mine);
