@@ -44,3 +44,9 @@ foreach(file IN LISTS fuzzers)
         endif()
     endif()
 endforeach()
+
+# What translates the files of a backend is fuzzed without its runtime.
+set(backends ${CMAKE_SOURCE_DIR}/backends)
+file(GLOB caffe2_sources CONFIGURE_DEPENDS ${backends}/onnxruntime/caffe2/*.c)
+target_sources(fuzz_netdef PRIVATE ${caffe2_sources} ${backends}/common/wire.c ${backends}/common/scratch.c)
+target_include_directories(fuzz_netdef PRIVATE ${backends}/onnxruntime)

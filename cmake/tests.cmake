@@ -53,7 +53,7 @@ target_link_libraries(00_unit_test_store PRIVATE nereid_local_store)
 # So is what the backend `tensorflow` makes of a configuration, for which TensorFlow need not be there.
 set(backends ${CMAKE_SOURCE_DIR}/backends)
 target_sources(00_unit_test_tensorflow_options PRIVATE
-    ${backends}/tensorflow/options.c ${backends}/tensorflow/wire.c ${backends}/common/bconfig.c ${backends}/common/berr.c)
+    ${backends}/tensorflow/options.c ${backends}/common/wire.c ${backends}/common/bconfig.c ${backends}/common/berr.c)
 target_include_directories(00_unit_test_tensorflow_options PRIVATE ${backends})
 
 # The simulation of the shell brings threads, locks and a clock of its own, in place of those of os/.

@@ -8,10 +8,14 @@ What a fuzzer found later (fuzz/corpus/<target>/found-*) is left as it is.
 
 import gzip
 import struct
+import sys
 import zlib
 from pathlib import Path
 
 from tritonclient.grpc import service_pb2 as pb
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+from sample_caffe2 import net, operator  # noqa: E402
 
 CORPUS = Path(__file__).resolve().parent / "corpus"
 POST = "POST /v2/models/{model}/infer HTTP/1.1\r\nHost: a\r\n"
@@ -352,6 +356,35 @@ def isolate() -> dict[str, bytes]:
     }
 
 
+def netdef() -> dict[str, bytes]:
+    """Networks that compute y of x."""
+    def one(kind: str, **arguments: object) -> bytes:
+        return operator(kind, ["x"], ["y"], **arguments)  # type: ignore[arg-type]
+
+    shape = operator("GivenTensorInt64Fill", [], ["s"], shape=[2], values=[0, -1])
+    networks = {
+        "pool": [one("MaxPool", kernel=3, stride=2, pad=1, order="NHWC", legacy_pad=3)],
+        "layers": [
+            operator("GivenTensorFill", [], ["w"], shape=[1, 4], values=[1.0, 2.0, 3.0, 4.0]), operator("ConstantFill", [], ["b"], shape=[1], value=0.5),
+            operator("Conv", ["x", "w"], ["h"], kernels=[1, 1], strides=[1, 1], dilations=[1, 1], pads=[0, 0, 0, 0], group=2),
+            operator("AveragePool", ["h"], ["h"], global_pooling=1), operator("FC", ["h", "w", "b"], ["y"], axis=1),
+        ],
+        "shapes": [
+            shape, operator("Reshape", ["x", "s"], ["h", "old"]), operator("Split", ["h"], ["a", "b"], axis=1, split=[1, 3]),
+            operator("Concat", ["a", "b"], ["c", "parts"], axis=1, add_axis=0), operator("Transpose", ["c"], ["c"], axes=[1, 0]),
+            operator("Slice", ["c"], ["c"], starts=[0, 1], ends=[-1, -2]), operator("ExpandDims", ["c"], ["c"], dims=[0]),
+            operator("Squeeze", ["c"], ["c"], dims=[0]), operator("Gather", ["c", "s"], ["y"], axis=0),
+        ],
+        "numbers": [
+            operator("Add", ["x", "x"], ["h"], broadcast=1, axis=0), operator("Clip", ["h"], ["h"], min=0.0), one("Softmax", axis=-1),
+            operator("SpatialBN", ["x", "x", "x", "x", "x"], ["h"], is_test=1, epsilon=0.1), operator("Cast", ["h"], ["y"], to="int32"),
+            operator("LRN", ["x"], ["y"], size=3, alpha=0.1, beta=0.7), operator("ResizeNearest", ["x"], ["y"], width_scale=2.0),
+        ],
+        "unknown": [one("RoIAlign")],
+    }
+    return {name: net(name, operators, ["x"], ["y"]) for name, operators in networks.items()}
+
+
 def main() -> None:
     write("isolate", isolate())
     write("store_names", store_names())
@@ -373,6 +406,7 @@ def main() -> None:
         "limit": b"\0\4" + zlib.compress(bytes(100000), 9),
         "stored": b"\0\x14" + zlib.compress(plain[:20], 0),
     })  # fmt: skip
+    write("netdef", netdef())
     write("labels", {"lines": b"a\nb b\r\n\nlast", "ended": b"one\ntwo\n", "return": b"a\rb\r\n\r", "nul": b"a\0b\n"})
     write("base64", {"padded": b"YQ==", "bare": b"YWI", "lines": b"YWJj\r\nZGVm\n", "signs": b"+/8=", "wrong": b"YQ=a"})
     write("options", {

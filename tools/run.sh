@@ -9,7 +9,7 @@ http=${HTTP_PORT:-8000} grpc=${GRPC_PORT:-8001} metrics=${METRICS_PORT:-8002}
 
 tools/build.sh release server
 tools/samples.sh
-repositories=(--model-repository=build/models)
+repositories=(--model-repository=build/models --model-repository=build/models-caffe2)
 asked=$(asked_backends python)
 for backend in $asked; do
     if [ "$backend" != python ]; then

@@ -7,7 +7,10 @@ MODELS gets three models:
     digits_auto    the same file without a configuration, which the server then fills in
     identity_fp32  gives back the vector it gets
 
-Beside MODELS, MODELS-<backend> gets the same network for each backend that is there when asked for. MODELS-openvino:
+Beside MODELS, MODELS-caffe2 gets the same network as NetDef:
+    digits_caffe2  model.netdef with init_model.netdef, with a configuration
+
+MODELS-<backend> gets the same network for each backend that is there when asked for. MODELS-openvino:
     digits_openvino       as OpenVINO IR, with a configuration
     digits_openvino_auto  the same files without a configuration
     digits_openvino_onnx  the ONNX file
@@ -35,6 +38,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import onnxruntime
+import sample_caffe2
 import sample_openvino
 import sample_tensorflow
 import sample_torchscript
@@ -90,6 +94,8 @@ PYTORCH_CONFIG = (
 )
 
 TENSORFLOW_CONFIG = DIGITS_CONFIG.replace('backend: "onnxruntime"', 'platform: "tensorflow_graphdef"').replace('"digits"', '"digits_tensorflow"')
+
+CAFFE2_CONFIG = DIGITS_CONFIG.replace('backend: "onnxruntime"', 'platform: "caffe2_netdef"').replace('"digits"', '"digits_caffe2"')
 
 IDENTITY_CONFIG = """\
 name: "identity_fp32"
@@ -188,6 +194,13 @@ def write_tensorflow(models: Path, weights: dict[str, np.ndarray]) -> None:
     sample_tensorflow.write_digits_saved(models / "digits_tensorflow_saved" / "1", weights)
 
 
+def write_caffe2(models: Path, weights: dict[str, np.ndarray]) -> None:
+    folder = models / "digits_caffe2"
+    sample_caffe2.write_digits(folder / "1", weights)
+    (folder / "config.pbtxt").write_text(CAFFE2_CONFIG)
+    (folder / "digits_labels.txt").write_text("\n".join(LABELS) + "\n")
+
+
 def request_body(name: str, shape: list[int], data: list[float], outputs: list[dict]) -> str:
     body = {
         "inputs": [{"name": name, "datatype": "FP32", "shape": shape, "data": data}],
@@ -230,15 +243,16 @@ def main() -> None:
     weights = train(images, digits.target)
     model = onnx_model(weights)
     # Written aside and moved into place, so that what stands there is always whole.
-    openvino, accelerated, pytorch, tensorflow = (
-        models.with_name(models.name + name) for name in ("-openvino", "-onnxruntime-openvino", "-pytorch", "-tensorflow")
+    caffe2, openvino, accelerated, pytorch, tensorflow = (
+        models.with_name(models.name + name) for name in ("-caffe2", "-openvino", "-onnxruntime-openvino", "-pytorch", "-tensorflow")
     )
-    targets = (models, openvino, accelerated, pytorch, tensorflow, examples)
+    targets = (models, caffe2, openvino, accelerated, pytorch, tensorflow, examples)
     fresh = {target: target.with_name(target.name + ".new") for target in targets}
     for new in fresh.values():
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir(parents=True)
     write_repository(fresh[models], model)
+    write_caffe2(fresh[caffe2], weights)
     write_openvino(fresh[openvino], weights, model)
     write_accelerated(fresh[accelerated], model)
     write_pytorch(fresh[pytorch], weights)

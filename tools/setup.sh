@@ -7,7 +7,7 @@
 # libraries that the distribution has too old are unpacked under build/deps from a newer suite of
 # the same mirror (tools/packages/newer.list), Python packages go into build/venv with every hash
 # pinned (tools/packages/<group>.lock); those that carry the runtime of a backend are unpacked under build/deps/<backend>, and its Java
-# archives (tools/packages/<backend>.maven) under build/deps/<backend>.maven. Nothing outside apt's own files and build/ is touched.
+# archives (tools/packages/<group>.maven) under build/deps/<group>.maven. Nothing outside apt's own files and build/ is touched.
 # A stamp under build/.setup remembers what was done, so a second call returns at once.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -245,7 +245,7 @@ install_runtime() {
     mv "$target.new" "$target"
 }
 
-# install_archives FILE - bring build/deps/<backend>.maven to what FILE names, a line "GROUP:NAME:VERSION:jar:CLASSIFIER SHA256" each.
+# install_archives FILE - bring build/deps/<name of FILE> to what FILE names, a line "GROUP:NAME:VERSION:jar:CLASSIFIER SHA256" each.
 install_archives() {
     local file=$1 target artifact hash archive
     target=$DEPS/$(basename "$file")
@@ -297,10 +297,10 @@ setup_group() {
         lock=$PACKAGES/$part.lock
         if known_backends | grep -qx -- "$part"; then
             if [ -f "$lock" ]; then once "$lock" install_runtime "$lock"; fi
-            if [ -f "$PACKAGES/$part.maven" ]; then once "$PACKAGES/$part.maven" install_archives "$PACKAGES/$part.maven"; fi
         elif [ -f "$lock" ]; then
             once "$lock" install_python "$lock"
         fi
+        if [ -f "$PACKAGES/$part.maven" ]; then once "$PACKAGES/$part.maven" install_archives "$PACKAGES/$part.maven"; fi
     done
     echo "$print" >"$stamp"
     say "'$group' is ready after $((SECONDS - start)) s"

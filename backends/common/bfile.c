@@ -36,3 +36,28 @@ TRITONSERVER_Error *bfile_of_model(TRITONBACKEND_Model *model, yyjson_val *confi
     *ret_path = path;
     return NULL;
 }
+
+TRITONSERVER_Error *bfile_read(const char *path, const char *model, void **ret_content,
+                               size_t *ret_size)
+{
+    FILE *file = fopen(path, "re");
+    long size = -1;
+    char *content = NULL;
+    if (file && fseek(file, 0, SEEK_END) == 0)
+        size = ftell(file);
+    if (size >= 0)
+        content = malloc((size_t)size + 1);
+    bool whole = content && fseek(file, 0, SEEK_SET) == 0 &&
+                 fread(content, 1, (size_t)size, file) == (size_t)size;
+    int reason = errno;
+    if (file)
+        fclose(file);
+    if (!whole) {
+        free(content);
+        return berr_new(TRITONSERVER_ERROR_INTERNAL, "reading '%s' of model '%s': %s", path, model,
+                        strerror(reason));
+    }
+    *ret_content = content;
+    *ret_size = (size_t)size;
+    return NULL;
+}

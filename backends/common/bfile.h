@@ -10,3 +10,10 @@
  * errors    UNAVAILABLE when it is not there */
 TRITONSERVER_Error *bfile_of_model(TRITONBACKEND_Model *model, yyjson_val *config,
                                    const char *usual, char **ret_path);
+
+/* bfile_read - read a file as a whole.
+ * model        its name, for errors
+ * ret_content  owned by the caller: free
+ * errors       INTERNAL naming the file and the reason */
+TRITONSERVER_Error *bfile_read(const char *path, const char *model, void **ret_content,
+                               size_t *ret_size);

@@ -99,7 +99,8 @@ static TRITONSERVER_Error *onnxruntime_check_shape(const struct model *model,
         return err;
     bool same = tensor->rank == full.rank;
     for (size_t i = 0; same && i < full.rank; i++)
-        same = tensor->dims[i] == full.dims[i] || (!exact && tensor->dims[i] == -1);
+        same = tensor->dims[i] == full.dims[i] || (!exact && tensor->dims[i] == -1) ||
+               (model->is_netdef && full.dims[i] == -1);
     if (same)
         return NULL;
     char model_text[TEXT_SIZE], config_text[TEXT_SIZE];

@@ -12,6 +12,7 @@
 #include "batch_io.h"
 #include "check.h"
 #include "complete.h"
+#include "netdef_file.h"
 #include "options.h"
 #include "signature.h"
 
@@ -54,19 +55,25 @@ static TRITONSERVER_Error *onnxruntime_model_find_file(const struct model *model
     return NULL;
 }
 
-static TRITONSERVER_Error *make_session(struct model *model)
+static TRITONSERVER_Error *open_onnx(struct model *model, const OrtSessionOptions *options)
 {
-    OrtSessionOptions *options = NULL;
     char *path = NULL;
     TRITONSERVER_Error *err = onnxruntime_model_find_file(model, &path);
     if (!err)
-        err = options_new(model->ort, model->config, &options);
-    if (!err)
         err = ort_err(model->api,
                       model->api->CreateSession(model->ort->env, path, options, &model->session));
+    free(path);
+    return err;
+}
+
+static TRITONSERVER_Error *make_session(struct model *model)
+{
+    OrtSessionOptions *options = NULL;
+    TRITONSERVER_Error *err = options_new(model->ort, model->config, &options);
+    if (!err)
+        err = model->is_netdef ? netdef_file_open(model, options) : open_onnx(model, options);
     if (options)
         model->api->ReleaseSessionOptions(options);
-    free(path);
     return err;
 }
 
@@ -94,6 +101,8 @@ static TRITONSERVER_Error *onnxruntime_model_read_config(struct model *model)
     if (err)
         return err;
     model->config = yyjson_doc_get_root(model->config_doc);
+    const char *platform = yyjson_get_str(yyjson_obj_get(model->config, "platform"));
+    model->is_netdef = platform && strcmp(platform, "caffe2_netdef") == 0;
     model->max_batch_size = bconfig_int(yyjson_obj_get(model->config, "max_batch_size"), 0);
     return NULL;
 }

@@ -43,6 +43,7 @@ struct model {
     yyjson_doc *config_doc;
     yyjson_val *config;
     int64_t max_batch_size;
+    bool is_netdef; /* Caffe2's: translated, and what its tensors are the configuration says */
     OrtSession *session;
     size_t input_count; /* required inputs first, then initializers */
     size_t required_count;

@@ -144,6 +144,7 @@ void model_free(struct model *model)
         return;
     session_close(model->session);
     signature_free(model);
+    options_free(&model->options);
     yyjson_doc_free(model->config_doc);
     free(model->path);
     pthread_mutex_destroy(&model->lock);

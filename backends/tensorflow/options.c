@@ -203,75 +203,83 @@ static bool places_itself(yyjson_val *config)
     return false;
 }
 
-static void put_parameter(struct wire_out *optimizer, const char *name,
-                          const struct wire_out *value)
+static void put_parameter(struct wire_out *out, const char *name, uint32_t kind, int64_t number,
+                          const char *text)
 {
-    struct wire_out entry = {0};
-    wire_put_text(&entry, MAP_KEY, name);
-    wire_put_message(&entry, MAP_VALUE, value);
-    wire_put_message(optimizer, OPTIMIZER_PARAMETERS, &entry);
+    size_t entry = wire_begin(out, OPTIMIZER_PARAMETERS);
+    wire_put_text(out, MAP_KEY, name);
+    size_t value = wire_begin(out, MAP_VALUE);
+    if (text)
+        wire_put_text(out, kind, text);
+    else
+        wire_put_number(out, kind, number);
+    wire_end(out, value);
+    wire_end(out, entry);
 }
 
-static void tensorflow_options_put_number(struct wire_out *optimizer, const char *name,
-                                          int64_t number)
+static void tensorflow_options_put_number(struct wire_out *out, const char *name, int64_t number)
 {
-    struct wire_out value = {0};
-    wire_put_number(&value, ATTR_NUMBER, number);
-    put_parameter(optimizer, name, &value);
+    put_parameter(out, name, ATTR_NUMBER, number, NULL);
 }
 
 /* Around it constants are folded, since it leaves some that are used no more. */
-static void put_tensorrt(struct wire_out *rewrite, const struct tensorrt *tensorrt,
+static void put_tensorrt(struct wire_out *out, const struct tensorrt *tensorrt,
                          int64_t max_batch_size)
 {
-    struct wire_out optimizer = {0}, fold = {0}, dynamic = {0}, precision = {0};
-    wire_put_text(rewrite, OPTIMIZERS, "constfold");
-    wire_put_text(rewrite, OPTIMIZERS, "layout");
-    wire_put_text(rewrite, OPTIMIZERS, "constfold");
-    wire_put_text(&optimizer, OPTIMIZER_NAME, "TensorRTOptimizer");
-    wire_put_number(&dynamic, ATTR_TRUTH, true);
-    put_parameter(&optimizer, "is_dynamic_op", &dynamic);
-    wire_put_text(&precision, ATTR_TEXT, tensorrt->precision);
-    put_parameter(&optimizer, "precision_mode", &precision);
-    tensorflow_options_put_number(&optimizer, "minimum_segment_size", tensorrt->segment);
-    tensorflow_options_put_number(&optimizer, "max_batch_size",
-                                  max_batch_size > 1 ? max_batch_size : 1);
-    tensorflow_options_put_number(&optimizer, "max_workspace_size_bytes", tensorrt->workspace);
-    tensorflow_options_put_number(&optimizer, "max_cached_engines", tensorrt->engines);
-    wire_put_message(rewrite, CUSTOM_OPTIMIZERS, &optimizer);
-    wire_put_text(&fold, OPTIMIZER_NAME, "constfold");
-    wire_put_message(rewrite, CUSTOM_OPTIMIZERS, &fold);
+    wire_put_text(out, OPTIMIZERS, "constfold");
+    wire_put_text(out, OPTIMIZERS, "layout");
+    wire_put_text(out, OPTIMIZERS, "constfold");
+    size_t optimizer = wire_begin(out, CUSTOM_OPTIMIZERS);
+    wire_put_text(out, OPTIMIZER_NAME, "TensorRTOptimizer");
+    put_parameter(out, "is_dynamic_op", ATTR_TRUTH, true, NULL);
+    put_parameter(out, "precision_mode", ATTR_TEXT, 0, tensorrt->precision);
+    tensorflow_options_put_number(out, "minimum_segment_size", tensorrt->segment);
+    tensorflow_options_put_number(out, "max_batch_size", max_batch_size > 1 ? max_batch_size : 1);
+    tensorflow_options_put_number(out, "max_workspace_size_bytes", tensorrt->workspace);
+    tensorflow_options_put_number(out, "max_cached_engines", tensorrt->engines);
+    wire_end(out, optimizer);
+    size_t fold = wire_begin(out, CUSTOM_OPTIMIZERS);
+    wire_put_text(out, OPTIMIZER_NAME, "constfold");
+    wire_end(out, fold);
+}
+
+static void put_rewrites(const struct accelerators *accelerators, yyjson_val *config,
+                         struct wire_out *out)
+{
+    if (!accelerators->wants_tensorrt && !accelerators->mixed_precision)
+        return;
+    size_t rewrite = wire_begin(out, REWRITE_OPTIONS);
+    if (accelerators->wants_tensorrt)
+        put_tensorrt(out, &accelerators->tensorrt,
+                     bconfig_int(yyjson_obj_get(config, "max_batch_size"), 0));
+    if (accelerators->mixed_precision)
+        wire_put_number(out, MIXED_PRECISION, SWITCHED_ON);
+    wire_put_number(out, ITERATIONS, ONE_ITERATION);
+    wire_end(out, rewrite);
 }
 
 static void put_graph_options(const struct accelerators *accelerators, yyjson_val *config,
                               struct wire_out *session)
 {
-    struct wire_out graph = {0}, optimizer = {0}, rewrite = {0};
     yyjson_val *level =
         yyjson_obj_get(yyjson_obj_get(yyjson_obj_get(config, "optimization"), "graph"), "level");
     int64_t jit = bconfig_int(level, 0);
     jit = jit < 0 ? JIT_OFF : jit > JIT_MOST ? JIT_MOST : jit;
-    wire_put_number(&optimizer, JIT_LEVEL, jit);
-    wire_put_number(&optimizer, JIT_ON_CPU, jit > 0);
-    wire_put_message(&graph, OPTIMIZER_OPTIONS, &optimizer);
-    if (accelerators->wants_tensorrt)
-        put_tensorrt(&rewrite, &accelerators->tensorrt,
-                     bconfig_int(yyjson_obj_get(config, "max_batch_size"), 0));
-    if (accelerators->mixed_precision)
-        wire_put_number(&rewrite, MIXED_PRECISION, SWITCHED_ON);
-    if (rewrite.size) {
-        wire_put_number(&rewrite, ITERATIONS, ONE_ITERATION);
-        wire_put_message(&graph, REWRITE_OPTIONS, &rewrite);
-    }
-    wire_put_message(session, GRAPH_OPTIONS, &graph);
+    size_t graph = wire_begin(session, GRAPH_OPTIONS);
+    size_t optimizer = wire_begin(session, OPTIMIZER_OPTIONS);
+    wire_put_number(session, JIT_LEVEL, jit);
+    wire_put_number(session, JIT_ON_CPU, jit > 0);
+    wire_end(session, optimizer);
+    put_rewrites(accelerators, config, session);
+    wire_end(session, graph);
 }
 
 static void put_devices(const struct runtime *runtime, struct wire_out *session)
 {
-    struct wire_out gpu = {0};
-    wire_put_double(&gpu, GPU_FRACTION, runtime->gpu_memory_fraction);
-    wire_put_number(&gpu, GPU_GROWTH, runtime->gpu_memory_fraction == 0);
-    wire_put_message(session, GPU_OPTIONS, &gpu);
+    size_t gpu = wire_begin(session, GPU_OPTIONS);
+    wire_put_double(session, GPU_FRACTION, runtime->gpu_memory_fraction);
+    wire_put_number(session, GPU_GROWTH, runtime->gpu_memory_fraction == 0);
+    wire_end(session, gpu);
     wire_put_number(session, SOFT_PLACEMENT, runtime->soft_placement);
 }
 
@@ -298,8 +306,10 @@ TRITONSERVER_Error *options_read(const struct runtime *runtime, const char *mode
         err = tensorflow_options_read_threads(runtime, model, config, &options.session);
     if (!err)
         err = read_accelerators(model, config, &accelerators);
-    if (err)
+    if (err) {
+        wire_free(&options.session);
         return err;
+    }
     if ((accelerators.wants_tensorrt || accelerators.mixed_precision) && !places_itself(config)) {
         runtime_say(TRITONSERVER_LOG_WARN,
                     "model '%s': GPU Execution Accelerator will be ignored for model instance on "
@@ -310,8 +320,16 @@ TRITONSERVER_Error *options_read(const struct runtime *runtime, const char *mode
     options.wants_tensorrt = accelerators.wants_tensorrt;
     put_graph_options(&accelerators, config, &options.session);
     put_devices(runtime, &options.session);
-    if (options.session.full)
-        return berr_new(TRITONSERVER_ERROR_INTERNAL, "model '%s': too many settings", model);
+    if (options.session.failed) {
+        wire_free(&options.session);
+        return berr_no_memory();
+    }
+    options_free(ret_options);
     *ret_options = options;
     return NULL;
+}
+
+void options_free(struct options *options)
+{
+    wire_free(&options->session);
 }

@@ -2,8 +2,8 @@
 
 #include <yyjson.h>
 
+#include "../common/wire.h"
 #include "runtime.h"
-#include "wire.h"
 
 /* What a model's configuration says of how TensorFlow runs it. */
 
@@ -18,6 +18,10 @@ struct options {
 
 /* options_read - read the parameters, the graph level and the accelerators.
  * config       the configuration's root; outlives the options
+ * ret_options  zeros, or options that these take the place of; owned by the caller: options_free
  * errors       INVALID_ARG naming the model and the setting */
 TRITONSERVER_Error *options_read(const struct runtime *runtime, const char *model,
                                  yyjson_val *config, struct options *ret_options);
+
+/* options_free - free what options hold; zeros are allowed. */
+void options_free(struct options *options);

@@ -1,50 +1,26 @@
 #include "session.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../common/berr.h"
+#include "../common/bfile.h"
 #include "init_ops.h"
 #include "model.h"
 
-static TRITONSERVER_Error *tensorflow_session_read_file(const struct model *model,
-                                                        TF_Buffer *ret_content)
-{
-    FILE *file = fopen(model->path, "re");
-    long size = -1;
-    char *content = NULL;
-    if (file && fseek(file, 0, SEEK_END) == 0)
-        size = ftell(file);
-    if (size >= 0)
-        content = malloc((size_t)size + 1);
-    bool whole = content && fseek(file, 0, SEEK_SET) == 0 &&
-                 fread(content, 1, (size_t)size, file) == (size_t)size;
-    int reason = errno;
-    if (file)
-        fclose(file);
-    if (!whole) {
-        free(content);
-        return berr_new(TRITONSERVER_ERROR_INTERNAL, "reading '%s' of model '%s': %s", model->path,
-                        model->name, strerror(reason));
-    }
-    *ret_content = (TF_Buffer){.data = content, .length = (size_t)size};
-    return NULL;
-}
-
 static TRITONSERVER_Error *import_graph(const struct model *model, TF_Graph *graph)
 {
-    TF_Buffer content;
-    size_t position = 0;
-    TRITONSERVER_Error *err = tensorflow_session_read_file(model, &content);
+    void *bytes;
+    size_t size, position = 0;
+    TRITONSERVER_Error *err = bfile_read(model->path, model->name, &bytes, &size);
     if (err)
         return err;
+    TF_Buffer content = {.data = bytes, .length = size};
     TF_ImportGraphDefOptions *options = TF_NewImportGraphDefOptions();
     TF_Status *status = TF_NewStatus();
     TF_GraphImportGraphDef(graph, &content, options, status);
     TF_DeleteImportGraphDefOptions(options);
-    free((void *)content.data);
+    free(bytes);
     err = runtime_err(status, "loading model", model->name);
     if (!err && !TF_GraphNextOperation(graph, &position))
         err = berr_new(TRITONSERVER_ERROR_INTERNAL, "model '%s' has an empty network", model->name);

@@ -6,7 +6,7 @@
 
 #include "../common/berr.h"
 #include "batch_parts.h"
-#include "wire.h"
+#include "../common/wire.h"
 
 /* Fields of TensorFlow's messages. */
 enum {
@@ -49,7 +49,8 @@ static bool choose_signature(const struct model *model, const TF_Buffer *meta,
                              struct wire *ret_signature)
 {
     const char *wanted = model->options.signature ? model->options.signature : "serving_default";
-    struct wire all = {meta->data, (const unsigned char *)meta->data + meta->length};
+    const unsigned char *bytes = meta->data;
+    struct wire all = {.at = bytes, .end = bytes + meta->length};
     struct wire_field field;
     struct wire key, value, other = {0}, other_value = {0};
     while (wire_next(&all, &field)) {

@@ -26,7 +26,7 @@ static const struct config_platform rows[] = {
     {"", "openvino", "model.xml", ALL, true, 'e'},
     {"pytorch_libtorch", "pytorch", "model.pt", PYTORCH, true, 'f'},
     {"", "python", "model.py", ALL, true, 'e'},
-    {"caffe2_netdef", "caffe2", "model.netdef", CAFFE2, false, 'f'},
+    {"caffe2_netdef", "onnxruntime", "model.netdef", CAFFE2, false, 'f'},
     {"custom", "custom", "libcustom.so", ALL, false, 'f'},
 };
 

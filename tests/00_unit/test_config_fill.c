@@ -27,7 +27,7 @@ static void platforms(void **state)
          "model.savedmodel"},
         {"platform: 'onnxruntime_onnx'", "onnxruntime_onnx", "onnxruntime", "model.onnx"},
         {"platform: 'pytorch_libtorch'", "pytorch_libtorch", "pytorch", "model.pt"},
-        {"platform: 'caffe2_netdef'", "caffe2_netdef", "caffe2", "model.netdef"},
+        {"platform: 'caffe2_netdef'", "caffe2_netdef", "onnxruntime", "model.netdef"},
         {"platform: 'custom'", "custom", "custom", "libcustom.so"},
         {"backend: 'onnxruntime'", "onnxruntime_onnx", "onnxruntime", "model.onnx"},
         {"backend: 'python'", "", "python", "model.py"},

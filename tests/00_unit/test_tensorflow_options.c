@@ -34,7 +34,8 @@ static TRITONSERVER_Error *read_text(const char *text, struct options *ret_optio
 
 static struct wire whole(const struct options *options)
 {
-    return (struct wire){options->session.bytes, options->session.bytes + options->session.size};
+    return (struct wire){.at = options->session.bytes,
+                         .end = options->session.bytes + options->session.size};
 }
 
 /* The n-th field of this number, from 0. */
@@ -63,7 +64,7 @@ static int64_t value(struct wire wire, uint32_t number)
 static void what_is_usual(void **state)
 {
     (void)state;
-    struct options options;
+    struct options options = {0};
     assert_null(read_text("{}", &options));
     assert_string_equal(options.tag, "serve");
     assert_null(options.signature);
@@ -77,12 +78,13 @@ static void what_is_usual(void **state)
     struct wire graph = message(all, 10, 0), optimizer = message(graph, 3, 0);
     assert_int_equal(value(optimizer, 5), 0);
     assert_int_equal(value(graph, 10), -2);
+    options_free(&options);
 }
 
 static void parameters_are_handed_on(void **state)
 {
     (void)state;
-    struct options options;
+    struct options options = {0};
     assert_null(read_text("{\"parameters\":{\"TF_NUM_INTRA_THREADS\":{\"string_value\":\"5\"},"
                           "\"TF_NUM_INTER_THREADS\":{\"string_value\":\"7\"},"
                           "\"TF_USE_PER_SESSION_THREADS\":{\"string_value\":\"Yes\"},"
@@ -93,6 +95,7 @@ static void parameters_are_handed_on(void **state)
     assert_int_equal(value(all, 5), 7);
     assert_int_equal(value(all, 9), 1);
     assert_int_equal(options.share_count, 4);
+    options_free(&options);
 }
 
 /* PB-57: and on CPU it compiles from level 1 on. */
@@ -104,12 +107,13 @@ static void levels_of_the_graph(void **state)
                                     {1, 1, 1},   {2, 2, 1},   {9, 2, 1}};
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
         char text[128];
-        struct options options;
+        struct options options = {0};
         snprintf(text, sizeof text, "{\"optimization\":{\"graph\":{\"level\":%d}}}", levels[i][0]);
         assert_null(read_text(text, &options));
         struct wire optimizer = message(message(whole(&options), 10, 0), 3, 0);
         assert_int_equal(value(optimizer, 5), levels[i][1]);
         assert_int_equal(value(optimizer, 7), levels[i][2]);
+        options_free(&options);
     }
 }
 
@@ -132,7 +136,7 @@ static struct wire parameter(struct wire optimizer, const char *name)
 static void check_tensorrt(const char *text, const char *precision, int64_t segment,
                            int64_t workspace, int64_t engines)
 {
-    struct options options;
+    struct options options = {0};
     assert_null(read_text(text, &options));
     assert_true(options.wants_tensorrt);
     struct wire rewrite = message(message(whole(&options), 10, 0), 10, 0);
@@ -146,6 +150,7 @@ static void check_tensorrt(const char *text, const char *precision, int64_t segm
     assert_int_equal(value(parameter(optimizer, "minimum_segment_size"), 3), segment);
     assert_int_equal(value(parameter(optimizer, "max_workspace_size_bytes"), 3), workspace);
     assert_int_equal(value(parameter(optimizer, "max_cached_engines"), 3), engines);
+    options_free(&options);
 }
 
 /* PB-70, PB-71, PB-72, PB-73: what is not given is FP32, 100 engines, 3 operations and 1 GiB. */
@@ -164,12 +169,13 @@ static void settings_of_tensorrt(void **state)
 static void on_a_processor_it_has_no_effect(void **state)
 {
     (void)state;
-    struct options options;
+    struct options options = {0};
     assert_null(read_text(TENSORRT("KIND_CPU", ""), &options));
     assert_false(options.wants_tensorrt);
     assert_string_equal(said, "model 'm': GPU Execution Accelerator will be ignored for model "
                               "instance on CPU");
     assert_int_equal(value(message(whole(&options), 10, 0), 10), -2);
+    options_free(&options);
 }
 
 static void malformed_messages_end(void **state)
@@ -182,18 +188,33 @@ static void malformed_messages_end(void **state)
                                       "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const unsigned char *at = (const unsigned char *)bad[i];
-        struct wire wire = {at, at + strlen(bad[i])};
+        struct wire wire = {.at = at, .end = at + strlen(bad[i])};
         struct wire_field field;
         assert_false(wire_next(&wire, &field));
+        assert_true(wire.broken);
     }
+}
+
+static void messages_in_messages(void **state)
+{
+    (void)state;
     struct wire_out out = {0};
     char long_text[2000];
     memset(long_text, 'x', sizeof long_text);
     long_text[sizeof long_text - 1] = '\0';
+    size_t outer = wire_begin(&out, 1);
     wire_put_number(&out, 1, 5);
-    assert_false(out.full);
+    size_t inner = wire_begin(&out, 3);
     wire_put_text(&out, 2, long_text);
-    assert_true(out.full);
+    wire_end(&out, inner);
+    wire_end(&out, outer);
+    wire_put_number(&out, 4, -1);
+    assert_false(out.failed);
+    struct wire all = {.at = out.bytes, .end = out.bytes + out.size};
+    assert_int_equal(value(all, 4), -1);
+    assert_int_equal(value(message(all, 1, 0), 1), 5);
+    assert_true(wire_is(message(message(message(all, 1, 0), 3, 0), 2, 0), long_text));
+    wire_free(&out);
 }
 
 int main(void)
@@ -205,6 +226,7 @@ int main(void)
         cmocka_unit_test(settings_of_tensorrt),
         cmocka_unit_test(on_a_processor_it_has_no_effect),
         cmocka_unit_test(malformed_messages_end),
+        cmocka_unit_test(messages_in_messages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

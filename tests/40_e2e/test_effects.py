@@ -269,12 +269,11 @@ def test_instances_that_a_group_makes(kind: type[Server], board: Board, backend:
 
 MISSING = {
     "tensorrt_plan": ("tensorrt", "model.plan"),
-    "caffe2_netdef": ("caffe2", "model.netdef"),
 }
 
 
 def test_frameworks_that_are_not_here(kind: type[Server], repository: Repository) -> None:
-    """refuses MR-38, MR-39, MR-62, MC-06: each by the name of the backend that is missing; others are served."""
+    """refuses MR-38, MR-39, MC-06: each by the name of the backend that is missing; others are served."""
     repository.identity("other")
     for platform, (_, file) in MISSING.items():
         tensors = "".join(f'{side} {{ name: "{side}__0" data_type: TYPE_FP32 dims: [ 16 ] }}\n' for side in ("input", "output"))

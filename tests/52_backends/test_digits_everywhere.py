@@ -15,14 +15,14 @@ from clients import PROTOCOLS, at_once, config
 
 MODELS = [
     "digits_openvino", "digits_openvino_auto", "digits_openvino_onnx", "digits_accelerated", "digits_pytorch", "digits_tensorflow",
-    "digits_tensorflow_saved",
+    "digits_tensorflow_saved", "digits_caffe2",
 ]
 
 
 @pytest.fixture(scope="module")
 def everywhere() -> Iterator[Server]:
     repositories = [paths.SAMPLE_MODELS]
-    repositories += [paths.need(paths.ROOT / "build" / f"models-{name}") for name in ("openvino", "onnxruntime-openvino", "pytorch", "tensorflow")]
+    repositories += [paths.need(paths.ROOT / "build" / f"models-{name}") for name in ("caffe2", "openvino", "onnxruntime-openvino", "pytorch", "tensorflow")]
     with Nereid(repositories) as server:
         yield server
 

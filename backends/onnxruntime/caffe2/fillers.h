@@ -1,0 +1,12 @@
+#pragma once
+
+#include "step.h"
+
+/* Operators that make tensors out of their arguments: weights, and constants. */
+
+step_fn fillers_given, fillers_bytes, fillers_constant;
+
+/* fillers_type - the data type that an argument names, by Caffe2's number or its name.
+ * errors   it is missing, or names none that ONNX has */
+TRITONSERVER_Error *fillers_type(const struct step *step, const char *name,
+                                 enum graph_type *ret_type);
