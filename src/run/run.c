@@ -1,4 +1,4 @@
-/* The server as a process: options, front ends, models, signals, the order of stopping. */
+/* The server as a process: options, front ends, models, signals, and the order of stopping. */
 #include "run/run.h"
 
 #include "base/build_version.h"
@@ -28,11 +28,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of the time to stop in, the last quarter, and no more than this, is for unloading models,
- * whatever connections wait for. */
+/* The last quarter of the stopping time, at most this long, is reserved for unloading models,
+ * even if connections still wait. */
 #define UNLOAD_NS TIME_S(5)
 
-/* So long the log has for the last lines of a process that ends at once. */
+/* How long the last log lines may take if the process ends at once. */
 #define LAST_WORDS_NS TIME_MS(500)
 
 struct fronts {
@@ -44,18 +44,18 @@ struct fronts {
     time_ns until; /* when stopping must be over */
     /* when connections are closed on clients that wait still: models are unloaded after it */
     time_ns conn_until;
-    /* set when stopping is over; the signal that follows it wakes the main thread */
+    /* set when stopping has ended; the signal that follows wakes the main thread */
     atomic_bool stopped;
-    int number;             /* of the signal that began the end; 0 = none did */
-    const char *last_words; /* why it ends at once */
-    struct thread *starter; /* loads what is to be served; NULL = it never began */
-    atomic_bool ending;     /* set by the main thread: the starter says no more */
-    /* set by the starter: it cannot be served; the signal that follows it wakes the main thread */
+    int number;             /* the signal that began the stop; 0 = none */
+    const char *last_words; /* why the process ends at once */
+    struct thread *starter; /* the thread that loads the models; NULL = not started */
+    atomic_bool ending;     /* set by the main thread: the starter must log nothing more */
+    /* set by the starter: the start has failed; the signal that follows wakes the main thread */
     atomic_bool failed;
 };
 
-/* What could not be listened at, and which option says so: the port is taken, or the address is
- * none. */
+/* Adds the front end, its address and its option to an error of opening it: the port is in use,
+ * or the address is invalid. */
 static struct err *run_run_opened(struct err *e, const char *front, const char *address)
 {
     if (!e)
@@ -106,8 +106,8 @@ static void stop_grpc(void *arg)
     grpc_front_stop(f->grpc, f->conn_until);
 }
 
-/* Both at once: a long request of one protocol takes nothing of the time that clients of the
- * other have. */
+/* Stops both front ends at the same time, so that a long request of one protocol takes no time
+ * from the other protocol's clients. */
 static void stop_fronts(struct fronts *f)
 {
     struct thread *grpc = NULL;
@@ -119,8 +119,8 @@ static void stop_fronts(struct fronts *f)
     http_front_stop(f->metrics, f->conn_until);
 }
 
-/* Readiness first, then the front ends, then the models: nothing that was accepted goes
- * unanswered. */
+/* Stops readiness first, then the front ends, then the models, so that every accepted request is
+ * answered. */
 static void stop_all(void *arg)
 {
     struct fronts *f = arg;
@@ -129,9 +129,9 @@ static void stop_all(void *arg)
     countdown_begin(&countdown, f->server->repo, f->http, f->until);
     stop_fronts(f);
     countdown_unload(&countdown);
-    thread_join(f->starter); /* a backend that loads a model cannot be told to stop */
+    thread_join(f->starter); /* a backend that is loading a model cannot be stopped */
     server_unload(f->server);
-    grpc_front_close(f->grpc); /* until now who comes is told that the server stops */
+    grpc_front_close(f->grpc); /* until now new clients were told that the server stops */
     server_stop(f->server);
     countdown_end(&countdown);
     http_front_free(f->http);
@@ -160,7 +160,8 @@ static void say_last_words(void *arg)
     signals_wake();
 }
 
-/* The words are said on another thread: whoever reads the log may have stopped reading. */
+/* Logs why the process ends at once. A separate thread logs it, because the reader of the log
+ * may hang. */
 static _Noreturn void end_at_once(struct fronts *f, const char *why)
 {
     struct thread *thread = NULL;
@@ -171,8 +172,8 @@ static _Noreturn void end_at_once(struct fronts *f, const char *why)
     _exit(1);
 }
 
-/* Stops on another thread, so that this one sees the second signal and the time-out. Does not
- * return when either comes first. */
+/* Stops on another thread, while this thread watches for a second signal and the timeout. Does
+ * not return if one of them comes first. */
 static void stop_in_time(struct fronts *f)
 {
     uint32_t seconds = f->server->options.exit_timeout_secs;
@@ -215,7 +216,7 @@ static int wait_for_end(const struct fronts *f)
     }
 }
 
-/* On a thread of its own: signals are seen while models load. */
+/* Loads the models on a separate thread, so that the main thread sees signals. */
 static void starter(void *arg)
 {
     struct fronts *f = arg;
@@ -228,12 +229,12 @@ static void starter(void *arg)
         atomic_store(&f->failed, true);
         signals_wake();
     } else if (server_live(f->server)) {
-        log_say_held(); /* of models that were loaded */
+        log_say_held(); /* lines held back while models were loaded */
         LOG_INFO("server is ready");
     }
 }
 
-/* Returns the status to end with. */
+/* Runs until the end. Returns the exit status. */
 static int serve_until_end(struct fronts *f)
 {
     int number = wait_for_end(f);
@@ -285,7 +286,7 @@ static int run_logged(const struct options *o)
     return status;
 }
 
-/* Of two front ends at one Unix socket only one could be reached. */
+/* Refuses two front ends at the same Unix socket: only one could be reached. */
 static struct err *check_addresses(const struct options *o)
 {
     const struct {
@@ -309,7 +310,7 @@ static struct err *check_addresses(const struct options *o)
     return NULL;
 }
 
-/* Before anything is opened: the front ends make their own of it. */
+/* Checks a pattern before anything is opened; the front ends compile it again. */
 static struct err *check_pattern(bool open, const char *option, const char *pattern)
 {
     struct forward *f = NULL;
