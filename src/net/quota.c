@@ -11,8 +11,8 @@ static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF); /* guards listeners and 
 static unsigned listeners;
 static int64_t total;
 
-/* Places that are kept for nobody and not taken. Relaxed: a limit, not a hand-over. Below 0
- * while some are being refused. */
+/* Shared places that are not taken. Relaxed: only a limit. Below 0 while connections are being
+ * refused. */
 static _Atomic(int64_t) left;
 
 static int64_t places_there_are(void)
