@@ -50,6 +50,14 @@ void quota_close(uint32_t kept)
     mutex_unlock(&lock);
 }
 
+uint64_t quota_places(void)
+{
+    mutex_lock(&lock);
+    int64_t places = listeners ? total : 0;
+    mutex_unlock(&lock);
+    return (uint64_t)places;
+}
+
 bool quota_take(uint32_t kept, uint32_t before)
 {
     return before < kept || atomic_fetch_sub_explicit(&left, 1, memory_order_relaxed) > 0;

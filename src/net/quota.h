@@ -14,6 +14,10 @@
 uint32_t quota_open(void);
 void quota_close(uint32_t kept);
 
+/* quota_places - how many connections all listeners may have together, 0 before the first one
+ * begins. Any thread. */
+uint64_t quota_places(void);
+
 /* quota_take - a listener has counted one more connection. Returns false if there is no place
  * for it: the caller then refuses it, counts it down again, and gives its place back like any
  * other. So the result depends only on the counts, whichever connection ends first.

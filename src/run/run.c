@@ -11,17 +11,21 @@
 #include "http/http_front.h"
 #include "isolate/child/isolate_child.h"
 #include "net/forward.h"
+#include "net/quota.h"
 #include "os/heap.h"
+#include "os/process/process.h"
 #include "os/process/signals.h"
 #include "os/sock_unix.h"
 #include "os/thread.h"
 #include "repo/repo.h"
 #include "run/check_command.h"
 #include "run/countdown.h"
+#include "run/doctor.h"
 #include "run/secure.h"
 #include "server/log_files.h"
 #include "server/server.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -98,6 +102,17 @@ static struct err *open_fronts(struct fronts *f)
     if (!e && f->metrics)
         say_started("Metrics Service", address, http_front_port(f->metrics));
     return e;
+}
+
+static void warn_of_few_files(void)
+{
+    uint64_t most = process_fds().max;
+    if (most < RUN_FEW_FILES)
+        LOG_WARN(
+            "this process may open %" PRIu64 " files, so at most %" PRIu64
+            " connections are served at once: raise the limit (ulimit -n 65536, LimitNOFILE=65536 "
+            "of a systemd unit, --ulimit nofile=65536 of a container)",
+            most, quota_places());
 }
 
 static void stop_grpc(void *arg)
@@ -258,8 +273,10 @@ static int run_run_serve(const struct options *o)
     e = server_start(f.server);
     if (!e)
         e = open_fronts(&f);
-    if (!e)
+    if (!e) {
+        warn_of_few_files();
         e = thread_start("starter", starter, &f, &f.starter);
+    }
     int status = 1;
     if (e) {
         LOG_ERROR("%s", err_message(e));
@@ -338,6 +355,8 @@ int run_server(int argc, char **argv)
         return isolate_child_run();
     if (argc > 1 && strcmp(argv[1], "check") == 0)
         return check_command(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "doctor") == 0)
+        return doctor_command(argc - 1, argv + 1);
     struct options *o = mem_alloc(sizeof(*o));
     enum options_action action = OPTIONS_RUN;
     options_defaults(o);

@@ -15,6 +15,7 @@
 #include "serve/version.h"
 #include "server/housekeeping.h"
 #include "server/rooms.h"
+#include "server/start_advice.h"
 #include "server/start_table.h"
 
 #include <stdio.h>
@@ -176,6 +177,7 @@ struct err *server_load(struct server *s)
     size_t failed = 0;
     struct err *e = repo_load_all(s->repo, &failed);
     log_tables(s);
+    start_advice_repositories(s);
     if (!e && failed && s->options.exit_on_error)
         e = err_new(STATUS_INTERNAL,
                     "failed to load all models: %zu could not be loaded, see the lines above; "
