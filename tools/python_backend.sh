@@ -6,7 +6,7 @@
 #   build/python-backend/reference  the same files for the reference server, that entry as it was
 #
 # Each holds python/ with the backend, its Python module and the stub of the Python that made build/venv. The run paths point at the
-# libraries of the package. With an argument, a link to the first is put into that directory of backends.
+# libraries of the package. With an argument, that becomes a directory of backends: the first, and links to what build/release has besides.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 ROOT=$PWD
@@ -44,4 +44,9 @@ if [ "$(cat "$OUT/.stamp" 2>/dev/null)" != "$stamp" ]; then
     patchelf --replace-needed "$needed" libtritonserver.so "$library"
     echo "$stamp" >"$OUT/.stamp"
 fi
-if [ $# -gt 0 ]; then ln -sfn "$ROOT/$OUT/served/python" "$1/python"; fi
+if [ $# -gt 0 ]; then
+    mkdir -p "$1"
+    [ ! "$1" -ef build/release/backends ] || die "$1 has our own python backend" "name another directory, which becomes one of backends"
+    for backend in "$ROOT"/build/release/backends/*/; do ln -sfn "${backend%/}" "$1/$(basename "$backend")"; done
+    ln -sfn "$ROOT/$OUT/served/python" "$1/python"
+fi

@@ -1,7 +1,8 @@
 #!/bin/bash
 # run.sh - build, write the sample repository, serve it in the foreground; a line says what to type
 # once the server is ready. HTTP_PORT, GRPC_PORT and METRICS_PORT choose the ports; BACKENDS names further
-# backends, whose samples are served besides: python, those of tools/packages/backends.list, or all of that list.
+# backends, whose samples are served besides: those of tools/packages/backends.list, or all of that list; `python` serves the models in
+# Python with Triton's compiled backend instead of ours.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/backends.sh
@@ -9,17 +10,18 @@ http=${HTTP_PORT:-8000} grpc=${GRPC_PORT:-8001} metrics=${METRICS_PORT:-8002}
 
 tools/build.sh release server
 tools/samples.sh
-repositories=(--model-repository=build/models --model-repository=build/models-caffe2)
+repositories=(--model-repository=build/models --model-repository=build/models-caffe2 --model-repository=tools/python_models)
+options=()
 asked=$(asked_backends python)
 for backend in $asked; do
     if [ "$backend" != python ]; then
         repositories+=(--model-repository="build/models-$backend")
         continue
     fi
-    tools/python_backend.sh build/release/backends
-    repositories+=(--model-repository=tools/python_models)
-    PATH=$PWD/build/venv/bin:$PATH # the models' Python
+    tools/python_backend.sh build/backends-compiled
+    options+=(--backend-directory=build/backends-compiled)
 done
+PATH=$PWD/build/venv/bin:$PATH # the models' Python
 
 # ready - does the server answer 200 to the readiness question?
 ready() {
@@ -45,13 +47,11 @@ To classify a handwritten digit, type in another terminal, in this folder:
     curl -s localhost:$http/v2/models/digits/infer -d @build/models-examples/digit.json
 
 EOT
-    if grep -qx python <<<"$asked"; then
-        echo "    curl -s localhost:$http/v2/models/digit_words/infer -d @tools/python_models/digit_words/example.json    (a model in Python)"
-        echo
-    fi
+    echo "    curl -s localhost:$http/v2/models/digit_words/infer -d @tools/python_models/digit_words/example.json    (a model in Python)"
+    echo
 }
 
 # Detached, so that the server, which takes this process over, has no child that it does not know.
 (announce &)
-exec build/release/bin/nereid "${repositories[@]}" \
+exec build/release/bin/nereid "${repositories[@]}" "${options[@]}" \
     --http-port="$http" --grpc-port="$grpc" --metrics-port="$metrics"

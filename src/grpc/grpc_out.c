@@ -5,8 +5,7 @@
 
 #include <string.h>
 
-/* Payload up to this size is copied after the frame header, because that is cheaper than a
- * separate piece. */
+/* Payload up to this size is copied behind the frame header: cheaper than a piece of its own. */
 #define COPY_BYTES ((size_t)4096)
 
 void grpc_out_init(struct grpc_out *o)
@@ -59,7 +58,7 @@ void grpc_out_copy(struct grpc_out *o, struct grpc_batch *b, const void *data, s
         refer(b, to, n);
 }
 
-/* The most pieces for n bytes of the reply, including the header. */
+/* Pieces that n bytes of the reply may need at most, the header's included. */
 static size_t pieces_needed(const struct grpc_reply *r, size_t n)
 {
     size_t count = 1;
@@ -115,8 +114,8 @@ void grpc_out_retire(struct grpc_out *o, struct grpc_reply *r)
     o->last_sent = &r->next;
 }
 
-/* Keeps the rest of pieces[0..count). The copied part is copied again, because the next
- * connection uses the worker's batch. */
+/* Keeps what was not taken of pieces[0..count): the copied part lies in the worker's batch,
+ * which the next connection uses. */
 static void grpc_out_keep(struct grpc_out *o, const struct grpc_batch *b,
                           const struct iovec *pieces, uint32_t count)
 {
@@ -142,7 +141,7 @@ static void grpc_out_keep(struct grpc_out *o, const struct grpc_batch *b,
     }
 }
 
-/* Removes n written bytes from the front. Returns how many pieces are done. */
+/* Takes n written bytes off the front; returns how many pieces are done. */
 static uint32_t grpc_out_advance(struct iovec *pieces, uint32_t count, size_t n)
 {
     uint32_t done = 0;

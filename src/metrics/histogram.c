@@ -9,12 +9,12 @@
 #define MAX_VALUE ((1ull << 38) - 1)
 
 struct histogram_page {
-    /* Relaxed, because only the numbers matter. */
+    /* Relaxed: only the numbers matter, they order nothing. */
     atomic_uint_fast64_t counts[HISTOGRAM_PAGE_BUCKETS];
 };
 
-/* The bucket of a duration. A bucket is (lower, upper] us; with u = ceil(us) - 1 that is [lower,
- * upper) in whole numbers: one bucket for each number below 8, then 8 per octave. */
+/* Buckets hold (lower, upper] us. With u = ceil(us) - 1 that is [lower, upper) of whole numbers:
+ * below 8 a bucket each, above that 8 an octave. */
 static uint32_t histogram_bucket(uint64_t ns)
 {
     uint64_t u = ns ? (ns - 1) / 1000 : 0;

@@ -61,8 +61,7 @@ static const struct family families[] = {
 #include "metrics/metric.def"
 };
 
-/* The labels of a model as text, made once: all of them, and with "reason" at its place in the
- * alphabet. */
+/* The labels of a model, made once: all of them, and with "reason" where the alphabet wants it. */
 struct labels {
     struct strbuf all;
     struct strbuf failure[METRICS_PAGE_REASONS];
@@ -70,18 +69,17 @@ struct labels {
 
 static int metrics_page_by_name(const void *a, const void *b)
 {
-    char *const *x = a; /* a name, followed by its value */
+    char *const *x = a; /* a name, and its value behind it */
     char *const *y = b;
     int order = strcmp(x[0], y[0]);
     return order ? order : strcmp(x[1], y[1]);
 }
 
-/* Writes tags as _key. If two keys give the same label name, only one is written: a name must
- * not occur twice. */
+/* Tags are shown as _key. Two keys that make the same label name are shown once: a name may not
+ * stand twice. */
 static void put_tags(struct strbuf *out, const struct metrics_model *m)
 {
-    /* for each tag its name, then its value */
-    char **names = mem_zalloc(m->tag_count * 2 * sizeof(char *));
+    char **names = mem_zalloc(m->tag_count * 2 * sizeof(char *)); /* name, then value, of each */
     for (size_t i = 0; i < m->tag_count; i++) {
         struct strbuf name = STRBUF_INIT;
         strbuf_putc(&name, '_');
@@ -158,7 +156,7 @@ static uint64_t field(const void *object, size_t at)
     return value;
 }
 
-/* Shortens the text to n bytes. */
+/* Shorten to its first n bytes. */
 static void cut(struct strbuf *sb, size_t n)
 {
     sb->len = n;
@@ -212,7 +210,7 @@ static void put_summary(struct strbuf *out, const struct family *f, const struct
     prometheus_sample(out, f->name, "_count", labels->data, s->count);
 }
 
-/* Prints the shortest text that reads back as the same value. */
+/* As short as it reads back the same. */
 static void print_bound(double v, char *text, size_t size)
 {
     for (int digits = 6; digits <= 17; digits++) {
@@ -296,8 +294,7 @@ static void put_requests(struct strbuf *out, const struct family *f,
     }
 }
 
-/* True if the page shows this summary: with a cache, the backend's report alone is not the time
- * of a request. */
+/* With a cache, the time of a request is not what its backend reported alone. */
 static bool has_summary(const struct metrics_model *m, size_t index)
 {
     return m->cached ? index != 0 : index < METRICS_PAGE_SUMMARIES - 2;

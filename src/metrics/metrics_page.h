@@ -1,6 +1,5 @@
 #pragma once
-/* The metrics page: writes all metric families (metric.def) from numbers that the caller
- * collected. Pure. */
+/* The page of all metric families (metric.def) from numbers that the caller collected. Pure. */
 #include "base/strbuf.h"
 #include "metrics/histogram.h"
 
@@ -8,15 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Upper bounds of the buckets on the page, in us; powers of two, so that the counts are exact.
- * +Inf is added. */
+/* Upper bounds of the buckets that the page shows, in us; powers of two, so that the counts are
+ * exact. +Inf comes on top. */
 #define METRICS_PAGE_BOUNDS 17
 extern const uint64_t metrics_page_bounds_us[METRICS_PAGE_BOUNDS];
 
 /* Reasons of nv_inference_request_failure, in the order of enum stats_reason. */
 #define METRICS_PAGE_REASONS 4
 
-/* A distribution for the page. */
+/* A distribution as the page shows it. */
 struct metrics_hist {
     uint64_t at_most[METRICS_PAGE_BOUNDS];
     uint64_t count;
@@ -25,28 +24,27 @@ struct metrics_hist {
 
 /* The most quantiles of a summary. */
 #define METRICS_PAGE_QUANTILES 32u
-/* request, queue, compute_input, compute_infer, compute_output; of the cache: hit, miss. As in
- * the reference, a model with a cache does not show the first, and other models do not show the
- * last two. */
+/* request, queue, compute_input, compute_infer, compute_output; of the cache: hit, miss. A model
+ * with a cache has no first, others no last two, as in the reference. */
 #define METRICS_PAGE_SUMMARIES 7
 
-/* The quantiles of a distribution that struct metrics_process asks for. */
+/* Quantiles of a distribution, those that struct metrics_process names. */
 struct metrics_summary {
     double us[METRICS_PAGE_QUANTILES];
     uint64_t count;
     uint64_t sum_us;
 };
 
-/* A distribution with the model's own buckets; borrowed. */
+/* A distribution in buckets of the model's own; borrowed. */
 struct metrics_bounded {
-    const double *bounds; /* upper bounds, ascending */
+    const double *bounds; /* upper ones, rising */
     size_t bound_count;
-    /* per bucket, not cumulative; one more than bounds, for larger values; NULL = not shown */
+    /* a bucket alone; one more than bounds, for what is above; NULL = not shown */
     const uint64_t *counts;
     uint64_t sum;
 };
 
-/* Upper bounds of the buckets of batch sizes; +Inf is added. */
+/* Upper bounds of the buckets of batch sizes; +Inf comes on top. */
 #define METRICS_PAGE_BATCH_BOUNDS 11 /* 1, 2, 4 ... 1024 */
 
 struct metrics_batches {
@@ -55,7 +53,7 @@ struct metrics_batches {
     uint64_t sum;
 };
 
-/* A front end; in the order of the page. */
+/* A front door; in the order in which they are to be shown. */
 struct metrics_front {
     const char *protocol;
     uint64_t in_flight;
@@ -65,11 +63,11 @@ struct metrics_front {
     uint64_t accepted;
 };
 
-/* The requests of one route that were answered with one code. */
+/* Requests of one route that were answered with one code. */
 struct metrics_requests {
     const char *protocol;
     const char *route;
-    const char *model; /* NULL = not about a model */
+    const char *model; /* NULL = of no model */
     char code[24];
     uint64_t count;
 };
@@ -111,12 +109,12 @@ struct metrics_model {
     struct metrics_bounded first_response; /* in ms */
 };
 
-/* The process and its machine. Unknown values are 0. */
+/* The process and its machine. What is not known is 0. */
 struct metrics_process {
     const char *server_version;
-    bool no_cpu;              /* leave out the families nv_cpu_* */
-    bool no_latency_counters; /* leave out the families nv_..._duration_us */
-    const double *quantiles;  /* of the summaries; count 0 = no summaries */
+    bool no_cpu;              /* leave the families nv_cpu_ out */
+    bool no_latency_counters; /* and nv_..._duration_us */
+    const double *quantiles;  /* of the summaries; count 0 = they are left out */
     size_t quantile_count;
     const struct metrics_front *fronts;
     size_t front_count;
@@ -138,7 +136,8 @@ struct metrics_process {
     uint64_t start_wall_ns;
 };
 
-/* metrics_page_hist - reduce a reading to what the page shows. sum_ns: the sum of all durations. */
+/* metrics_page_hist - cut a reading down to what the page shows. sum_ns: all its durations added
+ * up. */
 void metrics_page_hist(const struct histogram_counts *c, uint64_t sum_ns, struct metrics_hist *ret);
 
 /* metrics_page_summary - the quantiles of a reading. */
@@ -149,6 +148,7 @@ void metrics_page_summary(const struct histogram_counts *c, uint64_t sum_ns,
 void metrics_page_batch(struct metrics_batches *b, uint64_t size, uint64_t times);
 
 /* metrics_page_render - append the page.
- * models  `count` of them, in the order of the page; families without samples are left out */
+ * models  `count` of them, in the order in which they are to be shown; families without samples
+ *         are left out */
 void metrics_page_render(struct strbuf *out, const struct metrics_model *models, size_t count,
                          const struct metrics_process *process);

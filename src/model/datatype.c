@@ -3,8 +3,7 @@
 #include <string.h>
 
 struct row {
-    /* the name of a datatype has at most 7 characters, so 8 bytes are enough to compare it */
-    char name[16];
+    char name[16]; /* of a datatype: up to 7 characters, so that 8 bytes tell it from the others */
     const char *config_name;
     uint32_t bytes;
 };

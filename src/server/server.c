@@ -15,7 +15,6 @@
 #include "serve/version.h"
 #include "server/housekeeping.h"
 #include "server/rooms.h"
-#include "server/start_advice.h"
 #include "server/start_table.h"
 
 #include <stdio.h>
@@ -177,19 +176,18 @@ struct err *server_load(struct server *s)
     size_t failed = 0;
     struct err *e = repo_load_all(s->repo, &failed);
     log_tables(s);
-    start_advice_repositories(s);
     if (!e && failed && s->options.exit_on_error)
         e = err_new(STATUS_INTERNAL,
                     "failed to load all models: %zu could not be loaded, see the lines above; "
                     "--exit-on-error=false serves the others",
                     failed);
-    /* As in the reference, the server keeps running with open ports, and is not live. */
-    if (e && !s->options.exit_on_error) {
+    if (e &&
+        !s->options
+             .exit_on_error) { /* as the reference: it stays, with open ports, and is not live */
         LOG_ERROR("%s; nothing is served", err_message(e));
         table_refuse(s->table);
     }
-    /* it is different if the server was told to stop meanwhile */
-    enum server_state before = SERVER_INITIALIZING;
+    enum server_state before = SERVER_INITIALIZING; /* unless it was told to stop meanwhile */
     atomic_compare_exchange_strong(&s->state, &before, e ? SERVER_FAILED : SERVER_READY);
     if (!s->options.exit_on_error) {
         err_free(e);
@@ -249,9 +247,9 @@ bool server_live(const struct server *s)
     return state == SERVER_READY || state == SERVER_STOPPING;
 }
 
-/* True if a version does not prevent readiness. Versions that were replaced, are unloaded or are
- * being unloaded do not prevent it; versions that failed or are loading do. As in the reference,
- * a model that could not even be looked at does not prevent it. */
+/* What was replaced or unloaded, or is about to be, does not count against readiness; what
+ * failed or still loads does. That a model could not even be looked at does not, as in the
+ * reference. */
 static bool counts_as_ready(const struct table_entry *e)
 {
     if (e->number == 0)
@@ -261,7 +259,7 @@ static bool counts_as_ready(const struct table_entry *e)
     return e->state == TABLE_READY || e->state == TABLE_UNLOADING || e->state == TABLE_UNLOADED;
 }
 
-/* True for a model that never had a version: nothing of it could be ready. */
+/* Of a model that never had a version there is nothing that could be ready. */
 static bool lacks_versions(const struct table_model *m)
 {
     return m->versionless && m->entry_count == 1 && m->entries[0].number == 0;

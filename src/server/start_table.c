@@ -31,8 +31,7 @@ struct rows {
     size_t widths[COLUMNS];
 };
 
-/* Adds a row, and takes the last cell over. Line breaks in a cell are removed, because they
- * would break the table. */
+/* Takes the last cell over. A line break in a cell would break the table. */
 static void start_table_add(struct rows *r, const char *first, const char *second, char *last)
 {
     if (r->count == r->room) {
@@ -68,7 +67,7 @@ static void start_table_put_row(struct strbuf *sb, const struct rows *r, const s
     strbuf_puts(sb, "|\n");
 }
 
-/* Prints the rows and frees them. The first row is the heading. */
+/* The first row is the heading. Frees them. */
 static char *table_of(struct rows *r)
 {
     struct strbuf sb = STRBUF_INIT;

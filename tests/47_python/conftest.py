@@ -1,4 +1,4 @@
-"""Both servers with the reference's python backend and the same model.py files, asked the same."""
+"""Three servers with the same model.py files, asked the same: ours with our python backend and with the reference's, and the reference."""
 
 import os
 import subprocess
@@ -13,19 +13,28 @@ import environments
 import pytest
 from asks import Asker
 from harness import paths
-from harness.servers import KINDS, Reference, Server
+from harness.servers import KINDS, Nereid, Reference, Server
 
 Answer = TypeVar("Answer")
-PLACES = {"nereid": "served", "reference": "reference"}
+# Who answers: this server with its own backend, this server with the compiled one, the reference with that. Where the compiled one lies:
+PLACES = {"compiled": "served", "reference": "reference"}
+ALL = ("nereid", *PLACES)
 READY_WITHIN = 240  # seconds
 # Seconds to stop in. The reference uses up its time where the backend has forgotten response factories.
-EXIT_WITHIN = {"nereid": "120", "reference": "10"}
+EXIT_WITHIN = {"nereid": "120", "compiled": "120", "reference": "10"}
+
+
+class Compiled(Nereid):
+    kind = "compiled"
 
 
 def _backends(kind: str, folder: Path) -> Path:
-    """A directory of backends: the python backend as this server takes it, and our identity backend."""
+    """A directory of backends: the python backend of this kind, and our identity backend."""
     folder.mkdir()
-    prepared = paths.need(paths.ROOT / "build" / "python-backend" / PLACES[kind] / "python")
+    if kind in PLACES:
+        prepared = paths.need(paths.ROOT / "build" / "python-backend" / PLACES[kind] / "python")
+    else:
+        prepared = paths.need(paths.backends() / "python")
     (folder / "python").symlink_to(prepared)
     (folder / "identity").symlink_to(paths.backends(reference=kind == "reference") / "identity")
     return folder
@@ -35,7 +44,7 @@ def _backends(kind: str, folder: Path) -> Path:
 def python_backends(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     subprocess.run([paths.ROOT / "tools" / "python_backend.sh"], check=True)
     root = tmp_path_factory.mktemp("backends")
-    return {kind: _backends(kind, root / kind) for kind in PLACES}
+    return {kind: _backends(kind, root / kind) for kind in ALL}
 
 
 @pytest.fixture(scope="session")
@@ -62,14 +71,15 @@ def make_server(kind: str, backends: dict[str, Path], models: Path, options: dic
         "exit-on-error": "false", "strict-readiness": "false",
         "model-load-thread-count": "1",  # a crowd of stubs that start at once leaves some of them without a turn (asks.py)
     }
-    server = KINDS[kind](models, {**usual, **(options or {})}, env=environment(), wait_ready=False)
+    made = KINDS.get(kind, Compiled)
+    server = made(models, {**usual, **(options or {})}, env=environment(), wait_ready=False)
     if isinstance(server, Reference):
         server.aborts_with += ("boost::interprocess::lock_exception",)  # of the backend, some of the times when a stub had no turn
     return server
 
 
 class Both:
-    """Asks both servers at the same time and compares."""
+    """Asks all servers at the same time and compares."""
 
     def __init__(self, servers: dict[str, Server]):
         self.servers = servers
@@ -81,13 +91,13 @@ class Both:
         return {kind: future.result() for kind, future in asked.items()}
 
     def same(self, ask: Callable[[Asker], Answer]) -> Answer:
-        """The answer that both give."""
+        """The answer that all give."""
         return self.agreed(self.each(ask))
 
     @staticmethod
     def agreed(answers: dict[str, Answer]) -> Answer:
-        if len(answers) == 2:
-            assert answers["nereid"] == answers["reference"]
+        for kind, answer in answers.items():
+            assert answer == answers["nereid"], f"{kind} and nereid differ"
         return answers["nereid"]
 
     def close(self) -> None:
@@ -97,8 +107,11 @@ class Both:
 
 
 def kinds_of(config: pytest.Config) -> list[str]:
-    """`-m "not reference"` leaves the reference out, e.g. under a sanitizer: then ours is asked alone."""
-    return ["nereid"] if "not reference" in (config.getoption("-m") or "") else ["nereid", "reference"]
+    """`-m "not reference"` leaves the reference out, e.g. under a sanitizer; `-m "not compiled"` its backend, wherever that runs."""
+    marks = config.getoption("-m") or ""
+    if "not compiled" in marks:
+        return ["nereid"]
+    return ["nereid", "compiled"] if "not reference" in marks else list(ALL)
 
 
 def ready_with(server: Server, names: list[str]) -> None:
@@ -122,7 +135,7 @@ def end(both: Both) -> None:
     both.close()
     with ThreadPoolExecutor(len(both.servers)) as pool:
         # The backend forgets response factories where a model raised and where a stub has died: the reference waits until its time-out.
-        status = {"nereid": 0, "reference": None}
+        status = {"nereid": 0, "compiled": 0, "reference": None}
         list(pool.map(lambda kind: both.servers[kind].stop(seconds=150, status=status[kind]), both.servers))
 
 

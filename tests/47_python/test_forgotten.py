@@ -1,4 +1,4 @@
-"""What the backend forgets when a model raises: where one request of a batch had its final response, the backend of 2.51 does not delete
+"""What the compiled backend forgets when a model raises: where one request of a batch had its final response, the backend of 2.51 does not delete
 the response factories of the others. The reference then holds the model until its exit time-out; this server deletes them in the
 backend's place, so that the model's process goes when it is unloaded, and the server stops in time."""
 
@@ -49,14 +49,14 @@ def start(python_backends: dict[str, Path], tmp_path: Path) -> Iterator[Start]:
 
 
 def test_the_server_stops(start: Start) -> None:
-    server = start("nereid", "100")
+    server = start("compiled", "100")
     server.process.stop(seconds=120)
     log = server.process.log()
     assert FORGOTTEN in log and UNLOADED in log
 
 
 def test_the_process_of_the_model_goes(start: Start) -> None:
-    server = start("nereid", "100")
+    server = start("compiled", "100")
     asker = Asker(server)
     asker.until(lambda: len(children(server.pid)) == 1)
     assert asker.unload("forgets")[0] == 200

@@ -115,7 +115,8 @@ def test_stubs_are_children_with_names(both: Both) -> None:
         pid = int(asker.told("dies", "pid"))
         status = open(f"/proc/{pid}/status").read()
         assert f"PPid:\t{asker.server.pid}" in status
-        assert os.path.basename(os.readlink(f"/proc/{pid}/exe")) == "triton_python_backend_stub"
+        words = open(f"/proc/{pid}/cmdline").read().split("\0")
+        assert any(os.path.basename(word).startswith("triton_python_backend_stub") for word in words[:2])
 
 
 def test_logs(both: Both) -> None:

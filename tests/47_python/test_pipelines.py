@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from asks import Asker, words
-from conftest import Both, make_server, ready_with
+from conftest import Both, kinds_of, make_server, ready_with
 from harness.ensembles import Ensemble, Step
 from harness.repository import Repository
 
@@ -63,9 +63,7 @@ def mine(
     shutil.copytree(models, theirs)
     limited = theirs / "limited" / "config.pbtxt"  # it does not know the field
     limited.write_text(limited.read_text().replace("max_inflight_requests: 1", ""))
-    places = {"nereid": models}
-    if "not reference" not in (request.config.getoption("-m") or ""):
-        places["reference"] = theirs
+    places = {kind: theirs if kind == "reference" else models for kind in kinds_of(request.config)}
     options = {"log-verbose": "0", "model-control-mode": "explicit", "load-model": "*"}
     servers = {kind: make_server(kind, python_backends, place, options) for kind, place in places.items()}
     try:
@@ -76,7 +74,8 @@ def mine(
         both = Both(servers)
         yield both
         both.close()
-        servers["nereid"].stop(seconds=150)
+        for kind in servers.keys() - {"reference"}:
+            servers[kind].stop(seconds=150)
     finally:
         for server in servers.values():
             server.kill()
@@ -129,9 +128,9 @@ def test_errors_of_a_decoupled_step(mine: Both, ask: str) -> None:
 
 def test_cancellation_reaches_the_step_that_runs(mine: Both) -> None:
     """The reference tells steps that start later alone."""
-    server = mine.servers["nereid"]
-    asker = mine.askers["nereid"]
-    call = asker.start("asks", {"ASK": words("work")})
-    asker.until(lambda: "the model works" in server.process.log())
-    call.cancel()
-    assert asker.told("asks", "ends") == "cancelled"
+    for kind in mine.servers.keys() - {"reference"}:
+        server, asker = mine.servers[kind], mine.askers[kind]
+        call = asker.start("asks", {"ASK": words("work")})
+        asker.until(lambda server=server: "the model works" in server.process.log())
+        call.cancel()
+        assert asker.told("asks", "ends") == "cancelled"

@@ -68,7 +68,7 @@ static void put_url(struct strbuf *sb, const char *region)
                       strncmp(region, "cn-", 3) == 0 ? ".cn" : "");
 }
 
-/* The needed fields of the answer. */
+/* What is wanted of the answer. */
 struct answer {
     struct strbuf text;
     struct strbuf id;

@@ -1,5 +1,6 @@
 #pragma once
-/* The interface of a kind of store: s3, gcs, azure. cloud/ uses nothing else of them. */
+/* What a kind of store does in its own way: s3, gcs, azure. cloud/ knows no more of them than
+ * this. */
 #include "base/err.h"
 #include "base/strbuf.h"
 
@@ -15,42 +16,40 @@ struct listing_object;
 
 struct kind {
     const char *scheme;    /* "s3://" */
-    const char *mount_env; /* the environment variable that names the place of the cache */
+    const char *mount_env; /* the variable that says where the cache lies */
 
-    /* open - read the path and the settings; sends no request.
-     * path  of the repository; net outlives the result */
+    /* Reads the path and the settings; no request yet.
+     * path  the repository's; net outlives the result */
     struct err *(*open)(const char *path, struct call_net *net, void **ret);
     void (*close)(void *site);
 
-    /* list - make the request for a page of the objects of a model, or of the whole repository
-     * (model NULL).
-     * page  from the page before; NULL = the first */
+    /* The request for a page of the objects of a model, or (model NULL) of the whole repository.
+     * page  what the page before said; NULL = the first */
     struct err *(*list)(void *site, void *session, const char *model, const char *page,
                         struct call_request *r);
 
-    /* read - parse a page: objects with their names below the repository.
-     * ret_next  owned by the caller; NULL = this was the last page
+    /* Reads a page: objects by their name below the repository.
+     * ret_next  the caller's; NULL = this was the last
      * errors    INVALID_ARG: not a listing */
     struct err *(*read)(void *site, const char *body, size_t len, struct listing *l,
                         char **ret_next);
 
-    /* get - make the request for the bytes [from, to) of an object, if its tag has not changed. */
+    /* The request for the bytes [from, to) of an object, as long as its tag is this. */
     struct err *(*get)(void *site, void *session, const struct listing_object *o, uint64_t from,
                        uint64_t to, struct call_request *r);
 
-    /* first_part - make a request whose answer has as content-length the size of the first part
-     * of an upload in parts; NULL = stores of this kind have digests of whole objects. */
+    /* The request whose answer's content-length is that of the first part of an object that was
+     * uploaded in several; NULL = stores of this kind say digests of the whole. */
     struct err *(*first_part)(void *site, void *session, const struct listing_object *o,
                               struct call_request *r);
 
-    /* renew - true if the request may succeed when it is repeated: with new credentials, or in
-     * another region. */
+    /* Whether the request may succeed when it is made again: new credentials, another region. */
     bool (*renew)(void *site, const struct call_answer *a);
 
-    /* digest_holds - true if the digest of the listing is that of the bytes in this answer. */
+    /* Whether the digest of the listing is that of the bytes that this answer sends. */
     bool (*digest_holds)(const struct call_answer *a);
 
-    /* identify - write a text that names an object permanently: the same for every path to it. */
+    /* Text that names an object for ever: the same for every path that leads to it. */
     void (*identify)(void *site, const struct listing_object *o, struct strbuf *sb);
 };
 

@@ -7,7 +7,7 @@
 #define WIDTH  100
 #define INDENT "        "
 
-/* Writes a text with line breaks between words. */
+/* Words, broken into lines. */
 static void put_wrapped(struct strbuf *sb, const char *text)
 {
     size_t column = 0;

@@ -1,0 +1,305 @@
+#include "execute.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/berr.h"
+#include "instance.h"
+#include "pack.h"
+#include "respond.h"
+
+/* What became of a request. */
+struct fate {
+    uint64_t handle;
+    uint32_t release;
+};
+
+/* The requests that the stub executes. */
+struct batch {
+    TRITONBACKEND_Request **requests;
+    uint32_t count;
+    struct fate *fates; /* count of them */
+    bool done;          /* the stub has told */
+    char *error;        /* what it told instead of responses; NULL = responses */
+    int64_t rows;
+    uint64_t begin_ns, compute_begin_ns, compute_end_ns;
+};
+
+/* Answers a request that has not had its final response. */
+static void execute_fail_one(struct host *host, TRITONBACKEND_Request *request, uint64_t id,
+                             const TRITONSERVER_Error *why)
+{
+    struct handle *handle = handle_find(host, id);
+    TRITONBACKEND_Response *response;
+    if (handle && handle->closed)
+        return;
+    TRITONSERVER_Error *err = TRITONBACKEND_ResponseNew(&response, request);
+    if (err) {
+        berr_log(err, "Failed to create a new response.");
+        return;
+    }
+    const char *text = TRITONSERVER_ErrorMessage((TRITONSERVER_Error *)(uintptr_t)why);
+    respond_error(
+        response,
+        TRITONSERVER_ErrorNew(TRITONSERVER_ErrorCode((TRITONSERVER_Error *)(uintptr_t)why), text),
+        TRITONSERVER_RESPONSE_COMPLETE_FINAL);
+}
+
+static void execute_fail(struct host *host, struct batch *batch, TRITONSERVER_Error *why)
+{
+    for (uint32_t i = 0; i < batch->count; i++) {
+        execute_fail_one(host, batch->requests[i], batch->fates[i].handle, why);
+        struct handle *handle = handle_find(host, batch->fates[i].handle);
+        if (handle)
+            handle_free(handle);
+        batch->fates[i].release = TRITONSERVER_REQUEST_RELEASE_ALL;
+    }
+}
+
+/* A request was executed, and its record says what it got. */
+static void execute_heard_one(struct host *host, struct wire_in *in, TRITONBACKEND_Request *request,
+                              struct fate *fate)
+{
+    struct handle *handle = handle_find(host, fate->handle);
+    uint32_t release = wire_u32(in);
+    bool responds = wire_u32(in);
+    if (in->bad || !handle)
+        return;
+    if (release == TRITONSERVER_REQUEST_RELEASE_RESCHEDULE)
+        fate->release = release;
+    TRITONBACKEND_Response *response = NULL;
+    if (responds && !handle->closed) {
+        TRITONSERVER_Error *err = TRITONBACKEND_ResponseNew(&response, request);
+        berr_log(err, "Fail to create response");
+        if (!response)
+            in->bad = true;
+    }
+    if (response) {
+        handle->closed = true;
+        respond(host, in, response, TRITONSERVER_RESPONSE_COMPLETE_FINAL);
+    } else if (responds) {
+        in->bad = true; /* a second one: what follows cannot be read on */
+    }
+    if (handle->closed || release == TRITONSERVER_REQUEST_RELEASE_RESCHEDULE)
+        return;
+    TRITONBACKEND_ResponseFactory *factory;
+    berr_log(handle_factory(handle, &factory), "cannot make a response factory");
+}
+
+void execute_heard(struct host *host, struct heard *heard)
+{
+    struct batch *batch = host->batch;
+    struct wire_in in = {.at = heard->data, .bytes = heard->bytes};
+    if (!batch || batch->done)
+        return;
+    batch->done = true;
+    batch->compute_end_ns = stub_now();
+    if (!wire_u32(&in)) {
+        batch->error = strdup(wire_text(&in, NULL));
+        return;
+    }
+    bool fits = wire_count(&in) == batch->count;
+    for (uint32_t i = 0; fits && i < batch->count; i++)
+        execute_heard_one(host, &in, batch->requests[i], &batch->fates[i]);
+    if (in.bad || !fits)
+        batch->error = strdup("the model's process sent what is no answer");
+}
+
+void execute_send(struct host *host, struct heard *heard)
+{
+    struct wire_in in = {.at = heard->data, .bytes = heard->bytes};
+    struct handle *handle = handle_find(host, wire_u64(&in));
+    uint32_t flags = wire_u32(&in);
+    bool responds = wire_u32(&in);
+    TRITONBACKEND_ResponseFactory *factory;
+    TRITONBACKEND_Response *response;
+    if (in.bad || !handle || handle->closed || flags > TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+        return;
+    TRITONSERVER_Error *err = handle_factory(handle, &factory);
+    if (!err && !responds)
+        err = TRITONBACKEND_ResponseFactorySendFlags(factory, flags);
+    else if (!err)
+        err = TRITONBACKEND_ResponseNewFromFactory(&response, factory);
+    if (!err && responds)
+        respond(host, &in, response, flags);
+    berr_log(err, "failed to send the response");
+    handle->closed = flags == TRITONSERVER_RESPONSE_COMPLETE_FINAL;
+    if (handle->closed && !handle->request)
+        handle_free(handle);
+}
+
+void execute_drop(struct host *host, uint64_t id)
+{
+    struct handle *handle = handle_find(host, id);
+    if (handle && handle->request)
+        handle->dropped = true;
+    else if (handle)
+        handle_free(handle);
+}
+
+static TRITONSERVER_Error *execute_rows(const struct host *host, struct batch *batch)
+{
+    for (uint32_t i = 0; i < batch->count; i++) {
+        TRITONBACKEND_Input *input;
+        const int64_t *shape;
+        if (host->model->max_batch_size == 0) {
+            batch->rows++;
+            continue;
+        }
+        TRITONSERVER_Error *err = TRITONBACKEND_RequestInputByIndex(batch->requests[i], 0, &input);
+        if (!err)
+            err = TRITONBACKEND_InputProperties(input, NULL, NULL, &shape, NULL, NULL, NULL);
+        if (err)
+            return err;
+        batch->rows += shape[0];
+    }
+    if (batch->rows > 1 && batch->rows > host->model->max_batch_size)
+        return berr_new(TRITONSERVER_ERROR_INTERNAL,
+                        "batch size %lld for '%s', max allowed is %lld", (long long)batch->rows,
+                        host->name, (long long)host->model->max_batch_size);
+    return NULL;
+}
+
+/* Writes the requests and sends them. */
+static TRITONSERVER_Error *execute_pack(struct host *host, struct batch *batch)
+{
+    struct wire_out out = {0}, places = {0};
+    TRITONSERVER_Error *err = NULL;
+    wire_put_u32(&out, batch->count);
+    for (uint32_t i = 0; i < batch->count && !err; i++) {
+        batch->fates[i].handle = handle_new(host, batch->requests[i]);
+        err = batch->fates[i].handle
+                  ? pack_request(host, &out, &places, batch->fates[i].handle, batch->requests[i])
+                  : berr_no_memory();
+    }
+    batch->compute_begin_ns = stub_now();
+    if (!err && !stub_send(host->stub, LINK_EXECUTE, 0, out.at, out.used))
+        err = atomic_load(&host->stub->dead) ? host_unhealthy(host, STUB_DEAD) : berr_no_memory();
+    for (size_t i = 0; err && i < places.used; i += sizeof(uint64_t)) {
+        uint64_t at;
+        memcpy(&at, places.at + i, sizeof at);
+        arena_give(&host->stub->arena, at);
+    }
+    wire_fini(&out);
+    wire_fini(&places);
+    return err;
+}
+
+/* Has the stub execute the batch; what it answered was sent when this returns. */
+static TRITONSERVER_Error *execute_batch(struct host *host, struct batch *batch, bool *ret_lost)
+{
+    TRITONSERVER_Error *err = execute_rows(host, batch);
+    if (err || (batch->rows == 0 && host->model->max_batch_size > 0))
+        return err;
+    err = execute_pack(host, batch);
+    if (err) {
+        *ret_lost = atomic_load(&host->stub->dead);
+        return err;
+    }
+    uint64_t limit = host->model->execute_ns;
+    enum stub_wait came = stub_wait(host->stub, &batch->done, limit ? stub_now() + limit : 0);
+    *ret_lost = came != STUB_DONE;
+    if (came != STUB_DONE)
+        return host_unhealthy(host, came);
+    return batch->error ? berr_new(TRITONSERVER_ERROR_INTERNAL, "%s", batch->error) : NULL;
+}
+
+static void execute_report(const struct host *host, const struct batch *batch, bool well)
+{
+    uint64_t end = stub_now();
+    uint64_t from = batch->compute_begin_ns ? batch->compute_begin_ns : batch->begin_ns;
+    uint64_t to = batch->compute_end_ns ? batch->compute_end_ns : end;
+    for (uint32_t i = 0; i < batch->count; i++)
+        berr_log(TRITONBACKEND_ModelInstanceReportStatistics(host->instance, batch->requests[i],
+                                                             well, batch->begin_ns, from, to, end),
+                 "failed reporting request statistics");
+    if (batch->compute_end_ns)
+        berr_log(TRITONBACKEND_ModelInstanceReportBatchStatistics(
+                     host->instance, (uint64_t)batch->rows, batch->begin_ns, from, to, end),
+                 "failed reporting batch request statistics");
+}
+
+static void execute_release(struct host *host, struct batch *batch)
+{
+    for (uint32_t i = 0; i < batch->count; i++) {
+        struct fate *fate = &batch->fates[i];
+        struct handle *handle = handle_find(host, fate->handle);
+        bool again = fate->release == TRITONSERVER_REQUEST_RELEASE_RESCHEDULE;
+        if (handle) {
+            handle->request = NULL;
+            if (handle->closed || handle->dropped || again)
+                handle_free(handle);
+        }
+        TRITONSERVER_Error *err = TRITONBACKEND_RequestRelease(batch->requests[i], fate->release);
+        bool refused = err != NULL;
+        berr_log(err, "Failed to release request");
+        if (refused && again)
+            berr_log(
+                TRITONBACKEND_RequestRelease(batch->requests[i], TRITONSERVER_REQUEST_RELEASE_ALL),
+                "Failed to release request");
+    }
+}
+
+/* The same for a host without a stub. */
+static void execute_refuse(struct host *host, struct batch *batch, TRITONSERVER_Error *why)
+{
+    execute_fail(host, batch, why);
+    execute_report(host, batch, false);
+    execute_release(host, batch);
+    TRITONSERVER_ErrorDelete(why);
+}
+
+/* Executes the batch on the stub that is there.
+ * again    there is another try
+ * returns  false: it died before it had looked at the batch, which is as it was */
+static bool execute_once(struct host *host, struct batch *batch, bool again, bool *ret_lost)
+{
+    stub_hold(host->stub);
+    host->batch = batch;
+    uint64_t mark = stub_mark(host->stub);
+    TRITONSERVER_Error *err = execute_batch(host, batch, ret_lost);
+    bool untouched = again && *ret_lost && !stub_was_read(host->stub, mark);
+    for (uint32_t i = 0; untouched && i < batch->count; i++) {
+        struct handle *handle = handle_find(host, batch->fates[i].handle);
+        if (handle)
+            handle_free(handle);
+    }
+    if (!untouched) {
+        if (err)
+            execute_fail(host, batch, err);
+        execute_report(host, batch, !err);
+        execute_release(host, batch);
+    }
+    host->batch = NULL;
+    stub_let(host->stub);
+    berr_drop(err);
+    return !untouched;
+}
+
+void execute_requests(struct host *host, TRITONBACKEND_Request **requests, uint32_t count)
+{
+    struct fate few[16] = {0};
+    struct batch batch = {
+        .requests = requests, .count = count, .begin_ns = stub_now(), .fates = few};
+    if (count > sizeof few / sizeof few[0])
+        batch.fates = calloc(count, sizeof *batch.fates);
+    if (!batch.fates)
+        abort(); /* a few bytes a request: there is no memory at all */
+    for (uint32_t i = 0; i < count; i++)
+        batch.fates[i].release = TRITONSERVER_REQUEST_RELEASE_ALL;
+    bool lost = false, done = false;
+    for (int tries = 2; !done; tries--) {
+        TRITONSERVER_Error *err = instance_revive(host);
+        done = err != NULL;
+        if (err)
+            execute_refuse(host, &batch, err);
+        else
+            done = execute_once(host, &batch, tries > 1, &lost);
+        batch.rows = 0;
+    }
+    if (lost)
+        berr_log(instance_revive(host), "a model's process cannot be started again");
+    free(batch.error);
+    if (batch.fates != few)
+        free(batch.fates);
+}

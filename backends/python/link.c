@@ -1,0 +1,179 @@
+#include "link.h"
+
+#include <linux/futex.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LINK_LINE = 64, LINK_ALIGN = 16 };
+
+/* In the shared memory. Sequentially consistent throughout: a writer sets `head` and then looks who
+ * waits, a reader says that it waits and then looks at `head`; one of them sees the other. */
+struct link_ring {
+    _Alignas(LINK_LINE) _Atomic uint64_t head;    /* bytes ever written */
+    _Alignas(LINK_LINE) _Atomic uint64_t tail;    /* bytes ever read */
+    _Alignas(LINK_LINE) _Atomic uint32_t waiting; /* LINK_AWAKE, ... */
+    _Atomic uint32_t bell;                        /* the futex */
+    _Atomic uint32_t wants_room;
+};
+
+struct link_front {
+    struct link_ring down, up;
+    _Atomic uint32_t flags;
+};
+
+struct link_header {
+    uint32_t kind;
+    uint32_t bytes;
+    uint64_t id;
+};
+
+static uint64_t whole(uint64_t bytes)
+{
+    return (sizeof(struct link_header) + bytes + LINK_ALIGN - 1) & ~(uint64_t)(LINK_ALIGN - 1);
+}
+
+void link_open(char *base, int event, struct link_end *ret_down, struct link_end *ret_up)
+{
+    struct link_front *front = (struct link_front *)base;
+    *ret_down =
+        (struct link_end){.ring = &front->down, .data = base + LINK_HEAD_BYTES, .event = -1};
+    *ret_up = (struct link_end){
+        .ring = &front->up, .data = base + LINK_HEAD_BYTES + LINK_RING_BYTES, .event = event};
+}
+
+_Atomic uint32_t *link_flags(char *base)
+{
+    return &((struct link_front *)base)->flags;
+}
+
+static void link_notify(struct link_end *end)
+{
+    uint32_t waiting = atomic_exchange(&end->ring->waiting, LINK_AWAKE);
+    if (waiting == LINK_ON_FUTEX) {
+        link_wake(end);
+    } else if (waiting == LINK_ON_EVENT) {
+        uint64_t one = 1;
+        ssize_t done = write(end->event, &one, sizeof one);
+        (void)done; /* a full counter wakes as well */
+    }
+}
+
+static void link_write(struct link_end *end, uint64_t at, const struct link_header *header,
+                       const void *payload)
+{
+    char *place = end->data + at % LINK_RING_BYTES;
+    memcpy(place, header, sizeof *header);
+    if (payload && header->bytes)
+        memcpy(place + sizeof *header, payload, header->bytes);
+}
+
+bool link_put(struct link_end *end, uint32_t kind, uint64_t id, const void *payload, size_t bytes,
+              bool wake)
+{
+    uint64_t used = end->position - atomic_load(&end->ring->tail);
+    uint64_t left = LINK_RING_BYTES - end->position % LINK_RING_BYTES;
+    uint64_t need = whole(bytes);
+    uint64_t pad = left < need ? left : 0; /* a record is in one piece */
+    if (bytes > LINK_RECORD_MAX || used > LINK_RING_BYTES || LINK_RING_BYTES - used < need + pad)
+        return false;
+    if (pad) {
+        struct link_header skip = {.kind = LINK_PAD,
+                                   .bytes = (uint32_t)(pad - sizeof(struct link_header))};
+        link_write(end, end->position, &skip, NULL);
+        end->position += pad;
+    }
+    struct link_header header = {.kind = kind, .bytes = (uint32_t)bytes, .id = id};
+    link_write(end, end->position, &header, payload);
+    end->position += need;
+    atomic_store(&end->ring->head, end->position);
+    if (wake)
+        link_notify(end);
+    return true;
+}
+
+int link_peek(struct link_end *end, struct link_record *ret_record)
+{
+    for (;;) {
+        uint64_t there = atomic_load(&end->ring->head) - end->position;
+        if (there == 0)
+            return 0;
+        uint64_t at = end->position % LINK_RING_BYTES;
+        struct link_header header;
+        if (there > LINK_RING_BYTES || there < sizeof header)
+            return -1;
+        memcpy(&header, end->data + at, sizeof header);
+        uint64_t need = whole(header.bytes);
+        if (need > there || need > LINK_RING_BYTES - at)
+            return -1;
+        if (header.kind != LINK_PAD) {
+            *ret_record = (struct link_record){.kind = header.kind,
+                                               .bytes = header.bytes,
+                                               .id = header.id,
+                                               .payload = end->data + at + sizeof header};
+            return 1;
+        }
+        end->position += need;
+        atomic_store(&end->ring->tail, end->position);
+    }
+}
+
+void link_done(struct link_end *end, const struct link_record *record)
+{
+    end->position += whole(record->bytes);
+    atomic_store(&end->ring->tail, end->position);
+}
+
+static bool link_is_empty(struct link_end *end)
+{
+    return atomic_load(&end->ring->head) == end->position;
+}
+
+void link_sleep(struct link_end *end, uint64_t timeout_ns)
+{
+    uint32_t bell = atomic_load(&end->ring->bell);
+    atomic_store(&end->ring->waiting, LINK_ON_FUTEX);
+    if (link_is_empty(end)) {
+        struct timespec wait = {.tv_sec = (time_t)(timeout_ns / 1000000000),
+                                .tv_nsec = (long)(timeout_ns % 1000000000)};
+        syscall(SYS_futex, &end->ring->bell, FUTEX_WAIT, bell, &wait, NULL, 0);
+    }
+    atomic_store(&end->ring->waiting, LINK_AWAKE);
+}
+
+void link_wake(struct link_end *end)
+{
+    atomic_fetch_add(&end->ring->bell, 1);
+    syscall(SYS_futex, &end->ring->bell, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+bool link_was_read(const struct link_end *end, uint64_t position)
+{
+    return end->position - atomic_load(&end->ring->tail) < end->position - position;
+}
+
+bool link_listen(struct link_end *end)
+{
+    atomic_store(&end->ring->waiting, LINK_ON_EVENT);
+    if (link_is_empty(end))
+        return true;
+    atomic_store(&end->ring->waiting, LINK_AWAKE);
+    return false;
+}
+
+void link_attend(struct link_end *end)
+{
+    atomic_store(&end->ring->waiting, LINK_AWAKE);
+}
+
+void link_ask_room(struct link_end *end)
+{
+    atomic_store(&end->ring->wants_room, 1);
+}
+
+bool link_take_room(struct link_end *end)
+{
+    return atomic_load(&end->ring->wants_room) && atomic_exchange(&end->ring->wants_room, 0);
+}

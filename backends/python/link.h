@@ -1,0 +1,117 @@
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What the server and a stub share: one piece of memory with two rings of records, one for each
+ * direction, and behind them room for large tensors (arena.h). Both sides compile this file;
+ * neither
+ * believes what the other wrote: positions and sizes are read once and checked.
+ * docs/decisions/0120. */
+
+enum {
+    LINK_HEAD_BYTES = 4096,
+    LINK_RING_BYTES = 1 << 18,
+    LINK_RECORD_MAX = LINK_RING_BYTES / 4, /* of one record; what is longer lies elsewhere */
+    LINK_INLINE_MAX = 8192,                /* bytes of a tensor within a record */
+    LINK_ARENA = LINK_HEAD_BYTES + 2 * LINK_RING_BYTES,
+};
+
+/* As much address space as the whole of it can ever have. */
+#define LINK_MAPPED ((size_t)1 << 36)
+
+/* Kinds of records to the stub ("down") and to the server ("up"). */
+enum link_kind {
+    LINK_PAD, /* nothing: the rest of the ring's end */
+    /* down */
+    LINK_COMPLETE,   /* fill in a configuration */
+    LINK_INITIALIZE, /* make the model; id = 1 for a decoupled one */
+    LINK_EXECUTE,    /* requests */
+    LINK_FINALIZE,   /* end the model and the process */
+    LINK_REPLY,      /* to the call with this id */
+    LINK_NESTED,     /* a response to the nested request with this id */
+    LINK_RELEASE,    /* what the record with this id pointed at was read */
+    /* up */
+    LINK_HELLO,    /* the stub runs */
+    LINK_RESULT,   /* of LINK_COMPLETE, LINK_INITIALIZE, LINK_FINALIZE */
+    LINK_EXECUTED, /* of LINK_EXECUTE */
+    LINK_SEND,     /* a response by a sender */
+    LINK_DROP,     /* a sender is gone; id = its request */
+    LINK_INFER,    /* a nested request */
+    LINK_CALL,     /* anything else that is asked of the server (calls.h) */
+    LINK_FREE,     /* a tensor's place is free again; id = the place */
+    LINK_ROOM,     /* the ring down has room again */
+    LINK_KINDS,
+    LINK_KEPT = 0x200, /* flag, up: LINK_RELEASE is waited for */
+    LINK_FAR = 0x100,  /* flag: the record lies elsewhere, this one says where: struct link_far */
+};
+
+struct link_far {
+    uint64_t at; /* down: offset in the shared memory; up: address in the stub */
+    uint64_t bytes;
+};
+
+/* Who sleeps, in the shared memory: what wakes the reader of a ring. */
+enum { LINK_AWAKE, LINK_ON_FUTEX, LINK_ON_EVENT };
+
+/* Flags in the shared memory that the server sets before the stub runs. */
+enum { LINK_NO_READING = 1 }; /* the server cannot read the stub's memory */
+
+/* One side's view of a ring. */
+struct link_end {
+    struct link_ring *ring; /* shared */
+    char *data;             /* shared, LINK_RING_BYTES */
+    uint64_t position;      /* this side's own */
+    int event;              /* eventfd that wakes the reader under LINK_ON_EVENT */
+};
+
+struct link_record {
+    uint32_t kind;
+    uint32_t bytes;
+    uint64_t id;
+    const char *payload; /* shared: copy it before it is looked at */
+};
+
+/* link_open - see a mapping's rings.
+ * base     the mapping; zeroed before the first side opens it
+ * ret_down, ret_up  owned by the caller */
+void link_open(char *base, int event, struct link_end *ret_down, struct link_end *ret_up);
+
+/* link_flags - where the flags of the server stand. */
+_Atomic uint32_t *link_flags(char *base);
+
+/* link_put - write a record; one writer at a time.
+ * returns  false when there is no room for it now
+ * wake     false = the reader may sleep on */
+bool link_put(struct link_end *end, uint32_t kind, uint64_t id, const void *payload, size_t bytes,
+              bool wake);
+
+/* link_peek - look at the next record; one reader at a time.
+ * returns  1 = a record, 0 = none, -1 = the other side broke the ring */
+int link_peek(struct link_end *end, struct link_record *ret_record);
+
+/* link_done - give the room of the record that was peeked at back. */
+void link_done(struct link_end *end, const struct link_record *record);
+
+/* link_sleep - wait until there is a record or the time is over; returns at once when there is one.
+ * A wait may end without either. */
+void link_sleep(struct link_end *end, uint64_t timeout_ns);
+
+/* link_wake - end a link_sleep. */
+void link_wake(struct link_end *end);
+
+/* link_was_read - whether the other side has read anything that was written behind a position. */
+bool link_was_read(const struct link_end *end, uint64_t position);
+
+/* link_listen - from now on the eventfd tells of new records.
+ * returns  false when there is one already: nothing was changed */
+bool link_listen(struct link_end *end);
+
+/* link_attend - from now on the reader looks by itself, or sleeps in link_sleep. */
+void link_attend(struct link_end *end);
+
+/* link_ask_room, link_take_room - the writer wants to know when there is room; the reader looks
+ * whether it does, once. */
+void link_ask_room(struct link_end *end);
+bool link_take_room(struct link_end *end);

@@ -1,0 +1,212 @@
+#include "pack.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <yyjson.h>
+
+#include "common/berr.h"
+
+static void pack_text(struct wire_out *out, const char *text)
+{
+    wire_put_text(out, text ? text : "", text ? strlen(text) : 0);
+}
+
+static TRITONSERVER_Error *pack_correlation(struct wire_out *out, TRITONBACKEND_Request *request)
+{
+    uint64_t number;
+    const char *text = "";
+    TRITONSERVER_Error *err = TRITONBACKEND_RequestCorrelationId(request, &number);
+    wire_put_u32(out, err != NULL);
+    if (!err) {
+        wire_put_u64(out, number);
+        return NULL;
+    }
+    TRITONSERVER_ErrorDelete(err);
+    err = TRITONBACKEND_RequestCorrelationIdString(request, &text);
+    if (!err)
+        pack_text(out, text);
+    return err;
+}
+
+static bool pack_parameter(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *name,
+                           TRITONSERVER_ParameterType type, const void *value)
+{
+    switch (type) {
+    case TRITONSERVER_PARAMETER_INT:
+        return yyjson_mut_obj_add_sint(doc, root, name, *(const int64_t *)value);
+    case TRITONSERVER_PARAMETER_BOOL:
+        return yyjson_mut_obj_add_bool(doc, root, name, *(const bool *)value);
+    case TRITONSERVER_PARAMETER_STRING:
+        return yyjson_mut_obj_add_str(doc, root, name, value);
+    case TRITONSERVER_PARAMETER_DOUBLE:
+        return yyjson_mut_obj_add_real(doc, root, name, *(const double *)value);
+    case TRITONSERVER_PARAMETER_BYTES:
+    default:
+        return false;
+    }
+}
+
+static TRITONSERVER_Error *pack_parameters(struct wire_out *out, TRITONBACKEND_Request *request)
+{
+    uint32_t count;
+    TRITONSERVER_Error *err = TRITONBACKEND_RequestParameterCount(request, &count);
+    if (err)
+        return err;
+    if (count == 0) {
+        pack_text(out, "{}");
+        return NULL;
+    }
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *root = yyjson_mut_obj(doc);
+    if (root)
+        yyjson_mut_doc_set_root(doc, root);
+    for (uint32_t i = 0; root && i < count && !err; i++) {
+        const char *name;
+        TRITONSERVER_ParameterType type;
+        const void *value;
+        err = TRITONBACKEND_RequestParameter(request, i, &name, &type, &value);
+        if (!err && !pack_parameter(doc, root, name, type, value))
+            err = berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                           "Unsupported parameter type for parameter '%s'.", name);
+    }
+    size_t length = 0;
+    char *text = err ? NULL : yyjson_mut_write(doc, YYJSON_WRITE_ALLOW_INVALID_UNICODE, &length);
+    if (text)
+        wire_put_text(out, text, length);
+    else if (!err)
+        err = berr_no_memory();
+    free(text);
+    yyjson_mut_doc_free(doc);
+    return err;
+}
+
+static void pack_trace(struct wire_out *out, TRITONBACKEND_Request *request)
+{
+    TRITONSERVER_InferenceTrace *trace = NULL;
+    const char *context = NULL;
+    TRITONSERVER_Error *err = TRITONBACKEND_RequestTrace(request, &trace);
+    if (!err && trace)
+        err = TRITONSERVER_InferenceTraceContext(trace, &context);
+    pack_text(out, err ? "" : context);
+    berr_drop(err);
+}
+
+static TRITONSERVER_Error *pack_outputs(struct wire_out *out, TRITONBACKEND_Request *request)
+{
+    uint32_t count;
+    TRITONSERVER_Error *err = TRITONBACKEND_RequestOutputCount(request, &count);
+    if (!err)
+        wire_put_u32(out, count);
+    for (uint32_t i = 0; !err && i < count; i++) {
+        const char *name;
+        err = TRITONBACKEND_RequestOutputName(request, i, &name);
+        if (!err)
+            pack_text(out, name);
+    }
+    return err;
+}
+
+static TRITONSERVER_Error *pack_bytes(TRITONBACKEND_Input *input, uint32_t buffers, uint64_t bytes,
+                                      const char *name, char *to)
+{
+    uint64_t copied = 0;
+    for (uint32_t i = 0; i < buffers; i++) {
+        const void *buffer;
+        uint64_t size;
+        TRITONSERVER_MemoryType kind = TRITONSERVER_MEMORY_CPU;
+        int64_t number = 0;
+        TRITONSERVER_Error *err =
+            TRITONBACKEND_InputBuffer(input, i, &buffer, &size, &kind, &number);
+        if (err)
+            return err;
+        if (kind == TRITONSERVER_MEMORY_GPU)
+            return berr_new(TRITONSERVER_ERROR_INTERNAL,
+                            "Python backend does not support GPU tensors.");
+        if (size > bytes - copied)
+            return berr_new(TRITONSERVER_ERROR_INTERNAL, "input '%s' has more bytes than it says",
+                            name);
+        if (size)
+            memcpy(to + copied, buffer, size);
+        copied += size;
+    }
+    return NULL;
+}
+
+/* Writes a tensor's description; its bytes go where ret_place says. */
+static TRITONSERVER_Error *pack_place(struct host *host, struct wire_out *out,
+                                      struct wire_out *places, struct wire_tensor *tensor,
+                                      char **ret_place)
+{
+    if (tensor->bytes > LINK_INLINE_MAX) {
+        tensor->place = WIRE_ARENA;
+        tensor->where = arena_take(&host->stub->arena, tensor->bytes);
+        if (!tensor->where)
+            return berr_new(TRITONSERVER_ERROR_UNAVAILABLE,
+                            "no shared memory for input '%s' of %llu bytes", tensor->name,
+                            (unsigned long long)tensor->bytes);
+        wire_put_u64(places, tensor->where);
+    }
+    char *place = wire_put_tensor(out, tensor);
+    *ret_place = tensor->where ? host->stub->base + tensor->where : place;
+    return out->failed || places->failed ? berr_no_memory() : NULL;
+}
+
+static TRITONSERVER_Error *pack_input(struct host *host, struct wire_out *out,
+                                      struct wire_out *places, TRITONBACKEND_Request *request,
+                                      uint32_t i)
+{
+    TRITONBACKEND_Input *input;
+    struct wire_tensor tensor = {.place = WIRE_INLINE};
+    TRITONSERVER_DataType datatype;
+    const int64_t *shape;
+    uint32_t buffers;
+    TRITONSERVER_Error *err = TRITONBACKEND_RequestInputByIndex(request, i, &input);
+    if (!err)
+        err = TRITONBACKEND_InputProperties(input, &tensor.name, &datatype, &shape, &tensor.rank,
+                                            &tensor.bytes, &buffers);
+    if (err)
+        return err;
+    if (tensor.rank > WIRE_MAX_DIMS)
+        return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
+                        "input '%s' has %u dimensions, more than %d", tensor.name, tensor.rank,
+                        WIRE_MAX_DIMS);
+    memcpy(tensor.shape, shape, tensor.rank * sizeof *shape);
+    tensor.datatype = (uint32_t)datatype;
+    tensor.name_length = strlen(tensor.name);
+    char *place;
+    err = pack_place(host, out, places, &tensor, &place);
+    return err ? err : pack_bytes(input, buffers, tensor.bytes, tensor.name, place);
+}
+
+TRITONSERVER_Error *pack_request(struct host *host, struct wire_out *out, struct wire_out *places,
+                                 uint64_t id, TRITONBACKEND_Request *request)
+{
+    const char *text;
+    uint32_t flags = 0, count = 0;
+    uint64_t timeout = 0;
+    wire_put_u64(out, id);
+    TRITONSERVER_Error *err = TRITONBACKEND_RequestId(request, &text);
+    if (!err) {
+        pack_text(out, text);
+        err = pack_correlation(out, request);
+    }
+    if (!err)
+        err = TRITONBACKEND_RequestFlags(request, &flags);
+    if (!err)
+        err = TRITONBACKEND_InferenceRequestTimeoutMicroseconds(request, &timeout);
+    wire_put_u32(out, flags);
+    wire_put_u64(out, timeout);
+    if (!err)
+        err = pack_parameters(out, request);
+    pack_trace(out, request);
+    if (!err)
+        err = pack_outputs(out, request);
+    if (!err)
+        err = TRITONBACKEND_RequestInputCount(request, &count);
+    wire_put_u32(out, count);
+    for (uint32_t i = 0; !err && i < count; i++)
+        err = pack_input(host, out, places, request, i);
+    if (!err && out->failed)
+        err = berr_no_memory();
+    return err;
+}

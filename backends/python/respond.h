@@ -1,0 +1,15 @@
+#pragma once
+
+#include "host.h"
+
+/* respond - fill in a response with what a stub wrote, and send it.
+ * in        read to the response's end
+ * response  taken over
+ * flags     of TRITONBACKEND_ResponseSend
+ * returns   false: the record is none; an error was sent */
+bool respond(struct host *host, struct wire_in *in, TRITONBACKEND_Response *response,
+             uint32_t flags);
+
+/* respond_error - send an error, if there is one to send.
+ * err  taken over */
+void respond_error(TRITONBACKEND_Response *response, TRITONSERVER_Error *err, uint32_t flags);

@@ -1,0 +1,469 @@
+#include "stub.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/berr.h"
+#include "process.h"
+
+static const uint64_t SECOND_NS = 1000000000;
+
+enum {
+    HIGH_DESCRIPTOR = 10,   /* above those that a stub gets */
+    STOPPED_LOOKS = 5,      /* a second apart: a stub that stood still at each is not coming back */
+    RECORD_LIMIT = 1 << 30, /* of a record that lies in the stub's memory */
+};
+
+struct late {
+    struct late *next;
+    uint32_t kind;
+    uint64_t id;
+    size_t bytes;
+    char payload[];
+};
+
+uint64_t stub_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+struct stub *stub_ref(struct stub *stub)
+{
+    atomic_fetch_add(&stub->refs, 1);
+    return stub;
+}
+
+static void close_one(int *descriptor)
+{
+    if (*descriptor >= 0)
+        close(*descriptor);
+    *descriptor = -1;
+}
+
+void stub_unref(struct stub *stub)
+{
+    if (!stub || atomic_fetch_sub(&stub->refs, 1) > 1)
+        return;
+    if (stub->base)
+        munmap(stub->base, LINK_MAPPED);
+    close_one(&stub->process);
+    close_one(&stub->memory);
+    close_one(&stub->event);
+    close_one(&stub->life);
+    while (stub->late) {
+        struct late *next = stub->late->next;
+        free(stub->late);
+        stub->late = next;
+    }
+    arena_fini(&stub->arena);
+    pthread_mutex_destroy(&stub->reading);
+    pthread_mutex_destroy(&stub->sending);
+    free(stub->scratch);
+    free(stub->name);
+    free(stub);
+}
+
+/* -- to the stub -- */
+
+static bool stub_put_late(struct stub *stub)
+{
+    while (stub->late) {
+        struct late *first = stub->late;
+        if (!link_put(&stub->down, first->kind, first->id, first->payload, first->bytes, true))
+            return false;
+        stub->late = first->next;
+        free(first);
+    }
+    stub->late_end = &stub->late;
+    return true;
+}
+
+static void stub_room(struct stub *stub)
+{
+    pthread_mutex_lock(&stub->sending);
+    if (!stub_put_late(stub)) {
+        link_ask_room(&stub->down);
+        stub_put_late(stub); /* what was read meanwhile is not told */
+    }
+    pthread_mutex_unlock(&stub->sending);
+}
+
+static bool stub_put(struct stub *stub, uint32_t kind, uint64_t id, const void *payload,
+                     size_t bytes)
+{
+    pthread_mutex_lock(&stub->sending);
+    bool done = !stub->late && link_put(&stub->down, kind, id, payload, bytes, true);
+    struct late *late = done ? NULL : malloc(sizeof *late + bytes);
+    if (late) {
+        *late = (struct late){.kind = kind, .id = id, .bytes = bytes};
+        if (bytes)
+            memcpy(late->payload, payload, bytes);
+        *stub->late_end = late;
+        stub->late_end = &late->next;
+    }
+    pthread_mutex_unlock(&stub->sending);
+    if (late)
+        stub_room(stub);
+    return done || late;
+}
+
+bool stub_send(struct stub *stub, uint32_t kind, uint64_t id, const void *payload, size_t bytes)
+{
+    if (atomic_load(&stub->dead))
+        return false;
+    if (bytes <= LINK_RECORD_MAX)
+        return stub_put(stub, kind, id, payload, bytes);
+    struct link_far far = {.at = arena_take(&stub->arena, bytes), .bytes = bytes};
+    if (!far.at)
+        return false;
+    memcpy(stub->base + far.at, payload, bytes);
+    if (stub_put(stub, kind | LINK_FAR, id, &far, sizeof far))
+        return true;
+    arena_give(&stub->arena, far.at);
+    return false;
+}
+
+uint64_t stub_mark(struct stub *stub)
+{
+    pthread_mutex_lock(&stub->sending);
+    uint64_t mark = stub->down.position;
+    pthread_mutex_unlock(&stub->sending);
+    return mark;
+}
+
+bool stub_was_read(struct stub *stub, uint64_t mark)
+{
+    pthread_mutex_lock(&stub->sending);
+    bool read = !stub->late && link_was_read(&stub->down, mark);
+    pthread_mutex_unlock(&stub->sending);
+    return read;
+}
+
+/* -- from the stub -- */
+
+static bool stub_copy(struct stub *stub, uint64_t at, void *to, uint64_t bytes, bool in_arena)
+{
+    if (!in_arena)
+        return stub->readable && process_read(stub->pid, at, to, bytes);
+    if (!arena_holds(&stub->arena, at, bytes))
+        return false;
+    memcpy(to, stub->base + at, bytes);
+    return true;
+}
+
+bool stub_fetch(struct stub *stub, const struct wire_tensor *tensor, void *to)
+{
+    if (tensor->bytes == 0)
+        return true;
+    if (tensor->place != WIRE_INLINE)
+        return stub_copy(stub, tensor->where, to, tensor->bytes, tensor->place == WIRE_ARENA);
+    memcpy(to, tensor->data, tensor->bytes);
+    return true;
+}
+
+static bool stub_scratch(struct stub *stub, size_t bytes)
+{
+    if (stub->scratch && stub->scratch_bytes >= bytes)
+        return true;
+    size_t room = bytes < LINK_RECORD_MAX ? LINK_RECORD_MAX : bytes;
+    free(stub->scratch);
+    stub->scratch = malloc(room);
+    stub->scratch_bytes = stub->scratch ? room : 0;
+    return stub->scratch != NULL;
+}
+
+/* Copies a record into this server's memory. */
+static bool stub_take(struct stub *stub, const struct link_record *record, struct heard *ret_heard)
+{
+    struct link_far far = {.bytes = record->bytes};
+    bool is_far = record->kind & LINK_FAR;
+    if (is_far && record->bytes < sizeof far)
+        return false;
+    if (is_far)
+        memcpy(&far, record->payload, sizeof far);
+    if (far.bytes > RECORD_LIMIT || !stub_scratch(stub, far.bytes))
+        return false;
+    if (!is_far)
+        memcpy(stub->scratch, record->payload, far.bytes);
+    else if (!stub_copy(stub, far.at, stub->scratch, far.bytes, !stub->readable))
+        return false;
+    *ret_heard = (struct heard){.kind = record->kind & ~(uint32_t)(LINK_FAR | LINK_KEPT),
+                                .id = record->id,
+                                .bytes = far.bytes,
+                                .data = stub->scratch};
+    return true;
+}
+
+static void stub_handle(struct stub *stub, struct heard *heard)
+{
+    if (heard->kind == LINK_HELLO) {
+        char word[sizeof(void *)];
+        stub->readable = process_read(stub->pid, heard->id, word, sizeof word);
+        if (!stub->readable)
+            atomic_fetch_or(link_flags(stub->base), LINK_NO_READING);
+        stub->greeted = true;
+    } else if (heard->kind == LINK_FREE) {
+        arena_give(&stub->arena, heard->id);
+    } else if (heard->kind == LINK_ROOM) {
+        stub_room(stub);
+    } else if (stub->heard) {
+        stub->heard(stub->of, heard);
+    }
+}
+
+/* Handles what is there; ends a stub that breaks the rules. */
+static void stub_hear(struct stub *stub)
+{
+    struct link_record record;
+    struct heard heard;
+    int got;
+    while ((got = link_peek(&stub->up, &record)) > 0) {
+        if (!stub_take(stub, &record, &heard)) {
+            got = -1;
+            break;
+        }
+        bool kept = record.kind & LINK_KEPT;
+        link_done(&stub->up, &record);
+        stub_handle(stub, &heard);
+        if (!heard.data)
+            stub->scratch = NULL; /* somebody has it */
+        if (kept)
+            stub_send(stub, LINK_RELEASE, record.id, NULL, 0);
+    }
+    if (got < 0 && !atomic_exchange(&stub->dead, true)) {
+        berr_log(berr_new(TRITONSERVER_ERROR_INTERNAL,
+                          "the process of '%s' sent what is no message", stub->name),
+                 "python");
+        stub_kill(stub);
+    }
+}
+
+void stub_hold(struct stub *stub)
+{
+    pthread_mutex_lock(&stub->reading);
+    link_attend(&stub->up);
+}
+
+void stub_let(struct stub *stub)
+{
+    while (!atomic_load(&stub->dead) && !link_listen(&stub->up))
+        stub_hear(stub);
+    pthread_mutex_unlock(&stub->reading);
+}
+
+enum stub_wait stub_wait(struct stub *stub, const bool *done, uint64_t deadline_ns)
+{
+    uint64_t looked = 0;
+    unsigned stopped = 0;
+    for (;;) {
+        bool dead = atomic_load(&stub->dead); /* what it sent before is there now */
+        stub_hear(stub);
+        if (*done)
+            return STUB_DONE;
+        if (dead)
+            return STUB_DEAD;
+        uint64_t now = stub_now(), wait = SECOND_NS;
+        if (deadline_ns && now >= deadline_ns)
+            return STUB_LATE;
+        if (looked && now - looked >= SECOND_NS) {
+            stopped = process_is_stopped(stub->pid) ? stopped + 1 : 0;
+            looked = now;
+        }
+        looked = looked ? looked : now;
+        if (stopped >= STOPPED_LOOKS)
+            return STUB_STOPPED;
+        if (deadline_ns && deadline_ns - now < wait)
+            wait = deadline_ns - now;
+        link_sleep(&stub->up, wait);
+    }
+}
+
+void stub_kill(struct stub *stub)
+{
+    kill(-stub->pid, SIGKILL);
+}
+
+/* -- the thread that waits when nobody else does -- */
+
+static void stub_watch_end(struct stub *stub)
+{
+    atomic_store(&stub->dead, true);
+    link_wake(&stub->up);
+    pthread_mutex_lock(&stub->reading);
+    stub_hear(stub);
+    if (stub->ended && !atomic_load(&stub->stopping))
+        stub->ended(stub->of);
+    pthread_mutex_unlock(&stub->reading);
+}
+
+static void *stub_watch(void *of)
+{
+    struct stub *stub = of;
+    pthread_setname_np(pthread_self(), "python stub");
+    struct pollfd what[] = {{.fd = stub->process, .events = POLLIN},
+                            {.fd = stub->event, .events = POLLIN}};
+    while (!atomic_load(&stub->stopping)) {
+        if (poll(what, 2, -1) < 0)
+            continue;
+        uint64_t count;
+        if (what[1].revents && read(stub->event, &count, sizeof count) > 0 &&
+            !atomic_load(&stub->stopping)) {
+            stub_hold(stub);
+            stub_let(stub); /* reads what is there */
+        }
+        if (what[0].revents) {
+            stub_watch_end(stub);
+            break;
+        }
+    }
+    return NULL;
+}
+
+/* -- its life -- */
+
+static int high(int descriptor)
+{
+    int moved = descriptor < 0 ? -1 : fcntl(descriptor, F_DUPFD_CLOEXEC, HIGH_DESCRIPTOR);
+    if (descriptor >= 0)
+        close(descriptor);
+    return moved;
+}
+
+/* The memory and the descriptors. `there` is the stub's end of the life line. */
+static TRITONSERVER_Error *stub_memory(struct stub *stub, const struct options *options, int *there)
+{
+    char name[128];
+    int pair[2] = {-1, -1};
+    snprintf(name, sizeof name, "%s%s", options->region_prefix, stub->name);
+    stub->memory = high(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    stub->event = high(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    bool well = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0;
+    stub->life = high(pair[0]);
+    *there = high(pair[1]);
+    /* A stub that made the file shorter would have the server read where nothing is. */
+    if (!well || stub->memory < 0 || stub->event < 0 || stub->life < 0 || *there < 0 ||
+        ftruncate(stub->memory, (off_t)(LINK_ARENA + options->default_bytes)) != 0 ||
+        fcntl(stub->memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
+        return berr_new(TRITONSERVER_ERROR_INTERNAL, "no shared memory for '%s': %s", stub->name,
+                        strerror(errno));
+    void *base = mmap(NULL, LINK_MAPPED, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                      stub->memory, 0);
+    if (base == MAP_FAILED)
+        return berr_new(TRITONSERVER_ERROR_INTERNAL, "no address space for '%s': %s", stub->name,
+                        strerror(errno));
+    stub->base = base;
+    link_open(base, stub->event, &stub->down, &stub->up);
+    return arena_init(&stub->arena, stub->memory, options->default_bytes, options->growth_bytes)
+               ? NULL
+               : berr_no_memory();
+}
+
+static TRITONSERVER_Error *stub_process(struct stub *stub, const struct options *options,
+                                        const char *activate, int there)
+{
+    char *script;
+    if (asprintf(&script, "%s/triton_python_backend_stub.py", options->folder) < 0)
+        return berr_no_memory();
+    const char *python = options->executable ? options->executable : "python3";
+    const char *shell = ". \"$0\" && exec python3 \"$@\"";
+    const char *plain[] = {python, script, "3", "4", "5", NULL};
+    const char *within[] = {"bash", "-c", shell, activate, script, "3", "4", "5", NULL};
+    int given[] = {stub->memory, stub->event, there};
+    TRITONSERVER_Error *err = process_start(activate ? within : plain, given, &stub->pid);
+    free(script);
+    if (err)
+        return err;
+    stub->process = (int)syscall(SYS_pidfd_open, stub->pid, 0);
+    if (stub->process < 0)
+        return berr_new(TRITONSERVER_ERROR_INTERNAL, "cannot watch the process of '%s': %s",
+                        stub->name, strerror(errno));
+    if (pthread_create(&stub->watcher, NULL, stub_watch, stub) != 0)
+        return berr_new(TRITONSERVER_ERROR_INTERNAL, "no thread to watch the process of '%s'",
+                        stub->name);
+    stub->watched = true;
+    return NULL;
+}
+
+static TRITONSERVER_Error *stub_greet(struct stub *stub, int64_t seconds)
+{
+    stub_hold(stub);
+    enum stub_wait came =
+        stub_wait(stub, &stub->greeted, stub_now() + (uint64_t)seconds * SECOND_NS);
+    stub_let(stub);
+    if (came == STUB_DONE)
+        return NULL;
+    return berr_new(TRITONSERVER_ERROR_INTERNAL,
+                    "Stub process '%s' is not healthy. It %s; see the "
+                    "server's standard error.",
+                    stub->name,
+                    came == STUB_DEAD ? "ended before it had begun" : "did not begin in time");
+}
+
+static struct stub *stub_new(const char *name, stub_heard_fn *heard, stub_ended_fn *ended, void *of)
+{
+    struct stub *stub = calloc(1, sizeof *stub);
+    if (!stub)
+        return NULL;
+    stub->refs = 1;
+    stub->process = stub->memory = stub->event = stub->life = -1;
+    stub->late_end = &stub->late;
+    stub->heard = heard;
+    stub->ended = ended;
+    stub->of = of;
+    pthread_mutex_init(&stub->reading, NULL);
+    pthread_mutex_init(&stub->sending, NULL);
+    stub->name = strdup(name);
+    if (stub->name)
+        return stub;
+    stub_unref(stub);
+    return NULL;
+}
+
+TRITONSERVER_Error *stub_start(const struct options *options, const char *name,
+                               const char *activate, stub_heard_fn *heard, stub_ended_fn *ended,
+                               void *of, struct stub **ret_stub)
+{
+    int there = -1;
+    struct stub *stub = stub_new(name, heard, ended, of);
+    TRITONSERVER_Error *err = stub ? stub_memory(stub, options, &there) : berr_no_memory();
+    if (!err)
+        err = stub_process(stub, options, activate, there);
+    close_one(&there);
+    if (!err)
+        err = stub_greet(stub, options->stub_seconds);
+    if (err)
+        stub_end(stub);
+    else
+        *ret_stub = stub;
+    return err;
+}
+
+void stub_end(struct stub *stub)
+{
+    if (!stub)
+        return;
+    atomic_store(&stub->stopping, true);
+    if (stub->watched) {
+        uint64_t one = 1;
+        ssize_t done = write(stub->event, &one, sizeof one);
+        (void)done;
+        pthread_join(stub->watcher, NULL);
+    }
+    atomic_store(&stub->dead, true);
+    if (stub->pid > 0)
+        process_end(stub->pid);
+    stub_unref(stub);
+}

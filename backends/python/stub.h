@@ -1,0 +1,106 @@
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "arena.h"
+#include "link.h"
+#include "options.h"
+#include "triton/core/tritonserver.h"
+#include "wire.h"
+
+/* One stub: a process with a Python in it, and this server's end of the link to it.
+ *
+ * Whoever waits for the stub reads what it sends (stub_hold, stub_wait, stub_let); while nobody
+ * does,
+ * a thread of the stub's own sleeps until something comes. Nothing that it sends is believed. */
+
+/* A record that a stub sent, in this server's own memory. */
+struct heard {
+    uint32_t kind; /* enum link_kind, without flags */
+    uint64_t id;
+    size_t bytes;
+    char *data; /* valid during the call; set to NULL to keep it: free */
+};
+
+/* Called for what a stub sends, by whoever reads: one call at a time. */
+typedef void stub_heard_fn(void *of, struct heard *heard);
+
+/* Called once when the process has ended by itself, and all that it sent was heard. */
+typedef void stub_ended_fn(void *of);
+
+struct late; /* records that wait for room in the ring */
+
+struct stub {
+    atomic_uint refs;
+    char *name; /* of what runs in it, for errors */
+    pid_t pid;
+    int process, memory, event, life; /* descriptors; process = pidfd */
+    char *base;
+    struct arena arena;
+    pthread_t watcher;
+    bool watched;
+    atomic_bool dead, stopping;
+    bool greeted, readable;
+
+    pthread_mutex_t reading; /* guards `up`, `scratch`, and what the callbacks use */
+    struct link_end up;
+    char *scratch;
+    size_t scratch_bytes;
+    stub_heard_fn *heard; /* NULL = nobody listens any more */
+    stub_ended_fn *ended;
+    void *of;
+
+    pthread_mutex_t sending; /* guards `down` and `late`; within `reading` */
+    struct link_end down;
+    struct late *late, **late_end;
+};
+
+/* stub_start - start a process and wait until it runs.
+ * name      what runs in it, for errors; copied
+ * activate  the script of its environment; NULL = none
+ * heard, ended, of  who is told
+ * ret_stub  owned by the caller: stub_end
+ * errors    INTERNAL: it does not run */
+TRITONSERVER_Error *stub_start(const struct options *options, const char *name,
+                               const char *activate, stub_heard_fn *heard, stub_ended_fn *ended,
+                               void *of, struct stub **ret_stub);
+
+/* stub_end - end the process, if it did not end, and whatever it started. Not under `reading`.
+ * NULL is allowed. Those who have a reference may go on calling stub_send. */
+void stub_end(struct stub *stub);
+
+struct stub *stub_ref(struct stub *stub);
+void stub_unref(struct stub *stub);
+
+/* stub_hold, stub_let - read what the stub sends from now on, until stub_let. */
+void stub_hold(struct stub *stub);
+void stub_let(struct stub *stub);
+
+enum stub_wait { STUB_DONE, STUB_DEAD, STUB_LATE, STUB_STOPPED };
+
+/* stub_wait - read and call `heard` until something is done; under stub_hold.
+ * done         set by what is called
+ * deadline_ns  on stub_now; 0 = none
+ * returns      STUB_DEAD: it has ended; STUB_STOPPED: a signal has stopped it, for seconds */
+enum stub_wait stub_wait(struct stub *stub, const bool *done, uint64_t deadline_ns);
+
+uint64_t stub_now(void);
+
+/* stub_kill - end the process; stub_wait then sees that. */
+void stub_kill(struct stub *stub);
+
+/* stub_send - send a record, now or when there is room. Any thread.
+ * returns  false: the stub is gone, or there is no memory */
+bool stub_send(struct stub *stub, uint32_t kind, uint64_t id, const void *payload, size_t bytes);
+
+/* stub_mark, stub_was_read - whether the stub has looked at anything that was sent after
+ * stub_mark. */
+uint64_t stub_mark(struct stub *stub);
+bool stub_was_read(struct stub *stub, uint64_t mark);
+
+/* stub_fetch - copy the bytes of a tensor that the stub described.
+ * returns  false: they are not where it says */
+bool stub_fetch(struct stub *stub, const struct wire_tensor *tensor, void *to);
