@@ -1,15 +1,14 @@
-/* The executable: everything is in the library. What belongs to the process and not to a library
- * is done here. */
+/* The executable. All code is in the library; only what belongs to the process is done here. */
 #include "nereid_private.h"
 
 #include <signal.h>
 #include <stddef.h>
 
-/* Says what crashed, then lets the signal do what it does without a handler. */
+/* Reports the crash, then lets the signal have its default effect. */
 static void on_crash(int number)
 {
     nereid_private_v1.crash_line(number);
-    raise(number); /* waits until this returns; the handler is gone by then */
+    raise(number); /* delivered when this returns; the handler is no longer installed then */
 }
 
 static void watch_crashes(void)

@@ -60,13 +60,17 @@ COMMAND_LINE = """\
 
 ## Where it lies
 
-`make install` makes it `/opt/tritonserver/bin/nereid` (`tritonserver` beside it is the same), with backends, agents and caches where the
-options below look for them. In a build tree, or with another `PREFIX`, say where they are:
+`make install` makes it `/opt/tritonserver/bin/nereid` (`tritonserver` beside it is the same). Backends, agents and caches are looked for
+beside its library: in `backends/`, `repoagents/` and `caches/` of the folder that has its `lib/`. So an installation may lie anywhere and
+may be moved, and a build tree needs no option:
 
-    build/release/bin/nereid --model-repository=models --backend-directory=build/release/backends \\
-        --cache-directory=build/release/caches --repoagent-directory=build/release/repoagents
+    build/release/bin/nereid --model-repository=models
 
 The other pages write `nereid` for either. `nereid check REPOSITORY` reads a repository without serving it: [models](models.md).
+
+`nereid doctor` takes the same options and says what this machine has for such a server, and what would be refused: cores, memory, open
+files, huge pages, GPUs, the plug-ins that can be opened, ports, certificates, repositories. Its exit status is 0 when nothing would be, 1
+when something would, 2 for a wrong command line.
 
 ## Start and stop
 

@@ -14,9 +14,9 @@
 #define MAX_PAGES        2000u
 #define TIMEOUT_SECS     30u
 #define MAX_TIMEOUT_SECS 3600u
-#define LAST_ROOT        "/var/tmp/nereid-cache" /* where no other place can be written */
+#define LAST_ROOT        "/var/tmp/nereid-cache" /* used if no other place is writable */
 
-/* Each thread has connections of its own. */
+/* Each thread has its own connections. */
 static void *connect(void *cloud)
 {
     return ((struct cloud *)cloud)->net.abi->session_new();
@@ -47,7 +47,7 @@ bool cloud_is(const char *path)
     return cloud_kind(path) != NULL;
 }
 
-/* A number of the environment in [1, max], or what is usual. */
+/* A number from the environment in [1, max], or the default. */
 static uint64_t env_number(const char *name, uint64_t max, uint64_t usual)
 {
     const char *text = getenv(name);
@@ -57,7 +57,7 @@ static uint64_t env_number(const char *name, uint64_t max, uint64_t usual)
     return n >= 1 && n <= max ? n : usual;
 }
 
-/* Where the cache lies when nothing is said; the caller's. */
+/* The default place of the cache; the caller frees it. */
 static char *usual_root(void)
 {
     const char *cache = getenv("XDG_CACHE_HOME");
@@ -172,14 +172,14 @@ void cloud_view_unref(struct cloud_view *v)
     mem_free(v);
 }
 
-/* A page of a listing on its way. */
+/* A page of a listing that is being read. */
 struct page {
     struct cloud *c;
     const char *model;
     char *token; /* NULL = the first page */
     char *next;
     struct listing *listing;
-    size_t mark; /* objects of the pages before */
+    size_t mark; /* number of objects of the pages before */
 };
 
 static struct err *build_page(void *owner, void *session, struct call_request *r)
@@ -194,7 +194,7 @@ static bool renew_page(void *owner, const struct call_answer *a)
     return p->c->kind->renew(p->c->site, a);
 }
 
-/* What does not read as a listing was damaged on its way: it is asked for again. */
+/* A page that is not a listing was damaged on its way: it is requested again. */
 static enum call_verdict check_page(void *owner, const struct call_answer *a, struct err **ret_why)
 {
     struct page *p = owner;
@@ -248,7 +248,7 @@ struct err *cloud_list(struct cloud *c, void *session, const char *model, struct
     return e;
 }
 
-/* What came of a look, which nobody may wait for. */
+/* Notes the result of a look, even if nobody waits for it. */
 static void cloud_say(struct cloud *c, const struct err *e)
 {
     mutex_lock(&c->lock);

@@ -1,8 +1,8 @@
 #pragma once
-/* A model repository in a store: s3://, gs:// or as://. Its listing is known without asking; its
- * models become local directories.
+/* A model repository in a store: s3://, gs:// or as://. The last listing is known without asking
+ * the store; models are downloaded into local directories.
  *
- * What waits for the store says so; nothing else does. Any thread but a loop's.
+ * Functions that wait for the store say so; the others do not wait. Any thread except a loop's.
  * docs/internals/stores.md */
 #include "base/err.h"
 #include "os/clock.h"
@@ -14,61 +14,62 @@
 struct cloud;
 struct cloud_copy;
 
-/* cloud_is - whether a repository's path leads to a store. Pure. */
+/* cloud_is - true if a repository's path is in a store. Pure. */
 bool cloud_is(const char *path);
 
-/* cloud_open - read the settings and open the cache; no request is made.
- * errors  INVALID_ARG: a path that cannot be read; NOT_FOUND: no credentials for it in the file
- *         that names them; INTERNAL: the module or the cache */
+/* cloud_open - read the settings and open the cache; sends no request.
+ * errors  INVALID_ARG: an invalid path; NOT_FOUND: the credential file has no credentials for
+ *         it; INTERNAL: of the module or the cache */
 struct err *cloud_open(const char *path, struct cloud **ret);
 
-/* cloud_cancel - requests under way end soon, later ones at once. */
+/* cloud_cancel - requests in flight end soon, later ones at once. */
 void cloud_cancel(struct cloud *c);
 
-/* cloud_free - every copy was freed before. Waits for requests under way: cloud_cancel first.
- * NULL is fine. */
+/* cloud_free - free it; every copy was freed before. Waits for requests in flight: call
+ * cloud_cancel first. NULL is fine. */
 void cloud_free(struct cloud *c);
 
 const char *cloud_path(const struct cloud *c);
 
-/* cloud_look - begin to list the repository. Does not block. Returns what cloud_wait takes. */
+/* cloud_look - begin to list the repository. Does not block. Returns the number for cloud_wait. */
 uint64_t cloud_look(struct cloud *c);
 
-/* cloud_wait - until that listing is done, or a time.
- * errors  UNAVAILABLE: time is up; else why it could not be listed. What was known stays. */
+/* cloud_wait - wait until that listing has ended, at most until a time.
+ * errors  UNAVAILABLE: the time is over; else why the listing failed. What was known is kept. */
 struct err *cloud_wait(struct cloud *c, uint64_t look, time_ns until);
 
-/* cloud_names - the models of the last listing that came, sorted; none before the first. Does
+/* cloud_names - the models of the last successful listing, sorted; none before the first. Does
  * not block.
- * ret      the caller's, each and all (mem_free)
+ * ret      array and names are owned by the caller (mem_free)
  * returns  how many */
 size_t cloud_names(struct cloud *c, char ***ret);
 
-/* cloud_knows, cloud_stamp - of the last listing: whether it has a model, and a number that
- * changes with its objects; 0 = it has none. Do not block. */
+/* cloud_knows - true if the last listing has a model.
+ * cloud_stamp - a number that changes with the model's objects; 0 = the listing has no such
+ * model. Do not block. */
 bool cloud_knows(struct cloud *c, const char *model);
 uint64_t cloud_stamp(struct cloud *c, const char *model);
 
-/* cloud_copy_new - a directory with what lies beside a model's versions, and one for each
- * version, empty.
- * known   by the last listing, where it has the model; else it is listed anew. Blocks.
- * errors  NOT_FOUND: the store has no such model; INVALID_ARG: an object whose name would leave
- *         the directory; what the store said */
+/* cloud_copy_new - make a directory with the model's files outside its version directories, and
+ * an empty directory for each version. Blocks.
+ * known   use the last listing if it has the model; else list again
+ * errors  NOT_FOUND: the store has no such model; INVALID_ARG: an object's name would leave the
+ *         directory; those of the store */
 struct err *cloud_copy_new(struct cloud *c, const char *model, bool known, struct cloud_copy **ret);
 
-/* cloud_copy_free - removes the directory. NULL is fine. */
+/* cloud_copy_free - remove the directory. NULL is fine. */
 void cloud_copy_free(struct cloud_copy *k);
 
 /* cloud_copy_dir - the model's directory. */
 const char *cloud_copy_dir(const struct cloud_copy *k);
 
-/* cloud_copy_version - bring the files of a version. Blocks.
+/* cloud_copy_version - download the files of a version. Blocks.
  * errors  as cloud_copy_new */
 struct err *cloud_copy_version(struct cloud_copy *k, int64_t version);
 
-/* cloud_copy_stamp - of one version, or another part that listing.h names. */
+/* cloud_copy_stamp - the stamp of a version, or of another part in listing.h. */
 uint64_t cloud_copy_stamp(const struct cloud_copy *k, int64_t part);
 
-/* cloud_copy_changed - whether it failed since the store's objects are no longer those of the
- * listing: a new copy may succeed. */
+/* cloud_copy_changed - true if it failed because the store's objects differ from the listing: a
+ * new copy may succeed. */
 bool cloud_copy_changed(const struct cloud_copy *k);

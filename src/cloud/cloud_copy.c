@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* A listing of one model, asked for on a crew's thread. */
+/* A listing of one model that a crew's thread makes. */
 struct ask {
     struct crew_job job;
     struct cloud *c;
@@ -66,7 +66,7 @@ static struct err *cloud_copy_find(struct cloud_copy *k, bool known)
     return k->count ? NULL : err_new(STATUS_NOT_FOUND, "'%s' has no model '%s'", c->path, k->model);
 }
 
-/* The directories of all objects, those of versions that are not fetched too. */
+/* Makes the directories of all objects, also those of versions that are not downloaded yet. */
 static struct err *make_dirs(struct cloud_copy *k)
 {
     struct err *e = NULL;
@@ -102,7 +102,7 @@ struct err *cloud_copy_new(struct cloud *c, const char *model, bool known, struc
         e = make_dirs(k);
     if (!e)
         e = fetch_part(k, LISTING_REST);
-    *ret = k; /* also of a failure: whether it changed */
+    *ret = k; /* also on failure, so that the caller sees whether it changed */
     return e;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-/* The copies of cloud.h: cloud_copy.c has them. What fetching needs of one. Private to cloud/. */
+/* The copies of cloud.h, which cloud_copy.c makes: what fetching needs of one. Private to
+ * cloud/. */
 #include "cloud/cloud_priv.h"
 
 struct cloud_copy {
@@ -9,6 +10,6 @@ struct cloud_copy {
     size_t first; /* the model's objects in the listing */
     size_t count;
     char *dir;
-    uint64_t bytes; /* of the parts that are there */
+    uint64_t bytes; /* of the parts that were downloaded */
     bool changed;
 };

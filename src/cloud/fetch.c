@@ -16,37 +16,36 @@
 #define SAY_EVERY   TIME_S(5)
 #define MAX_TRIES   6u
 
-/* Attempts at what is good to know. */
+/* Attempts for information that is useful but not needed. */
 #define MAX_ASKS 3u
 
-/* The most bytes of an object, whatever the cache may hold: each of its pieces is an object of
- * ours. */
+/* The most bytes of an object: each of its pieces needs memory here. */
 #define MAX_OBJECT_BYTES ((uint64_t)1 << 44)
 
-/* How often to look whether another process is done with an object. */
+/* How often to check whether another process has finished an object. */
 #define OTHER_WAIT TIME_MS(20)
 
 struct file;
 
-/* The bytes of a file up to `to`; at: how far they have come. */
+/* The bytes of a file up to `to`; `at` is the current position. */
 struct piece {
     struct crew_job job;
     struct file *file;
     size_t index;
     uint64_t to;
     uint64_t at;
-    bool proven;       /* this attempt's answer is the one that was asked for */
+    bool proven;       /* this attempt's answer is the requested one */
     struct err *error; /* why no further attempt helps */
 };
 
-/* One fetch of one part of one model. */
+/* The download of one part of one model. */
 struct fetch {
     struct cloud_copy *k;
-    atomic_bool given_up;     /* something failed: what has not begun does not; no order */
-    atomic_uint_fast64_t got; /* bytes, for people */
-    struct mutex lock;        /* rank LEAF; guards what follows */
+    atomic_bool given_up;     /* something failed, so new work does not start; orders nothing */
+    atomic_uint_fast64_t got; /* bytes, for the log */
+    struct mutex lock;        /* rank LEAF; guards the fields below */
     struct mutex_cond changed;
-    size_t left; /* files under way */
+    size_t left; /* files not finished */
     struct err *error;
 };
 
@@ -59,15 +58,17 @@ struct file {
     struct stash_part *part;
     struct piece *pieces;
     size_t piece_count;
-    atomic_size_t pieces_left; /* who takes the last one has seen what the others wrote */
+    /* the thread that takes the last one has seen what the others wrote */
+    atomic_size_t pieces_left;
     unsigned tries;
-    struct err *error;     /* of a piece; guarded by the lock of f */
-    atomic_bool no_digest; /* the store says that its digest is not of these bytes; no order */
-    uint64_t part_bytes;   /* of the upload, as the store says; 0 = not asked, or it does not */
-    unsigned char last[STASH_HASH_BYTES]; /* of the try before */
+    struct err *error; /* of a piece; guarded by the lock of f */
+    /* the store says that its digest is not of these bytes; orders nothing */
+    atomic_bool no_digest;
+    uint64_t part_bytes; /* of the upload, from the store; 0 = not asked, or unknown */
+    unsigned char last[STASH_HASH_BYTES]; /* hash of the try before */
 };
 
-/* The part goes back, the error to whoever waits. */
+/* Ends a file: closes its part, and gives the error to the waiting thread. */
 static void file_end(struct file *x, struct err *e)
 {
     struct fetch *f = x->f;
@@ -107,7 +108,7 @@ static bool fetch_renew(void *owner, const struct call_answer *a)
     return c->kind->renew(c->site, a);
 }
 
-/* Whether the answer's bytes are those that were asked for. */
+/* True if the answer's bytes are the requested ones. */
 static bool fetch_is_wanted(const struct piece *p, const struct call_answer *a)
 {
     char range[128];
@@ -187,7 +188,7 @@ static void piece_main(struct crew_job *job, void *session)
         file_done(x, session);
 }
 
-/* Everything that is missing is fetched. */
+/* Requests every missing piece. */
 static void ask_for_pieces(struct file *x, void *session)
 {
     struct crew *crew = x->f->k->c->data;
@@ -201,8 +202,8 @@ static void ask_for_pieces(struct file *x, void *session)
             .job = {.run = piece_main}, .file = x, .index = i, .to = to, .at = there ? to : from};
         missing += !there;
     }
-    atomic_store(&x->pieces_left,
-                 missing + 1); /* one of this function, so that it outlives the loop */
+    /* Plus one for this function, so that x lives until the loop has ended. */
+    atomic_store(&x->pieces_left, missing + 1);
     size_t count = x->piece_count;
     for (size_t i = 0; i < count; i++)
         if (x->pieces[i].at < x->pieces[i].to)
@@ -211,7 +212,7 @@ static void ask_for_pieces(struct file *x, void *session)
         file_done(x, session);
 }
 
-/* Fetches all of it once more, unless that was done often enough. */
+/* Downloads all of it again, unless that was done often enough. */
 static struct err *fetch_again(struct file *x)
 {
     if (++x->tries >= MAX_TRIES)
@@ -224,7 +225,7 @@ static struct err *fetch_again(struct file *x)
     return stash_restart(x->part);
 }
 
-/* Makes content of the part, and the file of the content. */
+/* Turns the download into content, and links the file to it. */
 static struct err *fetch_keep(struct file *x, const unsigned char sha[STASH_HASH_BYTES])
 {
     struct stash *stash = x->f->k->c->stash;
@@ -253,7 +254,7 @@ static bool renew_first_part(void *owner, const struct call_answer *a)
     return x->f->k->c->kind->renew(x->f->k->c->site, a);
 }
 
-/* The size of an upload's parts, as far as the store tells; 0 = it does not. */
+/* The part size of an upload, from the store; 0 = unknown. */
 static uint64_t ask_for_part_bytes(struct file *x, void *session)
 {
     char value[32];
@@ -268,12 +269,11 @@ static uint64_t ask_for_part_bytes(struct file *x, void *session)
     if (!e && call_value(&call.answer, "content-length", value, sizeof(value)))
         bytes = strtoull(value, NULL, 10);
     call_fini(&call);
-    err_free(e); /* not every store knows of parts */
+    err_free(e); /* not every store knows parts */
     return bytes;
 }
 
-/* What arrived, held against what the store says: also where that depends on parts of an unusual
- * size. */
+/* Checks the download against the store's digest, also if that depends on an unusual part size. */
 static struct err *verify(struct file *x, void *session, unsigned char ret_sha[STASH_HASH_BYTES],
                           enum verify_result *ret)
 {
@@ -291,7 +291,7 @@ static struct err *verify(struct file *x, void *session, unsigned char ret_sha[S
     return e;
 }
 
-/* All pieces are there, or one is not to be had. */
+/* All pieces have arrived, or one has failed. */
 static void file_done(struct file *x, void *session)
 {
     unsigned char sha[STASH_HASH_BYTES] = {0};
@@ -300,7 +300,8 @@ static void file_done(struct file *x, void *session)
     x->error = NULL;
     if (!e)
         e = verify(x, session, sha, &found);
-    /* Two tries with the same bytes: the parts are of several sizes, or the store does not tell. */
+    /* If two tries have the same bytes, the parts have different sizes, or the store does not
+     * tell the size. */
     bool twice = found == VERIFY_DOUBTED && x->tries && memcmp(sha, x->last, sizeof(sha)) == 0;
     memcpy(x->last, sha, sizeof(sha));
     if (!e && (found == VERIFY_OTHER || (found == VERIFY_DOUBTED && !twice))) {
@@ -315,7 +316,7 @@ static void file_done(struct file *x, void *session)
     file_end(x, e);
 }
 
-/* Links the file, or opens its part. Neither: another process is at it. */
+/* Links the file, or opens its download. If neither happens, another process is downloading it. */
 static struct err *fetch_begin(struct file *x, bool *ret_linked)
 {
     struct stash *stash = x->f->k->c->stash;
@@ -324,7 +325,7 @@ static struct err *fetch_begin(struct file *x, bool *ret_linked)
         return e;
     x->piece_count = (size_t)((x->o->size + PIECE_BYTES - 1) / PIECE_BYTES);
     e = stash_begin(stash, x->id, x->o->size, x->piece_count, &x->part);
-    if (x->part) /* another process may have been done with it in between */
+    if (x->part) /* another process may have finished it meanwhile */
         e = stash_link(stash, x->id, x->o->size, x->to, ret_linked);
     if (x->part && *ret_linked) {
         stash_drop(x->part);
@@ -333,8 +334,8 @@ static struct err *fetch_begin(struct file *x, bool *ret_linked)
     return e;
 }
 
-/* Goes to the end of the queue, so that no thread is kept: pieces that the other process waits
- * for may stand behind this. */
+/* Puts the job at the end of the queue instead of blocking a thread: the other process may wait
+ * for pieces that are queued after this one. */
 static void wait_for_other(struct file *x)
 {
     struct cloud *c = x->f->k->c;
@@ -401,14 +402,14 @@ static void file_init(struct file *x, struct fetch *f, const struct listing_obje
     x->to = file_join(f->k->dir, path);
 }
 
-/* Whether it is a file of this part. path: behind "MODEL/". */
+/* True if it is a file of this part. path: after "MODEL/". */
 static bool is_file_of(const char *path, int64_t part)
 {
     return *path && path[strlen(path) - 1] != '/' && listing_in(path, part);
 }
 
-/* Sizes are what a store says. What cannot lie in the cache together with what the copy has is
- * not asked for. */
+/* Checks the sizes that the store gave: what does not fit in the cache together with the copy is
+ * not requested. */
 static struct err *check_sizes(const struct cloud_copy *k, int64_t part, uint64_t *ret_total)
 {
     uint64_t most = stash_max_bytes(k->c->stash);

@@ -12,9 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEX_CHARS   (2u * STASH_HASH_BYTES)
-#define READ_BYTES  ((size_t)1 << 20)
-#define MAX_TRIES   100u /* each took another commit of the same content to fail */
+#define HEX_CHARS  (2u * STASH_HASH_BYTES)
+#define READ_BYTES ((size_t)1 << 20)
+/* a try fails only if another process commits the same content meanwhile */
+#define MAX_TRIES   100u
 #define MAX_ENTRIES ((size_t)1 << 20)
 
 static char *below(const struct stash *s, const char *name)
@@ -55,7 +56,7 @@ void stash_id(const struct stash *s, const char *text, char ret[STASH_ID_CHARS +
     put_hex(out, ret);
 }
 
-/* Removes the directories of processes that ended: nobody holds their lock. */
+/* Removes the directories of processes that have ended: nobody holds their lock. */
 static void remove_dead(const char *run)
 {
     struct file_list l;
@@ -79,7 +80,7 @@ static void remove_dead(const char *run)
     file_list_fini(&l);
 }
 
-/* A directory of our own, locked, made while nobody removes those that are not. */
+/* Makes and locks this process's directory, while no other process removes unlocked ones. */
 static struct err *make_run_dir(struct stash *s)
 {
     char *run = below(s, "run");
@@ -174,7 +175,8 @@ void stash_drop_model_dir(const char *dir)
     mem_free(parent);
 }
 
-/* The hash that a reference leads to; false when there is none of these bytes. */
+/* Reads the hash in a reference. Returns false if there is no reference for content of this
+ * size. */
 static bool read_ref(const struct stash *s, const char *id, uint64_t bytes, char ret[HEX_CHARS + 1])
 {
     char *path = stash_ref_path(s, id);
@@ -208,8 +210,8 @@ static struct err *read_all(int fd, void (*add)(void *owner, const void *data, s
     return e;
 }
 
-/* Whether the file still has the content that its name says.
- * errors  it cannot be read; NOT_FOUND when it is not there */
+/* Checks that a file still has the content that its name says.
+ * errors  it cannot be read; NOT_FOUND if it does not exist */
 static struct err *check_content(const struct stash *s, const char *path, const char *hex,
                                  uint64_t bytes, bool *ret_same)
 {
@@ -231,7 +233,7 @@ static struct err *check_content(const struct stash *s, const char *path, const 
     return e;
 }
 
-/* One try. errors  NOT_FOUND: the content went while it was looked at */
+/* Tries once to link the content. Errors: NOT_FOUND: the content disappeared meanwhile. */
 static struct err *link_content(struct stash *s, const char *path, const char *hex, uint64_t bytes,
                                 const char *to, bool *ret)
 {
@@ -256,7 +258,7 @@ struct err *stash_link(struct stash *s, const char *id, uint64_t bytes, const ch
         return NULL;
     char *path = stash_object_path(s, hex);
     struct err *e = link_content(s, path, hex, bytes, to, ret);
-    /* Another commit of the same content took its place in between, or it was evicted. */
+    /* Another commit of the same content replaced it meanwhile, or it was evicted. */
     for (unsigned tries = 1; e && err_code(e) == STATUS_NOT_FOUND; tries++) {
         err_free(e);
         e = NULL;
@@ -357,7 +359,7 @@ struct err *stash_commit(struct stash *s, struct stash_part *p,
     struct strbuf line = STRBUF_INIT;
     strbuf_printf(&line, "%s %" PRIu64 "\n", hex, p->bytes);
     disk_seal(p->fd);
-    /* The reference first: who then finds no part any more finds the content. */
+    /* The reference is written first: a process that finds the part gone then finds the content. */
     struct err *e = disk_make_dirs(dir);
     if (!e)
         e = disk_write(ref, line.data, line.len);

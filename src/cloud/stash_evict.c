@@ -1,5 +1,5 @@
-/* What the stash drops: content that no model uses, references that lead nowhere, parts that
- * nobody continues. */
+/* Removes from the cache: content that no model uses, references without content, and downloads
+ * that nobody continues. */
 #include "cloud/stash_priv.h"
 
 #include "base/log.h"
@@ -15,7 +15,7 @@
 
 #define MAX_ENTRIES ((size_t)1 << 20)
 
-/* A part that nobody wrote to for so long is given up. */
+/* A download that nobody wrote to for this long is given up. */
 #define PART_KEEP_NS TIME_S(7 * 24 * 3600)
 
 struct content {
@@ -54,7 +54,7 @@ static void take_folder(struct contents *c, const char *folder)
     file_list_fini(&l);
 }
 
-/* ROOT/NAME/ *, or its files themselves. */
+/* Collects the files in ROOT/NAME/ *, or in ROOT/NAME itself. */
 static void take_all(struct contents *c, const char *root, const char *name, bool folders)
 {
     char *dir = file_join(root, name);
@@ -88,7 +88,7 @@ static int by_use(const void *a, const void *b)
     return x->used_ns < y->used_ns ? -1 : x->used_ns > y->used_ns;
 }
 
-/* Whether a reference's file names content that is there. */
+/* True if a reference names existing content. */
 static bool stash_evict_leads(const struct stash *s, const char *path)
 {
     char *text = NULL;
@@ -105,23 +105,23 @@ static bool stash_evict_leads(const struct stash *s, const char *path)
     return found;
 }
 
-/* A reference is written before its content appears, by who holds the part of that id: while
- * somebody does, it stays. */
+/* Removes a reference without content. A reference is written before its content appears, by the
+ * holder of the part's lock, so it stays while somebody holds that lock. */
 static void drop_ref(const struct stash *s, const char *path)
 {
     struct strbuf part = STRBUF_INIT;
     int fd = -1;
     strbuf_printf(&part, "%s/parts/%.*s", s->root, (int)STASH_ID_CHARS, strrchr(path, '/') + 1);
     err_free(disk_lock(strbuf_str(&part), false, &fd));
-    if (fd >= 0 && !stash_evict_leads(s, path)) /* as it is now that nobody can write it */
+    if (fd >= 0 && !stash_evict_leads(s, path)) /* checked again now that nobody can write it */
         disk_remove(path);
-    if (fd >= 0 && disk_size(fd) == 0) /* made by the lock */
+    if (fd >= 0 && disk_size(fd) == 0) /* the lock made this file */
         disk_remove(strbuf_str(&part));
     disk_unlock(fd);
     strbuf_fini(&part);
 }
 
-/* References whose content is gone. */
+/* Removes the references without content. */
 static void drop_refs(const struct stash *s)
 {
     struct contents refs = {0};
@@ -147,7 +147,8 @@ void stash_evict(struct stash *s, uint64_t max_bytes)
 {
     struct contents c = {0};
     take_all(&c, s->root, "objects", true);
-    uint64_t target = max_bytes - max_bytes / 10; /* so that not every object evicts */
+    /* lower than the limit, so that not every new object evicts */
+    uint64_t target = max_bytes - max_bytes / 10;
     uint64_t before = c.bytes;
     if (c.bytes > max_bytes) {
         qsort(c.all, c.count, sizeof(*c.all), by_use);

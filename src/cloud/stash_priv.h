@@ -1,5 +1,5 @@
 #pragma once
-/* What the files of the stash share. */
+/* Types shared by the files of the stash. */
 #include "cloud/stash.h"
 
 struct stash {
@@ -8,11 +8,11 @@ struct stash {
     int run_lock;
     uint64_t max_bytes;
     struct stash_hash hash;
-    struct mutex lock; /* rank LEAF; guards what follows */
-    uint64_t bytes;    /* of content, as far as this process knows */
+    struct mutex lock; /* rank LEAF; guards the fields below */
+    uint64_t bytes;    /* bytes of content, as far as this process knows */
     uint64_t next_dir;
 };
 
-/* Content and references by name; the caller's (mem_free). */
+/* The paths of content and references; the caller frees them (mem_free). */
 char *stash_object_path(const struct stash *s, const char *sha_hex);
 char *stash_ref_path(const struct stash *s, const char *id);

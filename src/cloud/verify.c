@@ -29,14 +29,14 @@ uint32_t verify_crc32c(uint32_t crc, const void *data, size_t len)
     return ~crc;
 }
 
-/* What runs over the bytes; NULL or false = not wanted. */
+/* The checks of one pass over the bytes; NULL or false = not needed. */
 struct pass {
     const struct cloud_abi *abi;
     void *sha;
     void *md5;
     bool crc_wanted;
     uint32_t crc;
-    uint64_t part_bytes; /* of an upload in parts; 0 = it is none */
+    uint64_t part_bytes; /* of an upload in parts; 0 = not in parts */
     uint64_t part_left;
     void *parts; /* MD5 over the MD5s of the parts */
 };
@@ -80,7 +80,7 @@ static bool same_hex(const unsigned char *bytes, size_t len, const char *hex)
     return strncmp(found, hex, 2 * len) == 0;
 }
 
-/* The MD5 of the MD5s, for one size of the parts. */
+/* Computes the MD5 of the parts' MD5s for one part size. */
 static struct err *try_parts(const struct cloud_abi *abi, const struct stash_part *part,
                              uint64_t part_bytes, const char *hex, bool *ret)
 {
@@ -98,7 +98,7 @@ static struct err *try_parts(const struct cloud_abi *abi, const struct stash_par
     return e;
 }
 
-/* Sizes that uploads in `count` parts use: whole mebibytes, those of powers of two first. */
+/* The part sizes that uploads in `count` parts usually have: whole MiB, powers of two first. */
 static size_t candidates(uint64_t bytes, uint64_t count, uint64_t ret[MAX_CANDIDATES])
 {
     size_t n = 0;
@@ -135,7 +135,7 @@ static struct err *verify_parts(const struct cloud_abi *abi, const struct stash_
     return e;
 }
 
-/* What stands behind `name` in the digest; NULL when it is not there. */
+/* The text after `name` in the digest; NULL if it is not there. */
 static const char *digest_of(const char *digest, const char *name)
 {
     const char *at = strstr(digest, name);

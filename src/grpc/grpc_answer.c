@@ -16,7 +16,7 @@
 #define NV_FLAGS     (NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_COPY_VALUE)
 #define MAX_TRAILERS 4
 
-/* nghttp2 wants pointers to bytes that are not const, and only reads them. */
+/* nghttp2 takes pointers to non-const bytes, but only reads them. */
 static nghttp2_nv header(const char *name, const char *value, size_t value_len)
 {
     return (nghttp2_nv){
@@ -35,8 +35,8 @@ static nghttp2_session *session_of(const struct grpc_stream *s)
     return s->conn->session;
 }
 
-/* Only running out of memory makes submitting fail: the connection's peer then sees no answer,
- * so close the stream. */
+/* Submitting fails only without memory. The client would then get no answer, so the stream is
+ * closed. */
 static void submitted(struct grpc_stream *s, int rc)
 {
     if (rc != 0)
@@ -44,9 +44,9 @@ static void submitted(struct grpc_stream *s, int rc)
     grpc_conn_flush_later(s->conn);
 }
 
-/* A call that is answered before its client has sent everything: the rest is not wanted, and
- * once the answer is out the client is told so. Not earlier: nghttp2 sends nothing more on a
- * stream that is to be reset. */
+/* The call is answered before its client has sent everything. The client is told to stop when
+ * the answer is out, not earlier, because nghttp2 sends nothing more on a stream that will be
+ * reset. */
 static void stop_client(struct grpc_stream *s)
 {
     if (s->half_closed || s->stopping)
@@ -61,7 +61,8 @@ void grpc_answer_sent(struct grpc_stream *s)
         nghttp2_submit_rst_stream(session_of(s), NGHTTP2_FLAG_NONE, s->id, NGHTTP2_NO_ERROR);
 }
 
-/* Fills in grpc-status and grpc-message; the message is encoded into text, which nghttp2 copies. */
+/* Fills in grpc-status and grpc-message. The message is encoded into `text`, which nghttp2
+ * copies. */
 static size_t status_headers(const struct grpc_stream *s, nghttp2_nv *nv, char *status, char *text)
 {
     static const char ok[] = "0";
@@ -93,7 +94,8 @@ static int submit_trailers(struct grpc_stream *s)
     return rc;
 }
 
-/* How much of the next reply goes into a DATA frame; the last frame submits the trailers. */
+/* Tells nghttp2 how much of the next reply goes into a DATA frame. The last frame submits the
+ * trailers. */
 static ssize_t read_reply(nghttp2_session *session, int32_t id, uint8_t *to, size_t cap,
                           uint32_t *flags, nghttp2_data_source *source, void *user)
 {
@@ -118,8 +120,7 @@ static ssize_t read_reply(nghttp2_session *session, int32_t id, uint8_t *to, siz
     return (ssize_t)n;
 }
 
-/* What a client must know of compressed messages, behind the first two headers; returns how many
- * there are now. */
+/* Adds the headers about compression after the first two. Returns the number of headers. */
 static size_t add_packing(const struct grpc_stream *s, nghttp2_nv *nv)
 {
     if (s->packing == EXPAND_GZIP)
@@ -193,7 +194,7 @@ void grpc_answer_packed(struct grpc_stream *s)
     submitted(s, nghttp2_session_resume_data(session_of(s), s->id));
 }
 
-/* Marks the stream as ended; false when it was already, or there is nobody to tell. */
+/* Marks the stream as ended. Returns false if it was ended already, or is closed. */
 static bool mark_ended(struct grpc_stream *s, int status, const char *message)
 {
     if (s->ended || !s->conn)
@@ -208,7 +209,7 @@ static bool mark_ended(struct grpc_stream *s, int status, const char *message)
     return true;
 }
 
-/* The whole answer is one HEADERS frame. */
+/* Sends the whole answer as one HEADERS frame. */
 static void answer_headers(struct grpc_stream *s, const nghttp2_nv *nv, size_t n)
 {
     s->responding = true;

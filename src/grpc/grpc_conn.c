@@ -16,35 +16,34 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-/* The most one frame of ours carries, if the client takes frames that large. */
+/* The most bytes in a frame of the server, if the client accepts frames that large. */
 #define MAX_DATA_BYTES     262144u
 #define DEFAULT_DATA_BYTES 16384u
 #define FRAME_HEAD_BYTES   9u
 
-/* How long a client has to answer that it knows that the connection ends. */
+/* How long a client may take to confirm that it knows of the connection's end. */
 #define GOODBYE_PATIENCE TIME_S(1)
 static const uint8_t goodbye_ping[8] = "goodbye";
 static const uint8_t keepalive_ping[8] = "alive?";
 
-/* What a connection is always watched for; its end is told apart from bytes. */
+/* The events that are always watched; the client's end of the stream is a separate event. */
 #define WATCHED (EPOLLIN | EPOLLRDHUP)
 
-/* How many reads a connection may do in one turn while a large message arrives and its buffer
- * comes back full. */
+/* How often a connection may read in one turn while a large message arrives and every read fills
+ * its buffer. */
 #define READS_PER_TURN 8
 
-/* SETTINGS frames of a client without a message in between. */
+/* The most SETTINGS frames of a client without a message in between. */
 #define MAX_SETTINGS 1000u
 
-/* Giving up so many calls is nothing that others wait for. */
+/* Giving up this many calls takes so long that others should not wait for it. */
 #define CALLS_MANY 16u
 
-/* Of what a client sent beyond its end, so much is dropped before its connection is closed. */
+/* The most bytes after a client's end that are dropped before its connection is closed. */
 #define DISCARD_BYTES ((size_t)1 << 20)
 
-/* So much is read in the first turn of a connection, and at most so much in one of a connection
- * that is in the slow lane or has calls that wait for their turn: a few kilobytes may be dozens
- * of calls. */
+/* How much is read in the first turn of a connection, and at most in a turn of a connection that
+ * is in the slow lane or has calls that wait for a turn. A few kilobytes may be dozens of calls. */
 #define READ_FIRST  ((size_t)1024)
 #define FILL_LEAST  ((size_t)32768) /* of a large message */
 #define READ_WARILY ((size_t)4096)
@@ -54,9 +53,9 @@ static struct loop *grpc_conn_loop(const struct grpc_conn *c)
     return c->home->worker->loop;
 }
 
-/* The session begins when there is something for it to do: with the client's first bytes, or
- * when the client is to be told something. It is forty times as large as the rest of a
- * connection. false: there is no memory for it. */
+/* Makes the session when it is needed: with the client's first bytes, or when the client must be
+ * told something. A session is forty times as large as the rest of a connection. Returns false
+ * if there is no memory. */
 static bool has_session(struct grpc_conn *c)
 {
     static const nghttp2_settings_entry settings[] = {
@@ -81,7 +80,7 @@ static bool has_session(struct grpc_conn *c)
     return c->session;
 }
 
-/* Moves frames from the session into the batch until either has no more. */
+/* Moves frames from the session into the batch until the session has none or the batch is full. */
 static bool grpc_conn_gather(struct grpc_conn *c, struct grpc_batch *b)
 {
     while (grpc_out_has_room(b)) {
@@ -96,8 +95,8 @@ static bool grpc_conn_gather(struct grpc_conn *c, struct grpc_batch *b)
     return true;
 }
 
-/* Writes until the session has no more to say or the socket takes no more. false: the connection
- * is over. */
+/* Writes until the session has no output or the socket takes no more. Returns false if the
+ * connection has ended. */
 static bool write_out(struct grpc_conn *c)
 {
     if (!c->session) {
@@ -125,8 +124,8 @@ static bool write_out(struct grpc_conn *c)
     bool more = grpc_out_waits(&c->out) || grpc_turn_waits(c);
     loop_mod(grpc_conn_loop(c), &c->watch,
              wire_events(c->tls, more ? WATCHED | EPOLLOUT : WATCHED));
-    /* A session without calls has had enough once it sent the notice; but calls may be on their
-     * way. */
+    /* After the GOAWAY notice, a session without calls wants nothing more. But calls may be in
+     * flight from the client. */
     bool awaited = c->retiring && !c->said_goodbye;
     return awaited || grpc_out_waits(&c->out) || nghttp2_session_want_read(c->session) ||
            nghttp2_session_want_write(c->session);
@@ -166,11 +165,11 @@ static bool grpc_conn_feed(struct grpc_conn *c, const void *data, size_t n)
         wire_note_tls(c->watch.fd, data, "grpc");
     if (!c->expelled)
         LOG_VERBOSE(1, "gRPC: closing a connection: %s", nghttp2_strerror((int)used));
-    write_out(c); /* what the session could still say */
+    write_out(c); /* send what the session still has to say */
     return false;
 }
 
-/* Feeds bytes of a plan that lie where they were read to. */
+/* Feeds bytes of a plan from where they were read to. */
 static bool feed_pieces(struct grpc_conn *c, const struct grpc_scatter *plan, size_t n)
 {
     bool ok = true;
@@ -182,19 +181,19 @@ static bool feed_pieces(struct grpc_conn *c, const struct grpc_scatter *plan, si
     return ok;
 }
 
-/* One read, the bytes of a large message to where they belong. As sock_read; -2 also when the
- * session is over. */
+/* Reads once; bytes of a large message go directly to their place. Returns as sock_read; -2 also
+ * if the session has ended. */
 static ssize_t read_filling(struct grpc_conn *c)
 {
     struct worker *w = c->home->worker;
     struct grpc_inbox *in = &c->filling->in;
     uint32_t stream = (uint32_t)c->filling->id;
     struct grpc_scatter plan;
-    /* The frames of several messages alternate: whose the next one is cannot be guessed. Else
-     * more than any plan has. */
+    /* If several messages alternate, the owner of the next frame is unknown, so only the rest of
+     * this frame is planned. Otherwise the number is larger than any plan. */
     size_t most = c->receiving > 1 ? c->frame_left : GRPC_SCATTER_BYTES + GRPC_CONN_FRAME_BYTES;
     size_t rest = w->receive_bytes;
-    if (c->watch.lane != LOOP_LANE_FRONT) { /* others wait meanwhile */
+    if (c->watch.lane != LOOP_LANE_FRONT) { /* other connections wait meanwhile */
         size_t share = c->share.bytes > FILL_LEAST ? c->share.bytes : FILL_LEAST;
         most = most < share ? most : share;
         rest = rest < share ? rest : share;
@@ -216,9 +215,9 @@ static ssize_t read_filling(struct grpc_conn *c)
         grpc_scatter_copy(&plan, good, (size_t)n, moved);
     }
     worker_received(w, grpc_scatter_rest(&plan, (size_t)n));
-    struct buf *buf = buf_ref(in->buf); /* the bytes in it may end the very call that owns it */
+    struct buf *buf = buf_ref(in->buf); /* the bytes in it may end the call that owns it */
     bool ok = feed_pieces(c, &plan, good) && (wrong == 0 || grpc_conn_feed(c, moved, wrong));
-    if (!c->filling) /* what a whole message has done says nothing about reading */
+    if (!c->filling) /* a complete message says nothing about how much to read */
         c->share.full = 0;
     buf_unref(buf);
     mem_free(moved);
@@ -236,7 +235,8 @@ void grpc_conn_of_use(struct grpc_conn *c)
     turns_stranger_known(&c->home->strangers);
 }
 
-/* The share itself becomes less: a read that brings all of it is a full one. */
+/* How much to read in this turn. Uses the share itself, so that a read of all of it counts as
+ * full. */
 static size_t read_at_once(struct grpc_conn *c)
 {
     bool wary = c->watch.lane == LOOP_LANE_SLOW || !list_empty(&c->put_off);
@@ -261,7 +261,7 @@ static ssize_t read_once(struct grpc_conn *c)
     return grpc_conn_feed(c, w->receive, (size_t)n) ? n : -2;
 }
 
-/* What comes may be the answer to a ping of ours: then the next silence begins. */
+/* Bytes came. If they answer a ping of the server, the next silence begins. */
 static void heard(struct grpc_conn *c)
 {
     bool awaited = c->keepalive.pinged;
@@ -270,7 +270,7 @@ static void heard(struct grpc_conn *c)
         loop_timer_set(grpc_conn_loop(c), &c->keepalive_timer, c->progress);
 }
 
-/* false: the connection is over. */
+/* Reads from the connection. Returns false if it has ended. */
 static bool read_in(struct grpc_conn *c)
 {
     for (int i = 0; i < READS_PER_TURN; i++) {
@@ -310,7 +310,7 @@ static void grpc_conn_on_ready(struct loop_fd *watch, uint32_t events)
 
 static void say_goodbye(struct grpc_conn *c);
 
-/* The error ends the session's reading, and so the connection. */
+/* Returns an error, which ends the session's reading and so the connection. */
 int grpc_conn_expel(struct grpc_conn *c, const char *why)
 {
     LOG_VERBOSE(1, "gRPC: closing a connection: %s", why);
@@ -321,7 +321,7 @@ int grpc_conn_expel(struct grpc_conn *c, const char *why)
     return NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
-/* The text is what clients of gRPC look for: they then ping less often. */
+/* Clients of gRPC know this text, and then ping less often. */
 static int on_ping(struct grpc_conn *c)
 {
     bool may = grpc_keepalive_was_pinged(&c->keepalive, &c->home->rules,
@@ -358,7 +358,7 @@ static int on_sent(nghttp2_session *session, const nghttp2_frame *frame, void *u
         grpc_keepalive_sent(&c->keepalive);
         c->turns = 0;
     }
-    /* Pings overtake other frames that wait: this one may be asked for only now. */
+    /* Pings overtake waiting frames, so this one is only submitted after the GOAWAY was sent. */
     if (frame->hd.type == NGHTTP2_GOAWAY && c->retiring && !c->said_goodbye)
         nghttp2_submit_ping(session, NGHTTP2_FLAG_NONE, goodbye_ping);
     if (!c->stopping_streams || frame->hd.type != NGHTTP2_HEADERS ||
@@ -414,7 +414,7 @@ static int send_data(nghttp2_session *session, nghttp2_frame *frame, const uint8
 {
     (void)session;
     struct grpc_conn *c = user;
-    (void)frame; /* has no padding: none is asked for */
+    (void)frame; /* no padding was requested, so the frame has none */
     bool done = grpc_answer_gather(source->ptr, c->home->batch, head, FRAME_HEAD_BYTES, length);
     return done ? 0 : NGHTTP2_ERR_WOULDBLOCK;
 }
@@ -432,7 +432,7 @@ void grpc_conn_callbacks(nghttp2_session_callbacks *c)
 void grpc_conn_options(nghttp2_option *o)
 {
     nghttp2_option_set_no_auto_window_update(o, 1);
-    /* Metadata may begin and end with blanks, and models get it as it was sent. */
+    /* Metadata may begin and end with blanks; models get it unchanged. */
     nghttp2_option_set_no_rfc9113_leading_and_trailing_ws_validation(o, 1);
     nghttp2_option_set_no_closed_streams(o, 1);
     nghttp2_option_set_max_settings(o, 32);
@@ -481,7 +481,7 @@ void grpc_conn_open(struct grpc_home *home, int fd)
     if (e) {
         LOG_WARN("gRPC: cannot serve a connection: %s", err_message(e));
         err_free(e);
-        c->watch.ready = NULL; /* not watched */
+        c->watch.ready = NULL; /* it is not watched */
         grpc_conn_close(c);
         return;
     }
@@ -489,7 +489,7 @@ void grpc_conn_open(struct grpc_home *home, int fd)
     start_keepalive(c);
 }
 
-/* No call that comes after this is served. */
+/* Tells the client that no later call is served. */
 static void say_goodbye(struct grpc_conn *c)
 {
     if (c->said_goodbye)
@@ -510,8 +510,9 @@ static void on_goodbye_due(struct loop_timer *t)
         grpc_conn_close(c);
 }
 
-/* The notice names no last call: whatever the client opens until it has read it comes before its
- * answer to the ping that follows the notice. */
+/* Tells the client to open no more calls. This first notice does not name a last call: all calls
+ * that the client opens before it has read the notice come before its answer to the ping that
+ * follows. */
 static void grpc_conn_retire(struct grpc_conn *c)
 {
     if (c->retiring)
@@ -581,7 +582,7 @@ void grpc_conn_close(struct grpc_conn *c)
     loop_timer_clear(home->worker->loop, &c->keepalive_timer);
     loop_task_cancel(&c->flush);
     nghttp2_session_del(c->session);
-    if (c->expelled) /* it shall read why */
+    if (c->expelled) /* so that the client reads the reason */
         sock_discard(c->watch.fd, DISCARD_BYTES);
     if (c->tls)
         tls_conn_goodbye(c->tls);

@@ -11,12 +11,12 @@
 
 #include <string.h>
 
-/* Something to do for a stream later. */
+/* Something that a stream does later. */
 struct step {
     struct list node;
     time_ns due;
     struct grpc_reply *reply; /* to send; owned */
-    grpc_delay_take_fn take;  /* of `message`; NULL = it is no message */
+    grpc_delay_take_fn take;  /* gets `message`; NULL = there is no message */
     struct buf *message;      /* owned */
     size_t message_bytes;
     bool ends;
@@ -24,13 +24,13 @@ struct step {
     char *text; /* owned */
 };
 
-/* Of a stream that is delayed. */
+/* The delays of a stream. */
 struct grpc_delay {
     struct loop_timer timer;
     struct grpc_stream *stream;
-    struct list steps; /* in order, and by due */
-    time_ns last;      /* nothing is sent before */
-    bool passing;      /* a step is being done: what it sends goes at once */
+    struct list steps; /* in order of their time */
+    time_ns last;      /* nothing is sent before this time */
+    bool passing;      /* a step is running: what it sends is not delayed again */
 };
 
 const struct grpc_delays *grpc_delay_read(void)
@@ -123,7 +123,7 @@ static void grpc_delay_add_step(struct grpc_delay *d, const struct step *step)
     set_timer(d);
 }
 
-/* What is to happen next happens so much later than now, and than what is to happen before. */
+/* Delays the next step by this much from now, and from the step before it. */
 static void push_back(struct grpc_stream *s, time_ns by)
 {
     struct grpc_delay *d = delay_of(s);
@@ -158,7 +158,7 @@ void grpc_delay_response(struct grpc_stream *s, bool written)
         push_back(s, delays->complete + (written ? delays->response : 0));
 }
 
-/* Whether the stream sends later what it is to send now. */
+/* True if the stream delays what it is to send now. */
 static bool sends_later(struct grpc_stream *s)
 {
     const struct grpc_delays *delays = delays_of(s);

@@ -12,17 +12,17 @@
 #include "os/sock.h"
 #include "server/server.h"
 
-/* Late connections were answered already; those that were accepted last have so long. */
+/* Late connections were answered already; this time is for those accepted last. */
 #define LATE_PATIENCE TIME_MS(200)
 
-/* One worker's share, and the messages that ask it to stop. */
+/* The part of one worker, and the messages that tell it to stop. */
 struct part {
-    struct grpc_home home; /* first */
+    struct grpc_home home; /* first member */
     struct mail goodbye;
     struct mail closing;
     struct mail cut;
-    bool gone;   /* no connection is left but late ones; guarded by front->lock */
-    bool closed; /* nor any of those, and none will come; guarded by front->lock */
+    bool gone;   /* only late connections are left; guarded by front->lock */
+    bool closed; /* no connections are left, and none will come; guarded by front->lock */
 };
 
 struct grpc_front {
@@ -31,13 +31,13 @@ struct grpc_front {
     struct listener *listener;
     nghttp2_session_callbacks *callbacks;
     nghttp2_option *options;
-    struct part *parts; /* one a worker */
+    struct part *parts; /* one per worker */
     struct helpers *helpers;
     struct forward *forward;
     bool stopped, closed;
     struct mutex lock; /* rank LEAF; guards left, part.gone and part.closed */
     struct mutex_cond empty;
-    unsigned left; /* parts that still may have connections of those that are waited for */
+    unsigned left; /* parts that may still have connections that are waited for */
 };
 
 static struct part *grpc_front_part(struct grpc_front *f, const struct worker *w)
@@ -45,8 +45,8 @@ static struct part *grpc_front_part(struct grpc_front *f, const struct worker *w
     return &f->parts[w->index];
 }
 
-/* The last connection of a worker that stops tells whoever waits in grpc_front_stop, the last of
- * all who waits in grpc_front_close. */
+/* Tells the waiting thread that a worker's last connection has ended: the last awaited one for
+ * grpc_front_stop, the last of all for grpc_front_close. */
 static void tell_if_gone(struct part *p)
 {
     struct grpc_front *f = p->home.front;
@@ -90,9 +90,9 @@ static void on_goodbye(struct mail *m)
     tell_if_gone(p);
 }
 
-/* gRPC's own client, told to go in the moment in which it takes the connection into use, tries
- * the same call on it again and again until the call's time is over. So one without a call yet
- * is told nothing: it ends with its patience. */
+/* If gRPC's own client is told to go just when it begins to use a connection, it retries the
+ * same call on that connection until the call's deadline. So a connection without a call is told
+ * nothing; it ends with its patience. */
 static void on_closing(struct mail *m)
 {
     struct part *p = LIST_ITEM(m, struct part, closing);
@@ -187,7 +187,7 @@ uint16_t grpc_front_port(const struct grpc_front *f)
     return listener_port(f->listener);
 }
 
-/* Posts one of a part's messages to every worker. */
+/* Posts one message of each part to its worker. */
 static void grpc_front_post_all(struct grpc_front *f, size_t mail_offset)
 {
     for (unsigned i = 0; i < f->server->worker_count; i++) {
@@ -196,8 +196,8 @@ static void grpc_front_post_all(struct grpc_front *f, size_t mail_offset)
     }
 }
 
-/* Tells every part, and waits until no connection is left that is waited for; past `until` what
- * is left is closed. */
+/* Tells every part to end, and waits until no awaited connection is left. After `until`, the
+ * rest is closed. */
 static void end_connections(struct grpc_front *f, size_t mail_offset, time_ns until)
 {
     mutex_lock(&f->lock);

@@ -1,5 +1,5 @@
 #pragma once
-/* The gRPC front end of a server (port 8001): a listening socket, its connections on the
+/* The gRPC front end of a server (port 8001): a listening socket, and connections on the
  * workers' loops.
  *
  * Life: grpc_front_open; grpc_front_stop and grpc_front_close while the workers still run;
@@ -17,8 +17,8 @@ struct tls;
 
 /* grpc_front_open - listen and serve: grpc_methods_service (grpc/api).
  * s        borrowed until grpc_front_free
- * address  as sock_listen takes it; port 0 = the system chooses: see grpc_front_port
- * tls      borrowed until grpc_front_free; NULL = plain
+ * address  as for sock_listen; port 0 = the system chooses: see grpc_front_port
+ * tls      borrowed until grpc_front_free; NULL = no TLS
  * errors   those of listener_open
  * Any thread but the workers'. */
 struct err *grpc_front_open(struct server *s, const struct grpc_service *service,
@@ -28,16 +28,16 @@ struct err *grpc_front_open(struct server *s, const struct grpc_service *service
 /* grpc_front_port - the port it listens on. */
 uint16_t grpc_front_port(const struct grpc_front *f);
 
-/* grpc_front_stop - tell every client to go (GOAWAY), close connections without a call, let
- * calls under way finish until `until`, then close what is left. Connections that come from now
- * on are late: their calls are told that the server stops. Blocks: not for worker threads; the
- * workers must run. NULL, and a second call, are fine. */
+/* grpc_front_stop - tell every client to open no more calls (GOAWAY), close connections without
+ * a call, let calls in flight finish until `until`, then close the rest. Connections that are
+ * opened from now on are late: their calls are told that the server stops. Blocks: not for
+ * worker threads; the workers must run. NULL, and a second call, are fine. */
 void grpc_front_stop(struct grpc_front *f, time_ns until);
 
-/* grpc_front_close - after grpc_front_stop: accept no more and close what is late. On return no
- * connection exists; answers that still come for closed ones are dropped. Blocks, as
- * grpc_front_stop does. NULL, and a second call, are fine. */
+/* grpc_front_close - after grpc_front_stop: stop accepting and close late connections. On return
+ * there is no connection; answers for closed connections are dropped. Blocks, as
+ * grpc_front_stop. NULL, and a second call, are fine. */
 void grpc_front_close(struct grpc_front *f);
 
-/* grpc_front_free - after grpc_front_close. NULL is fine. */
+/* grpc_front_free - free it after grpc_front_close. NULL is fine. */
 void grpc_front_free(struct grpc_front *f);

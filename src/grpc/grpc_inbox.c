@@ -21,8 +21,8 @@ static void take_prefix(struct grpc_inbox *in, const uint8_t **data, size_t *len
     in->size = (uint32_t)p[1] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 8 | p[4];
 }
 
-/* The buffer starts so far before a multiple of 64 that the tensor which goes on behind the
- * bytes at hand lies on one. */
+/* Reserves the buffer. It begins so far before a multiple of 64 that the tensor which follows
+ * the received bytes is aligned to 64. */
 static struct err *grpc_inbox_reserve(struct grpc_inbox *in, struct budget_account *account,
                                       const uint8_t *data, size_t len, bool tensors)
 {
@@ -35,7 +35,7 @@ static struct err *grpc_inbox_reserve(struct grpc_inbox *in, struct budget_accou
     return e;
 }
 
-/* Where the next byte belongs in the buffer. */
+/* The position of the next byte in the buffer. */
 static size_t written(const struct grpc_inbox *in)
 {
     return (size_t)(in->data - in->buf->data) + in->got;
@@ -63,7 +63,8 @@ enum grpc_inbox_result grpc_inbox_feed(struct grpc_inbox *in, struct budget_acco
             return GRPC_INBOX_WHOLE;
         }
         if (!*len)
-            return GRPC_INBOX_MORE; /* nothing to place it by yet, and nothing to hold */
+            /* without bytes its place is unknown, and there is nothing to hold */
+            return GRPC_INBOX_MORE;
         struct err *e = grpc_inbox_reserve(in, account, *data, *len, tensors);
         if (e) {
             *ret_err = e;

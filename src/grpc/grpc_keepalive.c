@@ -4,7 +4,7 @@
 
 #include <limits.h>
 
-/* A client without calls may ping this seldom where it is not to ping then at all. */
+/* The minimum between pings of a client without calls, if such pings are not allowed by default. */
 #define IDLE_INTERVAL TIME_S(7200)
 
 static time_ns grpc_keepalive_limit(uint32_t ms)
@@ -39,7 +39,7 @@ void grpc_keepalive_init(struct grpc_keepalive *k, const struct grpc_keepalive_r
         k->end = k->end - r->age / 10 + r->age / 1000 * (random % 201);
 }
 
-/* The ping that waits for its answer, or the silence. */
+/* Checks the ping that is not answered yet, or the time without bytes. */
 static enum grpc_keepalive_action silence(struct grpc_keepalive *k,
                                           const struct grpc_keepalive_rules *r, time_ns now,
                                           bool calls, time_ns *ret_next)

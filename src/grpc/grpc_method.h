@@ -1,44 +1,43 @@
 #pragma once
-/* What the methods of a front end are to its connections: which path is which, and who takes
- * its messages. */
+/* The interface of the methods of a front end: which path is which, and who gets the messages. */
 #include "grpc/grpc_stream.h"
 #include "server/options/options_front.h"
 
-/* What a call says that comes on a connection of its own while the server stops. */
+/* What a call gets if its connection was opened while the server stops. */
 enum grpc_method_end {
     GRPC_METHOD_NOT_READY, /* UNAVAILABLE "Server not ready" */
     GRPC_METHOD_EXITING,   /* UNAVAILABLE "Server exiting" */
-    GRPC_METHOD_SERVED,    /* it is served as ever */
+    GRPC_METHOD_SERVED,    /* it is served normally */
 };
 
 struct grpc_method {
     const char *path;
-    bool streams; /* the client sends any number of messages; else exactly one */
-    bool tensors; /* messages are ModelInferRequests */
+    bool streams; /* the client may send any number of messages; else exactly one */
+    bool tensors; /* its messages are ModelInferRequests */
     enum options_category category;
     enum grpc_method_end end;
 
-    /* message - a whole message came; of a unary call, also the end of what its client sends.
+    /* message - a whole message came; for a unary call, also the end of the client's side.
      * data, len  borrowed for the call
-     * buf        what data lies in, NULL when it lies in received bytes; taken over by setting
-     *            it to NULL */
+     * buf        the buffer of data; NULL if data lies in received bytes; the method takes it
+     *            over by setting it to NULL */
     void (*message)(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf);
 };
 
 struct front_metrics_kind;
 
 struct grpc_service {
-    const struct grpc_method *methods; /* by use: the first are looked up fastest */
+    const struct grpc_method *methods; /* the most used first, because they are found fastest */
     size_t count;
-    unsigned last_route; /* methods from this one on, counted from 1, are one route */
+    unsigned last_route; /* all methods from this one on (counted from 1) share one route */
 
-    /* metrics - the methods as routes: last_route of them, and 0 is every other path. Called
-     * before the workers serve. */
+    /* metrics - the methods as routes: last_route of them; 0 is every other path. Called before
+     * the workers serve. */
     const struct front_metrics_kind *(*metrics)(void);
 };
 
-/* grpc_method_find - by the path of the call; NULL when there is none.
- * grpc_method_route - which of the service's routes a method is; NULL = 0. */
+/* grpc_method_find - the method with a path; NULL if there is none.
+ * grpc_method_route - the route of a method; NULL = 0. */
 const struct grpc_method *grpc_method_find(const struct grpc_service *service, const char *path,
                                            size_t len);
 unsigned grpc_method_route(const struct grpc_service *service, const struct grpc_method *m);

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* Payload up to this size is copied behind the frame header: cheaper than a piece of its own. */
+/* Payload up to this size is copied after the frame header, because that is cheaper than a
+ * separate piece. */
 #define COPY_BYTES ((size_t)4096)
 
 void grpc_out_init(struct grpc_out *o)
@@ -58,7 +59,7 @@ void grpc_out_copy(struct grpc_out *o, struct grpc_batch *b, const void *data, s
         refer(b, to, n);
 }
 
-/* Pieces that n bytes of the reply may need at most, the header's included. */
+/* The most pieces for n bytes of the reply, including the header. */
 static size_t pieces_needed(const struct grpc_reply *r, size_t n)
 {
     size_t count = 1;
@@ -114,8 +115,8 @@ void grpc_out_retire(struct grpc_out *o, struct grpc_reply *r)
     o->last_sent = &r->next;
 }
 
-/* Keeps what was not taken of pieces[0..count): the copied part lies in the worker's batch,
- * which the next connection uses. */
+/* Keeps the rest of pieces[0..count). The copied part is copied again, because the next
+ * connection uses the worker's batch. */
 static void grpc_out_keep(struct grpc_out *o, const struct grpc_batch *b,
                           const struct iovec *pieces, uint32_t count)
 {
@@ -141,7 +142,7 @@ static void grpc_out_keep(struct grpc_out *o, const struct grpc_batch *b,
     }
 }
 
-/* Takes n written bytes off the front; returns how many pieces are done. */
+/* Removes n written bytes from the front. Returns how many pieces are done. */
 static uint32_t grpc_out_advance(struct iovec *pieces, uint32_t count, size_t n)
 {
     uint32_t done = 0;

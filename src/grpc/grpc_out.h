@@ -1,7 +1,7 @@
 #pragma once
-/* What a connection writes: frames are gathered into one batch a worker, large payloads by
- * reference, and go out with one system call; only what the socket does not take is kept, by the
- * connection. */
+/* Writes the output of a connection. Frames are collected into one batch per worker, large
+ * payloads by reference, and written with one system call. Only what the socket does not take is
+ * kept, by the connection. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,27 +11,28 @@ struct tls_conn;
 
 #define GRPC_OUT_PIECES 512u
 #define GRPC_OUT_BYTES  ((size_t)65536)
-/* Room that a frame of control needs at most. */
+/* The most room that a control frame needs. */
 #define GRPC_OUT_FRAME_BYTES ((size_t)16384 + 64)
 
-/* A message on its way out: runs of bytes, and what keeps them. Made by whoever encodes it,
- * freed once it is written. */
+/* An outgoing message: runs of bytes, and their owner. Made by the encoder, freed when it is
+ * written. */
 struct grpc_reply {
     struct grpc_reply *next;
     const struct iovec *pieces;
     uint32_t piece_count;
-    uint32_t at;   /* the piece that goes on, */
-    size_t offset; /* from here */
-    uint64_t left; /* bytes not gathered yet, the 5-byte prefix included */
-    uint64_t held; /* bytes that it keeps from others until it is freed */
-    /* once gathered: where its last byte by reference lies in the connection's stream of bytes */
+    uint32_t at;   /* the current piece */
+    size_t offset; /* the position in that piece */
+    uint64_t left; /* bytes not collected yet, with the 5-byte prefix */
+    uint64_t held; /* bytes of memory that it holds until it is freed */
+    /* after it was collected: the position of its last referenced byte in the connection's byte
+     * stream */
     uint64_t end;
-    bool referenced; /* some of its bytes went out by reference */
-    bool waits;      /* its pieces are not known yet, and `left` is what they will be at most */
+    bool referenced; /* some of its bytes were sent by reference */
+    bool waits;      /* its pieces are not known yet; `left` is an upper limit then */
     void (*free_fn)(struct grpc_reply *r);
 };
 
-/* A worker's batch: used by one connection at a time, empty between them. */
+/* A worker's batch: one connection at a time uses it, and leaves it empty. */
 struct grpc_batch {
     struct iovec pieces[GRPC_OUT_PIECES];
     uint32_t count;
@@ -39,54 +40,53 @@ struct grpc_batch {
     uint8_t bytes[GRPC_OUT_BYTES];
 };
 
-/* A connection's side. */
+/* The output of a connection. */
 struct grpc_out {
-    uint64_t queued;  /* bytes gathered since the connection began */
-    uint64_t written; /* of them taken by the socket */
-    /* what is left of a batch that was not taken whole; NULL when nothing is */
+    uint64_t queued;  /* bytes collected since the connection began */
+    uint64_t written; /* how many of these the socket took */
+    /* the rest of a batch that was not taken completely; NULL = none */
     struct iovec *pieces;
     uint32_t at;
     uint32_t count;
-    uint8_t *bytes;          /* its copied part */
-    struct grpc_reply *sent; /* gathered by reference, not written yet; in order */
+    uint8_t *bytes;          /* the copied part of that rest */
+    struct grpc_reply *sent; /* collected by reference and not written yet; in order */
     struct grpc_reply **last_sent;
 };
 
 void grpc_out_init(struct grpc_out *o);
 
-/* grpc_out_fini - frees the replies that wait. */
+/* grpc_out_fini - free the waiting replies. */
 void grpc_out_fini(struct grpc_out *o);
 
-/* grpc_out_has_room - for another frame without payload by reference. */
+/* grpc_out_has_room - true if there is room for a frame without referenced payload. */
 static inline bool grpc_out_has_room(const struct grpc_batch *b)
 {
     return b->count < GRPC_OUT_PIECES - 2 && GRPC_OUT_BYTES - b->used >= GRPC_OUT_FRAME_BYTES;
 }
 
-/* grpc_out_copy - add bytes; there must be room. */
+/* grpc_out_copy - add a copy of bytes; there must be room. */
 void grpc_out_copy(struct grpc_out *o, struct grpc_batch *b, const void *data, size_t n);
 
-/* grpc_out_reply - add the next n bytes of a reply, behind a frame header of head_bytes.
- * returns  false, and nothing was added, when the batch must be written first */
+/* grpc_out_reply - add the next n bytes of a reply, after a frame header of head_bytes.
+ * returns  false, and nothing was added, if the batch must be written first */
 bool grpc_out_reply(struct grpc_out *o, struct grpc_batch *b, const void *head, size_t head_bytes,
                     struct grpc_reply *r, size_t n);
 
-/* grpc_out_retire - a reply of which no more will be gathered: freed as soon as no byte of it
- * waits to be written. */
+/* grpc_out_retire - the whole reply was collected: free it as soon as none of its bytes waits to
+ * be written. */
 void grpc_out_retire(struct grpc_out *o, struct grpc_reply *r);
 
-/* grpc_out_write - write the batch, which is empty afterwards; what the socket does not take is
- * kept.
+/* grpc_out_write - write the batch, which is then empty; what the socket does not take is kept.
  * returns  false when the connection is broken */
 bool grpc_out_write(struct grpc_out *o, struct grpc_batch *b, int fd, struct tls_conn *tls);
 
-/* grpc_out_waits - a batch was not taken whole: write no other one before grpc_out_resume has
- * written it. */
+/* grpc_out_waits - true if a batch was not taken completely: write no other batch before
+ * grpc_out_resume has written it. */
 static inline bool grpc_out_waits(const struct grpc_out *o)
 {
     return o->pieces != NULL;
 }
 
-/* grpc_out_resume - go on with what was kept.
+/* grpc_out_resume - continue with what was kept.
  * returns  false when the connection is broken */
 bool grpc_out_resume(struct grpc_out *o, int fd, struct tls_conn *tls);

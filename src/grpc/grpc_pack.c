@@ -12,15 +12,15 @@
 
 struct pack {
     struct helpers_job job;     /* first */
-    struct grpc_stream *stream; /* NULL = gone */
-    struct grpc_reply reply;    /* what is sent */
+    struct grpc_stream *stream; /* NULL = the stream is gone */
+    struct grpc_reply reply;    /* the reply that is sent */
     struct iovec piece;
     struct grpc_reply *plain;
     struct shrink *shrink;
     struct buf *packed;
-    bool done;    /* compressed, */
-    bool failed;  /* or there is no room for that */
-    bool running; /* a helper has it */
+    bool done;    /* it is compressed */
+    bool failed;  /* there was no room for compression */
+    bool running; /* a helper is compressing it */
 };
 
 enum expand_coding grpc_pack_coding(enum grpc_pack_level level, const char *accepted, size_t len)
@@ -64,7 +64,7 @@ static void free_reply(struct grpc_reply *r)
         pack_free(p);
 }
 
-/* What goes out: the smaller of the two, as gRPC does it. */
+/* Chooses what is sent: the smaller of the two forms, as gRPC does. */
 static void grpc_pack_settle(struct pack *p)
 {
     size_t len = 0;
@@ -113,7 +113,7 @@ static void grpc_pack_on_finish(struct helpers_job *j)
     grpc_answer_packed(p->stream);
 }
 
-/* The message behind its prefix. */
+/* Begins to compress the message after its prefix. */
 static struct err *grpc_pack_begin(struct pack *p, enum expand_coding coding)
 {
     const struct grpc_reply *r = p->plain;

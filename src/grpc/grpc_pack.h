@@ -1,5 +1,5 @@
 #pragma once
-/* Messages that go out compressed. Worker's thread only. */
+/* Compression of outgoing messages. Worker's thread only. */
 #include "codec/expand.h"
 
 #include <stddef.h>
@@ -7,7 +7,7 @@
 struct grpc_reply;
 struct grpc_stream;
 
-/* How much --grpc-infer-response-compression-level asks for. */
+/* The values of --grpc-infer-response-compression-level. */
 enum grpc_pack_level {
     GRPC_PACK_NONE,
     GRPC_PACK_LOW,
@@ -15,11 +15,11 @@ enum grpc_pack_level {
     GRPC_PACK_HIGH,
 };
 
-/* grpc_pack_coding - the coding for a level, of those that the client names in
- * grpc-accept-encoding; as libraries of gRPC choose. */
+/* grpc_pack_coding - the coding for a level, among those in the client's grpc-accept-encoding;
+ * chosen as gRPC libraries do. */
 enum expand_coding grpc_pack_coding(enum grpc_pack_level level, const char *accepted, size_t len);
 
-/* grpc_pack - a reply to send in place of r, which it takes over: compressed with s->packing. It
- * waits (reply->waits) while a helper is at it, and then calls grpc_answer_packed. r itself when
- * there is no room to compress. */
+/* grpc_pack - compress a reply with s->packing. Takes r over and returns the reply to send
+ * instead. That reply waits (reply->waits) while a helper compresses it; then grpc_answer_packed
+ * is called. If there is no room for compression, r itself is returned. */
 struct grpc_reply *grpc_pack(struct grpc_stream *s, struct grpc_reply *r);

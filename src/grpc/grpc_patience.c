@@ -11,7 +11,7 @@ static struct loop *grpc_patience_loop(const struct grpc_conn *c)
     return c->home->worker->loop;
 }
 
-/* Bytes that the client has to send. */
+/* True if the client must send bytes. */
 static bool owes_bytes(const struct grpc_conn *c)
 {
     return !c->greeted || c->receiving > 0 || grpc_frames_partial(&c->frames);
@@ -29,9 +29,9 @@ static time_ns earlier(time_ns a, time_ns b)
     return a < b ? a : b;
 }
 
-/* Answers that wait, most of them for a window: those of a call whose window was closed all the
- * time are dropped with it. Returns when to look again; what is not after now says that the
- * window of the connection itself stays closed. */
+/* Drops answers of calls whose window was closed all the time; most waiting answers wait for a
+ * window. Returns when to check again; a time that is not after now means that the connection's
+ * own window stays closed. */
 static time_ns judge_answers(struct grpc_conn *c, time_ns now)
 {
     bool closed = nghttp2_session_get_remote_window_size(c->session) <= 0;
@@ -42,7 +42,7 @@ static time_ns judge_answers(struct grpc_conn *c, time_ns now)
             continue;
         if (closed)
             return c->moved + GRPC_PATIENCE;
-        time_ns due = now + GRPC_PATIENCE; /* it is its turn later */
+        time_ns due = now + GRPC_PATIENCE; /* checked again later */
         if (nghttp2_session_get_stream_remote_window_size(c->session, s->id) <= 0)
             due = s->moved + GRPC_PATIENCE;
         if (now >= due)

@@ -34,7 +34,7 @@ static bool is_head(const struct grpc_scatter *s, const void *piece)
     return at >= heads && at < heads + sizeof(s->heads);
 }
 
-/* The head of a DATA frame of the stream of that length. */
+/* True for the header of a DATA frame of the stream with that length. */
 static bool as_guessed(const uint8_t *head, size_t bytes, uint32_t stream)
 {
     size_t length = (size_t)head[0] << 16 | (size_t)head[1] << 8 | head[2];

@@ -46,8 +46,8 @@ static void on_deadline(struct loop_timer *t)
     end_late(LIST_ITEM(t, struct grpc_stream, timer));
 }
 
-/* What the streams of a connection take is held in steps of several, so that calls which come
- * and go one by one cost nothing. */
+/* The account is charged for the streams of a connection in steps of several streams, so that
+ * calls which come one by one cost nothing. */
 static void count_stream(struct grpc_conn *c)
 {
     if (c->stream_count++ < c->streams_held)
@@ -77,8 +77,8 @@ static struct grpc_stream *new_stream(struct grpc_conn *c, int32_t id)
     list_init(&s->waiting);
     list_append(&c->streams, &s->node);
     count_stream(c);
-    /* Calls are opened before they bring anything, many of them at once: not counted are this
-     * frame and one more, such as that which opens the call's window; if it brings nothing that
+    /* Clients open many calls before they send data. So this frame and one more, such as the one
+     * that opens the call's window, are not counted as useless. If the call brings nothing, that
      * is counted when it ends. */
     turns_make_up(&c->turns, 2);
     front_metrics_add(&c->home->metrics->begun, 1);
@@ -102,7 +102,7 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 #define IS(text, len, literal) \
     ((len) == sizeof(literal) - 1 && memcmp((text), (literal), sizeof(literal) - 1) == 0)
 
-/* Unlike a Content-Encoding it may not be empty. */
+/* Unlike a Content-Encoding, it must not be empty. */
 static enum expand_coding encoding_of(const char *value, size_t len)
 {
     return len ? expand_coding_of(value, len) : EXPAND_UNKNOWN;
@@ -131,7 +131,7 @@ static void take_header(struct grpc_stream *s, const char *name, size_t name_len
         s->grpc_errors = IS(value, len, "true");
 }
 
-/* What libraries of gRPC keep to themselves; everything else is the application's. */
+/* True for headers that gRPC libraries do not show to the application. */
 static bool is_protocol(const char *name, size_t len)
 {
     static const char *const names[] = {"te",
@@ -156,8 +156,8 @@ static void note_key(struct grpc_stream *s, bool right)
     s->denied = s->denied || !right;
 }
 
-/* Where an option wants more of the metadata: restricted interfaces, forwarded headers,
- * compressed answers. */
+/* Looks at metadata that an option needs: restricted interfaces, forwarded headers, compressed
+ * answers. */
 static void look_closer(struct grpc_stream *s, const char *name, size_t name_len, const char *value,
                         size_t len)
 {
@@ -184,7 +184,7 @@ static void look_closer(struct grpc_stream *s, const char *name, size_t name_len
     }
 }
 
-/* UNAVAILABLE is what the reference answers. */
+/* Answers UNAVAILABLE, as the reference does. */
 static void grpc_stream_answer_restricted(struct grpc_stream *s)
 {
     const struct options_restrictions *r = s->conn->home->restrictions;
@@ -195,8 +195,8 @@ static void grpc_stream_answer_restricted(struct grpc_stream *s)
     grpc_answer_fail(s, e);
 }
 
-/* As the reference, but for inference, which there finds no model (NOT_FOUND): another server
- * may well have it. */
+/* Answers as the reference, except for inference: the reference finds no model and says
+ * NOT_FOUND, but another server may have the model. */
 static void answer_late(struct grpc_stream *s)
 {
     bool exiting = s->method->end == GRPC_METHOD_EXITING;
@@ -211,10 +211,10 @@ static int grpc_stream_on_header(nghttp2_session *session, const nghttp2_frame *
     struct grpc_stream *s = nghttp2_session_get_stream_user_data(session, frame->hd.stream_id);
     if (!s)
         return 0;
-    s->header_bytes += name_len + len + 32; /* as SETTINGS_MAX_HEADER_LIST_SIZE counts */
+    s->header_bytes += name_len + len + 32; /* counted as for SETTINGS_MAX_HEADER_LIST_SIZE */
     if (s->header_bytes > GRPC_CONN_SURPLUS_BYTES)
         return grpc_conn_expel(user, "too_much_metadata");
-    if (!is_request(frame)) /* trailers, which nobody looks at */
+    if (!is_request(frame)) /* trailers, which are ignored */
         return 0;
     if (s->header_bytes <= GRPC_CONN_HEADER_BYTES)
         take_header(s, (const char *)name, name_len, (const char *)value, len);
@@ -228,7 +228,7 @@ static void answer_leaving(struct grpc_stream *s)
     grpc_answer_end(s, GRPC_ANSWER_UNAVAILABLE, "the server is stopping");
 }
 
-/* The metadata is there: refuse the call, or let its messages come. */
+/* All metadata came: refuses the call, or lets its messages come. */
 static void grpc_stream_admit(struct grpc_stream *s)
 {
     struct err *e;
@@ -261,7 +261,7 @@ static void grpc_stream_admit(struct grpc_stream *s)
         loop_timer_set(grpc_stream_loop(s), &s->timer, loop_now(grpc_stream_loop(s)) + s->timeout);
 }
 
-/* The connection's client owes us the rest of a message, or no longer does. */
+/* Notes whether the client must send the rest of a message. */
 static void count_partial(struct grpc_stream *s)
 {
     bool partial = !s->ended && grpc_inbox_partial(&s->in);
@@ -271,7 +271,7 @@ static void count_partial(struct grpc_stream *s)
     s->conn->receiving += partial ? 1u : -1u;
 }
 
-/* The window is opened by what was reserved for the message. */
+/* Opens the window by what was reserved for the message. */
 static void open_window(struct grpc_stream *s)
 {
     nghttp2_session *session = s->conn->session;
@@ -296,7 +296,7 @@ static void grpc_stream_refuse(struct grpc_stream *s, enum grpc_inbox_result why
     }
 }
 
-/* Takes bytes; true when a message is whole. */
+/* Takes bytes. Returns true when a message is complete. */
 static bool grpc_stream_feed(struct grpc_stream *s, const uint8_t **data, size_t *len)
 {
     struct err *e = NULL;
@@ -311,7 +311,7 @@ static bool grpc_stream_feed(struct grpc_stream *s, const uint8_t **data, size_t
     return false;
 }
 
-/* Hands a whole message to the method, inflated if need be. */
+/* Gives a whole message to the method, decompressed if needed. */
 static void grpc_stream_deliver(struct grpc_stream *s)
 {
     const uint8_t *data = s->in.data;
@@ -335,7 +335,7 @@ static void grpc_stream_deliver(struct grpc_stream *s)
     buf_unref(buf);
 }
 
-/* The next bytes of a large message are read to where they belong. */
+/* Notes that the next bytes of a large message are read directly to their place. */
 static void note_filling(struct grpc_stream *s)
 {
     bool large = grpc_inbox_left(&s->in) >= GRPC_CONN_FILL_BYTES && grpc_inbox_place(&s->in) &&
@@ -343,8 +343,8 @@ static void note_filling(struct grpc_stream *s)
     s->conn->filling = large && !s->ended ? s : NULL;
 }
 
-/* Bytes of a unary call. last: they are of the client's last frame, so that a whole message can
- * be used where it lies. */
+/* Handles bytes of a unary call. last: they belong to the client's last frame, so a whole
+ * message can be used in place. */
 static void take_unary(struct grpc_stream *s, const uint8_t *data, size_t len, bool last)
 {
     if (s->unary == GRPC_STREAM_WAITING && !grpc_stream_feed(s, &data, &len))
@@ -369,7 +369,7 @@ static bool paused(const struct grpc_stream *s)
            s->reply_bytes > GRPC_STREAM_REPLY_BYTES;
 }
 
-/* Bytes of a streaming call, until it pauses; returns how many were taken, or thrown away. */
+/* Handles bytes of a streaming call until it pauses. Returns how many were handled or dropped. */
 static size_t take_streamed(struct grpc_stream *s, const uint8_t *data, size_t len)
 {
     size_t left = len;
@@ -390,7 +390,7 @@ static void drop_held(struct grpc_stream *s)
     s->conn->held_streams--;
 }
 
-/* Keeps bytes for later; the window, which is not opened meanwhile, bounds them. */
+/* Keeps bytes for later. The window, which is not opened meanwhile, limits them. */
 static void grpc_stream_keep(struct grpc_stream *s, const uint8_t *data, size_t len)
 {
     size_t kept = s->held_end - s->held_at;
@@ -462,7 +462,7 @@ void grpc_stream_leave(struct grpc_stream *s)
     count_partial(s);
 }
 
-/* The client has sent everything, and the method has seen it all. */
+/* The client has sent everything, and the method has had all of it. */
 static void on_half_closed(struct grpc_stream *s)
 {
     if (s->ended || s->held || s->unpacking)
@@ -516,13 +516,13 @@ static void free_stream(struct grpc_stream *s)
     slab_free(&slab, s);
 }
 
-/* A paused call goes on with the bytes that were kept. */
+/* Continues a paused call with the kept bytes. */
 static void grpc_stream_go_on(struct grpc_stream *s)
 {
     if (!s->ended && (paused(s) || s->call_count > GRPC_STREAM_MAX_CALLS / 2))
         return;
     s->held_at += take_streamed(s, s->held->data + s->held_at, s->held_end - s->held_at);
-    grpc_conn_flush_later(s->conn); /* the client is told how far its window is open now */
+    grpc_conn_flush_later(s->conn); /* tells the client how far its window is open now */
     if (s->held_at < s->held_end)
         return;
     drop_held(s);
@@ -535,7 +535,7 @@ void grpc_stream_unpacked(struct grpc_stream *s)
 {
     if (s->half_closed)
         on_half_closed(s);
-    grpc_conn_flush_later(s->conn); /* what was held goes on then */
+    grpc_conn_flush_later(s->conn); /* continues with kept bytes in that turn */
 }
 
 void grpc_stream_resume(struct grpc_conn *c)
@@ -570,7 +570,7 @@ void grpc_stream_cancel(struct grpc_stream *s)
     }
 }
 
-/* A call that its client gave up has no status of ours. */
+/* Counts the call. A call that its client gave up has no status from the server. */
 static void count_call(struct grpc_stream *s)
 {
     struct front_metrics *metrics = s->conn->home->metrics;

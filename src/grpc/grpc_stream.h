@@ -1,7 +1,7 @@
 #pragma once
-/* One call: its metadata, the messages that come in, and what holds it. What goes out is
- * grpc_answer.h; which call it is decides its method (grpc_method.h). Everything here runs on
- * the thread of the connection's worker. */
+/* One call: its metadata, its incoming messages, and its state. grpc_answer.h handles its
+ * output, its method (grpc_method.h) handles its messages. Everything here runs on the thread of
+ * the connection's worker. */
 #include "base/err.h"
 #include "base/list.h"
 #include "base/strbuf.h"
@@ -24,23 +24,24 @@ struct grpc_unpack;
 struct request;
 struct response;
 
-/* Requests that one ModelStreamInfer call may have under way; then its client is made to wait. */
+/* The most requests of a ModelStreamInfer call in flight; then its client must wait
+ * (backpressure). */
 #define GRPC_STREAM_MAX_CALLS 256u
 
-/* Bytes of answers that may wait for a client; then no more of its requests are taken, and past
- * four times as many its call is ended. */
+/* The most bytes of answers that wait for a client. Above it, no further requests of the client
+ * are taken; above four times as many, its call is ended. */
 #define GRPC_STREAM_REPLY_BYTES ((uint64_t)64 << 20)
 
-/* One request of a stream under way: the owner of its responses. */
+/* A request of a stream in flight; it owns its responses. */
 struct grpc_call {
-    struct list node; /* in stream->calls, by arrival */
+    struct list node; /* linked into stream->calls, in order of arrival */
     struct grpc_stream *stream;
     /* valid until its final response is freed; NULL = none was submitted */
     struct request *request;
     const struct grpc_infer_classes *classes; /* outputs to classify; in the request's arena */
-    struct response *held;    /* a unary call's response that came before the final flag */
-    struct grpc_reply *reply; /* a streamed one that waits for those before it */
-    /* of a streamed one: the version as the request named it, NULL = none; owned */
+    struct response *held;    /* a unary call's response that came before its final flag */
+    struct grpc_reply *reply; /* of a streaming call: a reply that waits for those before it */
+    /* of a streaming call: the version that the request named, NULL = none; owned */
     char *version_text;
     uint32_t responses;
     bool decoupled;
@@ -48,71 +49,71 @@ struct grpc_call {
     bool done;        /* the final response came */
 };
 
-/* A stream, with what the session keeps of it, takes about so much. */
+/* The memory of a stream, with its part of the session, is about this much. */
 #define GRPC_STREAM_BYTES ((size_t)1024)
 
 enum grpc_stream_unary {
-    GRPC_STREAM_WAITING,   /* for the one message */
-    GRPC_STREAM_KEPT,      /* it lies in `in`, the end of the client's side is missing */
-    GRPC_STREAM_DELIVERED, /* the method has it */
+    GRPC_STREAM_WAITING,   /* waits for its only message */
+    GRPC_STREAM_KEPT,      /* the message is in `in`; the end of the client's side has not come */
+    GRPC_STREAM_DELIVERED, /* the method has the message */
 };
 
 struct grpc_stream {
     uint32_t magic;
     int32_t id;
-    struct grpc_conn *conn; /* NULL once the stream is closed: nobody waits for answers any more */
-    struct list node;       /* in conn->streams */
-    struct list waiting;    /* in conn->put_off */
+    struct grpc_conn *conn; /* NULL once the stream is closed: nobody waits for answers */
+    struct list node;       /* linked into conn->streams */
+    struct list waiting;    /* linked into conn->put_off */
     const struct grpc_method *method;
 
-    /* What the metadata said. */
+    /* From the metadata. */
     bool post;
-    bool grpc;        /* content-type */
+    bool grpc;        /* the content-type is right */
     bool grpc_errors; /* triton_grpc_error: true */
     bool bad_timeout;
-    bool late;             /* the time-out is 0: over before it began */
-    bool allowed;          /* has the header that its interface wants, */
-    bool denied;           /* and one of that name that is wrong */
-    struct strbuf headers; /* that may become parameters: name, NUL, value, NUL, ... */
+    bool late;             /* the timeout is 0: it is over before the call began */
+    bool allowed;          /* it has the header that its interface requires */
+    bool denied;           /* it has a header with that name and a wrong value */
+    struct strbuf headers; /* headers that may become parameters: name, NUL, value, NUL, ... */
     enum expand_coding encoding;
-    enum expand_coding packing; /* of messages that go out */
+    enum expand_coding packing; /* compression of outgoing messages */
     size_t header_bytes;
     time_ns timeout; /* 0 = none */
 
-    /* Coming in. */
+    /* Incoming. */
     struct grpc_inbox in;
     enum grpc_stream_unary unary;
-    bool counted;     /* among conn->receiving */
+    bool counted;     /* counted in conn->receiving */
     bool half_closed; /* the client sends no more */
     bool of_use;      /* it brought a message */
-    bool cut;         /* some of what the client sent was thrown away, since the server stops */
+    bool cut;         /* some of the client's data was dropped because the server stops */
     /* a message that is being decompressed: it comes before all others */
     struct grpc_unpack *unpacking;
-    /* bytes of a streaming call that wait until it goes on: [held_at, held_end) */
+    /* bytes of a streaming call that wait until it continues: [held_at, held_end) */
     struct buf *held;
     size_t held_at;
     size_t held_end;
 
-    /* Going out: grpc_answer.c. */
+    /* Outgoing: grpc_answer.c. */
     bool responding; /* headers were submitted */
     bool deferred;   /* nghttp2 waits for the next reply */
-    bool stopping;   /* the client is to be stopped when the answer is out */
-    bool ended;      /* no message will follow; nothing that comes in matters */
+    bool stopping;   /* the client will be told to stop when the answer is out */
+    bool ended;      /* no message will follow; incoming data is ignored */
     int status;      /* for the trailers */
     char *message;   /* NULL = none; owned */
     struct grpc_reply *replies;
     struct grpc_reply **last_reply;
-    uint64_t reply_bytes; /* that those which wait to be gathered hold */
-    time_ns moved;        /* when some were last gathered, or the first began to wait */
+    uint64_t reply_bytes; /* bytes held by replies that wait to be sent */
+    time_ns moved;        /* when a part of a reply was last sent, or the first began to wait */
 
     uint32_t model;        /* of a unary call: see front_metrics_model_id */
-    struct access *access; /* NULL = nobody wants to know */
+    struct access *access; /* data for the access log; NULL = the log is off */
 
-    struct grpc_delay *delay; /* owned; NULL = it is not delayed: grpc_delay.h */
+    struct grpc_delay *delay; /* owned; NULL = no delay: grpc_delay.h */
     struct loop_timer timer;  /* set while the call has a deadline */
-    struct list calls;        /* requests under way: they hold the stream */
+    struct list calls;        /* requests in flight: they keep the stream alive */
     uint32_t call_count;
-    struct grpc_call call; /* the one of a unary call */
+    struct grpc_call call; /* the request of a unary call */
 };
 
 /* grpc_stream_callbacks - set the callbacks for headers, data and closing. */
@@ -121,33 +122,34 @@ void grpc_stream_callbacks(nghttp2_session_callbacks *c);
 /* grpc_stream_frame - a DATA or HEADERS frame was received whole. */
 void grpc_stream_frame(struct grpc_conn *c, const nghttp2_frame *frame);
 
-/* grpc_stream_resume - after a turn's answers were written: paused calls of the connection may
- * go on. */
+/* grpc_stream_resume - after the answers of a turn were written: paused calls of the connection
+ * may continue. */
 void grpc_stream_resume(struct grpc_conn *c);
 
-/* grpc_stream_unpacked - the message that was being decompressed went to the method. */
+/* grpc_stream_unpacked - the decompressed message went to the method. */
 void grpc_stream_unpacked(struct grpc_stream *s);
 
-/* grpc_stream_room - whether the call's client may have something more of us.
- * errors  UNAVAILABLE when it has more than its allowance, and the budget is spent */
+/* grpc_stream_room - check that the server may hold more for the call's client.
+ * errors  UNAVAILABLE if the client is above its allowance and the budget is spent */
 struct err *grpc_stream_room(const struct grpc_stream *s);
 
-/* grpc_stream_hold - a request of the stream goes under way. grpc_stream_release - it has ended;
- * the stream is freed when it is closed and this was the last. */
+/* grpc_stream_hold - a request of the stream is in flight.
+ * grpc_stream_release - it has ended; the stream is freed if it is closed and this was its last
+ * request. */
 void grpc_stream_hold(struct grpc_stream *s, struct grpc_call *call);
 void grpc_stream_release(struct grpc_stream *s, struct grpc_call *call);
 
-/* grpc_stream_end_if_over - a streaming call is over once every request was answered, and its
- * client has said all, or the server stops: then it gets its status. That is OK only when all
- * that the client sent was taken. */
+/* grpc_stream_end_if_over - end a streaming call with its status if every request was answered,
+ * and its client has sent everything or the server stops. The status is OK only if everything
+ * that the client sent was handled. */
 void grpc_stream_end_if_over(struct grpc_stream *s);
 
 /* grpc_stream_leave - the server stops: a streaming call takes no more messages. */
 void grpc_stream_leave(struct grpc_stream *s);
 
-/* grpc_stream_cancel - tell every request under way that nobody waits for it. */
+/* grpc_stream_cancel - cancel every request in flight. */
 void grpc_stream_cancel(struct grpc_stream *s);
 
-/* grpc_stream_closed - the stream or its connection is gone: cancel its calls, free it when none
- * is left. */
+/* grpc_stream_closed - the stream or its connection is gone: cancel its requests, and free it if
+ * none is left. */
 void grpc_stream_closed(struct grpc_stream *s);

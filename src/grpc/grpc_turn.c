@@ -8,7 +8,7 @@
 #include "server/options/options_front.h"
 #include "server/worker.h"
 
-/* Its answer is made up at once, and may be long. */
+/* True if the answer describes the server: it is made at once, and may be long. */
 static bool method_tells(const struct grpc_method *m)
 {
     return !m->tensors && !m->streams && m->category != OPTIONS_CATEGORY_HEALTH;
@@ -19,7 +19,7 @@ static bool may_tell_conn(const struct grpc_conn *c)
     return c->unread <= TURNS_UNREAD && worker_may_tell(c->home->worker);
 }
 
-/* Keeps the message until there is a turn for its answer. */
+/* Keeps the message until a turn may make its answer. */
 static void put_off_call(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf **buf)
 {
     s->in =

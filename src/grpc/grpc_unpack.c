@@ -14,7 +14,7 @@
 
 struct grpc_unpack {
     struct helpers_job job;     /* first */
-    struct grpc_stream *stream; /* NULL = gone */
+    struct grpc_stream *stream; /* NULL = the stream is gone */
     struct expand *expand;
     enum expand_state state;
     struct buf *packed;

@@ -1,5 +1,5 @@
 #pragma once
-/* Messages that came compressed. Worker's thread only. */
+/* Decompression of incoming messages. Worker's thread only. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -7,10 +7,10 @@ struct buf;
 struct grpc_stream;
 struct grpc_unpack;
 
-/* grpc_unpack - decompress a message by s->encoding, then give it to the method: at once when it
- * is small, else once a helper is through; s->unpacking is set meanwhile. What cannot be read
- * ends the call.
- * buf  what data lies in, taken over; NULL = received bytes that are soon gone */
+/* grpc_unpack - decompress a message by s->encoding, then give it to the method: at once if it
+ * is small, else after a helper has finished; s->unpacking is set meanwhile. Invalid data ends
+ * the call.
+ * buf  the buffer of data, taken over; NULL = received bytes that are soon overwritten */
 void grpc_unpack(struct grpc_stream *s, const uint8_t *data, size_t len, struct buf *buf);
 
 /* grpc_unpack_forget - the stream is gone. */

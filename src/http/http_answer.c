@@ -13,10 +13,11 @@
 
 #include <string.h>
 
-/* Bodies up to here are copied behind their head; larger ones are written from where they lie. */
+/* Bodies up to this size are copied after their head; larger ones are written from where they
+ * lie. */
 #define COPY_AT_MOST ((size_t)4096)
 
-/* What JSON puts around an output besides its name, shape and data; and around all of them. */
+/* JSON around an output, besides its name, shape and data; and around all outputs. */
 #define OUTPUT_BYTES   128u
 #define RESPONSE_BYTES 256u
 
@@ -57,8 +58,8 @@ static char *http_answer_put_string(char *to, const char *s)
     return json_out_text(to, s, strlen(s));
 }
 
-/* How the output is wanted; *hint is where to look first, since outputs mostly come in the order
- * of the request. */
+/* How the output was requested. *hint is where to search first, because outputs usually come in
+ * the order of the request. */
 static const struct http_output_spec *spec_of(const struct http_exchange *x,
                                               const struct tensor_output *o, uint32_t *hint)
 {
@@ -78,7 +79,7 @@ static bool is_binary(const struct http_exchange *x, const struct tensor_output 
     return spec ? spec->binary : x->binary_default;
 }
 
-/* Strings must not run past the end of their tensor: checked before anything is written. */
+/* Checks that strings do not run past the end of their tensor, before anything is written. */
 static bool strings_fit(const struct tensor_output *o, uint64_t elements)
 {
     const char *at = o->data;
@@ -97,13 +98,13 @@ static bool strings_fit(const struct tensor_output *o, uint64_t elements)
     return true;
 }
 
-/* Adds up to SIZE_MAX, which is past counting. */
+/* Adds; the result is SIZE_MAX on overflow. */
 static size_t http_answer_add(size_t sum, size_t n)
 {
     return __builtin_add_overflow(sum, n, &sum) ? SIZE_MAX : sum;
 }
 
-/* Whether an output can be shown as JSON; adds the most bytes that its data take. */
+/* Checks that JSON can represent an output; adds the most bytes of its data. */
 static struct err *check_json(const struct tensor_output *o, size_t *room)
 {
     struct json_tensor_type type;
@@ -130,7 +131,8 @@ static struct err *check_json(const struct tensor_output *o, size_t *room)
     return NULL;
 }
 
-/* Classes where they are asked for, the check, and the most bytes of the output's JSON. */
+/* Prepares one output: makes classes if requested, checks it, and adds the most bytes of its
+ * JSON. */
 static struct err *http_answer_prepare_output(struct http_exchange *x, struct tensor_output *o,
                                               uint32_t *hint)
 {
@@ -232,14 +234,16 @@ static char *http_answer_put_output(char *to, const struct tensor_output *o, boo
     http_tensor_type(o->datatype, &type);
     shape_elements(o->shape, o->rank, &elements);
     to = JSON_OUT_LITERAL(to, "],\"data\":");
-    /* http_answer_prepare checked that it fits; what changes nevertheless is told as null. */
+    /* http_answer_prepare checked that it fits. If the memory was changed since, null is
+     * written. */
     char *end = json_tensor_write(to, type, elements, o->data, o->byte_size);
     to = end ? end : JSON_OUT_LITERAL(to, "null");
     *to++ = '}';
     return to;
 }
 
-/* The JSON of a model's response; *ret_binary is what follows it. */
+/* Writes the JSON of a model's response; *ret_binary is the size of the binary data that follow
+ * it. */
 static char *put_response(char *to, const struct http_exchange *x, uint64_t *ret_binary,
                           bool *ret_any)
 {
@@ -284,7 +288,7 @@ static char *put_status_line(char *to, uint16_t status)
     return JSON_OUT_LITERAL(to, "\r\n");
 }
 
-/* The head; json_len is told when binary data follow the JSON (else 0). */
+/* Writes the head. It contains json_len if binary data follow the JSON (else 0). */
 static char *put_head(char *to, const struct http_exchange *x, const char *content_type,
                       uint64_t json_len, uint64_t length)
 {
@@ -317,7 +321,7 @@ static char *put_head(char *to, const struct http_exchange *x, const char *conte
     return JSON_OUT_LITERAL(to, "\r\n\r\n");
 }
 
-/* Writes the head so that it ends where the body begins; returns where it begins. */
+/* Writes the head so that it ends where the body begins. Returns where the head begins. */
 static char *put_head_before(char *body, const struct http_exchange *x, const char *content_type,
                              uint64_t json_len, uint64_t length)
 {
@@ -339,7 +343,7 @@ static size_t write_text(const struct http_exchange *x, char *to, struct http_ou
     return (size_t)(end - to);
 }
 
-/* The binary outputs, in order. */
+/* Adds the binary outputs, in order. */
 static void http_answer_add_binary(const struct http_exchange *x, struct http_out *out)
 {
     uint32_t hint = 0;

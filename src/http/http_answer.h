@@ -1,6 +1,6 @@
 #pragma once
-/* The text of answers: status line and headers, and the JSON of a model's response. Worker's
- * thread only. */
+/* Writes the text of answers: status line and headers, and the JSON of a model's response.
+ * Worker's thread only. */
 #include "base/err.h"
 
 #include <stddef.h>
@@ -8,24 +8,24 @@
 struct http_exchange;
 struct http_out;
 
-/* Room that the status line and the headers take, in front of the body. */
+/* Room for the status line and the headers, in front of the body. */
 #define HTTP_ANSWER_HEAD_BYTES ((size_t)512)
 
-/* http_answer_prepare - make a model's response ready to be written: classes in place of tensors
- * where they were asked for, a check of every output, so that writing cannot fail, and the most
- * bytes that the text can take.
- * errors  the response's own, and outputs that cannot be shown as JSON */
+/* http_answer_prepare - make a model's response ready to be written: replace tensors by classes
+ * where requested, check every output so that writing cannot fail, and compute the most bytes of
+ * the text.
+ * errors  the response's own, and outputs that JSON cannot represent */
 struct err *http_answer_prepare(struct http_exchange *x);
 
-/* http_answer_room - the most bytes that the text of an answer takes, the head included;
- * SIZE_MAX when it is past counting. */
+/* http_answer_room - the most bytes of an answer's text, with the head; SIZE_MAX if the number
+ * overflows. */
 size_t http_answer_room(const struct http_exchange *x);
 
-/* http_answer_body - the body alone of a model's response: its JSON at `to` (http_answer_room
- * bytes), all pieces into `out`; tells x content_type and json_len. */
+/* http_answer_body - write only the body of a model's response: its JSON to `to`
+ * (http_answer_room bytes), all pieces into `out`. Sets content_type and json_len of x. */
 void http_answer_body(struct http_exchange *x, char *to, struct http_out *out);
 
-/* http_answer_write - put the answer together: its text at `to` (room bytes), and all pieces
- * into `out`.
- * returns  how many bytes at `to` are in use */
+/* http_answer_write - write the whole answer: its text to `to` (room bytes), and all pieces into
+ * `out`.
+ * returns  how many bytes at `to` are used */
 size_t http_answer_write(struct http_exchange *x, char *to, struct http_out *out);

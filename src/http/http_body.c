@@ -9,11 +9,12 @@
 
 #include <string.h>
 
-#define ALIGN           64u
-#define FIRST_CHUNKS    ((size_t)16384)
-#define GROWTH          16u
-#define GROWTH_UP_TO    ((size_t)64 << 20) /* then by doubling: addresses are scarce */
-#define READ_AT_ONCE    ((size_t)2 << 20)  /* then other connections have their turn */
+#define ALIGN        64u
+#define FIRST_CHUNKS ((size_t)16384)
+#define GROWTH       16u
+/* up to this size; then by doubling, because address space is limited */
+#define GROWTH_UP_TO    ((size_t)64 << 20)
+#define READ_AT_ONCE    ((size_t)2 << 20) /* then other connections have their turn */
 #define LOW_WATER_BYTES ((uint64_t)256 << 10)
 #define LOW_WATER_FROM  ((uint64_t)64 << 10)
 #define MAX_BODY_BYTES  (SIZE_MAX / 4)
@@ -27,12 +28,12 @@ size_t http_body_offset(const struct http1_head *h)
     return (ALIGN - json) % ALIGN;
 }
 
-/* Wake up only when a good part of what is left is there; small rests are not worth the system
- * call. */
+/* Wakes up only when a large part of the rest has arrived. For a small rest the system call is
+ * not worth it. */
 static void set_low_water(struct http_conn *c)
 {
     int want = 1;
-    if (c->tls) /* the socket has not what the session has read ahead */
+    if (c->tls) /* the socket does not have what the TLS session has read ahead */
         return;
     if (c->body_left >= LOW_WATER_FROM)
         want = (int)(c->body_left < LOW_WATER_BYTES ? c->body_left : LOW_WATER_BYTES);
@@ -83,7 +84,7 @@ long http_body_read(struct http_conn *c)
     return got;
 }
 
-/* By much, since what is not used costs nothing, and a copy holds up everybody else on the loop. */
+/* Grows by much: unused memory costs nothing, and a copy delays everybody else on the loop. */
 static size_t next_cap(size_t cap, uint64_t max)
 {
     size_t times = cap * GROWTH <= GROWTH_UP_TO ? GROWTH : 2;
@@ -110,7 +111,7 @@ static struct err *http_body_grow(struct http_conn *c, size_t len)
     return NULL;
 }
 
-/* Room for len bytes more of a chunked body, charged. */
+/* Makes charged room for len more bytes of a chunked body. */
 static struct err *http_body_make_room(struct http_conn *c, size_t len)
 {
     size_t end = c->body_at + c->body_len + len;

@@ -22,9 +22,10 @@
 
 #define LINGER_TIMEOUT TIME_S(2)
 
-/* While the front end stops. A client that has just had an answer probably asks again soon. */
+/* Waits while the front end stops. A client that has just had an answer probably sends another
+ * request soon. */
 #define DRAIN_PATIENCE TIME_MS(500)
-#define DRAIN_IDLE     TIME_MS(20) /* for one that was silent for longer than RECENT */
+#define DRAIN_IDLE     TIME_MS(20) /* for a client that was silent for longer than RECENT */
 #define DRAIN_HEAD     TIME_S(1)
 #define DRAIN_STALL    TIME_S(5)
 #define RECENT         TIME_S(1)
@@ -48,7 +49,7 @@ static time_ns shorter(time_ns a, time_ns b)
     return a < b ? a : b;
 }
 
-/* How long the present wait may last; TIME_NEVER while only the model is waited for. */
+/* How long the current wait may last; TIME_NEVER while only the model is waited for. */
 static time_ns http_conn_limit(const struct http_conn *c)
 {
     const struct http_patience *p = patience_of(c);
@@ -65,8 +66,8 @@ static time_ns http_conn_limit(const struct http_conn *c)
     return draining ? shorter(DRAIN_HEAD, p->head) : p->head;
 }
 
-/* The timer is set early when a shorter wait begins, and moved on lazily when it finds that
- * there was progress. */
+/* Sets the timer earlier when a shorter wait begins. When the timer fires after progress, it is
+ * set again. */
 static void expect_within(struct http_conn *c, time_ns limit)
 {
     time_ns when = c->since + limit;
@@ -81,16 +82,16 @@ void http_conn_wait(struct http_conn *c)
         expect_within(c, limit);
 }
 
-/* A few bytes of a large body wake nobody up (http_body.c): they are looked for before it counts
- * as stalled. */
+/* A few bytes of a large body do not wake the loop (http_body.c), so look for them before the
+ * body counts as stalled. */
 static void look_for_body(struct http_conn *c)
 {
     if (c->phase == HTTP_PHASE_BODY && c->low_water > 1)
         http_read_some(c);
 }
 
-/* The first answer that is owed has not begun, and its client takes interim ones: HTTP/1.0 knows
- * none. */
+/* True if the client can be asked: the first outstanding answer has not begun, and the client
+ * understands interim answers (HTTP/1.0 does not). */
 static bool may_ask(const struct http_conn *c)
 {
     if (c->backlog || list_empty(&c->exchanges))
@@ -98,10 +99,10 @@ static bool may_ask(const struct http_conn *c)
     return !LIST_ITEM(c->exchanges.next, struct http_exchange, node)->explicit_keep_alive;
 }
 
-/* A client that is gone cannot be told from one that closed its side alone, but by sending it
- * something: the system of one that is gone answers with a reset, which ends the connection and
- * cancels its requests. "100 Continue" before an answer is what every client of HTTP/1.1 passes
- * over. */
+/* Asks a client whether it is still there. A client that is gone looks like one that closed only
+ * its side. Only sending something tells them apart: the system of a client that is gone answers
+ * with a reset, which ends the connection and cancels its requests. Every HTTP/1.1 client
+ * ignores "100 Continue" before an answer. */
 static void ask_whether_there(struct http_conn *c)
 {
     c->asked = true;
@@ -113,7 +114,7 @@ static void ask_whether_there(struct http_conn *c)
     http_exchange_static(x, 100, NULL, NULL, 0);
 }
 
-/* A message that stalls takes nothing of what was asked for before it. */
+/* Gives up a message that stalls. Earlier requests are still answered. */
 static void http_conn_give_up(struct http_conn *c)
 {
     if (c->backlog || !c->in_flight) {
@@ -147,7 +148,7 @@ static void on_timer(struct loop_timer *t)
         http_conn_give_up(c);
 }
 
-/* There is room for what comes next. */
+/* True if there is room for further messages. */
 static bool takes_messages(const struct http_conn *c)
 {
     return c->phase == HTTP_PHASE_HEAD && !c->ended && !c->held && !c->backlog &&
@@ -237,8 +238,8 @@ bool http_conn_owes(const struct http_conn *c)
     return c->in_flight || c->backlog || c->held || c->phase == HTTP_PHASE_TURN;
 }
 
-/* The peer closed its side alone, or is gone: see ask_whether_there. Where it may not be asked,
- * or its machine is not there any more, its system is probed from time to time. */
+/* The client closed only its side, or is gone: see ask_whether_there. If it cannot be asked, or
+ * its machine is gone, the system checks from time to time. */
 void http_conn_ended(struct http_conn *c)
 {
     if (c->lingering || !http_conn_owes(c)) {
@@ -246,8 +247,8 @@ void http_conn_ended(struct http_conn *c)
         return;
     }
     c->ended = true;
-    if (c->phase != HTTP_PHASE_HEAD &&
-        c->phase != HTTP_PHASE_TURN) { /* the rest of a message will not come */
+    /* The rest of the message will not come. */
+    if (c->phase != HTTP_PHASE_HEAD && c->phase != HTTP_PHASE_TURN) {
         http_body_end(c);
         c->phase = HTTP_PHASE_IGNORE;
     }

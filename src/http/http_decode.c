@@ -17,7 +17,7 @@ struct decode {
     struct http_exchange *x;
     struct expand *expand;
     enum expand_state state;
-    size_t before; /* bytes in front of the body: see http_body_offset */
+    size_t before; /* unused bytes in front of the body, see http_body_offset */
     struct buf *packed;
     struct http1_head head;
     struct http_route route;
@@ -51,7 +51,7 @@ static void serve_plain(struct decode *d)
     buf_unref(buf);
 }
 
-/* The job is over, one way or another. */
+/* The job has ended, in any way. */
 static void http_decode_settle(struct decode *d)
 {
     switch (d->state) {
@@ -104,7 +104,7 @@ static void http_decode_on_finish(struct helpers_job *j)
     decode_free(d);
 }
 
-/* Makes the message outlive the call, and hands it over to a helper. */
+/* Copies the message, so that it lives longer than the call, and gives it to a helper. */
 static void http_decode_hand_over(struct decode *d)
 {
     d->url = mem_strndup(d->head.url, d->head.url_len);
@@ -121,7 +121,7 @@ static void http_decode_hand_over(struct decode *d)
     helpers_submit(d->x->shard->front->helpers, &d->job);
 }
 
-/* The compressed bytes, where they stay until they were read. */
+/* The compressed bytes, in memory that stays until they are read. */
 static struct err *keep_packed(struct decode *d, const struct http_message *m, const char **ret)
 {
     if (m->buf) {

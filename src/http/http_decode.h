@@ -3,8 +3,8 @@
 struct http_exchange;
 struct http_message;
 
-/* http_decode - decompress the body of a message, then have the service serve it anew: at once
- * when it is small, else once a helper is through. Of a damaged body the service gets what there
- * was before the damage.
+/* http_decode - decompress the body of a message, then let the service serve it: at once if it
+ * is small, else after a helper has finished. If the body is damaged, the service gets what
+ * comes before the damage.
  * m  valid for the call; its coding is gzip or deflate */
 void http_decode(struct http_exchange *x, const struct http_message *m);

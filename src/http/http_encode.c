@@ -12,14 +12,14 @@
 #include "os/pool.h"
 #include "server/worker.h"
 
-/* An answer that is being compressed; its parts lie in the exchange's response, and in text. */
+/* An answer that is being compressed; its parts lie in the exchange's response and in `text`. */
 struct encode {
     struct helpers_job job; /* first */
     struct http_exchange *x;
     struct shrink *shrink;
     struct buf *text;
     struct err *error;
-    bool done; /* whole */
+    bool done; /* completely compressed */
 };
 
 static void encode_free(struct encode *n)
@@ -70,7 +70,7 @@ static void http_encode_on_finish(struct helpers_job *j)
     encode_free(n);
 }
 
-/* The parts of the answer, and what compresses them. */
+/* Finds the parts of the answer, and makes the compressor. */
 static struct err *http_encode_begin(struct encode *n)
 {
     struct http_exchange *x = n->x;

@@ -15,11 +15,11 @@
 
 #include <string.h>
 
-/* Longer messages quote what the client sent, and it may ask for many and read none: they are
- * cut where there is no room for them. */
+/* Longer messages are cut if there is no room. They quote what the client sent, and a client may
+ * cause many of them and read none. */
 #define PLAIN_BYTES ((size_t)4096)
 
-#define FAULT_ROOM 16u /* around a message */
+#define FAULT_ROOM 16u /* for the JSON around a message */
 
 /* The status of a request whose client did not wait for the answer. */
 #define CLIENT_WENT 499
@@ -41,7 +41,7 @@ struct http_exchange *http_exchange_new(struct http_conn *c)
 void http_exchange_count(struct http_exchange *x, const struct http1_head *head)
 {
     static const char *const methods[] = {"GET", "HEAD", "POST", "OTHER"};
-    /* The reference's numbers of methods. */
+    /* The reference's numbers for methods. */
     static const int numbers[] = {0, 1, 2, -1};
     LOG_VERBOSE(1, "HTTP request: %d %.*s", numbers[head->method], (int)head->url_len, head->url);
     x->counted = true;
@@ -63,7 +63,7 @@ void http_exchange_counted(struct http_exchange *x, uint64_t bytes)
     }
 }
 
-/* What own() began. */
+/* Releases what own() took. */
 static void disown(struct http_exchange *x)
 {
     if (x->spared)
@@ -111,7 +111,7 @@ static struct budget_account *account_of(const struct http_exchange *x)
     return x->conn ? x->conn->account : NULL;
 }
 
-/* Text of the heap, of so many bytes, is the exchange's. */
+/* Makes the exchange the owner of text on the heap, and charges `bytes`. */
 static void own(struct http_exchange *x, char *text, size_t bytes)
 {
     x->owned = text;
@@ -123,7 +123,7 @@ static void own(struct http_exchange *x, char *text, size_t bytes)
         x->conn->unread += bytes;
 }
 
-/* Whether a long text may wait for its client. */
+/* True if a long text may wait for its client. */
 static bool has_room(struct http_exchange *x, size_t bytes)
 {
     if (budget_account_room(account_of(x), bytes))
@@ -132,7 +132,7 @@ static bool has_room(struct http_exchange *x, size_t bytes)
     return x->spared;
 }
 
-/* Counts a long text; false: there is no room, and that is the answer. */
+/* Counts a long text. Returns false if there is no room; the answer is then an error. */
 static bool may_answer_long(struct http_exchange *x, size_t len)
 {
     worker_told(x->shard->worker, len);

@@ -9,7 +9,7 @@
 #include "os/sock.h"
 #include "server/server.h"
 
-/* Most answers are there by then, and clients that closed their side alone see nothing else. */
+/* Most answers are sent by then. A client that closed only its side notices nothing. */
 #define ENDED TIME_S(1)
 
 static void accepted(struct worker *w, int fd, void *owner)
@@ -23,7 +23,7 @@ static void http_front_give_up(struct tls_conn *t)
     http_conn_kill(t->owner);
 }
 
-/* In plain words, for who sent them to a port that takes TLS. */
+/* An answer in plain text, for clients that use plain HTTP on a TLS port. */
 static const char speak_tls[] = "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\n"
                                 "Content-Length: 56\r\nConnection: close\r\n\r\n"
                                 "{\"error\":\"This port speaks HTTP over TLS: use https://\"}";
@@ -31,7 +31,7 @@ static const char speak_tls[] = "HTTP/1.1 400 Bad Request\r\nContent-Type: appli
 static void refused(int fd, void *owner)
 {
     const struct http_front *f = owner;
-    if (f->shards[0].tls.tls) /* a handshake would take longer than there is */
+    if (f->shards[0].tls.tls) /* a handshake would take too long */
         return;
     static const char text[] =
         "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
@@ -147,7 +147,8 @@ static void http_front_post_all(struct http_front *f, bool kill)
     }
 }
 
-/* Waits until nothing is left, at most until a time; the caller holds the lock. */
+/* Waits until no connection and message is left, at most until a time; the caller holds the
+ * lock. */
 static bool wait_empty(struct http_front *f, time_ns until)
 {
     while (f->mails || listener_connections(f->listener))

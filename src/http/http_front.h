@@ -1,6 +1,6 @@
 #pragma once
 /* The HTTP/1.1 front ends of a server: the inference protocol (port 8000) and the metrics page
- * (port 8002). Each is a listening socket and its connections on the workers' loops.
+ * (port 8002). Each has a listening socket, and connections on the workers' loops.
  *
  * Life: http_front_open, http_front_stop while the workers still run, http_front_free. */
 #include "base/err.h"
@@ -16,8 +16,8 @@ struct tls;
 
 /* http_front_open - listen and serve: http_api_service or metrics_http_service (http/api).
  * s        borrowed until http_front_free
- * address  as sock_listen takes it; port 0 = the system chooses: see http_front_port
- * tls      borrowed until http_front_free; NULL = plain
+ * address  as for sock_listen; port 0 = the system chooses: see http_front_port
+ * tls      borrowed until http_front_free; NULL = no TLS
  * errors   those of listener_open
  * Any thread but the workers'. */
 struct err *http_front_open(struct server *s, const struct http_service *service,
@@ -27,14 +27,14 @@ struct err *http_front_open(struct server *s, const struct http_service *service
 /* http_front_port - the port it listens on. */
 uint16_t http_front_port(const struct http_front *f);
 
-/* http_front_connections - how many are open. Any thread. */
+/* http_front_connections - the number of open connections. Any thread. */
 unsigned http_front_connections(const struct http_front *f);
 
-/* http_front_stop - accept no more, close connections that wait for a request, let those with
- * requests under way finish until `until`, then close what is left. On return no connection
- * exists; answers that still come for closed ones are dropped. Blocks: not for worker threads;
- * the workers must run. NULL, and a second call, are fine. */
+/* http_front_stop - stop accepting, close connections that wait for a request, let the others
+ * finish their requests until `until`, then close the rest. On return there is no connection;
+ * answers for closed connections are dropped. Blocks: not for worker threads; the workers must
+ * run. NULL, and a second call, are fine. */
 void http_front_stop(struct http_front *f, time_ns until);
 
-/* http_front_free - after http_front_stop. NULL is fine. */
+/* http_front_free - free it after http_front_stop. NULL is fine. */
 void http_front_free(struct http_front *f);

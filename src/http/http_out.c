@@ -17,10 +17,10 @@
 
 #define PIECES_AT_ONCE ((size_t)IOV_MAX)
 
-/* Answers that the socket did not take: what was in the worker's buffer is copied, the rest lies
- * in its exchanges. */
+/* Answers that the socket did not take. What was in the worker's buffer is copied; the rest lies
+ * in the exchanges. */
 struct http_backlog {
-    struct iovec *iov; /* from `at` on to be written */
+    struct iovec *iov; /* to be written from `at` on */
     size_t count;
     size_t at;
     struct buf *copy;
@@ -63,8 +63,8 @@ void http_out_drop(struct http_backlog *b)
     mem_free(b);
 }
 
-/* Writes pieces from *at on; *at becomes the first that is not written whole. false: the
- * connection failed. */
+/* Writes pieces from *at on; *at becomes the first that is not completely written. Returns false
+ * if the connection failed. */
 static bool write_pieces(struct http_conn *c, struct iovec *iov, size_t count, size_t *at)
 {
     while (*at < count) {
@@ -81,14 +81,14 @@ static bool write_pieces(struct http_conn *c, struct iovec *iov, size_t count, s
         if (left) {
             iov[*at].iov_base = (char *)iov[*at].iov_base + left;
             iov[*at].iov_len -= left;
-            return true; /* the socket is full */
+            return true; /* the socket takes no more */
         }
     }
     return true;
 }
 
-/* A text that does not fit the worker's buffer gets one of its own, or becomes an error when
- * there is no room. */
+/* Gives a text that does not fit the worker's buffer its own buffer. If there is no room, the
+ * answer becomes an error. */
 static void write_large(struct http_exchange *x, size_t room, struct http_out *o)
 {
     struct err *e = room == SIZE_MAX
@@ -113,8 +113,8 @@ static void count_answer(struct http_exchange *x, const struct http_out *o, size
     http_exchange_counted(x, bytes);
 }
 
-/* The answer that is due is the last that the connection owes, and it ends: nothing more is
- * read, or the front end stops and nothing has begun to come. */
+/* True if the next answer is the last outstanding one, and the connection ends: nothing more is
+ * read, or the front end stops and no new message has begun. */
 static bool owes_one(const struct http_conn *c)
 {
     if (c->in_flight > 1 || c->held)
@@ -127,7 +127,8 @@ static bool owes_one(const struct http_conn *c)
            (c->phase == HTTP_PHASE_HEAD && http1_idle(&c->parser));
 }
 
-/* Puts the answers that are due together; true when the last of them ends the connection. */
+/* Writes the answers that are due into the batch. Returns true if the last of them ends the
+ * connection. */
 static bool http_out_gather(struct http_conn *c, struct http_out *o, struct list *batch)
 {
     if (!o->text)
@@ -192,7 +193,7 @@ static struct err *http_out_keep(struct http_conn *c, const struct http_out *o, 
     return NULL;
 }
 
-/* Writes the batch; false when the connection must not go on for now. */
+/* Writes the batch. Returns false if the connection must not continue for now. */
 static bool send_batch(struct http_conn *c, struct http_out *o, struct list *batch, bool last)
 {
     size_t at = 0;

@@ -1,13 +1,13 @@
 #pragma once
-/* Writing answers: all that are due go out in one system call; nothing is kept by a connection
- * unless its peer is slow. Worker's thread only. */
+/* Writes answers: all answers that are due go out in one system call. A connection keeps
+ * unwritten answers only if its client is slow. Worker's thread only. */
 #include <stddef.h>
 #include <sys/uio.h>
 
 struct http_conn;
 struct http_exchange;
 
-/* A worker's buffer for answers that are being put together. */
+/* A worker's buffer for answers that are being written. */
 struct http_out {
     char *text; /* HTTP_OUT_BYTES; NULL until first used */
     size_t used;
@@ -20,15 +20,15 @@ struct http_out {
 
 void http_out_fini(struct http_out *o);
 
-/* http_out_add - a further piece of the answers; the bytes stay until they are written. */
+/* http_out_add - add a piece of the answers; its bytes must stay until they are written. */
 void http_out_add(struct http_out *o, const void *bytes, size_t len);
 
-/* http_out_flush - write what the connection has to say: see http_conn.flush. */
+/* http_out_flush - write the connection's answers: see http_conn.flush. */
 void http_out_flush(struct http_conn *c);
 
-/* http_out_continue - the socket takes bytes again: go on with the backlog. */
+/* http_out_continue - the socket takes bytes again: continue with the backlog. */
 void http_out_continue(struct http_conn *c);
 
-/* http_out_drop - forget the backlog; NULL is fine. */
+/* http_out_drop - free the backlog; NULL is fine. */
 struct http_backlog;
 void http_out_drop(struct http_backlog *b);

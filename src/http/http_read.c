@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-/* Of a body that nobody wants; past it the connection closes. */
+/* The most bytes of a useless body that are read; if it is longer, the connection is closed. */
 #define DISCARD_AT_MOST ((uint64_t)1 << 20)
 
 void http_read_no_more(struct http_conn *c)
@@ -33,7 +33,7 @@ static struct http_exchange *exchange_begin(struct http_conn *c)
     return x;
 }
 
-/* Nothing is taken of what comes behind the message of x. */
+/* True if nothing after the message of x is read. */
 static bool is_last(const struct http_conn *c, const struct http_exchange *x)
 {
     return !x->keep_alive || c->closing;
@@ -60,7 +60,7 @@ static bool may_tell(const struct http_conn *c)
     return c->unread <= TURNS_UNREAD && worker_may_tell(c->shard->worker);
 }
 
-/* Hands a whole message over; afterwards the parser is ready for the next. */
+/* Gives a whole message to the service. Then the parser is ready for the next. */
 static void http_read_serve(struct http_conn *c, char *body, size_t len)
 {
     struct http_exchange *x = exchange_begin(c);
@@ -85,7 +85,7 @@ static void serve_received(struct http_conn *c)
     http_read_serve(c, c->body_len ? body : NULL, c->body_len);
 }
 
-/* The stream cannot be understood, or must not go on: say why, then close. */
+/* The stream cannot be understood, or must not continue: answers with the reason, then closes. */
 static void http_read_fail(struct http_conn *c, uint16_t status, const char *reason)
 {
     struct http_exchange *x = exchange_begin(c);
@@ -94,7 +94,7 @@ static void http_read_fail(struct http_conn *c, uint16_t status, const char *rea
     http_read_no_more(c);
 }
 
-/* Answers by the head alone; what comes of the body is dropped. */
+/* Answers without the body; the body is dropped when it comes. */
 static void http_read_refuse(struct http_conn *c, struct err *e)
 {
     const struct http1_head *h = &c->parser.head;
@@ -112,13 +112,13 @@ static void http_read_refuse(struct http_conn *c, struct err *e)
         c->phase = HTTP_PHASE_DISCARD;
 }
 
-/* The body is of no use to whom it was sent: answer now, drop it as it comes. */
+/* The service does not need the body: answers now, and drops the body when it comes. */
 static void serve_without_body(struct http_conn *c)
 {
     bool chunked = c->parser.head.chunked;
     uint64_t left = c->parser.head.content_length;
     struct http_exchange *x = exchange_begin(c);
-    /* Who waits to be asked for the body may leave it out now that the answer comes first. */
+    /* A client that waits for "100 Continue" may omit the body now that the answer comes first. */
     bool unread = left > DISCARD_AT_MOST || chunked || c->parser.head.expect_continue;
     if (unread)
         x->keep_alive = false;
@@ -141,8 +141,8 @@ static void promise_to_read(struct http_conn *c)
     http_exchange_static(x, 100, NULL, NULL, 0);
 }
 
-/* The message is admitted; n bytes behind its head are there already. Returns how many of them
- * were taken. */
+/* Begins to receive the body of an admitted message; n bytes after its head are there already.
+ * Returns how many of them were taken. */
 static size_t begin_admitted(struct http_conn *c, char *data, size_t n)
 {
     const struct http1_head *h = &c->parser.head;
@@ -173,7 +173,7 @@ static size_t begin_admitted(struct http_conn *c, char *data, size_t n)
     return h->chunked ? 0 : http_body_take(c, data, n);
 }
 
-/* A head is complete, as above. */
+/* A head is complete. Returns as begin_admitted. */
 static size_t begin_message(struct http_conn *c, char *data, size_t n)
 {
     const struct http1_head *h = &c->parser.head;
@@ -192,7 +192,7 @@ static size_t begin_message(struct http_conn *c, char *data, size_t n)
     return begin_admitted(c, data, n);
 }
 
-/* There is no room for what came of the body, or it may not be that long. */
+/* There is no room for the body, or it is too long. */
 static void fail_body(struct http_conn *c)
 {
     struct err *e = c->body_error;
@@ -201,7 +201,7 @@ static void fail_body(struct http_conn *c)
     err_free(e);
 }
 
-/* Some of a body of known length was received. */
+/* Some of a body with a length was received. */
 static void body_arrived(struct http_conn *c)
 {
     if (c->body_error)
@@ -235,7 +235,7 @@ static size_t take_head(struct http_conn *c, char *data, size_t n)
     size_t used;
     bool idle = http1_idle(&c->parser);
     enum http1_event event = http1_parse(&c->parser, data, n, &used);
-    if (idle && !http1_idle(&c->parser)) /* more than blank lines */
+    if (idle && !http1_idle(&c->parser)) /* more than blank lines came */
         c->since = loop_now(c->shard->worker->loop);
     switch (event) {
     case HTTP1_HEAD:
@@ -264,7 +264,7 @@ static size_t take_discarded(struct http_conn *c, size_t n)
     return used;
 }
 
-/* Bytes that must wait until answers are written. */
+/* Keeps bytes that must wait until answers are written. */
 static void http_read_hold(struct http_conn *c, const char *data, size_t n)
 {
     char *held = mem_alloc(n + HTTP_BODY_PADDING);
@@ -276,7 +276,7 @@ static void http_read_hold(struct http_conn *c, const char *data, size_t n)
     c->held_len = n;
 }
 
-/* What was held, and no longer is; the caller's. */
+/* Takes the kept bytes; the caller frees them. */
 static char *take_held(struct http_conn *c, size_t *ret_len)
 {
     char *held = c->held;
@@ -287,8 +287,8 @@ static char *take_held(struct http_conn *c, size_t *ret_len)
     return held;
 }
 
-/* The front end stops: once there is something to answer, the message that has begun is the
- * last. */
+/* The front end stops: once there is something to answer, the message that has begun is the last
+ * one. */
 static void begin_no_more(struct http_conn *c)
 {
     if (!c->in_flight || c->held || c->phase == HTTP_PHASE_TURN)
@@ -298,8 +298,7 @@ static void begin_no_more(struct http_conn *c)
         http_read_no_more(c);
 }
 
-/* Goes through received bytes. They may be written to, and so may HTTP_BODY_PADDING bytes behind
- * them. */
+/* Handles received bytes. They may be changed, and so may HTTP_BODY_PADDING bytes after them. */
 static void consume(struct http_conn *c, char *data, size_t n)
 {
     while (n && !c->dead) {
@@ -374,7 +373,7 @@ void http_read_turn(struct http_conn *c)
     http_conn_watch(c);
 }
 
-/* Straight into the body's own buffer. */
+/* Reads directly into the body's own buffer. */
 static long read_body(struct http_conn *c)
 {
     long got = http_body_read(c);
@@ -386,7 +385,8 @@ static long read_body(struct http_conn *c)
     return got;
 }
 
-/* Chunks are read as they come: who sends too many goes to the slow lane (brought_much). */
+/* Reads at most this turn's share. Chunks are not limited by it: a client that sends too many
+ * goes to the slow lane (brought_much). */
 static long read_share(struct http_conn *c)
 {
     bool chunks = c->phase == HTTP_PHASE_CHUNKS;
@@ -410,10 +410,10 @@ static long read_messages(struct http_conn *c)
     consume(c, w->receive, (size_t)got);
     if (c->phase != HTTP_PHASE_BODY || c->dead)
         return got;
-    /* A large body has begun, and most of it is there by now: no need to wait for the next turn. */
+    /* A large body has begun, and most of it has probably arrived, so read it now. */
     bool large = c->body_left > HTTP_CONN_READ_MOST;
     got = read_body(c);
-    /* Where it is the only message, its client probably waits for the answer before it sends
+    /* If this is the only message, its client probably waits for the answer before it sends
      * more. */
     bool alone = c->in_flight <= 1;
     if (c->share.full && alone && !large)
@@ -423,7 +423,7 @@ static long read_messages(struct http_conn *c)
     return got;
 }
 
-/* The outcome of a read: the peer may have closed its side, or the connection failed. */
+/* Handles the end of the stream: the client closed its side, or the connection failed. */
 static void look_for_end(struct http_conn *c, long got)
 {
     if (got == 0 && !c->dead)
@@ -440,8 +440,7 @@ void http_read_pending(struct http_conn *c)
         http_conn_watch(c);
 }
 
-/* Notes that chunks came on c; returns whether no more than a few connections have sent the
- * latest ones. */
+/* Notes that chunks came on c. Returns true if only a few connections sent the latest chunks. */
 static bool chunks_of_few(const struct http_conn *c)
 {
     uintptr_t *latest = c->shard->chunked;
@@ -456,9 +455,9 @@ static bool chunks_of_few(const struct http_conn *c)
     return false;
 }
 
-/* Nobody knows where chunks end: where they come from many at once each read counts, so that
- * they go on in the slow lane until their message is complete. What comes after the last message
- * is of no use, however much it is. */
+/* True if a read counts as useful. The length of a chunked body is unknown. So if many
+ * connections send chunks at once, their reads do not count as useful, and they continue in the
+ * slow lane until their message is complete. Bytes after the last message are never useful. */
 static bool brought_much(const struct http_conn *c, long got)
 {
     if (got < TURNS_BYTES || c->phase == HTTP_PHASE_IGNORE)

@@ -1,5 +1,6 @@
 #pragma once
-/* What a port serves: its routes, and who answers them. Connections know no more of it. */
+/* The interface of what a port serves: its routes, and who answers them. Connections know
+ * nothing else of it. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -10,44 +11,44 @@ struct http_exchange;
 struct http_front;
 struct http_message;
 
-/* A part of the path, by where it begins in the target: the target may be copied, and the route
- * with it. */
+/* A part of the path, as its position in the target, because the target may be copied together
+ * with the route. */
 struct http_route_part {
     uint32_t at;
     uint32_t len; /* 0 = the path has no such part */
 };
 
-/* What a path means. */
+/* The meaning of a path. */
 struct http_route {
-    unsigned kind; /* one of the service's; 0 = none that it knows */
+    unsigned kind; /* a route of the service; 0 = unknown */
     struct http_route_part model;
     struct http_route_part version; /* digits */
     struct http_route_part repository;
-    bool unload; /* a model is to be unloaded, not loaded */
-    bool status; /* of shared memory: only tells, changes nothing */
+    bool unload; /* unload a model instead of loading it */
+    bool status; /* of shared memory: only a query */
 };
 
 struct http_service {
     const struct front_metrics_kind *metrics;
 
-    /* its requests reach models: the options about headers (which become parameters, which are
-     * asked for) hold for it */
+    /* its requests reach models: the options about headers (forwarded as parameters, required
+     * for access) apply */
     bool inference;
 
-    /* route - which of its routes (metrics->routes) a head means; asked once a message. */
+    /* route - the route (metrics->routes) that a head means; called once per message. */
     struct http_route (*route)(const struct http1_head *head);
 
     /* admit - decide about a message by its head, before its body is received.
-     * ret_max  how many bytes its body may have; 0 = the body is of no use and is dropped
+     * ret_max  the most bytes of its body; 0 = the body is not needed and is dropped
      * errors   answered at once; the body is dropped then */
     struct err *(*admit)(const struct http_front *f, const struct http1_head *head,
                          const struct http_route *route, uint64_t *ret_max);
 
-    /* a bit for each route whose answer tells about the server: made up at once, and perhaps
-     * long */
+    /* a bit for each route whose answer describes the server: such an answer is made at once,
+     * and may be long */
     uint64_t tells;
 
-    /* serve - a whole message: answer x now, or later on this loop. The message is valid for the
+    /* serve - answer a whole message x, now or later on this loop. The message is valid for the
      * call. */
     void (*serve)(struct http_exchange *x, struct http_message *m);
 };

@@ -1,5 +1,5 @@
 #pragma once
-/* What the files of the HTTP front end share: the front end itself, and its part on each worker. */
+/* Types shared by the files of the HTTP front end: the front end, and its part on each worker. */
 #include "base/list.h"
 #include "http/http_front.h"
 #include "http/http_out.h"
@@ -17,10 +17,12 @@ struct helpers;
 struct listener;
 struct worker;
 
-/* So many connections of a worker that send chunks at the same time are received as all others. */
+/* If at most this many connections of a worker send chunks at the same time, they are treated
+ * like all others. */
 #define HTTP_CHUNKED_FEW 4u
 
-/* The front end on one worker; touched by its thread only, but for the messages. */
+/* The part of a front end on one worker; only the worker's thread uses it, except for the
+ * messages. */
 struct http_shard {
     struct http_front *front;
     struct worker *worker;
@@ -28,25 +30,26 @@ struct http_shard {
     struct front_metrics *metrics;
     struct http_out out;
     struct tls_home tls;
-    char *json_memory;                   /* for parsing small texts; NULL until first used */
-    uint32_t strangers;                  /* turns.h */
-    uintptr_t chunked[HTTP_CHUNKED_FEW]; /* where chunks came last, the latest first */
-    bool draining;                       /* stopping: answers close their connection */
+    char *json_memory;  /* memory for parsing small texts; NULL until first used */
+    uint32_t strangers; /* turns.h */
+    /* the connections on which chunks came last, latest first */
+    uintptr_t chunked[HTTP_CHUNKED_FEW];
+    bool draining; /* stopping: connections close after their answers */
     struct mail drain_mail;
     struct mail kill_mail;
 };
 
-/* How long a connection may keep its place without giving or taking anything. */
+/* How long a connection may stay without progress. */
 struct http_patience {
-    time_ns head;     /* from the first byte of a head to its last */
-    time_ns stall;    /* without any byte of a body, or of an answer */
+    time_ns head;     /* from the first byte of a head to the last */
+    time_ns stall;    /* without a byte of a body or of an answer */
     time_ns idle;     /* between requests */
-    time_ns shortest; /* of these */
-    /* from the end of what the client sends until it is asked whether it is still there */
+    time_ns shortest; /* the shortest of these */
+    /* from the end of the client's side until the client is asked whether it is still there */
     time_ns ended;
 };
 
-/* http_front_patience - in seconds, each 1 or more. */
+/* http_front_patience - make it from seconds; each is at least 1. */
 struct http_patience http_front_patience(uint32_t head, uint32_t stall, uint32_t idle);
 
 struct http_front {
@@ -54,13 +57,14 @@ struct http_front {
     struct http_patience patience;
     const struct http_service *service;
     struct listener *listener;
-    struct http_shard *shards; /* one a worker */
-    struct forward *forward;   /* headers that become parameters; NULL = none */
-    bool collect;              /* somebody looks at all headers */
-    struct helpers *helpers;   /* for large messages that are compressed */
-    struct mutex lock; /* rank LEAF; with settled: a connection or a shard's message is gone */
+    struct http_shard *shards; /* one per worker */
+    struct forward *forward;   /* forwards headers as parameters; NULL = none */
+    bool collect;              /* all headers are needed */
+    struct helpers *helpers;   /* for large compressed messages */
+    /* rank LEAF; `settled` is signalled when a connection or a shard's message is gone */
+    struct mutex lock;
     struct mutex_cond settled;
-    unsigned mails; /* messages to shards on their way; under lock */
+    unsigned mails; /* messages to shards in flight; guarded by lock */
     bool stopped;
 };
 

@@ -1,8 +1,8 @@
 #pragma once
-/* Datatypes as JSON shows them. Pure. */
+/* The JSON form of datatypes. Pure. */
 #include "codec/json_tensor.h"
 #include "model/datatype.h"
 
-/* http_tensor_type - how elements of a datatype are read and written; false for those that JSON
- * does not carry (FP16, BF16) and for no datatype. */
+/* http_tensor_type - how elements of a datatype are read and written; false for datatypes
+ * without a JSON form (FP16, BF16). */
 bool http_tensor_type(enum datatype t, struct json_tensor_type *ret);

@@ -34,9 +34,11 @@ bool isolate_answer_drop(struct isolate_session *s, uint64_t kind, const void *b
  * answered. The request is not released. */
 void isolate_answer_now(struct isolate_answer *a, struct err *e);
 
-/* isolate_answer_end - the process is through with it: answer with the error, or with one that
- * says that there was none, unless it is answered; release the request unless it is released.
- * e        taken over; may be NULL returns whether this answered it */
+/* isolate_answer_end - the process has finished with the request. Unless it is answered, answer
+ * it with e, or with an error that says that the answer is missing. Unless it is released,
+ * release it.
+ * e        taken over; may be NULL
+ * returns  true if this call answered the request */
 bool isolate_answer_end(struct isolate_answer *a, struct err *e);
 
 /* isolate_answer_count_failure - count a failure in the model's statistics. A request that only

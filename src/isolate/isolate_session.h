@@ -70,7 +70,7 @@ void isolate_session_give(struct isolate_session *s, uint64_t offset, uint64_t b
 
 /* isolate_session_output - an output that the child wrote, as a buffer. Freeing the buffer gives
  * the place back. The child's values are checked.
- * ret     NULL: the budget is spent, or the place makes no sense, which *ret_bad tells */
+ * ret     NULL: the budget is spent, or *ret_bad is true because the place is invalid */
 struct buf *isolate_session_output(struct isolate_session *s, uint64_t slot, uint64_t offset,
                                    uint64_t bytes, bool *ret_bad);
 

@@ -26,16 +26,16 @@ struct table {
     unsigned cell_count;
 };
 
-/* The value behind metrics with one set of labels. */
+/* The value of all metrics with the same labels. */
 struct cell {
-    struct list node; /* in table->cells */
-    char *labels;     /* as on the page, sorted by name */
-    unsigned metrics; /* how many share it */
-    /* Relaxed: a reader wants the number, not an order between numbers. */
+    struct list node; /* linked into table->cells */
+    char *labels;     /* as the page shows them, sorted by name */
+    unsigned metrics; /* how many metrics share it */
+    /* Relaxed, because a reader needs no order between numbers. */
     _Atomic(double) value;
     struct mutex lock; /* rank LEAF; guards a histogram's counts and sum */
     double *bounds;
-    uint64_t *counts; /* bound_count + 1; not cumulative */
+    uint64_t *counts; /* bound_count + 1 counts; not cumulative */
     size_t bound_count;
     double sum;
 };
@@ -52,8 +52,8 @@ struct custom_metric {
     struct cell *cell;
 };
 
-static struct mutex registry =
-    MUTEX_INIT(MUTEX_RANK_REGISTRY); /* guards tables and what hangs on them */
+/* guards tables and their contents */
+static struct mutex registry = MUTEX_INIT(MUTEX_RANK_REGISTRY);
 static struct list tables = {&tables, &tables};
 static unsigned table_count;
 
@@ -90,7 +90,7 @@ static struct err *custom_check_name(const char *name)
     return NULL;
 }
 
-/* Caller holds the registry. */
+/* Finds the table of a family. Caller holds the registry. */
 static struct table *find_table(const char *name)
 {
     LIST_EACH (node, &tables) {
@@ -101,7 +101,7 @@ static struct table *find_table(const char *name)
     return NULL;
 }
 
-/* Caller holds the registry. */
+/* Finds or makes the table of a family. Caller holds the registry. */
 static struct err *join_table(enum custom_kind kind, const char *name, const char *help,
                               struct table **ret)
 {
@@ -181,7 +181,7 @@ static int custom_by_name(const void *a, const void *b)
     return order ? order : (*x < *y ? -1 : 1);
 }
 
-/* The labels as the page shows them; equal sets make equal text. */
+/* The labels as the page shows them; equal sets give equal texts. */
 static char *print_labels(const struct custom_label *labels, size_t count)
 {
     const struct custom_label **sorted = mem_alloc((count + 1) * sizeof(*sorted));
@@ -242,7 +242,7 @@ static struct cell *cell_new(struct table *t, char *labels, const double *bounds
     return c;
 }
 
-/* Takes labels over. Caller holds the registry. */
+/* Finds or makes the cell with these labels, which it takes over. Caller holds the registry. */
 static struct err *join_cell(struct table *t, char *labels, const double *bounds,
                              size_t bound_count, struct cell **ret)
 {
@@ -393,7 +393,7 @@ struct err *custom_observe(struct custom_metric *m, double value)
     return NULL;
 }
 
-/* As short as it reads back the same. */
+/* Prints the shortest text that reads back as the same value. */
 static void print_double(double v, char *text, size_t size)
 {
     if (isnan(v)) {

@@ -1,7 +1,7 @@
 #pragma once
 /* Metrics of plug-ins and applications: the TRITONSERVER_MetricFamily and TRITONSERVER_Metric of
- * the C ABI. They belong to the process, and are shown on the metrics page of every server in
- * it. Any thread. */
+ * the C ABI. They belong to the process, and the metrics page of every server in it shows them.
+ * Any thread. */
 #include "base/err.h"
 #include "base/strbuf.h"
 
@@ -30,22 +30,22 @@ struct custom_label {
     const char *value;
 };
 
-/* custom_family_new - make a family, or another handle of the one of that name; help of the
- * first stays.
- * errors  INVALID_ARG for a name that is none, is one of the server's own, or has another kind
- *         already; UNAVAILABLE over the limit */
+/* custom_family_new - make a family, or another handle of the family with this name, which keeps
+ * its first help text.
+ * errors  INVALID_ARG for an invalid name, a name of the server's own metrics, or a name with
+ *         another kind; UNAVAILABLE above the limit */
 struct err *custom_family_new(enum custom_kind kind, const char *name, const char *help,
                               struct custom_family **ret);
 
 /* custom_family_free - NULL is fine.
- * errors  INTERNAL while metrics were not freed; the family stays then */
+ * errors  INTERNAL if metrics of it exist; the family stays then */
 struct err *custom_family_free(struct custom_family *f);
 
 /* custom_metric_new - metrics of a family with equal labels share their value.
- * labels   `count` of them, copied; of two with one name the last holds
- * bounds   of a histogram: `bound_count` rising upper bounds, copied; NULL for other kinds
- * errors   INVALID_ARG for label names that are none, bounds where there should be none, none
- *          where there should be, or bounds that do not rise; UNAVAILABLE over the limit */
+ * labels   `count` of them, copied; if two have one name, the last one counts
+ * bounds   of a histogram: `bound_count` ascending upper bounds, copied; NULL for other kinds
+ * errors   INVALID_ARG for invalid label names, unexpected or missing bounds, or bounds that do
+ *          not ascend; UNAVAILABLE above the limit */
 struct err *custom_metric_new(struct custom_family *f, const struct custom_label *labels,
                               size_t count, const double *bounds, size_t bound_count,
                               struct custom_metric **ret);
@@ -54,14 +54,16 @@ void custom_metric_free(struct custom_metric *m);
 enum custom_kind custom_family_kind(const struct custom_family *f);
 enum custom_kind custom_metric_kind(const struct custom_metric *m);
 
-/* custom_value, custom_add, custom_set, custom_observe - as the kind allows.
- * errors  UNSUPPORTED for another kind; INVALID_ARG for a counter that would fall */
+/* custom_value, custom_add, custom_set, custom_observe - read or change a metric, as its kind
+ * allows.
+ * errors  UNSUPPORTED for another kind; INVALID_ARG for a counter that would decrease */
 struct err *custom_value(struct custom_metric *m, double *ret);
 struct err *custom_add(struct custom_metric *m, double step);
 struct err *custom_set(struct custom_metric *m, double value);
 struct err *custom_observe(struct custom_metric *m, double value);
 
-/* custom_family_of, custom_metric_of - the object behind an ABI handle; NULL when it is none. */
+/* custom_family_of, custom_metric_of - the object behind an ABI handle; NULL if the handle is
+ * none. */
 struct custom_family *custom_family_of(void *handle);
 struct custom_metric *custom_metric_of(void *handle);
 

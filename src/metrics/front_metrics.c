@@ -11,15 +11,15 @@
 
 #define MAX_MODELS (FRONT_METRICS_PAGES * FRONT_METRICS_PAGE_MODELS)
 
-/* A name of a model that has a number. */
+/* A model's name with its number. */
 struct named {
-    struct list node; /* in gone while nobody uses it */
+    struct list node; /* linked into `gone` while it has no user */
     char *name;
     uint32_t id;
-    uint32_t users; /* versions */
+    uint32_t users; /* number of versions */
 };
 
-/* The last one of each is every other code. */
+/* The codes that are counted separately; the last entry of each table counts all other codes. */
 static const int http_codes[FRONT_METRICS_CODES] = {200, 400, 404, 405, 403, 408, 411, 413,
                                                     414, 415, 417, 429, 431, 499, 500, 501,
                                                     502, 503, 504, 505, 401, 409, 412, 0};
@@ -43,13 +43,13 @@ static const char *const grpc_codes[] = {"OK",
                                          "OTHER"};
 #define GRPC_CODES (sizeof(grpc_codes) / sizeof(*grpc_codes))
 
-/* Rank LEAF; guards what follows. Of the process, as the metrics of the C API are. */
+/* Rank LEAF; guards the variables below. One set for the process, like the metrics of the C API. */
 static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF);
 static struct front_metrics *all;
-static struct named **models;           /* the one of number i at i - 1 */
+static struct named **models;           /* name number i is at i - 1 */
 static struct map model_ids = MAP_INIT; /* name -> named */
 static uint32_t model_count;
-static struct list gone = {&gone, &gone}; /* those without users, who left first in front */
+static struct list gone = {&gone, &gone}; /* names without users, the oldest first */
 static uint32_t gone_count;
 
 struct front_metrics *front_metrics_new(const struct front_metrics_kind *kind)
@@ -93,7 +93,7 @@ static unsigned code_index(bool grpc, int code)
     return i;
 }
 
-/* The counters of a model; made when it is first asked for. */
+/* The counters of a model; made when they are first needed. */
 static struct front_metrics_model *front_metrics_model_of(struct front_metrics *f, uint32_t id)
 {
     uint32_t p = id / FRONT_METRICS_PAGE_MODELS, i = id % FRONT_METRICS_PAGE_MODELS;
@@ -126,7 +126,7 @@ void front_metrics_failed(struct front_metrics *f, unsigned route, uint32_t mode
         front_metrics_add(&f->routes[route][c], 1);
 }
 
-/* The counters of a number begin anew. Caller holds the lock. */
+/* Resets the counters of a number. Caller holds the lock. */
 static void clear_model(uint32_t id)
 {
     for (const struct front_metrics *f = all; f; f = f->next) {
@@ -142,7 +142,7 @@ static void clear_model(uint32_t id)
     }
 }
 
-/* A number for a new name: that of the name which is gone for longest, once enough are. Caller
+/* A number for a new name: if enough names are unused, that of the oldest unused name. Caller
  * holds the lock. */
 static struct named *number_for(const char *name)
 {
@@ -154,7 +154,7 @@ static struct named *number_for(const char *name)
         mem_free(n->name);
         clear_model(n->id);
     } else if (model_count + 1 < MAX_MODELS) {
-        if ((model_count & (model_count + 1)) == 0) /* room for the next power of two */
+        if ((model_count & (model_count + 1)) == 0) /* make room for the next power of two */
             models = mem_realloc(models, (2 * model_count + 1) * sizeof(struct named *));
         n = MEM_NEW(struct named);
         list_init(&n->node);
@@ -241,7 +241,7 @@ static uint64_t model_value(const struct front_metrics *f, uint32_t id, int slot
     return m ? value(&m->counts[slot][code]) : 0;
 }
 
-/* Sums over the workers of one front. Caller holds the lock. */
+/* Sums over the workers of one front end. Caller holds the lock. */
 static void read_route(struct metrics_process *p, const struct front_metrics_kind *kind,
                        unsigned route)
 {

@@ -9,12 +9,12 @@
 #define MAX_VALUE ((1ull << 38) - 1)
 
 struct histogram_page {
-    /* Relaxed: only the numbers matter, they order nothing. */
+    /* Relaxed, because only the numbers matter. */
     atomic_uint_fast64_t counts[HISTOGRAM_PAGE_BUCKETS];
 };
 
-/* Buckets hold (lower, upper] us. With u = ceil(us) - 1 that is [lower, upper) of whole numbers:
- * below 8 a bucket each, above that 8 an octave. */
+/* The bucket of a duration. A bucket is (lower, upper] us; with u = ceil(us) - 1 that is [lower,
+ * upper) in whole numbers: one bucket for each number below 8, then 8 per octave. */
 static uint32_t histogram_bucket(uint64_t ns)
 {
     uint64_t u = ns ? (ns - 1) / 1000 : 0;

@@ -61,7 +61,8 @@ static const struct family families[] = {
 #include "metrics/metric.def"
 };
 
-/* The labels of a model, made once: all of them, and with "reason" where the alphabet wants it. */
+/* The labels of a model as text, made once: all of them, and with "reason" at its place in the
+ * alphabet. */
 struct labels {
     struct strbuf all;
     struct strbuf failure[METRICS_PAGE_REASONS];
@@ -69,17 +70,18 @@ struct labels {
 
 static int metrics_page_by_name(const void *a, const void *b)
 {
-    char *const *x = a; /* a name, and its value behind it */
+    char *const *x = a; /* a name, followed by its value */
     char *const *y = b;
     int order = strcmp(x[0], y[0]);
     return order ? order : strcmp(x[1], y[1]);
 }
 
-/* Tags are shown as _key. Two keys that make the same label name are shown once: a name may not
- * stand twice. */
+/* Writes tags as _key. If two keys give the same label name, only one is written: a name must
+ * not occur twice. */
 static void put_tags(struct strbuf *out, const struct metrics_model *m)
 {
-    char **names = mem_zalloc(m->tag_count * 2 * sizeof(char *)); /* name, then value, of each */
+    /* for each tag its name, then its value */
+    char **names = mem_zalloc(m->tag_count * 2 * sizeof(char *));
     for (size_t i = 0; i < m->tag_count; i++) {
         struct strbuf name = STRBUF_INIT;
         strbuf_putc(&name, '_');
@@ -156,7 +158,7 @@ static uint64_t field(const void *object, size_t at)
     return value;
 }
 
-/* Shorten to its first n bytes. */
+/* Shortens the text to n bytes. */
 static void cut(struct strbuf *sb, size_t n)
 {
     sb->len = n;
@@ -210,7 +212,7 @@ static void put_summary(struct strbuf *out, const struct family *f, const struct
     prometheus_sample(out, f->name, "_count", labels->data, s->count);
 }
 
-/* As short as it reads back the same. */
+/* Prints the shortest text that reads back as the same value. */
 static void print_bound(double v, char *text, size_t size)
 {
     for (int digits = 6; digits <= 17; digits++) {
@@ -294,7 +296,8 @@ static void put_requests(struct strbuf *out, const struct family *f,
     }
 }
 
-/* With a cache, the time of a request is not what its backend reported alone. */
+/* True if the page shows this summary: with a cache, the backend's report alone is not the time
+ * of a request. */
 static bool has_summary(const struct metrics_model *m, size_t index)
 {
     return m->cached ? index != 0 : index < METRICS_PAGE_SUMMARIES - 2;

@@ -1,5 +1,6 @@
 #pragma once
-/* The page of all metric families (metric.def) from numbers that the caller collected. Pure. */
+/* The metrics page: writes all metric families (metric.def) from numbers that the caller
+ * collected. Pure. */
 #include "base/strbuf.h"
 #include "metrics/histogram.h"
 
@@ -7,15 +8,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Upper bounds of the buckets that the page shows, in us; powers of two, so that the counts are
- * exact. +Inf comes on top. */
+/* Upper bounds of the buckets on the page, in us; powers of two, so that the counts are exact.
+ * +Inf is added. */
 #define METRICS_PAGE_BOUNDS 17
 extern const uint64_t metrics_page_bounds_us[METRICS_PAGE_BOUNDS];
 
 /* Reasons of nv_inference_request_failure, in the order of enum stats_reason. */
 #define METRICS_PAGE_REASONS 4
 
-/* A distribution as the page shows it. */
+/* A distribution for the page. */
 struct metrics_hist {
     uint64_t at_most[METRICS_PAGE_BOUNDS];
     uint64_t count;
@@ -24,27 +25,28 @@ struct metrics_hist {
 
 /* The most quantiles of a summary. */
 #define METRICS_PAGE_QUANTILES 32u
-/* request, queue, compute_input, compute_infer, compute_output; of the cache: hit, miss. A model
- * with a cache has no first, others no last two, as in the reference. */
+/* request, queue, compute_input, compute_infer, compute_output; of the cache: hit, miss. As in
+ * the reference, a model with a cache does not show the first, and other models do not show the
+ * last two. */
 #define METRICS_PAGE_SUMMARIES 7
 
-/* Quantiles of a distribution, those that struct metrics_process names. */
+/* The quantiles of a distribution that struct metrics_process asks for. */
 struct metrics_summary {
     double us[METRICS_PAGE_QUANTILES];
     uint64_t count;
     uint64_t sum_us;
 };
 
-/* A distribution in buckets of the model's own; borrowed. */
+/* A distribution with the model's own buckets; borrowed. */
 struct metrics_bounded {
-    const double *bounds; /* upper ones, rising */
+    const double *bounds; /* upper bounds, ascending */
     size_t bound_count;
-    /* a bucket alone; one more than bounds, for what is above; NULL = not shown */
+    /* per bucket, not cumulative; one more than bounds, for larger values; NULL = not shown */
     const uint64_t *counts;
     uint64_t sum;
 };
 
-/* Upper bounds of the buckets of batch sizes; +Inf comes on top. */
+/* Upper bounds of the buckets of batch sizes; +Inf is added. */
 #define METRICS_PAGE_BATCH_BOUNDS 11 /* 1, 2, 4 ... 1024 */
 
 struct metrics_batches {
@@ -53,7 +55,7 @@ struct metrics_batches {
     uint64_t sum;
 };
 
-/* A front door; in the order in which they are to be shown. */
+/* A front end; in the order of the page. */
 struct metrics_front {
     const char *protocol;
     uint64_t in_flight;
@@ -63,11 +65,11 @@ struct metrics_front {
     uint64_t accepted;
 };
 
-/* Requests of one route that were answered with one code. */
+/* The requests of one route that were answered with one code. */
 struct metrics_requests {
     const char *protocol;
     const char *route;
-    const char *model; /* NULL = of no model */
+    const char *model; /* NULL = not about a model */
     char code[24];
     uint64_t count;
 };
@@ -109,12 +111,12 @@ struct metrics_model {
     struct metrics_bounded first_response; /* in ms */
 };
 
-/* The process and its machine. What is not known is 0. */
+/* The process and its machine. Unknown values are 0. */
 struct metrics_process {
     const char *server_version;
-    bool no_cpu;              /* leave the families nv_cpu_ out */
-    bool no_latency_counters; /* and nv_..._duration_us */
-    const double *quantiles;  /* of the summaries; count 0 = they are left out */
+    bool no_cpu;              /* leave out the families nv_cpu_* */
+    bool no_latency_counters; /* leave out the families nv_..._duration_us */
+    const double *quantiles;  /* of the summaries; count 0 = no summaries */
     size_t quantile_count;
     const struct metrics_front *fronts;
     size_t front_count;
@@ -136,8 +138,7 @@ struct metrics_process {
     uint64_t start_wall_ns;
 };
 
-/* metrics_page_hist - cut a reading down to what the page shows. sum_ns: all its durations added
- * up. */
+/* metrics_page_hist - reduce a reading to what the page shows. sum_ns: the sum of all durations. */
 void metrics_page_hist(const struct histogram_counts *c, uint64_t sum_ns, struct metrics_hist *ret);
 
 /* metrics_page_summary - the quantiles of a reading. */
@@ -148,7 +149,6 @@ void metrics_page_summary(const struct histogram_counts *c, uint64_t sum_ns,
 void metrics_page_batch(struct metrics_batches *b, uint64_t size, uint64_t times);
 
 /* metrics_page_render - append the page.
- * models  `count` of them, in the order in which they are to be shown; families without samples
- *         are left out */
+ * models  `count` of them, in the order of the page; families without samples are left out */
 void metrics_page_render(struct strbuf *out, const struct metrics_model *models, size_t count,
                          const struct metrics_process *process);

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* How many bytes the UTF-8 character at s has; 0 = it is none. The string ends in NUL. */
+/* The length of the UTF-8 character at s; 0 = invalid. The string ends in NUL. */
 static size_t utf8_len(const unsigned char *s)
 {
     static const struct {

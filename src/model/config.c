@@ -10,11 +10,11 @@
 
 #include <string.h>
 
-/* Memory that a message may take: real ones need a few times their text, "input{}" repeated would
- * need over ten times. */
+/* The most memory of a message: normal ones need a few times the size of their text; repeated
+ * "input{}" would need over ten times. */
 #define MESSAGE_MAX_BYTES (CONFIG_MAX_BYTES * 8)
 
-/* With more names than this, look-up goes through a map. */
+/* If there are more names, lookup uses a map. */
 #define LINEAR_NAMES 8u
 
 struct config_names {
@@ -224,7 +224,7 @@ struct buf *config_text(struct model_config *cfg)
     struct buf *text = atomic_load_explicit(&cfg->text, memory_order_acquire);
     if (!text) {
         struct buf *mine = config_text_new(cfg->proto);
-        /* Another thread may have been faster; acquire: its text is read then. */
+        /* Another thread may have been faster. Acquire, because its text is read then. */
         if (atomic_compare_exchange_strong_explicit(&cfg->text, &text, mine, memory_order_acq_rel,
                                                     memory_order_acquire))
             text = mine;
@@ -236,15 +236,14 @@ struct buf *config_text(struct model_config *cfg)
 
 struct model_config *config_ref(struct model_config *cfg)
 {
-    /* Whoever adds a reference holds one: no order to keep. */
+    /* The caller already holds a reference, so no order is needed. */
     atomic_fetch_add_explicit(&cfg->refs, 1, memory_order_relaxed);
     return cfg;
 }
 
 void config_unref(struct model_config *cfg)
 {
-    /* Release: what others did with it comes before the free; acquire: the one that frees sees
-     * it. */
+    /* Release: the use by others comes before the free. Acquire: the thread that frees sees it. */
     if (!cfg || atomic_fetch_sub_explicit(&cfg->refs, 1, memory_order_acq_rel) > 1)
         return;
     buf_unref(atomic_load_explicit(&cfg->text, memory_order_relaxed));

@@ -3,14 +3,14 @@
  * or JSON, completed, checked, and compiled into an immutable index for the request path. All of it
  * is pure: bytes and facts in, structs and errors out.
  *
- * The way of a configuration, each step on a message that one thread owns:
- *   config_parse_text, config_parse_json   or config_new_proto when there is no file
- *   config_guess_backend                   (config_guess.h) when nothing names a backend
+ * The life of a configuration; each step works on a message that one thread owns:
+ *   config_parse_text, config_parse_json   or config_new_proto if there is no file
+ *   config_guess_backend                   (config_guess.h) if nothing names a backend
  *   config_fill_defaults                   (config_fill.h)
  *   config_check_model, PARTIAL            (config_check.h)
  *   the backend may complete the message; config_fill_defaults runs again
  *   config_check_model, FULL
- *   config_groups_fill, config_groups_check (config_groups.h), with the GPUs there are
+ *   config_groups_fill, config_groups_check (config_groups.h), with the GPUs of the machine
  *   config_compile                         -> struct model_config, shared by reference count
  */
 #include "base/buf.h"
@@ -50,14 +50,13 @@ struct model_io {
     bool optional;     /* inputs: may be left out of a request */
     bool ragged;       /* inputs: requests of different shapes may share a batch */
     bool shape_tensor; /* the request's shape has no batch dimension */
-    bool non_linear;   /* in a format of the backend's own; shape and size are not compared */
-    const char *label_filename; /* outputs: "" when there is none */
+    bool non_linear;   /* inputs: in a format of the backend's; shape and size are not checked */
+    const char *label_filename; /* outputs: "" if there is none */
 };
 
 struct config_names;
 
-/* A published configuration: nothing of it changes any more, any thread may read it while holding a
- * reference. */
+/* A published configuration: it is immutable, and any thread that holds a reference may read it. */
 struct model_config {
     const char *name;
     const char *platform; /* "" when only the backend is named */
@@ -75,7 +74,7 @@ struct model_config {
 
     /* private to config.c */
     struct config_names *names;
-    _Atomic(struct buf *) text; /* see config_text; NULL until somebody asks */
+    _Atomic(struct buf *) text; /* see config_text; NULL until somebody asks for it */
     atomic_uint refs;
 };
 
@@ -90,30 +89,30 @@ struct Inference__ModelConfig *config_copy_proto(const struct Inference__ModelCo
 /* config_parse_text - read a config.pbtxt.
  * text    len bytes, need not end in NUL; at most CONFIG_MAX_BYTES
  * file    how messages name the text, e.g. "models/resnet/config.pbtxt"
- * ret     the message, the caller's (config_free_proto)
+ * ret     the message, owned by the caller (config_free_proto)
  * errors  INVALID_ARG "file:line:column: field: expected ..., found ..."
  * source  spec/model_configuration.txt, Introduction */
 struct err *config_parse_text(const char *text, size_t len, const char *file,
                               struct Inference__ModelConfig **ret);
 
 /* config_parse_json - read the JSON form, as the load API and TRITONBACKEND_ModelSetConfig give it.
- * ret     the message, the caller's
+ * ret     the message, owned by the caller
  * errors  INVALID_ARG naming the JSON position or the path of the field */
 struct err *config_parse_json(const char *text, size_t len, struct Inference__ModelConfig **ret);
 
 /* config_print_json - the message as JSON, in the form of version 1 of the C ABI: names as in the
  * schema, every field but unset messages, 64-bit integers as numbers.
- * returns the text, the caller's (mem_free); ends in NUL; ret_len may be NULL */
+ * returns the text, followed by NUL; the caller frees it (mem_free); ret_len may be NULL */
 char *config_print_json(const struct Inference__ModelConfig *proto, size_t *ret_len);
 
-/* config_text - what config_print_json makes of a published configuration. It is made once, when
- * somebody asks for the first time, and kept with the configuration. Any thread.
- * returns a reference, the caller's (buf_unref) */
+/* config_text - the result of config_print_json for a published configuration. It is made when
+ * first needed, and kept with the configuration. Any thread.
+ * returns a reference of the caller's (buf_unref) */
 struct buf *config_text(struct model_config *cfg);
 
 /* config_compile - make the shared form of a checked message.
- * proto   moved on success: *proto is NULL then
- * ret     one reference, the caller's
+ * proto   owned by *ret on success: *proto is NULL then
+ * ret     the caller gets one reference
  * errors  INVALID_ARG for two inputs or two outputs of one name, or too many of them */
 struct err *config_compile(struct Inference__ModelConfig **proto, struct model_config **ret);
 
@@ -121,7 +120,7 @@ struct err *config_compile(struct Inference__ModelConfig **proto, struct model_c
 struct model_config *config_ref(struct model_config *cfg);
 void config_unref(struct model_config *cfg);
 
-/* config_input, config_output - the index of an input or output by name; -1 when there is none. Any
- * thread. */
+/* config_input, config_output - the index of an input or output with this name; -1 if there is
+ * none. Any thread. */
 int32_t config_input(const struct model_config *cfg, const char *name, size_t len);
 int32_t config_output(const struct model_config *cfg, const char *name, size_t len);

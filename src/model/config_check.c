@@ -40,8 +40,7 @@ static struct err *check_platform(const Inference__ModelConfig *p)
         return err_new(STATUS_INVALID_ARG,
                        "Ensemble model '%s' must have platform type '%s' and empty backend type",
                        p->name, p->platform);
-    /* A backend that we know goes with its own platforms; any other backend goes with any platform
-     * name. */
+    /* A known backend accepts only its own platforms; an unknown backend accepts any platform. */
     const struct config_platform *of_backend = config_platform_of_backend(p->backend);
     const struct config_platform *of_platform = config_platform_find(p->platform);
     if (of_backend && *of_backend->name &&

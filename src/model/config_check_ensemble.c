@@ -1,5 +1,5 @@
-/* Rules for ensembles: every tensor of the data flow is made once, used, and can be reached from
- * the inputs. */
+/* Rules for ensembles: every tensor of the data flow has one producer and a user, and depends on
+ * the inputs only. */
 #include "base/map.h"
 #include "base/mem.h"
 #include "model/config_check_priv.h"
@@ -19,9 +19,9 @@ struct use {
 
 struct tensor {
     const char *name;
-    size_t maker;     /* the step that makes it; NO_STEP */
-    struct use *uses; /* the steps that need it */
-    bool ready;       /* comes from the inputs, directly or through steps */
+    size_t maker;     /* the step that produces it; NO_STEP */
+    struct use *uses; /* the steps that read it */
+    bool ready;       /* it can be computed from the inputs, directly or through steps */
     bool is_output;
     bool visited;
 };
@@ -29,7 +29,7 @@ struct tensor {
 struct graph {
     const Inference__ModelConfig *p;
     struct map tensors;
-    size_t *waits; /* of each step: inputs that are not ready */
+    size_t *waits; /* per step: inputs that are not ready */
 };
 
 static struct tensor *tensor_named(struct graph *g, const char *name)
@@ -129,7 +129,7 @@ static struct err *config_check_ensemble_build(struct graph *g)
     return e;
 }
 
-/* Tensors whose users are still to be told; each tensor is in it once at most. */
+/* Tensors that became ready and whose users must be updated; each tensor is in it at most once. */
 struct queue {
     struct tensor **items;
     size_t count;
@@ -176,8 +176,8 @@ static struct err *flow(struct graph *g)
     return e;
 }
 
-/* unready_source - go up from a tensor that is not ready to the one that nothing makes, or around a
- * circle once. */
+/* unready_source - follow a tensor that is not ready back to one that nothing produces, or once
+ * around a circle. */
 static struct tensor *unready_source(struct graph *g, struct tensor *t)
 {
     for (;;) {

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* What inputs and outputs have in common. */
+/* The properties that inputs and outputs share. */
 struct io {
     const char *kind; /* "input" or "output" */
     const char *name;
@@ -49,8 +49,8 @@ static struct err *check_dims(const struct io *io, const char *what, const int64
     return NULL;
 }
 
-/* chunk - the number of elements up to the next variable dimension, or the end; moves *at
- * past it. */
+/* chunk - the number of elements up to the next variable dimension or the end; moves *at behind
+ * it. */
 static bool chunk(const int64_t *dims, size_t rank, size_t *at, uint64_t *ret)
 {
     size_t from = *at;
@@ -69,11 +69,11 @@ static size_t count_any(const int64_t *dims, size_t rank)
     return n;
 }
 
-/* check_reshape - dims and reshape have as many elements, chunk by chunk between variable
- * dimensions: [2,4,-1,6] fits [8,-1,1,6]. */
+/* check_reshape - dims and reshape must have equally many elements in each chunk between
+ * variable dimensions: [2,4,-1,6] fits [8,-1,1,6]. */
 static struct err *check_reshape(const struct io *io, int32_t max_batch_size)
 {
-    static const int64_t scalar[1]; /* of rank 0, where the message has NULL */
+    static const int64_t scalar[1]; /* of rank 0, used if the message has NULL */
     size_t rank = io->reshape->n_shape;
     const int64_t *shape = rank ? io->reshape->shape : scalar;
     if (rank == 0 && max_batch_size == 0)
@@ -229,7 +229,7 @@ static struct err *check_batch_io(const Inference__ModelConfig *p)
     return e;
 }
 
-/* behind - the reference ends these messages with the model's name. */
+/* behind - append the model's name, as the reference does in these messages. */
 static struct err *behind(struct err *e, const char *model)
 {
     if (!e)

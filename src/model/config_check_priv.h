@@ -1,6 +1,6 @@
 #pragma once
-/* The parts of config_check_model; each returns the first rule of its part that the message breaks,
- * or NULL. `p` is filled; messages end in the model's name. */
+/* The parts of config_check_model. Each returns the first broken rule of its part, or NULL. `p`
+ * has its defaults; messages end in the model's name. */
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -20,10 +20,10 @@ struct err *config_check_sched_state_files(const struct Inference__ModelConfig *
 /* ensemble_scheduling: the steps, and that data flows from every input to every output */
 struct err *config_check_ensemble_rules(const struct Inference__ModelConfig *p);
 
-/* model_warmup; `full` = the inputs are complete */
+/* model_warmup; `full` = all inputs are known */
 struct err *config_check_warmup_rules(const struct Inference__ModelConfig *p, bool full);
 
-/* config_check_file - NULL when a file's name stays below the directory that it belongs in: neither
- * absolute nor with "..".
+/* config_check_file - NULL if a file name stays below its directory: not absolute and without
+ * "..".
  * what  the field, for the message */
 struct err *config_check_file(const char *model, const char *what, const char *file);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* The most rows that a sample, and the most times that it runs. */
+/* The most rows of a sample, and the most iterations. */
 #define REPEAT_MAX 65536u
 
 typedef Inference__ModelWarmup__InputsEntry entry_proto;
@@ -39,8 +39,8 @@ static const void *sample_has(const struct map *given, const char *name)
     return map_get(given, name, strlen(name));
 }
 
-/* config_check_warmup_check_complete - the sample has an entry for each input that requests must
- * have, and for each control tensor. */
+/* config_check_warmup_check_complete - the sample must have an entry for each required input and
+ * each control tensor. */
 static struct err *config_check_warmup_check_complete(const Inference__ModelConfig *p,
                                                       const Inference__ModelWarmup *w,
                                                       const struct map *given)

@@ -24,13 +24,13 @@ static void fill_backend(Inference__ModelConfig *p)
     if (!row && *p->backend && !*p->platform) {
         row = config_platform_of_backend(p->backend);
         if (row && strcmp(row->backend, "tensorflow") == 0)
-            row = NULL; /* two platforms: the definition decides, see config_guess_backend */
+            row = NULL; /* it has two platforms; the definition decides, see config_guess_backend */
     }
     if (!row || (*p->backend && strcmp(p->backend, row->backend) != 0))
         return;
     fill_string(&p->platform, row->name);
     fill_string(&p->backend, row->backend);
-    /* A PyTorch model whose runtime is Python is not one file of TorchScript. */
+    /* A PyTorch model whose runtime is Python is not a TorchScript file. */
     if (strcmp(row->backend, "pytorch") != 0 || strcmp(p->runtime, "model.py") != 0)
         fill_string(&p->default_model_filename, row->filename);
 }

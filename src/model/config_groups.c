@@ -12,7 +12,7 @@
 
 #define KIND(k) ((int)INFERENCE__MODEL_INSTANCE_GROUP__KIND__KIND_##k)
 
-/* More instances of one model are a slip, not a wish. */
+/* More instances of one model are surely a mistake. */
 #define COUNT_MAX 4096
 
 static const struct config_groups_machine no_machine;
@@ -31,7 +31,7 @@ static bool has_gpu(const struct config_groups_machine *m, int32_t id)
     return false;
 }
 
-/* set_gpus - the ids that there are, or all ids when `only_present` is false. */
+/* set_gpus - set the ids of the GPUs that exist, or all ids if `only_present` is false. */
 static void set_gpus(Inference__ModelInstanceGroup *g, const int32_t *ids, size_t count,
                      const struct config_groups_machine *m, bool only_present)
 {
@@ -43,8 +43,8 @@ static void set_gpus(Inference__ModelInstanceGroup *g, const int32_t *ids, size_
             g->gpus[g->n_gpus++] = ids[i];
 }
 
-/* add_group - the group of a configuration that has none: the first wish that can be had, else one
- * that leaves all open. */
+/* add_group - add the group of a configuration that has none: the first possible wish, else an
+ * empty group. */
 static void add_group(Inference__ModelConfig *p, const struct config_groups_machine *m)
 {
     p->instance_group = mem_alloc(sizeof(*p->instance_group));
@@ -75,7 +75,7 @@ static void settle_kind(Inference__ModelInstanceGroup *g, const struct config_gr
                       : INFERENCE__MODEL_INSTANCE_GROUP__KIND__KIND_CPU;
 }
 
-/* As many as the reference makes where nobody says. */
+/* The reference's number of instances if nothing is configured. */
 static int32_t usual_count(const Inference__ModelConfig *p, const Inference__ModelInstanceGroup *g)
 {
     bool two = strcmp(p->backend, "onnxruntime") == 0 || strcmp(p->backend, "tensorflow") == 0;

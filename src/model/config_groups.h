@@ -1,5 +1,5 @@
 #pragma once
-/* Instance groups: what the server fills in, and the rules that they must keep on this machine. */
+/* Instance groups: fills them in, and checks them for this machine. */
 #include "base/err.h"
 
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 struct Inference__ModelConfig;
 
-/* A group that the backend would rather have
+/* An instance group that the backend prefers
  * (TRITONBACKEND_BackendAttributeAddPreferredInstanceGroup). */
 struct config_groups_wish {
     int kind; /* a value of ModelInstanceGroup.Kind */
@@ -16,7 +16,8 @@ struct config_groups_wish {
     size_t gpu_count;
 };
 
-/* What there is; borrowed for the call. All zero: no GPU, no wishes. */
+/* The GPUs of the machine and the backend's wishes; borrowed for the call. All zeros: no GPU, no
+ * wishes. */
 struct config_groups_machine {
     const int32_t *gpus; /* ids of the GPUs that may be used */
     size_t gpu_count;
@@ -25,15 +26,15 @@ struct config_groups_machine {
     size_t wish_count;
 };
 
-/* config_groups_fill - complete the instance groups: one group where there is none, names, kinds,
- * counts and GPUs. KIND_AUTO becomes KIND_GPU when every GPU it lists is there, else KIND_CPU.
+/* config_groups_fill - complete the instance groups: one group if there is none, names, kinds,
+ * counts and GPUs. KIND_AUTO becomes KIND_GPU if every GPU that it lists exists, else KIND_CPU.
  * Ensembles have no groups.
  * machine  NULL = all zero
  * source   spec/model_config_proto.txt, ModelInstanceGroup; X-20 */
 void config_groups_fill(struct Inference__ModelConfig *proto,
                         const struct config_groups_machine *machine);
 
-/* config_groups_check - the first rule that the groups break; after config_groups_fill.
+/* config_groups_check - the first broken rule of the groups; call it after config_groups_fill.
  * errors  INVALID_ARG, worded as the reference does */
 struct err *config_groups_check(const struct Inference__ModelConfig *proto,
                                 const struct config_groups_machine *machine);

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-/* has_definition - the version directory holds the row's default definition, in the form that it
- * must have. */
+/* has_definition - true if the version's directory contains the row's default definition in the
+ * right form. */
 static bool has_definition(const struct config_platform *row, const char *const *entries,
                            size_t count)
 {
@@ -33,7 +33,7 @@ static void adopt(Inference__ModelConfig *proto, const struct config_platform *r
         pb_field_set_string(&proto->default_model_filename, row->filename);
 }
 
-/* It names no platform, and no backend or one of several platforms. */
+/* True if it names no platform, and either no backend or one with several platforms. */
 bool config_guess_wanted(const Inference__ModelConfig *proto)
 {
     bool is_open =
@@ -42,7 +42,7 @@ bool config_guess_wanted(const Inference__ModelConfig *proto)
                           INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_ENSEMBLE_SCHEDULING;
 }
 
-/* from_model_name - "x.identity" tells the backend identity and the definition model.identity. */
+/* from_model_name - "x.identity" means the backend identity and the definition model.identity. */
 static struct err *from_model_name(Inference__ModelConfig *proto, const char *model_name)
 {
     const char *dot = strchr(model_name, '.');

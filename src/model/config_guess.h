@@ -1,5 +1,5 @@
 #pragma once
-/* Which backend serves a model whose configuration does not say so. */
+/* Guesses the backend of a model whose configuration names none. */
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -7,17 +7,16 @@
 
 struct Inference__ModelConfig;
 
-/* config_guess_wanted - whether config_guess_backend may change a message: it leaves out which
- * backend serves it. */
+/* config_guess_wanted - true if config_guess_backend may change the message, because it names no
+ * backend. */
 bool config_guess_wanted(const struct Inference__ModelConfig *proto);
 
-/* config_guess_backend - set backend, platform and default_model_filename from the names of
- * definitions, in a message that leaves them out. Nothing else is guessed; what is set stays, and a
- * message that names a platform or a backend of its own is done.
- * model_name  the directory's name, which may tell a backend as "<anything>.<backend>" when nothing
+/* config_guess_backend - set backend, platform and default_model_filename from the names of the
+ * definition files, if the message leaves them out. Nothing else is guessed. Fields that are set
+ * stay; a message that names a platform or another backend is not changed.
+ * model_name  the directory's name; as "<anything>.<backend>" it names the backend if nothing
  *             else does
- * entries     names in the version directory that is looked at; a directory's name ends in '/'; may
- *             be empty
+ * entries     names in a version's directory; directories end in '/'; may be empty
  * errors      INVALID_ARG when nothing fits
  * source      spec/model_configuration.txt, Generated Model Configuration;
  *             spec/model_repository.txt, default names */

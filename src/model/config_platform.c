@@ -6,8 +6,8 @@
 
 #define BIT(type) (1u << DATATYPE_##type)
 #define ALL       (~0u)
-/* BF16 is newer than the table of the specification, which therefore says nothing about it; so
- * are FP16 and strings in PyTorch. */
+/* The specification's table does not list BF16, nor FP16 and strings in PyTorch, because they
+ * are newer. */
 #define TENSORRT (BIT(BOOL) | BIT(INT8) | BIT(INT32) | BIT(FP16) | BIT(FP32) | BIT(BF16))
 #define CAFFE2                                                                                 \
     (BIT(BOOL) | BIT(UINT8) | BIT(UINT16) | BIT(INT8) | BIT(INT16) | BIT(INT32) | BIT(INT64) | \

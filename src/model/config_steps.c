@@ -9,15 +9,15 @@
 
 typedef Inference__ModelEnsembling__Step step_proto;
 
-/* A tensor of the ensemble, as the first who has to do with it sees it. */
+/* A tensor of the ensemble, as the first model that uses it describes it. */
 struct tensor {
-    const char *model; /* that it was inferred from */
+    const char *model; /* the model that described it */
     Inference__DataType type;
     const int64_t *dims; /* without the batch dimension */
     size_t rank;
     bool batched;
-    bool known;   /* labelled */
-    size_t label; /* the decoupled step whose responses it follows from; 0 = none */
+    bool known;   /* it has a label */
+    size_t label; /* the decoupled step from whose responses it is computed; 0 = none */
 };
 
 struct steps {
@@ -37,7 +37,7 @@ static bool same_dims(const int64_t *a, size_t rank_a, const int64_t *b, size_t 
     return true;
 }
 
-/* Whether the one that has no batch dimension has the other's, written out. */
+/* True if the shapes are equal when the one with a batch dimension is written in full. */
 static bool same_in_full(const struct tensor *a, const struct tensor *b)
 {
     if (a->batched == b->batched)
@@ -95,8 +95,8 @@ static struct tensor *config_steps_find_tensor(const struct steps *s, const char
     return map_get(&s->tensors, name, strlen(name));
 }
 
-/* Notes a tensor as a model has it, or compares it with what is known of it.
- * of  the model's configuration; model: what the ensemble calls it */
+/* Notes a tensor as a model describes it, or compares it with the first description.
+ * of  the model's configuration; model: the name that the ensemble uses */
 static struct err *see(struct steps *s, const char *name, const char *model,
                        const Inference__ModelConfig *of, Inference__DataType type,
                        const int64_t *dims, size_t rank)
@@ -221,7 +221,7 @@ static struct err *mixed(const struct steps *s, const char *model)
                    s->p->name, model);
 }
 
-/* The label that all inputs of a step have. false: some is not labelled yet. */
+/* The label that all inputs of a step share. Returns false if an input has no label yet. */
 static bool input_label(const struct steps *s, const step_proto *step, size_t *ret, bool *ret_mixed)
 {
     *ret_mixed = false;
@@ -240,7 +240,7 @@ static bool is_labelled(const struct steps *s, const step_proto *step)
     return config_steps_find_tensor(s, step->output_map[0]->value)->known;
 }
 
-/* Gives every tensor the decoupled step that it follows from. */
+/* Gives every tensor the label of the decoupled step that it depends on. */
 static struct err *label(struct steps *s, size_t *ret_labels)
 {
     const Inference__ModelEnsembling *en = s->p->ensemble_scheduling;

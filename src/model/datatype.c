@@ -3,7 +3,8 @@
 #include <string.h>
 
 struct row {
-    char name[16]; /* of a datatype: up to 7 characters, so that 8 bytes tell it from the others */
+    /* the name of a datatype has at most 7 characters, so 8 bytes are enough to compare it */
+    char name[16];
     const char *config_name;
     uint32_t bytes;
 };

@@ -12,15 +12,15 @@ enum datatype {
     DATATYPE_COUNT
 };
 
-/* datatype_name - as the protocols write it ("FP32", "BYTES"); "<invalid>" for others. */
+/* datatype_name - the protocols' name ("FP32", "BYTES"); "<invalid>" for others. */
 const char *datatype_name(enum datatype t);
 
-/* datatype_config_name - as config.pbtxt writes it ("TYPE_FP32", "TYPE_STRING"); "TYPE_INVALID"
+/* datatype_config_name - the name in config.pbtxt ("TYPE_FP32", "TYPE_STRING"); "TYPE_INVALID"
  * for others. */
 const char *datatype_config_name(enum datatype t);
 
-/* datatype_parse - the datatype of a protocol name; INVALID when there is none. */
+/* datatype_parse - the datatype with a protocol name; INVALID if there is none. */
 enum datatype datatype_parse(const char *name, size_t len);
 
-/* datatype_bytes - bytes an element; 0 for BYTES and INVALID. */
+/* datatype_bytes - bytes per element; 0 for BYTES and INVALID. */
 uint32_t datatype_bytes(enum datatype t);

@@ -6,13 +6,14 @@
 #include <string.h>
 
 struct labels {
-    atomic_uint refs; /* the last one acquires what the others released */
+    atomic_uint refs; /* the last unref acquires what the others released */
     char *text;       /* the whole file, each line ended by NUL */
     uint32_t *start;  /* offset of each line */
     uint32_t count;
 };
 
-/* count_lines - a last line without an end counts; an end at the end starts no further line. */
+/* count_lines - a last line without a line break counts; a line break at the end starts no
+ * further line. */
 static uint32_t count_lines(const char *text, size_t len)
 {
     uint32_t lines = 0;

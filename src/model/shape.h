@@ -1,5 +1,5 @@
 #pragma once
-/* Shapes of tensors: arithmetic without overflow, and the way messages write them. */
+/* Shapes of tensors: arithmetic without overflow, and their text in messages. */
 #include "base/strbuf.h"
 
 #include <stdbool.h>
@@ -18,8 +18,8 @@ bool shape_equal(const int64_t *a, size_t rank_a, const int64_t *b, size_t rank_
 /* shape_fits - dims match a pattern in which SHAPE_ANY takes any size >= 0. */
 bool shape_fits(const int64_t *pattern, size_t rank_p, const int64_t *dims, size_t rank);
 
-/* shape_reshape - the shape `to` with each SHAPE_ANY replaced, in order, by the size that stands
- * at the next SHAPE_ANY of `from`.
+/* shape_reshape - the shape `to`; each SHAPE_ANY in it is replaced, in order, by the size at the
+ * next SHAPE_ANY of `from`.
  * sizes   rank_from actual sizes
  * ret     rank_to slots; a SHAPE_ANY without a counterpart becomes 1 */
 void shape_reshape(const int64_t *from, size_t rank_from, const int64_t *sizes, const int64_t *to,

@@ -25,7 +25,7 @@ static int version_policy_ascending(const void *x, const void *y)
     return a < b ? -1 : a > b;
 }
 
-/* pick_specific - move those that are asked for to the front, in order. */
+/* pick_specific - move the versions that are asked for to the front, in order. */
 static size_t pick_specific(const Inference__ModelVersionPolicy__Specific *specific,
                             int64_t *versions, size_t count, int64_t *missing)
 {

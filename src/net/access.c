@@ -23,7 +23,7 @@ void access_about(struct access *a, const char *model, size_t model_len, const c
         return;
     mem_free(a->model);
     mem_free(a->id);
-    /* Of more than is written, so much that it is seen to be cut. */
+    /* Copies one byte more than is written, so that a cut value is recognized. */
     size_t most = ACCESS_LOG_VALUE_BYTES + 1;
     a->model = mem_strndup(model, model_len < most ? model_len : most);
     a->id = mem_strndup(id, id_len < most ? id_len : most);

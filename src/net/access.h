@@ -1,6 +1,6 @@
 #pragma once
-/* What the access log wants to know of a request, gathered while it is served. Exists only while
- * that log is on. */
+/* The data for the access log, collected while a request is served. Exists only while that log
+ * is on. */
 #include "os/clock.h"
 
 #include <stddef.h>
@@ -10,21 +10,21 @@ struct access {
     time_ns begun;
     uint64_t in_bytes;
     uint64_t out_bytes;
-    const char *protocol; /* static, and method */
+    const char *protocol; /* static, like method */
     const char *method;
-    char *model; /* NULL = none; owned, and id */
+    char *model; /* NULL = none; owned, like id */
     char *id;
     char peer[64];
 };
 
-/* access_begin - for a request that comes from fd; NULL while the log is off.
+/* access_begin - begin the record of a request that came from fd; NULL while the log is off.
  * protocol, method  static */
 struct access *access_begin(int fd, const char *protocol, const char *method);
 
-/* access_about - the model and the request id that it is about; copied. a may be NULL. */
+/* access_about - set the model and the request id, which are copied. a may be NULL. */
 void access_about(struct access *a, const char *model, size_t model_len, const char *id,
                   size_t id_len);
 
-/* access_end - write the line; a is gone then, and may be NULL.
+/* access_end - write the line and free a, which may be NULL.
  * route  static */
 void access_end(struct access *a, const char *route, int status);

@@ -93,7 +93,7 @@ struct err *control_task_param(struct control_task *t, enum repo_param_kind kind
     return NULL;
 }
 
-/* On whichever thread ended the operation. */
+/* The operation has ended; called on any thread. */
 static void done(void *owner, struct err *e)
 {
     struct control_task *t = owner;
@@ -123,7 +123,7 @@ void control_task_unload(struct control_task *t, struct repo *r)
 void control_task_index(struct control_task *t, struct repo *r)
 {
     t->spare = true;
-    /* What serves is known without a look at the disk. */
+    /* The serving versions are known without a look at the disk. */
     struct err *e = repo_places(r, t->repository, &t->places);
     bool look = !e && !t->ready_only;
     if (look)

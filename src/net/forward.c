@@ -12,12 +12,11 @@
 
 #define LIBRARY "libpcre2-8.so.0"
 
-/* What a match may cost before it counts as none. */
+/* Limits of the work for one match; above them it counts as no match. */
 #define MATCH_LIMIT 20000u
 #define DEPTH_LIMIT 1000u
 
-/* The library's functions and constants that are used here, by the names and values of its
- * interface. */
+/* The functions and constants of the library's interface that are used here. */
 #define OPTION_CASELESS   0x00000008u
 #define OPTION_NEVER_UTF  0x00001000u
 #define OPTION_NEVER_BYTE 0x00100000u /* no \C */
@@ -113,8 +112,7 @@ struct err *forward_new(const char *option, const char *pattern, struct forward 
     return NULL;
 }
 
-/* Headers have the same name in upper and lower case, and proxies change it: no way of writing
- * one passes. */
+/* True for reserved names, in upper or lower case: headers ignore case, and proxies change it. */
 static bool is_reserved(const char *name)
 {
     static const char *const names[] = {"sequence_id",       "sequence_start", "sequence_end",

@@ -1,7 +1,6 @@
 #pragma once
-/* Headers that become parameters of an inference request: those whose name holds a match of a
- * regular expression. The library of regular expressions is loaded when the first pattern is
- * given. */
+/* Forwards headers as parameters of an inference request: those whose name matches a regular
+ * expression. The library of regular expressions is loaded with the first pattern. */
 #include "base/err.h"
 
 #include <stddef.h>
@@ -9,17 +8,17 @@
 struct forward;
 struct request;
 
-/* forward_new - for a pattern; upper and lower case are the same unless it says (?-i).
- * option   its name, for errors
- * pattern  NULL or "" = none: *ret is NULL
- * errors   INVALID_ARG with the place in the pattern; UNSUPPORTED when the library is not there */
+/* forward_new - compile a pattern; upper and lower case are equal unless it says (?-i).
+ * option   the option's name, for errors
+ * pattern  NULL or "" = no pattern: *ret is NULL
+ * errors   INVALID_ARG with the position in the pattern; UNSUPPORTED if the library is missing */
 struct err *forward_new(const char *option, const char *pattern, struct forward **ret);
 
-/* forward_add - add the headers that match to the parameters of a request.
- * f        may be NULL: nothing is added
+/* forward_add - add the matching headers to the parameters of a request.
+ * f        NULL = add nothing
  * headers  name, NUL, value, NUL, and so on: len bytes
- * errors   INVALID_ARG for a name that has a meaning of its own, in upper or lower case;
- *          UNAVAILABLE when the budget is spent. What takes too long to match counts as no match
+ * errors   INVALID_ARG for a name with a special meaning, in upper or lower case; UNAVAILABLE if
+ *          the budget is spent. A match that takes too long counts as no match
  * Any thread. */
 struct err *forward_add(const struct forward *f, const char *headers, size_t len,
                         struct request *r);

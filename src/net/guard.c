@@ -10,7 +10,7 @@ bool guard_allows(const struct options_restrictions *r, enum options_category ca
     const char *want = r->of[category].value;
     size_t want_len = strlen(want);
     unsigned char differs = !value || len != want_len;
-    /* Every byte is looked at, whatever came before it. */
+    /* Compares every byte, so that the time does not depend on the first difference. */
     for (size_t i = 0; value && i < len; i++)
         differs |= (unsigned char)(value[i] ^ want[i < want_len ? i : want_len]);
     return !differs;

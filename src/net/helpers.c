@@ -11,18 +11,18 @@
 struct helpers {
     struct mutex lock; /* rank THREAD; guards everything below */
     struct mutex_cond work;
-    struct list fresh;  /* jobs that are short as yet, oldest turn first */
-    struct list longer; /* the others; those that a thread has begun are in front */
-    bool turn;          /* the next is of the longer ones, if there are any */
-    unsigned waiting;   /* how many there are of both */
+    struct list fresh;  /* jobs that are still short, oldest turn first */
+    struct list longer; /* long jobs; those that a thread has begun are first */
+    bool turn;          /* the next job is a long one, if there is one */
+    unsigned waiting;   /* number of jobs in both lists */
     unsigned most;
     unsigned running; /* threads that will look for jobs again */
-    unsigned idle;    /* of them: waiting */
+    unsigned idle;    /* threads that wait */
     bool stopping;
     struct member *members;
 };
 
-/* A thread and where it is joined: the next that starts, or the end. */
+/* A thread. It is joined when the next one starts, or at the end. */
 struct member {
     struct member *next;
     struct helpers *helpers;
@@ -67,7 +67,7 @@ static struct list *helpers_take(struct helpers *h)
     return node ? node : list_pop(second);
 }
 
-/* The next job, or NULL when there was none for long; the lock is held. */
+/* The next job; NULL if there was none for a long time. The lock is held. */
 static struct helpers_job *next_job(struct helpers *h)
 {
     time_ns until = clock_now_ns() + IDLE;
@@ -117,7 +117,7 @@ static void member_main(void *arg)
     mutex_unlock(&h->lock);
 }
 
-/* Joins threads that have ended; all of them at the end. The lock is held, but not while
+/* Joins threads that have ended, or all at the end. The lock is held, but released while
  * joining. */
 static void reap(struct helpers *h, bool all)
 {
@@ -137,7 +137,7 @@ static void reap(struct helpers *h, bool all)
     }
 }
 
-/* One more thread, if the system has one to give. */
+/* Starts one more thread if the system has one. */
 static void start_member(struct helpers *h)
 {
     struct member *m = MEM_NEW(struct member);

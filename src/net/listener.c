@@ -17,14 +17,14 @@
 #include <sys/epoll.h>
 
 #define ACCEPTS_PER_TURN 16
-#define ACCEPTS_WARILY   4    /* in the slow lane */
+#define ACCEPTS_WARILY   4    /* per turn, in the slow lane */
 #define ACCEPTS_AT_END   4096 /* of the backlog when the listener stops */
 #define BACK_OFF         TIME_MS(100)
 
-/* What one worker watches. */
+/* The watch of one worker. */
 struct watch {
     struct loop_fd fd;
-    struct loop_timer again; /* accept() failed for want of something: look again then */
+    struct loop_timer again; /* accept() failed because a resource was missing: look again then */
     struct mail start;
     struct mail stop;
     struct worker *worker;
@@ -37,21 +37,22 @@ struct listener {
     int fd;
     uint16_t port;
     char name[128];                  /* for the log */
-    struct sock_unix_file *own_file; /* NULL = it is no Unix socket */
+    struct sock_unix_file *own_file; /* NULL = not a Unix socket */
     uint32_t max_connections;
-    uint32_t kept; /* places that only this one takes */
+    uint32_t kept; /* places reserved for this listener */
     listener_accepted_fn accepted;
     listener_refused_fn refused;
     void *owner;
-    struct watch *watches;   /* one a worker */
-    atomic_uint connections; /* relaxed: a limit, not a hand-over */
+    struct watch *watches;   /* one per worker */
+    atomic_uint connections; /* relaxed: only a limit */
     struct mutex lock;       /* rank LEAF; guards busy */
     struct mutex_cond settled;
-    unsigned busy; /* watches that are set, and connections on their way to another worker */
+    /* watches that are set, plus connections that are being handed to another worker */
+    unsigned busy;
     bool stopped;
 };
 
-/* A connection on its way to its worker. */
+/* A connection that is being handed to its worker. */
 struct hand_off {
     struct mail mail;
     struct listener *listener;
@@ -82,8 +83,7 @@ static void handed_off(struct mail *m)
     mem_free(h);
 }
 
-/* The worker with the fewest connections; the one that accepted, if any did, when there is no
- * better. */
+/* The worker with the fewest connections; among equals the one that accepted, if any. */
 static struct worker *least_loaded(struct server *s, struct worker *self)
 {
     struct worker *best = self ? self : &s->workers[0];
@@ -151,7 +151,7 @@ static void listener_look_again(struct loop_timer *t)
     watch_on(LIST_ITEM(t, struct watch, again));
 }
 
-/* The connection stays in the backlog; looking at it again at once would only spin. */
+/* The connection stays in the backlog. Looking at it again at once would only spin. */
 static void back_off(struct watch *w, int error)
 {
     LOG_WARN("accepting a connection on %s: %s", w->listener->name, strerror(error));
@@ -191,9 +191,9 @@ static void on_start(struct mail *m)
 static void on_stop(struct mail *m)
 {
     struct watch *w = LIST_ITEM(m, struct watch, stop);
+    /* The clients in the backlog are connected, and may have sent a request. */
     if (w->added)
-        accept_some(w,
-                    ACCEPTS_AT_END); /* their clients are connected, and may have sent a request */
+        accept_some(w, ACCEPTS_AT_END);
     loop_timer_clear(w->worker->loop, &w->again);
     if (w->added)
         loop_del(w->worker->loop, &w->fd);
@@ -227,7 +227,7 @@ struct err *listener_open(struct server *s, const char *address, uint16_t port, 
     mutex_cond_init(&l->settled);
     l->watches = mem_zalloc(s->worker_count * sizeof(*l->watches));
     l->busy = s->worker_count;
-    *ret = l; /* before the first connection can come */
+    *ret = l; /* set before the first connection can come */
     for (unsigned i = 0; i < s->worker_count; i++) {
         struct watch *w = &l->watches[i];
         *w = (struct watch){
@@ -271,7 +271,7 @@ void listener_stop(struct listener *l)
         loop_post(w->worker->loop, &w->stop, &w->stop);
     }
     wait_settled(l);
-    /* Handshakes that were under way are over by now. */
+    /* Handshakes that were in progress have ended by now. */
     int conn;
     while ((conn = sock_accept(l->fd)) >= 0)
         listener_place(l, NULL, conn);

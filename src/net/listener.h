@@ -1,10 +1,10 @@
 #pragma once
 /* A listening socket that every worker of the server watches (EPOLLEXCLUSIVE: one of them wakes
- * up per connection). Whoever accepts a connection hands it to the worker with the fewest; from
- * then on only that worker's thread touches it.
+ * up per connection). The worker that accepts a connection gives it to the worker with the
+ * fewest connections; from then on only that worker's thread uses it.
  *
- * Life: listener_open, listener_stop, listener_free. Each connection is counted from accept
- * until listener_closed. */
+ * Life: listener_open, listener_stop, listener_free. A connection is counted from accept until
+ * listener_closed. */
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -14,27 +14,27 @@ struct listener;
 struct server;
 struct worker;
 
-/* listener_accepted_fn - a new connection.
- * w      the worker it belongs to; called on its thread
- * fd     non-blocking, close-on-exec, TCP_NODELAY; the callee's, who calls sock_close and then
- *        listener_closed
+/* listener_accepted_fn - called for a new connection.
+ * w      the worker that the connection belongs to; called on its thread
+ * fd     non-blocking, close-on-exec, TCP_NODELAY; owned by the callee, which calls sock_close
+ *        and then listener_closed
  * owner  as given to listener_open */
 typedef void (*listener_accepted_fn)(struct worker *w, int fd, void *owner);
 
-/* listener_refused_fn - a connection over the limit: say so in the protocol's words with one
- * write that may fail; must not keep fd, which the listener closes afterwards. Runs on the
- * thread of some worker. */
+/* listener_refused_fn - a connection is over the limit: tell the client in the protocol's words
+ * with one write, which may fail. Must not keep fd; the listener closes it afterwards. Called on
+ * the thread of some worker. */
 typedef void (*listener_refused_fn)(int fd, void *owner);
 
-/* listener_open - listen, and let every worker of the server accept.
- * s                borrowed until listener_free; its workers may run already or start later
- * address          as sock_listen takes it
+/* listener_open - listen, and let every worker of the server accept connections.
+ * s                borrowed until listener_free; its workers may already run, or start later
+ * address          as for sock_listen
  * port             0 = the system chooses: see listener_port
  * reuse            let other processes share the port
- * max_connections  most connections open at once; 0 = as many as there are places for (quota.h),
- *                  which limit it in any case
+ * max_connections  the most connections open at once; 0 = only limited by the places of quota.h,
+ *                  which are a limit in any case
  * accepted         must not be NULL
- * refused          NULL: connections over the limit are just closed
+ * refused          NULL: connections over the limit are closed without a message
  * errors           those of sock_listen
  * Any thread, before listener_stop. */
 struct err *listener_open(struct server *s, const char *address, uint16_t port, bool reuse,
@@ -44,19 +44,19 @@ struct err *listener_open(struct server *s, const char *address, uint16_t port, 
 /* listener_port - the TCP port it is bound to; 0 for Unix sockets. */
 uint16_t listener_port(const struct listener *l);
 
-/* listener_stop - accept no more and close the socket. When it returns, `accepted` will not be
- * called again. NULL, and a second call, are fine. Blocks until every worker has let go: not for
- * worker threads; the workers must run. */
+/* listener_stop - stop accepting, and close the socket. After it, `accepted` is not called
+ * again. NULL and a second call are fine. Blocks until every worker has stopped watching: not
+ * for worker threads; the workers must run. */
 void listener_stop(struct listener *l);
 
-/* listener_closed - a connection that `accepted` got from l is gone; called on its worker's
- * thread, after sock_close.
- * strangers  how many of late were of no use (turns.h): where they are many, w accepts behind
- *            everything else */
+/* listener_closed - a connection that `accepted` got is gone; called on its worker's thread,
+ * after sock_close.
+ * strangers  how many recent connections sent no request (turns.h). If there are many, w accepts
+ *            only after all other work */
 void listener_closed(struct listener *l, struct worker *w, uint32_t strangers);
 
-/* listener_connections - how many are open now. Any thread. */
+/* listener_connections - the number of open connections. Any thread. */
 uint32_t listener_connections(const struct listener *l);
 
-/* listener_free - after listener_stop, when no connection is left. NULL is fine. */
+/* listener_free - free it after listener_stop, when no connection is left. NULL is fine. */
 void listener_free(struct listener *l);

@@ -11,8 +11,8 @@ static struct mutex lock = MUTEX_INIT(MUTEX_RANK_LEAF); /* guards listeners and 
 static unsigned listeners;
 static int64_t total;
 
-/* Places that are kept for nobody and not taken. Relaxed: a limit, not a hand-over. Below 0
- * while some are being refused. */
+/* Shared places that are not taken. Relaxed: only a limit. Below 0 while connections are being
+ * refused. */
 static _Atomic(int64_t) left;
 
 static int64_t places_there_are(void)
@@ -48,6 +48,14 @@ void quota_close(uint32_t kept)
     listeners--;
     atomic_fetch_add_explicit(&left, kept, memory_order_relaxed);
     mutex_unlock(&lock);
+}
+
+uint64_t quota_places(void)
+{
+    mutex_lock(&lock);
+    int64_t places = listeners ? total : 0;
+    mutex_unlock(&lock);
+    return (uint64_t)places;
 }
 
 bool quota_take(uint32_t kept, uint32_t before)

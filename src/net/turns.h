@@ -1,23 +1,24 @@
 #pragma once
-/* Which connections take more turns of their loop than they give it work. A front end counts
- * what a connection had it do since it last sent a whole request, was sent an answer, or brought
- * much of a message: reads of a few bytes, frames that carry no data. Past a number that honest
- * clients do not come to, it goes to the slow lane of the loop (os/loop.h), where it is served
- * on, a little later; with its next request it comes back. One that has sent more than is read
- * of it in a turn goes on in the busy lane: those that wait for a single answer come first. A
- * new connection begins there, until its first request: many that are opened, and sent much on,
- * at the same moment do not stand before those that were there. docs/internals/hostile.md */
+/* Finds connections that take more turns of their loop than they have useful work. A front end
+ * counts what a connection made it do (reads of a few bytes, frames without data) since the
+ * connection last sent a whole request, got an answer, or sent much of a message. Above a number
+ * that normal clients do not reach, the connection goes to the slow lane of the loop
+ * (os/loop.h). It is still served there, but later; its next request brings it back. A
+ * connection that has sent more than is read in one turn continues in the busy lane, so that
+ * clients which wait for a single answer come first. A new connection begins in the busy lane,
+ * so that many new connections at once do not delay older ones. docs/internals/hostile.md */
 #include "os/clock.h"
 #include "os/loop.h"
 
-#define TURNS_FREE  64u   /* as long as it counts so many it has the benefit of the doubt */
-#define TURNS_READ  8u    /* a read that brings little counts as so many; a frame as one */
-#define TURNS_BYTES 512   /* a read, or a frame of data, that brings so many brings much */
-#define TURNS_WORTH 2048u /* of a message: so many bytes make up for one */
-#define TURNS_CALL  3u    /* a call that was opened for nothing */
+#define TURNS_FREE  64u   /* below this count a connection is trusted */
+#define TURNS_READ  8u    /* a read of few bytes counts this much; a frame counts 1 */
+#define TURNS_BYTES 512   /* a read, or a frame of data, with this many bytes is useful */
+#define TURNS_WORTH 2048u /* this many bytes of a message reduce the count by 1 */
+#define TURNS_CALL  3u    /* a call that was opened for nothing counts this much */
 
-/* turns_lane - where a connection belongs. turns_judge - move it there.
- * count  since it was last of use
+/* turns_lane - the lane that a connection belongs to.
+ * turns_judge - move the connection to that lane.
+ * count  the count since it was last useful
  * more   it probably has more to do right now, or is new */
 static inline enum loop_lane_id turns_lane(uint32_t count, bool more)
 {
@@ -29,10 +30,10 @@ static inline void turns_judge(struct loop *l, struct loop_fd *w, uint32_t count
     loop_move(l, w, turns_lane(count, more));
 }
 
-/* turns_end_later - giving up many requests takes as long as serving some: where many connections
- * with many end at once, they do it one by one, in the busy lane. false: there is no descriptor for
- * that lane, or it waited there already, and ends now.
- * many  it ends, and has many requests under way */
+/* turns_end_later - giving up many requests takes as long as serving some. If many such
+ * connections end at once, they do it one by one, in the busy lane. Returns false if there is no
+ * descriptor for that lane, or if the connection has already waited there: it ends now.
+ * many  the connection ends, and has many requests in flight */
 static inline bool turns_end_later(struct loop *l, struct loop_fd *w, bool many)
 {
     if (!many || w->lane != LOOP_LANE_FRONT)
@@ -41,22 +42,24 @@ static inline bool turns_end_later(struct loop *l, struct loop_fd *w, bool many)
     return w->lane == LOOP_LANE_BUSY;
 }
 
-/* How much is read of a connection in a turn. What a few kilobytes cost depends on what they
- * are: many small requests, or a piece of a large one. So where a read brings all that it may,
- * what its turn took of a processor decides about the next. */
+/* How much is read from a connection in a turn. The work for a few kilobytes differs: they may
+ * be many small requests or a piece of a large one. So after a full read, the CPU time of its
+ * turn decides how much is read next time. */
 #define TURNS_SHARE_LEAST ((size_t)512)
 #define TURNS_SHARE_LONG  TIME_US(200)
 #define TURNS_SHARE_SHORT TIME_US(100)
 
 struct turns_share {
     size_t bytes;
-    time_ns full;  /* the turn in which a read brought so many; 0 = it brought less */
-    time_ns began; /* in the thread's time */
+    time_ns full;  /* the turn of a full read; 0 = the read was not full */
+    time_ns began; /* CPU time of the thread when the read ended */
 };
 
-/* turns_share_read - a read brought so many. turns_share_done - what came of it is done, as far
- * as it can be in this turn; in another turn it tells nothing. turns_share_grow - a full read
- * was of a single message. most: what may be read at once */
+/* turns_share_read - a read brought `got` bytes.
+ * turns_share_done - the work of that read is done, as far as possible in this turn; in a later
+ * turn it has no effect.
+ * turns_share_grow - a full read belonged to a single message.
+ * most: the most that may be read at once. */
 static inline void turns_share_read(struct turns_share *share, const struct loop *l, size_t got)
 {
     share->full = 0;
@@ -84,8 +87,8 @@ static inline void turns_share_done(struct turns_share *share, const struct loop
         turns_share_grow(share, most);
 }
 
-/* Of one connection with many messages on their way: what they bring makes up for the frames
- * between them. Nobody owes more than a few messages make up for. */
+/* For a connection with many messages in flight: the data of its messages makes up for the
+ * frames between them. The count is limited, so that a few messages can always reduce it to 0. */
 static inline void turns_add(uint32_t *count, uint32_t n)
 {
     *count = *count + n < 2 * TURNS_FREE ? *count + n : 2 * TURNS_FREE;
@@ -96,12 +99,12 @@ static inline void turns_make_up(uint32_t *count, uint32_t n)
     *count -= n < *count ? n : *count;
 }
 
-/* Of a message of which so much is still to come others do not wait for the next piece, however
- * many such messages there are. */
+/* If more than this is still to come of a message, other connections do not wait for its next
+ * piece, however many such messages there are. */
 #define TURNS_LONG ((size_t)256 << 10)
 
-/* What a connection was told about the server, since it last asked for inference, counts like
- * turns; and while it does not read so much of it, it is told nothing more. */
+/* What a connection was told about the server since its last inference counts like turns. While
+ * this many bytes are unread by the client, it is told nothing more. */
 #define TURNS_UNREAD ((size_t)65536)
 
 static inline void turns_told(size_t *told, size_t bytes)
@@ -115,9 +118,9 @@ static inline uint32_t turns_of(uint32_t count, size_t told)
     return count + (uint32_t)(told / TURNS_WORTH);
 }
 
-/* The same of a front end on a worker: connections that came and went and never sent a request,
- * less those that did. Where they are many, new ones begin in the slow lane, and are accepted
- * from there. */
+/* The same for a front end on a worker: the number of connections that ended without a request,
+ * minus those that sent one. If there are many, new connections begin in the slow lane, and are
+ * accepted there. */
 static inline void turns_stranger_gone(uint32_t *strangers)
 {
     if (*strangers < 2 * TURNS_FREE)

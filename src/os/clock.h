@@ -10,20 +10,21 @@ typedef uint64_t time_ns;
 #define TIME_MS(n) ((time_ns)(n)*1000000u)
 #define TIME_S(n)  ((time_ns)(n)*1000000000u)
 
-/* clock_now_ns - monotonic time. clock_wall_ns - time since 1970, for people and statistics
- * only. clock_thread_ns - what the calling thread has had of a processor; a system call, ten
- * times as dear as the others. */
+/* clock_now_ns - monotonic time.
+ * clock_wall_ns - time since 1970, only for people and statistics.
+ * clock_thread_ns - CPU time of the calling thread; a system call, which costs ten times as much
+ * as the others. */
 time_ns clock_now_ns(void);
 time_ns clock_wall_ns(void);
 time_ns clock_thread_ns(void);
 
-/* time_from_us - as a span; TIME_NEVER when it is too long to be one. */
+/* time_from_us - convert a duration; TIME_NEVER if it is too long. */
 static inline time_ns time_from_us(uint64_t us)
 {
     return us > (TIME_NEVER - 1) / 1000 ? TIME_NEVER : us * 1000;
 }
 
-/* time_later - t and a span after it; TIME_NEVER when that is never. */
+/* time_later - t plus a duration; TIME_NEVER if the sum is too large. */
 static inline time_ns time_later(time_ns t, time_ns span)
 {
     return span >= TIME_NEVER - t ? TIME_NEVER : t + span;

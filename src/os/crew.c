@@ -13,7 +13,7 @@ struct crew {
     struct list jobs;
     unsigned waiting; /* jobs in the list */
     unsigned running; /* threads */
-    unsigned idle;    /* of them, those that wait for a job */
+    unsigned idle;    /* threads that wait for a job */
     bool stopping;
     struct thread_seat seats[CREW_MOST_THREADS];
 };
@@ -40,7 +40,7 @@ static void crew_end(const struct crew *c, void *own)
         c->kind->end(c->owner, own);
 }
 
-/* Waits for a job; NULL when there was none for a while. Lock held. */
+/* Waits for a job; NULL if there was none for some time. Lock held. */
 static struct crew_job *next(struct crew *c)
 {
     time_ns until = clock_now_ns() + c->kind->idle;
@@ -71,8 +71,8 @@ static void crew_work(void *arg)
     crew_end(c, own);
 }
 
-/* One more thread, if jobs wait for more than there are idle ones. At the end the threads that
- * there are do what is left: crew_free joins them. Lock held. */
+/* Starts a thread if there are more waiting jobs than idle threads. While the crew is freed no
+ * thread is started: the existing ones do the rest. Lock held. */
 static struct err *crew_grow(struct crew *c)
 {
     struct thread_seat *seat = NULL;

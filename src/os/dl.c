@@ -33,9 +33,8 @@ void dl_make_self_global(const void *address)
     Dl_info info;
     if (!dladdr(address, &info) || !info.dli_fname)
         return;
-    /* The handle is never closed: the library stays for as long as its plug-ins may. A program
-     * that has the code linked in (tests) cannot be opened again; its symbols are global as they
-     * are. */
+    /* The handle is never closed, so the library stays loaded as long as its plug-ins. If the
+     * code is linked into a program (tests), dlopen fails; the symbols are global then anyway. */
     (void)dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_GLOBAL);
     dlerror();
 }
@@ -52,9 +51,9 @@ struct search {
     char *found;
 };
 
-/* The part of a path behind its last slash begins with the prefix. The C library's own lock
- * orders this with those who load libraries, but the thread sanitizer does not know of it, and
- * watches the functions of string.h. */
+/* True if the last component of the path begins with the prefix. The C library's own lock orders
+ * this with threads that load libraries. The thread sanitizer does not know that lock and
+ * watches the functions of string.h, so they are not used here. */
 __attribute__((no_sanitize("thread"))) static bool dl_is_named(const char *path, const char *prefix)
 {
     const char *name = path;

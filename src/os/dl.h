@@ -4,22 +4,22 @@
 
 struct dl;
 
-/* dl_open - load a library with its symbols kept to itself.
- * errors  INTERNAL with the loader's own words */
+/* dl_open - load a library without making its symbols global.
+ * errors  INTERNAL with the loader's message */
 struct err *dl_open(const char *path, struct dl **ret);
 
-/* dl_symbol - the address of a symbol, NULL when the library has none of that name. */
+/* dl_symbol - the address of a symbol; NULL if the library does not have it. */
 void *dl_symbol(struct dl *d, const char *name);
 void dl_close(struct dl *d);
 
-/* dl_make_self_global - let libraries that are opened later find the symbols of the library that
- * `address` lies in, also when the host program loaded it locally. */
+/* dl_make_self_global - make the symbols of the library that contains `address` visible to
+ * libraries that are loaded later, even if the host program loaded it locally. */
 void dl_make_self_global(const void *address);
 
-/* dl_path_of - the file that `address` was loaded from, as it was named when it was; NULL when
- * it lies in none. The caller's (mem_free). */
+/* dl_path_of - the path from which the code at `address` was loaded; NULL if there is none. The
+ * caller frees it (mem_free). */
 char *dl_path_of(const void *address);
 
-/* dl_find_other - the file of a loaded library whose name begins with `prefix` and that
- * `address` does not lie in; NULL when there is none. The caller's (mem_free). */
+/* dl_find_other - the path of a loaded library whose name begins with `prefix` and that does not
+ * contain `address`; NULL if there is none. The caller frees it (mem_free). */
 char *dl_find_other(const char *prefix, const void *address);

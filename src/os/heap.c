@@ -7,16 +7,16 @@
 #include <stdlib.h>
 
 #define HEAPS      2
-#define KEPT_BYTES (1 << 20)   /* free at the end of a heap */
-#define PAD_BYTES  (128 << 10) /* as the C library has it */
+#define KEPT_BYTES (1 << 20)   /* free bytes that stay at the end of an arena */
+#define PAD_BYTES  (128 << 10) /* the default of the C library */
 
-/* Of the 64 MiB that a heap but the first can have. */
+/* A part of the 64 MiB that an arena other than the first can have. */
 #define GROWN_BYTES ((size_t)32 << 20)
 
-/* Less than what the C library maps on its own instead of taking it from a heap. */
+/* Smaller than pieces that the C library maps separately instead of taking them from an arena. */
 #define PIECE_BYTES ((size_t)120 << 10)
 
-/* Pieces that name the next. */
+/* Frees pieces that are linked: each begins with a pointer to the next. */
 static void heap_free_all(void *first)
 {
     while (first) {
@@ -26,7 +26,7 @@ static void heap_free_all(void *first)
     }
 }
 
-/* Takes pieces of the calling thread's heap and gives them back, the last one first. */
+/* Takes pieces from the calling thread's arena and frees them, last one first. */
 static void heap_grow(void *unused)
 {
     (void)unused;
@@ -41,10 +41,10 @@ static void heap_grow(void *unused)
     heap_free_all(last);
 }
 
-/* The C library lets the heap of other threads than the first grow a page at a time, by a call
- * for each that also holds up whoever touches a new page meanwhile: a third of the time in which
- * ONNX Runtime makes itself ready. Up to where such a heap was once it grows without. The first
- * thread gets that heap, and leaves it to those that follow. */
+/* The C library grows every arena except the first by one page at a time, with a system call for
+ * each. Each call also delays threads that touch a new page; this took a third of the time in
+ * which ONNX Runtime gets ready. An arena does not need the calls up to a size that it had
+ * before. So a first thread grows such an arena and leaves it to later threads. */
 static void grow_second_heap(void)
 {
     struct thread *t;
@@ -54,7 +54,7 @@ static void grow_second_heap(void)
     err_free(e);
 }
 
-static bool ours; /* the settings are; written before there is another thread */
+static bool ours; /* true after heap_begin; written before there is another thread */
 
 void heap_begin(void)
 {
@@ -66,7 +66,7 @@ void heap_begin(void)
 
 #if defined(__SANITIZE_ADDRESS__)
 
-/* The sanitizer's public interface; gcc does not bring its header. */
+/* The sanitizer's public interface, because gcc does not install its header. */
 size_t __sanitizer_get_heap_size(void);
 size_t __sanitizer_get_current_allocated_bytes(void);
 void __sanitizer_purge_allocator(void);
@@ -85,8 +85,8 @@ void heap_trim(void)
 
 #else
 
-/* Of each of its small sizes a thread keeps some pieces that nobody else sees, and that hold the
- * pages where they lie. */
+/* Each thread caches some free pieces of each small size. No other thread can use them, and they
+ * keep their pages in memory. */
 #define CACHED_SIZES 64u
 #define CACHED_FIRST 24u
 #define CACHED_STEP  16u
@@ -97,8 +97,8 @@ size_t heap_free_bytes(void)
     return mallinfo2().fordblks;
 }
 
-/* The pieces leave the thread's own store when they are asked for, and do not come back to it
- * when another thread frees them: that one's store goes when it ends. */
+/* Empties the calling thread's cache. The pieces leave it when they are allocated. Another
+ * thread then frees them, and that thread's cache is freed when it ends. */
 static void empty_own_store(void)
 {
     void **last = NULL;
@@ -118,8 +118,8 @@ static void empty_own_store(void)
     err_free(e);
 }
 
-/* malloc_trim leaves the ends of all heaps but the first. The C library looks at the end when a
- * large piece is freed. */
+/* malloc_trim does not shorten arenas other than the first. The C library checks the end of an
+ * arena when a large piece is freed, so one is freed. */
 static void shorten_own_heap(void)
 {
     mallopt(M_TRIM_THRESHOLD, 0);

@@ -1,18 +1,18 @@
 #pragma once
-/* The heap of the process, whichever allocator it is: the C library's, or that of an address
- * sanitizer. */
+/* The heap of the process: that of the C library, or that of an address sanitizer. */
 #include <stddef.h>
 
-/* heap_begin - few heaps that give back early, so that the memory of a burst does not stay in a
- * heap per thread, and grow cheaply; only where the process is the server's own: a library in
- * somebody else's process leaves it as it is. Before the process has another thread. Does
- * nothing under a sanitizer, which brings a heap of its own. */
+/* heap_begin - configure the heap: few arenas that return memory early, so that the memory of a
+ * burst does not stay in an arena per thread, and that grow cheaply. Call it only if the process
+ * belongs to the server, because a library must not change its host's heap, and before a second
+ * thread is started. Does nothing under a sanitizer, which has its own heap. */
 void heap_begin(void);
 
-/* heap_free_bytes - free bytes in the heap, also those whose pages it gave back. Any thread. */
+/* heap_free_bytes - free bytes in the heap, including those whose pages were given back. Any
+ * thread. */
 size_t heap_free_bytes(void);
 
-/* heap_trim - give the system back what is free: what the calling thread keeps for itself, the
- * end of the heap that it uses, and whole pages wherever they lie. An address sanitizer lets go
- * of what it kept to see whether it is used once more. Takes some 0.1 ms. Any thread. */
+/* heap_trim - give free memory back to the system: the calling thread's cache, the end of its
+ * arena, and free pages anywhere. An address sanitizer also frees its quarantine. Takes about
+ * 0.1 ms. Any thread. */
 void heap_trim(void);

@@ -19,14 +19,15 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What nobody reads is lost; what somebody reads slowly comes whole: a line that found room for
- * a part of it keeps the rest here, and no other goes before it. */
+/* If nobody reads, lines are lost; if somebody reads slowly, they arrive whole: when only a part
+ * of a line fits, the rest is kept here and written before any other line. */
 struct sink {
-    /* guards what follows; held for system calls that do not wait, innermost of all locks */
+    /* guards the fields below; held only for system calls that do not wait; the innermost of all
+     * locks */
     pthread_mutex_t lock;
-    unsigned users; /* slots; guarded by `opening` */
-    int fd;         /* as it was opened */
-    int own; /* the same pipe or terminal, opened anew so that it never waits; -1 = could not be */
+    unsigned users; /* number of slots that use it; guarded by `opening` */
+    int fd;         /* the caller's descriptor */
+    int own; /* the same pipe or terminal, opened again so that it never waits; -1 = not possible */
     bool socket;
     dev_t device;
     ino_t inode;
@@ -34,12 +35,12 @@ struct sink {
     size_t rest_at;
     size_t rest_len;
     uint64_t lost;
-    time_t said; /* when the last line about lost ones was written */
+    time_t said; /* when the number of lost lines was last reported */
 };
 
-/* Two descriptors of one pipe share its sink. */
+/* Descriptors of the same pipe share one sink. */
 struct sink_descriptor {
-    atomic_int fd; /* plus 1; 0 = free. Release publishes the sink */
+    atomic_int fd; /* the descriptor plus 1; 0 = free. A release store publishes the sink */
     _Atomic(struct sink *) sink;
 };
 
@@ -55,8 +56,8 @@ static struct sink_descriptor *log_sink_find(int fd)
     return NULL;
 }
 
-/* Without an open file of our own: asks whether there is room for a piece of a pipe, then writes
- * no more. Only another process that writes to the same pipe could come in between. */
+/* Used without a separate open file: asks whether a pipe has room for a piece, then writes only
+ * that much. It could block only if another process writes to the same pipe in between. */
 static ssize_t write_asking(const struct sink *s, const char *at, size_t len)
 {
     struct pollfd room = {.fd = s->fd, .events = POLLOUT};
@@ -67,8 +68,8 @@ static ssize_t write_asking(const struct sink *s, const char *at, size_t len)
     return write(s->fd, at, len < PIPE_BUF ? len : PIPE_BUF);
 }
 
-/* Writes what there is room for; returns how much, all of it when there is an error: a log that
- * cannot be written must not stop the server. */
+/* Writes as much as there is room for and returns how much. An error counts as written: a log
+ * that cannot be written must not stop the server. */
 static size_t write_some(const struct sink *s, const char *at, size_t len)
 {
     size_t done = 0;
@@ -85,7 +86,7 @@ static size_t write_some(const struct sink *s, const char *at, size_t len)
     return done;
 }
 
-/* False when there was no room for its first byte. */
+/* Writes a line. Returns false if there was no room for its first byte. */
 static bool log_sink_write_line(struct sink *s, const char *line, size_t len)
 {
     size_t done = write_some(s, line, len);
@@ -147,7 +148,7 @@ void log_sink_put(int fd, const char *line, size_t len)
     struct sink_descriptor *slot = log_sink_find(fd);
     struct sink *s = slot ? atomic_load_explicit(&slot->sink, memory_order_relaxed) : NULL;
     if (!s) {
-        ssize_t ignored = write(fd, line, len); /* one write a line keeps lines whole */
+        ssize_t ignored = write(fd, line, len); /* one write per line keeps lines whole */
         (void)ignored;
         return;
     }
@@ -175,8 +176,8 @@ void log_sink_flush(int64_t wait_ms)
     }
 }
 
-/* The same pipe or terminal with a file of our own, so that O_NONBLOCK is nobody else's: where
- * it is not ours to open there is none. */
+/* Opens the same pipe or terminal again, so that O_NONBLOCK affects nobody else. Returns -1 if
+ * this is not allowed. */
 static int open_own(int fd, const struct stat *is)
 {
     char path[32];
@@ -196,7 +197,7 @@ static bool can_wait(int fd, const struct stat *is)
     return S_ISFIFO(is->st_mode) || S_ISSOCK(is->st_mode) || (S_ISCHR(is->st_mode) && isatty(fd));
 }
 
-/* Under `opening`. */
+/* Finds or makes the sink of a descriptor. Caller holds `opening`. */
 static struct sink *sink_of(int fd, const struct stat *is)
 {
     struct sink *unused = NULL;
@@ -254,7 +255,7 @@ void log_sink_close(int fd)
             if (s->own >= 0)
                 close(s->own);
             s->own = -1;
-            s->fd = -1; /* a line that comes late goes nowhere */
+            s->fd = -1; /* a line that comes late is not written */
             s->socket = false;
             mem_free(s->rest);
             s->rest = NULL;

@@ -1,29 +1,30 @@
 #pragma once
-/* Where lines of the log and of the access log go. Whoever writes one never waits for whoever
- * reads them: lines to a pipe, a terminal or a socket that nobody empties are lost, and counted.
- * Files take everything. Any thread. */
+/* Writes lines of the log and of the access log. A writer never waits for a reader: if nobody
+ * reads a pipe, terminal or socket, lines are lost and counted. Files take all lines. Any
+ * thread. */
 #include <stddef.h>
 #include <stdint.h>
 
-/* So many descriptors at most are known; lines to others wait as write(2) does. */
+/* The most descriptors; lines to other descriptors wait as write(2) does. */
 #define LOG_SINKS 4u
 
-/* log_sink_open - lines to this descriptor do not wait from here on. What it is shared with is
- * not changed, but for the size of a pipe, which becomes LOG_SINK_PIPE_BYTES where that may be:
- * that much a reader may be late. Again after it was put to another file.
- * fd  the caller's, open until log_sink_close */
+/* log_sink_open - lines to this descriptor do not wait from here on. The open file is not
+ * changed for others who share it, except that a pipe is enlarged to LOG_SINK_PIPE_BYTES if
+ * allowed: a reader may be late by that much. Call it again after the descriptor was replaced by
+ * another file.
+ * fd  owned by the caller, who keeps it open until log_sink_close */
 #define LOG_SINK_PIPE_BYTES (1 << 20)
 void log_sink_open(int fd);
 
-/* log_sink_close - lines to it wait again. What is left is lost: log_sink_flush comes first. An
- * unknown one is fine. */
+/* log_sink_close - lines to it wait again. Unwritten lines are lost, so call log_sink_flush
+ * first. An unknown descriptor is fine. */
 void log_sink_close(int fd);
 
-/* log_sink_put - write a line, its line break included; whole, or not at all. Lines of one
- * thread keep their order. As soon as there is room behind lines that were lost, a line in the
- * form of the log says how many, once a second at most. */
+/* log_sink_put - write a line with its line break, as a whole or not at all. Lines of one thread
+ * keep their order. When there is room again after lost lines, a line in the log's format tells
+ * how many were lost, at most once per second. */
 void log_sink_put(int fd, const char *line, size_t len);
 
-/* log_sink_flush - write what is still to be written: the rest of a line that was cut by a full
- * pipe, and how many were lost. Waits so long for room, at most. */
+/* log_sink_flush - write what is left: the rest of a line that a full pipe cut, and how many
+ * lines were lost. Waits at most wait_ms for room. */
 void log_sink_flush(int64_t wait_ms);

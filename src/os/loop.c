@@ -16,14 +16,14 @@
 
 struct loop {
     int epoll_fd;
-    struct loop_fd wake; /* eventfd that other threads write when the loop sleeps */
+    struct loop_fd wake; /* eventfd that other threads write to when the loop sleeps */
     struct mailbox mail;
     struct loop_lane busy, slow;
     struct timer_heap timers;
     struct list later[LOOP_PHASES];
     time_ns now;
-    atomic_bool stop; /* read once a turn; the message that follows it wakes the loop */
-    /* Events of this turn not handled yet: loop_del takes a descriptor out of them. */
+    atomic_bool stop; /* read once per turn; a message that follows wakes the loop */
+    /* Events of this turn that were not handled yet: loop_del removes its descriptor from them. */
     struct epoll_event events[EVENTS_PER_TURN];
     int event_count;
 };
@@ -35,8 +35,8 @@ struct loop *loop_current(void)
     return current;
 }
 
-/* Nothing to do: having woken up was all. The descriptor is edge-triggered, so its count need
- * not be read. */
+/* Nothing to do: the only purpose was to wake the loop. The descriptor is edge-triggered, so its
+ * count need not be read. */
 static void on_wake(struct loop_fd *w, uint32_t events)
 {
     (void)w;
@@ -62,7 +62,7 @@ struct err *loop_new(struct loop **ret)
         e = err_errno(errno, "creating an event loop");
     else
         e = loop_add(l, &l->wake, EPOLLIN | EPOLLET);
-    if (!e && !loop_lane_open(&l->busy)) /* where connections begin */
+    if (!e && !loop_lane_open(&l->busy)) /* every connection begins in the busy lane */
         e = err_errno(errno, "creating an event loop");
     if (e) {
         loop_free(l);
@@ -186,7 +186,7 @@ time_ns loop_now(const struct loop *l)
     return l->now;
 }
 
-/* Rounded up to the next millisecond: a timer never fires early. */
+/* Rounded up to the next millisecond, so that a timer never fires early. */
 static int wait_ms(const struct loop *l)
 {
     time_ns when = timer_heap_first(&l->timers);
@@ -226,8 +226,8 @@ static void run_timers(struct loop *l)
         t->due(t);
 }
 
-/* A later phase may put off work of an earlier one (an answer makes the next pipelined request
- * start): go round again. */
+/* Runs the tasks of the phases. A later phase may add tasks to an earlier one (an answer lets
+ * the next pipelined request start), so the phases are repeated. */
 static void run_later(struct loop *l)
 {
     for (int phase = 0; phase < LOOP_PHASE_SPARE;) {
@@ -259,7 +259,7 @@ static void run_spare(struct loop *l)
     run_later(l);
 }
 
-/* All that was posted, and put off to spare time. */
+/* Handles everything that was posted or added to phase SPARE. */
 static void run_rest(struct loop *l)
 {
     while (mailbox_deliver(&l->mail) || has_spare(l))
@@ -289,7 +289,7 @@ void loop_run(struct loop *l)
         run_spare(l);
         run_lane(l, &l->slow);
     }
-    run_rest(l); /* it belongs to owners that may end before the loop is freed */
+    run_rest(l); /* the owners of this work may end before the loop is freed */
     atomic_store(&l->stop, false);
     current = NULL;
 }

@@ -1,14 +1,14 @@
 #pragma once
-/* An event loop on epoll: descriptors, timers, messages from other threads, and work put off to
- * the end of a turn. One thread runs a loop; everything here but loop_post and loop_stop is for
- * that thread alone (or before it runs).
+/* An event loop on epoll: descriptors, timers, messages from other threads, and tasks at the end
+ * of a turn. One thread runs a loop. Only loop_post and loop_stop may be called by other threads
+ * (all functions may be called before the loop runs).
  *
- * A turn: wait; descriptors that are ready; messages; timers that are due; then the put-off work
- * of each phase in order; then some descriptors of the busy lane, some tasks of phase SPARE and,
- * at times, some descriptors of the slow lane, and what they put off. Phase SUBMIT hands the
- * requests gathered in this turn to their models; phase FLUSH writes what connections have to
- * say, so that a connection writes once a turn however many answers it got. Phase SPARE is for
- * what many may ask for at once and nobody needs at once: it never holds up a turn for long. */
+ * A turn: wait; ready descriptors; messages; due timers; then the tasks of each phase in order;
+ * then some descriptors of the busy lane, some tasks of phase SPARE and sometimes some
+ * descriptors of the slow lane, with the tasks that these add. Phase SUBMIT submits the requests
+ * of this turn to their models. Phase FLUSH writes the output of connections, so that a
+ * connection writes once per turn however many answers it has. Phase SPARE is for work that is
+ * not urgent and that many may need at the same time; it never delays a turn for long. */
 #include "base/err.h"
 #include "base/list.h"
 #include "os/clock.h"
@@ -22,21 +22,21 @@ struct loop;
 
 /* Where a descriptor is watched: docs/internals/loop.md */
 enum loop_lane_id {
-    LOOP_LANE_FRONT, /* called in each turn in which it is ready */
-    LOOP_LANE_BUSY,  /* when those in front had theirs: one by one, for 100 us a turn */
-    /* the same, and all its members together get about a tenth of the loop's time */
+    LOOP_LANE_FRONT, /* called in every turn in which it is ready */
+    LOOP_LANE_BUSY,  /* called after the front lane, one by one, for 100 us per turn */
+    /* the same, but all members together get about a tenth of the loop's time */
     LOOP_LANE_SLOW,
 };
 
-/* A descriptor under watch. Embedded in its owner; must stay where it is while added. */
+/* A descriptor that the loop watches. Embedded in its owner; must not move while it is added. */
 struct loop_fd {
     int fd;
-    uint32_t events; /* EPOLL* bits asked for now */
+    uint32_t events; /* EPOLL* bits that are watched now */
     enum loop_lane_id lane;
     void (*ready)(struct loop_fd *w, uint32_t events);
 };
 
-/* A timer. Embedded in its owner. heap_index is the loop's. */
+/* A timer. Embedded in its owner. heap_index belongs to the loop. */
 struct loop_timer {
     time_ns when;
     size_t heap_index; /* 0 = not set */
@@ -51,12 +51,12 @@ struct loop_timer {
 enum loop_phase {
     LOOP_PHASE_SUBMIT,
     LOOP_PHASE_FLUSH,
-    LOOP_PHASE_SPARE, /* like the busy lane: when those in front had theirs, for 100 us a turn */
+    LOOP_PHASE_SPARE, /* like the busy lane: after the front lane, for 100 us per turn */
     LOOP_PHASES,
 };
 
-/* Work at the end of this turn, in phase SPARE perhaps of a later one; put off again while it
- * runs, it runs in this turn once more. */
+/* A task runs at the end of this turn, or in phase SPARE of this or a later turn. If it is added
+ * again while it runs, it runs once more in the same turn. */
 struct loop_task {
     struct list node; /* list_init before first use */
     void (*run)(struct loop_task *t);
@@ -64,33 +64,35 @@ struct loop_task {
 
 struct err *loop_new(struct loop **ret);
 
-/* loop_free - the loop must not run; descriptors and timers left are forgotten, messages left
- * are delivered. NULL is fine. */
+/* loop_free - free a loop that does not run. Remaining descriptors and timers are forgotten,
+ * remaining messages are delivered. NULL is fine. */
 void loop_free(struct loop *l);
 
-/* loop_run - until loop_stop, and what was posted or put off to phase SPARE before that is done. */
+/* loop_run - run until loop_stop, and until everything that was posted or added to phase SPARE
+ * before it was done. */
 void loop_run(struct loop *l);
 
 /* loop_stop - make loop_run return after its turn. Any thread. */
 void loop_stop(struct loop *l);
 
-/* loop_add, loop_mod, loop_del - watch w->fd for w->events (set by add and mod), in w->lane; in
- * front when the system gives no descriptor for the lane. */
+/* loop_add, loop_mod, loop_del - watch w->fd for w->events (set by add and mod), in w->lane. If
+ * the system has no descriptor for that lane, w goes to the front lane. */
 struct err *loop_add(struct loop *l, struct loop_fd *w, uint32_t events);
 void loop_mod(struct loop *l, struct loop_fd *w, uint32_t events);
 void loop_del(struct loop *l, struct loop_fd *w);
 
-/* loop_move - move w to another lane. It stays where it is when the system gives no descriptor. */
+/* loop_move - move w to another lane. If the system has no descriptor for that lane, w stays
+ * where it is. */
 void loop_move(struct loop *l, struct loop_fd *w, enum loop_lane_id lane);
 
-/* loop_timer_set - (re)arm; `when` in the past fires in this turn. loop_timer_clear - not armed
- * is fine. */
+/* loop_timer_set - set or change a timer; a time in the past fires in this turn.
+ * loop_timer_clear - clear a timer; it need not be set. */
 void loop_timer_set(struct loop *l, struct loop_timer *t, time_ns when);
 void loop_timer_clear(struct loop *l, struct loop_timer *t);
 
-/* loop_later - run the task at the end of this turn, in phase SPARE of this or a later one,
- * unless it already waits.
- * loop_task_cancel - it will not run. */
+/* loop_later - run the task at the end of this turn, or in phase SPARE of this or a later turn.
+ * Does nothing if the task already waits.
+ * loop_task_cancel - the task will not run. */
 void loop_later(struct loop *l, enum loop_phase phase, struct loop_task *t);
 void loop_task_cancel(struct loop_task *t);
 

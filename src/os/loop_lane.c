@@ -9,8 +9,8 @@
 
 #define RESTS_TIMES 9
 #define REST_LEAST  TIME_MS(1)
-#define REST_MOST \
-    TIME_MS(16) /* a turn in which the thread had to wait for a processor looks long */
+/* a limit, because a turn in which the thread waited for a CPU seems long */
+#define REST_MOST TIME_MS(16)
 
 static void on_gate(struct loop_fd *gate, uint32_t events)
 {
@@ -60,7 +60,7 @@ bool loop_lane_open(struct loop_lane *lane)
     return true;
 }
 
-/* One event at a time: those that this turn does not come to keep their place in the line. */
+/* Handles one event at a time, so that members whose turn does not come keep their place. */
 bool loop_lane_turn(struct loop_lane *lane)
 {
     lane->due = false;

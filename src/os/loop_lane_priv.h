@@ -1,23 +1,23 @@
 #pragma once
-/* A lane of a loop: an epoll descriptor of its own, watched by the loop's. However many of its
- * members are ready, others wait for a few of their events at most. One that rests gets about a
- * tenth of the loop's time, for descriptors that took more turns than they gave work; one that
- * does not gets whatever those in front leave, for descriptors that always have more:
- * docs/internals/loop.md. The loop's thread only. */
+/* A lane of a loop: a separate epoll descriptor, which the loop's epoll watches. However many
+ * members are ready, others wait for only a few of their events. A lane that rests gets about a
+ * tenth of the loop's time; it is for descriptors that took more turns than they had work. A
+ * lane that does not rest gets the time that the front lane leaves; it is for descriptors that
+ * always have more to do: docs/internals/loop.md. Used by the loop's thread only. */
 #include "os/loop.h"
 
 #include <stdbool.h>
 
-/* After so many events, or when so much time has passed, a turn of the lane ends. */
+/* A turn of the lane ends after this many events, or after this time. */
 #define LOOP_LANE_EVENTS 16
 #define LOOP_LANE_TIME   TIME_US(100)
 
 struct loop_lane {
     int epoll_fd; /* -1 until it has its first member */
-    /* epoll_fd as the loop watches it. Of a lane that rests it tells once, then waits to be
-     * asked again. */
+    /* epoll_fd as the loop watches it. For a lane that rests it is one-shot: it fires once and
+     * must be armed again. */
     struct loop_fd gate;
-    struct loop_timer again; /* the lane rests until then */
+    struct loop_timer again; /* when the rest of the lane ends */
     struct loop *loop;
     int loop_epoll_fd;
     bool rests;
@@ -28,14 +28,14 @@ struct loop_lane {
 void loop_lane_init(struct loop_lane *lane, struct loop *l, int loop_epoll_fd, bool rests);
 void loop_lane_fini(struct loop_lane *lane);
 
-/* loop_lane_open - make the descriptor, if there is none; false, and errno, when the system
- * gives none. */
+/* loop_lane_open - make the epoll descriptor if there is none. Returns false, with errno, if the
+ * system has none. */
 bool loop_lane_open(struct loop_lane *lane);
 
-/* loop_lane_turn - call `ready` of some members that are; returns whether any was. */
+/* loop_lane_turn - call `ready` of some ready members. Returns true if there was one. */
 bool loop_lane_turn(struct loop_lane *lane);
 
-/* loop_lane_rest - after a turn and what came of it, begun at `begun`: the next one comes when a
- * member is ready, and, where the lane rests and some were, not before nine times as long has
- * passed. */
+/* loop_lane_rest - call it after a turn that began at `begun` and the tasks that followed. The
+ * next turn comes when a member is ready. If the lane rests and members were ready, it comes
+ * after nine times the duration at the earliest. */
 void loop_lane_rest(struct loop_lane *lane, time_ns begun, bool any);

@@ -8,8 +8,8 @@ void mailbox_init(struct mailbox *b)
     atomic_init(&b->asleep, false);
 }
 
-/* Links first..last (oldest first) so that the stack, newest first, ends in what was there
- * before. */
+/* Links first..last (oldest first) the other way round, newest first; the last one then links to
+ * the earlier messages of the stack. */
 static struct mail *reverse(struct mail *first, struct mail **ret_oldest)
 {
     struct mail *newest = NULL;
@@ -32,8 +32,8 @@ bool mailbox_push(struct mailbox *b, struct mail *first, struct mail *last)
     do
         oldest->next = head;
     while (!atomic_compare_exchange_weak(&b->head, &head, newest));
-    /* Sequentially consistent with mailbox_may_sleep: either the owner sees the message, or we
-     * see that it sleeps. */
+    /* Sequentially consistent with mailbox_may_sleep: either the owner sees the message, or this
+     * thread sees that the owner sleeps. */
     return atomic_load(&b->asleep) && atomic_exchange(&b->asleep, false);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-/* Messages to one thread from any other: an intrusive stack that posters push to and the owner
- * empties as a whole. Lock free; order of posting is kept per poster. */
+/* Messages from any thread to one thread: an intrusive stack. Senders push; the owner takes all
+ * at once. Lock free. The order of each sender's messages is kept. */
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -11,20 +11,21 @@ struct mail {
 
 struct mailbox {
     _Atomic(struct mail *) head; /* newest first; a push releases, the owner's exchange acquires */
-    atomic_bool asleep; /* the owner is about to block; whoever clears it must wake the owner */
+    /* the owner is about to block; the thread that clears it must wake the owner */
+    atomic_bool asleep;
 };
 
 void mailbox_init(struct mailbox *b);
 
-/* mailbox_push - post messages first..last, linked by next, oldest first. Returns true when the
+/* mailbox_push - post messages first..last, linked by next, oldest first. Returns true if the
  * caller must wake the owner. */
 bool mailbox_push(struct mailbox *b, struct mail *first, struct mail *last);
 
-/* mailbox_deliver - run every message posted so far, oldest first; returns whether there was
- * any. Owner only. */
+/* mailbox_deliver - handle every message posted so far, oldest first. Returns true if there was
+ * one. Owner only. */
 bool mailbox_deliver(struct mailbox *b);
 
-/* mailbox_may_sleep - say that the owner will block. false: a message came, do not block. Owner
- * only; call mailbox_awake after. */
+/* mailbox_may_sleep - the owner wants to block. Returns false if a message came, so that it must
+ * not block. Owner only; call mailbox_awake afterwards. */
 bool mailbox_may_sleep(struct mailbox *b);
 void mailbox_awake(struct mailbox *b);

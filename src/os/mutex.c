@@ -52,7 +52,7 @@ void mutex_assert_held(const struct mutex *m)
 
 void mutex_init(struct mutex *m, enum mutex_rank rank)
 {
-    /* What these locks guard takes less time than putting a thread to sleep: try for a moment
+    /* The work under these locks is shorter than putting a thread to sleep, so spin for a moment
      * first. */
     pthread_mutexattr_t attr;
     CHECK(pthread_mutexattr_init(&attr) == 0);
@@ -75,8 +75,8 @@ void mutex_lock(struct mutex *m)
     CHECK(pthread_mutex_lock(&m->m) == 0);
 }
 
-/* The address only tells the kernel who sleeps: by now the condition may be gone with its
- * waiters, or somebody else sleep there, who looks again. */
+/* Wakes waiters. The address is only a name for the kernel: the condition may already be freed,
+ * or another waiter may sleep there, which checks its condition again. */
 static void wake(const atomic_uint *changes, int count)
 {
     syscall(SYS_futex, changes, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
@@ -104,7 +104,8 @@ void mutex_cond_fini(struct mutex_cond *c)
     (void)c;
 }
 
-/* Caller holds the mutex. Who is about to sleep finds that `changes` changed, and does not. */
+/* Notes which waiters to wake at unlock. A thread that is about to sleep sees that `changes` has
+ * changed and does not sleep. Caller holds the mutex. */
 static void mutex_tell(struct mutex_cond *c, int count)
 {
     if (!c->waiting)
@@ -116,7 +117,7 @@ static void mutex_tell(struct mutex_cond *c, int count)
         m->told_count = count > INT_MAX - m->told_count ? INT_MAX : m->told_count + count;
         return;
     }
-    if (m->told) /* of another condition: rare */
+    if (m->told) /* set by another condition, which is rare */
         wake(m->told, m->told_count);
     m->told = &c->changes;
     m->told_count = count;

@@ -12,7 +12,7 @@
 
 _Static_assert(PACKET_READABLE == EPOLLIN, "");
 
-#define ROOM_BYTES (256 << 10) /* the system may give less */
+#define ROOM_BYTES (256 << 10) /* requested buffer size; the system may give less */
 
 struct err *packet_pair(int ret_fds[2])
 {

@@ -11,38 +11,41 @@
 #include <sys/mman.h>
 
 #define HUGE_BYTES ((size_t)2 << 20)
-#define CLASSES    64 /* by power of two */
+#define CLASSES    64 /* classes of sizes, by power of two */
 
-/* Mappings keep memory that nobody is charged for until all of them together have memory for
- * such a part of the budget. */
+/* Memory in mappings that is not charged to anybody is kept until all mappings together have
+ * this part of the budget. */
 #define PLENTY_PART 8u
 
-/* A pooled buffer. The header is heap memory, so that a warm mapping can be returned without
- * touching its pages. */
+/* A buffer of the pool. Its header is heap memory, so that a warm mapping can be returned
+ * without touching its pages. */
 struct pooled {
-    struct buf buf; /* first: freed through it */
+    struct buf buf; /* first member, because the buffer is freed through it */
     struct pooled *next;
     void *map;
-    size_t map_bytes; /* 0: heap memory behind the header */
+    size_t map_bytes; /* 0: the bytes are heap memory after the header */
     unsigned class;
-    size_t charged;                 /* of a mapped one; heap memory is charged whole */
-    struct budget_account *account; /* holds heap memory in place of the budget; NULL = none does */
-    /* at most so much of a mapping has memory behind it: the most that was charged for it at
-     * once. Part of `resident` */
+    /* bytes charged for a mapping; heap memory is always charged in full */
+    size_t charged;
+    /* charged for heap memory instead of the budget; NULL = the budget */
+    struct budget_account *account;
+    /* At most this much of a mapping has memory: the most that was charged for it at one time.
+     * Counted in `resident`. */
     size_t touched;
-    /* so many bytes of a mapping earlier users could write to; behind them are zeros */
+    /* earlier users could write to this many bytes of a mapping; the bytes after them are zeros */
     size_t dirty;
     time_ns last_used;
 };
 
-/* Held while memory goes back, until it no longer counts: who finds that there is too much waits
+/* Held while memory is given back, until `resident` is updated: a thread that needs room waits
  * for what others give back. */
 static struct mutex giving_back = MUTEX_INIT(MUTEX_RANK_TRIM);
 
-static struct mutex lock = MUTEX_INIT(MUTEX_RANK_POOL); /* guards what follows */
+static struct mutex lock = MUTEX_INIT(MUTEX_RANK_POOL); /* guards the variables below */
 static struct pooled *warm[CLASSES];                    /* most recently used first */
-static struct pooled *leaving;                          /* unmapped from their ends, by and by */
-static size_t resident; /* what mappings have memory for, in use or warm */
+/* being unmapped step by step, from their ends */
+static struct pooled *leaving;
+static size_t resident; /* memory of all mappings, in use or warm */
 
 static unsigned class_of(size_t size)
 {
@@ -59,7 +62,7 @@ static void heap_free(struct buf *b)
     mem_free(b);
 }
 
-/* Released last: nobody may be charged for it before a trim can find what is behind it. */
+/* The charge is released last: when others can use it, a trim must already find the memory. */
 static void mapped_free(struct buf *b)
 {
     struct pooled *p = (struct pooled *)b;
@@ -74,9 +77,9 @@ static void mapped_free(struct buf *b)
     budget_release(charged);
 }
 
-/* A mapping aligned to huge pages when it is that large: map more, cut off what is before and
- * behind. Its beginning has small pages nevertheless: finding and clearing a huge one takes up
- * to 7 ms, and who announces much may send little. */
+/* Maps memory, aligned to huge pages if it is large enough: maps more and unmaps the parts
+ * before and after. The beginning still uses small pages: finding and clearing a huge page takes
+ * up to 7 ms, and a peer that announces much may send little. */
 static void *map_pages(size_t bytes)
 {
     if (fault_hit())
@@ -98,8 +101,8 @@ static void *map_pages(size_t bytes)
     return p + head;
 }
 
-/* Where all mappings together have memory for more than the budget, what is only kept warm goes
- * at once. */
+/* Notes that `bytes` of a mapping have memory. If all mappings together have more memory than
+ * the budget, warm mappings are given back at once. */
 static void touch(struct pooled *p, size_t bytes)
 {
     if (!p->map || bytes <= p->touched)
@@ -125,8 +128,8 @@ static void forget_from(struct pooled *p, size_t keep)
     p->dirty = p->dirty < keep ? p->dirty : keep;
 }
 
-/* A warm mapping may have memory for much that its next user is not charged for yet. It keeps
- * that while there is plenty. */
+/* A warm mapping may have more memory than its next user is charged for. It keeps the memory
+ * while there is plenty. */
 static void forget_rest(struct pooled *p, size_t charged)
 {
     size_t keep = (charged + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
@@ -168,7 +171,7 @@ static struct pooled *mapped_new(size_t size)
     return p;
 }
 
-/* Header and bytes in one piece of heap memory, the bytes on 64. */
+/* Makes the header and the bytes in one piece of heap memory, the bytes aligned to 64. */
 static struct pooled *heap_new(size_t size)
 {
     size_t head = (sizeof(struct pooled) + 63) & ~(size_t)63;
@@ -250,7 +253,7 @@ struct err *pool_buf_of(struct budget_account *account, size_t size, struct buf 
     return NULL;
 }
 
-/* What is charged once so many bytes are. */
+/* What is charged for a mapping if `bytes` of it are used. */
 static size_t in_pages(const struct pooled *p, size_t bytes)
 {
     size_t pages = (bytes + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);
@@ -280,7 +283,8 @@ struct err *pool_arrived(struct buf *b, size_t bytes)
     return no_room(now - p->charged);
 }
 
-/* Unlinks what is older than `before`; the list is by last use, newest first, so it is a tail. */
+/* Unlinks the buffers older than `before`. The list is ordered by last use, newest first, so
+ * they are its tail. */
 static struct pooled *cut_old(struct pooled **head, time_ns before, size_t *kept)
 {
     while (*head && (*head)->last_used >= before) {
@@ -292,7 +296,8 @@ static struct pooled *cut_old(struct pooled **head, time_ns before, size_t *kept
     return old;
 }
 
-/* What nobody used since `before` is out of reach from now on; returns how many bytes stay warm. */
+/* Takes the buffers that were not used since `before` out of the pool. Returns how many bytes
+ * stay warm. */
 static size_t let_go(time_ns before)
 {
     size_t kept = 0;
@@ -320,7 +325,8 @@ static struct pooled *take_leaving(void)
     return p;
 }
 
-/* Puts back what is left of one; returns how many bytes are to go. */
+/* Puts back what is left of partly unmapped buffers. Returns how many bytes are still to be
+ * unmapped. */
 static size_t still_leaving(struct pooled *part)
 {
     size_t bytes = 0;
@@ -342,8 +348,8 @@ static void pool_shorten(struct pooled *p, size_t bytes)
     p->map_bytes = bytes;
 }
 
-/* Unmaps the end of one, at most `most` bytes that have memory behind them; returns how many
- * these were. */
+/* Unmaps the end of a buffer, at most `most` bytes that have memory. Returns how many these
+ * were. */
 static size_t shorten_some(struct pooled *p, size_t most)
 {
     size_t touched = (p->touched + HUGE_BYTES - 1) & ~(HUGE_BYTES - 1);

@@ -38,7 +38,7 @@ void *shm_map(int fd, size_t bytes)
                   : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (p == MAP_FAILED)
         return NULL;
-    madvise(p, bytes, MADV_HUGEPAGE); /* where the system allows it for shared memory */
+    madvise(p, bytes, MADV_HUGEPAGE); /* if the system allows it for shared memory */
     madvise(p, bytes, MADV_DONTDUMP);
     return p;
 }

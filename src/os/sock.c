@@ -113,8 +113,8 @@ int sock_accept(int listen_fd)
     return fd;
 }
 
-/* A filter of the socket sees segments from the TCP header on, before the stack does: those that
- * only have SYN set are dropped. */
+/* A filter on the socket sees segments from the TCP header on, before the TCP stack does. It
+ * drops segments that have only SYN set. */
 void sock_refuse_new(int listen_fd)
 {
     enum { FLAGS_AT = 13, SYN = 0x02, ACK = 0x10 };
@@ -166,8 +166,8 @@ ssize_t sock_read_pieces(int fd, const struct iovec *pieces, int count)
     }
 }
 
-/* The plain call for the usual single piece: the system has no descriptions of pieces to fetch,
- * 0.1 us of 8. */
+/* Sends the pieces. The usual single piece goes by the plain call, which saves the system
+ * reading the array: 0.1 us of 8. */
 static ssize_t send_pieces(int fd, const struct iovec *pieces, int count)
 {
     struct msghdr m = {.msg_iov = (struct iovec *)(uintptr_t)pieces, .msg_iovlen = (size_t)count};
@@ -207,7 +207,7 @@ void sock_probe(int fd)
 
 void sock_discard(int fd, size_t most)
 {
-    char unused[4096]; /* TCP writes nothing there; a thread sanitizer believes that it does */
+    char unused[4096]; /* TCP writes nothing there, but a thread sanitizer assumes that it does */
     while (most > 0) {
         size_t some = most < sizeof(unused) ? most : sizeof(unused);
         ssize_t n = recv(fd, unused, some, MSG_TRUNC | MSG_DONTWAIT);

@@ -1,5 +1,6 @@
 #pragma once
-/* Stream sockets: TCP and Unix. Everything non-blocking, close-on-exec, without SIGPIPE. */
+/* Stream sockets: TCP and Unix. All of them are non-blocking, close-on-exec, and without
+ * SIGPIPE. */
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -14,22 +15,23 @@
  * port     0 = the system chooses: see sock_port
  * reuse    SO_REUSEPORT, so that several processes may share the port
  * errors   UNAVAILABLE: "cannot listen on ADDRESS:PORT: Address already in use"; INVALID_ARG for
- *          an address that is none, or not one of this machine; those of sock_unix_listen */
+ *          an invalid address, or one that this machine does not have; those of sock_unix_listen */
 struct err *sock_listen(const char *address, uint16_t port, bool reuse, int *ret_fd);
 
 /* sock_port - the port that a TCP socket is bound to; 0 for others. */
 uint16_t sock_port(int fd);
 
-/* sock_peer - who is at the other end: "192.0.2.7:40312", "[2001:db8::1]:40312", "unix", or "-"
- * when it is gone; cut to `bytes`. */
+/* sock_peer - the address of the other end: "192.0.2.7:40312", "[2001:db8::1]:40312", "unix", or
+ * "-" if it is gone; cut to `bytes`. */
 void sock_peer(int fd, char *to, size_t bytes);
 
-/* sock_accept - the next connection, TCP_NODELAY set; -1 with errno as accept4 when there is
- * none. */
+/* sock_accept - accept the next connection and set TCP_NODELAY; -1 with errno, as accept4, if
+ * there is none. */
 int sock_accept(int listen_fd);
 
-/* sock_refuse_new - a listening TCP socket begins no further handshake; those under way end, and
- * can be accepted. Clients that try are told that nobody listens once the socket is closed. */
+/* sock_refuse_new - a listening TCP socket starts no new handshake. Handshakes in progress
+ * finish and can be accepted. When the socket is closed, other clients are told that nobody
+ * listens. */
 void sock_refuse_new(int listen_fd);
 
 /* sock_read - bytes read; 0 = the peer closed; -1 = would block; -2 = error, close it. */
@@ -41,18 +43,18 @@ ssize_t sock_peek(int fd, void *to, size_t n);
 /* sock_read_pieces - the same, into several pieces in order. */
 ssize_t sock_read_pieces(int fd, const struct iovec *pieces, int count);
 
-/* sock_write - bytes written of all pieces, may be fewer; 0 = would block; -2 = error, close it. */
+/* sock_write - write the pieces; returns the number of bytes written, which may be fewer; 0 =
+ * would block; -2 = error, close it. */
 ssize_t sock_write(int fd, const struct iovec *pieces, int count);
 
-/* sock_low_water - wake up for reading only when n bytes are there (1 = any). */
+/* sock_low_water - wake up for reading only when n bytes have arrived (1 = any). */
 void sock_low_water(int fd, int n);
 
-/* sock_probe - ask the peer's system from time to time whether the peer is still there: a TCP
- * connection whose peer is gone fails within about two minutes, though nothing is written. */
+/* sock_probe - let the system check from time to time that the peer is still there: a TCP
+ * connection whose peer is gone then fails within about two minutes, even if nothing is written. */
 void sock_probe(int fd);
 
-/* sock_discard - drop what came and was not read, at most so many bytes: closing a TCP socket
- * with something unread resets the connection, and the peer may then not see what it was told
- * last. */
+/* sock_discard - read and drop at most `most` bytes. Closing a TCP socket with unread bytes
+ * resets the connection, and the peer may then not receive the last answer. */
 void sock_discard(int fd, size_t most);
 void sock_close(int fd);

@@ -44,7 +44,7 @@ static int sock_unix_new_socket(void)
                        : socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
-/* Nobody listens there any more: the system says so, and nothing less counts. */
+/* True if nobody listens there any more. Only a refused connection proves that. */
 static bool is_stale(const struct sockaddr_un *at)
 {
     int fd = sock_unix_new_socket();
@@ -56,12 +56,12 @@ static bool is_stale(const struct sockaddr_un *at)
     return refused;
 }
 
-/* Removes the file that a dead server left behind, which is in the way of bind. */
+/* Removes the socket file of a dead server, so that bind succeeds. */
 static struct err *make_way(const struct sockaddr_un *at)
 {
     struct stat before, now;
     if (lstat(at->sun_path, &before) != 0)
-        return NULL; /* bind says what is wrong, if anything is */
+        return NULL; /* bind reports the problem, if there is one */
     if (!S_ISSOCK(before.st_mode))
         return err_new(STATUS_INVALID_ARG,
                        "cannot listen on unix:%s: something lies there that is no socket",

@@ -46,8 +46,8 @@ struct err *thread_start(const char *name, void (*fn)(void *arg), void *arg, str
     t->fn = fn;
     t->arg = arg;
     strncpy(t->name, name, sizeof(t->name) - 1);
-    /* Signals are main's business: a new thread inherits a mask that blocks them all, but for
-     * those that tell of a bug where it happens. */
+    /* The main thread handles signals. A new thread inherits a mask that blocks all of them,
+     * except those that report a bug at its place. */
     static const int bugs[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
     sigset_t all;
     sigset_t before;
@@ -73,7 +73,7 @@ void thread_join(struct thread *t)
     mem_free(t);
 }
 
-/* On Linux a thread has a nice value of its own. */
+/* On Linux each thread has its own nice value. */
 void thread_background(void)
 {
     setpriority(PRIO_PROCESS, (id_t)gettid(), BACKGROUND_NICE);

@@ -1,23 +1,23 @@
 #pragma once
-/* Places for threads that end by themselves while whoever started them goes on: a thread that
- * ended is joined when its place is needed, or at the end. What is said of a lock is the lock of
- * whoever owns the places. */
+/* Seats for threads that end by themselves while their starter goes on. A thread that has ended
+ * is joined when its seat is needed, or at the end. "Lock" means the lock of the owner of the
+ * seats. */
 #include "os/thread.h"
 
 #include <stdbool.h>
 
 struct thread_seat {
     struct thread *thread; /* NULL = free */
-    void *owner;           /* for the thread, which gets the seat as its argument */
-    bool ended;            /* it takes no lock any more: joining it does not wait for others */
+    void *owner;           /* passed to the thread, whose argument is the seat */
+    bool ended;            /* the thread takes no lock any more, so joining it is quick */
 };
 
-/* thread_seat_free - a place that can be given to a thread, or NULL. Lock held. */
+/* thread_seat_free - a seat that can be given to a thread; NULL if there is none. Lock held. */
 struct thread_seat *thread_seat_free(struct thread_seat *seats, unsigned count);
 
-/* thread_seat_start - thread_start of fn(seat), in a free place. Lock held. */
+/* thread_seat_start - start fn(seat) in a free seat, as thread_start. Lock held. */
 struct err *thread_seat_start(struct thread_seat *seat, void *owner, const char *name,
                               void (*fn)(void *seat));
 
-/* thread_seat_join - wait for the ends of all. No new one may start. Lock not held. */
+/* thread_seat_join - wait until all threads have ended. No new one may start. Lock not held. */
 void thread_seat_join(struct thread_seat *seats, unsigned count);

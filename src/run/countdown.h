@@ -1,7 +1,7 @@
 #pragma once
-/* What a server that stops waits for, told once a second in the reference's words: people look
- * for these lines. They are written by a thread of their own, since whoever stops the server
- * waits for what they tell of. */
+/* Logs once a second what a stopping server waits for, in the reference's words, which people
+ * look for. A separate thread writes the lines, because the thread that stops the server is
+ * waiting. */
 #include "os/clock.h"
 #include "os/mutex.h"
 
@@ -13,24 +13,24 @@ struct thread;
 
 struct countdown {
     struct repo *repo;
-    struct http_front *http; /* NULL = there is none */
-    time_ns until;           /* when stopping must be over */
+    struct http_front *http; /* NULL = no HTTP front end */
+    time_ns until;           /* when stopping must have ended */
     time_ns next;            /* when the next line is due */
-    struct mutex lock;       /* rank LEAF; guards what follows */
+    struct mutex lock;       /* rank LEAF; guards the fields below */
     struct mutex_cond changed;
     bool unloading;
     bool over;
-    /* NULL = there was none to have: only the lines between the phases are told */
+    /* NULL = it could not be started: only the lines between the phases are logged */
     struct thread *thread;
 };
 
-/* countdown_begin - requests under way are waited for from now on.
+/* countdown_begin - from now on the server waits for requests in flight.
  * repo, http  borrowed until countdown_end */
 void countdown_begin(struct countdown *c, struct repo *repo, struct http_front *http,
                      time_ns until);
 
-/* countdown_unload - models are waited for from now on. */
+/* countdown_unload - from now on the server waits for models. */
 void countdown_unload(struct countdown *c);
 
-/* countdown_end - nothing is waited for any more. */
+/* countdown_end - the server waits for nothing any more. */
 void countdown_end(struct countdown *c);

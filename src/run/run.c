@@ -1,4 +1,4 @@
-/* The server as a process: options, front ends, models, signals, the order of stopping. */
+/* The server as a process: options, front ends, models, signals, and the order of stopping. */
 #include "run/run.h"
 
 #include "base/build_version.h"
@@ -11,28 +11,32 @@
 #include "http/http_front.h"
 #include "isolate/child/isolate_child.h"
 #include "net/forward.h"
+#include "net/quota.h"
 #include "os/heap.h"
+#include "os/process/process.h"
 #include "os/process/signals.h"
 #include "os/sock_unix.h"
 #include "os/thread.h"
 #include "repo/repo.h"
 #include "run/check_command.h"
 #include "run/countdown.h"
+#include "run/doctor.h"
 #include "run/secure.h"
 #include "server/log_files.h"
 #include "server/server.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-/* Of the time to stop in, the last quarter, and no more than this, is for unloading models,
- * whatever connections wait for. */
+/* The last quarter of the stopping time, at most this long, is reserved for unloading models,
+ * even if connections still wait. */
 #define UNLOAD_NS TIME_S(5)
 
-/* So long the log has for the last lines of a process that ends at once. */
+/* How long the last log lines may take if the process ends at once. */
 #define LAST_WORDS_NS TIME_MS(500)
 
 struct fronts {
@@ -44,18 +48,18 @@ struct fronts {
     time_ns until; /* when stopping must be over */
     /* when connections are closed on clients that wait still: models are unloaded after it */
     time_ns conn_until;
-    /* set when stopping is over; the signal that follows it wakes the main thread */
+    /* set when stopping has ended; the signal that follows wakes the main thread */
     atomic_bool stopped;
-    int number;             /* of the signal that began the end; 0 = none did */
-    const char *last_words; /* why it ends at once */
-    struct thread *starter; /* loads what is to be served; NULL = it never began */
-    atomic_bool ending;     /* set by the main thread: the starter says no more */
-    /* set by the starter: it cannot be served; the signal that follows it wakes the main thread */
+    int number;             /* the signal that began the stop; 0 = none */
+    const char *last_words; /* why the process ends at once */
+    struct thread *starter; /* the thread that loads the models; NULL = not started */
+    atomic_bool ending;     /* set by the main thread: the starter must log nothing more */
+    /* set by the starter: the start has failed; the signal that follows wakes the main thread */
     atomic_bool failed;
 };
 
-/* What could not be listened at, and which option says so: the port is taken, or the address is
- * none. */
+/* Adds the front end, its address and its option to an error of opening it: the port is in use,
+ * or the address is invalid. */
 static struct err *run_run_opened(struct err *e, const char *front, const char *address)
 {
     if (!e)
@@ -100,14 +104,25 @@ static struct err *open_fronts(struct fronts *f)
     return e;
 }
 
+static void warn_of_few_files(void)
+{
+    uint64_t most = process_fds().max;
+    if (most < RUN_FEW_FILES)
+        LOG_WARN(
+            "this process may open %" PRIu64 " files, so at most %" PRIu64
+            " connections are served at once: raise the limit (ulimit -n 65536, LimitNOFILE=65536 "
+            "of a systemd unit, --ulimit nofile=65536 of a container)",
+            most, quota_places());
+}
+
 static void stop_grpc(void *arg)
 {
     struct fronts *f = arg;
     grpc_front_stop(f->grpc, f->conn_until);
 }
 
-/* Both at once: a long request of one protocol takes nothing of the time that clients of the
- * other have. */
+/* Stops both front ends at the same time, so that a long request of one protocol takes no time
+ * from the other protocol's clients. */
 static void stop_fronts(struct fronts *f)
 {
     struct thread *grpc = NULL;
@@ -119,8 +134,8 @@ static void stop_fronts(struct fronts *f)
     http_front_stop(f->metrics, f->conn_until);
 }
 
-/* Readiness first, then the front ends, then the models: nothing that was accepted goes
- * unanswered. */
+/* Stops readiness first, then the front ends, then the models, so that every accepted request is
+ * answered. */
 static void stop_all(void *arg)
 {
     struct fronts *f = arg;
@@ -129,9 +144,9 @@ static void stop_all(void *arg)
     countdown_begin(&countdown, f->server->repo, f->http, f->until);
     stop_fronts(f);
     countdown_unload(&countdown);
-    thread_join(f->starter); /* a backend that loads a model cannot be told to stop */
+    thread_join(f->starter); /* a backend that is loading a model cannot be stopped */
     server_unload(f->server);
-    grpc_front_close(f->grpc); /* until now who comes is told that the server stops */
+    grpc_front_close(f->grpc); /* until now new clients were told that the server stops */
     server_stop(f->server);
     countdown_end(&countdown);
     http_front_free(f->http);
@@ -160,7 +175,8 @@ static void say_last_words(void *arg)
     signals_wake();
 }
 
-/* The words are said on another thread: whoever reads the log may have stopped reading. */
+/* Logs why the process ends at once. A separate thread logs it, because the reader of the log
+ * may hang. */
 static _Noreturn void end_at_once(struct fronts *f, const char *why)
 {
     struct thread *thread = NULL;
@@ -171,8 +187,8 @@ static _Noreturn void end_at_once(struct fronts *f, const char *why)
     _exit(1);
 }
 
-/* Stops on another thread, so that this one sees the second signal and the time-out. Does not
- * return when either comes first. */
+/* Stops on another thread, while this thread watches for a second signal and the timeout. Does
+ * not return if one of them comes first. */
 static void stop_in_time(struct fronts *f)
 {
     uint32_t seconds = f->server->options.exit_timeout_secs;
@@ -215,7 +231,7 @@ static int wait_for_end(const struct fronts *f)
     }
 }
 
-/* On a thread of its own: signals are seen while models load. */
+/* Loads the models on a separate thread, so that the main thread sees signals. */
 static void starter(void *arg)
 {
     struct fronts *f = arg;
@@ -228,12 +244,12 @@ static void starter(void *arg)
         atomic_store(&f->failed, true);
         signals_wake();
     } else if (server_live(f->server)) {
-        log_say_held(); /* of models that were loaded */
+        log_say_held(); /* lines held back while models were loaded */
         LOG_INFO("server is ready");
     }
 }
 
-/* Returns the status to end with. */
+/* Runs until the end. Returns the exit status. */
 static int serve_until_end(struct fronts *f)
 {
     int number = wait_for_end(f);
@@ -257,8 +273,10 @@ static int run_run_serve(const struct options *o)
     e = server_start(f.server);
     if (!e)
         e = open_fronts(&f);
-    if (!e)
+    if (!e) {
+        warn_of_few_files();
         e = thread_start("starter", starter, &f, &f.starter);
+    }
     int status = 1;
     if (e) {
         LOG_ERROR("%s", err_message(e));
@@ -285,7 +303,7 @@ static int run_logged(const struct options *o)
     return status;
 }
 
-/* Of two front ends at one Unix socket only one could be reached. */
+/* Refuses two front ends at the same Unix socket: only one could be reached. */
 static struct err *check_addresses(const struct options *o)
 {
     const struct {
@@ -309,7 +327,7 @@ static struct err *check_addresses(const struct options *o)
     return NULL;
 }
 
-/* Before anything is opened: the front ends make their own of it. */
+/* Checks a pattern before anything is opened; the front ends compile it again. */
 static struct err *check_pattern(bool open, const char *option, const char *pattern)
 {
     struct forward *f = NULL;
@@ -337,6 +355,8 @@ int run_server(int argc, char **argv)
         return isolate_child_run();
     if (argc > 1 && strcmp(argv[1], "check") == 0)
         return check_command(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "doctor") == 0)
+        return doctor_command(argc - 1, argv + 1);
     struct options *o = mem_alloc(sizeof(*o));
     enum options_action action = OPTIONS_RUN;
     options_defaults(o);

@@ -1,5 +1,8 @@
 #pragma once
 /* The server as a process. */
 
-/* run_server - with a command line, until a signal ends it; see nereid_private.h. */
+/* Fewer files that the process may open are worth a word to the operator. */
+#define RUN_FEW_FILES 1024u
+
+/* run_server - run a server with a command line until a signal ends it; see nereid_private.h. */
 int run_server(int argc, char **argv);

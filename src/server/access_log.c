@@ -23,7 +23,7 @@ bool access_log_on(void)
     return atomic_load_explicit(&fd_now, memory_order_relaxed) >= 0;
 }
 
-/* A value that came from a client stands between quotes. */
+/* Writes a value that came from a client, in quotes. */
 static void access_log_put_value(struct strbuf *sb, const char *key, const char *value, bool json)
 {
     strbuf_printf(sb, json ? ",\"%s\":\"" : " %s=\"", key);

@@ -17,7 +17,8 @@
 
 #define OPTIONS_MAGIC 0x454f5054u
 
-/* One call of embed_options_set; replayed for each server that is made of the options. */
+/* A call of embed_options_set. The calls are repeated for each server that is made from the
+ * options. */
 struct setting {
     const struct options_row *row;
     char *value;
@@ -25,16 +26,17 @@ struct setting {
 
 struct embed_options {
     uint32_t magic;
-    struct options checked; /* every setting was tried on it */
+    struct options checked; /* used to check every setting */
     struct setting *settings;
     size_t count;
 };
 
-/* What a server in a host program has beyond the others. */
+/* What a server in a host program has in addition. */
 struct embed {
-    struct options options;              /* the server's strings belong to it */
+    struct options options;              /* owns the strings of the server's options */
     _Atomic(uint32_t) exit_timeout_secs; /* relaxed: it orders nothing */
-    struct mutex lock; /* rank REPO, since a thread is made under it; guards what follows */
+    /* rank REPO, because a thread is started under it; guards the fields below */
+    struct mutex lock;
     struct mutex_cond changed;
     struct thread *stopper;
     bool stopped;
@@ -66,8 +68,7 @@ struct embed_options *embed_options_of(const void *handle)
     return o && o->magic == OPTIONS_MAGIC ? o : NULL;
 }
 
-/* The log file of the process, opened by whoever names one; it stays open, since any thread may
- * write to it. */
+/* Opens the log file of the process. It stays open, because any thread may write to it. */
 static struct err *set_log_file(struct log_settings *s, const char *path)
 {
     int fd = LOG_FD_STANDARD;
@@ -132,11 +133,11 @@ struct err *embed_options_setf(struct embed_options *o, const char *name, const 
     return embed_options_set(o, name, text);
 }
 
-/* The options once more, with strings of their own; the log was set already. */
+/* Copies the options, with their own strings. The settings of the log are already in effect. */
 static struct err *copy_options(const struct embed_options *from, struct options *to)
 {
     options_defaults(to);
-    to->allow_library_upload = true; /* who calls is code of the process */
+    to->allow_library_upload = true; /* the caller is code of this process */
     for (size_t i = 0; i < from->count; i++) {
         const struct setting *s = &from->settings[i];
         struct err *e =
@@ -145,7 +146,7 @@ static struct err *copy_options(const struct embed_options *from, struct options
             return e;
     }
     to->auto_complete_config = !to->disable_auto_complete && !to->strict_model_config;
-    to->loop_threads = 1; /* without front ends a loop only keeps house */
+    to->loop_threads = 1; /* without front ends the loop only does housekeeping */
     if (!to->repository_count)
         return err_new(STATUS_INVALID_ARG, "--model-repository must be specified");
     return NULL;
@@ -215,7 +216,7 @@ static void embed_stopper(void *arg)
     mutex_unlock(&m->lock);
 }
 
-/* Caller holds the lock. */
+/* Starts the thread that stops the server. Caller holds the lock. */
 static struct err *begin_stop(struct server *s, struct embed *m)
 {
     if (m->stopped || m->stopper)

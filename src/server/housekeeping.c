@@ -11,14 +11,17 @@
 #include <stdatomic.h>
 
 #define PERIOD_NS  TIME_S(1)
-#define TRIM_BYTES ((size_t)4 << 20)  /* of the pools at once, */
-#define TRIM_PAUSE TIME_MS(1)         /* then others have their turn */
-#define HEAP_MUCH  ((size_t)1 << 20)  /* free bytes that are given back after a second, */
-#define HEAP_KEEP  ((size_t)64 << 10) /* that are not worth giving back, */
-#define HEAP_WAIT  5u                 /* and seconds that those in between stay */
-#define SLABS_MANY 16u                /* objects that are worth a look at the heap */
+#define TRIM_BYTES ((size_t)4 << 20) /* the most bytes that the pools give back at once */
+#define TRIM_PAUSE TIME_MS(1)        /* pause between such steps, so that others have their turn */
+/* more free heap bytes than this are given back after a second */
+#define HEAP_MUCH ((size_t)1 << 20)
+/* fewer free heap bytes than this are not worth giving back */
+#define HEAP_KEEP ((size_t)64 << 10)
+/* seconds after which an amount between the two is given back */
+#define HEAP_WAIT  5u
+#define SLABS_MANY 16u /* freed objects that justify a check of the heap */
 
-/* A receive buffer that was filled goes back once a second passed without much being received. */
+/* Gives the receive buffer's pages back when little was received for a second. */
 static void trim_receive(struct worker *w)
 {
     if (w->receive_high > WORKER_RECEIVE_KEEP)
@@ -30,12 +33,12 @@ static void trim_receive(struct worker *w)
     w->receive_high = 0;
 }
 
-/* How often the first worker trimmed the heap: then the others do their part. Relaxed: who sees
- * it a second late does it a second later. */
+/* How often the first worker trimmed the heap; the other workers then trim their part. Relaxed:
+ * a worker that sees it late trims a second later. */
 static atomic_uint trims;
 
-/* The heap gives back what a burst left: at once when its end is known, and what was freed (a
- * crowd of connections went away) and not asked for again for a while. */
+/* Trims the heap: at once when a burst is known to be over, and when memory that was freed (many
+ * connections closed) was not used again for a while. */
 static void trim_heap(struct housekeeping *h, bool over)
 {
     size_t idle = heap_free_bytes();
@@ -44,7 +47,7 @@ static void trim_heap(struct housekeeping *h, bool over)
     if (over || h->heap_full > wait) {
         heap_trim();
         atomic_fetch_add_explicit(&trims, 1, memory_order_relaxed);
-        h->heap_idle = heap_free_bytes(); /* counts what was given back, too */
+        h->heap_idle = heap_free_bytes(); /* free memory also counts pages that were given back */
         h->heap_full = 0;
     } else if (idle < h->heap_idle) {
         h->heap_idle = idle;
@@ -56,8 +59,7 @@ static void go_on_soon(struct housekeeping *h)
     loop_timer_set(h->worker->loop, &h->trim, loop_now(h->worker->loop) + TRIM_PAUSE);
 }
 
-/* Gives back some of what the pools kept warm and goes on soon; returns whether there is
- * anything left. */
+/* Gives back some of the pools' warm buffers, and continues soon. Returns true if some are left. */
 static bool trim_pools(struct housekeeping *h)
 {
     size_t kept;
@@ -82,8 +84,8 @@ static void trim_on(struct loop_timer *t)
         trim_pools(h);
 }
 
-/* The pools and the heap of the process are the first worker's business. A burst is over when
- * the pools have cooled down, and when the loop's lists were shortened. */
+/* Only the first worker trims the process's pools and heap. A burst is over when the pools have
+ * no warm buffers, or when the loop's slab lists were shortened. */
 static void trim_process(struct housekeeping *h, bool shortened)
 {
     bool warm = trim_pools(h);
@@ -105,8 +107,8 @@ static void housekeeping_due(struct loop_timer *t)
     struct worker *w = h->worker;
     time_ns now = loop_now(w->loop);
     trim_receive(w);
-    /* Objects that a burst left in the loop's lists lie scattered: the heap can only give the
-     * pages around them back once they went. */
+    /* Free objects in the loop's lists are scattered over pages. The heap can give such a page
+     * back only after they were freed. */
     note_freed(h, slab_trim());
     bool shortened = h->freed >= SLABS_MANY;
     h->freed = 0;

@@ -1,6 +1,6 @@
 #pragma once
-/* What every loop does once a second: give memory back that was not used lately. The first one
- * ends what backends forgot. */
+/* Work that every loop does once a second: give back memory that was not used lately. The first
+ * worker also deletes factories that backends forgot. */
 #include "os/loop.h"
 
 #include <stdbool.h>
@@ -11,13 +11,13 @@ struct worker;
 struct housekeeping {
     struct worker *worker;
     struct loop_timer timer;
-    struct loop_timer trim; /* goes on with what lists and pools give back */
-    size_t freed;           /* objects that were, since the heap was looked at */
-    bool warm;              /* buffers were kept warm a second ago */
-    unsigned heap_full;     /* for so many seconds the heap has held more than it should keep */
-    unsigned trims;         /* of the heap that the worker has seen */
-    size_t heap_idle;       /* the least that was free in the heap since it gave back last */
+    struct loop_timer trim; /* continues to give back memory of slab lists and pools */
+    size_t freed;           /* objects freed since the heap was last checked */
+    bool warm;              /* the pools had warm buffers a second ago */
+    unsigned heap_full;     /* for how many seconds the heap has had too much free memory */
+    unsigned trims;         /* the value of `trims` that this worker has seen */
+    size_t heap_idle;       /* the least free memory in the heap since its last trim */
 };
 
-/* housekeeping_start - before the worker's loop runs. */
+/* housekeeping_start - call it before the worker's loop runs. */
 void housekeeping_start(struct worker *w);

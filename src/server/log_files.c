@@ -13,7 +13,7 @@ static const struct options *options;
 static int log_fd = -1;
 static int access_fd = -1;
 
-/* So long the lines at the end of the process wait for whoever reads them. */
+/* How long the last lines at the end of the process wait for a slow reader. */
 #define END_WAIT_MS 500
 
 static bool log_files_is_file(const char *path)
@@ -63,7 +63,7 @@ struct err *log_files_apply(const struct options *o)
     return NULL;
 }
 
-/* Returns whether lines go on where they should. */
+/* Opens a file again. Returns true if lines go to the right file. */
 static bool anew(const char *path, int fd)
 {
     if (fd < 0)

@@ -5,7 +5,8 @@
 #include "server/server.h"
 #include "server/start_table.h"
 
-/* What began just before the line is not slow: it is told of when it still loads at the next. */
+/* A model that began to load just before this look is not slow. It is named if it still loads at
+ * the next look. */
 static void progress_due(struct loop_timer *t)
 {
     struct progress *p = LIST_ITEM(t, struct progress, timer);

@@ -1,5 +1,5 @@
 #pragma once
-/* A line every ten seconds that says which models still load. */
+/* Logs every ten seconds which models are still loading. */
 #include "os/loop.h"
 
 struct server;
@@ -9,8 +9,9 @@ struct server;
 struct progress {
     struct server *server;
     struct loop_timer timer;
-    bool loading; /* some model did when it looked last */
+    bool loading; /* a model was loading at the last look */
 };
 
-/* progress_start - before the loop of the first worker runs; then it lives as long as the loop. */
+/* progress_start - call it before the loop of the first worker runs; p must live as long as the
+ * loop. */
 void progress_start(struct progress *p, struct server *s);

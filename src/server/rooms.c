@@ -6,8 +6,8 @@
 #include "limits/limits.h"
 #include "sequences/sequences.h"
 
-/* One line a room: first those that make schedulers, then what stands around these, from inside to
- * outside. */
+/* One line per feature: first those that make schedulers, then the wrappers, from the inside to
+ * the outside. */
 static const struct feature *const rooms[] = {
     &sequences_feature,    /* versions with sequence_batching */
     &ensemble_run_feature, /* versions with ensemble_scheduling */

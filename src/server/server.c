@@ -15,6 +15,7 @@
 #include "serve/version.h"
 #include "server/housekeeping.h"
 #include "server/rooms.h"
+#include "server/start_advice.h"
 #include "server/start_table.h"
 
 #include <stdio.h>
@@ -176,18 +177,19 @@ struct err *server_load(struct server *s)
     size_t failed = 0;
     struct err *e = repo_load_all(s->repo, &failed);
     log_tables(s);
+    start_advice_repositories(s);
     if (!e && failed && s->options.exit_on_error)
         e = err_new(STATUS_INTERNAL,
                     "failed to load all models: %zu could not be loaded, see the lines above; "
                     "--exit-on-error=false serves the others",
                     failed);
-    if (e &&
-        !s->options
-             .exit_on_error) { /* as the reference: it stays, with open ports, and is not live */
+    /* As in the reference, the server keeps running with open ports, and is not live. */
+    if (e && !s->options.exit_on_error) {
         LOG_ERROR("%s; nothing is served", err_message(e));
         table_refuse(s->table);
     }
-    enum server_state before = SERVER_INITIALIZING; /* unless it was told to stop meanwhile */
+    /* it is different if the server was told to stop meanwhile */
+    enum server_state before = SERVER_INITIALIZING;
     atomic_compare_exchange_strong(&s->state, &before, e ? SERVER_FAILED : SERVER_READY);
     if (!s->options.exit_on_error) {
         err_free(e);
@@ -247,9 +249,9 @@ bool server_live(const struct server *s)
     return state == SERVER_READY || state == SERVER_STOPPING;
 }
 
-/* What was replaced or unloaded, or is about to be, does not count against readiness; what
- * failed or still loads does. That a model could not even be looked at does not, as in the
- * reference. */
+/* True if a version does not prevent readiness. Versions that were replaced, are unloaded or are
+ * being unloaded do not prevent it; versions that failed or are loading do. As in the reference,
+ * a model that could not even be looked at does not prevent it. */
 static bool counts_as_ready(const struct table_entry *e)
 {
     if (e->number == 0)
@@ -259,7 +261,7 @@ static bool counts_as_ready(const struct table_entry *e)
     return e->state == TABLE_READY || e->state == TABLE_UNLOADING || e->state == TABLE_UNLOADED;
 }
 
-/* Of a model that never had a version there is nothing that could be ready. */
+/* True for a model that never had a version: nothing of it could be ready. */
 static bool lacks_versions(const struct table_model *m)
 {
     return m->versionless && m->entry_count == 1 && m->entries[0].number == 0;

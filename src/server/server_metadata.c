@@ -6,8 +6,8 @@
 
 Inference__ServerMetadataResponse *server_metadata_new(const struct server *s)
 {
-    /* In the reference's order, without its shared memory and trace extensions, which are not
-     * served here. */
+    /* In the reference's order, without the shared memory and trace extensions, which this
+     * server does not support. */
     static const char *const extensions[] = {
         "classification",
         "sequence",

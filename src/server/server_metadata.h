@@ -1,8 +1,8 @@
 #pragma once
-/* What a server says of itself: its name, its version, the extensions that it has. */
+/* The server's metadata: its name, its version, its extensions. */
 #include "proto/grpc_service.pb-c.h"
 
 struct server;
 
-/* server_metadata_new - the caller's (protobuf_c_message_free_unpacked). */
+/* server_metadata_new - owned by the caller (protobuf_c_message_free_unpacked). */
 Inference__ServerMetadataResponse *server_metadata_new(const struct server *s);

@@ -31,7 +31,8 @@ struct rows {
     size_t widths[COLUMNS];
 };
 
-/* Takes the last cell over. A line break in a cell would break the table. */
+/* Adds a row, and takes the last cell over. Line breaks in a cell are removed, because they
+ * would break the table. */
 static void start_table_add(struct rows *r, const char *first, const char *second, char *last)
 {
     if (r->count == r->room) {
@@ -67,7 +68,7 @@ static void start_table_put_row(struct strbuf *sb, const struct rows *r, const s
     strbuf_puts(sb, "|\n");
 }
 
-/* The first row is the heading. Frees them. */
+/* Prints the rows and frees them. The first row is the heading. */
 static char *table_of(struct rows *r)
 {
     struct strbuf sb = STRBUF_INIT;

@@ -70,7 +70,7 @@ def test_a_staged_installation_serves_from_where_it_was_put(tmp_path: Path) -> N
     Installed.prefix = (tmp_path / "stage" / "usr" / "local" / "nereid").rename(tmp_path / "moved")
     assert sorted(path.name for path in (tmp_path / "stage").rglob("*") if path.is_file()) == []
     log = tmp_path / "log"
-    with Installed(paths.ROOT / "build" / "models", {"log-file": log, "cache-config": "local,size=65536"}) as server:
+    with Installed(paths.ROOT / "build" / "models", {"log-file": str(log), "cache-config": "local,size=65536"}) as server:
         found = ask(server, "grpc", "digits", {"image": np.zeros((1, 64), np.float32)})["logits"]
     assert found.shape == (1, 10)
     told = log.read_text()

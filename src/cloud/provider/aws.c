@@ -28,7 +28,7 @@ static const char *aws_env(const char *name)
     return value ? value : "";
 }
 
-/* The text of a configuration file, "" when it is not there; the caller's. */
+/* The text of a configuration file, "" if it does not exist; the caller frees it. */
 static char *aws_read_file(const char *variable, const char *usual)
 {
     struct strbuf path = STRBUF_INIT;
@@ -46,7 +46,7 @@ static char *aws_read_file(const char *variable, const char *usual)
     return text ? text : mem_strdup("");
 }
 
-/* What both files say of a profile. */
+/* The texts of both files about a profile. */
 struct profile {
     char *credentials;
     char *config;
@@ -70,7 +70,7 @@ static void profile_close(struct profile *p)
     strbuf_fini(&p->section);
 }
 
-/* The caller's; "" when neither file says it. */
+/* A value of a profile; "" if neither file has it. The caller frees it. */
 static char *profile_value(const struct profile *p, const char *name)
 {
     char *value = ini_find(p->credentials, p->name, name);
@@ -103,7 +103,7 @@ static bool from_profile(const struct aws *a, struct aws_key *ret)
     return false;
 }
 
-/* Of its own for a lease; NULL stays NULL. */
+/* A copy for a lease; NULL stays NULL. */
 static void *copy_key(const void *value)
 {
     const struct aws_key *from = value;
@@ -122,7 +122,7 @@ static void drop_key(void *value)
     mem_free(value);
 }
 
-/* What is there of a profile, a web identity, a container or an instance. */
+/* Finds the key of a profile, a web identity, a container or an instance. */
 static struct err *find_key(struct aws *a, void *session, struct aws_key *ret, bool *ret_found)
 {
     *ret_found = from_profile(a, ret);

@@ -68,7 +68,7 @@ static void put_url(struct strbuf *sb, const char *region)
                       strncmp(region, "cn-", 3) == 0 ? ".cn" : "");
 }
 
-/* What is wanted of the answer. */
+/* The needed fields of the answer. */
 struct answer {
     struct strbuf text;
     struct strbuf id;

@@ -16,7 +16,7 @@
 #define INSTANCE_HOST   "http://169.254.169.254"
 #define TOKEN_LIFE_SECS "21600"
 
-/* "2026-11-21T14:00:00Z"; 0 when it is none. */
+/* Parses "2026-11-21T14:00:00Z"; 0 if invalid. */
 uint64_t aws_role_time(const char *text)
 {
     struct tm tm = {0};
@@ -55,7 +55,8 @@ static const char *aws_role_env(const char *name)
     return value ? value : "";
 }
 
-/* What the container's endpoint wants as Authorization; NULL = nothing. The caller's. */
+/* The value of the header Authorization for the container's endpoint; NULL = none. The caller
+ * frees it. */
 static char *container_token(void)
 {
     struct strbuf header = STRBUF_INIT;
@@ -109,7 +110,7 @@ static struct err *of_role(struct call_net *net, void *session, const char *head
     return e;
 }
 
-/* By the second version of the metadata service: a token for the session first.
+/* Asks the second version of the metadata service, which first needs a session token.
  * errors  NOT_FOUND: there is no such service, or the instance has no role */
 static struct err *of_instance(struct call_net *net, void *session, const char *base,
                                struct aws_key *ret)
@@ -134,7 +135,7 @@ static struct err *of_instance(struct call_net *net, void *session, const char *
     return e;
 }
 
-/* What the environment names as the container's endpoint; "" when it names none. */
+/* Writes the container's endpoint that the environment names; "" if it names none. */
 static void put_container_url(struct strbuf *url)
 {
     if (*aws_role_env("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"))

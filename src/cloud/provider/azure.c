@@ -28,7 +28,7 @@ struct azure {
     char *base; /* "https://ACCOUNT.blob.core.windows.net", or HOST/ACCOUNT */
     char *container;
     char *prefix;
-    unsigned char *key; /* NULL = there is none */
+    unsigned char *key; /* NULL = no key */
     size_t key_len;
     bool with_token;
     struct azure_token token;
@@ -52,7 +52,7 @@ static const char *azure_env(const char *name)
     return value ? value : "";
 }
 
-/* NAME=VALUE of a connection string; the caller's, "" when there is none. */
+/* The value of NAME in a connection string; "" if there is none. The caller frees it. */
 static char *connection_value(const char *name)
 {
     const char *at = azure_env("AZURE_STORAGE_CONNECTION_STRING");
@@ -66,7 +66,7 @@ static char *connection_value(const char *name)
     return mem_strdup("");
 }
 
-/* Account, address and container out of the path and the settings. */
+/* Finds account, address and container from the path and the settings. */
 static struct err *azure_place(struct azure *a, const char *path, const char *account)
 {
     struct url_parts parts;
@@ -155,7 +155,7 @@ static void put_date(char *ret, size_t cap)
              months + 3 * tm.tm_mon, tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
-/* Signs what is in r, by a key or a token. v: all of it but who asks and when. */
+/* Signs the request r by a key or a token. v: its parts, without account and date. */
 static struct err *azure_sign(struct azure *a, void *session, struct azure_key_request *v,
                               struct call_request *r)
 {
@@ -183,7 +183,7 @@ static struct err *azure_sign(struct azure *a, void *session, struct azure_key_r
     return NULL;
 }
 
-/* The path of a URL, from the slash behind the host on. */
+/* The path of a URL, from the slash after the host. */
 static const char *azure_path(const char *url)
 {
     const char *host = strstr(url, "://");

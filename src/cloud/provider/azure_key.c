@@ -5,8 +5,8 @@
 
 void azure_key_to_sign(const struct azure_key_request *r, struct strbuf *sb)
 {
-    /* The verb; then Content-Encoding, -Language, -Length, -MD5, -Type, Date and
-     * If-Modified-Since, none of which is sent. */
+    /* The method; then the values of Content-Encoding, -Language, -Length, -MD5, -Type, Date and
+     * If-Modified-Since, which are not sent. */
     strbuf_puts(sb, "GET\n\n\n\n\n\n\n\n");
     strbuf_printf(sb, "%s\n\n\n%s\n", r->if_match, r->range);
     for (size_t i = 0; i < r->header_count; i++)

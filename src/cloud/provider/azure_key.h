@@ -1,5 +1,5 @@
 #pragma once
-/* Shared Key signatures of Azure Storage. Pure, but for the digest. Private to provider/.
+/* Shared Key signatures of Azure Storage. Pure, except for the digest. Private to provider/.
  * source  Azure Storage: Authorize with Shared Key */
 #include "base/strbuf.h"
 
@@ -15,10 +15,10 @@ struct azure_key_pair {
 /* A GET without a body. */
 struct azure_key_request {
     const char *account;
-    const char *path;                   /* as it is sent, from '/' on */
-    const struct azure_key_pair *query; /* not escaped; by name */
+    const char *path;                   /* as it is sent, beginning with '/' */
+    const struct azure_key_pair *query; /* not escaped; sorted by name */
     size_t query_count;
-    const struct azure_key_pair *headers; /* x-ms-...; by name */
+    const struct azure_key_pair *headers; /* x-ms-...; sorted by name */
     size_t header_count;
     const char *if_match; /* "" = none */
     const char *range;

@@ -21,11 +21,11 @@ struct page {
     struct listing *listing;
     char *next;
     struct strbuf text;
-    struct strbuf name; /* of the blob so far */
+    struct strbuf name; /* of the current blob */
     struct strbuf tag;
     struct strbuf md5;
     struct strbuf size;
-    bool directory; /* of a namespace with directories */
+    bool directory; /* a directory, in a storage account with directories */
 };
 
 static void clear(struct strbuf *sb)
@@ -121,7 +121,7 @@ static void azure_list_closed(void *owner, const char *name)
 struct err *azure_list_read(const struct cloud_abi *abi, const char *body, size_t len,
                             const char *prefix, struct listing *l, char **ret_next)
 {
-    /* A byte order mark may stand in front. */
+    /* The text may begin with a byte order mark. */
     if (len >= 3 && memcmp(body, "\xef\xbb\xbf", 3) == 0) {
         body += 3;
         len -= 3;

@@ -41,7 +41,7 @@ static struct err *azure_token_run(struct call_net *net, void *session, const st
     return e;
 }
 
-/* A registered application: by its secret, or by the token that its surroundings gave it. */
+/* A registered application: by its secret, or by a token that its environment provides. */
 static struct err *of_application(const struct azure_token *t, void *session,
                                   struct lease_fresh *ret)
 {
@@ -85,7 +85,7 @@ static struct err *azure_token_of_machine(const struct azure_token *t, void *ses
 {
     struct strbuf url = STRBUF_INIT;
     struct strbuf secret = STRBUF_INIT;
-    bool service = *azure_token_env("IDENTITY_ENDPOINT") != '\0'; /* of an application service */
+    bool service = *azure_token_env("IDENTITY_ENDPOINT") != '\0'; /* on Azure App Service */
     strbuf_printf(&url, "%s?api-version=%s",
                   service ? azure_token_env("IDENTITY_ENDPOINT") : MACHINE,
                   service ? "2019-08-01" : "2018-02-01");

@@ -1,5 +1,5 @@
 #pragma once
-/* Tokens for Azure Blob Storage: of a managed identity, or of what the environment names.
+/* Tokens for Azure Blob Storage: of a managed identity, or from the settings in the environment.
  * Private to provider/. */
 #include "base/err.h"
 #include "cloud/web/lease.h"
@@ -8,8 +8,8 @@ struct call_net;
 
 struct azure_token {
     struct call_net *net;
-    char *client_id; /* of a user-assigned identity; "" = the machine's own */
-    bool machine;    /* the managed identity alone; else the environment first */
+    char *client_id; /* of a user-assigned identity; "" = the machine's identity */
+    bool machine;    /* use only the managed identity; else the environment first */
     struct lease lease;
 };
 

@@ -36,7 +36,7 @@ static void gcs_close(void *site)
     mem_free(g);
 }
 
-/* "host:port" or an address; NULL = there is no emulator. The caller's. */
+/* The emulator's "host:port" or address; NULL = none. The caller frees it. */
 static char *emulator(void)
 {
     const char *host = getenv("STORAGE_EMULATOR_HOST");
@@ -79,7 +79,7 @@ static void put_pair(struct strbuf *sb, const char *name, const char *value)
     url_escape(sb, value, strlen(value), false);
 }
 
-/* endpoint/storage/v1/b/BUCKET/o, and who asks. */
+/* Writes endpoint/storage/v1/b/BUCKET/o, and the header with the token. */
 static struct err *gcs_make(struct gcs *g, void *session, struct call_request *r)
 {
     void *token = NULL;
@@ -115,7 +115,7 @@ static struct err *gcs_list(void *site, void *session, const char *model, const 
     return NULL;
 }
 
-/* Base64 of `bytes` bytes as name:hexadecimal. */
+/* Writes a digest of `bytes` bytes, given as base64, as name:hexadecimal. */
 static void gcs_put_digest(struct strbuf *sb, const char *name, yyjson_val *value, size_t bytes)
 {
     const char *text = yyjson_get_str(value);
@@ -186,7 +186,8 @@ static struct err *gcs_get(void *site, void *session, const struct listing_objec
     put_pair(&r->url, "alt", "media");
     put_pair(&r->url, "generation", o->tag);
     call_header(r, "Range: bytes=%" PRIu64 "-%" PRIu64, from, to - 1);
-    /* What was stored compressed comes as it was stored: the digests are of that. */
+    /* An object that was stored compressed is requested as it was stored, because the digests
+     * are of that. */
     call_header(r, "Accept-Encoding: gzip");
     return NULL;
 }

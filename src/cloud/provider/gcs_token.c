@@ -1,4 +1,4 @@
-/* Out of a service account's key, a user's refresh token, or the metadata server.
+/* Tokens from a service account's key, a user's refresh token, or the metadata server.
  * source  OAuth 2.0 for server to server applications; RFC 7523 */
 #include "cloud/provider/gcs_token.h"
 
@@ -32,7 +32,7 @@ static const char *gcs_token_text(yyjson_val *root, const char *name)
     return text ? text : "";
 }
 
-/* name=value, escaped. */
+/* Appends name=value, escaped. */
 static void gcs_token_put_field(struct strbuf *sb, const char *name, const char *value)
 {
     strbuf_printf(sb, "%s%s=", sb->len ? "&" : "", name);
@@ -54,7 +54,8 @@ static struct err *gcs_token_post(struct call_net *net, void *session, const cha
     return e;
 }
 
-/* A member of a JSON text of ours: values of key files may hold anything. */
+/* Appends a JSON text. It is written by the JSON library, because values of key files may
+ * contain any character. */
 static void gcs_token_put_json(struct strbuf *sb, yyjson_mut_doc *doc)
 {
     char *text = yyjson_mut_write(doc, 0, NULL);
@@ -63,7 +64,7 @@ static void gcs_token_put_json(struct strbuf *sb, yyjson_mut_doc *doc)
     mem_free(text);
 }
 
-/* header.claims, in base64. */
+/* Appends header.claims, in base64. */
 static void put_claims(struct strbuf *sb, yyjson_val *key, const char *audience)
 {
     uint64_t now = clock_wall_ns() / 1000000000u;
@@ -151,7 +152,7 @@ static struct err *of_file(const struct gcs_token *t, void *session, struct leas
     return err_wrap(e, "the key file '%s'", t->file);
 }
 
-/* There may be no such server: then requests go without a token. */
+/* Asks the metadata server. If there is none, requests are sent without a token. */
 static struct err *gcs_token_of_machine(struct gcs_token *t, void *session, struct lease_fresh *ret)
 {
     const char *host = getenv("GCE_METADATA_HOST");

@@ -7,13 +7,13 @@ struct call_net;
 
 struct gcs_token {
     struct call_net *net;
-    char *file;    /* of a key; NULL = none is named */
-    bool emulator; /* without a key file, requests go without a token */
+    char *file;    /* path of a key file; NULL = none is named */
+    bool emulator; /* without a key file, requests are sent without a token */
     struct lease lease;
-    bool said; /* that there are none; only who fetches looks at it */
+    bool said; /* it was logged that there are none; used by the fetching thread only */
 };
 
-/* gcs_token_init - file: what names the key, "" or NULL = the environment and the usual place.
- * Takes no request. */
+/* gcs_token_init - file: the key file, "" or NULL = from the environment and the default place.
+ * Sends no request. */
 void gcs_token_init(struct gcs_token *t, struct call_net *net, const char *file, bool emulator);
 void gcs_token_fini(struct gcs_token *t);

@@ -6,7 +6,7 @@
 
 #define SPACES " \t\r"
 
-/* The text without spaces at its ends. */
+/* Removes spaces at both ends. */
 static size_t ini_trim(const char **at, size_t len)
 {
     while (len && strchr(SPACES, **at)) {

@@ -90,7 +90,7 @@ bool listing_next_model(const struct listing *l, size_t *at, const char **ret, s
     return false;
 }
 
-/* The first object whose name is not before MODEL/. */
+/* The first object whose name is not less than MODEL/. */
 static size_t lower_bound(const struct listing *l, const char *model, size_t len)
 {
     size_t low = 0;
@@ -119,7 +119,7 @@ void listing_model(const struct listing *l, const char *model, size_t *ret_first
     *ret_count = end - first;
 }
 
-/* A marker's name without its last slash; "MODEL/" itself is fine. */
+/* Checks a name. The last slash of a directory marker is ignored; "MODEL/" itself is fine. */
 static bool name_ok(const char *name)
 {
     size_t len = strlen(name);
@@ -142,7 +142,7 @@ struct err *listing_check(const struct listing *l, size_t first, size_t count)
     return NULL;
 }
 
-/* The version that the first component names; 0 when it names none. */
+/* The version number in the first component; 0 if it is not a version. */
 static int64_t version_of(const char *path)
 {
     const char *slash = strchr(path, '/');

@@ -1,6 +1,5 @@
 #pragma once
-/* What a repository in a store consists of: objects by name, as one listing shows them. Pure;
- * immutable once it is sorted. */
+/* The objects of a repository in a store, from one listing. Pure; immutable after it was sorted. */
 #include "base/arena.h"
 #include "base/err.h"
 
@@ -15,11 +14,11 @@
 #define LISTING_MAX_BYTES ((size_t)256 << 20)
 
 struct listing_object {
-    /* below the repository: MODEL/... ; ends in '/' when it only marks a directory */
+    /* below the repository: MODEL/...; ends in '/' if it only marks a directory */
     const char *name;
-    const char *tag; /* another whenever the content is another: an ETag or a generation */
+    const char *tag; /* changes whenever the content changes: an ETag or a generation */
     uint64_t size;
-    const char *digest; /* what the store says of the content, as its kind reads it; "" = nothing */
+    const char *digest; /* the store's digest of the content, in the form of its kind; "" = none */
 };
 
 struct listing {
@@ -28,25 +27,25 @@ struct listing {
     size_t count;
     size_t cap;
     size_t max;
-    size_t bytes; /* of all texts that were added */
-    bool full;    /* one more was refused */
+    size_t bytes; /* of all added texts */
+    bool full;    /* an object was refused because of a limit */
 };
 
 void listing_init(struct listing *l);
 void listing_fini(struct listing *l);
 
-/* listing_add - one more; the strings are copied.
- * errors  INVALID_ARG when there are too many, or too long ones: then it is `full`; or the name
- *         has a NUL */
+/* listing_add - add an object; the strings are copied.
+ * errors  INVALID_ARG if there are too many objects or bytes, which sets `full`; or if the name
+ *         contains a NUL */
 struct err *listing_add(struct listing *l, const char *name, size_t name_len, uint64_t size,
                         const char *tag, const char *digest);
 
-/* listing_sort - by name; names that come twice count once. Before anything below. */
+/* listing_sort - sort by name and remove duplicates. Call it before the functions below. */
 void listing_sort(struct listing *l);
 
-/* listing_next_model - the next directory at the top from *at on, which moves behind its
- * objects; false at the end. Names that begin with a dot, and objects beside the directories,
- * are left out.
+/* listing_next_model - the next directory at the top from *at on; *at then moves after its
+ * objects. Returns false at the end. Names that begin with a dot, and objects outside
+ * directories, are skipped.
  * ret, ret_len  its name */
 bool listing_next_model(const struct listing *l, size_t *at, const char **ret, size_t *ret_len);
 
@@ -54,20 +53,21 @@ bool listing_next_model(const struct listing *l, size_t *at, const char **ret, s
 void listing_model(const struct listing *l, const char *model, size_t *ret_first,
                    size_t *ret_count);
 
-/* listing_check - names below a model that would leave its directory are refused. */
+/* listing_check - refuse names below a model that would leave its directory. */
 struct err *listing_check(const struct listing *l, size_t first, size_t count);
 
-/* Which objects of a model: those of one version directory (its number), those beside all
- * version directories - of these the configuration, or what is none - or all. */
+/* Parts of a model: a positive number is that version's directory; REST is everything outside
+ * version directories, which is CONFIG (the configuration) plus BESIDE (other files); ALL is
+ * everything. */
 #define LISTING_REST   INT64_C(0)
 #define LISTING_ALL    INT64_C(-1)
 #define LISTING_CONFIG INT64_C(-2)
 #define LISTING_BESIDE INT64_C(-3)
 
-/* listing_in - whether the object is of that part.
- * path  behind "MODEL/" */
+/* listing_in - true if the object belongs to that part.
+ * path  after "MODEL/" */
 bool listing_in(const char *path, int64_t part);
 
-/* listing_stamp - a number that changes when one of these objects changes, comes or goes; never
- * 0. */
+/* listing_stamp - a number that changes when an object of the part changes, is added or removed;
+ * never 0. */
 uint64_t listing_stamp(const struct listing *l, size_t first, size_t count, int64_t part);

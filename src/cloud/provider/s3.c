@@ -1,4 +1,4 @@
-/* Amazon S3 and what speaks its protocol.
+/* Amazon S3, and other stores with its protocol.
  * source  spec/requirements.md MR-08 to MR-12, X-01; Amazon S3 API Reference: ListObjectsV2,
  *         GetObject */
 #include "base/mem.h"
@@ -19,20 +19,20 @@
 #define SCHEME    "s3://"
 #define MAX_PAIRS 8u
 
-#define MAX_REGION 64u /* characters, and the NUL */
+#define MAX_REGION 64u /* characters, with the NUL */
 
-/* Of no bytes. */
+/* The SHA-256 of no bytes. */
 #define EMPTY_SHA256 "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 struct s3 {
     struct call_net *net;
     struct url_parts where;
     struct aws aws;
-    bool own_endpoint; /* not the provider's */
-    bool virtual_host; /* the bucket is part of the host's name */
-    struct mutex lock; /* rank LEAF; guards what follows */
-    char *region;      /* the bucket's, as far as it is known */
-    int64_t skew_secs; /* how far the store's clock is before ours */
+    bool own_endpoint; /* an endpoint other than the provider's */
+    bool virtual_host; /* the bucket is a part of the host name */
+    struct mutex lock; /* rank LEAF; guards the fields below */
+    char *region;      /* of the bucket, if known */
+    int64_t skew_secs; /* how far the store's clock is ahead */
 };
 
 static void s3_close(void *site)
@@ -45,7 +45,7 @@ static void s3_close(void *site)
     mem_free(s);
 }
 
-/* An endpoint's address without a slash at its end. */
+/* An endpoint's address without a trailing slash. */
 static char *without_slash(const char *text)
 {
     size_t len = strlen(text);
@@ -67,7 +67,7 @@ static void choose_address(struct s3 *s)
         s->virtual_host = false;
 }
 
-/* What becomes part of a host's name and of what is signed. */
+/* True for a valid region: it becomes part of a host name and of what is signed. */
 static bool is_region(const char *text)
 {
     static const char chars[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
@@ -117,7 +117,7 @@ static char *region_of(struct s3 *s)
     return region;
 }
 
-/* "http://host:port", the bucket in it where it belongs there. */
+/* Writes "http://host:port", with the bucket in the host name if needed. */
 static void put_base(const struct s3 *s, const char *region, struct strbuf *sb)
 {
     if (s->own_endpoint) {
@@ -136,7 +136,7 @@ static void put_base(const struct s3 *s, const char *region, struct strbuf *sb)
         strbuf_printf(sb, "https://s3.%s.amazonaws.com%s", region, end);
 }
 
-/* Host as the client sends it: without the port that the scheme implies. */
+/* The value of the header Host as the client sends it: without the scheme's default port. */
 static char *host_of(const char *base)
 {
     const char *mark = strstr(base, "://");
@@ -157,7 +157,7 @@ static uint64_t store_time(struct s3 *s)
     return clock_wall_ns() + (uint64_t)skew * 1000000000u;
 }
 
-/* Adds the headers that prove who asks. */
+/* Adds the headers with the signature. */
 static void s3_sign(struct s3 *s, const struct aws_key *key, const char *region, const char *host,
                     struct sigv4_request *v, struct call_request *r)
 {
@@ -184,7 +184,7 @@ static void s3_sign(struct s3 *s, const struct aws_key *key, const char *region,
     strbuf_fini(&authorization);
 }
 
-/* The whole request but for headers that are not signed.
+/* Makes the whole request, except for headers that are not signed.
  * name  of an object below the repository; NULL = the bucket itself */
 static struct err *s3_make(struct s3 *s, void *session, const char *name,
                            const struct sigv4_pair *query, size_t query_count,
@@ -264,7 +264,7 @@ static struct err *s3_get(void *site, void *session, const struct listing_object
     return NULL;
 }
 
-/* HEAD of the first part of an upload in parts: its length is the parts'. */
+/* A HEAD request for the first part of an upload in parts: its length is the part size. */
 static struct err *s3_first_part(void *site, void *session, const struct listing_object *o,
                                  struct call_request *r)
 {
@@ -276,7 +276,7 @@ static struct err *s3_first_part(void *site, void *session, const struct listing
     return e;
 }
 
-/* The store's clock, where it says that ours is wrong. */
+/* Notes the store's clock if it says that this clock is wrong. */
 static bool take_skew(struct s3 *s, const struct call_answer *a)
 {
     char date[64];
@@ -322,8 +322,8 @@ static bool s3_renew(void *site, const struct call_answer *a)
     return false;
 }
 
-/* With keys of the customer's or of a service the ETag is no MD5, nor in gateways that make it
- * in a way of their own. */
+/* The ETag is not an MD5 for objects with customer or service keys, nor in gateways that compute
+ * it differently. */
 static bool s3_digest_holds(const struct call_answer *a)
 {
     char value[64];

@@ -99,7 +99,8 @@ static void s3_list_closed(void *owner, const char *name)
     strbuf_puts(&p->text, "");
 }
 
-/* "\"<32>\"" is the MD5, "\"<32>-N\"" that of the MD5s of N parts. */
+/* Writes the digest in an ETag: "\"<32>\"" is the MD5, "\"<32>-N\"" the MD5 of the MD5s of N
+ * parts. */
 static void s3_list_put_digest(const char *tag, struct strbuf *sb)
 {
     size_t len = strlen(tag);

@@ -55,7 +55,8 @@ void sigv4_query(const struct sigv4_pair *query, size_t count, struct strbuf *sb
     mem_free(all);
 }
 
-/* Lower-case name, value without spaces at its ends and with single ones inside. */
+/* The name in lower case, and the value without spaces at its ends and with single spaces
+ * inside. */
 static struct escaped header_of(const struct sigv4_pair *h)
 {
     struct strbuf name = STRBUF_INIT;
@@ -74,7 +75,7 @@ static int by_header(const void *a, const void *b)
     return strcmp(((const struct escaped *)a)->name, ((const struct escaped *)b)->name);
 }
 
-/* The headers in their order, and their names with ';' between. */
+/* Writes the headers in their order, and their names separated by ';'. */
 static void put_headers(const struct sigv4_request *r, struct strbuf *lines, struct strbuf *names)
 {
     struct escaped *all = mem_alloc((r->header_count + 1) * sizeof(*all));

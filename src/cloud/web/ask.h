@@ -1,5 +1,5 @@
 #pragma once
-/* Small questions to endpoints that give credentials. */
+/* Small requests to endpoints that provide credentials. */
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -12,11 +12,11 @@ struct ask {
     const char *url;
     const char *headers[3]; /* "name: value"; NULL = none */
     const char *body;       /* of a POST; NULL = none */
-    /* an address of this machine's surroundings: past any proxy, and it answers fast */
+    /* a local address: without a proxy, and it answers fast */
     bool direct;
-    bool maybe; /* nobody may be there */
+    bool maybe; /* the endpoint may not exist */
 };
 
-/* ask_run - errors as call_run: NOT_FOUND, and no other, says that there is no such endpoint.
- * ret: the answer's text, the caller's (mem_free). */
+/* ask_run - send it. Errors: as call_run; only NOT_FOUND says that the endpoint does not exist.
+ * ret: the answer's text, owned by the caller (mem_free). */
 struct err *ask_run(struct call_net *net, void *session, const struct ask *a, char **ret);

@@ -11,14 +11,14 @@
 #include <string.h>
 
 #define CONNECT_MS       5000u
-#define SMALL_LIMITS     4u /* an answer that is collected may take so many times the limit */
+#define SMALL_LIMITS     4u /* the most time for a collected answer, as a multiple of the limit */
 #define MAX_STALL_SECS   15u
 #define MAX_HEADER_BYTES ((size_t)32 << 10)
 #define MAX_ERROR_BYTES  ((size_t)8 << 10)
 #define MAX_RENEWALS     3u
 #define MAX_WORDS        ((size_t)300)
 
-/* So many attempts without a connection mean that nobody is there. */
+/* After this many attempts without a connection, the endpoint does not exist. */
 #define MAX_SILENCES 3u
 
 void call_net_init(struct call_net *n, const struct cloud_abi *abi, time_ns limit,
@@ -56,7 +56,7 @@ bool call_net_wait(struct call_net *n, time_ns until)
     return !atomic_load(&n->cancelled);
 }
 
-/* Why a line cannot be sent; its value, which may be a secret, is not told. */
+/* The reason why a header line cannot be sent. Its value may be a secret and is not shown. */
 static struct err *check_line(const struct call_request *r, const char *line, size_t len)
 {
     int name_len = (int)strcspn(line, ":");
@@ -158,7 +158,7 @@ static bool web_call_on_body(void *owner, const void *data, size_t len)
     return len <= room || !good;
 }
 
-/* <Tag>words</Tag> of an error, or "message": "words". */
+/* Writes the message of an error: <Tag>words</Tag>, or "message": "words". */
 static void put_words(struct strbuf *sb, const char *body, const char *before, const char *ends)
 {
     const char *at = strstr(body, before);
@@ -184,7 +184,7 @@ static char *say_status(const struct call_answer *a)
     return strbuf_take(&sb);
 }
 
-/* Seconds; dates, which stores do not send, are not read. */
+/* Reads Retry-After in seconds. Dates, which stores do not send, are ignored. */
 static time_ns retry_after(const struct call_answer *a)
 {
     char value[32];
@@ -240,7 +240,7 @@ static void web_call_exchange(struct call_net *n, void *session, struct call *c,
     c->answer.status = x->status;
 }
 
-/* Whether it is plain that nobody is there: not when somebody answered before. */
+/* True if the endpoint clearly does not exist. Never true after somebody has answered. */
 static bool is_nobody(struct call_net *n, struct call *c, const struct cloud_abi_http *x)
 {
     if (!c->maybe)
@@ -252,7 +252,7 @@ static bool is_nobody(struct call_net *n, struct call *c, const struct cloud_abi
            (c->silences >= MAX_SILENCES && !atomic_load(&n->answered));
 }
 
-/* What came of an attempt: true = the call is over, with *ret_e or without. */
+/* Judges an attempt. true = the call has ended, with or without *ret_e. */
 static bool judge(struct call_net *n, struct call *c, const struct cloud_abi_http *x,
                   unsigned *renewals, char **ret_why, enum status *ret_code, bool *ret_at_once)
 {

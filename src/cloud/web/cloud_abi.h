@@ -1,7 +1,7 @@
 #pragma once
-/* What libnereid_cloud.so offers: HTTP, digests, signatures and XML, over libraries that only
- * cloud repositories need. A plain C table, so that the two sides share no memory, no error
- * object and no global. Any thread; one session per thread at a time.
+/* The interface of libnereid_cloud.so: HTTP, digests, signatures and XML, through libraries that
+ * only cloud repositories need. It is a plain C table, so that both sides share no memory, error
+ * objects or globals. Any thread; one thread at a time per session.
  * source  docs/decisions/0021-cloud-stores.md */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -19,11 +19,11 @@ enum cloud_abi_digest {
     CLOUD_ABI_MD5,
 };
 
-/* Whether anybody was there. */
+/* Whether the endpoint was reached. */
 enum cloud_abi_reach {
-    CLOUD_ABI_REACHED, /* there was a connection, or it is not known */
-    CLOUD_ABI_REFUSED, /* no connection: refused, or there is no way there */
-    CLOUD_ABI_SILENT,  /* no connection within the time for one */
+    CLOUD_ABI_REACHED, /* there was a connection, or it is unknown */
+    CLOUD_ABI_REFUSED, /* no connection: refused, or no route */
+    CLOUD_ABI_SILENT,  /* no connection within the time limit */
 };
 
 /* One HTTP exchange. Everything is borrowed for the call. */
@@ -34,27 +34,27 @@ struct cloud_abi_http {
     const void *body;
     size_t body_len;
     const char *ca_file; /* NULL = the system's authorities */
-    bool direct;         /* past any proxy */
+    bool direct;         /* without a proxy */
     uint32_t connect_ms;
-    uint32_t stall_secs;       /* with next to nothing for so long, the exchange has failed */
-    uint32_t total_ms;         /* it may take no longer; 0 = no limit */
+    uint32_t stall_secs;       /* the exchange fails after this time with almost no data */
+    uint32_t total_ms;         /* limit of the whole exchange; 0 = no limit */
     const atomic_bool *cancel; /* set by another thread: end soon */
 
-    /* Called on the thread of the exchange; false ends it. The status is set before the first of
-     * them. */
+    /* Called on the thread of the exchange; returning false ends it. The status is set before
+     * the first call. */
     bool (*on_header)(void *owner, const char *name, size_t name_len, const char *value,
                       size_t value_len);
     bool (*on_body)(void *owner, const void *data, size_t len);
     void *owner;
 
-    int status;      /* of the answer; 0 = there was none */
-    char error[256]; /* why the exchange did not come to its end; "" = it did */
+    int status;      /* of the answer; 0 = no answer */
+    char error[256]; /* why the exchange failed; "" = it succeeded */
     enum cloud_abi_reach reach;
-    /* and no later one will: a certificate that is not trusted, an address that is none */
+    /* a later attempt will fail too: an untrusted certificate, an invalid address */
     bool hopeless;
 };
 
-/* What an XML document consists of; text comes in pieces. */
+/* The events of an XML document; text comes in pieces. */
 struct cloud_abi_xml {
     void (*open)(void *owner, const char *name);
     void (*text)(void *owner, const char *data, size_t len);
@@ -65,22 +65,21 @@ struct cloud_abi_xml {
 struct cloud_abi {
     uint32_t version;
 
-    /* A session keeps connections open; not for two threads at once. NULL when there is no
-     * memory. */
+    /* A session keeps connections open; one thread at a time. NULL if there is no memory. */
     void *(*session_new)(void);
     void (*session_free)(void *session);
     void (*http)(void *session, struct cloud_abi_http *x);
 
-    /* NULL when the kind is not available (MD5, where the system's policy forbids it). end
-     * writes the digest and frees. */
+    /* NULL if the digest is not available (MD5, if the system's policy forbids it). end writes
+     * the digest and frees it. */
     void *(*digest_new)(enum cloud_abi_digest kind);
     void (*digest_add)(void *digest, const void *data, size_t len);
     void (*digest_end)(void *digest, unsigned char *out);
     void (*hmac_sha256)(const void *key, size_t key_len, const void *data, size_t len,
                         unsigned char out[CLOUD_ABI_SHA256_BYTES]);
 
-    /* RSASSA-PKCS1-v1_5 over SHA-256 with a private key in PEM; the bytes written to out, 0 when
-     * it cannot be done. */
+    /* RSASSA-PKCS1-v1_5 over SHA-256 with a private key in PEM. Returns the bytes written to
+     * out, 0 on failure. */
     size_t (*sign_rs256)(const char *pem, size_t pem_len, const void *data, size_t len,
                          unsigned char *out, size_t cap);
 

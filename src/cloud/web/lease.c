@@ -2,13 +2,13 @@
 
 #include "base/log.h"
 
-/* One is replaced so long before it ends, or at a fourth of a short life. */
+/* A value is replaced this long before its end, or after three quarters of a short life. */
 #define RENEW_BEFORE TIME_S(300)
 
-/* A fetch that failed while what there is holds is made again after this. */
+/* If a fetch fails while the current value is valid, the next fetch comes after this time. */
 #define FAILED_PAUSE TIME_S(10)
 
-/* Who was told so shortly ago that there is none need not ask again. */
+/* "There is none" from less than this time ago is not asked again. */
 #define NONE_IS_NEW TIME_S(1)
 
 void lease_init(struct lease *l, const struct lease_kind *kind, void *owner)
@@ -46,7 +46,7 @@ static void lease_take(struct lease *l, const struct lease_fresh *f)
     l->ends = time_later(l->taken, life);
 }
 
-/* Lock held, but not while it is fetched. */
+/* Fetches a value. Lock held, but released during the fetch. */
 static struct err *lease_renew(struct lease *l, void *session)
 {
     struct lease_fresh f = {.life = TIME_NEVER};
@@ -83,7 +83,8 @@ struct err *lease_get(struct lease *l, void *session, void **ret)
         mutex_cond_wait(&l->changed, &l->lock);
     bool good = lease_holds(l) && (l->busy || l->now() < l->renew);
     if (!good && l->rounds != rounds && l->failed)
-        e = err_copy(l->failed); /* the one that was waited for: a second one would take as long */
+        /* the fetch that was waited for failed; a second one would take as long */
+        e = err_copy(l->failed);
     else if (!good)
         e = lease_renew(l, session);
     if (!e)

@@ -17,7 +17,7 @@ struct err *token_read(const char *json, struct lease_fresh *ret)
     yyjson_doc *doc = yyjson_read(json, strlen(json), 0);
     yyjson_val *root = yyjson_doc_get_root(doc);
     const char *text = yyjson_get_str(yyjson_obj_get(root, "access_token"));
-    yyjson_val *secs = yyjson_obj_get(root, "expires_in"); /* a number, or one in quotes */
+    yyjson_val *secs = yyjson_obj_get(root, "expires_in"); /* a number, or a number in quotes */
     struct err *e = NULL;
     if (text && *text) {
         uint64_t n =

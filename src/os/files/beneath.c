@@ -15,8 +15,8 @@
 #define FLAGS     (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 #define MAX_DEPTH 64u
 
-/* The kernel's own walk, which cannot be outrun by somebody who moves directories. -1: errno
- * says why. */
+/* Opens the file by a walk of the kernel's, so that moving directories meanwhile cannot trick
+ * it. Returns -1 with errno. */
 static int open_by_kernel(int dir, const char *name)
 {
     struct open_how how = {.flags = FLAGS, .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
@@ -62,7 +62,7 @@ static int open_beneath(int dir, const char *name)
     return fd;
 }
 
-/* Opens a file below a directory, whatever it is. */
+/* Opens a file of any kind below a directory. */
 static struct err *open_file(const char *dir, const char *name, const char *path, int *ret_fd)
 {
     int root = fault_hit() ? (errno = EMFILE, -1) : open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);

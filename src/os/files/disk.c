@@ -63,7 +63,7 @@ struct err *disk_make_unique(const char *below, char **ret)
     return NULL;
 }
 
-/* Opens and locks; the file may have been removed between the two. */
+/* Opens and locks a file. It may have been removed between the two, so this is repeated. */
 static struct err *open_locked(const char *path, bool wait, int *ret_fd)
 {
     *ret_fd = -1;

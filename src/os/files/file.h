@@ -7,15 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* file_read - the whole of a regular file.
+/* file_read - read a whole regular file.
  * max      more bytes than this are an error
- * ret      ends in NUL beyond *ret_len; the caller's (mem_free)
- * errors   NOT_FOUND when it is not there; INVALID_ARG when it is no regular file or too large;
- *          else INTERNAL */
+ * ret      followed by NUL; the caller frees it (mem_free)
+ * errors   NOT_FOUND if it does not exist; INVALID_ARG if it is not a regular file or is too
+ *          large; else INTERNAL */
 struct err *file_read(const char *path, size_t max, char **ret, size_t *ret_len);
 
-/* file_read_fd - the same of an open descriptor, which stays the caller's; path is how messages
- * name it. */
+/* file_read_fd - the same for an open descriptor, which the caller keeps; path is used in
+ * messages. */
 struct err *file_read_fd(int fd, const char *path, size_t max, char **ret, size_t *ret_len);
 
 struct file_entry {
@@ -24,7 +24,7 @@ struct file_entry {
 };
 
 struct file_list {
-    struct file_entry *entries; /* by name; without "." and ".." and names that begin with a dot */
+    struct file_entry *entries; /* sorted by name; without names that begin with a dot */
     size_t count;
 };
 
@@ -32,21 +32,21 @@ struct file_list {
 struct err *file_list_dir(const char *path, size_t max, struct file_list *ret);
 void file_list_fini(struct file_list *l);
 
-/* file_append - open a file to append to, make it when it is not there.
- * ret_fd  close-on-exec; the caller's */
+/* file_append - open a file for appending; make it if it does not exist.
+ * ret_fd  close-on-exec; owned by the caller */
 struct err *file_append(const char *path, int *ret_fd);
 
-/* file_append_anew - open the path again in place of a descriptor of file_append, which stays
- * valid for other threads all along: after the file was renamed. */
+/* file_append_anew - after the file was renamed: open the path again under the same descriptor
+ * of file_append, which stays valid for other threads. */
 struct err *file_append_anew(const char *path, int fd);
 
-/* file_exists, file_is_dir - false also for what may not be looked at. */
+/* file_exists, file_is_dir - false also if access is denied. */
 bool file_exists(const char *path);
 bool file_is_dir(const char *path);
 
-/* file_join - "a/b", the caller's (mem_free). */
+/* file_join - "a/b"; the caller frees it (mem_free). */
 char *file_join(const char *a, const char *b);
 
-/* file_absolute - the absolute path of what is there, without links; of what is not, a copy. The
- * caller's (mem_free). */
+/* file_absolute - the absolute path without links; if the path does not exist, a copy of it. The
+ * caller frees it (mem_free). */
 char *file_absolute(const char *path);

@@ -12,14 +12,14 @@
 
 #define MAX_DEPTH 16u
 
-/* A look at everything below a directory. */
+/* A pass over everything below a directory. */
 struct stamp_look {
-    size_t left;    /* entries that it may still look at */
-    unsigned depth; /* of the directory that it is in */
+    size_t left;    /* how many more entries it may look at */
+    unsigned depth; /* depth of the current directory */
     struct stamp_dir {
         dev_t dev;
         ino_t ino;
-    } way[MAX_DEPTH + 1]; /* the directories that lead to that one, and itself */
+    } way[MAX_DEPTH + 1]; /* the directories from the top to the current one */
 };
 
 static uint64_t stamp_mix(uint64_t h, const void *bytes, size_t len)
@@ -46,7 +46,7 @@ static uint64_t stamp_of_file(uint64_t h, const struct stat *st)
 
 static uint64_t of_all(struct stamp_look *l, int dir_fd);
 
-/* Links that go round lead to a directory that the look is in. */
+/* True if the directory is the current one or a parent: a link leads in a circle. */
 static bool is_on_way(const struct stamp_look *l, const struct stat *dir)
 {
     for (unsigned i = 0; i <= l->depth; i++)
@@ -85,7 +85,7 @@ static uint64_t of_entry(struct stamp_look *l, int dir_fd, const char *name)
     return below ? mix_number(h, below) : h;
 }
 
-/* The sum over the entries, so that their order does not count. dir_fd is closed. */
+/* Sums over the entries, so that their order does not matter. Closes dir_fd. */
 static uint64_t of_all(struct stamp_look *l, int dir_fd)
 {
     uint64_t sum = 1;
@@ -97,7 +97,7 @@ static uint64_t of_all(struct stamp_look *l, int dir_fd)
     return sum;
 }
 
-/* Opens the directory, and begins to look at it. */
+/* Opens the directory and begins a pass. */
 static struct err *look_begin(const char *path, struct stamp_look *ret, int *ret_fd)
 {
     struct stat st;

@@ -7,22 +7,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Entries that one look takes, those of a directory once for each way that leads to it. */
+/* The most entries of one look. A directory that is reached through several links counts each
+ * time. */
 #define STAMP_MAX_ENTRIES 500000u
 
-/* stamp_directory - links are followed, but not into a directory that they lie in; names that
- * begin with a dot, and what cannot be looked at, count by their name alone.
- * errors  NOT_FOUND when it is not there; INVALID_ARG with more than STAMP_MAX_ENTRIES entries */
+/* stamp_directory - the stamp of a directory. Links are followed, except into a directory that
+ * contains them. Names that begin with a dot, and entries that cannot be read, count only with
+ * their name.
+ * errors  NOT_FOUND if it does not exist; INVALID_ARG with more than STAMP_MAX_ENTRIES entries */
 struct err *stamp_directory(const char *path, uint64_t *ret);
 
-/* Which part of a directory an entry belongs to: what its stamp is added to; NULL = to none, it
- * is not looked at.
+/* stamp_part_fn - the part of a directory that an entry belongs to: a pointer to the number to
+ * which its stamp is added; NULL = skip the entry.
  * is_dir  links are followed */
 typedef uint64_t *stamp_part_fn(void *owner, const char *name, bool is_dir);
 
-/* stamp_parts - the same of parts of a directory that change on their own, in one go. Begin them
- * with any number.
- * errors  as stamp_directory, which may leave some of the parts added to */
+/* stamp_parts - the stamps of parts of a directory that change independently, in one pass. The
+ * numbers may begin with any value.
+ * errors  as stamp_directory; some parts may have been changed then */
 struct err *stamp_parts(const char *path, stamp_part_fn *part_of, void *owner);
 
 /* stamp_file - the same of one file; 0 when it cannot be looked at. Links are followed. */

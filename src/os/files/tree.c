@@ -66,8 +66,8 @@ static struct err *tree_failed(const char *name)
                : err_recode(e, STATUS_INTERNAL);
 }
 
-/* Opens the directory `part` of dir_fd, made if it is not there; dir_fd is closed. -1: errno
- * says why. */
+/* Opens the directory `part` of dir_fd; makes it if it does not exist. Closes dir_fd. Returns -1
+ * with errno. */
 static int enter(int dir_fd, const char *part)
 {
     int fd = -1;
@@ -111,7 +111,8 @@ struct err *tree_write(const char *root, const char *name, const void *data, siz
     return e;
 }
 
-/* What is open, and what lies below it; fd is closed. False: errno says why. */
+/* Shares an open file or directory, and everything below it. Closes fd. Returns false with
+ * errno. */
 static bool share_open(int fd, gid_t group, unsigned depth)
 {
     struct stat st;
@@ -144,7 +145,7 @@ struct err *tree_share(const char *root, uint32_t group)
                       STATUS_UNSUPPORTED);
 }
 
-/* Removes what is in the directory, which is closed. */
+/* Removes the contents of a directory, and closes it. */
 static void empty(int dir_fd, unsigned depth)
 {
     DIR *dir = fdopendir(dir_fd);

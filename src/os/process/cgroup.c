@@ -12,8 +12,8 @@
 
 #define LINE_BYTES ((size_t)8192)
 
-/* Up to two numbers from the beginning of a small file; "max" stands for no limit and ends the
- * reading. Returns how many. */
+/* Reads up to two numbers from the beginning of a small file. "max" means no limit and ends the
+ * reading. Returns how many were read. */
 static unsigned cgroup_read_numbers(const char *dir, const char *file, long long numbers[2])
 {
     struct strbuf path = STRBUF_INIT;
@@ -45,7 +45,7 @@ static void lower_cores(struct cgroup_limits *l, long long quota_us, long long p
         l->cores = (unsigned)cores;
 }
 
-/* Of no use where it is past any machine: version 1 says so that there is no limit. */
+/* Ignores a limit that is larger than any machine: version 1 writes "no limit" that way. */
 static void lower_memory(struct cgroup_limits *l, long long bytes)
 {
     if (bytes > 0 && bytes < LLONG_MAX / 2 && (!l->memory_bytes || (size_t)bytes < l->memory_bytes))
@@ -77,8 +77,8 @@ static void take_v1_memory(const char *dir, struct cgroup_limits *l)
         lower_memory(l, n[0]);
 }
 
-/* A group below its mount, then every one around it. Where the mount shows a part of the tree
- * alone, as in a container, the lower ones are not there, and the mount itself is the process's. */
+/* Reads a group below its mount, then every group above it. In a container the mount shows only
+ * a part of the tree: the lower groups are missing, and the mount itself is the process's group. */
 static void cgroup_climb(const char *mount, const char *group, struct cgroup_limits *l,
                          void (*take)(const char *dir, struct cgroup_limits *l))
 {
@@ -106,7 +106,7 @@ static bool has_controller(const char *list, const char *name)
     return false;
 }
 
-/* A line of /proc/self/cgroup: NUMBER:CONTROLLERS:GROUP; no controllers in version 2. */
+/* Handles a line of /proc/self/cgroup: NUMBER:CONTROLLERS:GROUP; version 2 has no controllers. */
 static void take_line(const char *root, char *line, struct cgroup_limits *l)
 {
     struct strbuf mount = STRBUF_INIT;

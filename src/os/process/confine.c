@@ -94,8 +94,8 @@ struct err *confine_user(uint32_t user, uint32_t group)
                                     "CAP_SETUID and CAP_SETGID",
                                     user, group),
                           STATUS_UNSUPPORTED);
-    /* Both are taken away from a process that becomes another user: it ends with its parent, and
-     * may look at itself. */
+    /* The system resets both when a process changes its user. Set them again: the process ends
+     * with its parent, and may read its own /proc entries. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     return NULL;
@@ -109,8 +109,8 @@ struct err *confine_user(uint32_t user, uint32_t group)
     (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_WRITE_FILE | \
      FS_TRUNCATE)
 
-/* Later than the oldest kernel headers that we build with. */
-#define FS_FIRST    ((UINT64_C(1) << 13) - 1) /* all that the first version knows */
+/* Newer than the oldest kernel headers that the build supports. */
+#define FS_FIRST    ((UINT64_C(1) << 13) - 1) /* all rights of the first version */
 #define FS_REFER    (UINT64_C(1) << 13)
 #define FS_TRUNCATE (UINT64_C(1) << 14)
 #define SCOPES      UINT64_C(3) /* abstract sockets, signals */
@@ -179,9 +179,9 @@ struct err *confine_files(const struct confine_path *paths, unsigned count)
 #else
 #define ARCH 0
 #endif
-#define FOREIGN 0x40000000u /* calls of the other kind that x86-64 knows begin here */
+#define FOREIGN 0x40000000u /* the calls of the x32 ABI begin here */
 
-/* What no model has to do, and what the kernel does for others behind a filter's back. */
+/* Calls that no model needs, or through which the kernel would act without the filter. */
 static const uint32_t never[] = {
     SYS_io_uring_setup,
     SYS_ptrace,
@@ -208,7 +208,7 @@ static const uint32_t never[] = {
     SYS_reboot,
     SYS_swapon,
     SYS_settimeofday,
-    SYS_setsid, /* what leaves its group outlives the server */
+    SYS_setsid, /* a process that leaves its group would outlive the server */
     SYS_setpgid,
     SYS_clock_settime,
 };
@@ -242,7 +242,7 @@ static void confine_load(struct program *p, size_t offset)
     confine_put(p, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
 }
 
-/* A pair of datagram sockets can be made to send to others; a pair of streams talks to itself. */
+/* Allows pairs of stream sockets only: a datagram socket of a pair could send to other sockets. */
 static void put_pairs(struct program *p)
 {
     confine_put(p, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socketpair, 0, 5));

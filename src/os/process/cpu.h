@@ -1,11 +1,11 @@
 #pragma once
-/* What of the machine this process may use: affinity and the limits of its control groups
- * (os/process/cgroup.h). */
+/* The part of the machine that this process may use: CPU affinity and the limits of its control
+ * groups (os/process/cgroup.h). */
 #include <stddef.h>
 
-/* cpu_count - cores that the process may keep busy, at least 1. */
+/* cpu_count - number of cores that the process may use, at least 1. */
 unsigned cpu_count(void);
 
-/* cpu_memory_limit - bytes of memory that the process may use: the machine's, or less when its
- * cgroup says so. */
+/* cpu_memory_limit - bytes of memory that the process may use: those of the machine, or the
+ * limit of its control groups. */
 size_t cpu_memory_limit(void);

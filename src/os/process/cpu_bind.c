@@ -38,7 +38,7 @@ struct cpu_bind *cpu_bind_save(void)
     return was;
 }
 
-/* There is nothing to be done where the system has changed its mind. */
+/* Errors are ignored: nothing can be done if the system no longer accepts the old binding. */
 void cpu_bind_restore(struct cpu_bind *was)
 {
     if (!was)

@@ -12,7 +12,7 @@ struct line {
     size_t len;
 };
 
-/* Characters that could forge a line become '?'. */
+/* Appends a text; characters that could forge a line become '?'. */
 static void crash_put(struct line *l, const char *s)
 {
     for (; *s && l->len < sizeof(l->text) - 1; s++)

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The number behind "key" at the start of a line of a /proc file; 0 when it is not there. */
+/* The number after "key" at the start of a line of a /proc file; 0 if there is none. */
 static uint64_t proc_field(const char *path, const char *key)
 {
     FILE *f = fopen(path, "re");
@@ -36,8 +36,8 @@ static void read_cpu_ticks(struct process_stats *s)
                &t[0], &t[1], &t[2], &t[3], &t[4], &t[5], &t[6], &t[7]) == 8) {
         for (int i = 0; i < 8; i++)
             s->host_total_ticks += t[i];
-        s->host_busy_ticks =
-            s->host_total_ticks - t[3] - t[4]; /* without idle and waiting for a disk */
+        /* without idle time and waiting for a disk */
+        s->host_busy_ticks = s->host_total_ticks - t[3] - t[4];
     }
     fclose(f);
 }
@@ -52,7 +52,7 @@ static uint64_t count_fds(void)
     while ((d = readdir(dir)))
         n += d->d_name[0] != '.';
     closedir(dir);
-    return n ? n - 1 : 0; /* without the one that lists */
+    return n ? n - 1 : 0; /* without the descriptor of this listing */
 }
 
 struct process_fds process_fds(void)

@@ -1,18 +1,17 @@
 #pragma once
-/* The signals that end the process, taken by the main thread where it waits; no handler runs
- * anywhere. */
+/* The signals that end the process. The main thread waits for them; there are no handlers. */
 #include "os/clock.h"
 
 #include <stdbool.h>
 
-/* signals_block - from here on SIGINT and SIGTERM wait until signals_wait takes them; threads
- * started later inherit it. SIGPIPE is ignored.
- * hangup  SIGHUP waits, too */
+/* signals_block - from here on SIGINT and SIGTERM stay pending until signals_wait takes them;
+ * threads that are started later inherit this. SIGPIPE is ignored.
+ * hangup  SIGHUP is blocked too */
 void signals_block(bool hangup);
 
-/* signals_wait - the next of them; 0 when `until` passes first (TIME_NEVER = no limit). Main
- * thread. */
+/* signals_wait - wait for the next signal; 0 if `until` comes first (TIME_NEVER = no limit).
+ * Main thread. */
 int signals_wait(time_ns until);
 
-/* signals_wake - make the thread in signals_wait return SIGTERM. Any thread. */
+/* signals_wake - let signals_wait return SIGTERM. Any thread. */
 void signals_wake(void);

@@ -96,8 +96,8 @@ bool spawn_wait(const struct spawn *s, time_ns until)
     }
 }
 
-/* As long as a process is not reaped nobody else can have its number, nor that of its group; a
- * host program may have reaped it. */
+/* Kills the group. As long as the process is not reaped, no other process can get its number or
+ * that of its group; but a host program may have reaped it. */
 static void kill_group(const struct spawn *s)
 {
     siginfo_t info = {0};

@@ -1,6 +1,6 @@
 #pragma once
-/* Child processes: a program of ours with one descriptor, in a process group of its own. Nothing
- * here touches signals or other children of the host program. */
+/* Child processes: a program of the server with one descriptor, in its own process group.
+ * Signals and other children of the host program are not touched. */
 #include "base/err.h"
 #include "os/clock.h"
 
@@ -9,46 +9,49 @@
 
 struct strbuf;
 
-#define SPAWN_CONTROL_FD 3 /* in the child */
+#define SPAWN_CONTROL_FD 3 /* its number in the child */
 
 struct spawn {
     pid_t pid;
-    int pidfd; /* readable when the process has ended; -1 = the system has none */
+    int pidfd; /* readable when the process has ended; -1 = not supported by the system */
 };
 
-/* spawn_environment - ours, "NAME=value" each, NULL behind the last. */
+/* spawn_environment - this process's environment: "NAME=value" strings, then NULL. */
 char *const *spawn_environment(void);
 
-/* spawn_start - run a program. Its standard input is empty, output and error are ours,
- * control_fd is SPAWN_CONTROL_FD; no other descriptor and no blocked signal is passed on.
- * argv, env  end in NULL; env is all that it gets
+/* spawn_start - run a program. Its standard input is empty, its output and error are those of
+ * this process, and control_fd becomes SPAWN_CONTROL_FD. It inherits no other descriptor and no
+ * blocked signal.
+ * argv, env  end in NULL; env is its whole environment
  * errors  INTERNAL with the program's name */
 struct err *spawn_start(const char *program, const char *const *argv, const char *const *env,
                         int control_fd, struct spawn *ret);
 
-/* spawn_wait - wait for its end, or until `until`; does not reap it. Returns whether it has
- * ended. */
+/* spawn_wait - wait until the process has ended, at most until `until`; does not reap it.
+ * Returns true if it has ended. */
 bool spawn_wait(const struct spawn *s, time_ns until);
 
-/* spawn_kill - end the process and all of its group. Before spawn_reap. */
+/* spawn_kill - kill the process and its group. Call it before spawn_reap. */
 void spawn_kill(const struct spawn *s);
 
-/* spawn_reap - after its end: end what is left of its group, and forget the process.
- * returns  the status as of wait(2); -1 when somebody else took it */
+/* spawn_reap - after the process has ended: kill the rest of its group, and reap it.
+ * returns  the status as from wait(2); -1 if somebody else reaped it */
 int spawn_reap(struct spawn *s);
 
 /* spawn_tell - "signal 11 (Segmentation fault)", "exit status 7". */
 void spawn_tell(struct strbuf *sb, int status);
 
-/* spawn_beside - the path of a program in ../bin of the directory that the library of `address`
- * lies in, or in the directory itself; the caller's (mem_free). NULL when it is not there. */
+/* spawn_beside - the path of a program in ../bin of the directory that contains the library of
+ * `address`, or in that directory itself; the caller frees it (mem_free). NULL if it does not
+ * exist. */
 char *spawn_beside(const void *address, const char *program);
 
-/* spawn_die_with_parent - in the child: the end of the thread that started this process ends it. */
+/* spawn_die_with_parent - called in the child: this process ends when the thread that started it
+ * ends. */
 void spawn_die_with_parent(void);
 
-/* spawn_print_to - from here on standard output and error go to fd, which stays the caller's. */
+/* spawn_print_to - send standard output and error to fd from here on; the caller keeps fd. */
 void spawn_print_to(int fd);
 
-/* spawn_end_group - end this process and its group at once. */
+/* spawn_end_group - kill this process and its group at once. */
 __attribute__((noreturn)) void spawn_end_group(void);

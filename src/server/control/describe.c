@@ -43,7 +43,7 @@ static Inference__ModelMetadataResponse__TensorMetadata **tensors(const struct m
     return all;
 }
 
-/* The versions that serve; only the asked one when a version was asked for. */
+/* Adds the versions that serve, or only the requested one. */
 static void put_versions(Inference__ModelMetadataResponse *m, const struct table_model *model,
                          int64_t asked)
 {
@@ -67,7 +67,7 @@ struct err *describe_model(struct table_view *view, const char *name, size_t nam
     m->name = mem_strdup(c->name);
     m->platform = mem_strdup(*c->platform ? c->platform : c->backend);
     const struct table_model *model = table_model(view, name, name_len);
-    if (model) /* else it was unloaded meanwhile */
+    if (model) /* NULL if it was unloaded meanwhile */
         put_versions(m, model, version);
     bool batched = c->max_batch_size > 0;
     m->inputs = tensors(c->inputs, c->input_count, batched);

@@ -36,7 +36,7 @@ static struct metrics_tag *tags_of(const Inference__ModelConfig *proto)
     return tags;
 }
 
-/* What the queue and the instances do at this moment. */
+/* Reads the current state of the queue and the instances. */
 static void read_now(struct metrics_model *m, struct serve_version *v)
 {
     time_ns now = clock_now_ns();
@@ -58,7 +58,7 @@ static void read_batches(struct metrics_model *m, const struct stats *stats)
     mem_free(batches);
 }
 
-/* The quantiles that are shown where none are named; as the reference. */
+/* The reference's default quantiles. */
 static const double usual_quantiles[] = {0.5, 0.9, 0.95, 0.99, 0.999};
 
 static void read_summaries(struct metrics_model *m, const struct stats *stats,
@@ -76,7 +76,7 @@ static void read_summaries(struct metrics_model *m, const struct stats *stats,
     mem_free(counts);
 }
 
-/* Its counts are the caller's to free. */
+/* Reads the histogram; the caller frees its counts. */
 static void read_first_response(struct metrics_model *m, const struct first_response *f,
                                 const struct tally_part *tally)
 {
@@ -133,8 +133,7 @@ static void describe_metrics_collect(struct metrics_model *m, const struct table
     stats_free(total);
 }
 
-/* How busy the machine was since this was measured last, but over --metrics-interval-ms at
- * least. */
+/* CPU usage of the machine since the last measurement, but over at least --metrics-interval-ms. */
 static uint64_t busy_ppm(struct server *s, const struct process_stats *p)
 {
     time_ns now = clock_now_ns();

@@ -1,4 +1,4 @@
-/* The statistics part of server/control/describe.h. */
+/* The statistics of server/control/describe.h. */
 #include "server/control/describe.h"
 
 #include "base/mem.h"
@@ -57,7 +57,7 @@ static void describe_statistics_put_batches(Inference__ModelStatistics *m,
     mem_free(batches);
 }
 
-/* Of the model and of all its instances together. */
+/* Adds the memory of the model and all its instances. */
 static void put_usage(Inference__ModelStatistics *m, struct serve_version *v)
 {
     static const char *const types[] = {"CPU", "CPU_PINNED", "GPU"};
@@ -139,7 +139,7 @@ static Inference__ModelStatistics *model_statistics(const char *name,
     return m;
 }
 
-/* name: what the model is called there */
+/* Adds a model. name: its name in the answer. */
 static void add_model(Inference__ModelStatisticsResponse *r, const struct table_model *model,
                       const char *name, int64_t version)
 {

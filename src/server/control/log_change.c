@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* By enum log_format. */
+/* Indexed by enum log_format. */
 static const char *const formats[] = {"default", "ISO8601", "json"};
 #define FORMATS (sizeof(formats) / sizeof(*formats))
 

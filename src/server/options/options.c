@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-/* The folder that this library was installed below: PREFIX of PREFIX/lib/libtritonserver.so. NULL
- * when the code is part of another file. The caller's (mem_free). */
+/* The installation prefix of this library: PREFIX of PREFIX/lib/libtritonserver.so. NULL if the
+ * code is linked into another file. The caller frees it (mem_free). */
 static char *own_prefix(void)
 {
     static const char name[] = "/libtritonserver.so";
@@ -30,8 +30,8 @@ static char *own_prefix(void)
     return NULL;
 }
 
-/* Plug-ins lie beside the library that they were installed with, wherever that is; the options'
- * own defaults hold where nothing lies there. */
+/* Plug-ins are searched next to the installed library. If nothing is there, the defaults of the
+ * options stay. */
 static void find_own_folders(struct options *o)
 {
     const struct {
@@ -86,7 +86,7 @@ static struct err *unknown(const char *arg, const char *name, size_t len)
                    nearest ? ", did you mean --" : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 
-/* The option at argv[*at] and its value, which may be the argument after it. */
+/* Reads the option at argv[*at] and its value, which may be the next argument. */
 static struct err *read_one(int argc, char *const *argv, int *at, const struct options_row **ret,
                             const char **ret_value)
 {
@@ -123,7 +123,7 @@ static enum options_action action_of(const char *arg)
     return strcmp(arg, "--version") == 0 ? OPTIONS_VERSION : OPTIONS_RUN;
 }
 
-/* Repositories on the command line take the place of those in the file. */
+/* Repositories on the command line replace those of the file. */
 static void before_set(const struct options_row *row, struct options *o)
 {
     if (row->kind != OPTIONS_KIND_REPOSITORY)
@@ -132,7 +132,7 @@ static void before_set(const struct options_row *row, struct options *o)
     o->repositories_of_file = 0;
 }
 
-/* One pass over the command line. files: look at --config only, else at everything else. */
+/* One pass over the command line. files: read only --config; else everything else. */
 static struct err *pass(int argc, char *const *argv, struct options *o, bool files,
                         enum options_action *ret)
 {

@@ -1,5 +1,5 @@
 #pragma once
-/* What the command line and the C API can set. One row an option in options.def. */
+/* The options of the command line and the C API. options.def has one row per option. */
 #include "base/err.h"
 #include "base/log.h"
 #include "server/options/options_front.h"
@@ -26,9 +26,9 @@ struct options_backend_setting {
 /* A setting of a response cache. */
 struct options_cache_setting {
     const char *cache;
-    const char *key; /* "" = value is a JSON object with all of them */
+    const char *key; /* NULL = no file */
     const char *value;
-    bool deprecated; /* of --response-cache-byte-size */
+    bool deprecated; /* set by --response-cache-byte-size */
 };
 
 struct options_component {
@@ -52,7 +52,7 @@ struct options {
     size_t repository_count;
     bool exit_on_error;
     bool strict_readiness;
-    bool disable_auto_complete; /* as given; what counts is auto_complete_config */
+    bool disable_auto_complete; /* as given; auto_complete_config is the result */
     bool strict_model_config;
     bool auto_complete_config;
     uint32_t exit_timeout_secs;
@@ -82,7 +82,7 @@ struct options {
     uint32_t http_header_timeout_secs;
     uint32_t http_stall_timeout_secs;
     uint32_t http_idle_timeout_secs;
-    const char *http_header_pattern; /* "" = no header is forwarded */
+    const char *http_header_pattern; /* "" = no headers are forwarded */
     struct options_restrictions http_restrictions;
     struct options_tls http_tls;
     bool allow_grpc;
@@ -102,7 +102,7 @@ struct options {
     uint32_t grpc_max_age_ms;       /* 0 = no limit */
     uint32_t grpc_max_age_grace_ms; /* 0 = no limit */
     bool allow_metrics;
-    const char *metrics_address; /* NULL = as http_address */
+    const char *metrics_address; /* NULL = the same as http_address */
     uint16_t metrics_port;
     struct options_tls metrics_tls;
     bool allow_cpu_metrics;
@@ -123,33 +123,33 @@ struct options {
     const char *log_file;   /* NULL = the standard streams */
     const char *access_log; /* NULL = none, "-" = the standard output */
 
-    /* What the reading left behind. */
-    const char *warnings[OPTIONS_MAX_WARNINGS]; /* lines for the log */
+    /* Results of reading the options. */
+    const char *warnings[OPTIONS_MAX_WARNINGS]; /* log lines */
     size_t warning_count;
-    size_t repositories_of_file;    /* how many of the repositories the file named */
-    struct options_string *strings; /* copies that the other fields point into */
+    size_t repositories_of_file;    /* how many repositories came from the file */
+    struct options_string *strings; /* strings that the other fields point to */
 };
 
-/* What the command line asks for. */
+/* What the command line asks the process to do. */
 enum options_action {
     OPTIONS_RUN,
     OPTIONS_HELP,
     OPTIONS_VERSION,
 };
 
-/* options_defaults - as without any option. Strings point to static memory. */
+/* options_defaults - set all options to their defaults. Strings point to static memory. */
 void options_defaults(struct options *o);
 
-/* options_parse - read the command line, and the file of --config before it, into *o, which
- * holds the defaults. Strings point into argv or belong to o. "--name=value" and "--name value"
- * are the same; a name may be cut short as long as it is no other's. A scalar that is given
- * twice has its last value.
- * errors  INVALID_ARG that names the option, the value, and what is allowed; of the file also
- *         its line */
+/* options_parse - read the file of --config, then the command line, into *o, which holds the
+ * defaults. Strings point into argv or belong to o. "--name=value" and "--name value" are equal;
+ * a name may be abbreviated if it stays unique. If a scalar is given twice, the last value
+ * counts.
+ * errors  INVALID_ARG that names the option, the value and the allowed values; for the file also
+ *         the line */
 struct err *options_parse(int argc, char *const *argv, struct options *o, enum options_action *ret);
 
 /* options_fini - free what options_parse allocated. */
 void options_fini(struct options *o);
 
-/* options_help - the text of --help, the caller's (mem_free). */
+/* options_help - the text of --help; the caller frees it (mem_free). */
 char *options_help(void);

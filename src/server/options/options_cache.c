@@ -13,7 +13,7 @@ static struct err *options_cache_bad_form(const struct options_row *row, const c
                    row->value, value);
 }
 
-/* Whether the deprecated option and the others are mixed. */
+/* True if the deprecated option is mixed with the others. */
 static bool is_mixed(const struct options *o, bool deprecated)
 {
     for (size_t i = 0; i < o->cache_setting_count; i++)
@@ -80,7 +80,7 @@ static struct err *options_cache_add_json(const struct options_row *row, const c
     return options_cache_put(row, &s, o);
 }
 
-/* 0 is as if it were not there. */
+/* A size of 0 means that the option is not set. */
 static struct err *add_size(const struct options_row *row, const char *value, struct options *o)
 {
     char *end;
@@ -103,7 +103,7 @@ struct err *options_cache_add(const struct options_row *row, const char *value, 
                                                 : add_size(row, value, o);
 }
 
-/* The object that was given whole, or an empty one. */
+/* The JSON object that was given, or an empty one. */
 static yyjson_mut_doc *options_cache_begin(const struct options *o)
 {
     yyjson_mut_doc *doc = NULL;
@@ -112,7 +112,7 @@ static yyjson_mut_doc *options_cache_begin(const struct options *o)
         if (*s->key)
             continue;
         yyjson_doc *whole = yyjson_read(s->value, strlen(s->value), 0);
-        CHECK(whole); /* it was read before */
+        CHECK(whole); /* it was parsed before */
         doc = yyjson_doc_mut_copy(whole, NULL);
         yyjson_doc_free(whole);
     }

@@ -12,7 +12,7 @@ static bool options_file_is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Cuts blanks off both ends; the text ends in NUL then. */
+/* Removes blanks at both ends; the text then ends in NUL. */
 static char *options_file_trim(char *from, char *end)
 {
     while (from < end && options_file_is_blank(*from))
@@ -23,7 +23,7 @@ static char *options_file_trim(char *from, char *end)
     return from;
 }
 
-/* One line that ends in NUL: `name = value`. */
+/* Reads one line that ends in NUL: `name = value`. */
 static struct err *read_line(char *line, struct options *o)
 {
     char *text = options_file_trim(line, line + strlen(line));

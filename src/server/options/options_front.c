@@ -70,8 +70,8 @@ struct err *options_front_compression(const struct options_row *row, const char 
     return options_front_bad_value(row, value, "none, low, medium or high");
 }
 
-/* One <quantile>:<error>, as the reference reads numbers: blanks before them, and anything
- * behind, do no harm. */
+/* Reads one <quantile>:<error>. As in the reference, blanks before a number and any text after
+ * it are ignored. */
 static bool read_quantile(const char *part, double *ret)
 {
     const char *colon = strchr(part, ':');
@@ -83,9 +83,9 @@ static bool read_quantile(const char *part, double *ret)
     return end != colon + 1 && *ret >= 0 && *ret <= 1;
 }
 
-/* <quantile>:<error>,...: how far off a quantile is depends on our buckets, so the second number
- * is only looked at. What cannot be read is left out with a warning, as in the reference; where
- * nothing is left, the usual quantiles stay. */
+/* Reads <quantile>:<error>,... The error depends on the histogram's buckets, so the second
+ * number is only checked. As in the reference, an unreadable quantile is skipped with a warning;
+ * if none is left, the default quantiles stay. */
 static struct err *read_quantiles(const struct options_row *row, const char *value,
                                   struct options *o, struct options_latencies *field)
 {

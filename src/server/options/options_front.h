@@ -1,6 +1,6 @@
 #pragma once
-/* Values of options that only the front doors and the metrics page look at: restricted
- * interfaces, compression levels, which latencies are shown. */
+/* Options of the front ends and the metrics page: restricted interfaces, compression levels,
+ * which latencies are shown. */
 #include "base/err.h"
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 struct options;
 struct options_row;
 
-/* Interfaces that can be restricted, by what they are for. */
+/* The groups of interfaces that can be restricted. */
 enum options_category {
     OPTIONS_CATEGORY_HEALTH,
     OPTIONS_CATEGORY_METADATA,
@@ -21,10 +21,10 @@ enum options_category {
     OPTIONS_CATEGORY_TRACE,
     OPTIONS_CATEGORY_LOGGING,
     OPTIONS_CATEGORIES,
-    OPTIONS_CATEGORY_NONE = OPTIONS_CATEGORIES, /* of what nobody can restrict */
+    OPTIONS_CATEGORY_NONE = OPTIONS_CATEGORIES, /* interfaces that cannot be restricted */
 };
 
-/* The header that a category wants, and its value; of an unrestricted one both are NULL. */
+/* The header that a category requires, and its value; both are NULL if it is not restricted. */
 struct options_restriction {
     const char *header;
     const char *value;
@@ -53,18 +53,19 @@ struct options_tls {
 
 #define OPTIONS_MAX_QUANTILES 32u
 
-/* Of --metrics-config. */
+/* The settings of --metrics-config. */
 struct options_latencies {
     bool no_counters;
     bool summaries;
     bool histograms;
     double quantiles[OPTIONS_MAX_QUANTILES]; /* 0..1 */
-    uint32_t quantile_count;                 /* 0 = the usual ones */
+    uint32_t quantile_count;                 /* 0 = the defaults */
 };
 
-/* options_front_restrict, options_front_compression, options_front_latencies - set one of these.
- * value   outlives the field
- * errors  INVALID_ARG that names the option, the value, and what is allowed */
+/* options_front_restrict, options_front_compression, options_front_latencies - set one of these
+ * options.
+ * value   must outlive the field
+ * errors  INVALID_ARG that names the option, the value and the allowed values */
 struct err *options_front_restrict(const struct options_row *row, const char *value,
                                    struct options *o, struct options_restrictions *field);
 struct err *options_front_compression(const struct options_row *row, const char *value,

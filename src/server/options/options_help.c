@@ -7,7 +7,7 @@
 #define WIDTH  100
 #define INDENT "        "
 
-/* Words, broken into lines. */
+/* Writes a text with line breaks between words. */
 static void put_wrapped(struct strbuf *sb, const char *text)
 {
     size_t column = 0;

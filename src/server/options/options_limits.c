@@ -29,7 +29,7 @@ static struct err *set_mode(const struct options_row *row, const char *value, bo
     return NULL;
 }
 
-/* A number in [least, INT64_MAX] that ends at `stop`. */
+/* Reads a number in [least, INT64_MAX] that must end at `stop`. */
 static bool options_limits_read_number(const char *text, const char *stop, long long least,
                                        long long *ret)
 {
@@ -71,7 +71,8 @@ static struct err *add_resource(const struct options_row *row, const char *value
     return NULL;
 }
 
-/* <policy>,<setting>=<value>; the value is looked at when an instance under the policy is made. */
+/* Adds <policy>,<setting>=<value>. The value is checked when an instance with the policy is
+ * made. */
 static struct err *add_policy(const struct options_row *row, const char *value, struct options *o)
 {
     struct options_limits *l = &o->limits;

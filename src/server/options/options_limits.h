@@ -1,6 +1,6 @@
 #pragma once
-/* Values of the options about the rate limiter and host policies: --rate-limit,
- * --rate-limit-resource, --host-policy. */
+/* Options of the rate limiter and of host policies: --rate-limit, --rate-limit-resource,
+ * --host-policy. */
 #include "base/err.h"
 #include "plugin/host_policy.h"
 
@@ -16,7 +16,7 @@ struct options_row;
 
 #define OPTIONS_EVERY_DEVICE (-1)
 
-/* How much there is of a resource. */
+/* The available count of a resource. */
 struct options_resource {
     const char *name;
     uint64_t count;
@@ -31,9 +31,9 @@ struct options_limits {
     size_t policy_count;
 };
 
-/* options_limits_set - one such option.
- * value   borrowed as long as *o lives. A resource that is said twice for one device has the
- *         smaller count, a setting of a policy the later value
- * errors  INVALID_ARG that names the option, the value, and what is allowed; UNSUPPORTED for a
- *         setting of a policy that there is not */
+/* options_limits_set - set one of these options.
+ * value   borrowed as long as *o lives. If a resource is given twice for one device, the smaller
+ *         count is used; if a setting of a policy is given twice, the later value
+ * errors  INVALID_ARG that names the option, the value and the allowed values; UNSUPPORTED for
+ *         an unknown setting of a policy */
 struct err *options_limits_set(const struct options_row *row, const char *value, struct options *o);

@@ -71,7 +71,7 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* How many characters must be added, dropped, replaced or swapped with their neighbour. Both
+/* The number of characters to add, remove, replace or swap with a neighbour. Both lengths are
  * within MAX_NAME. */
 static size_t options_row_distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
@@ -97,7 +97,7 @@ const char *options_row_nearest(const char *name, size_t len)
     if (len > MAX_NAME)
         return NULL;
     const char *nearest = NULL;
-    size_t closest = len / 3 > 2 ? len / 3 + 1 : 3; /* farther than this is no slip of the hand */
+    size_t closest = len / 3 > 2 ? len / 3 + 1 : 3; /* a larger distance is not a typing error */
     for (size_t i = 0; i < ROW_COUNT; i++) {
         size_t d = options_row_distance(name, len, rows[i].name, strlen(rows[i].name));
         if (d < closest) {

@@ -3,8 +3,8 @@
 #include "server/options/options.h"
 
 enum options_kind {
-    OPTIONS_KIND_KNOWN, /* not served */
-    OPTIONS_KIND_TUNES, /* without effect */
+    OPTIONS_KIND_KNOWN, /* known from the reference, but not supported */
+    OPTIONS_KIND_TUNES, /* accepted, but without effect */
     OPTIONS_KIND_FLAG,
     OPTIONS_KIND_BOOL,
     OPTIONS_KIND_U16,
@@ -40,50 +40,49 @@ struct options_row {
     const char *name;
     enum options_kind kind;
     size_t offset; /* of the field in struct options */
-    /* the default; of KNOWN: the values that are accepted, parted by '|'; of TUNES: the form of
-     * its values */
+    /* the default; for KNOWN: the accepted values, separated by '|'; for TUNES: the form of its
+     * values */
     const char *standard;
-    const char *value; /* as shown */
+    const char *value; /* the value's name in the help */
     const char *help;
 };
 
-/* options_row_all - in the order of the table. */
+/* options_row_all - all rows, in the order of the table. */
 const struct options_row *options_row_all(size_t *ret_count);
 
-/* options_row_find - by name; NULL when there is none. */
+/* options_row_find - the row with a name; NULL if there is none. */
 const struct options_row *options_row_find(const char *name, size_t len);
 
-/* options_row_abbreviated - the one row whose name begins so; NULL when there is none, or more:
- * then *ret_other is one of them. */
+/* options_row_abbreviated - the only row whose name begins with `name`; NULL if there is none or
+ * several; *ret_other is then one of several. */
 const struct options_row *options_row_abbreviated(const char *name, size_t len,
                                                   const struct options_row **ret_other);
 
-/* options_row_nearest - the name that is closest to one that does not exist; NULL when none is
- * close. */
+/* options_row_nearest - the name most similar to an unknown one; NULL if none is similar. */
 const char *options_row_nearest(const char *name, size_t len);
 
-/* options_row_warn - note that an option was given that is deprecated, or does nothing. */
+/* options_row_warn - note a warning: the option is deprecated or has no effect. */
 void options_row_warn(const struct options_row *row, struct options *o);
 
-/* options_value_set - give an option its value.
+/* options_value_set - set an option.
  * value   may be NULL for a FLAG; borrowed as long as *o lives
- * errors  INVALID_ARG that names the option, the value, and what is allowed */
+ * errors  INVALID_ARG that names the option, the value and the allowed values */
 struct err *options_value_set(const struct options_row *row, const char *value, struct options *o);
 
-/* options_value_keep - a copy that lives as long as *o. */
+/* options_value_keep - make a copy that lives as long as *o. */
 const char *options_value_keep(struct options *o, const char *s, size_t len);
 
-/* options_value_warn - a line for the log, once it is open; each is kept once. */
+/* options_value_warn - add a line that is logged when the log is open; duplicates are dropped. */
 __attribute__((format(printf, 2, 3))) void options_value_warn(struct options *o, const char *fmt,
                                                               ...);
 
-/* options_value_forget - free those copies. */
+/* options_value_forget - free the copies. */
 void options_value_forget(struct options *o);
 
-/* options_value_bool - what "true", "1", "yes", "on", or their opposites say; false when it is
- * none of them. */
+/* options_value_bool - parse "true", "1", "yes", "on", or their opposites; false for any other
+ * text. */
 bool options_value_bool(const char *value, bool *ret);
 
-/* options_file_read - set what a file of options says.
- * errors  what file_read says; INVALID_ARG with file and line */
+/* options_file_read - set the options of a file.
+ * errors  those of file_read; INVALID_ARG with file and line */
 struct err *options_file_read(const char *path, struct options *o);

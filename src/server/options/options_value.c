@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define WARNING_BYTES 512 /* longer ones are cut */
+#define WARNING_BYTES 512 /* longer warnings are cut */
 
 struct options_string {
     struct options_string *next;
@@ -127,7 +127,7 @@ static struct err *set_level(const struct options_row *row, const char *value, u
     return NULL;
 }
 
-/* The same directory named twice is one repository. */
+/* Adds a repository. If a directory is given twice, it is one repository. */
 static struct err *add_repository(const struct options_row *row, const char *value,
                                   struct options *o)
 {
@@ -143,8 +143,8 @@ static struct err *add_repository(const struct options_row *row, const char *val
     return NULL;
 }
 
-/* <backend>,<key>=<value>, or <key>=<value> for every backend. A later setting of a key replaces
- * the earlier one. */
+/* Sets <backend>,<key>=<value>, or <key>=<value> for every backend. A later setting of a key
+ * replaces an earlier one. */
 static struct err *add_backend_setting(const struct options_row *row, const char *value,
                                        struct options *o)
 {
@@ -264,7 +264,7 @@ static struct err *set_filename(const struct options_row *row, const char *value
     return NULL;
 }
 
-/* Whether `value` is one of the values that are parted by '|'. */
+/* True if `value` is one of the values separated by '|'. */
 static bool is_accepted(const char *accepted, const char *value)
 {
     while (*accepted) {
@@ -307,7 +307,7 @@ static bool take_piece(char form, const char **at)
     return ok;
 }
 
-/* An option that does nothing is read all the same: a slip of the hand should be seen. */
+/* Checks the value of an option that has no effect, so that typing errors are noticed. */
 static struct err *check_form(const struct options_row *row, const char *value)
 {
     const char *at = value;

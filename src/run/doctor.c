@@ -1,0 +1,250 @@
+#include "run/doctor.h"
+
+#include "base/build_version.h"
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "cloud/cloud.h"
+#include "os/dl.h"
+#include "os/files/file.h"
+#include "os/process/cpu.h"
+#include "os/process/process.h"
+#include "os/sock.h"
+#include "os/sock_unix.h"
+#include "repo/load/local.h"
+#include "run/run.h"
+#include "run/secure.h"
+#include "server/options/options.h"
+#include "server/start_advice.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char usage[] =
+    "usage: nereid doctor [OPTION...]\n"
+    "\n"
+    "Says what this machine has for a server with these options (those of nereid, see --help),\n"
+    "and what would be refused. Nothing is served and nothing is changed.\n"
+    "Exit status: 0 no problem, 1 problems, 2 wrong command line.\n";
+
+struct doctor {
+    const struct options *options;
+    struct strbuf problems;
+    unsigned count; /* of problems */
+};
+
+__attribute__((format(printf, 2, 3))) static void fact(const char *name, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    printf("%-12s ", name);
+    vprintf(fmt, args);
+    putchar('\n');
+    va_end(args);
+}
+
+static void problem(struct doctor *d, const char *what, const char *mend)
+{
+    d->count++;
+    strbuf_printf(&d->problems, "%s\n    mend: %s\n", what, mend);
+}
+
+static void problem_of(struct doctor *d, struct err *e, const char *mend)
+{
+    problem(d, err_message(e), mend);
+    err_free(e);
+}
+
+static double gib(uint64_t bytes)
+{
+    return (double)bytes / (double)((uint64_t)1 << 30);
+}
+
+static void tell_machine(struct doctor *d)
+{
+    const struct options *o = d->options;
+    uint64_t memory = cpu_memory_limit();
+    uint64_t budget = o->memory_budget_bytes ? o->memory_budget_bytes : memory / 2;
+    struct process_fds fds = process_fds();
+    fact("cores", "%u for this process, of %ld in the machine", cpu_count(),
+         sysconf(_SC_NPROCESSORS_ONLN));
+    fact("memory", "%.1f GiB for this process; %.1f GiB for requests in flight (--memory-budget)",
+         gib(memory), gib(budget));
+    if (budget > memory)
+        problem(d, "--memory-budget is more than the memory that this process may use",
+                "lower it, or raise the limit of the container or service");
+    if (fds.max == UINT64_MAX)
+        fact("open files", "no limit");
+    else
+        fact("open files", "at most %" PRIu64, fds.max);
+    if (fds.max < RUN_FEW_FILES)
+        problem(d,
+                "the limit of open files is low: each connection and each model's file takes one",
+                "raise it: ulimit -n 65536, LimitNOFILE=65536 of a systemd unit, --ulimit "
+                "nofile=65536 of a container");
+}
+
+/* "always [madvise] never" -> madvise */
+static void tell_huge_pages(void)
+{
+    char text[128] = "";
+    FILE *f = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
+    if (f && !fgets(text, sizeof(text), f))
+        text[0] = '\0';
+    if (f)
+        fclose(f);
+    char *begin = strchr(text, '[');
+    char *end = begin ? strchr(begin, ']') : NULL;
+    if (end)
+        fact("huge pages", "transparent: %.*s", (int)(end - begin - 1), begin + 1);
+    else
+        fact("huge pages", "none");
+}
+
+static void tell_gpus(void)
+{
+    static const char device[] = "/dev/nvidia0";
+    fact("GPUs", "%s", file_exists(device) ? device : "none");
+}
+
+/* Plug-ins of one kind: DIRECTORY/NAME/PREFIX_NAME.so. Each is opened: it says what it lacks. */
+static void tell_plugins(struct doctor *d, const char *what, const char *directory,
+                         const char *prefix, bool wanted)
+{
+    struct local_names names = {0};
+    struct err *e = local_directories(directory, &names);
+    struct strbuf found = STRBUF_INIT;
+    for (size_t i = 0; !e && i < names.count; i++) {
+        struct strbuf path = STRBUF_INIT;
+        strbuf_printf(&path, "%s/%s/%s_%s.so", directory, names.names[i], prefix, names.names[i]);
+        struct dl *dl = NULL;
+        struct err *bad = file_exists(strbuf_str(&path)) ? dl_open(strbuf_str(&path), &dl) : NULL;
+        if (dl)
+            strbuf_printf(&found, "%s%s", found.len ? ", " : "", names.names[i]);
+        if (bad)
+            problem_of(d, bad, "install what it needs, or remove it");
+        strbuf_fini(&path);
+    }
+    fact(what, "%s: %s", directory, found.len ? strbuf_str(&found) : "none");
+    if (wanted && !found.len)
+        problem(d, "no backend was found", "name their directory with --backend-directory");
+    err_free(e);
+    strbuf_fini(&found);
+    local_names_fini(&names);
+}
+
+static void tell_port(struct doctor *d, const char *name, bool open, const char *address,
+                      uint16_t port)
+{
+    if (!open) {
+        fact(name, "closed");
+        return;
+    }
+    if (sock_unix_path(address)) {
+        fact(name, "%s", address);
+        return;
+    }
+    int fd = -1;
+    struct err *e = sock_listen(address, port, false, &fd);
+    fact(name, "%s:%u %s", *address ? address : "0.0.0.0", port, e ? "cannot be used" : "is free");
+    if (!e)
+        sock_close(fd);
+    else
+        problem_of(d, e,
+                   "end the process that has it, or choose another one: --http-port, "
+                   "--grpc-port, --metrics-port and the options for addresses");
+}
+
+static void tell_ports(struct doctor *d)
+{
+    const struct options *o = d->options;
+    tell_port(d, "HTTP", o->allow_http, o->http_address, o->http_port);
+    tell_port(d, "gRPC", o->allow_grpc, o->grpc_address, o->grpc_port);
+    tell_port(d, "metrics", o->allow_metrics,
+              o->metrics_address ? o->metrics_address : o->http_address, o->metrics_port);
+}
+
+/* Certificates and keys are read as a server would. */
+static void tell_secure(struct doctor *d)
+{
+    struct secure s;
+    struct err *e = secure_open(&s, d->options);
+    if (e)
+        problem_of(d, e, "correct the files that the options of TLS name");
+    else if (s.http || s.grpc || s.metrics)
+        fact("TLS", "its files can be used");
+    secure_close(&s);
+}
+
+static void tell_repository(struct doctor *d, const char *path)
+{
+    struct local_names names = {0};
+    if (cloud_is(path)) {
+        fact("repository", "%s: in the cloud, not looked at", path);
+        return;
+    }
+    struct err *e = local_models(path, &names);
+    if (e) {
+        fact("repository", "%s: cannot be read", path);
+        problem_of(d, e, "name a directory of model directories with --model-repository");
+        return;
+    }
+    fact("repository", "%s: %zu directories of models; nereid check looks at them", path,
+         names.count);
+    local_names_fini(&names);
+    enum start_advice_kind kind = start_advice_look(path);
+    struct strbuf what = STRBUF_INIT;
+    strbuf_printf(&what, "'%s' %s", path,
+                  kind == START_ADVICE_MODEL ? "looks like the directory of one model"
+                                             : "has no model");
+    if (kind == START_ADVICE_MODEL)
+        problem(d, strbuf_str(&what), "name the directory above it");
+    else if (kind == START_ADVICE_EMPTY)
+        problem(d, strbuf_str(&what), "make a directory for each: MODEL/1/ with the model's file");
+    strbuf_fini(&what);
+}
+
+static int doctor_tell(const struct options *o)
+{
+    struct doctor d = {.options = o, .problems = STRBUF_INIT};
+    dl_make_self_global((const void *)(uintptr_t)doctor_command);
+    fact("nereid", BUILD_VERSION);
+    tell_machine(&d);
+    tell_huge_pages();
+    tell_gpus();
+    tell_plugins(&d, "backends", o->backend_directory, "libtriton", true);
+    tell_plugins(&d, "caches", o->cache_directory, "libtritoncache", false);
+    tell_plugins(&d, "agents", o->repoagent_directory, "libtritonrepoagent", false);
+    tell_ports(&d);
+    tell_secure(&d);
+    for (size_t i = 0; i < o->repository_count; i++)
+        tell_repository(&d, o->repositories[i]);
+    for (size_t i = 0; i < o->warning_count; i++)
+        fact("option", "%s", o->warnings[i]);
+    printf("\n%s%u problems\n", strbuf_str(&d.problems), d.count);
+    strbuf_fini(&d.problems);
+    return d.count ? 1 : 0;
+}
+
+int doctor_command(int argc, char **argv)
+{
+    struct options *o = mem_alloc(sizeof(*o));
+    enum options_action action;
+    options_defaults(o);
+    int status = 0;
+    struct err *e = options_parse(argc, argv, o, &action);
+    if (e) {
+        fprintf(stderr, "nereid doctor: %s\n", err_message(e));
+        err_free(e);
+        status = 2;
+    } else if (action == OPTIONS_RUN) {
+        status = doctor_tell(o);
+    } else {
+        fputs(usage, stdout);
+    }
+    options_fini(o);
+    mem_free(o);
+    return status;
+}

@@ -1,0 +1,87 @@
+"""nereid doctor, and what the log says of a start that is mistaken: the machine, what would be refused, what to do."""
+
+import socket
+import subprocess
+from pathlib import Path
+
+from harness import paths
+from harness.repository import Repository
+from harness.servers import HOST, Nereid
+
+
+def doctor(*options: str, files: int = 4096) -> tuple[int, str]:
+    argv = ["/bin/sh", "-c", f'ulimit -n {files} && exec "$@"', "sh", str(paths.nereid_binary()), "doctor", *options]
+    got = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    return got.returncode, got.stdout + got.stderr
+
+
+def empty(folder: Path) -> str:
+    folder.mkdir()
+    return str(folder)
+
+
+def plain(tmp_path: Path) -> list[str]:
+    """Options with which nothing is wrong."""
+    backends = tmp_path / "backends" / "identity"
+    backends.mkdir(parents=True)
+    (backends / "libtriton_identity.so").symlink_to(paths.need(paths.BUILD / "backends" / "identity" / "libtriton_identity.so"))
+    return [f"--backend-directory={backends.parent}", "--http-port=0", "--grpc-port=0", "--metrics-port=0"]
+
+
+def test_a_machine_that_has_all_it_takes(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "models")
+    repository.identity("one")
+    status, text = doctor(*plain(tmp_path), f"--model-repository={repository.path}")
+    assert (status, text.splitlines()[-1]) == (0, "0 problems"), text
+    facts = {line.split()[0]: line for line in text.splitlines() if line}
+    assert f"{tmp_path}/backends: identity" in facts["backends"]
+    assert "1 directories of models" in facts["repository"] and "at most 4096" in text
+    assert facts["cores"].split()[1].isdigit() and "GiB for this process" in facts["memory"]
+
+
+def test_what_would_be_refused_is_told_with_its_mend(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "models")
+    folder = repository.identity("one")
+    broken = tmp_path / "broken" / "bad"
+    broken.mkdir(parents=True)
+    (broken / "libtriton_bad.so").write_bytes(b"\x7fELF")
+    with socket.create_server((HOST, 0)) as taken:
+        port = taken.getsockname()[1]
+        status, text = doctor(
+            f"--backend-directory={broken.parent}", "--grpc-port=0", "--metrics-port=0", f"--http-address={HOST}", f"--http-port={port}",
+            f"--model-repository={folder}", f"--model-repository={tmp_path}/nowhere", f"--model-repository={empty(tmp_path / 'empty')}",
+            "--http-use-ssl=true", f"--http-server-cert={tmp_path}/no.pem", f"--http-server-key={tmp_path}/no.key", files=200,
+        )
+    assert status == 1
+    for told in (
+        f"{HOST}:{port}: Address already in use", "libtriton_bad.so", "no backend was found", "looks like the directory of one model",
+        f"{tmp_path}/nowhere", f"'{tmp_path}/empty' has no model", f"{tmp_path}/no.pem", "the limit of open files is low",
+    ):
+        assert told in text, (told, text)
+    assert text.splitlines()[-1] == "8 problems" and text.count("\n    mend: ") == 8
+
+
+def test_wrong_options_are_refused() -> None:
+    status, text = doctor("--no-such-option")
+    assert status == 2 and "unknown option '--no-such-option'" in text
+    status, text = doctor("--help")
+    assert status == 0 and text.startswith("usage: nereid doctor")
+
+
+class Narrow(Nereid):
+    """May open few descriptors."""
+
+    def program(self) -> list[str]:
+        return ["/bin/sh", "-c", 'ulimit -n 200 && exec "$@"', "sh", *super().program()]
+
+
+def test_a_start_says_what_is_probably_mistaken(tmp_path: Path) -> None:
+    """Few descriptors; a model's own directory given as the repository; one without models."""
+    folder = Repository(tmp_path / "models").identity("one")
+    log = tmp_path / "log"
+    options = {"exit-on-error": "false", "strict-readiness": "false", "model-repository": [str(folder), empty(tmp_path / "empty")], "log-file": str(log)}
+    with Narrow(tmp_path / "models", options):
+        text = log.read_text()
+    assert f"'{tmp_path}/empty' has no model: it expects a directory for each" in text
+    assert f"'{folder}' looks like the directory of one model: --model-repository expects the directory above it" in text
+    assert "this process may open 200 files, so at most " in text and "ulimit -n 65536" in text
