@@ -19,7 +19,7 @@ bool base64_decode(const char *text, size_t len, enum base64_lines lines, void *
 {
     unsigned char *out = to;
     uint32_t bits = 0;
-    unsigned got = 0; /* characters of the present group */
+    unsigned got = 0; /* characters of the current group */
     unsigned padding = 0;
     for (size_t i = 0; i < len; i++) {
         char c = text[i];

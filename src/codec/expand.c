@@ -7,11 +7,11 @@
 #include <string.h>
 #include <zlib.h>
 
-#define STATE_BYTES  ((size_t)49152)         /* what zlib keeps for one stream */
-#define CHUNK_BYTES  (((size_t)2 << 20) - 1) /* with a byte behind it a huge page */
+#define STATE_BYTES  ((size_t)49152)         /* the memory of a zlib stream */
+#define CHUNK_BYTES  (((size_t)2 << 20) - 1) /* plus one byte: a huge page */
 #define FIRST_BYTES  ((size_t)65536)
 #define SECOND_BYTES (CHUNK_BYTES - 4096)
-#define MOST_RATIO   ((size_t)1032) /* deflate makes no more out of a byte */
+#define MOST_RATIO   ((size_t)1032) /* the highest compression ratio of deflate */
 #define STEP_BYTES   ((size_t)1 << 30)
 #define WINDOW_BITS  15
 #define GZIP_BITS    (WINDOW_BITS + 16)
@@ -19,24 +19,24 @@
 
 struct chunk {
     struct buf *buf;
-    size_t begin; /* where output begins in it */
+    size_t begin; /* where output begins in the buffer */
     size_t used;  /* bytes of output */
-    size_t room;  /* for output */
+    size_t room;  /* bytes for output */
 };
 
 struct expand {
     struct expand_spec spec;
     z_stream z;
-    const uint8_t *end; /* of the input */
+    const uint8_t *end; /* the end of the input */
     struct chunk *chunks;
     size_t chunk_count;
     size_t total;       /* bytes of output */
-    bool ended;         /* the stream is whole, or damaged */
+    bool ended;         /* the stream is complete or damaged */
     const char *damage; /* NULL = none */
-    struct buf *joined; /* the chunks are being moved to it; chunks[0..moved) were */
+    struct buf *joined; /* the buffer that the chunks are moved to; chunks[0..moved) were moved */
     size_t joined_len;
     size_t moved;
-    size_t moved_bytes; /* of the chunk that is being moved */
+    size_t moved_bytes; /* of the current chunk */
     struct err *error;
 };
 
@@ -69,7 +69,8 @@ struct err *expand_new(const struct expand_spec *spec, struct expand **ret)
     return NULL;
 }
 
-/* What the whole output will probably take: the last bytes of gzip say it; a lie costs a move. */
+/* The probable size of the output: gzip data ends with it. If it is wrong, the output is moved
+ * once more. */
 static size_t guess(const struct expand *x)
 {
     const uint8_t *data = x->spec.data;
@@ -87,7 +88,7 @@ static size_t guess(const struct expand *x)
     return some < x->spec.limit ? some : x->spec.limit;
 }
 
-/* A buffer for the beginning of the output, with what is to be free around it. */
+/* Makes the buffer for the beginning of the output, with the requested free bytes around it. */
 static bool first_chunk(struct expand *x, size_t room, struct chunk *ret)
 {
     struct buf *buf;
@@ -107,9 +108,9 @@ static bool next_chunk(struct expand *x, struct chunk *ret)
     return !x->error;
 }
 
-/* The first chunk comes to the size that was guessed in three steps, and is moved at each: who
- * only looks at the beginning, as a loop does, shall not wait until the system has cleared a
- * huge page; and of many messages that have just begun none has much. */
+/* The first chunk grows to the guessed size in three steps, and is moved at each. So a caller
+ * that only needs the beginning, such as a loop, does not wait until the system has cleared a
+ * huge page, and messages that have just begun use little memory. */
 static bool add_chunk(struct expand *x)
 {
     size_t all = guess(x);
@@ -142,7 +143,7 @@ static enum expand_state damaged(struct expand *x, const char *why)
     return EXPAND_MORE;
 }
 
-/* Over the limit only if there is a byte more. */
+/* The limit is exceeded only if there is one more byte. */
 static enum expand_state unpack_past_limit(struct expand *x, size_t *spent)
 {
     *spent += x->z.avail_in;
@@ -161,7 +162,7 @@ static enum expand_state unpack_past_limit(struct expand *x, size_t *spent)
     return damaged(x, rc == Z_BUF_ERROR ? "it is cut off" : x->z.msg ? x->z.msg : "bad data");
 }
 
-/* One call of zlib, which reads and makes at most so many bytes; *spent counts them. */
+/* One call of zlib, which reads and writes at most `most` bytes; they are added to *spent. */
 static enum expand_state unpack(struct expand *x, size_t most, size_t *spent)
 {
     size_t in = (size_t)(x->end - x->z.next_in);
@@ -195,7 +196,7 @@ static enum expand_state unpack(struct expand *x, size_t most, size_t *spent)
     return EXPAND_MORE;
 }
 
-/* Moves some of the chunks into one buffer; true when all are there. */
+/* Moves some of the chunks into one buffer. Returns DONE when all are moved. */
 static enum expand_state expand_join(struct expand *x, size_t most)
 {
     if (x->chunk_count <= 1)

@@ -1,8 +1,7 @@
 #pragma once
-/* Bytes that came compressed with gzip or deflate (zlib), unpacked a slice at a time, so that
- * whoever does it can turn to something else in between. Output lies in pooled buffers that are
- * charged as it grows, a single one in the end. One thread at a time; what it works on is
- * borrowed for as long as it lives. */
+/* Decompresses gzip or deflate (zlib) data a slice at a time, so that the caller can do other
+ * work in between. The output lies in pooled buffers that are charged as it grows; in the end it
+ * is one buffer. One thread at a time. The input is borrowed as long as the struct lives. */
 #include "base/buf.h"
 #include "base/err.h"
 
@@ -17,45 +16,45 @@ enum expand_coding {
 };
 
 enum expand_state {
-    EXPAND_MORE, /* go on: expand_step */
-    EXPAND_DONE, /* whole: expand_take */
-    /* bytes that are not of that coding, or end too early: expand_take gives what came before */
+    EXPAND_MORE, /* not finished: call expand_step */
+    EXPAND_DONE, /* finished: call expand_take */
+    /* the data is not of that coding, or ends too early: expand_take gives the output before the
+     * damage */
     EXPAND_DAMAGED,
-    EXPAND_TOO_LARGE, /* over the limit */
-    EXPAND_NO_ROOM,   /* over the budget: expand_error */
+    EXPAND_TOO_LARGE, /* the output exceeds the limit */
+    EXPAND_NO_ROOM,   /* the budget is spent: expand_error */
 };
 
 struct expand_spec {
     const void *data;
     size_t len;
     enum expand_coding coding; /* GZIP or DEFLATE */
-    bool either;               /* the data say themselves which of them they are */
+    bool either;               /* accept both codings; the data shows which one it is */
     size_t limit;              /* the most bytes of output; at least 1 */
-    size_t before;             /* bytes left free in front of the output, */
-    size_t after;              /* and behind it */
+    size_t before;             /* bytes to leave free in front of the output */
+    size_t after;              /* bytes to leave free after the output */
 };
 
 struct expand;
 
-/* expand_coding_of - by its name, exactly as written; an empty one is IDENTITY. */
+/* expand_coding_of - the coding with this exact name; "" is IDENTITY. */
 enum expand_coding expand_coding_of(const char *name, size_t len);
 
 /* expand_new - begin.
  * errors  UNAVAILABLE when the budget is spent */
 struct err *expand_new(const struct expand_spec *spec, struct expand **ret);
 
-/* expand_step - unpack until about `most` more bytes were read or made. Not after another state
- * than MORE. */
+/* expand_step - decompress until about `most` more bytes were read or written. Only after MORE. */
 enum expand_state expand_step(struct expand *x, size_t most);
 
-/* expand_take - the output, after DONE or DAMAGED: at ret_buf->data + before. Once.
- * ret_buf  the caller's; has `after` bytes behind the output */
+/* expand_take - the output, after DONE or DAMAGED: at ret_buf->data + before. Call it once.
+ * ret_buf  owned by the caller; has `after` bytes after the output */
 void expand_take(struct expand *x, struct buf **ret_buf, size_t *ret_len);
 
-/* expand_why - of DAMAGED: what is wrong with the bytes. */
+/* expand_why - after DAMAGED: what is wrong with the data. */
 const char *expand_why(const struct expand *x);
 
-/* expand_error - of NO_ROOM: the caller's. Once. */
+/* expand_error - after NO_ROOM: the error, owned by the caller. Call it once. */
 struct err *expand_error(struct expand *x);
 
 /* expand_free - NULL is fine. */

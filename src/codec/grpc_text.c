@@ -44,7 +44,7 @@ static bool grpc_text_plain(unsigned char c)
     return c >= 0x20 && c <= 0x7E && c != '%';
 }
 
-/* Bytes of the character that starts here: a lead byte and its continuations. */
+/* The length of the character here: a lead byte and its continuation bytes. */
 static size_t character_bytes(const char *at)
 {
     size_t n = 1;

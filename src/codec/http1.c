@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define KNOWN_BYTES 512u /* a longer head is read anew each time */
+#define KNOWN_BYTES 512u /* a longer head is not remembered */
 
 enum field {
     FIELD_OTHER,
@@ -16,7 +16,7 @@ enum field {
     FIELD_TRANSFER_ENCODING,
 };
 
-/* What Transfer-Encoding said so far. */
+/* The value of Transfer-Encoding so far. */
 enum transfer {
     TRANSFER_NONE,
     TRANSFER_EMPTY,
@@ -68,7 +68,7 @@ static enum http1_coding http1_coding_of(const char *s, size_t len)
     return HTTP1_UNKNOWN_CODING;
 }
 
-/* A weight "q=0.5" in thousandths; 1000 when there is none, 0 when it cannot be read. */
+/* A weight such as "q=0.5" in thousandths; 1000 if there is none, 0 if it is invalid. */
 static unsigned weight_of(const char *s, const char *end)
 {
     while (s < end && (*s == ' ' || *s == '\t' || *s == ';'))
@@ -117,8 +117,8 @@ static bool is_old(const struct http1_parser *p)
     return p->ll.http_major == 1 && p->ll.http_minor == 0;
 }
 
-/* One coding and once: how others, or several, nest is where two peers could find different ends
- * of the body. */
+/* Allows one transfer coding, once. With other or several codings, two parsers could find
+ * different ends of the body. */
 static int transfer_done(struct http1_parser *p)
 {
     const struct http1_value *v = &p->value;
@@ -131,12 +131,12 @@ static int transfer_done(struct http1_parser *p)
     return 0;
 }
 
-/* A header is complete: what it means. */
+/* Handles a complete header. */
 static int header_done(struct http1_parser *p)
 {
     const struct http1_value *v = &p->value;
     switch ((enum field)p->field) {
-    case FIELD_EXPECT: /* whatever is expected, as the reference */
+    case FIELD_EXPECT: /* any value counts, as in the reference */
         p->head.expect_continue = true;
         break;
     case FIELD_TRANSFER_ENCODING:
@@ -180,7 +180,7 @@ static int on_header_field(llhttp_t *ll, const char *at, size_t len)
         p->name_len = 0;
     }
     if (p->name_len + len > sizeof(p->name)) {
-        p->name_len = sizeof(p->name); /* no header of that length is looked at */
+        p->name_len = sizeof(p->name); /* no header with such a long name is used */
         return 0;
     }
     memcpy(p->name + p->name_len, at, len);
@@ -193,7 +193,7 @@ static int on_header_value(llhttp_t *ll, const char *at, size_t len)
     struct http1_parser *p = parser_of(ll);
     if (!p->in_value) {
         p->in_value = true;
-        /* Trailers are read and dropped: what the head said, the body was received by. */
+        /* Trailers are read and dropped: the head has already decided how the body is received. */
         p->field = (uint8_t)(p->in_body ? FIELD_OTHER : http1_field(p->name, p->name_len));
         if (++p->headers > HTTP1_MAX_HEADERS)
             return http1_refuse(p, 431, "the request has over 256 headers");
@@ -222,7 +222,7 @@ static bool http1_is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* The blanks before a value are skipped by the parser below, those after it are not. */
+/* llhttp skips the blanks before a value, but not those after it. */
 static int on_header_value_complete(llhttp_t *ll)
 {
     struct http1_parser *p = parser_of(ll);
@@ -296,7 +296,7 @@ static const llhttp_settings_t settings = {
     .on_message_complete = on_message_complete,
 };
 
-/* The same for connections whose headers are all kept. */
+/* As on_field, for connections that keep all headers. */
 static int on_field_kept(llhttp_t *ll, const char *at, size_t len)
 {
     struct http1_parser *p = parser_of(ll);
@@ -409,8 +409,8 @@ static enum http1_event http1_failed(struct http1_parser *p, uint16_t status, co
     return HTTP1_ERROR;
 }
 
-/* A head and what it says. Clients mostly send the same one again: comparing it costs a
- * twentieth of reading it. */
+/* A remembered head. Clients usually send the same head again, and comparing costs a twentieth
+ * of parsing. */
 struct http1_known {
     struct http1_head head;
     size_t url_at;
@@ -430,7 +430,7 @@ static bool take_known(struct http1_parser *p, const char *data, size_t len)
     return true;
 }
 
-/* Not for chunked messages: their bodies go on where the parser stopped in the head. */
+/* Not for chunked messages: the parser continues their bodies from its state in the head. */
 static void remember(struct http1_parser *p, const char *data, size_t len)
 {
     if (len > KNOWN_BYTES || p->head.chunked || p->collect)
@@ -446,8 +446,8 @@ static void remember(struct http1_parser *p, const char *data, size_t len)
     memcpy(k->bytes, data, len);
 }
 
-/* Not one of the methods that are known. What is none at all, such as the first bytes of TLS, is
- * not worth a better word. */
+/* The method is unknown. Bytes that are no method at all, such as the beginning of TLS, get the
+ * same error. */
 static enum http1_event unknown_method(struct http1_parser *p)
 {
     const char *at = llhttp_get_error_pos(&p->ll);
@@ -455,7 +455,7 @@ static enum http1_event unknown_method(struct http1_parser *p)
                                     : http1_failed(p, 400, llhttp_get_error_reason(&p->ll));
 }
 
-/* A step in the head: pauses after its last byte. */
+/* Parses a part of the head; pauses after its last byte. */
 static enum http1_event parse_lines(struct http1_parser *p, const char *data, size_t len,
                                     size_t *ret_used)
 {
@@ -492,7 +492,7 @@ static enum http1_event parse_lines(struct http1_parser *p, const char *data, si
     return HTTP1_HEAD;
 }
 
-/* Blank lines in front of a message are no part of it. */
+/* Skips blank lines in front of a message; they do not belong to it. */
 static enum http1_event parse_head(struct http1_parser *p, const char *data, size_t len,
                                    size_t *ret_used)
 {

@@ -2,14 +2,14 @@
 
 #include "codec/pb_utf8.h"
 
-/* What one message may still make us allocate or search. */
+/* Limits for the rest of one message. */
 struct reading {
     struct arena *arena;
     uint32_t params;
     uint32_t parts;
 };
 
-/* Reads each field of a message with `each`, which may refuse. */
+/* Calls `each` for every field of a message; it may return an error. */
 typedef enum infer_pb_result (*field_fn)(const struct pb_wire_field *f, struct reading *a,
                                          void *to);
 
@@ -45,7 +45,7 @@ static struct infer_pb_part *take_part(const struct pb_wire_field *f, struct rea
     return part;
 }
 
-/* A field of InferParameter: the last member given is the one that is set. */
+/* A field of InferParameter. If several members are given, the last one counts. */
 static enum infer_pb_result param_value_field(const struct pb_wire_field *f, struct reading *a,
                                               void *to)
 {
@@ -65,7 +65,7 @@ static enum infer_pb_result param_value_field(const struct pb_wire_field *f, str
     return INFER_PB_OK;
 }
 
-/* A field of a map entry. */
+/* Reads a field of a map entry. */
 static enum infer_pb_result param_field(const struct pb_wire_field *f, struct reading *a, void *to)
 {
     struct infer_pb_param *p = to;
@@ -103,7 +103,7 @@ static enum infer_pb_result take_param(const struct pb_wire_field *f, struct rea
     return INFER_PB_OK;
 }
 
-/* What an element of each kind of contents is on the wire. */
+/* The wire type of an element of each kind of contents. */
 static const enum pb_wire_type content_wire[INFER_PB_CONTENTS] = {
     [INFER_PB_BOOLS] = PB_WIRE_VARINT,   [INFER_PB_INTS] = PB_WIRE_VARINT,
     [INFER_PB_INT64S] = PB_WIRE_VARINT,  [INFER_PB_UINTS] = PB_WIRE_VARINT,
@@ -111,7 +111,7 @@ static const enum pb_wire_type content_wire[INFER_PB_CONTENTS] = {
     [INFER_PB_FP64S] = PB_WIRE_FIXED64,  [INFER_PB_STRINGS] = PB_WIRE_BYTES,
 };
 
-/* How many elements a packed run holds; false when it is malformed. */
+/* Counts the elements of a packed run. Returns false if it is malformed. */
 static bool count_packed(const struct pb_wire_field *f, enum pb_wire_type type, uint64_t *ret)
 {
     if (type == PB_WIRE_FIXED32 || type == PB_WIRE_FIXED64) {
@@ -228,7 +228,7 @@ static enum infer_pb_result output_field(const struct pb_wire_field *f, struct r
     return INFER_PB_OK;
 }
 
-/* The request under construction, and where its lists end. */
+/* The request that is being read, and the ends of its lists. */
 struct reader {
     struct infer_pb_request *request;
     struct infer_pb_tensor **last_input;
@@ -295,7 +295,7 @@ uint64_t infer_pb_content_bytes(const struct infer_pb_contents *c, enum infer_pb
                                     : c->count[kind] * element_bytes;
 }
 
-/* Constant sizes, so that each case is one store. */
+/* The sizes are constants, so that each case is one store. */
 static inline uint8_t *put_element(uint8_t *to, uint64_t value, uint32_t bytes)
 {
     switch (bytes) {
@@ -315,7 +315,7 @@ static inline uint8_t *put_element(uint8_t *to, uint64_t value, uint32_t bytes)
     return to + bytes;
 }
 
-/* Writes the field's elements and returns where to go on. Everything was checked when it was
+/* Writes the elements of a field and returns the next position. They were checked when they were
  * counted. */
 static uint8_t *write_field(const struct pb_wire_field *f, enum pb_wire_type type, bool truth,
                             uint32_t element_bytes, uint8_t *to)

@@ -2,7 +2,7 @@
 
 #include "codec/pb_utf8.h"
 
-/* Bytes of a string field, which is left out when it is empty. */
+/* The size of a string field; it is omitted if it is empty. */
 static uint64_t string_bytes(struct infer_pb_slice s)
 {
     return s.len ? pb_wire_bytes_bytes(s.len) : 0;
@@ -36,7 +36,7 @@ static uint64_t value_bytes(const struct infer_pb_param *p)
     return 0;
 }
 
-/* A map entry's key and value are written also when they are empty. */
+/* The key and value of a map entry are written even if they are empty. */
 static uint64_t param_bytes(const struct infer_pb_param *p)
 {
     return pb_wire_bytes_bytes(p->name.len) + pb_wire_bytes_bytes(value_bytes(p));
@@ -140,7 +140,7 @@ uint32_t infer_pb_write(const struct infer_pb_response *r, const struct infer_pb
                         uint8_t *head, struct iovec *pieces)
 {
     uint8_t *to = head;
-    uint8_t *start = head; /* of the run that is being written */
+    uint8_t *start = head; /* of the current run */
     uint32_t count = 0;
     if (r->streamed) {
         to = infer_pb_write_put_string(to, 1, r->error_message);

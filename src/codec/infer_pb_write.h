@@ -1,13 +1,13 @@
 #pragma once
-/* ModelInferResponse, and the ModelStreamInferResponse around it, onto the wire: sizes first,
- * then the bytes, with large tensors by reference. Field numbers: proto/grpc_service.proto.
- * Pure; any thread. */
+/* Writes a ModelInferResponse, also inside a ModelStreamInferResponse: first the sizes, then the
+ * bytes, with large tensors by reference. Field numbers: proto/grpc_service.proto. Pure; any
+ * thread. */
 #include "codec/infer_pb.h"
 
 #include <sys/uio.h>
 
-/* Tensors up to this size are copied next to what surrounds them; a larger one is a piece of its
- * own. */
+/* Tensors up to this size are copied next to the bytes around them; a larger one becomes a
+ * separate piece. */
 #define INFER_PB_COPY_BYTES ((size_t)2048)
 
 struct infer_pb_output {
@@ -27,26 +27,26 @@ struct infer_pb_response {
     const struct infer_pb_param *params;
     struct infer_pb_output *outputs;
     uint32_t output_count;
-    bool streamed;                       /* write a ModelStreamInferResponse around it */
-    struct infer_pb_slice error_message; /* only when streamed */
+    bool streamed;                       /* write it inside a ModelStreamInferResponse */
+    struct infer_pb_slice error_message; /* only if streamed */
 };
 
-/* What writing it takes. */
+/* The sizes of a response. */
 struct infer_pb_size {
     uint64_t total;       /* bytes of the message */
     uint64_t inner;       /* bytes of the ModelInferResponse in it */
-    size_t head_bytes;    /* of them all but the tensors by reference */
-    uint32_t piece_count; /* at most: runs of bytes that make up the message */
+    size_t head_bytes;    /* bytes of everything except tensors by reference */
+    uint32_t piece_count; /* an upper limit for the number of pieces */
 };
 
-/* infer_pb_write_measure - the sizes; also sets wire_bytes of the outputs.
- * returns  INFER_PB_OK, or INFER_PB_NOT_UTF8 when a string of the response is not */
+/* infer_pb_write_measure - compute the sizes; also sets wire_bytes of the outputs.
+ * returns  INFER_PB_OK, or INFER_PB_NOT_UTF8 if a string of the response is not UTF-8 */
 enum infer_pb_result infer_pb_write_measure(struct infer_pb_response *r, struct infer_pb_size *ret);
 
 /* infer_pb_write - write a measured response.
  * head     room for size->head_bytes
- * pieces   room for size->piece_count; runs of head and tensors by turns, together the message;
- *          a tensor's bytes are borrowed
- * returns  how many pieces there are; the first always starts at head */
+ * pieces   room for size->piece_count. Pieces of head and tensors alternate and form the
+ *          message; a tensor's bytes are borrowed
+ * returns  the number of pieces; the first always starts at head */
 uint32_t infer_pb_write(const struct infer_pb_response *r, const struct infer_pb_size *size,
                         uint8_t *head, struct iovec *pieces);

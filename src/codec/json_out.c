@@ -6,7 +6,7 @@
 #include <string.h>
 #include <yyjson.h>
 
-/* Numbers that go through the library at once, and room for what it needs meanwhile. */
+/* How many numbers go through the library at once, and the memory that it needs for them. */
 #define BLOCK       32u
 #define BLOCK_BYTES 4096u
 
@@ -16,7 +16,7 @@ char *json_out_text(char *to, const char *text, size_t len)
     return to + len;
 }
 
-/* What stands behind the backslash for a byte; 0 = nothing to escape, 'u' = \u00XX. */
+/* The character after the backslash for a byte; 0 = no escape needed, 'u' = \u00XX. */
 static char escape_of(unsigned char c)
 {
     static const char control[] = "uuuuuuuubtnufruuuuuuuuuuuuuuuuuu";
@@ -79,9 +79,10 @@ char *json_out_bool(char *to, bool b)
     return b ? JSON_OUT_LITERAL(to, "true") : JSON_OUT_LITERAL(to, "false");
 }
 
-/* A number of at most four decimals and fifteen digits in all: multiplied by 10000 it is a whole
- * number, and since 15 digits tell any two doubles apart, those digits are the shortest text.
- * That is common and cheap; the rest goes through the library, a block at a time. */
+/* True for a number with at most four decimals and fifteen digits: multiplied by 10000 it is a
+ * whole number, and since 15 digits distinguish any two doubles, these digits are the shortest
+ * text. Such numbers are common and this is fast; other numbers go through the library in
+ * blocks. */
 static bool is_short(double d, int64_t *ret_scaled)
 {
     double scaled = d * 1e4;
@@ -110,7 +111,7 @@ static char *put_short(char *to, int64_t scaled)
     return to + (to[1] == '0' ? 1 : 2);
 }
 
-/* n <= BLOCK numbers as the elements of a JSON array, whose brackets are left out. */
+/* Writes n <= BLOCK numbers as the elements of a JSON array, without its brackets. */
 static char *put_block(char *to, const double *values, size_t n)
 {
     yyjson_val array[BLOCK + 1];
@@ -136,7 +137,7 @@ char *json_out_real(char *to, double d)
     return is_short(d, &scaled) ? put_short(to, scaled) : put_block(to, &d, 1);
 }
 
-/* n <= BLOCK numbers; the first that is not short takes them all through the library. */
+/* Writes n <= BLOCK numbers. If one is not short, all of them go through the library. */
 static char *put_numbers(char *to, const double *values, size_t n)
 {
     char *at = to;

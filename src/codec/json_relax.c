@@ -26,7 +26,7 @@ static void put_control(struct relaxing *r, unsigned char c)
     json_relax_put(r, escape, sizeof(escape));
 }
 
-/* A backslash and what is behind it. */
+/* Writes a backslash and what follows it. */
 static void put_escape(struct relaxing *r)
 {
     r->at++;
@@ -37,7 +37,7 @@ static void put_escape(struct relaxing *r)
     json_relax_put(r, r->at++, 1);
 }
 
-/* A string, from its first quote to behind its last. */
+/* Writes a string, from its first to its last quote. */
 static void json_relax_put_string(struct relaxing *r)
 {
     char quote = *r->at++;
@@ -64,7 +64,7 @@ static bool is_name(char c)
            c == '$';
 }
 
-/* A word: a key when a colon follows, else true, null, a number. */
+/* Writes a word: a key if a colon follows, else true, null, a number. */
 static void json_relax_put_word(struct relaxing *r)
 {
     const char *from = r->at;
@@ -80,7 +80,8 @@ static void json_relax_put_word(struct relaxing *r)
     json_relax_put(r, "\"", key);
 }
 
-/* A control character becomes its escape; of others each gets a backslash or a quote at most. */
+/* The most bytes of the result: a control character becomes an escape; any other character gets
+ * at most one backslash or quote. */
 static size_t room(const char *text, size_t len)
 {
     size_t bytes = 2 * len + 2;

@@ -34,10 +34,10 @@ const char *json_tensor_text(enum json_tensor_result r)
     return "unknown error";
 }
 
-/* What a walk over nested arrays does with each element. */
+/* The walk over nested arrays, and what it does with each element. */
 struct reader {
     struct json_tensor_type type;
-    uint64_t left; /* elements still wanted; unused for BYTES */
+    uint64_t left; /* elements still to read; unused for BYTES */
     char *to;      /* NULL: only count bytes */
     uint64_t bytes;
 };
@@ -160,7 +160,7 @@ static enum json_tensor_result walk(struct reader *r, yyjson_val *array, unsigne
             r->type.kind == JSON_TENSOR_BYTES ? json_tensor_read_string(r, v) : read_fixed(r, v);
         if (result != JSON_TENSOR_OK)
             return result;
-        v++; /* no container: an element is one value */
+        v++; /* not an array: an element is a single value */
     }
     return JSON_TENSOR_OK;
 }
@@ -192,7 +192,8 @@ bool json_tensor_room(struct json_tensor_type type, uint64_t count, uint64_t byt
 {
     uint64_t text;
     if (type.kind == JSON_TENSOR_BYTES) {
-        /* Each string: quotes and a comma for its length prefix, and at most six bytes a byte. */
+        /* For each string: its length prefix has room for quotes and a comma; each byte needs at
+         * most six. */
         if (__builtin_mul_overflow(bytes, 6, &text))
             return false;
     } else if (__builtin_mul_overflow(count, JSON_OUT_NUMBER_BYTES, &text)) {

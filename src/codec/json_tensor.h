@@ -1,12 +1,12 @@
 #pragma once
-/* The "data" of tensors in JSON: nested or flat arrays in, flat text out. Types are told by kind
- * and width, since datatypes belong to a higher layer. Pure; any thread. */
+/* The "data" of tensors in JSON: reads nested or flat arrays, writes flat text. Types are given
+ * as kind and width, because datatypes belong to a higher layer. Pure; any thread. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <yyjson.h>
 
-/* How deep arrays may nest. */
+/* The deepest nesting of arrays. */
 #define JSON_TENSOR_MAX_DEPTH 100u
 
 enum json_tensor_kind {
@@ -14,11 +14,11 @@ enum json_tensor_kind {
     JSON_TENSOR_UINT,
     JSON_TENSOR_INT,
     JSON_TENSOR_REAL,
-    /* strings; as tensors: each 4 bytes of length (little endian), then the bytes */
+    /* strings; in a tensor: a length of 4 bytes (little endian), then the bytes */
     JSON_TENSOR_BYTES,
 };
 
-/* width is 1, 2, 4 or 8 bytes an element (8 or 4 for reals); 0 for BYTES. */
+/* width: bytes per element, 1, 2, 4 or 8 (4 or 8 for reals); 0 for BYTES. */
 struct json_tensor_type {
     enum json_tensor_kind kind;
     uint8_t width;
@@ -32,34 +32,33 @@ enum json_tensor_result {
     JSON_TENSOR_NOT_INT,
     JSON_TENSOR_NOT_NUMBER,
     JSON_TENSOR_NOT_STRING,
-    JSON_TENSOR_RANGE,    /* a number that the type cannot hold */
-    JSON_TENSOR_TOO_MANY, /* more elements than asked for */
+    JSON_TENSOR_RANGE,    /* the type cannot represent a number */
+    JSON_TENSOR_TOO_MANY, /* more elements than requested */
     JSON_TENSOR_TOO_FEW,
     JSON_TENSOR_TOO_DEEP,
-    JSON_TENSOR_TOO_LONG, /* a string over UINT32_MAX bytes */
+    JSON_TENSOR_TOO_LONG, /* a string of more than UINT32_MAX bytes */
 };
 
-/* json_tensor_text - words for a result other than OK, as the reference says it; never NULL. */
+/* json_tensor_text - the reference's text for a result other than OK; never NULL. */
 const char *json_tensor_text(enum json_tensor_result r);
 
-/* json_tensor_bytes - how many bytes the strings under `data` take as a tensor, however many
- * they are. */
+/* json_tensor_bytes - how many bytes the strings under `data` have as a tensor. */
 enum json_tensor_result json_tensor_bytes(yyjson_val *data, uint64_t *ret_bytes);
 
 /* json_tensor_read - decode the elements in order.
- * data   an array, nested in any way
- * count  elements wanted; for BYTES as many as there are, and `to` has the room that
- *        json_tensor_bytes said
+ * data   an array with any nesting
+ * count  number of elements to read; for BYTES all are read, and `to` has as much room as
+ *        json_tensor_bytes returned
  * to     count * width bytes; need not be aligned */
 enum json_tensor_result json_tensor_read(yyjson_val *data, struct json_tensor_type type,
                                          uint64_t count, void *to);
 
-/* json_tensor_room - the most bytes that json_tensor_write can need; false when that overflows. */
+/* json_tensor_room - the most bytes that json_tensor_write needs; false if that overflows. */
 bool json_tensor_room(struct json_tensor_type type, uint64_t count, uint64_t bytes, size_t *ret);
 
-/* json_tensor_write - "[...]", the elements in order.
+/* json_tensor_write - write "[...]", the elements in order.
  * from, bytes  the tensor
- * returns      the end of the text; NULL when `bytes` is not what `count` elements take, or
- *              strings run past the end */
+ * returns      the end of the text; NULL if `bytes` does not match `count` elements, or strings
+ *              run past the end */
 char *json_tensor_write(char *to, struct json_tensor_type type, uint64_t count, const void *from,
                         uint64_t bytes);

@@ -155,8 +155,8 @@ const void *pb_field_at(const ProtobufCMessage *msg, const ProtobufCFieldDescrip
     return MEMBER_CONST(char *, msg, field->offset) + i * pb_field_size(field);
 }
 
-/* Arrays have room for the next power of two of their count: full exactly when the count is 0 or a
- * power of two. */
+/* Arrays have room for a power of two of elements: they are full exactly when the count is 0 or
+ * a power of two. */
 static void *pb_field_grow(ProtobufCMessage *msg, const ProtobufCFieldDescriptor *field,
                            struct pb_budget *budget)
 {
@@ -269,7 +269,7 @@ const char *pb_field_integer_words(ProtobufCType type)
 void pb_field_put_double(void *place, ProtobufCType type, double value)
 {
     if (type == PROTOBUF_C_TYPE_FLOAT) {
-        /* A cast of what no float holds is undefined; a product with a power of two is not. */
+        /* Converting a value that no float can hold would be undefined, so the range is checked. */
         *(float *)place = value > 3.4028235677973366e38    ? (float)__builtin_inff()
                           : value < -3.4028235677973366e38 ? -(float)__builtin_inff()
                                                            : (float)value;
@@ -306,7 +306,7 @@ struct entry {
     const void *key;
     const ProtobufCFieldDescriptor *field;
     size_t order;
-    size_t first; /* order of the first entry of this key */
+    size_t first; /* order of the first entry with this key */
 };
 
 static int compare_keys(const struct entry *a, const struct entry *b)
@@ -333,7 +333,8 @@ static int by_first_use(const void *x, const void *y)
     return a->first < b->first ? -1 : a->first > b->first;
 }
 
-/* need_value - an entry without a value holds an empty message: readers of maps need not ask. */
+/* need_value - give an entry without a value an empty message, so that readers of maps need not
+ * check. */
 static void need_value(ProtobufCMessage *entry)
 {
     const ProtobufCFieldDescriptor *value = &entry->descriptor->fields[1];

@@ -33,7 +33,7 @@ void pb_json_print_string(const char *s, size_t len, struct strbuf *out)
     strbuf_putc(out, '"');
 }
 
-/* print_real - as few digits as read back the same. */
+/* print_real - print as few digits as read back the same. */
 static void print_real(double value, bool is_float, struct strbuf *out)
 {
     if (isnan(value) || isinf(value)) {
@@ -41,11 +41,11 @@ static void print_real(double value, bool is_float, struct strbuf *out)
         return;
     }
     if (value == 0 && signbit(value)) {
-        strbuf_puts(out, "-0.0"); /* "-0" would be read as an integer, which has no sign */
+        strbuf_puts(out, "-0.0"); /* "-0" would be read as an integer, which has no negative zero */
         return;
     }
-    locale_t c =
-        newlocale(LC_ALL_MASK, "C", (locale_t)0); /* the host's locale may write points as commas */
+    /* The locale of the host program may use commas as decimal points. */
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     locale_t before = uselocale(c);
     char text[40];
     int most = is_float ? 9 : 17;
@@ -90,7 +90,7 @@ static void print_uint(uint64_t value, struct strbuf *out)
     strbuf_append(out, text, (size_t)(json_out_uint(text, value) - text));
 }
 
-/* A name of the schema, which needs no escapes. */
+/* Prints a name of the schema, which needs no escapes. */
 static void print_name(const char *name, struct strbuf *out)
 {
     strbuf_putc(out, '"');
@@ -101,7 +101,7 @@ static void print_name(const char *name, struct strbuf *out)
 static void print_message(const ProtobufCMessage *msg, struct pb_json_style style,
                           struct strbuf *out);
 
-/* print_value - one value of a field's type; `at` points at it. */
+/* print_value - print one value of a field's type; `at` points to it. */
 static void print_value(const ProtobufCFieldDescriptor *field, const void *at,
                         struct pb_json_style style, struct strbuf *out)
 {
@@ -199,7 +199,7 @@ static void print_repeated(const ProtobufCMessage *msg, const ProtobufCFieldDesc
     strbuf_putc(out, map ? '}' : ']');
 }
 
-/* is_printed - set, or at a default that the style wants to see. */
+/* is_printed - true if it is set, or has a default that the style prints. */
 static bool is_printed(const ProtobufCMessage *msg, const ProtobufCFieldDescriptor *field,
                        struct pb_json_style style)
 {

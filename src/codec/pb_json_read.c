@@ -16,10 +16,10 @@
 #include <strings.h>
 #include <yyjson.h>
 
-/* Bytes of a value that a message quotes, at most. */
+/* The most bytes of a value that a message quotes. */
 #define QUOTE_MAX 40
 
-/* Where the reader stands: one frame a nested field, innermost first. */
+/* The position of the reader: one frame per nested field, innermost first. */
 struct frame {
     const struct frame *outer;
     const ProtobufCFieldDescriptor *field;
@@ -110,7 +110,7 @@ static bool parse_decimal(const char *s, size_t len, bool *ret_negative, uint64_
     return true;
 }
 
-/* to_integer - sign and magnitude of a number, or of a string that holds one. */
+/* to_integer - the sign and magnitude of a number, or of a string with a number. */
 static bool to_integer(yyjson_val *v, bool *negative, uint64_t *magnitude)
 {
     if (yyjson_is_str(v))
@@ -121,7 +121,7 @@ static bool to_integer(yyjson_val *v, bool *negative, uint64_t *magnitude)
     } else if (yyjson_is_sint(v)) {
         *negative = true;
         *magnitude = 0 - (uint64_t)yyjson_get_sint(v);
-    } else if (yyjson_is_real(v)) { /* 1e3 and 2.0 are integers too */
+    } else if (yyjson_is_real(v)) { /* 1e3 and 2.0 count as integers too */
         double real = yyjson_get_real(v);
         double size = fabs(real);
         if (!(size < 18446744073709551616.0) || floor(size) < size)
@@ -327,8 +327,8 @@ static struct err *read_map(struct reader *r, struct frame *at, yyjson_val *obj,
     return NULL;
 }
 
-/* One value, or what is in a list, in lists in it as well; null is none. A value that is in no
- * list is a list of one. */
+/* Reads a single value, or the values of a list, also of nested lists; null is skipped. A value
+ * that is not in a list counts as a list of one. */
 static struct err *pb_json_read_list(struct reader *r, struct frame *at, yyjson_val *v,
                                      ProtobufCMessage *msg)
 {
@@ -390,7 +390,7 @@ static struct err *read_object(struct reader *r, const struct frame *at, yyjson_
     return NULL;
 }
 
-/* not_json - where and why the text is no JSON. */
+/* not_json - the error that says where and why the text is not JSON. */
 __attribute__((cold)) static struct err *not_json(const char *what, const char *text,
                                                   const yyjson_read_err *why)
 {
@@ -407,12 +407,12 @@ __attribute__((cold)) static struct err *not_json(const char *what, const char *
                    why->msg);
 }
 
-/* Strict JSON first; then, as people write it. What is wrong is told of the text as it came. */
+/* Reads strict JSON first, then relaxed JSON. An error refers to the original text. */
 static struct err *pb_json_read_text(const char *text, size_t len, const char *what,
                                      yyjson_doc **ret)
 {
     yyjson_read_err why;
-    /* Without the flag that lets it write into the text, yyjson only reads it. */
+    /* Without the in-situ flag yyjson only reads the text, so the const can be cast away. */
     *ret = yyjson_read_opts((char *)(uintptr_t)text, len, YYJSON_READ_NOFLAG, NULL, &why);
     if (*ret || why.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
         return *ret ? NULL : not_json(what, text, &why);

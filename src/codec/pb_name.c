@@ -21,7 +21,7 @@ const ProtobufCFieldDescriptor *pb_name_field(const ProtobufCMessageDescriptor *
     return NULL;
 }
 
-/* same_camel - `name` is the lowerCamelCase form of a schema name. */
+/* same_camel - true if `name` is the lowerCamelCase form of a schema name. */
 static bool same_camel(const char *schema, const char *name, size_t len)
 {
     size_t n = 0;
@@ -76,8 +76,8 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* pb_name_distance - how many letters must be changed, added or dropped. Both at most
- * NAME_MAX_BYTES long. */
+/* pb_name_distance - the number of letters to change, add or remove. Both names have at most
+ * NAME_MAX_BYTES. */
 static size_t pb_name_distance(const char *a, size_t a_len, const char *b, size_t b_len)
 {
     size_t row[NAME_MAX_BYTES + 1];
@@ -106,8 +106,8 @@ static void consider(struct nearest *best, const char *candidate, const char *na
     if (len > NAME_MAX_BYTES || n > NAME_MAX_BYTES)
         return;
     size_t d = pb_name_distance(candidate, n, name, len);
-    /* A beginning of a name, and a name with one thing behind it, are likely too: "max_batch",
-     * "inputs". */
+    /* The beginning of a name, or a name with more text after it, is a likely mistake too:
+     * "max_batch", "inputs". */
     size_t common = smaller(n, len);
     if (common >= 3 && memcmp(candidate, name, common) == 0)
         d = smaller(d, 2);
@@ -129,8 +129,8 @@ const char *pb_name_nearest_value(const ProtobufCEnumDescriptor *type, const cha
     struct nearest best = {NULL, SIZE_MAX};
     for (unsigned i = 0; i < type->n_value_names; i++)
         consider(&best, type->values_by_name[i].name, name, len);
-    /* "FP32" and "fp32" for TYPE_FP32: the part behind the prefix that all values of an enum
-     * share. */
+    /* Accept "FP32" and "fp32" for TYPE_FP32: the part after the prefix that all values of the
+     * enum share. */
     for (unsigned i = 0; !best.name && i < type->n_value_names; i++) {
         const char *value = type->values_by_name[i].name;
         size_t n = strlen(value);

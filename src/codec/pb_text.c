@@ -10,10 +10,10 @@
 #include <string.h>
 #include <strings.h>
 
-/* Bytes of the text that a message quotes, at most. */
+/* The most bytes of the text that a message quotes. */
 #define QUOTE_MAX 40
 
-/* Where the reader stands: one frame a nested field, innermost first. */
+/* The position of the reader: one frame per nested field, innermost first. */
 struct frame {
     const struct frame *outer;
     const ProtobufCFieldDescriptor *field;
@@ -24,7 +24,7 @@ struct reader {
     struct pb_lexer lx;
     const char *file;
     struct pb_budget budget;
-    struct strbuf scratch; /* the string being read */
+    struct strbuf scratch; /* the string that is being read */
     unsigned depth;
 };
 
@@ -55,7 +55,7 @@ __attribute__((format(printf, 4, 5), cold)) static struct err *fail_at(const str
     return err_wrap(e, "%s:%" PRIu32 ":%" PRIu32, r->file, t->line, t->column);
 }
 
-/* pb_text_expected - what stands here is not what the grammar or the field's type wants. */
+/* pb_text_expected - the error for text that does not match the grammar or the field's type. */
 __attribute__((cold)) static struct err *pb_text_expected(const struct reader *r,
                                                           const struct frame *at, const char *what)
 {
@@ -78,7 +78,7 @@ __attribute__((cold)) static struct err *pb_text_no_memory(const struct reader *
                       STATUS_UNAVAILABLE);
 }
 
-/* accept - go past a symbol if it stands here. */
+/* accept - skip a symbol if it is the current token. */
 static bool accept(struct reader *r, const char *symbol)
 {
     if (r->lx.token.kind != PB_TOKEN_SYMBOL || !pb_token_is(&r->lx.token, symbol))
@@ -241,7 +241,7 @@ static struct err *pb_text_read_value(struct reader *r, struct frame *at, Protob
                                       : pb_text_read_integer(r, at, place);
 }
 
-/* pb_text_read_list - "[ value, value ]"; the bracket is behind us. */
+/* pb_text_read_list - read "[ value, value ]"; the opening bracket was read. */
 static struct err *pb_text_read_list(struct reader *r, struct frame *at, ProtobufCMessage *msg)
 {
     if (accept(r, "]"))
@@ -301,8 +301,8 @@ static void settle_maps(ProtobufCMessage *msg)
             pb_field_settle_map(msg, &msg->descriptor->fields[i]);
 }
 
-/* pb_text_read_fields - the inside of a message up to and with its closing symbol; NULL = up to
- * the end of the text. */
+/* pb_text_read_fields - read the contents of a message with its closing symbol; NULL = until the
+ * end of the text. */
 static struct err *pb_text_read_fields(struct reader *r, const struct frame *at,
                                        ProtobufCMessage *msg, const char *close)
 {

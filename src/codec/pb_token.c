@@ -31,7 +31,7 @@ static bool is_name_start(int c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* peek - the byte `ahead` of the cursor, -1 at the end. */
+/* peek - the byte `ahead` of the cursor; -1 after the end. */
 static int peek(const struct pb_lexer *lx, size_t ahead)
 {
     return (size_t)(lx->end - lx->cur) > ahead ? (unsigned char)lx->cur[ahead] : -1;
@@ -133,7 +133,7 @@ static void read_spaced_number(struct pb_lexer *lx)
         bad(lx, "a number and a name without a space between them");
 }
 
-/* escape_length - bytes of a valid escape after the backslash; 0 = not valid. */
+/* escape_length - the length of a valid escape after the backslash; 0 = invalid. */
 static size_t escape_length(const struct pb_lexer *lx)
 {
     int c = peek(lx, 0);
@@ -255,16 +255,16 @@ double pb_token_double(const struct pb_token *t)
         memcpy(small, t->start, t->len);
         small[t->len] = '\0';
     }
-    locale_t c =
-        newlocale(LC_ALL_MASK, "C", (locale_t)0); /* the host's locale may write points as commas */
-    double value = strtod_l(copy, NULL, c);       /* stops at a trailing f */
+    /* The locale of the host program may use commas as decimal points. */
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    double value = strtod_l(copy, NULL, c); /* stops at a trailing f */
     freelocale(c);
     if (copy != small)
         mem_free(copy);
     return value;
 }
 
-/* read_digits - up to `most` digits of a base at *p; moves *p. */
+/* read_digits - read up to `most` digits of a base at *p; moves *p. */
 static uint32_t read_digits(const char **p, const char *end, uint32_t base, int most)
 {
     uint32_t value = 0;

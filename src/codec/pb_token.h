@@ -1,7 +1,8 @@
 #pragma once
-/* Tokens of the protobuf text format. Pure; works on borrowed bytes that need not end in NUL.
- * source: the protobuf text format language specification; where its parsers differ, as the C++ one
- * reads */
+/* Splits the protobuf text format into tokens. Pure; works on borrowed bytes that need not end
+ * in NUL.
+ * source: the protobuf text format language specification; where parsers differ, as the C++
+ * parser */
 #include "base/strbuf.h"
 
 #include <stdbool.h>
@@ -11,9 +12,9 @@
 enum pb_token_kind {
     PB_TOKEN_END,
     PB_TOKEN_NAME,    /* letter or underscore, then letters, digits, underscores */
-    PB_TOKEN_INTEGER, /* decimal, 0x hexadecimal or 0 octal, without sign */
-    PB_TOKEN_FLOAT,   /* with point, exponent or a trailing f; without sign */
-    PB_TOKEN_STRING,  /* one quoted piece, quotes included */
+    PB_TOKEN_INTEGER, /* decimal, hexadecimal with 0x, or octal with 0; without sign */
+    PB_TOKEN_FLOAT,   /* with a point, an exponent or a trailing f; without sign */
+    PB_TOKEN_STRING,  /* one quoted piece, with its quotes */
     PB_TOKEN_SYMBOL,  /* one other character */
     PB_TOKEN_BAD,     /* `problem` says why */
 };
@@ -35,19 +36,19 @@ struct pb_lexer {
     uint32_t line;
 };
 
-/* pb_token_start - stand on the first token of len bytes; pb_token_next - go on to the next one. At
- * END and BAD it stays. */
+/* pb_token_start - move to the first token of len bytes.
+ * pb_token_next - move to the next token. It stays at END and BAD. */
 void pb_token_start(struct pb_lexer *lx, const char *text, size_t len);
 void pb_token_next(struct pb_lexer *lx);
 
-/* pb_token_is - the token is this symbol, or this name. */
+/* pb_token_is - true if the token is this symbol or this name. */
 bool pb_token_is(const struct pb_token *t, const char *what);
 
-/* pb_token_integer - the value of an INTEGER token; false when it is over UINT64_MAX. */
+/* pb_token_integer - the value of an INTEGER token; false if it is above UINT64_MAX. */
 bool pb_token_integer(const struct pb_token *t, uint64_t *ret);
 
 /* pb_token_double - the value of a FLOAT or decimal INTEGER token. */
 double pb_token_double(const struct pb_token *t);
 
-/* pb_token_unquote - append the bytes that a STRING token stands for. */
+/* pb_token_unquote - append the bytes that a STRING token means. */
 void pb_token_unquote(const struct pb_token *t, struct strbuf *out);

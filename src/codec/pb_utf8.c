@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* tail - the number of valid continuation bytes that must follow a lead byte, with the range of the
- * first of them; -1 = no lead. */
+/* tail - the number of continuation bytes after a lead byte, and the allowed range of the first
+ * of them; -1 = not a lead byte. */
 static int tail(unsigned char lead, unsigned char *lo, unsigned char *hi)
 {
     *lo = 0x80;

@@ -23,7 +23,7 @@ static bool fixed(struct pb_wire *w, size_t bytes, uint64_t *ret)
     if ((size_t)(w->end - w->at) < bytes)
         return false;
     *ret = 0;
-    memcpy(ret, w->at, bytes); /* little-endian, as the wire */
+    memcpy(ret, w->at, bytes); /* little-endian, like the wire */
     w->at += bytes;
     return true;
 }

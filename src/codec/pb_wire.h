@@ -1,5 +1,5 @@
 #pragma once
-/* The protobuf wire format: fields out of bytes, bytes out of fields. Pure, no memory, any thread.
+/* Reads and writes the protobuf wire format. Pure, no memory, any thread.
  * source: the protobuf encoding guide */
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@ enum pb_wire_type {
     PB_WIRE_FIXED32 = 5,
 };
 
-/* What is left to read of one message. */
+/* The rest of one message. */
 struct pb_wire {
     const uint8_t *at;
     const uint8_t *end;
@@ -30,11 +30,11 @@ struct pb_wire_field {
 enum pb_wire_result {
     PB_WIRE_FIELD, /* ret is set */
     PB_WIRE_END,   /* the message ended between two fields */
-    PB_WIRE_BAD,   /* cut off, a group, field number 0, or a number of more than ten bytes */
+    PB_WIRE_BAD,   /* incomplete, a group, field number 0, or a number of more than ten bytes */
 };
 
-/* pb_wire_varint - read one; false when it is cut off or longer than ten bytes.
- * pb_wire_long_varint is its slow half. */
+/* pb_wire_varint - read a number; false if it is incomplete or longer than ten bytes.
+ * pb_wire_long_varint is its slow part. */
 bool pb_wire_long_varint(struct pb_wire *w, uint64_t *ret);
 
 static inline bool pb_wire_varint(struct pb_wire *w, uint64_t *ret)
@@ -46,7 +46,7 @@ static inline bool pb_wire_varint(struct pb_wire *w, uint64_t *ret)
     return pb_wire_long_varint(w, ret);
 }
 
-/* pb_wire_next - read the next field, whatever its type. */
+/* pb_wire_next - read the next field of any type. */
 enum pb_wire_result pb_wire_next(struct pb_wire *w, struct pb_wire_field *ret);
 
 static inline struct pb_wire pb_wire_of(const void *data, size_t len)
@@ -55,14 +55,14 @@ static inline struct pb_wire pb_wire_of(const void *data, size_t len)
     return (struct pb_wire){at, at + len};
 }
 
-/* pb_wire_varint_bytes - how many bytes a number takes, 1 to 10. */
+/* pb_wire_varint_bytes - how many bytes a number needs, 1 to 10. */
 static inline size_t pb_wire_varint_bytes(uint64_t v)
 {
     unsigned bits = 64 - (unsigned)__builtin_clzll(v | 1);
     return (bits + 6) / 7;
 }
 
-/* pb_wire_put_varint, pb_wire_put_tag, pb_wire_put_bytes - write and return where to go on;
+/* pb_wire_put_varint, pb_wire_put_tag, pb_wire_put_bytes - write, and return the next position;
  * there must be room. */
 static inline uint8_t *pb_wire_put_varint(uint8_t *to, uint64_t v)
 {
@@ -87,7 +87,7 @@ static inline uint8_t *pb_wire_put_bytes(uint8_t *to, uint32_t number, const voi
     return to + len;
 }
 
-/* pb_wire_bytes_bytes - what a field of len bytes takes with tag and length; for field numbers
+/* pb_wire_bytes_bytes - the size of a field of len bytes with tag and length, for field numbers
  * below 16. */
 static inline uint64_t pb_wire_bytes_bytes(uint64_t len)
 {

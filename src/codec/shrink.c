@@ -7,10 +7,10 @@
 #include <string.h>
 #include <zlib.h>
 
-#define STATE_BYTES ((size_t)294912) /* what zlib keeps for one stream, at most */
+#define STATE_BYTES ((size_t)294912) /* the most memory of a zlib stream */
 #define STEP_BYTES  ((size_t)1 << 30)
 
-/* Windows and hash tables that are larger than the input only cost time to clear. */
+/* For small inputs: a larger window or hash table would only take time to clear. */
 #define SMALL_BYTES  ((size_t)4096)
 #define SMALL_WINDOW 12
 #define SMALL_MEMORY 5
@@ -21,7 +21,7 @@ struct shrink {
     z_stream z;
     struct iovec *pieces;
     size_t count;
-    size_t at; /* the piece that goes on, */
+    size_t at; /* the current piece */
     size_t offset;
     size_t before;
     size_t used; /* bytes of output */
