@@ -18,7 +18,7 @@
 
 #include <string.h>
 
-/* As the reference prints what the control plane tells. */
+/* The JSON style in which the reference prints such information. */
 static const struct pb_json_style style = {.plain_int64 = true, .defaults = true};
 
 static bool is_read(const struct http1_head *h)
@@ -89,7 +89,8 @@ static enum options_category http_api_category(enum http_route_kind kind)
     return OPTIONS_CATEGORY_NONE;
 }
 
-/* The header that a request lacks for this route, or has another value of; NULL = it may pass. */
+/* The header that this route requires and the request lacks, or has with a wrong value; NULL =
+ * the request may pass. */
 static const char *missing_header(const struct server *s, enum http_route_kind kind,
                                   const struct http1_head *head)
 {
@@ -118,7 +119,7 @@ static bool takes_body(enum http_route_kind kind)
     return kind == HTTP_ROUTE_MODEL_INFER || kind == HTTP_ROUTE_INDEX || kind == HTTP_ROUTE_CONTROL;
 }
 
-/* The JSON part must stay within the limit; tensors behind it only within the budget. */
+/* Limits the JSON part of the body; the tensors after it are only limited by the budget. */
 static struct err *admit_infer(const struct http_front *f, const struct http1_head *head,
                                uint64_t *ret_max)
 {
@@ -158,7 +159,7 @@ static void answer_text(struct http_exchange *x, struct strbuf *sb)
     http_exchange_text(x, 200, HTTP_JSON, strbuf_take(sb), len);
 }
 
-/* The message is freed. */
+/* Answers with a message as JSON, and frees it. */
 static void answer_message(struct http_exchange *x, ProtobufCMessage *m)
 {
     struct strbuf sb = STRBUF_INIT;
@@ -167,7 +168,7 @@ static void answer_message(struct http_exchange *x, ProtobufCMessage *m)
     protobuf_c_message_free_unpacked(m, NULL);
 }
 
-/* Health, in the words of the Open Inference Protocol. */
+/* Answers a health request, in the words of the Open Inference Protocol. */
 static void answer_health(struct http_exchange *x, const char *what, bool yes)
 {
     struct strbuf sb = STRBUF_INIT;
@@ -235,7 +236,7 @@ static struct err *serve_all_stats(struct http_exchange *x)
     return e;
 }
 
-/* Everything but inference; NULL when x was answered. */
+/* Serves every route except inference. Returns NULL if x was answered. */
 static struct err *serve_route(struct http_exchange *x, struct http_message *m)
 {
     struct server *s = x->shard->front->server;
@@ -279,7 +280,8 @@ static struct err *serve_route(struct http_exchange *x, struct http_message *m)
     return NULL;
 }
 
-/* The control plane takes a body in a coding that it does not know as it is, as the reference. */
+/* True if the body must be decompressed. As in the reference, a control request with an unknown
+ * coding is read unchanged. */
 static bool is_packed(const struct http1_head *h)
 {
     return h->content_coding == HTTP1_GZIP || h->content_coding == HTTP1_DEFLATE;
@@ -321,7 +323,7 @@ static struct http_route http_api_route(const struct http1_head *head)
     return http_route_find(head->url, head->url_len);
 }
 
-/* By enum http_route_kind. */
+/* Indexed by enum http_route_kind. */
 static const struct front_metrics_route routes[] = {
     [HTTP_ROUTE_NONE] = {"other", -1},
     [HTTP_ROUTE_SERVER] = {"server", -1},

@@ -74,7 +74,7 @@ static struct err *http_infer_fill(struct http_exchange *x, struct request *r,
     return e ? e : request_prepare(r);
 }
 
-/* Everything that there will be is there. */
+/* The final response has come: completes the answer. */
 static void http_infer_complete(struct http_exchange *x)
 {
     x->request = NULL;
@@ -85,7 +85,7 @@ static void http_infer_complete(struct http_exchange *x)
     struct err *e = x->response ? http_answer_prepare(x)
                                 : err_new(STATUS_INTERNAL, "expected a single response, got 0");
     if (e) {
-        http_exchange_error(x, e); /* its response is freed with it */
+        http_exchange_error(x, e); /* the response is freed with the exchange */
         return;
     }
     x->status = 200;
@@ -135,7 +135,7 @@ static struct err *http_infer_find_version(struct worker *w, const struct http_m
                    "HTTP end point doesn't support models with decoupled transaction policy");
 }
 
-/* What is told to clients as well. */
+/* Logs an error that the client gets too. */
 static void say_failed(const char *id, const struct err *e)
 {
     log_context(id, 1);
@@ -143,7 +143,7 @@ static void say_failed(const char *id, const struct err *e)
     log_context("", 0);
 }
 
-/* For the access log. */
+/* Notes the model and the id for the access log. */
 static void note(struct http_exchange *x, const struct http_message *m, const char *id)
 {
     access_about(x->access, m->head->url + m->route->model.at, m->route->model.len, id, strlen(id));
@@ -173,7 +173,7 @@ void http_infer_serve(struct http_exchange *x, struct http_message *m)
         return;
     }
     if (m->head->content_coding != HTTP1_IDENTITY) {
-        version_unpin(v); /* it is looked up again with the plain body */
+        version_unpin(v); /* it is looked up again with the decompressed body */
         http_decode(x, m);
         return;
     }
@@ -185,7 +185,7 @@ void http_infer_serve(struct http_exchange *x, struct http_message *m)
     e = http_infer_fill(x, r, m);
     note(x, m, r->id);
     if (e) {
-        x->specs = NULL; /* they lie in the request */
+        x->specs = NULL; /* the specs lie in the request, which is freed */
         say_failed(r->id, e);
         request_release(r);
         http_exchange_error(x, e);

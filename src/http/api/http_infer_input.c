@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define MAX_RANK      256u
-#define ARENA_AT_MOST ((size_t)16 << 10) /* larger data get a warm buffer */
+#define ARENA_AT_MOST ((size_t)16 << 10) /* larger data gets a pool buffer */
 
 static void drop_buf(void *buf)
 {
@@ -37,7 +37,7 @@ struct err *http_infer_input_keep(struct request *r, size_t n, void **ret)
     return NULL;
 }
 
-/* Where the data of an input are; one of them is given. */
+/* The source of an input's data; one of the members is set. */
 struct source {
     yyjson_val *data;
     yyjson_val *binary_size;
@@ -107,7 +107,7 @@ static struct err *http_infer_input_read_shape(yyjson_val *input, int64_t dims[M
     return NULL;
 }
 
-/* A description as the request gives it. */
+/* An input's description in the request. */
 struct described {
     const char *name;
     size_t name_len;
@@ -197,7 +197,7 @@ static struct err *no_json_type(const struct described *d)
                    datatype_name(d->datatype), d->name);
 }
 
-/* How many bytes the data take as a tensor. */
+/* The size of the data as a tensor. */
 static struct err *http_infer_input_data_bytes(const struct described *d, yyjson_val *data,
                                                struct json_tensor_type type, uint64_t elements,
                                                size_t max_bytes, uint64_t *ret)
@@ -229,7 +229,8 @@ static struct err *http_infer_input_add_json(struct request *r, const struct des
     struct json_tensor_type type;
     if (!shape_elements(d->dims, d->rank, &elements))
         return bad_shape(d);
-    if (!elements || !d->rank) /* a shape without dimensions is refused with the model's own */
+    /* a shape without dimensions is refused later, together with the model's shape */
+    if (!elements || !d->rank)
         return http_infer_input_add(r, d, NULL, 0);
     if (!yyjson_is_arr(data))
         return bad_data("'data'", JSON_TENSOR_NOT_ARRAY);

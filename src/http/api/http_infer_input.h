@@ -1,6 +1,6 @@
 #pragma once
-/* One input of an inference request in JSON: its description, and its data, which lie in the
- * JSON or behind it. Worker's thread only. */
+/* One input of an inference request in JSON: its description, and its data in the JSON or after
+ * it. Worker's thread only. */
 #include "base/err.h"
 
 #include <stddef.h>
@@ -9,19 +9,19 @@
 struct buf;
 struct request;
 
-/* Where the bytes of binary inputs come from, in order. */
+/* The bytes after the JSON, which binary inputs take in order. */
 struct http_infer_tail {
     const char *at;
     size_t left;
-    struct buf *buf;  /* what they lie in; NULL: in memory that is reused, so they are copied */
-    size_t max_bytes; /* of a tensor in JSON */
+    struct buf *buf;  /* the memory of the bytes; NULL: memory that is reused, so they are copied */
+    size_t max_bytes; /* the most bytes of a tensor in JSON */
 };
 
 /* http_infer_input - add one element of "inputs" to r.
  * errors  in the reference's words */
 struct err *http_infer_input(struct request *r, yyjson_val *input, struct http_infer_tail *tail);
 
-/* http_infer_input_keep - n bytes that live as long as r, aligned to 64; large ones are charged
- * to the budget.
+/* http_infer_input_keep - get n bytes that live as long as r, aligned to 64; many bytes are
+ * charged to the budget.
  * errors  UNAVAILABLE */
 struct err *http_infer_input_keep(struct request *r, size_t n, void **ret);

@@ -66,7 +66,7 @@ static struct err *set_sequence(struct request *r, yyjson_val *v)
     return e ? e : request_text_sequence(r, unsafe_yyjson_get_str(v), len);
 }
 
-/* A parameter that the model may look at. */
+/* Adds a parameter for the model. */
 static struct err *http_infer_json_add_param(struct request *r, const char *name, size_t len,
                                              yyjson_val *v)
 {

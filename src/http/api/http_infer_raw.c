@@ -12,16 +12,16 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The input as it will be. */
+/* The input that is being made. */
 struct raw {
     const struct model_io *io;
     int64_t *dims;
     uint32_t rank;
-    struct tensor_piece pieces[2]; /* a string's length, the bytes */
+    struct tensor_piece pieces[2]; /* the length of a string, the bytes */
 };
 
-/* The configured shape, with 1 for the batch. One dimension may vary; *ret_varies is its place,
- * or NULL. */
+/* Begins with the configured shape, with 1 for the batch. One dimension may be variable;
+ * *ret_varies points to it, or is NULL. */
 static struct err *begin_shape(struct request *r, struct raw *raw, int64_t **ret_varies,
                                uint64_t *ret_elements)
 {

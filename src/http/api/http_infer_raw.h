@@ -1,5 +1,5 @@
 #pragma once
-/* A raw inference request: the body is nothing but the bytes of the model's one input. Worker's
+/* A raw inference request: the body contains only the bytes of the model's one input. Worker's
  * thread only. */
 #include "base/err.h"
 
@@ -7,7 +7,7 @@ struct http_exchange;
 struct http_message;
 struct request;
 
-/* http_infer_raw_fill - fill r from the body of m; outputs are wanted binary.
- * errors  INVALID_ARG when the model has other than one input, or its shape does not follow from
- *         the size */
+/* http_infer_raw_fill - fill r from the body of m; outputs are returned in binary.
+ * errors  INVALID_ARG if the model does not have exactly one input, or the size does not
+ *         determine its shape */
 struct err *http_infer_raw_fill(struct http_exchange *x, struct request *r, struct http_message *m);

@@ -10,11 +10,12 @@
 
 #define SHARD_BYTES ((size_t)64 << 10)
 
-#define MARK "\xef\xbb\xbf" /* UTF-8, as some editors write it in front */
+/* the UTF-8 byte order mark, which some editors write at the beginning */
+#define MARK "\xef\xbb\xbf"
 
 _Static_assert(HTTP_BODY_PADDING >= YYJSON_PADDING_SIZE, "the parser writes behind the text");
 
-/* Whether any of the bytes is a control character; nearly no text has one. */
+/* True if any byte is a control character, which is rare. */
 static bool any_control(const char *text, size_t len)
 {
     const uint64_t ones = UINT64_MAX / 255; /* 1 in each byte */
@@ -23,8 +24,8 @@ static bool any_control(const char *text, size_t len)
     for (; i + sizeof(uint64_t) <= len; i += sizeof(uint64_t)) {
         uint64_t eight;
         memcpy(&eight, text + i, sizeof(eight));
-        found |= (eight - ones * 0x20) &
-                 ~eight; /* the high bit of a byte, or of one behind it: below 0x20 */
+        /* Sets the high bit of a byte below 0x20, or of a byte after such a one. */
+        found |= (eight - ones * 0x20) & ~eight;
     }
     found &= ones * 0x80;
     for (; i < len; i++)
@@ -32,9 +33,8 @@ static bool any_control(const char *text, size_t len)
     return found;
 }
 
-/* The first control character that stands in a string as it is, where JSON has none; NULL =
- * there is none. The parser takes them, with the flag that lets it take strings that are not
- * UTF-8. */
+/* The first unescaped control character in a string, which JSON does not allow; NULL = none. The
+ * parser accepts them because of the flag that makes it accept strings that are not UTF-8. */
 static const char *bare_control(const char *text, size_t len)
 {
     if (!any_control(text, len))
@@ -58,13 +58,14 @@ static struct err *bad_text(const char *why, size_t at)
 
 static struct err *not_parsed(const yyjson_read_err *why)
 {
-    /* There is room for two bytes a value: only arrays that begin and begin need more. */
+    /* The memory is two bytes per value; only arrays that are opened again and again need more. */
     if (why->code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
         return err_new(STATUS_INVALID_ARG, "%s", json_tensor_text(JSON_TENSOR_TOO_DEEP));
     return bad_text(why->msg, why->pos);
 }
 
-/* Behind the document: spaces, and what a zero byte hides, as for the reference. */
+/* Checks what follows the document: spaces are allowed, and anything after a zero byte is
+ * ignored, as in the reference. */
 static struct err *check_end(const char *text, size_t at, size_t len)
 {
     while (at < len && (text[at] == ' ' || (text[at] >= '\t' && text[at] <= '\r')))
@@ -74,7 +75,7 @@ static struct err *check_end(const char *text, size_t at, size_t len)
 
 struct err *http_json_parse(struct http_shard *s, char *text, size_t len, struct http_json *ret)
 {
-    /* As the reference: NaN and infinities by name, and strings that need not be UTF-8. */
+    /* As in the reference: NaN and infinities by name, and strings that are not UTF-8. */
     const yyjson_read_flag flags = YYJSON_READ_INSITU | YYJSON_READ_ALLOW_INF_AND_NAN |
                                    YYJSON_READ_ALLOW_INVALID_UNICODE | YYJSON_READ_STOP_WHEN_DONE;
     if (len >= sizeof(MARK) - 1 && memcmp(text, MARK, sizeof(MARK) - 1) == 0) {

@@ -1,6 +1,5 @@
 #pragma once
-/* Parsing the JSON of a body where it lies, with memory that was charged for. Worker's thread
- * only. */
+/* Parses the JSON of a body in place, with memory that is charged. Worker's thread only. */
 #include "base/err.h"
 
 #include <stddef.h>
@@ -11,26 +10,27 @@ struct http_shard;
 
 struct http_json {
     yyjson_doc *doc;
-    struct buf *memory; /* what it lies in; NULL: the shard's own */
+    struct buf *memory; /* the memory of the document; NULL: the shard's memory */
 };
 
-/* http_json_parse - strings of the document lie in `text`, which is changed by parsing.
- * s        lends its memory for small texts: one document at a time
- * text     len bytes; HTTP_BODY_PADDING bytes behind them are used and restored
+/* http_json_parse - strings of the document lie in `text`, which parsing changes.
+ * s        its memory is used for small texts: one document at a time
+ * text     len bytes; HTTP_BODY_PADDING bytes after them are used and restored
  * errors   INTERNAL, as the reference: "failed to parse the request JSON buffer: ...";
- *          INVALID_ARG when it nests so deep that its parse would need more than any text of the
- *          length; UNAVAILABLE when the budget is spent */
+ *          INVALID_ARG if it is nested so deeply that parsing needs more memory than usual for
+ *          its length; UNAVAILABLE if the budget is spent */
 struct err *http_json_parse(struct http_shard *s, char *text, size_t len, struct http_json *ret);
 
-/* http_json_whole - a string that is to be used up to its end: what it holds behind a zero byte
- * must not be hidden.
- * what    it is, for the error
+/* http_json_whole - check a string that is used as a C string: a zero byte in it would hide what
+ * follows.
+ * what    its name, for the error
  * text    len bytes and a zero byte
- * errors  INVALID_ARG when there is a zero byte in it */
+ * errors  INVALID_ARG if it contains a zero byte */
 struct err *http_json_whole(const char *what, const char *text, size_t len);
 
-/* http_json_end - the document goes, its text stays. */
+/* http_json_end - free the document, but not its text. */
 void http_json_end(struct http_json *j);
 
-/* http_json_get - a member of an object by its name; NULL when v is no object or has none. */
+/* http_json_get - a member of an object by its name; NULL if v is not an object or has no such
+ * member. */
 #define http_json_get(v, literal) yyjson_obj_getn((v), "" literal, sizeof(literal) - 1)

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* A member that is there and is not null. */
+/* A member that exists and is not null. */
 static yyjson_val *given(yyjson_val *root, const char *name)
 {
     yyjson_val *v = yyjson_obj_get(root, name);
@@ -70,8 +70,8 @@ static struct err *read_components(yyjson_val *root, struct log_change *c)
                             : no_string();
 }
 
-/* In the order in which the reference looks at them: of several errors the same is told. What is
- * no object names nothing. */
+/* Reads the settings in the reference's order, so that of several errors the same one is
+ * reported. A body that is not an object changes nothing. */
 static struct err *http_logging_read_change(yyjson_val *root, struct log_change *c)
 {
     if (given(root, "log_file"))

@@ -27,7 +27,7 @@ static struct control_task *new_task(struct http_exchange *x, const struct http_
     return t;
 }
 
-/* Whom to answer; NULL, and what there was is freed, when nobody waits any more. */
+/* The exchange to answer. If nobody waits any more, frees it and returns NULL. */
 static struct http_exchange *answered(struct control_task *t)
 {
     struct http_exchange *x = t->owner;
@@ -79,7 +79,8 @@ static void http_repository_finish_index(struct control_task *t)
     control_task_free(t);
 }
 
-/* The body as JSON, in memory that lives as long as the task. An empty one has no document. */
+/* Parses the body as JSON, in memory that lives as long as the task. An empty body has no
+ * document. */
 static struct err *http_repository_parse(struct http_exchange *x, struct http_message *m,
                                          struct control_task *t, struct http_json *ret)
 {

@@ -5,11 +5,12 @@
 struct http_exchange;
 struct http_message;
 
-/* http_repository_index - answer with what lies in the repositories, now or once they were
- * looked at.
- * errors  what is wrong with the body; x is not answered then */
+/* http_repository_index - answer with the models in the repositories, now or after a look at
+ * them.
+ * errors  of the body; x is not answered then */
 struct err *http_repository_index(struct http_exchange *x, struct http_message *m);
 
-/* http_repository_control - load or unload a model; x is answered when it is done. As above.
+/* http_repository_control - load or unload a model; x is answered when that has ended. Errors as
+ * above.
  * source  spec/model_repository_extension.txt, HTTP/REST */
 struct err *http_repository_control(struct http_exchange *x, struct http_message *m);

@@ -6,7 +6,7 @@
 struct path {
     const char *at;
     const char *end;
-    const char *target; /* which it is a part of */
+    const char *target; /* the target that it is a part of */
 };
 
 static struct http_route_part http_route_part_of(const struct path *p, const char *start)
@@ -14,7 +14,7 @@ static struct http_route_part http_route_part_of(const struct path *p, const cha
     return (struct http_route_part){(uint32_t)(start - p->target), (uint32_t)(p->at - start)};
 }
 
-/* Takes a literal off the front. */
+/* Skips a literal at the front. Returns false if it is not there. */
 static bool http_route_eat(struct path *p, const char *literal)
 {
     size_t len = strlen(literal);
@@ -24,14 +24,14 @@ static bool http_route_eat(struct path *p, const char *literal)
     return true;
 }
 
-/* True when what is left is exactly the literal. */
+/* True if the rest is exactly the literal. */
 static bool http_route_is(const struct path *p, const char *literal)
 {
     size_t len = strlen(literal);
     return (size_t)(p->end - p->at) == len && memcmp(p->at, literal, len) == 0;
 }
 
-/* Takes the bytes up to the next slash; they may not be none. */
+/* Takes the bytes up to the next slash. Returns false if there are none. */
 static bool eat_part(struct path *p, struct http_route_part *ret)
 {
     const char *start = p->at;
@@ -69,7 +69,7 @@ static enum http_route_kind model_action(const struct path *p, bool versioned)
     return HTTP_ROUTE_NONE;
 }
 
-/* Behind "/v2/models/". */
+/* Matches the rest after "/v2/models/". */
 static void find_model(struct path p, struct http_route *r)
 {
     if (!eat_part(&p, &r->model))
@@ -79,7 +79,8 @@ static void find_model(struct path p, struct http_route *r)
     r->kind = model_action(&p, r->version.len > 0);
 }
 
-/* Behind "/v2/repository/". "index" and "models/" win over a repository of that name. */
+/* Matches the rest after "/v2/repository/". "index" and "models/" have priority over a
+ * repository with that name. */
 static void http_route_find_repository(struct path p, struct http_route *r)
 {
     struct http_route_part model;
@@ -101,7 +102,7 @@ static void http_route_find_repository(struct path p, struct http_route *r)
     }
 }
 
-/* Behind "/v2/systemsharedmemory" or "/v2/cudasharedmemory". */
+/* Matches the rest after "/v2/systemsharedmemory" or "/v2/cudasharedmemory". */
 static void find_shared_memory(struct path p, struct http_route *r)
 {
     struct http_route_part region;

@@ -1,6 +1,6 @@
 #pragma once
-/* The routes of the inference port, and what a path means. Paths are taken as sent, without
- * decoding, as the reference does. Pure. */
+/* The routes of the inference port, and the meaning of a path. Paths are used as sent, without
+ * decoding, as in the reference. Pure. */
 #include "http/http_service.h"
 
 #include <stddef.h>
@@ -11,7 +11,7 @@ enum http_route_kind {
     HTTP_ROUTE_LIVE,      /* /v2/health/live */
     HTTP_ROUTE_READY,     /* /v2/health/ready */
     HTTP_ROUTE_ALL_STATS, /* /v2/models/stats */
-    HTTP_ROUTE_MODEL,     /* /v2/models/M[/versions/N], and the next six behind it */
+    HTTP_ROUTE_MODEL,     /* /v2/models/M[/versions/N], also as prefix of the next six */
     HTTP_ROUTE_MODEL_INFER,
     HTTP_ROUTE_MODEL_READY,
     HTTP_ROUTE_MODEL_CONFIG,
@@ -25,6 +25,6 @@ enum http_route_kind {
     HTTP_ROUTE_LOGGING,        /* /v2/logging */
 };
 
-/* http_route_find - match a request target of len bytes, HTTP1_MAX_URL_BYTES at most: origin
- * form or absolute form; a query is not looked at. */
+/* http_route_find - match a request target of len bytes, at most HTTP1_MAX_URL_BYTES: origin
+ * form or absolute form; a query is ignored. */
 struct http_route http_route_find(const char *target, size_t len);
