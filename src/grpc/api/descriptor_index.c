@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Field numbers of google.protobuf.FileDescriptorProto and what lies in it. */
+/* Field numbers of google.protobuf.FileDescriptorProto and its parts. */
 enum {
     SET_FILE = 1,
     FILE_NAME = 1,
@@ -28,7 +28,7 @@ struct text {
     size_t len;
 };
 
-/* The first field of bytes with that number; empty when there is none. */
+/* The first bytes field with that number; empty if there is none. */
 static struct text descriptor_index_field(const uint8_t *data, size_t len, uint32_t number)
 {
     struct pb_wire w = pb_wire_of(data, len);
@@ -68,7 +68,7 @@ int descriptor_index_file(const struct descriptor_index *x, const char *name)
     return descriptor_index_find_file(x, (struct text){name, strlen(name)});
 }
 
-/* Takes "part" or "part." off the front of a name; false when it does not begin so. */
+/* Skips "part" or "part." at the front of a name. Returns false if the name does not begin so. */
 static bool descriptor_index_eat(struct text *name, struct text part)
 {
     if (name->len < part.len || memcmp(name->at, part.at, part.len) != 0)
@@ -81,7 +81,7 @@ static bool descriptor_index_eat(struct text *name, struct text part)
     return true;
 }
 
-/* Whether a name, or what is left of it, is that of a definition or of something inside it. */
+/* True if the name, or the rest of it, is that of a definition or of something inside it. */
 static bool defines(const uint8_t *data, size_t len, struct text name, const uint32_t *inside,
                     unsigned depth)
 {

@@ -15,17 +15,18 @@
 
 #include <string.h>
 
-/* The largest request of the control plane that is read. */
+/* The largest request of the control plane. */
 #define MAX_REQUEST_BYTES ((size_t)1 << 20)
 
-/* A reply and its bytes in one piece of memory. */
+/* A reply with its bytes in one piece of memory. */
 struct packed {
     struct grpc_reply reply; /* first */
     struct iovec piece;
-    /* outlives it: replies go with their stream at the latest, or with what the connection had
-     * to write; only messages with tensors are lent to another thread (grpc_pack.h) */
+    /* lives longer: replies are freed with their stream at the latest, or with the connection's
+     * output; only messages with tensors are lent to another thread (grpc_pack.h) */
     struct grpc_conn *conn;
-    /* there was no room for it: budget_spare; else the account of the connection holds it */
+    /* true: allowed by budget_spare because there was no room; false: charged to the
+     * connection's account */
     bool spared;
     uint8_t bytes[];
 };
@@ -41,7 +42,7 @@ static void free_packed(struct grpc_reply *r)
     mem_free(p);
 }
 
-/* Room for an answer, which may wait for its client. */
+/* Makes room for an answer, which may wait for its client. */
 static struct err *new_packed(struct grpc_conn *c, size_t len, struct packed **ret)
 {
     size_t bytes = sizeof(struct packed) + GRPC_INBOX_PREFIX + len;
@@ -63,7 +64,7 @@ static struct err *new_packed(struct grpc_conn *c, size_t len, struct packed **r
     return NULL;
 }
 
-/* Whether every string of a message is UTF-8, which protobuf-c does not look at. */
+/* True if every string of a message is UTF-8, which protobuf-c does not check. */
 static bool grpc_control_valid_strings(const ProtobufCMessage *m)
 {
     for (unsigned i = 0; i < m->descriptor->n_fields; i++) {
@@ -144,7 +145,7 @@ void grpc_control_answer(struct grpc_stream *s, struct err *e, const ProtobufCMe
     grpc_control_end_call(s, e, m);
 }
 
-/* The same with a message that is freed. */
+/* As grpc_control_end_call, and frees the message. */
 static void answer_owned(struct grpc_stream *s, struct err *e, void *message)
 {
     grpc_control_end_call(s, e, message);
@@ -254,7 +255,7 @@ void grpc_control_model_config(struct grpc_stream *s, const uint8_t *data, size_
         e = describe_config(&grpc_control_worker(s)->view, in->name, strlen(in->name), version,
                             &shown);
     if (!e)
-        out.config = (Inference__ModelConfig *)shown->proto; /* is only read */
+        out.config = (Inference__ModelConfig *)shown->proto; /* it is only read */
     grpc_control_end_call(s, e, &out.base);
     if (shown)
         config_unref(shown);
@@ -288,7 +289,7 @@ void grpc_control_health_check(struct grpc_stream *s, const uint8_t *data, size_
         grpc_control_unpack(s, &grpc__health__v1__health_check_request__descriptor, data, len);
     if (!m)
         return;
-    /* Whatever service is asked for, it is ready when the server is: as the reference answers. */
+    /* As in the reference, every service is ready when the server is ready. */
     Grpc__Health__V1__HealthCheckResponse out = GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__INIT;
     out.status = server_ready(grpc_control_worker(s)->server, &grpc_control_worker(s)->view)
                      ? GRPC__HEALTH__V1__HEALTH_CHECK_RESPONSE__SERVING_STATUS__SERVING

@@ -18,17 +18,17 @@
 
 #include <string.h>
 
-#define READ_BYTES       2048 /* what reading an ordinary request takes */
-#define MAX_VERSION_TEXT 64   /* of a version's text: any number of zeros may stand before it */
+#define READ_BYTES       2048 /* memory for parsing an ordinary request */
+#define MAX_VERSION_TEXT 64   /* the longest version text: any number of leading zeros is allowed */
 
-/* A message as it was read. */
+/* A parsed message. */
 struct reading {
     struct arena arena;
     struct infer_pb_request pb;
     _Alignas(16) char first[READ_BYTES];
 };
 
-/* false, and the call is ended, when the message cannot be read. */
+/* Parses a message. If it is invalid, the call is ended and false is returned. */
 static bool grpc_infer_read_message(struct grpc_stream *s, const uint8_t *data, size_t len,
                                     struct reading *ret)
 {
@@ -49,7 +49,7 @@ static bool grpc_infer_read_message(struct grpc_stream *s, const uint8_t *data, 
     return false;
 }
 
-/* The one response of a unary call, taken over, or NULL when there was none. */
+/* Answers a unary call with its response, which is taken over; NULL = there was none. */
 static void answer_unary(struct grpc_stream *s, const struct grpc_call *call, struct response *r)
 {
     struct grpc_reply *reply;
@@ -69,7 +69,7 @@ static void answer_unary(struct grpc_stream *s, const struct grpc_call *call, st
     grpc_answer_end(s, GRPC_ANSWER_OK, NULL);
 }
 
-/* The final flag may come with the response or after it: the answer waits for it. */
+/* The final flag may come with the response or after it, so the answer waits for it. */
 static void respond_unary(struct response *r, void *owner)
 {
     struct grpc_call *call = owner;
@@ -93,7 +93,7 @@ static void respond_unary(struct response *r, void *owner)
     grpc_stream_release(s, call);
 }
 
-/* Of a text that its client may have made long. */
+/* Limits the length of a text that a client may have made long. */
 static size_t bounded(size_t len, size_t most)
 {
     return len < most ? len : most;
@@ -169,8 +169,9 @@ static void finish_call(struct grpc_stream *s, struct grpc_call *call)
         grpc_stream_end_if_over(s);
 }
 
-/* A client that takes no answers must not make us hold them without end, nor any where others
- * need the room. One that takes them as they come is not ended because of what others hold. */
+/* Ends a call whose client does not read its answers, so that it cannot make the server hold
+ * answers without limit, or any answers when the budget is spent. A client that reads its
+ * answers is not ended because of others. */
 static void check_backlog(struct grpc_stream *s)
 {
     if (s->reply_bytes > 4 * GRPC_STREAM_REPLY_BYTES ||
@@ -179,8 +180,8 @@ static void check_backlog(struct grpc_stream *s)
                         "the client does not take the responses of its requests");
 }
 
-/* Answers of models that answer once go out in the order in which their requests came; those of
- * a closed stream are dropped, also those that waited for their turn. */
+/* Sends answers in the order of their requests, for models that answer once. The answers of a
+ * closed stream are dropped, also those that waited for their turn. */
 static void send_in_order(struct grpc_stream *s)
 {
     struct list *next = s->calls.next;
@@ -198,11 +199,11 @@ static void send_in_order(struct grpc_stream *s)
             grpc_answer_send(s, reply);
             check_backlog(s);
         }
-        finish_call(s, call); /* the last call of a closed stream takes it along */
+        finish_call(s, call); /* the last call of a closed stream frees the stream */
     }
 }
 
-/* One request of a stream failed; its call goes on, and is counted when it ends. */
+/* Counts a failed request of a stream. Its call goes on, and is counted when it ends. */
 static void count_failed(const struct grpc_stream *s, uint32_t model, const struct err *e)
 {
     front_metrics_failed(s->conn->home->metrics,
@@ -210,8 +211,8 @@ static void count_failed(const struct grpc_stream *s, uint32_t model, const stru
                          status_grpc(err_code(e)));
 }
 
-/* The message that tells of an error; NULL when the call was ended instead, since there is no
- * room even for that. */
+/* Makes the message with an error. If there is no room even for that, the call is ended and NULL
+ * is returned. */
 static struct grpc_reply *error_reply(struct grpc_stream *s, const struct err *e,
                                       struct infer_pb_slice id)
 {
@@ -222,8 +223,8 @@ static struct grpc_reply *error_reply(struct grpc_stream *s, const struct err *e
     return reply;
 }
 
-/* The message for a streamed response, which is taken over; NULL when the call was ended
- * instead. */
+/* Makes the message for a streamed response, which is taken over. If that fails, the call is
+ * ended and NULL is returned. */
 static struct grpc_reply *streamed_reply(struct grpc_stream *s, struct grpc_call *call,
                                          struct response *r)
 {
@@ -266,7 +267,7 @@ static void respond_streamed(struct response *r, void *owner)
         grpc_answer_send(s, reply);
         check_backlog(s);
     } else if (reply && call->reply) {
-        reply->free_fn(reply); /* a second response of a model that is to answer once */
+        reply->free_fn(reply); /* a second response of a model that must answer once */
     } else if (reply) {
         call->reply = reply;
     }
@@ -276,7 +277,7 @@ static void respond_streamed(struct response *r, void *owner)
         send_in_order(s);
 }
 
-/* A request that could not be submitted: its answer waits for its turn, too. */
+/* Answers a request that could not be submitted; the answer waits for its turn too. */
 static void grpc_infer_answer_error(struct grpc_stream *s, struct grpc_call *call, struct err *e,
                                     struct infer_pb_slice id)
 {

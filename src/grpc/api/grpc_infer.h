@@ -1,6 +1,5 @@
 #pragma once
-/* ModelInfer and ModelStreamInfer: from a message to a request that is submitted, and from
- * responses to messages. */
+/* ModelInfer and ModelStreamInfer: makes requests from messages, and messages from responses. */
 #include "grpc/grpc_method.h"
 
 /* grpc_infer_unary - the method ModelInfer. */

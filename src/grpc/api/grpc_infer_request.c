@@ -13,8 +13,8 @@
 #include <string.h>
 
 #define ALIGN ((size_t)64)
-/* Tensors of a request that are copied lie in its arena up to so many bytes together, else in a
- * pooled buffer. */
+/* Copied tensors of a request lie in its arena if they have at most this many bytes together,
+ * else in a pool buffer. */
 #define ARENA_BYTES ((size_t)4096)
 
 static bool grpc_infer_request_is(struct infer_pb_slice s, const char *text)
@@ -22,7 +22,7 @@ static bool grpc_infer_request_is(struct infer_pb_slice s, const char *text)
     return s.len == strlen(text) && memcmp(s.data, text, s.len) == 0;
 }
 
-/* Texts that end up as C strings must not hide anything behind a zero byte. */
+/* Checks a text that becomes a C string: a zero byte in it would hide what follows. */
 static struct err *check_text(struct infer_pb_slice s, const char *what)
 {
     if (s.len && memchr(s.data, 0, s.len))
@@ -92,7 +92,7 @@ static struct err *set_reserved(const struct infer_pb_param *p, struct grpc_infe
     return NULL;
 }
 
-/* A parameter that the server does not know is the backend's. */
+/* Adds a parameter that the server does not know; it is for the backend. */
 static struct err *grpc_infer_request_add_param(struct request *r, const struct infer_pb_param *p)
 {
     bool is_string = p->choice == INFER_PB_STRING;
@@ -152,15 +152,15 @@ static struct err *set_metadata(struct request *r, const struct infer_pb_request
     return e;
 }
 
-/* Where the bytes of an input come from. */
+/* The source of an input's bytes. */
 struct source {
-    const struct infer_pb_part *raw;       /* NULL: typed contents */
-    const struct infer_pb_contents *typed; /* NULL as well: none, zero bytes */
+    const struct infer_pb_part *raw;       /* NULL: use typed contents */
+    const struct infer_pb_contents *typed; /* also NULL: no contents, zero bytes */
     enum infer_pb_content kind;
     uint64_t bytes;
 };
 
-/* The kind of contents that carries a datatype; CONTENTS where none does. */
+/* The kind of contents for a datatype; CONTENTS if there is none. */
 static enum infer_pb_content content_of(enum datatype t)
 {
     static const uint8_t kinds[DATATYPE_COUNT] = {
@@ -174,7 +174,7 @@ static enum infer_pb_content content_of(enum datatype t)
     return kinds[t] ? (enum infer_pb_content)kinds[t] : INFER_PB_CONTENTS;
 }
 
-/* The datatype that messages name for a kind of contents. */
+/* The datatype that messages show for a kind of contents. */
 static enum datatype datatype_of(enum infer_pb_content kind)
 {
     static const uint8_t types[INFER_PB_CONTENTS] = {
@@ -222,8 +222,7 @@ static const struct infer_pb_param *find_param(const struct infer_pb_tensor *t, 
     return NULL;
 }
 
-/* No shared memory can be registered, so a tensor that names a region well names one that is not
- * there. */
+/* Shared memory cannot be registered, so any region that a tensor names does not exist. */
 static struct err *check_shared_memory(const struct infer_pb_tensor *t)
 {
     const struct infer_pb_param *region = find_param(t, "shared_memory_region");
@@ -250,7 +249,7 @@ static struct err *check_shared_memory(const struct infer_pb_tensor *t)
                    (int)region->string.len, region->string.data);
 }
 
-/* Names the source of an input; *raw is the next of the message's raw contents. */
+/* Finds the source of an input; *raw is the next raw contents of the message. */
 static struct err *
 grpc_infer_request_find_source(const struct request *r, const struct infer_pb_request *pb,
                                const struct infer_pb_tensor *t, enum datatype type,
@@ -282,8 +281,8 @@ static uint64_t grpc_infer_request_aligned(uint64_t bytes)
     return (bytes + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
 }
 
-/* Room for every tensor that has to be copied, each on 64 bytes. in_place: raw ones stay where
- * they are. */
+/* Makes room for every tensor that must be copied, each aligned to 64. in_place: raw tensors
+ * stay where they are. */
 static struct err *grpc_infer_request_make_room(struct request *r,
                                                 const struct infer_pb_request *pb, bool in_place,
                                                 uint8_t **ret)
@@ -417,7 +416,7 @@ struct err *grpc_infer_request(struct table_view *view, struct loop *loop,
     if (!e)
         e = request_prepare(r);
     if (e) {
-        if (taken) { /* the caller goes on reading pb, which lies in it */
+        if (taken) { /* the caller still reads pb, which lies in it */
             *buf = r->body;
             r->body = NULL;
         }

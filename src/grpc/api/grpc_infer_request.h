@@ -1,6 +1,6 @@
 #pragma once
-/* From a ModelInferRequest as it was read to a request of the model that it names. Order of the
- * checks and wording of the messages are the reference's. */
+/* Makes a request for a model from a parsed ModelInferRequest. The order of the checks and the
+ * messages are the reference's. */
 #include "base/err.h"
 #include "codec/infer_pb.h"
 #include "infer/request.h"
@@ -12,7 +12,7 @@ struct loop;
 struct strbuf;
 struct table_view;
 
-/* An output that was asked for as a classification. */
+/* An output that is requested as a classification. */
 struct grpc_infer_classes {
     struct grpc_infer_classes *next;
     const char *output;
@@ -20,11 +20,12 @@ struct grpc_infer_classes {
 };
 
 struct grpc_infer_options {
-    const struct forward *forward;      /* in: headers that become parameters; NULL = none */
-    const struct strbuf *headers;       /* in: see forward_add */
-    struct budget_account *account;     /* in: holds the request */
-    bool one_response;                  /* in: refuse models that may answer any number of times */
-    bool decoupled;                     /* out: the model is one of those */
+    const struct forward *forward;  /* in: forwards headers as parameters; NULL = none */
+    const struct strbuf *headers;   /* in: see forward_add */
+    struct budget_account *account; /* in: charged for the request */
+    /* in: refuse models that may send any number of responses */
+    bool one_response;
+    bool decoupled;                     /* out: the model may send any number of responses */
     uint32_t model;                     /* out: see front_metrics_model_id */
     bool empty_final;                   /* out: triton_enable_empty_final_response */
     struct grpc_infer_classes *classes; /* out: in the request's arena */
@@ -32,11 +33,11 @@ struct grpc_infer_options {
 
 /* grpc_infer_request - make a request and prepare it.
  * view     the worker's
- * pb       lies in a message that is in *buf, or, when *buf is NULL, in received bytes that are
- *          soon gone
- * buf      taken over, and set to NULL, on success when the request's tensors lie in it
+ * pb       parsed from a message in *buf or, if *buf is NULL, in received bytes that are soon
+ *          overwritten
+ * buf      taken over on success, and set to NULL, if the request's tensors lie in it
  * respond  with owner: as request_new
- * options  what goes out is also set on errors, as far as it is known then
+ * options  the `out` fields are also set on errors, as far as they are known
  * ret      the request; request_release it or submit it
  * errors   those of table_find and request_prepare; INVALID_ARG, UNSUPPORTED, UNAVAILABLE */
 struct err *grpc_infer_request(struct table_view *view, struct loop *loop,

@@ -16,16 +16,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What an error takes at least, and most errors. */
+/* The least that an error is charged; enough for most errors. */
 #define LITTLE_BYTES ((size_t)4096)
 
 #define FINAL_PARAM "triton_final_response"
 
-/* A reply and what it is made of, in one piece of memory: pieces, prefix and head follow. */
+/* A reply with its contents in one piece of memory: pieces, prefix and head follow the struct. */
 struct encoded {
     struct grpc_reply reply;        /* first */
-    struct response *response;      /* whose arena this lies in; NULL = heap */
-    struct budget_account *account; /* holds what lies on the heap */
+    struct response *response;      /* the struct lies in its arena; NULL = on the heap */
+    struct budget_account *account; /* charged for what lies on the heap */
     struct iovec pieces[];
 };
 
@@ -45,15 +45,15 @@ static struct infer_pb_slice slice(const char *s)
     return (struct infer_pb_slice){s, strlen(s)};
 }
 
-/* It may quote what the client sent. */
+/* The message of an error, cut because it may quote what the client sent. */
 static struct infer_pb_slice message_slice(const struct err *e)
 {
     return (struct infer_pb_slice){err_message(e), request_text_message(err_message(e))};
 }
 
-/* In the response's arena, or on the heap when there is no response. It can wait for a client
- * that does not take it: the account holds it.
- * anyway  what is little is held where there is no room, too */
+/* Makes an encoded reply in the response's arena, or on the heap if there is no response. It may
+ * wait for its client, so the account is charged.
+ * anyway  allow a small one even if there is no room */
 static struct encoded *new_encoded(struct response *r, struct budget_account *account, size_t bytes,
                                    bool anyway)
 {
@@ -69,14 +69,14 @@ static struct encoded *new_encoded(struct response *r, struct budget_account *ac
     return x;
 }
 
-/* What waits with the message: its response, the request, and the tensors, which are charged by
- * themselves. */
+/* The memory that waits with the message: that of the response and of the request. Tensors are
+ * charged separately. */
 static uint64_t held_by(const struct response *r, uint64_t bytes)
 {
     return r ? r->arena.held + r->request->arena.held + bytes : bytes;
 }
 
-/* account, anyway: of a message without a response. */
+/* account, anyway: for a message without a response. */
 static struct err *encode(struct infer_pb_response *pb, struct response *r,
                           struct budget_account *account, bool anyway, struct grpc_reply **ret)
 {
@@ -125,7 +125,7 @@ static struct infer_pb_param *grpc_infer_response_add_param(struct response *r,
     return p;
 }
 
-/* Parameters in the order given; of one name the last. */
+/* Sets the parameters in their order; if a name occurs twice, the last one counts. */
 static struct err *set_params(struct response *r, struct infer_pb_param **ret)
 {
     for (const struct param *p = r->params.first; p; p = p->next) {
@@ -159,7 +159,7 @@ static struct err *set_params(struct response *r, struct infer_pb_param **ret)
     return NULL;
 }
 
-/* Classifies what is to be, and refuses what cannot be sent. */
+/* Makes the requested classifications, and refuses what cannot be sent. */
 static struct err *grpc_infer_response_check_outputs(struct response *r,
                                                      const struct grpc_infer_classes *classes)
 {
@@ -200,7 +200,7 @@ static struct err *set_outputs(struct response *r, struct infer_pb_response *pb)
 
 #define VERSION_BYTES 24
 
-/* Decimal digits, ending at to + VERSION_BYTES. */
+/* Writes decimal digits that end at to + VERSION_BYTES. */
 static struct infer_pb_slice version_text(int64_t number, char to[VERSION_BYTES])
 {
     char *at = to + VERSION_BYTES;
@@ -209,7 +209,7 @@ static struct infer_pb_slice version_text(int64_t number, char to[VERSION_BYTES]
     return (struct infer_pb_slice){at, (size_t)(to + VERSION_BYTES - at)};
 }
 
-/* What the message says: descriptions and tensors. */
+/* Sets the contents of the message: descriptions and tensors. */
 static struct err *grpc_infer_response_fill(struct response *r,
                                             const struct grpc_infer_classes *classes,
                                             struct infer_pb_response *pb,
@@ -262,7 +262,7 @@ struct err *grpc_infer_response_streamed(struct response *r,
     }
     if (e)
         return e;
-    struct infer_pb_param **end = &params; /* of two values of a name the later holds */
+    struct infer_pb_param **end = &params; /* if a name has two values, the later one counts */
     while (*end)
         end = &(*end)->next;
     *end = &last;
@@ -279,7 +279,7 @@ struct grpc_reply *grpc_infer_response_error(const struct err *e, struct infer_p
     struct grpc_reply *reply = NULL;
     struct err *failed = encode(&pb, NULL, account, anyway, &reply);
     if (failed) {
-        /* the error's own text is not UTF-8, or there is no room: say so instead, if that can be */
+        /* the error's own text is not UTF-8, or there is no room: try to send that error instead */
         pb.error_message = message_slice(failed);
         err_free(encode(&pb, NULL, account, anyway, &reply));
         err_free(failed);

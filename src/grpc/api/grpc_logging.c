@@ -18,7 +18,7 @@ typedef Inference__LogSettingsResponse__SettingValue response_value;
 #define TOLD(name)   INFERENCE__LOG_SETTINGS_RESPONSE__SETTING_VALUE__PARAMETER_CHOICE_##name
 #define MOST_KEYS    7
 
-/* Of a key that comes twice the last value counts, as in any map. NULL = it is not named. */
+/* The value of a key; if it occurs twice, the last one counts. NULL = not named. */
 static const request_value *grpc_logging_value(const Inference__LogSettingsRequest *in,
                                                const char *key)
 {
@@ -73,7 +73,8 @@ static struct err *read_texts(const Inference__LogSettingsRequest *in, struct lo
     return v ? log_change_components(c, v->string_param, strlen(v->string_param)) : NULL;
 }
 
-/* In the order in which the reference looks at them: of several errors the same is told. */
+/* Reads the settings in the reference's order, so that of several errors the same one is
+ * reported. */
 static struct err *grpc_logging_read_change(const Inference__LogSettingsRequest *in,
                                             struct log_change *c)
 {
@@ -89,7 +90,7 @@ static struct err *grpc_logging_read_change(const Inference__LogSettingsRequest 
     return e ? e : read_texts(in, c);
 }
 
-/* An answer, with what it is made of. */
+/* An answer with its parts. */
 struct told {
     Inference__LogSettingsResponse message;
     response_entry *list[MOST_KEYS];
@@ -97,7 +98,7 @@ struct told {
     response_value values[MOST_KEYS];
 };
 
-/* The texts are only read. */
+/* Adds a setting; its texts are only read. */
 static response_value *grpc_logging_add(struct told *t, const char *key)
 {
     size_t i = t->message.n_settings++;

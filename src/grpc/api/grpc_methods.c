@@ -13,7 +13,7 @@
 #define HEALTH    "/grpc.health.v1.Health/"
 #define REFLECTED "ServerReflection/ServerReflectionInfo"
 
-/* The first two carry requests for models. */
+/* The first two methods are requests for models. */
 #define MODEL_SLOTS 2u
 
 static const struct grpc_method methods[] = {
@@ -110,10 +110,10 @@ static const struct grpc_method methods[] = {
 };
 
 #define METHODS (sizeof(methods) / sizeof(*methods))
-#define ROUTES  (METHODS - 1) /* the last two are one */
+#define ROUTES  (METHODS - 1) /* the last two methods share a route */
 
-/* Each request of a stream may be for another model: those that fail are counted by theirs, the
- * call without one. */
+/* Each request of a stream may be for another model. Failed requests are counted for their
+ * model; the call is counted without one. */
 static const struct front_metrics_kind *grpc_methods_metrics(void)
 {
     static struct front_metrics_route routes[ROUTES + 1] = {{"other", -1}};

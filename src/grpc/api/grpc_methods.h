@@ -1,5 +1,5 @@
 #pragma once
-/* The methods of inference.GRPCInferenceService, of health and of reflection. */
+/* The methods of inference.GRPCInferenceService, health and reflection. */
 #include "grpc/grpc_method.h"
 
 extern const struct grpc_service grpc_methods_service;

@@ -41,7 +41,7 @@ static void grpc_reflection_answer_error(struct grpc_stream *s, response_t *out,
     send_message(s, &out->base);
 }
 
-/* The file and what it needs; file is -1 when there is none. */
+/* Answers with a file and the files that it needs; file is -1 if there is none. */
 static void answer_files(struct grpc_stream *s, response_t *out, const struct descriptor_index *x,
                          int file)
 {
@@ -84,7 +84,7 @@ static void answer_services(struct grpc_stream *s, response_t *out,
     send_message(s, &out->base);
 }
 
-/* None of our messages can be extended. */
+/* Answers that there are no extensions: none of the messages can be extended. */
 static void answer_extensions(struct grpc_stream *s, response_t *out,
                               const struct descriptor_index *x, char *type)
 {
@@ -103,7 +103,7 @@ static void answer_extensions(struct grpc_stream *s, response_t *out,
 static void grpc_reflection_answer(struct grpc_stream *s, request_t *in)
 {
     response_t out = GRPC__REFLECTION__V1__SERVER_REFLECTION_RESPONSE__INIT;
-    struct descriptor_index x; /* a handful of files: found anew by each question */
+    struct descriptor_index x; /* only a few files, so the index is made again for each question */
     CHECK(descriptor_index_init(&x, descriptors_set, descriptors_bytes));
     out.valid_host = in->host;
     out.original_request = in;
@@ -130,7 +130,7 @@ static void grpc_reflection_answer(struct grpc_stream *s, request_t *in)
     }
 }
 
-/* What comes back in original_request must be UTF-8; everything else of it is found, or not. */
+/* Strings that come back in original_request must be UTF-8; other strings are only looked up. */
 static bool grpc_reflection_valid_strings(const request_t *in)
 {
     const Grpc__Reflection__V1__ExtensionRequest *x =

@@ -1,6 +1,6 @@
 #pragma once
-/* grpc.reflection.v1 and v1alpha: what this server serves, as descriptors. Handlers of
- * grpc_method. */
+/* grpc.reflection.v1 and v1alpha: the server's services as descriptors. Message functions of
+ * grpc_method.h. */
 #include <stddef.h>
 #include <stdint.h>
 

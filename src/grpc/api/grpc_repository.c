@@ -23,7 +23,7 @@ enum choice {
     CHOICE_BYTES = 4,
 };
 
-/* One entry of the map. */
+/* One entry of the parameter map. */
 struct parameter {
     const char *key;
     size_t key_len;
@@ -33,7 +33,7 @@ struct parameter {
     size_t len;
 };
 
-/* What one parameter means for a task. */
+/* Applies one parameter to a task. */
 typedef struct err *param_fn(struct control_task *t, const struct parameter *p);
 
 static bool text(const struct pb_wire_field *f, const void **ret, size_t *ret_len)
@@ -66,7 +66,7 @@ static bool grpc_repository_read_value(const struct pb_wire_field *field, struct
     return r == PB_WIRE_END;
 }
 
-/* The next entry of the map. FIELD: p is set. */
+/* Reads the next entry of the map. FIELD: p is set. */
 static enum pb_wire_result next_parameter(struct pb_wire *message, struct parameter *p)
 {
     struct pb_wire_field f;
@@ -133,8 +133,9 @@ static struct err *unload_param(struct control_task *t, const struct parameter *
     return NULL;
 }
 
-/* The first field names a repository in all three messages; the second says `ready` in that of
- * an index, else which model. false: *ret_error, or it is no such message. */
+/* Parses the request. In all three messages the first field names a repository. The second is
+ * `ready` in an index request, else the model. Returns false with *ret_error, or if it is not
+ * such a message. */
 static bool read_request(struct control_task *t, const uint8_t *data, size_t len, param_fn *param,
                          struct err **ret_error)
 {
@@ -171,7 +172,7 @@ static struct worker *grpc_repository_worker(const struct grpc_stream *s)
     return s->conn->home->worker;
 }
 
-/* Ends the call, if somebody waits for it still. */
+/* Ends the call if somebody still waits for it. */
 static void grpc_repository_finish(struct control_task *t, const ProtobufCMessage *m)
 {
     struct grpc_stream *s = t->owner;
@@ -206,8 +207,8 @@ static void grpc_repository_finish_index(struct control_task *t)
         protobuf_c_message_free_unpacked(&m->base, NULL);
 }
 
-/* The task of a call; NULL, and the call is ended, when it asks for nothing that can be done.
- * The task keeps the message. */
+/* Makes the task of a call, which keeps the message. If the request is invalid, the call is
+ * ended and NULL is returned. */
 static struct control_task *grpc_repository_begin(struct grpc_stream *s, const uint8_t *data,
                                                   size_t len, struct buf **buf,
                                                   void (*fn)(struct control_task *t),
