@@ -30,7 +30,7 @@ struct trace {
     char *context;
 };
 
-static _Atomic(uint64_t) next_id = 1; /* relaxed: numbers have to differ, nothing more */
+static _Atomic(uint64_t) next_id = 1; /* relaxed: the numbers only have to differ */
 
 struct trace *trace_new(uint32_t level, uint64_t parent, const struct trace_listener *listener)
 {
@@ -97,7 +97,7 @@ void trace_report(struct trace *t, TRITONSERVER_InferenceTraceActivity activity,
         t->listener.activity(trace_handle(t), activity, when, t->listener.userp);
 }
 
-/* The context with one more member; what is no JSON object is replaced. */
+/* Adds a member to the context. A context that is not a JSON object is replaced. */
 static char *add_member(const char *context, time_ns when, const char *name)
 {
     char key[24];
@@ -135,7 +135,7 @@ static bool wants_tensors(const struct trace *t)
     return (t->level & TRITONSERVER_TRACE_LEVEL_TENSORS) && t->listener.tensor;
 }
 
-/* An input that lies in several pieces is told as one run of bytes. */
+/* Reports an input; several pieces are reported as one run of bytes. */
 static void trace_input(struct trace *t, const struct tensor_input *in,
                         TRITONSERVER_InferenceTraceActivity activity)
 {

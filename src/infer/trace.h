@@ -1,6 +1,6 @@
 #pragma once
-/* What happens to one request, told to callbacks: the TRITONSERVER_InferenceTrace of the C ABI.
- * A request that is not traced has none and pays for none. */
+/* The events of one request, reported to callbacks: the TRITONSERVER_InferenceTrace of the C
+ * ABI. A request without a trace has no cost for it. */
 #include "os/clock.h"
 #include "triton/core/tritonserver.h"
 
@@ -10,41 +10,42 @@ struct request;
 struct response;
 struct trace;
 
-/* Who listens to a trace and to the children that it spawns; callbacks run on whichever thread
- * gets there. */
+/* The callbacks of a trace and of the child traces that it spawns. They run on the thread on
+ * which the event happens. */
 struct trace_listener {
-    TRITONSERVER_InferenceTraceActivityFn_t activity;     /* NULL = not wanted */
-    TRITONSERVER_InferenceTraceTensorActivityFn_t tensor; /* NULL = not wanted */
+    TRITONSERVER_InferenceTraceActivityFn_t activity;     /* NULL = no callback */
+    TRITONSERVER_InferenceTraceTensorActivityFn_t tensor; /* NULL = no callback */
     TRITONSERVER_InferenceTraceReleaseFn_t release;
     void *userp;
 };
 
-/* trace_new - level: bits of TRITONSERVER_InferenceTraceLevel; parent: 0 = none. The trace gets
- * a number of its own. */
+/* trace_new - make a trace with its own number. level: bits of TRITONSERVER_InferenceTraceLevel;
+ * parent: 0 = none. */
 struct trace *trace_new(uint32_t level, uint64_t parent, const struct trace_listener *listener);
 
-/* trace_spawn - a child with the same level and listener. */
+/* trace_spawn - make a child with the same level and listener. */
 struct trace *trace_spawn(const struct trace *t);
 void trace_free(struct trace *t);
 
-/* trace_of - the object behind an ABI handle; NULL when it is none. */
+/* trace_of - the object behind an ABI handle; NULL if the handle is none. */
 struct trace *trace_of(const void *handle);
 
-/* trace_begin - the trace is for this request now; names are copied. */
+/* trace_begin - the trace belongs to this request now; names are copied. */
 void trace_begin(struct trace *t, const char *model, int64_t version, const char *request_id);
 
-/* trace_report - a time stamp, if the level has them. */
+/* trace_report - report a time stamp, if the level includes them. */
 void trace_report(struct trace *t, TRITONSERVER_InferenceTraceActivity activity, time_ns when);
 
-/* trace_report_custom - an activity with a name, which is kept in the context under its time. */
+/* trace_report_custom - report an activity with a name, which is kept in the context under its
+ * time. */
 void trace_report_custom(struct trace *t, time_ns when, const char *name);
 
-/* trace_inputs, trace_outputs - the contents of tensors, if the level has them. r->trace,
- * r->request->trace are set. */
+/* trace_inputs, trace_outputs - report the contents of tensors, if the level includes them.
+ * r->trace, or r->request->trace, is set. */
 void trace_inputs(const struct request *r, TRITONSERVER_InferenceTraceActivity activity);
 void trace_outputs(const struct response *r, TRITONSERVER_InferenceTraceActivity activity);
 
-/* trace_release - nothing more will be reported: the listener owns it from here on. */
+/* trace_release - nothing more will be reported: the listener owns the trace from here on. */
 void trace_release(struct trace *t);
 
 uint64_t trace_id(const struct trace *t);
