@@ -13,7 +13,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Of one of the files: more than all authorities of the world take. */
+/* The most bytes of a file: more than all certificate authorities together need. */
 #define FILE_BYTES ((size_t)4 << 20)
 
 struct tls {
@@ -21,13 +21,13 @@ struct tls {
     const char *front;
     const struct options_tls *options;
     struct tls_protocols protocols;
-    uint64_t stamp;    /* of the files when they were read last, used or not */
-    uint64_t seen;     /* and when they were looked at last */
+    uint64_t stamp;    /* of the files when they were last read, even if they could not be used */
+    uint64_t seen;     /* of the files at the last look */
     struct mutex lock; /* rank LEAF; guards context */
     void *context;
 };
 
-/* What was read of the three files. */
+/* The contents of the three files. */
 struct texts {
     char *of[3]; /* by enum tls_abi_part */
     size_t len[3];
@@ -154,7 +154,7 @@ static uint64_t tls_stamp(const struct tls *t)
     return sum;
 }
 
-/* What must be given with what. *ret_asked: whether TLS is asked for. */
+/* Checks which options must be given together. *ret_asked: the options ask for TLS. */
 static struct err *tls_check_options(const char *front, const struct options_tls *o,
                                      bool *ret_asked)
 {

@@ -11,11 +11,10 @@
 
 #define PEER_BYTES 64
 
-/* So much is decrypted at a time: other connections wait meanwhile. */
+/* The most bytes decrypted at a time, because other connections wait meanwhile. */
 #define READ_AT_ONCE ((size_t)512 << 10)
 
-/* Of what came from somebody who does not speak TLS, so much is dropped: it shall see the
- * answer. */
+/* How many bytes of a client without TLS are dropped, so that it sees the answer. */
 #define DISCARD_BYTES ((size_t)65536)
 
 static bool shakes(const struct tls_conn *t)
@@ -85,7 +84,7 @@ void tls_conn_free(struct tls_conn *t)
     mem_free(t);
 }
 
-/* Whoever does not speak TLS is told so, in words that it understands where there are any. */
+/* Answers a client without TLS in plain text, if the front end has such a text. */
 static ssize_t refuse_plain(struct tls_conn *t)
 {
     char peer[PEER_BYTES];
@@ -111,7 +110,8 @@ static bool tls_conn_has_room(struct tls_conn *t)
     return t->spared;
 }
 
-/* The client's first bytes are there: 1 = the session has begun; else as sock_read. */
+/* Begins the session with the client's first bytes. Returns 1 if it has begun; else as
+ * sock_read. */
 static ssize_t begin_session(struct tls_conn *t)
 {
     struct tls_home *h = t->home;
@@ -140,7 +140,7 @@ static ssize_t begin_session(struct tls_conn *t)
     return 1;
 }
 
-/* What came of it: the handshake may be over, or the session has failed. */
+/* Handles the result of a call: the handshake may have ended, or the session failed. */
 static ssize_t look_at(struct tls_conn *t, ssize_t result)
 {
     if (t->session->established && shakes(t))
@@ -197,7 +197,7 @@ void tls_conn_note(int fd, const char *front)
 uint32_t tls_conn_events(const struct tls_conn *t, uint32_t wanted)
 {
     const struct tls_abi_session *s = t->session;
-    if (!s || !s->established) /* nothing can be written yet but by the handshake */
+    if (!s || !s->established) /* before that only the handshake writes */
         wanted &= ~(uint32_t)EPOLLOUT;
     if (s && (s->wants_out || (s->holds && (wanted & EPOLLIN))))
         wanted |= EPOLLOUT;

@@ -1,6 +1,6 @@
 #pragma once
-/* The one place where the bytes of a connection are read and written: plain, or in TLS. Of a
- * plain one t is NULL, which costs a branch. */
+/* Reads and writes the bytes of every connection, plain or with TLS. t is NULL for a plain
+ * connection, which costs one branch. */
 #include "net/tls/tls_conn.h"
 #include "os/sock.h"
 
@@ -8,8 +8,8 @@
 
 #define WIRE_PLAIN_(t) __builtin_expect(!(t), 1)
 
-/* As the functions of os/sock.h. A read of TLS may leave bytes that the socket does not show:
- * what is watched for, and what is ready, goes through wire_events and wire_ready. */
+/* As the functions of os/sock.h. After a TLS read there may be bytes that the socket does not
+ * show, so use wire_events for the events to watch and wire_ready for the result. */
 static inline ssize_t wire_read(int fd, struct tls_conn *t, void *to, size_t n)
 {
     return WIRE_PLAIN_(t) ? sock_read(fd, to, n) : tls_conn_read(t, to, n);
@@ -27,15 +27,14 @@ static inline ssize_t wire_write(int fd, struct tls_conn *t, const struct iovec 
     return WIRE_PLAIN_(t) ? sock_write(fd, pieces, count) : tls_conn_write(t, pieces, count);
 }
 
-/* wire_note_tls - what begins with `data`, a byte at least, cannot be understood: where it is
- * TLS, the log says so. */
+/* wire_note_tls - `data` (at least one byte) cannot be understood: if it is TLS, log that. */
 static inline void wire_note_tls(int fd, const void *data, const char *front)
 {
     if (*(const unsigned char *)data == TLS_CONN_HANDSHAKE)
         tls_conn_note(fd, front);
 }
 
-/* wire_end - nothing more will be written; the peer may go on. */
+/* wire_end - nothing more will be written; the peer may still send. */
 static inline void wire_end(int fd, struct tls_conn *t)
 {
     if (t)
