@@ -1,8 +1,8 @@
 #ifndef NEREID_BACKEND_H
 #define NEREID_BACKEND_H
 
-/* What a backend may export for Nereid beyond the common backend interface. Every symbol here is
- * optional, is found with dlsym, and does nothing in a server that does not look for it. */
+/* Symbols that a backend may export for Nereid in addition to the common backend interface.
+ * Every symbol is optional and is found with dlsym; other servers ignore it. */
 
 #include <stdbool.h>
 
@@ -21,32 +21,34 @@ extern "C" {
  * - has sent every response and released every request when it returns,
  * - works on whichever thread calls it, as the common interface requires anyway.
  *
- * The server may then run a request on the thread that received it, while the instance is idle, its
- * queue is empty and no batching delay applies. Calls for one instance stay serial. An instance
- * that takes longer than the limit once is demoted: its requests go through an instance thread from
- * then on. So a backend whose speed depends on the model may promise for all its models.
+ * The server may then run a request on the thread that received it, if the instance is idle, its
+ * queue is empty and no batching delay applies. Calls for one instance stay serial. A model
+ * whose inline runs are too slow, or block, again and again is demoted: from then on its
+ * requests use an instance thread. So a backend whose speed depends on the model may promise for
+ * all its models.
  */
 extern TRITONBACKEND_ISPEC const uint32_t nereid_backend_inline_v1;
 
-/* nereid_instance_inline_v1 - whether that promise holds for one instance.
+/* nereid_instance_inline_v1 - whether the promise holds for one instance.
  *
- * For a backend that knows which of its models or instances may block: one that is configured to
- * wait, or that has a large model. Asked once, on the thread that made the instance, after
- * TRITONBACKEND_ModelInstanceInitialize has succeeded. A model runs on network threads only while
- * all its instances may. Without this function the promise is for every instance.
+ * For a backend that knows which of its models or instances may block, for example because they
+ * are configured to wait, or have a large model. Called once, on the thread that made the
+ * instance, after TRITONBACKEND_ModelInstanceInitialize has succeeded. A model runs on network
+ * threads only if the promise holds for all its instances. Without this function it holds for
+ * every instance.
  *
  * returns  false: call Execute of this instance on a thread of its own
  */
 TRITONBACKEND_ISPEC bool nereid_instance_inline_v1(TRITONBACKEND_ModelInstance *instance);
 
-/* nereid_backend_fills_outputs_v1 - take output buffers as they come.
+/* nereid_backend_fills_outputs_v1 - get output buffers that are not cleared.
  *
- * A backend that defines this with a value other than 0 promises that it writes every byte of each
- * buffer that it gets from TRITONBACKEND_OutputBuffer or TRITONBACKEND_StateBuffer before it sends
- * the response, or updates the state; a response that it sends with an error is no concern.
+ * A backend that defines this with a value other than 0 promises to write every byte of each
+ * buffer from TRITONBACKEND_OutputBuffer or TRITONBACKEND_StateBuffer before it sends the
+ * response or updates the state. This does not apply to a response with an error.
  *
- * The memory of those buffers was used before, for tensors of other clients. So the server clears
- * it, unless the backend makes this promise.
+ * The memory of those buffers may contain tensors of other clients. So the server clears it,
+ * unless the backend makes this promise.
  */
 extern TRITONBACKEND_ISPEC const uint32_t nereid_backend_fills_outputs_v1;
 

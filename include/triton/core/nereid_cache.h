@@ -1,8 +1,8 @@
 #ifndef NEREID_CACHE_H
 #define NEREID_CACHE_H
 
-/* What a response cache may export for Nereid beyond the common cache interface. The symbol is
- * optional, is found with dlsym, and does nothing in a server that does not look for it. */
+/* A symbol that a response cache may export for Nereid in addition to the common cache
+ * interface. It is optional and is found with dlsym; other servers ignore it. */
 
 #include "triton/core/tritoncache.h"
 
@@ -19,8 +19,8 @@ extern "C" {
  * - take hardly longer than copying the entry takes,
  * - work on any number of threads at a time, as the common interface requires anyway.
  *
- * The server may then ask the cache on the thread that received a request. Without the promise it
- * asks on threads of its own, which costs each request a change of threads.
+ * The server may then call the cache on the thread that received a request. Without the promise
+ * it uses threads of its own, which costs each request a change of threads.
  */
 extern TRITONCACHE_ISPEC const uint32_t nereid_cache_inline_v1;
 
