@@ -5,26 +5,26 @@
 
 #include "triton/core/tritonserver.h"
 
-/* Configurations filled in from what a model's file says. */
+/* Completes configurations from what a model's file says. */
 
-/* bcomplete_type - a configuration's spelling of a data type, "TYPE_FP32". */
+/* bcomplete_type - the name of a data type in configurations, "TYPE_FP32". */
 const char *bcomplete_type(TRITONSERVER_DataType datatype);
 
-/* bcomplete_tensor - describe a tensor, as an entry of "input" or "output". One whose only
- * dimension is the batch has no dims left, which a configuration cannot say: it becomes [1] with
- * a reshape to [].
- * name     borrowed until the document is gone
+/* bcomplete_tensor - describe a tensor as an entry of "input" or "output". If its only dimension
+ * is the batch, no dims are left, which a configuration cannot express: then it gets dims [1]
+ * and a reshape to [].
+ * name     borrowed as long as the document exists
  * dims     of the model, -1 = any
- * batches  the first dimension is the batch, which a configuration leaves out
- * returns  owned by the document; NULL when there is no memory */
+ * batches  the first dimension is the batch, which a configuration omits
+ * returns  owned by the document; NULL if there is no memory */
 yyjson_mut_val *bcomplete_tensor(yyjson_mut_doc *doc, const char *name,
                                  TRITONSERVER_DataType datatype, const int64_t *dims, size_t rank,
                                  bool batches);
 
-/* bcomplete_batching - fill in the batching of a model that can batch: max_batch_size where
- * there is none, dynamic_batching where neither kind was chosen and there is more than one row.
+/* bcomplete_batching - complete the batching of a model that can batch: set max_batch_size if
+ * there is none, and dynamic_batching if no batcher is chosen and there is more than one row.
  * max_batch_size  of the configuration
- * usual           what it becomes where it is 0; 0 leaves it
- * returns         the max_batch_size that the configuration then has */
+ * usual           the new value if it is 0; 0 = keep it
+ * returns         the resulting max_batch_size */
 int64_t bcomplete_batching(yyjson_mut_doc *doc, yyjson_mut_val *root, int64_t max_batch_size,
                            int64_t usual);

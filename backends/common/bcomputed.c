@@ -43,7 +43,7 @@ size_t bcomputed_shape(const struct brun *run, const struct binput *source,
     return kind == BCOMPUTED_ITEM_SHAPE ? 2 : 1;
 }
 
-/* Where values go. */
+/* The place for the values. */
 struct filler {
     bool is_float;
     char *at, *end;

@@ -4,8 +4,8 @@
 
 #include "binput.h"
 
-/* Inputs that no request has: computed of the shapes of a whole batch, as batch_input of the
- * configuration says. */
+/* Inputs that requests do not have: they are computed from the shapes of a whole batch, as
+ * batch_input in the configuration says. */
 
 enum bcomputed_kind {
     BCOMPUTED_NONE,
@@ -19,17 +19,17 @@ enum bcomputed_kind {
 };
 
 /* bcomputed_kind_of - read the kind of an entry of batch_input.
- * returns  BCOMPUTED_NONE when there is no such kind */
+ * returns  BCOMPUTED_NONE if there is no such kind */
 enum bcomputed_kind bcomputed_kind_of(yyjson_val *entry);
 
-/* bcomputed_shape - the shape that such an input has for this batch.
- * source   the input whose shapes it tells
+/* bcomputed_shape - the shape of such an input for this batch.
+ * source   the input whose shapes are used
  * returns  the number of dimensions */
 size_t bcomputed_shape(const struct brun *run, const struct binput *source,
                        enum bcomputed_kind kind, int64_t ret_shape[2]);
 
-/* bcomputed_fill - its contents.
+/* bcomputed_fill - write its contents.
  * datatype  INT32 or FP32
- * to        as many elements as the shape has; those that the kind has no value for become zeros */
+ * to        as many elements as the shape has; elements without a value become zeros */
 void bcomputed_fill(const struct brun *run, const struct binput *source, enum bcomputed_kind kind,
                     TRITONSERVER_DataType datatype, void *to, size_t count);

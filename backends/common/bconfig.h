@@ -4,24 +4,24 @@
 
 #include "triton/core/tritonbackend.h"
 
-/* Reads configurations, which the server hands over as JSON. Every yyjson_val that comes back is
- * borrowed from its document; every getter takes NULL for a value that is not there. */
+/* Reads configurations, which the server passes as JSON. Every returned yyjson_val is borrowed
+ * from its document; every getter accepts NULL for a missing value. */
 
 /* bconfig_of_model - read a model's configuration.
  * ret_doc  owned by the caller: yyjson_doc_free
- * errors   what the server says, or INTERNAL for JSON that does not parse */
+ * errors   of the server, or INTERNAL for invalid JSON */
 TRITONSERVER_Error *bconfig_of_model(TRITONBACKEND_Model *model, yyjson_doc **ret_doc);
 
-/* bconfig_of_backend - read the settings that the command line gives a backend.
+/* bconfig_of_backend - read the settings of the command line for a backend.
  * ret_doc  owned by the caller: yyjson_doc_free; its root has the member "cmdline", or is empty */
 TRITONSERVER_Error *bconfig_of_backend(TRITONBACKEND_Backend *backend, yyjson_doc **ret_doc);
 
-/* bconfig_set_of_model - report a configuration that was filled in.
- * doc      borrowed; within TRITONBACKEND_ModelInitialize only */
+/* bconfig_set_of_model - report a completed configuration.
+ * doc      borrowed; call it only within TRITONBACKEND_ModelInitialize */
 TRITONSERVER_Error *bconfig_set_of_model(TRITONBACKEND_Model *model, yyjson_mut_doc *doc);
 
-/* bconfig_int - give a number that may be written as a JSON number or as a string of one.
- * returns  absent when it is not there or is neither */
+/* bconfig_int - a number, written as a JSON number or as a string.
+ * returns  `absent` if it is missing or neither */
 int64_t bconfig_int(yyjson_val *val, int64_t absent);
 
 /* bconfig_shape - read an array of numbers.
@@ -29,24 +29,24 @@ int64_t bconfig_int(yyjson_val *val, int64_t absent);
  * returns   how many there are; when that is more than cap, only cap are written */
 size_t bconfig_shape(yyjson_val *array, int64_t *ret_dims, size_t cap);
 
-/* bconfig_parameter - give the string value of a parameter of a model.
+/* bconfig_parameter - the string value of a model's parameter.
  * config   the configuration's root
- * returns  borrowed; NULL when there is none */
+ * returns  borrowed; NULL if there is none */
 const char *bconfig_parameter(yyjson_val *config, const char *key);
 
-/* bconfig_parse_int - read the text of a setting as an integer that fits int32.
+/* bconfig_parse_int - parse the text of a setting as an integer that fits int32.
  * errors   INVALID_ARG naming the text */
 TRITONSERVER_Error *bconfig_parse_int(const char *text, int64_t *ret_value);
 
-/* bconfig_parse_bool - read true, on, 1, false, off or 0, in any case.
+/* bconfig_parse_bool - parse true, on, 1, false, off or 0, in any case.
  * errors   INVALID_ARG naming the text */
 TRITONSERVER_Error *bconfig_parse_bool(const char *text, bool *ret_value);
 
-/* bconfig_datatype - read a configuration's spelling of a data type, "TYPE_FP32".
- * returns  TRITONSERVER_TYPE_INVALID when it is none */
+/* bconfig_datatype - parse the name of a data type in configurations, "TYPE_FP32".
+ * returns  TRITONSERVER_TYPE_INVALID if it is none */
 TRITONSERVER_DataType bconfig_datatype(const char *name);
 
-/* bconfig_control_type - the data type of a control of sequences: the one of its true and false
- * values, or the one it names.
- * returns  a configuration's spelling, "TYPE_INVALID" where there is none */
+/* bconfig_control_type - the data type of a sequence control: that of its true and false values,
+ * or the one it names.
+ * returns  the name in configurations, "TYPE_INVALID" if there is none */
 const char *bconfig_control_type(yyjson_val *control);

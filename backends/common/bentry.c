@@ -2,7 +2,7 @@
 
 #include "berr.h"
 
-/* The server has the interface that this backend was built with. */
+/* Checks that the server has the interface that this backend was built with. */
 static TRITONSERVER_Error *bentry_check_version(TRITONBACKEND_Backend *backend)
 {
     uint32_t major, minor;

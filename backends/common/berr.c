@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Longest text of an error that is formatted without an allocation. */
+/* Longest error text that is formatted without an allocation. */
 enum { SHORT_TEXT = 512 };
 
 TRITONSERVER_Error *berr_new(TRITONSERVER_Error_Code code, const char *fmt, ...)

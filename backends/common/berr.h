@@ -13,7 +13,7 @@ TRITONSERVER_Error *berr_new(TRITONSERVER_Error_Code code, const char *fmt, ...)
 /* berr_no_memory - make the error for an allocation that failed. */
 TRITONSERVER_Error *berr_no_memory(void) __attribute__((returns_nonnull));
 
-/* berr_drop - free an error that nobody will see; NULL is allowed. */
+/* berr_drop - free an error that is not reported; NULL is allowed. */
 void berr_drop(TRITONSERVER_Error *err);
 
 /* berr_log - log an error as "what: text" and free it; NULL is allowed and logs nothing. */

@@ -4,10 +4,10 @@
 
 #include "triton/core/tritonbackend.h"
 
-/* bfile_of_model - find the file of a model's version: default_model_filename of the
+/* bfile_of_model - find the file of a model's version: default_model_filename in the
  * configuration, or `usual`.
  * ret_path  owned by the caller: free
- * errors    UNAVAILABLE when it is not there */
+ * errors    UNAVAILABLE if it does not exist */
 TRITONSERVER_Error *bfile_of_model(TRITONBACKEND_Model *model, yyjson_val *config,
                                    const char *usual, char **ret_path);
 

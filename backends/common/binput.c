@@ -4,7 +4,7 @@
 
 #include "berr.h"
 
-/* One request's share of an input. */
+/* The part of one request in an input. */
 struct binput_part {
     TRITONBACKEND_Input *input;
     const int64_t *shape;
@@ -74,7 +74,7 @@ TRITONSERVER_Error *binput_collect(struct brun *run, struct binput *inputs, size
         return berr_no_memory();
     for (size_t i = 0; i < count; i++)
         inputs[i].parts = parts + i * run->count;
-    /* The first item that is right leads: the others have to fit it. */
+    /* The first valid item decides the shapes; the others must fit it. */
     uint32_t leader = UINT32_MAX;
     for (uint32_t i = 0; i < run->count; i++) {
         struct brun_item *item = &run->items[i];
@@ -151,7 +151,7 @@ static TRITONSERVER_Error *binput_get_piece(const struct binput_part *part, uint
     return err;
 }
 
-/* Copies all pieces to `to`, which has part->size bytes. */
+/* Copies all pieces to `to`, which has room for part->size bytes. */
 static TRITONSERVER_Error *binput_gather(const struct binput_part *part, char *to)
 {
     uint64_t room = part->size;

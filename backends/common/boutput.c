@@ -63,7 +63,7 @@ TRITONSERVER_Error *boutput_buffer(const struct brun_item *item, const struct bo
     return err;
 }
 
-/* Hands the server what the next request of the item's sequence gets. */
+/* Gives the server the state for the next request of the item's sequence. */
 static TRITONSERVER_Error *keep_state(const struct brun_item *item, const struct boutput *output,
                                       const struct boutput_tensor *share, uint64_t size,
                                       const void *data)

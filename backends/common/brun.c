@@ -48,7 +48,7 @@ bool brun_bytes(TRITONSERVER_DataType datatype, const int64_t *shape, size_t ran
     return true;
 }
 
-/* A model that batches has the batch size in the first dimension of any input. */
+/* Reads the batch size: for a model that batches, the first dimension of any input. */
 static TRITONSERVER_Error *brun_read_rows(const struct brun_place *place, struct brun_item *item)
 {
     item->rows = 1;
@@ -87,7 +87,7 @@ static TRITONSERVER_Error *brun_begin(struct brun *run, TRITONBACKEND_Request **
     return NULL;
 }
 
-/* Counts before it sends, so that who has the answer also finds it counted. */
+/* Counts before it sends, so that a client that has the answer also finds it in the statistics. */
 static void brun_finish(struct brun *run, uint64_t start_ns, uint64_t end_ns)
 {
     TRITONBACKEND_ModelInstance *handle = run->place->handle;
@@ -128,7 +128,7 @@ static void brun_run_batch(struct brun *run, TRITONBACKEND_Request **requests, b
 void brun_requests(struct brun_place *place, TRITONBACKEND_Request **requests, uint32_t count,
                    brun_work_fn *work, void *of)
 {
-    /* One by one where there is no batch to share, or no memory to list it in. */
+    /* One by one if there is no batch to share, or no memory for the list. */
     struct brun_item *items = place->max_batch_size > 0 && count > 1
                                   ? scratch_array(&place->scratch, count, sizeof *items)
                                   : NULL;

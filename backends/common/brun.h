@@ -5,13 +5,12 @@
 #include "scratch.h"
 #include "triton/core/tritonbackend.h"
 
-/* One execution, whatever the runtime: requests become a batch, the backend computes, every
- * request is answered, counted and released. binput.h reads what goes in, boutput.h writes what
- * comes out. */
+/* One execution, with any runtime: requests become a batch, the backend computes it, and every
+ * request is answered, counted and released. binput.h reads inputs, boutput.h writes outputs. */
 
 enum { BRUN_MAX_DIMS = 32 };
 
-/* What an execution needs to know about the instance. */
+/* What an execution needs from the instance. */
 struct brun_place {
     TRITONBACKEND_ModelInstance *handle;
     const char *model; /* its name, for errors */
@@ -22,8 +21,8 @@ struct brun_place {
 struct brun_item {
     TRITONBACKEND_Request *request;
     TRITONBACKEND_Response *response;
-    TRITONSERVER_Error *err; /* set = this request gets no results but this */
-    bool in_batch;           /* its rows are in the tensors, even when it fails later on */
+    TRITONSERVER_Error *err; /* set = this request gets this error instead of results */
+    bool in_batch;           /* its rows are in the tensors, even if it fails later */
     int64_t rows;            /* its batch size; 1 for a model that does not batch */
 };
 
@@ -31,32 +30,32 @@ struct brun {
     struct brun_place *place;
     struct brun_item *items;
     uint32_t count;
-    int64_t rows;        /* of all items in the batch */
+    int64_t rows;        /* of all items in the batch, together */
     uint32_t batch_size; /* items in the batch */
     uint64_t compute_start_ns, compute_end_ns;
 };
 
 /* Computes a batch: collects inputs, runs the model, writes outputs.
  * run      its items have responses and rows
- * of       what was handed to brun_requests
- * returns  an error for all items that have none of their own */
+ * of       the argument of brun_requests
+ * returns  an error for all items that have no own error */
 typedef TRITONSERVER_Error *brun_work_fn(struct brun *run, void *of);
 
-/* brun_requests - answer requests; all in one batch when the model batches, one by one otherwise.
- * requests  taken over: each is answered with results or an error of its own, and released
- * thread    one call at a time for a place */
+/* brun_requests - answer requests: all in one batch if the model batches, otherwise one by one.
+ * requests  owned by the callee: each is answered with results or its own error, and released
+ * thread    only one call at a time for a place */
 void brun_requests(struct brun_place *place, TRITONBACKEND_Request **requests, uint32_t count,
                    brun_work_fn *work, void *of);
 
-/* brun_fail - give an item an error; of several, the first stays.
- * err  taken over; NULL does nothing */
+/* brun_fail - give an item an error; the first error stays.
+ * err  owned by the item; NULL does nothing */
 void brun_fail(struct brun_item *item, TRITONSERVER_Error *err);
 
-/* brun_any_good - whether an item is left that has no error. */
+/* brun_any_good - true if an item without an error is left. */
 bool brun_any_good(const struct brun *run);
 
-/* brun_bytes - how many bytes a tensor of fixed-size elements has.
- * returns  false for a shape that is open or overflows */
+/* brun_bytes - the size of a tensor with elements of a fixed size.
+ * returns  false if the shape has an open dimension or overflows */
 bool brun_bytes(TRITONSERVER_DataType datatype, const int64_t *shape, size_t rank,
                 uint64_t *ret_bytes);
 

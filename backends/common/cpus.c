@@ -1,6 +1,6 @@
-/* The server reads the same files for limits of its own (src/os/process/cgroup.c). Backends also
- * run in servers that have nothing of this one, and see no src/; the server builds nothing of
- * backends/. Two short readers are less than a library that both would have to carry. */
+/* The server reads the same files for its own limits (src/os/process/cgroup.c). Backends also
+ * run in other servers and cannot use src/, and the server does not use backends/. Two short
+ * readers are simpler than a shared library. */
 #include "cpus.h"
 
 #include <sched.h>
@@ -20,7 +20,7 @@ static int allowed(void)
     return count > 0 ? count : 1;
 }
 
-/* Reads up to two numbers of a file; "max" stands for no limit and ends the reading.
+/* Reads up to two numbers from a file; "max" means no limit and ends the reading.
  * returns  how many were read */
 static int cpus_read_numbers(const char *path, long long numbers[2])
 {

@@ -2,8 +2,8 @@
 
 #include <stddef.h>
 
-/* Memory of one execution: taken piece by piece, given back all at once. A small block stays for
- * the next execution; what does not fit there comes from the heap and goes back to it. */
+/* Memory for one execution: allocated piece by piece, freed all at once. A small block is kept
+ * for the next execution; what does not fit in it comes from the heap. */
 
 struct scratch_block;
 
@@ -15,16 +15,16 @@ struct scratch {
 
 enum { SCRATCH_ALIGN = 64 };
 
-/* scratch_take - get memory, zeroed when asked.
- * size     bytes; 0 gives a pointer that must not be read
- * returns  aligned to SCRATCH_ALIGN, owned by the scratch; NULL when there is no memory */
+/* scratch_take - get memory, not cleared.
+ * size     bytes; with 0 the returned pointer must not be read
+ * returns  aligned to SCRATCH_ALIGN, owned by the scratch; NULL if there is no memory */
 void *scratch_take(struct scratch *scratch, size_t size);
 
 /* scratch_array - get `count` elements of `size` bytes, all zero; otherwise as scratch_take. */
 void *scratch_array(struct scratch *scratch, size_t count, size_t size);
 
-/* scratch_reset - give everything back; what stays is the small block. */
+/* scratch_reset - free everything except the small block. */
 void scratch_reset(struct scratch *scratch);
 
-/* scratch_fini - free the small block as well. */
+/* scratch_fini - free the small block too. */
 void scratch_fini(struct scratch *scratch);
