@@ -15,14 +15,14 @@
 #include "execute.h"
 #include "model.h"
 
-/* A copy is short, waits for nothing and is over when Execute returns. Where tensors are large the
- * server notices and stops calling on network threads. */
+/* A copy is short, waits for nothing and has finished when Execute returns. If tensors are
+ * large, the server notices and stops calling on network threads. */
 const uint32_t nereid_backend_inline_v1 = 1;
 
-/* An output is as long as the input that is copied to it, or is cleared. */
+/* An output is as long as the input that is copied to it, or is zeroed. */
 const uint32_t nereid_backend_fills_outputs_v1 = 1;
 
-/* One that is told to wait blocks. */
+/* An instance with a configured delay blocks. */
 bool nereid_instance_inline_v1(TRITONBACKEND_ModelInstance *handle)
 {
     void *state = NULL;

@@ -6,7 +6,7 @@
 
 #include "../common/berr.h"
 
-/* Requests that are answered together; a batch that is larger goes in several rounds. */
+/* How many requests are answered together; a larger batch takes several rounds. */
 enum { ROUND = 256 };
 
 struct answer {
@@ -37,7 +37,7 @@ static const struct model_pair *pair_of(const struct model *model, const char *o
     return NULL;
 }
 
-/* Gets the buffer of an output in CPU memory; NULL is right for 0 bytes. */
+/* Gets the buffer of an output in CPU memory; NULL is correct for 0 bytes. */
 static TRITONSERVER_Error *output_buffer(TRITONBACKEND_Response *response, const char *name,
                                          TRITONSERVER_DataType datatype, const int64_t *shape,
                                          uint32_t dims_count, uint64_t size, char **ret_buffer)
@@ -61,7 +61,7 @@ static TRITONSERVER_Error *output_buffer(TRITONBACKEND_Response *response, const
     return NULL;
 }
 
-/* Copies the pieces of an input one after the other. */
+/* Copies the pieces of an input, one after the other. */
 static TRITONSERVER_Error *identity_execute_copy_pieces(TRITONBACKEND_Input *input, uint32_t count,
                                                         char *to, uint64_t room)
 {
@@ -102,7 +102,7 @@ static TRITONSERVER_Error *copy_input(TRITONBACKEND_Input *input, const char *ou
     return err || !buffer ? err : identity_execute_copy_pieces(input, piece_count, buffer, size);
 }
 
-/* Answers an output whose optional input is missing: zeros, or empty strings. */
+/* Writes an output whose optional input is missing: zeros, or empty strings. */
 static TRITONSERVER_Error *write_zeros(const struct model_pair *pair, bool batches, int64_t batch,
                                        TRITONBACKEND_Response *response)
 {
@@ -124,7 +124,7 @@ static TRITONSERVER_Error *write_zeros(const struct model_pair *pair, bool batch
     return err;
 }
 
-/* A model that batches has the batch size in the first dimension of any input. */
+/* Reads the batch size: for a model that batches, the first dimension of any input. */
 static TRITONSERVER_Error *batch_of(const struct model *model, TRITONBACKEND_Request *request,
                                     int64_t *ret_batch)
 {
@@ -142,7 +142,7 @@ static TRITONSERVER_Error *batch_of(const struct model *model, TRITONBACKEND_Req
     return err;
 }
 
-/* The absence of an input is told apart from other failures without an error object. */
+/* Distinguishes a missing input from other failures without making an error object. */
 static bool identity_execute_has_input(TRITONBACKEND_Request *request, const char *name)
 {
     uint32_t count = 0;
@@ -190,7 +190,7 @@ static TRITONSERVER_Error *identity_execute_write_outputs(const struct model *mo
     return err;
 }
 
-/* Counts before it sends, so that who has the answer also finds it counted. */
+/* Counts before it sends, so that a client that has the answer also finds it in the statistics. */
 static void identity_execute_finish(TRITONBACKEND_ModelInstance *handle,
                                     TRITONBACKEND_Request *request, struct answer *answer,
                                     uint64_t start_ns, uint64_t end_ns)
@@ -216,7 +216,7 @@ void execute_run(const struct instance *instance, TRITONBACKEND_ModelInstance *h
     if (instance->delay_ns)
         delay(instance->delay_ns);
 
-    /* The copy is the computation: there is no stage before or after it to be timed. */
+    /* The copy is the computation, so there are no separate input and output times. */
     for (uint32_t first = 0; first < request_count; first += ROUND) {
         uint32_t count = request_count - first < ROUND ? request_count - first : ROUND;
         for (uint32_t i = 0; i < count; i++) {

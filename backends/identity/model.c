@@ -30,7 +30,7 @@ static yyjson_val *find_by_index(yyjson_val *inputs, const char *output)
     return NULL;
 }
 
-/* The shape that the backend sees: reshape where there is one. */
+/* The shape that the backend sees: reshape if there is one, else dims. */
 static size_t identity_model_shape(yyjson_val *tensor, int64_t *dims)
 {
     yyjson_val *reshape = yyjson_obj_get(tensor, "reshape");
@@ -95,8 +95,7 @@ static TRITONSERVER_Error *read_pair(struct model_pair *pair, yyjson_val *input,
     return pair->input && pair->output ? NULL : berr_no_memory();
 }
 
-/* An output that shows what the sequence batcher tells the model: one element of the output's
- * datatype. */
+/* An output that shows a control of the sequence batcher: one element of the output's datatype. */
 static TRITONSERVER_Error *identity_model_read_control(struct model_pair *pair, yyjson_val *control,
                                                        yyjson_val *output)
 {
@@ -142,7 +141,7 @@ static TRITONSERVER_Error *read_pairs(struct model *model, yyjson_val *config)
     return NULL;
 }
 
-/* Reads a parameter that counts something. */
+/* Reads a parameter that is a count. */
 static TRITONSERVER_Error *read_count(yyjson_val *config, const char *key, uint64_t *ret_count)
 {
     const char *text = bconfig_parameter(config, key);

@@ -4,16 +4,16 @@
 
 #include "triton/core/tritonbackend.h"
 
-/* What the identity backend knows about a model; read-only once the model is initialized. */
+/* A model of the identity backend; read-only once it is initialized. */
 
 enum { MODEL_MAX_DIMS = 64 };
 
-/* One output and the input that it copies. */
+/* An output, and the input that is copied to it. */
 struct model_pair {
     char *input;
     char *output;
     TRITONSERVER_DataType datatype;
-    bool optional; /* the input may be missing; then the output is zeros of `dims` */
+    bool optional; /* if the input is missing, the output is zeros with `dims` */
     uint32_t dims_count;
     int64_t dims[MODEL_MAX_DIMS]; /* without batch dimension; -1 became 1 */
 };
@@ -24,7 +24,7 @@ struct model {
     struct model_pair *pairs;
     uint64_t delay_ns;               /* 0 = none */
     uint64_t delay_multiplier;       /* 0 = the same delay for all instances */
-    atomic_uint_fast32_t next_index; /* hands out instance numbers; orders nothing else */
+    atomic_uint_fast32_t next_index; /* the next instance number; orders nothing */
 };
 
 struct instance {
@@ -34,7 +34,7 @@ struct instance {
 
 /* model_new - read and check a model's configuration.
  * ret_model  owned by the caller: model_free
- * errors     INVALID_ARG when inputs and outputs do not pair, or a parameter is no number */
+ * errors     INVALID_ARG if inputs and outputs do not pair, or a parameter is not a number */
 TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_model);
 
 /* model_free - free a model; NULL and half-built ones are allowed. */
