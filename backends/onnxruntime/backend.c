@@ -1,11 +1,11 @@
-/* onnxruntime: runs ONNX models with ONNX Runtime on CPU. This file is its beginning and its
- * end; model.h says what a model is, run.h what an execution does. */
+/* onnxruntime: runs ONNX models with ONNX Runtime on CPU. This file starts and ends it; model.h
+ * describes a model, run.h an execution. */
 #include "triton/core/nereid_backend.h"
 
 #include "../common/bentry.h"
 #include "ort.h"
 
-/* ONNX Runtime writes whole tensors, or they are copied whole. */
+/* ONNX Runtime writes whole tensors, or whole tensors are copied. */
 const uint32_t nereid_backend_fills_outputs_v1 = 1;
 
 TRITONSERVER_Error *bentry_begin(TRITONBACKEND_Backend *backend, void **ret_runtime)

@@ -26,7 +26,7 @@ static const char *const kind_names[KIND_COUNT] = {
     [ITEM_SHAPE_FLATTEN] = "BATCH_ITEM_SHAPE_FLATTEN",
 };
 
-/* One computed input. */
+/* A computed input. */
 struct batch_input {
     enum batch_kind kind;
     const struct model_tensor *source;
@@ -207,7 +207,7 @@ static TRITONSERVER_Error *onnxruntime_batch_io_shape(const struct run *run,
     return NULL;
 }
 
-/* Where values go, as INT32 or FP32. */
+/* The place for the values, as INT32 or FP32. */
 struct filler {
     bool is_float;
     char *at;
@@ -224,7 +224,7 @@ static void onnxruntime_batch_io_put(struct filler *f, uint64_t value)
     f->at += sizeof as_int;
 }
 
-/* The contents; a shape without contents of its own stays zero. */
+/* Writes the contents. A shape without contents stays zero. */
 static TRITONSERVER_Error *onnxruntime_batch_io_fill(const struct run *run,
                                                      const struct batch_input *b, struct filler *f)
 {

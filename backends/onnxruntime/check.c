@@ -26,7 +26,7 @@ static const char *onnxruntime_check_shape_text(const int64_t *dims, size_t rank
     return text;
 }
 
-/* The tensor that a configuration's entry is about, or an error that lists what there is. */
+/* Finds the tensor of a configuration's entry; the error lists the existing tensors. */
 static TRITONSERVER_Error *onnxruntime_check_find(struct model_tensor *tensors, size_t count,
                                                   const char *kind, const char *name,
                                                   struct model_tensor **ret_tensor)
@@ -64,7 +64,8 @@ static TRITONSERVER_Error *onnxruntime_check_datatype(const struct model *model,
                     TRITONSERVER_DataTypeString(tensor->datatype));
 }
 
-/* What the model must look like for a batching configuration: the batch dimension, then dims. */
+/* The shape that the model must have for a configuration with batching: the batch dimension,
+ * then dims. */
 static TRITONSERVER_Error *full_shape(const struct model *model, const struct model_tensor *tensor,
                                       const struct shape *dims, struct shape *ret_full)
 {
@@ -87,8 +88,8 @@ static TRITONSERVER_Error *full_shape(const struct model *model, const struct mo
     return NULL;
 }
 
-/* `exact`: a variable dimension of the model must be variable in the configuration too, because
- * that is what clients are told about outputs. */
+/* `exact`: a variable dimension of the model must also be variable in the configuration, because
+ * clients are told the configuration's outputs. */
 static TRITONSERVER_Error *onnxruntime_check_shape(const struct model *model,
                                                    const struct model_tensor *tensor,
                                                    const struct shape *dims, bool exact)
@@ -134,7 +135,7 @@ static TRITONSERVER_Error *onnxruntime_check_scalar(const struct model *model,
     return NULL;
 }
 
-/* The shape that the backend sees: reshape where there is one. */
+/* The shape that the backend sees: reshape if there is one, else dims. */
 static TRITONSERVER_Error *onnxruntime_check_read_shape(const struct model *model,
                                                         yyjson_val *entry, const char *name,
                                                         struct shape *ret_shape)

@@ -4,7 +4,7 @@
 
 #include "../common/berr.h"
 
-/* One request's share of an input. */
+/* The part of one request in an input. */
 struct input_part {
     TRITONBACKEND_Input *input;
     const int64_t *shape;
@@ -27,7 +27,7 @@ static const struct run_item *first_good(const struct run *run)
     return NULL;
 }
 
-/* The first request says which inputs there are; a model's optional inputs may be missing. */
+/* Lists the inputs of the first request; a model's optional inputs may be missing. */
 static TRITONSERVER_Error *list_inputs(struct run *run, TRITONBACKEND_Request *request)
 {
     const struct model *model = run->model;
@@ -136,7 +136,7 @@ TRITONSERVER_Error *input_collect(struct run *run)
     TRITONSERVER_Error *err = list_inputs(run, first->request);
     if (err)
         return err;
-    /* The first item that is right leads: the others have to fit it. */
+    /* The first valid item decides the shapes; the others must fit it. */
     uint32_t leader = UINT32_MAX;
     for (uint32_t i = 0; i < run->count; i++) {
         struct run_item *item = &run->items[i];
@@ -165,7 +165,7 @@ static const struct input_part *onnxruntime_input_leading_part(const struct run 
     return onnxruntime_input_part(run, input, i);
 }
 
-/* The shape of the whole batch; a scalar of the model has no dimensions. */
+/* The shape of the whole batch; a scalar in the model has no dimensions. */
 static size_t batch_shape(const struct run *run, size_t input, int64_t *shape)
 {
     if (run->input_tensors[input]->rank == 0)
@@ -199,7 +199,7 @@ static TRITONSERVER_Error *onnxruntime_input_get_piece(const struct input_part *
     return err;
 }
 
-/* Copies all pieces to `to`, which has part->size bytes. */
+/* Copies all pieces to `to`, which has room for part->size bytes. */
 static TRITONSERVER_Error *onnxruntime_input_gather(const struct input_part *part, char *to)
 {
     uint64_t room = part->size;
@@ -221,7 +221,7 @@ static TRITONSERVER_Error *onnxruntime_input_gather(const struct input_part *par
                                 "the input's buffers hold less than its byte size");
 }
 
-/* The contents of a part in one piece, copied only when they are not.
+/* The contents of a part in one piece; copied only if needed.
  * align  alignment that the caller needs */
 static TRITONSERVER_Error *contiguous(struct run *run, const struct input_part *part, size_t align,
                                       const void **ret_data)
@@ -239,7 +239,7 @@ static TRITONSERVER_Error *contiguous(struct run *run, const struct input_part *
     return onnxruntime_input_gather(part, copy);
 }
 
-/* All parts one after the other; those of items that fail become zeros. */
+/* Copies all parts, one after the other; the parts of failed items become zeros. */
 static TRITONSERVER_Error *gather_batch(struct run *run, size_t input, uint64_t size,
                                         const void **ret_data)
 {
@@ -278,7 +278,7 @@ static TRITONSERVER_Error *bind_plain(struct run *run, size_t input)
         return err;
     int64_t shape[MODEL_MAX_DIMS];
     size_t rank = batch_shape(run, input, shape);
-    /* ONNX Runtime takes a plain pointer but only reads inputs. */
+    /* ONNX Runtime's functions take a non-const pointer, but only read inputs. */
     union {
         const void *from;
         void *to;
@@ -288,7 +288,8 @@ static TRITONSERVER_Error *bind_plain(struct run *run, size_t input)
                                    &run->input_values[input]));
 }
 
-/* Puts a part's strings into a tensor, from element `first` on; lengths keep NULs inside. */
+/* Puts a part's strings into a tensor from element `first` on; with lengths, so that NULs inside
+ * are kept. */
 static TRITONSERVER_Error *fill_strings(struct run *run, const struct input_part *part,
                                         const char *name, OrtValue *value, size_t first)
 {

@@ -7,21 +7,21 @@
  * errors   for the whole run: no memory */
 TRITONSERVER_Error *input_collect(struct run *run);
 
-/* input_bind - make the tensors of the batch: over the request's own memory when there is one
- * request whose contents lie in one piece on SCRATCH_ALIGN bytes, over a copy otherwise. Items
- * whose contents are malformed get an error.
+/* input_bind - make the tensors of the batch: over the request's own memory if there is one
+ * request whose contents lie in one piece, aligned to SCRATCH_ALIGN; otherwise over a copy.
+ * Items with malformed contents get an error.
  * errors   for the whole run */
 TRITONSERVER_Error *input_bind(struct run *run);
 
-/* What one request gives for an input. */
+/* The part of one request in an input. */
 struct input_view {
     const int64_t *shape; /* with the batch dimension */
     uint32_t rank;
     uint64_t elements;
 };
 
-/* input_look - after input_collect, an item's share of an input.
- * errors   INVALID_ARG when the batch has no such input */
+/* input_look - after input_collect: the part of an item in an input.
+ * errors   INVALID_ARG if the batch has no such input */
 TRITONSERVER_Error *input_look(const struct run *run, const struct model_tensor *tensor,
                                uint32_t item, struct input_view *ret_view);
 

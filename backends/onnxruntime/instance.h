@@ -3,7 +3,7 @@
 #include "model.h"
 #include "../common/scratch.h"
 
-/* An instance of a model: what one execution at a time needs beside the shared session. */
+/* An instance of a model: what one execution needs in addition to the shared session. */
 struct instance {
     struct model *model;
     TRITONBACKEND_ModelInstance *handle;

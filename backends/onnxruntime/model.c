@@ -18,8 +18,8 @@
 
 static const char default_file[] = "model.onnx";
 
-/* REPOSITORY/VERSION/FILE, or REPOSITORY/VERSION/FILE/model.onnx when FILE is a directory: the main
- * file keeps that name whatever the directory is called. */
+/* Finds REPOSITORY/VERSION/FILE, or REPOSITORY/VERSION/FILE/model.onnx if FILE is a directory:
+ * the main file always has that name. */
 static TRITONSERVER_Error *onnxruntime_model_find_file(const struct model *model, char **ret_path)
 {
     TRITONBACKEND_ArtifactType kind;
@@ -77,7 +77,7 @@ static TRITONSERVER_Error *make_session(struct model *model)
     return err;
 }
 
-/* With OpenVINO the runtime makes one session at a time. */
+/* Makes the session. With OpenVINO, the runtime makes one session at a time. */
 static TRITONSERVER_Error *open_session(struct model *model)
 {
     struct ort *plain = model->ort;

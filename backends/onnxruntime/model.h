@@ -5,12 +5,12 @@
 
 #include "ort.h"
 
-/* A loaded model: one session, which all its instances share, and what its tensors look like.
- * Read-only once model_new has returned, but for what is atomic. */
+/* A loaded model: one session, which all its instances share, and the description of its
+ * tensors. Read-only once model_new has returned, except for atomics. */
 
 enum { MODEL_MAX_DIMS = 32 };
 
-/* Whether runs have given an output the shape that the model declares for it. */
+/* Whether an output had its declared shape in earlier runs. */
 enum model_promise { PROMISE_UNTRIED, PROMISE_KEPT, PROMISE_BROKEN };
 
 struct batch_input;
@@ -20,19 +20,20 @@ struct model_tensor {
     ONNXTensorElementDataType type;
     TRITONSERVER_DataType datatype;
     size_t rank;
-    int64_t dims[MODEL_MAX_DIMS]; /* as the model declares them; -1 = any */
+    int64_t dims[MODEL_MAX_DIMS]; /* as declared in the model; -1 = any */
 
     /* Inputs only. */
-    bool initializer; /* has a default and may be missing */
-    bool ragged;      /* requests of a batch may have different shapes; the model sees one row */
+    bool initializer; /* has a default, so it may be missing */
+    bool ragged;      /* requests of a batch may have different shapes; the model gets one row */
 
     /* Outputs only. */
     bool served;        /* the configuration lists it as an output */
     bool is_state;      /* the configuration lists it as a state of sequences */
-    size_t served_rank; /* rank 0 in the model: the shape that the configuration gives it */
+    size_t served_rank; /* if the rank is 0 in the model: the shape in the configuration */
     int64_t served_dims[MODEL_MAX_DIMS];
-    const struct model_tensor *divided_by; /* input whose shape divides it; NULL = by rows */
-    atomic_int promise;                    /* enum model_promise; a hint that orders nothing else */
+    /* the input whose shape divides it; NULL = divided by rows */
+    const struct model_tensor *divided_by;
+    atomic_int promise; /* enum model_promise; only a hint */
 };
 
 struct model {
@@ -51,18 +52,18 @@ struct model {
     size_t output_count;
     struct model_tensor *outputs;
     size_t batch_input_count;
-    struct batch_input *batch_inputs; /* computed from the batch: batch_io.c's own */
+    struct batch_input *batch_inputs; /* computed from the batch; owned by batch_io.c */
 };
 
-/* model_new - load a model: its session, the configuration filled in where asked, and checked.
+/* model_new - load a model: make its session, complete the configuration if asked, and check it.
  * handle     within TRITONBACKEND_ModelInitialize
  * ret_model  owned by the caller: model_free
- * errors     what is wrong with the files or the configuration, naming the model and the tensor */
+ * errors     of the files or the configuration, naming the model and the tensor */
 TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_model);
 
 /* model_free - free a model; NULL and half-built ones are allowed. */
 void model_free(struct model *model);
 
 /* model_find - find a tensor by name.
- * returns  NULL when there is none */
+ * returns  NULL if there is none */
 struct model_tensor *model_find(struct model_tensor *tensors, size_t count, const char *name);

@@ -91,7 +91,7 @@ static TRITONSERVER_Error *onnxruntime_options_set_memory(const OrtApi *api, yyj
     return err;
 }
 
-/* Calls `add` with every parameter whose name begins with `prefix`. */
+/* Calls `add` for every parameter whose name begins with `prefix`. */
 static TRITONSERVER_Error *
 add_entries(const OrtApi *api, yyjson_val *config, const char *prefix, void *options,
             OrtStatus *(*add)(const OrtApi *, void *, const char *, const char *))
@@ -138,8 +138,8 @@ static TRITONSERVER_Error *has_provider(const OrtApi *api, const char *name, boo
     return ort_err(api, api->ReleaseAvailableProviders(names, count));
 }
 
-/* A configuration may come over the network, or out of a store: it does not say where the server
- * writes and reads files, nor what lies at an address of its memory. */
+/* Refuses parameters that name files of the server or addresses in its memory: a configuration
+ * may come over the network or from a store. */
 static TRITONSERVER_Error *check_openvino_parameter(const char *key)
 {
     static const char *const refused[] = {"cache_dir", "load_config", "context"};
@@ -152,8 +152,8 @@ static TRITONSERVER_Error *check_openvino_parameter(const char *key)
     return NULL;
 }
 
-/* As exact as the runtime without it and on as many threads, unless the accelerator's parameters
- * say otherwise. */
+/* Uses the same precision as the runtime without it, and as many threads, unless the
+ * accelerator's parameters say otherwise. */
 static TRITONSERVER_Error *add_openvino(const struct ort *ort, yyjson_val *parameters,
                                         OrtSessionOptions *options)
 {

@@ -5,7 +5,7 @@
 
 #include "ort.h"
 
-/* options_new - make the session options that a model's configuration asks for.
+/* options_new - make the session options for a model's configuration.
  * ort          started
  * config       root of the model's configuration
  * ret_options  owned by the caller: ReleaseSessionOptions
@@ -19,17 +19,17 @@
  *   execution_mode              0 sequential, 1 parallel
  *   enable_mem_arena            0 or 1
  *   enable_mem_pattern          0 or 1
- *   session.*                   handed to ONNX Runtime as they are
+ *   session.*                   passed to ONNX Runtime unchanged
  * A model that sets neither thread count and runs sequentially shares the process's pool. */
 TRITONSERVER_Error *options_new(const struct ort *ort, yyjson_val *config,
                                 OrtSessionOptions **ret_options);
 
-/* options_want_openvino - whether a model's configuration asks for the accelerator `openvino`,
- * which another runtime has. */
+/* options_want_openvino - true if a model's configuration asks for the accelerator `openvino`,
+ * which a separate runtime has. */
 bool options_want_openvino(yyjson_val *config);
 
-/* options_run_new - make the options of a model's runs: the parameters called memory.*, such as
- * memory.enable_memory_arena_shrinkage, handed on as they are.
+/* options_run_new - make the run options of a model: the parameters memory.*, such as
+ * memory.enable_memory_arena_shrinkage, passed on unchanged.
  * ret_options  owned by the caller: ReleaseRunOptions */
 TRITONSERVER_Error *options_run_new(const struct ort *ort, yyjson_val *config,
                                     OrtRunOptions **ret_options);

@@ -59,7 +59,7 @@ void ort_free(struct ort *ort)
     free(ort);
 }
 
-/* The library beside the backend goes before one that the system has. */
+/* Loads the library next to the backend, else one of the system. */
 static TRITONSERVER_Error *load_library(const char *folder, void **ret_library)
 {
     static const char name[] = "libonnxruntime.so.1";
@@ -122,7 +122,7 @@ static void ORT_API_CALL write_log(void *unused, OrtLoggingLevel severity, const
     (void)unused;
     (void)category;
     (void)id;
-    /* place is FILE:LINE FUNCTION */
+    /* `place` is FILE:LINE FUNCTION */
     char file[128];
     size_t length = strcspn(place, ":");
     snprintf(file, sizeof file, "%.*s", (int)length, place);
@@ -130,22 +130,23 @@ static void ORT_API_CALL write_log(void *unused, OrtLoggingLevel severity, const
     berr_drop(TRITONSERVER_LogMessage(onnxruntime_ort_level(severity), file, (int)line, text));
 }
 
-/* The runtime reports how it is used to its maker, through files in the user's home, unless it
- * is told not to before its environment is made. A server of models does not; who wants it sets
- * the variable to 0. The first change of the process's environment leaves what other threads may
- * be reading in place. */
+/* Switches off the runtime's usage reports to its maker, which use files in the user's home.
+ * This must happen before its environment is made. Users who want the reports set the variable
+ * to 0. The first change of the process's environment does not move what other threads may be
+ * reading. */
 static void keep_to_oneself(void)
 {
     setenv("ORT_DISABLE_TELEMETRY", "1", 0);
 }
 
-/* One pool for all models keeps the threads at the number of processors, however many models are
- * loaded. Its threads sleep when they are idle: spinning would take the server's own time. */
+/* Makes the environment. One thread pool for all models keeps the number of threads at the
+ * number of processors, however many models are loaded. Idle threads sleep: spinning would take
+ * CPU time from the server. */
 static OrtStatus *make_env(struct ort *ort)
 {
     const OrtApi *api = ort->api;
     const struct ort_settings *settings = &ort->settings;
-    /* What the runtime makes of each graph is of interest to who asks for details. */
+    /* Details about each graph are logged only at verbose level. */
     OrtLoggingLevel least = TRITONSERVER_LogIsEnabled(TRITONSERVER_LOG_VERBOSE)
                                 ? ORT_LOGGING_LEVEL_INFO
                                 : ORT_LOGGING_LEVEL_WARNING;
@@ -184,7 +185,7 @@ static TRITONSERVER_Error *onnxruntime_ort_start(struct ort *ort)
     return ort_err(ort->api, status);
 }
 
-/* Takes the folder over. */
+/* Opens the runtime in a folder; owns the folder's name. */
 static TRITONSERVER_Error *open_runtime(char *folder, const struct ort_settings *settings,
                                         struct ort **ret_ort)
 {

@@ -5,12 +5,12 @@
 
 #include "triton/core/tritonbackend.h"
 
-/* ONNX Runtime itself: its library and its environment. Read-only once ort_new has returned. */
+/* ONNX Runtime: its library and its environment. Read-only once ort_new has returned. */
 
-/* What the command line says about the backend. */
+/* The backend's settings on the command line. */
 struct ort_settings {
     int64_t default_max_batch_size;
-    bool pool_given;          /* the setting enable-global-threadpool was given at all */
+    bool pool_given;          /* the setting enable-global-threadpool was given */
     bool pool_enabled;        /* its value */
     int64_t intra_op_threads; /* 0 = the usable processors */
     int64_t inter_op_threads; /* 0 = the usable processors */
@@ -18,36 +18,34 @@ struct ort_settings {
 
 struct ort {
     struct ort_settings settings;
-    char *folder; /* where its files lie: the backend's own, or a folder within */
+    char *folder; /* where its files lie: the backend's folder, or a folder inside it */
     const OrtApi *api;
     OrtEnv *env;
-    OrtMemoryInfo *cpu; /* describes CPU memory that is not ONNX Runtime's */
+    OrtMemoryInfo *cpu; /* describes CPU memory that ONNX Runtime does not own */
     int processors;
-    /* of the runtime with OpenVINO: its start, and the making of its sessions */
+    /* for the runtime with OpenVINO: held while it is loaded and while its sessions are made */
     pthread_mutex_t lock;
     struct ort *openvino; /* NULL until a model needs it */
 };
 
 /* ort_new - read the backend's settings, load the library and make the environment. The server
- * calls for it once, when the first model needs the backend, and lets models of other backends
- * go first meanwhile.
+ * calls it once, when the first model needs the backend.
  * ret_ort  owned by the caller: ort_free
- * errors   INVALID_ARG for a setting that does not parse; UNAVAILABLE when there is no library
- *          that serves the interface */
+ * errors   INVALID_ARG for an invalid setting; UNAVAILABLE if no library has the interface */
 TRITONSERVER_Error *ort_new(TRITONBACKEND_Backend *backend, struct ort **ret_ort);
 
-/* ort_with_openvino - a second ONNX Runtime, which has OpenVINO as an execution provider; it
- * lies in the folder `openvino` of the backend and is loaded when the first model asks for it.
- * Caller holds ort->lock.
+/* ort_with_openvino - a second ONNX Runtime that has OpenVINO as an execution provider. It lies
+ * in the folder `openvino` of the backend and is loaded when the first model needs it. Caller
+ * holds ort->lock.
  * ret_ort  owned by ort
- * errors   UNAVAILABLE when it is not there, with what to do */
+ * errors   UNAVAILABLE if it is missing, with what to do */
 TRITONSERVER_Error *ort_with_openvino(struct ort *ort, struct ort **ret_ort);
 
-/* ort_free - end the environment; NULL is allowed. The library stays mapped: its threads and
- * destructors do not survive being unmapped. No session may be left. */
+/* ort_free - free the environment; NULL is allowed. The library stays mapped, because its
+ * threads and destructors would crash. No session may be left. */
 void ort_free(struct ort *ort);
 
-/* ort_err - turn a status of ONNX Runtime into an error and free it.
+/* ort_err - make an error from a status of ONNX Runtime, and free the status.
  * status   NULL gives NULL
  * returns  "onnx runtime error CODE: TEXT", INTERNAL */
 TRITONSERVER_Error *ort_err(const OrtApi *api, OrtStatus *status);

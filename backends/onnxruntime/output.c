@@ -5,19 +5,19 @@
 #include "../common/berr.h"
 #include "batch_io.h"
 
-/* ONNX Runtime writes results anywhere that malloc could return. */
+/* The alignment that ONNX Runtime needs for results. */
 enum { OUTPUT_ALIGN = 16 };
 
 struct output {
     struct model_tensor *tensor;
-    bool *wanted; /* for each item */
+    bool *wanted; /* per item */
     bool foreseen;
-    bool bound; /* foreseen, and ONNX Runtime writes into `buffer` itself */
+    bool bound; /* foreseen, and ONNX Runtime writes directly into `buffer` */
     void *buffer;
     uint64_t size;
 };
 
-/* What an output turned out to be. */
+/* The actual shape and data of an output. */
 struct result {
     size_t rank;
     int64_t shape[MODEL_MAX_DIMS];
@@ -25,7 +25,7 @@ struct result {
     void *data; /* not for strings */
 };
 
-/* Where a result goes: an output of a response, or a state. */
+/* The destination of a result: an output of a response, or a state. */
 struct sink {
     TRITONBACKEND_State *state;
     char *buffer;
@@ -112,7 +112,7 @@ static TRITONSERVER_Error *response_buffer(TRITONBACKEND_Response *response,
     return err;
 }
 
-/* The shape that the model's declaration promises for this batch, if it leaves nothing open. */
+/* The shape that the model declares for this batch, if no dimension is open. */
 static bool onnxruntime_output_promised(const struct run *run, const struct model_tensor *tensor,
                                         int64_t *shape, uint64_t *ret_size)
 {
@@ -150,8 +150,8 @@ static TRITONSERVER_Error *foresee_one(struct run *run, size_t index, const stru
                                    tensor->rank, tensor->type, &run->output_values[index]));
 }
 
-/* A response has its outputs in the order in which they are made: behind one whose shape is
- * open, the others wait as well. */
+/* A response has its outputs in the order in which they are made. So after an output with an
+ * open shape, the others cannot be made earlier either. */
 TRITONSERVER_Error *output_foresee(struct run *run)
 {
     if (run->count != 1)
@@ -217,7 +217,7 @@ bool output_as_foreseen(const struct run *run)
     return true;
 }
 
-/* Notes whether a result has the declared shape; a promise once broken stays broken. */
+/* Notes whether a result has the declared shape. If it once had another shape, that stays noted. */
 static void onnxruntime_output_learn(const struct run *run, struct model_tensor *tensor,
                                      const struct result *result)
 {
@@ -277,7 +277,7 @@ static TRITONSERVER_Error *open_sink(const struct run_item *item, const struct m
     return err;
 }
 
-/* Writes `count` strings from element `first` on, each behind its length. */
+/* Writes `count` strings from element `first` on, each after its length. */
 static TRITONSERVER_Error *
 onnxruntime_output_write_strings(const struct run *run, const struct run_item *item, size_t index,
                                  const struct result *result, size_t first, size_t count,
@@ -344,8 +344,8 @@ static TRITONSERVER_Error *check_rows(const struct run *run, const char *name,
                     name, (long long)run->rows, (long long)found);
 }
 
-/* Gives each item as much of one output as the shape of its input says; the next one gets what
- * follows. */
+/* Gives each item as many elements of one output as the shape of its input says, one item after
+ * the other. */
 static TRITONSERVER_Error *divide(struct run *run, size_t index)
 {
     const struct output *output = &run->outputs[index];
@@ -375,7 +375,7 @@ static TRITONSERVER_Error *divide(struct run *run, size_t index)
     return err;
 }
 
-/* Gives each item its rows of one output. */
+/* Gives each item its rows of an output. */
 static TRITONSERVER_Error *scatter(struct run *run, size_t index)
 {
     const struct output *output = &run->outputs[index];

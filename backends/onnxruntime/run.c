@@ -49,7 +49,7 @@ static bool any_good(const struct run *run)
     return false;
 }
 
-/* A model that batches has the batch size in the first dimension of any input. */
+/* Reads the batch size: for a model that batches, the first dimension of any input. */
 static TRITONSERVER_Error *onnxruntime_run_read_rows(const struct model *model,
                                                      struct run_item *item)
 {
@@ -99,7 +99,7 @@ static TRITONSERVER_Error *onnxruntime_run_compute(const struct run *run)
                                    run->output_count, run->output_values));
 }
 
-/* A model can declare shapes that it does not always keep; then the run is repeated. */
+/* Runs the model. If an output does not have its declared shape, the run is repeated. */
 static TRITONSERVER_Error *compute_outputs(struct run *run)
 {
     if (run->output_count == 0)
@@ -133,7 +133,7 @@ static TRITONSERVER_Error *onnxruntime_run_work(struct run *run, struct times *t
     return err;
 }
 
-/* Counts before it sends, so that who has the answer also finds it counted. */
+/* Counts before it sends, so that a client that has the answer also finds it in the statistics. */
 static void onnxruntime_run_finish(struct run *run, const struct times *times)
 {
     TRITONBACKEND_ModelInstance *handle = run->instance->handle;
@@ -178,7 +178,7 @@ static void onnxruntime_run_batch(struct instance *instance, TRITONBACKEND_Reque
 
 void run_requests(struct instance *instance, TRITONBACKEND_Request **requests, uint32_t count)
 {
-    /* One by one where there is no batch to share, or no memory to list it in. */
+    /* One by one if there is no batch to share, or no memory for the list. */
     struct run_item *items = instance->model->max_batch_size > 0 && count > 1
                                  ? scratch_array(&instance->scratch, count, sizeof *items)
                                  : NULL;

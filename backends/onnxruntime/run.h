@@ -2,7 +2,8 @@
 
 #include "instance.h"
 
-/* One execution: requests become one batch, ONNX Runtime runs it, its outputs become responses. */
+/* One execution: requests become one batch, ONNX Runtime runs it, and its outputs become
+ * responses. */
 
 struct input_part;
 struct output;
@@ -10,8 +11,8 @@ struct output;
 struct run_item {
     TRITONBACKEND_Request *request;
     TRITONBACKEND_Response *response;
-    TRITONSERVER_Error *err; /* set = this request gets no results but this */
-    bool in_batch;           /* its rows are in the tensors, even when it fails later on */
+    TRITONSERVER_Error *err; /* set = this request gets this error instead of results */
+    bool in_batch;           /* its rows are in the tensors, even if it fails later */
     int64_t rows;            /* its batch size; 1 for a model that does not batch */
 };
 
@@ -20,7 +21,7 @@ struct run {
     const struct model *model;
     struct run_item *items;
     uint32_t count;
-    int64_t rows;        /* of all items in the batch */
+    int64_t rows;        /* of all items in the batch, together */
     uint32_t batch_size; /* items in the batch */
 
     size_t input_count;
@@ -35,15 +36,15 @@ struct run {
     OrtValue **output_values;
 };
 
-/* run_requests - answer requests; all of one batch when the model batches, one by one otherwise.
- * requests  taken over: each is answered with results or an error of its own, and released
+/* run_requests - answer requests: all in one batch if the model batches, otherwise one by one.
+ * requests  owned by the callee: each is answered with results or its own error, and released
  * thread    one call at a time for an instance */
 void run_requests(struct instance *instance, TRITONBACKEND_Request **requests, uint32_t count);
 
-/* run_fail - give an item an error; of several, the first stays.
+/* run_fail - give an item an error; the first error stays.
  * err  taken over; NULL does nothing */
 void run_fail(struct run_item *item, TRITONSERVER_Error *err);
 
-/* run_fail_all - give every item that has none a copy of an error.
+/* run_fail_all - give every item without an error a copy of an error.
  * err  taken over; NULL does nothing */
 void run_fail_all(struct run *run, TRITONSERVER_Error *err);

@@ -4,7 +4,7 @@
 
 #include "../common/berr.h"
 
-/* What differs between inputs, outputs and initializers that can be overridden. */
+/* The functions that differ between inputs, outputs and overridable initializers. */
 struct list {
     OrtStatus *(ORT_API_CALL *count)(const OrtSession *, size_t *);
     OrtStatus *(ORT_API_CALL *name)(const OrtSession *, size_t, OrtAllocator *, char **);
@@ -109,7 +109,7 @@ static TRITONSERVER_Error *onnxruntime_signature_read_tensor(const struct model 
     return err;
 }
 
-/* Reads a list into `tensors`, counting them one by one so that what was read can be freed. */
+/* Reads a list into `tensors`. Counts them one by one, so that a failure can free what was read. */
 static TRITONSERVER_Error *
 onnxruntime_signature_read_list(const struct model *model, const struct list *list, size_t expected,
                                 bool initializer, struct model_tensor *tensors, size_t *count)
