@@ -1,11 +1,11 @@
-/* openvino: runs models with OpenVINO: its own IR, ONNX, and what else it reads. This file is
- * its beginning and its end; model.h says what a model is, run.h what an execution does. */
+/* openvino: runs models with OpenVINO: its own IR, ONNX, and the other formats that it reads.
+ * This file starts and ends it; model.h describes a model, run.h an execution. */
 #include "triton/core/nereid_backend.h"
 
 #include "../common/bentry.h"
 #include "vino.h"
 
-/* OpenVINO writes whole tensors, or they are copied whole. */
+/* OpenVINO writes whole tensors, or whole tensors are copied. */
 const uint32_t nereid_backend_fills_outputs_v1 = 1;
 
 TRITONSERVER_Error *bentry_begin(TRITONBACKEND_Backend *backend, void **ret_runtime)

@@ -18,7 +18,7 @@ static const char *openvino_check_shape_text(const int64_t *dims, size_t rank, c
     return text;
 }
 
-/* The tensor that a configuration's entry is about, or an error that lists what there is. */
+/* Finds the tensor of a configuration's entry; the error lists the existing tensors. */
 static TRITONSERVER_Error *openvino_check_find_tensor(const struct model_list *list,
                                                       const char *kind, const char *name,
                                                       struct model_tensor **ret_tensor)
@@ -36,7 +36,7 @@ static TRITONSERVER_Error *openvino_check_find_tensor(const struct model_list *l
                     kind, text);
 }
 
-/* The runtime converts between the type of the configuration and the file's. */
+/* Checks the type. The runtime converts between the configuration's type and the file's. */
 static TRITONSERVER_Error *openvino_check_type(const struct model *model, const char *kind,
                                                const char *name, yyjson_val *entry)
 {
@@ -61,7 +61,7 @@ TRITONSERVER_Error *check_read_shape(const struct model *model, yyjson_val *entr
                     yyjson_get_str(yyjson_obj_get(entry, "name")), BRUN_MAX_DIMS);
 }
 
-/* One dimension of the model, and what the configuration says of it. */
+/* True if a dimension in the configuration fits the model's. */
 static bool dim_fits(const struct model *model, int64_t declared, int64_t configured, bool output,
                      bool is_batch)
 {

@@ -2,13 +2,13 @@
 
 #include "model.h"
 
-/* An instance of a model: what one execution at a time needs beside the shared compiled model. */
+/* An instance of a model: what one execution needs in addition to the shared compiled model. */
 struct instance {
     struct brun_place place;
     struct model *model;
     ov_infer_request_t *request;
-    ov_tensor_t **own; /* the request's own tensor of each output */
-    bool *borrows;     /* for each output: the request writes into a response's memory */
+    ov_tensor_t **own; /* the infer request's own tensor of each output */
+    bool *borrows;     /* per output: the infer request writes into a response's memory */
 };
 
 /* instance_new - make an instance.

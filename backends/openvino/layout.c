@@ -7,7 +7,7 @@
 
 #include "../common/berr.h"
 
-/* The whole of a text file, ended by a NUL. */
+/* Reads a whole text file, followed by NUL. */
 static TRITONSERVER_Error *openvino_layout_read_text(const char *path, char **ret_text)
 {
     FILE *file = fopen(path, "re");
@@ -35,7 +35,8 @@ struct span {
     const char *from, *to;
 };
 
-/* The first part within a larger one that begins and ends so; from is NULL when there is none. */
+/* The first part inside a larger one that begins with `begin` and ends with `end`; from is NULL
+ * if there is none. */
 static struct span find_part(struct span whole, const char *begin, const char *end)
 {
     struct span part = {NULL, NULL};
@@ -49,7 +50,7 @@ static struct span find_part(struct span whole, const char *begin, const char *e
     return part;
 }
 
-/* Walks through the elements of a kind: the next one behind `last`, or the first. */
+/* The next element of a kind after `last`, or the first. */
 static struct span next_part(struct span whole, struct span last, const char *begin,
                              const char *end)
 {
@@ -58,7 +59,7 @@ static struct span next_part(struct span whole, struct span last, const char *be
     return find_part(whole, begin, end);
 }
 
-/* The element of a kind that has this id, which OpenVINO writes first. */
+/* The element of a kind with this id; OpenVINO writes the id first. */
 static struct span find_by_id(struct span whole, const char *kind, struct span id, const char *end)
 {
     char begin[64];
@@ -66,7 +67,7 @@ static struct span find_by_id(struct span whole, const char *kind, struct span i
     return find_part(whole, begin, end);
 }
 
-/* The value of an attribute of the first tag. */
+/* The value of an attribute in the first tag. */
 static struct span openvino_layout_value(struct span element, const char *name)
 {
     char begin[64];
@@ -88,7 +89,7 @@ static bool says(struct span value, const char *word)
            memcmp(value.from, word, length) == 0;
 }
 
-/* Whether the layout of a layer's port begins with the batch, as in [N,C,H,W]. */
+/* True if the layout of a layer's port begins with the batch, as in [N,C,H,W]. */
 static bool batch_first(struct span text, struct span layer_id, struct span port_id)
 {
     struct span layer = find_by_id(text, "layer", layer_id, "</layer>");
@@ -103,7 +104,7 @@ static bool batch_first(struct span text, struct span layer_id, struct span port
     return says(layout, "[N,") || says(layout, "[N]");
 }
 
-/* An output's layout stands where its value comes from. */
+/* The same for an output: its layout is at the source of its value. */
 static bool source_batch_first(struct span text, struct span result_id)
 {
     struct span edge = {NULL, NULL};
@@ -117,7 +118,8 @@ static bool source_batch_first(struct span text, struct span result_id)
     return false;
 }
 
-/* Layers of two kinds are a model's inputs and outputs: all have to say so. */
+/* True if the layouts of all inputs and outputs begin with the batch. They are layers of two
+ * kinds. */
 static bool all_batch_first(struct span text)
 {
     static const char zero[] = "0";

@@ -2,8 +2,8 @@
 
 #include "model.h"
 
-/* layout_has_batch - whether a model's file says that the first dimension of every input and
- * output is the batch: IR files may carry a layout, as in "[N,C,H,W]"; files of other formats
- * carry none.
- * errors   INTERNAL when the file cannot be read */
+/* layout_has_batch - true if the model's file says that the first dimension of every input and
+ * output is the batch. IR files may have a layout such as "[N,C,H,W]"; files of other formats
+ * have none.
+ * errors   INTERNAL if the file cannot be read */
 TRITONSERVER_Error *layout_has_batch(const struct model *model, bool *ret_has);

@@ -26,7 +26,8 @@ static TRITONSERVER_Error *openvino_model_read_config(struct model *model)
     return options_read(model->vino, model->config, &model->options);
 }
 
-/* A library of operators is code: it has to lie with the model, wherever links lead. */
+/* A library of operators is code, so it must lie in the model's directory, also after links are
+ * resolved. */
 static TRITONSERVER_Error *check_place(const struct model *model, const char *library)
 {
     TRITONBACKEND_ArtifactType kind;
@@ -45,7 +46,7 @@ static TRITONSERVER_Error *check_place(const struct model *model, const char *li
                     model->name, library);
 }
 
-/* Operators are for the model that brings them, not for the others. */
+/* Loads the operators in a core of the model's own, so that other models do not get them. */
 static TRITONSERVER_Error *load_extension(struct model *model)
 {
     const char *library = model->options.extension;
@@ -83,7 +84,7 @@ static TRITONSERVER_Error *openvino_model_complete_config(struct model *model)
     return err || !wanted ? err : openvino_model_read_config(model);
 }
 
-/* The arguments are pairs of strings; those beyond their number are not read. */
+/* The variable arguments are pairs of strings; further ones are not read. */
 static TRITONSERVER_Error *openvino_model_compile(struct model *model)
 {
     const struct options *options = &model->options;
@@ -121,7 +122,7 @@ static TRITONSERVER_Error *openvino_model_build(struct model *model, int64_t bat
     return err ? err : openvino_model_compile(model);
 }
 
-/* A batch may have any size where the model can be compiled so; else it has one, max_batch_size. */
+/* Compiles the model for any batch size if possible; else for one size, max_batch_size. */
 static TRITONSERVER_Error *build_for_batches(struct model *model)
 {
     int64_t largest = model->max_batch_size;
@@ -195,7 +196,7 @@ void model_free(struct model *model)
         return;
     ov_compiled_model_free(model->compiled);
     ov_model_free(model->graph);
-    if (model->own_core) /* else the text of the last failure goes, which may be another model's */
+    if (model->own_core) /* freeing the core also frees the runtime's last error text */
         ov_core_free(model->own_core);
     signature_free(model);
     yyjson_doc_free(model->config_doc);

@@ -5,10 +5,10 @@
 #include "../common/brun.h"
 #include "options.h"
 
-/* A loaded model: compiled once for all its instances, and what its tensors look like. Read-only
- * once model_new has returned, but for what is atomic. */
+/* A loaded model: compiled once for all its instances, and the description of its tensors.
+ * Read-only once model_new has returned, except for atomics. */
 
-/* Whether runs have given an output the shape that the model declares for it. */
+/* Whether an output had its declared shape in earlier runs. */
 enum model_promise { PROMISE_UNTRIED, PROMISE_KEPT, PROMISE_BROKEN };
 
 struct model_tensor {
@@ -20,14 +20,14 @@ struct model_tensor {
 
     /* Outputs only. */
     bool served;        /* the configuration lists it */
-    size_t served_rank; /* rank 0 in the model: the shape that the configuration gives it */
+    size_t served_rank; /* if the rank is 0 in the model: the shape in the configuration */
     int64_t served_dims[BRUN_MAX_DIMS];
-    atomic_int promise; /* enum model_promise; a hint that orders nothing else */
+    atomic_int promise; /* enum model_promise; only a hint */
 };
 
 struct model_list {
     size_t count;
-    struct model_tensor *tensors; /* in the runtime's order: the index is the port's */
+    struct model_tensor *tensors; /* in the runtime's order: the index is the port's index */
 };
 
 struct model {
@@ -37,27 +37,28 @@ struct model {
     yyjson_doc *config_doc;
     yyjson_val *config;
     int64_t max_batch_size;
-    int64_t fixed_batch; /* the only batch size that the compiled model takes; 0 = any */
+    int64_t fixed_batch; /* the only batch size of the compiled model; 0 = any */
     struct options options;
     char *path;          /* of the model's file */
-    ov_core_t *own_core; /* of a model that brings operators; else NULL */
-    ov_model_t *graph;   /* while it loads */
+    ov_core_t *own_core; /* of a model with its own operators; else NULL */
+    ov_model_t *graph;   /* only while it loads */
     struct model_list inputs, outputs;
     ov_compiled_model_t *compiled;
 };
 
-/* model_new - load a model: its file, the configuration filled in where asked, checked, compiled.
+/* model_new - load a model: read its file, complete the configuration if asked, check it,
+ * compile it.
  * handle     within TRITONBACKEND_ModelInitialize
  * ret_model  owned by the caller: model_free
- * errors     what is wrong with the file or the configuration, naming the model and the tensor */
+ * errors     of the file or the configuration, naming the model and the tensor */
 TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_model);
 
 /* model_free - free a model; NULL and half-built ones are allowed. */
 void model_free(struct model *model);
 
-/* model_read - read the file into model->graph, in place of what is there. */
+/* model_read - read the file into model->graph, replacing the earlier graph. */
 TRITONSERVER_Error *model_read(struct model *model);
 
 /* model_find - find a tensor by name.
- * returns  NULL when there is none */
+ * returns  NULL if there is none */
 struct model_tensor *model_find(const struct model_list *list, const char *name);

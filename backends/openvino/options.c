@@ -7,8 +7,8 @@
 #include "../common/bconfig.h"
 #include "../common/berr.h"
 
-/* What a parameter takes: a whole number, or one of the words, which stand for themselves but
- * for bf16. */
+/* The values of a parameter: a whole number, or one of the words, which are passed on unchanged
+ * except for bf16. */
 struct rule {
     const char *parameter;
     const char *property;
@@ -85,9 +85,9 @@ static int instances_of(yyjson_val *config)
     return sum < 1 ? 1 : sum > INT16_MAX ? INT16_MAX : (int)sum;
 }
 
-/* The runtime would take all processors of the machine, whatever the process may use of them,
- * would tie each model's threads to the first of them, whoever else works there, and would run
- * two instances one after the other. */
+/* Sets defaults. Otherwise the runtime would use all processors of the machine, even those that
+ * the process may not use, would bind each model's threads to the first processors, and would
+ * run two instances one after the other. */
 static void add_cpu_defaults(const struct vino *vino, yyjson_val *config, struct options *options)
 {
     if (!openvino_options_has(options, "INFERENCE_NUM_THREADS"))
@@ -135,8 +135,8 @@ TRITONSERVER_Error *options_read(const struct vino *vino, yyjson_val *config,
     options.fixed_batch = says_yes(config, "SKIP_OV_DYNAMIC_BATCHSIZE");
     options.pads = says_yes(config, "ENABLE_BATCH_PADDING");
     options.reshapes = says_yes(config, "RESHAPE_IO_LAYERS");
-    /* Else the runtime computes with fewer digits than the file has on processors that are
-     * faster so. */
+    /* Otherwise the runtime computes with lower precision than the file's on processors where
+     * that is faster. */
     if (strstr(options.device, "CPU") &&
         !openvino_options_has(&options, "INFERENCE_PRECISION_HINT"))
         add_property(&options, "EXECUTION_MODE_HINT", "ACCURACY");

@@ -5,12 +5,12 @@
 
 #include "vino.h"
 
-/* What the parameters of a model's configuration ask for. */
+/* The settings in the parameters of a model's configuration. */
 
 enum { OPTIONS_MAX_PROPERTIES = 8, OPTIONS_MAX_VALUE = 256 };
 
 struct options {
-    char device[OPTIONS_MAX_VALUE]; /* TARGET_DEVICE, in capitals; "CPU" */
+    char device[OPTIONS_MAX_VALUE]; /* TARGET_DEVICE, in capitals; default "CPU" */
     const char *extension;          /* CPU_EXTENSION_PATH, borrowed from the configuration; NULL */
     bool fixed_batch;               /* SKIP_OV_DYNAMIC_BATCHSIZE */
     bool pads;                      /* ENABLE_BATCH_PADDING */
@@ -22,10 +22,9 @@ struct options {
     } properties[OPTIONS_MAX_PROPERTIES];
 };
 
-/* options_read - read the parameters of a configuration. What is not given: as many threads as
- * the process may use processors, and as many streams as the model has instances.
+/* options_read - read the parameters of a configuration. Defaults: as many threads as the
+ * process has processors, and as many streams as the model has instances.
  * config   root of the model's configuration; outlives the options
- * errors   INVALID_ARG, in the words of the reference, for a value that is none of the
- *          parameter's */
+ * errors   INVALID_ARG, in the reference's words, for an invalid value of a parameter */
 TRITONSERVER_Error *options_read(const struct vino *vino, yyjson_val *config,
                                  struct options *ret_options);

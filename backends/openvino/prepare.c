@@ -42,8 +42,8 @@ static TRITONSERVER_Error *set_output_type(ov_preprocess_prepostprocessor_t *ste
     return err;
 }
 
-/* Sets the types of one side where the configuration's differ from the file's; *changed says
- * whether any did. */
+/* Sets the types of inputs or outputs if the configuration's differ from the file's; *changed is
+ * true if any did. */
 static TRITONSERVER_Error *set_types(const struct model *model, const char *kind,
                                      const struct model_list *list,
                                      ov_preprocess_prepostprocessor_t *steps, bool *changed)
@@ -89,7 +89,7 @@ static TRITONSERVER_Error *convert_types(struct model *model)
     return err;
 }
 
-/* The shape that an input is to have; *changed when it is not the file's. */
+/* The shape that an input must have; *changed is true if it differs from the file's. */
 static TRITONSERVER_Error *wanted_shape(const struct model *model,
                                         const struct model_tensor *tensor, yyjson_val *entry,
                                         int64_t batch, ov_dimension_t *dims, bool *changed)

@@ -9,7 +9,7 @@
 /* An output that was made in the response before the run. */
 struct loan {
     bool made;
-    bool bound; /* the runtime writes into `buffer` itself */
+    bool bound; /* the runtime writes directly into `buffer` */
     void *buffer;
     uint64_t size;
 };
@@ -19,10 +19,10 @@ struct state {
     struct brun *run;
     struct instance *instance;
     struct model *model;
-    int64_t rows; /* that the model is given: the batch's, or more where it is padded */
+    int64_t rows; /* the number of rows for the model: the batch's, or more if it is padded */
     struct binput *inputs;
     struct boutput *outputs;
-    struct loan *loans; /* for each output */
+    struct loan *loans; /* per output */
 };
 
 static TRITONSERVER_Error *openvino_run_list_tensors(struct state *state)
@@ -46,7 +46,8 @@ static TRITONSERVER_Error *openvino_run_list_tensors(struct state *state)
     return NULL;
 }
 
-/* How many rows the model gets, which is not how many there are where it takes one number only. */
+/* Chooses the number of rows for the model; it differs from the batch's if the model takes only
+ * one number. */
 static TRITONSERVER_Error *choose_rows(struct state *state)
 {
     const struct model *model = state->model;
@@ -64,7 +65,7 @@ static TRITONSERVER_Error *choose_rows(struct state *state)
 static TRITONSERVER_Error *wrap(const struct model_tensor *tensor, int64_t *shape, size_t rank,
                                 const void *data, ov_tensor_t **ret_tensor)
 {
-    /* The runtime takes a plain pointer but only reads inputs. */
+    /* The runtime's functions take a non-const pointer, but only read inputs. */
     union {
         const void *from;
         void *to;
@@ -95,7 +96,7 @@ static TRITONSERVER_Error *bind_input(struct state *state, size_t index)
     return err;
 }
 
-/* The shape that the model's declaration promises for this batch, if it leaves nothing open. */
+/* The shape that the model declares for this batch, if no dimension is open. */
 static bool openvino_run_promised(const struct state *state, const struct model_tensor *tensor,
                                   int64_t *shape, uint64_t *ret_size)
 {
@@ -111,7 +112,7 @@ static bool openvino_run_same_shape(const struct boutput_tensor *result, const i
     return result->rank == rank && memcmp(result->shape, shape, rank * sizeof *shape) == 0;
 }
 
-/* Notes whether a result has the declared shape; a promise once broken stays broken. */
+/* Notes whether a result has the declared shape. If it once had another shape, that stays noted. */
 static void openvino_run_learn(const struct state *state, struct model_tensor *tensor,
                                const struct boutput_tensor *result)
 {
@@ -132,8 +133,8 @@ static TRITONSERVER_Error *set_output(struct state *state, size_t index, const o
         "setting an output's tensor");
 }
 
-/* Lets the runtime write straight into the response, where an earlier run has shown that the
- * declared shape is the one that comes. */
+/* Lets the runtime write directly into the response, if the declared shape was right in an
+ * earlier run. */
 static TRITONSERVER_Error *lend_output(struct state *state, size_t index)
 {
     const struct model_tensor *tensor = &state->model->outputs.tensors[index];
@@ -159,8 +160,8 @@ static TRITONSERVER_Error *lend_output(struct state *state, size_t index)
     return err;
 }
 
-/* For a batch of one request. A response has its outputs in the order in which they are made:
- * behind one whose shape is open, the others wait as well. */
+/* For a batch of one request. A response has its outputs in the order in which they are made. So
+ * after an output with an open shape, the others cannot be made earlier either. */
 static TRITONSERVER_Error *lend_outputs(struct state *state)
 {
     bool open = state->run->count != 1;
@@ -174,7 +175,7 @@ static TRITONSERVER_Error *lend_outputs(struct state *state)
     return err;
 }
 
-/* Outputs that are not lent get the request's own tensors back. */
+/* Gives outputs that are not lent the infer request's own tensors back. */
 static TRITONSERVER_Error *reset_outputs(struct state *state)
 {
     struct instance *instance = state->instance;
@@ -188,8 +189,8 @@ static TRITONSERVER_Error *reset_outputs(struct state *state)
     return err;
 }
 
-/* On the instance's own thread, which has nothing else to do: to hand it to a thread of the
- * runtime and wait costs three times the CPU of a small model (docs/internals/openvino.md). */
+/* Runs on the instance's own thread, which has nothing else to do. Handing it to a thread of the
+ * runtime and waiting costs three times the CPU of a small model (docs/internals/openvino.md). */
 static TRITONSERVER_Error *infer(struct state *state)
 {
     TRITONSERVER_Error *err = reset_outputs(state);
@@ -197,8 +198,8 @@ static TRITONSERVER_Error *infer(struct state *state)
                : vino_err(ov_infer_request_infer(state->instance->request), "running inference");
 }
 
-/* What the runtime has computed for an output.
- * ret_tensor  keeps the data; ov_tensor_free */
+/* Reads the runtime's result of an output.
+ * ret_tensor  holds the data; free it with ov_tensor_free */
 static TRITONSERVER_Error *openvino_run_read_result(const struct state *state, size_t index,
                                                     struct boutput_tensor *ret_result,
                                                     ov_tensor_t **ret_tensor)
@@ -222,7 +223,7 @@ static TRITONSERVER_Error *openvino_run_read_result(const struct state *state, s
             memcpy(ret_result->shape, shape.dims, ret_result->rank * sizeof *shape.dims);
         uint64_t size = 0;
         brun_bytes(state->outputs[index].datatype, ret_result->shape, ret_result->rank, &size);
-        if (size) /* an empty tensor may have no memory to show */
+        if (size) /* an empty tensor may have no memory */
             err = vino_err(ov_tensor_data(*ret_tensor, &data), doing);
     }
     if (shape.dims)
@@ -231,7 +232,7 @@ static TRITONSERVER_Error *openvino_run_read_result(const struct state *state, s
     return err;
 }
 
-/* Whether lent outputs came as they were promised; copies those that are not bound. */
+/* True if the lent outputs have their declared shapes; copies those that are not bound. */
 static bool settle_loans(struct state *state)
 {
     bool all = true;
@@ -255,7 +256,7 @@ static bool settle_loans(struct state *state)
     return all;
 }
 
-/* A fresh response without the outputs that were lent. */
+/* Replaces the response by a new one without the lent outputs. */
 static TRITONSERVER_Error *openvino_run_take_back(struct state *state)
 {
     struct brun_item *item = &state->run->items[0];
@@ -274,7 +275,7 @@ static TRITONSERVER_Error *openvino_run_take_back(struct state *state)
     return NULL;
 }
 
-/* A model can declare shapes that it does not always keep; then the run is repeated. */
+/* Runs the model. If an output does not have its declared shape, the run is repeated. */
 static TRITONSERVER_Error *openvino_run_compute(struct state *state)
 {
     bool lent = false;

@@ -4,7 +4,7 @@
 
 #include "../common/berr.h"
 
-/* What differs between inputs and outputs. */
+/* The functions that differ between inputs and outputs. */
 struct side {
     const char *kind;
     ov_status_e (*count)(const ov_model_t *, size_t *);

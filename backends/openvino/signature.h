@@ -2,8 +2,8 @@
 
 #include "model.h"
 
-/* signature_read - read names, types and shapes of the inputs and outputs of model->graph, in
- * place of what was known.
+/* signature_read - read names, types and shapes of the inputs and outputs of model->graph,
+ * replacing earlier ones.
  * errors   UNSUPPORTED for a tensor whose number of dimensions is open or too large */
 TRITONSERVER_Error *signature_read(struct model *model);
 
