@@ -4,8 +4,8 @@
 
 #include "../common/berr.h"
 
-/* The first instance takes what was read with the model; further ones share it or read the file
- * again. */
+/* The first instance takes the module that was read with the model; others share it or read the
+ * file again. */
 static TRITONSERVER_Error *make_call(struct instance *instance)
 {
     struct model *model = instance->model;

@@ -2,15 +2,15 @@
 
 #include "model.h"
 
-/* An instance of a model: what one execution at a time needs beside the model. */
+/* An instance of a model: what one execution needs in addition to the model. */
 struct instance {
     struct brun_place place;
     struct model *model;
-    struct libtorch_module *own; /* NULL when it uses the model's */
+    struct libtorch_module *own; /* NULL if it uses the model's module */
     struct libtorch_call *call;
 };
 
-/* instance_new - make an instance, with weights of its own unless they are shared.
+/* instance_new - make an instance, with its own weights unless they are shared.
  * ret_instance  owned by the caller: instance_free
  * errors        INVALID_ARG for a GPU instance */
 TRITONSERVER_Error *instance_new(struct model *model, TRITONBACKEND_ModelInstance *handle,

@@ -16,7 +16,7 @@
 
 namespace jit = torch::jit;
 
-/* Texts first: the list of arguments points into them. */
+/* The texts come first, because the list of arguments points into them. */
 struct libtorch_module {
     jit::Module module;
     std::vector<std::string> texts;
@@ -24,7 +24,7 @@ struct libtorch_module {
     std::vector<c10::TypePtr> types;
     int64_t results = 0;
     bool keyed = false;
-    bool lends = false; /* the model only reads its arguments, and forgets them */
+    bool lends = false; /* the model only reads its arguments and does not keep them */
 };
 
 struct leaf {
@@ -48,7 +48,7 @@ TRITONSERVER_Error *failed(const std::string &text)
     return TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_INTERNAL, text.c_str());
 }
 
-/* Does the work; an exception becomes an error that says what was tried. */
+/* Runs `work`; an exception becomes an error that says what was tried. */
 template <typename Work> TRITONSERVER_Error *guarded(const char *trying, Work work)
 {
     std::string said = "unknown exception";
@@ -130,7 +130,7 @@ libtorch_kind kind_of(const c10::TypePtr &type)
     return LIBTORCH_OTHER;
 }
 
-/* How many results a value of this type has; -1 when only the value tells. */
+/* How many results a value of this type has; -1 if only the value tells. */
 int64_t count_results(const c10::TypePtr &type, bool &keyed)
 {
     if (auto tuple = type->cast<c10::TupleType>()) {
@@ -150,8 +150,8 @@ int64_t count_results(const c10::TypePtr &type, bool &keyed)
                                                                                               : 1;
 }
 
-/* Whether a piece of a model may put away what it was given: into itself, or into a list or
- * dictionary. Calls that could not be looked into may do so as well. */
+/* True if a block of a model may keep its arguments: in itself, or in a list or dictionary.
+ * Calls that cannot be inspected may do so too. */
 bool may_keep(const jit::Block *block)
 {
     for (const jit::Node *node : block->nodes()) {

@@ -6,19 +6,19 @@
 #include "options.h"
 
 /* A loaded model: its file in memory, and which tensor of the configuration is which argument or
- * result. Read-only once model_new has returned, but for what is atomic. */
+ * result. Read-only once model_new has returned, except for atomics. */
 
 struct model_input {
     const char *name; /* borrowed from the configuration */
     TRITONSERVER_DataType datatype;
     size_t argument;
-    int64_t element; /* its place in an argument that is a list */
+    int64_t element; /* its index in an argument that is a list */
 };
 
 struct model_output {
     const char *name; /* borrowed from the configuration */
     TRITONSERVER_DataType datatype;
-    int64_t index; /* of the result; -1 = the name is its key in a dictionary */
+    int64_t index; /* index of the result; -1 = the name is its key in a dictionary */
     bool served;   /* it is an output of the configuration */
     bool is_state; /* of sequences */
 };
@@ -32,25 +32,25 @@ struct model {
     struct options options;
     char *path; /* of the model's file */
     struct libtorch_module *module;
-    atomic_flag taken; /* an instance has the module for itself */
+    atomic_flag taken; /* an instance uses the module alone */
     const struct libtorch_argument *arguments;
-    size_t argument_count; /* that a call gets; what follows has default values */
+    size_t argument_count; /* that a call gets; later ones have default values */
     size_t input_count;
-    struct model_input *inputs; /* in the order of the arguments, and of the elements of lists */
+    struct model_input *inputs; /* in the order of the arguments and of list elements */
     size_t output_count;
     struct model_output *outputs;
     bool serves_all; /* the configuration lists no outputs */
 };
 
-/* model_new - load a model: its file, and the names of the configuration.
+/* model_new - load a model: read its file, and resolve the names in the configuration.
  * handle     within TRITONBACKEND_ModelInitialize
  * ret_model  owned by the caller: model_free
- * errors     what is wrong with the file or the configuration, naming the model and the tensor */
+ * errors     of the file or the configuration, naming the model and the tensor */
 TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_model);
 
 /* model_free - free a model; NULL and half-built ones are allowed. */
 void model_free(struct model *model);
 
-/* model_load - read the file once more.
+/* model_load - read the file again.
  * ret_module  owned by the caller: libtorch_free */
 TRITONSERVER_Error *model_load(const struct model *model, struct libtorch_module **ret_module);

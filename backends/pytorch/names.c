@@ -9,7 +9,7 @@
 
 enum { MAX_DIGITS = 9 };
 
-/* The position that a name NAME__INDEX ends with.
+/* The index at the end of a name NAME__INDEX.
  * ret_length  of NAME
  * returns     -1 for a name of another form */
 static int64_t position_of(const char *name, size_t *ret_length)
@@ -31,7 +31,7 @@ static bool holds_several(const struct libtorch_argument *argument)
     return argument->kind == LIBTORCH_LIST || argument->kind == LIBTORCH_DICT;
 }
 
-/* The argument of this name; name need not end behind `length`. */
+/* The argument with this name, which need not end after `length`. */
 static size_t find_argument(const struct model *model, size_t count, const char *name,
                             size_t length)
 {
@@ -55,8 +55,8 @@ static TRITONSERVER_Error *no_such_input(const struct model *model, size_t count
                     model->name, name, text);
 }
 
-/* By the name of an argument, then as NAME__INDEX: an element where NAME is a list, or all there
- * is is one, else the argument at INDEX. */
+/* Finds the argument of an input: by its name, then as NAME__INDEX. That means an element if
+ * NAME is a list, or if the only argument is a list; else the argument at INDEX. */
 static TRITONSERVER_Error *place_input(const struct model *model, size_t count,
                                        struct model_input *input)
 {
@@ -86,8 +86,8 @@ static TRITONSERVER_Error *place_input(const struct model *model, size_t count,
                     model->name, input->name, count);
 }
 
-/* Strings come as a list, which has one dimension.
- * entry  NULL for tensors that have no dims in the configuration */
+/* Checks the type. Strings come as a list, which has one dimension.
+ * entry  NULL for tensors without dims in the configuration */
 static TRITONSERVER_Error *pytorch_names_check_type(const struct model *model, const char *kind,
                                                     const char *name, const char *type,
                                                     yyjson_val *entry)
@@ -111,7 +111,7 @@ static TRITONSERVER_Error *pytorch_names_check_type(const struct model *model, c
                     kind, name, model->name);
 }
 
-/* The argument has to take what the configuration says. */
+/* Checks that the argument accepts what the configuration says. */
 static TRITONSERVER_Error *check_argument(const struct model *model, size_t count,
                                           const struct model_input *input)
 {
@@ -154,8 +154,7 @@ static TRITONSERVER_Error *pytorch_names_add_input(struct model *model, size_t c
     return err;
 }
 
-/* The inputs that the configuration lists, and those that the server gives to models of
- * sequences. */
+/* Adds the configured inputs, and those that the server adds for sequence models. */
 static TRITONSERVER_Error *pytorch_names_add_inputs(struct model *model, size_t count)
 {
     size_t index, size;
@@ -195,7 +194,7 @@ static size_t room_for_inputs(const struct model *model)
            yyjson_arr_size(yyjson_obj_get(sequence, "state"));
 }
 
-/* Where an argument is one input, there have to be as many inputs. */
+/* If each argument is one input, there must be as many inputs as arguments. */
 static TRITONSERVER_Error *pytorch_names_check_count(const struct model *model, size_t count)
 {
     size_t needed = 0, given = room_for_inputs(model);
@@ -220,8 +219,7 @@ static int by_argument(const void *left, const void *right)
     return (a->element > b->element) - (a->element < b->element);
 }
 
-/* Every argument before the last one that is given needs an input; those behind it, default
- * values. */
+/* Every argument up to the last given one needs an input; later ones need default values. */
 static TRITONSERVER_Error *pytorch_names_check_complete(struct model *model, size_t count)
 {
     size_t next = 0;
@@ -294,7 +292,7 @@ static TRITONSERVER_Error *pytorch_names_add_output(struct model *model, const c
     return err ? err : pytorch_names_check_type(model, "output", output->name, type, entry);
 }
 
-/* A state may be an output as well. */
+/* Adds a state, which may be an output too. */
 static TRITONSERVER_Error *add_state(struct model *model, yyjson_val *entry)
 {
     const char *name = yyjson_get_str(yyjson_obj_get(entry, "output_name"));
@@ -343,7 +341,7 @@ static TRITONSERVER_Error *resolve_outputs(struct model *model)
     return err;
 }
 
-/* What the server fills in or cuts up for a batch, which this backend does not do. */
+/* Refuses batch_input and batch_output, which this backend does not support. */
 static TRITONSERVER_Error *check_parts(const struct model *model)
 {
     size_t index, count;

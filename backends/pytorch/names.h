@@ -3,11 +3,11 @@
 #include "model.h"
 
 /* names_resolve - find out which argument or result each tensor of the configuration is. An
- * input has the name of an argument, or is NAME__INDEX; an output is NAME__INDEX, or has the
- * name of a key where the model gives back a dictionary.
- * errors   INVALID_ARG for a name that says neither, for two inputs of one argument, for
- *          arguments without input; INTERNAL, in the words of the reference, for data types that
- *          PyTorch does not have */
+ * input has the name of an argument, or NAME__INDEX. An output has the name NAME__INDEX, or a
+ * key if the model returns a dictionary.
+ * errors   INVALID_ARG for a name of another form, two inputs for one argument, or arguments
+ *          without an input; INTERNAL, in the reference's words, for data types that PyTorch
+ *          does not have */
 TRITONSERVER_Error *names_resolve(struct model *model);
 
 /* names_free - free what names_resolve made. */

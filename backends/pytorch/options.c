@@ -8,10 +8,10 @@
 #include "../common/berr.h"
 #include "../common/cpus.h"
 
-/* A number of threads, which PyTorch has once for the whole process. */
+/* A number of threads; PyTorch has one for the whole process. */
 struct threads {
     const char *parameter;
-    int count; /* what the first model asked for; 0 = none has */
+    int count; /* the first model's value; 0 = not set */
 };
 
 static struct threads intra = {.parameter = "INTRA_OP_THREAD_COUNT"};
@@ -29,7 +29,7 @@ __attribute__((format(printf, 1, 2))) static void pytorch_options_say(const char
     berr_drop(TRITONSERVER_LogMessage(TRITONSERVER_LOG_INFO, __FILE__, __LINE__, text));
 }
 
-/* Says which parameter it was. */
+/* Adds the parameter's name to an error. */
 static TRITONSERVER_Error *name_parameter(TRITONSERVER_Error *err, const char *model,
                                           const char *parameter)
 {
@@ -42,7 +42,7 @@ static TRITONSERVER_Error *name_parameter(TRITONSERVER_Error *err, const char *m
     return named;
 }
 
-/* ret_given  whether the parameter is there; may be NULL */
+/* ret_given: true if the parameter is set; may be NULL. */
 static TRITONSERVER_Error *pytorch_options_read_bool(const char *model, yyjson_val *config,
                                                      const char *parameter, bool *ret_value,
                                                      bool *ret_given)
@@ -53,7 +53,7 @@ static TRITONSERVER_Error *pytorch_options_read_bool(const char *model, yyjson_v
     return text ? name_parameter(bconfig_parse_bool(text, ret_value), model, parameter) : NULL;
 }
 
-/* A switch of the runtime, which stays as it is where the parameter is not there. */
+/* Reads a switch of the runtime; it is unchanged if the parameter is not set. */
 static TRITONSERVER_Error *read_switch(const char *model, yyjson_val *config, const char *parameter,
                                        int *ret_value)
 {

@@ -4,22 +4,22 @@
 
 #include "libtorch.h"
 
-/* What the parameters of a model's configuration ask for. */
+/* The settings in the parameters of a model's configuration. */
 struct options {
     struct libtorch_mode mode;
-    bool shares_weights; /* ENABLE_WEIGHT_SHARING: the instances have one copy of the file */
+    bool shares_weights; /* ENABLE_WEIGHT_SHARING: all instances share one copy of the file */
 };
 
-/* options_begin - settle what models do not ask for: as many threads as the process may keep
- * busy. */
+/* options_begin - set the defaults of the process: as many threads as it may use processors. */
 void options_begin(void);
 
-/* options_read - read the parameters of a configuration. Numbers of threads count for all
- * models: the first model that names one settles it.
+/* options_read - read the parameters of a configuration. Numbers of threads apply to all models:
+ * the first model that sets one decides.
  * config   root of the model's configuration
- * errors   INVALID_ARG for a value that is none of the parameter's, naming both */
+ * errors   INVALID_ARG for an invalid value, naming the parameter and the value */
 TRITONSERVER_Error *options_read(const char *model, yyjson_val *config,
                                  struct options *ret_options);
 
-/* options_settle - no model has been executed before: what is not settled by then is. */
+/* options_settle - call it before the first model is executed: settings that are not made yet
+ * get their defaults. */
 void options_settle(void);

@@ -55,8 +55,8 @@ static TRITONSERVER_Error *pytorch_run_give_input(struct state *state, size_t in
                                       shape, rank, data);
 }
 
-/* Where a result of the configuration stands among those of this call; as many as there are when
- * it is not among them. */
+/* The index of a configured result among the results of this call; their number if it is not
+ * among them. */
 static size_t find_result(const struct state *state, const struct model_output *output)
 {
     const struct libtorch_call *call = state->instance->call;
@@ -100,8 +100,8 @@ static TRITONSERVER_Error *write_result(const struct state *state, const struct 
         return texts_scatter(state->run, output, state->instance->call, index, result->count);
     if (tensor.rank)
         memcpy(tensor.shape, result->shape, tensor.rank * sizeof *tensor.shape);
-    else if (state->model->max_batch_size ==
-             0) /* a scalar, which the protocol has as one element */
+    /* The protocol represents a scalar as one element. */
+    else if (state->model->max_batch_size == 0)
         tensor.shape[tensor.rank++] = 1;
     return boutput_scatter(state->run, output, state->run->rows, &tensor);
 }
@@ -128,8 +128,8 @@ static TRITONSERVER_Error *pytorch_run_write_outputs(const struct state *state)
     return err;
 }
 
-/* A configuration without outputs: all there is, by its key or as OUTPUT__<index>, with the type
- * that it has. */
+/* For a configuration without outputs: writes all results, named by their key or
+ * OUTPUT__<index>, with their own types. */
 static TRITONSERVER_Error *pytorch_run_write_all(const struct state *state)
 {
     struct brun *run = state->run;

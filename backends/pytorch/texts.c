@@ -11,7 +11,7 @@ static TRITONSERVER_Error *pytorch_texts_malformed(const struct binput *input, i
                     input->name, (long long)count);
 }
 
-/* What lies between `at` and `end` has to be `count` strings. */
+/* Checks that there are exactly `count` strings between `at` and `end`. */
 static TRITONSERVER_Error *pytorch_texts_check_strings(const struct binput *input, const char *at,
                                                        const char *end, int64_t count)
 {
@@ -66,7 +66,7 @@ TRITONSERVER_Error *texts_give(struct brun *run, const struct binput *input,
     return err;
 }
 
-/* Some strings of a result as one item's output. */
+/* Writes some strings of a result as one item's output. */
 static TRITONSERVER_Error *pytorch_texts_write_share(const struct brun_item *item,
                                                      const struct boutput *output,
                                                      const struct libtorch_call *call, size_t index,
