@@ -1,5 +1,5 @@
-/* tensorflow: runs GraphDef and SavedModel files with TensorFlow. This file is its beginning and
- * its end; model.h says what a model is, run.h what an execution does. */
+/* tensorflow: runs GraphDef and SavedModel files with TensorFlow. This file starts and ends it;
+ * model.h describes a model, run.h an execution. */
 #include "triton/core/nereid_backend.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "../common/bentry.h"
 #include "runtime.h"
 
-/* Outputs are copied whole. */
+/* Whole outputs are copied. */
 const uint32_t nereid_backend_fills_outputs_v1 = 1;
 
 TRITONSERVER_Error *bentry_begin(TRITONBACKEND_Backend *backend, void **ret_runtime)

@@ -94,7 +94,7 @@ static int computed_last(const void *left, const void *right)
     return (a->computed != BCOMPUTED_NONE) - (b->computed != BCOMPUTED_NONE);
 }
 
-/* Which input tells: one that requests give. */
+/* Finds the source of a computed input or divided output: an input of requests. */
 static TRITONSERVER_Error *tensorflow_batch_parts_find_source(const struct model *model,
                                                               const char *list, yyjson_val *entry,
                                                               size_t *ret_index)
@@ -177,8 +177,8 @@ TRITONSERVER_Error *batch_parts_read(struct model *model)
     return err ? err : link_outputs(model);
 }
 
-/* The shape of one item's share: the configuration's, with the input's dimensions where that
- * leaves them open. */
+/* The shape of one item's part: the configuration's, with the input's dimensions where it is
+ * open. */
 static TRITONSERVER_Error *share_shape(const struct brun *run, const struct model_tensor *tensor,
                                        const struct binput_share *of,
                                        struct boutput_tensor *ret_share)

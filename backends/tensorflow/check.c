@@ -10,7 +10,7 @@
 
 enum { TEXT_SIZE = 1024 };
 
-/* An entry of the configuration: for which tensor, of which type and shape. */
+/* An entry of the configuration: its tensor, type and shape. */
 struct claim {
     const char *kind; /* "input" or "output" */
     const char *name;
@@ -117,7 +117,8 @@ static TRITONSERVER_Error *not_flat(const struct model *model, const struct mode
                     tensorflow_check_shape_text(tensor->dims, tensor->rank, text));
 }
 
-/* An input may be narrower than the model's; an output is what the model makes.
+/* Checks a shape. An input may be narrower than the model's; an output must be what the model
+ * makes.
  * exact  as for outputs */
 static TRITONSERVER_Error *tensorflow_check_shape(const struct model *model,
                                                   const struct claim *claim,
@@ -147,7 +148,7 @@ static TRITONSERVER_Error *tensorflow_check_input(const struct model *model, yyj
     return err ? err : tensorflow_check_shape(model, &claim, tensor, false);
 }
 
-/* An input by which the server tells where in its sequence a request stands. */
+/* Checks a control input, which tells the position of a request in its sequence. */
 static TRITONSERVER_Error *tensorflow_check_control(const struct model *model, yyjson_val *entry)
 {
     struct claim claim = {.kind = "input", .rank = 1, .dims = {1}};
@@ -163,7 +164,7 @@ static TRITONSERVER_Error *tensorflow_check_control(const struct model *model, y
     return err ? err : tensorflow_check_shape(model, &claim, tensor, true);
 }
 
-/* A state comes in as one tensor and goes out as another. */
+/* Checks a state, which is an input tensor and an output tensor. */
 static TRITONSERVER_Error *tensorflow_check_state(const struct model *model, yyjson_val *entry)
 {
     struct claim claim;
@@ -201,7 +202,7 @@ static TRITONSERVER_Error *tensorflow_check_output(const struct model *model, yy
     return err ? err : tensorflow_check_shape(model, &claim, tensor, true);
 }
 
-/* Every entry of a list, until one is wrong. */
+/* Checks every entry of a list until one is wrong. */
 static TRITONSERVER_Error *check_each(const struct model *model, yyjson_val *entries,
                                       TRITONSERVER_Error *(*check)(const struct model *,
                                                                    yyjson_val *))

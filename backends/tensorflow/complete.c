@@ -7,9 +7,8 @@
 #include "../common/berr.h"
 #include "batch_parts.h"
 
-/* What the entries of a configuration say about whether their dims leave a batch out; an entry
- * without dims says that the model decides, and a ragged one that there is a batch, whatever the
- * others have. */
+/* Whether the dims in a configuration's entries omit a batch dimension. An entry without dims
+ * leaves it to the model; a ragged entry means that there is a batch, whatever the others say. */
 enum hint { HINT_NONE, HINT_MODEL, HINT_BATCH, HINT_NO_BATCH, HINT_RAGGED };
 
 static bool can_batch(const struct model_list *list)
@@ -64,7 +63,7 @@ static TRITONSERVER_Error *add_hints(const struct model *model, const struct mod
     return err;
 }
 
-/* ret_batches  the first dimension is the batch, which the entries leave out */
+/* ret_batches: the first dimension is the batch, which the entries omit. */
 static TRITONSERVER_Error *tensorflow_complete_put_batching(const struct model *model,
                                                             yyjson_mut_doc *doc,
                                                             yyjson_mut_val *root, bool *ret_batches)
@@ -116,7 +115,7 @@ static TRITONSERVER_Error *tensorflow_complete_describe(const struct model *mode
     return *ret_entry ? NULL : berr_no_memory();
 }
 
-/* Fills in what an entry of the configuration leaves out. */
+/* Completes an entry of the configuration. */
 static TRITONSERVER_Error *fill_entry(const struct model *model, yyjson_mut_doc *doc,
                                       const struct model_tensor *tensor, bool batches,
                                       yyjson_mut_val *entry)
@@ -145,7 +144,7 @@ static TRITONSERVER_Error *fill_entry(const struct model *model, yyjson_mut_doc 
     return NULL;
 }
 
-/* Whether one of the entries calls the tensor its own under `key`. */
+/* True if one of the entries names the tensor under `key`. */
 static bool names_tensor(yyjson_val *entries, const char *key, const char *name)
 {
     size_t index, count;
@@ -159,7 +158,7 @@ static bool names_tensor(yyjson_val *entries, const char *key, const char *name)
     return false;
 }
 
-/* Inputs that the server gives the model. */
+/* True for inputs that the server gives the model. */
 static bool is_given(const struct model *model, const char *name)
 {
     yyjson_val *sequence = yyjson_obj_get(model->config, "sequence_batching");

@@ -7,7 +7,7 @@
 #include "../common/berr.h"
 #include "model.h"
 
-/* Of the version's directory, else of the model's.
+/* Finds the file in the version's directory, else in the model's.
  * ret_path  owned by the caller: free */
 static TRITONSERVER_Error *find_list(const struct model *model, char **ret_path)
 {

@@ -2,8 +2,7 @@
 
 #include "session.h"
 
-/* init_ops_run - run the operations that TF_INIT_OPS_FILE lists, one after the other.
+/* init_ops_run - run the operations listed in TF_INIT_OPS_FILE, one after the other.
  * session  with its graph
- * errors   INVALID_ARG for a file that is not there or is none; an operation that is not there
- *          or fails */
+ * errors   INVALID_ARG for a missing or invalid file; an operation that does not exist or fails */
 TRITONSERVER_Error *init_ops_run(const struct model *model, const struct session *session);

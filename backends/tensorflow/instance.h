@@ -3,16 +3,16 @@
 #include "keep.h"
 #include "model.h"
 
-/* An instance of a model: what one execution at a time needs beside the model. */
+/* An instance of a model: what one execution needs in addition to the model. */
 struct instance {
     struct brun_place place;
     struct model *model;
     struct keep *keep;       /* memory for inputs */
-    struct session *session; /* maybe others' too: model_leave_session */
+    struct session *session; /* may be shared with other instances: model_leave_session */
 };
 
-/* instance_new - make an instance, with a session of its own unless the configuration lets
- * several share one.
+/* instance_new - make an instance, with its own session unless the configuration lets several
+ * share one.
  * ret_instance  owned by the caller: instance_free
  * errors        INVALID_ARG for a GPU instance */
 TRITONSERVER_Error *instance_new(struct model *model, TRITONBACKEND_ModelInstance *handle,

@@ -7,11 +7,11 @@
 
 enum { ALIGN = 64 };
 
-/* What stays at most: in one piece, and in all. */
+/* The most memory that is kept: in one piece, and in all. */
 #define LARGEST_BYTES ((size_t)2 << 20)
 #define ALL_BYTES     ((size_t)4 << 20)
 
-/* Lies before its memory. */
+/* The header in front of a piece. */
 struct piece {
     _Alignas(ALIGN) struct piece *next;
     size_t room;
@@ -21,7 +21,7 @@ struct keep {
     pthread_mutex_t lock; /* a leaf; guards the rest */
     struct piece *spare;
     size_t spare_bytes;
-    size_t out; /* pieces */
+    size_t out; /* pieces in use */
     bool ended;
 };
 
@@ -112,8 +112,8 @@ void keep_give(void *data, size_t size, void *of)
     pthread_mutex_lock(&keep->lock);
     bool stays = !keep->ended && piece->room <= LARGEST_BYTES;
     struct piece *unused = NULL;
-    if (stays &&
-        piece->room > ALL_BYTES - keep->spare_bytes) { /* of sizes that are no longer asked for */
+    /* If there is no room, drop a spare piece; its size may not be used any more. */
+    if (stays && piece->room > ALL_BYTES - keep->spare_bytes) {
         unused = keep->spare;
         keep->spare = NULL;
         keep->spare_bytes = 0;

@@ -2,10 +2,10 @@
 
 #include <stddef.h>
 
-/* Memory for the inputs of an instance, which TensorFlow gives back when it has no use for it
- * any more: mostly when the run is over, but a variable may keep an input for as long as the
- * session lives. Some pieces stay for the runs that follow, since fresh memory costs more than
- * what is copied into it. */
+/* Memory for the inputs of an instance. TensorFlow gives a piece back when it no longer needs
+ * it: usually at the end of the run, but a variable may keep an input as long as the session
+ * lives. Some pieces are kept for later runs, because new memory costs more than copying into
+ * it. */
 
 struct keep;
 
@@ -13,15 +13,15 @@ struct keep;
  * returns  NULL when there is no memory */
 struct keep *keep_new(void);
 
-/* keep_end - the instance ends; pieces that are still out may come back later. NULL is allowed. */
+/* keep_end - the instance ends; pieces in use may come back later. NULL is allowed. */
 void keep_end(struct keep *keep);
 
 /* keep_take - get a piece of at least `size` bytes.
- * returns  aligned as tensors have to be; goes back by keep_give; NULL when there is no memory */
+ * returns  aligned for tensors; given back by keep_give; NULL if there is no memory */
 void *keep_take(struct keep *keep, size_t size);
 
-/* keep_give - a piece comes back, of which nothing is read any more. Any thread; the type is
+/* keep_give - give a piece back that is not read any more. Any thread; the signature is
  * TensorFlow's.
  * data  from keep_take
- * keep  the struct keep that it came from */
+ * keep  the struct keep of the piece */
 void keep_give(void *data, size_t size, void *keep);

@@ -24,8 +24,7 @@ static TRITONSERVER_Error *tensorflow_model_read_config(struct model *model)
     return options_read(model->runtime, model->name, model->config, &model->options);
 }
 
-/* Where the configuration does not say which of the two it is, the file does: a SavedModel is a
- * directory. */
+/* If the configuration does not name the format, the file shows it: a SavedModel is a directory. */
 static TRITONSERVER_Error *tensorflow_model_find_file(struct model *model)
 {
     struct stat status;
@@ -45,8 +44,8 @@ static TRITONSERVER_Error *tensorflow_model_find_file(struct model *model)
     return err;
 }
 
-/* The server has seen to it that they lie in the model's directory. Operations stay known for as
- * long as the process lives. */
+/* Loads the libraries of operations. The server has checked that they lie in the model's
+ * directory. Operations stay registered as long as the process lives. */
 static TRITONSERVER_Error *load_libraries(const struct model *model)
 {
     size_t index, count;

@@ -6,27 +6,27 @@
 #include "options.h"
 #include "session.h"
 
-/* A loaded model: what its tensors look like and where they are in its graph. Read-only once
- * model_new has returned, but for the session that instances share. */
+/* A loaded model: its tensors, and where they are in its graph. Read-only once model_new has
+ * returned, except for the session that instances share. */
 
 struct model_tensor {
-    char *name;   /* in requests */
-    char *source; /* in the graph: an operation, and maybe which of its results, "operation:1" */
+    char *name;   /* its name in requests */
+    char *source; /* in the graph: an operation, or one of its results as "operation:1" */
     TF_DataType type;
     TRITONSERVER_DataType datatype;
-    bool has_shape; /* else the file does not say */
+    bool has_shape; /* false: the file does not say */
     size_t rank;
     int64_t dims[BRUN_MAX_DIMS]; /* -1 = any */
 
     /* Inputs only. */
-    bool ragged;                  /* its shapes may differ in a batch */
-    enum bcomputed_kind computed; /* requests do not have it */
-    size_t told_by;               /* of one that is computed: the input whose shapes it tells */
+    bool ragged;                  /* its shapes may differ within a batch */
+    enum bcomputed_kind computed; /* not an input of requests */
+    size_t told_by;               /* of a computed input: the input whose shapes are used */
 
     /* Outputs only. */
     bool served;     /* the configuration lists it */
     bool is_state;   /* the server keeps it for the sequence */
-    bool is_divided; /* among requests by the shapes of an input: */
+    bool is_divided; /* divided among requests by the shapes of an input */
     size_t divided_by;
     size_t served_rank;
     int64_t served_dims[BRUN_MAX_DIMS]; /* of the configuration */
@@ -46,30 +46,30 @@ struct model {
     int64_t max_batch_size;
     struct options options;
     char *path; /* of the model's file or directory */
-    /* a GraphDef, which does not say what its inputs and outputs are; else a SavedModel */
+    /* a GraphDef, which does not describe its inputs and outputs; else a SavedModel */
     bool is_graph;
     struct model_list inputs, outputs;
-    size_t given_count; /* inputs that requests give; those that are computed come behind them */
+    size_t given_count; /* inputs of requests; computed inputs follow them */
 
-    pthread_mutex_t lock;    /* a leaf; guards the next and the counts within */
-    struct session *session; /* the last that was opened, which instances can still share */
+    pthread_mutex_t lock;    /* a leaf; guards session and its count of users */
+    struct session *session; /* the session opened last, if instances can still share it */
 };
 
-/* model_new - load a model: its file, the configuration filled in where asked and checked.
+/* model_new - load a model: read its file, complete the configuration if asked, and check it.
  * handle     within TRITONBACKEND_ModelInitialize
  * ret_model  owned by the caller: model_free
- * errors     what is wrong with the file or the configuration, naming the model and the tensor */
+ * errors     of the file or the configuration, naming the model and the tensor */
 TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_model);
 
 /* model_free - free a model; NULL and half-built ones are allowed. */
 void model_free(struct model *model);
 
 /* model_find - find a tensor by its name in requests.
- * returns  NULL when there is none */
+ * returns  NULL if there is none */
 struct model_tensor *model_find(const struct model_list *list, const char *name);
 
-/* model_take_session - get the session of one more instance: the one that others use while it
- * has room, else a new one.
+/* model_take_session - the session for one more instance: one that others use if it has room,
+ * else a new one.
  * ret_session  given back with model_leave_session */
 TRITONSERVER_Error *model_take_session(struct model *model, struct session **ret_session);
 

@@ -41,7 +41,7 @@ enum { /* ConfigProto */
 /* Values of those fields. */
 enum { ON_CALLER = -1, JIT_OFF = -1, JIT_MOST = 2, SWITCHED_ON = 1, ONE_ITERATION = 1 };
 
-/* How a TensorRT inside TensorFlow is to be used. */
+/* The settings of TensorRT inside TensorFlow. */
 struct tensorrt {
     const char *precision;
     int64_t segment, workspace, engines;
@@ -91,9 +91,9 @@ static TRITONSERVER_Error *tensorflow_options_read_threads(const struct runtime 
         err = bconfig_parse_bool(text, &own);
     else if (text)
         own = strcasecmp(text, "yes") == 0;
-    /* Else TensorFlow would take all processors of the machine, whatever the process may use of
-     * them, and would hand each operation to a thread of its own while the instance's has
-     * nothing to do: several times the CPU of a small model (docs/internals/tensorflow.md). */
+    /* Otherwise TensorFlow would use all processors of the machine, even those that the process
+     * may not use, and would hand each operation to another thread while the instance's thread
+     * waits: several times the CPU of a small model (docs/internals/tensorflow.md). */
     wire_put_number(session, INTRA_THREADS, intra ? intra : runtime->processors);
     wire_put_number(session, INTER_THREADS, inter ? inter : ON_CALLER);
     wire_put_number(session, OWN_THREADS, own);
@@ -189,7 +189,7 @@ static TRITONSERVER_Error *read_accelerators(const char *model, yyjson_val *conf
     return err;
 }
 
-/* Instances on a processor have nothing to do with what GPUs can. */
+/* Instances on a CPU ignore GPU settings. */
 static bool places_itself(yyjson_val *config)
 {
     size_t index, count;
@@ -283,7 +283,7 @@ static void put_devices(const struct runtime *runtime, struct wire_out *session)
     wire_put_number(session, SOFT_PLACEMENT, runtime->soft_placement);
 }
 
-/* An empty text counts as none. */
+/* An empty text counts as missing. */
 static const char *tensorflow_options_text(yyjson_val *config, const char *parameter,
                                            const char *usual)
 {

@@ -5,13 +5,13 @@
 #include "../common/wire.h"
 #include "runtime.h"
 
-/* What a model's configuration says of how TensorFlow runs it. */
+/* The settings of a model's configuration for TensorFlow. */
 
 struct options {
-    const char *tag;       /* of the graph in a SavedModel; this and the next two are borrowed */
-    const char *signature; /* NULL = the usual one */
-    const char *init_ops;  /* the file with operations that run first; NULL = none */
-    int64_t share_count;   /* instances that share a session */
+    const char *tag;       /* of the graph in a SavedModel; borrowed, like the next two */
+    const char *signature; /* NULL = the default one */
+    const char *init_ops;  /* the file with the initial operations; NULL = none */
+    int64_t share_count;   /* how many instances share a session */
     bool wants_tensorrt;
     struct wire_out session; /* a ConfigProto */
 };

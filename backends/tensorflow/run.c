@@ -16,10 +16,10 @@ struct state {
     struct keep *keep;
     struct binput *inputs;
     struct boutput *outputs;
-    TF_Tensor **given; /* an input each */
-    TF_Tensor **made;  /* a fetched output each, as the next two */
+    TF_Tensor **given; /* per input */
+    TF_Tensor **made;  /* per fetched output, like the next two */
     TF_Output *fetched;
-    size_t *fetched_index; /* of the output in the model */
+    size_t *fetched_index; /* index of the output in the model */
     size_t fetched_count;
 };
 
@@ -52,7 +52,7 @@ static TRITONSERVER_Error *tensorflow_run_list_tensors(struct state *state)
     return NULL;
 }
 
-/* The protocol has a scalar as one element.
+/* The protocol represents a scalar as one element.
  * returns  the number of dimensions that the model's input has in this run */
 static size_t input_rank(const struct state *state, size_t index, size_t rank, const int64_t *shape)
 {
@@ -61,7 +61,8 @@ static size_t input_rank(const struct state *state, size_t index, size_t rank, c
     return scalar ? 0 : rank;
 }
 
-/* A copy, which TensorFlow may keep in a variable for longer than the request's memory is there. */
+/* Makes a copy, because TensorFlow may keep an input in a variable for longer than the request's
+ * memory exists. */
 static TRITONSERVER_Error *tensorflow_run_give_input(struct state *state, size_t index)
 {
     const struct binput *input = &state->inputs[index];
@@ -145,7 +146,7 @@ static TRITONSERVER_Error *tensorflow_run_read_result(const struct boutput *outp
     return NULL;
 }
 
-/* A scalar gets the dims of the configuration, all of which are 1. */
+/* Gives a scalar the dims of the configuration, all of which are 1. */
 static void shape_scalar(const struct model_tensor *tensor, struct boutput_tensor *result)
 {
     bool ones = tensor->served;

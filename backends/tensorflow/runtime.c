@@ -8,7 +8,7 @@
 #include "../common/berr.h"
 #include "../common/cpus.h"
 
-/* A variable of the first kind has the type of its content and this. */
+/* The type of an old-style (reference) variable is that of its content plus this. */
 enum { REFERENCE = 100 };
 
 static const struct {

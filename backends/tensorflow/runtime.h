@@ -5,12 +5,13 @@
 
 #include <stdbool.h>
 
-/* TensorFlow itself: what all models share. Read-only once runtime_new has returned. */
+/* TensorFlow: what all models share. Read-only once runtime_new has returned. */
 
 struct runtime {
     int processors;
     int64_t default_max_batch_size;
-    bool soft_placement;        /* an operation whose device is not there runs elsewhere */
+    /* an operation whose device does not exist runs on another device */
+    bool soft_placement;
     double gpu_memory_fraction; /* 0 = as needed */
 };
 
@@ -19,13 +20,13 @@ struct runtime {
  * errors       INVALID_ARG for a setting that does not parse */
 TRITONSERVER_Error *runtime_new(TRITONBACKEND_Backend *backend, struct runtime **ret_runtime);
 
-/* runtime_err - turn a status of TensorFlow into an error.
- * status   taken over
- * doing    what was tried, as in "loading model 'm'"
+/* runtime_err - make an error from a status of TensorFlow.
+ * status   freed
+ * doing    what was tried, such as "loading model 'm'"
  * returns  NULL for success, else "tensorflow error in DOING: TEXT", INTERNAL */
 TRITONSERVER_Error *runtime_err(TF_Status *status, const char *doing, const char *model);
 
-/* runtime_has_operation - whether TensorFlow knows an operation.
+/* runtime_has_operation - true if TensorFlow knows an operation.
  * graph  any */
 bool runtime_has_operation(TF_Graph *graph, const char *name);
 
@@ -33,11 +34,10 @@ bool runtime_has_operation(TF_Graph *graph, const char *name);
 void runtime_say(TRITONSERVER_LogLevel level, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* runtime_datatype - the data type that a type of TensorFlow stands for, references to variables
- * included.
- * returns  TRITONSERVER_TYPE_INVALID when there is none */
+/* runtime_datatype - the data type for a type of TensorFlow, including references to variables.
+ * returns  TRITONSERVER_TYPE_INVALID if there is none */
 TRITONSERVER_DataType runtime_datatype(TF_DataType type);
 
-/* runtime_type - the other way round.
- * returns  0 when there is none */
+/* runtime_type - the reverse.
+ * returns  0 if there is none */
 TF_DataType runtime_type(TRITONSERVER_DataType datatype);

@@ -4,23 +4,23 @@
 
 struct model;
 
-/* A graph that TensorFlow runs. Several instances may run it at once. */
+/* A graph that TensorFlow runs. Several instances may run it at the same time. */
 struct session {
     TF_Graph *graph;
     TF_Session *handle;
-    TF_Output *inputs, *outputs; /* where the model's tensors are in this graph, in its order */
-    int64_t users;               /* instances; under the model's lock */
+    TF_Output *inputs, *outputs; /* the model's tensors in this graph, in the model's order */
+    int64_t users;               /* number of instances; guarded by the model's lock */
 };
 
 /* session_open - read the model's file into a graph and a session.
- * ret_session  owned by the caller: session_close; session_bind makes it ready
+ * ret_session  owned by the caller: session_close; call session_bind before using it
  * ret_meta     NULL, or a SavedModel's MetaGraphDef, owned by the caller: TF_DeleteBuffer
  * errors       INTERNAL naming the model */
 TRITONSERVER_Error *session_open(const struct model *model, struct session **ret_session,
                                  TF_Buffer **ret_meta);
 
 /* session_bind - find the model's tensors in the graph and run its initial operations.
- * errors  a tensor or an operation that is not there */
+ * errors  a tensor or an operation does not exist */
 TRITONSERVER_Error *session_bind(const struct model *model, struct session *session);
 
 /* session_close - NULL and half-built ones are allowed. */
@@ -29,5 +29,5 @@ void session_close(struct session *session);
 /* session_find - find a tensor of the graph.
  * source    "operation" or "operation:result"
  * ret_at    written on success
- * returns   false when it is not there */
+ * returns   false if it does not exist */
 bool session_find(const struct session *session, const char *source, TF_Output *ret_at);

@@ -25,7 +25,7 @@ enum {
 
 enum { NAMES_SIZE = 1024 };
 
-/* The two sides of an entry of a map. */
+/* Reads the key and the value of a map entry. */
 static void read_entry(struct wire entry, struct wire *ret_key, struct wire *ret_value)
 {
     struct wire_field field;
@@ -43,7 +43,7 @@ static bool is_for_loading(struct wire key)
     return wire_is(key, "__saved_model_init_op") || wire_is(key, "__saved_model_train_op");
 }
 
-/* The signature that was asked for; else the usual one, else one that is there.
+/* Chooses the requested signature, else the default one, else any.
  * returns  false when there is none */
 static bool choose_signature(const struct model *model, const TF_Buffer *meta,
                              struct wire *ret_signature)
@@ -132,7 +132,7 @@ static int tensorflow_signature_by_name(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
-/* Sorted, since the file has them in no order. */
+/* Reads the tensors of one side, sorted, because the file has no order. */
 static TRITONSERVER_Error *read_side(const struct model *model, struct wire signature,
                                      uint32_t side, struct model_list *list)
 {
@@ -165,7 +165,7 @@ TRITONSERVER_Error *signature_read_saved(struct model *model, const TF_Buffer *m
     return err ? err : read_side(model, signature, SIGNATURE_OUTPUTS, &model->outputs);
 }
 
-/* What TensorFlow calls an operation that only a request can give a result. */
+/* TensorFlow's name for an operation whose result only a request can give. */
 static const char fed_operation[] = "Place"
                                     "holder";
 
@@ -199,7 +199,7 @@ static bool is_scalar(const struct session *session, TF_Output at)
     return scalar;
 }
 
-/* Adds what the configuration calls `name`, unless it is there. */
+/* Adds the tensor that the configuration calls `name`, unless it was added before. */
 static TRITONSERVER_Error *add_tensor(const struct session *session, bool input, const char *name,
                                       struct model_list *list)
 {
@@ -212,7 +212,8 @@ static TRITONSERVER_Error *add_tensor(const struct session *session, bool input,
     tensor->name = strdup(name);
     tensor->source = strdup(name);
     tensor->type = TF_OperationOutputType(at);
-    tensor->has_shape = is_scalar(session, at); /* for more, a graph's word is not binding */
+    /* a graph's information about other shapes is not binding */
+    tensor->has_shape = is_scalar(session, at);
     tensor->datatype = runtime_datatype(tensor->type);
     return tensor->name && tensor->source ? NULL : berr_no_memory();
 }
@@ -228,7 +229,7 @@ static TRITONSERVER_Error *tensorflow_signature_make_room(struct model_list *lis
     return NULL;
 }
 
-/* Entries of the configuration that name a tensor under `key`. */
+/* Adds the tensors that entries of the configuration name under `key`. */
 static TRITONSERVER_Error *add_all(const struct session *session, bool input, yyjson_val *entries,
                                    const char *key, struct model_list *list)
 {
@@ -243,7 +244,7 @@ static TRITONSERVER_Error *add_all(const struct session *session, bool input, yy
     return err;
 }
 
-/* Inputs that batch_input names. */
+/* Adds the inputs that batch_input names. */
 static TRITONSERVER_Error *add_computed(struct model *model, const struct session *session)
 {
     size_t index, count, i, targets;

@@ -5,7 +5,7 @@
 
 #include "../common/berr.h"
 
-/* How many elements a shape has. */
+/* The number of elements of a shape. */
 static size_t count_of(const int64_t *shape, size_t rank)
 {
     size_t count = 1;
@@ -21,7 +21,7 @@ static TRITONSERVER_Error *tensorflow_texts_malformed(const struct binput *input
                     input->name, count);
 }
 
-/* What lies between `at` and `end` has to be `count` strings. */
+/* Checks that there are exactly `count` strings between `at` and `end`. */
 static TRITONSERVER_Error *tensorflow_texts_check_strings(const struct binput *input,
                                                           const char *at, const char *end,
                                                           size_t count)
@@ -49,7 +49,8 @@ static void copy_strings(TF_TString *to, const char *at, size_t count)
     }
 }
 
-/* TensorFlow is done with the strings, maybe long after the run: a variable may keep them. */
+/* TensorFlow no longer needs the strings; that may be long after the run, because a variable may
+ * keep them. */
 static void free_strings(void *data, size_t size, void *arg)
 {
     (void)arg;

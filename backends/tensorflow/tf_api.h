@@ -3,9 +3,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What this backend uses of TensorFlow's C interface, which keeps what it once had: declared
- * here, since the packages with TensorFlow's own headers are twice as large as the one with the
- * libraries. docs/internals/tensorflow.md says how the two were compared. */
+/* The part of TensorFlow's C interface that this backend uses; the interface is stable. It is
+ * declared here, because the packages with TensorFlow's headers are twice as large as the one
+ * with the libraries. docs/internals/tensorflow.md says how the two were compared. */
 
 typedef struct TF_Status TF_Status;
 typedef struct TF_Graph TF_Graph;
