@@ -13,7 +13,7 @@
 
 #define MAX_BUFFERS 1024u /* of one entry */
 
-/* Memory only, and one short lock. */
+/* It uses only memory, and holds one lock for a short time. */
 const uint32_t nereid_cache_inline_v1 = 1;
 
 struct local_cache {
@@ -21,8 +21,8 @@ struct local_cache {
     struct gauges *gauges;
 };
 
-/* An entry is kept as one run of bytes: how many buffers, the size of each, then their contents,
- * each aligned to 64. */
+/* An entry is stored as one run of bytes: the number of buffers, the size of each, then their
+ * contents, each aligned to 64. */
 struct layout {
     uint64_t count;
     uint64_t sizes[];
@@ -45,7 +45,7 @@ static TRITONSERVER_Error *bad_config(const char *why)
     return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "Failed to initialize LocalCache: %s", why);
 }
 
-/* "size", as a number or as its digits. */
+/* Reads "size", a number or a string of digits. */
 static TRITONSERVER_Error *parse_size(const char *config, uint64_t *ret)
 {
     yyjson_doc *doc = yyjson_read(config, strlen(config), 0);
@@ -117,7 +117,7 @@ static TRITONSERVER_Error *local_cache_check(const void *cache, const void *key,
                              : "allocator");
 }
 
-/* -- out -- */
+/* -- lookup -- */
 
 static TRITONSERVER_Error *show_buffer(TRITONCACHE_CacheEntry *entry, void *base, uint64_t bytes)
 {
@@ -173,9 +173,9 @@ TRITONCACHE_ISPEC TRITONSERVER_Error *TRITONCACHE_CacheLookup(TRITONCACHE_Cache 
     return err;
 }
 
-/* -- in -- */
+/* -- insertion -- */
 
-/* How many bytes each buffer of the entry has. */
+/* Gets the size of each buffer of the entry. */
 static TRITONSERVER_Error *local_cache_measure(TRITONCACHE_CacheEntry *entry, size_t count,
                                                uint64_t *sizes, uint64_t *ret_total)
 {
@@ -206,7 +206,7 @@ static TRITONSERVER_Error *local_cache_measure(TRITONCACHE_CacheEntry *entry, si
     return err;
 }
 
-/* Has the server copy the entry into the item. */
+/* Lets the server copy the entry into the item. */
 static TRITONSERVER_Error *local_cache_fill(TRITONCACHE_CacheEntry *entry,
                                             TRITONCACHE_Allocator *allocator,
                                             struct store_item *item, const uint64_t *sizes,

@@ -1,6 +1,6 @@
 #pragma once
-/* The metrics of the cache, as the families nv_cache_... of the server's metrics page. Every
- * function does nothing where the server shows no metrics. Any thread. */
+/* The metrics of the cache: the families nv_cache_... of the server's metrics page. Every
+ * function does nothing if the server has no metrics. Any thread. */
 #include <stdint.h>
 
 enum gauges_id {
@@ -17,7 +17,7 @@ enum gauges_id {
 
 struct gauges;
 
-/* gauges_new - NULL where the server shows no metrics. */
+/* gauges_new - NULL if the server has no metrics. */
 struct gauges *gauges_new(void);
 
 /* gauges_free - NULL is fine. */

@@ -8,24 +8,24 @@
 #define ALIGNMENT     64u
 
 struct store_item {
-    struct store_item *chain; /* of its bucket */
+    struct store_item *chain; /* next in its bucket */
     struct store_item *newer;
     struct store_item *older;
     uint64_t hash;
-    uint64_t charge; /* bytes that it counts for */
+    uint64_t charge; /* bytes that it counts for the limit */
     uint64_t bytes;
-    uint32_t refs; /* of users, and one of the store while it can be found */
-    char *key;     /* behind the struct */
-    uint8_t *data; /* behind the key */
+    uint32_t refs; /* users, plus one of the store while it can be found */
+    char *key;     /* after the struct */
+    uint8_t *data; /* after the key */
 };
 
 struct store {
-    pthread_mutex_t lock; /* guards what follows, and the links and refs of the items */
+    pthread_mutex_t lock; /* guards the fields below, and the links and refs of the items */
     struct store_item **buckets;
     size_t bucket_count; /* a power of two */
     struct store_item *newest;
     struct store_item *oldest;
-    /* used_bytes: also of items that are being filled, or evicted and still used */
+    /* used_bytes includes items that are being filled, or were evicted and are still in use */
     struct store_counts counts;
     uint64_t limit;
 };
@@ -74,7 +74,7 @@ static struct store_item **local_store_bucket(struct store *s, uint64_t hash)
     return &s->buckets[(hash ^ hash >> 32) & (s->bucket_count - 1)];
 }
 
-/* What follows is called with the lock held. */
+/* The functions below are called with the lock held. */
 
 static struct store_item *local_store_find(struct store *s, const char *key, uint64_t hash)
 {
@@ -118,7 +118,7 @@ static void evict(struct store *s, struct store_item *item)
     unref(s, item);
 }
 
-/* Twice as many buckets, if there is memory for them. */
+/* Doubles the number of buckets, if there is memory. */
 static void local_store_grow(struct store *s)
 {
     size_t count = s->bucket_count * 2;
@@ -149,7 +149,7 @@ struct store_item *store_get(struct store *s, const char *key)
     return item;
 }
 
-/* Where the bytes of an item with a key of that length begin. */
+/* The offset of an item's bytes, for a key of that length. */
 static size_t data_offset(size_t key_bytes)
 {
     size_t at = sizeof(struct store_item) + key_bytes + 1;
