@@ -1,4 +1,5 @@
-/* A repository agent that refuses a model whose files are not what its configuration says:
+/* A repository agent that refuses a model if its files do not have the checksums in its
+ * configuration:
  *
  *   model_repository_agents { agents [ { name: "checksum"
  *     parameters { key: "MD5:1/model.onnx" value: "0123456789abcdef0123456789abcdef" } } ] }
@@ -13,7 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* location/path; NULL when there is no memory. */
+/* Makes location/path; NULL if there is no memory. */
 static char *checksum_agent_join(const char *location, const char *path)
 {
     size_t size = strlen(location) + strlen(path) + 2;
@@ -23,7 +24,7 @@ static char *checksum_agent_join(const char *location, const char *path)
     return full;
 }
 
-/* One parameter: "<algorithm>:<path>" and the digest that the file shall have. */
+/* Checks one parameter: "<algorithm>:<path>" and the expected digest of the file. */
 static TRITONSERVER_Error *checksum_agent_check(const char *location, const char *key,
                                                 const char *expected)
 {

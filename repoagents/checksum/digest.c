@@ -27,7 +27,7 @@ static TRITONSERVER_Error *cannot(const char *what, const char *shown, int numbe
                     strerror(number));
 }
 
-/* Reads the file to its end; false: reading failed, see errno. */
+/* Reads the file to its end. Returns false if reading failed, with errno. */
 static bool digest(FILE *f, EVP_MD_CTX *context, unsigned char *chunk)
 {
     size_t n;
