@@ -1,4 +1,4 @@
-/* Digests and signatures over OpenSSL. */
+/* Digests and signatures through OpenSSL. */
 #include "module.h"
 
 #include <openssl/evp.h>

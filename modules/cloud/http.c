@@ -1,4 +1,4 @@
-/* HTTP over libcurl: one easy handle a session, which keeps its connections. */
+/* HTTP through libcurl: one easy handle per session, which keeps its connections open. */
 #include "module.h"
 
 #include <curl/curl.h>
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An exchange that is slower than this has stalled. */
+/* An exchange that is slower than this counts as stalled. */
 #define STALL_BYTES_PER_S 100L
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -31,7 +31,7 @@ void http_session_free(void *session)
 struct exchange {
     CURL *curl;
     struct cloud_abi_http *x;
-    bool refused;   /* by a callback */
+    bool refused;   /* a callback returned false */
     bool connected; /* the request could be sent */
 };
 
@@ -42,7 +42,7 @@ static void take_status(struct exchange *e)
     e->x->status = (int)status;
 }
 
-/* A line with its end; the status line and the empty one have no colon. */
+/* Handles a header line. The status line and the empty line have no colon. */
 static size_t header(char *data, size_t size, size_t count, void *arg)
 {
     struct exchange *e = arg;
@@ -143,7 +143,7 @@ static void set_limits(struct exchange *e)
     curl_easy_setopt(c, CURLOPT_XFERINFODATA, e);
 }
 
-/* Failures that trying again does not mend. */
+/* True for failures that a retry cannot repair. */
 static bool is_hopeless(CURLcode code)
 {
     return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||
@@ -170,7 +170,7 @@ void http_run(void *session, struct cloud_abi_http *x)
     x->error[0] = '\0';
     x->hopeless = false;
     x->reach = CLOUD_ABI_REACHED;
-    curl_easy_reset(session); /* connections stay */
+    curl_easy_reset(session); /* keeps the connections open */
     set_request(&e, headers);
     set_limits(&e);
     curl_easy_setopt(session, CURLOPT_HEADERFUNCTION, header);

@@ -1,5 +1,5 @@
 #pragma once
-/* What the files of the module share: the functions of the table, as cloud/web/cloud_abi.h says. */
+/* The functions of the table in cloud/web/cloud_abi.h, shared by the files of the module. */
 #include "cloud/web/cloud_abi.h"
 
 void *http_session_new(void);

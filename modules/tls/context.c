@@ -7,13 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of TLS 1.2: with forward secrecy, and authenticated. Those of TLS 1.3 all are. */
+/* The ciphers of TLS 1.2 with forward secrecy and authentication. All ciphers of TLS 1.3 have
+ * both. */
 #define CIPHERS "ECDHE+AESGCM:ECDHE+CHACHA20"
 
-/* Certificates between a client's and its authority. */
+/* The most certificates between a client's and its authority. */
 #define MOST_BETWEEN 8
 
-static int context_index = -1; /* where an SSL_CTX has its struct context */
+static int context_index = -1; /* the index under which an SSL_CTX has its struct context */
 
 static void say(struct tls_abi_setup *s, enum tls_abi_part part, const char *text)
 {
@@ -21,7 +22,7 @@ static void say(struct tls_abi_setup *s, enum tls_abi_part part, const char *tex
     snprintf(s->text, sizeof(s->text), "%s", text);
 }
 
-/* In the library's own words. */
+/* Sets the error text from the library's own message. */
 static void say_why(struct tls_abi_setup *s, enum tls_abi_part part, const char *what)
 {
     const char *why = ERR_reason_error_string(ERR_peek_last_error());
@@ -29,7 +30,7 @@ static void say_why(struct tls_abi_setup *s, enum tls_abi_part part, const char 
     snprintf(s->text, sizeof(s->text), "%s%s%s", what, why ? ": " : "", why ? why : "");
 }
 
-/* The library would ask for it at the terminal. */
+/* Refuses a key with a pass phrase: the library would ask for it at the terminal. */
 static int no_pass_phrase(char *to, int size, int writing, void *asked)
 {
     (void)to;
@@ -51,7 +52,7 @@ static int64_t seconds_of(const ASN1_TIME *t)
     return ASN1_TIME_to_tm(t, &at) == 1 ? (int64_t)timegm(&at) : 0;
 }
 
-/* The server's own certificate comes first, then those that lead to its authority. */
+/* Uses the certificates: the server's own first, then those up to its authority. */
 static bool use_certificates(SSL_CTX *ssl, struct tls_abi_setup *s)
 {
     BIO *from = BIO_new_mem_buf(s->cert, (int)s->cert_len);
@@ -102,7 +103,7 @@ static bool use_key(SSL_CTX *ssl, struct tls_abi_setup *s)
     return ok;
 }
 
-/* Clients are told the names of the authorities, so that they can choose. */
+/* Uses the authorities. Clients get their names, so that they can choose a certificate. */
 static bool use_roots(SSL_CTX *ssl, struct tls_abi_setup *s)
 {
     if (!s->root)
@@ -131,7 +132,7 @@ const struct context *context_of(const SSL *ssl)
     return SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), context_index);
 }
 
-/* Ours decide which of the client's it is. */
+/* Chooses the protocol; the order of the server's protocols decides. */
 static int choose_protocol(SSL *ssl, const unsigned char **ret, unsigned char *ret_len,
                            const unsigned char *theirs, unsigned theirs_len, void *unused)
 {
@@ -144,7 +145,7 @@ static int choose_protocol(SSL *ssl, const unsigned char **ret, unsigned char *r
     return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-/* Sessions are resumed by tickets, which the client keeps: the server remembers nothing. */
+/* Sessions are resumed by tickets that the client keeps, so the server stores nothing. */
 static bool set_rules(SSL_CTX *ssl)
 {
     static const unsigned char name[] = "nereid";
@@ -172,7 +173,7 @@ static void context_gone(void *parent, void *context, CRYPTO_EX_DATA *data, int 
     free(context);
 }
 
-/* Contexts are made on one thread at a time. */
+/* Only one thread at a time makes contexts. */
 void *context_new(struct tls_abi_setup *s)
 {
     ERR_clear_error();

@@ -1,10 +1,10 @@
 #pragma once
-/* libnereid_tls.so: what its files share. */
+/* Types shared by the files of libnereid_tls.so. */
 #include "net/tls/tls_abi.h"
 
 #include <openssl/ssl.h>
 
-/* A context: certificates, keys and rules, by reference count. */
+/* A context: certificates, keys and rules; counted by references. */
 struct context {
     SSL_CTX *ssl;
     char protocols[64];
@@ -24,5 +24,5 @@ ssize_t session_read(struct tls_abi_session *s, void *to, size_t n);
 ssize_t session_write(struct tls_abi_session *s, const struct iovec *pieces, int count);
 void session_goodbye(struct tls_abi_session *s);
 
-/* session_noticed - a message of the handshake came. */
+/* session_noticed - a handshake message came. */
 void session_noticed(const SSL *ssl, int where, int value);

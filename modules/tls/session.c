@@ -6,24 +6,24 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* A record on the wire, and so much of the next. */
+/* The bytes of a record, and how much of the next one may be read. */
 #define RECORD_BYTES  ((size_t)16384)
 #define SURPLUS_BYTES (RECORD_BYTES + 2048)
 
-/* Pieces shorter than this go into a record together with what follows. */
+/* Shorter pieces share a record with what follows. */
 #define DIRECT_BYTES ((size_t)8192)
 
-/* Messages of the handshake, changes of keys for one, without any byte in between that is read. */
+/* The most handshake messages, such as changes of keys, without a byte of data in between. */
 #define MOST_NOTICES 64u
 
 struct session {
-    struct tls_abi_session head; /* first */
+    struct tls_abi_session head; /* first member */
     SSL *ssl;
     int fd;
-    size_t may_take;  /* so many bytes off the socket yet */
+    size_t may_take;  /* bytes that may still be taken from the socket */
     unsigned notices; /* see MOST_NOTICES */
-    bool drained;     /* the socket had less than was asked for */
-    bool ended;       /* and nothing more will come from it */
+    bool drained;     /* the socket had fewer bytes than requested */
+    bool ended;       /* the socket is drained and will have no more bytes */
     bool broken;      /* the socket failed */
     bool failed;
     bool more; /* the next record follows at once */
@@ -159,7 +159,7 @@ static ssize_t fail(struct session *s, const char *why)
     return -2;
 }
 
-/* The handshake may just have ended; false: it must not go on. */
+/* Checks the handshake, which may just have ended. Returns false if it must not continue. */
 static bool look_at_handshake(struct session *s)
 {
     if (s->head.established || !SSL_is_init_finished(s->ssl))
@@ -176,7 +176,7 @@ static bool look_at_handshake(struct session *s)
     return len || !context_of(s->ssl)->protocol_needed;
 }
 
-/* Nothing was read or written: 1 = would block, 0 = the peer closed its side, -2 = it failed. */
+/* Nothing was read or written: 1 = would block, 0 = the peer closed its side, -2 = failed. */
 static ssize_t look_at_failure(struct session *s, int result)
 {
     int e = SSL_get_error(s->ssl, result);
@@ -217,12 +217,12 @@ ssize_t session_read(struct tls_abi_session *session, void *to, size_t n)
     } while (total < n && (!s->drained || SSL_has_pending(s->ssl)));
     s->head.holds = end != 1 || (total == n && SSL_has_pending(s->ssl));
     if (total)
-        return (ssize_t)total; /* an end, or a failure, shows again */
+        return (ssize_t)total; /* the next call will report the end or the failure */
     return end == 1 ? -1 : end;
 }
 
-/* The next record: short pieces together in `room`, of a long one what it has. Of the same
- * pieces always the same. */
+/* The next record: several short pieces are joined in `room`; a long piece gives its own bytes.
+ * The result for the same pieces is always the same. */
 static const void *next_record(const struct iovec *pieces, int count, size_t skip, char *room,
                                size_t *ret_len)
 {
@@ -244,7 +244,7 @@ static const void *next_record(const struct iovec *pieces, int count, size_t ski
     return room;
 }
 
-/* So much is encrypted at a time: other connections wait meanwhile. */
+/* The most bytes encrypted at a time, because other connections wait meanwhile. */
 #define WRITE_AT_ONCE ((size_t)512 << 10)
 
 ssize_t session_write(struct tls_abi_session *session, const struct iovec *pieces, int count)
