@@ -86,7 +86,7 @@ static bool runs_before(const struct oracle_request *a, const struct oracle_requ
     return a->late ? a->late_order < b->late_order : a->arrival < b->arrival;
 }
 
-/* The ids of all that may run, in running order. */
+/* The ids of all requests that may run, in running order. */
 static int running_order(const struct oracle *o, int *ids)
 {
     int n = 0;

@@ -16,8 +16,8 @@ struct instance {
 
 struct sim {
     const struct sim_script *script;
-    bool begun;      /* the strategy has a batch, */
-    uint32_t let_in; /* into which it let so much */
+    bool begun;      /* the strategy was told of a batch */
+    uint32_t let_in; /* rows plus requests that it has allowed in the batch */
     struct batcher *batcher;
     struct oracle oracle;
     struct request *requests[ORACLE_MAX];
@@ -27,7 +27,7 @@ struct sim {
     time_ns now;
     time_ns wake;               /* when an idle instance tries again */
     time_ns timer;              /* when the home loop calls batcher_expire */
-    uint64_t last_arrival[128]; /* per level: of the last request taken in time */
+    uint64_t last_arrival[128]; /* per level: the last request taken in time */
     unsigned long *batches;
     int steps;
     char fail[256];
@@ -56,9 +56,9 @@ static int id_of(const struct request *r)
     return (int)(intptr_t)r->owner;
 }
 
-/* -- what the shell does -- */
+/* -- the simulated shell -- */
 
-/* Answer what the batcher put aside. The oracle must have expected each. */
+/* Answers the requests that the batcher dropped. The oracle must have expected each. */
 static void collect_dropped(struct sim *s)
 {
     struct list dropped;
@@ -113,7 +113,7 @@ static void end_batch(void *arg)
     s->begun = false;
 }
 
-/* The rules that hold for every batch, whatever was waiting. */
+/* Checks the rules that hold for every batch. */
 static void check_legal(struct sim *s, const int *ids, int n)
 {
     const struct batcher_config *c = &s->script->config;
@@ -179,7 +179,7 @@ static struct instance *idle_instance(struct sim *s)
     return NULL;
 }
 
-/* Something changed: give work to idle instances, and set the timers anew. */
+/* After a change: gives work to idle instances, and sets the timers again. */
 static void after_change(struct sim *s)
 {
     collect_dropped(s);
@@ -264,7 +264,7 @@ static void drain(struct sim *s)
     time_ns wake;
     for (int i = 0; i < ORACLE_MAX; i++)
         s->oracle.requests[i].flagged = false;
-    (void)oracle_choose(&s->oracle, s->now, left, &wake); /* fills in the whole running order */
+    (void)oracle_choose(&s->oracle, s->now, left, &wake); /* returns the whole running order */
     struct list all;
     list_init(&all);
     size_t n = batcher_drain(s->batcher, &all);
@@ -289,11 +289,11 @@ static void finish(struct sim *s, struct instance *in)
         answer(s, in->batch[i]);
     in->busy_until = 0;
     in->count = 0;
-    take(s, in); /* the thread of an instance asks by taking */
+    take(s, in); /* an instance's thread asks for work by take */
     after_change(s);
 }
 
-/* -- the clock, and what must hold -- */
+/* -- the clock and the invariants -- */
 
 static void check_instant(struct sim *s)
 {
@@ -332,7 +332,7 @@ static void check_instant(struct sim *s)
         fail(s, "requests wait, and nobody will wake up");
 }
 
-/* The next thing that happens at or before `until`: the end of an execution, a timer. */
+/* Performs the next event at or before `until`: the end of an execution, or a timer. */
 static bool step_clock(struct sim *s, time_ns until)
 {
     time_ns next = TIME_NEVER;

@@ -6,7 +6,7 @@
 
 #define MAX_INPUTS 8u
 
-/* Of a backend that promised nothing. */
+/* The target of a backend without promises. */
 static struct request_target target;
 
 struct request *fake_request_new(uint32_t rows)

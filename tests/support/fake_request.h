@@ -1,5 +1,5 @@
 #pragma once
-/* Requests for tests of the scheduler: only what it looks at, no model and no front end. */
+/* Requests for tests of the scheduler: only what it looks at, without model and front end. */
 #include "infer/request.h"
 
 /* fake_request_new - rows as batch_size, no inputs, everything else as request_new leaves it. */

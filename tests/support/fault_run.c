@@ -17,7 +17,7 @@ static long open_descriptors(void)
     return n;
 }
 
-/* Returns how many fault points were passed; the n-th failed if there were so many. */
+/* Returns how many fault points were passed; the n-th one failed if there were that many. */
 static long play(fault_scenario *scenario, void *arg, long n)
 {
     size_t charged = budget_in_use();

@@ -1,14 +1,13 @@
 #pragma once
-/* Playing a scenario with each of its fault points failing in turn. */
+/* Plays a scenario repeatedly; each time another fault point fails. */
 #include "base/err.h"
 
-/* A scenario frees what it made, also when a step fails; it returns the error that it met, NULL
- * when all went well. */
+/* A scenario frees everything that it made, also on failure. It returns the error, or NULL on
+ * success. */
 typedef struct err *fault_scenario(void *arg);
 
 /* fault_run - play the scenario without a fault, then with its first, second, ... fault point
- * failing. Fails the test when it does not succeed without a fault, when a fault goes unnoticed
- * (returned: no error), or when descriptors or charged bytes are left over. Memory left over is the
- * leak checker's.
- * returns  how many fault points it has */
+ * failing. The test fails if the scenario fails without a fault, if a fault gives no error, or
+ * if descriptors or charged bytes are left. The leak checker finds memory that is left.
+ * returns  the number of fault points */
 long fault_run(fault_scenario *scenario, void *arg);

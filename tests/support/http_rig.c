@@ -21,16 +21,16 @@
 
 #define BODY_LIMIT ((uint64_t)1 << 40)
 
-/* Exchanges that wait for "/flush"; each belongs to one worker, tests that use them have one
+/* Exchanges that wait for "/flush". They belong to one worker; tests that use them have one
  * connection. */
 struct later {
     struct list node;
     struct http_exchange *x;
-    struct request request; /* only its mark of cancellation is used */
+    struct request request; /* only its cancelled flag is used */
 };
 
 static struct list later_ones = {&later_ones, &later_ones};
-static _Atomic(struct worker *) later_worker; /* whose thread the list belongs to */
+static _Atomic(struct worker *) later_worker; /* the worker whose thread uses the list */
 char *http_rig_large;
 atomic_bool http_rig_cancelled;
 atomic_bool http_rig_aligned;
@@ -63,7 +63,7 @@ static void answer_later(struct http_exchange *x)
     atomic_store(&later_worker, x->shard->worker);
 }
 
-/* Answers what waits, the newest first. */
+/* Answers the waiting exchanges, newest first. */
 static void flush_later(void)
 {
     while (!list_empty(&later_ones)) {
@@ -199,7 +199,7 @@ void http_rig_free(struct http_rig *r)
     mem_free(r);
 }
 
-/* A blocking client; nothing takes longer than its time-out unless the test has failed. */
+/* A blocking client. Its timeout is reached only if the test has failed. */
 int http_rig_dial(const struct http_rig *r)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -216,7 +216,7 @@ void http_rig_send(int fd, const char *text)
     assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), (ssize_t)strlen(text));
 }
 
-/* A socket with a time-out hears of it when the process was stopped meanwhile. */
+/* A receive with a timeout also returns when the process was stopped and continued. */
 static ssize_t receive(int fd, char *to, size_t n)
 {
     ssize_t got;
@@ -267,7 +267,7 @@ void http_rig_expect_end(int fd)
     close(fd);
 }
 
-/* Work of the test that a worker must do. */
+/* Work that a worker does for the test. */
 struct errand {
     struct mail mail;
     unsigned (*run)(void);

@@ -1,12 +1,12 @@
 #pragma once
-/* The HTTP front end on real loops and sockets, in front of a service for tests:
- *   /later    is answered "later" when somebody asks for /flush, the newest first
+/* The HTTP front end on real loops and sockets, with a service for tests:
+ *   /later    is answered "later" when somebody asks for /flush, newest first
  *   /flush    "ok"
  *   /large    HTTP_RIG_LARGE bytes of http_rig_large
  *   /fail     404 {"error":"a \"quoted\" reason"}
  *   /quote    400 {"error":the body}
  *   /drop...  takes no body; /refuse... is refused by its head, 400 {"error":"not this one"}
- *   others    the body as it came */
+ *   others    the received body */
 #include "http/http_shard.h"
 #include "net/listener.h"
 #include "server/server.h"
@@ -34,8 +34,8 @@ extern time_ns
     http_rig_ended;
 extern atomic_bool http_rig_aligned; /* the last large body with a tensor had it on 64 bytes */
 
-/* http_rig_new - two workers that run, and a front end on a free port; max_connections as
- * listener_open takes it. */
+/* http_rig_new - start two workers, and a front end on a free port; max_connections as for
+ * listener_open. */
 struct http_rig *http_rig_new(uint32_t max_connections);
 
 /* http_rig_free - stop the front end at once and end the workers; answers what still waits. */
@@ -44,33 +44,33 @@ void http_rig_free(struct http_rig *r);
 /* http_rig_dial - a blocking connection to the front end. */
 int http_rig_dial(const struct http_rig *r);
 
-/* http_rig_send, http_rig_read - all of it, or the test fails. */
+/* http_rig_send, http_rig_read - send or read everything; else the test fails. */
 void http_rig_send(int fd, const char *text);
 void http_rig_read(int fd, char *to, size_t n);
 
 /* http_rig_head - read up to the blank line; returns the status. */
 int http_rig_head(int fd, char head[1024]);
 
-/* http_rig_expect - read an answer with this status and body. http_rig_expect_end - the peer
- * closes; closes fd too. */
+/* http_rig_expect - read an answer with this status and body.
+ * http_rig_expect_end - the server closes the connection; closes fd too. */
 void http_rig_expect(int fd, int status, const char *body);
 void http_rig_expect_end(int fd);
 
-/* http_rig_run - call a function on the worker where requests for /later wait, once there was
- * one; returns what it returned. */
+/* http_rig_run - call a function on the worker where requests for /later wait; returns its
+ * result. */
 unsigned http_rig_run(unsigned (*run)(void));
 
 /* http_rig_count_later, http_rig_answer_later, http_rig_draining - for http_rig_run: how many
- * wait; answer them; whether the worker of the first that waits has been told to stop. */
+ * requests wait; answer them; true if the worker of the first waiting request was told to stop. */
 unsigned http_rig_draining(void);
 unsigned http_rig_asked(
     /* whether the client of the first that waits closed its side, and was asked whether it is
      * there */
     void);
-unsigned http_rig_in_flight(void); /* requests of the connection of the first that waits */
+unsigned http_rig_in_flight(void); /* requests of the connection of the first waiting request */
 unsigned
 http_rig_deaf(void); /* whether what the client of the first that waits still sends is dropped */
-unsigned http_rig_lane(void); /* of the loop, in which the connection of the first that waits is */
+unsigned http_rig_lane(void); /* the loop's lane of the connection of the first waiting request */
 unsigned http_rig_count_later(void);
 unsigned http_rig_answer_later(void);
 

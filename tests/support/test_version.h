@@ -5,22 +5,23 @@
 
 struct features;
 
-/* A backend struct whose only entry is `execute`. */
+/* test_version_backend - a backend whose only function is `execute`. */
 struct plugin_backend
 test_version_backend(TRITONSERVER_Error *(*execute)(TRITONBACKEND_ModelInstance *,
                                                     TRITONBACKEND_Request **, uint32_t));
 
-/* test_version_config - a configuration compiled from text; defaults filled in. */
+/* test_version_config - compile a configuration from text, with defaults. */
 struct model_config *test_version_config(const char *text);
 
-/* test_version_features - all that the server has; nothing that options ask for. */
+/* test_version_features - all features of the server, without options. */
 struct features *test_version_features(void);
 
-/* test_version_made - not started, without anything around its scheduler; otherwise as the next. */
+/* test_version_made - not started, and without wrappers around its scheduler; otherwise as the
+ * next. */
 struct serve_version *test_version_made(struct plugin_backend *backend, const char *config,
                                         struct loop *house);
 
-/* test_version_new - started and ready to be submitted to; `backend` must outlive it.
+/* test_version_new - started and ready for requests; `backend` must outlive it.
  * config  text of a config.pbtxt */
 struct serve_version *test_version_new(struct plugin_backend *backend, const char *config,
                                        struct loop *house);

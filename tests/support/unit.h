@@ -1,5 +1,5 @@
 #pragma once
-/* What unit tests share: cmocka with what it needs, and a few checks. */
+/* Shared by unit tests: cmocka with its headers, and a few checks. */
 #include "base/err.h"
 
 #include <setjmp.h>
@@ -18,16 +18,16 @@
         return cmocka_run_group_tests(tests, NULL, NULL); \
     }
 
-/* unit_fails - e is an error of this code whose message contains `part`; frees it. */
+/* unit_fails - check that e is an error with this code whose message contains `part`; frees it. */
 #define unit_fails(e, code, part) unit_fails_at((e), (code), (part), __FILE__, __LINE__)
 void unit_fails_at(struct err *e, enum status code, const char *part, const char *file, int line);
 
-/* unit_succeeds - e is NULL. */
+/* unit_succeeds - check that e is NULL. */
 #define unit_succeeds(e) unit_succeeds_at((e), __FILE__, __LINE__)
 void unit_succeeds_at(struct err *e, const char *file, int line);
 
-/* unit_dies - whether fn(arg) ends the process with abort; runs it in a child. */
+/* unit_dies - true if fn(arg) ends the process with abort; runs it in a child process. */
 bool unit_dies(void (*fn)(void *arg), void *arg);
 
-/* unit_random - the next number of a sequence that *state (any value) chooses. */
+/* unit_random - the next random number; *state (any value) is the seed. */
 uint64_t unit_random(uint64_t *state);
