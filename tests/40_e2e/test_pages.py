@@ -7,29 +7,30 @@ from pathlib import Path
 import pytest
 from harness import paths, ports
 
-PAGES = ("models", "custom-backends", "ensembles", "namespaces", "limits", "caches", "agents", "securing")
+PAGES = sorted(path.stem for path in (paths.ROOT / "docs" / "user").glob("*.md") if "\n```sh\n" in path.read_text())
 BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MARK = "=== end of block"
 # A server started in the background ends with the shell.
 PRELUDE = """\
 set -e
+PATH={venv}/bin:$PATH
 nereid() {{
-    if [ "$1" = check ]; then {binary} "$@"; return; fi
+    if [ "$1" = check ]; then {binary} "$@" --backend-directory={build}/backends; return; fi
     exec {binary} --backend-directory={build}/backends --cache-directory={build}/caches --repoagent-directory={build}/repoagents \\
         --http-port={http} --grpc-port={grpc} --metrics-port={metrics} "$@" >log 2>&1
 }}
-trap 'kill $(jobs -p); wait' EXIT
+trap 'servers=$(jobs -p); [ -z "$servers" ] || kill $servers; wait' EXIT
 """
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_commands_print_what_the_page_says(tmp_path: Path, page: str) -> None:
     http, grpc, metrics = (ports.free_port() for _ in range(3))
-    script = PRELUDE.format(binary=paths.nereid_binary(), build=paths.BUILD, http=http, grpc=grpc, metrics=metrics)
+    script = PRELUDE.format(binary=paths.nereid_binary(), build=paths.BUILD, venv=paths.ROOT / "build" / "venv", http=http, grpc=grpc, metrics=metrics)
     expected: list[str] = []
     for kind, text in BLOCK.findall((paths.ROOT / "docs" / "user" / f"{page}.md").read_text()):
         if kind == "sh":
-            text = text.replace("/opt/tritonserver/include", str(paths.ROOT / "include"))
+            text = text.replace("/opt/tritonserver/include", str(paths.ROOT / "include")).replace("cp build/", f"cp {paths.ROOT}/build/")
             script += text.replace("localhost:8000", f"127.0.0.1:{http}") + f"echo; echo '{MARK}'\n"
             expected.append("")
         else:
