@@ -99,7 +99,7 @@ static void prepare(void)
     grpc_conn_options(options);
     const struct options *settings = &fuzz_server_worker()->server->options;
     home = (struct grpc_home){.worker = fuzz_server_worker(),
-                              .restrictions = &settings->grpc_restrictions,
+                              .guard = {.restrictions = &settings->grpc_restrictions},
                               .helpers = helpers_new(0), /* no thread: jobs run at once */
                               .service = &grpc_methods_service,
                               .metrics = front_metrics_new(grpc_methods_service.metrics()),

@@ -1,6 +1,7 @@
 /* A whole HTTP connection, with models behind it. The first byte chooses how the rest is cut
  * into pieces. */
 #include "base/check.h"
+#include "net/door.h"
 #include "net/helpers.h"
 #include "http/api/http_api.h"
 #include "http/http_conn.h"
@@ -38,7 +39,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     struct worker *w = fuzz_server_worker();
     if (!front) {
-        CHECK(!http_front_open(w->server, &http_api_service, "127.0.0.1", 0, false, NULL, &front));
+        CHECK(!http_front_open(w->server, &http_api_service, "127.0.0.1", 0, false,
+                               &(struct door){0}, &front));
         helpers_free(front->helpers);
         front->helpers = helpers_new(0); /* no thread: jobs run at once */
         fuzz_server_forgive = forgive;

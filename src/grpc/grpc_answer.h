@@ -9,10 +9,12 @@
 #define GRPC_ANSWER_CANCELLED          1
 #define GRPC_ANSWER_DEADLINE_EXCEEDED  4
 #define GRPC_ANSWER_NOT_FOUND          5
+#define GRPC_ANSWER_PERMISSION_DENIED  7
 #define GRPC_ANSWER_RESOURCE_EXHAUSTED 8
 #define GRPC_ANSWER_UNIMPLEMENTED      12
 #define GRPC_ANSWER_INTERNAL           13
 #define GRPC_ANSWER_UNAVAILABLE        14
+#define GRPC_ANSWER_UNAUTHENTICATED    16
 
 /* grpc_answer_send - send a message; the stream owns r from here on. Dropped if the stream is
  * closed or ended. */

@@ -6,6 +6,7 @@
 #include "grpc/grpc_frames.h"
 #include "grpc/grpc_keepalive.h"
 #include "grpc/grpc_out.h"
+#include "net/guard.h"
 #include "net/tls/tls_conn.h"
 #include "net/turns.h"
 #include "os/loop.h"
@@ -20,7 +21,6 @@ struct front_metrics;
 struct grpc_front;
 struct grpc_stream;
 struct helpers;
-struct options_restrictions;
 struct worker;
 
 /* The limits of a connection. */
@@ -47,7 +47,7 @@ struct grpc_home {
     struct grpc_front *front;
     const nghttp2_session_callbacks *callbacks; /* the front end's, like options */
     const nghttp2_option *options;
-    const struct options_restrictions *restrictions;
+    struct guard guard;
     const struct forward *forward;    /* forwards metadata as parameters; NULL = none */
     uint8_t pack_level;               /* enum grpc_pack_level */
     const struct grpc_delays *delays; /* NULL = none: grpc_delay.h */

@@ -5,6 +5,7 @@
 #include "grpc/grpc_delay.h"
 #include "grpc/grpc_method.h"
 #include "metrics/front_metrics.h"
+#include "net/door.h"
 #include "net/forward.h"
 #include "net/helpers.h"
 #include "net/listener.h"
@@ -121,7 +122,7 @@ static void grpc_front_give_up(struct tls_conn *t)
     grpc_conn_close(t->owner);
 }
 
-static void init_parts(struct grpc_front *f, struct tls *tls)
+static void init_parts(struct grpc_front *f, const struct door *door)
 {
     f->left = f->server->worker_count;
     f->helpers = helpers_new(f->left);
@@ -137,14 +138,20 @@ static void init_parts(struct grpc_front *f, struct tls *tls)
         p->home.helpers = f->helpers;
         p->home.forward = f->forward;
         grpc_keepalive_rules(options, &p->home.rules);
-        p->home.restrictions = &options->grpc_restrictions;
+        p->home.guard = (struct guard){
+            .restrictions = &options->grpc_restrictions,
+            .prefix = GUARD_GRPC_PREFIX,
+            .what = "protocol",
+            .keys = door->keys,
+        };
         p->home.pack_level = (uint8_t)options->grpc_compression;
-        p->home.curious = f->forward || options->grpc_restrictions.any || p->home.pack_level;
+        p->home.curious =
+            f->forward || options->grpc_restrictions.any || door->keys || p->home.pack_level;
         p->home.delays = grpc_delay_read();
         p->home.conn_gone = on_conn_gone;
         p->home.metrics = front_metrics_new(f->service->metrics());
         p->home.tls = (struct tls_home){
-            .tls = tls, .loop = p->home.worker->loop, .give_up = grpc_front_give_up};
+            .tls = door->tls, .loop = p->home.worker->loop, .give_up = grpc_front_give_up};
         tls_home_init(&p->home.tls);
         list_init(&p->home.conns);
         p->goodbye.deliver = on_goodbye;
@@ -154,7 +161,7 @@ static void init_parts(struct grpc_front *f, struct tls *tls)
 }
 
 struct err *grpc_front_open(struct server *s, const struct grpc_service *service,
-                            const char *address, uint16_t port, bool reuse, struct tls *tls,
+                            const char *address, uint16_t port, bool reuse, const struct door *door,
                             struct grpc_front **ret)
 {
     struct grpc_front *f = MEM_NEW(struct grpc_front);
@@ -169,7 +176,7 @@ struct err *grpc_front_open(struct server *s, const struct grpc_service *service
         grpc_conn_callbacks(f->callbacks);
         grpc_conn_options(f->options);
         e = forward_new("grpc-header-forward-pattern", s->options.grpc_header_pattern, &f->forward);
-        init_parts(f, tls);
+        init_parts(f, door);
     }
     if (!e) {
         e = listener_open(s, address, port, reuse, 0, on_accepted, NULL, f, &f->listener);

@@ -10,19 +10,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct door;
 struct grpc_front;
 struct grpc_service;
 struct server;
-struct tls;
-
 /* grpc_front_open - listen and serve: grpc_methods_service (grpc/api).
  * s        borrowed until grpc_front_free
  * address  as for sock_listen; port 0 = the system chooses: see grpc_front_port
- * tls      borrowed until grpc_front_free; NULL = no TLS
+ * door     what it points to is borrowed until grpc_front_free
  * errors   those of listener_open
  * Any thread but the workers'. */
 struct err *grpc_front_open(struct server *s, const struct grpc_service *service,
-                            const char *address, uint16_t port, bool reuse, struct tls *tls,
+                            const char *address, uint16_t port, bool reuse, const struct door *door,
                             struct grpc_front **ret);
 
 /* grpc_front_port - the port it listens on. */

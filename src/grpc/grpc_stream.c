@@ -150,10 +150,9 @@ static bool is_protocol(const char *name, size_t len)
     return false;
 }
 
-static void note_key(struct grpc_stream *s, bool right)
+static enum options_category category_of(const struct grpc_stream *s)
 {
-    s->allowed = s->allowed || right;
-    s->denied = s->denied || !right;
+    return s->method ? s->method->category : OPTIONS_CATEGORY_NONE;
 }
 
 /* Looks at metadata that an option needs: restricted interfaces, forwarded headers, compressed
@@ -162,17 +161,10 @@ static void look_closer(struct grpc_stream *s, const char *name, size_t name_len
                         size_t len)
 {
     const struct grpc_home *home = s->conn->home;
-    if (!s->method)
-        return;
-    enum options_category category = s->method->category;
-    if (guard_restricted(home->restrictions, category)) {
-        const char *want = home->restrictions->of[category].header;
-        size_t prefix = sizeof(GUARD_GRPC_PREFIX) - 1;
-        if (name_len == prefix + strlen(want) && memcmp(name, GUARD_GRPC_PREFIX, prefix) == 0 &&
-            strncasecmp(name + prefix, want, name_len - prefix) == 0)
-            note_key(s, guard_allows(home->restrictions, category, value, len));
-    }
-    if (!s->method->tensors)
+    enum options_category category = category_of(s);
+    if (guard_watches(&home->guard, category))
+        guard_header(&home->guard, category, &s->seen, name, name_len, value, len);
+    if (!s->method || !s->method->tensors)
         return;
     if (home->pack_level && IS(name, name_len, "grpc-accept-encoding"))
         s->packing = grpc_pack_coding((enum grpc_pack_level)home->pack_level, value, len);
@@ -184,15 +176,26 @@ static void look_closer(struct grpc_stream *s, const char *name, size_t name_len
     }
 }
 
-/* Answers UNAVAILABLE, as the reference does. */
-static void grpc_stream_answer_restricted(struct grpc_stream *s)
+/* true if the client may not make this call: it was answered. For restricted interfaces the
+ * answer is UNAVAILABLE, as the reference's. */
+static bool grpc_stream_turned_away(struct grpc_stream *s)
 {
-    const struct options_restrictions *r = s->conn->home->restrictions;
-    struct err *e =
-        err_new(STATUS_UNAVAILABLE,
-                "This protocol is restricted, expecting header '" GUARD_GRPC_PREFIX "%s'",
-                r->of[s->method->category].header);
-    grpc_answer_fail(s, e);
+    const struct guard *g = &s->conn->home->guard;
+    enum options_category category = category_of(s);
+    if (!guard_watches(g, category))
+        return false;
+    enum guard_answer answer = guard_decide(g, category, &s->seen);
+    if (answer == GUARD_PASS)
+        return false;
+    struct strbuf text = STRBUF_INIT;
+    guard_say(g, category, answer, &text);
+    grpc_answer_end(s,
+                    answer == GUARD_RESTRICTED ? GRPC_ANSWER_UNAVAILABLE
+                    : answer == GUARD_NO_KEY   ? GRPC_ANSWER_UNAUTHENTICATED
+                                               : GRPC_ANSWER_PERMISSION_DENIED,
+                    strbuf_str(&text));
+    strbuf_fini(&text);
+    return true;
 }
 
 /* Answers as the reference, except for inference: the reference finds no model and says
@@ -240,11 +243,10 @@ static void grpc_stream_admit(struct grpc_stream *s)
         grpc_answer_http(s, "415");
     else if (s->header_bytes > GRPC_CONN_HEADER_BYTES)
         grpc_answer_end(s, GRPC_ANSWER_RESOURCE_EXHAUSTED, "received metadata size exceeds limit");
+    else if (grpc_stream_turned_away(s))
+        return;
     else if (!s->method)
         grpc_answer_end(s, GRPC_ANSWER_UNIMPLEMENTED, NULL);
-    else if ((!s->allowed || s->denied) &&
-             guard_restricted(s->conn->home->restrictions, s->method->category))
-        grpc_stream_answer_restricted(s);
     else if (s->conn->late && s->method->end != GRPC_METHOD_SERVED)
         answer_late(s);
     else if (s->conn->leaving && s->method->streams)

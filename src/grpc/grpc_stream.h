@@ -7,6 +7,7 @@
 #include "base/strbuf.h"
 #include "codec/expand.h"
 #include "grpc/grpc_inbox.h"
+#include "net/guard.h"
 #include "grpc/grpc_out.h"
 #include "os/loop.h"
 
@@ -71,10 +72,9 @@ struct grpc_stream {
     bool grpc;        /* the content-type is right */
     bool grpc_errors; /* triton_grpc_error: true */
     bool bad_timeout;
-    bool late;             /* the timeout is 0: it is over before the call began */
-    bool allowed;          /* it has the header that its interface requires */
-    bool denied;           /* it has a header with that name and a wrong value */
-    struct strbuf headers; /* headers that may become parameters: name, NUL, value, NUL, ... */
+    bool late;              /* the timeout is 0: it is over before the call began */
+    struct guard_seen seen; /* what its metadata show of who may use the interface */
+    struct strbuf headers;  /* headers that may become parameters: name, NUL, value, NUL, ... */
     enum expand_coding encoding;
     enum expand_coding packing; /* compression of outgoing messages */
     size_t header_bytes;

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "http/http_conn.h"
 #include "http/http_shard.h"
+#include "net/door.h"
 #include "net/forward.h"
 #include "net/helpers.h"
 #include "net/listener.h"
@@ -56,7 +57,7 @@ struct http_patience http_front_patience(uint32_t head, uint32_t stall, uint32_t
 }
 
 struct err *http_front_open(struct server *s, const struct http_service *service,
-                            const char *address, uint16_t port, bool reuse, struct tls *tls,
+                            const char *address, uint16_t port, bool reuse, const struct door *door,
                             struct http_front **ret)
 {
     struct http_front *f = MEM_NEW(struct http_front);
@@ -73,7 +74,7 @@ struct err *http_front_open(struct server *s, const struct http_service *service
         f->shards[i].front = f;
         f->shards[i].worker = &s->workers[i];
         f->shards[i].metrics = front_metrics_new(f->service->metrics);
-        f->shards[i].tls = (struct tls_home){.tls = tls,
+        f->shards[i].tls = (struct tls_home){.tls = door->tls,
                                              .loop = s->workers[i].loop,
                                              .plain = speak_tls,
                                              .give_up = http_front_give_up};
@@ -83,7 +84,14 @@ struct err *http_front_open(struct server *s, const struct http_service *service
     struct err *e = NULL;
     if (service->inference)
         e = forward_new("http-header-forward-pattern", s->options.http_header_pattern, &f->forward);
-    f->collect = f->forward || (service->inference && s->options.http_restrictions.any);
+    f->guard = (struct guard){
+        .restrictions = service->inference ? &s->options.http_restrictions : NULL,
+        .prefix = "",
+        .what = "API",
+        .keys = door->keys,
+    };
+    f->collect =
+        f->forward || f->guard.keys || (f->guard.restrictions && f->guard.restrictions->any);
     if (!e)
         e = listener_open(s, address, port, reuse, 0, accepted, refused, f, &f->listener);
     if (e) {

@@ -9,19 +9,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct door;
 struct http_front;
 struct http_service;
 struct server;
-struct tls;
-
 /* http_front_open - listen and serve: http_api_service or metrics_http_service (http/api).
  * s        borrowed until http_front_free
  * address  as for sock_listen; port 0 = the system chooses: see http_front_port
- * tls      borrowed until http_front_free; NULL = no TLS
+ * door     what it points to is borrowed until http_front_free
  * errors   those of listener_open
  * Any thread but the workers'. */
 struct err *http_front_open(struct server *s, const struct http_service *service,
-                            const char *address, uint16_t port, bool reuse, struct tls *tls,
+                            const char *address, uint16_t port, bool reuse, const struct door *door,
                             struct http_front **ret);
 
 /* http_front_port - the port it listens on. */

@@ -2,6 +2,7 @@
 
 #include "base/budget.h"
 #include "base/mem.h"
+#include "base/strbuf.h"
 #include "http/http_body.h"
 #include "http/http_conn.h"
 #include "http/http_exchange.h"
@@ -94,22 +95,33 @@ static void http_read_fail(struct http_conn *c, uint16_t status, const char *rea
     http_read_no_more(c);
 }
 
-/* Answers without the body; the body is dropped when it comes. */
-static void http_read_refuse(struct http_conn *c, struct err *e)
+/* Begins an answer without the body; the body is dropped when it comes. */
+static struct http_exchange *refusal_begin(struct http_conn *c)
 {
     const struct http1_head *h = &c->parser.head;
     struct http_exchange *x = exchange_begin(c);
     x->route = (uint8_t)c->route.kind;
     if (h->expect_continue || h->content_length > DISCARD_AT_MOST || h->chunked)
         x->keep_alive = false;
+    return x;
+}
+
+static void refusal_end(struct http_conn *c, const struct http_exchange *x)
+{
     bool last = is_last(c, x);
-    c->body_left = h->content_length;
-    http_exchange_error(x, e);
+    c->body_left = c->parser.head.content_length;
     http1_next(&c->parser);
     if (last)
         http_read_no_more(c);
     else if (c->body_left)
         c->phase = HTTP_PHASE_DISCARD;
+}
+
+static void http_read_refuse(struct http_conn *c, struct err *e)
+{
+    struct http_exchange *x = refusal_begin(c);
+    http_exchange_error(x, e);
+    refusal_end(c, x);
 }
 
 /* The service does not need the body: answers now, and drops the body when it comes. */
@@ -173,12 +185,54 @@ static size_t begin_admitted(struct http_conn *c, char *data, size_t n)
     return h->chunked ? 0 : http_body_take(c, data, n);
 }
 
+/* Shows the guard all headers, and asks it. */
+static enum guard_answer guarded(const struct http_conn *c, enum options_category category)
+{
+    const struct guard *g = &c->shard->front->guard;
+    const struct http1_head *h = &c->parser.head;
+    struct guard_seen seen = {0};
+    for (size_t at = 0; at < h->headers_len;) {
+        const char *name = h->headers + at;
+        size_t name_len = strlen(name);
+        const char *value = name + name_len + 1;
+        size_t len = strlen(value);
+        guard_header(g, category, &seen, name, name_len, value, len);
+        at += name_len + len + 2;
+    }
+    return guard_decide(g, category, &seen);
+}
+
+/* true if the client may not use this route: it was answered. */
+static bool turned_away(struct http_conn *c)
+{
+    const struct http_front *f = c->shard->front;
+    if (!guard_asks(&f->guard))
+        return false;
+    enum options_category category = f->service->category(&c->route);
+    if (!guard_watches(&f->guard, category))
+        return false;
+    enum guard_answer answer = guarded(c, category);
+    if (answer == GUARD_PASS)
+        return false;
+    struct strbuf text = STRBUF_INIT;
+    guard_say(&f->guard, category, answer, &text);
+    struct http_exchange *x = refusal_begin(c);
+    if (answer == GUARD_NO_KEY)
+        x->extra = "WWW-Authenticate: Bearer\r\n";
+    http_exchange_fault(x, answer == GUARD_NO_KEY ? 401 : 403, strbuf_str(&text));
+    refusal_end(c, x);
+    strbuf_fini(&text);
+    return true;
+}
+
 /* A head is complete. Returns as begin_admitted. */
 static size_t begin_message(struct http_conn *c, char *data, size_t n)
 {
     const struct http1_head *h = &c->parser.head;
     const struct http_service *service = c->shard->front->service;
     c->route = service->route(h);
+    if (turned_away(c))
+        return 0;
     struct err *e = service->admit(c->shard->front, h, &c->route, &c->body_max);
     if (e) {
         http_read_refuse(c, e);

@@ -1,6 +1,8 @@
 #pragma once
 /* The interface of what a port serves: its routes, and who answers them. Connections know
  * nothing else of it. */
+#include "server/options/options_front.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -37,6 +39,10 @@ struct http_service {
 
     /* route - the route (metrics->routes) that a head means; called once per message. */
     struct http_route (*route)(const struct http1_head *head);
+
+    /* category - what a route is for. The connection asks the guard who may use it, before the
+     * service admits the request. */
+    enum options_category (*category)(const struct http_route *route);
 
     /* admit - decide about a message by its head, before its body is received.
      * ret_max  the most bytes of its body; 0 = the body is not needed and is dropped

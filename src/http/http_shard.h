@@ -5,6 +5,7 @@
 #include "http/http_out.h"
 #include "http/http_service.h"
 #include "metrics/front_metrics.h"
+#include "net/guard.h"
 #include "net/tls/tls_conn.h"
 #include "os/mailbox.h"
 #include "os/mutex.h"
@@ -59,8 +60,9 @@ struct http_front {
     struct listener *listener;
     struct http_shard *shards; /* one per worker */
     struct forward *forward;   /* forwards headers as parameters; NULL = none */
-    bool collect;              /* all headers are needed */
-    struct helpers *helpers;   /* for large compressed messages */
+    struct guard guard;
+    bool collect;            /* all headers are needed */
+    struct helpers *helpers; /* for large compressed messages */
     /* rank LEAF; `settled` is signalled when a connection or a shard's message is gone */
     struct mutex lock;
     struct mutex_cond settled;

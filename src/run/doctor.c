@@ -172,8 +172,8 @@ static void tell_secure(struct doctor *d)
     struct secure s;
     struct err *e = secure_open(&s, d->options);
     if (e)
-        problem_of(d, e, "correct the files that the options of TLS name");
-    else if (s.http || s.grpc || s.metrics)
+        problem_of(d, e, "correct the files that the options of TLS and --api-keys name");
+    else if (s.http.tls || s.grpc.tls || s.metrics.tls)
         fact("TLS", "its files can be used");
     secure_close(&s);
 }

@@ -82,14 +82,14 @@ static struct err *open_fronts(struct fronts *f)
     struct err *e = secure_open(&f->secure, o);
     if (!e && o->allow_grpc)
         e = run_run_opened(grpc_front_open(f->server, &grpc_methods_service, o->grpc_address,
-                                           o->grpc_port, o->reuse_grpc_port, f->secure.grpc,
+                                           o->grpc_port, o->reuse_grpc_port, &f->secure.grpc,
                                            &f->grpc),
                            "grpc", o->grpc_address);
     if (!e && f->grpc)
         say_started("GRPCInferenceService", o->grpc_address, grpc_front_port(f->grpc));
     if (!e && o->allow_http)
         e = run_run_opened(http_front_open(f->server, &http_api_service, o->http_address,
-                                           o->http_port, o->reuse_http_port, f->secure.http,
+                                           o->http_port, o->reuse_http_port, &f->secure.http,
                                            &f->http),
                            "http", o->http_address);
     if (!e && f->http)
@@ -97,7 +97,7 @@ static struct err *open_fronts(struct fronts *f)
     const char *address = o->metrics_address ? o->metrics_address : o->http_address;
     if (!e && o->allow_metrics)
         e = run_run_opened(http_front_open(f->server, &metrics_http_service, address,
-                                           o->metrics_port, false, f->secure.metrics, &f->metrics),
+                                           o->metrics_port, false, &f->secure.metrics, &f->metrics),
                            "metrics", address);
     if (!e && f->metrics)
         say_started("Metrics Service", address, http_front_port(f->metrics));

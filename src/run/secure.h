@@ -1,17 +1,17 @@
 #pragma once
-/* TLS of the front ends: what each has, and its files, which the main thread looks at. */
+/* Certificates and keys of the front ends, and their files, which the main thread looks at. */
 #include "base/err.h"
+#include "net/door.h"
 #include "os/clock.h"
 
 #include <stdbool.h>
 
 struct options;
-struct tls;
 
 struct secure {
-    struct tls *http; /* NULL = plain, as the others */
-    struct tls *grpc;
-    struct tls *metrics;
+    struct door http;
+    struct door grpc;
+    struct door metrics;
 };
 
 /* secure_asked - whether any front end may need it: SIGHUP is waited for. */
@@ -19,7 +19,7 @@ bool secure_asked(const struct options *o);
 
 /* secure_open - for the front ends that will be opened.
  * o       borrowed until secure_close
- * errors  those of tls_new */
+ * errors  those of tls_new and keys_new */
 struct err *secure_open(struct secure *s, const struct options *o);
 
 /* secure_next - when to look at the files again. secure_look - do it; now: they are said to have

@@ -4,7 +4,6 @@
 #include "base/arena.h"
 #include "base/strbuf.h"
 #include "infer/request.h"
-#include "net/guard.h"
 #include "support/unit.h"
 
 #include <stdlib.h>
@@ -87,22 +86,5 @@ static void broken_patterns(void **state)
     unit_fails(forward_new("some-pattern", "*", &f), STATUS_INVALID_ARG, "at character");
 }
 
-static void guards(void **state)
-{
-    (void)state;
-    struct options_restrictions r = {0};
-    assert_true(guard_allows(&r, OPTIONS_CATEGORY_HEALTH, NULL, 0));
-    r.any = true;
-    r.of[OPTIONS_CATEGORY_HEALTH] = (struct options_restriction){"key", "secret"};
-    static const char *const wrong[] = {"", "s", "secre", "secrett", "SECRET", "tecret", "secreu"};
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
-        assert_false(guard_allows(&r, OPTIONS_CATEGORY_HEALTH, wrong[i], strlen(wrong[i])));
-    assert_false(guard_allows(&r, OPTIONS_CATEGORY_HEALTH, NULL, 0));
-    assert_false(guard_allows(&r, OPTIONS_CATEGORY_HEALTH, "secret\0x", 8));
-    assert_true(guard_allows(&r, OPTIONS_CATEGORY_HEALTH, "secret", 6));
-    assert_true(guard_allows(&r, OPTIONS_CATEGORY_TRACE, NULL, 0));
-    assert_true(guard_allows(&r, OPTIONS_CATEGORY_NONE, NULL, 0));
-}
-
 UNIT_MAIN(UNIT(names_are_searched), UNIT(names_with_a_meaning), UNIT(matching_has_a_limit),
-          UNIT(broken_patterns), UNIT(guards))
+          UNIT(broken_patterns))

@@ -187,7 +187,7 @@ static struct rig *rig_new(uint32_t initial_window)
     grpc_conn_options(r->options);
     const struct options *settings = &r->server->options;
     r->home = (struct grpc_home){.worker = &r->server->workers[0],
-                                 .restrictions = &settings->grpc_restrictions,
+                                 .guard = {.restrictions = &settings->grpc_restrictions},
                                  .helpers = helpers_new(0),
                                  .service = &grpc_methods_service,
                                  .metrics = front_metrics_new(grpc_methods_service.metrics()),

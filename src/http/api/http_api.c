@@ -12,7 +12,6 @@
 #include "http/http_exchange.h"
 #include "http/http_shard.h"
 #include "model/config.h"
-#include "net/guard.h"
 #include "server/control/describe.h"
 #include "server/server_metadata.h"
 
@@ -55,9 +54,9 @@ static bool method_fits(const struct http_route *route, const struct http1_head 
     return false;
 }
 
-static enum options_category http_api_category(enum http_route_kind kind)
+static enum options_category http_api_category(const struct http_route *route)
 {
-    switch (kind) {
+    switch ((enum http_route_kind)route->kind) {
     case HTTP_ROUTE_NONE:
         break;
     case HTTP_ROUTE_LIVE:
@@ -89,31 +88,6 @@ static enum options_category http_api_category(enum http_route_kind kind)
     return OPTIONS_CATEGORY_NONE;
 }
 
-/* The header that this route requires and the request lacks, or has with a wrong value; NULL =
- * the request may pass. */
-static const char *missing_header(const struct server *s, enum http_route_kind kind,
-                                  const struct http1_head *head)
-{
-    const struct options_restrictions *r = &s->options.http_restrictions;
-    enum options_category category = http_api_category(kind);
-    if (!guard_restricted(r, category))
-        return NULL;
-    const char *header = r->of[category].header;
-    const char *value = http1_header(head, header, NULL);
-    bool allowed = value != NULL;
-    for (; value; value = http1_header(head, header, value))
-        allowed &= guard_allows(r, category, value, strlen(value));
-    return allowed ? NULL : header;
-}
-
-static void http_api_answer_restricted(struct http_exchange *x, const char *header)
-{
-    struct strbuf text = STRBUF_INIT;
-    strbuf_printf(&text, "This API is restricted, expecting header '%s'", header);
-    http_exchange_fault(x, 403, strbuf_str(&text));
-    strbuf_fini(&text);
-}
-
 static bool takes_body(enum http_route_kind kind)
 {
     return kind == HTTP_ROUTE_MODEL_INFER || kind == HTTP_ROUTE_INDEX || kind == HTTP_ROUTE_CONTROL;
@@ -141,7 +115,7 @@ static struct err *http_api_admit(const struct http_front *f, const struct http1
                                   const struct http_route *route, uint64_t *ret_max)
 {
     *ret_max = 0;
-    if (!method_fits(route, head) || missing_header(f->server, route->kind, head))
+    if (!method_fits(route, head))
         return NULL;
     if (route->kind == HTTP_ROUTE_MODEL_INFER)
         return admit_infer(f, head, ret_max);
@@ -291,11 +265,6 @@ static void http_api_serve(struct http_exchange *x, struct http_message *m)
 {
     enum http_route_kind kind = m->route->kind;
     x->route = (uint8_t)kind;
-    const char *missing = missing_header(x->shard->front->server, kind, m->head);
-    if (missing) {
-        http_api_answer_restricted(x, missing);
-        return;
-    }
     if (!method_fits(m->route, m->head)) {
         http_exchange_fault(x, 405, "Method Not Allowed");
         return;
@@ -354,6 +323,7 @@ static const struct front_metrics_kind metrics = {
 const struct http_service http_api_service = {.metrics = &metrics,
                                               .inference = true,
                                               .route = http_api_route,
+                                              .category = http_api_category,
                                               .admit = http_api_admit,
                                               .tells = TELLS,
                                               .serve = http_api_serve};

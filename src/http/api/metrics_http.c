@@ -29,6 +29,11 @@ static struct http_route metrics_http_route(const struct http1_head *head)
     return (struct http_route){.kind = is_metrics(head)};
 }
 
+static enum options_category metrics_http_category(const struct http_route *route)
+{
+    return route->kind ? OPTIONS_CATEGORY_METRICS : OPTIONS_CATEGORY_NONE;
+}
+
 static void metrics_http_serve(struct http_exchange *x, struct http_message *m)
 {
     if (!m->route->kind) {
@@ -51,6 +56,7 @@ static const struct front_metrics_kind kind = {
 
 const struct http_service metrics_http_service = {.metrics = &kind,
                                                   .route = metrics_http_route,
+                                                  .category = metrics_http_category,
                                                   .admit = metrics_http_admit,
                                                   .tells = 1u << 1,
                                                   .serve = metrics_http_serve};

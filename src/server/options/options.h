@@ -56,6 +56,7 @@ struct options {
     bool strict_model_config;
     bool auto_complete_config;
     uint32_t exit_timeout_secs;
+    const char *api_keys_file; /* NULL = none */
     uint32_t model_load_threads;
     enum options_control_mode control_mode;
     uint32_t poll_secs;

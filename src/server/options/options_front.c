@@ -6,10 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-#define CATEGORIES                                                                             \
-    "health, metadata, inference, shared-memory, model-config, model-repository, statistics, " \
-    "trace, logging"
-
 static struct err *options_front_bad_value(const struct options_row *row, const char *value,
                                            const char *allowed)
 {
@@ -17,12 +13,12 @@ static struct err *options_front_bad_value(const struct options_row *row, const 
                    value);
 }
 
-static enum options_category options_front_category(const char *name, size_t len)
+enum options_category options_front_category(const char *name, size_t len)
 {
-    static const char *const names[OPTIONS_CATEGORIES] = {
+    static const char *const names[OPTIONS_CATEGORY_NONE] = {
         "health",           "metadata",   "inference", "shared-memory", "model-config",
-        "model-repository", "statistics", "trace",     "logging"};
-    for (size_t i = 0; i < OPTIONS_CATEGORIES; i++)
+        "model-repository", "statistics", "trace",     "logging",       "metrics"};
+    for (size_t i = 0; i < OPTIONS_CATEGORY_NONE; i++)
         if (strlen(names[i]) == len && memcmp(names[i], name, len) == 0)
             return (enum options_category)i;
     return OPTIONS_CATEGORY_NONE;
@@ -43,9 +39,10 @@ struct err *options_front_restrict(const struct options_row *row, const char *va
     for (const char *at = value; at <= colon;) {
         size_t len = strcspn(at, ",:");
         enum options_category category = options_front_category(at, len);
-        if (category == OPTIONS_CATEGORY_NONE)
+        if (category >= OPTIONS_CATEGORIES)
             return err_new(STATUS_INVALID_ARG,
-                           "option --%s: expected categories of " CATEGORIES ", found '%.*s'",
+                           "option --%s: expected categories of " OPTIONS_CATEGORY_NAMES
+                           ", found '%.*s'",
                            row->name, (int)len, at);
         if (field->of[category].header)
             return err_new(STATUS_INVALID_ARG, "option --%s: '%.*s' is restricted twice", row->name,

@@ -4,6 +4,7 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct options;
@@ -21,10 +22,19 @@ enum options_category {
     OPTIONS_CATEGORY_TRACE,
     OPTIONS_CATEGORY_LOGGING,
     OPTIONS_CATEGORIES,
-    OPTIONS_CATEGORY_NONE = OPTIONS_CATEGORIES, /* interfaces that cannot be restricted */
+    OPTIONS_CATEGORY_METRICS = OPTIONS_CATEGORIES, /* which only keys are asked for */
+    OPTIONS_CATEGORY_NONE,                         /* of what does not exist */
 };
 
-/* The header that a category requires, and its value; both are NULL if it is not restricted. */
+/* What --http-restricted-api and --grpc-restricted-protocol know. */
+#define OPTIONS_CATEGORY_NAMES                                                                 \
+    "health, metadata, inference, shared-memory, model-config, model-repository, statistics, " \
+    "trace, logging"
+
+/* options_front_category - by name, of these or "metrics"; NONE when there is none. */
+enum options_category options_front_category(const char *name, size_t len);
+
+/* The header that a category wants, and its value; of an unrestricted one both are NULL. */
 struct options_restriction {
     const char *header;
     const char *value;
