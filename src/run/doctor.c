@@ -169,7 +169,7 @@ static void tell_ports(struct doctor *d)
 /* Certificates and keys are read as a server would. */
 static void tell_secure(struct doctor *d)
 {
-    struct secure s;
+    struct secure s = {0};
     struct err *e = secure_open(&s, d->options);
     if (e)
         problem_of(d, e, "correct the files that the options of TLS and --api-keys name");
