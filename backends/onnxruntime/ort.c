@@ -20,13 +20,16 @@ static TRITONSERVER_Error *onnxruntime_ort_read_int(yyjson_val *cmdline, const c
 }
 
 static TRITONSERVER_Error *onnxruntime_ort_read_settings(TRITONBACKEND_Backend *backend,
-                                                         struct ort_settings *settings)
+                                                         struct ort_settings *settings,
+                                                         char **ret_library)
 {
     yyjson_doc *doc;
     TRITONSERVER_Error *err = bconfig_of_backend(backend, &doc);
     if (err)
         return err;
     yyjson_val *cmdline = yyjson_obj_get(yyjson_doc_get_root(doc), "cmdline");
+    const char *library = yyjson_get_str(yyjson_obj_get(cmdline, "library"));
+    *ret_library = library ? strdup(library) : NULL;
     settings->default_max_batch_size = DEFAULT_MAX_BATCH_SIZE;
     const char *pool = yyjson_get_str(yyjson_obj_get(cmdline, "enable-global-threadpool"));
     settings->pool_given = pool != NULL;
@@ -59,45 +62,56 @@ void ort_free(struct ort *ort)
     free(ort);
 }
 
-/* Loads the library next to the backend, else one of the system. */
-static TRITONSERVER_Error *load_library(const char *folder, void **ret_library)
+/* A distribution's name of the library ends with the version whose header this was built on. */
+#define QUOTED(text)     #text
+#define DISTRIBUTED(api) "libonnxruntime.so.1." QUOTED(api)
+
+/* Loads the library that was told; without one, the library next to the backend, else one of the
+ * system. */
+static TRITONSERVER_Error *load_library(const char *folder, const char *told, void **ret_library)
 {
-    static const char name[] = "libonnxruntime.so.1";
-    size_t size = strlen(folder) + sizeof name + 1;
-    char *path = malloc(size);
-    if (!path)
+    static const char *const of_system[] = {"libonnxruntime.so.1", DISTRIBUTED(ORT_API_VERSION)};
+    char *beside;
+    if (asprintf(&beside, "%s/libonnxruntime.so.1", folder) < 0)
         return berr_no_memory();
-    snprintf(path, size, "%s/%s", folder, name);
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    bool there = access(path, F_OK) == 0;
-    free(path);
-    if (!library && !there)
-        library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    const char *first = told ? told : beside;
+    void *library = dlopen(first, RTLD_NOW | RTLD_LOCAL);
+    TRITONSERVER_Error *err = NULL;
     if (!library) {
         const char *reason = dlerror();
-        return berr_new(TRITONSERVER_ERROR_UNAVAILABLE, "ONNX Runtime cannot be loaded: %s",
-                        reason ? reason : name);
+        err = berr_new(TRITONSERVER_ERROR_UNAVAILABLE, "ONNX Runtime cannot be loaded: %s",
+                       reason ? reason : first);
     }
+    bool may_search = !told && access(beside, F_OK) != 0;
+    for (size_t i = 0; !library && may_search && i < sizeof of_system / sizeof *of_system; i++)
+        library = dlopen(of_system[i], RTLD_NOW | RTLD_LOCAL);
+    free(beside);
+    if (!library)
+        return err;
+    berr_drop(err);
     *ret_library = library;
     return NULL;
 }
 
-static TRITONSERVER_Error *load_api(struct ort *ort)
+static TRITONSERVER_Error *load_api(struct ort *ort, const char *told)
 {
     void *library = NULL;
-    TRITONSERVER_Error *err = load_library(ort->folder, &library);
+    TRITONSERVER_Error *err = load_library(ort->folder, told, &library);
     if (err)
         return err;
     const OrtApiBase *(*get_base)(void);
     *(void **)&get_base = dlsym(library, "OrtGetApiBase");
     if (!get_base)
-        return berr_new(TRITONSERVER_ERROR_UNAVAILABLE,
-                        "%s/libonnxruntime.so.1 is not ONNX Runtime", ort->folder);
+        return berr_new(TRITONSERVER_ERROR_UNAVAILABLE, "'%s' is not ONNX Runtime",
+                        told ? told : ort->folder);
     ort->api = get_base()->GetApi(ORT_API_VERSION);
     if (!ort->api)
         return berr_new(TRITONSERVER_ERROR_UNAVAILABLE,
                         "ONNX Runtime %s is too old: interface version %d is needed",
                         get_base()->GetVersionString(), ORT_API_VERSION);
+    char text[128];
+    snprintf(text, sizeof text, "ONNX Runtime %s is loaded", get_base()->GetVersionString());
+    berr_drop(TRITONSERVER_LogMessage(TRITONSERVER_LOG_INFO, __FILE__, __LINE__, text));
     return NULL;
 }
 
@@ -172,9 +186,9 @@ static OrtStatus *make_env(struct ort *ort)
     return status;
 }
 
-static TRITONSERVER_Error *onnxruntime_ort_start(struct ort *ort)
+static TRITONSERVER_Error *onnxruntime_ort_start(struct ort *ort, const char *told)
 {
-    TRITONSERVER_Error *err = load_api(ort);
+    TRITONSERVER_Error *err = load_api(ort, told);
     if (err)
         return err;
     ort->processors = cpus_usable();
@@ -186,8 +200,8 @@ static TRITONSERVER_Error *onnxruntime_ort_start(struct ort *ort)
 }
 
 /* Opens the runtime in a folder; owns the folder's name. */
-static TRITONSERVER_Error *open_runtime(char *folder, const struct ort_settings *settings,
-                                        struct ort **ret_ort)
+static TRITONSERVER_Error *open_runtime(char *folder, const char *told,
+                                        const struct ort_settings *settings, struct ort **ret_ort)
 {
     struct ort *ort = folder ? calloc(1, sizeof *ort) : NULL;
     if (!ort) {
@@ -197,7 +211,7 @@ static TRITONSERVER_Error *open_runtime(char *folder, const struct ort_settings 
     ort->folder = folder;
     ort->settings = *settings;
     pthread_mutex_init(&ort->lock, NULL);
-    TRITONSERVER_Error *err = onnxruntime_ort_start(ort);
+    TRITONSERVER_Error *err = onnxruntime_ort_start(ort, told);
     if (err) {
         ort_free(ort);
         return err;
@@ -210,11 +224,15 @@ TRITONSERVER_Error *ort_new(TRITONBACKEND_Backend *backend, struct ort **ret_ort
 {
     TRITONBACKEND_ArtifactType kind;
     const char *folder;
+    char *library = NULL;
     struct ort_settings settings = {0};
     TRITONSERVER_Error *err = TRITONBACKEND_BackendArtifacts(backend, &kind, &folder);
     if (!err)
-        err = onnxruntime_ort_read_settings(backend, &settings);
-    return err ? err : open_runtime(strdup(folder), &settings, ret_ort);
+        err = onnxruntime_ort_read_settings(backend, &settings, &library);
+    if (!err)
+        err = open_runtime(strdup(folder), library, &settings, ret_ort);
+    free(library);
+    return err;
 }
 
 TRITONSERVER_Error *ort_with_openvino(struct ort *ort, struct ort **ret_ort)
@@ -233,7 +251,7 @@ TRITONSERVER_Error *ort_with_openvino(struct ort *ort, struct ort **ret_ort)
             free(folder);
             return err;
         }
-        TRITONSERVER_Error *err = open_runtime(folder, &ort->settings, &ort->openvino);
+        TRITONSERVER_Error *err = open_runtime(folder, NULL, &ort->settings, &ort->openvino);
         if (err)
             return err;
     }

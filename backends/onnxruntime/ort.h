@@ -28,8 +28,9 @@ struct ort {
     struct ort *openvino; /* NULL until a model needs it */
 };
 
-/* ort_new - read the backend's settings, load the library and make the environment. The server
- * calls it once, when the first model needs the backend.
+/* ort_new - read the backend's settings, load the library and make the environment. The library is
+ * the one that the setting `library` names; or the one in the backend's folder; or, where there is
+ * none, one that the system has. The server calls it once, when the first model needs the backend.
  * ret_ort  owned by the caller: ort_free
  * errors   INVALID_ARG for an invalid setting; UNAVAILABLE if no library has the interface */
 TRITONSERVER_Error *ort_new(TRITONBACKEND_Backend *backend, struct ort **ret_ort);
