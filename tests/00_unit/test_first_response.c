@@ -97,6 +97,31 @@ static void bounds_of_the_model(void **state)
     first_response_free(f);
 }
 
+/* Numbers of several loads are added where they count the same durations. */
+static void readings_are_added(void **state)
+{
+    (void)state;
+    struct first_response *f = made("");
+    struct first_response *more = made("");
+    struct first_response *others =
+        made("model_metrics { " BUCKETS(FIRST_RESPONSE_FAMILY, "1, 2, 3, 4") "}");
+    first_response_record(f, 0, 50 * MS);
+    first_response_record(more, 0, 60 * MS);
+    first_response_record(more, 0, 7000 * MS);
+    first_response_record(others, 0, 50 * MS);
+    uint64_t counts[5], sum;
+    first_response_read(f, counts, &sum);
+    first_response_add(more, f, counts, &sum);
+    first_response_add(others, f, counts, &sum);
+    assert_int_equal(counts[0], 2);
+    assert_int_equal(counts[1] + counts[2] + counts[3], 0);
+    assert_int_equal(counts[4], 1);
+    assert_int_equal(sum, 50 + 60 + 7000);
+    first_response_free(f);
+    first_response_free(more);
+    first_response_free(others);
+}
+
 #define EACH 2000u
 
 static void record_many(void *arg)
@@ -183,4 +208,4 @@ static void responses_of_a_request(void **state)
 }
 
 UNIT_MAIN(UNIT(not_unless_asked_for), UNIT(usual_bounds), UNIT(bounds_of_the_model),
-          UNIT(many_threads), UNIT(responses_of_a_request))
+          UNIT(readings_are_added), UNIT(many_threads), UNIT(responses_of_a_request))

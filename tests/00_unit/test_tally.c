@@ -70,4 +70,18 @@ static void belongs_to_none(void **state)
     tally_leave(&part);
 }
 
-UNIT_MAIN(UNIT(goes_on), UNIT(belongs_to_none))
+/* Several, since what a stack still points to is no leak. */
+static void the_last_load_takes_it_along(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 8; i++) {
+        struct stats *stats = stats_new();
+        struct tally_part part = {0};
+        tally_join(tally_new(), &part, stats, NULL);
+        tally_leave(&part);
+        assert_null(part.tally);
+        stats_free(stats);
+    }
+}
+
+UNIT_MAIN(UNIT(goes_on), UNIT(belongs_to_none), UNIT(the_last_load_takes_it_along))
