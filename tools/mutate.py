@@ -6,11 +6,11 @@
 
 FOLDER is one of src/, as src/LAYERS names it. A mutant differs from the source in one comparison, logical operator, sign, constant,
 condition or statement. It is built in a copy of the tree (build/mutate/tree) and asked by the C tests whose name is its file's, then by
-those that include its header or another of its folder, then by all other C tests; the first that fails has caught it, and no more is built
-than is asked. With --near those that know nothing of the folder are left out. Mutants are drawn by chance from --seed, --count at most and
-for --minutes at most; a mutant that does not build is drawn again. With --python those that survived are asked by the Python tests of
-tools/check.list once the time is over. Survivors are printed, and written to build/mutate/FOLDER.txt; each is either a test that is
-missing, or a place where both ways are right. The exit status is 0 however many survive.
+those that include its header or another of its folder, then by those that embed the server, then by all other C tests; the first that
+fails has caught it, and no more is built than is asked. With --near the last are left out. Mutants are drawn by chance from --seed,
+--count at most and for --minutes at most; a mutant that does not build is drawn again. With --python those that survived are asked by the
+Python tests of tools/check.list once the time is over. Survivors are printed, and written to build/mutate/FOLDER.txt; each is either a
+test that is missing, or a place where both ways are right. The exit status is 0 however many survive.
 
 With --planted it plants the bugs of tests/mutants.list, each alone, and runs the tests that have to notice it. The exit status is 1 if one
 did not.
@@ -232,6 +232,7 @@ def circles(mutant: Mutant) -> Iterator[tuple[str, list[str]]]:
         ("the test of its file", lambda name, text: re.search(rf"\.(test_)?{mutant.path.stem}$", name) is not None),
         ("a test of its folder", lambda name, text: f'"{folder}/{mutant.path.stem}.h"' in text),
         ("a test of its folder", lambda name, text: f'"{folder}/' in text),
+        ("a test that embeds the server", lambda name, text: name.startswith("10_inprocess.")),
         (FAR, lambda name, text: True),
     ]
     for title, belongs in kinds:
@@ -267,7 +268,8 @@ def by_c_tests(mutant: Mutant, preset: str, near: bool) -> str | None:
                 return None
             for first in range(0, len(names), AT_ONCE):
                 some = names[first : first + AT_ONCE]
-                if build(preset, *map(target_of, some)) is not None:
+                plugins = PLUGINS if any(name.startswith("10_inprocess.") for name in some) else ()
+                if build(preset, *map(target_of, some), *plugins) is not None:
                     return "build"
                 if ctest(preset, some) is not None:
                     return title
@@ -368,7 +370,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--file", help="only this file of the folder")
     parser.add_argument("--preset", default="dev")
-    parser.add_argument("--near", action="store_true", help="ask only the C tests that include a header of the folder")
+    parser.add_argument("--near", action="store_true", help="ask only the C tests that include a header of the folder, or embed the server")
     parser.add_argument("--python", action="store_true", help="ask the Python tests about those that survived")
     parser.add_argument("--planted", dest="names", nargs="*", metavar="NAME", help="the bugs of tests/mutants.list; no name: all")
     options = parser.parse_args()
