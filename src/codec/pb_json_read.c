@@ -291,7 +291,7 @@ static struct err *pb_json_read_value(struct reader *r, const struct frame *at, 
 static struct err *read_map_key(struct reader *r, const struct frame *at, yyjson_val *key,
                                 ProtobufCMessage *entry)
 {
-    struct frame inner = {at, &entry->descriptor->fields[0], NULL, false, 0};
+    struct frame inner = {.outer = at, .field = &entry->descriptor->fields[0]};
     if (inner.field->type != PROTOBUF_C_TYPE_BOOL)
         return pb_json_read_value(r, &inner, key, entry);
     const char *s = yyjson_get_str(key);
@@ -316,7 +316,7 @@ static struct err *read_map(struct reader *r, struct frame *at, yyjson_val *obj,
         if (!entry)
             return pb_json_read_no_memory(r, at);
         struct err *e = read_map_key(r, at, key, entry);
-        struct frame inner = {at, &entry->descriptor->fields[1], NULL, false, 0};
+        struct frame inner = {.outer = at, .field = &entry->descriptor->fields[1]};
         if (!e)
             e = pb_json_read_value(r, &inner, yyjson_obj_iter_get_val(key), entry);
         if (e)
@@ -357,7 +357,7 @@ static struct err *read_member(struct reader *r, const struct frame *outer, yyjs
 {
     const char *name = yyjson_get_str(key);
     size_t len = yyjson_get_len(key);
-    struct frame at = {outer, pb_name_json_field(msg->descriptor, name, len), NULL, false, 0};
+    struct frame at = {.outer = outer, .field = pb_name_json_field(msg->descriptor, name, len)};
     if (!at.field) {
         const char *near = pb_name_nearest_field(msg->descriptor, name, len);
         return pb_json_read_fail(

@@ -274,7 +274,8 @@ static struct err *read_field(struct reader *r, const struct frame *outer, Proto
     if (name.kind != PB_TOKEN_NAME)
         return pb_text_expected(r, outer,
                                 outer ? "a field name or the end of the message" : "a field name");
-    struct frame at = {outer, pb_name_field(msg->descriptor, name.start, name.len), 0};
+    struct frame at = {.outer = outer,
+                       .field = pb_name_field(msg->descriptor, name.start, name.len)};
     if (!at.field)
         return unknown_field(r, outer, msg->descriptor);
     const ProtobufCFieldDescriptor *rival = pb_field_rival(msg, at.field);
