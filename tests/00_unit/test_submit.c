@@ -376,6 +376,26 @@ static void an_instance_may_refuse_to_run_inline(void **state)
     finish(v);
 }
 
+/* A loop must not wait for a batch to fill. */
+static void what_waits_for_others_is_not_run_inline(void **state)
+{
+    (void)state;
+    static const char delayed[] = "name: 'm' backend: 'b' max_batch_size: 8 " IO
+                                  "dynamic_batching { max_queue_delay_microseconds: 100 }";
+    static const struct {
+        const char *config;
+        bool may_inline;
+    } cases[] = {{one_instance, true}, {short_queue, true}, {delayed, false}};
+    struct plugin_backend backend = test_version_backend(echo);
+    backend.inline_ok = true;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct serve_version *v = test_version_new(&backend, cases[i].config, NULL);
+        assert_int_equal(v->inline_ok, cases[i].may_inline);
+        version_drain(v);
+        version_free(v);
+    }
+}
+
 /* Sleeps for every request: what no backend that asks to run inline may do. */
 static TRITONSERVER_Error *sleeper(TRITONBACKEND_ModelInstance *instance,
                                    TRITONBACKEND_Request **requests, uint32_t count)
@@ -517,6 +537,7 @@ int main(void)
         cmocka_unit_test_setup(loop_with_instance_threads, reset),
         cmocka_unit_test_setup(loop_inline, reset),
         cmocka_unit_test_setup(an_instance_may_refuse_to_run_inline, reset),
+        cmocka_unit_test_setup(what_waits_for_others_is_not_run_inline, reset),
         cmocka_unit_test_setup(a_blocking_backend_is_demoted, reset),
         cmocka_unit_test_setup(an_inline_turn_ends, reset),
         cmocka_unit_test_setup(steps_of_a_turn_are_gathered, reset),
