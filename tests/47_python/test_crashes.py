@@ -1,0 +1,123 @@
+"""Models whose processes end or hang while others work: each costs its own requests alone, comes back, and leaves nothing behind.
+
+NEREID_CRASHES is how often each way is gone."""
+
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from asks import Asker
+from conftest import make_server, ready_with
+from harness.procfs import children
+from harness.repository import Repository
+from harness.servers import Server
+
+MODELS = Path(__file__).parent / "models"
+IO = "input { name: 'ASK' data_type: TYPE_STRING dims: [ 1 ] } output { name: 'TOLD' data_type: TYPE_STRING dims: [ 1 ] }"
+TIMES = int(os.environ.get("NEREID_CRASHES", "3"))
+# Long enough for any machine to answer what does not hang.
+LIMIT = "parameters { key: 'EXECUTE_TIMEOUT_SECONDS' value { string_value: '5' } }"
+SOURCES = {"breaks": ("breaks", ""), "hangs": ("breaks", LIMIT), "stops": ("breaks", ""), "works": ("state", "")}
+
+
+@pytest.fixture(scope="module")
+def server(python_backends: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    made = Repository(tmp_path_factory.mktemp("crashes") / "models")
+    for name, (source, more) in SOURCES.items():
+        folder = made.model(name, f"name: '{name}' backend: 'python' {IO} {more}")
+        shutil.copy(MODELS / f"{source}.py", folder / "1" / "model.py")
+    options = {"model-control-mode": "explicit", "load-model": "works", "log-verbose": "0"}
+    server = make_server("nereid", python_backends, made.path, options)
+    server.start()
+    ready_with(server, ["works"])
+    yield server
+    server.stop(seconds=150)
+
+
+@pytest.fixture
+def asker(server: Server) -> Iterator[Asker]:
+    made = Asker(server)
+    yield made
+    made.close()
+
+
+def held(pid: int) -> tuple[int, int]:
+    """How many descriptors a process has, and how many pieces of memory that it shares by descriptor."""
+    maps = Path(f"/proc/{pid}/maps").read_text()
+    return len(os.listdir(f"/proc/{pid}/fd")), maps.count("memfd:triton_python_backend")
+
+
+class Load:
+    """Somebody who asks another model all the time."""
+
+    def __init__(self, server: Server):
+        self.answers: list[object] = []
+        self._ends = threading.Event()
+        self._server = server
+        self._thread = threading.Thread(target=self._work)
+
+    def _work(self) -> None:
+        asker = Asker(self._server)
+        while not self._ends.is_set():
+            self.answers.append(asker.told("works", ""))
+        asker.close()
+
+    def __enter__(self) -> "Load":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ends.set()
+        self._thread.join()
+
+
+def breaks(server: Server, asker: Asker, model: str, ways: list[str]) -> None:
+    asker.told("works", "")  # its connection is there
+    before = held(server.pid)
+    assert asker.load(model)[0] == 200
+    with Load(server) as load:
+        for way in ways:
+            pid = asker.told(model, "")
+            failed = asker.told(model, way)
+            assert f"'{model}_0'" in failed["message"], failed
+            after = asker.told(model, "")
+            assert (after == pid) == (way == "memory")
+    assert load.answers and all(isinstance(each, str) for each in load.answers)
+    assert asker.unload(model)[0] == 200
+    asker.until(lambda: len(children(server.pid)) == 1 and held(server.pid) == before)
+
+
+def test_processes_that_end(server: Server, asker: Asker) -> None:
+    breaks(server, asker, "breaks", ["kill", "segv", "exit", "memory"] * TIMES)
+
+
+def test_executions_that_never_end(server: Server, asker: Asker) -> None:
+    breaks(server, asker, "hangs", ["hang"] * max(1, TIMES // 5))
+
+
+def test_a_process_that_is_stopped(server: Server, asker: Asker) -> None:
+    breaks(server, asker, "stops", ["stop"])
+
+
+def test_what_a_model_started_goes_with_it(server: Server, asker: Asker) -> None:
+    assert asker.load("breaks")[0] == 200
+    pid = int(asker.told("breaks", "child"))
+    started = children(pid)
+    assert len(started) == 1
+    assert "'breaks_0'" in asker.told("breaks", "kill")["message"]
+    asker.until(lambda: not os.path.exists(f"/proc/{started[0]}") or "State:\tZ" in Path(f"/proc/{started[0]}/status").read_text())
+    assert asker.unload("breaks")[0] == 200
+
+
+def test_nothing_is_left_when_the_server_is_killed(python_backends: dict[str, Path], server: Server) -> None:
+    options = {"model-control-mode": "explicit", "load-model": "works"}
+    other = make_server("nereid", python_backends, Path(server.repositories[0]), options)
+    other.start()
+    ready_with(other, ["works"])
+    stubs = children(other.pid)
+    assert len(stubs) == 1
+    other.kill()
+    Asker.until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in stubs))
