@@ -150,9 +150,8 @@ TRITONSERVER_Error *TRITONBACKEND_OutputBuffer(TRITONBACKEND_Output *output, voi
     if (o->data)
         return handle_error(err_new(STATUS_ALREADY_EXISTS,
                                     "allocated buffer for output '%s' already exists", o->name));
-    struct err *e = r->request->allocator
-                        ? allocator_output(r, o, buffer_byte_size, *memory_type, *memory_type_id)
-                        : response_output_buffer_for_backend(r, o, buffer_byte_size);
+    struct err *e = response_output_memory_for_backend(
+        r, o, buffer_byte_size, (enum buf_memory) * memory_type, *memory_type_id);
     if (e)
         return handle_error(e);
     *buffer = o->data;

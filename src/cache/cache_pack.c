@@ -1,6 +1,5 @@
 #include "cache/cache_pack.h"
 
-#include "infer/allocator.h"
 #include "infer/request.h"
 #include "infer/response.h"
 #include "model/config.h"
@@ -142,9 +141,7 @@ static struct err *cache_pack_read_output(struct rest *in, struct response *r)
         return spoilt();
     struct tensor_output *o = response_add_shown_output(r, (const char *)name, h.name_len,
                                                         (enum datatype)h.datatype, shape, h.rank);
-    struct err *e = r->request->allocator
-                        ? allocator_output(r, o, h.byte_size, TRITONSERVER_MEMORY_CPU, 0)
-                        : response_output_buffer(r, o, h.byte_size);
+    struct err *e = response_output_memory(r, o, h.byte_size);
     if (!e && o->memory == BUF_MEMORY_GPU)
         e = err_new(STATUS_UNSUPPORTED, "output '%s' is wanted in device memory", o->name);
     if (!e && h.byte_size)

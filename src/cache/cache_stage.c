@@ -274,7 +274,7 @@ static void cache_stage_hold(struct response *r)
     bool only = (r->flags & RESPONSE_FINAL) && !t->answered;
     uint64_t size = only && !r->error && !r->empty ? cache_pack_size(r) : 0;
     t->answered = true;
-    if (!size || r->request->inputs_shared) {
+    if (!size || r->request->memory_shared) {
         pass_on(t, r);
         return;
     }

@@ -230,7 +230,7 @@ static struct request *make_step(struct run *run, struct ensemble_frame *frame, 
     r->priority = from->priority;
     r->timeout_us = from->timeout_us;
     r->params = from->params;
-    r->inputs_shared = from->inputs_shared;
+    r->memory_shared = from->memory_shared;
     r->times.start = clock_now_ns();
     r->outputs = run->plan->ensemble->steps[step].output_names;
     r->output_count = run->plan->ensemble->steps[step].output_count;

@@ -1,6 +1,5 @@
 #include "ensembles/ensemble_value.h"
 
-#include "infer/allocator.h"
 #include "infer/request.h"
 #include "infer/response.h"
 #include "model/config.h"
@@ -147,7 +146,7 @@ uint32_t ensemble_value_shape(const struct ensemble_value *v, const int64_t *dim
 static struct err *ensemble_value_fill(struct response *to, struct tensor_output *o,
                                        const struct ensemble_value *v)
 {
-    if (!to->request->allocator && v->buf) {
+    if (v->buf && !response_output_is_given(to, o)) {
         o->buf = buf_ref(v->buf);
         o->data = (void *)(uintptr_t)v->pieces[0].data;
         o->byte_size = v->byte_size;
@@ -155,9 +154,7 @@ static struct err *ensemble_value_fill(struct response *to, struct tensor_output
         o->device = v->pieces[0].device;
         return NULL;
     }
-    struct err *e = to->request->allocator
-                        ? allocator_output(to, o, v->byte_size, TRITONSERVER_MEMORY_CPU, 0)
-                        : response_output_buffer(to, o, v->byte_size);
+    struct err *e = response_output_memory(to, o, v->byte_size);
     uint64_t at = 0;
     for (uint32_t i = 0; !e && i < v->piece_count; at += v->pieces[i++].size)
         if (v->pieces[i].size)

@@ -78,7 +78,7 @@ static const struct http_output_spec *spec_of(const struct http_exchange *x,
 static bool is_binary(const struct http_exchange *x, const struct tensor_output *o, uint32_t *hint)
 {
     const struct http_output_spec *spec = spec_of(x, o, hint);
-    return spec ? spec->binary : x->binary_default;
+    return !o->placed && (spec ? spec->binary : x->binary_default);
 }
 
 /* Checks that strings do not run past the end of their tensor, before anything is written. */
@@ -152,7 +152,7 @@ static struct err *http_answer_prepare_output(struct http_exchange *x, struct te
         http_answer_add(x->json_room, OUTPUT_BYTES + json_out_string_bytes(strlen(o->name)) +
                                           o->rank * JSON_OUT_NUMBER_BYTES);
     bool binary = spec ? spec->binary : x->binary_default;
-    return binary ? NULL : check_json(o, &x->json_room);
+    return binary || o->placed ? NULL : check_json(o, &x->json_room);
 }
 
 struct err *http_answer_prepare(struct http_exchange *x)
@@ -226,6 +226,8 @@ static char *http_answer_put_output(char *to, const struct tensor_output *o, boo
             *to++ = ',';
         to = json_out_int(to, o->shape[i]);
     }
+    if (o->placed)
+        return JSON_OUT_LITERAL(to, "]}");
     if (binary) {
         to = JSON_OUT_LITERAL(to, "],\"parameters\":{\"binary_data_size\":");
         to = json_out_uint(to, o->byte_size);

@@ -26,8 +26,10 @@ struct http_route {
     struct http_route_part model;
     struct http_route_part version; /* digits */
     struct http_route_part repository;
-    bool unload; /* unload a model instead of loading it */
+    struct http_route_part region; /* of shared memory */
+    bool unload; /* unload a model, or unregister a region, instead of the opposite */
     bool status; /* of shared memory: only a query */
+    bool cuda;   /* of shared memory: memory of a device */
 };
 
 struct http_service {

@@ -12,6 +12,7 @@
 #include "infer/trace.h"
 #include "model/config.h"
 #include "os/mutex.h"
+#include "os/pool.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #define REQUEST_MAGIC 0x52455153u
 /* The struct and the first memory of its arena; enough for a small request. */
 #define REQUEST_BYTES (3072 - SLAB_HEAD)
+#define KEPT_IN_ARENA ((size_t)16 << 10) /* larger data get a warm buffer */
 
 static const struct slab slab = {
     .kind = SLAB_REQUEST, .object_bytes = REQUEST_BYTES, .tokens = true};
@@ -102,6 +104,38 @@ bool request_add_output(struct request *r, const char *name, size_t name_len)
         request_grow(&r->arena, r->outputs, r->output_count, &r->output_cap, sizeof(*r->outputs));
     r->outputs[r->output_count++] = arena_strndup(&r->arena, name, name_len);
     return true;
+}
+
+void request_place_output(struct request *r, const char *output, void *data, uint64_t byte_size)
+{
+    struct request_place *p = arena_alloc(&r->arena, sizeof(*p));
+    *p = (struct request_place){
+        .next = r->places, .output = output, .data = data, .byte_size = byte_size};
+    r->places = p;
+}
+
+static void request_drop_kept(void *buf)
+{
+    buf_unref(buf);
+}
+
+struct err *request_keep(struct request *r, size_t n, void **ret)
+{
+    if (n <= KEPT_IN_ARENA) {
+        *ret = arena_try_alloc(&r->arena, n, 64);
+        return *ret ? NULL
+                    : err_new(STATUS_UNAVAILABLE,
+                              "no room for %zu bytes of an input; try again later, or raise "
+                              "--memory-budget",
+                              n);
+    }
+    struct buf *buf;
+    struct err *e = pool_buf(n, &buf);
+    if (e)
+        return e;
+    arena_on_end(&r->arena, request_drop_kept, buf);
+    *ret = buf->data;
+    return NULL;
 }
 
 struct err *request_verror(const char *id, const char *fmt, va_list args)

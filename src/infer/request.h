@@ -46,6 +46,7 @@ enum request_slot {
     REQUEST_SLOT_SEQUENCE, /* sequences/sequencer.c; until the request is released */
     REQUEST_SLOT_ORDER,    /* serve/ordering.c */
     REQUEST_SLOT_CACHE,    /* cache/cache_stage.c */
+    REQUEST_SLOT_REGIONS,  /* regions/regions_lend.c */
     REQUEST_SLOTS,
 };
 
@@ -85,6 +86,14 @@ struct request_spent {
     _Atomic(uint64_t) input_ns;
     _Atomic(uint64_t) infer_ns;
     _Atomic(uint64_t) output_ns;
+};
+
+/* Where a client wants an output: in memory of its own, which is mapped here. */
+struct request_place {
+    struct request_place *next;
+    const char *output;
+    void *data; /* not aligned; lives as long as the request */
+    uint64_t byte_size;
 };
 
 /* Times of a request; monotonic ns, 0 = not reached yet. */
@@ -138,6 +147,8 @@ struct request {
     /* provides memory for outputs, for callers of the C API; NULL = the server does */
     struct allocator *allocator;
     void *allocator_userp;
+    /* of outputs that the client wants in memory of its own; usually NULL */
+    struct request_place *places;
     struct trace *trace; /* owned; NULL = not traced */
     /* the ensemble's request that this is a step of; a reference; NULL = none */
     struct request *parent;
@@ -151,8 +162,9 @@ struct request {
     atomic_bool response_made;
     /* relaxed: the time to the first response was recorded, or must not be */
     atomic_bool first_measured;
-    /* a client can still write to the memory of the inputs, so results are not cached */
-    bool inputs_shared;
+    /* a client can write to the memory of inputs or outputs at any time, so results are not
+     * cached */
+    bool memory_shared;
     bool gap; /* only fills a row of a batch: nobody waits for it, and statistics skip it */
     /* Execute was called with it, so the server makes sure that it gets a final response */
     bool with_backend;
@@ -188,6 +200,15 @@ struct tensor_input *request_add_input(struct request *r, const char *name, size
 /* request_add_output - ask for an output; its name is copied. Returns false if there are
  * REQUEST_MAX_TENSORS already. request_prepare reports unknown or repeated names. */
 bool request_add_output(struct request *r, const char *name, size_t name_len);
+
+/* request_place_output - put the output of this name into memory of the client's.
+ * output  borrowed until the request is freed, like data */
+void request_place_output(struct request *r, const char *output, void *data, uint64_t byte_size);
+
+/* request_keep - n bytes that live as long as the request, aligned to 64. Large ones are charged
+ * to the budget.
+ * errors  UNAVAILABLE */
+struct err *request_keep(struct request *r, size_t n, void **ret);
 
 /* request_prepare - check the request against its model's configuration, and set what follows
  * from it: batch_size, the shapes that the backend sees, the requested outputs. Messages are the

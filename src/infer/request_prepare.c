@@ -256,6 +256,32 @@ static struct err *request_prepare_check_strings(const struct request *r,
     return NULL;
 }
 
+/* What is checked must be what the backend sees: lengths of strings, and values that a batch is
+ * made by, could be others a moment later. They are read once, and checked in the copy. */
+static struct err *make_private(struct request *r, struct tensor_input *in)
+{
+    void *copy;
+    struct err *e = request_keep(r, in->byte_size, &copy);
+    if (e)
+        return e;
+    struct tensor_piece *piece = arena_alloc(&r->arena, sizeof(*piece));
+    *piece = (struct tensor_piece){.data = copy, .size = in->byte_size, .memory = BUF_MEMORY_CPU};
+    for (uint32_t i = 0; i < in->piece_count; copy = (char *)copy + in->pieces[i++].size)
+        if (in->pieces[i].size)
+            memcpy(copy, in->pieces[i].data, in->pieces[i].size);
+    in->pieces = piece;
+    in->piece_count = 1;
+    in->shared = false;
+    return NULL;
+}
+
+/* The inputs of a step are not marked themselves; those with strings were copied for the whole. */
+static bool must_be_private(const struct tensor_input *in, const struct model_io *io)
+{
+    return in->byte_size && ((in->shared && in->datatype == DATATYPE_BYTES) ||
+                             (in->request->memory_shared && io->shape_tensor));
+}
+
 static struct err *check_size(struct request *r, struct tensor_input *in, const struct model_io *io)
 {
     uint64_t bytes;
@@ -265,8 +291,9 @@ static struct err *check_size(struct request *r, struct tensor_input *in, const 
         return request_error(
             r, "the shape of input '%s' for model '%s' has more elements than can be counted",
             in->name, r->config->name);
-    if (io->non_linear)
-        return NULL;
+    struct err *e = must_be_private(in, io) ? make_private(r, in) : NULL;
+    if (e || io->non_linear)
+        return e;
     if (in->datatype == DATATYPE_BYTES)
         return request_prepare_check_strings(r, in);
     if (in->byte_size != bytes)

@@ -11,6 +11,7 @@
 #include "os/loop.h"
 #include "os/pool.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #define RESPONSE_MAGIC    0x52455350u
@@ -196,6 +197,65 @@ struct err *response_output_buffer_for_backend(struct response *r, struct tensor
     if (!e)
         memset(output->data, 0, byte_size);
     return e;
+}
+
+static const struct request_place *wanted_place(const struct response *r,
+                                                const struct tensor_output *output)
+{
+    const struct request_place *p = r->request->places;
+    while (p && strcmp(p->output, output->name) != 0)
+        p = p->next;
+    return p;
+}
+
+bool response_output_is_given(const struct response *r, const struct tensor_output *output)
+{
+    return r->request->allocator || wanted_place(r, output);
+}
+
+static struct err *put_in_place(struct tensor_output *output, const struct request_place *p,
+                                uint64_t byte_size)
+{
+    if (byte_size > p->byte_size)
+        return err_new(STATUS_INTERNAL,
+                       "shared memory size specified with the request for output '%s' (%" PRIu64
+                       " bytes) should be at least %" PRIu64 " bytes to hold the results",
+                       output->name, p->byte_size, byte_size);
+    output->data = p->data;
+    output->byte_size = byte_size;
+    output->placed = true;
+    return NULL;
+}
+
+/* Memory that is given; false where it is not. */
+static bool take_given(struct response *r, struct tensor_output *output, uint64_t byte_size,
+                       enum buf_memory memory, int64_t device, struct err **ret)
+{
+    const struct request_place *p = wanted_place(r, output);
+    if (r->request->allocator)
+        *ret = allocator_output(r, output, byte_size, (TRITONSERVER_MemoryType)memory, device);
+    else if (p)
+        *ret = put_in_place(output, p, byte_size);
+    return r->request->allocator || p;
+}
+
+struct err *response_output_memory(struct response *r, struct tensor_output *output,
+                                   uint64_t byte_size)
+{
+    struct err *e = NULL;
+    return take_given(r, output, byte_size, BUF_MEMORY_CPU, 0, &e)
+               ? e
+               : response_output_buffer(r, output, byte_size);
+}
+
+struct err *response_output_memory_for_backend(struct response *r, struct tensor_output *output,
+                                               uint64_t byte_size, enum buf_memory memory,
+                                               int64_t device)
+{
+    struct err *e = NULL;
+    return take_given(r, output, byte_size, memory, device, &e)
+               ? e
+               : response_output_buffer_for_backend(r, output, byte_size);
 }
 
 static void response_hand_over(struct mail *m)

@@ -86,6 +86,23 @@ struct err *response_output_buffer(struct response *r, struct tensor_output *out
 struct err *response_output_buffer_for_backend(struct response *r, struct tensor_output *output,
                                                uint64_t byte_size);
 
+/* response_output_is_given - whether the server may not choose the memory of an output: a caller
+ * of the C API has an allocator, or the client wants the output in memory of its own. */
+bool response_output_is_given(const struct response *r, const struct tensor_output *output);
+
+/* response_output_memory - memory for an output, wherever it must lie. Memory of the client's is
+ * not aligned, and its bytes can change at any time.
+ * errors  of response_output_buffer and allocator_output; INTERNAL if the client's memory is too
+ *         small */
+struct err *response_output_memory(struct response *r, struct tensor_output *output,
+                                   uint64_t byte_size);
+
+/* response_output_memory_for_backend - the same as response_output_buffer_for_backend.
+ * memory, device  where the backend would like it; the output tells where it is */
+struct err *response_output_memory_for_backend(struct response *r, struct tensor_output *output,
+                                               uint64_t byte_size, enum buf_memory memory,
+                                               int64_t device);
+
 /* response_send - hand the response to the request's owner. The caller must not use r
  * afterwards.
  * flags  RESPONSE_FINAL or 0

@@ -43,6 +43,8 @@ struct tensor_input {
     const struct tensor_policy *policies; /* usually NULL */
     /* a batch may mix shapes of this input; set by request_prepare */
     bool ragged_ok;
+    /* the bytes can change at any time: request_prepare copies those that it checks */
+    bool shared;
 };
 
 /* An output of a response. Lies in the response's arena. */
@@ -56,5 +58,8 @@ struct tensor_output {
     uint64_t byte_size;
     enum buf_memory memory;
     int64_t device;
-    struct buf *buf; /* the memory of `data`, owned; NULL if data lies in the response's arena */
+    /* the memory of `data`, owned; NULL if data lies in the response's arena, or in memory of the
+     * client's */
+    struct buf *buf;
+    bool placed; /* in memory of the client's: the answer describes it without the bytes */
 };

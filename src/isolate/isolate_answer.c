@@ -2,7 +2,6 @@
 
 #include "base/budget.h"
 #include "base/buf.h"
-#include "infer/allocator.h"
 #include "infer/request.h"
 #include "infer/response.h"
 #include "infer/response_stats.h"
@@ -42,8 +41,7 @@ static struct err *get_error(struct isolate_wire *w)
 static struct err *isolate_answer_copy_in(struct response *r, struct tensor_output *o,
                                           const void *bytes, uint64_t len)
 {
-    struct err *e = r->request->allocator ? allocator_output(r, o, len, TRITONSERVER_MEMORY_CPU, 0)
-                                          : response_output_buffer(r, o, len);
+    struct err *e = response_output_memory(r, o, len);
     if (!e && len && o->memory == BUF_MEMORY_GPU)
         return err_new(STATUS_UNSUPPORTED, "output '%s' of an isolated model cannot go to a GPU",
                        o->name);
@@ -79,7 +77,7 @@ static struct err *isolate_answer_lend(struct isolate_session *s, struct isolate
                        "that may be in flight "
                        "at once are in use",
                        s->model, (unsigned long long)bytes, o->name);
-    if (r->request->allocator || !is_read_once(r, o)) {
+    if (response_output_is_given(r, o) || !is_read_once(r, o)) {
         struct err *e = isolate_answer_copy_in(r, o, buf->data, bytes);
         buf_unref(buf);
         return e;

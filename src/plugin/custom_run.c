@@ -1,7 +1,6 @@
 #include "plugin/custom_run.h"
 
 #include "base/arena.h"
-#include "infer/allocator.h"
 #include "infer/request.h"
 #include "infer/response.h"
 #include "infer/stats.h"
@@ -120,9 +119,7 @@ static struct err *make_output(struct custom_request *c, const char *name, const
     struct tensor_output *o =
         response_add_output(c->response, name, datatype, dims, (uint32_t)rank);
     *ret = o;
-    return c->request->allocator
-               ? allocator_output(c->response, o, byte_size, TRITONSERVER_MEMORY_CPU, 0)
-               : response_output_buffer_for_backend(c->response, o, byte_size);
+    return response_output_memory_for_backend(c->response, o, byte_size, BUF_MEMORY_CPU, 0);
 }
 
 static bool get_output_v2(void *context, const char *name, size_t rank, int64_t *dims,

@@ -2,6 +2,7 @@
 
 #include "run/run.h"
 #include "os/process/crash.h"
+#include "os/shm_guard.h"
 #include "isolate/child/isolate_child.h"
 #include "base/build_version.h"
 
@@ -14,4 +15,5 @@ static void tell_crash(int signal_number)
 const struct nereid_private nereid_private_v1 = {
     .run = run_server,
     .crash_line = tell_crash,
+    .memory_fault = shm_guard_fault,
 };

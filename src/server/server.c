@@ -11,6 +11,7 @@
 #include "os/thread.h"
 #include "plugin/backend.h"
 #include "plugin/model.h"
+#include "regions/regions.h"
 #include "repo/repo.h"
 #include "serve/version.h"
 #include "server/housekeeping.h"
@@ -120,6 +121,9 @@ struct err *server_new(const struct options *options, struct server **ret)
         first_response_keep();
     budget_set_limit(options->memory_budget_bytes ? options->memory_budget_bytes
                                                   : cpu_memory_limit() / 2);
+    s->regions =
+        regions_new(options->allow_client_shm,
+                    options->client_shm_bytes ? options->client_shm_bytes : cpu_memory_limit());
     s->workers = mem_zalloc(count * sizeof(*s->workers));
     for (unsigned i = 0; i < count; i++) {
         struct err *e = worker_init(&s->workers[i], s, i);
@@ -235,6 +239,7 @@ void server_free(struct server *s)
     for (unsigned i = 0; i < s->worker_count; i++)
         worker_fini(&s->workers[i]);
     table_free(s->table);
+    regions_free(s->regions);
     pool_trim(TIME_NEVER);
     mem_free(s->backends);
     mem_free(s->backend_settings);

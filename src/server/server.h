@@ -14,6 +14,7 @@ struct backend_registry;
 struct backend_setting;
 struct embed;
 struct features;
+struct regions;
 struct repo;
 struct serve_table;
 
@@ -34,6 +35,7 @@ struct server {
     struct backend_registry *backends;
     struct backend_setting *backend_settings;
     struct features *features; /* the features of server/rooms.c, configured by the options */
+    struct regions *regions;   /* shared memory that clients registered */
     struct host_policies policies;
     struct repo *repo;
     struct progress progress;

@@ -6,9 +6,10 @@
 
 Inference__ServerMetadataResponse *server_metadata_new(const struct server *s)
 {
-    /* In the reference's order, without the shared memory and trace extensions, which this
-     * server does not support. */
-    static const char *const extensions[] = {
+    /* In the reference's order. NULL: shared memory, unless clients may register some. The trace
+     * extension is missing: this server does not support it. */
+    bool shared = s->options.allow_client_shm;
+    const char *const extensions[] = {
         "classification",
         "sequence",
         "sequence(string_id)",
@@ -16,6 +17,8 @@ Inference__ServerMetadataResponse *server_metadata_new(const struct server *s)
         "model_repository(unload_dependents)",
         "schedule_policy",
         "model_configuration",
+        shared ? "system_shared_memory" : NULL,
+        shared ? "cuda_shared_memory" : NULL,
         "binary_tensor_data",
         "parameters",
         "statistics",
@@ -27,8 +30,8 @@ Inference__ServerMetadataResponse *server_metadata_new(const struct server *s)
     m->name = mem_strdup(s->options.server_id);
     m->version = mem_strdup(BUILD_VERSION);
     m->extensions = mem_alloc(count * sizeof(char *));
-    m->n_extensions = count;
     for (size_t i = 0; i < count; i++)
-        m->extensions[i] = mem_strdup(extensions[i]);
+        if (extensions[i])
+            m->extensions[m->n_extensions++] = mem_strdup(extensions[i]);
     return m;
 }

@@ -64,6 +64,9 @@ static void paths_have_their_meaning(void **state)
             fail_msg("%s is taken as %u", cases[i].target, r.kind);
         assert_int_equal(r.status,
                          r.kind == HTTP_ROUTE_SHARED_MEMORY && strstr(cases[i].target, "status"));
+        assert_int_equal(r.cuda, strstr(cases[i].target, "/v2/cuda") != NULL);
+        if (strstr(cases[i].target, "/region/"))
+            assert_part(r.region, "x", cases[i].target);
         assert_part(r.model, cases[i].model, cases[i].target);
         assert_part(r.version, cases[i].version, cases[i].target);
         assert_part(r.repository, cases[i].repository, cases[i].target);

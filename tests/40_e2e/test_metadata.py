@@ -17,7 +17,7 @@ EXTENSIONS = [
     "statistics",
     "logging",
 ]
-# Ours names what it serves.
+# Ours names what it serves; shared memory where it is allowed (test_shared_memory.py).
 REFERENCE_ALONE = {"system_shared_memory", "cuda_shared_memory", "trace"}
 
 
@@ -39,9 +39,8 @@ def test_what_is_not_named_is_not_served(nereid: Server) -> None:
     assert not REFERENCE_ALONE & set(rawhttp.get(nereid.http, "/v2").json()["extensions"])
     with grpcclient.InferenceServerClient(nereid.grpc) as client:
         assert not REFERENCE_ALONE & set(client.get_server_metadata().extensions)
-    for method, path in (("GET", "/v2/systemsharedmemory/status"), ("GET", "/v2/cudasharedmemory/status"), ("GET", "/v2/trace/setting")):
-        got = rawhttp.request(HOST, nereid.http_port, method, path)
-        assert got.status == 501 and "not supported" in got.json()["error"], path
+    got = rawhttp.request(HOST, nereid.http_port, "GET", "/v2/trace/setting")
+    assert got.status == 501 and "not supported" in got.json()["error"]
 
 
 def test_string_sequence_ids_are_reported(nereid: Server) -> None:

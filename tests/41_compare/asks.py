@@ -119,7 +119,7 @@ def as_binary(name: str, ask: Ask) -> Question:
     return Http(name, "POST", _path(ask), text + b"".join(t.content for t in ask.inputs), headers)
 
 
-def _parameter(value: Any) -> pb.InferParameter:
+def parameter(value: Any) -> pb.InferParameter:
     if isinstance(value, bool):
         return pb.InferParameter(bool_param=value)
     if isinstance(value, int):
@@ -136,9 +136,9 @@ def _message(ask: Ask) -> pb.ModelInferRequest:
     for output in ask.outputs:
         added = message.outputs.add(name=output.get("name", ""))
         for name, value in output.get("parameters", {}).items():
-            added.parameters[name].CopyFrom(_parameter(value))
+            added.parameters[name].CopyFrom(parameter(value))
     for name, value in ask.parameters.items():
-        message.parameters[name].CopyFrom(_parameter(value))
+        message.parameters[name].CopyFrom(parameter(value))
     return message
 
 

@@ -27,9 +27,9 @@ class Kind:
 
 UNSERVED = Kind(
     "not served yet",
-    "System and CUDA shared memory, trace settings and `generate`: 501, UNIMPLEMENTED.",
+    "Trace settings and `generate`: 501, UNIMPLEMENTED.",
     "Served.",
-    "This version does not have them; clients that only clear their regions first get the error too.",
+    "This version does not have them.",
     "docs/user/front-doors.md.",
 )
 
@@ -300,6 +300,15 @@ CUT_STRING = Kind(
     "No bytes that are not of the request.",
     "Binary tensor data extension: a string is its length in four bytes, then so many bytes. A defect of the reference.",
 )
+REGIONS = Kind(
+    "edges of shared memory",
+    "Refused: an offset and a size whose sum is over 64 bits, a part of no bytes, the key of memory between a Python model and its process. "
+    "Taken: several regions of one key.",
+    "The sum wraps around and passes for a small one; a part of no bytes is one where it does not begin at the first byte; such a key is looked "
+    "for; the second region of a key is refused.",
+    "Today's Triton checks the sum and the key, and takes the second region.",
+    "Triton's server of 2026, shared_memory_manager.cc and common.cc; CVE-2025-23319, CVE-2026-24173.",
+)
 CLASSES_OF_STRINGS = Kind(
     "classes of strings",
     "A classification of an output of strings is refused: 400.",
@@ -310,7 +319,10 @@ CLASSES_OF_STRINGS = Kind(
 )
 
 NOT_NOW = "explicit model load / unload is not allowed if polling is enabled"
-UNSERVED_ROUTES = "GET .*sharedmemory.*/status|POST .*sharedmemory.*/(un)?register|(GET|POST) /v2/(models/id_fp32/)?trace/setting|POST .*/generate(_stream)?"
+UNSERVED_ROUTES = "(GET|POST) /v2/(models/id_fp32/)?trace/setting|POST .*/generate(_stream)?"
+NO_REGION = "failed to register shared memory region 'r':"
+# Sums over 64 bits, and those that the reference takes for such.
+WRAPS = r"(18446744073709551615 from (1|4096|8192|8193)|(1|2|4096) from 18446744073709551615|4096 from 18446744073709547520|9223372036854775808 from 9223372036854775808)"
 RANGES = "400 Unable to parse 'data': a number is out of the range of the datatype"
 VERSION = r"INVALID_ARGUMENT failed to get model version from specified version string '.*' \(details: stol\).*"
 ZERO_IS_NONE = "(400|INVALID_ARGUMENT) invalid model version specified '0' , version should be an integral value > 0"
@@ -390,12 +402,18 @@ KNOWN = (
     Known(CODING, "framing: an empty coding and a length", "400 .*", SERVED),
     Known(ZERO_BYTE, "bytes: a zero byte in (the id|an? (input|output)'s name|a parameter|a parameter's name|a sequence id)", ZERO, "200|500 parameter key .* was not found in the JSON"),
     Known(ZERO_BYTE, "odd JSON: a NUL in the id", ZERO, SERVED),
+    Known(ZERO_BYTE, r"regions: key 'a\\x00b', 3", ZERO, "500 Unable to open shared memory region: 'a'"),
+    Known(REGIONS, "regions: one key under two names", SERVED, "500 Invalid shared memory region: .*"),
+    Known(REGIONS, "regions: key with a reserved prefix", "400 .* the key contains the reserved prefix .*", "500 Unable to open shared memory region: .*"),
+    Known(REGIONS, f"regions: {WRAPS} on", f"400 {NO_REGION} invalid args", f"400 {NO_REGION} unable to process address space.*"),
+    Known(REGIONS, f"region calls: register {WRAPS} on", f"INVALID_ARGUMENT {NO_REGION} invalid args", f"INVALID_ARGUMENT {NO_REGION} unable to process address space.*"),
+    Known(REGIONS, "regions over HTTP: (in|out)put of 0 from 63 on", "400 Invalid offset . byte size for shared memory region: .*", "400 .* Expected 8, got 0.*|500 shared memory size .*"),
     Known(VERSION_TEXT, "gRPC names: Model.* of id_newest version '(1 |0x1|1.0)'", VERSION, CUT_VERSION),
     Known(
         CUT_STRING,
-        "faults: last byte cut, BYTES in (binary|gRPC raw)",
-        "(400|INVALID_ARGUMENT) .* the last string of inference input .* is 1 bytes short",
-        SERVED,
+        "faults: last byte cut, BYTES in (binary|gRPC raw)|regions over (HTTP|gRPC): (2 strings in 12|1 strings in 4) bytes",
+        "(400|INVALID_ARGUMENT) .* the last string of inference input .* is \\d bytes short",
+        SERVED + "|500 output tensor shape does not match size of output for 'OUTPUT0'",
     ),
 )
 

@@ -123,13 +123,7 @@ def _grpc_bytes() -> list[Question]:
 
 def _not_served() -> list[Question]:
     """By ours: that it says so."""
-    return [
-        Grpc(method, method, b"")
-        for method in (
-            *(f"{kind}SharedMemory{what}" for kind in ("System", "Cuda") for what in ("Status", "Register", "Unregister")),
-            "TraceSetting",
-        )
-    ]
+    return [Grpc("TraceSetting", "TraceSetting", b"")]
 
 
 def _logging() -> list[Question]:

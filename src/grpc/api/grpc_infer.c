@@ -13,7 +13,9 @@
 #include "infer/response.h"
 #include "metrics/front_metrics.h"
 #include "net/access.h"
+#include "regions/regions_lend.h"
 #include "serve/version.h"
+#include "server/server.h"
 #include "server/worker.h"
 
 #include <string.h>
@@ -74,6 +76,7 @@ static void respond_unary(struct response *r, void *owner)
 {
     struct grpc_call *call = owner;
     struct grpc_stream *s = call->stream;
+    regions_lend_settle(r);
     bool final = r->flags & RESPONSE_FINAL;
     call->done = final;
     if (!r->empty)
@@ -107,6 +110,7 @@ static struct err *grpc_infer_submit(struct grpc_call *call, const struct infer_
         .forward = call->stream->conn->home->forward,
         .headers = &call->stream->headers,
         .account = call->stream->conn->account,
+        .regions = w->server->regions,
         .one_response = respond == respond_unary,
     };
     struct request *r;
@@ -253,6 +257,7 @@ static void respond_streamed(struct response *r, void *owner)
 {
     struct grpc_call *call = owner;
     struct grpc_stream *s = call->stream;
+    regions_lend_settle(r);
     bool final = r->flags & RESPONSE_FINAL;
     bool wanted = s->conn && !s->ended && (!r->empty || (call->decoupled && call->empty_final));
     call->done = final;

@@ -1,6 +1,7 @@
 #include "grpc/api/grpc_infer_request.h"
 
 #include "base/strbuf.h"
+#include "grpc/api/grpc_regions.h"
 #include "infer/request_text.h"
 #include "model/config.h"
 #include "model/datatype.h"
@@ -156,6 +157,7 @@ static struct err *set_metadata(struct request *r, const struct infer_pb_request
 struct source {
     const struct infer_pb_part *raw;       /* NULL: use typed contents */
     const struct infer_pb_contents *typed; /* also NULL: no contents, zero bytes */
+    const uint8_t *shared;                 /* bytes in a region; NULL: none of the request's */
     enum infer_pb_content kind;
     uint64_t bytes;
 };
@@ -222,50 +224,39 @@ static const struct infer_pb_param *find_param(const struct infer_pb_tensor *t, 
     return NULL;
 }
 
-/* Shared memory cannot be registered, so any region that a tensor names does not exist. */
-static struct err *check_shared_memory(const struct infer_pb_tensor *t)
+static struct err *no_content(const struct request *r, const struct infer_pb_tensor *t)
 {
-    const struct infer_pb_param *region = find_param(t, "shared_memory_region");
-    if (!region)
-        return NULL;
-    int len = (int)t->name.len;
-    if (region->choice != INFER_PB_STRING)
-        return err_new(STATUS_INVALID_ARG,
-                       "invalid value type for 'shared_memory_region' parameter for tensor '%.*s', "
-                       "expected string_param.",
-                       len, t->name.data);
-    const struct infer_pb_param *size = find_param(t, "shared_memory_byte_size");
-    if (!size)
-        return err_new(STATUS_INVALID_ARG,
-                       "'shared_memory_byte_size' must be specified along with "
-                       "'shared_memory_region' parameter for tensor '%.*s'",
-                       len, t->name.data);
-    if (size->choice != INFER_PB_INT64)
-        return err_new(STATUS_INVALID_ARG,
-                       "invalid value type for 'shared_memory_byte_size' parameter for tensor "
-                       "'%.*s', expected int64_param.",
-                       len, t->name.data);
-    return err_new(STATUS_NOT_FOUND, "Unable to find shared memory region: '%.*s'",
-                   (int)region->string.len, region->string.data);
+    return err_new(STATUS_INVALID_ARG,
+                   "unexpected 'content' provided when using shared memory for input tensor '%.*s' "
+                   "for model '%s'",
+                   (int)t->name.len, t->name.data ? t->name.data : "", r->config->name);
 }
 
 /* Finds the source of an input; *raw is the next raw contents of the message. */
 static struct err *
-grpc_infer_request_find_source(const struct request *r, const struct infer_pb_request *pb,
-                               const struct infer_pb_tensor *t, enum datatype type,
+grpc_infer_request_find_source(struct request *r, const struct infer_pb_request *pb,
+                               const struct infer_pb_tensor *t, struct regions *regions,
                                const struct infer_pb_part **raw, struct source *ret)
 {
+    struct regions_part part;
+    bool shared;
     *ret = (struct source){0};
-    struct err *e = check_shared_memory(t);
+    struct err *e = grpc_regions_part(t, &part, &shared);
     if (e)
         return e;
+    if (shared && t->contents)
+        return no_content(r, t);
+    if (shared) {
+        ret->bytes = part.byte_size;
+        return regions_lend_input(regions, r, &part, &ret->shared);
+    }
     if (t->contents && pb->raw_count)
         return err_new(STATUS_INVALID_ARG,
                        "contents field must not be specified when using raw_input_contents for "
                        "'%.*s' for model '%s'",
                        (int)t->name.len, t->name.data, r->config->name);
     if (t->contents)
-        return typed_source(r, t, type, ret);
+        return typed_source(r, t, datatype_parse(t->datatype.data, t->datatype.len), ret);
     if (!*raw)
         return err_new(STATUS_INVALID_ARG,
                        "unable to find data for input tensor '%.*s' for model '%s' in request.",
@@ -281,23 +272,9 @@ static uint64_t grpc_infer_request_aligned(uint64_t bytes)
     return (bytes + ALIGN - 1) & ~(uint64_t)(ALIGN - 1);
 }
 
-/* Makes room for every tensor that must be copied, each aligned to 64. in_place: raw tensors
- * stay where they are. */
-static struct err *grpc_infer_request_make_room(struct request *r,
-                                                const struct infer_pb_request *pb, bool in_place,
-                                                uint8_t **ret)
+/* Makes room for every tensor that must be copied, each aligned to 64. */
+static struct err *grpc_infer_request_make_room(struct request *r, uint64_t bytes, uint8_t **ret)
 {
-    uint64_t bytes = 0;
-    const struct infer_pb_part *raw = pb->raws;
-    for (const struct infer_pb_tensor *t = pb->inputs; t; t = t->next) {
-        struct source from;
-        struct err *e = grpc_infer_request_find_source(
-            r, pb, t, datatype_parse(t->datatype.data, t->datatype.len), &raw, &from);
-        if (e)
-            return e;
-        if (!(from.raw && in_place))
-            bytes += grpc_infer_request_aligned(from.bytes);
-    }
     if (bytes == 0)
         return NULL;
     if (bytes > ARENA_BYTES) {
@@ -310,34 +287,62 @@ static struct err *grpc_infer_request_make_room(struct request *r,
     return *ret ? NULL : err_new(STATUS_UNAVAILABLE, "no memory for the request's tensors");
 }
 
-static struct err *grpc_infer_request_add_inputs(struct request *r,
-                                                 const struct infer_pb_request *pb, bool in_place)
+/* Where the bytes of the inputs come from, one after the other, in the arena.
+ * in_place   raw ones stay where they are
+ * ret_bytes  of those that have to be copied */
+static struct err *find_sources(struct request *r, const struct infer_pb_request *pb,
+                                struct regions *regions, bool in_place, struct source **ret,
+                                uint64_t *ret_bytes)
 {
-    uint8_t *room = NULL;
-    struct err *e = grpc_infer_request_make_room(r, pb, in_place, &room);
-    if (e)
-        return e;
     const struct infer_pb_part *raw = pb->raws;
-    for (const struct infer_pb_tensor *t = pb->inputs; t; t = t->next) {
-        enum datatype type = datatype_parse(t->datatype.data, t->datatype.len);
-        struct source from;
-        e = check_text(t->name, "input");
+    struct source *from = arena_try_alloc(&r->arena, pb->input_count * sizeof(*from), 8);
+    if (!from && pb->input_count)
+        return err_new(STATUS_UNAVAILABLE, "no memory for a request of %u inputs", pb->input_count);
+    *ret = from;
+    *ret_bytes = 0;
+    for (const struct infer_pb_tensor *t = pb->inputs; t; t = t->next, from++) {
+        struct err *e = check_text(t->name, "input");
         if (!e)
-            e = grpc_infer_request_find_source(r, pb, t, type, &raw, &from);
+            e = grpc_infer_request_find_source(r, pb, t, regions, &raw, from);
         if (e)
             return e;
-        struct tensor_piece piece = {.data = "", .size = from.bytes, .memory = BUF_MEMORY_CPU};
-        if (from.raw && in_place) {
-            piece.data = from.raw->bytes.data;
-        } else if (from.bytes) {
-            if (from.raw)
-                memcpy(room, from.raw->bytes.data, from.bytes);
+        if (!from->shared && !(from->raw && in_place))
+            *ret_bytes += grpc_infer_request_aligned(from->bytes);
+    }
+    return NULL;
+}
+
+static struct err *grpc_infer_request_add_inputs(struct request *r,
+                                                 const struct infer_pb_request *pb,
+                                                 struct regions *regions, bool in_place)
+{
+    uint8_t *room = NULL;
+    uint64_t bytes;
+    struct source *from;
+    struct err *e = find_sources(r, pb, regions, in_place, &from, &bytes);
+    if (!e)
+        e = grpc_infer_request_make_room(r, bytes, &room);
+    if (e)
+        return e;
+    for (const struct infer_pb_tensor *t = pb->inputs; t; t = t->next, from++) {
+        enum datatype type = datatype_parse(t->datatype.data, t->datatype.len);
+        struct tensor_piece piece = {.data = "", .size = from->bytes, .memory = BUF_MEMORY_CPU};
+        if (from->shared) {
+            piece.data = from->shared;
+        } else if (from->raw && in_place) {
+            piece.data = from->raw->bytes.data;
+        } else if (from->bytes) {
+            if (from->raw)
+                memcpy(room, from->raw->bytes.data, from->bytes);
             else
-                infer_pb_content_write(from.typed, from.kind, datatype_bytes(type), room);
+                infer_pb_content_write(from->typed, from->kind, datatype_bytes(type), room);
             piece.data = room;
-            room += grpc_infer_request_aligned(from.bytes);
+            room += grpc_infer_request_aligned(from->bytes);
         }
-        request_add_input(r, t->name.data, t->name.len, type, t->shape, t->rank, &piece, 1);
+        struct tensor_input *in =
+            request_add_input(r, t->name.data, t->name.len, type, t->shape, t->rank, &piece, 1);
+        if (in)
+            in->shared = from->shared;
     }
     return NULL;
 }
@@ -362,21 +367,44 @@ static struct err *add_classes(struct request *r, const struct infer_pb_tensor *
     return NULL;
 }
 
-static struct err *add_outputs(struct request *r, const struct infer_pb_request *pb,
-                               struct grpc_infer_options *options)
+static struct err *add_outputs(struct request *r, const struct infer_pb_request *pb)
 {
     for (const struct infer_pb_tensor *t = pb->outputs; t; t = t->next) {
         struct err *e = check_text(t->name, "output");
-        if (!e)
-            e = check_shared_memory(t);
-        const struct infer_pb_param *classes = find_param(t, "classification");
-        if (!e && classes)
-            e = add_classes(r, t, classes, &options->classes);
         if (e)
             return e;
         request_add_output(r, t->name.data, t->name.len);
     }
     return NULL;
+}
+
+/* How, and where, an output is wanted. */
+static struct err *add_wish(struct request *r, const struct infer_pb_tensor *t,
+                            struct grpc_infer_options *options)
+{
+    struct regions_part part;
+    bool shared;
+    struct err *e = grpc_regions_part(t, &part, &shared);
+    const struct infer_pb_param *classes = find_param(t, "classification");
+    if (!e && classes)
+        e = add_classes(r, t, classes, &options->classes);
+    if (e || !shared)
+        return e;
+    if (classes)
+        return err_new(STATUS_INVALID_ARG,
+                       "output can't set both 'shared_memory_region' and 'classification'");
+    return regions_lend_output(options->regions, r, &part,
+                               arena_strndup(&r->arena, t->name.data, t->name.len));
+}
+
+static struct err *add_wishes(struct request *r, const struct infer_pb_request *pb,
+                              struct grpc_infer_options *options)
+{
+    struct err *e = NULL;
+    for (const struct infer_pb_tensor *t = pb->outputs; t && !e; t = t->next)
+        if (t->params)
+            e = add_wish(r, t, options);
+    return e;
 }
 
 struct err *grpc_infer_request(struct table_view *view, struct loop *loop,
@@ -403,9 +431,11 @@ struct err *grpc_infer_request(struct table_view *view, struct loop *loop,
     r->times.start = loop_now(loop);
     e = set_metadata(r, pb, options);
     if (!e)
-        e = add_outputs(r, pb, options);
+        e = add_outputs(r, pb);
     if (!e)
-        e = grpc_infer_request_add_inputs(r, pb, *buf != NULL);
+        e = grpc_infer_request_add_inputs(r, pb, options->regions, *buf != NULL);
+    if (!e)
+        e = add_wishes(r, pb, options);
     if (!e && options->forward)
         e = forward_add(options->forward, options->headers->data, options->headers->len, r);
     bool taken = !e && pb->raw_count && *buf;

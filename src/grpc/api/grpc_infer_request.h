@@ -9,6 +9,7 @@ struct budget_account;
 struct buf;
 struct forward;
 struct loop;
+struct regions;
 struct strbuf;
 struct table_view;
 
@@ -23,6 +24,7 @@ struct grpc_infer_options {
     const struct forward *forward;  /* in: forwards headers as parameters; NULL = none */
     const struct strbuf *headers;   /* in: see forward_add */
     struct budget_account *account; /* in: charged for the request */
+    struct regions *regions;        /* in: shared memory that tensors may name */
     /* in: refuse models that may send any number of responses */
     bool one_response;
     bool decoupled;                     /* out: the model may send any number of responses */

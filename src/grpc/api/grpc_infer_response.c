@@ -192,8 +192,8 @@ static struct err *set_outputs(struct response *r, struct infer_pb_response *pb)
             .datatype = slice(datatype_name(o->datatype)),
             .shape = o->shape,
             .rank = o->rank,
-            .data = o->data,
-            .data_bytes = o->data ? o->byte_size : 0,
+            .data = o->placed ? NULL : o->data,
+            .data_bytes = o->data && !o->placed ? o->byte_size : 0,
         };
     return NULL;
 }

@@ -4,6 +4,7 @@
 #include "grpc/api/grpc_infer.h"
 #include "grpc/api/grpc_logging.h"
 #include "grpc/api/grpc_reflection.h"
+#include "grpc/api/grpc_regions.h"
 #include "grpc/api/grpc_repository.h"
 #include "metrics/front_metrics.h"
 
@@ -67,22 +68,22 @@ static const struct grpc_method methods[] = {
      .message = grpc_repository_unload},
     {.path = INFERENCE "SystemSharedMemoryStatus",
      .category = OPTIONS_CATEGORY_SHARED_MEMORY,
-     .message = grpc_control_unsupported},
+     .message = grpc_regions_status},
     {.path = INFERENCE "SystemSharedMemoryRegister",
      .category = OPTIONS_CATEGORY_SHARED_MEMORY,
-     .message = grpc_control_unsupported},
+     .message = grpc_regions_register},
     {.path = INFERENCE "SystemSharedMemoryUnregister",
      .category = OPTIONS_CATEGORY_SHARED_MEMORY,
-     .message = grpc_control_unsupported},
+     .message = grpc_regions_unregister},
     {.path = INFERENCE "CudaSharedMemoryStatus",
      .category = OPTIONS_CATEGORY_SHARED_MEMORY,
-     .message = grpc_control_unsupported},
+     .message = grpc_regions_cuda_status},
     {.path = INFERENCE "CudaSharedMemoryRegister",
      .category = OPTIONS_CATEGORY_SHARED_MEMORY,
-     .message = grpc_control_unsupported},
+     .message = grpc_regions_cuda_register},
     {.path = INFERENCE "CudaSharedMemoryUnregister",
      .category = OPTIONS_CATEGORY_SHARED_MEMORY,
-     .message = grpc_control_unsupported},
+     .message = grpc_regions_cuda_unregister},
     {.path = INFERENCE "TraceSetting",
      .category = OPTIONS_CATEGORY_TRACE,
      .message = grpc_control_unsupported},

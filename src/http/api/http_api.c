@@ -6,6 +6,7 @@
 #include "codec/pb_json.h"
 #include "http/api/http_infer.h"
 #include "http/api/http_logging.h"
+#include "http/api/http_regions.h"
 #include "http/api/http_repository.h"
 #include "http/api/http_route.h"
 #include "http/http_decode.h"
@@ -120,7 +121,7 @@ static struct err *http_api_admit(const struct http_front *f, const struct http1
     if (route->kind == HTTP_ROUTE_MODEL_INFER)
         return admit_infer(f, head, ret_max);
     if (route->kind != HTTP_ROUTE_INDEX && route->kind != HTTP_ROUTE_CONTROL &&
-        route->kind != HTTP_ROUTE_LOGGING)
+        route->kind != HTTP_ROUTE_LOGGING && route->kind != HTTP_ROUTE_SHARED_MEMORY)
         return NULL;
     *ret_max = f->server->options.http_max_input_bytes;
     return head->content_length > *ret_max ? http_infer_too_large(head->content_length, *ret_max)
@@ -244,7 +245,7 @@ static struct err *serve_route(struct http_exchange *x, struct http_message *m)
     case HTTP_ROUTE_MODEL_GENERATE:
         return err_new(STATUS_UNSUPPORTED, "the generate extension is not supported");
     case HTTP_ROUTE_SHARED_MEMORY:
-        return err_new(STATUS_UNSUPPORTED, "the shared memory extensions are not supported");
+        return http_regions_serve(x, m);
     case HTTP_ROUTE_MODEL_TRACE:
     case HTTP_ROUTE_TRACE:
         return err_new(STATUS_UNSUPPORTED, "the trace extension is not supported");
@@ -318,7 +319,7 @@ static const struct front_metrics_kind metrics = {
 #define TELLS                                                                                \
     (1u << HTTP_ROUTE_SERVER | 1u << HTTP_ROUTE_ALL_STATS | 1u << HTTP_ROUTE_MODEL |         \
      1u << HTTP_ROUTE_MODEL_CONFIG | 1u << HTTP_ROUTE_MODEL_STATS | 1u << HTTP_ROUTE_INDEX | \
-     1u << HTTP_ROUTE_LOGGING)
+     1u << HTTP_ROUTE_LOGGING | 1u << HTTP_ROUTE_SHARED_MEMORY)
 
 const struct http_service http_api_service = {.metrics = &metrics,
                                               .inference = true,

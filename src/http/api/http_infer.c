@@ -18,6 +18,7 @@
 #include "model/config.h"
 #include "net/access.h"
 #include "net/forward.h"
+#include "regions/regions_lend.h"
 #include "serve/version.h"
 #include "server/control/describe.h"
 
@@ -99,6 +100,7 @@ static void on_response(struct response *response, void *owner)
 {
     struct http_exchange *x = owner;
     CHECK_MAGIC(x, HTTP_EXCHANGE_MAGIC);
+    regions_lend_settle(response);
     bool final = response->flags & RESPONSE_FINAL;
     if (!x->response && !response->empty)
         x->response = response;

@@ -1,41 +1,16 @@
 #include "http/api/http_infer_input.h"
 
 #include "http/api/http_json.h"
+#include "http/api/http_regions.h"
 #include "http/http_tensor.h"
 #include "infer/request.h"
 #include "model/shape.h"
-#include "os/pool.h"
 #include "serve/version.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#define MAX_RANK      256u
-#define ARENA_AT_MOST ((size_t)16 << 10) /* larger data gets a pool buffer */
-
-static void drop_buf(void *buf)
-{
-    buf_unref(buf);
-}
-
-struct err *http_infer_input_keep(struct request *r, size_t n, void **ret)
-{
-    if (n <= ARENA_AT_MOST) {
-        *ret = arena_try_alloc(&r->arena, n, 64);
-        return *ret ? NULL
-                    : err_new(STATUS_UNAVAILABLE,
-                              "no room for %zu bytes of an input; try again later, or raise "
-                              "--memory-budget",
-                              n);
-    }
-    struct buf *buf;
-    struct err *e = pool_buf(n, &buf);
-    if (e)
-        return e;
-    arena_on_end(&r->arena, drop_buf, buf);
-    *ret = buf->data;
-    return NULL;
-}
+#define MAX_RANK 256u
 
 /* The source of an input's data; one of the members is set. */
 struct source {
@@ -142,6 +117,19 @@ static struct err *http_infer_input_add(struct request *r, const struct describe
     return err_new(STATUS_INVALID_ARG, "a request may have at most %u inputs", REQUEST_MAX_TENSORS);
 }
 
+static struct err *http_infer_input_add_shared(struct request *r, const struct described *d,
+                                               const struct regions_part *part,
+                                               struct regions *regions)
+{
+    const uint8_t *data;
+    struct err *e = regions_lend_input(regions, r, part, &data);
+    if (!e)
+        e = http_infer_input_add(r, d, data, part->byte_size);
+    if (!e)
+        r->inputs[r->input_count - 1].shared = true;
+    return e;
+}
+
 static struct err *http_infer_input_add_binary(struct request *r, const struct described *d,
                                                yyjson_val *size, struct http_infer_tail *tail)
 {
@@ -160,7 +148,7 @@ static struct err *http_infer_input_add_binary(struct request *r, const struct d
     if (!n || tail->buf)
         return http_infer_input_add(r, d, data, n);
     void *copy;
-    struct err *e = http_infer_input_keep(r, (size_t)n, &copy);
+    struct err *e = request_keep(r, (size_t)n, &copy);
     if (e)
         return e;
     memcpy(copy, data, (size_t)n);
@@ -240,7 +228,7 @@ static struct err *http_infer_input_add_json(struct request *r, const struct des
     if (e)
         return e;
     void *to;
-    e = http_infer_input_keep(r, (size_t)bytes, &to);
+    e = request_keep(r, (size_t)bytes, &to);
     if (e)
         return e;
     enum json_tensor_result result = json_tensor_read(data, type, elements, to);
@@ -260,7 +248,11 @@ struct err *http_infer_input(struct request *r, yyjson_val *input, struct http_i
         return e;
     if (from.binary_size)
         return http_infer_input_add_binary(r, &d, from.binary_size, tail);
-    if (from.data)
-        return http_infer_input_add_json(r, &d, from.data, tail->max_bytes);
-    return err_new(STATUS_UNSUPPORTED, "Client shared memory is disabled.");
+    struct regions_part part;
+    bool shared;
+    e = http_regions_part(http_json_get(input, "parameters"), &part, &shared);
+    if (e)
+        return e;
+    return shared ? http_infer_input_add_shared(r, &d, &part, tail->regions)
+                  : http_infer_input_add_json(r, &d, from.data, tail->max_bytes);
 }

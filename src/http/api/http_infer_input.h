@@ -7,12 +7,14 @@
 #include <yyjson.h>
 
 struct buf;
+struct regions;
 struct request;
 
 /* The bytes after the JSON, which binary inputs take in order. */
 struct http_infer_tail {
     const char *at;
     size_t left;
+    struct regions *regions; /* shared memory that inputs may name */
     struct buf *buf;  /* the memory of the bytes; NULL: memory that is reused, so they are copied */
     size_t max_bytes; /* the most bytes of a tensor in JSON */
 };
@@ -20,8 +22,3 @@ struct http_infer_tail {
 /* http_infer_input - add one element of "inputs" to r.
  * errors  in the reference's words */
 struct err *http_infer_input(struct request *r, yyjson_val *input, struct http_infer_tail *tail);
-
-/* http_infer_input_keep - get n bytes that live as long as r, aligned to 64; many bytes are
- * charged to the budget.
- * errors  UNAVAILABLE */
-struct err *http_infer_input_keep(struct request *r, size_t n, void **ret);

@@ -4,6 +4,7 @@
 #include "http/api/http_infer.h"
 #include "http/api/http_infer_input.h"
 #include "http/api/http_json.h"
+#include "http/api/http_regions.h"
 #include "http/http_exchange.h"
 #include "http/http_shard.h"
 #include "infer/request.h"
@@ -175,19 +176,24 @@ static struct err *http_infer_json_read_inputs(struct request *r, yyjson_val *ro
     return NULL;
 }
 
-static struct err *http_infer_json_read_output(struct request *r, yyjson_val *output,
-                                               struct http_output_spec *spec)
+/* What an output that goes to shared memory cannot be besides. */
+static struct err *check_shared_output(yyjson_val *params)
 {
-    yyjson_val *params = http_json_get(output, "parameters");
-    yyjson_val *classes = http_json_get(params, "classification");
     yyjson_val *binary = http_json_get(params, "binary_data");
-    bool shared = http_json_get(params, "shared_memory_region") != NULL;
-    if (shared && classes)
+    if (http_json_get(params, "classification"))
         return err_new(STATUS_INVALID_ARG,
                        "Output can't set both 'shared_memory_region' and 'classification'");
-    if (shared && yyjson_is_true(binary))
+    if (binary && !yyjson_is_bool(binary))
+        return err_new(STATUS_INTERNAL, "Unable to set 'binary_data': %s",
+                       json_tensor_text(JSON_TENSOR_NOT_BOOL));
+    if (yyjson_is_true(binary))
         return err_new(STATUS_INVALID_ARG,
                        "Output can't set both 'shared_memory_region' and 'binary_data'");
+    return NULL;
+}
+
+static struct err *http_infer_json_name_output(struct request *r, yyjson_val *output)
+{
     yyjson_val *name = http_json_get(output, "name");
     if (!name)
         return err_new(
@@ -202,17 +208,35 @@ static struct err *http_infer_json_read_output(struct request *r, yyjson_val *ou
     if (!request_add_output(r, unsafe_yyjson_get_str(name), unsafe_yyjson_get_len(name)))
         return err_new(STATUS_INVALID_ARG, "a request may name at most %u outputs",
                        REQUEST_MAX_TENSORS);
+    return NULL;
+}
+
+static struct err *http_infer_json_read_output(struct request *r, yyjson_val *output,
+                                               struct regions *regions,
+                                               struct http_output_spec *spec)
+{
+    yyjson_val *params = http_json_get(output, "parameters");
+    yyjson_val *classes = http_json_get(params, "classification");
+    yyjson_val *binary = http_json_get(params, "binary_data");
+    struct regions_part part;
+    bool shared = http_json_get(params, "shared_memory_region") != NULL;
+    struct err *e = shared ? check_shared_output(params) : NULL;
+    if (!e)
+        e = http_infer_json_name_output(r, output);
+    if (e)
+        return e;
     if (classes && !yyjson_is_uint(classes))
         return err_new(STATUS_INTERNAL, "Unable to set 'classification': %s",
                        json_tensor_text(JSON_TENSOR_NOT_UINT));
-    if (binary && !yyjson_is_bool(binary))
+    e = http_regions_part(params, &part, &shared);
+    if (e)
+        return e;
+    if (!shared && binary && !yyjson_is_bool(binary))
         return http_infer_json_wrong_type("binary_data", JSON_TENSOR_NOT_BOOL);
-    if (shared)
-        return err_new(STATUS_UNSUPPORTED, "Client shared memory is disabled.");
     spec->name = r->outputs[r->output_count - 1];
     spec->classes = classes ? unsafe_yyjson_get_uint(classes) : 0;
     spec->binary = yyjson_is_true(binary);
-    return NULL;
+    return shared ? regions_lend_output(regions, r, &part, spec->name) : NULL;
 }
 
 static struct err *http_infer_json_read_outputs(struct http_exchange *x, struct request *r,
@@ -230,7 +254,8 @@ static struct err *http_infer_json_read_outputs(struct http_exchange *x, struct 
     struct http_output_spec *specs = arena_zalloc(&r->arena, n * sizeof(*specs));
     yyjson_val *output = unsafe_yyjson_get_first(outputs);
     for (size_t i = 0; i < n; i++, output = unsafe_yyjson_get_next(output)) {
-        struct err *e = http_infer_json_read_output(r, output, &specs[i]);
+        struct err *e =
+            http_infer_json_read_output(r, output, x->shard->front->server->regions, &specs[i]);
         if (e)
             return e;
     }
@@ -252,6 +277,7 @@ struct err *http_infer_json_fill(struct http_exchange *x, struct request *r, str
     struct http_infer_tail tail = {
         .at = m->body + json_len,
         .left = m->body_len - json_len,
+        .regions = x->shard->front->server->regions,
         .buf = m->buf,
         .max_bytes = (size_t)max,
     };

@@ -1,6 +1,5 @@
 #include "http/api/http_infer_raw.h"
 
-#include "http/api/http_infer_input.h"
 #include "http/http_exchange.h"
 #include "http/http_shard.h"
 #include "infer/request.h"
@@ -90,7 +89,7 @@ static struct err *keep_bytes(struct request *r, struct raw *raw, struct http_me
         return NULL;
     }
     void *copy;
-    struct err *e = http_infer_input_keep(r, m->body_len, &copy);
+    struct err *e = request_keep(r, m->body_len, &copy);
     if (e)
         return e;
     memcpy(copy, m->body, m->body_len);

@@ -116,6 +116,13 @@ struct err *http_json_parse(struct http_shard *s, char *text, size_t len, struct
     return NULL;
 }
 
+struct err *http_json_parse_body(struct http_shard *s, struct http_message *m,
+                                 struct http_json *ret)
+{
+    return m->body_len ? http_json_parse(s, m->body, m->body_len, ret)
+                       : bad_text("The document is empty.", 0);
+}
+
 struct err *http_json_whole(const char *what, const char *text, size_t len)
 {
     if (!memchr(text, 0, len))

@@ -6,6 +6,7 @@
 #include <yyjson.h>
 
 struct buf;
+struct http_message;
 struct http_shard;
 
 struct http_json {
@@ -20,6 +21,11 @@ struct http_json {
  *          INVALID_ARG if it is nested so deeply that parsing needs more memory than usual for
  *          its length; UNAVAILABLE if the budget is spent */
 struct err *http_json_parse(struct http_shard *s, char *text, size_t len, struct http_json *ret);
+
+/* http_json_parse_body - the same for a whole body.
+ * errors  also INTERNAL, as the reference, if there is no body */
+struct err *http_json_parse_body(struct http_shard *s, struct http_message *m,
+                                 struct http_json *ret);
 
 /* http_json_whole - check a string that is used as a C string: a zero byte in it would hide what
  * follows.

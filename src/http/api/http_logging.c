@@ -90,11 +90,8 @@ static struct err *http_logging_read_change(yyjson_val *root, struct log_change 
 
 static struct err *change(struct http_exchange *x, struct http_message *m)
 {
-    if (!m->body_len)
-        return err_new(STATUS_INTERNAL,
-                       "failed to parse the request JSON buffer: The document is empty. at 0");
     struct http_json json;
-    struct err *e = http_json_parse(x->shard, m->body, m->body_len, &json);
+    struct err *e = http_json_parse_body(x->shard, m, &json);
     if (e)
         return e;
     struct log_change c = {0};

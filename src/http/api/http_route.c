@@ -105,11 +105,11 @@ static void http_route_find_repository(struct path p, struct http_route *r)
 /* Matches the rest after "/v2/systemsharedmemory" or "/v2/cudasharedmemory". */
 static void find_shared_memory(struct path p, struct http_route *r)
 {
-    struct http_route_part region;
-    if (http_route_eat(&p, "/region/") && !eat_part(&p, &region))
+    if (http_route_eat(&p, "/region/") && !eat_part(&p, &r->region))
         return;
     r->status = http_route_is(&p, "/status");
-    if (r->status || http_route_is(&p, "/register") || http_route_is(&p, "/unregister"))
+    r->unload = http_route_is(&p, "/unregister");
+    if (r->status || r->unload || http_route_is(&p, "/register"))
         r->kind = HTTP_ROUTE_SHARED_MEMORY;
 }
 
@@ -127,7 +127,9 @@ static void find_other(struct path p, struct http_route *r)
         r->kind = HTTP_ROUTE_LOGGING;
     else if (http_route_eat(&p, "/repository/"))
         http_route_find_repository(p, r);
-    else if (http_route_eat(&p, "/systemsharedmemory") || http_route_eat(&p, "/cudasharedmemory"))
+    else if (http_route_eat(&p, "/systemsharedmemory"))
+        find_shared_memory(p, r);
+    else if ((r->cuda = http_route_eat(&p, "/cudasharedmemory")))
         find_shared_memory(p, r);
 }
 

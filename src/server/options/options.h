@@ -111,7 +111,9 @@ struct options {
     struct options_latencies latencies;
 
     bool inline_execution;
-    uint32_t loop_threads;        /* 0 = one per core that the process may use */
+    uint32_t loop_threads; /* 0 = one per core that the process may use */
+    bool allow_client_shm;
+    uint64_t client_shm_bytes;    /* 0 = the memory that the process may use */
     uint64_t memory_budget_bytes; /* 0 = half of the memory that the process may use */
 
     bool log_info;

@@ -1,0 +1,212 @@
+#include "http/api/http_regions.h"
+
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "codec/base64.h"
+#include "codec/json_out.h"
+#include "codec/json_tensor.h"
+#include "http/api/http_json.h"
+#include "http/http_exchange.h"
+#include "http/http_shard.h"
+#include "regions/region.h"
+#include "server/server.h"
+#include "server/worker.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define HANDLE_BYTES ((size_t)64) /* of a cudaIpcMemHandle_t */
+
+static struct err *not_of_type(enum json_tensor_result wanted)
+{
+    return err_new(STATUS_INTERNAL, "%s", json_tensor_text(wanted));
+}
+
+static struct err *http_regions_uint(yyjson_val *v, uint64_t *ret)
+{
+    if (!yyjson_is_uint(v))
+        return not_of_type(JSON_TENSOR_NOT_UINT);
+    *ret = unsafe_yyjson_get_uint(v);
+    return NULL;
+}
+
+struct err *http_regions_part(yyjson_val *params, struct regions_part *ret, bool *ret_given)
+{
+    yyjson_val *region = http_json_get(params, "shared_memory_region");
+    yyjson_val *offset = http_json_get(params, "shared_memory_offset");
+    yyjson_val *size = http_json_get(params, "shared_memory_byte_size");
+    *ret = (struct regions_part){0};
+    *ret_given = region;
+    if (region && !yyjson_is_str(region))
+        return err_wrap(not_of_type(JSON_TENSOR_NOT_STRING),
+                        "Unable to parse 'shared_memory_region'");
+    if (region)
+        ret->region =
+            (struct regions_name){unsafe_yyjson_get_str(region), unsafe_yyjson_get_len(region)};
+    struct err *e = offset ? http_regions_uint(offset, &ret->offset) : NULL;
+    if (e)
+        return err_wrap(e, "Unable to parse 'shared_memory_offset'");
+    e = size ? http_regions_uint(size, &ret->byte_size) : NULL;
+    return e ? err_wrap(e, "Unable to parse 'shared_memory_byte_size'") : NULL;
+}
+
+static struct regions_name region_name_of(const struct http_message *m)
+{
+    const struct http_route_part *p = &m->route->region;
+    return (struct regions_name){m->head->url + p->at, p->len};
+}
+
+static struct regions *http_regions_of(const struct http_exchange *x)
+{
+    return x->shard->worker->server->regions;
+}
+
+static char *put_region(char *to, const struct region *r)
+{
+    to = JSON_OUT_LITERAL(to, "{\"name\":");
+    to = json_out_string(to, r->name, strlen(r->name));
+    to = JSON_OUT_LITERAL(to, ",\"key\":");
+    to = json_out_string(to, r->key, strlen(r->key));
+    to = JSON_OUT_LITERAL(to, ",\"offset\":");
+    to = json_out_uint(to, r->offset);
+    to = JSON_OUT_LITERAL(to, ",\"byte_size\":");
+    to = json_out_uint(to, r->byte_size);
+    return JSON_OUT_LITERAL(to, "}");
+}
+
+static void tell_regions(struct http_exchange *x, struct region **list, size_t count)
+{
+    struct strbuf sb = STRBUF_INIT;
+    strbuf_putc(&sb, '[');
+    for (size_t i = 0; i < count; i++) {
+        if (i)
+            strbuf_putc(&sb, ',');
+        size_t room = json_out_string_bytes(strlen(list[i]->name)) +
+                      json_out_string_bytes(strlen(list[i]->key)) + 4 * JSON_OUT_NUMBER_BYTES;
+        char *to = strbuf_reserve(&sb, room);
+        sb.len += (size_t)(put_region(to, list[i]) - to);
+    }
+    strbuf_putc(&sb, ']');
+    size_t len = sb.len;
+    http_exchange_text(x, 200, HTTP_JSON, strbuf_take(&sb), len);
+}
+
+static struct err *tell(struct http_exchange *x, const struct http_message *m)
+{
+    struct regions *s = http_regions_of(x);
+    struct region **list = NULL;
+    size_t count = 0;
+    struct err *e = m->route->cuda ? regions_list_cuda(s, region_name_of(m))
+                                   : regions_list(s, region_name_of(m), &list, &count);
+    if (e)
+        return e;
+    tell_regions(x, list, count);
+    regions_list_free(list, count);
+    return NULL;
+}
+
+static struct err *lacks(const char *field)
+{
+    return err_new(STATUS_INVALID_ARG, "Shared memory register request has no '%s' field", field);
+}
+
+static struct err *register_system(struct regions *s, struct regions_name name, yyjson_val *root)
+{
+    yyjson_val *key = http_json_get(root, "key");
+    yyjson_val *offset = http_json_get(root, "offset");
+    yyjson_val *size = http_json_get(root, "byte_size");
+    uint64_t from = 0, bytes = 0;
+    struct err *e = NULL;
+    if (!key)
+        return lacks("key");
+    if (!yyjson_is_str(key))
+        return not_of_type(JSON_TENSOR_NOT_STRING);
+    if (offset)
+        e = http_regions_uint(offset, &from);
+    if (!e)
+        e = size ? http_regions_uint(size, &bytes) : lacks("byte_size");
+    if (!e)
+        e = http_json_whole("key", unsafe_yyjson_get_str(key), unsafe_yyjson_get_len(key));
+    return e ? e : regions_register(s, name, unsafe_yyjson_get_str(key), from, bytes);
+}
+
+/* A member that must be there. */
+static struct err *member(yyjson_val *object, const char *name, yyjson_val **ret)
+{
+    *ret = yyjson_obj_get(object, name);
+    return *ret ? NULL
+                : err_new(STATUS_INTERNAL, "attempt to access non-existing object member '%s'",
+                          name);
+}
+
+static struct err *check_handle(yyjson_val *text)
+{
+    size_t len = unsafe_yyjson_get_len(text);
+    size_t got = 0;
+    char bytes[2 * HANDLE_BYTES];
+    if (base64_room(len) <= sizeof(bytes) &&
+        base64_decode(unsafe_yyjson_get_str(text), len, BASE64_ONE_LINE, bytes, &got) &&
+        got == HANDLE_BYTES)
+        return NULL;
+    return err_new(STATUS_INVALID_ARG,
+                   "'raw_handle' must be a valid base64 encoded cudaIpcMemHandle_t");
+}
+
+static struct err *register_cuda(struct regions *s, struct regions_name name, yyjson_val *root)
+{
+    yyjson_val *handle = http_json_get(root, "raw_handle");
+    yyjson_val *text, *number;
+    uint64_t unused;
+    if (!handle)
+        return lacks("raw_handle");
+    struct err *e = member(handle, "b64", &text);
+    if (!e && !yyjson_is_str(text))
+        e = not_of_type(JSON_TENSOR_NOT_STRING);
+    if (!e)
+        e = member(root, "byte_size", &number);
+    if (!e)
+        e = http_regions_uint(number, &unused);
+    if (!e)
+        e = member(root, "device_id", &number);
+    if (!e)
+        e = http_regions_uint(number, &unused);
+    if (!e)
+        e = check_handle(text);
+    return e ? e : regions_register_cuda(s, name);
+}
+
+static struct err *register_region(struct http_exchange *x, struct http_message *m)
+{
+    struct regions *s = http_regions_of(x);
+    struct regions_name name = region_name_of(m);
+    struct http_json json;
+    struct err *e = regions_allowed(s);
+    if (!e && !name.len)
+        e = err_new(STATUS_INVALID_ARG,
+                    "'region name' is necessary to register %s shared memory region",
+                    m->route->cuda ? "cuda" : "system");
+    if (!e)
+        e = http_json_parse_body(x->shard, m, &json);
+    if (e)
+        return e;
+    yyjson_val *root = yyjson_doc_get_root(json.doc);
+    e = m->route->cuda ? register_cuda(s, name, root) : register_system(s, name, root);
+    http_json_end(&json);
+    return e;
+}
+
+struct err *http_regions_serve(struct http_exchange *x, struct http_message *m)
+{
+    struct err *e;
+    if (m->route->status)
+        return tell(x, m);
+    if (!m->route->unload)
+        e = register_region(x, m);
+    else if (m->route->cuda)
+        e = regions_unregister_cuda(http_regions_of(x));
+    else
+        e = regions_unregister(http_regions_of(x), region_name_of(m));
+    if (!e)
+        http_exchange_static(x, 200, HTTP_JSON, NULL, 0);
+    return e;
+}

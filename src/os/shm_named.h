@@ -1,0 +1,22 @@
+#pragma once
+/* POSIX shared memory that somebody else made, by its name. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* shm_named_open - open it for reading and writing.
+ * key       any number of slashes, and a name without any
+ * ret_size  its bytes now
+ * returns   a descriptor, the caller's (shm_close); -1: there is none that may be opened, the name
+ *           is no name, or what has it is no memory */
+int shm_named_open(const char *key, uint64_t *ret_size);
+
+/* shm_named_is_ours - this process has the memory mapped for a purpose of its own (it belongs to a
+ * backend, or to a library): by any mapping that is not watched (os/shm_guard.h). Reads the list of
+ * mappings. */
+bool shm_named_is_ours(int fd);
+
+/* shm_named_map - map some of it for reading and writing.
+ * offset   of a page
+ * returns  NULL and errno when it cannot be mapped; shm_unmap gives it back */
+void *shm_named_map(int fd, uint64_t offset, size_t bytes);

@@ -1,0 +1,137 @@
+#include "regions/region.h"
+
+#include "base/mem.h"
+#include "os/shm.h"
+#include "os/shm_guard.h"
+#include "os/shm_named.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+/* Memory of that name is between a Python model and its process. */
+#define RESERVED "triton_python_backend_shm_region_"
+
+/* Counted before it is mapped, until it is unmapped. Relaxed: it only bounds. */
+static _Atomic(uint64_t) mapped_bytes;
+
+uint64_t region_mapped_bytes(void)
+{
+    return atomic_load_explicit(&mapped_bytes, memory_order_relaxed);
+}
+
+static struct err *no_memory(const char *key)
+{
+    return err_new(STATUS_INTERNAL, "Unable to open shared memory region: '%.*s'",
+                   (int)REGION_MAX_NAME, key);
+}
+
+static struct err *check_key(const char *name, const char *key)
+{
+    if (strlen(key) > REGION_MAX_NAME)
+        return no_memory(key);
+    if (strncmp(key + strspn(key, "/"), RESERVED, sizeof(RESERVED) - 1) == 0)
+        return err_new(
+            STATUS_INVALID_ARG,
+            "cannot register shared memory region '%s' with key '%s' as the key contains "
+            "the reserved prefix '" RESERVED "'",
+            name, key);
+    return NULL;
+}
+
+static struct err *take_bytes(uint64_t bytes, uint64_t max_bytes)
+{
+    uint64_t there = atomic_fetch_add_explicit(&mapped_bytes, bytes, memory_order_relaxed);
+    if (bytes <= max_bytes && there <= max_bytes - bytes)
+        return NULL;
+    atomic_fetch_sub_explicit(&mapped_bytes, bytes, memory_order_relaxed);
+    return err_new(STATUS_UNAVAILABLE,
+                   "no room for a shared memory region of %" PRIu64 " bytes: regions have %" PRIu64
+                   " of %" PRIu64 " bytes; unregister others, or raise --client-shm-byte-size",
+                   bytes, there, max_bytes);
+}
+
+/* Its bytes were taken; they go with it. */
+static struct err *region_map(struct region *r, int fd)
+{
+    r->base = shm_named_map(fd, r->offset, r->byte_size);
+    if (!r->base)
+        return err_new(STATUS_INVALID_ARG,
+                       "failed to register shared memory region '%s': unable to process address "
+                       "space%s",
+                       r->name, strerrordesc_np(errno));
+    r->guard = shm_guard_add(r->base, r->byte_size);
+    if (r->guard >= 0)
+        return NULL;
+    return err_new(
+        STATUS_UNAVAILABLE,
+        "no room for shared memory region '%s': %d are registered, and that is the most; "
+        "unregister others",
+        r->name, SHM_GUARD_MAPPINGS);
+}
+
+static struct err *region_make(int fd, const char *name, const char *key, uint64_t offset,
+                               uint64_t byte_size, uint64_t max_bytes, struct region **ret)
+{
+    struct err *e = take_bytes(byte_size, max_bytes);
+    if (e)
+        return e;
+    struct region *r = MEM_NEW(struct region);
+    r->name = mem_strdup(name);
+    r->key = mem_strdup(key);
+    r->offset = offset;
+    r->byte_size = byte_size;
+    r->guard = -1;
+    atomic_init(&r->refs, 1);
+    e = region_map(r, fd);
+    if (e)
+        region_unref(r);
+    else
+        *ret = r;
+    return e;
+}
+
+struct err *region_open(const char *name, const char *key, uint64_t offset, uint64_t byte_size,
+                        uint64_t max_bytes, struct region **ret)
+{
+    struct err *e = check_key(name, key);
+    if (e)
+        return e;
+    uint64_t there, end;
+    int fd = shm_named_open(key, &there);
+    if (fd < 0)
+        return no_memory(key);
+    if (shm_named_is_ours(fd)) /* nobody learns that there is such memory */
+        e = no_memory(key);
+    else if (__builtin_add_overflow(offset, byte_size, &end) || end > there)
+        e = err_new(STATUS_INVALID_ARG,
+                    "failed to register shared memory region '%s': invalid args", name);
+    else
+        e = region_make(fd, name, key, offset, byte_size, max_bytes, ret);
+    shm_close(fd);
+    return e;
+}
+
+struct region *region_ref(struct region *r)
+{
+    atomic_fetch_add_explicit(&r->refs, 1, memory_order_relaxed);
+    return r;
+}
+
+void region_unref(struct region *r)
+{
+    if (!r || atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    if (r->guard >= 0)
+        shm_guard_remove(r->guard);
+    shm_unmap(r->base, r->byte_size);
+    atomic_fetch_sub_explicit(&mapped_bytes, r->byte_size, memory_order_relaxed);
+    mem_free(r->name);
+    mem_free(r->key);
+    mem_free(r);
+}
+
+bool region_cut(const struct region *r)
+{
+    return shm_guard_cut(r->guard);
+}

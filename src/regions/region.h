@@ -1,0 +1,45 @@
+#pragma once
+/* One region of shared memory that a client made and the server has mapped. It is unmapped with the
+ * last reference. What is in it can change at any time, and can be cut short: os/shm_guard.h. */
+#include "base/err.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The longest name of a region, and the longest key. */
+#define REGION_MAX_NAME 1024u
+
+struct region {
+    char *name; /* as the client calls it */
+    char *key;  /* of the memory that it lies in, as the client gave it */
+    uint64_t offset;
+    uint64_t byte_size;
+    uint8_t *base;
+    int guard;         /* see shm_guard_add */
+    atomic_uint refs;  /* the last one acquires what every other holder released */
+    atomic_uint users; /* requests that are not answered yet; guarded by the lock of the names */
+};
+
+/* region_open - map byte_size bytes from an offset on.
+ * name, key  copied
+ * max_bytes  the most that all regions of the process may have together
+ * ret        one reference, the caller's
+ * errors     INTERNAL when there is no such memory, or none that a client may name; INVALID_ARG
+ *            when it is too short, the offset is not of a page, or the key is reserved;
+ *            UNAVAILABLE past a limit. In the reference's words where it has some. */
+struct err *region_open(const char *name, const char *key, uint64_t offset, uint64_t byte_size,
+                        uint64_t max_bytes, struct region **ret);
+
+struct region *region_ref(struct region *r);
+
+/* region_unref - NULL is fine. Any thread. */
+void region_unref(struct region *r);
+
+/* region_cut - it was shorter than it had been when somebody touched it: what was read of it are
+ * zeros, what was written is lost. For ever. */
+bool region_cut(const struct region *r);
+
+/* region_mapped_bytes - of all regions of the process. */
+uint64_t region_mapped_bytes(void);

@@ -1,0 +1,68 @@
+#pragma once
+/* The regions of shared memory that clients registered, by name. Nothing is registered where the
+ * server does not allow it (--allow-client-shm). Words of errors are the reference's. Any
+ * thread. */
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct region;
+struct regions;
+
+/* Names as they come: not ended by a zero byte. */
+struct regions_name {
+    const char *text;
+    size_t len;
+};
+
+/* regions_new - without any.
+ * allowed    clients may register some
+ * max_bytes  the most that they may have together
+ * regions_free - no request uses one. NULL is fine. */
+struct regions *regions_new(bool allowed, uint64_t max_bytes);
+void regions_free(struct regions *s);
+
+/* regions_allowed - UNSUPPORTED where clients may not register nor unregister any. */
+struct err *regions_allowed(const struct regions *s);
+
+/* regions_register - as region_open.
+ * key     without a zero byte in it, ends with one
+ * errors  those of regions_allowed and region_open; ALREADY_EXISTS: the name is taken; INVALID_ARG:
+ *         it is no name */
+struct err *regions_register(struct regions *s, struct regions_name name, const char *key,
+                             uint64_t offset, uint64_t byte_size);
+
+/* regions_register_cuda - memory of a device: there is none here that could be opened.
+ * errors  those of regions_allowed; ALREADY_EXISTS; INVALID_ARG */
+struct err *regions_register_cuda(struct regions *s, struct regions_name name);
+
+/* regions_unregister - forget one; that there is none of the name is fine. An empty name: all.
+ * errors  those of regions_allowed; INTERNAL: requests that are not answered yet use it */
+struct err *regions_unregister(struct regions *s, struct regions_name name);
+
+/* regions_unregister_cuda - the same for memory of devices: there is none.
+ * errors  those of regions_allowed */
+struct err *regions_unregister_cuda(struct regions *s);
+
+/* regions_list - one, or all with an empty name, by name.
+ * ret     a reference to each, *ret_count: the caller's (regions_list_free)
+ * errors  NOT_FOUND */
+struct err *regions_list(struct regions *s, struct regions_name name, struct region ***ret,
+                         size_t *ret_count);
+void regions_list_free(struct region **list, size_t count);
+
+/* regions_list_cuda - as regions_list of memory of devices: nothing with an empty name, else an
+ * error. */
+struct err *regions_list_cuda(struct regions *s, struct regions_name name);
+
+/* regions_use - a part of a region for a request: it is not unregistered until regions_unuse.
+ * byte_size  above 0
+ * ret        the region, a reference; what is asked for begins at *ret_data
+ * errors     NOT_FOUND; INVALID_ARG: the part is not within it, or it was cut short */
+struct err *regions_use(struct regions *s, struct regions_name name, uint64_t offset,
+                        uint64_t byte_size, struct region **ret, uint8_t **ret_data);
+
+/* regions_unuse - the request is answered. The reference stays the caller's. */
+void regions_unuse(struct region *r);

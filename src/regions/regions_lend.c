@@ -1,0 +1,74 @@
+#include "regions/regions_lend.h"
+
+#include "infer/request.h"
+#include "infer/response.h"
+#include "regions/region.h"
+
+/* A part that a request was lent. Lies in its arena. */
+struct lent {
+    struct lent *next;
+    struct region *region; /* a reference */
+    bool used;             /* by the request, which is not answered yet */
+};
+
+static void stop_using(struct lent *l)
+{
+    if (l->used)
+        regions_unuse(l->region);
+    l->used = false;
+}
+
+static void give_back(void *lent)
+{
+    struct lent *l = lent;
+    stop_using(l); /* of a request that was never submitted */
+    region_unref(l->region);
+}
+
+static struct err *lend(struct regions *s, struct request *r, const struct regions_part *p,
+                        uint8_t **ret_data)
+{
+    struct region *region;
+    struct err *e = regions_use(s, p->region, p->offset, p->byte_size, &region, ret_data);
+    if (e)
+        return e;
+    struct lent *l = arena_alloc(&r->arena, sizeof(*l));
+    *l = (struct lent){.next = r->slots[REQUEST_SLOT_REGIONS], .region = region, .used = true};
+    r->slots[REQUEST_SLOT_REGIONS] = l;
+    r->memory_shared = true;
+    arena_on_end(&r->arena, give_back, l);
+    return NULL;
+}
+
+struct err *regions_lend_input(struct regions *s, struct request *r, const struct regions_part *p,
+                               const uint8_t **ret_data)
+{
+    uint8_t *data;
+    struct err *e = lend(s, r, p, &data);
+    if (!e)
+        *ret_data = data;
+    return e;
+}
+
+struct err *regions_lend_output(struct regions *s, struct request *r, const struct regions_part *p,
+                                const char *output)
+{
+    uint8_t *data;
+    struct err *e = lend(s, r, p, &data);
+    if (!e)
+        request_place_output(r, output, data, p->byte_size);
+    return e;
+}
+
+void regions_lend_settle(struct response *r)
+{
+    for (struct lent *l = r->request->slots[REQUEST_SLOT_REGIONS]; l; l = l->next) {
+        if (region_cut(l->region) && !r->error)
+            r->error = err_new(STATUS_INVALID_ARG,
+                               "shared memory region '%s' was cut short while the request used it: "
+                               "unregister it, make it again, and register it",
+                               l->region->name);
+        if (r->flags & RESPONSE_FINAL)
+            stop_using(l);
+    }
+}
