@@ -1,5 +1,5 @@
-/* Base64: nothing is written behind the room, and what is decoded encodes to the same text, but
- * for line ends and padding. */
+/* Base64: the decoder writes nothing beyond its buffer, and encoding the decoded bytes again
+ * gives the same text, apart from line ends and padding. */
 #include "base/check.h"
 #include "codec/base64.h"
 
@@ -9,8 +9,8 @@
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/* The characters that n bytes are written as, without padding; those of the last one may carry
- * bits that mean nothing. */
+/* Compare a text without padding with the n bytes that it encodes. Unused bits of the last
+ * character may have any value. */
 static void compare(const char *text, const uint8_t *bytes, size_t n)
 {
     for (size_t i = 0; i < (n * 8) / 6; i++, text++) {

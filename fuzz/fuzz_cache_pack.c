@@ -1,5 +1,5 @@
-/* Bytes that a response cache gave back, as an answer; what is read is written again and has to
- * read the same. */
+/* A response from the bytes that a response cache returns. A response that can be unpacked must
+ * pack and unpack again to the same one. */
 #include "base/check.h"
 #include "base/mem.h"
 #include "infer/request.h"

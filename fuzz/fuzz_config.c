@@ -1,5 +1,5 @@
-/* A config.pbtxt on its whole way: read, guess, fill, check, groups, compile. The first byte
- * says which GPUs there are. */
+/* A config.pbtxt through all steps: parse, guess, complete, check, instance groups, compile. The
+ * first byte says which GPUs the machine has. */
 #include "base/check.h"
 #include "model/config.h"
 #include "model/config_check.h"
@@ -25,7 +25,7 @@ static struct err *complete(struct Inference__ModelConfig *proto, unsigned gpus)
     return config_groups_check(proto, &machine);
 }
 
-/* Every name that was compiled is found. */
+/* Every name that was compiled can be found. */
 static void look_up(const struct model_config *c)
 {
     for (uint32_t i = 0; i < c->input_count; i++)

@@ -1,5 +1,5 @@
-/* A configuration in JSON: what is read is printed in the form of the C ABI, and that reads as
- * the same. */
+/* A configuration in JSON. One that can be read is printed in the form of the C ABI, which must
+ * read as the same configuration. */
 #include "base/check.h"
 #include "base/mem.h"
 #include "model/config.h"

@@ -1,6 +1,6 @@
-/* Compressed bytes: the limit holds whatever they say, and slices of any size give the same;
- * then packed again and back. The first byte chooses the coding, the second limit and size of a
- * slice. */
+/* Compressed bytes: the output never exceeds the limit, and pieces of any size give the same
+ * output; that is then compressed and expanded again. The first byte chooses the coding, the
+ * second the limit and the size of a piece. */
 #include "base/budget.h"
 #include "base/check.h"
 #include "codec/expand.h"

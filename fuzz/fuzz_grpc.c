@@ -1,9 +1,9 @@
 /* A whole gRPC connection, with models behind it.
  *
- * When the first byte is 0xFF the rest is sent as it is. Else the input is a script, so that
- * what is tried is calls rather than broken frames: the first byte chooses how what is sent is
- * cut into pieces, then come steps of one byte each (below) with their operands; lengths are two
- * bytes. The preface and SETTINGS go first. */
+ * If the first byte is 0xFF, the rest is sent unchanged. Otherwise the input is a script, so that
+ * the fuzzer tries calls and not only broken frames: the first byte chooses the size of the pieces
+ * in which the bytes are sent; then come steps of one byte each (below) with their operands, in
+ * which lengths have two bytes. The preface and SETTINGS are sent first. */
 #include "base/check.h"
 #include "base/strbuf.h"
 #include "grpc/grpc_conn.h"
@@ -52,7 +52,7 @@ static const char *const paths[] = {
     "/nobody/Nothing",
 };
 
-/* Headers that a call adds, by the bits of its variant. */
+/* Headers that a call adds; the bits of its variant choose them. */
 static const char *const extras[][2] = {
     {"grpc-encoding", "gzip"},      {"grpc-encoding", "deflate"},
     {"grpc-timeout", "1S"},         {"grpc-timeout", "1n"},

@@ -1,5 +1,5 @@
-/* The messages of a gRPC call, cut into frames of a size that the first byte chooses: the same
- * bytes come out, wherever they lie. */
+/* The messages of a gRPC call, cut into frames of a size that the first byte chooses. The same
+ * bytes must come out for every size. */
 #include "base/budget.h"
 #include "base/check.h"
 #include "base/strbuf.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* All messages, one after the other; "!" and the reason where it ends early. */
+/* All messages, one after the other; if the call ends early, then "!" and the reason. */
 static struct strbuf read_all(const uint8_t *data, size_t size, size_t piece, bool tensors,
                               bool keep)
 {
@@ -50,12 +50,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 2)
         return 0;
-    budget_set_limit((uint64_t)16 << 20); /* what is announced is allocated */
+    /* a message may announce a large size, which is allocated at once */
+    budget_set_limit((uint64_t)16 << 20);
     size_t piece = (size_t)(data[0] >> 2) + 1;
     struct strbuf whole = read_all(data + 1, size - 1, size, data[0] & 1, false);
     struct strbuf pieces = read_all(data + 1, size - 1, piece, data[0] & 1, data[0] & 2);
-    /* A message that is announced and never comes whole may be refused for its size where it is
-     * taken in pieces. */
+    /* In pieces, a message that is announced and never complete may be refused for its size; so
+     * only the common part is compared. */
     size_t n = whole.len < pieces.len ? whole.len : pieces.len;
     CHECK(n == 0 || memcmp(whole.data, pieces.data, n) == 0);
     strbuf_fini(&whole);

@@ -1,4 +1,4 @@
-/* The texts in gRPC's headers: time-outs, content types, messages. */
+/* Texts in gRPC headers: timeouts, content types, messages. */
 #include "base/check.h"
 #include "codec/expand.h"
 #include "codec/grpc_text.h"

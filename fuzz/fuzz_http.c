@@ -1,4 +1,4 @@
-/* A whole HTTP connection, with models behind it. The first byte chooses how the rest is cut
+/* A whole HTTP connection to a server with models. The first byte chooses how the rest is cut
  * into pieces. */
 #include "base/check.h"
 #include "net/door.h"
@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         CHECK(!http_front_open(w->server, &http_api_service, "127.0.0.1", 0, false,
                                &(struct door){0}, &front));
         helpers_free(front->helpers);
-        front->helpers = helpers_new(0); /* no thread: jobs run at once */
+        front->helpers = helpers_new(0); /* no thread: jobs run in the caller */
         fuzz_server_forgive = forgive;
     }
     fuzz_server_fresh();

@@ -1,16 +1,16 @@
-/* The HTTP/1.1 parser: the same bytes at once and in pieces must be understood in the same way.
- * The first byte is the size of a piece. */
+/* The HTTP/1.1 parser: it must understand the same bytes in the same way, in one piece or in
+ * many. The first byte is the size of a piece. */
 #include "base/check.h"
 #include "base/strbuf.h"
 #include "codec/http1.h"
 
 #include <string.h>
 
-/* What a reader of the connection saw, as text. */
+/* The result of parsing a connection, as text. */
 struct seen {
     struct strbuf text;
-    bool over;     /* the connection cannot go on */
-    uint64_t left; /* of a body of known length */
+    bool over;     /* the connection cannot continue */
+    uint64_t left; /* bytes that are left of a body of known length */
 };
 
 static bool on_piece(void *owner, const char *bytes, size_t len)
@@ -30,7 +30,7 @@ static void note_head(struct seen *s, const struct http1_head *h)
     s->left = h->content_length;
 }
 
-/* Takes one step; returns how many bytes it took. */
+/* Take one step; returns the number of bytes that it used. */
 static size_t step(struct http1_parser *p, struct seen *s, const char *data, size_t len)
 {
     if (s->left) {
@@ -72,7 +72,7 @@ static struct strbuf read_all(const uint8_t *data, size_t size, size_t piece)
     http1_init(&p, on_piece, &s);
     for (size_t at = 0; at < size && !s.over;) {
         size_t n = size - at < piece ? size - at : piece;
-        /* Bytes of a piece may go away as soon as it was taken. */
+        /* The parser must not keep pointers into a piece: the copy is gone after the step. */
         char copy[256];
         char *bytes = n <= sizeof(copy) ? copy : (char *)(uintptr_t)data + at;
         if (bytes == copy)

@@ -1,5 +1,5 @@
-/* ModelInferRequest from the wire: protobuf-c sees the same in it, sizes agree with what is
- * written, and what is read can be written as a response. */
+/* A ModelInferRequest from the wire: our parser sees the same as protobuf-c, computed sizes
+ * match what is written, and what was read can be written as a response. */
 #include "base/arena.h"
 #include "base/check.h"
 #include "base/mem.h"
@@ -70,8 +70,8 @@ static void write_response(const struct infer_pb_request *q, struct arena *a, bo
     mem_free(head);
 }
 
-/* protobuf-c refuses fields of another wire type, which are unknown fields to others; else both
- * see the same. */
+/* protobuf-c refuses a known field with another wire type; other parsers treat it as unknown.
+ * For all other inputs, both parsers must see the same. */
 static void compare(const struct infer_pb_request *q, const uint8_t *data, size_t size)
 {
     Inference__ModelInferRequest *m = inference__model_infer_request__unpack(NULL, size, data);

@@ -1,11 +1,10 @@
-/* What the process of an isolated model sends, which may be anything: packets put together to
- * frames, frames of records taken apart. Three requests are under way; whatever comes, each is
- * answered once and released once, and no memory is left.
+/* Any bytes from the process of an isolated model: packets are joined to frames, and frames are
+ * split into records. Three requests are in flight; for every input, each is answered once and
+ * released once, and no memory leaks.
  *
- * The first byte chooses: 1 = an order waits for a reply; 2 = the rest is packets, each a length
- * of one byte before it (255 = all that is left), sent through a socket and put together; else
- * one frame of records. The numbers of the requests stand in the records where the numbers 0, 1
- * and 2 do. */
+ * The first byte chooses: 1 = an order waits for a reply; 2 = the rest is packets, each after a
+ * length of one byte (255 = the whole rest), which go through a socket; else the rest is one frame
+ * of records. The numbers 0, 1 and 2 in records are replaced by the ids of the requests. */
 #include "base/budget.h"
 #include "base/check.h"
 #include "base/mem.h"
@@ -34,7 +33,8 @@ static struct isolate_session *session;
 static struct request_target target;
 static struct fate fates[REQUESTS];
 static uint64_t ids[REQUESTS];
-static volatile uint8_t seen; /* so that outputs are read */
+/* reading outputs stores here, so that the compiler keeps the reads */
+static volatile uint8_t seen;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -103,7 +103,7 @@ static void land(void)
     CHECK(isolate_flight_count(session) == 0);
 }
 
-/* Records name requests by 0, 1, 2 instead of numbers that a fuzzer cannot guess. */
+/* Replace 0, 1 and 2 in records by the ids of the requests, which a fuzzer cannot guess. */
 static void name_requests(uint8_t *bytes, size_t len)
 {
     struct isolate_wire w;
@@ -131,7 +131,8 @@ static bool apply(const uint8_t *bytes, size_t len, bool replies)
     usage_init(&usage);
     struct isolate_reply reply = {
         .attributes = &attributes, .policy = &policy, .config = &config, .usage = &usage};
-    uint8_t *exact = mem_alloc_aligned(len ? len : 1, 64); /* so that a sanitizer sees its end */
+    /* exact size, so that a sanitizer reports a read past the end */
+    uint8_t *exact = mem_alloc_aligned(len ? len : 1, 64);
     if (len)
         memcpy(exact, bytes, len);
     name_requests(exact, len);
@@ -143,7 +144,7 @@ static bool apply(const uint8_t *bytes, size_t len, bool replies)
     return ok;
 }
 
-/* Everything is received before the next packet goes out, so that none waits. */
+/* Receive all packets before the next one is sent, so that none waits in the socket. */
 static void packets(const uint8_t *data, size_t size)
 {
     int ends[2];

@@ -1,5 +1,5 @@
-/* The "data" of a tensor in JSON: what is read and written again reads as the same. The first
- * byte chooses the type. */
+/* The "data" of a tensor in JSON. What can be read must be the same after it is written and read
+ * again. The first byte chooses the type. */
 #include "base/check.h"
 #include "base/mem.h"
 #include "codec/json_tensor.h"
@@ -25,7 +25,7 @@ static uint64_t bytes_of(yyjson_val *data, struct json_tensor_type type, uint64_
     return bytes;
 }
 
-/* How many strings a tensor of `bytes` holds. */
+/* Number of strings in a tensor of `bytes` bytes. */
 static uint64_t strings_in(const uint8_t *tensor, uint64_t bytes)
 {
     uint64_t count = 0;
@@ -40,7 +40,7 @@ static uint64_t strings_in(const uint8_t *tensor, uint64_t bytes)
     return count;
 }
 
-/* Not for strings: those need not be UTF-8, and are then written as they are. */
+/* Not for strings: they may be invalid UTF-8, which is written unchanged. */
 static void read_back(const char *text, size_t len, struct json_tensor_type type, uint64_t count,
                       const void *tensor, uint64_t bytes)
 {
@@ -98,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         try_count(yyjson_doc_get_root(doc), type, data[0]);
         yyjson_doc_free(doc);
     } else {
-        /* The bytes as a tensor: only strings can be wrong inside. */
+        /* Use the input as a tensor: only tensors of strings can be invalid. */
         size_t room;
         uint64_t count = type.width ? (size - 1) / type.width : data[1];
         CHECK(json_tensor_room(type, count, size - 1, &room));

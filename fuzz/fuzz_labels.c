@@ -1,4 +1,4 @@
-/* Label files: every byte of the text is in a label or ends one. */
+/* Label files: every byte of the text belongs to a label or ends one. */
 #include "base/check.h"
 #include "model/labels.h"
 

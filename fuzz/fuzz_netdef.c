@@ -1,5 +1,5 @@
-/* Caffe2's NetDefs: what a file says is translated to ONNX, or refused with a reason; what comes out is
- * protocol buffers. The bytes are a network that computes y of x, an image. */
+/* Caffe2's NetDefs: a file is translated to ONNX, or refused with a reason. The result must be a
+ * protocol buffer. The input is a network that computes the blob y from x, an image. */
 #include "base/check.h"
 #include "caffe2/translate.h"
 

@@ -1,5 +1,5 @@
-/* The command line: arguments are the input's lines. Behind a first byte of zero the input is a
- * file of options instead. */
+/* The command line: each line of the input is an argument. If the first byte is zero, the rest
+ * is a file of options instead. */
 #include "base/check.h"
 #include "base/mem.h"
 #include "server/options/options.h"
@@ -11,7 +11,7 @@
 
 #define MAX_ARGUMENTS 32
 
-/* Files of the machine are not the fuzzer's business. */
+/* The fuzzer must not read files of the machine. */
 static bool names_file(const char *argument)
 {
     return strncmp(argument, "--co", 4) == 0;

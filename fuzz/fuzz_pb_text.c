@@ -1,5 +1,5 @@
-/* The protobuf text format over the configuration's descriptor: what is read is packed, unpacked
- * and printed. */
+/* Protobuf text format with the descriptor of the configuration: what can be parsed is packed,
+ * unpacked and printed. */
 #include "base/check.h"
 #include "codec/pb_field.h"
 #include "codec/pb_json.h"

@@ -1,6 +1,6 @@
-/* What stores and their configuration files say: listings of S3, Azure and Google, profiles,
- * paths, tokens. The first byte chooses. A model that passes the check has no name that leaves
- * its directory. */
+/* Answers of stores, and their configuration files: listings of S3, Azure and Google, profiles,
+ * paths, tokens. The first byte chooses one. A model that passes the check has no file name that
+ * leaves its directory. */
 #include "base/check.h"
 #include "base/mem.h"
 #include "cloud/provider/azure_list.h"
@@ -50,7 +50,7 @@ enum what {
     WHATS,
 };
 
-/* A repository at gs://b/p, opened once. */
+/* A repository at gs://b/p, which stays open. */
 static void *gcs(const struct cloud_abi *abi)
 {
     static struct call_net net;

@@ -1,9 +1,9 @@
-/* The fuzzers without libFuzzer: gives LLVMFuzzerTestOneInput every file of the folders named on
- * the command line. The ordinary test run replays the corpora with it; one file named instead of
- * a folder repeats a finding.
+/* Runs a fuzzer without libFuzzer: calls LLVMFuzzerTestOneInput with every file of the folders on
+ * the command line. The tests replay the corpora with it. With a file as argument, it repeats one
+ * finding.
  *
- * After --faults each file is replayed as often as it passes fault points (base/fault.h), with
- * another of them failing each time. */
+ * After --faults, each file is replayed once for each fault point that it reaches (base/fault.h);
+ * in each of these runs, another fault point fails. */
 #include "base/fault.h"
 
 #include <dirent.h>
@@ -16,7 +16,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int faults;
-static long failed; /* fault points that did */
+static long failed; /* number of fault points that failed */
 
 static void run(const uint8_t *data, size_t size)
 {
@@ -41,7 +41,7 @@ static int replay_file(const char *path)
     }
     struct stat st;
     size_t size = fstat(fileno(f), &st) == 0 ? (size_t)st.st_size : 0;
-    /* Exactly as large as the input, so that a sanitizer sees a read past its end. */
+    /* A buffer of exactly the input's size, so that a sanitizer reports a read past its end. */
     uint8_t *data = malloc(size ? size : 1);
     int read_all = data && fread(data, 1, size, f) == size;
     fclose(f);
