@@ -19,7 +19,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "reference: asks the reference server too")
     config.addinivalue_line("markers", "promise: an attack of those that the server is promised to bear")
     config.addinivalue_line("markers", "onnx: needs the ONNX Runtime backend and the sample repository")
-    # What a thread of a test raises is raised for nobody: the test it belongs to fails with it.
+    # pytest only warns about an exception in a thread that a test started. As an error, the warning fails the test.
     config.addinivalue_line("filterwarnings", "error::pytest.PytestUnhandledThreadExceptionWarning")
 
 
@@ -75,7 +75,7 @@ def reference(identity_repository: Path) -> Iterator[Server]:
 
 @pytest.fixture(scope="session", params=BOTH)
 def server(request: pytest.FixtureRequest) -> Server:
-    """Each server in turn, with the identity models: what holds for ours holds for the reference."""
+    """Each server in turn, with the identity models: what our server does, the reference does too."""
     return request.getfixturevalue(request.param)
 
 

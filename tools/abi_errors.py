@@ -3,10 +3,11 @@
 
     tools/abi_errors.py [--root FOLDER]
 
-A header says of a function, under "errors", which codes it gives besides INVALID_ARG, which every function gives for a handle that is
-none (the rules at the top of tritonserver.h). For each function that the server exports and each of its codes there has to be a call in
-tests/10_inprocess, or tests/00_unit, that expects it; and a code that such a call expects, or that the function's own lines in src/abi
-name, has to be documented. Exits with 1, telling what is missing.
+A function's comment in a header lists its error codes under "errors". INVALID_ARG is not listed there: every function returns it for an
+invalid handle (see the rules at the top of tritonserver.h). For each function that the server exports, this tool checks that
+  - a call in tests/10_inprocess or tests/00_unit expects each documented code;
+  - each code that such a call expects, or that the function's body in src/abi names, is documented.
+It prints what is missing; the exit status is then 1.
 """
 
 import argparse
@@ -18,14 +19,14 @@ from pathlib import Path
 CODES = ("UNKNOWN", "INTERNAL", "NOT_FOUND", "INVALID_ARG", "UNAVAILABLE", "UNSUPPORTED", "ALREADY_EXISTS", "CANCELLED")
 CODE = re.compile(rf"\b({'|'.join(CODES)})\b")
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-# A function that returns an error, with the comment before it; some of these are for plug-ins to export.
+# A function that returns an error, with its comment. Plug-ins export some of these, not the server.
 DECLARATION = re.compile(
     r"(?P<comment>/\*(?:(?!\*/).)*\*/)?\s*TRITON[A-Z]+_(?:DECL|I)SPEC\s+(?:struct\s+)?TRITONSERVER_Error \*\s*(?P<name>TRITON[A-Z]+_\w+)\((?P<arguments>[^;]*)\);",
     re.DOTALL,
 )
 ERRORS = re.compile(r"^ \* errors\s+(.*?)(?=^ \* [a-z_]+\S*  |\Z)", re.DOTALL | re.MULTILINE)
-LENDS = {"TRITONSERVER_InferenceResponseError"}  # gives the error of what it was asked about
-HANDLE = re.compile(r"(const )?TRITON\w+ \*\w")  # as the first argument
+LENDS = {"TRITONSERVER_InferenceResponseError"}  # it returns the error that a response holds, not an error of its own
+HANDLE = re.compile(r"(const )?TRITON\w+ \*\w")  # matches if the first argument is a handle
 EXPECTS = re.compile(r"\b(INVALID|HOST_FAILS|FAILS|HOST_OK|OK)\(\s*(TRITON[A-Z]+_\w+)\(")
 DEFINITION = re.compile(r"^TRITONSERVER_Error \*\s*(TRITON[A-Z]+_\w+)\([^;]*?\)\n\{\n(.*?)^\}", re.DOTALL | re.MULTILINE)
 
@@ -33,7 +34,7 @@ Table = dict[str, set[str]]
 
 
 def documented(header: str) -> Table:
-    """The codes of each function that returns an error."""
+    """The documented codes of each function that returns an error."""
     found: Table = {}
     for declaration in DECLARATION.finditer(header):
         comment = declaration["comment"] or ""
@@ -46,7 +47,7 @@ def documented(header: str) -> Table:
 
 
 def vague(header: str) -> list[str]:
-    """Functions that document an error without its code."""
+    """The functions whose comment describes an error without its code."""
     found = []
     for declaration in DECLARATION.finditer(header):
         errors = ERRORS.search(declaration["comment"] or "")
@@ -56,7 +57,7 @@ def vague(header: str) -> list[str]:
 
 
 def after_call(text: str, at: int) -> tuple[str, str]:
-    """The arguments of the call whose parenthesis has just been opened, and what stands behind it."""
+    """The arguments of a call, and the text after the call; `at` is the position after its opening parenthesis."""
     depth, end = 1, at
     while depth:
         depth += {"(": 1, ")": -1}.get(text[end], 0)
@@ -65,7 +66,7 @@ def after_call(text: str, at: int) -> tuple[str, str]:
 
 
 def expected(source: str) -> Table:
-    """The codes that a test's calls expect. NULL to a function that deletes is a call of its own kind, and counts as INVALID_ARG."""
+    """The codes that the calls of a test expect. A Delete function called with NULL counts as a test of INVALID_ARG."""
     found: Table = defaultdict(set)
     text = COMMENT.sub("", source)
     for call in EXPECTS.finditer(text):
@@ -82,7 +83,7 @@ def expected(source: str) -> Table:
 
 
 def named_in_source(source: str) -> Table:
-    """The codes other than INVALID_ARG that the functions' own lines name."""
+    """The codes that the body of each function names, without INVALID_ARG."""
     return {name: set(re.findall(r"\bSTATUS_([A-Z_]+)\b", body)) - {"INVALID_ARG"} for name, body in DEFINITION.findall(source)}
 
 

@@ -1,9 +1,9 @@
-# backends.sh - sourced by the scripts beside it: which backends were asked for. BACKENDS holds names between commas or spaces, or `all`.
+# backends.sh - sourced by other scripts here: which optional backends to build. BACKENDS holds names with commas or spaces between, or `all`.
 
-# known_backends - those that are there when asked for, a line each.
+# known_backends - print the optional backends, one per line.
 known_backends() { sed -e 's/#.*//' -e '/^[[:space:]]*$/d' tools/packages/backends.list; }
 
-# asked_backends [ALSO...] - those that BACKENDS names, a line each; ALSO are further names that the caller knows.
+# asked_backends [ALSO...] - print the backends that BACKENDS names, one per line; ALSO: names that are allowed besides.
 asked_backends() {
     local name known names=
     known=$(known_backends && printf '%s\n' "$@")

@@ -1,6 +1,6 @@
 #!/bin/bash
 # build.sh PRESET [TARGET...] - install what building needs, and the runtimes of the backends that BACKENDS names, configure the preset
-# where that has not been done, build the targets (all by default).
+# if it is not configured yet, build the targets (all by default).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=$1

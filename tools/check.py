@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs what a change can break first, under the address and undefined-behaviour sanitizers: `make check`, in a few minutes.
+"""`make check`: runs the tests that a change is most likely to break, in a few minutes, under the address and undefined-behaviour sanitizers.
 
     tools/check.py [--base COMMIT] [--list]
 
-The change is what differs from COMMIT; without one, what is not committed, or else the last commit. All C tests run, and the quick gates;
-of the Python tests those that tools/check.list names for the folders of the change, and those that changed themselves, these with the
-reference. --list only says which these are. The last line is `N passed, N failed`. The rest is for `make test`.
+The change is the difference to COMMIT. Without --base it is what is not committed; if everything is committed, it is the last commit. This
+runs all C tests, the quick gates, the Python tests that tools/check.list names for the changed folders, and the Python tests that changed
+(these also against the reference). --list only prints the Python tests. The last line is `N passed, N failed`. `make test` runs everything.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def changed(base: str | None) -> list[str]:
 
 
 def of_test(path: Path) -> list[str]:
-    """What runs for a changed file below tests/: itself, or the folder that it serves."""
+    """The tests to run for a changed file below tests/: the file itself if it is a test, else the tests of its folder."""
     rung = Path(*path.parts[:2])
     if path.parts[1] == "harness":
         return [HARNESS]
@@ -70,7 +70,7 @@ def gates(part: Part) -> Outcome:
 
 
 def stages_for(tests: list[str], names: list[str]) -> list[Stage]:
-    """Tests of one rung are one stage: rungs have a conftest of their own. The reference is asked where a file of tests is among `names`."""
+    """One stage for each rung (a folder of tests/), because each rung has its own conftest. The reference takes part if a test file is in `names`."""
     needs = ("build", "build-dev")
     stages = [
         Stage("build-dev", "build: address and undefined-behaviour sanitizers", run_tests.build("dev")),

@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
-"""Refuses includes that the layers do not allow.
+"""Reports includes that the layers do not allow.
 
     tools/check_layers.py [--root FOLDER]
 
 src/LAYERS names for each folder of src/ the folders it may include. This checks that
   - src/LAYERS itself is sound: levels rise, edges go down, there is no cycle, each folder is named;
-  - a file of src/<folder>/ includes, written from src/, only its folder and those it may;
-  - each edge is used: some file of the folder includes something of the other;
-  - a private header (x_priv.h) is included from its own folder only;
-  - what main.c includes is public or src/nereid_private.h, which only the top level sees besides;
-  - a backend includes public headers, its own and those of backends/common only;
-  - the system's own interfaces (threads, polling, mapping, loading) are included by os/ alone
-    (net/, net/tls/, http/ and grpc/ may name events and addresses of descriptors).
+  - a file of src/<folder>/ includes only headers of its own folder and of the folders that it may
+    include, with paths that begin at src/;
+  - each edge is used: at least one file of the folder includes a header of the other folder;
+  - a private header (x_priv.h) is included only from its own folder;
+  - main.c includes only public headers and src/nereid_private.h, which otherwise only the top level
+    includes;
+  - a backend includes only public headers, its own headers and those of backends/common;
+  - only os/ includes system headers for threads, polling, mapping and loading (net/, net/tls/,
+    http/ and grpc/ may include the headers with the names of events and socket addresses).
 Each finding is a line `file:line: what`; the exit status is 1 when there is one.
 """
 
@@ -25,17 +27,17 @@ LINE = re.compile(r"^(\d+) ([a-z0-9_/]+):((?: [a-z0-9_/]+)*)$")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^">]+)[">]')
 SOURCES = {".c", ".h", ".def", ".cc", ".cpp"}
 PUBLIC = "triton/core/"
-# What the library offers the executable: the top level fills it, main.c uses it.
+# The functions that the library offers to the executable: the top level fills the table, main.c uses it.
 PRIVATE_TABLE = "nereid_private.h"
 PRIVATE_TABLE_SEEN_BY = {"abi", "run"}
 GENERATED = "proto"
-MADE_BY_CMAKE = {"base/log_components.h"}  # of src/LAYERS itself
+MADE_BY_CMAKE = {"base/log_components.h"}  # made from src/LAYERS
 SAME_LEVEL = {("os", "base")}
 SYSTEM_ONLY_OS = {
     "pthread.h", "threads.h", "dlfcn.h", "sys/epoll.h", "sys/eventfd.h", "sys/timerfd.h", "sys/inotify.h", "sys/mman.h",
     "poll.h", "sys/select.h", "sys/socket.h",
 }
-# These live on descriptors: they name their events and addresses, os/ does the rest.
+# These folders work with descriptors: they use the names of events and addresses; os/ makes the system calls.
 NET = {"net", "net/tls", "http", "grpc"}
 SYSTEM_NET_TOO = {"sys/epoll.h", "sys/socket.h", "poll.h"}
 
@@ -119,12 +121,12 @@ def sources_in(folder: Path) -> list[Path]:
 
 
 def folder_of(name: str) -> str:
-    """Of what is included: `server/options/options.h` is of server/options."""
+    """The folder of an included header: `server/options/options.h` is in server/options."""
     return name.rpartition("/")[0]
 
 
 def check_layer_file(path: Path, folder: str, layers: Layers, report: Report, src: Path) -> set[str]:
-    """Returns which folders it includes from."""
+    """Checks one file; returns the folders whose headers it includes."""
     may = {folder, *layers.allowed[folder]}
     used = set()
     for number, system, name in includes_of(path):

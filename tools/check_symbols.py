@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Refuses symbols that do not say where they are from, and exports that nobody meant.
+"""Reports symbols without the prefix of their file, and exports that are not intended.
 
     tools/check_symbols.py [--root FOLDER] [--build FOLDER]
 
-It checks of a build tree (build/release) that
+It checks in a build tree (build/release) that
   - libtritonserver.so exports the four families of the C ABI and exactly one private symbol;
-  - each global symbol of src/<folder>/x.c begins with `x_`; the public names of *_abi.c may be public;
-  - each backend, cache and repository agent exports its ABI and the optional symbols of nereid_backend.h or nereid_cache.h,
-    nothing else, and has no NEEDED entry for libtritonserver, so that the same file runs in the reference.
-Each finding is a line; the exit status is 1 when there is one.
+  - each global symbol of src/<folder>/x.c begins with `x_`, except the public functions in *_abi.c;
+  - each backend, cache and repository agent exports only its ABI and the optional symbols of nereid_backend.h or nereid_cache.h,
+    and has no NEEDED entry for libtritonserver, so that the same file runs in the reference.
+Each finding is one line; the exit status is 1 if there is one.
 """
 
 import argparse
@@ -19,16 +19,16 @@ from pathlib import Path
 
 FAMILIES = re.compile(r"^(TRITONSERVER|TRITONBACKEND|TRITONCACHE|TRITONREPOAGENT)_[A-Za-z0-9_]+$")
 PRIVATE = "nereid_private_v1"
-# Where plug-ins of each kind lie, the functions that they export, and the header of what they may export besides.
+# For each kind of plug-in: its folder, the functions that it must export, and the header with the functions that it may export.
 PLUGINS = {
     "backends/*/libtriton_*.so": ("TRITONBACKEND", Path("include/triton/core/nereid_backend.h")),
     "caches/*/libtritoncache_*.so": ("TRITONCACHE", Path("include/triton/core/nereid_cache.h")),
     "repoagents/*/libtritonrepoagent_*.so": ("TRITONREPOAGENT", None),
 }
-# What the compiler itself adds: sanitizers, coverage, unwinding.
+# Symbols that the compiler adds: for sanitizers, coverage, unwinding.
 COMPILER = re.compile(r"^(__|_init$|_fini$|_edata$|_end$|DW\.ref\.)")
 
-# Libraries of the build tree that are no layer: generated code, and what tests and fuzzers share.
+# Libraries of the build tree that are no layer: generated code, and code that tests and fuzzers share.
 NOT_LAYERS = ("libnereid_proto", "libnereid_test_support", "libnereid_fuzz_support")
 
 
@@ -54,7 +54,7 @@ def check_library(library: Path) -> list[str]:
 
 
 def check_stems(archive: Path) -> list[str]:
-    """The globals of each object in a layer's library."""
+    """The global symbols of each object file in a layer's library."""
     findings = []
     member = stem = ""
     for line in tool("nm", "-g", "--defined-only", "--format=posix", str(archive)).splitlines():

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes docs/user/differences.md: where this server and Triton's differ, from the tables of the tests that hold the differences.
+"""Writes docs/user/differences.md, the differences between this server and Triton's, from the tables that the tests use.
 
     tools/differences.py [--root FOLDER] [--check]
 
-The tables are tests/41_compare/kinds.py, which generated questions to both servers hold, and held.py beside it, where each difference
-names tests elsewhere. --check writes nothing and exits with 1, telling what is wrong: a difference without a reason or a source, a test
-that is not there, or a page that is not what its tables say.
+The tables are tests/41_compare/kinds.py, whose differences are tested with generated requests to both servers, and held.py in the same
+folder, where each difference names the tests that prove it. --check writes nothing; it prints what is wrong and exits with 1: a difference
+without a reason or a source, a test that does not exist, or a page that differs from its tables.
 """
 
 import argparse
@@ -36,7 +36,7 @@ TITLES = {
 
 
 def tables(root: Path) -> list[Any]:
-    """The differences of both tables; they import nothing but the standard library."""
+    """The differences of both tables. The tables import only the standard library."""
     sys.path.insert(0, str(root / FOLDER))
     sys.dont_write_bytecode = True
     kinds, held = importlib.import_module("kinds"), importlib.import_module("held")

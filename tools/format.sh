@@ -1,5 +1,5 @@
 #!/bin/bash
-# format.sh [--check] - clang-format over all C files, and the C++ of backends: in place, or only saying which differ.
+# format.sh [--check] - clang-format over all C files, and the C++ of backends: in place, or with --check only list the files that differ.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mapfile -t files < <(find src include backends caches modules repoagents tests fuzz cmake \( -name '*.[ch]' -o -path 'backends/*.cc' \) 2>/dev/null | sort)

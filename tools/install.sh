@@ -1,5 +1,5 @@
 #!/bin/bash
-# install.sh PREFIX - install what build/release has under PREFIX, with the backends that BACKENDS names.
+# install.sh PREFIX - install the build tree build/release under PREFIX, with the backends that BACKENDS names.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . tools/backends.sh

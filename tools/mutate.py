@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plants one bug at a time in src/ and tells which of them no test notices.
+"""Plants one bug at a time in src/ and reports the bugs that no test notices.
 
     tools/mutate.py FOLDER [--count N] [--minutes M] [--seed S] [--file NAME.c] [--preset PRESET] [--near] [--python]
     tools/mutate.py --planted [NAME...] [--preset PRESET]
@@ -12,8 +12,8 @@ fails has caught it, and no more is built than is asked. With --near the last ar
 Python tests of tools/check.list once the time is over. Survivors are printed, and written to build/mutate/FOLDER.txt; each is either a
 test that is missing, or a place where both ways are right. The exit status is 0 however many survive.
 
-With --planted it plants the bugs of tests/mutants.list, each alone, and runs the tests that have to notice it. The exit status is 1 if one
-did not.
+With --planted, it plants the bugs of tests/mutants.list one at a time and runs the tests that must notice each one. The exit status is 1 if
+a test did not.
 """
 
 import argparse
@@ -38,16 +38,16 @@ ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "build" / "mutate"
 TREE = WORK / "tree"
 JOBS = str(os.cpu_count() or 2)
-SECONDS = 900  # of one run of a build, or of Python tests
-SECONDS_FOR_C = (30, 15)  # of C tests, and of each of them besides; a mutant that never ends is caught
-LIMITS = {"ASAN_OPTIONS": SANITIZER_ENV["ASAN_OPTIONS"] + ":hard_rss_limit_mb=4096"}  # a mutant may want all memory there is
+SECONDS = 900  # limit of one build, or of one run of Python tests
+SECONDS_FOR_C = (30, 15)  # limit of a run of C tests: fixed part, and for each test; a mutant that never ends counts as caught
+LIMITS = {"ASAN_OPTIONS": SANITIZER_ENV["ASAN_OPTIONS"] + ":hard_rss_limit_mb=4096"}  # a mutant may try to allocate all memory
 SUSPECT = ("unused-function", "unused-variable", "unused-but-set-variable", "unused-parameter", "unused-value", "unused-but-set-parameter", "type-limits")
 RUNGS = ("00_unit", "10_sim", "20_fault", "10_inprocess")
-FOR_PYTHON = ("server", "50_config_text_tool")  # what Python tests need of what changes with src/
+FOR_PYTHON = ("server", "50_config_text_tool")  # targets that Python tests need, and that src/ changes
 FAR = "another C test"
-AT_ONCE = 6  # C tests that are linked before they are asked
+AT_ONCE = 6  # number of C tests that are built and run together
 OURS = ("-m", "not reference")
-PLUGINS = ("server",)  # what a C test that embeds the server opens while it runs
+PLUGINS = ("server",)  # libraries that C tests with an embedded server open while they run
 
 TOKEN = re.compile(
     r"""(?P<skip>/\*.*?\*/|//[^\n]*|^[ \t]*\#(?:\\\n|[^\n])*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\s+)
@@ -62,7 +62,7 @@ SWAPS = {
 }
 OPERAND = re.compile(r"[\w)\]]$")
 KEYWORDS = {"return", "if", "else", "for", "while", "do", "switch", "case", "default", "goto", "break", "continue", "static", "const", "struct", "sizeof"}
-ASSERTIONS = {"CHECK", "CHECK_MAGIC", "mutex_assert_held"}  # what can never happen
+ASSERTIONS = {"CHECK", "CHECK_MAGIC", "mutex_assert_held"}  # they check what can never happen, so removing one is no bug
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Token:
 
 @dataclass(frozen=True)
 class Mutant:
-    path: Path  # below the root
+    path: Path  # relative to the root
     start: int
     end: int
     old: str
@@ -105,10 +105,10 @@ def closing(tokens: list[Token], at: int) -> int:
 
 
 def changes(tokens: list[Token]) -> Iterator[tuple[int, int, str]]:
-    """(start, end, what stands there instead) of every mutant inside function bodies."""
+    """All mutants inside function bodies: (start, end, replacement)."""
     depth = 0
-    opened: list[str] = []  # the words before the brackets that are open
-    closed = ""  # that before the one that was closed last
+    opened: list[str] = []  # the word before each bracket that is open
+    closed = ""  # the word before the bracket that was closed last
     for i, token in enumerate(tokens):
         before = tokens[i - 1].text if i else ""
         depth += {"{": 1, "}": -1}.get(token.text, 0)
@@ -127,9 +127,9 @@ def changes(tokens: list[Token]) -> Iterator[tuple[int, int, str]]:
         elif token.text in ("if", "while") and i + 1 < len(tokens):
             end = closing(tokens, i + 1)
             inside = [each.text for each in tokens[i + 2 : end]]
-            if not set(inside) & (set(SWAPS) | {"!"}):  # else one of these is mutated
+            if not set(inside) & (set(SWAPS) | {"!"}):  # else the operator inside gives the mutant
                 yield tokens[i + 1].end, tokens[i + 1].end, "!("
-                # its closing bracket is added by apply(), which sees the unbalanced one
+                # mutants_of() adds the closing bracket
         elif token.kind == "word" and token.text not in KEYWORDS | ASSERTIONS and not opened and begins(before, closed):
             end = next((j for j in range(i, len(tokens)) if tokens[j].text in (";", "{")), i)
             statement = [each.text for each in tokens[i:end]]
@@ -140,7 +140,7 @@ def changes(tokens: list[Token]) -> Iterator[tuple[int, int, str]]:
 
 
 def begins(before: str, closed: str) -> bool:
-    """Whether a statement begins behind this token."""
+    """True if a statement begins after the token `before`."""
     return before in ("{", "}", ";", "else") or before == ")" and closed in ("if", "for", "while")
 
 
@@ -158,20 +158,20 @@ def mutants_of(path: Path) -> list[Mutant]:
 
 
 def prepare(preset: str) -> None:
-    """A copy of the tree that shares what was downloaded."""
+    """Makes a copy of the tree, which shares the downloaded files with the original."""
     TREE.mkdir(parents=True, exist_ok=True)
     listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True)
     names = frozenset(listed.stdout.split("\0"))
     for folder in (path for path in TREE.iterdir() if path.is_dir() and path.name != "build"):
         for path in folder.rglob("*"):
             if path.is_file() and str(path.relative_to(TREE)) not in names:
-                path.unlink()  # it was moved away since
+                path.unlink()  # the original does not have the file any more
     for name in filter(None, names):
         source, target = ROOT / name, TREE / name
         if source.is_file() and (not target.is_file() or target.read_bytes() != source.read_bytes()):
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target)
-            target.touch()  # it may be older than what was built of another
+            target.touch()  # so that ninja builds it again: the copied time may be older than the last build
     (TREE / "build").mkdir(exist_ok=True)
     for shared in ("deps", "venv", ".setup", ".apt", "models", "models-examples", "release"):
         if (ROOT / "build" / shared).exists() and not (TREE / "build" / shared).exists():
@@ -182,7 +182,7 @@ def prepare(preset: str) -> None:
 
 
 def attempt(argv: list[str], env: dict[str, str] | None = None, seconds: int = SECONDS) -> str | None:
-    """None: it succeeded. Else the end of what it printed."""
+    """Runs a command: None if it succeeded, else the end of its output."""
     with subprocess.Popen(
         argv, cwd=TREE, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         text=True, errors="replace", env={**os.environ, **SANITIZER_ENV, **LIMITS, **(env or {})}, start_new_session=True,
@@ -211,21 +211,21 @@ def pytest(preset: str, paths: list[str], *options: str) -> str | None:
 
 
 def c_tests() -> dict[str, str]:
-    """The text of each C test, and of each fuzzer whose corpus is replayed, by its name; those that take longest last."""
+    """The source of each C test, and of each fuzzer whose corpus is replayed, by name; the slowest tests come last."""
     files = [path for rung in RUNGS for path in sorted((ROOT / "tests" / rung).glob("test_*.c"))]
     replays = {f"fuzz.{path.stem.removeprefix('fuzz_')}": path.read_text() for path in sorted((ROOT / "fuzz").glob("fuzz_*.c"))}
     return replays | {f"{path.parent.name}.{path.stem}": whole_text(path) for path in files}
 
 
 def whole_text(path: Path) -> str:
-    """Of a C test, with the files of a folder beside it that it includes: what they know it asks."""
+    """The source of a C test, with the files of the folders next to it that it includes: headers that those include count as its own."""
     text = path.read_text()
     beside = {path.parent / name for name in re.findall(r'^#include "(\w+)/', text, re.MULTILINE)}
     return text + "".join(helper.read_text() for folder in beside if folder.is_dir() for helper in sorted(folder.glob("*.[ch]")))
 
 
 def circles(mutant: Mutant) -> Iterator[tuple[str, list[str]]]:
-    """The C tests from the nearest to those that know nothing of the file, each once."""
+    """The C tests in groups, each test once: first the test of the file, last those that include nothing of its folder."""
     tests = c_tests()
     folder = mutant.path.parent.relative_to("src")
     kinds: list[tuple[str, Callable[[str, str], bool]]] = [
@@ -248,7 +248,7 @@ def target_of(test: str) -> str:
 
 @contextmanager
 def put(path: Path, change: Callable[[str], str]) -> Iterator[None]:
-    """The scratch tree with one file changed. That it leaves something unused is no reason not to ask the tests about it."""
+    """Changes one file of the copied tree for a while. Warnings about unused names are off, since the change may cause some."""
     source = TREE / path
     original = source.read_text()
     source.write_text("".join(f'#pragma GCC diagnostic ignored "-W{name}"\n' for name in SUSPECT) + change(original))
@@ -259,7 +259,7 @@ def put(path: Path, change: Callable[[str], str]) -> Iterator[None]:
 
 
 def by_c_tests(mutant: Mutant, preset: str, near: bool) -> str | None:
-    """Which tests noticed it; "build" where it does not build; None where it survives."""
+    """The group of tests that caught the mutant; "build" if it does not build; None if it survived."""
     with put(mutant.path, lambda text: text[: mutant.start] + mutant.new + text[mutant.end :]):
         if build(preset, library_of(mutant.path)) is not None:
             return "build"
@@ -321,19 +321,19 @@ def mutate(options: argparse.Namespace) -> int:
 
 
 def ask(preset: str, test: str) -> str | None:
-    """What a test of tests/mutants.list says of the tree as it is now; None: nothing is wrong."""
+    """Runs a test of tests/mutants.list in the copied tree: None if it passes, else the end of its output."""
     if test.startswith("tests/"):
         return build(preset, *FOR_PYTHON) or pytest(preset, [test])
     return build(preset, target_of(test), *PLUGINS) or ctest(preset, [test])
 
 
 def library_of(path: Path) -> str:
-    """What is built of a file of src/ or of a backend."""
+    """The build target of a file of src/ or of a backend."""
     return "_".join(("triton" if path.parts[0] == "backends" else "nereid", *path.parts[1:-1]))
 
 
 def noticed(bug: planted.Planted, preset: str) -> str:
-    """Says whether each of its tests notices a planted bug."""
+    """Plants a bug, and reports whether each of its tests notices it."""
     with ExitStack() as planted_so_far:
         for place in bug.places:
             planted_so_far.enter_context(put(place.path, place.put_into))

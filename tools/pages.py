@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the pages of docs/user that come from tables of the sources.
+"""Writes the pages of docs/user that are made from tables in the sources.
 
     tools/pages.py [--root FOLDER] [--check]
 
   docs/user/command-line.md   from src/server/options/options.def
   docs/user/metrics.md        from src/metrics/metric.def
---check writes nothing and exits with 1 when a page is not what its table says.
+--check writes nothing and exits with 1 if a page differs from its table.
 """
 
 import argparse
@@ -17,7 +17,7 @@ TOKEN = re.compile(r'"((?:\\.|[^"\\])*)"|([A-Za-z_][\w.]*)|([(),])|(\d+)|(\s+)')
 
 
 def rows_of(path: Path, names: set[str]) -> list[list[str]]:
-    """The calls NAME(argument, ...) of a table: [NAME, argument, ...], strings joined and without quotes."""
+    """The rows NAME(argument, ...) of a table, as [NAME, argument, ...]; adjacent strings are joined and lose their quotes."""
     text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.DOTALL)
     text = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
     found: list[list[str]] = []

@@ -1,13 +1,13 @@
-"""Bugs that somebody thought of: tests/mutants.list names each, where it is planted, and the tests that have to notice it.
+"""Reads tests/mutants.list: bugs written by hand. Each entry says how to plant the bug, and which tests must notice it.
 
-    NAME: what an operator or a client would suffer from it
+    NAME: the damage for an operator or a client
       in FILE
-      -TEXT     what stands there, once, line for line
-      +TEXT     what the bug has instead; without such a line, nothing
-      in FILE   a further place of the same bug, as often as it has some
+      -TEXT     the lines to replace; FILE must contain them exactly once
+      +TEXT     the lines with the bug; without any, the lines are removed
+      in FILE   another place of the same bug; any number of places
       -TEXT
       +TEXT
-      by TEST   a C test ("00_unit.test_x") or a Python test ("tests/40_e2e/test_x.py::test_y"), as often as there are tests
+      by TEST   a C test ("00_unit.test_x") or a Python test ("tests/40_e2e/test_x.py::test_y"); any number of tests
 """
 
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ LIST = Path("tests") / "mutants.list"
 
 @dataclass
 class Place:
-    path: Path  # below the root
+    path: Path  # relative to the root
     old: list[str] = field(default_factory=list)
     new: list[str] = field(default_factory=list)
 
@@ -59,7 +59,7 @@ def read(root: Path) -> list[Planted]:
 
 
 def is_there(root: Path, test: str) -> bool:
-    """Whether a test of that name is in the tree."""
+    """True if the tree has a test of that name."""
     if not test.startswith("tests/"):
         return (root / "tests" / test.replace(".", "/", 1)).with_suffix(".c").is_file()
     path, _, function = test.partition("::")
@@ -67,7 +67,7 @@ def is_there(root: Path, test: str) -> bool:
 
 
 def problems(root: Path) -> list[str]:
-    """What keeps a bug of the list from being planted, or noticed."""
+    """Mistakes of the list: reasons why a bug cannot be planted, or why no test can notice it."""
     all_of_them = read(root)
     names = [planted.name for planted in all_of_them]
     found = [f"{name} is in the list more than once" for name in set(names) if names.count(name) > 1]

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""docs/internals/promises.md against the pages that promise and the tests that hold it.
+"""Checks docs/internals/promises.md against the pages that make the promises and the tests that prove them.
 
     tools/promises.py [--root FOLDER]
 
-Each row of its tables says a promise, where it stands (a page and the words there, in quotes, or the blueprint), the tests that hold it, and
-the bound as it stands in a test, to the letter. Exits with 1, telling: a test that is not there, words that the page does not have, a bound
-that none of the row's tests has; and a line of README.md or of docs/user with an amount and its unit that no row quotes.
+Each row of its tables has a promise, its source (a page and a quotation from it, or the blueprint), the tests that prove it, and the bound,
+written exactly as in a test. The exit status is 1, and a line says why, if a test does not exist, a page does not have the quotation, none
+of the row's tests has the bound, or a line of README.md or docs/user has an amount with a unit and no row quotes it.
 """
 
 import argparse
@@ -20,7 +20,7 @@ TEST = re.compile(r"`(tests/[\w./-]+)::(\w+)`")
 BOUND = re.compile(r"`([^`]+)`")
 UNIT = r"(?:ms|us|ns|s|seconds?|minutes?|hours?|KiB|MiB|GiB|TiB|%|times|bytes)"
 AMOUNT = re.compile(rf"\d[\d,.]* ?{UNIT}(?!\w)|\b(?:half a|within a|for a|than a|after a|lines a) (?:second|minute|hour)\b")
-MADE = ("differences.md",)  # from tables that tests hold by themselves
+MADE = ("differences.md",)  # pages made from tables that have tests of their own
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Promise:
 
 
 def promises(page: str) -> list[Promise]:
-    """The rows of the tables whose head is that of promises."""
+    """The rows of all tables that have the header of a table of promises."""
     found: list[Promise] = []
     inside = False
     for line in page.splitlines():
@@ -47,7 +47,7 @@ def promises(page: str) -> list[Promise]:
 
 
 def body_of(root: Path, path: str, name: str) -> str | None:
-    """The text of a test's file; None where it has no such test."""
+    """The text of the file of a test; None if the file or the test does not exist."""
     file = root / path
     if not file.is_file():
         return None
@@ -83,7 +83,7 @@ def of_row(root: Path, row: Promise) -> list[str]:
 
 
 def amounts(root: Path) -> list[tuple[str, str]]:
-    """The lines of prose and tables with an amount, of the pages for users: page and line."""
+    """(page, line) of each line on the pages for users that has an amount."""
     found = []
     for file in [root / "README.md", *sorted((root / "docs/user").glob("*.md"))]:
         if file.name in MADE or not file.is_file():

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Which test proves which requirement: tools/requirements.list against the tests that claim its ids.
+"""Shows which test proves which requirement: compares tools/requirements.list with the tests that claim its ids.
 
     tools/requirements.py [--root FOLDER] [--check]
 
-Writes docs/internals/requirements.md. A test function claims ids where its docstring begins, in C where the comment directly above
-it begins: one by one, no ranges, ended by a colon or a full stop.
+Writes docs/internals/requirements.md. A test function claims ids at the beginning of its docstring (in C: of the comment directly above
+it): each id by itself, no ranges, with a colon or a full stop at the end.
 
-    MC-12, MC-13: what is shown             these are proved
-    reads PB-79: ...                        the setting is read and shown; what it does is not looked at
-    refuses MR-29; RX-20: ...               what is not served is refused clearly; RX-20 is proved
+    MC-12, MC-13: what the test shows       the test proves both
+    reads PB-79: ...                        the server reads and shows the setting; its effect is not tested
+    refuses MR-29; RX-20: ...               the server does not serve MR-29 and refuses it clearly; the test proves RX-20
 
---check writes nothing and exits with 1, telling what is wrong: an id that is neither proved nor has a reason in the list, one that
-has both, an id named anywhere else in the tests, or a page that is not what it would be.
+--check writes nothing; it prints what is wrong and exits with 1: an id without a test and without a reason in the list, an id with both, an
+id elsewhere in the tests, or a page that is out of date.
 """
 
 import argparse
@@ -27,14 +27,14 @@ PAGE = "docs/internals/requirements.md"
 ID = r"(?:MR|RX|MC|SX|PB|X)-\d+"
 NAMED = re.compile(rf"\b{ID}\b")
 RANGE = re.compile(rf"\b{ID}\s*(?:to|\.\.|-)\s*(?:{ID}\b|\d)")
-GAP = r"(?:\s|\n \*)+"  # a claim may go on in the next line of a comment
+GAP = r"(?:\s|\n \*)+"  # a claim may continue on the next line of a comment
 CLAUSE = rf"(?:(?:reads|refuses){GAP})?{ID}(?:,{GAP}{ID})*"
 CLAIM = re.compile(rf"{CLAUSE}(?:;{GAP}{CLAUSE})*(?=[:.])")
 C_COMMENT = re.compile(r"/\*(.*?)\*/", re.DOTALL)
 C_FUNCTION = re.compile(r"\n(?:static )?(?:void|int|bool) (\w+)\(")
 C_TEST = r"(?:UNIT\w*|cmocka_unit_test\w*)\(\s*{}\b"
 SUFFIXES = {".c", ".h", ".py", ".go", ".java", ".cc", ".cpp", ".mjs", ".js", ".md"}
-NO_TESTS = ("00_gates", "41_compare")  # the former are about this tool, the latter cite ids where the two servers differ
+NO_TESTS = ("00_gates", "41_compare")  # the first are tests of this tool; the second cite ids in differences between the two servers
 KINDS = {"": "tested", "reads": "read only", "refuses": "refused"}
 
 INTRODUCTION = """\
@@ -66,7 +66,7 @@ class Requirements:
 
 @dataclass
 class Proofs:
-    """kind of claim -> id -> the functions that claim it, as file::function."""
+    """Claims: kind -> id -> the functions that claim it, as file::function."""
 
     claims: dict[str, dict[str, list[str]]] = field(default_factory=lambda: {kind: {} for kind in KINDS})
     problems: list[str] = field(default_factory=list)
@@ -98,7 +98,7 @@ def read_list(text: str) -> Requirements:
 
 
 def python_functions(text: str) -> Iterator[tuple[str, int]]:
-    """Each test function that has a docstring, and where that begins."""
+    """Each test function with a docstring, and the position of the docstring."""
     starts = [0]
     for line in text.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
@@ -144,7 +144,7 @@ def read_tests(root: Path) -> Proofs:
 
 
 def kind_of(name: str, wanted: Requirements, proofs: Proofs) -> str:
-    """tested, read only, refused or not served."""
+    """The state of an id: tested, read only, refused or not served."""
     if name in wanted.reasons:
         return next((KINDS[kind] for kind in ("refuses", "reads") if name in proofs.claims[kind]), "not served")
     return "tested" if name in proofs.claims[""] else "nothing"

@@ -23,7 +23,7 @@ for backend in $asked; do
 done
 PATH=$PWD/build/venv/bin:$PATH # the models' Python
 
-# ready - does the server answer 200 to the readiness question?
+# ready - succeeds if the server answers 200 to the readiness request.
 ready() {
     local status
     exec 3<>"/dev/tcp/127.0.0.1/$http" || return 1
@@ -51,7 +51,7 @@ EOT
     echo
 }
 
-# Detached, so that the server, which takes this process over, has no child that it does not know.
+# Detached: exec makes this process the server, which must not have a child that it did not start.
 (announce &)
 exec build/release/bin/nereid "${repositories[@]}" "${options[@]}" \
     --http-port="$http" --grpc-port="$grpc" --metrics-port="$metrics"

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Runs all stages of the tests and counts. Called by tools/test.sh once everything is installed.
+"""Runs all stages of the tests and counts the results. tools/test.sh calls it after it has installed everything.
 
     tools/run_tests.py [STAGE...]     all stages, or those named
 
-Stages run side by side in lanes, each with ports of its own: two a processor, since most tests wait more than they compute;
-NEREID_TEST_LANES sets how many. A lane that finds no stage to begin helps with one of Python tests: each of its files is taken by one
-lane. Each stage says when it begins and what it came to, how long that took and how much of a processor. At the end come the slowest
-tests and how busy the machine was. The last line is `N passed, N failed`, over all C tests (ctest) and Python tests (pytest). A stage that
-does not come to run its tests - it does not build, crashes, runs out of time, finds no test, or ends before all that it found have run -
-counts as one failure, and so does each stage that needs it, which is not run.
+Stages run in parallel in lanes; each lane has its own range of ports. There are two lanes for each processor, because most tests wait more
+than they compute; NEREID_TEST_LANES sets another number. A lane that finds no stage to begin helps with a stage of Python tests: each test
+file runs in one of the lanes. Each stage prints when it begins, its result, how long it took and how much processor time it used. At the
+end come the slowest tests and the load of the machine. The last line is `N passed, N failed`, over all C tests (ctest) and Python tests
+(pytest). A stage that does not run all its tests (it does not build, crashes, exceeds its time limit, finds no test, or ends early) counts
+as one failure. Each stage that needs it does not run, and counts as one failure too.
 Logs: build/test-logs.
 """
 
@@ -29,14 +29,14 @@ ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "build" / "test-logs"
 PYTHON = ROOT / "build" / "venv" / "bin" / "python"
 JOBS = str(os.cpu_count() or 2)
-SECONDS = 1800  # of a stage, if it says nothing else; the longest takes a third of it beside other work
+SECONDS = 1800  # time limit of a stage without its own; the slowest stage needs a third of it on a busy machine
 LANES = int(os.environ.get("NEREID_TEST_LANES", 0)) or min(2 * int(JOBS), 16)
 FIRST_PORT, LAST_PORT = os.environ.get("NEREID_TEST_PORTS", "12000-32000").split("-")
-PORTS = (int(FIRST_PORT), int(LAST_PORT))  # below the ephemeral ones; each lane has a part of them
-SLOWEST = 20  # tests are named at the end
+PORTS = (int(FIRST_PORT), int(LAST_PORT))  # below the range of ephemeral ports; each lane gets a part of it
+SLOWEST = 20  # number of tests in the list at the end
 
 SANITIZER_ENV = {
-    # What was freed is overwritten: code that is not instrumented, as of a framework, reads it else and nobody notices.
+    # Overwrite freed memory: without that, nothing notices when code without instrumentation (a framework) reads it.
     "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1:abort_on_error=0:max_free_fill_size=65536",
     "UBSAN_OPTIONS": "print_stacktrace=1",
     "TSAN_OPTIONS": "halt_on_error=0:second_deadlock_stack=1",
@@ -52,12 +52,12 @@ class Outcome:
 
 @dataclass
 class Part:
-    """What one lane does of a stage: with ports and logs of its own."""
+    """The part of a stage that runs in one lane, with its own ports and logs."""
 
     stage: "Stage"
     number: int
     ports: tuple[int, int]
-    cpu: float = 0.0  # seconds of a processor
+    cpu: float = 0.0  # processor time in seconds
     process: subprocess.Popen[bytes] | None = None
 
     def _path(self, suffix: str) -> Path:
@@ -70,7 +70,7 @@ class Part:
         return self._path("xml")
 
     def command(self, argv: list[str], env: dict[str, str] | None = None) -> int | None:
-        """Runs argv with its output in the part's log; its status, or None past the stage's time."""
+        """Runs argv with its output in the part's log. Returns the exit status; None after a timeout."""
         with open(self.log(), "ab") as log:
             log.write(f"$ {' '.join(argv)}\n".encode())
             log.flush()
@@ -99,14 +99,14 @@ class Part:
             os.close(fd)
 
     def kill(self) -> None:
-        """Ends what the part runs, with all that it started."""
+        """Kills the command that the part runs, with all processes that it started."""
         if process := self.process:
             os.killpg(process.pid, signal.SIGKILL)
 
 
 @dataclass
 class Stage:
-    """needs: the stages before it. where: the folders or files of its Python tests. shared: each file is taken by one of several lanes."""
+    """needs: stages that must succeed first. where: folders or files of its Python tests. shared: several lanes may share its test files."""
 
     name: str
     title: str
@@ -121,23 +121,23 @@ class Stage:
     outcomes: list[Outcome] = field(default_factory=list, init=False)
 
     def claims(self) -> Path:
-        """Holds a file named like each file of tests that a lane has taken."""
+        """A folder with one entry for each test file that a lane has taken; the entry has the name of the test file."""
         return LOGS / f"{self.name}.taken"
 
     def collected(self) -> int:
-        """How many tests pytest found (tests/harness/sharing.py)."""
+        """The number of tests that pytest found (written by tests/harness/sharing.py)."""
         told = LOGS / f"{self.name}.collected"
         return int(told.read_text()) if told.exists() else 0
 
     def left(self) -> int:
-        """How many files nobody has taken."""
+        """The number of test files that no lane has taken yet."""
         if not self.shared or not self.where:
             return 0
         files = sum(1 if each.endswith(".py") else len(list((ROOT / each).glob("**/test_*.py"))) for each in self.where)
         return files - len(list(self.claims().iterdir()))
 
     def total(self) -> Outcome:
-        """A part that came too late for any test is as it should be, all of them are not."""
+        """The result of all parts. One part may find no test left, because the other lanes took them; if all parts found none, that is a failure."""
         passed, failed = (sum(getattr(each, what) for each in self.outcomes) for what in ("passed", "failed"))
         notes = {each.note for each in self.outcomes if each.note}
         if notes == {NO_TEST} and passed + failed == 0:
@@ -155,11 +155,11 @@ def cases(results: Path) -> list[ElementTree.Element]:
 
 
 def count(results: Path) -> Outcome:
-    """Counts a JUnit file, as ctest and pytest write it. A test that did not run is no success."""
+    """Counts the results in a JUnit file of ctest or pytest. A test that did not run counts as failed."""
     outcome = Outcome()
     for case in cases(results):
         tags = {child.tag for child in case}
-        ended = bool(case.get("name"))  # pytest names a test once it is over
+        ended = bool(case.get("name"))  # pytest writes the name when the test has ended
         if not ended or tags & {"failure", "error", "skipped"} or case.get("status") in ("fail", "notrun", "disabled"):
             outcome.failed += 1
         else:
@@ -174,7 +174,7 @@ def judge(part: Part, status: int | None) -> Outcome:
         note = f"no results, exit status {status}"
     else:
         outcome = count(part.results())
-        if outcome.passed + outcome.failed == 0 and status in (0, 5):  # 5: what pytest says of it
+        if outcome.passed + outcome.failed == 0 and status in (0, 5):  # 5: exit status of pytest if it found no test
             return Outcome(0, 0, NO_TEST)
         if status != 0 and outcome.failed == 0:
             note = f"exit status {status} though no test failed"
@@ -225,12 +225,12 @@ def pytest(preset: str = "release", marks: str = "", env: dict[str, str] | None 
 
 
 def python(name: str, title: str, where: str, needs: tuple[str, ...], preset: str = "release", marks: str = "") -> Stage:
-    """A stage of the Python tests of one folder of tests/."""
+    """A stage with the Python tests of one folder of tests/."""
     return Stage(name, title, pytest(preset, marks), needs, (f"tests/{where}",))
 
 
 def rungs(preset: str = "release", marks: str = "", *, needs: tuple[str, ...]) -> list[Stage]:
-    """The Python tests that every build runs: a stage for each folder."""
+    """The Python tests that run with every build preset: one stage for each folder."""
     suffix, words = ("", "") if preset == "release" else (f"-{preset}", f", {preset}")
     titles = {
         "40_e2e": "end to end", "30_proto": "bytes of both protocols", "41_compare": "generated questions to this server and the reference",
@@ -241,8 +241,8 @@ def rungs(preset: str = "release", marks: str = "", *, needs: tuple[str, ...]) -
 
 RELEASE, DEV, TSAN = ("build", "samples"), ("build-dev", "samples"), ("build-tsan", "samples")
 OURS = "not reference"
-ONE_THREAD = r"^headers_alone$|^fuzz\.|^10_sim\."  # say nothing about threads
-# The order is that in which they begin, those that are waited for and those that take long before others.
+ONE_THREAD = r"^headers_alone$|^fuzz\.|^10_sim\."  # tests without threads
+# Stages begin in this order: first those that other stages need and those that take long.
 STAGES = [
     Stage("build", "build: release", build("release")),
     Stage("stores-build", "build: stores to read models from: S3, Google Cloud Storage, Azure", stores),
@@ -269,12 +269,12 @@ STAGES = [
     python("cost", "what a small request costs beside the bare floor", "60_cost", ("floors", *RELEASE)),
     Stage("c-dev", "C tests under the address and undefined-behaviour sanitizers", ctest("dev"), DEV),
     Stage("c-tsan", "C tests under the thread sanitizer", ctest("tsan", ONE_THREAD), TSAN),
-    Stage("c", "C tests: unit, simulation, fault, headers, fuzz corpora", ctest("release"), RELEASE),  # one of them reads digits
+    Stage("c", "C tests: unit, simulation, fault, headers, fuzz corpora", ctest("release"), RELEASE),  # one of the tests reads the digits model
 ]
 
 
 def usage(doc: str | None, known: list[Stage], needs: str = "has to be named too, or to have run before") -> str:
-    """What --help says: of each stage what it is and what it needs."""
+    """The text of --help: each stage, with a description and the stages that it needs."""
 
     def told(stage: Stage) -> str:
         return f"  {stage.name:<18} {stage.title}" + (f" (needs {', '.join(stage.needs)})" if stage.needs else "")
@@ -296,7 +296,7 @@ def tail(path: Path, lines: int = 40) -> str:
 
 
 class Schedule:
-    """Hands parts of stages to lanes: the first stage whose needs are met, or else another part of one that has files left."""
+    """Gives work to lanes: the first stage that can begin, else a further part of a running stage that has test files left."""
 
     def __init__(self, stages: list[Stage]):
         self.stages = stages
@@ -309,16 +309,16 @@ class Schedule:
         for stage in self.stages:
             if not stage.parts and all(need in self.ended for need in stage.needs if need in self.chosen):
                 return stage
-        # Once one part has ended, the others have what is left: files may stay that nobody takes, since none of their tests is asked for.
+        # When one part has ended, no further part is started: the running parts do the rest. Files without a selected test are never taken.
         helped = [stage for stage in self.stages if stage.under_way and not stage.outcomes and not self.lacks(stage) and stage.left() > 1]
         return max(helped, key=lambda stage: stage.left() / (stage.under_way + 1), default=None)
 
     def lacks(self, stage: Stage) -> list[str]:
-        """Of what it needs, the stages that failed."""
+        """The failed stages among those that the stage needs."""
         return [need for need in stage.needs if need in self.failed]
 
     def take(self, ports: tuple[int, int]) -> Part | None:
-        """The next part, waited for; None when nothing is left to begin."""
+        """Waits for the next part; None if nothing is left to begin."""
         with self.changed:
             while True:
                 if stage := self._next():
@@ -327,7 +327,7 @@ class Schedule:
                         self._begin(stage)
                     stage.parts.append(part)
                     stage.under_way += 1
-                    self.changed.notify_all()  # who waits may help
+                    self.changed.notify_all()  # lanes that wait can now help with this stage
                     return part
                 if all(stage.parts for stage in self.stages):
                     return None
@@ -344,7 +344,7 @@ class Schedule:
         stage.claims().mkdir()
 
     def end(self, part: Part, outcome: Outcome) -> bool:
-        """Whether its stage has come to its end."""
+        """Records the result of a part; returns True if its stage has now ended."""
         with self.changed:
             part.stage.outcomes.append(outcome)
             part.stage.under_way -= 1
@@ -413,7 +413,7 @@ def slowest(stages: list[Stage]) -> list[str]:
 
 
 def machine() -> tuple[float, float]:
-    """Seconds of all processors since the start: idle, and together."""
+    """Processor time since boot in seconds, summed over all processors: (idle, total)."""
     fields = [int(each) for each in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     tick = os.sysconf("SC_CLK_TCK")
     return (fields[3] + fields[4]) / tick, sum(fields) / tick
@@ -446,7 +446,7 @@ def run_stages(stages: list[Stage], lanes: int = LANES) -> Outcome:
 
 
 def conclude(*totals: Outcome) -> int:
-    """The last line, and the exit status."""
+    """Prints the last line; returns the exit status."""
     passed, failed = sum(each.passed for each in totals), sum(each.failed for each in totals)
     print(f"{passed} passed, {failed} failed")
     return 0 if failed == 0 and passed > 0 else 1

@@ -1,5 +1,5 @@
-"""Caffe2's files, NetDefs, written by hand: who writes them needs no Caffe2. They are protocol buffers, of which this knows the fields that
-it needs; the digits network is a pair of such files."""
+"""Writes files of Caffe2 (NetDefs) without Caffe2 being installed. A NetDef is a protocol buffer; this module writes only the fields that it
+needs. The digits network is a pair of such files."""
 
 import struct
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ def _float(field: int, value: float) -> bytes:
 
 
 def argument(name: str, value: Value) -> bytes:
-    """An Argument: numbers are whole or floating as they are in Python, several stand one by one."""
+    """An Argument. The Python types of numbers decide between integer and floating-point; lists are written without packing."""
     head = message(1, name)
     if isinstance(value, float):
         return head + _float(2, value)
@@ -52,7 +52,7 @@ def net(name: str, operators: Sequence[bytes], inputs: Sequence[str], outputs: S
 
 
 def write_digits(folder: Path, weights: dict[str, np.ndarray]) -> None:
-    """FOLDER/model.netdef and init_model.netdef: Caffe2 keeps the weights of its layers transposed."""
+    """Writes FOLDER/model.netdef and FOLDER/init_model.netdef. Caffe2 stores the weights of its layers transposed."""
     operators = [
         operator("FC", ["image", "w0", "b0"], ["hidden"]),
         operator("Relu", ["hidden"], ["hidden"]),

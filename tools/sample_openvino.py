@@ -1,10 +1,10 @@
-"""The digits network as OpenVINO IR (model.xml and model.bin), written by hand: who writes it needs no OpenVINO."""
+"""The digits network as OpenVINO IR (model.xml and model.bin), written without OpenVINO being installed."""
 
 from pathlib import Path
 
 import numpy as np
 
-# The batch is open, and the layout says which dimension is the batch: so the server can fill in the whole configuration.
+# The batch size is dynamic, and the layout says which dimension is the batch, so the server can complete the configuration by itself.
 LAYOUT = '<rt_info><attribute name="layout" version="0" layout="[N,C]"/></rt_info>'
 
 
@@ -15,13 +15,13 @@ def _port(number: int, dims: list[int], names: str = "", layout: bool = False) -
 
 
 class _Graph:
-    """Layers in the order in which they are added; a layer is known by its number."""
+    """The layers, in the order in which they are added. The number of a layer is its id."""
 
     def __init__(self) -> None:
         self.layers: list[str] = []
         self.edges: list[str] = []
         self.dims: list[list[int]] = []
-        self.ports: list[int] = []  # the output's
+        self.ports: list[int] = []  # of the output
         self.weights = b""
 
     def add(self, kind: str, inputs: list[int], dims: list[int], data: str = "", names: str = "", layout: bool = False) -> int:
@@ -60,7 +60,7 @@ class _Graph:
 
 
 def write_digits(folder: Path, weights: dict[str, np.ndarray], layout: bool = True) -> None:
-    """FOLDER/model.xml and FOLDER/model.bin: logits = relu(image @ w0 + b0) @ w1 + b1."""
+    """Writes FOLDER/model.xml and FOLDER/model.bin: logits = relu(image @ w0 + b0) @ w1 + b1."""
     graph = _Graph()
     image = graph.add("Parameter", [], [-1, 64], 'shape="?,64" element_type="f32"', "image", layout)
     hidden = graph.dense(image, weights["w0"], weights["b0"])

@@ -5,27 +5,27 @@
 MODELS gets three models:
     digits         a small network for handwritten digits (ONNX), with a configuration and labels
     digits_auto    the same file without a configuration, which the server then fills in
-    identity_fp32  gives back the vector it gets
+    identity_fp32  returns its input vector
 
-Beside MODELS, MODELS-caffe2 gets the same network as NetDef:
+MODELS-caffe2, a directory next to MODELS, gets the same network as NetDef:
     digits_caffe2  model.netdef with init_model.netdef, with a configuration
 
-MODELS-<backend> gets the same network for each backend that is there when asked for. MODELS-openvino:
+MODELS-<backend> gets the same network for each backend that is built only on request. MODELS-openvino:
     digits_openvino       as OpenVINO IR, with a configuration
     digits_openvino_auto  the same files without a configuration
     digits_openvino_onnx  the ONNX file
 MODELS-onnxruntime-openvino:
-    digits_accelerated    the ONNX file, in ONNX Runtime with OpenVINO as accelerator
+    digits_accelerated    the ONNX file, for ONNX Runtime with OpenVINO as accelerator
 MODELS-pytorch:
     digits_pytorch        as TorchScript
 MODELS-tensorflow:
     digits_tensorflow       as GraphDef, with a configuration
     digits_tensorflow_saved as SavedModel, without one
 
-EXAMPLES gets request bodies for curl, the real images with the answers that ONNX Runtime gives for
-them in Python (digits.npz), and the weights of the network in a neutral form (digits_weights.npz).
+EXAMPLES gets request bodies for curl, the real images with the answers that ONNX Runtime in Python
+gives for them (digits.npz), and the weights of the network in a neutral form (digits_weights.npz).
 
-The network is trained here, on the 1,797 images of 8x8 pixels that scikit-learn carries, with a
+The network is trained here, on the 1,797 images of 8x8 pixels that come with scikit-learn, with a
 fixed seed.
 """
 
@@ -88,7 +88,7 @@ max_batch_size: 64
 optimization { execution_accelerators { cpu_execution_accelerator: [ { name: "openvino" } ] } }
 """
 
-# TorchScript has no names of outputs: their place is one.
+# Outputs of TorchScript have no names; the configuration names them by position.
 PYTORCH_CONFIG = (
     DIGITS_CONFIG.replace("onnxruntime", "pytorch").replace('"digits"', '"digits_pytorch"').replace('"logits"', '"logits__0"')
 )
@@ -142,7 +142,7 @@ def onnx_model(weights: dict[str, np.ndarray]) -> onnx.ModelProto:
         [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", 10])],
         [numpy_helper.from_array(array, name) for name, array in weights.items()],
     )
-    # Old enough for every ONNX Runtime that is in use.
+    # All versions of ONNX Runtime in use support this version.
     model = helper.make_model(
         graph, producer_name="nereid", ir_version=8, opset_imports=[helper.make_opsetid("", 17)]
     )
@@ -242,7 +242,7 @@ def main() -> None:
     images = digits.data.astype(np.float32)
     weights = train(images, digits.target)
     model = onnx_model(weights)
-    # Written aside and moved into place, so that what stands there is always whole.
+    # Write to another place, then rename: the directory is complete at every moment.
     caffe2, openvino, accelerated, pytorch, tensorflow = (
         models.with_name(models.name + name) for name in ("-caffe2", "-openvino", "-onnxruntime-openvino", "-pytorch", "-tensorflow")
     )

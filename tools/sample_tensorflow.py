@@ -1,5 +1,5 @@
-"""TensorFlow's files, GraphDef and SavedModel, written by hand: who writes them needs no TensorFlow. Both are protocol buffers, of which
-this knows the fields that it needs; the digits network is one such file."""
+"""Writes files of TensorFlow (GraphDef and SavedModel) without TensorFlow being installed. Both are protocol buffers; this module writes only
+the fields that it needs. The digits network is one such file."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,10 +14,10 @@ OF_NUMPY = {
     "float32": "FP32", "float64": "FP64", "int32": "INT32", "uint8": "UINT8", "int16": "INT16", "int8": "INT8", "int64": "INT64",
     "bool": "BOOL", "uint16": "UINT16", "float16": "FP16", "uint32": "UINT32", "uint64": "UINT64", "object": "BYTES",
 }
-PRODUCER = 1800  # the version of graphs that are written so
+PRODUCER = 1800  # the graph version that has this format
 
-Shape = Sequence[int] | None  # -1 = any; None = not even the number of dimensions is known
-Info = tuple[str, str, Shape]  # which tensor of the graph, its type and shape
+Shape = Sequence[int] | None  # -1 = any size; None = unknown number of dimensions
+Info = tuple[str, str, Shape]  # name of the tensor in the graph, type, shape
 
 
 def _varint(value: int) -> bytes:
@@ -94,7 +94,7 @@ def node(name: str, operation: str, inputs: Sequence[str] = (), **attributes: by
 
 
 class Graph:
-    """A GraphDef; each call adds an operation and gives back its name."""
+    """A GraphDef. Each call of a method adds an operation and returns its name."""
 
     def __init__(self) -> None:
         self._content = bytearray()
@@ -111,7 +111,7 @@ class Graph:
         return self.add(name, "Const", dtype=kind(OF_NUMPY[array.dtype.name]), value=tensor(array))
 
     def function(self, name: str, inputs: Mapping[str, str], outputs: Mapping[str, tuple[str, str]], nodes: Sequence[bytes]) -> None:
-        """inputs: types by name; outputs: type, and the tensor "node:result:0" by name"""
+        """Adds a function. inputs: name -> type; outputs: name -> (type, tensor "node:result:0")."""
         described = message(1, name)
         described += b"".join(message(2, message(1, key) + number(3, TYPES[of])) for key, of in inputs.items())
         described += b"".join(message(3, message(1, key) + number(3, TYPES[of])) for key, (of, _) in outputs.items())
@@ -134,7 +134,7 @@ def signature(inputs: Mapping[str, Info], outputs: Mapping[str, Info]) -> bytes:
 
 
 def meta_graph(graph: Graph, signatures: Mapping[str, bytes], tags: Sequence[str] = ("serve",), restores: tuple[str, str] | None = None) -> bytes:
-    """restores: the tensor that takes the name of the files with variables, and the operation that reads them"""
+    """restores: the tensor for the path of the files with variables, and the operation that reads these files."""
     content = message(1, b"".join(message(4, tag) for tag in tags)) + message(2, graph.definition())
     if restores:
         content += message(3, message(1, restores[0]) + message(3, restores[1]) + number(7, 2))
@@ -163,12 +163,12 @@ def digits(weights: dict[str, np.ndarray]) -> Graph:
 
 
 def write_digits_graph(folder: Path, weights: dict[str, np.ndarray]) -> None:
-    """FOLDER/model.graphdef"""
+    """Writes FOLDER/model.graphdef."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "model.graphdef").write_bytes(digits(weights).definition())
 
 
 def write_digits_saved(folder: Path, weights: dict[str, np.ndarray]) -> None:
-    """FOLDER/model.savedmodel"""
+    """Writes FOLDER/model.savedmodel."""
     image, logits = {"image": ("image:0", "FP32", [-1, 64])}, {"logits": ("logits:0", "FP32", [-1, 10])}
     write_saved_model(folder / "model.savedmodel", meta_graph(digits(weights), {"serving_default": signature(image, logits)}))

@@ -1,5 +1,5 @@
-"""The digits network as TorchScript (model.pt), written by hand: who writes it needs no PyTorch. The file is an archive of the program's
-text, and of the weights with a pickle that says which is which."""
+"""Writes the digits network as TorchScript (model.pt) without PyTorch being installed. The file is a zip archive with the program's text, the
+weights, and a pickle that assigns the weights to the program's attributes."""
 
 import struct
 import zipfile
@@ -28,7 +28,7 @@ def _text(text: str) -> bytes:
 
 
 def _numbers(*numbers: int) -> bytes:
-    """A tuple of them."""
+    """Pickles a tuple of the given values."""
     return b"(" + b"".join(b"J" + struct.pack("<i", number) for number in numbers) + b"t"
 
 
@@ -37,7 +37,7 @@ def _name(module: str, name: str) -> bytes:
 
 
 def _tensor(number: int, array: np.ndarray) -> bytes:
-    """A call that makes the tensor out of the archive's part data/<number>; it has no gradients and no hooks."""
+    """Pickles the call that makes a tensor from the archive's member data/<number>, without gradients and hooks."""
     strides = [stride // array.itemsize for stride in array.strides]
     storage = b"(" + _text("storage") + _name("torch", "FloatStorage") + _text(str(number)) + _text("cpu")
     storage += b"J" + struct.pack("<i", array.size) + b"tQ"
@@ -47,7 +47,7 @@ def _tensor(number: int, array: np.ndarray) -> bytes:
 
 
 def write_digits(folder: Path, weights: dict[str, np.ndarray]) -> None:
-    """FOLDER/model.pt: logits = relu(image @ w0 + b0) @ w1 + b1."""
+    """Writes FOLDER/model.pt: logits = relu(image @ w0 + b0) @ w1 + b1."""
     arrays = {name: np.ascontiguousarray(weights[name], "<f4") for name in ("w0", "b0", "w1", "b1")}
     state = b"".join(_text(name) + _tensor(number, array) for number, (name, array) in enumerate(arrays.items()))
     parts = {f"data/{number}": array.tobytes() for number, array in enumerate(arrays.values())}
@@ -58,5 +58,5 @@ def write_digits(folder: Path, weights: dict[str, np.ndarray]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(folder / "model.pt", "w") as archive:
         for name, content in parts.items():
-            # A fixed time, so that the same weights give the same file.
+            # A fixed time, so that equal weights give equal files.
             archive.writestr(zipfile.ZipInfo("digits/" + name), content)

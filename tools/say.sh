@@ -1,8 +1,8 @@
-# say.sh - sourced by the scripts beside it: how they speak, fail, and keep other programs quiet. TOOL is the name they speak under.
+# say.sh - sourced by other scripts here: print messages, fail, and hide the output of other programs. TOOL is the name before each message.
 
 say() { printf '%s: %s\n' "$TOOL" "$*"; }
 
-# die WHAT [WHAT-TO-DO...] - say what failed and, in lines of their own, what helps; ends the script.
+# die WHAT [WHAT-TO-DO...] - print what failed and, on separate lines, what to do; ends the script.
 die() {
     printf '%s: FAILED: %s\n' "$TOOL" "$1" >&2
     shift
@@ -20,7 +20,7 @@ quietly() {
     }
 }
 
-# missing_packages NAME... - those that are not installed, a line each.
+# missing_packages NAME... - print the packages that are not installed, one per line.
 missing_packages() {
     local package
     for package in "$@"; do
@@ -39,7 +39,7 @@ packages() {
     quietly apt-install apt-get install -q -y --no-install-recommends "${missing[@]}"
 }
 
-# program NAME PACKAGE... - a program that any source may have installed, else the distribution's packages.
+# program NAME PACKAGE... - install the packages unless the program exists, from whatever source.
 program() {
     command -v "$1" >/dev/null || packages "${@:2}"
 }

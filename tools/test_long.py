@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""What `make test-long` runs after the ordinary tests: the same and more of it, for hours. Called once everything is installed.
+"""`make test-long`: after the ordinary tests, runs tests of the same kinds for hours. It is called after everything is installed.
 
     tools/test_long.py [STAGE...]     all stages, or those named
 
-NEREID_SIM_RUNS  seeds of each simulation (100000)
-NEREID_SOAK_SECONDS  how long a server does ordinary work (3600)
-NEREID_MUTATE_MINUTES  how long bugs are planted in each of five folders (15); survivors are listed and are no failure
-FUZZ_SECONDS  how long each fuzzer searches (1800)
+NEREID_SIM_RUNS  number of seeds of each simulation (100000)
+NEREID_SOAK_SECONDS  how long a server handles ordinary load (3600)
+NEREID_MUTATE_MINUTES  how long tools/mutate.py runs for each of five folders (15); survivors are listed and are no failure
+FUZZ_SECONDS  how long each fuzzer runs (1800)
 
-First come, one after the other, the stages that measure how long others wait; then the rest side by side, as in tools/run_tests.py. It ends
-by itself; docs/internals/testing.md says after how long. The last line is `N passed, N failed`; a simulation, a fuzzer and a folder with
-mutants count as one test each.
+The stages that measure waiting times run first, one at a time; the others then run in parallel, as in tools/run_tests.py. It ends by itself;
+docs/internals/testing.md says after how long. The last line is `N passed, N failed`; a simulation, a fuzzer and a folder with mutants count
+as one test each.
 """
 
 import os
@@ -29,7 +29,7 @@ def setting(name: str, otherwise: str) -> str:
 
 
 def simulations(preset: str) -> Callable[[Part], Outcome]:
-    """Not by ctest, which has a limit for each of its tests."""
+    """Runs the simulations without ctest, because ctest has a time limit for each test."""
 
     def run(part: Part) -> Outcome:
         runs = {"NEREID_SIM_RUNS": setting("NEREID_SIM_RUNS", "100000")}
@@ -79,7 +79,7 @@ ALONE = [
 BESIDE = [
     of_folder("soak", "an hour of ordinary work", "70_soak", RELEASE, "release", env=SOAK),
     of_folder("soak-dev", "the same under these sanitizers", "70_soak", DEV, "dev", env=SOAK),
-    # Not in tools/run_tests.py: the address sanitizer itself fails now and then as OpenVINO's threads end with the process.
+    # Not in tools/run_tests.py: the address sanitizer itself sometimes fails when OpenVINO's threads end with the process.
     of_folder("backends-dev", "backends that are there when asked for, under these sanitizers", "52_backends", DEV, "dev", OURS),
     Stage("sims", "simulations with many seeds", simulations("release"), RELEASE, seconds=NIGHT),
     Stage("sims-dev", "the same under these sanitizers", simulations("dev"), DEV, seconds=NIGHT),
@@ -87,7 +87,7 @@ BESIDE = [
     of_folder("clients-dev", "clients of other languages under these sanitizers", "46_clients", ("clients-build", *DEV), "dev", OURS),
     of_folder("isolation-tsan", "isolated models under the thread sanitizer", "49_isolation", TSAN, "tsan", "not onnx"),
     of_folder("caches-tsan", "caches and agents under the thread sanitizer", "48_caches", TSAN, "tsan", "not reference and not onnx"),
-    *(  # in one copy of the tree: one after the other
+    *(  # all use one copy of the tree, so they run one at a time
         Stage(f"mutants-{folder}", f"bugs planted in src/{folder}", mutants(folder), (*DEV, *(f"mutants-{old}" for old in MUTATED[:at])), seconds=NIGHT)
         for at, folder in enumerate(MUTATED)
     ),

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Refuses what the house style rules out and a machine can see.
+"""Reports violations of the house style that a program can find.
 
     tools/tidy.py [--root FOLDER]
 
   - banned C functions; memory and threads of the system outside src/base and src/os
   - functions of more than 70 lines, files of more than 800 (a header of the ABI is as long as the ABI)
-  - lines of over 100 columns in C, but in the tables of .def files, whose rows are lines; declarations that a comment behind them breaks
-  - own header not first; headers that nobody includes
-  - two static functions of one name, in whichever files of the server and its plug-ins: a backtrace shows names alone
-  - two Python functions or classes of one name in one place, the first of which is never called, as a test whose name was copied
-  - tests that wait for time to pass, or are left out, unless the line says why: `allowed: ` and the reason in a comment
+  - C lines of more than 100 columns, except in the tables of .def files, where each row is one line; declarations that their trailing
+    comment breaks over two lines
+  - a C file that does not include its own header first; headers that no file includes
+  - two static functions with the same name in the server and its plug-ins: a backtrace shows only names
+  - two Python functions or classes with the same name in one scope: the first is never called, such as a test whose name was copied
+  - tests that sleep or are skipped, unless a comment on the line gives the reason after `allowed: `
   - paths of one machine, hosts of package registries
   - words that say that something is unfinished
 Each finding is a line `file:line: what`; the exit status is 1 when there is one.
@@ -47,9 +48,9 @@ ALLOWED = re.compile(r"(?:#|/\*|//) allowed: \w+(?: [^\s*]+){2,}")
 MACHINE = re.compile(r"(?<![\w.])/(?:wor[k]|far[m]|hom[e]|roo[t]|User[s])/")
 REGISTRY = re.compile(r"\b(?:py[p]i\.org|python[h]osted|npm[j]s|(?:deb|ftp|security)\.deb[i]an\.org|repo1?\.mav[e]n|prox[y]\.golang)")
 UNFINISHED = re.compile(r"\b(?:T[O]DO|FIXM[E]|X[X]X|HAC[K])\b|(?<![\"])\bnot imp[l]emented\b|\bplace[h]older\b", re.IGNORECASE)
-# A static function's definition, as the formatter leaves it.
+# The definition of a static function, in the formatter's layout.
 STATIC = re.compile(r"^static [^;={}()]*?\b(?P<name>\w+)\((?:[^;{}()]|\([^()]*\))*\)\n\{", re.MULTILINE)
-# A type alone in its line, or a pointer to a function broken at its parenthesis: what stands behind it belongs above it.
+# A type alone on its line, or a function pointer broken at its parenthesis: the trailing comment must move above the declaration.
 BROKEN = re.compile(
     r"^ +(?:(?:struct|enum|union|const|static|unsigned) )*\w+(?: \*?const)?(?: \*+)?\n +\*{0,2}\w+(?:\[\w*\])?;|^ +[\w *]+\(\*\w+\)\(\n[^;{]*; */\*",
     re.MULTILINE,
@@ -58,7 +59,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
 
 def files_of(root: Path) -> list[Path]:
-    """What git tracks or would track; outside of a repository, everything."""
+    """The files that git tracks or would track; outside of a repository, all files."""
     if (root / ".git").exists():
         argv = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         names = subprocess.run(argv, check=True, capture_output=True).stdout.decode().split("\0")
@@ -69,7 +70,7 @@ def files_of(root: Path) -> list[Path]:
 
 
 def without_comments(text: str) -> str:
-    """C with comments and literals blanked; line numbers stay."""
+    """C code with comments and literals replaced by blanks; line numbers stay the same."""
     def blank(match: re.Match[str]) -> str:
         kept = match[0] if match[0][0] not in "/\"'" else re.sub(r"[^\n]", " ", match[0])
         return kept
@@ -90,7 +91,7 @@ class Tidy:
                 self.add(path, number, what.format(match[0].strip(" (")))
 
     def search_unless_allowed(self, path: Path, text: str, pattern: re.Pattern[str], what: str) -> None:
-        """A line that says why it has to be is passed over."""
+        """Lines with a comment that gives the reason (`allowed: `) are no findings."""
         kept = "\n".join("" if ALLOWED.search(line) else line for line in text.splitlines())
         self.search(path, kept, pattern, f"{what}, or say why it must be: `allowed: ` and the reason, in a comment of the line")
 
@@ -138,7 +139,7 @@ class Tidy:
         for scope in [node for node in ast.walk(tree) if isinstance(node, ast.Module | ast.ClassDef)]:
             first: dict[str, int] = {}
             for each in scope.body:
-                # One whose decorator names it goes on with it, as a property's setter; what a decorator takes at once is named `_`.
+                # No finding: a function whose decorator uses the first (a property's setter), and `_`, which its decorator uses at once.
                 if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not any(
                     isinstance(by, ast.Attribute) and isinstance(by.value, ast.Name) and by.value.id == each.name for by in each.decorator_list
                 ):

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Shows that a feature's room is one: takes it out of a copy of the tree, builds the rest and runs its C tests.
+"""Shows that the server builds and works without a feature's room: removes the room from a copy of the tree, builds it and runs its C tests.
 
-    tools/without.py [--keep] [ROOM...]       all that can go, one after the other, when none is named
+    tools/without.py [--keep] [ROOM...]       without names: each room that can be removed, one after the other
 
-Out go src/ROOM, its line in src/LAYERS, its line in src/server/rooms.c with the include, its component of the log, and its tests: those
-that include something of it, and those of NEEDS, which ask a server for the feature. Nothing else is touched. The copy is
-build/without/ROOM; it goes after a success unless --keep says otherwise. The exit status is 1 when something of the rest fails.
+It removes src/ROOM, its line in src/LAYERS, its line in src/server/rooms.c with the include, its log component, and its tests: those that
+include one of its headers, and those of NEEDS, which use the feature through a server. It changes nothing else. The copy is
+build/without/ROOM; it is removed after a success, but not with --keep. The exit status is 1 if the rest does not build or a test fails.
 """
 
 import argparse
@@ -19,8 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PRESET = "dev"
 
-# The rooms that can go, and which tests that include nothing of a room need it all the same: a program, or one function of it. The
-# simulation of the shell has models of all of them.
+# The rooms that can be removed, with the tests that need a room but include none of its headers: a program, or one function of it. The
+# simulation of the shell has models that use several rooms.
 NEEDS = {
     "sequences": [
         "10_sim/test_shell_sim",
@@ -82,7 +82,7 @@ def take_function(path: Path, name: str) -> None:
 
 
 def take_tests(tree: Path, room: str) -> list[str]:
-    """Returns which tests went: those of NEEDS, and who includes something of the room, or of a file that went so."""
+    """Removes and returns tests: those of NEEDS, and those that include a header of the room or of a removed test."""
     gone = []
     functions = []
     for name in NEEDS[room]:
