@@ -4,51 +4,51 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Protocol buffers, as models and settings of runtimes are written in them: read field by field,
- * and written one field after the other. */
+/* Read and write protocol buffers field by field. Files of models and settings of runtimes have
+ * that format. */
 
-/* Bytes that are read field by field. */
+/* The bytes that remain to be read. */
 struct wire {
     const unsigned char *at, *end;
-    bool broken; /* wire_next came upon what is no protocol buffers */
+    bool broken; /* wire_next found bytes that are no protocol buffer */
 };
 
 struct wire_field {
     uint32_t number;
-    uint64_t value;      /* of a field that is a number */
-    struct wire content; /* of any other; empty for a number */
+    uint64_t value;      /* if the field is a number */
+    struct wire content; /* if it is not a number; empty for a number */
 };
 
 /* wire_next - read the next field.
- * returns  false at the end, and where the bytes are no protocol buffers */
+ * returns  false at the end, and if the bytes are no protocol buffer (then `broken` is set) */
 bool wire_next(struct wire *wire, struct wire_field *ret_field);
 
-/* wire_size - how many bytes are left to read. */
+/* wire_size - the number of bytes that remain. */
 size_t wire_size(struct wire wire);
 
-/* wire_varint - read one number of several that stand in a row.
- * returns  false at the end, and where there is none */
+/* wire_varint - read the next number of a packed field.
+ * returns  false at the end, and if the bytes are no number */
 bool wire_varint(struct wire *wire, uint64_t *ret_value);
 
-/* wire_is - whether the content is this text. */
+/* wire_is - true if the content is this text. */
 bool wire_is(struct wire content, const char *text);
 
-/* wire_text - copy the content as a text.
- * returns  owned by the caller; NULL when there is no memory */
+/* wire_text - copy the content to a string.
+ * returns  owned by the caller; NULL if memory ran out */
 char *wire_text(struct wire content);
 
-/* A message that is being written; begins as {0}. What there is no memory for is left out, and
- * noted. */
+/* A message that is being written; initialize it with {0}. If memory runs out, `failed` is set
+ * and the rest is left out. */
 struct wire_out {
-    unsigned char *bytes; /* wire_free */
+    unsigned char *bytes; /* freed by wire_free */
     size_t size, capacity;
     bool failed;
 };
 
-/* wire_free - free what was written. */
+/* wire_free - free the bytes. */
 void wire_free(struct wire_out *out);
 
-/* wire_put_number - write a field that is a whole number or a truth value. */
+/* wire_put_number - write a field that is an integer or a bool. */
 void wire_put_number(struct wire_out *out, uint32_t number, int64_t value);
 
 /* wire_put_float, wire_put_double - write a field that is a floating-point number of 32 or 64
@@ -56,14 +56,15 @@ void wire_put_number(struct wire_out *out, uint32_t number, int64_t value);
 void wire_put_float(struct wire_out *out, uint32_t number, float value);
 void wire_put_double(struct wire_out *out, uint32_t number, double value);
 
-/* wire_put_text - write a field that is a text. */
+/* wire_put_text - write a field that is a string. */
 void wire_put_text(struct wire_out *out, uint32_t number, const char *text);
 
-/* wire_put_space - write a field of `size` bytes, which the caller fills in.
- * returns  borrowed until the next call; NULL when there is no memory */
+/* wire_put_space - write a field of `size` bytes; the caller fills them in.
+ * returns  the place of the bytes: borrowed until the next call; NULL if memory ran out */
 void *wire_put_space(struct wire_out *out, uint32_t number, size_t size);
 
-/* wire_begin - begin a field that is a message: what is written until wire_end is in it.
- * returns  what wire_end wants */
+/* wire_begin, wire_end - write a field that is a message: all fields that are written between
+ * the two calls belong to it.
+ * returns  the argument `begun` of wire_end */
 size_t wire_begin(struct wire_out *out, uint32_t number);
 void wire_end(struct wire_out *out, size_t begun);

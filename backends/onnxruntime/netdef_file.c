@@ -12,7 +12,7 @@
 #include "../common/berr.h"
 #include "../common/bfile.h"
 
-/* What is open while a model is translated. */
+/* Everything that is allocated while a model is translated. */
 struct netdef_file {
     struct model *model;
     struct scratch memory;
@@ -46,7 +46,8 @@ static TRITONSERVER_Error *read_net(struct netdef_file *file, const char *path, 
                        ret_net);
 }
 
-/* DIR/model.netdef has its weights in DIR/init_model.netdef, or in itself. */
+/* Read DIR/model.netdef, and DIR/init_model.netdef with the weights if it exists. Without that
+ * file, model.netdef holds the weights too. */
 static TRITONSERVER_Error *read_files(struct netdef_file *file)
 {
     struct model *model = file->model;
@@ -66,7 +67,9 @@ static TRITONSERVER_Error *read_files(struct netdef_file *file)
     return err;
 }
 
-/* A tensor of the configuration as the network sees it. */
+/* Add a tensor of the configuration, with the shape that the network expects: after `reshape`,
+ * and with the batch dimension.
+ * entry    NULL = a control of sequences */
 static TRITONSERVER_Error *add_told_tensor(struct netdef_file *file, const char *name,
                                            const char *type, yyjson_val *entry,
                                            struct translate_tensor *tensor)
@@ -83,7 +86,7 @@ static TRITONSERVER_Error *add_told_tensor(struct netdef_file *file, const char 
     if (entry)
         bconfig_shape(told, dims + first, rank);
     else
-        dims[first] = 1; /* a control of sequences */
+        dims[first] = 1; /* a control of sequences has one value */
     *tensor = (struct translate_tensor){.name = name ? name : "",
                                         .datatype = bconfig_datatype(type),
                                         .rank = first + rank,
@@ -124,7 +127,8 @@ static TRITONSERVER_Error *add_controls(struct netdef_file *file, yyjson_val *co
     return NULL;
 }
 
-/* Inputs and outputs, controls and states of sequences: the file says neither type nor shape. */
+/* Collect inputs, outputs, and the controls and states of sequences from the configuration: a
+ * NetDef holds neither their types nor their shapes. */
 static TRITONSERVER_Error *read_tensors(struct netdef_file *file)
 {
     yyjson_val *config = file->model->config;

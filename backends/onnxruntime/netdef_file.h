@@ -2,10 +2,11 @@
 
 #include "model.h"
 
-/* netdef_file_open - make the session of a model of the platform caffe2_netdef: of model.netdef, or
- * the file that the configuration names, and of init_model.netdef beside it where there is one,
- * translated to ONNX.
- * model    its configuration is read; gets the session
+/* netdef_file_open - make the session of a model of the platform caffe2_netdef. It translates
+ * model.netdef (or the file that the configuration names) to ONNX, with the weights of
+ * init_model.netdef in the same directory if that file exists.
+ * model    its configuration is read; it gets the session
  * options  borrowed
- * errors   what the files lack, or what of them is not translated, naming the model and the file */
+ * errors   the files are incomplete, or something in them is not supported; the error names the
+ *          model and the file */
 TRITONSERVER_Error *netdef_file_open(struct model *model, const OrtSessionOptions *options);

@@ -1,5 +1,5 @@
-/* TRITONSERVER_InferenceRequest functions: making a request, what it is, and who hears of it.
- * Inputs and outputs are in infer_tensor_abi.c. */
+/* TRITONSERVER_InferenceRequest functions: create a request, set its properties and its
+ * callbacks. Inputs and outputs are in infer_tensor_abi.c. */
 #include "plugin/handle.h"
 #include "base/mem.h"
 #include "infer/allocator.h"

@@ -220,8 +220,7 @@ struct err *request_prepare(struct request *r);
  * wrong or stale handle is detected.
  * request_handle - never NULL; stale after request_take, and when the request ends.
  * request_from   - NULL if the handle is invalid or stale.
- * request_take   - as request_from, and makes the handle stale; for giving the request back.
- *                who gives the request back. */
+ * request_take   - as request_from, and makes the handle stale; for giving the request back. */
 void *request_handle(const struct request *r);
 struct request *request_from(const void *handle);
 struct request *request_take(const void *handle);

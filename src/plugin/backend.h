@@ -114,9 +114,9 @@ struct backend_wanted {
 struct err *backend_get(struct backend_registry *r, const struct backend_wanted *w, bool wait,
                         struct plugin_backend **ret);
 
-/* backend_find - whether backend_get would find a library, without loading it.
- * directory  where backends lie
- * errors     as backend_get's, but for what a library says */
+/* backend_find - check that backend_get would find a library, without loading it.
+ * directory  the directory of the backends
+ * errors     those of backend_get, without the errors of the loader and the library */
 struct err *backend_find(const char *directory, const struct backend_wanted *w);
 
 /* backend_say_failed - log that a function of a backend returned an error. model, instance:

@@ -52,8 +52,8 @@ bool models_serves(const struct repo_model *m);
 /* models_drop_entry - remove an entry whose version is gone. */
 void models_drop_entry(struct repo_model *m, const struct repo_version *v);
 
-/* models_is_out - whether the entry serves nothing and is on no way to it: it failed, was never
- * loaded, or is unloaded. */
+/* models_is_out - true if the entry does not serve and no load of it is under way: it failed,
+ * was never loaded, or is unloaded. */
 bool models_is_out(const struct repo_version *v);
 
 /* models_say - set an entry's state and reason (copied; NULL = the state's own, if any).

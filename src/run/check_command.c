@@ -27,13 +27,14 @@ static const char usage[] =
     "\n"
     "Exit status: 0 no problem, 1 problems, 2 wrong command line.\n";
 
-/* What the command line says. */
+/* The arguments of `nereid check`. */
 struct command {
     bool json, help, load;
     unsigned timeout_secs;
-    const char *one;     /* this process is to load this model, and to tell how that went */
-    const char *wrong;   /* an argument that means nothing; NULL = all do */
-    const char **server; /* a command line of the server: options, and the repositories */
+    /* set in a child process: load this model, and report the result to the parent */
+    const char *one;
+    const char *wrong;   /* the first unknown argument; NULL = all are known */
+    const char **server; /* the arguments for a server: its options, and the repositories */
     int server_count;
     size_t repositories;
 };
@@ -51,7 +52,7 @@ static void command_add_repository(struct command *c, const char *path)
     c->repositories++;
 }
 
-/* Returns whether the argument means anything. */
+/* Returns false if the argument is unknown. */
 static bool command_read_argument(struct command *c, const char *argument)
 {
     const char *value;

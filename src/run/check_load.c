@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What a child says: a status of struct err, then the message; nothing when all went well. */
+/* The message from the child: a status of struct err, and the error's text. If the model loaded,
+ * the child sends nothing. */
 struct verdict {
     enum status status;
     char message[4096];
@@ -106,7 +107,7 @@ static struct err *load_and_unload(const struct options *o, const char *model)
 int check_load_here(const struct options *asked, const char *model)
 {
     spawn_die_with_parent();
-    spawn_print_to(STDERR_FILENO); /* the standard output is the report's */
+    spawn_print_to(STDERR_FILENO); /* standard output carries only the parent's report */
     struct options o = *asked;
     o.control_mode = OPTIONS_CONTROL_EXPLICIT;
     o.load_model_count = 0;

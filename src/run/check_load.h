@@ -1,24 +1,25 @@
 #pragma once
-/* One model loaded as the server would load it, in a process of its own: what a backend says, or
- * that it crashed or took too long. */
+/* Load one model in a separate process, as the server would. A crash or a hang of a backend
+ * becomes an error of that model, and does not end the check. */
 #include "base/err.h"
 
 struct options;
 
-/* The argument that makes `nereid check` the child: "--load-one=MODEL". */
+/* The argument that `nereid check` gives its child process: "--load-one=MODEL". */
 #define CHECK_LOAD_ONE "--load-one"
 
 struct check_load {
-    const char *const *arguments; /* of the server: options and repositories; [0] is its name */
+    /* command line of a server: options and repositories; [0] is the program's name */
+    const char *const *arguments;
     int argument_count;
     unsigned timeout_secs; /* for one model */
 };
 
-/* check_load_model - in the parent: load and unload a model in a child. Blocks.
+/* check_load_model - in the parent: load and unload a model in a child process. Blocks.
  * arg     a struct check_load
- * errors  what the server would say; that the process ended; that it did not end in time */
+ * errors  those of the server; the child crashed; the child took too long */
 struct err *check_load_model(void *arg, const char *model);
 
-/* check_load_here - in the child: load and unload the model, and tell the parent.
+/* check_load_here - in the child: load and unload the model, and report to the parent.
  * returns  the exit status */
 int check_load_here(const struct options *o, const char *model);

@@ -32,7 +32,7 @@ static const char usage[] =
 struct doctor {
     const struct options *options;
     struct strbuf problems;
-    unsigned count; /* of problems */
+    unsigned count; /* number of problems */
 };
 
 __attribute__((format(printf, 2, 3))) static void fact(const char *name, const char *fmt, ...)
@@ -86,7 +86,7 @@ static void tell_machine(struct doctor *d)
                 "nofile=65536 of a container");
 }
 
-/* "always [madvise] never" -> madvise */
+/* The file marks the active value: "always [madvise] never" means madvise. */
 static void tell_huge_pages(void)
 {
     char text[128] = "";
@@ -109,7 +109,8 @@ static void tell_gpus(void)
     fact("GPUs", "%s", file_exists(device) ? device : "none");
 }
 
-/* Plug-ins of one kind: DIRECTORY/NAME/PREFIX_NAME.so. Each is opened: it says what it lacks. */
+/* List the plug-ins of one kind: DIRECTORY/NAME/PREFIX_NAME.so. Each one is opened, because the
+ * dynamic loader then reports missing libraries. */
 static void tell_plugins(struct doctor *d, const char *what, const char *directory,
                          const char *prefix, bool wanted)
 {
@@ -166,7 +167,7 @@ static void tell_ports(struct doctor *d)
               o->metrics_address ? o->metrics_address : o->http_address, o->metrics_port);
 }
 
-/* Certificates and keys are read as a server would. */
+/* Read certificates and keys as a server would. */
 static void tell_secure(struct doctor *d)
 {
     struct secure s = {0};

@@ -6,7 +6,8 @@
 
 #define LOOK_EVERY TIME_S(2)
 
-/* Clients of gRPC name h2 always, and its libraries end a connection that is not about it. */
+/* ALPN protocols. gRPC clients always offer h2, and gRPC libraries close a connection on which
+ * the server did not select it; so h2 is required there. */
 static const struct tls_protocols of_http = {"\x08http/1.1", false};
 static const struct tls_protocols of_grpc = {"\x02h2", true};
 

@@ -39,7 +39,6 @@ struct server *embed_server_of(const void *handle);
 
 /* embed_stop - stop the server for good; requests in flight are answered. If it is called again,
  * it waits for the stop in progress.
- * goes on.
  * errors  INTERNAL if the timeout passed first: stopping goes on; UNSUPPORTED for the server of
  *         the executable */
 struct err *embed_stop(struct server *s);

@@ -3,7 +3,7 @@
 #include <float.h>
 #include <string.h>
 
-/* A node of one input and no attributes. */
+/* Translate an operator that becomes one node with one input and no attributes. */
 TRITONSERVER_Error *arithmetic_same(struct step *step)
 {
     graph_node(step->graph, step->row->onnx, step->in[0]->name, step->out[0]->name);
@@ -12,7 +12,8 @@ TRITONSERVER_Error *arithmetic_same(struct step *step)
     return NULL;
 }
 
-/* Elu, LeakyRelu, Selu; arguments and attributes have other defaults. */
+/* Translate Elu, LeakyRelu and Selu. Caffe2's defaults of the arguments are not ONNX's defaults
+ * of the attributes, so the attributes are always written. */
 TRITONSERVER_Error *arithmetic_alpha(struct step *step)
 {
     bool leaky = strcmp(step->row->onnx, "LeakyRelu") == 0;
@@ -35,7 +36,8 @@ static void put_two(struct step *step, const char *type, const char *left, const
               graph_begin(step->graph, type, (const char *[]){left, right, NULL}, output));
 }
 
-/* Where the right tensor's dimensions stand in the left one: at the end, or from `axis` on. */
+/* Broadcast the right tensor over the left one: its dimensions match the left one's last
+ * dimensions, or those from the argument `axis` on. */
 static TRITONSERVER_Error *align_right(struct step *step, const char **right)
 {
     int left_rank, right_rank;
@@ -94,7 +96,8 @@ TRITONSERVER_Error *arithmetic_sum(struct step *step)
     return NULL;
 }
 
-/* All dimensions from `axis` on count as one: as this version of ONNX has it too. */
+/* Softmax treats all dimensions from `axis` on as one. The operator set that translate.c names
+ * does the same; later ones do not. */
 TRITONSERVER_Error *arithmetic_softmax(struct step *step)
 {
     int rank;
@@ -129,7 +132,7 @@ TRITONSERVER_Error *arithmetic_clip(struct step *step)
     return NULL;
 }
 
-/* A slope for each channel, or one for all. */
+/* The second input has one slope for each channel, or one slope for all channels. */
 TRITONSERVER_Error *arithmetic_prelu(struct step *step)
 {
     int rank;
@@ -147,7 +150,8 @@ TRITONSERVER_Error *arithmetic_prelu(struct step *step)
     return NULL;
 }
 
-/* A tensor as a matrix: the dimensions before the argument's axis, and those from it on. */
+/* Flatten a tensor to a matrix: the dimensions before the argument's axis become the rows, those
+ * from the axis on become the columns. */
 static TRITONSERVER_Error *as_matrix(struct step *step, size_t input, const char *axis_name,
                                      int64_t *ret_axis, const char **ret_name)
 {
@@ -163,7 +167,8 @@ static TRITONSERVER_Error *as_matrix(struct step *step, size_t input, const char
     return NULL;
 }
 
-/* The product of two matrices has the dimensions of the input before `axis`, then its own. */
+/* Reshape the product of two matrices: it gets the first input's dimensions before `axis`, then
+ * one dimension for the product's columns. */
 static void give_back_dims(struct step *step, const char *product, int64_t axis)
 {
     struct graph *graph = step->graph;
@@ -248,7 +253,7 @@ TRITONSERVER_Error *arithmetic_batch_matmul(struct step *step)
     return NULL;
 }
 
-/* What an operator does while a network is trained is not done here. */
+/* Refuse an operator that is set up for training: only inference is translated. */
 static TRITONSERVER_Error *check_is_test(const struct step *step)
 {
     if (netdef_int(step->op, "is_test", 0))

@@ -5,12 +5,12 @@
 
 #include "../../common/berr.h"
 
-/* More than that no ONNX file holds. */
+/* An ONNX file (one protocol buffer) cannot be larger than this. */
 static const int64_t most_bytes = INT32_MAX;
 
 static const struct {
     const char *name;
-    int number; /* Caffe2's */
+    int number; /* Caffe2's number of the type */
     enum graph_type type;
     size_t size;
 } types[] = {
@@ -41,7 +41,7 @@ TRITONSERVER_Error *fillers_type(const struct step *step, const char *name,
     return step_err(step, "%s names no data type that is supported", name);
 }
 
-/* One element of this type. */
+/* Write one element of a type: from `real` for floating-point types, from `whole` for others. */
 static void put_fill_element(unsigned char *to, enum graph_type type, float real, int64_t whole)
 {
     double precise = real;
@@ -52,7 +52,7 @@ static void put_fill_element(unsigned char *to, enum graph_type type, float real
     else if (type == GRAPH_BOOL)
         *to = whole != 0;
     else
-        memcpy(to, &whole, size_of(type)); /* the lowest bytes come first */
+        memcpy(to, &whole, size_of(type)); /* little-endian: the lowest bytes come first */
 }
 
 static bool is_real(enum graph_type type)
@@ -60,7 +60,8 @@ static bool is_real(enum graph_type type)
     return type == GRAPH_FLOAT || type == GRAPH_DOUBLE;
 }
 
-/* The argument `shape`, and how many elements that is. */
+/* Read the argument `shape`: its dimensions, and the number of elements.
+ * size     bytes of one element, for the limit */
 static TRITONSERVER_Error *read_fill_shape(const struct step *step, size_t size, int64_t *ret_dims,
                                            size_t *ret_rank, size_t *ret_elements)
 {
@@ -83,7 +84,7 @@ static void told_shape(struct graph_value *value, size_t rank, size_t elements)
     value->elements = (int64_t)elements;
 }
 
-/* Contents that other operators read while the network is translated. */
+/* Keep the contents of a small constant, for operators that need them during the translation. */
 static void keep_ints(struct step *step, const int64_t *values, size_t count)
 {
     int64_t *kept = scratch_array(step->graph->memory, count, sizeof *kept);
@@ -129,7 +130,7 @@ static TRITONSERVER_Error *put_reals(struct step *step, enum graph_type type, co
     unsigned char *space =
         graph_constant(step->graph, step->out[0]->name, type, dims, rank, elements * size);
     if (!space)
-        return NULL; /* the graph has failed */
+        return NULL; /* the graph remembers that memory ran out */
     float *values = calloc(elements + 1, sizeof *values);
     if (!values)
         return berr_no_memory();
@@ -140,7 +141,7 @@ static TRITONSERVER_Error *put_reals(struct step *step, enum graph_type type, co
     return NULL;
 }
 
-/* The GivenTensor...Fill: the type is the operator's, or told. */
+/* GivenTensor...Fill: the argument dtype gives the type; without it, the operator's name does. */
 TRITONSERVER_Error *fillers_given(struct step *step)
 {
     enum graph_type type = GRAPH_FLOAT;
@@ -163,7 +164,7 @@ TRITONSERVER_Error *fillers_given(struct step *step)
                          : put_ints(step, type, dims, rank, elements);
 }
 
-/* GivenTensorByteStringToUInt8Fill: the contents are one text. */
+/* GivenTensorByteStringToUInt8Fill: the argument `values` is one byte string. */
 TRITONSERVER_Error *fillers_bytes(struct step *step)
 {
     int64_t dims[GRAPH_MAX_INTS];
@@ -182,8 +183,8 @@ TRITONSERVER_Error *fillers_bytes(struct step *step)
     return NULL;
 }
 
-/* The shape of a ConstantFill: told, an input's, or an input's contents; then what extra_shape
- * adds. */
+/* The shape of a ConstantFill: the argument `shape`; or with an input, that input's shape or its
+ * contents (input_as_shape), followed by the dimensions in extra_shape. */
 static TRITONSERVER_Error *constant_shape(struct step *step, const char **ret_shape, int *ret_rank)
 {
     struct graph *graph = step->graph;
@@ -203,7 +204,7 @@ static TRITONSERVER_Error *constant_shape(struct step *step, const char **ret_sh
         size_t node = graph_begin(graph, "Cast", (const char *[]){step->in[0]->name, NULL}, shape);
         graph_int(graph, "to", GRAPH_INT64);
         graph_end(graph, node);
-        *ret_rank = (int)step->in[0]->elements; /* -1 = not known */
+        *ret_rank = (int)step->in[0]->elements; /* -1 = unknown */
     } else {
         graph_node(graph, "Shape", step->in[0]->name, shape);
         *ret_rank = step->in[0]->rank;
@@ -220,7 +221,8 @@ static TRITONSERVER_Error *constant_shape(struct step *step, const char **ret_sh
     return NULL;
 }
 
-/* ConstantFill: without dtype, the value's own kind decides. */
+/* The type of a ConstantFill: the argument dtype; without it, INT64 if the value was written as
+ * an integer, FLOAT if not. */
 static TRITONSERVER_Error *constant_type(const struct step *step, enum graph_type *ret_type)
 {
     *ret_type = GRAPH_FLOAT;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The numbers of onnx.proto's fields. */
+/* Field numbers of onnx.proto. */
 enum { GRAPH_NODE = 1, GRAPH_INITIALIZER = 5 };
 enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_TYPE = 4, NODE_ATTRIBUTE = 5 };
 enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_FLOAT = 2, ATTRIBUTE_INT = 3, ATTRIBUTE_TEXT = 4 };
@@ -20,7 +20,7 @@ static int by_blob(const void *left, const void *right)
 
 static void leave_value(void *value)
 {
-    (void)value; /* the scratch's */
+    (void)value; /* the scratch memory owns it */
 }
 
 void graph_free(struct graph *graph)
@@ -46,7 +46,7 @@ struct graph_value *graph_write(struct graph *graph, const char *blob, const cha
     struct graph_value **place = tsearch(value, &graph->values, by_blob);
     if (!place)
         return NULL;
-    *place = value; /* who took the one before goes on with it */
+    *place = value; /* a step that holds the blob's previous value keeps using that one */
     return value;
 }
 

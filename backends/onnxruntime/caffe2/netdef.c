@@ -5,7 +5,7 @@
 
 #include "../../common/berr.h"
 
-/* The numbers of caffe2.proto's fields. */
+/* Field numbers of caffe2.proto. */
 enum { NET_OP = 2, NET_INPUT = 7, NET_OUTPUT = 8 };
 enum { OP_INPUT = 1, OP_OUTPUT = 2, OP_TYPE = 4, OP_ARG = 5 };
 enum { ARG_NAME = 1, ARG_FLOAT = 2, ARG_INT = 3, ARG_TEXT = 4, ARG_FLOATS = 5, ARG_INTS = 6 };
@@ -105,7 +105,7 @@ static const struct netdef_arg *find_arg(const struct netdef_op *op, const char 
     return NULL;
 }
 
-/* The first field of an argument that has one of these numbers. */
+/* Find the first field of an argument that has one of the two field numbers. */
 static bool find_value(const struct netdef_op *op, const char *name, uint32_t one, uint32_t several,
                        struct wire_field *ret_field)
 {
@@ -171,7 +171,7 @@ size_t netdef_ints(const struct netdef_op *op, const char *name, int64_t *ret_va
         if (!field.content.at)
             add_int(field.value, ret_values, cap, &count);
         else
-            while (wire_varint(&field.content, &value)) /* packed */
+            while (wire_varint(&field.content, &value)) /* packed: one field holds all values */
                 add_int(value, ret_values, cap, &count);
     }
     return count;
@@ -186,7 +186,8 @@ size_t netdef_floats(const struct netdef_op *op, const char *name, float *ret_va
     while (wire_next(&content, &field)) {
         if (field.number != ARG_FLOATS)
             continue;
-        size_t more = wire_size(field.content) / sizeof *ret_values; /* 1, or those packed */
+        /* 1, or all of a packed field */
+        size_t more = wire_size(field.content) / sizeof *ret_values;
         size_t room = count < cap ? cap - count : 0;
         size_t taken = more < room ? more : room;
         if (taken)

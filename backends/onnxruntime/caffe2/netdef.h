@@ -6,11 +6,11 @@
 #include "../../common/wire.h"
 #include "triton/core/tritonserver.h"
 
-/* NetDefs, Caffe2's files: a list of operators that compute blobs out of blobs. */
+/* A NetDef, the content of a Caffe2 file: a list of operators that compute blobs from blobs. */
 
 struct netdef_arg {
     const char *name;
-    struct wire content; /* the fields of its value */
+    struct wire content; /* the fields that hold its value */
 };
 
 struct netdef_op {
@@ -23,35 +23,37 @@ struct netdef_op {
 struct netdef {
     size_t op_count, input_count, output_count;
     struct netdef_op *ops;
-    const char **inputs, **outputs; /* those that the file calls external */
+    /* the blobs that the file lists as external inputs and outputs */
+    const char **inputs, **outputs;
 };
 
-/* netdef_read - read a file.
- * memory      what is read lies there
- * bytes       outlive what is read
+/* netdef_read - parse a file.
+ * memory      owns everything in the result
+ * bytes       borrowed; they must outlive the result
  * what        the file's name, for errors
- * errors      INVALID_ARG for bytes that are no NetDef */
+ * errors      INVALID_ARG if the bytes are no NetDef */
 TRITONSERVER_Error *netdef_read(struct scratch *memory, struct wire bytes, const char *what,
                                 struct netdef *ret_netdef);
 
-/* netdef_has - whether an operator has an argument. */
+/* netdef_has - true if an operator has the argument. */
 bool netdef_has(const struct netdef_op *op, const char *name);
 
-/* netdef_int, netdef_float - the value of an argument; `absent` where there is none, or none of
- * that kind. */
+/* netdef_int, netdef_float - the value of an argument; `absent` if the operator does not have
+ * the argument, or if its value has another type. */
 int64_t netdef_int(const struct netdef_op *op, const char *name, int64_t absent);
 float netdef_float(const struct netdef_op *op, const char *name, float absent);
 
-/* netdef_is - whether the value of an argument is this text, in capitals or not; `absent` where
- * there is none. */
+/* netdef_is - true if the value of an argument is this text; the case of letters does not
+ * matter.
+ * absent   returned if the operator does not have the argument */
 bool netdef_is(const struct netdef_op *op, const char *name, const char *text, bool absent);
 
-/* netdef_text - the value of an argument that is a text, or the first of several.
- * returns  empty where there is none */
+/* netdef_text - the value of an argument that is a string, or the first of several strings.
+ * returns  empty if the operator does not have the argument */
 struct wire netdef_text(const struct netdef_op *op, const char *name);
 
-/* netdef_ints, netdef_floats - the values of an argument that has several.
- * ret_values  cap slots
- * returns     how many there are; when that is more than cap, only cap are written */
+/* netdef_ints, netdef_floats - the values of an argument that is a list.
+ * ret_values  room for `cap` values
+ * returns     length of the list; if it is above cap, only the first cap values are written */
 size_t netdef_ints(const struct netdef_op *op, const char *name, int64_t *ret_values, size_t cap);
 size_t netdef_floats(const struct netdef_op *op, const char *name, float *ret_values, size_t cap);

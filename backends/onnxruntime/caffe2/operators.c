@@ -16,7 +16,8 @@
 
 enum { ANY = GRAPH_MAX_INTS };
 
-/* Every operator that is translated. Arguments that only say how Caffe2 computes are below. */
+/* The operators that can be translated, and their arguments. Arguments that change only how
+ * Caffe2 computes are in `harmless` below. */
 static const struct step_row rows[] = {
     {"Conv", windows_conv, "Conv", CONV, 2, 3, 1},
     {"Conv1D", windows_conv, "Conv", CONV, 2, 3, 1},
@@ -89,7 +90,7 @@ static const struct step_row rows[] = {
      1},
 };
 
-/* Arguments of any operator that change no answer. */
+/* Arguments that any operator may have, and that do not change its result. */
 static const char harmless[] =
     " engine cudnn_exhaustive_search exhaustive_search deterministic ws_nbytes_limit shared_buffer "
     "use_cudnn init_params net_position float16_compute no_bias ";
@@ -102,7 +103,7 @@ const struct step_row *operators_find(const char *type)
     return NULL;
 }
 
-/* Whether a name stands in a list, between spaces. */
+/* True if the name is in a list whose names have a space on both sides. */
 static bool is_listed(const char *list, const char *name)
 {
     size_t size = strlen(name);

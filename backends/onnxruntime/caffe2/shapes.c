@@ -4,7 +4,7 @@
 
 #include "fillers.h"
 
-/* Where the channels stand, which is the usual axis of Concat and Split. */
+/* The axis of Concat and Split: the argument `axis`; without it, the dimension of the channels. */
 static TRITONSERVER_Error *channel_axis(const struct step *step, int dims, int64_t *ret_axis)
 {
     int64_t channels = netdef_is(step->op, "order", "NHWC", false) ? 3 : 1;
@@ -36,7 +36,8 @@ TRITONSERVER_Error *shapes_concat(struct step *step)
     return NULL;
 }
 
-/* Whole numbers that an argument gives, or an input whose contents are known. */
+/* Read a list of integers: from an input if the operator has it (then it must be a known
+ * constant), else from an argument. */
 static TRITONSERVER_Error *told_ints(const struct step *step, const char *name, size_t input,
                                      int64_t *ret_values, size_t *ret_count)
 {
@@ -102,7 +103,7 @@ static void reshape_to(struct step *step, const char *shape)
                           step->out[0]->name));
 }
 
-/* The second output is the shape that was. */
+/* The second output of Reshape is the input's shape before the operator. */
 TRITONSERVER_Error *shapes_reshape(struct step *step)
 {
     struct graph *graph = step->graph;
@@ -142,7 +143,7 @@ TRITONSERVER_Error *shapes_transpose(struct step *step)
     return NULL;
 }
 
-/* NCHW2NHWC and NHWC2NCHW. */
+/* Translate NCHW2NHWC (to_last) and NHWC2NCHW. */
 static TRITONSERVER_Error *move_channels(struct step *step, bool to_last)
 {
     int rank;
@@ -193,7 +194,8 @@ TRITONSERVER_Error *shapes_to_vector(struct step *step)
     return NULL;
 }
 
-/* The dimensions that go, of `dims`, or come beside them: each once and in order. */
+/* Read the argument `dims`: the dimensions that are removed from `dims` dimensions, or added to
+ * them (`come`). Sorted, each once. */
 static TRITONSERVER_Error *read_dims(const struct step *step, int dims, bool come,
                                      int64_t *ret_axes, size_t *ret_count)
 {
@@ -249,7 +251,7 @@ TRITONSERVER_Error *shapes_expand(struct step *step)
     return NULL;
 }
 
-/* Caffe2 counts -1 as the end itself, ONNX as the last element. */
+/* Convert negative positions. In Caffe2, -1 is the end itself; in ONNX, -1 is the last element. */
 static void count_as_onnx(int64_t *places, size_t count)
 {
     for (size_t i = 0; i < count; i++)

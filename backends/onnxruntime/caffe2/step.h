@@ -2,21 +2,22 @@
 
 #include "graph.h"
 
-/* One operator of the network on its way into the graph. A function that translates operators
- * writes the nodes and tells the ranks of the outputs. */
+/* The translation of one operator of the network. The function of its type writes the ONNX nodes
+ * and sets the ranks of the outputs. */
 
 struct step;
 
 typedef TRITONSERVER_Error *step_fn(struct step *step);
 
-/* What operators of a type look like: a row of operators.c. */
+/* A type of operators: a row of the table in operators.c. */
 struct step_row {
     const char *type;
     step_fn *translate;
-    const char *onnx;   /* the node that it becomes, where the function serves several */
-    const char *args;   /* the arguments that are translated, between spaces */
-    size_t least, most; /* inputs */
-    size_t outputs;     /* those that are translated; there is at least one */
+    const char *onnx; /* the type of the ONNX node, if one function serves several types */
+    /* names of the arguments that are translated, each with a space on both sides */
+    const char *args;
+    size_t least, most; /* allowed number of inputs */
+    size_t outputs;     /* number of outputs that are translated; every operator has at least one */
 };
 
 struct step {
@@ -24,44 +25,46 @@ struct step {
     const struct netdef_op *op;
     const struct step_row *row;
     struct graph_value **in;  /* all inputs of the operator */
-    struct graph_value **out; /* NULL beyond those that the operator has */
+    struct graph_value **out; /* NULL for outputs that the operator does not have */
 };
 
-/* step_err - an error about this operator, which names it. */
+/* step_err - make an error that names this operator. */
 TRITONSERVER_Error *step_err(const struct step *step, const char *fmt, ...)
     __attribute__((format(printf, 2, 3), returns_nonnull));
 
 /* step_rank - the number of dimensions of an input.
- * errors   it is not known, or less than `least` */
+ * errors   the number is unknown, or below `least` */
 TRITONSERVER_Error *step_rank(const struct step *step, size_t input, int least, int *ret_rank);
 
-/* step_axis - the argument that names a dimension, counted from the end where it is negative.
- * dims     how many dimensions there are
+/* step_axis - read the argument that names a dimension. A negative value counts from the end.
+ * absent   the value if the operator does not have the argument
+ * dims     number of dimensions
  * errors   there is no such dimension */
 TRITONSERVER_Error *step_axis(const struct step *step, const char *name, int64_t absent, int dims,
                               int64_t *ret_axis);
 
-/* step_ints - an argument with several whole numbers.
- * ret_values  GRAPH_MAX_INTS slots
- * errors      there are more */
+/* step_ints - read an argument that is a list of integers.
+ * ret_values  room for GRAPH_MAX_INTS values
+ * errors      the list is longer */
 TRITONSERVER_Error *step_ints(const struct step *step, const char *name, int64_t *ret_values,
                               size_t *ret_count);
 
-/* Tensors of images: dimensions in the order that ONNX knows (batch, channels, places). */
+/* An operator on images. ONNX expects the dimensions as batch, channels, then height and so on. */
 struct step_image {
-    bool channels_last; /* the network's own order */
+    bool channels_last; /* the network's order is batch, height and so on, then channels */
     int rank;
-    const char *input;  /* in ONNX's order */
-    const char *output; /* the same: what the node writes */
+    const char *input;  /* name of the first input, in ONNX's order */
+    const char *output; /* name of the output that the node writes, in ONNX's order */
 };
 
-/* step_begin_image - bring the first input into ONNX's order, as the argument `order` demands it.
- * errors   an order that is none; the rank is not known, or less than `least` */
+/* step_begin_image - transpose the first input to ONNX's order if the argument `order` says that
+ * the network has another one.
+ * errors   `order` is unknown; the rank is unknown, or below `least` */
 TRITONSERVER_Error *step_begin_image(struct step *step, int least, struct step_image *ret_image);
 
-/* step_image_order - bring another tensor of this rank into ONNX's order.
- * returns  its name then */
+/* step_image_order - transpose another tensor of the same rank to ONNX's order.
+ * returns  its name after that */
 const char *step_image_order(struct step *step, const struct step_image *image, const char *input);
 
-/* step_end_image - bring the output into the network's order. */
+/* step_end_image - transpose the output back to the network's order. */
 void step_end_image(struct step *step, const struct step_image *image);

@@ -6,14 +6,14 @@
 #include "graph.h"
 #include "operators.h"
 
-/* The numbers of onnx.proto's fields. */
+/* Field numbers of onnx.proto. */
 enum { MODEL_IR_VERSION = 1, MODEL_PRODUCER = 2, MODEL_GRAPH = 7, MODEL_OPERATORS = 8 };
 enum { GRAPH_NAME = 2, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12 };
 enum { INFO_NAME = 1, INFO_TYPE = 2, TYPE_TENSOR = 1, TENSOR_ELEMENT = 1, TENSOR_SHAPE = 2 };
 enum { SHAPE_DIM = 1, DIM_VALUE = 1, OPERATORS_VERSION = 2 };
 
-/* The last set of operators in which Softmax, Split and Squeeze are what Caffe2's are. Every ONNX
- * Runtime that is in use has it. */
+/* The last operator set in which Softmax, Split and Squeeze have the meaning and the attributes
+ * that Caffe2's have. All versions of ONNX Runtime in use support it. */
 enum { IR_VERSION = 7, OPERATOR_SET = 12 };
 
 struct translation {
@@ -158,7 +158,8 @@ static TRITONSERVER_Error *put_operator(struct translation *t, const struct netd
     struct scratch *memory = t->graph.memory;
     struct step step = {.graph = &t->graph, .op = op, .row = operators_find(op->type)};
     step.in = scratch_array(memory, op->input_count, sizeof(void *));
-    /* A function may look at one output more than the operator has. */
+    /* One element more than the operator has outputs: a function may test its next output for
+     * NULL. */
     step.out = scratch_array(memory, op->output_count + 1, sizeof(void *));
     if (!step.in || !step.out)
         return berr_no_memory();
@@ -185,7 +186,7 @@ static TRITONSERVER_Error *put_outputs(struct translation *t)
         const struct translate_tensor *output = &network->outputs[i];
         const struct graph_value *value = graph_find(&t->graph, output->name);
         if (find_tensor(network->outputs, i, output->name))
-            continue; /* a state of sequences that is served too */
+            continue; /* a state of sequences that is also an output of the model */
         if (!is_named(network->net->outputs, network->net->output_count, output->name) || !value ||
             !value->name)
             return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
@@ -206,7 +207,8 @@ static TRITONSERVER_Error *put_outputs(struct translation *t)
 
 static TRITONSERVER_Error *put_graph(struct translation *t)
 {
-    /* Files that fill the weights often fill the inputs too, as examples. */
+    /* The operators of the init file come before the inputs: they often write the inputs too,
+     * with examples, which the real inputs must replace. */
     TRITONSERVER_Error *err = put_operators(t, t->network->init);
     if (!err)
         err = put_inputs(t);

@@ -2,27 +2,28 @@
 
 #include "netdef.h"
 
-/* A network of Caffe2 as a model of ONNX. */
+/* Translate a Caffe2 network into an ONNX model. */
 
-/* A tensor that the network is asked with, or for. */
+/* An input that the caller sends, or an output that it asks for. */
 struct translate_tensor {
     const char *name;
     TRITONSERVER_DataType datatype;
     size_t rank;
-    const int64_t *dims; /* -1 = any */
+    const int64_t *dims; /* -1 = any size */
 };
 
 struct translate_network {
-    const struct netdef *init, *net; /* what fills the weights, what computes; init may be NULL */
+    /* the file that fills the weights (NULL = none), and the file that computes */
+    const struct netdef *init, *net;
     size_t input_count, output_count;
     const struct translate_tensor *inputs, *outputs;
 };
 
-/* translate_network - translate.
- * memory      names lie there
- * ret_model   an ONNX file's contents; zeros before, owned by the caller: wire_free
- * errors      UNSUPPORTED, naming the operator and what of it is not translated; INVALID_ARG,
- *             naming the blob, for inputs and outputs that are not the network's */
+/* translate_network - make the ONNX file's contents.
+ * memory      scratch memory for names; the result does not point into it
+ * ret_model   must be zeroed before; owned by the caller: free it with wire_free
+ * errors      UNSUPPORTED, with the operator's name and what is not supported; INVALID_ARG, with
+ *             the blob's name, for an input or output that the network does not have */
 TRITONSERVER_Error *translate_network(struct scratch *memory,
                                       const struct translate_network *network,
                                       struct wire_out *ret_model);

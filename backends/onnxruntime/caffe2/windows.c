@@ -1,19 +1,19 @@
 #include "windows.h"
 
-/* legacy_pad of Caffe2: how the margins are found, if not told. */
+/* Values of Caffe2's argument legacy_pad: how the margins of the image are found. */
 enum { PAD_TOLD = 0, PAD_NONE = 1, PAD_SAME = 2, PAD_CAFFE = 3 };
 
 enum { MAX_PLACES = 8 };
 
 struct window {
-    size_t places; /* dimensions beside batch and channels */
+    size_t places; /* number of dimensions without batch and channels */
     int64_t kernel[GRAPH_MAX_INTS], stride[GRAPH_MAX_INTS], dilation[GRAPH_MAX_INTS];
     int64_t pads[GRAPH_MAX_INTS], more[GRAPH_MAX_INTS];
-    int64_t padding; /* PAD_... */
+    int64_t padding; /* a value PAD_... */
 };
 
-/* An argument that is told for all dimensions (`several`), for two with one value (`one`), or for
- * height and width with a name of each (`first`, `second`). */
+/* Read sizes, one for each dimension: from the list `several`; or for height and width, from
+ * `one` (both have that value) or from `first` and `second`. */
 static TRITONSERVER_Error *read_sizes(const struct step *step, size_t places, const char *several,
                                       const char *one, const char *first, const char *second,
                                       int64_t absent, int64_t *ret_sizes)
@@ -60,7 +60,7 @@ static TRITONSERVER_Error *read_pads(const struct step *step, struct window *win
     return NULL;
 }
 
-/* What is the same for windows of every kind. */
+/* Checks that all operators with windows share. */
 static TRITONSERVER_Error *check_window(const struct step *step, const struct window *window)
 {
     for (size_t i = 0; i < window->places; i++) {
@@ -68,7 +68,8 @@ static TRITONSERVER_Error *check_window(const struct step *step, const struct wi
             return step_err(step, "kernel, stride or dilation is less than 1");
         if (window->padding == PAD_SAME && window->dilation[i] > 1)
             return step_err(step, "legacy_pad SAME is not there with dilation");
-        /* Then Caffe2 begins in the image, or ends beyond it. */
+        /* Such a Caffe2 window begins inside the image or ends beyond it; ONNX cannot express
+         * that. */
         if ((window->padding == PAD_SAME || window->padding == PAD_CAFFE) &&
             window->stride[i] > window->kernel[i])
             return step_err(step, "legacy_pad with a stride above the kernel is not supported");
@@ -107,7 +108,7 @@ static void put_window(struct graph *graph, const struct window *window)
         graph_ints(graph, "pads", window->pads, 2 * window->places);
 }
 
-/* The node of a convolution, up to what tells the two apart. */
+/* Begin the node of Conv or ConvTranspose, and write everything that the two have in common. */
 static TRITONSERVER_Error *begin_conv(struct step *step, struct step_image *image,
                                       struct window *window, size_t *ret_node)
 {

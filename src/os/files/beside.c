@@ -7,11 +7,11 @@
 
 #include <string.h>
 
-/* Something that lies in this library. */
+/* An address in this library: dl_path_of finds the library's file with it. */
 static const char here;
 
-/* Beside libtritonserver.so; where a program has our code linked in, in the lib of its tree. The
- * caller's. */
+/* Find the path of a module: in the directory of libtritonserver.so; if a program links our code
+ * statically, in the `lib` directory of its tree. The caller owns the path, which may not exist. */
 static char *beside_find(const char *file)
 {
     static const char *const places[] = {"", "../lib/", "../../lib/"};

@@ -27,5 +27,5 @@ typedef uint64_t *stamp_part_fn(void *owner, const char *name, bool is_dir);
  * errors  as stamp_directory; some parts may have been changed then */
 struct err *stamp_parts(const char *path, stamp_part_fn *part_of, void *owner);
 
-/* stamp_file - the same of one file; 0 when it cannot be looked at. Links are followed. */
+/* stamp_file - the stamp of one file; 0 if it cannot be read. Follows symbolic links. */
 uint64_t stamp_file(const char *path);
