@@ -91,15 +91,6 @@ static TRITONSERVER_Error *open_first(struct model *model)
     return err ? err : session_bind(model, model->session);
 }
 
-static void say_what_has_no_effect(const struct model *model)
-{
-    if (yyjson_obj_size(yyjson_obj_get(model->config, "cc_model_filenames")) > 0)
-        runtime_say(TRITONSERVER_LOG_INFO,
-                    "model '%s': cc_model_filenames is not used: those are for GPUs, and the model "
-                    "runs on CPU",
-                    model->name);
-}
-
 static TRITONSERVER_Error *tensorflow_model_load(struct model *model)
 {
     TRITONSERVER_Error *err = TRITONBACKEND_ModelName(model->handle, &model->name);
@@ -111,8 +102,6 @@ static TRITONSERVER_Error *tensorflow_model_load(struct model *model)
         err = load_libraries(model);
     if (!err)
         err = open_first(model);
-    if (!err)
-        say_what_has_no_effect(model);
     return err;
 }
 

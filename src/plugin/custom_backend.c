@@ -25,9 +25,6 @@ static struct err *custom_backend_check_file(const struct plugin_model *m, const
                            ? "; those of cc_model_filenames are for GPUs, and custom backends run "
                              "on the CPU only"
                            : "");
-    if (p->n_cc_model_filenames)
-        LOG_INFO("model '%s': cc_model_filenames is not used, custom backends run on the CPU only",
-                 m->name);
     return NULL;
 }
 

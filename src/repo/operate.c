@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "model/config.h"
+#include "model/config_unused.h"
 #include "model/version_policy.h"
 #include "proto/model_config.pb-c.h"
 #include "repo/agents.h"
@@ -366,14 +367,27 @@ static struct err *make_one(struct operate_attempt *a, size_t i, bool wait)
     return e;
 }
 
+/* What an author may wait for in vain is said when the model is loaded. */
+static void tell_unused(const struct operate_attempt *a)
+{
+    struct strbuf names = STRBUF_INIT;
+    config_unused(a->proto, &names);
+    if (*strbuf_str(&names))
+        LOG_INFO("%s: settings without effect here: %s", a->m->title, strbuf_str(&names));
+    strbuf_fini(&names);
+}
+
 /* Loads one version. Returns false if other models should go first. */
 static bool operate_load_one(struct operate_attempt *a, size_t i, bool wait)
 {
     int64_t number = a->want[i].number;
     struct fresh *f = &a->fresh[i];
     bool resize = f->action == PLAN_RESIZE;
-    if (!f->told)
+    if (!f->told) {
         LOG_INFO("%s: %s:%" PRId64, resize ? "changing instances" : "loading", a->m->title, number);
+        if (!resize)
+            tell_unused(a);
+    }
     f->told = true;
     for (uint32_t tries = 0;; tries++) {
         struct err *e = make_one(a, i, wait);

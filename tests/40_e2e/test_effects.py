@@ -267,6 +267,22 @@ def test_instances_that_a_group_makes(kind: type[Server], board: Board, backend:
             server.process.wait_for(board.finalised, made)
 
 
+def test_settings_without_effect_are_named_once(repository: Repository) -> None:
+    """PB-82: what is for GPUs, or for a way of batching that is the usual one here, is served, shown, and said to change nothing."""
+    given = "priority: PRIORITY_MAX cuda { graphs: true } input_pinned_memory { enable: true } output_pinned_memory { enable: false }"
+    repository.identity("without", extra=f"optimization {{ {given} eager_batching: true }}")
+    repository.identity("plain")
+    one = {"INPUT0": np.ones(1, np.float32)}
+    with Nereid(repository.path) as server:
+        for name in ("without", "plain"):
+            assert infer(server, name, one).status == 200
+        shown = rawhttp.get(server.http, "/v2/models/without/config").json()["optimization"]
+        said = [line for line in server.process.log().splitlines() if "settings without effect here" in line]
+    assert (shown["priority"], shown["eager_batching"]) == ("PRIORITY_MAX", True)
+    names = ("priority", "cuda", "input_pinned_memory", "output_pinned_memory", "eager_batching")
+    assert len(said) == 1 and "without: settings without effect here: " + ", ".join(f"optimization.{name}" for name in names) in said[0]
+
+
 MISSING = {
     "tensorrt_plan": ("tensorrt", "model.plan"),
 }
