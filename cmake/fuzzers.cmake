@@ -50,3 +50,8 @@ set(backends ${CMAKE_SOURCE_DIR}/backends)
 file(GLOB caffe2_sources CONFIGURE_DEPENDS ${backends}/onnxruntime/caffe2/*.c)
 target_sources(fuzz_netdef PRIVATE ${caffe2_sources} ${backends}/common/wire.c ${backends}/common/scratch.c)
 target_include_directories(fuzz_netdef PRIVATE ${backends}/onnxruntime)
+
+# What lies in a module, with the libraries that it is for.
+target_sources(fuzz_tls PRIVATE ${CMAKE_SOURCE_DIR}/modules/tls/context.c ${CMAKE_SOURCE_DIR}/modules/tls/session.c)
+target_include_directories(fuzz_tls PRIVATE ${CMAKE_SOURCE_DIR}/modules/tls)
+target_link_libraries(fuzz_tls PRIVATE PkgConfig::ssl PkgConfig::crypto)

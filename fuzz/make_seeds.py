@@ -356,6 +356,23 @@ def isolate() -> dict[str, bytes]:
     }
 
 
+def tls() -> dict[str, bytes]:
+    """A first byte that is odd: a whole handshake, then the rest in records, then raw."""
+    hello = bytes.fromhex("16030100800100007c0303") + bytes(32) + bytes.fromhex("0000061301c02bc02f0100004d")
+    return {
+        "records": b"\x01\x10" + b"GET /v2 HTTP/1.1\r\n\r\n" * 40,
+        "bytes": b"\x01\x00" + b"a few bytes",
+        "large": b"\x01\xff" + bytes(range(256)) * 20,
+        "nothing": b"\x01\x10",
+        "hello": b"\x00\x04" + hello + bytes(79),
+        "halves": b"\x00\x00" + hello,
+        "alert": b"\x00\x10" + bytes.fromhex("15030300020228"),
+        "data": b"\x00\x10" + bytes.fromhex("1703030010") + bytes(16),
+        "too-long": b"\x00\x10" + bytes.fromhex("160301ffff") + bytes(200),
+        "plain": b"\x00\x10GET / HTTP/1.1\r\n\r\n",
+    }
+
+
 def netdef() -> dict[str, bytes]:
     """Networks that compute y of x."""
     def one(kind: str, **arguments: object) -> bytes:
@@ -408,6 +425,7 @@ def main() -> None:
     })  # fmt: skip
     write("netdef", netdef())
     write("labels", {"lines": b"a\nb b\r\n\nlast", "ended": b"one\ntwo\n", "return": b"a\rb\r\n\r", "nul": b"a\0b\n"})
+    write("tls", tls())
     write("base64", {"padded": b"YQ==", "bare": b"YWI", "lines": b"YWJj\r\nZGVm\n", "signs": b"+/8=", "wrong": b"YQ=a"})
     write("options", {
         "equals": b"--model-repository=/m\n--http-port=0\n--log-verbose=1\n--exit-on-error=false",
