@@ -1,4 +1,4 @@
-"""What a small request costs the server's own process with a python model, stubs left out, beside the reference: CPU time and rate,
+"""What a small request costs server and stub with a python model, beside the compiled backend and the reference: CPU time and rate,
 printed, not judged (docs/internals/python.md). Every request has to be answered.
 
 The servers are asked by turns, so that what else the machine does meets both."""
@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from conftest import make_server, ready_with
+from conftest import ALL, make_server, ready_with
 from harness import procfs
 from harness.servers import Server
 
@@ -25,7 +25,7 @@ BODY = json.dumps({"inputs": [{"name": "IN_FP32", "datatype": "FP32", "shape": [
 @pytest.fixture(scope="module")
 def servers(python_backends: dict[str, Path], repository: Path) -> Iterator[dict[str, Server]]:
     options = {"model-control-mode": "explicit", "load-model": "identity_numbers", "log-verbose": "0"}
-    made = {kind: make_server(kind, python_backends, repository, options) for kind in ("nereid", "reference")}
+    made = {kind: make_server(kind, python_backends, repository, options) for kind in ALL}
     for server in made.values():
         server.start()
     for server in made.values():
@@ -45,13 +45,18 @@ def ask(server: Server) -> None:
     connection.close()
 
 
+def used(server: Server) -> int:
+    """CPU time of a server and its stubs, in ns."""
+    return sum(procfs.cpu_ns(pid) for pid in (server.pid, *procfs.children(server.pid)))
+
+
 def turn(server: Server) -> tuple[float, float]:
     """Microseconds of CPU time a request, requests a second."""
-    cpu, begun = procfs.cpu_ns(server.pid), time.monotonic()
+    cpu, begun = used(server), time.monotonic()
     with ThreadPoolExecutor(CONNECTIONS) as pool:
         list(pool.map(ask, [server] * CONNECTIONS))
     count = CONNECTIONS * REQUESTS
-    return (procfs.cpu_ns(server.pid) - cpu) / 1000 / count, count / (time.monotonic() - begun)
+    return (used(server) - cpu) / 1000 / count, count / (time.monotonic() - begun)
 
 
 @pytest.mark.reference

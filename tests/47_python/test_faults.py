@@ -34,11 +34,12 @@ def test_failures_of_execute(both: Both, ask: str, protocol: str) -> None:
     ],
 )  # fmt: skip
 def test_models_that_do_not_load(both: Both, model: str) -> None:
-    """The status and the reason are the reference's; the index has it too."""
+    """The status and the reason are the reference's, but for the lines of the backend's own module; the index has it too."""
 
     def ask(asker: Asker) -> Any:
         status, told = asker.load(model)
-        return status, told["error"].replace(str(asker.server.options["backend-directory"]), "BACKENDS")
+        lines = told["error"].replace(str(asker.server.options["backend-directory"]), "BACKENDS").splitlines()
+        return status, [line for line in lines if "triton_python_backend_utils.py(" not in line]
 
     status, _ = both.same(ask)
     assert status == 400

@@ -4,7 +4,6 @@ Started as `python3 triton_python_backend_stub.py MEMORY EVENT LIFE`, descriptor
 """
 
 import asyncio
-import importlib
 import json
 import os
 import signal
@@ -37,6 +36,12 @@ def text_of(error):
     return "".join(lines)
 
 
+def imported(name):
+    """A module, without a frame of Python's between it and what is said of its errors."""
+    __import__(name)
+    return sys.modules[name]
+
+
 class Refused(Exception):
     """What a model returned is not what it may return; the text alone is told."""
 
@@ -66,7 +71,7 @@ class Model:
         if not os.path.exists(path):
             raise Refused(f"Python model file not found in '{path}'")
         sys.path += [folder, parent, HERE]
-        self.module = importlib.import_module(f"{version}.{file[:-3]}")
+        self.module = imported(f"{version}.{file[:-3]}")
 
     def load_backend(self, path, backend):
         if self.module:
@@ -74,7 +79,7 @@ class Model:
         self.path = os.path.join(backend, "model.py")
         pb_utils._directory = os.path.dirname(path)
         sys.path += [backend, HERE]
-        self.module = importlib.import_module("model")
+        self.module = imported("model")
 
     def complete(self, name, config):
         self.name = name
