@@ -60,17 +60,20 @@ void http_rig_expect_end(int fd);
  * result. */
 unsigned http_rig_run(unsigned (*run)(void));
 
-/* http_rig_count_later, http_rig_answer_later, http_rig_draining - for http_rig_run: how many
- * requests wait; answer them; true if the worker of the first waiting request was told to stop. */
+/* Functions for http_rig_run. "First" means the request to /later that has waited longest.
+ * http_rig_draining     - true if the worker of the first was told to stop
+ * http_rig_asked        - true if the client of the first closed its side and the server asked
+ *                         the system whether the client is still there
+ * http_rig_in_flight    - number of requests in flight on the connection of the first
+ * http_rig_deaf         - true if the server drops what the client of the first still sends
+ * http_rig_lane         - the loop's lane of the connection of the first
+ * http_rig_count_later  - number of requests that wait
+ * http_rig_answer_later - answer them; returns 0 */
 unsigned http_rig_draining(void);
-unsigned http_rig_asked(
-    /* whether the client of the first that waits closed its side, and was asked whether it is
-     * there */
-    void);
-unsigned http_rig_in_flight(void); /* requests of the connection of the first waiting request */
-unsigned
-http_rig_deaf(void); /* whether what the client of the first that waits still sends is dropped */
-unsigned http_rig_lane(void); /* the loop's lane of the connection of the first waiting request */
+unsigned http_rig_asked(void);
+unsigned http_rig_in_flight(void);
+unsigned http_rig_deaf(void);
+unsigned http_rig_lane(void);
 unsigned http_rig_count_later(void);
 unsigned http_rig_answer_later(void);
 
