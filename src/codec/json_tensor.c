@@ -141,6 +141,11 @@ static enum json_tensor_result read_fixed(struct reader *r, const yyjson_val *v)
     return result;
 }
 
+static enum json_tensor_result read_element(struct reader *r, const yyjson_val *v)
+{
+    return r->type.kind == JSON_TENSOR_BYTES ? json_tensor_read_string(r, v) : read_fixed(r, v);
+}
+
 static enum json_tensor_result walk(struct reader *r, yyjson_val *array, unsigned depth)
 {
     if (depth >= JSON_TENSOR_MAX_DEPTH)
@@ -156,8 +161,7 @@ static enum json_tensor_result walk(struct reader *r, yyjson_val *array, unsigne
             v = unsafe_yyjson_get_next(v);
             continue;
         }
-        result =
-            r->type.kind == JSON_TENSOR_BYTES ? json_tensor_read_string(r, v) : read_fixed(r, v);
+        result = read_element(r, v);
         if (result != JSON_TENSOR_OK)
             return result;
         v++; /* not an array: an element is a single value */
@@ -165,12 +169,15 @@ static enum json_tensor_result walk(struct reader *r, yyjson_val *array, unsigne
     return JSON_TENSOR_OK;
 }
 
+static enum json_tensor_result read_elements(struct reader *r, yyjson_val *data)
+{
+    return yyjson_is_arr(data) ? walk(r, data, 0) : read_element(r, data);
+}
+
 enum json_tensor_result json_tensor_bytes(yyjson_val *data, uint64_t *ret_bytes)
 {
-    if (!yyjson_is_arr(data))
-        return JSON_TENSOR_NOT_ARRAY;
     struct reader r = {.type = {JSON_TENSOR_BYTES, 0}};
-    enum json_tensor_result result = walk(&r, data, 0);
+    enum json_tensor_result result = read_elements(&r, data);
     if (result == JSON_TENSOR_OK)
         *ret_bytes = r.bytes;
     return result;
@@ -179,10 +186,8 @@ enum json_tensor_result json_tensor_bytes(yyjson_val *data, uint64_t *ret_bytes)
 enum json_tensor_result json_tensor_read(yyjson_val *data, struct json_tensor_type type,
                                          uint64_t count, void *to)
 {
-    if (!yyjson_is_arr(data))
-        return JSON_TENSOR_NOT_ARRAY;
     struct reader r = {.type = type, .left = count, .to = to};
-    enum json_tensor_result result = walk(&r, data, 0);
+    enum json_tensor_result result = read_elements(&r, data);
     if (result == JSON_TENSOR_OK && type.kind != JSON_TENSOR_BYTES && r.left)
         return JSON_TENSOR_TOO_FEW;
     return result;

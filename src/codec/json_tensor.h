@@ -26,7 +26,7 @@ struct json_tensor_type {
 
 enum json_tensor_result {
     JSON_TENSOR_OK,
-    JSON_TENSOR_NOT_ARRAY,
+    JSON_TENSOR_NOT_ARRAY, /* said by callers: an element alone is read too */
     JSON_TENSOR_NOT_BOOL,
     JSON_TENSOR_NOT_UINT,
     JSON_TENSOR_NOT_INT,
@@ -46,9 +46,9 @@ const char *json_tensor_text(enum json_tensor_result r);
 enum json_tensor_result json_tensor_bytes(yyjson_val *data, uint64_t *ret_bytes);
 
 /* json_tensor_read - decode the elements in order.
- * data   an array with any nesting
- * count  number of elements to read; for BYTES all are read, and `to` has as much room as
- *        json_tensor_bytes returned
+ * data   an array, nested in any way, or an element alone
+ * count  elements wanted; for BYTES as many as there are, and `to` has the room that
+ *        json_tensor_bytes said
  * to     count * width bytes; need not be aligned */
 enum json_tensor_result json_tensor_read(yyjson_val *data, struct json_tensor_type type,
                                          uint64_t count, void *to);

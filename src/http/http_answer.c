@@ -1,7 +1,9 @@
 #include "http/http_answer.h"
 
 #include "codec/json_out.h"
+#include "http/http_event.h"
 #include "http/http_exchange.h"
+#include "http/http_flat.h"
 #include "http/http_out.h"
 #include "http/http_tensor.h"
 #include "infer/classify.h"
@@ -106,11 +108,12 @@ static size_t http_answer_add(size_t sum, size_t n)
     return __builtin_add_overflow(sum, n, &sum) ? SIZE_MAX : sum;
 }
 
-/* Checks that JSON can represent an output; adds the most bytes of its data. */
-static struct err *check_json(const struct tensor_output *o, size_t *room)
+struct err *http_answer_check_json(const struct tensor_output *o, size_t *room)
 {
     struct json_tensor_type type;
     uint64_t elements, bytes;
+    if (o->memory == BUF_MEMORY_GPU)
+        return err_new(STATUS_UNSUPPORTED, "output '%s' lies in GPU memory", o->name);
     if (!http_tensor_type(o->datatype, &type))
         return err_new(STATUS_INVALID_ARG,
                        "sending %s data via JSON is not supported. Please use the binary data "
@@ -152,7 +155,7 @@ static struct err *http_answer_prepare_output(struct http_exchange *x, struct te
         http_answer_add(x->json_room, OUTPUT_BYTES + json_out_string_bytes(strlen(o->name)) +
                                           o->rank * JSON_OUT_NUMBER_BYTES);
     bool binary = spec ? spec->binary : x->binary_default;
-    return binary || o->placed ? NULL : check_json(o, &x->json_room);
+    return binary || o->placed ? NULL : http_answer_check_json(o, &x->json_room);
 }
 
 struct err *http_answer_prepare(struct http_exchange *x)
@@ -180,10 +183,35 @@ struct err *http_answer_prepare(struct http_exchange *x)
     return e;
 }
 
+static size_t body_room(const struct http_exchange *x)
+{
+    if (x->response)
+        return x->json_room;
+    bool copied = x->body_len <= COPY_AT_MOST || x->part != HTTP_PART_WHOLE;
+    return copied ? x->body_len : 0;
+}
+
 size_t http_answer_room(const struct http_exchange *x)
 {
-    size_t body = x->response ? x->json_room : x->body_len <= COPY_AT_MOST ? x->body_len : 0;
-    return http_answer_add(body, HTTP_ANSWER_HEAD_BYTES);
+    bool head = x->part == HTTP_PART_EVENT ? x->begins : !x->begun;
+    size_t room = x->part == HTTP_PART_WHOLE ? 0 : HTTP_EVENT_FRAME_BYTES;
+    return http_answer_add(body_room(x), room + (head ? HTTP_ANSWER_HEAD_BYTES : 0));
+}
+
+char *http_answer_put_param(char *to, const struct param *p)
+{
+    switch (p->type) {
+    case PARAM_STRING:
+    case PARAM_BYTES:
+        return json_out_string(to, p->bytes.data, p->bytes.len);
+    case PARAM_INT:
+        return json_out_int(to, p->i);
+    case PARAM_BOOL:
+        return json_out_bool(to, p->b);
+    case PARAM_DOUBLE:
+        return json_out_real(to, p->d);
+    }
+    return to;
 }
 
 static char *http_answer_put_params(char *to, const struct param_list *params)
@@ -194,21 +222,7 @@ static char *http_answer_put_params(char *to, const struct param_list *params)
             *to++ = ',';
         to = json_out_string(to, p->name, strlen(p->name));
         *to++ = ':';
-        switch (p->type) {
-        case PARAM_STRING:
-        case PARAM_BYTES:
-            to = json_out_string(to, p->bytes.data, p->bytes.len);
-            break;
-        case PARAM_INT:
-            to = json_out_int(to, p->i);
-            break;
-        case PARAM_BOOL:
-            to = json_out_bool(to, p->b);
-            break;
-        case PARAM_DOUBLE:
-            to = json_out_real(to, p->d);
-            break;
-        }
+        to = http_answer_put_param(to, p);
     }
     *to++ = '}';
     return to;
@@ -253,6 +267,10 @@ static char *put_response(char *to, const struct http_exchange *x, uint64_t *ret
 {
     const struct response *r = x->response;
     const struct serve_version *v = version_of(r->request);
+    *ret_binary = 0;
+    *ret_any = false;
+    if (x->flat)
+        return http_flat_write(to, r, x->flat);
     *to++ = '{';
     if (*r->request->id) {
         to = JSON_OUT_LITERAL(to, "\"id\":");
@@ -267,8 +285,6 @@ static char *put_response(char *to, const struct http_exchange *x, uint64_t *ret
     if (r->params.count)
         to = http_answer_put_params(to, &r->params);
     to = JSON_OUT_LITERAL(to, ",\"outputs\":[");
-    *ret_binary = 0;
-    *ret_any = false;
     uint32_t hint = 0;
     for (const struct tensor_output *o = r->outputs; o; o = o->next) {
         bool binary = is_binary(x, o, &hint);
@@ -290,6 +306,14 @@ static char *put_status_line(char *to, uint16_t status)
     *to++ = ' ';
     to = http_answer_put_string(to, reason_of(status));
     return JSON_OUT_LITERAL(to, "\r\n");
+}
+
+/* Whether the connection goes on, where that is to be said. */
+static char *put_connection(char *to, const struct http_exchange *x)
+{
+    if (!x->keep_alive)
+        return JSON_OUT_LITERAL(to, "Connection: close\r\n");
+    return x->explicit_keep_alive ? JSON_OUT_LITERAL(to, "Connection: keep-alive\r\n") : to;
 }
 
 /* Writes the head. It contains json_len if binary data follow the JSON (else 0). */
@@ -316,13 +340,22 @@ static char *put_head(char *to, const struct http_exchange *x, const char *conte
     }
     if (x->extra)
         to = http_answer_put_string(to, x->extra);
-    if (!x->keep_alive)
-        to = JSON_OUT_LITERAL(to, "Connection: close\r\n");
-    else if (x->explicit_keep_alive)
-        to = JSON_OUT_LITERAL(to, "Connection: keep-alive\r\n");
+    to = put_connection(to, x);
     to = JSON_OUT_LITERAL(to, "Content-Length: ");
     to = json_out_uint(to, length);
     return JSON_OUT_LITERAL(to, "\r\n\r\n");
+}
+
+char *http_answer_put_head(char *to, const struct http_exchange *x)
+{
+    to = put_status_line(to, x->status);
+    to = JSON_OUT_LITERAL(to, "Content-Type: ");
+    to = http_answer_put_string(to, x->content_type);
+    to = JSON_OUT_LITERAL(to, "\r\n");
+    if (!x->explicit_keep_alive)
+        to = JSON_OUT_LITERAL(to, "Transfer-Encoding: chunked\r\n");
+    to = put_connection(to, x);
+    return JSON_OUT_LITERAL(to, "\r\n");
 }
 
 /* Writes the head so that it ends where the body begins. Returns where the head begins. */
@@ -370,6 +403,8 @@ void http_answer_body(struct http_exchange *x, char *to, struct http_out *out)
 
 size_t http_answer_write(struct http_exchange *x, char *to, struct http_out *out)
 {
+    if (x->part != HTTP_PART_WHOLE)
+        return http_event_write(x, to, out);
     if (!x->response)
         return write_text(x, to, out);
     char *body = to + HTTP_ANSWER_HEAD_BYTES;

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/slab.h"
 #include "http/http_body.h"
+#include "http/http_event.h"
 #include "http/http_exchange.h"
 #include "http/http_out.h"
 #include "http/http_read.h"
@@ -90,13 +91,18 @@ static void look_for_body(struct http_conn *c)
         http_read_some(c);
 }
 
-/* True if the client can be asked: the first outstanding answer has not begun, and the client
- * understands interim answers (HTTP/1.0 does not). */
-static bool may_ask(const struct http_conn *c)
+/* Asks within the answer that is being given, which is a stream, if it has begun; else in front of
+ * it, where its client takes interim ones: HTTP/1.0 knows none. */
+static void ask_at(struct http_exchange *first)
 {
-    if (c->backlog || list_empty(&c->exchanges))
-        return false;
-    return !LIST_ITEM(c->exchanges.next, struct http_exchange, node)->explicit_keep_alive;
+    if (first->part == HTTP_PART_EVENT)
+        return; /* it is about to be written */
+    if (first->begun) {
+        http_event_ask(first);
+    } else if (!first->explicit_keep_alive) {
+        struct http_exchange *x = http_exchange_before(first);
+        http_exchange_static(x, 100, NULL, NULL, 0);
+    }
 }
 
 /* Asks a client whether it is still there. A client that is gone looks like one that closed only
@@ -106,12 +112,8 @@ static bool may_ask(const struct http_conn *c)
 static void ask_whether_there(struct http_conn *c)
 {
     c->asked = true;
-    if (!may_ask(c))
-        return;
-    struct http_exchange *x = http_exchange_new(c);
-    list_remove(&x->node);
-    list_insert_before(c->exchanges.next, &x->node);
-    http_exchange_static(x, 100, NULL, NULL, 0);
+    if (!c->backlog && !list_empty(&c->exchanges))
+        ask_at(LIST_ITEM(c->exchanges.next, struct http_exchange, node));
 }
 
 /* Gives up a message that stalls. Earlier requests are still answered. */

@@ -60,7 +60,8 @@ struct http_conn {
     struct turns_share share; /* how much is read in a turn */
     /* bytes of information about the server since it was last useful */
     size_t told;
-    size_t unread; /* bytes of texts that wait to be written */
+    size_t unread;      /* bytes of texts that wait to be written */
+    size_t event_bytes; /* bytes of events that wait to be written: http_event.h */
     /* charged for what the client makes the server hold; NULL until needed */
     struct budget_account *account;
 

@@ -27,15 +27,25 @@
 static const struct slab slab = {.kind = SLAB_HTTP_EXCHANGE,
                                  .object_bytes = sizeof(struct http_exchange)};
 
-struct http_exchange *http_exchange_new(struct http_conn *c)
+static struct http_exchange *insert_exchange(struct http_conn *c, struct list *before)
 {
     struct http_exchange *x = slab_alloc(&slab);
     *x = (struct http_exchange){
         .magic = HTTP_EXCHANGE_MAGIC, .conn = c, .keep_alive = true, .shard = c->shard};
     http_conn_account(c);
-    list_append(&c->exchanges, &x->node);
+    list_insert_before(before, &x->node);
     c->in_flight++;
     return x;
+}
+
+struct http_exchange *http_exchange_new(struct http_conn *c)
+{
+    return insert_exchange(c, &c->exchanges);
+}
+
+struct http_exchange *http_exchange_before(struct http_exchange *x)
+{
+    return insert_exchange(x->conn, &x->node);
 }
 
 void http_exchange_count(struct http_exchange *x, const struct http1_head *head)
@@ -85,6 +95,8 @@ void http_exchange_free(struct http_exchange *x)
     mem_free(x->owned);
     if (x->held)
         disown(x);
+    if (x->conn)
+        x->conn->event_bytes -= x->event_bytes;
     x->magic = 0;
     slab_free(&slab, x);
 }
@@ -121,6 +133,11 @@ static void own(struct http_exchange *x, char *text, size_t bytes)
         budget_hold(x->account, bytes);
     if (x->conn)
         x->conn->unread += bytes;
+}
+
+void http_exchange_hold(struct http_exchange *x, size_t bytes)
+{
+    own(x, NULL, bytes);
 }
 
 /* True if a long text may wait for its client. */

@@ -12,6 +12,7 @@
 
 struct budget_account;
 struct helpers_job;
+struct http_flat;
 struct http_conn;
 struct http_route;
 struct http_shard;
@@ -41,6 +42,13 @@ struct http_output_spec {
     bool binary;
 };
 
+/* How much of an answer an exchange is. */
+enum http_part {
+    HTTP_PART_WHOLE,
+    HTTP_PART_EVENT, /* of a stream: http_event.h */
+    HTTP_PART_END,   /* of it; the exchange of the request */
+};
+
 struct http_exchange {
     uint32_t magic;
     uint16_t status;
@@ -49,6 +57,9 @@ struct http_exchange {
     bool head_only;           /* the answer to HEAD */
     bool explicit_keep_alive; /* HTTP/1.0 must be told that the connection continues */
     bool counted;             /* counted as a request in flight */
+    bool begun;               /* of a stream: the event with the head was made */
+    bool given_up;            /* of a stream: its client is too slow, no event follows */
+    uint8_t part;             /* enum http_part */
     uint8_t route;            /* a route of the service; 0 = unknown */
     uint32_t model;           /* see front_metrics_model_id */
     bool pending; /* other work will answer it, so it is kept when the connection ends */
@@ -58,6 +69,12 @@ struct http_exchange {
     struct http_conn *conn; /* NULL: nobody waits for the answer any more */
     struct http_shard *shard;
     struct access *access; /* data for the access log; NULL = the log is off */
+
+    /* Of an event. */
+    struct http_exchange *stream; /* stands behind its events until the last of them is gathered */
+    bool begins;                  /* the first */
+    size_t event_bytes;           /* what it and its response take */
+    uint64_t streamed; /* of a stream: bytes of its events, where they are counted for access */
 
     /* An answer that is text. */
     const char *content_type; /* static; NULL for no body */
@@ -75,8 +92,10 @@ struct http_exchange {
     /* An answer of a model. */
     struct request *request;   /* NULL after its final response came */
     struct response *response; /* the response to write; its memory holds the specs too */
-    /* the most bytes of its JSON, from http_answer_prepare; SIZE_MAX = overflow */
+    /* the most bytes of its JSON; SIZE_MAX = overflow. http_answer_prepare or http_flat_prepare */
     size_t json_room;
+    const struct http_flat *flat; /* it is written as http_flat.h says; in its memory */
+    uint32_t responses;           /* that came */
     const struct http_output_spec *specs;
     uint32_t spec_count;
     bool binary_default;  /* binary or not, if specs are empty */
@@ -92,6 +111,9 @@ struct http_exchange {
 /* http_exchange_new - make an exchange and append it to those of the connection. */
 struct http_exchange *http_exchange_new(struct http_conn *c);
 
+/* http_exchange_before - one that is answered right before x, which waits for its turn. */
+struct http_exchange *http_exchange_before(struct http_exchange *x);
+
 /* http_exchange_count - a request has begun; its head is known. */
 void http_exchange_count(struct http_exchange *x, const struct http1_head *head);
 
@@ -100,6 +122,9 @@ void http_exchange_counted(struct http_exchange *x, uint64_t bytes);
 
 /* http_exchange_free - free it; it is in no list any more. */
 void http_exchange_free(struct http_exchange *x);
+
+/* http_exchange_hold - memory of x, without any text: it counts like that. */
+void http_exchange_hold(struct http_exchange *x, size_t bytes);
 
 /* http_exchange_static - answer with static text. */
 void http_exchange_static(struct http_exchange *x, uint16_t status, const char *content_type,

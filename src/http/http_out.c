@@ -35,10 +35,25 @@ void http_out_fini(struct http_out *o)
     *o = (struct http_out){0};
 }
 
+/* Whether the bytes lie right behind the last piece, both in the worker's buffer. */
+static bool goes_on(const struct http_out *o, const char *bytes)
+{
+    if (!o->count || bytes <= o->text || bytes >= o->text + HTTP_OUT_BYTES)
+        return false;
+    const struct iovec *last = &o->iov[o->count - 1];
+    const char *begin = last->iov_base;
+    return begin >= o->text && begin < bytes && begin + last->iov_len == bytes;
+}
+
 void http_out_add(struct http_out *o, const void *bytes, size_t len)
 {
     if (!len)
         return;
+    o->bytes += len;
+    if (o->text && goes_on(o, bytes)) {
+        o->iov[o->count - 1].iov_len += len;
+        return;
+    }
     if (o->count == o->cap) {
         o->cap = o->cap ? o->cap * 2 : 64;
         o->iov = mem_realloc(o->iov, o->cap * sizeof(*o->iov));
@@ -104,13 +119,13 @@ static void write_large(struct http_exchange *x, size_t room, struct http_out *o
     o->used += http_answer_write(x, o->text + o->used, o);
 }
 
-/* Counts an answer whose pieces begin at `first`. */
-static void count_answer(struct http_exchange *x, const struct http_out *o, size_t first)
+/* Counts an answer, or an event of one, of so many bytes. */
+static void count_answer(struct http_exchange *x, uint64_t bytes)
 {
-    uint64_t bytes = 0;
-    for (size_t i = first; x->access && i < o->count; i++)
-        bytes += o->iov[i].iov_len;
-    http_exchange_counted(x, bytes);
+    if (x->part == HTTP_PART_EVENT)
+        x->stream->streamed += bytes;
+    else
+        http_exchange_counted(x, x->streamed + bytes);
 }
 
 /* True if the next answer is the last outstanding one, and the connection ends: nothing more is
@@ -134,6 +149,7 @@ static bool http_out_gather(struct http_conn *c, struct http_out *o, struct list
     if (!o->text)
         o->text = mem_alloc(HTTP_OUT_BYTES);
     o->used = o->count = 0;
+    o->bytes = 0;
     while (!list_empty(&c->exchanges) && o->count < PIECES_AT_ONCE) {
         struct http_exchange *x = LIST_ITEM(c->exchanges.next, struct http_exchange, node);
         if (!x->done)
@@ -148,12 +164,12 @@ static bool http_out_gather(struct http_conn *c, struct http_out *o, struct list
         list_remove(&x->node);
         list_append(batch, &x->node);
         c->in_flight--;
-        size_t first = o->count;
+        uint64_t before = o->bytes;
         if (room > HTTP_OUT_BYTES)
             write_large(x, room, o);
         else
             o->used += http_answer_write(x, o->text + o->used, o);
-        count_answer(x, o, first);
+        count_answer(x, o->bytes - before);
         if (!x->keep_alive)
             return true;
     }

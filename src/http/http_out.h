@@ -2,6 +2,7 @@
 /* Writes answers: all answers that are due go out in one system call. A connection keeps
  * unwritten answers only if its client is slow. Worker's thread only. */
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/uio.h>
 
 struct http_conn;
@@ -13,6 +14,7 @@ struct http_out {
     size_t used;
     struct iovec *iov;
     size_t count;
+    uint64_t bytes; /* that they are */
     size_t cap;
 };
 
@@ -20,7 +22,8 @@ struct http_out {
 
 void http_out_fini(struct http_out *o);
 
-/* http_out_add - add a piece of the answers; its bytes must stay until they are written. */
+/* http_out_add - add a piece of the answers; its bytes must stay until they are written. Bytes
+ * right behind the last piece in the worker's buffer become part of it. */
 void http_out_add(struct http_out *o, const void *bytes, size_t len);
 
 /* http_out_flush - write the connection's answers: see http_conn.flush. */

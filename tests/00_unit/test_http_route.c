@@ -46,7 +46,7 @@ static void paths_have_their_meaning(void **state)
         {"/v2/models/m/config", HTTP_ROUTE_MODEL_CONFIG, "m", NULL, NULL},
         {"/v2/models/m/versions/3/stats", HTTP_ROUTE_MODEL_STATS, "m", "3", NULL},
         {"/v2/models/m/generate", HTTP_ROUTE_MODEL_GENERATE, "m", NULL, NULL},
-        {"/v2/models/m/generate_stream", HTTP_ROUTE_MODEL_GENERATE, "m", NULL, NULL},
+        {"/v2/models/m/generate_stream", HTTP_ROUTE_MODEL_GENERATE_STREAM, "m", NULL, NULL},
         {"/v2/models/m/trace/setting", HTTP_ROUTE_MODEL_TRACE, "m", NULL, NULL},
         {"/v2/repository/index", HTTP_ROUTE_INDEX, NULL, NULL, NULL},
         {"/v2/repository/r/index", HTTP_ROUTE_INDEX, NULL, NULL, "r"},

@@ -108,8 +108,10 @@ static void counts_must_agree(void **state)
     assert_int_equal(read_text("[1,2]", int_of(4), 1, to), JSON_TENSOR_TOO_MANY);
     assert_int_equal(to[1], 7); /* nothing is written behind the end */
     assert_int_equal(read_text("[]", int_of(4), 1, to), JSON_TENSOR_TOO_FEW);
-    assert_int_equal(read_text("5", int_of(4), 1, to), JSON_TENSOR_NOT_ARRAY);
-    assert_int_equal(read_text("{}", int_of(4), 1, to), JSON_TENSOR_NOT_ARRAY);
+    assert_int_equal(read_text("5", int_of(4), 2, to), JSON_TENSOR_TOO_FEW);
+    assert_int_equal(read_text("{}", int_of(4), 1, to), JSON_TENSOR_NOT_INT);
+    assert_int_equal(read_text("5", int_of(4), 1, to), JSON_TENSOR_OK);
+    assert_int_equal(to[0], 5);
 }
 
 static void types_must_agree(void **state)

@@ -58,6 +58,13 @@ def says_that_it_closes(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     return True
 
 
+@_for(kinds.GENERATE)
+def answers_of_known_length(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
+    """What generate answers; its events come in chunks from both."""
+    length = [each for each in ours.get("headers", []) if each[0] == "Content-Length"]
+    return bool(length) and _swap(theirs, ("Transfer-Encoding", "chunked"), length[0])
+
+
 @_for(kinds.HEADER_ORDER)
 def headers_in_another_order(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     """Of different names; those of one name keep their order."""

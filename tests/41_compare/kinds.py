@@ -27,7 +27,7 @@ class Kind:
 
 UNSERVED = Kind(
     "not served yet",
-    "Trace settings and `generate`: 501, UNIMPLEMENTED.",
+    "Trace settings: 501, UNIMPLEMENTED.",
     "Served.",
     "This version does not have them.",
     "docs/user/front-doors.md.",
@@ -318,8 +318,18 @@ CLASSES_OF_STRINGS = Kind(
     tests=("41_compare/test_compare.py::test_class_of_strings",),
 )
 
+GENERATE = Kind(
+    "failures and lengths of `generate`",
+    "The answer to `generate` has a `Content-Length`, and where it is an error, the status of that error. The first event of a stream that is "
+    "an error decides the status in the same way. HTTP/1.0 gets no chunks: the end of the connection ends a stream.",
+    "The answer comes in chunks, also to HTTP/1.0; any error of a model is 400, and 200 where there were several responses or none.",
+    "A client that looks at the status knows whether to try again.",
+    "Generate extension: a failed request must be indicated by an HTTP error status; RFC 9112, 6.1: no transfer coding for HTTP/1.0. "
+    "A defect of the reference: it reads the code of an error that it has freed.",
+)
+
 NOT_NOW = "explicit model load / unload is not allowed if polling is enabled"
-UNSERVED_ROUTES = "(GET|POST) /v2/(models/id_fp32/)?trace/setting|POST .*/generate(_stream)?"
+UNSERVED_ROUTES = "(GET|POST) /v2/(models/id_fp32/)?trace/setting"
 NO_REGION = "failed to register shared memory region 'r':"
 # Sums over 64 bits, and those that the reference takes for such.
 WRAPS = r"(18446744073709551615 from (1|4096|8192|8193)|(1|2|4096) from 18446744073709551615|4096 from 18446744073709547520|9223372036854775808 from 9223372036854775808)"
@@ -330,6 +340,7 @@ TWICE = r"(400|INVALID_ARGUMENT) \[request id: <id_unknown>\] output '\w*' alrea
 ONLY_CHUNKED = "501 Transfer-Encoding other than chunked is not supported"
 ZERO = "400 .* holds a zero byte"
 SERVED = "200|OK"
+NOT_ONE = "generate expects model to produce exactly 1 response, .*"
 NO_VERSION_0 = "(404|NOT_FOUND) Request for unknown model: 'id_fp32' version 0 is not found"
 TOO_BIG = "500 .* Number too big to be stored in double. at .*"
 NO_SHAPE = "500 Unable to parse 'data': Shape does not match true shape of 'data' field"
@@ -369,6 +380,11 @@ KNOWN = (
     Known(CODING_CASE, "accepted: 'GZIP', (JSON|binary)", r"200 \(gzip\)", "200"),
     Known(UNSERVED, f"routes: ({UNSERVED_ROUTES})", "501 .*", "(?!501).*"),
     Known(UNSERVED, "not served: .*", "UNIMPLEMENTED .* is not supported by this server", "(?!UNIMPLEMENTED).*"),
+    Known(GENERATE, "generate: (no response|two responses|many responses|responses, the last of them final|parameters (of responses|apart)|text: inputs among the parameters|an error (after|in|at the end|before).*)", f"500 {NOT_ONE}", f"(200|400) {NOT_ONE}"),
+    Known(GENERATE, "generate(_stream)?: (an error|an error that is final|shape: not decoupled, an error)", "503.*", "400.*"),
+    Known(GENERATE, "generate_stream: an error before a response", "503", "400"),
+    Known(VERSION_0, "generate(_stream)?: shape: version 0", ZERO_IS_NONE, NO_VERSION_0),
+    Known(RANGE, "generate(_stream)?: a number too large", RANGES, SERVED),
     Known(NINE_DIGITS, "gRPC headers: grpc-timeout '100000000S'", "INTERNAL grpc-timeout cannot be read", "OK"),
     Known(CALL_REFUSED, r"gRPC headers: grpc-timeout '(1x|x||-1S|1\.5S)'", "INTERNAL grpc-timeout cannot be read", "reset 2"),
     Known(CALL_REFUSED, "gRPC headers: (a plain|a compressed) message(, '(br|)'| of an unknown coding)", "UNIMPLEMENTED .*", "reset 2"),

@@ -10,6 +10,7 @@ from typing import Any
 import adjust
 import corner_questions
 import excuses
+import generate_questions
 import grpc_questions
 import header_questions
 import http_questions
@@ -24,7 +25,7 @@ from harness.compare import Answer, Question, adjusted, differences
 from harness.servers import Nereid, Server
 
 MODULES = (http_questions, grpc_questions, infer_questions, value_questions, route_questions, corner_questions, header_questions,
-           region_questions)
+           region_questions, generate_questions)
 GROUPS = {group: asked for module in MODULES for group, asked in module.GROUPS.items()}
 QUESTIONS = {f"{group}: {question.name}": question for group, asked in GROUPS.items() for question in asked}
 
@@ -143,8 +144,8 @@ def test_there_are_many_questions_with_many_outcomes(comparison: Comparison, cap
     differing = sum(1 for each in every if each.kinds)
     with capsys.disabled():
         print(f"\n  {len(every)} questions, {len(outcomes)} outcomes of the reference, {differing} of the questions show a kind of difference")
-    assert len(every) >= 2500
-    assert len(outcomes) >= 155
+    assert len(every) >= 2750
+    assert len(outcomes) >= 180
 
 
 def test_class_of_strings(nereid: Server) -> None:

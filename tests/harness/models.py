@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from . import recite
 from .repository import DATATYPES, Repository
 
 # Those whose metadata and configuration both servers are asked for.
@@ -32,6 +33,13 @@ def identity_repository(repository: Repository) -> Path:
     )
     repository.identity("id_all", versions=(1, 2, 10, "01", "tmp"), extra="version_policy { all { } }")
     repository.model("mymodel", _example("mymodel"))
+    text = ("text_input", "BYTES", (1,))
+    recite.model(repository, "recite", text, ("IN1", "INT32", (-1,)))
+    recite.model(repository, "recite_once", text, decoupled=False, index=False)
+    recite.model(repository, "recite_rows", text, batch=4)
+    recite.model(repository, "recite_shapes", ("IN0", "FP32", (-1, 2, -1)), ("IN1", "UINT8", (3,)), index=False)
+    recite.model(repository, "recite_parameters", ("parameters", "INT32", (1,)), index=False)
+    recite.model(repository, "recite_names", ("model_name", "INT32", (1,)), index=False)
     return repository.path
 
 

@@ -93,14 +93,14 @@ class Connection:
         return found
 
     def _chunked(self) -> tuple[bytes, int]:
-        body, size = b"", 0
+        body, size = bytearray(), 0
         while True:
             line = self._until(b"\r\n")
             count = int(line.split(b";")[0], 16)
             chunk = self._exactly(count + 2)
             size += len(line) + len(chunk)
             if count == 0:
-                return body, size
+                return bytes(body), size
             body += chunk[:-2]
 
     def answer(self, to_head: bool = False) -> Answer:

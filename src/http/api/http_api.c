@@ -4,6 +4,7 @@
 #include "base/strbuf.h"
 #include "codec/json_out.h"
 #include "codec/pb_json.h"
+#include "http/api/http_generate.h"
 #include "http/api/http_infer.h"
 #include "http/api/http_logging.h"
 #include "http/api/http_regions.h"
@@ -48,6 +49,7 @@ static bool method_fits(const struct http_route *route, const struct http1_head 
         return is_read(h);
     case HTTP_ROUTE_MODEL_INFER:
     case HTTP_ROUTE_MODEL_GENERATE:
+    case HTTP_ROUTE_MODEL_GENERATE_STREAM:
     case HTTP_ROUTE_INDEX:
     case HTTP_ROUTE_CONTROL:
         return h->method == HTTP1_POST;
@@ -69,6 +71,7 @@ static enum options_category http_api_category(const struct http_route *route)
         return OPTIONS_CATEGORY_METADATA;
     case HTTP_ROUTE_MODEL_INFER:
     case HTTP_ROUTE_MODEL_GENERATE:
+    case HTTP_ROUTE_MODEL_GENERATE_STREAM:
         return OPTIONS_CATEGORY_INFERENCE;
     case HTTP_ROUTE_SHARED_MEMORY:
         return OPTIONS_CATEGORY_SHARED_MEMORY;
@@ -87,6 +90,11 @@ static enum options_category http_api_category(const struct http_route *route)
         return OPTIONS_CATEGORY_LOGGING;
     }
     return OPTIONS_CATEGORY_NONE;
+}
+
+static bool is_generate(enum http_route_kind kind)
+{
+    return kind == HTTP_ROUTE_MODEL_GENERATE || kind == HTTP_ROUTE_MODEL_GENERATE_STREAM;
 }
 
 static bool takes_body(enum http_route_kind kind)
@@ -121,7 +129,8 @@ static struct err *http_api_admit(const struct http_front *f, const struct http1
     if (route->kind == HTTP_ROUTE_MODEL_INFER)
         return admit_infer(f, head, ret_max);
     if (route->kind != HTTP_ROUTE_INDEX && route->kind != HTTP_ROUTE_CONTROL &&
-        route->kind != HTTP_ROUTE_LOGGING && route->kind != HTTP_ROUTE_SHARED_MEMORY)
+        route->kind != HTTP_ROUTE_LOGGING && route->kind != HTTP_ROUTE_SHARED_MEMORY &&
+        !is_generate(route->kind))
         return NULL;
     *ret_max = f->server->options.http_max_input_bytes;
     return head->content_length > *ret_max ? http_infer_too_large(head->content_length, *ret_max)
@@ -218,6 +227,8 @@ static struct err *serve_route(struct http_exchange *x, struct http_message *m)
     switch ((enum http_route_kind)m->route->kind) {
     case HTTP_ROUTE_NONE:
     case HTTP_ROUTE_MODEL_INFER:
+    case HTTP_ROUTE_MODEL_GENERATE:
+    case HTTP_ROUTE_MODEL_GENERATE_STREAM:
         http_exchange_fault(x, 404, "Not Found");
         return NULL;
     case HTTP_ROUTE_LIVE:
@@ -242,8 +253,6 @@ static struct err *serve_route(struct http_exchange *x, struct http_message *m)
         return http_repository_index(x, m);
     case HTTP_ROUTE_CONTROL:
         return http_repository_control(x, m);
-    case HTTP_ROUTE_MODEL_GENERATE:
-        return err_new(STATUS_UNSUPPORTED, "the generate extension is not supported");
     case HTTP_ROUTE_SHARED_MEMORY:
         return http_regions_serve(x, m);
     case HTTP_ROUTE_MODEL_TRACE:
@@ -279,6 +288,10 @@ static void http_api_serve(struct http_exchange *x, struct http_message *m)
         http_infer_serve(x, m);
         return;
     }
+    if (is_generate(kind)) {
+        http_generate_serve(x, m, kind == HTTP_ROUTE_MODEL_GENERATE_STREAM);
+        return;
+    }
     if (is_packed(m->head) && takes_body(kind) && m->body_len) {
         http_decode(x, m);
         return;
@@ -306,6 +319,7 @@ static const struct front_metrics_route routes[] = {
     [HTTP_ROUTE_MODEL_CONFIG] = {"model_config", -1},
     [HTTP_ROUTE_MODEL_STATS] = {"model_stats", -1},
     [HTTP_ROUTE_MODEL_GENERATE] = {"generate", 1},
+    [HTTP_ROUTE_MODEL_GENERATE_STREAM] = {"generate_stream", 2},
     [HTTP_ROUTE_MODEL_TRACE] = {"model_trace", -1},
     [HTTP_ROUTE_INDEX] = {"index", -1},
     [HTTP_ROUTE_CONTROL] = {"control", -1},

@@ -121,16 +121,29 @@ static uint8_t http_infer_coding(enum http1_coding accepted)
                                        : EXPAND_IDENTITY;
 }
 
-static struct err *http_infer_find_version(struct worker *w, const struct http_message *m,
-                                           struct serve_version **ret)
+static struct err *http_infer_check_room(const struct http_exchange *x)
+{
+    if (budget_account_room(x->conn->account, 0))
+        return NULL;
+    return err_new(STATUS_UNAVAILABLE,
+                   "no room for more of this connection: %zu of the %zu bytes that may be in "
+                   "flight at once are in use; try again later, or raise --memory-budget",
+                   budget_in_use(), budget_limit());
+}
+
+struct err *http_infer_find(struct http_exchange *x, const struct http_message *m, bool decoupled,
+                            struct serve_version **ret)
 {
     const struct http_route *route = m->route;
     const char *url = m->head->url;
     int64_t number = -1;
-    struct err *e = describe_parse_version(url + route->version.at, route->version.len, &number);
+    struct err *e = http_infer_check_room(x);
     if (!e)
-        e = table_find(&w->view, url + route->model.at, route->model.len, number, ret);
-    if (e || !(*ret)->config->decoupled)
+        e = describe_parse_version(url + route->version.at, route->version.len, &number);
+    if (!e)
+        e = table_find(&x->shard->worker->view, url + route->model.at, route->model.len, number,
+                       ret);
+    if (e || decoupled || !(*ret)->config->decoupled)
         return e;
     version_unpin(*ret);
     return err_new(STATUS_UNSUPPORTED,
@@ -151,27 +164,47 @@ static void note(struct http_exchange *x, const struct http_message *m, const ch
     access_about(x->access, m->head->url + m->route->model.at, m->route->model.len, id, strlen(id));
 }
 
-static struct err *check_room(const struct http_exchange *x)
+void http_infer_refuse(struct http_exchange *x, const struct http_message *m, const char *id,
+                       struct err *e)
 {
-    if (budget_account_room(x->conn->account, 0))
-        return NULL;
-    return err_new(STATUS_UNAVAILABLE,
-                   "no room for more of this connection: %zu of the %zu bytes that may be in "
-                   "flight at once are in use; try again later, or raise --memory-budget",
-                   budget_in_use(), budget_limit());
+    note(x, m, id);
+    say_failed(id, e);
+    http_exchange_error(x, e);
+}
+
+struct request *http_infer_request(struct http_exchange *x, struct serve_version *v,
+                                   request_respond_fn respond)
+{
+    struct loop *loop = x->shard->worker->loop;
+    x->model = v->front_model;
+    struct request *r = request_new(&v->target, loop, respond, x);
+    request_account(r, x->conn->account);
+    r->times.start = loop_now(loop);
+    return r;
+}
+
+void http_infer_submit(struct http_exchange *x, const struct http_message *m, struct request *r,
+                       struct err *e)
+{
+    if (e) {
+        x->specs = NULL; /* they lie in the request */
+        note(x, m, r->id);
+        say_failed(r->id, e);
+        request_release(r);
+        http_exchange_error(x, e);
+        return;
+    }
+    note(x, m, r->id);
+    x->request = r;
+    submit_later(&x->shard->worker->submitter, r);
 }
 
 void http_infer_serve(struct http_exchange *x, struct http_message *m)
 {
-    struct worker *w = x->shard->worker;
     struct serve_version *v;
-    struct err *e = check_room(x);
-    if (!e)
-        e = http_infer_find_version(w, m, &v);
+    struct err *e = http_infer_find(x, m, false, &v);
     if (e) {
-        note(x, m, "");
-        say_failed("", e);
-        http_exchange_error(x, e);
+        http_infer_refuse(x, m, "", e);
         return;
     }
     if (m->head->content_coding != HTTP1_IDENTITY) {
@@ -179,20 +212,7 @@ void http_infer_serve(struct http_exchange *x, struct http_message *m)
         http_decode(x, m);
         return;
     }
-    x->model = v->front_model;
     x->accept = http_infer_coding(m->head->accept_coding);
-    struct request *r = request_new(&v->target, w->loop, on_response, x);
-    request_account(r, x->conn->account);
-    r->times.start = loop_now(w->loop);
-    e = http_infer_fill(x, r, m);
-    note(x, m, r->id);
-    if (e) {
-        x->specs = NULL; /* the specs lie in the request, which is freed */
-        say_failed(r->id, e);
-        request_release(r);
-        http_exchange_error(x, e);
-        return;
-    }
-    x->request = r;
-    submit_later(&w->submitter, r);
+    struct request *r = http_infer_request(x, v, on_response);
+    http_infer_submit(x, m, r, http_infer_fill(x, r, m));
 }

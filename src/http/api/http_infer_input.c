@@ -10,8 +10,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define MAX_RANK 256u
-
 /* The source of an input's data; one of the members is set. */
 struct source {
     yyjson_val *data;
@@ -53,7 +51,8 @@ static struct err *member_string(yyjson_val *object, const char *name, const cha
     return NULL;
 }
 
-static struct err *http_infer_input_read_shape(yyjson_val *input, int64_t dims[MAX_RANK],
+static struct err *http_infer_input_read_shape(yyjson_val *input,
+                                               int64_t dims[HTTP_INFER_INPUT_RANK],
                                                uint32_t *ret_rank)
 {
     yyjson_val *shape = http_json_get(input, "shape");
@@ -65,9 +64,9 @@ static struct err *http_infer_input_read_shape(yyjson_val *input, int64_t dims[M
         return err_new(STATUS_INTERNAL, "Unable to parse 'shape': %s",
                        json_tensor_text(JSON_TENSOR_NOT_ARRAY));
     size_t rank = unsafe_yyjson_get_len(shape);
-    if (rank > MAX_RANK)
+    if (rank > HTTP_INFER_INPUT_RANK)
         return err_new(STATUS_INVALID_ARG, "a shape has %zu dimensions, at most %u are supported",
-                       rank, MAX_RANK);
+                       rank, HTTP_INFER_INPUT_RANK);
     yyjson_val *v = unsafe_yyjson_get_first(shape);
     for (size_t i = 0; i < rank; i++, v = unsafe_yyjson_get_next(v)) {
         if (!yyjson_is_uint(v))
@@ -82,16 +81,7 @@ static struct err *http_infer_input_read_shape(yyjson_val *input, int64_t dims[M
     return NULL;
 }
 
-/* An input's description in the request. */
-struct described {
-    const char *name;
-    size_t name_len;
-    enum datatype datatype;
-    int64_t dims[MAX_RANK];
-    uint32_t rank;
-};
-
-static struct err *http_infer_input_describe(yyjson_val *input, struct described *d)
+static struct err *http_infer_input_describe(yyjson_val *input, struct http_infer_input *d)
 {
     struct err *e = member_string(input, "name", &d->name, &d->name_len);
     if (!e)
@@ -107,7 +97,7 @@ static struct err *http_infer_input_describe(yyjson_val *input, struct described
     return http_infer_input_read_shape(input, d->dims, &d->rank);
 }
 
-static struct err *http_infer_input_add(struct request *r, const struct described *d,
+static struct err *http_infer_input_add(struct request *r, const struct http_infer_input *d,
                                         const void *data, uint64_t size)
 {
     struct tensor_piece piece = {.data = data, .size = size, .memory = BUF_MEMORY_CPU};
@@ -117,7 +107,7 @@ static struct err *http_infer_input_add(struct request *r, const struct describe
     return err_new(STATUS_INVALID_ARG, "a request may have at most %u inputs", REQUEST_MAX_TENSORS);
 }
 
-static struct err *http_infer_input_add_shared(struct request *r, const struct described *d,
+static struct err *http_infer_input_add_shared(struct request *r, const struct http_infer_input *d,
                                                const struct regions_part *part,
                                                struct regions *regions)
 {
@@ -130,7 +120,7 @@ static struct err *http_infer_input_add_shared(struct request *r, const struct d
     return e;
 }
 
-static struct err *http_infer_input_add_binary(struct request *r, const struct described *d,
+static struct err *http_infer_input_add_binary(struct request *r, const struct http_infer_input *d,
                                                yyjson_val *size, struct http_infer_tail *tail)
 {
     if (!yyjson_is_uint(size))
@@ -163,7 +153,7 @@ static struct err *bad_data(const char *context, enum json_tensor_result result)
                    json_tensor_text(result));
 }
 
-static struct err *bad_shape(const struct described *d)
+static struct err *bad_shape(const struct http_infer_input *d)
 {
     struct strbuf sb = STRBUF_INIT;
     shape_print(&sb, d->dims, d->rank);
@@ -175,7 +165,7 @@ static struct err *bad_shape(const struct described *d)
     return e;
 }
 
-static struct err *no_json_type(const struct described *d)
+static struct err *no_json_type(const struct http_infer_input *d)
 {
     if (d->datatype == DATATYPE_INVALID)
         return err_new(STATUS_INVALID_ARG, "invalid datatype for input %s", d->name);
@@ -185,8 +175,8 @@ static struct err *no_json_type(const struct described *d)
                    datatype_name(d->datatype), d->name);
 }
 
-/* The size of the data as a tensor. */
-static struct err *http_infer_input_data_bytes(const struct described *d, yyjson_val *data,
+/* How many bytes the data take as a tensor. */
+static struct err *http_infer_input_data_bytes(const struct http_infer_input *d, yyjson_val *data,
                                                struct json_tensor_type type, uint64_t elements,
                                                size_t max_bytes, uint64_t *ret)
 {
@@ -210,30 +200,37 @@ static struct err *http_infer_input_data_bytes(const struct described *d, yyjson
     return NULL;
 }
 
-static struct err *http_infer_input_add_json(struct request *r, const struct described *d,
-                                             yyjson_val *data, size_t max_bytes)
+struct err *http_infer_input_json(struct request *r, const struct http_infer_input *d,
+                                  yyjson_val *data, uint64_t elements, size_t *max_bytes)
 {
-    uint64_t elements, bytes;
+    uint64_t bytes;
     struct json_tensor_type type;
-    if (!shape_elements(d->dims, d->rank, &elements))
-        return bad_shape(d);
-    /* a shape without dimensions is refused later, together with the model's shape */
-    if (!elements || !d->rank)
-        return http_infer_input_add(r, d, NULL, 0);
-    if (!yyjson_is_arr(data))
-        return bad_data("'data'", JSON_TENSOR_NOT_ARRAY);
     if (!http_tensor_type(d->datatype, &type))
         return no_json_type(d);
-    struct err *e = http_infer_input_data_bytes(d, data, type, elements, max_bytes, &bytes);
+    struct err *e = http_infer_input_data_bytes(d, data, type, elements, *max_bytes, &bytes);
     if (e)
         return e;
     void *to;
     e = request_keep(r, (size_t)bytes, &to);
     if (e)
         return e;
+    *max_bytes -= (size_t)bytes;
     enum json_tensor_result result = json_tensor_read(data, type, elements, to);
     return result == JSON_TENSOR_OK ? http_infer_input_add(r, d, to, bytes)
                                     : bad_data("'data'", result);
+}
+
+static struct err *http_infer_input_add_json(struct request *r, const struct http_infer_input *d,
+                                             yyjson_val *data, size_t max_bytes)
+{
+    uint64_t elements;
+    if (!shape_elements(d->dims, d->rank, &elements))
+        return bad_shape(d);
+    if (!elements || !d->rank) /* a shape without dimensions is refused with the model's own */
+        return http_infer_input_add(r, d, NULL, 0);
+    if (!yyjson_is_arr(data))
+        return bad_data("'data'", JSON_TENSOR_NOT_ARRAY);
+    return http_infer_input_json(r, d, data, elements, &max_bytes);
 }
 
 struct err *http_infer_input(struct request *r, yyjson_val *input, struct http_infer_tail *tail)
@@ -242,7 +239,7 @@ struct err *http_infer_input(struct request *r, yyjson_val *input, struct http_i
     struct err *e = http_infer_input_find_source(input, &from);
     if (e)
         return e;
-    struct described d;
+    struct http_infer_input d;
     e = http_infer_input_describe(input, &d);
     if (e)
         return e;

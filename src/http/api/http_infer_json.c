@@ -15,14 +15,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define MAX_PARAMS 8192u
-
 static struct err *http_infer_json_wrong_type(const char *what, enum json_tensor_result result)
 {
     return err_new(STATUS_INTERNAL, "Unable to parse '%s': %s", what, json_tensor_text(result));
 }
 
-static struct err *http_infer_json_read_id(struct request *r, yyjson_val *root)
+struct err *http_infer_json_id(struct request *r, yyjson_val *root)
 {
     yyjson_val *id = http_json_get(root, "id");
     if (!id)
@@ -67,9 +65,7 @@ static struct err *set_sequence(struct request *r, yyjson_val *v)
     return e ? e : request_text_sequence(r, unsafe_yyjson_get_str(v), len);
 }
 
-/* Adds a parameter for the model. */
-static struct err *http_infer_json_add_param(struct request *r, const char *name, size_t len,
-                                             yyjson_val *v)
+struct err *http_infer_json_param(struct request *r, const char *name, size_t len, yyjson_val *v)
 {
     struct param *p;
     struct err *e =
@@ -128,7 +124,7 @@ static struct err *http_infer_json_read_param(struct http_exchange *x, struct re
             STATUS_INVALID_ARG,
             "parameter keys starting with 'triton_' are reserved for Triton usage and should "
             "not be specified.");
-    return http_infer_json_add_param(r, name, unsafe_yyjson_get_len(key), v);
+    return http_infer_json_param(r, name, unsafe_yyjson_get_len(key), v);
 }
 
 static struct err *read_params(struct http_exchange *x, struct request *r, yyjson_val *root)
@@ -139,8 +135,9 @@ static struct err *read_params(struct http_exchange *x, struct request *r, yyjso
     if (!yyjson_is_obj(params))
         return err_new(STATUS_INTERNAL,
                        "failed to get request params.: attempt to get members for non-object");
-    if (unsafe_yyjson_get_len(params) > MAX_PARAMS)
-        return err_new(STATUS_INVALID_ARG, "a request may have at most %u parameters", MAX_PARAMS);
+    if (unsafe_yyjson_get_len(params) > HTTP_INFER_JSON_PARAMS)
+        return err_new(STATUS_INVALID_ARG, "a request may have at most %u parameters",
+                       HTTP_INFER_JSON_PARAMS);
     size_t i, n;
     yyjson_val *key, *v;
     yyjson_obj_foreach(params, i, n, key, v)
@@ -284,7 +281,7 @@ struct err *http_infer_json_fill(struct http_exchange *x, struct request *r, str
     if (m->buf && tail.left)
         r->body = buf_ref(m->buf);
     yyjson_val *root = yyjson_doc_get_root(json.doc);
-    e = http_infer_json_read_id(r, root);
+    e = http_infer_json_id(r, root);
     if (!e)
         e = read_params(x, r, root);
     if (!e)

@@ -62,8 +62,10 @@ static enum http_route_kind model_action(const struct path *p, bool versioned)
         return HTTP_ROUTE_MODEL_CONFIG;
     if (http_route_is(p, "/stats"))
         return HTTP_ROUTE_MODEL_STATS;
-    if (http_route_is(p, "/generate") || http_route_is(p, "/generate_stream"))
+    if (http_route_is(p, "/generate"))
         return HTTP_ROUTE_MODEL_GENERATE;
+    if (http_route_is(p, "/generate_stream"))
+        return HTTP_ROUTE_MODEL_GENERATE_STREAM;
     if (http_route_is(p, "/trace/setting") && !versioned)
         return HTTP_ROUTE_MODEL_TRACE;
     return HTTP_ROUTE_NONE;
