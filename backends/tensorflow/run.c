@@ -52,7 +52,7 @@ static TRITONSERVER_Error *tensorflow_run_list_tensors(struct state *state)
     return NULL;
 }
 
-/* The protocol has a scalar as one element.
+/* The protocol represents a scalar as one element.
  * returns  the number of dimensions that the model's input has in this run */
 static size_t input_rank(const struct state *state, size_t index, size_t rank, const int64_t *shape)
 {
