@@ -101,6 +101,41 @@ def http() -> dict[str, bytes]:
     return seeds
 
 
+def region(action: str, body: bytes = b"", name: str = "r", kind: str = "system") -> bytes:
+    place = f"/region/{name}" if name else ""
+    return f"POST /v2/{kind}sharedmemory{place}/{action} HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+def regions() -> dict[str, bytes]:
+    """Of the first byte: 1 allowed, 2 cut short halfway."""
+    key = b'{"key":"/nereid-fuzz","byte_size":8192}'
+    infer = (
+        b'{"inputs":[{"name":"INPUT0","shape":[1024],"datatype":"FP32","parameters":{"shared_memory_region":"r","shared_memory_byte_size":4096}}],'
+        b'"outputs":[{"name":"OUTPUT0","parameters":{"shared_memory_region":"r","shared_memory_byte_size":4096,"shared_memory_offset":4096}}]}'
+    )
+    strings = (
+        b'{"inputs":[{"name":"INPUT0","shape":[4],"datatype":"BYTES","parameters":{"shared_memory_region":"r","shared_memory_byte_size":16}}],'
+        b'"outputs":[{"name":"OUTPUT0","parameters":{"shared_memory_region":"r","shared_memory_byte_size":16,"shared_memory_offset":64}}]}'
+    )
+    handle = b'{"raw_handle":{"b64":"' + b"A" * 86 + b'=="},"device_id":0,"byte_size":64}'
+    return {
+        "both": b"\1" + region("register", key) + post(infer) + get("/v2/systemsharedmemory/status") + region("unregister"),
+        "off": b"\0" + region("register", key) + post(infer) + get("/v2/systemsharedmemory/status") + region("unregister", name=""),
+        "strings": b"\1" + region("register", key) + post(strings, "s") + region("unregister", name=""),
+        "cut": b"\3" + region("register", key) + get("/v2") * 8 + post(infer) + post(strings, "s") + region("register", key),
+        "pieces": b"\x21" + region("register", key) + post(infer),
+        "twice": b"\1" + region("register", key) + region("register", key) + region("register", key, "q") + get("/v2/systemsharedmemory/region/q/status"),
+        "later": b"\1" + region("register", b'{"key":"nereid-fuzz","byte_size":4096,"offset":4096}') + post(infer) + post(infer.replace(b"4096", b"64", 1)),
+        "keys": b"\1" + b"".join(region("register", b'{"key":"%s","byte_size":1}' % each) for each in (b"", b"/", b"/..", b"a/b", b"/triton_python_backend_shm_region_1")),
+        "numbers": b"\1" + b"".join(region("register", b'{"key":"/nereid-fuzz","byte_size":%s,"offset":%s}' % each) for each in (
+            (b"18446744073709551615", b"1"), (b"0", b"0"), (b"-1", b"0"), (b"1.5", b"0"), (b'"1"', b"null"), (b"8193", b"0"))),
+        "parts": b"\1" + region("register", key) + b"".join(post(infer.replace(b":4096", b":" + each)) for each in (b"8193", b"18446744073709551615", b"0", b"-1", b'"x"')),
+        "device": b"\1" + region("register", handle, kind="cuda") + region("register", b"{}", kind="cuda") + get("/v2/cudasharedmemory/status")
+        + region("unregister", kind="cuda") + get("/v2/cudasharedmemory/region/r/status"),
+        "wrong": b"\1" + region("register") + region("register", b"[]") + region("register", key, "") + region("unregister", b"x", "nobody"),
+    }
+
+
 def http1() -> dict[str, bytes]:
     seeds = {f"http-{name}": b"\5" + data[1:] for name, data in http().items() if len(data) < 400}
     seeds["trailers"] = (
@@ -424,6 +459,7 @@ def main() -> None:
         "stored": b"\0\x14" + zlib.compress(plain[:20], 0),
     })  # fmt: skip
     write("netdef", netdef())
+    write("regions", regions())
     write("labels", {"lines": b"a\nb b\r\n\nlast", "ended": b"one\ntwo\n", "return": b"a\rb\r\n\r", "nul": b"a\0b\n"})
     write("tls", tls())
     write("base64", {"padded": b"YQ==", "bare": b"YWI", "lines": b"YWJj\r\nZGVm\n", "signs": b"+/8=", "wrong": b"YQ=a"})
