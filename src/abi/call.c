@@ -35,8 +35,6 @@ static void abi_call_respond(struct response *r, void *owner)
 static void abi_call_released(struct request *r, void *owner)
 {
     const struct draft_request *c = owner;
-    if (r->trace)
-        trace_report(r->trace, TRITONSERVER_TRACE_REQUEST_END, clock_now_ns());
     draft_returned(c->draft);
     c->release((TRITONSERVER_InferenceRequest *)c->draft, TRITONSERVER_REQUEST_RELEASE_ALL,
                c->release_userp);
@@ -88,15 +86,6 @@ static struct err *abi_call_make(struct serve_version *v, const struct draft *d,
     return NULL;
 }
 
-static void abi_call_begin_trace(struct request *r, const struct serve_version *v, struct trace *t)
-{
-    r->trace = t;
-    trace_begin(t, v->name, v->number, r->id);
-    trace_report(t, TRITONSERVER_TRACE_REQUEST_START, r->times.start);
-    trace_inputs(r, TRITONSERVER_TRACE_TENSOR_QUEUE_INPUT);
-    trace_report(t, TRITONSERVER_TRACE_QUEUE_START, clock_now_ns());
-}
-
 struct err *call_start(struct serve_table *table, struct draft *d, struct trace *trace)
 {
     time_ns start = clock_now_ns();
@@ -123,7 +112,7 @@ struct err *call_start(struct serve_table *table, struct draft *d, struct trace 
     r->times.start = start;
     draft_sent(d, r);
     if (trace)
-        abi_call_begin_trace(r, v, trace);
+        trace_request(r, trace, v->name, v->number);
     /* A request that is refused at once is answered before this returns, even inside an Execute
      * that keeps its own answers. */
     struct response_batch answers;

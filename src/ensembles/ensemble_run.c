@@ -156,15 +156,6 @@ static void ensemble_run_finish(struct run *run)
 static void step_responded(struct response *response, void *owner);
 static void step_released(struct request *r, void *owner);
 
-static void ensemble_run_begin_trace(struct request *r, const struct serve_version *v)
-{
-    r->trace = trace_spawn(r->parent->trace);
-    trace_begin(r->trace, v->name, v->number, r->id);
-    trace_report(r->trace, TRITONSERVER_TRACE_REQUEST_START, r->times.start);
-    trace_inputs(r, TRITONSERVER_TRACE_TENSOR_QUEUE_INPUT);
-    trace_report(r->trace, TRITONSERVER_TRACE_QUEUE_START, clock_now_ns());
-}
-
 /* Takes the sequence from an input's source. The first input that names a sequence decides. */
 static void take_sequence(const struct request *r, struct step_request *c,
                           const struct ensemble_value *v, bool *known)
@@ -265,7 +256,8 @@ static void start_steps(struct run *run, struct ensemble_frame *frame)
             return;
         }
         if (run->request->trace)
-            ensemble_run_begin_trace(r, run->versions[step]);
+            trace_request(r, trace_spawn(run->request->trace), run->versions[step]->name,
+                          run->versions[step]->number);
         struct ensemble_credit *credits = run->plan->credits;
         if (!credits || ensemble_credit_take(&credits[step], run->plan->ensemble->max_inflight, r))
             ensemble_run_submit(run, r);
@@ -431,8 +423,6 @@ static void step_responded(struct response *response, void *owner)
 static void step_released(struct request *r, void *owner)
 {
     struct step_request *c = owner;
-    if (r->trace)
-        trace_report(r->trace, TRITONSERVER_TRACE_REQUEST_END, clock_now_ns());
     for (uint32_t i = 0; i < c->held_count; i++)
         ensemble_value_unref(c->held[i]);
     ensemble_run_leave(c->run);

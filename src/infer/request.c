@@ -320,6 +320,8 @@ void request_release(struct request *r)
         state_release(r);
     buf_unref(r->body);
     r->body = NULL;
+    if (r->trace)
+        trace_report(r->trace, TRITONSERVER_TRACE_REQUEST_END, clock_now_ns());
     if (r->released)
         r->released(r, r->owner);
     request_unref(r);

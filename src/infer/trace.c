@@ -47,6 +47,8 @@ struct trace *trace_new(uint32_t level, uint64_t parent, const struct trace_list
     t->request_id = mem_strdup("");
     mutex_init(&t->lock, MUTEX_RANK_LEAF);
     t->context = mem_strdup("");
+    if (listener->ref)
+        listener->ref(listener->userp);
     return t;
 }
 
@@ -64,6 +66,8 @@ void trace_free(struct trace *t)
     mem_free(t->model);
     mem_free(t->request_id);
     mem_free(t->context);
+    if (t->listener.unref)
+        t->listener.unref(t->listener.userp);
     mem_free(t);
 }
 
@@ -79,16 +83,20 @@ static void replace(char **text, const char *with)
     *text = mem_strdup(with);
 }
 
-void trace_begin(struct trace *t, const char *model, int64_t version, const char *request_id)
-{
-    replace(&t->model, model);
-    replace(&t->request_id, request_id);
-    t->version = version;
-}
-
-static TRITONSERVER_InferenceTrace *trace_handle(struct trace *t)
+TRITONSERVER_InferenceTrace *trace_handle(struct trace *t)
 {
     return (TRITONSERVER_InferenceTrace *)t;
+}
+
+void trace_request(struct request *r, struct trace *t, const char *model, int64_t version)
+{
+    r->trace = t;
+    replace(&t->model, model);
+    replace(&t->request_id, r->id);
+    t->version = version;
+    trace_report(t, TRITONSERVER_TRACE_REQUEST_START, r->times.start);
+    trace_inputs(r, TRITONSERVER_TRACE_TENSOR_QUEUE_INPUT);
+    trace_report(t, TRITONSERVER_TRACE_QUEUE_START, clock_now_ns());
 }
 
 void trace_report(struct trace *t, TRITONSERVER_InferenceTraceActivity activity, time_ns when)
@@ -127,7 +135,10 @@ void trace_report_custom(struct trace *t, time_ns when, const char *name)
     mem_free(t->context);
     t->context = fresh;
     mutex_unlock(&t->lock);
-    trace_report(t, TRITONSERVER_TRACE_CUSTOM_ACTIVITY, when);
+    if (t->listener.named)
+        t->listener.named(t, name, when, t->listener.userp);
+    else
+        trace_report(t, TRITONSERVER_TRACE_CUSTOM_ACTIVITY, when);
 }
 
 static bool wants_tensors(const struct trace *t)

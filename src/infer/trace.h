@@ -17,6 +17,11 @@ struct trace_listener {
     TRITONSERVER_InferenceTraceTensorActivityFn_t tensor; /* NULL = no callback */
     TRITONSERVER_InferenceTraceReleaseFn_t release;
     void *userp;
+    /* An activity with a name of its own, in place of `activity`. NULL = it is told there. */
+    void (*named)(struct trace *t, const char *name, time_ns when, void *userp);
+    /* Each trace holds a reference on userp from its beginning to its end. NULL = it does not. */
+    void (*ref)(void *userp);
+    void (*unref)(void *userp);
 };
 
 /* trace_new - make a trace with its own number. level: bits of TRITONSERVER_InferenceTraceLevel;
@@ -30,8 +35,9 @@ void trace_free(struct trace *t);
 /* trace_of - the object behind an ABI handle; NULL if the handle is none. */
 struct trace *trace_of(const void *handle);
 
-/* trace_begin - the trace belongs to this request now; names are copied. */
-void trace_begin(struct trace *t, const char *model, int64_t version, const char *request_id);
+/* trace_request - r, which is about to be submitted, is traced by t, which is its own from here
+ * on: who it is for, REQUEST_START at r->times.start, its inputs, QUEUE_START. */
+void trace_request(struct request *r, struct trace *t, const char *model, int64_t version);
 
 /* trace_report - report a time stamp, if the level includes them. */
 void trace_report(struct trace *t, TRITONSERVER_InferenceTraceActivity activity, time_ns when);
@@ -47,6 +53,9 @@ void trace_outputs(const struct response *r, TRITONSERVER_InferenceTraceActivity
 
 /* trace_release - nothing more will be reported: the listener owns the trace from here on. */
 void trace_release(struct trace *t);
+
+/* trace_handle - what the C ABI gives out for it. */
+TRITONSERVER_InferenceTrace *trace_handle(struct trace *t);
 
 uint64_t trace_id(const struct trace *t);
 uint64_t trace_parent(const struct trace *t);
