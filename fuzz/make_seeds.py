@@ -462,6 +462,20 @@ def main() -> None:
     write("regions", regions())
     write("labels", {"lines": b"a\nb b\r\n\nlast", "ended": b"one\ntwo\n", "return": b"a\rb\r\n\r", "nul": b"a\0b\n"})
     write("tls", tls())
+    setting = pb.TraceSettingRequest(model_name="m")
+    for key, values in {"trace_rate": ["7"], "trace_level": ["TIMESTAMPS", "TENSORS"], "trace_count": [], "log_frequency": ["x"]}.items():
+        setting.settings[key].value.extend(values)
+    write(
+        "trace_settings",
+        {
+            "json": b'\0{"trace_level":["TIMESTAMPS","TENSORS"],"trace_rate":"7","trace_count":null,"log_frequency":"-2"}',
+            "off": b'\0{"trace_level":["OFF"],"trace_count":"2147483648"}',
+            "file": b'\0{"trace_file":"x","nothing":1}',
+            "message": b"\1" + setting.SerializeToString(),
+            "context": b"\2" + b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+            "later": b"\2" + b"01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more",
+        },
+    )
     write("base64", {"padded": b"YQ==", "bare": b"YWI", "lines": b"YWJj\r\nZGVm\n", "signs": b"+/8=", "wrong": b"YQ=a"})
     write("options", {
         "equals": b"--model-repository=/m\n--http-port=0\n--log-verbose=1\n--exit-on-error=false",

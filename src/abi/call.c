@@ -34,6 +34,7 @@ static void abi_call_respond(struct response *r, void *owner)
 
 static void abi_call_released(struct request *r, void *owner)
 {
+    (void)r;
     const struct draft_request *c = owner;
     draft_returned(c->draft);
     c->release((TRITONSERVER_InferenceRequest *)c->draft, TRITONSERVER_REQUEST_RELEASE_ALL,

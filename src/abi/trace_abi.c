@@ -23,13 +23,7 @@ const char *TRITONSERVER_InferenceTraceLevelString(TRITONSERVER_InferenceTraceLe
 
 const char *TRITONSERVER_InferenceTraceActivityString(TRITONSERVER_InferenceTraceActivity activity)
 {
-    static const char *const names[] = {
-        "REQUEST_START",        "QUEUE_START",           "COMPUTE_START",   "COMPUTE_INPUT_END",
-        "COMPUTE_OUTPUT_START", "COMPUTE_END",           "REQUEST_END",     "TENSOR_QUEUE_INPUT",
-        "TENSOR_BACKEND_INPUT", "TENSOR_BACKEND_OUTPUT", "CUSTOM_ACTIVITY",
-    };
-    size_t i = (size_t)activity;
-    return i < sizeof(names) / sizeof(names[0]) ? names[i] : "<unknown>";
+    return trace_activity_name(activity);
 }
 
 TRITONSERVER_Error *
@@ -50,7 +44,10 @@ TRITONSERVER_Error *TRITONSERVER_InferenceTraceTensorNew(
 {
     if (!release_fn)
         return handle_null("release_fn");
-    struct trace_listener listener = {activity_fn, tensor_activity_fn, release_fn, trace_userp};
+    struct trace_listener listener = {.activity = activity_fn,
+                                      .tensor = tensor_activity_fn,
+                                      .release = release_fn,
+                                      .userp = trace_userp};
     *trace = (TRITONSERVER_InferenceTrace *)trace_new((uint32_t)level, parent_id, &listener);
     return NULL;
 }

@@ -422,6 +422,7 @@ static void step_responded(struct response *response, void *owner)
 
 static void step_released(struct request *r, void *owner)
 {
+    (void)r;
     struct step_request *c = owner;
     for (uint32_t i = 0; i < c->held_count; i++)
         ensemble_value_unref(c->held[i]);

@@ -51,7 +51,7 @@ struct grpc_home {
     const struct forward *forward;    /* forwards metadata as parameters; NULL = none */
     uint8_t pack_level;               /* enum grpc_pack_level */
     const struct grpc_delays *delays; /* NULL = none: grpc_delay.h */
-    /* all metadata must be looked at, because of restrictions, forwarding or packing */
+    /* all metadata must be looked at: restrictions, forwarding, packing or tracing need it */
     bool curious;
     struct grpc_keepalive_rules rules;
     struct helpers *helpers; /* for large compressed messages */

@@ -12,6 +12,7 @@
 #include "os/mutex.h"
 #include "os/sock.h"
 #include "server/server.h"
+#include "tracing/tracing.h"
 
 /* Late connections were answered already; this time is for those accepted last. */
 #define LATE_PATIENCE TIME_MS(200)
@@ -145,8 +146,8 @@ static void init_parts(struct grpc_front *f, const struct door *door)
             .keys = door->keys,
         };
         p->home.pack_level = (uint8_t)options->grpc_compression;
-        p->home.curious =
-            f->forward || options->grpc_restrictions.any || door->keys || p->home.pack_level;
+        p->home.curious = f->forward || options->grpc_restrictions.any || door->keys ||
+                          p->home.pack_level || tracing_wants_context(f->server->tracing);
         p->home.delays = grpc_delay_read();
         p->home.conn_gone = on_conn_gone;
         p->home.metrics = front_metrics_new(f->service->metrics());

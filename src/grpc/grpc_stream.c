@@ -20,6 +20,7 @@
 #include "os/pool.h"
 #include "server/options/options_front.h"
 #include "server/worker.h"
+#include "tracing/tracing.h"
 
 #include <string.h>
 #include <strings.h>
@@ -73,6 +74,7 @@ static struct grpc_stream *new_stream(struct grpc_conn *c, int32_t id)
     s->conn = c;
     s->last_reply = &s->replies;
     s->timer.due = on_deadline;
+    s->begun = loop_now(c->home->worker->loop);
     list_init(&s->calls);
     list_init(&s->waiting);
     list_append(&c->streams, &s->node);
@@ -155,8 +157,17 @@ static enum options_category category_of(const struct grpc_stream *s)
     return s->method ? s->method->category : OPTIONS_CATEGORY_NONE;
 }
 
+static void keep_header(struct strbuf *sb, const char *name, size_t name_len, const char *value,
+                        size_t len)
+{
+    strbuf_append(sb, name, name_len);
+    strbuf_putc(sb, '\0');
+    strbuf_append(sb, value, len);
+    strbuf_putc(sb, '\0');
+}
+
 /* Looks at metadata that an option needs: restricted interfaces, forwarded headers, compressed
- * answers. */
+ * answers, traces of callers. */
 static void look_closer(struct grpc_stream *s, const char *name, size_t name_len, const char *value,
                         size_t len)
 {
@@ -168,12 +179,11 @@ static void look_closer(struct grpc_stream *s, const char *name, size_t name_len
         return;
     if (home->pack_level && IS(name, name_len, "grpc-accept-encoding"))
         s->packing = grpc_pack_coding((enum grpc_pack_level)home->pack_level, value, len);
-    if (home->forward && !is_protocol(name, name_len)) {
-        strbuf_append(&s->headers, name, name_len);
-        strbuf_putc(&s->headers, '\0');
-        strbuf_append(&s->headers, value, len);
-        strbuf_putc(&s->headers, '\0');
-    }
+    if (home->forward && !is_protocol(name, name_len))
+        keep_header(&s->headers, name, name_len, value, len);
+    if (tracing_wants_context(home->worker->tracing) &&
+        (IS(name, name_len, "traceparent") || IS(name, name_len, "tracestate")))
+        keep_header(&s->context, name, name_len, value, len);
 }
 
 /* true if the client may not make this call: it was answered. For restricted interfaces the
@@ -514,6 +524,10 @@ void grpc_stream_hold(struct grpc_stream *s, struct grpc_call *call)
 
 static void free_stream(struct grpc_stream *s)
 {
+    if (s->call.trace) {
+        tracing_mark(s->call.trace, "GRPC_SEND_END", clock_now_ns());
+        tracing_end(s->call.trace);
+    }
     s->magic = 0;
     slab_free(&slab, s);
 }
@@ -596,6 +610,7 @@ void grpc_stream_closed(struct grpc_stream *s)
     grpc_answer_drop(s);
     grpc_inbox_next(&s->in);
     strbuf_fini(&s->headers);
+    strbuf_fini(&s->context);
     if (s->unpacking)
         grpc_unpack_forget(s->unpacking);
     s->unpacking = NULL;

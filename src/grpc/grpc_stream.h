@@ -24,6 +24,7 @@ struct grpc_stream;
 struct grpc_unpack;
 struct request;
 struct response;
+struct tracing_record;
 
 /* The most requests of a ModelStreamInfer call in flight; then its client must wait
  * (backpressure). */
@@ -39,6 +40,7 @@ struct grpc_call {
     struct grpc_stream *stream;
     /* valid until its final response is freed; NULL = none was submitted */
     struct request *request;
+    struct tracing_record *trace;             /* NULL = it is not traced */
     const struct grpc_infer_classes *classes; /* outputs to classify; in the request's arena */
     struct response *held;    /* a unary call's response that came before its final flag */
     struct grpc_reply *reply; /* of a streaming call: a reply that waits for those before it */
@@ -75,6 +77,8 @@ struct grpc_stream {
     bool late;              /* the timeout is 0: it is over before the call began */
     struct guard_seen seen; /* what its metadata show of who may use the interface */
     struct strbuf headers;  /* headers that may become parameters: name, NUL, value, NUL, ... */
+    struct strbuf context;  /* traceparent and tracestate in the same form, if traces need them */
+    time_ns begun;          /* when the call began; 0 = its first request was traced */
     enum expand_coding encoding;
     enum expand_coding packing; /* compression of outgoing messages */
     size_t header_bytes;

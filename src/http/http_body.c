@@ -144,6 +144,7 @@ void http_body_end(struct http_conn *c)
     buf_unref(c->body);
     c->body = NULL;
     c->body_len = 0;
+    c->begun = 0;
     if (c->low_water > 1 && !c->dead) {
         c->low_water = 1;
         sock_low_water(c->fd.fd, 1);

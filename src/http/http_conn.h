@@ -53,6 +53,7 @@ struct http_conn {
     bool asked;   /* an ended client was asked whether it is still there */
     /* everything is written and the server's side is closed: waiting for the client to close */
     bool lingering;
+    time_ns begun;            /* when a message of several reads began; 0 = there is none */
     time_ns since;            /* when the current wait began, or last made progress */
     time_ns patience;         /* while the front end stops: how long it waits for a request */
     int low_water;            /* the current SO_RCVLOWAT */

@@ -12,6 +12,7 @@
 #include "net/access.h"
 #include "net/turns.h"
 #include "server/worker.h"
+#include "tracing/tracing.h"
 
 #include <string.h>
 
@@ -90,6 +91,10 @@ void http_exchange_free(struct http_exchange *x)
         x->status = CLIENT_WENT;
         http_exchange_counted(x, 0);
     }
+    if (x->trace) {
+        tracing_mark(x->trace, "HTTP_SEND_END", clock_now_ns());
+        tracing_end(x->trace);
+    }
     response_free(x->response);
     buf_unref(x->rendered);
     mem_free(x->owned);
@@ -104,6 +109,8 @@ void http_exchange_free(struct http_exchange *x)
 void http_exchange_done(struct http_exchange *x)
 {
     x->done = true;
+    if (x->trace)
+        tracing_mark(x->trace, "HTTP_SEND_START", clock_now_ns());
     if (x->conn)
         http_conn_answered(x->conn, x);
 }

@@ -18,6 +18,7 @@ struct http_route;
 struct http_shard;
 struct request;
 struct response;
+struct tracing_record;
 
 /* A whole message, as the service gets it. */
 struct http_message {
@@ -68,7 +69,8 @@ struct http_exchange {
     struct list node;
     struct http_conn *conn; /* NULL: nobody waits for the answer any more */
     struct http_shard *shard;
-    struct access *access; /* data for the access log; NULL = the log is off */
+    struct access *access;        /* data for the access log; NULL = the log is off */
+    struct tracing_record *trace; /* NULL = it is not traced */
 
     /* Of an event. */
     struct http_exchange *stream; /* stands behind its events until the last of them is gathered */

@@ -9,6 +9,7 @@
 #include "net/listener.h"
 #include "os/sock.h"
 #include "server/server.h"
+#include "tracing/tracing.h"
 
 /* Most answers are sent by then. A client that closed only its side notices nothing. */
 #define ENDED TIME_S(1)
@@ -90,8 +91,9 @@ struct err *http_front_open(struct server *s, const struct http_service *service
         .what = "API",
         .keys = door->keys,
     };
-    f->collect =
-        f->forward || f->guard.keys || (f->guard.restrictions && f->guard.restrictions->any);
+    f->collect = f->forward || f->guard.keys ||
+                 (f->guard.restrictions && f->guard.restrictions->any) ||
+                 (service->inference && tracing_wants_context(s->tracing));
     if (!e)
         e = listener_open(s, address, port, reuse, 0, accepted, refused, f, &f->listener);
     if (e) {

@@ -180,6 +180,7 @@ static size_t begin_admitted(struct http_conn *c, char *data, size_t n)
     if (h->expect_continue && !n && h->minor > 0)
         promise_to_read(c);
     c->phase = h->chunked ? HTTP_PHASE_CHUNKS : HTTP_PHASE_BODY;
+    c->begun = c->since;
     c->body_left = h->content_length;
     http_conn_wait(c);
     return h->chunked ? 0 : http_body_take(c, data, n);

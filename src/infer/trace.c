@@ -32,6 +32,17 @@ struct trace {
 
 static _Atomic(uint64_t) next_id = 1; /* relaxed: the numbers only have to differ */
 
+const char *trace_activity_name(TRITONSERVER_InferenceTraceActivity activity)
+{
+    static const char *const names[] = {
+        "REQUEST_START",        "QUEUE_START",           "COMPUTE_START",   "COMPUTE_INPUT_END",
+        "COMPUTE_OUTPUT_START", "COMPUTE_END",           "REQUEST_END",     "TENSOR_QUEUE_INPUT",
+        "TENSOR_BACKEND_INPUT", "TENSOR_BACKEND_OUTPUT", "CUSTOM_ACTIVITY",
+    };
+    size_t i = (size_t)activity;
+    return i < sizeof(names) / sizeof(names[0]) ? names[i] : "<unknown>";
+}
+
 struct trace *trace_new(uint32_t level, uint64_t parent, const struct trace_listener *listener)
 {
     struct trace *t = MEM_NEW(struct trace);
@@ -146,7 +157,16 @@ static bool wants_tensors(const struct trace *t)
     return (t->level & TRITONSERVER_TRACE_LEVEL_TENSORS) && t->listener.tensor;
 }
 
-/* Reports an input; several pieces are reported as one run of bytes. */
+void trace_tensor(struct trace *t, TRITONSERVER_InferenceTraceActivity activity, const char *name,
+                  enum datatype datatype, const void *data, size_t bytes, const int64_t *shape,
+                  uint64_t rank)
+{
+    if (wants_tensors(t))
+        t->listener.tensor(trace_handle(t), activity, name, (TRITONSERVER_DataType)datatype, data,
+                           bytes, shape, rank, TRITONSERVER_MEMORY_CPU, 0, t->listener.userp);
+}
+
+/* An input that lies in several pieces is told as one run of bytes. */
 static void trace_input(struct trace *t, const struct tensor_input *in,
                         TRITONSERVER_InferenceTraceActivity activity)
 {
@@ -162,9 +182,7 @@ static void trace_input(struct trace *t, const struct tensor_input *in,
                 memcpy(copy + at, in->pieces[i].data, in->pieces[i].size);
         data = copy;
     }
-    t->listener.tensor(trace_handle(t), activity, in->name, (TRITONSERVER_DataType)in->datatype,
-                       data, in->byte_size, in->shape, in->rank, TRITONSERVER_MEMORY_CPU, 0,
-                       t->listener.userp);
+    trace_tensor(t, activity, in->name, in->datatype, data, in->byte_size, in->shape, in->rank);
     mem_free(copy);
 }
 

@@ -1,6 +1,7 @@
 #pragma once
-/* The events of one request, reported to callbacks: the TRITONSERVER_InferenceTrace of the C
- * ABI. A request without a trace has no cost for it. */
+/* What happens to one request, told to callbacks: the TRITONSERVER_InferenceTrace of the C ABI.
+ * A request that is not traced has none and pays for none. */
+#include "model/datatype.h"
 #include "os/clock.h"
 #include "triton/core/tritonserver.h"
 
@@ -51,8 +52,16 @@ void trace_report_custom(struct trace *t, time_ns when, const char *name);
 void trace_inputs(const struct request *r, TRITONSERVER_InferenceTraceActivity activity);
 void trace_outputs(const struct response *r, TRITONSERVER_InferenceTraceActivity activity);
 
-/* trace_release - nothing more will be reported: the listener owns the trace from here on. */
+/* trace_tensor - the contents of one, if the level has them. data is borrowed for the call. */
+void trace_tensor(struct trace *t, TRITONSERVER_InferenceTraceActivity activity, const char *name,
+                  enum datatype datatype, const void *data, size_t bytes, const int64_t *shape,
+                  uint64_t rank);
+
+/* trace_release - nothing more will be reported: the listener owns it from here on. */
 void trace_release(struct trace *t);
+
+/* trace_activity_name - as traces name it; static. */
+const char *trace_activity_name(TRITONSERVER_InferenceTraceActivity activity);
 
 /* trace_handle - what the C ABI gives out for it. */
 TRITONSERVER_InferenceTrace *trace_handle(struct trace *t);

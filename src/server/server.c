@@ -18,9 +18,13 @@
 #include "server/rooms.h"
 #include "server/start_advice.h"
 #include "server/start_table.h"
+#include "tracing/tracing.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* So long at most, and a quarter of the time to stop in, a collector has for the last traces. */
+#define TRACES_NS TIME_S(5)
 
 #define RECEIVE_BYTES ((size_t)256 << 10)
 
@@ -134,6 +138,10 @@ struct err *server_new(const struct options *options, struct server **ret)
         }
     }
     struct err *e = features_open(&rooms_list, &s->options, &s->features);
+    if (!e)
+        e = tracing_open(&s->options.trace, &s->tracing);
+    for (unsigned i = 0; i < count; i++)
+        s->workers[i].tracing = s->tracing;
     if (e) {
         server_free(s);
         return e;
@@ -236,6 +244,8 @@ void server_free(struct server *s)
     if (s->backends)
         backend_registry_fini(s->backends);
     features_close(s->features);
+    time_ns share = TIME_S(s->options.exit_timeout_secs) / 4;
+    tracing_close(s->tracing, share < TRACES_NS ? share : TRACES_NS);
     for (unsigned i = 0; i < s->worker_count; i++)
         worker_fini(&s->workers[i]);
     table_free(s->table);

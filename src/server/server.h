@@ -17,6 +17,7 @@ struct features;
 struct regions;
 struct repo;
 struct serve_table;
+struct tracing;
 
 #define SERVER_MAGIC 0x53525652u
 
@@ -36,6 +37,7 @@ struct server {
     struct backend_setting *backend_settings;
     struct features *features; /* the features of server/rooms.c, configured by the options */
     struct regions *regions;   /* shared memory that clients registered */
+    struct tracing *tracing;   /* which requests are traced */
     struct host_policies policies;
     struct repo *repo;
     struct progress progress;

@@ -6,8 +6,7 @@
 
 Inference__ServerMetadataResponse *server_metadata_new(const struct server *s)
 {
-    /* In the reference's order. NULL: shared memory, unless clients may register some. The trace
-     * extension is missing: this server does not support it. */
+    /* In the reference's order. NULL: shared memory, unless clients may register some. */
     bool shared = s->options.allow_client_shm;
     const char *const extensions[] = {
         "classification",
@@ -22,6 +21,7 @@ Inference__ServerMetadataResponse *server_metadata_new(const struct server *s)
         "binary_tensor_data",
         "parameters",
         "statistics",
+        "trace",
         "logging",
     };
     size_t count = sizeof(extensions) / sizeof(extensions[0]);

@@ -9,6 +9,7 @@
 
 struct server;
 struct thread;
+struct tracing;
 
 /* This many bytes of the receive buffer are never given back. */
 #define WORKER_RECEIVE_KEEP ((size_t)16384)
@@ -17,6 +18,7 @@ struct worker {
     struct server *server;
     unsigned index;
     struct loop *loop;
+    struct tracing *tracing; /* the server's */
     struct table_view view;
     struct submitter submitter;
     struct thread *thread;

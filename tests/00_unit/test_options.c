@@ -133,13 +133,48 @@ static void unknown_names(void **state)
 static void known_but_not_served(void **state)
 {
     (void)state;
-    refuses(PARSE("--trace-config=rate=1"), "--trace-config is known but not served", "'rate=1'");
+    refuses(PARSE("--allow-vertex-ai=1"), "--allow-vertex-ai is known but not served", "'1'");
     accepts(PARSE("--grpc-use-ssl=no", "--rate-limit", "OFF", "--enable-peer-access=1",
                   "--http-thread-count=8", "--trace-config=level=off", "--trace-count=-1",
                   "--min-supported-compute-capability=6.0"));
     assert_int_equal(o.warning_count, 4);
     assert_string_equal(o.warnings[2],
                         "'--trace-count' has been deprecated! Use --trace-config count=COUNT.");
+}
+
+/* --trace-config wins over the deprecated options, whichever comes first; OFF over other levels. */
+static void traces(void **state)
+{
+    (void)state;
+    accepts(PARSE("--trace-config=rate=7", "--trace-rate=5", "--trace-count=3",
+                  "--trace-config=level=timestamps", "--trace-level=TENSORS",
+                  "--trace-config=TRITON,file=/x", "--trace-config", "mode=OpenTelemetry",
+                  "--trace-config=opentelemetry,resource=a=b=c",
+                  "--trace-config=opentelemetry,bsp_max_queue_size=9"));
+    assert_int_equal(o.trace.rate, 7);
+    assert_int_equal(o.trace.count, 3);
+    assert_int_equal(o.trace.frequency, 0);
+    assert_int_equal(o.trace.level, 4 | 8);
+    assert_false(o.trace.off);
+    assert_string_equal(o.trace.file, "/x");
+    assert_true(o.trace.opentelemetry);
+    assert_int_equal(o.trace.setting_count, 2);
+    assert_string_equal(o.trace.settings[0].value, "a=b=c");
+    accepts(PARSE("--trace-level=off"));
+    assert_true(o.trace.off);
+    refuses(PARSE("--trace-config=rate"), "--trace-config", "[<mode>,]<setting>=<value>");
+    refuses(PARSE("--trace-config=,rate=1"), "triton or opentelemetry", "',rate=1'");
+    refuses(PARSE("--trace-config=zipkin,url=x"), "triton or opentelemetry", "zipkin");
+    refuses(PARSE("--trace-config=mode=zipkin"), "triton or opentelemetry", "'zipkin'");
+    refuses(PARSE("--trace-config=rate=-1"), "0 to 2147483647", "'-1'");
+    refuses(PARSE("--trace-config=count=-2"), "-1 to 2147483647", "'-2'");
+    refuses(PARSE("--trace-config=level=some"), "TIMESTAMPS", "'some'");
+    refuses(PARSE("--trace-config=speed=1"), "level, rate, count or mode", "'speed'");
+    refuses(PARSE("--trace-config=triton,speed=1"), "triton,log-frequency", "'speed'");
+    refuses(PARSE("--trace-config=opentelemetry,file=x"), "opentelemetry,url", "'file'");
+    refuses(PARSE("--trace-config=opentelemetry,url=x"), "http://", "'x'");
+    refuses(PARSE("--trace-config=opentelemetry,resource=x"), "<key>=<value>", "'x'");
+    refuses(PARSE("--trace-config=opentelemetry,bsp_schedule_delay=x"), "2147483647", "'x'");
 }
 
 /* What only tunes is taken with any value of its form, and told of once. */
@@ -239,7 +274,7 @@ static void files(void **state)
     refuses(parse_file("\nhttp-prt = 1\n", NULL), ":2: unknown option 'http-prt'", "'http-port'");
     refuses(parse_file("http-port 81\n", NULL), ":1: expected 'name = value'", "http-port 81");
     refuses(parse_file("config = /x\n", NULL), ":1:", "config");
-    refuses(parse_file("trace-file = /x\n", NULL), ":1:", "not served");
+    refuses(parse_file("allow-vertex-ai = 1\n", NULL), ":1:", "not served");
     refuses(PARSE("--config=/nowhere/at/all"), "--config", "/nowhere/at/all");
 }
 
@@ -259,7 +294,7 @@ UNIT_MAIN(cmocka_unit_test_teardown(defaults, fini),
           cmocka_unit_test_teardown(wrong_values_name_what_is_allowed, fini),
           cmocka_unit_test_teardown(unknown_names, fini),
           cmocka_unit_test_teardown(known_but_not_served, fini),
-          cmocka_unit_test_teardown(without_effect, fini),
+          cmocka_unit_test_teardown(traces, fini), cmocka_unit_test_teardown(without_effect, fini),
           cmocka_unit_test_teardown(words_in_capitals, fini),
           cmocka_unit_test_teardown(quantiles, fini),
           cmocka_unit_test_teardown(auto_complete, fini), cmocka_unit_test_teardown(files, fini),

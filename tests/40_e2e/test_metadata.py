@@ -3,7 +3,7 @@
 import tritonclient.grpc as grpcclient
 import tritonclient.http as httpclient
 from harness import rawhttp
-from harness.servers import HOST, Server
+from harness.servers import Server
 
 EXTENSIONS = [
     "classification",
@@ -15,10 +15,11 @@ EXTENSIONS = [
     "binary_tensor_data",
     "parameters",
     "statistics",
+    "trace",
     "logging",
 ]
 # Ours names what it serves; shared memory where it is allowed (test_shared_memory.py).
-REFERENCE_ALONE = {"system_shared_memory", "cuda_shared_memory", "trace"}
+REFERENCE_ALONE = {"system_shared_memory", "cuda_shared_memory"}
 
 
 def test_server_metadata(server: Server) -> None:
@@ -39,8 +40,6 @@ def test_what_is_not_named_is_not_served(nereid: Server) -> None:
     assert not REFERENCE_ALONE & set(rawhttp.get(nereid.http, "/v2").json()["extensions"])
     with grpcclient.InferenceServerClient(nereid.grpc) as client:
         assert not REFERENCE_ALONE & set(client.get_server_metadata().extensions)
-    got = rawhttp.request(HOST, nereid.http_port, "GET", "/v2/trace/setting")
-    assert got.status == 501 and "not supported" in got.json()["error"]
 
 
 def test_string_sequence_ids_are_reported(nereid: Server) -> None:

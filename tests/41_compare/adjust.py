@@ -23,7 +23,7 @@ def known_metadata(answer: Answer) -> None:
     """Known and wanted: another product name and version; "sequence(string_id)" is reported (SX-04), and only what is served."""
     body = answer.get("body") or answer["message"]
     body["name"] = body["version"] = "any"
-    others = ("sequence(string_id)", "system_shared_memory", "cuda_shared_memory", "trace")
+    others = ("sequence(string_id)", "system_shared_memory", "cuda_shared_memory")
     body["extensions"] = [each for each in body["extensions"] if each not in others]
 
 

@@ -25,14 +25,6 @@ class Kind:
     tests: tuple[str, ...] = ()
 
 
-UNSERVED = Kind(
-    "not served yet",
-    "Trace settings: 501, UNIMPLEMENTED.",
-    "Served.",
-    "This version does not have them.",
-    "docs/user/front-doors.md.",
-)
-
 # How an answer comes, whatever was asked.
 
 ERROR_LABEL = Kind(
@@ -99,7 +91,7 @@ PRODUCT = Kind(
 EXTENSIONS = Kind(
     "extensions",
     "The server's metadata lists `sequence(string_id)`, and of the others those that are served.",
-    "Sequence ids may be strings, and the metadata does not say so; shared memory and trace settings are listed even where they are off.",
+    "Sequence ids may be strings, and the metadata does not say so; shared memory is listed even where it is off.",
     "A client that asks what there is can rely on the answer.",
     "SX-04: server metadata also lists \"sequence(string_id)\" when string ids are supported.",
 )
@@ -329,7 +321,6 @@ GENERATE = Kind(
 )
 
 NOT_NOW = "explicit model load / unload is not allowed if polling is enabled"
-UNSERVED_ROUTES = "(GET|POST) /v2/(models/id_fp32/)?trace/setting"
 NO_REGION = "failed to register shared memory region 'r':"
 # Sums over 64 bits, and those that the reference takes for such.
 WRAPS = r"(18446744073709551615 from (1|4096|8192|8193)|(1|2|4096) from 18446744073709551615|4096 from 18446744073709547520|9223372036854775808 from 9223372036854775808)"
@@ -378,8 +369,6 @@ KNOWN = (
     Known(HEAD, "routes: HEAD /v2/(health/live(\\?x=1)?|models/id_fp32(/ready|/config)?)", "200", "405"),
     Known(HEAD, "routes: HEAD /v2/models/(id%5ffp32|id_fp32%2fready|\\.\\.)", "404", "405"),
     Known(CODING_CASE, "accepted: 'GZIP', (JSON|binary)", r"200 \(gzip\)", "200"),
-    Known(UNSERVED, f"routes: ({UNSERVED_ROUTES})", "501 .*", "(?!501).*"),
-    Known(UNSERVED, "not served: .*", "UNIMPLEMENTED .* is not supported by this server", "(?!UNIMPLEMENTED).*"),
     Known(GENERATE, "generate: (no response|two responses|many responses|responses, the last of them final|parameters (of responses|apart)|text: inputs among the parameters|an error (after|in|at the end|before).*)", f"500 {NOT_ONE}", f"(200|400) {NOT_ONE}"),
     Known(GENERATE, "generate(_stream)?: (an error|an error that is final|shape: not decoupled, an error)", "503.*", "400.*"),
     Known(GENERATE, "generate_stream: an error before a response", "503", "400"),

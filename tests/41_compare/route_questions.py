@@ -55,7 +55,7 @@ ROUTES = (
 NAMES = ("id_newest", "id_specific", "nobody", "id newest", "ID_NEWEST", "%00", "-", "a" * 300)
 VERSIONS = ("1", "2", "3", "4", "03", "9223372036854775807", "9223372036854775808", "2147483648")
 ENDPOINTS = ("", "/ready", "/config", "/stats")
-VOLATILE = ("/v2/models/id_fp32/stats", "/v2/models/stats", "/v2/trace/setting", "/v2")
+VOLATILE = ("/v2/models/id_fp32/stats", "/v2/models/stats", "/v2")
 
 
 def _routes() -> list[Question]:
@@ -121,11 +121,6 @@ def _grpc_bytes() -> list[Question]:
     ]
 
 
-def _not_served() -> list[Question]:
-    """By ours: that it says so."""
-    return [Grpc("TraceSetting", "TraceSetting", b"")]
-
-
 def _logging() -> list[Question]:
     """What changes nothing: the servers are shared. tests/40_e2e/test_logging.py asks the rest."""
     value = pb.LogSettingsRequest.SettingValue
@@ -154,9 +149,45 @@ def _logging() -> list[Question]:
     return asked
 
 
+def _trace() -> list[Question]:
+    """What changes nothing, for all models and for one: the servers are shared. tests/40_e2e/test_tracing.py asks the rest."""
+    settings = {
+        "trace_level": ('"OFF"', "5", "null", "[]", "[5]", '["OFF"]', '["OFF","TENSORS"]', '["TIMESTAMPS","OFF"]', '["off"]'),
+        "trace_rate": ("5", "null", '["3"]', '""', '"x"', '" "', '"-"', '"1000"', '" 1000x"', '"2147483648"', '"-2147483649"'),
+        "trace_count": ("5", "null", "{}", '""', '"x"', '"-1"', '"-2"', '"2147483648"', '"-99999999999"'),
+        "log_frequency": ("5", "null", "true", '""', '"x"', '"0"', '"0x"', '"99999999999"'),
+        "trace_file": ("null", '""', '"x"', "5"),
+        "trace_mode": ('"opentelemetry"', "5"),
+        "nothing": ("5",),
+    }
+    asked: list[Question] = []
+    for path in ("/v2/trace/setting", "/v2/models/id_fp32/trace/setting"):
+        for key, values in settings.items():
+            asked += [Http(f'POST {path} {{"{key}":{value}}}', "POST", path, f'{{"{key}":{value}}}'.encode()) for value in values]
+        asked += [Http(f"POST {path} {body}", "POST", path, body.encode()) for body in ("null", "[]", "5", '"x"')]
+    asked.append(Http("POST of nobody", "POST", "/v2/models/nobody/trace/setting", b"{}"))
+    wishes: dict[str, tuple[list[str], ...]] = {
+        "trace_level": ([], [""], ["OFF"], ["OFF", "OFF"], ["TENSORS", "OFF"], ["off"]),
+        "trace_rate": ([], [""], ["x"], ["1000"], ["1", "2"], ["2147483648"]),
+        "trace_count": ([], [""], ["x"], ["-1"], ["-2"], ["1", "2"], ["2147483648"]),
+        "log_frequency": ([], [""], ["x"], ["0"], ["1", "2"], ["99999999999"]),
+        "trace_file": ([], ["x"]),
+        "nothing": ([], ["x"]),
+    }
+    for model in ("", "id_fp32", "nobody"):
+        asked.append(Grpc(f"TraceSetting of '{model}'", "TraceSetting", pb.TraceSettingRequest(model_name=model), pb.TraceSettingResponse))
+    for model in ("", "id_fp32"):
+        for key, lists in wishes.items():
+            for values in lists:
+                request = pb.TraceSettingRequest(model_name=model)
+                request.settings[key].value.extend(values)
+                asked.append(Grpc(f"TraceSetting of '{model}' {key} {values}", "TraceSetting", request, pb.TraceSettingResponse))
+    return asked
+
+
 GROUPS: dict[str, list[Question]] = {
     "logging": _logging(),
-    "not served": _not_served(),
+    "trace": _trace(),
     "routes": _routes(),
     "names": _names(),
     "gRPC names": _grpc_names(),

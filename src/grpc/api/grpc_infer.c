@@ -17,6 +17,7 @@
 #include "serve/version.h"
 #include "server/server.h"
 #include "server/worker.h"
+#include "tracing/tracing.h"
 
 #include <string.h>
 
@@ -87,6 +88,10 @@ static void respond_unary(struct response *r, void *owner)
         call->held = r;
     if (!final)
         return;
+    if (call->trace) {
+        tracing_mark(call->trace, "INFER_RESPONSE_COMPLETE", clock_now_ns());
+        tracing_mark(call->trace, "GRPC_SEND_START", clock_now_ns());
+    }
     r = call->held;
     call->held = NULL;
     if (s->conn && !s->ended)
@@ -100,6 +105,36 @@ static void respond_unary(struct response *r, void *owner)
 static size_t bounded(size_t len, size_t most)
 {
     return len < most ? len : most;
+}
+
+/* What was kept of the metadata. */
+static struct tracing_header kept_header(const struct strbuf *kept, const char *name)
+{
+    for (size_t at = 0; at < kept->len;) {
+        const char *key = kept->data + at;
+        const char *value = key + strlen(key) + 1;
+        if (strcmp(key, name) == 0)
+            return (struct tracing_header){value, strlen(value)};
+        at = (size_t)(value + strlen(value) + 1 - kept->data);
+    }
+    return (struct tracing_header){0};
+}
+
+/* Where something is traced: whether this is. Of a stream only the first request is waited for
+ * since the call was opened. */
+static void grpc_infer_trace(struct grpc_call *call, struct request *r)
+{
+    struct grpc_stream *s = call->stream;
+    const struct serve_version *v = version_of(r);
+    call->trace = tracing_begin(s->conn->home->worker->tracing, v->name,
+                                kept_header(&s->context, "traceparent"),
+                                kept_header(&s->context, "tracestate"));
+    if (!call->trace)
+        return;
+    tracing_mark(call->trace, "GRPC_WAITREAD_START", s->begun ? s->begun : r->times.start);
+    tracing_mark(call->trace, "GRPC_WAITREAD_END", r->times.start);
+    s->begun = 0;
+    tracing_follow(call->trace, r, v->name, v->number);
 }
 
 static struct err *grpc_infer_submit(struct grpc_call *call, const struct infer_pb_request *pb,
@@ -127,6 +162,8 @@ static struct err *grpc_infer_submit(struct grpc_call *call, const struct infer_
     if (e)
         return e;
     call->request = r;
+    if (tracing_on(w->tracing))
+        grpc_infer_trace(call, r);
     submit_later(&w->submitter, r);
     return NULL;
 }
@@ -166,6 +203,10 @@ static void finish_call(struct grpc_stream *s, struct grpc_call *call)
     bool closed = !s->conn;
     if (call->reply)
         call->reply->free_fn(call->reply);
+    if (call->trace) {
+        tracing_mark(call->trace, "GRPC_SEND_END", clock_now_ns());
+        tracing_end(call->trace);
+    }
     grpc_stream_release(s, call);
     mem_free(call->version_text);
     mem_free(call);
@@ -261,6 +302,10 @@ static void respond_streamed(struct response *r, void *owner)
     bool final = r->flags & RESPONSE_FINAL;
     bool wanted = s->conn && !s->ended && (!r->empty || (call->decoupled && call->empty_final));
     call->done = final;
+    if (call->trace && final) {
+        tracing_mark(call->trace, "INFER_RESPONSE_COMPLETE", clock_now_ns());
+        tracing_mark(call->trace, "GRPC_SEND_START", clock_now_ns());
+    }
     struct grpc_reply *reply = NULL;
     if (s->conn && s->conn->home->delays)
         grpc_delay_response(s, wanted && call->decoupled);

@@ -6,6 +6,7 @@
 #include "grpc/api/grpc_reflection.h"
 #include "grpc/api/grpc_regions.h"
 #include "grpc/api/grpc_repository.h"
+#include "grpc/api/grpc_trace.h"
 #include "metrics/front_metrics.h"
 
 #include <string.h>
@@ -86,7 +87,7 @@ static const struct grpc_method methods[] = {
      .message = grpc_regions_cuda_unregister},
     {.path = INFERENCE "TraceSetting",
      .category = OPTIONS_CATEGORY_TRACE,
-     .message = grpc_control_unsupported},
+     .message = grpc_trace_setting},
     {.path = INFERENCE "LogSettings",
      .category = OPTIONS_CATEGORY_LOGGING,
      .end = GRPC_METHOD_SERVED,

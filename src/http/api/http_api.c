@@ -10,6 +10,7 @@
 #include "http/api/http_regions.h"
 #include "http/api/http_repository.h"
 #include "http/api/http_route.h"
+#include "http/api/http_trace.h"
 #include "http/http_decode.h"
 #include "http/http_exchange.h"
 #include "http/http_shard.h"
@@ -130,6 +131,7 @@ static struct err *http_api_admit(const struct http_front *f, const struct http1
         return admit_infer(f, head, ret_max);
     if (route->kind != HTTP_ROUTE_INDEX && route->kind != HTTP_ROUTE_CONTROL &&
         route->kind != HTTP_ROUTE_LOGGING && route->kind != HTTP_ROUTE_SHARED_MEMORY &&
+        route->kind != HTTP_ROUTE_TRACE && route->kind != HTTP_ROUTE_MODEL_TRACE &&
         !is_generate(route->kind))
         return NULL;
     *ret_max = f->server->options.http_max_input_bytes;
@@ -257,7 +259,7 @@ static struct err *serve_route(struct http_exchange *x, struct http_message *m)
         return http_regions_serve(x, m);
     case HTTP_ROUTE_MODEL_TRACE:
     case HTTP_ROUTE_TRACE:
-        return err_new(STATUS_UNSUPPORTED, "the trace extension is not supported");
+        return http_trace_serve(x, m);
     case HTTP_ROUTE_LOGGING:
         return http_logging_serve(x, m);
     }
@@ -333,7 +335,8 @@ static const struct front_metrics_kind metrics = {
 #define TELLS                                                                                \
     (1u << HTTP_ROUTE_SERVER | 1u << HTTP_ROUTE_ALL_STATS | 1u << HTTP_ROUTE_MODEL |         \
      1u << HTTP_ROUTE_MODEL_CONFIG | 1u << HTTP_ROUTE_MODEL_STATS | 1u << HTTP_ROUTE_INDEX | \
-     1u << HTTP_ROUTE_LOGGING | 1u << HTTP_ROUTE_SHARED_MEMORY)
+     1u << HTTP_ROUTE_LOGGING | 1u << HTTP_ROUTE_SHARED_MEMORY | 1u << HTTP_ROUTE_TRACE |    \
+     1u << HTTP_ROUTE_MODEL_TRACE)
 
 const struct http_service http_api_service = {.metrics = &metrics,
                                               .inference = true,

@@ -21,6 +21,7 @@
 #include "regions/regions_lend.h"
 #include "serve/version.h"
 #include "server/control/describe.h"
+#include "tracing/tracing.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -79,6 +80,8 @@ static struct err *http_infer_fill(struct http_exchange *x, struct request *r,
 static void http_infer_complete(struct http_exchange *x)
 {
     x->request = NULL;
+    if (x->trace)
+        tracing_mark(x->trace, "INFER_RESPONSE_COMPLETE", clock_now_ns());
     if (!x->conn) {
         http_exchange_free(x);
         return;
@@ -183,6 +186,32 @@ struct request *http_infer_request(struct http_exchange *x, struct serve_version
     return r;
 }
 
+/* The first line of that name; the message may have several. */
+static struct tracing_header trace_header_of(const struct http_message *m, const char *name)
+{
+    const char *text = http1_header(m->head, name, NULL);
+    return (struct tracing_header){text, text ? strlen(text) : 0};
+}
+
+/* Where something is traced: whether this is. */
+static void http_infer_trace(struct http_exchange *x, const struct http_message *m,
+                             struct request *r)
+{
+    struct worker *w = x->shard->worker;
+    struct tracing_header parent = {0}, state = {0};
+    if (tracing_wants_context(w->tracing)) {
+        parent = trace_header_of(m, "traceparent");
+        state = trace_header_of(m, "tracestate");
+    }
+    const struct serve_version *v = version_of(r);
+    x->trace = tracing_begin(w->tracing, v->name, parent, state);
+    if (!x->trace)
+        return;
+    tracing_mark(x->trace, "HTTP_RECV_START", x->conn->begun ? x->conn->begun : r->times.start);
+    tracing_mark(x->trace, "HTTP_RECV_END", r->times.start);
+    tracing_follow(x->trace, r, v->name, v->number);
+}
+
 void http_infer_submit(struct http_exchange *x, const struct http_message *m, struct request *r,
                        struct err *e)
 {
@@ -196,6 +225,8 @@ void http_infer_submit(struct http_exchange *x, const struct http_message *m, st
     }
     note(x, m, r->id);
     x->request = r;
+    if (tracing_on(x->shard->worker->tracing))
+        http_infer_trace(x, m, r);
     submit_later(&x->shard->worker->submitter, r);
 }
 

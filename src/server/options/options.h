@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "server/options/options_front.h"
 #include "server/options/options_limits.h"
+#include "server/options/options_trace.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -125,6 +126,7 @@ struct options {
     enum log_format log_format;
     const char *log_file;   /* NULL = the standard streams */
     const char *access_log; /* NULL = none, "-" = the standard output */
+    struct options_trace trace;
 
     /* Results of reading the options. */
     const char *warnings[OPTIONS_MAX_WARNINGS]; /* log lines */

@@ -382,6 +382,13 @@ struct err *options_value_set(const struct options_row *row, const char *value, 
     case OPTIONS_KIND_RATE_RESOURCE:
     case OPTIONS_KIND_HOST_POLICY:
         return options_limits_set(row, value, o);
+    case OPTIONS_KIND_TRACE_CONFIG:
+    case OPTIONS_KIND_TRACE_FILE:
+    case OPTIONS_KIND_TRACE_LEVEL:
+    case OPTIONS_KIND_TRACE_RATE:
+    case OPTIONS_KIND_TRACE_COUNT:
+    case OPTIONS_KIND_TRACE_FREQUENCY:
+        return options_trace_set(row, value, o);
     }
     return NULL;
 }

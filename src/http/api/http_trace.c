@@ -1,0 +1,95 @@
+#include "http/api/http_trace.h"
+
+#include "base/mem.h"
+#include "base/strbuf.h"
+#include "codec/json_out.h"
+#include "http/api/http_json.h"
+#include "http/api/http_trace_read.h"
+#include "http/http_exchange.h"
+#include "http/http_service.h"
+#include "http/http_shard.h"
+#include "server/control/describe.h"
+#include "server/worker.h"
+#include "tracing/tracing.h"
+#include "triton/core/tritonserver.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* Of a model that is served the name, else an error; without a model "". The caller's. */
+static struct err *model_of(struct http_exchange *x, const struct http_message *m, char **ret)
+{
+    const char *name = m->head->url + m->route->model.at;
+    size_t len = m->route->model.len;
+    bool ready = false;
+    *ret = NULL;
+    if (len)
+        err_free(describe_model_ready(&x->shard->worker->view, name, len, -1, &ready));
+    if (len && !ready)
+        return err_new(STATUS_INVALID_ARG, "Request for unknown model : %.*s", (int)len, name);
+    *ret = mem_strndup(name, len);
+    return NULL;
+}
+
+static struct err *http_trace_change(struct http_exchange *x, const struct http_message *m,
+                                     const char *model)
+{
+    if (!m->body_len)
+        return err_new(STATUS_INTERNAL,
+                       "failed to parse the request JSON buffer: The document is empty. at 0");
+    struct http_json json;
+    struct err *e = http_json_parse(x->shard, m->body, m->body_len, &json);
+    if (e)
+        return e;
+    struct tracing_change c = {0};
+    e = http_trace_read(yyjson_doc_get_root(json.doc), &c);
+    http_json_end(&json);
+    return e ? e : tracing_change(x->shard->worker->tracing, model, &c);
+}
+
+static void http_trace_put(struct strbuf *sb, const char *key, const char *value)
+{
+    strbuf_printf(sb, ",\"%s\":", key);
+    size_t len = strlen(value);
+    char *to = strbuf_reserve(sb, json_out_string_bytes(len));
+    sb->len += (size_t)(json_out_string(to, value, len) - to);
+}
+
+static void http_trace_tell(struct http_exchange *x, const char *model)
+{
+    struct tracing_told told;
+    struct strbuf sb = STRBUF_INIT;
+    tracing_tell(x->shard->worker->tracing, model, &told);
+    uint32_t level = told.values.level;
+    bool times = level & TRITONSERVER_TRACE_LEVEL_TIMESTAMPS;
+    bool tensors = level & TRITONSERVER_TRACE_LEVEL_TENSORS;
+    strbuf_printf(&sb, "{\"trace_level\":[%s%s%s]", times ? "\"TIMESTAMPS\"" : "",
+                  times && tensors ? "," : "",
+                  tensors  ? "\"TENSORS\""
+                  : !times ? "\"OFF\""
+                           : "");
+    strbuf_printf(&sb, ",\"trace_rate\":\"%" PRIu32 "\",\"trace_count\":\"%" PRId32 "\"",
+                  told.values.rate, told.values.count);
+    if (told.file) {
+        strbuf_printf(&sb, ",\"log_frequency\":\"%" PRIu32 "\"", told.values.frequency);
+        http_trace_put(&sb, "trace_file", told.file);
+    }
+    http_trace_put(&sb, "trace_mode", told.mode);
+    for (size_t i = 0; i < told.more_count; i++)
+        http_trace_put(&sb, told.more[i].key, told.more[i].value);
+    strbuf_putc(&sb, '}');
+    size_t len = sb.len;
+    http_exchange_text(x, 200, HTTP_JSON, strbuf_take(&sb), len);
+}
+
+struct err *http_trace_serve(struct http_exchange *x, struct http_message *m)
+{
+    char *model;
+    struct err *e = model_of(x, m, &model);
+    if (!e && m->head->method == HTTP1_POST)
+        e = http_trace_change(x, m, model);
+    if (!e)
+        http_trace_tell(x, model);
+    mem_free(model);
+    return e;
+}
