@@ -8,7 +8,7 @@
  * direction, and behind them room for large tensors (arena.h). Both sides compile this file;
  * neither
  * believes what the other wrote: positions and sizes are read once and checked.
- * docs/decisions/0120. */
+ * docs/decisions/0121. */
 
 enum {
     LINK_HEAD_BYTES = 4096,

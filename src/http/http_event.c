@@ -79,7 +79,7 @@ static bool takes_too_little(const struct http_conn *c)
     return c->event_bytes > HTTP_EVENT_BYTES || (c->backlog && !budget_account_room(c->account, 0));
 }
 
-static void end_unread(struct http_exchange *x)
+void http_event_give_up(struct http_exchange *x)
 {
     x->given_up = true;
     event_done(
@@ -94,7 +94,7 @@ void http_event_response(struct http_exchange *x, struct response *r)
     struct http_exchange *event = new_event(x, r);
     event_done(x, event, http_flat_prepare(r, &event->flat, &event->json_room));
     if (takes_too_little(x->conn))
-        end_unread(x);
+        http_event_give_up(x);
 }
 
 void http_event_end(struct http_exchange *x)

@@ -26,6 +26,10 @@ void http_event_begin(struct http_exchange *x);
  * that kept it from being written. The first one decides the status. x has a connection. */
 void http_event_response(struct http_exchange *x, struct response *r);
 
+/* http_event_give_up - the client does not take its events: an error is the last one, and the
+ * request is cancelled. x has a connection. */
+void http_event_give_up(struct http_exchange *x);
+
 /* http_event_end - no event follows. */
 void http_event_end(struct http_exchange *x);
 

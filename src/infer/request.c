@@ -1,5 +1,6 @@
 #include "infer/request.h"
 
+#include "base/budget.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -278,6 +279,27 @@ void request_sent_unref(struct request *r)
 bool request_has_sent(const struct request *r)
 {
     return atomic_load_explicit(&r->sent_refs, memory_order_relaxed) > 0;
+}
+
+void request_bound(struct request *r)
+{
+    r->bounded = true;
+}
+
+bool request_is_overrun(const struct request *r)
+{
+    return atomic_load_explicit(&r->overrun, memory_order_relaxed);
+}
+
+bool request_overruns(struct request *r)
+{
+    if (!r->bounded || request_is_overrun(r))
+        return r->bounded;
+    if (!request_has_sent(r) || budget_account_room(r->arena.account, 0))
+        return false;
+    atomic_store_explicit(&r->overrun, true, memory_order_relaxed);
+    atomic_store_explicit(&r->cancelled, true, memory_order_relaxed);
+    return true;
 }
 
 bool request_is_of_many(const struct request *r)

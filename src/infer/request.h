@@ -160,12 +160,15 @@ struct request {
     atomic_bool final_sent; /* relaxed: the thread that sets it sends the final response */
     /* relaxed: the response whose maker sets it uses the memory that the account reserved */
     atomic_bool response_made;
+    /* relaxed: the account had no room for a response of a bounded request, see request_bound */
+    atomic_bool overrun;
     /* relaxed: the time to the first response was recorded, or must not be */
     atomic_bool first_measured;
     /* a client can write to the memory of inputs or outputs at any time, so results are not
      * cached */
     bool memory_shared;
-    bool gap; /* only fills a row of a batch: nobody waits for it, and statistics skip it */
+    bool bounded; /* see request_bound */
+    bool gap;     /* only fills a row of a batch: nobody waits for it, and statistics skip it */
     /* Execute was called with it, so the server makes sure that it gets a final response */
     bool with_backend;
     /* how many of the references belong to factories; guarded by infer/factory.c */
@@ -255,6 +258,15 @@ void request_sent_unref(struct request *r);
 
 /* request_has_sent - true if such references exist. */
 bool request_has_sent(const struct request *r);
+
+/* request_bound - a client that can stop reading will get the responses: while its account has no
+ * room, responses that are sent before others were taken are dropped, all but the final one, and
+ * the request counts as cancelled. Before submission; whoever gets the responses asks
+ * request_is_overrun with each.
+ * request_overruns - whether a response is to be dropped so. Any thread. */
+void request_bound(struct request *r);
+bool request_overruns(struct request *r);
+bool request_is_overrun(const struct request *r);
 
 /* request_is_cancelled - true if nobody waits for the answer of this request, or of the ensemble
  * whose step it is. Any thread. It is only a hint, so it needs no memory ordering. */

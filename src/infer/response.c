@@ -289,6 +289,10 @@ bool response_send(struct response *r, uint32_t flags, struct err *error)
         response_free(r);
         return false;
     }
+    if (!(flags & RESPONSE_FINAL) && request_overruns(r->request)) {
+        response_free(r);
+        return true;
+    }
     /* If more responses will follow, keep the request alive until this one was passed on. */
     struct request *more = NULL;
     if (!(flags & RESPONSE_FINAL)) {

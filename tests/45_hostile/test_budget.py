@@ -11,7 +11,7 @@ import pytest
 
 from crowd import Crowd
 from harness import h2frames as h2
-from harness import rawgrpc, rawhttp
+from harness import rawgrpc, rawhttp, recite
 from harness.metrics import scrape
 from harness.processors import on
 from harness.repository import Repository
@@ -36,12 +36,13 @@ ASAN = "quarantine_size_mb=4:thread_local_quarantine_size_kb=64:allocator_releas
 def besieged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     repository = Repository(tmp_path_factory.mktemp("budget") / "models")
     repository.identity("id_fp32")
+    recite.model(repository, "recite", ("text_input", "BYTES", (1,)))
     repository.identity("decoupled", extra="model_transaction_policy { decoupled: true }")
     repository.identity("wordy", extra="".join(f'parameters {{ key: "p{i}" value {{ string_value: "{i:040}" }} }}\n' for i in range(PARAMETERS)))
     repository.identity("slow", datatype="INT64", extra='parameters { key: "execute_delay_ms" value { string_value: "300" } }')
     repository.identity("late", extra='parameters { key: "creation_delay_sec" value { string_value: "1" } }')
     options = {"log-info": "false", "memory-budget": str(BUDGET), "model-control-mode": "explicit"}
-    options["load-model"] = ["id_fp32", "decoupled", "wordy", "slow"]  # type: ignore[assignment]
+    options["load-model"] = ["id_fp32", "decoupled", "recite", "wordy", "slow"]  # type: ignore[assignment]
     sanitizer = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), ASAN]))
     with contextlib.ExitStack() as stack:
         with on(OURS):
@@ -116,6 +117,33 @@ def test_streams_without_a_window(siege: Siege, record_property: Callable[[str, 
             yield nothing
 
     withstand(siege, record_property, unread)
+
+
+def test_streams_of_many_responses_without_a_window(siege: Siege, record_property: Callable[[str, object], None]) -> None:
+    """Each request is answered thousands of times, before the first answer can be written."""
+    request = rawgrpc.infer_request("recite", [("text_input", "BYTES", [1], b"\x01\0\0\0t")])
+    request.parameters["count"].int64_param = 20000 if FULL else 2000
+    streams = range(1, 21, 2)
+    text = b"".join(
+        h2.frame(h2.HEADERS, h2.END_HEADERS, stream, block("ModelStreamInfer")) + h2.frame(h2.DATA, 0, stream, h2.message(request.SerializeToString()))
+        for stream in streams
+    )
+
+    @contextlib.contextmanager
+    def unread() -> Iterator[Step]:
+        with contextlib.ExitStack() as stack:
+            pour(connect(stack, siege.server.grpc, 20), [text])
+            yield nothing
+
+    withstand(siege, record_property, unread)
+
+
+@pytest.mark.parametrize("length", [1, 20000])
+def test_events_that_nobody_reads(siege: Siege, record_property: Callable[[str, object], None], length: int) -> None:
+    """Short ones and long ones, many requests on each of many connections."""
+    body = json.dumps({"text_input": "t" * length, "count": 20000 if FULL else 2000}).encode()
+    text = (rawhttp.head("POST", "/v2/models/recite/generate_stream", body=body) + body) * 10
+    withstand(siege, record_property, lambda: unread_http(siege.server.http, 20, text))
 
 
 def calls_for_long_answers(method: str, count: int) -> bytes:

@@ -162,6 +162,8 @@ static struct err *grpc_infer_submit(struct grpc_call *call, const struct infer_
     if (e)
         return e;
     call->request = r;
+    if (!options.one_response)
+        request_bound(r);
     if (tracing_on(w->tracing))
         grpc_infer_trace(call, r);
     submit_later(&w->submitter, r);
@@ -214,6 +216,12 @@ static void finish_call(struct grpc_stream *s, struct grpc_call *call)
         grpc_stream_end_if_over(s);
 }
 
+static void end_unread(struct grpc_stream *s)
+{
+    grpc_answer_end(s, GRPC_ANSWER_RESOURCE_EXHAUSTED,
+                    "the client does not take the responses of its requests");
+}
+
 /* Ends a call whose client does not read its answers, so that it cannot make the server hold
  * answers without limit, or any answers when the budget is spent. A client that reads its
  * answers is not ended because of others. */
@@ -221,8 +229,7 @@ static void check_backlog(struct grpc_stream *s)
 {
     if (s->reply_bytes > 4 * GRPC_STREAM_REPLY_BYTES ||
         (grpc_answer_lags(s) && !budget_account_room(s->conn->account, 0)))
-        grpc_answer_end(s, GRPC_ANSWER_RESOURCE_EXHAUSTED,
-                        "the client does not take the responses of its requests");
+        end_unread(s);
 }
 
 /* Sends answers in the order of their requests, for models that answer once. The answers of a
@@ -301,6 +308,10 @@ static void respond_streamed(struct response *r, void *owner)
     regions_lend_settle(r);
     bool final = r->flags & RESPONSE_FINAL;
     bool wanted = s->conn && !s->ended && (!r->empty || (call->decoupled && call->empty_final));
+    if (request_is_overrun(r->request) && s->conn && !s->ended) {
+        end_unread(s);
+        wanted = false;
+    }
     call->done = final;
     if (call->trace && final) {
         tracing_mark(call->trace, "INFER_RESPONSE_COMPLETE", clock_now_ns());

@@ -97,10 +97,14 @@ static void on_streamed(struct response *response, void *owner)
     }
     if (final)
         x->request = NULL; /* it may end with the response */
-    if (x->conn && !response->empty && !x->given_up)
-        http_event_response(x, response);
-    else
+    if (x->conn && !x->given_up && request_is_overrun(response->request)) {
+        http_event_give_up(x);
         response_free(response);
+    } else if (x->conn && !response->empty && !x->given_up) {
+        http_event_response(x, response);
+    } else {
+        response_free(response);
+    }
     if (final)
         end_stream(x);
 }
@@ -121,7 +125,9 @@ void http_generate_serve(struct http_exchange *x, struct http_message *m, bool s
     struct request *r =
         http_infer_request(x, v, streamed ? on_streamed : http_generate_on_response);
     e = http_generate_fill(x, r, m);
-    if (!e && streamed)
+    if (!e && streamed) {
+        request_bound(r);
         http_event_begin(x);
+    }
     http_infer_submit(x, m, r, e);
 }
