@@ -27,14 +27,16 @@ def _index(server: Server) -> dict[str, dict[str, Any]]:
 
 
 SERVED = ["libtriton_identity.so", "./libtriton_identity.so"]
-REFUSED = {
+REFUSED: dict[str, str | dict[str, str]] = {
     "libnone.so": "unable to find backend library 'libnone.so' for model '{name}', searched: '{model}/1' '{model}' '{backends}/identity' ",
     "../../none.so": "unable to find backend library '../../none.so' for model '{name}', searched: ",
     "/etc/passwd": "unable to find backend library '/etc/passwd' for model '{name}', searched: ",
     "../onnxruntime/libtriton_onnxruntime.so": "backend library name '../onnxruntime/libtriton_onnxruntime.so' escapes backend directory "
     "'{backends}/identity', for model '{name}', check model config runtime field",
-    "model.py": "unable to find backend library 'libtriton_python.so' for model '{name}', searched: "
-    "'{model}/1' '{model}' '{backends}/identity' '{backends}/python' ",
+    "model.py": {
+        "nereid": "backend 'identity' of model '{name}': a backend that is a model.py is not served",
+        "reference": "backend library 'model.py' for model '{name}', searched: '{backends}/identity/model.py'",
+    },
 }
 
 
@@ -54,7 +56,8 @@ def test_runtime(repository: Repository, kind: str, isolated: bool) -> None:
                 assert rawhttp.get(server.http, f"/v2/models/{name}/config").json()["runtime"] == runtime
                 continue
             backends = paths.backends(reference=kind == "reference")
-            words = REFUSED[runtime].format(name=name, model=repository.path / name, backends=backends)
+            refused = REFUSED[runtime]
+            words = (refused if isinstance(refused, str) else refused[kind]).format(name=name, model=repository.path / name, backends=backends)
             assert words in index[name]["reason"], index[name]
 
 

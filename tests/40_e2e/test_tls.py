@@ -1,5 +1,6 @@
 """HTTP and metrics over TLS: with curl, tritonclient, openssl and by hand; files that change, clients that do not speak it."""
 
+import contextlib
 import json
 import os
 import re
@@ -226,6 +227,8 @@ def test_a_flood_of_new_keys_ends_the_connection(secure: tls.Secure) -> None:
             pass
         _log_until(secure, "too many messages that change keys")
         client.kill()
+        with contextlib.suppress(BrokenPipeError):
+            client.stdin.close()
 
 
 def test_half_a_handshake_is_given_up(secure: tls.Secure) -> None:

@@ -16,7 +16,7 @@ from harness.repository import Repository
 from harness.servers import KINDS, Server
 from tritonclient.utils import serialize_byte_tensor
 
-KEYS = (f"/nereid-client-{os.getpid()}-{number}" for number in itertools.count())
+KEYS = (f"/tests-client-{os.getpid()}-{number}" for number in itertools.count())
 PROTOCOLS = {"http": httpclient, "grpc": grpcclient}
 
 

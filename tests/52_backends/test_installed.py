@@ -60,7 +60,7 @@ class Installed(Nereid):
 def test_an_installation_has_what_was_asked_for(tmp_path: Path) -> None:
     paths.need(RELEASE / "bin" / "nereid")
     install(tmp_path / "plain", "")
-    assert sorted(path.name for path in (tmp_path / "plain" / "backends").iterdir()) == ["identity", "onnxruntime"]
+    assert sorted(path.name for path in (tmp_path / "plain" / "backends").iterdir()) == ["identity", "onnxruntime", "python"]
 
 
 def test_a_staged_installation_serves_from_where_it_was_put(tmp_path: Path) -> None:

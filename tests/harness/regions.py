@@ -19,7 +19,7 @@ class Memory:
     """Shared memory of a name of its own, gone on leaving. key: how a server opens it."""
 
     def __init__(self, size: int, content: bytes = b""):
-        self.key = f"/nereid-test-{os.getpid()}-{next(_numbers)}"
+        self.key = f"/tests-region-{os.getpid()}-{next(_numbers)}"
         self.path = Path("/dev/shm") / self.key[1:]
         self.size = size
         self.fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
