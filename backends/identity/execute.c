@@ -79,8 +79,8 @@ static TRITONSERVER_Error *identity_execute_copy_pieces(TRITONBACKEND_Input *inp
         if (size > room)
             return berr_new(TRITONSERVER_ERROR_INTERNAL,
                             "the input's buffers hold more than its byte size");
-        if (size)
-            memcpy(to, piece, size);
+        if (size) /* a client may have put the output over the input, in shared memory */
+            memmove(to, piece, size);
         to += size;
         room -= size;
     }

@@ -22,9 +22,12 @@ static bool guard_is_value(const char *value, size_t len, const char *want)
     return !differs;
 }
 
+/* Blanks behind a value are none of it, and no key has any. */
 static void guard_note_key(const struct guard *g, struct guard_seen *seen, const char *key,
                            size_t len)
 {
+    while (len && (key[len - 1] == ' ' || key[len - 1] == '\t'))
+        len--;
     keys_rights rights = keys_rights_of(g->keys, key, len);
     seen->shown = true;
     seen->unknown |= !rights;

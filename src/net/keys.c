@@ -125,13 +125,24 @@ static struct err *keys_read_line(struct keys_table *t, char *line)
     return NULL;
 }
 
+/* Behind the byte order mark that some editors write. */
+static char *keys_text(const struct keys_table *t)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    return strncmp(t->text, mark, sizeof(mark) - 1) == 0 ? t->text + sizeof(mark) - 1 : t->text;
+}
+
 static struct err *keys_load(struct keys *k)
 {
     struct keys_table *t = MEM_NEW(struct keys_table);
     atomic_init(&t->refs, 1);
     struct err *e = file_read(k->path, FILE_BYTES, &t->text, &t->text_len);
+    /* What follows a zero byte would not be seen. */
+    if (!e && strlen(t->text) < t->text_len)
+        e = err_new(STATUS_INVALID_ARG, "%s: expected text, found a zero byte at offset %zu",
+                    k->path, strlen(t->text));
     unsigned number = 1;
-    for (char *line = e ? NULL : t->text, *next; line && !e; line = next, number++) {
+    for (char *line = e ? NULL : keys_text(t), *next; line && !e; line = next, number++) {
         next = strchr(line, '\n');
         if (next)
             *next++ = '\0';

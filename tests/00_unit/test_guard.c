@@ -73,6 +73,9 @@ static void keys_open_categories(void **state)
     assert_int_equal(ask(&g, infer, "X-API-Key", "alice"), GUARD_PASS);
     assert_int_equal(ask(&g, infer, "authorization", "Bearer alice"), GUARD_PASS);
     assert_int_equal(ask(&g, infer, "Authorization", "bearer  bob"), GUARD_PASS);
+    assert_int_equal(ask(&g, infer, "Authorization", "bearer bob \t "), GUARD_PASS);
+    assert_int_equal(ask(&g, infer, "x-api-key", "alice \t"), GUARD_PASS);
+    assert_int_equal(ask(&g, infer, "x-api-key", " \t"), GUARD_NO_KEY);
     assert_int_equal(ask(&g, infer, "authorization", "alice"), GUARD_NO_KEY);
     assert_int_equal(ask(&g, infer, "authorization", "Basic alice"), GUARD_NO_KEY);
     assert_int_equal(ask(&g, infer, "x-api-key", "alic"), GUARD_NO_KEY);

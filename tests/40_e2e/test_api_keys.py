@@ -91,7 +91,9 @@ def test_the_file_changes(keyed: tuple[Nereid, Path]) -> None:
     server.process.wait_until(lambda: "the API keys stay as they are" in server.process.log(), 60)
     assert f"{file}:2: expected a key and its categories, two words" in server.process.log()
     assert _http(server, "key-of-alice").status == 200
-    file.write_text("key-of-carol all\n")
+    file.write_bytes(b"key-of-alice all\n\0key-of-carol all\n")
+    server.process.wait_until(lambda: f"{file}: expected text, found a zero byte at offset 17" in server.process.log(), 60)
+    file.write_text("\ufeffkey-of-carol all\n", encoding="utf-8")
     server.process.wait_until(lambda: _http(server, "key-of-carol").status == 200, 60)
     assert _http(server, "key-of-alice").status == 401
     assert _http(server, None, "GET", "/v2/health/ready").status == 401

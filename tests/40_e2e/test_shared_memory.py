@@ -16,6 +16,7 @@ from harness.regions import CUDA, SYSTEM, Memory, body, part, register, status, 
 from harness.repository import Repository
 from harness.servers import HOST, KINDS, Nereid, Server
 from tritonclient.grpc import service_pb2 as pb
+from tritonclient.utils import InferenceServerException
 
 ALLOWED = {"allow-client-shm": "true"}
 DISABLED = "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable."
@@ -255,6 +256,30 @@ def test_names_of_the_server_are_no_names(allowed: Server) -> None:
         assert code == 500 and text.startswith("Unable to open shared memory region: '"), text
         assert len(text) < 1100
     assert status(allowed) == []
+
+
+def test_texts_with_a_zero_byte_are_refused_over_grpc_too(allowed: Server, source: Memory) -> None:
+    """What follows the zero byte would not be seen, and the region would have another name, or be another one."""
+    with grpcclient.InferenceServerClient(allowed.grpc) as client:
+        for call in (
+            lambda: client.register_system_shared_memory("re\0gion", source.key, 8),
+            lambda: client.register_system_shared_memory("region", source.key + "\0x", 8),
+            lambda: client.unregister_system_shared_memory("in\0x"),
+            lambda: client.get_system_shared_memory_status("in\0x"),
+            lambda: client.is_model_ready("id_fp32\0x"),
+            lambda: client.update_log_settings({"log_verbose_level\0x": 0}),
+        ):
+            with pytest.raises(InferenceServerException, match="a text of the request holds a zero byte"):
+                call()
+    assert [each["name"] for each in status(allowed)] == ["in"]
+
+
+def test_an_output_over_the_input(allowed: Server, source: Memory) -> None:
+    """The client's own doing; the server goes on."""
+    for offset in (0, 4):
+        source.write(DATA)
+        assert infer(allowed, "id_fp32", body([4], part("in", 16), part("in", 16, offset))).status == 200
+        assert source.read(16, offset) == DATA
 
 
 def test_bounds(allowed: Server, source: Memory) -> None:

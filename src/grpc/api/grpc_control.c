@@ -3,6 +3,7 @@
 #include "base/budget.h"
 #include "base/mem.h"
 #include "codec/pb_utf8.h"
+#include "codec/pb_wire.h"
 #include "grpc/grpc_answer.h"
 #include "grpc/grpc_conn.h"
 #include "model/config.h"
@@ -92,6 +93,25 @@ static bool grpc_control_valid_strings(const ProtobufCMessage *m)
     return true;
 }
 
+/* True if a string of a message holds a zero byte, which would hide what follows it: protobuf-c
+ * makes C strings. The message was unpacked, so its fields are whole. */
+static bool holds_zero(const ProtobufCMessageDescriptor *type, const uint8_t *data, size_t len)
+{
+    struct pb_wire w = pb_wire_of(data, len);
+    struct pb_wire_field f;
+    while (pb_wire_next(&w, &f) == PB_WIRE_FIELD) {
+        const ProtobufCFieldDescriptor *field =
+            protobuf_c_message_descriptor_get_field(type, f.number);
+        if (!field || f.type != PB_WIRE_BYTES || !f.len)
+            continue;
+        if (field->type == PROTOBUF_C_TYPE_STRING && memchr(f.data, 0, f.len))
+            return true;
+        if (field->type == PROTOBUF_C_TYPE_MESSAGE && holds_zero(field->descriptor, f.data, f.len))
+            return true;
+    }
+    return false;
+}
+
 ProtobufCMessage *grpc_control_unpack(struct grpc_stream *s, const ProtobufCMessageDescriptor *type,
                                       const uint8_t *data, size_t len)
 {
@@ -101,11 +121,16 @@ ProtobufCMessage *grpc_control_unpack(struct grpc_stream *s, const ProtobufCMess
         return NULL;
     }
     ProtobufCMessage *m = protobuf_c_message_unpack(type, NULL, len, data);
-    if (m && grpc_control_valid_strings(m))
+    bool valid = m && grpc_control_valid_strings(m);
+    if (valid && !holds_zero(type, data, len))
         return m;
     if (m)
         protobuf_c_message_free_unpacked(m, NULL);
-    grpc_answer_end(s, GRPC_ANSWER_INTERNAL, "Unable to parse request");
+    if (valid)
+        grpc_control_answer(
+            s, err_new(STATUS_INVALID_ARG, "a text of the request holds a zero byte"), NULL);
+    else
+        grpc_answer_end(s, GRPC_ANSWER_INTERNAL, "Unable to parse request");
     return NULL;
 }
 
