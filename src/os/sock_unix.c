@@ -56,6 +56,23 @@ static bool is_stale(const struct sockaddr_un *at)
     return refused;
 }
 
+static struct err *not_a_socket(const char *path)
+{
+    return err_new(STATUS_INVALID_ARG,
+                   "cannot listen on unix:%s: something lies there that is no socket", path);
+}
+
+static struct err *cannot_listen(const char *path)
+{
+    return err_recode(err_errno(errno, "cannot listen on unix:%s", path), STATUS_UNAVAILABLE);
+}
+
+static struct err *no_path(const char *path)
+{
+    return err_new(STATUS_INVALID_ARG, "cannot listen on unix:%s: expected a path of 1 to %d bytes",
+                   path, SOCK_UNIX_PATH_BYTES);
+}
+
 /* Removes the socket file of a dead server, so that bind succeeds. */
 static struct err *make_way(const struct sockaddr_un *at)
 {
@@ -63,9 +80,7 @@ static struct err *make_way(const struct sockaddr_un *at)
     if (lstat(at->sun_path, &before) != 0)
         return NULL; /* bind reports the problem, if there is one */
     if (!S_ISSOCK(before.st_mode))
-        return err_new(STATUS_INVALID_ARG,
-                       "cannot listen on unix:%s: something lies there that is no socket",
-                       at->sun_path);
+        return not_a_socket(at->sun_path);
     if (is_stale(at) && lstat(at->sun_path, &now) == 0 && now.st_dev == before.st_dev &&
         now.st_ino == before.st_ino)
         unlink(at->sun_path);
@@ -75,9 +90,7 @@ static struct err *make_way(const struct sockaddr_un *at)
 struct err *sock_unix_listen(const char *path, int *ret_fd)
 {
     if (!sock_unix_path_ok(path))
-        return err_new(STATUS_INVALID_ARG,
-                       "cannot listen on unix:%s: expected a path of 1 to %d bytes", path,
-                       SOCK_UNIX_PATH_BYTES);
+        return no_path(path);
     struct sockaddr_un at = address_of(path);
     struct err *e = make_way(&at);
     if (e)
@@ -88,10 +101,31 @@ struct err *sock_unix_listen(const char *path, int *ret_fd)
         *ret_fd = fd;
         return NULL;
     }
-    e = err_recode(err_errno(errno, "cannot listen on unix:%s", path), STATUS_UNAVAILABLE);
+    e = cannot_listen(path);
     if (fd >= 0)
         close(fd);
     return e;
+}
+
+struct err *sock_unix_look(const char *path)
+{
+    if (!sock_unix_path_ok(path))
+        return no_path(path);
+    struct sockaddr_un at = address_of(path);
+    struct stat st;
+    if (lstat(path, &st) == 0) {
+        if (!S_ISSOCK(st.st_mode))
+            return not_a_socket(path);
+        errno = EADDRINUSE;
+        return is_stale(&at) ? NULL : cannot_listen(path);
+    }
+    char directory[SOCK_UNIX_PATH_BYTES + 1];
+    memcpy(directory, path, strlen(path) + 1);
+    char *slash = strrchr(directory, '/');
+    if (slash)
+        slash[slash == directory] = '\0';
+    bool made = access(slash ? directory : ".", W_OK | X_OK) == 0;
+    return made ? NULL : cannot_listen(path);
 }
 
 struct sock_unix_file *sock_unix_file(int listen_fd)

@@ -136,35 +136,76 @@ static void tell_plugins(struct doctor *d, const char *what, const char *directo
     local_names_fini(&names);
 }
 
-static void tell_port(struct doctor *d, const char *name, bool open, const char *address,
-                      uint16_t port)
+/* Returns the socket that has the port now, so that another front end is not told that it is
+ * free; -1 = none. */
+static int tell_port(struct doctor *d, const char *name, bool open, const char *address,
+                     uint16_t port, bool reuse)
 {
+    int fd = -1;
     if (!open) {
         fact(name, "closed");
-        return;
+        return fd;
     }
-    if (sock_unix_path(address)) {
-        fact(name, "%s", address);
-        return;
-    }
-    int fd = -1;
-    struct err *e = sock_listen(address, port, false, &fd);
-    fact(name, "%s:%u %s", *address ? address : "0.0.0.0", port, e ? "cannot be used" : "is free");
-    if (!e)
-        sock_close(fd);
+    const char *path = sock_unix_path(address);
+    struct err *e = path ? sock_unix_look(path) : sock_listen(address, port, reuse, &fd);
+    const char *what = e ? "cannot be used" : "is free";
+    if (path)
+        fact(name, "%s %s", address, what);
     else
+        fact(name, "%s:%u %s", *address ? address : "0.0.0.0", port, what);
+    if (e)
         problem_of(d, e,
-                   "end the process that has it, or choose another one: --http-port, "
-                   "--grpc-port, --metrics-port and the options for addresses");
+                   path ? "make its directory, or remove what lies there, or choose another path"
+                        : "end the process that has it, or choose another one: --http-port, "
+                          "--grpc-port, --metrics-port and the options for addresses");
+    return fd;
 }
 
 static void tell_ports(struct doctor *d)
 {
     const struct options *o = d->options;
-    tell_port(d, "HTTP", o->allow_http, o->http_address, o->http_port);
-    tell_port(d, "gRPC", o->allow_grpc, o->grpc_address, o->grpc_port);
-    tell_port(d, "metrics", o->allow_metrics,
-              o->metrics_address ? o->metrics_address : o->http_address, o->metrics_port);
+    const char *metrics = o->metrics_address ? o->metrics_address : o->http_address;
+    const int fds[] = {
+        tell_port(d, "HTTP", o->allow_http, o->http_address, o->http_port, o->reuse_http_port),
+        tell_port(d, "gRPC", o->allow_grpc, o->grpc_address, o->grpc_port, o->reuse_grpc_port),
+        tell_port(d, "metrics", o->allow_metrics, metrics, o->metrics_port, false),
+    };
+    for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
+        if (fds[i] >= 0)
+            sock_close(fds[i]);
+    struct err *e = run_check_fronts(o);
+    if (e)
+        problem_of(d, e, "correct that option");
+}
+
+static void tell_log_file(struct doctor *d, const char *option, const char *path, bool stdout_too)
+{
+    if (!path || (stdout_too && strcmp(path, "-") == 0))
+        return;
+    struct err *e = file_append_look(path);
+    if (e)
+        problem_of(d, err_wrap(e, "option --%s", option),
+                   "name a file that this user may write to, in a directory that is there");
+}
+
+/* The caches that --cache-config names; each once. */
+static void tell_caches(struct doctor *d)
+{
+    const struct options *o = d->options;
+    for (size_t i = 0; i < o->cache_setting_count; i++) {
+        const char *name = o->cache_settings[i].cache;
+        bool told = false;
+        for (size_t k = 0; k < i && !told; k++)
+            told = strcmp(o->cache_settings[k].cache, name) == 0;
+        struct strbuf path = STRBUF_INIT;
+        strbuf_printf(&path, "%s/%s/libtritoncache_%s.so", o->cache_directory, name, name);
+        if (!told && !file_exists(strbuf_str(&path)))
+            problem_of(d,
+                       err_new(STATUS_INVALID_ARG, "there is no cache '%s': no '%s'", name,
+                               strbuf_str(&path)),
+                       "name one that is there, or their directory with --cache-directory");
+        strbuf_fini(&path);
+    }
 }
 
 /* Read certificates and keys as a server would. */
@@ -218,7 +259,10 @@ static int doctor_tell(const struct options *o)
     tell_plugins(&d, "backends", o->backend_directory, "libtriton", true);
     tell_plugins(&d, "caches", o->cache_directory, "libtritoncache", false);
     tell_plugins(&d, "agents", o->repoagent_directory, "libtritonrepoagent", false);
+    tell_caches(&d);
     tell_ports(&d);
+    tell_log_file(&d, "log-file", o->log_file, false);
+    tell_log_file(&d, "access-log", o->access_log, true);
     tell_secure(&d);
     for (size_t i = 0; i < o->repository_count; i++)
         tell_repository(&d, o->repositories[i]);

@@ -336,16 +336,21 @@ static struct err *check_pattern(bool open, const char *option, const char *patt
     return e;
 }
 
-static struct err *run_run_check(const struct options *o)
+struct err *run_check_fronts(const struct options *o)
 {
-    if (!o->repository_count)
-        return err_new(STATUS_INVALID_ARG, "--model-repository must be specified, see --help");
     struct err *e = check_addresses(o);
     if (!e)
         e = check_pattern(o->allow_http, "http-header-forward-pattern", o->http_header_pattern);
     if (!e)
         e = check_pattern(o->allow_grpc, "grpc-header-forward-pattern", o->grpc_header_pattern);
     return e;
+}
+
+static struct err *run_run_check(const struct options *o)
+{
+    if (!o->repository_count)
+        return err_new(STATUS_INVALID_ARG, "--model-repository must be specified, see --help");
+    return run_check_fronts(o);
 }
 
 int run_server(int argc, char **argv)

@@ -61,6 +61,52 @@ def test_what_would_be_refused_is_told_with_its_mend(tmp_path: Path) -> None:
     assert text.splitlines()[-1] == "8 problems" and text.count("\n    mend: ") == 8
 
 
+def test_front_ends_in_each_others_way(tmp_path: Path) -> None:
+    models = Repository(tmp_path / "models")
+    models.identity("one")
+    with socket.create_server((HOST, 0)) as found:
+        port = found.getsockname()[1]
+    told = [*plain(tmp_path)[:1], f"--model-repository={models.path}"]
+    status, text = doctor(*told, f"--http-port={port}", f"--grpc-port={port}", "--metrics-port=0")
+    assert (status, text.splitlines()[-1]) == (1, "1 problems"), text
+    assert f"cannot listen on 0.0.0.0:{port}: Address already in use" in text
+    status, text = doctor(*told, f"--http-address=unix:{tmp_path}/door", "--grpc-port=0")
+    assert (status, text.splitlines()[-1]) == (1, "1 problems"), text
+    assert f"option --metrics-address: expected an address of its own, found 'unix:{tmp_path}/door'" in text
+
+
+def test_unix_sockets_and_files_of_the_log(tmp_path: Path) -> None:
+    """Looked at without making or removing any."""
+    models = Repository(tmp_path / "models")
+    models.identity("one")
+    told = [*plain(tmp_path), f"--model-repository={models.path}"]
+    door, file, stale = tmp_path / "door", tmp_path / "file", tmp_path / "stale"
+    file.touch()
+    with socket.socket(socket.AF_UNIX) as s, socket.socket(socket.AF_UNIX) as gone:
+        s.bind(str(door))
+        s.listen()
+        gone.bind(str(stale))
+        gone.close()
+        before = sorted(tmp_path.iterdir())
+        status, text = doctor(
+            *told, f"--http-address=unix:{tmp_path}/no/door", f"--grpc-address=unix:{door}", f"--metrics-address=unix:{file}",
+            f"--log-file={tmp_path}/no/log", f"--access-log={tmp_path}", "--cache-config=nothere,size=1",
+        )
+        assert (status, text.splitlines()[-1]) == (1, "6 problems"), text
+        for words in (
+            f"unix:{tmp_path}/no/door: No such file or directory", f"unix:{door}: Address already in use", f"unix:{file}: something lies there",
+            f"option --log-file: opening '{tmp_path}/no/log': No such file", f"option --access-log: opening '{tmp_path}': Is a directory",
+            "there is no cache 'nothere'",
+        ):
+            assert words in text, (words, text)
+        status, text = doctor(
+            *told, f"--http-address=unix:{stale}", f"--grpc-address=unix:{tmp_path}/new", "--metrics-address=0.0.0.0",
+            f"--log-file={tmp_path}/log", "--access-log=-",
+        )
+        assert (status, text.splitlines()[-1]) == (0, "0 problems"), text
+        assert sorted(tmp_path.iterdir()) == before
+
+
 def test_wrong_options_are_refused() -> None:
     status, text = doctor("--no-such-option")
     assert status == 2 and "unknown option '--no-such-option'" in text

@@ -145,6 +145,23 @@ struct err *file_append(const char *path, int *ret_fd)
     return NULL;
 }
 
+struct err *file_append_look(const char *path)
+{
+    bool there = access(path, F_OK) == 0;
+    char *directory = mem_strdup(path);
+    char *slash = strrchr(directory, '/');
+    if (slash)
+        slash[slash == directory] = '\0';
+    bool ok = there ? access(path, W_OK) == 0 : access(slash ? directory : ".", W_OK | X_OK) == 0;
+    if (ok && file_is_dir(path)) {
+        errno = EISDIR;
+        ok = false;
+    }
+    struct err *e = ok ? NULL : err_errno(errno, "opening '%s'", path);
+    mem_free(directory);
+    return e;
+}
+
 struct err *file_append_anew(const char *path, int fd)
 {
     int fresh;

@@ -36,6 +36,10 @@ void file_list_fini(struct file_list *l);
  * ret_fd  close-on-exec; owned by the caller */
 struct err *file_append(const char *path, int *ret_fd);
 
+/* file_append_look - whether file_append would succeed; changes nothing.
+ * errors  those of file_append, as far as that can be told */
+struct err *file_append_look(const char *path);
+
 /* file_append_anew - after the file was renamed: open the path again under the same descriptor
  * of file_append, which stays valid for other threads. */
 struct err *file_append_anew(const char *path, int fd);
