@@ -72,10 +72,17 @@ TRITONSERVER_Error *process_run(const char *const *argv)
                     WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 }
 
+void process_kill(pid_t pid)
+{
+    /* The leader is not waited for yet, so that its group's number is nobody else's. It may have
+     * left its group. */
+    kill(-pid, SIGKILL);
+    kill(pid, SIGKILL);
+}
+
 void process_end(pid_t pid)
 {
-    /* The leader is not waited for yet, so that its group's number is nobody else's. */
-    kill(-pid, SIGKILL);
+    process_kill(pid);
     process_wait(pid);
 }
 

@@ -20,7 +20,10 @@ TRITONSERVER_Error *process_start(const char *const *argv, const int *given, pid
  * errors   INTERNAL naming the program, when it ended with another status than 0 */
 TRITONSERVER_Error *process_run(const char *const *argv);
 
-/* process_end - end a process and all of its group, and wait for it. */
+/* process_kill - end a process and all of its group; it is not waited for. */
+void process_kill(pid_t pid);
+
+/* process_end - the same, and wait for the process. */
 void process_end(pid_t pid);
 
 /* process_is_stopped - whether a signal has stopped it. */

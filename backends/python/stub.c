@@ -293,7 +293,7 @@ enum stub_wait stub_wait(struct stub *stub, const bool *done, uint64_t deadline_
 
 void stub_kill(struct stub *stub)
 {
-    kill(-stub->pid, SIGKILL);
+    process_kill(stub->pid);
 }
 
 /* -- the thread that waits when nobody else does -- */
@@ -314,10 +314,15 @@ static void *stub_watch(void *of)
     struct stub *stub = of;
     pthread_setname_np(pthread_self(), "python stub");
     struct pollfd what[] = {{.fd = stub->process, .events = POLLIN},
-                            {.fd = stub->event, .events = POLLIN}};
+                            {.fd = stub->event, .events = POLLIN},
+                            {.fd = stub->life, .events = POLLIN}};
     while (!atomic_load(&stub->stopping)) {
-        if (poll(what, 2, -1) < 0)
+        if (poll(what, 3, -1) < 0)
             continue;
+        if (what[2].revents) {
+            stub_kill(stub); /* it ends already, or another program took its place */
+            what[2].fd = -1;
+        }
         uint64_t count;
         if (what[1].revents && read(stub->event, &count, sizeof count) > 0 &&
             !atomic_load(&stub->stopping)) {

@@ -20,7 +20,7 @@ IO = "input { name: 'ASK' data_type: TYPE_STRING dims: [ 1 ] } output { name: 'T
 TIMES = int(os.environ.get("NEREID_CRASHES", "3"))
 # Long enough for any machine to answer what does not hang.
 LIMIT = "parameters { key: 'EXECUTE_TIMEOUT_SECONDS' value { string_value: '5' } }"
-SOURCES = {"breaks": ("breaks", ""), "hangs": ("breaks", LIMIT), "stops": ("breaks", ""), "works": ("state", "")}
+SOURCES = {"breaks": ("breaks", ""), "hangs": ("breaks", LIMIT), "stops": ("breaks", ""), "careless": ("careless", LIMIT), "works": ("state", "")}
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +100,61 @@ def test_executions_that_never_end(server: Server, asker: Asker) -> None:
 
 def test_a_process_that_is_stopped(server: Server, asker: Asker) -> None:
     breaks(server, asker, "stops", ["stop"])
+
+
+def test_a_model_that_changes_its_list_of_requests(asker: Asker) -> None:
+    assert asker.load("careless")[0] == 200
+    pid = asker.told("careless", "")
+    assert asker.told("careless", "pop") == pid
+    assert asker.told("careless", "replace") == pid
+    assert "ValueError: none are left" in asker.told("careless", "pop and raise")["message"]
+    assert "ValueError: other things" in asker.told("careless", "replace and raise")["message"]
+    assert asker.told("careless", "") == pid
+    assert asker.unload("careless")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("way", "said"),
+    [
+        ("name", "ValueError: file-\\udcff"),
+        ("error", "file-\\udcff"),
+        ("unsayable", "Unsayable: <MESSAGE UNAVAILABLE DUE TO ANOTHER EXCEPTION>"),
+        ("large parameter", "to have 64 bits at most, found 9223372036854775808"),
+        ("no stderr", "SystemExit"),
+    ],
+)
+def test_what_cannot_be_said_costs_no_process(asker: Asker, way: str, said: str) -> None:
+    assert asker.load("careless")[0] == 200
+    pid = asker.told("careless", "")
+    assert said in asker.told("careless", way)["message"]
+    assert asker.told("careless", "") == pid
+    assert asker.unload("careless")[0] == 200
+
+
+def test_processes_that_a_model_forks_can_be_ended(asker: Asker) -> None:
+    assert asker.load("careless")[0] == 200
+    pid = asker.told("careless", "")
+    assert [asker.told("careless", "pool") for _ in range(3)] == [pid] * 3
+    assert asker.unload("careless")[0] == 200
+
+
+def test_a_model_that_executes_another_program(server: Server, asker: Asker) -> None:
+    """It has no limit of time: the server sees that its process is another program."""
+    assert asker.load("breaks")[0] == 200
+    pid = asker.told("breaks", "")
+    assert "'breaks_0'" in asker.told("breaks", "exec")["message"]
+    assert asker.told("breaks", "") != pid
+    assert asker.unload("breaks")[0] == 200
+    asker.until(lambda: len(children(server.pid)) == 1)
+
+
+def test_a_process_that_joins_the_server_s_group(server: Server, asker: Asker) -> None:
+    assert asker.load("careless")[0] == 200
+    pid = asker.told("careless", "")
+    assert "EXECUTE_TIMEOUT_SECONDS" in asker.told("careless", "group")["message"]
+    assert asker.told("careless", "") != pid
+    assert asker.unload("careless")[0] == 200
+    asker.until(lambda: len(children(server.pid)) == 1)
 
 
 def test_what_a_model_started_goes_with_it(server: Server, asker: Asker) -> None:

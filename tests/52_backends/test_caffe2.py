@@ -192,6 +192,7 @@ SHAPES = [
     Case("Split-axis", [operator("Split", ["x"], ["a", "y", "b"], axis=2)], [(2, 4, 6)]),
     Case("Split-told", [operator("Split", ["x"], ["a", "y"], axis=1, split=[1, 4])], [(2, 5)]),
     Case("Split-input", [operator("Split", ["x", "parts"], ["a", "y"], axis=1)], [(2, 5)], {"parts": np.array([2, 3], np.int32)}),
+    Case("Split-many", [operator("Split", ["x"], [*(f"a{i}" for i in range(69)), "y"], axis=1)], [(2, 140)]),
     Case("Split-last", [operator("Split", ["x"], ["a", "y"], order="NHWC")], [(2, 3, 3, 4)]),
     Case("Reshape-told", [operator("Reshape", ["x"], ["y", "old"], shape=[0, -1])], [(2, 3, 4)]),
     Case("Reshape-input", [operator("Reshape", ["x", "s"], ["y", "old"])], [(2, 3, 4)], {"s": np.array([4, -1], np.int64)}),

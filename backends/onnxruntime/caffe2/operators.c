@@ -1,5 +1,6 @@
 #include "operators.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #include "arithmetic.h"
@@ -66,7 +67,7 @@ static const struct step_row rows[] = {
     {"Copy", arithmetic_same, "Identity", "", 1, 1, 1},
     {"StopGradient", arithmetic_same, "Identity", "", 1, 1, 1},
     {"Concat", shapes_concat, NULL, " axis order add_axis ", 1, ANY, 1},
-    {"Split", shapes_split, NULL, " axis order split ", 1, 2, ANY},
+    {"Split", shapes_split, NULL, " axis order split ", 1, 2, SIZE_MAX},
     {"Reshape", shapes_reshape, NULL, " shape ", 1, 2, 2},
     {"Transpose", shapes_transpose, NULL, " axes ", 1, 1, 1},
     {"NCHW2NHWC", shapes_to_last, NULL, "", 1, 1, 1},

@@ -1,5 +1,6 @@
 #include "channel.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -44,8 +45,8 @@ static void *channel_watch(void *unused)
     struct pollfd end = {.fd = channel.life, .events = POLLIN};
     for (;;) {
         if (poll(&end, 1, -1) > 0 && end.revents & (POLLHUP | POLLERR | POLLIN)) {
-            kill(0, SIGKILL);
-            _exit(1);
+            kill(-getpid(), SIGKILL); /* not 0: the model may have joined another group */
+            kill(getpid(), SIGKILL);
         }
     }
     return unused;
@@ -58,6 +59,10 @@ static void channel_in_child(void)
 
 bool channel_open(int memory, int event, int life)
 {
+    /* What a model executes has none of them: the server sees that the stub is gone. */
+    fcntl(memory, F_SETFD, FD_CLOEXEC);
+    fcntl(event, F_SETFD, FD_CLOEXEC);
+    fcntl(life, F_SETFD, FD_CLOEXEC);
     void *base =
         mmap(NULL, LINK_MAPPED, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memory, 0);
     if (base == MAP_FAILED)

@@ -40,7 +40,8 @@ bool core_numpy(void)
 
 bool core_text(struct wire_out *out, PyObject *text)
 {
-    PyObject *bytes = PyUnicode_AsUTF8String(text);
+    /* Lone surrogates, as in the name of a file that is not UTF-8, are escaped. */
+    PyObject *bytes = PyUnicode_AsEncodedString(text, "utf-8", "backslashreplace");
     char *at;
     Py_ssize_t length;
     bool well = bytes && PyBytes_AsStringAndSize(bytes, &at, &length) == 0;

@@ -4,6 +4,7 @@ Started as `python3 triton_python_backend_stub.py MEMORY EVENT LIFE`, descriptor
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -21,7 +22,7 @@ def text_of(error):
         kind = "c_python_backend_utils." + kind
     try:
         said = str(error)
-    except Exception:
+    except BaseException:  # the model's, and not to end what answers for it
         said = "<MESSAGE UNAVAILABLE DUE TO ANOTHER EXCEPTION>"
     lines = [f"{kind}: {said}"]
     trace = error.__traceback__
@@ -106,7 +107,7 @@ class Model:
                 execute = self.instance.execute
             except AttributeError:
                 raise Refused(f"Python model {self.path} does not implement `execute` method.") from None
-            returned = execute(requests)
+            returned = execute(requests[:])  # the list is the model's to change
             if returned.__class__ is not list and returned is not None and asyncio.iscoroutine(returned):
                 returned = self.finish(returned)
             self.answer(requests, returned)
@@ -132,7 +133,8 @@ class Model:
 
     def fail(self, requests, error):
         if isinstance(error, (SystemExit, KeyboardInterrupt)) and not isinstance(error, Exception):
-            print(f"model '{self.name}' asked its process to end: {error!r}", file=sys.stderr, flush=True)
+            with contextlib.suppress(Exception):  # the model may have closed it
+                print(f"model '{self.name}' asked its process to end: {error!r}", file=sys.stderr, flush=True)
         text = str(error) if isinstance(error, Refused) else text_of(error)
         text = f"Failed to process the request(s) for model '{self.name}', message: {text}"
         pb_utils._log(pb_utils._ERROR, text)
@@ -184,6 +186,20 @@ def do(model, kind, texts):
     return ""
 
 
+ENDS = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+
+
+def ignore(number, frame):
+    """The server says when a stub ends."""
+
+
+def mind():
+    """A process that a model forks ends when that tells it to, as multiprocessing's pools do."""
+    for each, usual in ENDS.items():
+        if signal.getsignal(each) is ignore:
+            signal.signal(each, usual)
+
+
 def main():
     core.open(*(int(each) for each in sys.argv[1:4]))
     del sys.argv[1:]
@@ -208,8 +224,9 @@ def main():
 
 
 if __name__ == "__main__":
-    for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, lambda number, frame: None)  # the server says when a stub ends
+    for each in ENDS:
+        signal.signal(each, ignore)
+    os.register_at_fork(after_in_child=mind)
     sys.path.remove(sys.path[0])
     sys.path.append(HERE)
     import nereid_python_stub as core

@@ -117,6 +117,8 @@ def _parameters(given):
             raise TritonModelException(f"Expect parameters keys to have type str, found type {type(key)}")
         if not isinstance(value, (bool, int, str)):
             raise TritonModelException(f"Expect parameters values to have type bool/int/str, found type {type(value)}")
+        if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+            raise TritonModelException(f"Expect parameters values to have 64 bits at most, found {value}")
     return json.dumps(given)
 
 

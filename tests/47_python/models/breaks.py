@@ -27,6 +27,8 @@ class TritonPythonModel:
                 threading.Event().wait()
             elif ask == "stop":
                 os.kill(os.getpid(), signal.SIGSTOP)
+            elif ask == "exec":
+                os.execv("/bin/sleep", ["sleep", "1000"])
             elif ask == "child":
                 subprocess.Popen(["sleep", "1000"])
             told = np.array([str(os.getpid())], dtype=object)

@@ -1,0 +1,56 @@
+"""Does, when it is asked to, what no model should do to the process that it runs in; tells its process."""
+
+import multiprocessing
+import os
+import sys
+import threading
+
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+
+class Unsayable(Exception):
+    def __str__(self):
+        raise KeyboardInterrupt
+
+
+def mapped():
+    """What two processes make of numbers; they are told to end by a signal."""
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        return pool.map(abs, [1, -2])
+
+
+class TritonPythonModel:
+    def execute(self, requests):
+        asks = [pb_utils.get_input_tensor_by_name(request, "ASK").as_numpy()[0].decode() for request in requests]
+        parameters = {}
+        for ask in asks:
+            if ask == "pop":
+                while requests:
+                    requests.pop()
+            elif ask == "replace":
+                requests[:] = [5] * len(requests)
+            elif ask == "pop and raise":
+                requests.clear()
+                raise ValueError("none are left")
+            elif ask == "replace and raise":
+                requests[:] = [5] * len(requests)
+                raise ValueError("other things")
+            elif ask == "name":
+                raise ValueError(os.fsdecode(b"file-\xff"))
+            elif ask == "error":
+                return [pb_utils.InferenceResponse(error=pb_utils.TritonError(os.fsdecode(b"file-\xff")))]
+            elif ask == "unsayable":
+                raise Unsayable
+            elif ask == "large parameter":
+                parameters = {"large": 1 << 63}
+            elif ask == "pool":
+                assert mapped() == [1, 2]
+            elif ask == "no stderr":
+                sys.stderr.close()
+                raise SystemExit
+            elif ask == "group":
+                os.setpgid(0, os.getpgid(os.getppid()))
+                threading.Event().wait()
+        told = np.array([str(os.getpid())], dtype=object)
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("TOLD", told)], parameters=parameters) for _ in asks]
