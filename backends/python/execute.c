@@ -199,8 +199,11 @@ static TRITONSERVER_Error *execute_batch(struct host *host, struct batch *batch,
     uint64_t limit = host->model->execute_ns;
     enum stub_wait came = stub_wait(host->stub, &batch->done, limit ? stub_now() + limit : 0);
     *ret_lost = came != STUB_DONE;
-    if (came != STUB_DONE)
+    if (came != STUB_DONE) {
+        atomic_store(&host->stub->dead, true); /* also one that still runs, or that was stopped */
+        stub_kill(host->stub);
         return host_unhealthy(host, came);
+    }
     return batch->error ? berr_new(TRITONSERVER_ERROR_INTERNAL, "%s", batch->error) : NULL;
 }
 

@@ -84,6 +84,7 @@ def breaks(server: Server, asker: Asker, model: str, ways: list[str]) -> None:
             failed = asker.told(model, way)
             assert f"'{model}_0'" in failed["message"], failed
             after = asker.told(model, "")
+            assert isinstance(after, str), after
             assert (after == pid) == (way == "memory")
     assert load.answers and all(isinstance(each, str) for each in load.answers)
     assert asker.unload(model)[0] == 200
@@ -96,6 +97,10 @@ def test_processes_that_end(server: Server, asker: Asker) -> None:
 
 def test_executions_that_never_end(server: Server, asker: Asker) -> None:
     breaks(server, asker, "hangs", ["hang"] * max(1, TIMES // 5))
+
+
+def test_an_execution_that_tells_without_end(server: Server, asker: Asker) -> None:
+    breaks(server, asker, "hangs", ["tell"])
 
 
 def test_a_process_that_is_stopped(server: Server, asker: Asker) -> None:
@@ -143,7 +148,8 @@ def test_a_model_that_executes_another_program(server: Server, asker: Asker) -> 
     assert asker.load("breaks")[0] == 200
     pid = asker.told("breaks", "")
     assert "'breaks_0'" in asker.told("breaks", "exec")["message"]
-    assert asker.told("breaks", "") != pid
+    after = asker.told("breaks", "")
+    assert isinstance(after, str) and after != pid
     assert asker.unload("breaks")[0] == 200
     asker.until(lambda: len(children(server.pid)) == 1)
 
@@ -152,7 +158,8 @@ def test_a_process_that_joins_the_server_s_group(server: Server, asker: Asker) -
     assert asker.load("careless")[0] == 200
     pid = asker.told("careless", "")
     assert "EXECUTE_TIMEOUT_SECONDS" in asker.told("careless", "group")["message"]
-    assert asker.told("careless", "") != pid
+    after = asker.told("careless", "")
+    assert isinstance(after, str) and after != pid
     assert asker.unload("careless")[0] == 200
     asker.until(lambda: len(children(server.pid)) == 1)
 
@@ -168,11 +175,15 @@ def test_what_a_model_started_goes_with_it(server: Server, asker: Asker) -> None
 
 
 def test_nothing_is_left_when_the_server_is_killed(python_backends: dict[str, Path], server: Server) -> None:
-    options = {"model-control-mode": "explicit", "load-model": "works"}
+    """Nor is the process of a model that has closed all its descriptors."""
+    options = {"model-control-mode": "explicit", "load-model": ["works", "careless"]}
     other = make_server("nereid", python_backends, Path(server.repositories[0]), options)
     other.start()
-    ready_with(other, ["works"])
+    ready_with(other, ["works", "careless"])
     stubs = children(other.pid)
-    assert len(stubs) == 1
+    assert len(stubs) == 2
+    asker = Asker(other)
+    assert int(asker.told("careless", "close")) in stubs
+    asker.close()
     other.kill()
     Asker.until(lambda: not any(os.path.exists(f"/proc/{pid}") for pid in stubs))

@@ -44,7 +44,8 @@ static void *channel_watch(void *unused)
 {
     struct pollfd end = {.fd = channel.life, .events = POLLIN};
     for (;;) {
-        if (poll(&end, 1, -1) > 0 && end.revents & (POLLHUP | POLLERR | POLLIN)) {
+        /* Whatever there is: where the model has closed it, it is an invalid one by then. */
+        if (poll(&end, 1, -1) > 0) {
             kill(-getpid(), SIGKILL); /* not 0: the model may have joined another group */
             kill(getpid(), SIGKILL);
         }

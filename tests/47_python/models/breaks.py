@@ -25,6 +25,9 @@ class TritonPythonModel:
                 bytes(1 << 62)
             elif ask == "hang":
                 threading.Event().wait()
+            elif ask == "tell":
+                while True:
+                    pb_utils.Logger.log_verbose("on and on")
             elif ask == "stop":
                 os.kill(os.getpid(), signal.SIGSTOP)
             elif ask == "exec":
