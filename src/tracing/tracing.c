@@ -17,8 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Traces of a set of settings that may wait for the others of their file. */
-#define WAITING_BYTES ((size_t)8 << 20)
+/* Traces of a set of settings that may wait for the others of their file; and those of all sets
+ * together, which leaves half of the room to those that are made and written. */
+#define WAITING_BYTES     ((size_t)8 << 20)
+#define ALL_WAITING_BYTES (TRACING_RECORD_MOST_BYTES / 2)
 
 #define DEFAULT_ENDPOINT "http://localhost:4318"
 #define ENDPOINT_PATH    "/v1/traces"
@@ -53,6 +55,7 @@ struct tracing {
     struct tracing_file *file;     /* NULL = none */
     struct tracing_export *export; /* NULL = the mode is triton */
     struct telemetry telemetry;
+    _Atomic(size_t) waiting_bytes;  /* of all settings; relaxed: a sum that orders nothing */
     struct mutex lock;              /* rank THREAD; guards what follows */
     struct tracing_setting *global; /* a reference */
     struct map models;              /* by name: a struct tracing_setting, a reference */
@@ -70,6 +73,15 @@ static struct tracing_setting *setting_new(struct tracing *t, const struct traci
     return s;
 }
 
+/* Counts what waits, more or less of it. Returns true when that is much. */
+static bool setting_wait(struct tracing_setting *s, size_t bytes)
+{
+    s->waiting_bytes += bytes;
+    size_t before =
+        atomic_fetch_add_explicit(&s->tracing->waiting_bytes, bytes, memory_order_relaxed);
+    return s->waiting_bytes > WAITING_BYTES || before + bytes > ALL_WAITING_BYTES;
+}
+
 /* Writes what waits; the caller holds no lock. */
 static void setting_flush(struct tracing_setting *s, struct list *records, bool numbered)
 {
@@ -82,38 +94,46 @@ static void setting_unref(struct tracing_setting *s)
     /* Acquire and release: the last one sees what others put in. */
     if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
         return;
+    setting_wait(s, -s->waiting_bytes);
     setting_flush(s, &s->ended, s->choice.values.frequency != 0);
     mutex_fini(&s->lock);
     mem_free(s);
 }
 
-/* A record is whole: it waits for others of its settings, or is on its way. */
+/* A trace of the settings has ended; it waits for others of them, or is on its way with those that
+ * did.
+ * r  NULL: there was no room for it */
+static void setting_ended(struct tracing_setting *s, struct tracing_record *r)
+{
+    struct list due;
+    list_init(&due);
+    mutex_lock(&s->lock);
+    if (r)
+        list_append(&s->ended, &r->node);
+    s->waiting += r != NULL;
+    s->ended_count++;
+    bool full = setting_wait(s, r ? r->charged : 0);
+    enum tracing_flush flush =
+        tracing_settings_flush(&s->choice.values, &s->drawn, s->waiting, s->ended_count, full);
+    if (flush != TRACING_FLUSH_LATER) {
+        list_splice(&due, &s->ended);
+        s->waiting = 0;
+        setting_wait(s, -s->waiting_bytes);
+    }
+    mutex_unlock(&s->lock);
+    setting_flush(s, &due, flush == TRACING_FLUSH_NUMBERED);
+}
+
+/* A record is whole. */
 static void tracing_done(struct tracing_record *r)
 {
     struct tracing_setting *s = r->owner;
     if (r->lost)
         LOG_WARN("a trace lacks %u activities or tensors: there was no room for them", r->lost);
-    if (s->tracing->export) {
+    if (s->tracing->export)
         tracing_export_push(s->tracing->export, r);
-        setting_unref(s);
-        return;
-    }
-    struct list due;
-    list_init(&due);
-    mutex_lock(&s->lock);
-    list_append(&s->ended, &r->node);
-    s->waiting++;
-    s->ended_count++;
-    s->waiting_bytes += r->charged;
-    enum tracing_flush flush = tracing_settings_flush(
-        &s->choice.values, &s->drawn, s->waiting, s->ended_count, s->waiting_bytes > WAITING_BYTES);
-    if (flush != TRACING_FLUSH_LATER) {
-        list_splice(&due, &s->ended);
-        s->waiting = 0;
-        s->waiting_bytes = 0;
-    }
-    mutex_unlock(&s->lock);
-    setting_flush(s, &due, flush == TRACING_FLUSH_NUMBERED);
+    else
+        setting_ended(s, r);
     setting_unref(s);
 }
 
@@ -151,9 +171,7 @@ struct tracing_record *tracing_begin(struct tracing *t, const char *model,
     struct tracing_record *r = drawn ? tracing_record_new(level, tracing_done, s) : NULL;
     if (drawn && !r) {
         LOG_WARN("a request is not traced: traces hold %zu bytes already", tracing_record_held());
-        mutex_lock(&s->lock);
-        s->ended_count++; /* it never comes */
-        mutex_unlock(&s->lock);
+        setting_ended(s, NULL);
     }
     if (!r)
         setting_unref(s);
