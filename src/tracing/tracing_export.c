@@ -177,8 +177,8 @@ void tracing_export_push(struct tracing_export *x, struct tracing_record *r)
     } else {
         x->refused += r->spans;
     }
-    bool begin = room && !x->sending;
-    x->sending |= begin;
+    bool begin = !x->sending; /* also to say what there is no place for */
+    x->sending = true;
     if (x->spans >= x->batch)
         mutex_cond_signal(&x->changed);
     mutex_unlock(&x->lock);

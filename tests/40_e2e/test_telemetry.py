@@ -213,3 +213,11 @@ def test_nobody_is_there(repository: Repository) -> None:
             _infer(server)
         server.process.wait_until(lambda: "spans are thrown away" in server.process.log(), 90)
         _infer(server)
+
+
+def test_a_queue_too_small_for_a_trace(repository: Repository, collector: Collector) -> None:
+    """Nothing is ever sent; the log says so."""
+    with Nereid(repository.path, _options(collector.port, "opentelemetry,bsp_max_queue_size=2")) as server:
+        _infer(server)
+        server.process.wait_until(lambda: "3 spans are thrown away: 2 wait for the collector already" in server.process.log(), 60)
+        assert collector.requests.empty()
