@@ -5,6 +5,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "cloud/web/url.h"
 #include "infer/trace.h"
 #include "os/mutex.h"
 #include "server/options/options_trace.h"
@@ -42,7 +43,8 @@ struct tracing_setting {
 
 /* What the mode adds: three settings that are always there, and those that were given. */
 struct telemetry {
-    char *url; /* owned */
+    char *url;   /* owned */
+    char *shown; /* owned: what clients are told of it */
     uint32_t queue, delay_ms, batch;
     char numbers[3][12];
 };
@@ -354,8 +356,10 @@ void tracing_tell(struct tracing *t, const char *model, struct tracing_told *ret
     ret->more_count = 0;
     if (!o->opentelemetry)
         return;
-    for (size_t i = 0; i < o->setting_count; i++)
-        tell_more(ret, o->settings[i].key, o->settings[i].value);
+    for (size_t i = 0; i < o->setting_count; i++) {
+        bool url = strcmp(o->settings[i].key, "url") == 0;
+        tell_more(ret, o->settings[i].key, url ? t->telemetry.shown : o->settings[i].value);
+    }
     for (size_t i = 0; i < 3; i++)
         if (!has_setting(o, bsp_keys[i]))
             tell_more(ret, bsp_keys[i], t->telemetry.numbers[i]);
@@ -412,6 +416,9 @@ static struct err *read_telemetry(struct tracing *t)
     const struct options_trace *o = t->options;
     struct telemetry *m = &t->telemetry;
     m->url = telemetry_url(setting_value(o, "url"));
+    struct strbuf shown = STRBUF_INIT;
+    url_for_all(&shown, m->url);
+    m->shown = strbuf_take(&shown);
     struct err *e = telemetry_number(o, bsp_keys[0], "OTEL_BSP_MAX_QUEUE_SIZE", "2048",
                                      m->numbers[0], &m->queue);
     if (!e)
@@ -480,6 +487,7 @@ void tracing_close(struct tracing *t, time_ns most)
     tracing_export_free(t->export, most);
     tracing_file_free(t->file);
     mem_free(t->telemetry.url);
+    mem_free(t->telemetry.shown);
     mutex_fini(&t->lock);
     mem_free(t);
 }

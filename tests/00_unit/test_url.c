@@ -74,6 +74,25 @@ static void escapes(void **state)
     }
 }
 
+static void what_everybody_may_read(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"http://h:1/p", "http://h:1/p"},
+        {"https://me:se@same@h/p@q?token=x", "https://h/p@q"},
+        {"http://me@h", "http://h"},
+        {"http://h?a=me@h", "http://h"},
+        {"me:sesame@h", "h"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct strbuf sb = STRBUF_INIT;
+        url_for_all(&sb, cases[i][0]);
+        assert_string_equal(strbuf_str(&sb), cases[i][1]);
+        strbuf_fini(&sb);
+    }
+}
+
 static void bytes_as_text(void **state)
 {
     (void)state;
@@ -133,4 +152,5 @@ static void finds_in_sections(void **state)
     check_ini("nobody", NULL, NULL);
 }
 
-UNIT_MAIN(UNIT(parses), UNIT(escapes), UNIT(bytes_as_text), UNIT(finds_in_sections))
+UNIT_MAIN(UNIT(parses), UNIT(escapes), UNIT(what_everybody_may_read), UNIT(bytes_as_text),
+          UNIT(finds_in_sections))

@@ -221,3 +221,16 @@ def test_a_queue_too_small_for_a_trace(repository: Repository, collector: Collec
         _infer(server)
         server.process.wait_until(lambda: "3 spans are thrown away: 2 wait for the collector already" in server.process.log(), 60)
         assert collector.requests.empty()
+
+
+def test_who_speaks_to_the_collector(repository: Repository, collector: Collector) -> None:
+    """A name and a password in the address are for the collector alone: neither clients nor the log are told."""
+    address = f"{HOST}:{ports.free_port()}/v1/traces"
+    options = _options(collector.port, f"opentelemetry,url=http://me:sesame@{address}")
+    with Nereid(repository.path, options) as server:
+        told = rawhttp.get(server.http, "/v2/trace/setting").json()
+        assert told["url"] == f"http://{address}"
+        _infer(server)
+        server.process.wait_until(lambda: "spans are thrown away" in server.process.log(), 90)
+        assert f"POST http://{address}: " in server.process.log()
+        assert "sesame" not in server.process.log()

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "cloud/web/cloud_abi.h"
 #include "cloud/web/retry.h"
+#include "cloud/web/url.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -203,9 +204,12 @@ static bool worth_again(int status)
 static struct err * final(const struct call *c, const struct call_request *r, enum status code,
                           const char *why, unsigned attempts, time_ns took)
 {
-    const char *url = strbuf_str(&r->url);
-    return err_new(code, "%s: %s %.*s: %s (attempt %u, after %.1f s)", c->what, r->method,
-                   (int)strcspn(url, "?"), url, why, attempts, (double)took / 1e9);
+    struct strbuf url = STRBUF_INIT;
+    url_for_all(&url, strbuf_str(&r->url));
+    struct err *e = err_new(code, "%s: %s %s: %s (attempt %u, after %.1f s)", c->what, r->method,
+                            strbuf_str(&url), why, attempts, (double)took / 1e9);
+    strbuf_fini(&url);
+    return e;
 }
 
 static void web_call_exchange(struct call_net *n, void *session, struct call *c,

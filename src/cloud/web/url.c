@@ -63,6 +63,16 @@ char *url_prefix(const char *path)
     return strbuf_take(&sb);
 }
 
+void url_for_all(struct strbuf *sb, const char *url)
+{
+    const char *scheme = strstr(url, "://");
+    const char *host = scheme ? scheme + 3 : url;
+    strbuf_append(sb, url, (size_t)(host - url));
+    for (const char *end = host + strcspn(host, "/?#"), *at = host; at < end; at++)
+        host = *at == '@' ? at + 1 : host;
+    strbuf_append(sb, host, strcspn(host, "?"));
+}
+
 /* HOST, HOST:PORT or [ADDRESS]:PORT. */
 static bool host_ok(const char *host, size_t len)
 {

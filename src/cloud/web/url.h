@@ -14,6 +14,10 @@ void url_escape(struct strbuf *sb, const char *text, size_t len, bool keep_slash
  * new length; invalid escapes stay. */
 size_t url_unescape(char *text, size_t len, bool plus);
 
+/* url_for_all - append a URL as everybody may read it: without a name and a password in front of
+ * its host, and without a query. */
+void url_for_all(struct strbuf *sb, const char *url);
+
 /* The parts of a repository's path after SCHEME://. */
 struct url_parts {
     char *endpoint; /* "http://host:port" if the path names one; else NULL */
