@@ -236,6 +236,18 @@ def test_file(repository: Repository, tmp_path: Path) -> None:
         assert times == sorted(times)
 
 
+@pytest.mark.parametrize("path", ["generate", "generate_stream"])
+def test_generate(repository: Repository, tmp_path: Path, path: str) -> None:
+    """The same times as those of other requests, each once."""
+    file = tmp_path / "trace.json"
+    with Nereid(repository.path, _config(file)) as server:
+        assert rawhttp.post(server.http, f"/v2/models/one/{path}", {"INPUT0": 1}).status == 200
+    (trace,) = _traces(file).values()
+    assert sorted(trace["times"]) == sorted(CORE + HTTP)
+    times = [trace["times"][name] for name in (*HTTP[:2], *CORE[:2], *COMPUTE, *HTTP[2:])]
+    assert times == sorted(times)
+
+
 def test_tensors(repository: Repository, tmp_path: Path) -> None:
     """Their contents, as the reference writes them, but as JSON; without times where only they are asked for."""
     file = tmp_path / "trace.json"

@@ -11,6 +11,7 @@
 #include "infer/response.h"
 #include "net/forward.h"
 #include "serve/version.h"
+#include "tracing/tracing.h"
 
 static const char not_one[] =
     "generate expects model to produce exactly 1 response, use generate stream for model that "
@@ -33,9 +34,17 @@ static struct err *the_response(struct http_exchange *x)
     return http_flat_prepare(x->response, &x->flat, &x->json_room);
 }
 
+/* The final response has come: the model has said all. */
+static void http_generate_final(struct http_exchange *x)
+{
+    x->request = NULL; /* it may end with the response */
+    if (x->trace)
+        tracing_mark(x->trace, "INFER_RESPONSE_COMPLETE", clock_now_ns());
+}
+
 static void http_generate_complete(struct http_exchange *x)
 {
-    x->request = NULL;
+    http_generate_final(x);
     if (!x->conn) {
         http_exchange_free(x);
         return;
@@ -72,14 +81,13 @@ static void refuse_late(struct http_exchange *x, struct response *response)
     struct err *e = response->error;
     response->error = NULL;
     response_free(response);
-    x->request = NULL;
+    http_generate_final(x);
     x->part = HTTP_PART_WHOLE;
     http_exchange_error(x, e);
 }
 
 static void end_stream(struct http_exchange *x)
 {
-    x->request = NULL;
     if (x->conn)
         http_event_end(x);
     else
@@ -96,7 +104,7 @@ static void on_streamed(struct response *response, void *owner)
         return;
     }
     if (final)
-        x->request = NULL; /* it may end with the response */
+        http_generate_final(x);
     if (x->conn && !x->given_up && request_is_overrun(response->request)) {
         http_event_give_up(x);
         response_free(response);
