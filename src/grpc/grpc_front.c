@@ -153,7 +153,7 @@ static void init_parts(struct grpc_front *f, const struct door *door)
         p->home.metrics = front_metrics_new(f->service->metrics());
         p->home.tls = (struct tls_home){
             .tls = door->tls, .loop = p->home.worker->loop, .give_up = grpc_front_give_up};
-        tls_home_init(&p->home.tls);
+        tls_conn_home_init(&p->home.tls);
         list_init(&p->home.conns);
         p->goodbye.deliver = on_goodbye;
         p->closing.deliver = on_closing;
@@ -253,7 +253,7 @@ void grpc_front_free(struct grpc_front *f)
     forward_free(f->forward);
     listener_free(f->listener);
     for (unsigned i = 0; f->parts && i < f->server->worker_count; i++) {
-        tls_home_fini(&f->parts[i].home.tls);
+        tls_conn_home_fini(&f->parts[i].home.tls);
         front_metrics_free(f->parts[i].home.metrics);
         mem_free(f->parts[i].home.batch);
     }

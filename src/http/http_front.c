@@ -79,7 +79,7 @@ struct err *http_front_open(struct server *s, const struct http_service *service
                                              .loop = s->workers[i].loop,
                                              .plain = speak_tls,
                                              .give_up = http_front_give_up};
-        tls_home_init(&f->shards[i].tls);
+        tls_conn_home_init(&f->shards[i].tls);
         list_init(&f->shards[i].conns);
     }
     struct err *e = NULL;
@@ -190,7 +190,7 @@ void http_front_free(struct http_front *f)
         return;
     for (unsigned i = 0; i < f->server->worker_count; i++) {
         http_out_fini(&f->shards[i].out);
-        tls_home_fini(&f->shards[i].tls);
+        tls_conn_home_fini(&f->shards[i].tls);
         front_metrics_free(f->shards[i].metrics);
         mem_free(f->shards[i].json_memory);
     }

@@ -48,13 +48,13 @@ static void tls_conn_on_timer(struct loop_timer *timer)
     }
 }
 
-void tls_home_init(struct tls_home *h)
+void tls_conn_home_init(struct tls_home *h)
 {
     list_init(&h->shaking);
     h->timer = (struct loop_timer)LOOP_TIMER_INIT(tls_conn_on_timer);
 }
 
-void tls_home_fini(struct tls_home *h)
+void tls_conn_home_fini(struct tls_home *h)
 {
     if (h->timer.heap_index)
         loop_timer_clear(h->loop, &h->timer);

@@ -43,10 +43,10 @@ struct tls_conn {
     bool spared; /* its memory was allowed although the budget was spent */
 };
 
-/* tls_home_init - call it when the other fields are set.
- * tls_home_fini - call it when no connection is left. */
-void tls_home_init(struct tls_home *h);
-void tls_home_fini(struct tls_home *h);
+/* tls_conn_home_init - call it when the other fields are set.
+ * tls_conn_home_fini - call it when no connection is left. */
+void tls_conn_home_init(struct tls_home *h);
+void tls_conn_home_fini(struct tls_home *h);
 
 /* tls_conn_new - make one for a new socket, which the caller owns. */
 struct tls_conn *tls_conn_new(struct tls_home *h, int fd, void *owner);
