@@ -303,27 +303,39 @@ static int run_logged(const struct options *o)
     return status;
 }
 
-/* Refuses two front ends at the same Unix socket: only one could be reached. */
+/* Refuses two front ends at the same Unix socket, of which only one could be reached, or at the
+ * same port: where both may share it, the kernel would spread connections over both. */
 static struct err *check_addresses(const struct options *o)
 {
     const struct {
         const char *option;
         bool open;
         const char *address;
+        const char *port_option;
+        uint16_t port;
     } fronts[] = {
-        {"http-address", o->allow_http, o->http_address},
-        {"grpc-address", o->allow_grpc, o->grpc_address},
+        {"http-address", o->allow_http, o->http_address, "http-port", o->http_port},
+        {"grpc-address", o->allow_grpc, o->grpc_address, "grpc-port", o->grpc_port},
         {"metrics-address", o->allow_metrics,
-         o->metrics_address ? o->metrics_address : o->http_address},
+         o->metrics_address ? o->metrics_address : o->http_address, "metrics-port",
+         o->metrics_port},
     };
     for (size_t i = 1; i < sizeof(fronts) / sizeof(*fronts); i++)
-        for (size_t k = 0; k < i; k++)
-            if (fronts[i].open && fronts[k].open && sock_unix_path(fronts[i].address) &&
-                strcmp(fronts[i].address, fronts[k].address) == 0)
+        for (size_t k = 0; k < i; k++) {
+            if (!fronts[i].open || !fronts[k].open ||
+                strcmp(fronts[i].address, fronts[k].address) != 0)
+                continue;
+            if (sock_unix_path(fronts[i].address))
                 return err_new(STATUS_INVALID_ARG,
                                "option --%s: expected an address of its own, found '%s', which is "
                                "that of --%s",
                                fronts[i].option, fronts[i].address, fronts[k].option);
+            if (fronts[i].port && fronts[i].port == fronts[k].port)
+                return err_new(STATUS_INVALID_ARG,
+                               "option --%s: expected a port of its own, found %u, which is that "
+                               "of --%s",
+                               fronts[i].port_option, fronts[i].port, fronts[k].port_option);
+        }
     return NULL;
 }
 

@@ -134,3 +134,10 @@ def test_options_that_tune_what_is_not_here_are_told_of_once(repository: Reposit
 def test_deprecated_options_are_warned_of(repository: Repository) -> None:
     with Nereid(repository.path, {"strict-model-config": "false"}) as server:
         assert re.search(r'^W.*"\'--strict-model-config\' has been deprecated!', server.process.log(), re.MULTILINE)
+
+
+def test_two_front_ends_at_one_port_are_refused() -> None:
+    """Where both may share it, the kernel would hand the clients of one to the other."""
+    argv = [str(paths.nereid_binary()), "--model-repository=x", "--http-port=9", "--grpc-port=9", "--reuse-http-port=true", "--reuse-grpc-port=true"]
+    answer = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    assert (answer.returncode, "option --grpc-port: expected a port of its own, found 9, which is that of --http-port" in answer.stderr) == (1, True)

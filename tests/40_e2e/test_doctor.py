@@ -68,8 +68,9 @@ def test_front_ends_in_each_others_way(tmp_path: Path) -> None:
         port = found.getsockname()[1]
     told = [*plain(tmp_path)[:1], f"--model-repository={models.path}"]
     status, text = doctor(*told, f"--http-port={port}", f"--grpc-port={port}", "--metrics-port=0")
-    assert (status, text.splitlines()[-1]) == (1, "1 problems"), text
+    assert (status, text.splitlines()[-1]) == (1, "2 problems"), text
     assert f"cannot listen on 0.0.0.0:{port}: Address already in use" in text
+    assert f"option --grpc-port: expected a port of its own, found {port}, which is that of --http-port" in text
     status, text = doctor(*told, f"--http-address=unix:{tmp_path}/door", "--grpc-port=0")
     assert (status, text.splitlines()[-1]) == (1, "1 problems"), text
     assert f"option --metrics-address: expected an address of its own, found 'unix:{tmp_path}/door'" in text
