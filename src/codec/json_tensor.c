@@ -72,28 +72,50 @@ static enum json_tensor_result json_tensor_read_int(struct reader *r, const yyjs
     return JSON_TENSOR_OK;
 }
 
+static bool json_tensor_is_real(const yyjson_val *v, double *ret)
+{
+    switch ((uint8_t)v->tag) {
+    case YYJSON_TYPE_NUM | YYJSON_SUBTYPE_REAL:
+        *ret = v->uni.f64;
+        return true;
+    case YYJSON_TYPE_NUM | YYJSON_SUBTYPE_UINT:
+        *ret = (double)v->uni.u64;
+        return true;
+    case YYJSON_TYPE_NUM | YYJSON_SUBTYPE_SINT:
+        *ret = (double)v->uni.i64;
+        return true;
+    default:
+        return false;
+    }
+}
+
 static enum json_tensor_result json_tensor_read_real(struct reader *r, const yyjson_val *v)
 {
     double d;
-    switch ((uint8_t)v->tag) {
-    case YYJSON_TYPE_NUM | YYJSON_SUBTYPE_REAL:
-        d = v->uni.f64;
-        break;
-    case YYJSON_TYPE_NUM | YYJSON_SUBTYPE_UINT:
-        d = (double)v->uni.u64;
-        break;
-    case YYJSON_TYPE_NUM | YYJSON_SUBTYPE_SINT:
-        d = (double)v->uni.i64;
-        break;
-    default:
+    if (!json_tensor_is_real(v, &d))
         return JSON_TENSOR_NOT_NUMBER;
-    }
     float f = (float)d;
     if (r->type.width == 4)
         memcpy(r->to, &f, sizeof(f));
     else
         memcpy(r->to, &d, sizeof(d));
     return JSON_TENSOR_OK;
+}
+
+/* Reads up to n floats from v on: the most common tensors. Returns how many there are before
+ * something that is no number, or too many. */
+static size_t read_floats(struct reader *r, const yyjson_val *v, size_t n)
+{
+    size_t most = n < r->left ? n : (size_t)r->left;
+    size_t i = 0;
+    double d;
+    for (; i < most && json_tensor_is_real(v + i, &d); i++) {
+        float f = (float)d;
+        memcpy(r->to + i * sizeof(f), &f, sizeof(f));
+    }
+    r->to += i * sizeof(float);
+    r->left -= i;
+    return i;
 }
 
 static enum json_tensor_result json_tensor_read_string(struct reader *r, const yyjson_val *v)
@@ -141,27 +163,27 @@ static enum json_tensor_result read_fixed(struct reader *r, const yyjson_val *v)
     return result;
 }
 
-static enum json_tensor_result read_element(struct reader *r, const yyjson_val *v)
+/* Reads n values from v on. `depth` arrays are around them. */
+static enum json_tensor_result walk(struct reader *r, yyjson_val *v, size_t n, unsigned depth)
 {
-    return r->type.kind == JSON_TENSOR_BYTES ? json_tensor_read_string(r, v) : read_fixed(r, v);
-}
-
-static enum json_tensor_result walk(struct reader *r, yyjson_val *array, unsigned depth)
-{
-    if (depth >= JSON_TENSOR_MAX_DEPTH)
+    if (depth > JSON_TENSOR_MAX_DEPTH)
         return JSON_TENSOR_TOO_DEEP;
-    size_t n = unsafe_yyjson_get_len(array);
-    yyjson_val *v = unsafe_yyjson_get_first(array);
-    for (size_t i = 0; i < n; i++) {
+    size_t i = 0;
+    if (r->type.kind == JSON_TENSOR_REAL && r->type.width == sizeof(float)) {
+        i = read_floats(r, v, n);
+        v += i;
+    }
+    for (; i < n; i++) {
         enum json_tensor_result result;
         if (unsafe_yyjson_is_arr(v)) {
-            result = walk(r, v, depth + 1);
+            result = walk(r, unsafe_yyjson_get_first(v), unsafe_yyjson_get_len(v), depth + 1);
             if (result != JSON_TENSOR_OK)
                 return result;
             v = unsafe_yyjson_get_next(v);
             continue;
         }
-        result = read_element(r, v);
+        result =
+            r->type.kind == JSON_TENSOR_BYTES ? json_tensor_read_string(r, v) : read_fixed(r, v);
         if (result != JSON_TENSOR_OK)
             return result;
         v++; /* not an array: an element is a single value */
@@ -169,15 +191,10 @@ static enum json_tensor_result walk(struct reader *r, yyjson_val *array, unsigne
     return JSON_TENSOR_OK;
 }
 
-static enum json_tensor_result read_elements(struct reader *r, yyjson_val *data)
-{
-    return yyjson_is_arr(data) ? walk(r, data, 0) : read_element(r, data);
-}
-
 enum json_tensor_result json_tensor_bytes(yyjson_val *data, uint64_t *ret_bytes)
 {
     struct reader r = {.type = {JSON_TENSOR_BYTES, 0}};
-    enum json_tensor_result result = read_elements(&r, data);
+    enum json_tensor_result result = walk(&r, data, 1, 0);
     if (result == JSON_TENSOR_OK)
         *ret_bytes = r.bytes;
     return result;
@@ -187,7 +204,7 @@ enum json_tensor_result json_tensor_read(yyjson_val *data, struct json_tensor_ty
                                          uint64_t count, void *to)
 {
     struct reader r = {.type = type, .left = count, .to = to};
-    enum json_tensor_result result = read_elements(&r, data);
+    enum json_tensor_result result = walk(&r, data, 1, 0);
     if (result == JSON_TENSOR_OK && type.kind != JSON_TENSOR_BYTES && r.left)
         return JSON_TENSOR_TOO_FEW;
     return result;

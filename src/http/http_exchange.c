@@ -85,16 +85,21 @@ static void disown(struct http_exchange *x)
         x->conn->unread -= x->held;
 }
 
+/* Of an exchange that is traced. */
+__attribute__((cold)) static void trace_ends(struct http_exchange *x)
+{
+    tracing_mark(x->trace, "HTTP_SEND_END", clock_now_ns());
+    tracing_end(x->trace);
+}
+
 void http_exchange_free(struct http_exchange *x)
 {
     if (x->counted) {
         x->status = CLIENT_WENT;
         http_exchange_counted(x, 0);
     }
-    if (x->trace) {
-        tracing_mark(x->trace, "HTTP_SEND_END", clock_now_ns());
-        tracing_end(x->trace);
-    }
+    if (x->trace)
+        trace_ends(x);
     response_free(x->response);
     buf_unref(x->rendered);
     mem_free(x->owned);

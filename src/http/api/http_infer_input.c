@@ -10,8 +10,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The source of an input's data; one of the members is set. */
+/* The source of an input's data; one of the members after the first is set. */
 struct source {
+    yyjson_val *params; /* NULL = the input has none */
     yyjson_val *data;
     yyjson_val *binary_size;
     yyjson_val *shared_region;
@@ -19,10 +20,10 @@ struct source {
 
 static struct err *http_infer_input_find_source(yyjson_val *input, struct source *s)
 {
-    yyjson_val *params = http_json_get(input, "parameters");
+    s->params = http_json_get(input, "parameters");
     s->data = http_json_get(input, "data");
-    s->binary_size = http_json_get(params, "binary_data_size");
-    s->shared_region = http_json_get(params, "shared_memory_region");
+    s->binary_size = http_json_get(s->params, "binary_data_size");
+    s->shared_region = http_json_get(s->params, "shared_memory_region");
     int given = !!s->data + !!s->binary_size + !!s->shared_region;
     if (given == 1)
         return NULL;
@@ -245,9 +246,11 @@ struct err *http_infer_input(struct request *r, yyjson_val *input, struct http_i
         return e;
     if (from.binary_size)
         return http_infer_input_add_binary(r, &d, from.binary_size, tail);
+    if (!from.params)
+        return http_infer_input_add_json(r, &d, from.data, tail->max_bytes);
     struct regions_part part;
     bool shared;
-    e = http_regions_part(http_json_get(input, "parameters"), &part, &shared);
+    e = http_regions_part(from.params, &part, &shared);
     if (e)
         return e;
     return shared ? http_infer_input_add_shared(r, &d, &part, tail->regions)

@@ -216,7 +216,9 @@ static struct err *http_infer_json_read_output(struct request *r, yyjson_val *ou
     yyjson_val *classes = http_json_get(params, "classification");
     yyjson_val *binary = http_json_get(params, "binary_data");
     struct regions_part part;
-    bool shared = http_json_get(params, "shared_memory_region") != NULL;
+    /* Parameters besides those two: none of shared memory otherwise. */
+    bool others = yyjson_obj_size(params) > (size_t) !!classes + !!binary;
+    bool shared = others && http_json_get(params, "shared_memory_region");
     struct err *e = shared ? check_shared_output(params) : NULL;
     if (!e)
         e = http_infer_json_name_output(r, output);
@@ -225,7 +227,7 @@ static struct err *http_infer_json_read_output(struct request *r, yyjson_val *ou
     if (classes && !yyjson_is_uint(classes))
         return err_new(STATUS_INTERNAL, "Unable to set 'classification': %s",
                        json_tensor_text(JSON_TENSOR_NOT_UINT));
-    e = http_regions_part(params, &part, &shared);
+    e = others ? http_regions_part(params, &part, &shared) : NULL;
     if (e)
         return e;
     if (!shared && binary && !yyjson_is_bool(binary))
