@@ -26,6 +26,11 @@ def test_failures_of_execute(both: Both, ask: str, protocol: str) -> None:
     assert both.same(lambda asker: asker.told("fails_execute", "well", protocol=protocol)) == "well"
 
 
+def test_an_errors_code(both: Both) -> None:
+    """It equals its number, is no int and is never false."""
+    assert "UNKNOWN" in both.same(lambda asker: asker.told("fails_execute", "code"))
+
+
 @pytest.mark.parametrize(
     "model",
     [
@@ -139,14 +144,18 @@ def test_a_stub_that_is_killed_while_idle(both: Both) -> None:
 
 
 def test_other_models_lose_nothing(both: Both) -> None:
-    """While the stub of one model dies, another one answers every request."""
+    """While the stub of one model dies, another one answers every request. What is said of the dead one differs
+    (docs/user/python.md, "Where it differs from Triton's"): ours says more."""
+    said = "Stub process 'dies_0' is not healthy."
+    whole = {"nereid": f"Failed to process the request(s) for model instance 'dies_0', message: {said} It has ended."}
 
     def ask(asker: Asker) -> Any:
         told = asker.at_once(lambda i: asker.told("dies", "die") if i == 0 else asker.told("logs", ""), 8)
         renew(asker, "dies")
         return told
 
-    assert both.same(ask)[1:] == ["logged"] * 7
+    for kind, told in both.each(ask).items():
+        assert told == [{"status": "StatusCode.INTERNAL", "message": whole.get(kind, said)}, *["logged"] * 7], kind
 
 
 @pytest.mark.parametrize("kind", ["nereid", "compiled"])

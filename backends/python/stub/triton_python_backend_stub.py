@@ -18,8 +18,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 def text_of(error):
     """What is said of an exception: its type, its text, and the frames from the innermost one outwards."""
     kind = type(error).__name__
-    if type(error) is pb_utils.TritonModelException:
-        kind = "c_python_backend_utils." + kind
     try:
         said = str(error)
     except BaseException:  # the model's, and not to end what answers for it

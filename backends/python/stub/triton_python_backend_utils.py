@@ -37,19 +37,39 @@ class _Members(type):
         return iter(cls.__members__.values())
 
 
-def _values(name, owner, module, **members):
-    """A class whose values are ints that print as `owner.NAME`, like the enumerations of the C++ module."""
+class _Value(metaclass=_Members):
+    """One of a closed set. It equals its number but is no int, and is never false, like those of the C++ module."""
+
+    __slots__ = ("name", "value")
+    __members__ = {}
+
+    def __init__(self, value):
+        self.value = int(value)
+        self.name = next((name for name, each in self.__members__.items() if each.value == self.value), "???")
+
+    def __int__(self):
+        return self.value
+
+    __index__ = __int__
+
+    def __eq__(self, other):
+        return self.value == other
+
+    def __hash__(self):
+        return hash(self.value)
 
     def __str__(self):
-        return f"{owner}.{self.name}"
+        return f"{type(self).__name__}.{self.name}"
 
     def __repr__(self):
-        return f"<{owner}.{self.name}: {int(self)}>"
+        return f"<{self}: {self.value}>"
 
-    made = _Members(name, (int,), {"__str__": __str__, "__repr__": __repr__, "__module__": module, "value": property(int)})
-    made.__members__ = {}
+
+def _values(name, **members):
+    """A class of such values."""
+    made = _Members(name, (_Value,), {"__slots__": (), "__module__": "c_python_backend_utils", "__members__": {}})
     for key, number in members.items():
-        value = int.__new__(made, number)
+        value = made(number)
         value.name = key
         made.__members__[key] = value
         setattr(made, key, value)
@@ -73,14 +93,14 @@ class TritonError:
 
 
 _ErrorCode = _values(
-    "__ErrorCode", "__ErrorCode", "c_python_backend_utils", UNKNOWN=0, INTERNAL=1, NOT_FOUND=2, INVALID_ARG=3, UNAVAILABLE=4,
+    "__ErrorCode", UNKNOWN=0, INTERNAL=1, NOT_FOUND=2, INVALID_ARG=3, UNAVAILABLE=4,
     UNSUPPORTED=5, ALREADY_EXISTS=6, CANCELLED=7,
 )  # fmt: skip
 for _each in _ErrorCode:
     setattr(TritonError, _each.name, _each)
 setattr(TritonError, "__ErrorCode", _ErrorCode)
 
-MemoryType = _values("MemoryType", "MemoryType", "c_python_backend_utils", TRITONSERVER_MEMORY_GPU=0, TRITONSERVER_MEMORY_CPU=1)
+MemoryType = _values("MemoryType", TRITONSERVER_MEMORY_GPU=0, TRITONSERVER_MEMORY_CPU=1)
 TRITONSERVER_MEMORY_GPU = MemoryType.TRITONSERVER_MEMORY_GPU
 TRITONSERVER_MEMORY_CPU = MemoryType.TRITONSERVER_MEMORY_CPU
 
@@ -244,7 +264,7 @@ def _log(level, message, depth=None):
 class Logger:
     """Lines in the server's log, with the file and line of who calls."""
 
-    LogLevel = _values("LogLevel", "LogLevel", "c_python_backend_utils", INFO=_INFO, WARNING=_WARNING, ERROR=_ERROR, VERBOSE=_VERBOSE)
+    LogLevel = _values("LogLevel", INFO=_INFO, WARNING=_WARNING, ERROR=_ERROR, VERBOSE=_VERBOSE)
     INFO, WARNING, ERROR, VERBOSE = LogLevel.INFO, LogLevel.WARNING, LogLevel.ERROR, LogLevel.VERBOSE
 
     @staticmethod
@@ -319,7 +339,7 @@ class _FamilyKept:
 class MetricFamily:
     """Metrics of one name, which differ in their labels."""
 
-    _Kind = _values("MetricKind", "MetricKind", "c_python_backend_utils", COUNTER=0, GAUGE=1, HISTOGRAM=2)
+    _Kind = _values("MetricKind", COUNTER=0, GAUGE=1, HISTOGRAM=2)
     COUNTER, GAUGE, HISTOGRAM = _Kind.COUNTER, _Kind.GAUGE, _Kind.HISTOGRAM
 
     def __init__(self, name, description, kind):

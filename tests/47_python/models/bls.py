@@ -27,7 +27,7 @@ def plain(value):
 
 def show(response):
     if response.has_error():
-        return {"error": response.error().message(), "code": response.error().code()}
+        return {"error": response.error().message(), "code": int(response.error().code())}
     return {
         tensor.name(): [plain(value) for value in tensor.as_numpy().flatten().tolist()]
         for tensor in response.output_tensors()

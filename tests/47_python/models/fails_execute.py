@@ -35,13 +35,21 @@ class TritonPythonModel:
             return [pb_utils.InferenceResponse([pb_utils.Tensor("TOLD", np.array([1], dtype=np.int32))])]
         if ask == "no output":
             return [pb_utils.InferenceResponse([])]
+        if ask == "error and outputs":
+            tensor = pb_utils.Tensor("TOLD", np.array(["lost"], dtype=object))
+            return [pb_utils.InferenceResponse(output_tensors=[tensor], error=pb_utils.TritonError("both"))]
         if ask.startswith("error "):
             code = getattr(pb_utils.TritonError, ask.split()[1]) if ask != "error plain" else None
             error = pb_utils.TritonError("it says " + ask, code) if code else pb_utils.TritonError("it says plain")
             return [pb_utils.InferenceResponse(error=error)]
-        if ask == "error and outputs":
-            tensor = pb_utils.Tensor("TOLD", np.array(["lost"], dtype=object))
-            return [pb_utils.InferenceResponse(output_tensors=[tensor], error=pb_utils.TritonError("both"))]
+        if ask == "code":
+            return [told(self.seen(pb_utils.TritonError("", pb_utils.TritonError.UNKNOWN).code()))]
         if ask == "die":
             os._exit(3)
         return [told("well")]
+
+    @staticmethod
+    def seen(code):
+        """What Python sees of an error's code."""
+        numbers = int(code), code == 0, code == pb_utils.TritonError.UNKNOWN, code == pb_utils.TritonError.INTERNAL, hash(code)
+        return repr((str(code), repr(code), code.name, code.value, *numbers, bool(code), isinstance(code, int), {0: "it"}.get(code)))
