@@ -291,11 +291,16 @@ bool request_is_overrun(const struct request *r)
     return atomic_load_explicit(&r->overrun, memory_order_relaxed);
 }
 
+/* More responses than this that nobody took yet leave a quarter of the budget to others. */
+#define BURST 64u
+
 bool request_overruns(struct request *r)
 {
     if (!r->bounded || request_is_overrun(r))
         return r->bounded;
-    if (!request_has_sent(r) || budget_account_room(r->arena.account, 0))
+    uint32_t sent = atomic_load_explicit(&r->sent_refs, memory_order_relaxed);
+    size_t spare = sent > BURST ? budget_limit() / 4 : 0;
+    if (!sent || budget_account_room(r->arena.account, spare))
         return false;
     atomic_store_explicit(&r->overrun, true, memory_order_relaxed);
     atomic_store_explicit(&r->cancelled, true, memory_order_relaxed);
