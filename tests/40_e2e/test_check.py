@@ -202,6 +202,7 @@ def test_what_this_machine_lacks(tmp_path: Path) -> None:
     assert f"'{tmp_path}/identity'" in there[1]["problem"] and f"'{tmp_path}' has" in there[1]["mend"]
 
 
+@pytest.mark.onnx
 def test_what_backends_say_is_known_once_models_are_loaded(tmp_path: Path) -> None:
     """A truncated file, and an input that the file does not have so: found by --load alone."""
     repository = Repository(tmp_path / "models")
@@ -218,6 +219,7 @@ def test_what_backends_say_is_known_once_models_are_loaded(tmp_path: Path) -> No
     assert check(repository.path, "--load", "--load-timeout=0").returncode == 2
 
 
+@pytest.mark.onnx
 def test_a_backend_that_crashes_or_hangs_is_told_of(tmp_path: Path) -> None:
     """The check goes on, with the models behind it."""
     repository = Repository(tmp_path / "models")

@@ -240,6 +240,7 @@ def test_what_a_model_does_now(board: Board, backend: Path) -> None:
         asking = [threading.Thread(target=ask) for _ in range(3)]
         asking[0].start()
         server.process.wait_until(lambda: now("nereid_instances_busy") == 1, 30)
+        server.process.wait_until(lambda: now("nv_inference_pending_request_count") == 0, 30)  # the first one is taken
         assert now("nereid_instances") == 1
         for thread in asking[1:]:
             thread.start()

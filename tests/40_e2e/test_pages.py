@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 from harness import paths, ports
 
-PAGES = sorted(path.stem for path in (paths.ROOT / "docs" / "user").glob("*.md") if "\n```sh\n" in path.read_text())
+PAGES = [
+    pytest.param(path.stem, marks=[pytest.mark.onnx] if ".onnx models/" in text else [])
+    for path in sorted((paths.ROOT / "docs" / "user").glob("*.md"))
+    if "\n```sh\n" in (text := path.read_text())
+]
 BLOCK = re.compile(r"^```(sh|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MARK = "=== end of block"
 # A server started in the background ends with the shell.
