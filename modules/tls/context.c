@@ -162,23 +162,12 @@ static bool set_rules(SSL_CTX *ssl)
            SSL_CTX_set_session_id_context(ssl, name, sizeof(name) - 1) == 1;
 }
 
-static void context_gone(void *parent, void *context, CRYPTO_EX_DATA *data, int index, long argl,
-                         void *argp)
-{
-    (void)parent;
-    (void)data;
-    (void)index;
-    (void)argl;
-    (void)argp;
-    free(context);
-}
-
 /* Only one thread at a time makes contexts. */
 void *context_new(struct tls_abi_setup *s)
 {
     ERR_clear_error();
     if (context_index < 0)
-        context_index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, context_gone);
+        context_index = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, NULL);
     struct context *c = calloc(1, sizeof(*c));
     SSL_CTX *ssl = SSL_CTX_new(TLS_server_method());
     bool ok = c && ssl && s->protocols_len <= sizeof(c->protocols) &&
@@ -193,6 +182,7 @@ void *context_new(struct tls_abi_setup *s)
     c->protocols_len = (unsigned)s->protocols_len;
     c->protocol_needed = s->protocol_needed;
     c->ssl = ssl;
+    atomic_init(&c->refs, 1);
     ok = set_rules(ssl);
     if (!ok)
         say_why(s, TLS_ABI_LIBRARY, "OpenSSL cannot be used");
@@ -200,13 +190,15 @@ void *context_new(struct tls_abi_setup *s)
     ERR_clear_error();
     if (ok)
         return c;
-    SSL_CTX_free(ssl);
+    context_free(c);
     return NULL;
 }
 
 void context_free(void *context)
 {
     struct context *c = context;
-    if (c)
-        SSL_CTX_free(c->ssl);
+    if (!c || atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    SSL_CTX_free(c->ssl);
+    free(c);
 }

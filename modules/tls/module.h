@@ -3,9 +3,11 @@
 #include "net/tls/tls_abi.h"
 
 #include <openssl/ssl.h>
+#include <stdatomic.h>
 
-/* A context: certificates, keys and rules; counted by references. */
+/* A context: certificates, keys and rules. Who made it has a reference, and so has each session. */
 struct context {
+    atomic_uint refs; /* who drops the last one frees it */
     SSL_CTX *ssl;
     char protocols[64];
     unsigned protocols_len;

@@ -19,6 +19,7 @@
 struct session {
     struct tls_abi_session head; /* first member */
     SSL *ssl;
+    struct context *context; /* a reference */
     int fd;
     size_t may_take;  /* bytes that may still be taken from the socket */
     unsigned notices; /* see MOST_NOTICES */
@@ -112,7 +113,7 @@ static bool has_method(void)
 
 struct tls_abi_session *session_new(void *context, int fd)
 {
-    const struct context *c = context;
+    struct context *c = context;
     struct session *s = calloc(1, sizeof(*s));
     SSL *ssl = SSL_new(c->ssl);
     BIO *bio = has_method() ? BIO_new(method) : NULL;
@@ -123,6 +124,8 @@ struct tls_abi_session *session_new(void *context, int fd)
         ERR_clear_error();
         return NULL;
     }
+    atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+    s->context = c;
     s->fd = fd;
     s->ssl = ssl;
     BIO_set_data(bio, s);
@@ -139,6 +142,7 @@ void session_free(struct tls_abi_session *session)
     if (!s)
         return;
     SSL_free(s->ssl);
+    context_free(s->context);
     free(s);
 }
 
