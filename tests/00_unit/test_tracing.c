@@ -3,14 +3,15 @@
 
 #include "base/strbuf.h"
 #include "infer/trace.h"
-#include "os/clock.h"
 #include "server/options/options_trace.h"
 #include "tracing/tracing_record.h"
 
 #include "support/unit.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 static void drop(struct tracing_record *r)
@@ -31,14 +32,15 @@ static void finish(struct tracing_record *r)
     trace_release(t);
 }
 
-static bool appears(const char *path)
+/* Waits until the writer's thread has made the file; fd tells of new files in its folder. */
+static bool appears(int fd, const char *path)
 {
-    for (time_ns until = clock_now_ns() + TIME_S(60); clock_now_ns() < until;) {
-        if (access(path, F_OK) == 0)
-            return true;
-        usleep(1000); /* allowed: a thread of its own writes */
-    }
-    return false;
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    char events[4096];
+    while (access(path, F_OK) != 0)
+        if (poll(&p, 1, 60000) != 1 || read(fd, events, sizeof(events)) <= 0)
+            return false;
+    return true;
 }
 
 /* Of a count of two the first waits for the second; that there is no room for that ends it. */
@@ -47,6 +49,8 @@ static void the_last_of_a_count_has_no_room(void **state)
     (void)state;
     char folder[] = "/tmp/tracing-XXXXXX", path[64], written[80];
     assert_non_null(mkdtemp(folder));
+    int made = inotify_init1(IN_CLOEXEC);
+    assert_true(inotify_add_watch(made, folder, IN_CREATE) >= 0);
     snprintf(path, sizeof(path), "%s/trace", folder);
     snprintf(written, sizeof(written), "%s.0", path);
     const struct options_trace o = {
@@ -60,12 +64,13 @@ static void the_last_of_a_count_has_no_room(void **state)
     while ((filler = tracing_record_new(o.level, drop, NULL)))
         list_append(&fillers, &filler->node);
     assert_null(begin(t));
-    assert_true(appears(written));
+    assert_true(appears(made, written));
     struct list *node;
     while ((node = list_pop(&fillers)))
         tracing_record_unref(LIST_ITEM(node, struct tracing_record, node));
     tracing_close(t, 0);
     assert_int_equal(tracing_record_held(), 0);
+    close(made);
     unlink(written);
     assert_int_equal(rmdir(folder), 0);
 }
