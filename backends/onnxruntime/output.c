@@ -31,7 +31,7 @@ struct sink {
     char *buffer;
 };
 
-static struct output *onnxruntime_output_find_output(struct run *run, const char *name)
+static struct output *find_run_output(struct run *run, const char *name)
 {
     for (size_t i = 0; i < run->output_count; i++)
         if (strcmp(run->outputs[i].tensor->name, name) == 0)
@@ -47,7 +47,7 @@ static TRITONSERVER_Error *onnxruntime_output_mark_wanted(struct run *run, uint3
     for (uint32_t i = 0; i < count && !err; i++) {
         const char *name;
         err = TRITONBACKEND_RequestOutputName(request, i, &name);
-        struct output *output = err ? NULL : onnxruntime_output_find_output(run, name);
+        struct output *output = err ? NULL : find_run_output(run, name);
         if (output && output->tensor->served)
             output->wanted[index] = true;
         else if (!err)

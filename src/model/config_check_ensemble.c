@@ -79,8 +79,8 @@ static struct err *check_whole(const Inference__ModelConfig *p)
     return wrong ? err_new(STATUS_INVALID_ARG, "%s '%s'", wrong, p->name) : NULL;
 }
 
-static struct err *config_check_ensemble_check_step(const Inference__ModelConfig *p,
-                                                    const step_proto *s, size_t index)
+static struct err *check_ensemble_step(const Inference__ModelConfig *p, const step_proto *s,
+                                       size_t index)
 {
     const char *missing = !*s->model_name    ? "model_name"
                           : !s->n_input_map  ? "input_map"
@@ -99,7 +99,7 @@ static struct err *config_check_ensemble_check_step(const Inference__ModelConfig
 static struct err *config_check_ensemble_add_step(struct graph *g, const step_proto *s,
                                                   size_t index)
 {
-    struct err *e = config_check_ensemble_check_step(g->p, s, index);
+    struct err *e = check_ensemble_step(g->p, s, index);
     for (size_t i = 0; !e && i < s->n_output_map; i++) {
         struct tensor *t = tensor_named(g, s->output_map[i]->value);
         if (t->maker != NO_STEP)
@@ -196,7 +196,7 @@ static struct tensor *unready_source(struct graph *g, struct tensor *t)
     }
 }
 
-static struct err *config_check_ensemble_check_outputs(struct graph *g)
+static struct err *check_ensemble_outputs(struct graph *g)
 {
     const Inference__ModelConfig *p = g->p;
     for (size_t i = 0; i < p->n_output; i++) {
@@ -244,7 +244,7 @@ struct err *config_check_ensemble_rules(const Inference__ModelConfig *p)
     if (!e)
         e = flow(&g);
     if (!e)
-        e = config_check_ensemble_check_outputs(&g);
+        e = check_ensemble_outputs(&g);
     if (!e)
         e = check_unused(&g);
     graph_fini(&g);

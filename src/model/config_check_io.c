@@ -103,8 +103,7 @@ static struct err *check_reshape(const struct io *io, int32_t max_batch_size)
     return NULL;
 }
 
-static struct err *config_check_io_check_datatype(const struct io *io,
-                                                  const Inference__ModelConfig *p)
+static struct err *check_io_datatype(const struct io *io, const Inference__ModelConfig *p)
 {
     if (io->data_type == DATATYPE_INVALID)
         return config_check_io_fail(io, "must specify 'data_type'");
@@ -122,7 +121,7 @@ static struct err *check_io(const struct io *io, const Inference__ModelConfig *p
 {
     if (!*io->name)
         return err_new(STATUS_INVALID_ARG, "model %s must specify 'name'", io->kind);
-    struct err *e = config_check_io_check_datatype(io, p);
+    struct err *e = check_io_datatype(io, p);
     if (!e && io->rank == 0)
         e = config_check_io_fail(io, "must specify 'dims'");
     if (!e)
@@ -140,8 +139,8 @@ static struct err *check_io(const struct io *io, const Inference__ModelConfig *p
     return e;
 }
 
-static struct err *config_check_io_check_input(const Inference__ModelInput *in,
-                                               const Inference__ModelConfig *p)
+static struct err *check_model_input(const Inference__ModelInput *in,
+                                     const Inference__ModelConfig *p)
 {
     struct io io = {"input",    in->name,    (int)in->data_type,  in->dims,
                     in->n_dims, in->reshape, in->is_shape_tensor, in->is_non_linear_format_io};
@@ -154,8 +153,8 @@ static struct err *config_check_io_check_input(const Inference__ModelInput *in,
     return e;
 }
 
-static struct err *config_check_io_check_output(const Inference__ModelOutput *out,
-                                                const Inference__ModelConfig *p)
+static struct err *check_model_output(const Inference__ModelOutput *out,
+                                      const Inference__ModelConfig *p)
 {
     struct io io = {"output",    out->name,    (int)out->data_type,  out->dims,
                     out->n_dims, out->reshape, out->is_shape_tensor, out->is_non_linear_format_io};
@@ -252,8 +251,8 @@ struct err *config_check_io_rules(const Inference__ModelConfig *p)
                        "expected at most %u inputs and outputs, got %zu and %zu for %s",
                        CONFIG_MAX_IO, p->n_input, p->n_output, p->name);
     for (size_t i = 0; !e && i < p->n_input; i++)
-        e = config_check_io_check_input(p->input[i], p);
+        e = check_model_input(p->input[i], p);
     for (size_t i = 0; !e && i < p->n_output; i++)
-        e = config_check_io_check_output(p->output[i], p);
+        e = check_model_output(p->output[i], p);
     return behind(e ? e : check_batch_io(p), p->name);
 }

@@ -139,10 +139,9 @@ static struct err *check_corrid(const Inference__ModelConfig *p,
     }
 }
 
-static struct err *
-config_check_sched_check_control(const Inference__ModelConfig *p,
-                                 const Inference__ModelSequenceBatching__Control *c,
-                                 unsigned *seen_kinds)
+static struct err *check_sequence_control(const Inference__ModelConfig *p,
+                                          const Inference__ModelSequenceBatching__Control *c,
+                                          unsigned *seen_kinds)
 {
     const char *name = control_name(c);
     if (!name)
@@ -176,7 +175,7 @@ static struct err *check_controls(const Inference__ModelConfig *p,
                         "kinds for %s",
                         in->name, p->name);
         for (size_t k = 0; !e && k < in->n_control; k++)
-            e = config_check_sched_check_control(p, in->control[k], &seen_kinds);
+            e = check_sequence_control(p, in->control[k], &seen_kinds);
     }
     map_fini(&names);
     return e;

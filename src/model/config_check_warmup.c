@@ -39,11 +39,10 @@ static const void *sample_has(const struct map *given, const char *name)
     return map_get(given, name, strlen(name));
 }
 
-/* config_check_warmup_check_complete - the sample must have an entry for each required input and
+/* check_sample_complete - the sample must have an entry for each required input and
  * each control tensor. */
-static struct err *config_check_warmup_check_complete(const Inference__ModelConfig *p,
-                                                      const Inference__ModelWarmup *w,
-                                                      const struct map *given)
+static struct err *check_sample_complete(const Inference__ModelConfig *p,
+                                         const Inference__ModelWarmup *w, const struct map *given)
 {
     const char *missing = NULL;
     for (size_t i = 0; !missing && i < p->n_input; i++)
@@ -85,7 +84,7 @@ static struct err *check_sample(const Inference__ModelConfig *p, const Inference
         e = check_entry(p, w, w->inputs[i]);
     }
     if (!e && full)
-        e = config_check_warmup_check_complete(p, w, &given);
+        e = check_sample_complete(p, w, &given);
     map_fini(&given);
     return e;
 }

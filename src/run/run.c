@@ -60,7 +60,7 @@ struct fronts {
 
 /* Adds the front end, its address and its option to an error of opening it: the port is in use,
  * or the address is invalid. */
-static struct err *run_run_opened(struct err *e, const char *front, const char *address)
+static struct err *name_front_option(struct err *e, const char *front, const char *address)
 {
     if (!e)
         return NULL;
@@ -81,24 +81,25 @@ static struct err *open_fronts(struct fronts *f)
     const struct options *o = &f->server->options;
     struct err *e = secure_open(&f->secure, o);
     if (!e && o->allow_grpc)
-        e = run_run_opened(grpc_front_open(f->server, &grpc_methods_service, o->grpc_address,
-                                           o->grpc_port, o->reuse_grpc_port, &f->secure.grpc,
-                                           &f->grpc),
-                           "grpc", o->grpc_address);
+        e = name_front_option(grpc_front_open(f->server, &grpc_methods_service, o->grpc_address,
+                                              o->grpc_port, o->reuse_grpc_port, &f->secure.grpc,
+                                              &f->grpc),
+                              "grpc", o->grpc_address);
     if (!e && f->grpc)
         say_started("GRPCInferenceService", o->grpc_address, grpc_front_port(f->grpc));
     if (!e && o->allow_http)
-        e = run_run_opened(http_front_open(f->server, &http_api_service, o->http_address,
-                                           o->http_port, o->reuse_http_port, &f->secure.http,
-                                           &f->http),
-                           "http", o->http_address);
+        e = name_front_option(http_front_open(f->server, &http_api_service, o->http_address,
+                                              o->http_port, o->reuse_http_port, &f->secure.http,
+                                              &f->http),
+                              "http", o->http_address);
     if (!e && f->http)
         say_started("HTTPService", o->http_address, http_front_port(f->http));
     const char *address = o->metrics_address ? o->metrics_address : o->http_address;
     if (!e && o->allow_metrics)
-        e = run_run_opened(http_front_open(f->server, &metrics_http_service, address,
-                                           o->metrics_port, false, &f->secure.metrics, &f->metrics),
-                           "metrics", address);
+        e = name_front_option(http_front_open(f->server, &metrics_http_service, address,
+                                              o->metrics_port, false, &f->secure.metrics,
+                                              &f->metrics),
+                              "metrics", address);
     if (!e && f->metrics)
         say_started("Metrics Service", address, http_front_port(f->metrics));
     return e;
@@ -156,7 +157,7 @@ static void stop_all(void *arg)
     server_free(f->server);
 }
 
-static void run_run_stopper(void *arg)
+static void stop_main(void *arg)
 {
     struct fronts *f = arg;
     if (f->number)
@@ -197,7 +198,7 @@ static void stop_in_time(struct fronts *f)
     f->until = now + TIME_S(seconds);
     f->conn_until = f->until - (share < UNLOAD_NS ? share : UNLOAD_NS);
     struct thread *thread = NULL;
-    struct err *e = thread_start("stopper", run_run_stopper, f, &thread);
+    struct err *e = thread_start("stopper", stop_main, f, &thread);
     if (e) {
         err_free(e);
         stop_all(f);
@@ -261,7 +262,7 @@ static int serve_until_end(struct fronts *f)
     return 0;
 }
 
-static int run_run_serve(const struct options *o)
+static int serve_fronts(const struct options *o)
 {
     struct fronts f = {0};
     struct err *e = server_new(o, &f.server);
@@ -297,7 +298,7 @@ static int run_logged(const struct options *o)
         err_free(e);
         return 1;
     }
-    int status = run_run_serve(o);
+    int status = serve_fronts(o);
     log_say_held();
     log_files_close();
     return status;
@@ -358,7 +359,7 @@ struct err *run_check_fronts(const struct options *o)
     return e;
 }
 
-static struct err *run_run_check(const struct options *o)
+static struct err *check_options(const struct options *o)
 {
     if (!o->repository_count)
         return err_new(STATUS_INVALID_ARG, "--model-repository must be specified, see --help");
@@ -379,7 +380,7 @@ int run_server(int argc, char **argv)
     options_defaults(o);
     struct err *e = options_parse(argc, argv, o, &action);
     if (!e && action == OPTIONS_RUN)
-        e = run_run_check(o);
+        e = check_options(o);
     int status = 1;
     if (e) {
         fprintf(stderr, "nereid: %s\n", err_message(e));

@@ -98,8 +98,8 @@ static struct err *check_initial(const Inference__ModelSequenceBatching *b, cons
     return NULL;
 }
 
-static struct err *sequence_state_check_state(const Inference__ModelSequenceBatching *b,
-                                              const state_proto *s)
+static struct err *check_declared_state(const Inference__ModelSequenceBatching *b,
+                                        const state_proto *s)
 {
     if (s->n_initial_state > 1)
         return err_new(STATUS_INVALID_ARG,
@@ -214,7 +214,7 @@ static bool is_repeated(const struct state_plan *p, const state_proto *s)
 static struct err *sequence_state_add(struct state_plan *p, const struct model_config *config,
                                       const state_proto *s, const char *model_dir)
 {
-    struct err *e = sequence_state_check_state(config->proto->sequence_batching, s);
+    struct err *e = check_declared_state(config->proto->sequence_batching, s);
     if (e || is_repeated(p, s))
         return e;
     struct state_value *initial;

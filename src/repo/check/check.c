@@ -46,8 +46,8 @@ void check_add_error(struct check *c, const char *model, const char *path, struc
 }
 
 /* The configuration as written, or an empty one; NULL if it cannot be read. */
-static struct Inference__ModelConfig *check_check_read_config(struct check *c, const char *model,
-                                                              const char *dir)
+static struct Inference__ModelConfig *read_written_config(struct check *c, const char *model,
+                                                          const char *dir)
 {
     char *text;
     char *path;
@@ -73,7 +73,7 @@ static struct Inference__ModelConfig *check_check_read_config(struct check *c, c
     return proto;
 }
 
-static void check_check_free_model(struct check_model *m)
+static void free_checked_model(struct check_model *m)
 {
     config_free_proto(m->proto);
     mem_free(m->name);
@@ -104,7 +104,7 @@ static void check_one(struct check *c, const char *space, const char *model, con
     *m = (struct check_model){.space = space,
                               .name = mem_strdup(model),
                               .title = strbuf_take(&title),
-                              .proto = check_check_read_config(c, model, dir)};
+                              .proto = read_written_config(c, model, dir)};
     if (m->proto)
         check_files_model(c, model, dir, m->proto);
     if (c->settings->load && c->report->count == before)
@@ -112,7 +112,7 @@ static void check_one(struct check *c, const char *space, const char *model, con
     if (m->proto && !twice)
         map_put(&c->models, m->title, strlen(m->title), m);
     else
-        check_check_free_model(m);
+        free_checked_model(m);
 }
 
 void check_repositories(const struct check_settings *s, struct check_report *ret)
@@ -142,7 +142,7 @@ void check_repositories(const struct check_settings *s, struct check_report *ret
     size_t pos = 0;
     void *model;
     while (map_next(&c.models, &pos, NULL, &model))
-        check_check_free_model(model);
+        free_checked_model(model);
     map_fini(&c.models);
 }
 
@@ -158,7 +158,7 @@ void check_report_fini(struct check_report *r)
     *r = (struct check_report){0};
 }
 
-static void check_check_put_json(struct strbuf *sb, const char *key, const char *value)
+static void put_report_member(struct strbuf *sb, const char *key, const char *value)
 {
     size_t len = strlen(value);
     strbuf_printf(sb, "\"%s\":", key);
@@ -174,13 +174,13 @@ void check_print(const struct check_report *r, bool json, struct strbuf *sb)
         const struct check_problem *p = &r->problems[i];
         if (json) {
             strbuf_puts(sb, i ? ",{" : "{");
-            check_check_put_json(sb, "model", p->model);
+            put_report_member(sb, "model", p->model);
             strbuf_putc(sb, ',');
-            check_check_put_json(sb, "place", p->place);
+            put_report_member(sb, "place", p->place);
             strbuf_putc(sb, ',');
-            check_check_put_json(sb, "problem", p->what);
+            put_report_member(sb, "problem", p->what);
             strbuf_putc(sb, ',');
-            check_check_put_json(sb, "mend", p->mend);
+            put_report_member(sb, "mend", p->mend);
             strbuf_putc(sb, '}');
         } else {
             strbuf_printf(sb, "%s: %s\n    mend: %s\n", p->place, p->what, p->mend);

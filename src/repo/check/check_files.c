@@ -106,7 +106,7 @@ static void check_definition(const struct subject *s, const Inference__ModelConf
                   "put it there, or set default_model_filename");
 }
 
-static void check_files_check_version(const struct subject *s, int64_t number)
+static void check_version_dir(const struct subject *s, int64_t number)
 {
     struct strbuf dir = STRBUF_INIT;
     strbuf_printf(&dir, "%s/%" PRId64, s->dir, number);
@@ -260,7 +260,7 @@ void check_files_model(struct check *c, const char *model, const char *dir,
     check_rules(&s, count ? numbers[count - 1] : 1, (const char *const *)files.names, files.count);
     local_names_fini(&files);
     for (size_t i = 0; i < count; i++)
-        check_files_check_version(&s, numbers[i]);
+        check_version_dir(&s, numbers[i]);
     mem_free(numbers);
     mem_free(s.config);
 }

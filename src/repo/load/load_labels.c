@@ -7,8 +7,8 @@
 #include "os/files/file.h"
 #include "serve/version.h"
 
-static struct err *load_labels_load_one(const struct model_io *io, const char *model_dir,
-                                        struct labels **ret)
+static struct err *load_output_labels(const struct model_io *io, const char *model_dir,
+                                      struct labels **ret)
 {
     char *path = file_join(model_dir, io->label_filename);
     char *text = NULL;
@@ -28,7 +28,7 @@ struct err *load_labels(const struct model_config *config, const char *model_dir
     for (uint32_t i = 0; i < config->output_count; i++) {
         if (!*config->outputs[i].label_filename)
             continue;
-        struct err *e = load_labels_load_one(&config->outputs[i], model_dir, &all[i]);
+        struct err *e = load_output_labels(&config->outputs[i], model_dir, &all[i]);
         if (e) {
             version_free_labels(all, config->output_count);
             return e;
