@@ -54,8 +54,8 @@ static TRITONSERVER_Error *binput_collect_item(const struct brun *run, struct bi
     TRITONSERVER_Error *err = TRITONBACKEND_RequestInputCount(item->request, &given);
     if (!err && given != count)
         err = berr_new(TRITONSERVER_ERROR_INVALID_ARG,
-                       "the request has %u inputs, model '%s' needs %zu", given, run->place->model,
-                       count);
+                       "the request has %u inputs, its batch of model '%s' needs %zu", given,
+                       run->place->model, count);
     for (size_t i = 0; i < count && !err; i++) {
         struct binput_part *part = &inputs[i].parts[index];
         err = TRITONBACKEND_RequestInput(item->request, inputs[i].name, &part->input);
@@ -181,8 +181,12 @@ TRITONSERVER_Error *binput_bytes(struct brun *run, const struct binput *input, u
     *ret_size = part->size;
     if (part->size == 0)
         return NULL;
-    if (part->pieces == 1)
-        return binput_get_piece(part, 0, ret_data, ret_size);
+    if (part->pieces == 1) {
+        TRITONSERVER_Error *err = binput_get_piece(part, 0, ret_data, ret_size);
+        if (err || *ret_size == part->size)
+            return err;
+        *ret_size = part->size;
+    }
     char *to = scratch_take(&run->place->scratch, part->size);
     *ret_data = to;
     return to ? binput_gather(part, to) : berr_no_memory();

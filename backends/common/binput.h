@@ -2,7 +2,7 @@
 
 #include "brun.h"
 
-/* The inputs of a batch, for a model that needs all its inputs. */
+/* The inputs of a batch. All its requests have the same inputs. */
 
 struct binput_part;
 

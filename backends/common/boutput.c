@@ -63,21 +63,31 @@ TRITONSERVER_Error *boutput_buffer(const struct brun_item *item, const struct bo
     return err;
 }
 
+TRITONSERVER_Error *boutput_state(const struct brun_item *item, const struct boutput *output,
+                                  const int64_t *shape, size_t rank, uint64_t size,
+                                  TRITONBACKEND_State **ret_state, void **ret_buffer)
+{
+    TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_CPU;
+    int64_t memory_type_id = 0;
+    TRITONSERVER_Error *err = TRITONBACKEND_StateNew(ret_state, item->request, output->name,
+                                                     output->datatype, shape, (uint32_t)rank);
+    if (!err)
+        err =
+            TRITONBACKEND_StateBuffer(*ret_state, ret_buffer, size, &memory_type, &memory_type_id);
+    if (!err && memory_type == TRITONSERVER_MEMORY_GPU)
+        err = berr_new(TRITONSERVER_ERROR_UNSUPPORTED, "failed to create CPU state buffer");
+    return err;
+}
+
 /* Gives the server the state for the next request of the item's sequence. */
 static TRITONSERVER_Error *keep_state(const struct brun_item *item, const struct boutput *output,
                                       const struct boutput_tensor *share, uint64_t size,
                                       const void *data)
 {
     TRITONBACKEND_State *state;
-    TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_CPU;
-    int64_t memory_type_id = 0;
     void *buffer = NULL;
-    TRITONSERVER_Error *err = TRITONBACKEND_StateNew(
-        &state, item->request, output->name, output->datatype, share->shape, (uint32_t)share->rank);
-    if (!err)
-        err = TRITONBACKEND_StateBuffer(state, &buffer, size, &memory_type, &memory_type_id);
-    if (!err && memory_type == TRITONSERVER_MEMORY_GPU)
-        err = berr_new(TRITONSERVER_ERROR_UNSUPPORTED, "failed to create CPU state buffer");
+    TRITONSERVER_Error *err =
+        boutput_state(item, output, share->shape, share->rank, size, &state, &buffer);
     if (err)
         return err;
     if (size)

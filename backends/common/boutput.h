@@ -32,6 +32,14 @@ TRITONSERVER_Error *boutput_buffer(const struct brun_item *item, const struct bo
                                    const int64_t *shape, size_t rank, uint64_t size,
                                    void **ret_buffer);
 
+/* boutput_state - make the state of an item's sequence that an output is for. After writing it,
+ * call TRITONBACKEND_StateUpdate.
+ * ret_buffer  `size` bytes, owned by the server
+ * errors      of the request */
+TRITONSERVER_Error *boutput_state(const struct brun_item *item, const struct boutput *output,
+                                  const int64_t *shape, size_t rank, uint64_t size,
+                                  TRITONBACKEND_State **ret_state, void **ret_buffer);
+
 /* boutput_scatter - give each item that wants an output its rows, and give the server the rows
  * of a state. Rows after the batch are dropped.
  * rows     the number of rows that the model was given

@@ -41,10 +41,12 @@ bool brun_any_good(const struct brun *run)
 bool brun_bytes(TRITONSERVER_DataType datatype, const int64_t *shape, size_t rank,
                 uint64_t *ret_bytes)
 {
-    *ret_bytes = TRITONSERVER_DataTypeByteSize(datatype);
+    uint32_t element = TRITONSERVER_DataTypeByteSize(datatype);
+    uint64_t bytes = element ? element : 1;
     for (size_t i = 0; i < rank; i++)
-        if (shape[i] < 0 || __builtin_mul_overflow(*ret_bytes, (uint64_t)shape[i], ret_bytes))
+        if (shape[i] < 0 || __builtin_mul_overflow(bytes, (uint64_t)shape[i], &bytes))
             return false;
+    *ret_bytes = element ? bytes : 0;
     return true;
 }
 

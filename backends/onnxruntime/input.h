@@ -13,17 +13,10 @@ TRITONSERVER_Error *input_collect(struct run *run);
  * errors   for the whole run */
 TRITONSERVER_Error *input_bind(struct run *run);
 
-/* The part of one request in an input. */
-struct input_view {
-    const int64_t *shape; /* with the batch dimension */
-    uint32_t rank;
-    uint64_t elements;
-};
-
-/* input_look - after input_collect: the part of an item in an input.
+/* input_find - after input_collect: the input that is given to a tensor of the model.
  * errors   INVALID_ARG if the batch has no such input */
-TRITONSERVER_Error *input_look(const struct run *run, const struct model_tensor *tensor,
-                               uint32_t item, struct input_view *ret_view);
+TRITONSERVER_Error *input_find(const struct run *run, const struct model_tensor *tensor,
+                               const struct binput **ret_input);
 
 /* input_release - free what input_bind made. */
 void input_release(struct run *run);

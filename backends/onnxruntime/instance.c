@@ -21,7 +21,8 @@ TRITONSERVER_Error *instance_new(struct model *model, TRITONBACKEND_ModelInstanc
     if (!instance)
         return berr_no_memory();
     instance->model = model;
-    instance->handle = handle;
+    instance->place = (struct brun_place){
+        .handle = handle, .model = model->name, .max_batch_size = model->max_batch_size};
     err = options_run_new(model->ort, model->config, &instance->run_options);
     if (err) {
         instance_free(instance);
@@ -37,6 +38,6 @@ void instance_free(struct instance *instance)
         return;
     if (instance->run_options)
         instance->model->api->ReleaseRunOptions(instance->run_options);
-    scratch_fini(&instance->scratch);
+    scratch_fini(&instance->place.scratch);
     free(instance);
 }

@@ -1,14 +1,13 @@
 #pragma once
 
 #include "model.h"
-#include "../common/scratch.h"
+#include "../common/brun.h"
 
 /* An instance of a model: what one execution needs in addition to the shared session. */
 struct instance {
+    struct brun_place place;
     struct model *model;
-    TRITONBACKEND_ModelInstance *handle;
     OrtRunOptions *run_options;
-    struct scratch scratch;
 };
 
 /* instance_new - make an instance.

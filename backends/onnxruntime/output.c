@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "../common/berr.h"
+#include "../common/boutput.h"
 #include "batch_io.h"
 
 /* The alignment that ONNX Runtime needs for results. */
@@ -10,7 +11,7 @@ enum { OUTPUT_ALIGN = 16 };
 
 struct output {
     struct model_tensor *tensor;
-    bool *wanted; /* per item */
+    const struct boutput *told; /* what the requests want of it */
     bool foreseen;
     bool bound; /* foreseen, and ONNX Runtime writes directly into `buffer` */
     void *buffer;
@@ -28,88 +29,35 @@ struct result {
 /* The destination of a result: an output of a response, or a state. */
 struct sink {
     TRITONBACKEND_State *state;
-    char *buffer;
+    void *buffer;
 };
-
-static struct output *find_run_output(struct run *run, const char *name)
-{
-    for (size_t i = 0; i < run->output_count; i++)
-        if (strcmp(run->outputs[i].tensor->name, name) == 0)
-            return &run->outputs[i];
-    return NULL;
-}
-
-static TRITONSERVER_Error *onnxruntime_output_mark_wanted(struct run *run, uint32_t index)
-{
-    TRITONBACKEND_Request *request = run->items[index].request;
-    uint32_t count = 0;
-    TRITONSERVER_Error *err = TRITONBACKEND_RequestOutputCount(request, &count);
-    for (uint32_t i = 0; i < count && !err; i++) {
-        const char *name;
-        err = TRITONBACKEND_RequestOutputName(request, i, &name);
-        struct output *output = err ? NULL : find_run_output(run, name);
-        if (output && output->tensor->served)
-            output->wanted[index] = true;
-        else if (!err)
-            err = berr_new(TRITONSERVER_ERROR_INVALID_ARG, "model '%s' has no output '%s'",
-                           run->model->name, name);
-    }
-    return err;
-}
-
-static bool wanted_by_any(const struct run *run, const struct output *output)
-{
-    for (uint32_t i = 0; i < run->count; i++)
-        if (output->wanted[i])
-            return true;
-    return output->tensor->is_state;
-}
 
 TRITONSERVER_Error *output_select(struct run *run)
 {
     const struct model *model = run->model;
-    struct scratch *scratch = &run->instance->scratch;
+    struct scratch *scratch = &run->batch->place->scratch;
+    struct boutput *told = scratch_array(scratch, model->output_count, sizeof *told);
     run->outputs = scratch_array(scratch, model->output_count, sizeof *run->outputs);
     run->output_names = scratch_array(scratch, model->output_count, sizeof *run->output_names);
     run->output_values = scratch_array(scratch, model->output_count, sizeof(OrtValue *));
-    bool *wanted = scratch_array(scratch, model->output_count * run->count, sizeof *wanted);
-    if (!run->outputs || !run->output_names || !run->output_values || !wanted)
+    if (!told || !run->outputs || !run->output_names || !run->output_values)
         return berr_no_memory();
-    for (size_t i = 0; i < model->output_count; i++)
-        run->outputs[i] =
-            (struct output){.tensor = &model->outputs[i], .wanted = wanted + i * run->count};
-    run->output_count = model->output_count;
-    for (uint32_t i = 0; i < run->count; i++)
-        if (!run->items[i].err)
-            run_fail(&run->items[i], onnxruntime_output_mark_wanted(run, i));
-
-    size_t kept = 0;
-    for (size_t i = 0; i < model->output_count; i++)
-        if (wanted_by_any(run, &run->outputs[i])) {
-            run->output_names[kept] = run->outputs[i].tensor->name;
-            run->outputs[kept++] = run->outputs[i];
-        }
-    run->output_count = kept;
+    for (size_t i = 0; i < model->output_count; i++) {
+        const struct model_tensor *tensor = &model->outputs[i];
+        told[i] = (struct boutput){
+            .name = tensor->name, .datatype = tensor->datatype, .served = tensor->served};
+    }
+    TRITONSERVER_Error *err = boutput_select(run->batch, told, model->output_count);
+    if (err)
+        return err;
+    for (size_t i = 0; i < model->output_count; i++) {
+        struct model_tensor *tensor = &model->outputs[i];
+        if (!told[i].wanted && !tensor->is_state)
+            continue;
+        run->output_names[run->output_count] = tensor->name;
+        run->outputs[run->output_count++] = (struct output){.tensor = tensor, .told = &told[i]};
+    }
     return NULL;
-}
-
-static TRITONSERVER_Error *response_buffer(TRITONBACKEND_Response *response,
-                                           const struct model_tensor *tensor, const int64_t *shape,
-                                           size_t rank, uint64_t size, void **ret_buffer)
-{
-    TRITONBACKEND_Output *output;
-    TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_CPU;
-    int64_t memory_type_id = 0;
-    *ret_buffer = NULL;
-    TRITONSERVER_Error *err = TRITONBACKEND_ResponseOutput(response, &output, tensor->name,
-                                                           tensor->datatype, shape, (uint32_t)rank);
-    if (!err)
-        err = TRITONBACKEND_OutputBuffer(output, ret_buffer, size, &memory_type, &memory_type_id);
-    if (!err && memory_type == TRITONSERVER_MEMORY_GPU)
-        err = berr_new(TRITONSERVER_ERROR_UNSUPPORTED, "failed to create CPU output buffer");
-    if (!err && size && !*ret_buffer)
-        err = berr_new(TRITONSERVER_ERROR_INTERNAL, "output '%s' got no buffer", tensor->name);
-    return err;
 }
 
 /* The shape that the model declares for this batch, if no dimension is open. */
@@ -118,17 +66,13 @@ static bool onnxruntime_output_promised(const struct run *run, const struct mode
 {
     if (tensor->datatype == TRITONSERVER_TYPE_BYTES || tensor->is_state || tensor->divided_by)
         return false;
-    *ret_size = TRITONSERVER_DataTypeByteSize(tensor->datatype);
-    for (size_t i = 0; i < tensor->rank; i++) {
-        bool batch = i == 0 && run->model->max_batch_size > 0;
-        shape[i] = batch ? run->rows : tensor->dims[i];
-        if (shape[i] < 0 || __builtin_mul_overflow(*ret_size, (uint64_t)shape[i], ret_size))
-            return false;
-    }
-    return true;
+    memcpy(shape, tensor->dims, tensor->rank * sizeof *shape);
+    if (run->model->max_batch_size > 0 && tensor->rank)
+        shape[0] = run->batch->rows;
+    return brun_bytes(tensor->datatype, shape, tensor->rank, ret_size);
 }
 
-static TRITONSERVER_Error *foresee_one(struct run *run, size_t index, const struct run_item *item)
+static TRITONSERVER_Error *foresee_one(struct run *run, size_t index, const struct brun_item *item)
 {
     struct output *output = &run->outputs[index];
     const struct model_tensor *tensor = output->tensor;
@@ -139,8 +83,8 @@ static TRITONSERVER_Error *foresee_one(struct run *run, size_t index, const stru
         return NULL;
     bool scalar = tensor->rank == 0;
     TRITONSERVER_Error *err =
-        response_buffer(item->response, tensor, scalar ? tensor->served_dims : shape,
-                        scalar ? tensor->served_rank : tensor->rank, output->size, &output->buffer);
+        boutput_buffer(item, output->told, scalar ? tensor->served_dims : shape,
+                       scalar ? tensor->served_rank : tensor->rank, output->size, &output->buffer);
     output->foreseen = true;
     if (err || output->size == 0 || (uintptr_t)output->buffer % OUTPUT_ALIGN != 0)
         return err;
@@ -154,14 +98,14 @@ static TRITONSERVER_Error *foresee_one(struct run *run, size_t index, const stru
  * open shape, the others cannot be made earlier either. */
 TRITONSERVER_Error *output_foresee(struct run *run)
 {
-    if (run->count != 1)
+    if (run->batch->count != 1)
         return NULL;
     TRITONSERVER_Error *err = NULL;
     bool open = false;
     for (size_t i = 0; i < run->output_count && !err && !open; i++) {
         const struct output *output = &run->outputs[i];
-        err = foresee_one(run, i, &run->items[0]);
-        open = output->wanted[0] && !output->foreseen;
+        err = foresee_one(run, i, &run->batch->items[0]);
+        open = output->told->wanted_by[0] && !output->foreseen;
     }
     return err;
 }
@@ -234,7 +178,7 @@ bool output_take_back(struct run *run)
         any = any || run->outputs[i].foreseen;
     if (!any)
         return false;
-    struct run_item *item = &run->items[0];
+    struct brun_item *item = &run->batch->items[0];
     TRITONBACKEND_Response *fresh;
     TRITONSERVER_Error *err = TRITONBACKEND_ResponseNew(&fresh, item->request);
     if (err) {
@@ -251,35 +195,23 @@ bool output_take_back(struct run *run)
     return true;
 }
 
-static TRITONSERVER_Error *open_sink(const struct run_item *item, const struct model_tensor *tensor,
+static TRITONSERVER_Error *open_sink(const struct brun_item *item, const struct output *output,
                                      const struct result *result, uint64_t size, bool as_state,
                                      struct sink *ret_sink)
 {
-    void *buffer = NULL;
-    TRITONSERVER_Error *err;
+    const struct model_tensor *tensor = output->tensor;
+    bool scalar = result->rank == 0;
     ret_sink->state = NULL;
-    if (as_state) {
-        TRITONSERVER_MemoryType memory_type = TRITONSERVER_MEMORY_CPU;
-        int64_t memory_type_id = 0;
-        err = TRITONBACKEND_StateNew(&ret_sink->state, item->request, tensor->name,
-                                     tensor->datatype, result->shape, (uint32_t)result->rank);
-        if (!err)
-            err = TRITONBACKEND_StateBuffer(ret_sink->state, &buffer, size, &memory_type,
-                                            &memory_type_id);
-        if (!err && memory_type == TRITONSERVER_MEMORY_GPU)
-            err = berr_new(TRITONSERVER_ERROR_UNSUPPORTED, "failed to create CPU state buffer");
-    } else {
-        bool scalar = result->rank == 0;
-        err = response_buffer(item->response, tensor, scalar ? tensor->served_dims : result->shape,
-                              scalar ? tensor->served_rank : result->rank, size, &buffer);
-    }
-    ret_sink->buffer = buffer;
-    return err;
+    if (as_state)
+        return boutput_state(item, output->told, result->shape, result->rank, size,
+                             &ret_sink->state, &ret_sink->buffer);
+    return boutput_buffer(item, output->told, scalar ? tensor->served_dims : result->shape,
+                          scalar ? tensor->served_rank : result->rank, size, &ret_sink->buffer);
 }
 
 /* Writes `count` strings from element `first` on, each after its length. */
 static TRITONSERVER_Error *
-onnxruntime_output_write_strings(const struct run *run, const struct run_item *item, size_t index,
+onnxruntime_output_write_strings(const struct run *run, const struct brun_item *item, size_t index,
                                  const struct result *result, size_t first, size_t count,
                                  bool as_state)
 {
@@ -298,8 +230,7 @@ onnxruntime_output_write_strings(const struct run *run, const struct run_item *i
     if (status)
         return ort_err(api, status);
     struct sink sink = {0};
-    TRITONSERVER_Error *err =
-        open_sink(item, run->outputs[index].tensor, result, size, as_state, &sink);
+    TRITONSERVER_Error *err = open_sink(item, &run->outputs[index], result, size, as_state, &sink);
     char *at = sink.buffer;
     for (size_t i = 0; i < count && !err && !status; i++) {
         size_t length = 0;
@@ -315,14 +246,14 @@ onnxruntime_output_write_strings(const struct run *run, const struct run_item *i
     return err || !as_state ? err : TRITONBACKEND_StateUpdate(sink.state);
 }
 
-static TRITONSERVER_Error *write_plain(const struct run *run, const struct run_item *item,
+static TRITONSERVER_Error *write_plain(const struct run *run, const struct brun_item *item,
                                        size_t index, const struct result *result, size_t first,
                                        size_t count, bool as_state)
 {
-    const struct model_tensor *tensor = run->outputs[index].tensor;
-    size_t element = TRITONSERVER_DataTypeByteSize(tensor->datatype);
+    const struct output *output = &run->outputs[index];
+    size_t element = TRITONSERVER_DataTypeByteSize(output->tensor->datatype);
     struct sink sink = {0};
-    TRITONSERVER_Error *err = open_sink(item, tensor, result, count * element, as_state, &sink);
+    TRITONSERVER_Error *err = open_sink(item, output, result, count * element, as_state, &sink);
     if (err)
         return err;
     if (count)
@@ -336,12 +267,12 @@ static TRITONSERVER_Error *check_rows(const struct run *run, const char *name,
     if (run->model->max_batch_size == 0)
         return NULL;
     int64_t found = result->rank ? result->shape[0] : 0;
-    if (found == run->rows)
+    if (found == run->batch->rows)
         return NULL;
     return berr_new(TRITONSERVER_ERROR_INTERNAL,
                     "failed to split the output tensor '%s' in responses: expected batch size of "
                     "%lld in model output, got %lld",
-                    name, (long long)run->rows, (long long)found);
+                    name, (long long)run->batch->rows, (long long)found);
 }
 
 /* Gives each item as many elements of one output as the shape of its input says, one item after
@@ -354,8 +285,8 @@ static TRITONSERVER_Error *divide(struct run *run, size_t index)
     TRITONSERVER_Error *err =
         onnxruntime_output_read_result(run->model, run->output_values[index], strings, &result);
     size_t first = 0;
-    for (uint32_t i = 0; i < run->count && !err; i++) {
-        struct run_item *item = &run->items[i];
+    for (uint32_t i = 0; i < run->batch->count && !err; i++) {
+        struct brun_item *item = &run->batch->items[i];
         struct result share = {.data = result.data};
         size_t count = 0;
         if (!item->in_batch)
@@ -366,10 +297,10 @@ static TRITONSERVER_Error *divide(struct run *run, size_t index)
                            "output '%s' has %zu elements, fewer than the shapes of input '%s' ask "
                            "for",
                            output->tensor->name, result.elements, output->tensor->divided_by->name);
-        if (!err && !item->err && output->wanted[i])
-            run_fail(item, strings ? onnxruntime_output_write_strings(run, item, index, &share,
-                                                                      first, count, false)
-                                   : write_plain(run, item, index, &share, first, count, false));
+        if (!err && !item->err && output->told->wanted_by[i])
+            brun_fail(item, strings ? onnxruntime_output_write_strings(run, item, index, &share,
+                                                                       first, count, false)
+                                    : write_plain(run, item, index, &share, first, count, false));
         first += count;
     }
     return err;
@@ -390,21 +321,21 @@ static TRITONSERVER_Error *scatter(struct run *run, size_t index)
     }
     if (err)
         return err;
-    size_t row = run->rows > 0 ? result.elements / (size_t)run->rows : 0;
+    size_t row = run->batch->rows > 0 ? result.elements / (size_t)run->batch->rows : 0;
     size_t first = 0;
-    for (uint32_t i = 0; i < run->count; i++) {
-        struct run_item *item = &run->items[i];
+    for (uint32_t i = 0; i < run->batch->count; i++) {
+        struct brun_item *item = &run->batch->items[i];
         if (!item->in_batch)
             continue;
         size_t count = row * (size_t)item->rows;
         if (batches)
             result.shape[0] = item->rows;
         for (int as_state = 0; as_state < 2 && !item->err; as_state++)
-            if (as_state ? output->tensor->is_state : output->wanted[i])
-                run_fail(item,
-                         strings ? onnxruntime_output_write_strings(run, item, index, &result,
-                                                                    first, count, as_state)
-                                 : write_plain(run, item, index, &result, first, count, as_state));
+            if (as_state ? output->tensor->is_state : output->told->wanted_by[i])
+                brun_fail(item,
+                          strings ? onnxruntime_output_write_strings(run, item, index, &result,
+                                                                     first, count, as_state)
+                                  : write_plain(run, item, index, &result, first, count, as_state));
         first += count;
     }
     return NULL;
