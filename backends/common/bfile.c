@@ -8,25 +8,37 @@
 
 #include "berr.h"
 
-TRITONSERVER_Error *bfile_of_model(TRITONBACKEND_Model *model, yyjson_val *config,
-                                   const char *usual, char **ret_path)
+TRITONSERVER_Error *bfile_path(TRITONBACKEND_Model *model, yyjson_val *config, const char *usual,
+                               char **ret_path)
 {
     TRITONBACKEND_ArtifactType kind;
-    const char *name, *folder;
+    const char *folder;
     uint64_t version;
-    TRITONSERVER_Error *err = TRITONBACKEND_ModelName(model, &name);
-    if (!err)
-        err = TRITONBACKEND_ModelRepository(model, &kind, &folder);
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelRepository(model, &kind, &folder);
     if (!err)
         err = TRITONBACKEND_ModelVersion(model, &version);
     if (err)
         return err;
     const char *file = yyjson_get_str(yyjson_obj_get(config, "default_model_filename"));
     char *path;
-    struct stat status;
     if (asprintf(&path, "%s/%llu/%s", folder, (unsigned long long)version,
                  file && *file ? file : usual) < 0)
         return berr_no_memory();
+    *ret_path = path;
+    return NULL;
+}
+
+TRITONSERVER_Error *bfile_of_model(TRITONBACKEND_Model *model, yyjson_val *config,
+                                   const char *usual, char **ret_path)
+{
+    const char *name;
+    char *path;
+    struct stat status;
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelName(model, &name);
+    if (!err)
+        err = bfile_path(model, config, usual, &path);
+    if (err)
+        return err;
     if (stat(path, &status) != 0) {
         err = berr_new(TRITONSERVER_ERROR_UNAVAILABLE, "unable to find '%s' for model '%s': %s",
                        path, name, strerror(errno));

@@ -9,6 +9,7 @@
 #include "../common/bconfig.h"
 #include "../common/bentry.h"
 #include "../common/berr.h"
+#include "../common/bfile.h"
 #include "batch_io.h"
 #include "check.h"
 #include "complete.h"
@@ -22,27 +23,17 @@ static const char default_file[] = "model.onnx";
  * the main file always has that name. */
 static TRITONSERVER_Error *onnxruntime_model_find_file(const struct model *model, char **ret_path)
 {
-    TRITONBACKEND_ArtifactType kind;
-    const char *folder;
-    uint64_t version;
-    TRITONSERVER_Error *err = TRITONBACKEND_ModelRepository(model->handle, &kind, &folder);
-    if (!err)
-        err = TRITONBACKEND_ModelVersion(model->handle, &version);
+    char *path;
+    struct stat status;
+    TRITONSERVER_Error *err = bfile_path(model->handle, model->config, default_file, &path);
     if (err)
         return err;
-    const char *file = yyjson_get_str(yyjson_obj_get(model->config, "default_model_filename"));
-    if (!file || *file == '\0')
-        file = default_file;
-
-    size_t size = strlen(folder) + strlen(file) + sizeof default_file + 32;
-    char *path = malloc(size);
-    if (!path)
-        return berr_no_memory();
-    snprintf(path, size, "%s/%llu/%s", folder, (unsigned long long)version, file);
-    struct stat status;
     if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
-        strncat(path, "/", size - strlen(path) - 1);
-        strncat(path, default_file, size - strlen(path) - 1);
+        char *directory = path;
+        int length = asprintf(&path, "%s/%s", directory, default_file);
+        free(directory);
+        if (length < 0)
+            return berr_no_memory();
     }
     if (stat(path, &status) != 0) {
         err = berr_new(TRITONSERVER_ERROR_UNAVAILABLE,
