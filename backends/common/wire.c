@@ -68,16 +68,20 @@ bool wire_is(struct wire content, const char *text)
     return strlen(text) == size && (size == 0 || memcmp(content.at, text, size) == 0);
 }
 
-char *wire_text(struct wire content)
+char *wire_copy(struct wire content, char *to)
 {
     size_t size = wire_size(content);
-    char *text = malloc(size + 1);
-    if (!text)
+    if (!to)
         return NULL;
     if (size)
-        memcpy(text, content.at, size);
-    text[size] = '\0';
-    return text;
+        memcpy(to, content.at, size);
+    to[size] = '\0';
+    return to;
+}
+
+char *wire_text(struct wire content)
+{
+    return wire_copy(content, malloc(wire_size(content) + 1));
 }
 
 void wire_free(struct wire_out *out)

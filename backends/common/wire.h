@@ -33,6 +33,11 @@ bool wire_varint(struct wire *wire, uint64_t *ret_value);
 /* wire_is - true if the content is this text. */
 bool wire_is(struct wire content, const char *text);
 
+/* wire_copy - copy the content and a NUL.
+ * to       wire_size + 1 bytes; NULL does nothing
+ * returns  `to` */
+char *wire_copy(struct wire content, char *to);
+
 /* wire_text - copy the content to a string.
  * returns  owned by the caller; NULL if memory ran out */
 char *wire_text(struct wire content);

@@ -13,14 +13,7 @@ enum { ARG_TEXTS = 7 };
 
 static const char *keep_text(struct scratch *memory, struct wire content)
 {
-    size_t size = wire_size(content);
-    char *text = scratch_take(memory, size + 1);
-    if (!text)
-        return NULL;
-    if (size)
-        memcpy(text, content.at, size);
-    text[size] = '\0';
-    return text;
+    return wire_copy(content, scratch_take(memory, wire_size(content) + 1));
 }
 
 static size_t count_fields(struct wire message, uint32_t number)
