@@ -219,36 +219,33 @@ static TRITONSERVER_Error *read_dims(const struct step *step, int dims, bool com
     return NULL;
 }
 
-TRITONSERVER_Error *shapes_squeeze(struct step *step)
+/* Translate Squeeze and ExpandDims (come). */
+static TRITONSERVER_Error *change_dims(struct step *step, bool come)
 {
     int rank;
     int64_t axes[GRAPH_MAX_RANK];
     size_t count = 0;
-    TRITONSERVER_Error *err = step_rank(step, 0, 1, &rank);
+    TRITONSERVER_Error *err = step_rank(step, 0, come ? 0 : 1, &rank);
     if (!err)
-        err = read_dims(step, rank, false, axes, &count);
+        err = read_dims(step, rank, come, axes, &count);
     if (err)
         return err;
-    graph_axes(step->graph, "Squeeze", step->in[0]->name, axes, count, step->out[0]->name);
-    step->out[0]->rank = rank - (int)count;
+    int changed = come ? rank + (int)count : rank - (int)count;
+    if (changed > GRAPH_MAX_RANK)
+        return step_err(step, "more than %d dimensions are not supported", GRAPH_MAX_RANK);
+    graph_axes(step->graph, step->row->onnx, step->in[0]->name, axes, count, step->out[0]->name);
+    step->out[0]->rank = changed;
     return NULL;
+}
+
+TRITONSERVER_Error *shapes_squeeze(struct step *step)
+{
+    return change_dims(step, false);
 }
 
 TRITONSERVER_Error *shapes_expand(struct step *step)
 {
-    int rank;
-    int64_t axes[GRAPH_MAX_RANK];
-    size_t count = 0;
-    TRITONSERVER_Error *err = step_rank(step, 0, 0, &rank);
-    if (!err)
-        err = read_dims(step, rank, true, axes, &count);
-    if (!err && rank + (int)count > GRAPH_MAX_RANK)
-        err = step_err(step, "more than %d dimensions are not supported", GRAPH_MAX_RANK);
-    if (err)
-        return err;
-    graph_axes(step->graph, "Unsqueeze", step->in[0]->name, axes, count, step->out[0]->name);
-    step->out[0]->rank = rank + (int)count;
-    return NULL;
+    return change_dims(step, true);
 }
 
 /* Convert negative positions. In Caffe2, -1 is the end itself; in ONNX, -1 is the last element. */

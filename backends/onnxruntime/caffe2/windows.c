@@ -108,57 +108,47 @@ static void put_window(struct graph *graph, const struct window *window)
         graph_ints(graph, "pads", window->pads, 2 * window->places);
 }
 
-/* Begin the node of Conv or ConvTranspose, and write everything that the two have in common. */
-static TRITONSERVER_Error *begin_conv(struct step *step, struct step_image *image,
-                                      struct window *window, size_t *ret_node)
-{
-    struct graph *graph = step->graph;
-    TRITONSERVER_Error *err = step_begin_image(step, 3, image);
-    if (!err)
-        err = read_window(step, image, window);
-    if (err)
-        return err;
-    const char *inputs[4] = {image->input, step_image_order(step, image, step->in[1]->name)};
-    if (step->op->input_count > 2)
-        inputs[2] = step->in[2]->name;
-    *ret_node = graph_begin(graph, step->row->onnx, inputs, image->output);
-    put_window(graph, window);
-    graph_int(graph, "group", netdef_int(step->op, "group", 1));
-    return NULL;
-}
-
 static void end_window(struct step *step, const struct step_image *image, size_t node)
 {
     graph_end(step->graph, node);
     step_end_image(step, image);
 }
 
-TRITONSERVER_Error *windows_conv(struct step *step)
+/* Translate Conv and ConvTranspose (transposed). */
+static TRITONSERVER_Error *convolve(struct step *step, bool transposed)
 {
+    struct graph *graph = step->graph;
     struct window window = {0};
     struct step_image image;
-    size_t node;
-    if (netdef_int(step->op, "legacy_pad", PAD_TOLD) == PAD_CAFFE)
-        return step_err(step, "legacy_pad %d is for pooling", PAD_CAFFE);
-    TRITONSERVER_Error *err = begin_conv(step, &image, &window, &node);
+    TRITONSERVER_Error *err = step_begin_image(step, 3, &image);
+    if (!err)
+        err = read_window(step, &image, &window);
     if (err)
         return err;
-    graph_ints(step->graph, "dilations", window.dilation, window.places);
+    const char *inputs[4] = {image.input, step_image_order(step, &image, step->in[1]->name)};
+    if (step->op->input_count > 2)
+        inputs[2] = step->in[2]->name;
+    size_t node = graph_begin(graph, step->row->onnx, inputs, image.output);
+    put_window(graph, &window);
+    graph_int(graph, "group", netdef_int(step->op, "group", 1));
+    if (transposed)
+        graph_ints(graph, "output_padding", window.more, window.places);
+    else
+        graph_ints(graph, "dilations", window.dilation, window.places);
     end_window(step, &image, node);
     return NULL;
 }
 
+TRITONSERVER_Error *windows_conv(struct step *step)
+{
+    if (netdef_int(step->op, "legacy_pad", PAD_TOLD) == PAD_CAFFE)
+        return step_err(step, "legacy_pad %d is for pooling", PAD_CAFFE);
+    return convolve(step, false);
+}
+
 TRITONSERVER_Error *windows_conv_transpose(struct step *step)
 {
-    struct window window = {0};
-    struct step_image image;
-    size_t node;
-    TRITONSERVER_Error *err = begin_conv(step, &image, &window, &node);
-    if (err)
-        return err;
-    graph_ints(step->graph, "output_padding", window.more, window.places);
-    end_window(step, &image, node);
-    return NULL;
+    return convolve(step, true);
 }
 
 static TRITONSERVER_Error *pool(struct step *step, const char *whole)
