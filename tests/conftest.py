@@ -18,7 +18,6 @@ BOTH = ["nereid", pytest.param("reference", marks=pytest.mark.reference)]
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "reference: asks the reference server too")
     config.addinivalue_line("markers", "promise: an attack of those that the server is promised to bear")
-    config.addinivalue_line("markers", "not_tsan: fails now and then under the thread sanitizer, where it does not run; the test says how")
     config.addinivalue_line("markers", "onnx: needs the ONNX Runtime backend and the sample repository")
     # pytest only warns about an exception in a thread that a test started. As an error, the warning fails the test.
     config.addinivalue_line("filterwarnings", "error::pytest.PytestUnhandledThreadExceptionWarning")

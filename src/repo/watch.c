@@ -223,6 +223,22 @@ static void look_for(struct repo *r, struct list *who)
     err_free(e);
 }
 
+/* The server stops: looks that were asked for and have not begun end with an error. */
+static void refuse_looks(struct repo *r)
+{
+    struct list refused;
+    list_init(&refused);
+    mutex_lock(&r->lock);
+    list_splice(&refused, &r->looks);
+    mutex_unlock(&r->lock);
+    struct list *node;
+    while ((node = list_pop(&refused))) {
+        struct repo_look *look = LIST_ITEM(node, struct repo_look, node);
+        look->done(look->owner, err_new(STATUS_UNAVAILABLE, "Server exiting"));
+        mem_free(look);
+    }
+}
+
 static void watcher_main(void *arg)
 {
     struct repo *r = arg;
@@ -248,6 +264,7 @@ static void watcher_main(void *arg)
         }
     }
     mutex_unlock(&r->lock);
+    refuse_looks(r); /* their clients wait now, and not only until the models are unloaded */
 }
 
 /* Lock held. */
@@ -297,10 +314,4 @@ void watch_stop(struct repo *r)
 {
     thread_join(r->watcher);
     r->watcher = NULL;
-    struct list *node;
-    while ((node = list_pop(&r->looks))) {
-        struct repo_look *look = LIST_ITEM(node, struct repo_look, node);
-        look->done(look->owner, err_new(STATUS_UNAVAILABLE, "Server exiting"));
-        mem_free(look);
-    }
 }

@@ -27,6 +27,7 @@ void watch_note(struct repo *r, const char *space, const char *name);
 void watch_growth(struct repo *r);
 
 /* watch_start - begin to poll.
- * watch_stop - end the thread; callers that wait for a look get an error. */
+ * watch_stop - wait for the end of the thread, which ends callers that wait for a look with an
+ * error as soon as the repository refuses. */
 struct err *watch_start(struct repo *r);
 void watch_stop(struct repo *r);

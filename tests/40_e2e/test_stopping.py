@@ -290,8 +290,6 @@ def test_all_that_is_in_flight_is_answered(gated: Nereid, board: Board, call: ty
         server.kill()
 
 
-# Under the thread sanitizer on a crowded machine one run in six ends without any answer, when the time to stop in is over: not understood.
-@pytest.mark.not_tsan
 @pytest.mark.parametrize("begun", [False, True], ids=["whole", "one-begun"])
 def test_all_that_is_pipelined_is_answered(gated: Nereid, board: Board, begun: bool) -> None:
     """SIGTERM with three requests under way on one connection, an index asked for behind them and, or not, a request whose body has
