@@ -58,7 +58,7 @@ def _count_so_far(path: Path) -> int:
 
 
 def _traces(path: Path) -> dict[int, dict[str, Any]]:
-    """By number, as trace_summary.py puts them together: what is told of a trace, its times by name, its tensors."""
+    """By number, in order: what is told of a trace, its times by name, its tensors, put together as trace_summary.py does."""
     traces: dict[int, dict[str, Any]] = {}
     for told in json.loads(path.read_text()):
         trace = traces.setdefault(told["id"], {"times": {}, "tensors": []})
@@ -67,7 +67,7 @@ def _traces(path: Path) -> dict[int, dict[str, Any]]:
         if "activity" in told:
             trace["tensors"].append((told["activity"], told["tensor"]))
         trace.update({key: value for key, value in told.items() if key not in ("id", "timestamps", "activity", "tensor")})
-    return traces
+    return dict(sorted(traces.items()))  # a trace ends behind its answer, so the next one may be written first
 
 
 def _post(server: Server, path: str, body: bytes | dict[str, Any]) -> tuple[int, Any]:
