@@ -25,31 +25,25 @@ struct batch {
     uint64_t begin_ns, compute_begin_ns, compute_end_ns;
 };
 
-/* Answers a request that has not had its final response. */
-static void execute_fail_one(struct host *host, TRITONBACKEND_Request *request, uint64_t id,
-                             const TRITONSERVER_Error *why)
+static void execute_fail_one(TRITONBACKEND_Request *request, TRITONSERVER_Error *why)
 {
-    struct handle *handle = handle_find(host, id);
     TRITONBACKEND_Response *response;
-    if (handle && handle->closed)
-        return;
     TRITONSERVER_Error *err = TRITONBACKEND_ResponseNew(&response, request);
     if (err) {
         berr_log(err, "Failed to create a new response.");
         return;
     }
-    const char *text = TRITONSERVER_ErrorMessage((TRITONSERVER_Error *)(uintptr_t)why);
-    respond_error(
-        response,
-        TRITONSERVER_ErrorNew(TRITONSERVER_ErrorCode((TRITONSERVER_Error *)(uintptr_t)why), text),
-        TRITONSERVER_RESPONSE_COMPLETE_FINAL);
+    berr_log(TRITONBACKEND_ResponseSend(response, TRITONSERVER_RESPONSE_COMPLETE_FINAL, why),
+             "failed to send the response");
 }
 
+/* Answers the requests that have not had their final response. */
 static void execute_fail(struct host *host, struct batch *batch, TRITONSERVER_Error *why)
 {
     for (uint32_t i = 0; i < batch->count; i++) {
-        execute_fail_one(host, batch->requests[i], batch->fates[i].handle, why);
         struct handle *handle = handle_find(host, batch->fates[i].handle);
+        if (!handle || !handle->closed)
+            execute_fail_one(batch->requests[i], why);
         if (handle)
             handle_free(handle);
         batch->fates[i].release = TRITONSERVER_REQUEST_RELEASE_ALL;

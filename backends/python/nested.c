@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <yyjson.h>
 
 #include "common/berr.h"
+#include "parameters.h"
 
 struct nested {
     struct nested *next, **place; /* in host->nested */
@@ -110,38 +110,58 @@ static void nested_put_error(struct wire_out *out, TRITONSERVER_Error *err)
     wire_put_text(out, text, strlen(text));
 }
 
+static TRITONSERVER_Error *nested_parameter(void *response, uint32_t i, const char **ret_name,
+                                            TRITONSERVER_ParameterType *ret_type,
+                                            const void **ret_value)
+{
+    return TRITONSERVER_InferenceResponseParameter(response, i, ret_name, ret_type, ret_value);
+}
+
 static TRITONSERVER_Error *nested_put_parameters(struct wire_out *out,
                                                  TRITONSERVER_InferenceResponse *response)
 {
-    uint32_t count = 0;
-    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
-    yyjson_mut_val *root = yyjson_mut_obj(doc);
+    uint32_t count;
     TRITONSERVER_Error *err = TRITONSERVER_InferenceResponseParameterCount(response, &count);
-    for (uint32_t i = 0; !err && i < count; i++) {
-        const char *name;
-        TRITONSERVER_ParameterType type;
-        const void *value;
-        err = TRITONSERVER_InferenceResponseParameter(response, i, &name, &type, &value);
-        if (!err && type == TRITONSERVER_PARAMETER_INT)
-            yyjson_mut_obj_add_sint(doc, root, name, *(const int64_t *)value);
-        else if (!err && type == TRITONSERVER_PARAMETER_BOOL)
-            yyjson_mut_obj_add_bool(doc, root, name, *(const bool *)value);
-        else if (!err && type == TRITONSERVER_PARAMETER_STRING)
-            yyjson_mut_obj_add_str(doc, root, name, value);
-        else if (!err)
-            err = berr_new(TRITONSERVER_ERROR_INTERNAL,
-                           "Unsupported parameter type for parameter '%s'.", name);
+    return err ? err : parameters_put(out, count, nested_parameter, response);
+}
+
+/* Describes an output.
+ * ret_buffer  where its bytes are, as nested_alloc made it; NULL = there are none */
+static TRITONSERVER_Error *nested_output(TRITONSERVER_InferenceResponse *response, uint32_t i,
+                                         struct wire_tensor *ret_tensor,
+                                         struct nested_buffer **ret_buffer)
+{
+    struct wire_tensor tensor = {.place = WIRE_INLINE};
+    TRITONSERVER_DataType datatype;
+    const int64_t *shape;
+    uint64_t rank;
+    const void *base;
+    size_t bytes;
+    TRITONSERVER_MemoryType kind;
+    int64_t number;
+    void *buffer_of;
+    TRITONSERVER_Error *err =
+        TRITONSERVER_InferenceResponseOutput(response, i, &tensor.name, &datatype, &shape, &rank,
+                                             &base, &bytes, &kind, &number, &buffer_of);
+    if (err)
+        return err;
+    if (rank > WIRE_MAX_DIMS)
+        return berr_new(TRITONSERVER_ERROR_INTERNAL, "output '%s' has too many dimensions",
+                        tensor.name);
+    struct nested_buffer *made = buffer_of;
+    tensor.name_length = strlen(tensor.name);
+    tensor.datatype = (uint32_t)datatype;
+    tensor.rank = (uint32_t)rank;
+    tensor.bytes = bytes;
+    tensor.data = base;
+    memcpy(tensor.shape, shape, rank * sizeof *shape);
+    if (made && made->at) {
+        tensor.place = WIRE_ARENA;
+        tensor.where = made->at;
     }
-    yyjson_mut_doc_set_root(doc, root);
-    size_t length = 0;
-    char *text = err ? NULL : yyjson_mut_write(doc, YYJSON_WRITE_ALLOW_INVALID_UNICODE, &length);
-    if (!err && text)
-        wire_put_text(out, text, length);
-    else if (!err)
-        err = berr_no_memory();
-    free(text);
-    yyjson_mut_doc_free(doc);
-    return err;
+    *ret_tensor = tensor;
+    *ret_buffer = made;
+    return NULL;
 }
 
 /* Writes a response's outputs. */
@@ -155,35 +175,11 @@ static TRITONSERVER_Error *nested_put_outputs(struct wire_out *out,
         err = TRITONSERVER_InferenceResponseOutputCount(response, &count);
     wire_put_u32(out, count);
     for (uint32_t i = 0; !err && i < count; i++) {
-        struct wire_tensor tensor = {.place = WIRE_INLINE};
-        TRITONSERVER_DataType datatype;
-        const int64_t *shape;
-        uint64_t rank;
-        const void *base;
-        size_t bytes;
-        TRITONSERVER_MemoryType kind;
-        int64_t number;
-        void *buffer_of;
-        err =
-            TRITONSERVER_InferenceResponseOutput(response, i, &tensor.name, &datatype, &shape,
-                                                 &rank, &base, &bytes, &kind, &number, &buffer_of);
-        if (!err && rank > WIRE_MAX_DIMS)
-            err = berr_new(TRITONSERVER_ERROR_INTERNAL, "output '%s' has too many dimensions",
-                           tensor.name);
-        if (err)
-            break;
-        struct nested_buffer *made = buffer_of;
-        tensor.name_length = strlen(tensor.name);
-        tensor.datatype = (uint32_t)datatype;
-        tensor.rank = (uint32_t)rank;
-        tensor.bytes = bytes;
-        tensor.data = base;
-        memcpy(tensor.shape, shape, rank * sizeof *shape);
-        if (made && made->at) {
-            tensor.place = WIRE_ARENA;
-            tensor.where = made->at;
-        }
-        wire_put_tensor(out, &tensor);
+        struct wire_tensor tensor;
+        struct nested_buffer *buffer;
+        err = nested_output(response, i, &tensor, &buffer);
+        if (!err)
+            wire_put_tensor(out, &tensor);
     }
     return err;
 }
@@ -194,19 +190,11 @@ static void nested_hand_over(TRITONSERVER_InferenceResponse *response)
     uint32_t count = 0;
     berr_drop(TRITONSERVER_InferenceResponseOutputCount(response, &count));
     for (uint32_t i = 0; i < count; i++) {
-        const char *name;
-        TRITONSERVER_DataType datatype;
-        const int64_t *shape;
-        uint64_t rank;
-        const void *base;
-        size_t bytes;
-        TRITONSERVER_MemoryType kind;
-        int64_t number;
-        void *of = NULL;
-        berr_drop(TRITONSERVER_InferenceResponseOutput(response, i, &name, &datatype, &shape, &rank,
-                                                       &base, &bytes, &kind, &number, &of));
-        if (of)
-            ((struct nested_buffer *)of)->taken = true;
+        struct wire_tensor tensor;
+        struct nested_buffer *buffer = NULL;
+        berr_drop(nested_output(response, i, &tensor, &buffer));
+        if (buffer)
+            buffer->taken = true;
     }
 }
 
@@ -275,34 +263,16 @@ static void nested_complete(TRITONSERVER_InferenceRequest *request, const uint32
 
 /* -- requests -- */
 
-static TRITONSERVER_Error *nested_parameters(TRITONSERVER_InferenceRequest *request,
-                                             const char *text, size_t length)
+static TRITONSERVER_Error *nested_set_parameter(void *request, const char *name, yyjson_val *value)
 {
-    if (length <= 2)
-        return NULL;
-    yyjson_doc *doc = yyjson_read(text, length, 0);
-    TRITONSERVER_Error *err = NULL;
-    size_t i, count;
-    yyjson_val *key, *value;
-    yyjson_obj_foreach(yyjson_doc_get_root(doc), i, count, key, value)
-    {
-        const char *name = yyjson_get_str(key);
-        if (err)
-            break;
-        if (yyjson_is_str(value))
-            err = TRITONSERVER_InferenceRequestSetStringParameter(request, name,
-                                                                  yyjson_get_str(value));
-        else if (yyjson_is_int(value))
-            err =
-                TRITONSERVER_InferenceRequestSetIntParameter(request, name, yyjson_get_sint(value));
-        else if (yyjson_is_bool(value))
-            err = TRITONSERVER_InferenceRequestSetBoolParameter(request, name,
-                                                                yyjson_get_bool(value));
-        else
-            err = berr_new(TRITONSERVER_ERROR_INVALID_ARG, "Unsupported value type on parameters");
-    }
-    yyjson_doc_free(doc);
-    return err;
+    if (yyjson_is_str(value))
+        return TRITONSERVER_InferenceRequestSetStringParameter(request, name,
+                                                               yyjson_get_str(value));
+    if (yyjson_is_int(value))
+        return TRITONSERVER_InferenceRequestSetIntParameter(request, name, yyjson_get_sint(value));
+    if (yyjson_is_bool(value))
+        return TRITONSERVER_InferenceRequestSetBoolParameter(request, name, yyjson_get_bool(value));
+    return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "Unsupported value type on parameters");
 }
 
 /* Where an input's bytes are: in the record, or in a copy of what the stub has elsewhere. */
@@ -364,7 +334,6 @@ static TRITONSERVER_Error *nested_correlation(struct wire_in *in,
 static TRITONSERVER_Error *nested_fill(struct nested *nested, struct wire_in *in,
                                        TRITONSERVER_InferenceRequest *request)
 {
-    size_t length;
     TRITONSERVER_Error *err = TRITONSERVER_InferenceRequestSetId(request, wire_text(in, NULL));
     if (!err)
         err = nested_correlation(in, request);
@@ -372,10 +341,8 @@ static TRITONSERVER_Error *nested_fill(struct nested *nested, struct wire_in *in
         err = TRITONSERVER_InferenceRequestSetFlags(request, wire_u32(in));
     if (!err)
         err = TRITONSERVER_InferenceRequestSetTimeoutMicroseconds(request, wire_u64(in));
-    if (!err) {
-        const char *parameters = wire_text(in, &length);
-        err = nested_parameters(request, parameters, length);
-    }
+    if (!err)
+        err = parameters_take(in, nested_set_parameter, request);
     uint32_t count = err ? 0 : wire_count(in);
     for (uint32_t i = 0; i < count && !err; i++)
         err = TRITONSERVER_InferenceRequestAddRequestedOutput(request, wire_text(in, NULL));

@@ -1,10 +1,9 @@
 #include "pack.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <yyjson.h>
 
 #include "common/berr.h"
+#include "parameters.h"
 
 static void pack_text(struct wire_out *out, const char *text)
 {
@@ -28,56 +27,18 @@ static TRITONSERVER_Error *pack_correlation(struct wire_out *out, TRITONBACKEND_
     return err;
 }
 
-static bool pack_parameter(yyjson_mut_doc *doc, yyjson_mut_val *root, const char *name,
-                           TRITONSERVER_ParameterType type, const void *value)
+static TRITONSERVER_Error *pack_parameter(void *request, uint32_t i, const char **ret_name,
+                                          TRITONSERVER_ParameterType *ret_type,
+                                          const void **ret_value)
 {
-    switch (type) {
-    case TRITONSERVER_PARAMETER_INT:
-        return yyjson_mut_obj_add_sint(doc, root, name, *(const int64_t *)value);
-    case TRITONSERVER_PARAMETER_BOOL:
-        return yyjson_mut_obj_add_bool(doc, root, name, *(const bool *)value);
-    case TRITONSERVER_PARAMETER_STRING:
-        return yyjson_mut_obj_add_str(doc, root, name, value);
-    case TRITONSERVER_PARAMETER_DOUBLE:
-        return yyjson_mut_obj_add_real(doc, root, name, *(const double *)value);
-    case TRITONSERVER_PARAMETER_BYTES:
-    default:
-        return false;
-    }
+    return TRITONBACKEND_RequestParameter(request, i, ret_name, ret_type, ret_value);
 }
 
 static TRITONSERVER_Error *pack_parameters(struct wire_out *out, TRITONBACKEND_Request *request)
 {
     uint32_t count;
     TRITONSERVER_Error *err = TRITONBACKEND_RequestParameterCount(request, &count);
-    if (err)
-        return err;
-    if (count == 0) {
-        pack_text(out, "{}");
-        return NULL;
-    }
-    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
-    yyjson_mut_val *root = yyjson_mut_obj(doc);
-    if (root)
-        yyjson_mut_doc_set_root(doc, root);
-    for (uint32_t i = 0; root && i < count && !err; i++) {
-        const char *name;
-        TRITONSERVER_ParameterType type;
-        const void *value;
-        err = TRITONBACKEND_RequestParameter(request, i, &name, &type, &value);
-        if (!err && !pack_parameter(doc, root, name, type, value))
-            err = berr_new(TRITONSERVER_ERROR_INVALID_ARG,
-                           "Unsupported parameter type for parameter '%s'.", name);
-    }
-    size_t length = 0;
-    char *text = err ? NULL : yyjson_mut_write(doc, YYJSON_WRITE_ALLOW_INVALID_UNICODE, &length);
-    if (text)
-        wire_put_text(out, text, length);
-    else if (!err)
-        err = berr_no_memory();
-    free(text);
-    yyjson_mut_doc_free(doc);
-    return err;
+    return err ? err : parameters_put(out, count, pack_parameter, request);
 }
 
 static void pack_trace(struct wire_out *out, TRITONBACKEND_Request *request)

@@ -1,9 +1,7 @@
 #include "respond.h"
 
-#include <string.h>
-#include <yyjson.h>
-
 #include "common/berr.h"
+#include "parameters.h"
 
 /* Bytes of an element; 0 = its size varies, or it is none. */
 static uint64_t element_bytes(uint32_t datatype)
@@ -53,8 +51,7 @@ static TRITONSERVER_Error *respond_output(struct host *host, const struct wire_t
     return err;
 }
 
-static TRITONSERVER_Error *respond_parameter(TRITONBACKEND_Response *response, const char *name,
-                                             yyjson_val *value)
+static TRITONSERVER_Error *respond_parameter(void *response, const char *name, yyjson_val *value)
 {
     if (yyjson_is_bool(value))
         return TRITONBACKEND_ResponseSetBoolParameter(response, name, yyjson_get_bool(value));
@@ -66,30 +63,10 @@ static TRITONSERVER_Error *respond_parameter(TRITONBACKEND_Response *response, c
                     "parameter '%s' of the response is no bool, int or str", name);
 }
 
-static TRITONSERVER_Error *respond_parameters(TRITONBACKEND_Response *response, const char *text,
-                                              size_t length)
-{
-    if (length <= 2)
-        return NULL;
-    yyjson_doc *doc = yyjson_read(text, length, 0);
-    TRITONSERVER_Error *err = NULL;
-    size_t i, count;
-    yyjson_val *name, *value;
-    yyjson_obj_foreach(yyjson_doc_get_root(doc), i, count, name, value)
-    {
-        if (!err)
-            err = respond_parameter(response, yyjson_get_str(name), value);
-    }
-    yyjson_doc_free(doc);
-    return err;
-}
-
 static TRITONSERVER_Error *respond_outputs(struct host *host, struct wire_in *in,
                                            TRITONBACKEND_Response *response)
 {
-    size_t length;
-    const char *parameters = wire_text(in, &length);
-    TRITONSERVER_Error *err = respond_parameters(response, parameters, length);
+    TRITONSERVER_Error *err = parameters_take(in, respond_parameter, response);
     uint32_t count = wire_count(in);
     for (uint32_t i = 0; i < count && !in->bad; i++) {
         struct wire_tensor tensor;
@@ -109,12 +86,6 @@ static TRITONSERVER_Error *respond_said(struct wire_in *in)
                                  text);
 }
 
-void respond_error(TRITONBACKEND_Response *response, TRITONSERVER_Error *err, uint32_t flags)
-{
-    berr_log(TRITONBACKEND_ResponseSend(response, flags, err), "failed to send the response");
-    berr_drop(err);
-}
-
 bool respond(struct host *host, struct wire_in *in, TRITONBACKEND_Response *response,
              uint32_t flags)
 {
@@ -122,6 +93,7 @@ bool respond(struct host *host, struct wire_in *in, TRITONBACKEND_Response *resp
     if (in->bad && !err)
         err = berr_new(TRITONSERVER_ERROR_INTERNAL, "the process of '%s' sent what is no response",
                        host->name);
-    respond_error(response, err, flags);
+    berr_log(TRITONBACKEND_ResponseSend(response, flags, err), "failed to send the response");
+    berr_drop(err);
     return !in->bad;
 }

@@ -9,7 +9,3 @@
  * returns   false: the record is none; an error was sent */
 bool respond(struct host *host, struct wire_in *in, TRITONBACKEND_Response *response,
              uint32_t flags);
-
-/* respond_error - send an error, if there is one to send.
- * err  taken over */
-void respond_error(TRITONBACKEND_Response *response, TRITONSERVER_Error *err, uint32_t flags);

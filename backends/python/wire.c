@@ -88,30 +88,32 @@ static const char *wire_take(struct wire_in *in, uint64_t bytes)
     return place;
 }
 
+/* Reads a number; one that is not there leaves it. */
+static void wire_number(struct wire_in *in, void *number, size_t bytes)
+{
+    const char *place = wire_take(in, bytes);
+    if (place)
+        memcpy(number, place, bytes);
+}
+
 uint32_t wire_u32(struct wire_in *in)
 {
     uint32_t value = 0;
-    const char *place = wire_take(in, sizeof value);
-    if (place)
-        memcpy(&value, place, sizeof value);
+    wire_number(in, &value, sizeof value);
     return value;
 }
 
 uint64_t wire_u64(struct wire_in *in)
 {
     uint64_t value = 0;
-    const char *place = wire_take(in, sizeof value);
-    if (place)
-        memcpy(&value, place, sizeof value);
+    wire_number(in, &value, sizeof value);
     return value;
 }
 
 double wire_double(struct wire_in *in)
 {
     double value = 0;
-    const char *place = wire_take(in, sizeof value);
-    if (place)
-        memcpy(&value, place, sizeof value);
+    wire_number(in, &value, sizeof value);
     return value;
 }
 
