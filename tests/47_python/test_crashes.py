@@ -6,6 +6,7 @@ import os
 import shutil
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,14 @@ IO = "input { name: 'ASK' data_type: TYPE_STRING dims: [ 1 ] } output { name: 'T
 TIMES = int(os.environ.get("NEREID_CRASHES", "3"))
 # Long enough for any machine to answer what does not hang.
 LIMIT = "parameters { key: 'EXECUTE_TIMEOUT_SECONDS' value { string_value: '5' } }"
-SOURCES = {"breaks": ("breaks", ""), "hangs": ("breaks", LIMIT), "stops": ("breaks", ""), "careless": ("careless", LIMIT), "works": ("state", "")}
+SOURCES = {
+    "breaks": ("breaks", ""),
+    "hangs": ("breaks", LIMIT),
+    "stops": ("breaks", ""),
+    "careless": ("careless", ""),
+    "limited": ("careless", LIMIT),
+    "works": ("state", ""),
+}
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +50,16 @@ def asker(server: Server) -> Iterator[Asker]:
     made = Asker(server)
     yield made
     made.close()
+
+
+@contextmanager
+def loaded(asker: Asker, model: str) -> Iterator[str]:
+    """The model's process; the model is unloaded whatever becomes of the test, since others count the processes."""
+    assert asker.load(model)[0] == 200
+    try:
+        yield asker.told(model, "")
+    finally:
+        assert asker.unload(model)[0] == 200
 
 
 def held(pid: int) -> tuple[int, int]:
@@ -77,17 +95,15 @@ class Load:
 def breaks(server: Server, asker: Asker, model: str, ways: list[str]) -> None:
     asker.told("works", "")  # its connection is there
     before = held(server.pid)
-    assert asker.load(model)[0] == 200
-    with Load(server) as load:
+    with loaded(asker, model) as pid, Load(server) as load:
         for way in ways:
-            pid = asker.told(model, "")
             failed = asker.told(model, way)
             assert f"'{model}_0'" in failed["message"], failed
             after = asker.told(model, "")
             assert isinstance(after, str), after
             assert (after == pid) == (way == "memory")
+            pid = after
     assert load.answers and all(isinstance(each, str) for each in load.answers)
-    assert asker.unload(model)[0] == 200
     asker.until(lambda: len(children(server.pid)) == 1 and held(server.pid) == before)
 
 
@@ -108,14 +124,12 @@ def test_a_process_that_is_stopped(server: Server, asker: Asker) -> None:
 
 
 def test_a_model_that_changes_its_list_of_requests(asker: Asker) -> None:
-    assert asker.load("careless")[0] == 200
-    pid = asker.told("careless", "")
-    assert asker.told("careless", "pop") == pid
-    assert asker.told("careless", "replace") == pid
-    assert "ValueError: none are left" in asker.told("careless", "pop and raise")["message"]
-    assert "ValueError: other things" in asker.told("careless", "replace and raise")["message"]
-    assert asker.told("careless", "") == pid
-    assert asker.unload("careless")[0] == 200
+    with loaded(asker, "careless") as pid:
+        assert asker.told("careless", "pop") == pid
+        assert asker.told("careless", "replace") == pid
+        assert "ValueError: none are left" in asker.told("careless", "pop and raise")["message"]
+        assert "ValueError: other things" in asker.told("careless", "replace and raise")["message"]
+        assert asker.told("careless", "") == pid
 
 
 @pytest.mark.parametrize(
@@ -129,49 +143,41 @@ def test_a_model_that_changes_its_list_of_requests(asker: Asker) -> None:
     ],
 )
 def test_what_cannot_be_said_costs_no_process(asker: Asker, way: str, said: str) -> None:
-    assert asker.load("careless")[0] == 200
-    pid = asker.told("careless", "")
-    assert said in asker.told("careless", way)["message"]
-    assert asker.told("careless", "") == pid
-    assert asker.unload("careless")[0] == 200
+    with loaded(asker, "careless") as pid:
+        assert said in asker.told("careless", way)["message"]
+        assert asker.told("careless", "") == pid
 
 
 def test_processes_that_a_model_forks_can_be_ended(asker: Asker) -> None:
-    assert asker.load("careless")[0] == 200
-    pid = asker.told("careless", "")
-    assert [asker.told("careless", "pool") for _ in range(3)] == [pid] * 3
-    assert asker.unload("careless")[0] == 200
+    """Also those that had no turn yet when they are told to end."""
+    with loaded(asker, "careless") as pid:
+        assert [asker.told("careless", ask) for ask in ("pool", "end", "pool")] == [pid] * 3
 
 
 def test_a_model_that_executes_another_program(server: Server, asker: Asker) -> None:
     """It has no limit of time: the server sees that its process is another program."""
-    assert asker.load("breaks")[0] == 200
-    pid = asker.told("breaks", "")
-    assert "'breaks_0'" in asker.told("breaks", "exec")["message"]
-    after = asker.told("breaks", "")
-    assert isinstance(after, str) and after != pid
-    assert asker.unload("breaks")[0] == 200
+    with loaded(asker, "breaks") as pid:
+        assert "'breaks_0'" in asker.told("breaks", "exec")["message"]
+        after = asker.told("breaks", "")
+        assert isinstance(after, str) and after != pid
     asker.until(lambda: len(children(server.pid)) == 1)
 
 
 def test_a_process_that_joins_the_server_s_group(server: Server, asker: Asker) -> None:
-    assert asker.load("careless")[0] == 200
-    pid = asker.told("careless", "")
-    assert "EXECUTE_TIMEOUT_SECONDS" in asker.told("careless", "group")["message"]
-    after = asker.told("careless", "")
-    assert isinstance(after, str) and after != pid
-    assert asker.unload("careless")[0] == 200
+    with loaded(asker, "limited") as pid:
+        assert "EXECUTE_TIMEOUT_SECONDS" in asker.told("limited", "group")["message"]
+        after = asker.told("limited", "")
+        assert isinstance(after, str) and after != pid
     asker.until(lambda: len(children(server.pid)) == 1)
 
 
-def test_what_a_model_started_goes_with_it(server: Server, asker: Asker) -> None:
-    assert asker.load("breaks")[0] == 200
-    pid = int(asker.told("breaks", "child"))
-    started = children(pid)
-    assert len(started) == 1
-    assert "'breaks_0'" in asker.told("breaks", "kill")["message"]
-    asker.until(lambda: not os.path.exists(f"/proc/{started[0]}") or "State:\tZ" in Path(f"/proc/{started[0]}/status").read_text())
-    assert asker.unload("breaks")[0] == 200
+def test_what_a_model_started_goes_with_it(asker: Asker) -> None:
+    with loaded(asker, "breaks"):
+        pid = int(asker.told("breaks", "child"))
+        started = children(pid)
+        assert len(started) == 1
+        assert "'breaks_0'" in asker.told("breaks", "kill")["message"]
+        asker.until(lambda: not os.path.exists(f"/proc/{started[0]}") or "State:\tZ" in Path(f"/proc/{started[0]}/status").read_text())
 
 
 def test_nothing_is_left_when_the_server_is_killed(python_backends: dict[str, Path], server: Server) -> None:

@@ -191,11 +191,24 @@ def ignore(number, frame):
     """The server says when a stub ends."""
 
 
+forking = threading.local()
+
+
+def hold():
+    """Python forgets the signals that come to a forked process before its handlers are set: they wait until those are."""
+    forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, ENDS)
+
+
+def release():
+    signal.pthread_sigmask(signal.SIG_SETMASK, forking.mask)
+
+
 def mind():
     """A process that a model forks ends when that tells it to, as multiprocessing's pools do."""
     for each, usual in ENDS.items():
         if signal.getsignal(each) is ignore:
             signal.signal(each, usual)
+    release()
 
 
 def main():
@@ -224,7 +237,7 @@ def main():
 if __name__ == "__main__":
     for each in ENDS:
         signal.signal(each, ignore)
-    os.register_at_fork(after_in_child=mind)
+    os.register_at_fork(before=hold, after_in_parent=release, after_in_child=mind)
     sys.path.remove(sys.path[0])
     sys.path.append(HERE)
     import nereid_python_stub as core

@@ -2,11 +2,15 @@
 
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
+
+
+FORKED = 100  # some of them get their signal at each place that they pass on their way
 
 
 class Unsayable(Exception):
@@ -18,6 +22,18 @@ def mapped():
     """What two processes make of numbers; they are told to end by a signal."""
     with multiprocessing.get_context("fork").Pool(2) as pool:
         return pool.map(abs, [1, -2])
+
+
+def ended_by():
+    """The signals by which processes ended that were told to end before they had a turn."""
+    statuses = []
+    for _ in range(FORKED):
+        pid = os.fork()
+        if pid == 0:
+            signal.pause()
+        os.kill(pid, signal.SIGTERM)
+        statuses.append(os.waitpid(pid, 0)[1])
+    return [os.WTERMSIG(status) for status in statuses]
 
 
 class TritonPythonModel:
@@ -46,6 +62,8 @@ class TritonPythonModel:
                 parameters = {"large": 1 << 63}
             elif ask == "pool":
                 assert mapped() == [1, 2]
+            elif ask == "end":
+                assert ended_by() == [signal.SIGTERM] * FORKED
             elif ask == "no stderr":
                 sys.stderr.close()
                 raise SystemExit
