@@ -14,6 +14,7 @@ struct err {
     uint32_t magic;
     enum status code;
     bool lent;
+    uint16_t retry_secs;
     char message[];
 };
 
@@ -23,7 +24,30 @@ static struct err *err_alloc(enum status code, size_t len)
     e->magic = ERR_MAGIC;
     e->code = code;
     e->lent = false;
+    e->retry_secs = 0;
     return e;
+}
+
+struct err *err_busy(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    struct err *e = err_vnew(STATUS_UNAVAILABLE, fmt, args);
+    va_end(args);
+    return err_retry_after(e, ERR_RETRY_SOON);
+}
+
+struct err *err_retry_after(struct err *e, uint16_t seconds)
+{
+    if (e)
+        e->retry_secs = seconds;
+    return e;
+}
+
+uint16_t err_retry_secs(const struct err *e)
+{
+    CHECK_MAGIC(e, ERR_MAGIC);
+    return e->retry_secs;
 }
 
 void err_lend(struct err *e)
@@ -91,7 +115,7 @@ struct err *err_wrap(struct err *e, const char *fmt, ...)
     va_start(args, fmt);
     struct err *head = err_vnew(e->code, fmt, args);
     va_end(args);
-    struct err *both = err_join(e->code, head->message, e->message);
+    struct err *both = err_retry_after(err_join(e->code, head->message, e->message), e->retry_secs);
     err_free(head);
     err_free(e);
     return both;
@@ -106,7 +130,7 @@ struct err *err_recode(struct err *e, enum status code)
 
 struct err *err_copy(const struct err *e)
 {
-    return e ? err_new(e->code, "%s", e->message) : NULL;
+    return e ? err_retry_after(err_new(e->code, "%s", e->message), e->retry_secs) : NULL;
 }
 
 enum status err_code(const struct err *e)

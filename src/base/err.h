@@ -6,8 +6,14 @@
 
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct err;
+
+/* Seconds after which trying again is worth it: where the server has too much to do, which may
+ * be over at any moment; and where something is loaded or started, which takes seconds. */
+#define ERR_RETRY_SOON  1
+#define ERR_RETRY_LATER 5
 
 /* err_new - make an error; the message is formatted as by printf. The caller owns it: return it,
  * or free it with err_free. Never NULL. Any thread. */
@@ -15,6 +21,16 @@ __attribute__((warn_unused_result, returns_nonnull, format(printf, 2, 3), cold))
 err_new(enum status code, const char *fmt, ...);
 __attribute__((warn_unused_result, returns_nonnull, format(printf, 2, 0), cold)) struct err *
 err_vnew(enum status code, const char *fmt, va_list args);
+
+/* err_busy - make an UNAVAILABLE error that time mends, after ERR_RETRY_SOON. */
+__attribute__((warn_unused_result, returns_nonnull, format(printf, 1, 2), cold)) struct err *
+err_busy(const char *fmt, ...);
+
+/* err_retry_after - note that trying again may succeed after some seconds; err_wrap, err_recode
+ * and err_copy keep it. NULL stays NULL.
+ * err_retry_secs - what was noted; 0 = time does not mend it, or nobody knows. */
+struct err *err_retry_after(struct err *e, uint16_t seconds);
+uint16_t err_retry_secs(const struct err *e);
 
 /* err_errno - make an INTERNAL error (NOT_FOUND for ENOENT) whose message ends in ": " and the
  * system's text for `number`. */

@@ -33,7 +33,8 @@ static struct err *batching_refusal(const struct scheduler *s, const struct requ
 {
     (void)s;
     *ret_reason = STATS_REJECTED;
-    return err_recode(request_error(r, "Exceeds maximum queue size"), STATUS_UNAVAILABLE);
+    struct err *e = err_recode(request_error(r, "Exceeds maximum queue size"), STATUS_UNAVAILABLE);
+    return err_retry_after(e, ERR_RETRY_SOON);
 }
 
 static size_t batching_take(struct scheduler *s, struct runner *r, time_ns now, time_ns *ret_wake)

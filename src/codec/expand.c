@@ -54,7 +54,7 @@ enum expand_coding expand_coding_of(const char *name, size_t len)
 struct err *expand_new(const struct expand_spec *spec, struct expand **ret)
 {
     if (!budget_charge(STATE_BYTES))
-        return err_new(STATUS_UNAVAILABLE, "no room to decompress: too many bytes are in flight");
+        return err_busy("no room to decompress: too many bytes are in flight");
     struct expand *x = MEM_NEW(struct expand);
     x->spec = *spec;
     x->end = (const uint8_t *)spec->data + spec->len;

@@ -32,7 +32,7 @@ struct err *shrink_new(const struct iovec *pieces, size_t count, enum expand_cod
                        size_t before, struct shrink **ret)
 {
     if (!budget_charge(STATE_BYTES))
-        return err_new(STATUS_UNAVAILABLE, "no room to compress: too many bytes are in flight");
+        return err_busy("no room to compress: too many bytes are in flight");
     struct shrink *x = MEM_NEW(struct shrink);
     size_t total = 0;
     for (size_t i = 0; i < count; i++)

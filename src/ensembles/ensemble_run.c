@@ -135,8 +135,9 @@ static void ensemble_run_leave(struct run *run)
 /* Adds the ensemble's name to the error. Called only for the error that is sent. */
 static struct err *ensemble_run_named(const struct run *run)
 {
-    return err_new(err_code(run->error), "in ensemble '%s', %s", run->request->config->name,
-                   err_message(run->error));
+    struct err *e = err_new(err_code(run->error), "in ensemble '%s', %s",
+                            run->request->config->name, err_message(run->error));
+    return err_retry_after(e, err_retry_secs(run->error));
 }
 
 /* No step is in flight: sends the client what is still missing. */

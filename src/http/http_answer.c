@@ -308,6 +308,18 @@ static char *put_status_line(char *to, uint16_t status)
     return JSON_OUT_LITERAL(to, "\r\n");
 }
 
+/* What only some answers say. */
+static char *http_answer_put_more(char *to, const struct http_exchange *x)
+{
+    if (x->extra)
+        to = http_answer_put_string(to, x->extra);
+    if (!x->retry_secs)
+        return to;
+    to = JSON_OUT_LITERAL(to, "Retry-After: ");
+    to = json_out_uint(to, x->retry_secs);
+    return JSON_OUT_LITERAL(to, "\r\n");
+}
+
 /* Whether the connection goes on, where that is to be said. */
 static char *put_connection(char *to, const struct http_exchange *x)
 {
@@ -338,8 +350,7 @@ static char *put_head(char *to, const struct http_exchange *x, const char *conte
         to = http_answer_put_string(to, x->coding);
         to = JSON_OUT_LITERAL(to, "\r\n");
     }
-    if (x->extra)
-        to = http_answer_put_string(to, x->extra);
+    to = http_answer_put_more(to, x);
     to = put_connection(to, x);
     to = JSON_OUT_LITERAL(to, "Content-Length: ");
     to = json_out_uint(to, length);
@@ -354,6 +365,7 @@ char *http_answer_put_head(char *to, const struct http_exchange *x)
     to = JSON_OUT_LITERAL(to, "\r\n");
     if (!x->explicit_keep_alive)
         to = JSON_OUT_LITERAL(to, "Transfer-Encoding: chunked\r\n");
+    to = http_answer_put_more(to, x);
     to = put_connection(to, x);
     return JSON_OUT_LITERAL(to, "\r\n");
 }

@@ -68,8 +68,10 @@ static void event_done(struct http_exchange *x, struct http_exchange *event, str
     } else {
         http_exchange_done(event);
     }
-    if (event->begins)
+    if (event->begins) {
         x->status = event->status;
+        x->retry_secs = event->retry_secs;
+    }
 }
 
 /* A client that takes no events must not make us hold them without end, nor any where others need

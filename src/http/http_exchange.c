@@ -170,10 +170,9 @@ static bool may_answer_long(struct http_exchange *x, size_t len)
     if (has_room(x, len))
         return true;
     http_exchange_error(
-        x, err_new(STATUS_UNAVAILABLE,
-                   "no room for an answer of %zu bytes: %zu of the %zu bytes that may be in "
-                   "flight at once are in use; try again later, or raise --memory-budget",
-                   len, budget_in_use(), budget_limit()));
+        x, err_busy("no room for an answer of %zu bytes: %zu of the %zu bytes that may be in "
+                    "flight at once are in use; try again later, or raise --memory-budget",
+                    len, budget_in_use(), budget_limit()));
     return false;
 }
 
@@ -222,6 +221,7 @@ void http_exchange_fault(struct http_exchange *x, uint16_t status, const char *m
 
 void http_exchange_error(struct http_exchange *x, struct err *e)
 {
+    x->retry_secs = err_code(e) == STATUS_UNAVAILABLE ? err_retry_secs(e) : 0;
     http_exchange_fault(x, (uint16_t)status_http(err_code(e)), err_message(e));
     err_free(e);
 }

@@ -90,6 +90,7 @@ struct http_exchange {
     const char *coding;             /* static: the compression; NULL = not compressed */
     /* of a compressed answer: the value of Inference-Header-Content-Length; 0 = none */
     uint64_t json_len;
+    uint16_t retry_secs; /* when the client may try again: Retry-After; 0 = it is not said */
 
     /* An answer of a model. */
     struct request *request;   /* NULL after its final response came */

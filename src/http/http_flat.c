@@ -112,8 +112,7 @@ struct err *http_flat_prepare(struct response *r, const struct http_flat **ret, 
     struct http_flat *flat =
         arena_try_alloc(&r->arena, sizeof(*flat) + most * sizeof(*flat->members), 8);
     if (!flat)
-        return err_new(STATUS_UNAVAILABLE, "no memory for a response of %u outputs",
-                       r->output_count);
+        return err_busy("no memory for a response of %u outputs", r->output_count);
     struct member *m = flat->members;
     if (*r->request->id)
         *m++ = (struct member){.name = "id", .kind = MEMBER_ID};

@@ -37,7 +37,8 @@ static void refused(int fd, void *owner)
         return;
     static const char text[] =
         "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
-        "Content-Length: 37\r\nConnection: close\r\n\r\n"
+        "Content-Length: 37\r\nConnection: close\r\n"
+        "Retry-After: 1\r\n\r\n"
         "{\"error\":\"Too many open connections\"}";
     _Static_assert(sizeof("{\"error\":\"Too many open connections\"}") - 1 == 37,
                    "see Content-Length");

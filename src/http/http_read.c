@@ -250,10 +250,11 @@ static size_t begin_message(struct http_conn *c, char *data, size_t n)
 /* There is no room for the body, or it is too long. */
 static void fail_body(struct http_conn *c)
 {
-    struct err *e = c->body_error;
+    struct http_exchange *x = exchange_begin(c);
+    x->keep_alive = false;
+    http_exchange_error(x, c->body_error);
     c->body_error = NULL;
-    http_read_fail(c, (uint16_t)status_http(err_code(e)), err_message(e));
-    err_free(e);
+    http_read_no_more(c);
 }
 
 /* Some of a body with a length was received. */

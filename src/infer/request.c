@@ -125,10 +125,9 @@ struct err *request_keep(struct request *r, size_t n, void **ret)
     if (n <= KEPT_IN_ARENA) {
         *ret = arena_try_alloc(&r->arena, n, 64);
         return *ret ? NULL
-                    : err_new(STATUS_UNAVAILABLE,
-                              "no room for %zu bytes of an input; try again later, or raise "
-                              "--memory-budget",
-                              n);
+                    : err_busy("no room for %zu bytes of an input; try again later, or raise "
+                               "--memory-budget",
+                               n);
     }
     struct buf *buf;
     struct err *e = pool_buf(n, &buf);

@@ -169,7 +169,7 @@ struct err *response_output_buffer(struct response *r, struct tensor_output *out
     if (byte_size <= RESPONSE_IN_ARENA) {
         output->data = arena_try_alloc(&r->arena, byte_size ? byte_size : 1, 64);
         if (!output->data)
-            return err_new(STATUS_UNAVAILABLE, "no memory for output '%s'", output->name);
+            return err_busy("no memory for output '%s'", output->name);
     } else {
         struct err *e = pool_buf(byte_size, &output->buf);
         if (e)

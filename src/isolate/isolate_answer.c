@@ -72,11 +72,10 @@ static struct err *isolate_answer_lend(struct isolate_session *s, struct isolate
     if (bad)
         return NULL;
     if (!buf)
-        return err_new(STATUS_UNAVAILABLE,
-                       "%s: no room for the %llu bytes of output '%s': the bytes "
-                       "that may be in flight "
-                       "at once are in use",
-                       s->model, (unsigned long long)bytes, o->name);
+        return err_busy("%s: no room for the %llu bytes of output '%s': the bytes "
+                        "that may be in flight "
+                        "at once are in use",
+                        s->model, (unsigned long long)bytes, o->name);
     if (response_output_is_given(r, o) || !is_read_once(r, o)) {
         struct err *e = isolate_answer_copy_in(r, o, buf->data, bytes);
         buf_unref(buf);
@@ -139,10 +138,9 @@ static struct err *charge_copy(struct isolate_session *s, struct response *r, si
     if (len <= FREE_COPY)
         return NULL;
     if (!budget_charge(len))
-        return err_new(STATUS_UNAVAILABLE,
-                       "%s: no room for the %zu bytes of a response: the bytes that may be in "
-                       "flight at once are in use; try again later, or raise --memory-budget",
-                       s->model, len);
+        return err_busy("%s: no room for the %zu bytes of a response: the bytes that may be in "
+                        "flight at once are in use; try again later, or raise --memory-budget",
+                        s->model, len);
     arena_on_end(&r->arena, release_copy, (void *)(uintptr_t)len);
     return NULL;
 }

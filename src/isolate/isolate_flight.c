@@ -225,11 +225,10 @@ static bool isolate_flight_work(struct isolate_flights *f, struct isolate_flight
 static void give_up(struct isolate_session *s, uint64_t id)
 {
     struct err *e =
-        err_new(STATUS_UNAVAILABLE,
-                "%s: what its process says of the request comes out of order, and there is "
-                "no room to keep more than %zu bytes of it; try again later, or raise "
-                "--memory-budget",
-                s->model, s->quota.most);
+        err_busy("%s: what its process says of the request comes out of order, and there is "
+                 "no room to keep more than %zu bytes of it; try again later, or raise "
+                 "--memory-budget",
+                 s->model, s->quota.most);
     isolate_flight_fail(s, id, e);
     err_free(e);
 }
@@ -328,7 +327,7 @@ static struct isolate_flight *overdue(struct isolate_flights *f, time_ns now)
 static void time_out(struct isolate_session *s, struct isolate_flight *one)
 {
     struct isolate_flights *f = &s->flights;
-    isolate_answer_now(&one->answer, err_new(STATUS_UNAVAILABLE, "Request timeout expired"));
+    isolate_answer_now(&one->answer, err_busy("Request timeout expired"));
     /* Records that arrived meanwhile were parked: handle a record without effect, so that they
      * go on. */
     mutex_lock(&f->lock);

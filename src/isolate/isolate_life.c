@@ -443,6 +443,7 @@ struct err *isolate_life_acquire(struct isolate *iso, const struct isolate_insta
         if (none_comes || clock_now_ns() >= iso->wait_until) {
             e = err_new(STATUS_UNAVAILABLE, "%s is not ready: %s%s", iso->model, iso->last_end,
                         none_comes ? "" : "; another one is being started");
+            err_retry_after(e, none_comes ? 0 : ERR_RETRY_LATER);
             break;
         }
         mutex_cond_wait_until(&iso->changed, &iso->lock, iso->wait_until);

@@ -274,20 +274,18 @@ bool isolate_session_order(struct isolate_session *s, struct isolate_lane *lane,
 struct err *isolate_session_take(struct isolate_session *s, uint64_t bytes, uint64_t *ret_offset)
 {
     if (!budget_charge(bytes))
-        return err_new(STATUS_UNAVAILABLE,
-                       "%s: no room for %" PRIu64
-                       " bytes of inputs: %zu of the %zu bytes that may be in "
-                       "flight at once are in "
-                       "use; try again later, or raise --memory-budget",
-                       s->model, bytes, budget_in_use(), budget_limit());
+        return err_busy("%s: no room for %" PRIu64
+                        " bytes of inputs: %zu of the %zu bytes that may be in "
+                        "flight at once are in "
+                        "use; try again later, or raise --memory-budget",
+                        s->model, bytes, budget_in_use(), budget_limit());
     if (isolate_pool_take(s->pool, bytes, ret_offset))
         return NULL;
     budget_release(bytes);
-    return err_new(STATUS_UNAVAILABLE,
-                   "%s: no room for %" PRIu64 " bytes of inputs in the memory that is "
-                   "shared with its process, of which %" PRIu64
-                   " bytes are in use; try again later, or raise ISOLATION_MEMORY_MB",
-                   s->model, bytes, isolate_pool_used(s->pool));
+    return err_busy("%s: no room for %" PRIu64 " bytes of inputs in the memory that is "
+                    "shared with its process, of which %" PRIu64
+                    " bytes are in use; try again later, or raise ISOLATION_MEMORY_MB",
+                    s->model, bytes, isolate_pool_used(s->pool));
 }
 
 void isolate_session_give(struct isolate_session *s, uint64_t offset, uint64_t bytes)

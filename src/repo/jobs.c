@@ -110,7 +110,7 @@ struct err *jobs_ask(struct repo *r, struct repo_job *job, const char *space, co
     mutex_lock(&r->lock);
     struct err *e = r->stopping ? stopping() : NULL;
     if (!e && r->waiting >= REPO_MAX_WAITING)
-        e = err_new(STATUS_UNAVAILABLE, "%zu loads and unloads wait already", r->waiting);
+        e = err_busy("%zu loads and unloads wait already", r->waiting);
     if (e) {
         mutex_unlock(&r->lock);
         mem_free(job);

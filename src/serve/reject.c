@@ -21,7 +21,6 @@ void reject_dropped(struct list *dropped)
                 r, STATS_CANCELED,
                 err_new(STATUS_CANCELLED, "request was cancelled before it was executed"));
         else
-            reject_request(r, STATS_REJECTED,
-                           err_new(STATUS_UNAVAILABLE, "%s", version_of(r)->scheduler->late));
+            reject_request(r, STATS_REJECTED, err_busy("%s", version_of(r)->scheduler->late));
     }
 }

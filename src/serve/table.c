@@ -273,6 +273,15 @@ static bool never_loaded(const struct table_model *m)
     return !m->versionless && (m->entry_count == 0 || m->entries[m->entry_count - 1].number == 0);
 }
 
+static struct err *not_at_ready_state(const struct table_entry *entry, const char *title)
+{
+    struct err *e =
+        err_new(STATUS_UNAVAILABLE,
+                "Request for unknown model: '%s' version %" PRId64 " is not at ready state", title,
+                entry->number);
+    return entry->state == TABLE_LOADING ? err_retry_after(e, ERR_RETRY_LATER) : e;
+}
+
 static __attribute__((cold)) struct err *table_not_found(const struct table_view *view,
                                                          const struct table_model *m,
                                                          const char *name, size_t name_len,
@@ -291,10 +300,7 @@ static __attribute__((cold)) struct err *table_not_found(const struct table_view
                        "Request for unknown model: '%s' has no available versions", title);
     for (uint32_t i = 0; i < m->entry_count; i++)
         if (m->entries[i].number == number)
-            return err_new(STATUS_UNAVAILABLE,
-                           "Request for unknown model: '%s' version %" PRId64
-                           " is not at ready state",
-                           title, number);
+            return not_at_ready_state(&m->entries[i], title);
     return err_new(STATUS_NOT_FOUND,
                    "Request for unknown model: '%s' version %" PRId64 " is not found", title,
                    number);

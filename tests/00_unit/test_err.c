@@ -54,6 +54,24 @@ static void system_errors(void **state)
     unit_fails(err_errno(EACCES, "opening"), STATUS_INTERNAL, "opening: Permission denied");
 }
 
+/* When trying again is worth it goes with the error, whatever is said around it. */
+static void later(void **state)
+{
+    (void)state;
+    struct err *e = err_new(STATUS_UNAVAILABLE, "gone");
+    assert_int_equal(err_retry_secs(e), 0);
+    e = err_wrap(err_retry_after(e, ERR_RETRY_LATER), "model '%s'", "m");
+    struct err *copy = err_copy(err_recode(e, STATUS_INTERNAL));
+    assert_int_equal(err_retry_secs(e), ERR_RETRY_LATER);
+    assert_int_equal(err_retry_secs(copy), ERR_RETRY_LATER);
+    err_free(e);
+    err_free(copy);
+    e = err_busy("%d wait", 3);
+    assert_int_equal(err_retry_secs(e), ERR_RETRY_SOON);
+    unit_fails(e, STATUS_UNAVAILABLE, "3 wait");
+    assert_null(err_retry_after(NULL, 1));
+}
+
 static void look_at(void *arg)
 {
     (void)err_code(arg);
@@ -79,4 +97,4 @@ static void status_table(void **state)
 }
 
 UNIT_MAIN(UNIT(message_and_code), UNIT(success_stays_success), UNIT(long_and_odd_messages),
-          UNIT(system_errors), UNIT(not_an_error), UNIT(status_table))
+          UNIT(system_errors), UNIT(later), UNIT(not_an_error), UNIT(status_table))

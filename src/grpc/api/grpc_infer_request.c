@@ -284,7 +284,7 @@ static struct err *grpc_infer_request_make_room(struct request *r, uint64_t byte
         return e;
     }
     *ret = arena_try_alloc(&r->arena, bytes, ALIGN);
-    return *ret ? NULL : err_new(STATUS_UNAVAILABLE, "no memory for the request's tensors");
+    return *ret ? NULL : err_busy("no memory for the request's tensors");
 }
 
 /* Where the bytes of the inputs come from, one after the other, in the arena.
@@ -297,7 +297,7 @@ static struct err *find_sources(struct request *r, const struct infer_pb_request
     const struct infer_pb_part *raw = pb->raws;
     struct source *from = arena_try_alloc(&r->arena, pb->input_count * sizeof(*from), 8);
     if (!from && pb->input_count)
-        return err_new(STATUS_UNAVAILABLE, "no memory for a request of %u inputs", pb->input_count);
+        return err_busy("no memory for a request of %u inputs", pb->input_count);
     *ret = from;
     *ret_bytes = 0;
     for (const struct infer_pb_tensor *t = pb->inputs; t; t = t->next, from++) {

@@ -92,8 +92,7 @@ static struct err *encode(struct infer_pb_response *pb, struct response *r,
     size_t bytes = fixed + GRPC_INBOX_PREFIX + size.head_bytes;
     struct encoded *x = new_encoded(r, account, bytes, anyway);
     if (!x)
-        return err_new(STATUS_UNAVAILABLE, "no memory for a response of %" PRIu64 " bytes",
-                       size.total);
+        return err_busy("no memory for a response of %" PRIu64 " bytes", size.total);
     uint8_t *prefix = (uint8_t *)x + fixed;
     uint32_t length = __builtin_bswap32((uint32_t)size.total);
     *prefix = 0;
@@ -184,8 +183,7 @@ static struct err *set_outputs(struct response *r, struct infer_pb_response *pb)
 {
     pb->outputs = arena_try_alloc(&r->arena, r->output_count * sizeof(*pb->outputs), 8);
     if (!pb->outputs && r->output_count)
-        return err_new(STATUS_UNAVAILABLE, "no memory for a response of %u outputs",
-                       r->output_count);
+        return err_busy("no memory for a response of %u outputs", r->output_count);
     for (const struct tensor_output *o = r->outputs; o; o = o->next)
         pb->outputs[pb->output_count++] = (struct infer_pb_output){
             .name = slice(o->name),

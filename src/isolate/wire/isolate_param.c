@@ -42,10 +42,10 @@ static struct err *get_bytes(struct isolate_wire *w, struct param *p, struct are
         return NULL;
     char *copy = arena_try_alloc(a, len + 1, 8);
     if (!copy)
-        return err_new(STATUS_UNAVAILABLE,
-                       "no room for the %" PRIu64 " bytes of parameter '%s': the bytes that may be "
-                       "in flight at once are in use; try again later, or raise --memory-budget",
-                       len, p->name);
+        return err_busy("no room for the %" PRIu64
+                        " bytes of parameter '%s': the bytes that may be "
+                        "in flight at once are in use; try again later, or raise --memory-budget",
+                        len, p->name);
     if (len)
         memcpy(copy, bytes, len);
     copy[len] = '\0';

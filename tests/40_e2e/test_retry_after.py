@@ -1,0 +1,139 @@
+"""What is refused for now says when to come again (Retry-After); what time does not mend does not."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import witness
+from harness import metrics, rawhttp, together
+from harness.repository import Repository
+from harness.servers import HOST, Nereid
+from witness import Board, board, compile_backend  # noqa: F401
+
+EXPLICIT = {"model-control-mode": "explicit"}
+QUEUE = "dynamic_batching { default_queue_policy { max_queue_size: 1 allow_timeout_override: true } }"
+TENSOR = {"name": "INPUT0", "datatype": "FP32", "shape": [1], "data": [7]}
+
+
+@pytest.fixture(scope="module")
+def backend(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compile_backend(tmp_path_factory.mktemp("backends"))
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(4) as executor:
+        yield executor
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Nereid]:
+    """Has no room for a MiB."""
+    made = Repository(tmp_path / "models")
+    made.identity("echo")
+    with Nereid(made.path, EXPLICIT | {"load-model": "echo", "memory-budget": str(1 << 20)}) as server:
+        yield server
+
+
+def again(answer: rawhttp.Answer) -> tuple[int, str | None]:
+    return answer.status, answer.header("Retry-After")
+
+
+def test_a_full_queue_and_a_timeout(board: Board, backend: Path, pool: ThreadPoolExecutor) -> None:  # noqa: F811
+    """The header counts seconds: one is the least that it can say."""
+    board.model("busy", extra=QUEUE, batch=1, gated=True)
+    with Nereid(board.repository.path, {"backend-directory": str(backend)}) as server:
+        tensor = {"name": "INPUT0", "datatype": "INT32", "shape": [1, 1], "data": [7]}
+        first = pool.submit(witness.try_to_ask, server, "busy", json.dumps({"inputs": [tensor]}).encode())
+        server.process.wait_until(lambda: board.now() == 1, 60)
+        late = {"inputs": [tensor], "parameters": {"timeout": 500000}}
+        got = together.ask(server, "/v2/models/busy/infer", [json.dumps(late).encode()] * 3)
+        assert sorted(again(each) for each in got) == [(503, "1")] * 3
+        assert sum("Exceeds maximum queue size" in each.json()["error"] for each in got) == 2
+        assert sum("timeout expired" in each.json()["error"].lower() for each in got) == 1
+        board.open_gate()
+        assert again(first.result()) == (200, None)
+
+
+def binary(server: Nereid, size: int) -> rawhttp.Answer:
+    """Asks for a tensor of that many bytes, of which none come: whether there is room is said before."""
+    headers = {"Content-Length": str(size), "Inference-Header-Content-Length": "100", "Expect": "100-continue"}
+    return rawhttp.request(HOST, server.http_port, "POST", "/v2/models/echo/infer", None, headers)
+
+
+def test_what_is_spent(small: Nereid) -> None:
+    """What is more than the whole budget will never have room."""
+    headers = {"Content-Length": str(768 << 10), "Inference-Header-Content-Length": "100", "Expect": "100-continue"}
+    with rawhttp.Connection(HOST, small.http_port) as holder:
+        holder.send(rawhttp.head("POST", "/v2/models/echo/infer", headers))
+        assert holder.answer().status == 100
+        assert again(binary(small, 512 << 10)) == (503, "1")
+        assert again(binary(small, 2 << 20)) == (503, None)
+    small.process.wait_until(lambda: binary(small, 512 << 10).status == 100, 60)
+
+
+def test_a_model_that_is_loading(board: Board, backend: Path) -> None:  # noqa: F811
+    """Longer, because loads take longer. What was unloaded does not come by waiting."""
+    board.model("slow", kept_out=True)
+    with Nereid(board.repository.path, EXPLICIT | {"backend-directory": str(backend)}) as server, ThreadPoolExecutor(1) as loads:
+        path = "/v2/models/slow/versions/1"
+        loading = loads.submit(rawhttp.post, server.http, "/v2/repository/models/slow/load", b"")
+        server.process.wait_until(lambda: rawhttp.get(server.http, path).status == 503, 30)
+        assert again(rawhttp.get(server.http, path)) == (503, "5")
+        assert again(rawhttp.get(server.http, "/v2/health/ready"))[1] is None
+        board.open_door()
+        assert loading.result().status == 200
+        assert again(rawhttp.get(server.http, path)) == (200, None)
+        assert rawhttp.post(server.http, "/v2/repository/models/slow/unload", b"").status == 200
+        server.process.wait_until(lambda: rawhttp.get(server.http, path).status == 503, 30)
+        assert again(rawhttp.get(server.http, path)) == (503, None)
+
+
+def test_what_time_does_not_mend(small: Nereid) -> None:
+    setting = rawhttp.post(small.http, "/v2/logging", {"log_format": "bad"})
+    assert again(setting) == (503, None)
+    assert again(rawhttp.post(small.http, "/v2/models/echo/infer", {"inputs": []})) == (400, None)
+    assert again(rawhttp.get(small.http, "/v2/models/none")) == (404, None)
+
+
+def test_a_server_that_stops(tmp_path: Path) -> None:
+    """It does not know whether another one comes."""
+    made = Repository(tmp_path / "models")
+    made.identity("echo")
+    server = Nereid(made.path, EXPLICIT).start()
+    try:
+        with server.process.halted():
+            held = rawhttp.Connection(HOST, server.http_port)
+            held.send(rawhttp.head("POST", "/v2/repository/index", {"Transfer-Encoding": "chunked"}), b"2\r\n{}\r\n")
+            os.kill(server.pid, signal.SIGTERM)
+        server.process.wait_until(lambda: held.send(b"1\r\n \r\n") or "stopping" in server.process.log(), 30)
+        held.send(b"0\r\n\r\n")
+        assert again(held.answer()) == (503, None)
+        held.close()
+        server.process.ends(0)
+    finally:
+        server.kill()
+
+
+def test_a_stream_that_cannot_begin(board: Board, backend: Path, pool: ThreadPoolExecutor) -> None:  # noqa: F811
+    """generate_stream: the head comes with the first event."""
+    board.model("busy", extra=QUEUE, batch=1, gated=True)
+    with Nereid(board.repository.path, {"backend-directory": str(backend)}) as server:
+        body = json.dumps({"INPUT0": [7]}).encode()
+        tensor = {"name": "INPUT0", "datatype": "INT32", "shape": [1, 1], "data": [7]}
+        held = pool.submit(witness.try_to_ask, server, "busy", json.dumps({"inputs": [tensor]}).encode())
+        server.process.wait_until(lambda: board.now() == 1, 60)
+        waits = pool.submit(witness.try_to_ask, server, "busy", json.dumps({"inputs": [tensor]}).encode())
+        server.process.wait_until(lambda: waiting(server) == 1, 60)
+        for path in ("generate_stream", "generate"):
+            assert again(rawhttp.post(server.http, f"/v2/models/busy/{path}", body)) == (503, "1")
+        board.open_gate()
+        assert [held.result().status, waits.result().status] == [200, 200]
+
+
+def waiting(server: Nereid) -> float:
+    return metrics.scrape(server.metrics)["nv_inference_pending_request_count"].value(model="busy")
