@@ -14,11 +14,9 @@ struct core {
     PyTypeObject *record, *tensor, *request, *response, *sender;
     PyTypeObject *request_made; /* what arriving requests are: request, or what Python made of it */
     PyObject *exception, *error; /* TritonModelException, TritonError */
-    PyObject *ndarray, *asarray, *ascontiguous, *empty, *object; /* of numpy, once it was needed */
-    PyObject *sent;       /* by id: what must live until the server has read it */
-    PyObject *nothing;    /* "" */
-    PyObject *parameters; /* "{}" */
-    PyObject *structure;  /* "__array_struct__" */
+    PyObject *sent;              /* by id: what must live until the server has read it */
+    PyObject *nothing;           /* "" */
+    PyObject *parameters;        /* "{}" */
     bool decoupled;
 };
 extern struct core core;
@@ -26,14 +24,24 @@ extern struct core core;
 /* core_fail - raise TritonModelException. Returns NULL. */
 void *core_fail(const char *format, ...);
 
-/* core_numpy - import numpy, once. False: an exception is set. */
-bool core_numpy(void);
-
 /* core_text - write a str. False: an exception is set. */
 bool core_text(struct wire_out *out, PyObject *text);
 
-/* core_str - read a text as a str. NULL: an exception is set. */
+/* core_str, core_str_within - read a text as a str. NULL: an exception is set. */
 PyObject *core_str(struct wire_in *in);
+PyObject *core_str_within(struct wire_in *in, PyObject *unused);
+
+/* core_list - read a list, of what `read` reads.
+ * record  a record_object, for `read`
+ * errors  NULL with an exception */
+typedef PyObject *core_read_fn(struct wire_in *in, PyObject *record);
+PyObject *core_list(struct wire_in *in, core_read_fn *read, PyObject *record);
+
+/* core_free - free an object of one of the module's types, whose fields are freed. */
+void core_free(PyObject *self);
+
+/* core_wait - channel_wait without the interpreter's lock. */
+struct channel_record *core_wait(uint64_t id);
 
 /* A record as a Python object: what lies in it lives as long. */
 struct record_object {
@@ -41,22 +49,8 @@ struct record_object {
 };
 PyObject *record_wrap(struct channel_record *record); /* takes over */
 
-struct tensor {
-    PyObject_HEAD PyObject *name;
-    uint32_t datatype;
-    uint32_t rank;
-    int64_t *shape; /* `few`, or allocated */
-    int64_t few[4];
-    char *data;
-    uint64_t bytes;
-    PyObject *owner; /* what keeps `data` */
-    PyObject *array; /* the numpy array that it was made of, or that was made of its texts */
-};
-
-/* tensor_read - make a tensor of what lies in a record.
- * record  a record_object, kept by the tensor
- * errors  NULL with an exception */
-PyObject *tensor_read(struct wire_in *in, PyObject *record);
+/* record_of_place - a record of its own, which gives a place in the shared memory back. */
+PyObject *record_of_place(uint64_t place);
 
 /* What a record points at, beside what is in it. */
 struct lending {
@@ -64,16 +58,8 @@ struct lending {
     PyObject *places; /* a list of record_object, of copies that the server reads; NULL = none */
 };
 
-/* tensor_write - describe a tensor for the server.
- * lent     gains what the server reads at its place, which must stay until it did
- * returns  false with an exception */
-bool tensor_write(struct wire_out *out, PyObject *tensor, struct lending *lent);
-
-bool tensor_is(PyObject *object);
-PyObject *tensor_name(PyObject *tensor); /* borrowed */
-
-/* response_read, response_write - the same for responses; what is written is pruned to the outputs
- * that are asked for. requested = a list of str. */
+/* response_read, response_write - as tensor_read and tensor_write (tensor.h).
+ * requested  a list of str: of the outputs, those are written */
 PyObject *response_read(struct wire_in *in, PyObject *record);
 bool response_write(struct wire_out *out, PyObject *response, PyObject *requested,
                     struct lending *lent);
@@ -107,18 +93,5 @@ PyObject *sender_new(uint64_t handle, PyObject *outputs);
 
 /* sender_count - note a response, or refuse it with an exception. */
 bool sender_count(struct sender *sender, bool response, uint32_t flags);
-
-/* send_record - send what was written; what lies elsewhere is kept until it was read.
- * out, lent  emptied
- * kept       what the record points at
- * wait       return when it was read
- * returns    false with an exception */
-bool send_record(uint32_t kind, struct wire_out *out, struct lending *lent, PyObject *kept,
-                 bool wait);
-
-/* share_bytes - copy bytes to where the server can read them, for one that cannot read this
- * process.
- * returns  an offset in the shared memory; 0 with an exception */
-uint64_t share_bytes(const void *bytes, uint64_t count, struct lending *lent);
 
 extern PyType_Spec tensor_spec, request_spec, response_spec, sender_spec, record_spec;

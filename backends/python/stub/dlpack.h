@@ -1,9 +1,10 @@
 #pragma once
 
-#include <stdint.h>
+#include "core.h"
 
-/* The DLPack interface, version 0.8: what libraries hand tensors to each other with. */
+/* Tensors as DLPack has them, the interface by which libraries hand tensors to each other. */
 
+/* How DLPack calls a datatype; DLPACK_NONE = not at all. */
 enum dlpack_code {
     DLPACK_INT,
     DLPACK_UINT,
@@ -12,31 +13,15 @@ enum dlpack_code {
     DLPACK_BOOL = 6,
     DLPACK_NONE = 255
 };
-enum dlpack_place { DLPACK_CPU = 1, DLPACK_PINNED = 3 };
 
-struct dlpack_device {
-    int32_t type;
-    int32_t number;
-};
+/* to_dlpack() - a capsule that keeps the tensor. */
+PyObject *dlpack_of_tensor(PyObject *tensor, PyObject *unused);
 
-struct dlpack_type {
-    uint8_t code;
-    uint8_t bits;
-    uint16_t lanes;
-};
+/* __dlpack__(...) - the same. */
+PyObject *dlpack_asked(PyObject *tensor, PyObject *args, PyObject *keywords);
 
-struct dlpack_tensor {
-    void *data;
-    struct dlpack_device device;
-    int32_t rank;
-    struct dlpack_type datatype;
-    int64_t *shape;
-    int64_t *strides; /* in elements; NULL = contiguous */
-    uint64_t byte_offset;
-};
+/* __dlpack_device__() - where the tensor's bytes are. */
+PyObject *dlpack_where(PyObject *tensor, PyObject *unused);
 
-struct dlpack_managed {
-    struct dlpack_tensor tensor;
-    void *context;
-    void (*deleter)(struct dlpack_managed *managed);
-};
+/* from_dlpack(name, given) - a tensor on what a capsule, or a tensor of another library, holds. */
+PyObject *dlpack_make(PyObject *unused, PyObject *args);

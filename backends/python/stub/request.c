@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "tensor.h"
 #include "triton/core/tritonserver.h"
 
 bool request_is(PyObject *object)
@@ -12,7 +13,6 @@ bool request_is(PyObject *object)
 static void request_free(PyObject *self)
 {
     struct request *r = (struct request *)self;
-    PyTypeObject *type = Py_TYPE(self);
     Py_XDECREF(r->id);
     Py_XDECREF(r->correlation);
     Py_XDECREF(r->inputs);
@@ -21,29 +21,12 @@ static void request_free(PyObject *self)
     Py_XDECREF(r->model);
     Py_XDECREF(r->context);
     Py_XDECREF(r->sender);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    release(self);
-    Py_DECREF(type);
+    core_free(self);
 }
 
 static PyObject *request_read_correlation(struct wire_in *in)
 {
     return wire_u32(in) ? core_str(in) : PyLong_FromUnsignedLongLong(wire_u64(in));
-}
-
-/* Reads a list of str, or of tensors. */
-static PyObject *request_read_list(struct wire_in *in, PyObject *record)
-{
-    uint32_t count = wire_count(in);
-    PyObject *list = PyList_New((Py_ssize_t)count);
-    for (uint32_t i = 0; list && i < count; i++) {
-        PyObject *each = record ? tensor_read(in, record) : core_str(in);
-        if (!each)
-            Py_CLEAR(list);
-        else
-            PyList_SetItem(list, (Py_ssize_t)i, each);
-    }
-    return list;
 }
 
 PyObject *request_read(struct wire_in *in, PyObject *record)
@@ -60,8 +43,8 @@ PyObject *request_read(struct wire_in *in, PyObject *record)
     r->timeout = wire_u64(in);
     r->parameters = core_str(in);
     r->context = core_str(in);
-    r->outputs = request_read_list(in, NULL);
-    r->inputs = request_read_list(in, record);
+    r->outputs = core_list(in, core_str_within, record);
+    r->inputs = core_list(in, tensor_read, record);
     r->sender = r->outputs ? sender_new(r->handle, r->outputs) : NULL;
     if (!r->id || !r->correlation || !r->parameters || !r->context || !r->inputs || !r->sender) {
         Py_DECREF(r);
@@ -130,13 +113,7 @@ bool request_write(struct wire_out *out, PyObject *request, bool decoupled, stru
         if (!core_text(out, PyList_GetItem(r->outputs, i)))
             return false;
     }
-    count = PyList_Size(r->inputs);
-    wire_put_u32(out, (uint32_t)count);
-    for (Py_ssize_t i = 0; i < count; i++) {
-        if (!tensor_write(out, PyList_GetItem(r->inputs, i), lent))
-            return false;
-    }
-    return true;
+    return tensor_write_all(out, r->inputs, lent);
 }
 
 PyObject *request_input(PyObject *request, PyObject *name)

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "tensor.h"
 #include "triton/core/tritonserver.h"
 
 struct response {
@@ -18,13 +19,10 @@ bool response_is(PyObject *object)
 static void response_free(PyObject *self)
 {
     struct response *r = (struct response *)self;
-    PyTypeObject *type = Py_TYPE(self);
     Py_XDECREF(r->tensors);
     Py_XDECREF(r->error);
     Py_XDECREF(r->parameters);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    release(self);
-    Py_DECREF(type);
+    core_free(self);
 }
 
 /* The list of tensors that a response was made with; NULL with an exception. */
@@ -87,26 +85,11 @@ static PyObject *answer_make(PyTypeObject *type, PyObject *args, PyObject *keywo
     return (PyObject *)r;
 }
 
-static bool response_read_tensors(struct response *r, struct wire_in *in, PyObject *record)
-{
-    uint32_t count = wire_count(in);
-    for (uint32_t i = 0; i < count; i++) {
-        PyObject *tensor = tensor_read(in, record);
-        if (!tensor || PyList_Append(r->tensors, tensor) != 0) {
-            Py_XDECREF(tensor);
-            return false;
-        }
-        Py_DECREF(tensor);
-    }
-    return true;
-}
-
 PyObject *response_read(struct wire_in *in, PyObject *record)
 {
     struct response *r = (struct response *)PyType_GenericAlloc(core.response, 0);
     if (!r)
         return NULL;
-    r->tensors = PyList_New(0);
     bool failed = wire_u32(in);
     if (failed) {
         uint32_t code = wire_u32(in);
@@ -115,11 +98,12 @@ PyObject *response_read(struct wire_in *in, PyObject *record)
         Py_XDECREF(text);
         Py_INCREF(core.nothing);
         r->parameters = core.nothing;
+        r->tensors = r->error ? PyList_New(0) : NULL;
     } else {
         r->parameters = core_str(in);
+        r->tensors = r->parameters ? core_list(in, tensor_read, record) : NULL;
     }
-    if (!r->tensors || (failed && !r->error) || !r->parameters ||
-        (!failed && !response_read_tensors(r, in, record))) {
+    if (!r->tensors) {
         Py_DECREF(r);
         return NULL;
     }
@@ -164,13 +148,7 @@ bool response_write(struct wire_out *out, PyObject *response, PyObject *requeste
         return response_write_error(out, r->error);
     if (!core_text(out, r->parameters))
         return false;
-    Py_ssize_t count = PyList_Size(r->tensors);
-    wire_put_u32(out, (uint32_t)count);
-    for (Py_ssize_t i = 0; i < count; i++) {
-        if (!tensor_write(out, PyList_GetItem(r->tensors, i), lent))
-            return false;
-    }
-    return true;
+    return tensor_write_all(out, r->tensors, lent);
 }
 
 static PyObject *response_get_tensors(PyObject *self, PyObject *unused)

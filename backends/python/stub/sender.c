@@ -1,5 +1,6 @@
 #include "core.h"
 
+#include "send.h"
 #include "triton/core/tritonserver.h"
 
 PyObject *sender_new(uint64_t handle, PyObject *outputs)
@@ -16,13 +17,10 @@ PyObject *sender_new(uint64_t handle, PyObject *outputs)
 static void sender_free(PyObject *self)
 {
     struct sender *s = (struct sender *)self;
-    PyTypeObject *type = Py_TYPE(self);
     if (!s->closed)
         channel_send(LINK_DROP, s->handle, NULL, 0);
     Py_XDECREF(s->outputs);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    release(self);
-    Py_DECREF(type);
+    core_free(self);
 }
 
 bool sender_count(struct sender *sender, bool response, uint32_t flags)
@@ -72,7 +70,7 @@ static PyObject *sender_send(PyObject *self, PyObject *args, PyObject *keywords)
     wire_put_u32(&out, flags);
     wire_put_u32(&out, response != NULL);
     if (response && !response_write(&out, response, s->outputs, &lent)) {
-        wire_fini(&out);
+        send_drop(&out, &lent);
         return NULL;
     }
     if (!send_record(LINK_SEND, &out, &lent, response, true))

@@ -1,0 +1,190 @@
+#include "dlpack.h"
+
+#include <stdlib.h>
+
+#include "tensor.h"
+
+/* The interface's version 0.8. */
+
+enum dlpack_place { DLPACK_CPU = 1, DLPACK_PINNED = 3 };
+
+struct dlpack_device {
+    int32_t type;
+    int32_t number;
+};
+
+struct dlpack_type {
+    uint8_t code;
+    uint8_t bits;
+    uint16_t lanes;
+};
+
+struct dlpack_tensor {
+    void *data;
+    struct dlpack_device device;
+    int32_t rank;
+    struct dlpack_type datatype;
+    int64_t *shape;
+    int64_t *strides; /* in elements; NULL = contiguous */
+    uint64_t byte_offset;
+};
+
+struct dlpack_managed {
+    struct dlpack_tensor tensor;
+    void *context;
+    void (*deleter)(struct dlpack_managed *managed);
+};
+
+static void lent_delete(struct dlpack_managed *managed)
+{
+    PyGILState_STATE state = PyGILState_Ensure();
+    Py_XDECREF((PyObject *)managed->context);
+    PyGILState_Release(state);
+    free(managed);
+}
+
+static void dlpack_unused(PyObject *capsule)
+{
+    if (!PyCapsule_IsValid(capsule, "dltensor"))
+        return;
+    struct dlpack_managed *managed = PyCapsule_GetPointer(capsule, "dltensor");
+    if (managed && managed->deleter)
+        managed->deleter(managed);
+}
+
+PyObject *dlpack_of_tensor(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    struct tensor *t = (struct tensor *)self;
+    if (t->datatype == TRITONSERVER_TYPE_BYTES)
+        return core_fail("DLPack does not have support for string tensors.");
+    if (t->datatype >= DATATYPES || datatypes[t->datatype].code == DLPACK_NONE)
+        return core_fail("DType code \"%u\" is not supported.", t->datatype);
+    struct dlpack_managed *managed = calloc(1, sizeof *managed);
+    if (!managed)
+        return PyErr_NoMemory();
+    managed->tensor =
+        (struct dlpack_tensor){.data = t->data,
+                               .device = {.type = DLPACK_CPU},
+                               .rank = (int32_t)t->rank,
+                               .datatype = {.code = datatypes[t->datatype].code,
+                                            .bits = (uint8_t)(datatypes[t->datatype].bytes * 8),
+                                            .lanes = 1},
+                               .shape = t->shape};
+    managed->deleter = lent_delete;
+    Py_INCREF(self);
+    managed->context = self;
+    PyObject *capsule = PyCapsule_New(managed, "dltensor", dlpack_unused);
+    if (!capsule)
+        lent_delete(managed);
+    return capsule;
+}
+
+PyObject *dlpack_asked(PyObject *self, PyObject *args, PyObject *keywords)
+{
+    /* The stream, and what later numpys ask for: bytes of a processor need none of it. */
+    (void)args;
+    (void)keywords;
+    return dlpack_of_tensor(self, NULL);
+}
+
+PyObject *dlpack_where(PyObject *self, PyObject *unused)
+{
+    (void)self;
+    (void)unused;
+    return Py_BuildValue("(ii)", DLPACK_CPU, 0);
+}
+
+static void borrowed_delete(PyObject *capsule)
+{
+    struct dlpack_managed *managed = PyCapsule_GetPointer(capsule, "used_dlpack");
+    if (managed && managed->deleter)
+        managed->deleter(managed);
+}
+
+static bool dlpack_is_contiguous(const struct dlpack_tensor *from)
+{
+    int64_t stride = 1;
+    for (int32_t i = from->rank; from->strides && i-- > 0;) {
+        if (from->shape[i] == 1)
+            continue;
+        if (from->strides[i] != stride)
+            return false;
+        stride *= from->shape[i];
+    }
+    return true;
+}
+
+static uint32_t dlpack_datatype(const struct dlpack_type *type)
+{
+    for (uint32_t i = 1; i < DATATYPES && type->lanes == 1; i++) {
+        if (datatypes[i].bytes * 8 == type->bits && datatypes[i].code == type->code)
+            return i;
+    }
+    return TRITONSERVER_TYPE_INVALID;
+}
+
+static PyObject *tensor_of_capsule(PyObject *name, PyObject *capsule)
+{
+    struct dlpack_managed *managed = PyCapsule_GetPointer(capsule, "dltensor");
+    if (!managed)
+        return NULL;
+    const struct dlpack_tensor *from = &managed->tensor;
+    if (!dlpack_is_contiguous(from))
+        return core_fail("DLPack tensor is not contiguous. Only contiguous DLPack tensors that are "
+                         "stored in C-Order are supported.");
+    if (from->device.type != DLPACK_CPU && from->device.type != DLPACK_PINNED)
+        return core_fail("DLDevice type %d is not support by Python backend.", from->device.type);
+    uint32_t datatype = dlpack_datatype(&from->datatype);
+    if (from->rank < 0 || from->rank > WIRE_MAX_DIMS || datatype == TRITONSERVER_TYPE_INVALID)
+        return core_fail("the DLPack tensor's type, of code %d and %d bits, has no counterpart",
+                         from->datatype.code, from->datatype.bits);
+    struct tensor *t = tensor_blank((uint32_t)from->rank);
+    if (!t)
+        return NULL;
+    uint64_t bytes = datatypes[datatype].bytes;
+    for (uint32_t i = 0; i < t->rank; i++) {
+        t->shape[i] = from->shape[i];
+        bytes *= (uint64_t)from->shape[i];
+    }
+    t->datatype = datatype;
+    t->bytes = bytes;
+    t->data = (char *)from->data + from->byte_offset;
+    t->owner = PyCapsule_New(managed, "used_dlpack", borrowed_delete);
+    if (!t->owner || !tensor_name_it(t, name) || PyCapsule_SetName(capsule, "used_dltensor") != 0) {
+        if (t->owner)
+            PyCapsule_SetDestructor(t->owner, NULL); /* the other capsule has it still */
+        Py_DECREF(t);
+        return NULL;
+    }
+    return (PyObject *)t;
+}
+
+PyObject *dlpack_make(PyObject *unused, PyObject *args)
+{
+    (void)unused;
+    PyObject *name, *given;
+    if (!PyArg_ParseTuple(args, "UO:from_dlpack", &name, &given))
+        return NULL;
+    if (PyUnicode_GetLength(name) == 0)
+        return core_fail("Tensor name cannot be an empty string.");
+    if (PyCapsule_CheckExact(given))
+        return tensor_of_capsule(name, given);
+    if (!PyObject_HasAttrString(given, "__dlpack__") ||
+        !PyObject_HasAttrString(given, "__dlpack_device__"))
+        return core_fail(
+            "Provided tensor is not supported. Tensor must be a DLPack capsule         or "
+            "have `__dlpack__` and `__dlpack_device__` attributes");
+    PyObject *device = PyObject_CallMethod(given, "__dlpack_device__", NULL);
+    int type = 0, number = 0;
+    bool well = device && PyArg_ParseTuple(device, "ii", &type, &number);
+    Py_XDECREF(device);
+    if (!well)
+        return NULL;
+    if (type != DLPACK_CPU && type != DLPACK_PINNED)
+        return core_fail("DLDevice type %d is not support by Python backend.", type);
+    PyObject *capsule = PyObject_CallMethod(given, "__dlpack__", NULL);
+    PyObject *made = capsule ? tensor_of_capsule(name, capsule) : NULL;
+    Py_XDECREF(capsule);
+    return made;
+}

@@ -1,0 +1,50 @@
+#pragma once
+
+#include "core.h"
+#include "triton/core/tritonserver.h"
+
+struct tensor {
+    PyObject_HEAD PyObject *name;
+    uint32_t datatype;
+    uint32_t rank;
+    int64_t *shape; /* `few`, or allocated */
+    int64_t few[4];
+    char *data;
+    uint64_t bytes;
+    PyObject *owner; /* what keeps `data` */
+    PyObject *array; /* the numpy array that it was made of, or that was made of its texts */
+};
+
+/* tensor_read - make a tensor of what lies in a record.
+ * record  a record_object, kept by the tensor
+ * errors  NULL with an exception */
+PyObject *tensor_read(struct wire_in *in, PyObject *record);
+
+/* How numpy and DLPack call a datatype. */
+struct datatype {
+    char kind;    /* of numpy; 0 = not at all */
+    uint8_t code; /* enum dlpack_code */
+    uint8_t bytes;
+};
+enum { DATATYPES = TRITONSERVER_TYPE_BF16 + 1 };
+extern const struct datatype datatypes[DATATYPES]; /* by TRITONSERVER_DataType */
+
+/* tensor_blank - make a tensor with room for its shape; NULL: an exception is set. */
+struct tensor *tensor_blank(uint32_t rank);
+
+/* tensor_name_it - give a tensor its name. False: an exception is set. */
+bool tensor_name_it(struct tensor *t, PyObject *name);
+
+/* tensor_shape - its dimensions, a list. */
+PyObject *tensor_shape(PyObject *tensor, PyObject *unused);
+
+/* tensor_write - describe a tensor for the server.
+ * lent     gains what the server reads at its place, which must stay until it did
+ * returns  false with an exception */
+bool tensor_write(struct wire_out *out, PyObject *tensor, struct lending *lent);
+
+/* tensor_write_all - how many tensors a list has, and each of them. */
+bool tensor_write_all(struct wire_out *out, PyObject *tensors, struct lending *lent);
+
+bool tensor_is(PyObject *object);
+PyObject *tensor_name(PyObject *tensor); /* borrowed */
