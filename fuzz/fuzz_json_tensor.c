@@ -7,9 +7,11 @@
 #include <string.h>
 
 static const struct json_tensor_type types[] = {
-    {JSON_TENSOR_BOOL, 1}, {JSON_TENSOR_UINT, 1}, {JSON_TENSOR_UINT, 2}, {JSON_TENSOR_UINT, 4},
-    {JSON_TENSOR_UINT, 8}, {JSON_TENSOR_INT, 1},  {JSON_TENSOR_INT, 2},  {JSON_TENSOR_INT, 4},
-    {JSON_TENSOR_INT, 8},  {JSON_TENSOR_REAL, 4}, {JSON_TENSOR_REAL, 8}, {JSON_TENSOR_BYTES, 0},
+    {JSON_TENSOR_BOOL, 1, false}, {JSON_TENSOR_UINT, 1, false}, {JSON_TENSOR_UINT, 2, false},
+    {JSON_TENSOR_UINT, 4, false}, {JSON_TENSOR_UINT, 8, false}, {JSON_TENSOR_INT, 1, false},
+    {JSON_TENSOR_INT, 2, false},  {JSON_TENSOR_INT, 4, false},  {JSON_TENSOR_INT, 8, false},
+    {JSON_TENSOR_REAL, 4, false}, {JSON_TENSOR_REAL, 8, false}, {JSON_TENSOR_BYTES, 0, false},
+    {JSON_TENSOR_FP16, 2, false}, {JSON_TENSOR_BF16, 2, false}, {JSON_TENSOR_BYTES, 0, true},
 };
 
 #define MAX_COUNT 64
@@ -40,7 +42,12 @@ static uint64_t strings_in(const uint8_t *tensor, uint64_t bytes)
     return count;
 }
 
-/* Not for strings: they may be invalid UTF-8, which is written unchanged. */
+static bool is_real(enum json_tensor_kind kind)
+{
+    return kind == JSON_TENSOR_REAL || kind == JSON_TENSOR_FP16 || kind == JSON_TENSOR_BF16;
+}
+
+/* Not for strings that are written unchanged, be they UTF-8 or not. */
 static void read_back(const char *text, size_t len, struct json_tensor_type type, uint64_t count,
                       const void *tensor, uint64_t bytes)
 {
@@ -48,8 +55,7 @@ static void read_back(const char *text, size_t len, struct json_tensor_type type
     CHECK(doc);
     void *again = mem_alloc(bytes + 1);
     CHECK(json_tensor_read(yyjson_doc_get_root(doc), type, count, again) == JSON_TENSOR_OK);
-    CHECK(memcmp(again, tensor, bytes) == 0 ||
-          type.kind == JSON_TENSOR_REAL); /* NaN has many forms */
+    CHECK(memcmp(again, tensor, bytes) == 0 || is_real(type.kind)); /* NaN has many forms */
     mem_free(again);
     yyjson_doc_free(doc);
 }
@@ -63,7 +69,7 @@ static void write_and_read(struct json_tensor_type type, uint64_t count, const v
     char *end = json_tensor_write(text, type, count, tensor, bytes);
     CHECK(end && end > text && (size_t)(end - text) <= room);
     CHECK(*text == '[' && end[-1] == ']');
-    if (type.kind != JSON_TENSOR_BYTES)
+    if (type.kind != JSON_TENSOR_BYTES || type.base64)
         read_back(text, (size_t)(end - text), type, count, tensor, bytes);
     mem_free(text);
 }

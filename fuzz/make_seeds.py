@@ -152,7 +152,12 @@ def json_tensor() -> dict[str, bytes]:
              b"[-128,127]", b"[-32768,32767]", b"[-2147483648]", b"[-9223372036854775808,9223372036854775807]",
              b"[1.5,-1e38,NaN,Infinity]", b"[1e308,-0.0,1e-320,3]", b'["","a","\\u00e9\\ud83d\\ude00",["x"]]']  # fmt: skip
     seeds = {f"type-{index:02}": bytes([index]) + text for index, text in enumerate(texts)}
+    seeds["type-12"] = b"\x0c[65504,-0.1,[1e-8,NaN]]"
+    seeds["type-13"] = b"\x0d[3e38,-0.1,[1e-40,Infinity]]"
+    seeds["type-14"] = b'\x0e["",{"b64":"/wA="},[{"b64":"_w"}],"a"]'
+    seeds["base64-bad"] = b'\x0b[{"b64":"QQ==QQ=="}]'
     seeds["deep"] = b"\3" + b"[" * 101 + b"1" + b"]" * 101
+    seeds["tensor-base64"] = b"\x0e" + struct.pack("<I1sI2s", 1, b"\xff", 2, b"bc")
     seeds["tensor"] = b"\x0b" + struct.pack("<I1sI2s", 1, b"a", 2, b"bc")
     return seeds
 

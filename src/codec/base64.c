@@ -51,3 +51,19 @@ bool base64_decode(const char *text, size_t len, enum base64_lines lines, void *
     *ret_len = (size_t)(out - (unsigned char *)to);
     return true;
 }
+
+char *base64_encode(char *to, const void *data, size_t len)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *from = data;
+    for (size_t i = 0; i < len; i += 3) {
+        size_t left = len - i;
+        uint32_t bits = (uint32_t)from[i] << 16 | (left > 1 ? (uint32_t)from[i + 1] << 8 : 0) |
+                        (left > 2 ? from[i + 2] : 0);
+        *to++ = digits[bits >> 18];
+        *to++ = digits[bits >> 12 & 63];
+        *to++ = left > 1 ? digits[bits >> 6 & 63] : '=';
+        *to++ = left > 2 ? digits[bits & 63] : '=';
+    }
+    return to;
+}

@@ -3,6 +3,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* base64_bytes - how many bytes len characters decode to, if they are base64 in one line. */
+static inline size_t base64_bytes(const char *text, size_t len)
+{
+    for (int i = 0; i < 2 && len && text[len - 1] == '='; i++)
+        len--;
+    return len / 4 * 3 + len % 4 * 3 / 4;
+}
+
 /* base64_room - the most bytes that len characters decode to. */
 static inline size_t base64_room(size_t len)
 {
@@ -20,3 +28,6 @@ enum base64_lines {
  * returns  false for any other character or an incomplete group; `to` is undefined then */
 bool base64_decode(const char *text, size_t len, enum base64_lines lines, void *to,
                    size_t *ret_len);
+
+/* base64_encode - write base64 with padding: (len + 2) / 3 * 4 characters. Returns the end. */
+char *base64_encode(char *to, const void *data, size_t len);

@@ -1,6 +1,9 @@
 #include "codec/json_tensor.h"
 
+#include "codec/base64.h"
+#include "codec/half.h"
 #include "codec/json_out.h"
+#include "codec/pb_utf8.h"
 
 #include <string.h>
 
@@ -30,6 +33,8 @@ const char *json_tensor_text(enum json_tensor_result r)
         return "JSON nesting depth exceeds maximum allowed limit (100)";
     case JSON_TENSOR_TOO_LONG:
         return "a string is over 4294967295 bytes";
+    case JSON_TENSOR_NOT_BASE64:
+        return "the string of {\"b64\": ...} is not base64";
     }
     return "unknown error";
 }
@@ -102,6 +107,23 @@ static enum json_tensor_result json_tensor_read_real(struct reader *r, const yyj
     return JSON_TENSOR_OK;
 }
 
+static struct half_form form_of(enum json_tensor_kind kind)
+{
+    return kind == JSON_TENSOR_FP16 ? HALF_FP16 : HALF_BF16;
+}
+
+static enum json_tensor_result read_half(struct reader *r, const yyjson_val *v)
+{
+    double d;
+    uint16_t half;
+    if (!json_tensor_is_real(v, &d))
+        return JSON_TENSOR_NOT_NUMBER;
+    if (!half_round(d, form_of(r->type.kind), &half))
+        return JSON_TENSOR_RANGE;
+    memcpy(r->to, &half, sizeof(half));
+    return JSON_TENSOR_OK;
+}
+
 /* Reads up to n floats from v on: the most common tensors. Returns how many there are before
  * something that is no number, or too many. */
 static size_t read_floats(struct reader *r, const yyjson_val *v, size_t n)
@@ -118,8 +140,32 @@ static size_t read_floats(struct reader *r, const yyjson_val *v, size_t n)
     return i;
 }
 
-static enum json_tensor_result json_tensor_read_string(struct reader *r, const yyjson_val *v)
+/* Reads {"b64": base64 of a string}. */
+static enum json_tensor_result read_base64(struct reader *r, yyjson_val *v)
 {
+    yyjson_val *text = yyjson_obj_size(v) == 1 ? yyjson_obj_getn(v, "b64", 3) : NULL;
+    if (!yyjson_is_str(text))
+        return JSON_TENSOR_NOT_STRING;
+    const char *from = unsafe_yyjson_get_str(text);
+    size_t len = unsafe_yyjson_get_len(text), got;
+    size_t bytes = base64_bytes(from, len);
+    if (bytes > UINT32_MAX)
+        return JSON_TENSOR_TOO_LONG;
+    r->bytes += sizeof(uint32_t) + bytes;
+    if (!r->to)
+        return JSON_TENSOR_OK;
+    uint32_t prefix = (uint32_t)bytes;
+    memcpy(r->to, &prefix, sizeof(prefix));
+    if (!base64_decode(from, len, BASE64_ONE_LINE, r->to + sizeof(prefix), &got) || got != bytes)
+        return JSON_TENSOR_NOT_BASE64;
+    r->to += sizeof(prefix) + bytes;
+    return JSON_TENSOR_OK;
+}
+
+static enum json_tensor_result json_tensor_read_string(struct reader *r, yyjson_val *v)
+{
+    if ((uint8_t)(v->tag & YYJSON_TYPE_MASK) == YYJSON_TYPE_OBJ)
+        return read_base64(r, v);
     if ((uint8_t)(v->tag & YYJSON_TYPE_MASK) != YYJSON_TYPE_STR)
         return JSON_TENSOR_NOT_STRING;
     size_t len = (size_t)(v->tag >> YYJSON_TAG_BIT);
@@ -156,6 +202,10 @@ static enum json_tensor_result read_fixed(struct reader *r, const yyjson_val *v)
     case JSON_TENSOR_REAL:
         result = json_tensor_read_real(r, v);
         break;
+    case JSON_TENSOR_FP16:
+    case JSON_TENSOR_BF16:
+        result = read_half(r, v);
+        break;
     case JSON_TENSOR_BYTES:
         break;
     }
@@ -182,11 +232,11 @@ static enum json_tensor_result walk(struct reader *r, yyjson_val *v, size_t n, u
             v = unsafe_yyjson_get_next(v);
             continue;
         }
-        result =
-            r->type.kind == JSON_TENSOR_BYTES ? json_tensor_read_string(r, v) : read_fixed(r, v);
+        bool string = r->type.kind == JSON_TENSOR_BYTES;
+        result = string ? json_tensor_read_string(r, v) : read_fixed(r, v);
         if (result != JSON_TENSOR_OK)
             return result;
-        v++; /* not an array: an element is a single value */
+        v = string ? unsafe_yyjson_get_next(v) : v + 1; /* a number is a single value */
     }
     return JSON_TENSOR_OK;
 }
@@ -214,8 +264,8 @@ bool json_tensor_room(struct json_tensor_type type, uint64_t count, uint64_t byt
 {
     uint64_t text;
     if (type.kind == JSON_TENSOR_BYTES) {
-        /* For each string: its length prefix has room for quotes and a comma; each byte needs at
-         * most six. */
+        /* For each string: its length prefix has room for quotes and a comma, or for {"b64":""};
+         * each byte needs at most six. */
         if (__builtin_mul_overflow(bytes, 6, &text))
             return false;
     } else if (__builtin_mul_overflow(count, JSON_OUT_NUMBER_BYTES, &text)) {
@@ -227,7 +277,15 @@ bool json_tensor_room(struct json_tensor_type type, uint64_t count, uint64_t byt
     return true;
 }
 
-static char *json_tensor_write_strings(char *to, uint64_t count, const char *from, uint64_t bytes)
+static char *json_tensor_write_base64(char *to, const char *from, size_t len)
+{
+    to = JSON_OUT_LITERAL(to, "{\"b64\":\"");
+    to = base64_encode(to, from, len);
+    return JSON_OUT_LITERAL(to, "\"}");
+}
+
+static char *json_tensor_write_strings(char *to, uint64_t count, const char *from, uint64_t bytes,
+                                       bool base64)
 {
     for (uint64_t i = 0; i < count; i++) {
         uint32_t len;
@@ -240,7 +298,8 @@ static char *json_tensor_write_strings(char *to, uint64_t count, const char *fro
             return NULL;
         if (i)
             *to++ = ',';
-        to = json_out_string(to, from, len);
+        to = base64 && !pb_utf8_valid(from, len) ? json_tensor_write_base64(to, from, len)
+                                                 : json_out_string(to, from, len);
         from += len;
         bytes -= len;
     }
@@ -269,6 +328,9 @@ static char *write_fixed(char *to, struct json_tensor_type type, uint64_t count,
             to = json_out_bool(to, *from != 0);
         else if (type.kind == JSON_TENSOR_UINT)
             to = json_out_uint(to, load_uint(from, type.width));
+        else if (type.kind == JSON_TENSOR_FP16 || type.kind == JSON_TENSOR_BF16)
+            to = json_out_real(
+                to, half_value((uint16_t)load_uint(from, sizeof(uint16_t)), form_of(type.kind)));
         else
             to = json_out_int(to, load_int(from, type.width));
     }
@@ -281,7 +343,7 @@ char *json_tensor_write(char *to, struct json_tensor_type type, uint64_t count, 
     uint64_t expected;
     *to++ = '[';
     if (type.kind == JSON_TENSOR_BYTES)
-        to = json_tensor_write_strings(to, count, from, bytes);
+        to = json_tensor_write_strings(to, count, from, bytes, type.base64);
     else if (__builtin_mul_overflow(count, (uint64_t)type.width, &expected) || bytes != expected)
         return NULL;
     else if (type.kind == JSON_TENSOR_REAL && count)

@@ -14,6 +14,8 @@ enum json_tensor_kind {
     JSON_TENSOR_UINT,
     JSON_TENSOR_INT,
     JSON_TENSOR_REAL,
+    JSON_TENSOR_FP16, /* reals of 16 bits: see half.h */
+    JSON_TENSOR_BF16,
     /* strings; in a tensor: a length of 4 bytes (little endian), then the bytes */
     JSON_TENSOR_BYTES,
 };
@@ -22,6 +24,7 @@ enum json_tensor_kind {
 struct json_tensor_type {
     enum json_tensor_kind kind;
     uint8_t width;
+    bool base64; /* strings that are not UTF-8 are written as {"b64":"..."} */
 };
 
 enum json_tensor_result {
@@ -37,6 +40,7 @@ enum json_tensor_result {
     JSON_TENSOR_TOO_FEW,
     JSON_TENSOR_TOO_DEEP,
     JSON_TENSOR_TOO_LONG, /* a string of more than UINT32_MAX bytes */
+    JSON_TENSOR_NOT_BASE64,
 };
 
 /* json_tensor_text - the reference's text for a result other than OK; never NULL. */
@@ -45,7 +49,7 @@ const char *json_tensor_text(enum json_tensor_result r);
 /* json_tensor_bytes - how many bytes the strings under `data` have as a tensor. */
 enum json_tensor_result json_tensor_bytes(yyjson_val *data, uint64_t *ret_bytes);
 
-/* json_tensor_read - decode the elements in order.
+/* json_tensor_read - decode the elements in order. A string may also be {"b64": base64 of it}.
  * data   an array, nested in any way, or an element alone
  * count  elements wanted; for BYTES as many as there are, and `to` has the room that
  *        json_tensor_bytes said

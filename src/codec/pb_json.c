@@ -1,5 +1,6 @@
 #include "codec/pb_json.h"
 
+#include "codec/base64.h"
 #include "codec/json_out.h"
 #include "codec/pb_field.h"
 
@@ -64,17 +65,9 @@ static void print_real(double value, bool is_float, struct strbuf *out)
 
 static void print_base64(const uint8_t *data, size_t len, struct strbuf *out)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     strbuf_putc(out, '"');
-    for (size_t i = 0; i < len; i += 3) {
-        size_t n = len - i < 3 ? len - i : 3;
-        uint32_t bits = (uint32_t)data[i] << 16;
-        bits |= n > 1 ? (uint32_t)data[i + 1] << 8 : 0;
-        bits |= n > 2 ? data[i + 2] : 0;
-        char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63],
-                        n > 1 ? digits[bits >> 6 & 63] : '=', n > 2 ? digits[bits & 63] : '='};
-        strbuf_append(out, four, 4);
-    }
+    char *to = strbuf_reserve(out, (len + 2) / 3 * 4);
+    out->len += (size_t)(base64_encode(to, data, len) - to);
     strbuf_putc(out, '"');
 }
 

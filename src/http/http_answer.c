@@ -77,9 +77,9 @@ static const struct http_output_spec *spec_of(const struct http_exchange *x,
     return NULL;
 }
 
-static bool is_binary(const struct http_exchange *x, const struct tensor_output *o, uint32_t *hint)
+static bool is_binary(const struct http_exchange *x, const struct tensor_output *o,
+                      const struct http_output_spec *spec)
 {
-    const struct http_output_spec *spec = spec_of(x, o, hint);
     return !o->placed && (spec ? spec->binary : x->binary_default);
 }
 
@@ -228,7 +228,8 @@ static char *http_answer_put_params(char *to, const struct param_list *params)
     return to;
 }
 
-static char *http_answer_put_output(char *to, const struct tensor_output *o, bool binary)
+static char *http_answer_put_output(char *to, const struct tensor_output *o, bool binary,
+                                    bool base64)
 {
     to = JSON_OUT_LITERAL(to, "{\"name\":");
     to = json_out_string(to, o->name, strlen(o->name));
@@ -247,9 +248,10 @@ static char *http_answer_put_output(char *to, const struct tensor_output *o, boo
         to = json_out_uint(to, o->byte_size);
         return JSON_OUT_LITERAL(to, "}}");
     }
-    struct json_tensor_type type = {JSON_TENSOR_BOOL, 1};
+    struct json_tensor_type type = {JSON_TENSOR_BOOL, 1, false};
     uint64_t elements = 0;
     http_tensor_type(o->datatype, &type);
+    type.base64 = base64;
     shape_elements(o->shape, o->rank, &elements);
     to = JSON_OUT_LITERAL(to, "],\"data\":");
     /* http_answer_prepare checked that it fits. If the memory was changed since, null is
@@ -287,12 +289,13 @@ static char *put_response(char *to, const struct http_exchange *x, uint64_t *ret
     to = JSON_OUT_LITERAL(to, ",\"outputs\":[");
     uint32_t hint = 0;
     for (const struct tensor_output *o = r->outputs; o; o = o->next) {
-        bool binary = is_binary(x, o, &hint);
+        const struct http_output_spec *spec = spec_of(x, o, &hint);
+        bool binary = is_binary(x, o, spec);
         *ret_binary += binary ? o->byte_size : 0;
         *ret_any = *ret_any || (binary && o->byte_size);
         if (o != r->outputs)
             *to++ = ',';
-        to = http_answer_put_output(to, o, binary);
+        to = http_answer_put_output(to, o, binary, spec && spec->base64);
     }
     return JSON_OUT_LITERAL(to, "]}");
 }
@@ -397,7 +400,7 @@ static void http_answer_add_binary(const struct http_exchange *x, struct http_ou
 {
     uint32_t hint = 0;
     for (const struct tensor_output *o = x->response->outputs; o; o = o->next)
-        if (is_binary(x, o, &hint))
+        if (is_binary(x, o, spec_of(x, o, &hint)))
             http_out_add(out, o->data, o->byte_size);
 }
 

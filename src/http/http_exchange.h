@@ -41,6 +41,7 @@ struct http_output_spec {
     const char *name;
     uint64_t classes; /* 0 = the tensor itself */
     bool binary;
+    bool base64; /* strings that are not UTF-8 as {"b64":"..."} */
 };
 
 /* How much of an answer an exchange is. */

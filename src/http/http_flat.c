@@ -132,7 +132,7 @@ struct err *http_flat_prepare(struct response *r, const struct http_flat **ret, 
 
 static char *put_output(char *to, const struct tensor_output *o)
 {
-    struct json_tensor_type type = {JSON_TENSOR_BOOL, 1};
+    struct json_tensor_type type = {JSON_TENSOR_BOOL, 1, false};
     uint64_t elements = 0;
     http_tensor_type(o->datatype, &type);
     shape_elements(o->shape, o->rank, &elements);

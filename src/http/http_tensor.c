@@ -26,11 +26,16 @@ bool http_tensor_type(enum datatype t, struct json_tensor_type *ret)
         ret->kind = JSON_TENSOR_BYTES;
         break;
     case DATATYPE_FP16:
+        ret->kind = JSON_TENSOR_FP16;
+        break;
     case DATATYPE_BF16:
+        ret->kind = JSON_TENSOR_BF16;
+        break;
     case DATATYPE_INVALID:
     case DATATYPE_COUNT:
         return false;
     }
     ret->width = (uint8_t)datatype_bytes(t);
+    ret->base64 = false;
     return true;
 }

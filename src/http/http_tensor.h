@@ -3,6 +3,6 @@
 #include "codec/json_tensor.h"
 #include "model/datatype.h"
 
-/* http_tensor_type - how elements of a datatype are read and written; false for datatypes
- * without a JSON form (FP16, BF16). */
+/* http_tensor_type - how elements of a datatype are read and written; false for
+ * DATATYPE_INVALID. */
 bool http_tensor_type(enum datatype t, struct json_tensor_type *ret);

@@ -13,18 +13,20 @@
 #include "codec/json_out.h"
 #include "codec/json_tensor.h"
 
-static const struct json_tensor_type f32 = {JSON_TENSOR_REAL, 4};
-static const struct json_tensor_type f64 = {JSON_TENSOR_REAL, 8};
-static const struct json_tensor_type strings = {JSON_TENSOR_BYTES, 0};
+static const struct json_tensor_type f32 = {JSON_TENSOR_REAL, 4, false};
+static const struct json_tensor_type f64 = {JSON_TENSOR_REAL, 8, false};
+static const struct json_tensor_type fp16 = {JSON_TENSOR_FP16, 2, false};
+static const struct json_tensor_type bf16 = {JSON_TENSOR_BF16, 2, false};
+static const struct json_tensor_type strings = {JSON_TENSOR_BYTES, 0, false};
 
 static struct json_tensor_type uint_of(uint8_t width)
 {
-    return (struct json_tensor_type){JSON_TENSOR_UINT, width};
+    return (struct json_tensor_type){JSON_TENSOR_UINT, width, false};
 }
 
 static struct json_tensor_type int_of(uint8_t width)
 {
-    return (struct json_tensor_type){JSON_TENSOR_INT, width};
+    return (struct json_tensor_type){JSON_TENSOR_INT, width, false};
 }
 
 static enum json_tensor_result read_text(const char *text, struct json_tensor_type type,
@@ -60,7 +62,7 @@ static void assert_round_trip(const char *text, struct json_tensor_type type, ui
 static void every_type_makes_the_round_trip(void **state)
 {
     (void)state;
-    struct json_tensor_type boolean = {JSON_TENSOR_BOOL, 1};
+    struct json_tensor_type boolean = {JSON_TENSOR_BOOL, 1, false};
     assert_round_trip("[true,false]", boolean, 2, "[true,false]");
     assert_round_trip("[0,255]", uint_of(1), 2, "[0,255]");
     assert_round_trip("[0,65535]", uint_of(2), 2, "[0,65535]");
@@ -76,6 +78,10 @@ static void every_type_makes_the_round_trip(void **state)
     assert_round_trip("[1,0.1,9007199254740993,18446744073709551615]", f64, 4,
                       "[1.0,0.1,9007199254740992.0,18446744073709552000.0]");
     assert_round_trip("[]", f32, 0, "[]");
+    assert_round_trip("[1,-2.5,0.1,65504,NaN,-Infinity]", fp16, 6,
+                      "[1.0,-2.5,0.0999755859375,65504.0,NaN,-Infinity]");
+    assert_round_trip("[[1],[-2.5,0.1],1e38]", bf16, 4,
+                      "[1.0,-2.5,0.10009765625,9.969209968386869e37]");
 }
 
 static void nesting_does_not_matter(void **state)
@@ -121,13 +127,13 @@ static void types_must_agree(void **state)
     char to[8];
     for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
         assert_int_equal(
-            read_text(others[i], (struct json_tensor_type){JSON_TENSOR_BOOL, 1}, 1, to),
+            read_text(others[i], (struct json_tensor_type){JSON_TENSOR_BOOL, 1, false}, 1, to),
             JSON_TENSOR_NOT_BOOL);
         assert_int_equal(read_text(others[i], uint_of(4), 1, to), JSON_TENSOR_NOT_UINT);
         assert_int_equal(read_text(others[i], int_of(4), 1, to), JSON_TENSOR_NOT_INT);
         assert_int_equal(read_text(others[i], f32, 1, to), JSON_TENSOR_NOT_NUMBER);
     }
-    assert_int_equal(read_text("[1]", (struct json_tensor_type){JSON_TENSOR_BOOL, 1}, 1, to),
+    assert_int_equal(read_text("[1]", (struct json_tensor_type){JSON_TENSOR_BOOL, 1, false}, 1, to),
                      JSON_TENSOR_NOT_BOOL);
     assert_int_equal(read_text("[true]", uint_of(1), 1, to), JSON_TENSOR_NOT_UINT);
     assert_int_equal(read_text("[1.0]", uint_of(1), 1, to), JSON_TENSOR_NOT_UINT);
@@ -150,6 +156,9 @@ static void ranges_are_checked(void **state)
     assert_int_equal(read_text("[32768]", int_of(2), 1, to), JSON_TENSOR_RANGE);
     assert_int_equal(read_text("[-2147483649]", int_of(4), 1, to), JSON_TENSOR_RANGE);
     assert_int_equal(read_text("[18446744073709551615]", int_of(4), 1, to), JSON_TENSOR_RANGE);
+    assert_int_equal(read_text("[65519.9]", fp16, 1, to), JSON_TENSOR_OK);
+    assert_int_equal(read_text("[65520]", fp16, 1, to), JSON_TENSOR_RANGE);
+    assert_int_equal(read_text("[-3.4e38]", bf16, 1, to), JSON_TENSOR_RANGE);
 }
 
 static void strings_become_length_and_bytes(void **state)
@@ -182,6 +191,52 @@ static void strings_become_length_and_bytes(void **state)
     free(tensor);
 }
 
+/* The bytes that a text has as strings; -1 if they cannot be read. */
+static int64_t strings_of(const char *text, char *to, enum json_tensor_result expected)
+{
+    yyjson_doc *doc = yyjson_read(text, strlen(text), YYJSON_READ_ALLOW_INVALID_UNICODE);
+    assert_non_null(doc);
+    uint64_t bytes = 0;
+    enum json_tensor_result result = json_tensor_bytes(yyjson_doc_get_root(doc), &bytes);
+    assert_true(bytes <= 64);
+    if (result == JSON_TENSOR_OK)
+        result = json_tensor_read(yyjson_doc_get_root(doc), strings, 1, to);
+    assert_int_equal(result, expected);
+    yyjson_doc_free(doc);
+    return result == JSON_TENSOR_OK ? (int64_t)bytes : -1;
+}
+
+static void base64_is_a_string(void **state)
+{
+    (void)state;
+    char tensor[65];
+    static const char text[] = "[\"a\",{\"b64\":\"/wA=\"},[{\"b64\":\"\"}],{\"b64\":\"_w\"},\"z\"]";
+    static const char expected[] = "\1\0\0\0a\2\0\0\0\xff\0\0\0\0\0\1\0\0\0\xff\1\0\0\0z";
+    int64_t bytes = strings_of(text, tensor, JSON_TENSOR_OK);
+    assert_int_equal(bytes, sizeof(expected) - 1);
+    assert_memory_equal(tensor, expected, sizeof(expected) - 1);
+    struct json_tensor_type type = {JSON_TENSOR_BYTES, 0, true};
+    size_t room;
+    assert_true(json_tensor_room(type, 5, (uint64_t)bytes, &room));
+    char *out = malloc(room + 1);
+    *json_tensor_write(out, type, 5, tensor, (uint64_t)bytes) = '\0';
+    assert_true(strlen(out) <= room);
+    assert_string_equal(out, "[\"a\",{\"b64\":\"/wA=\"},\"\",{\"b64\":\"/w==\"},\"z\"]");
+    free(out);
+    static const char *const no_base64[] = {
+        "A", "A===", "====", "==", "QQ=", "QQ==QQ==", "Q Q=", "\\n"};
+    for (size_t i = 0; i < sizeof(no_base64) / sizeof(*no_base64); i++) {
+        char bad[64];
+        snprintf(bad, sizeof(bad), "[{\"b64\":\"%s\"}]", no_base64[i]);
+        strings_of(bad, tensor, JSON_TENSOR_NOT_BASE64);
+    }
+    static const char *const no_string[] = {"{}", "{\"b64\":1}", "{\"B64\":\"\"}",
+                                            "{\"b64\":\"\",\"a\":1}", "{\"b64\":[\"\"]}"};
+    for (size_t i = 0; i < sizeof(no_string) / sizeof(*no_string); i++)
+        strings_of(no_string[i], tensor, JSON_TENSOR_NOT_STRING);
+    assert_int_equal(read_text("[{\"b64\":\"\"}]", f32, 1, tensor), JSON_TENSOR_NOT_NUMBER);
+}
+
 static void sizes_that_disagree_are_not_written(void **state)
 {
     (void)state;
@@ -205,6 +260,7 @@ int main(void)
         cmocka_unit_test(types_must_agree),
         cmocka_unit_test(ranges_are_checked),
         cmocka_unit_test(strings_become_length_and_bytes),
+        cmocka_unit_test(base64_is_a_string),
         cmocka_unit_test(sizes_that_disagree_are_not_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

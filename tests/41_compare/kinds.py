@@ -257,6 +257,20 @@ RANGE = Kind(
     "A wrong number is worse than an error.",
     "Open Inference Protocol, tensor data types: UINT8 is an unsigned integer of 8 bits. A defect of the reference.",
 )
+HALVES = Kind(
+    "FP16 and BF16 in JSON",
+    "Numbers, rounded to the nearest value and written as such; what would round to infinity is refused: 400.",
+    "Refused: only binary tensors may have these datatypes.",
+    "A model in half precision can be asked by hand.",
+    "Open Inference Protocol, tensor data: FP16 is a datatype, and JSON numbers may be rounded (RFC 8259, 6).",
+)
+BYTES_IN_JSON = Kind(
+    "strings that are no UTF-8",
+    "An element of BYTES may be written `{\"b64\": \"...\"}`, and with the output's parameter `b64` one that is no UTF-8 comes back so.",
+    "Refused; what is no UTF-8 comes back as it is, also here where `b64` is not asked for: no valid JSON.",
+    "JSON has text only.",
+    "RFC 8259, 8.1: JSON text is UTF-8; TensorFlow Serving's REST API writes bytes so.",
+)
 LIMIT = Kind(
     "shapes larger than any body",
     "A shape is checked before anything of its size is made: 400.",
@@ -396,6 +410,8 @@ KNOWN = (
     Known(RANGE, r"values: (-129|128|-32769|32768|-2147483649|2147483648) as INT\d+", RANGES, SERVED),
     Known(INFINITE, "values: 1e400 as FP(32|64)", "200", TOO_BIG),
     Known(INFINITE, "values: 1e400 as .*", "500 Unable to parse .*", TOO_BIG),
+    Known(HALVES, "(bad json|datatypes): B?FP?16 in JSON|bad binary: FP16 to JSON", SERVED, "400 (receiv|send)ing B?FP?16 data via JSON is not supported.*"),
+    Known(BYTES_IN_JSON, r'values: \{"b64": "[^"]*"\} as BYTES', "200|400 Unable to parse .* base64", "500 .* attempt to access JSON non-string as string"),
     Known(PROTOBUF_WORDS, "gRPC bytes: Model(Ready|Metadata): a wrong wire type", "INTERNAL Unable to parse request", "OK|NOT_FOUND .*"),
     Known(PROTOBUF_WORDS, "gRPC bytes: RepositoryIndex: a wrong wire type", "INTERNAL Unable to parse request", "OK"),
     Known(LIMIT, "faults: huge dimension, (FP32|INT64) in JSON", "400 .* exceeds the maximum allowed value .*", NO_SHAPE),

@@ -53,6 +53,11 @@ def _values() -> list[Question]:
     ]
 
 
+def _base64() -> list[Question]:
+    texts = ('{"b64": "/wA="}', '{"b64": ""}', '{"b64": "A"}', '{"B64": "QQ=="}', '{"b64": 1}', '{"b64": "", "x": 1}')
+    return [_value(datatype, text) for text in texts for datatype in ("BYTES", "FP32")]
+
+
 def _odd_json() -> list[Question]:
     tensor = '{"name":"INPUT0","datatype":"FP32","shape":[2],"data":[1,2]}'
     deep = 50
@@ -141,4 +146,4 @@ def _odd_json() -> list[Question]:
     return asked
 
 
-GROUPS: dict[str, list[Question]] = {"values": _values(), "odd JSON": _odd_json()}
+GROUPS: dict[str, list[Question]] = {"values": _values() + _base64(), "odd JSON": _odd_json()}

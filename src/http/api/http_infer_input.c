@@ -149,7 +149,7 @@ static struct err *http_infer_input_add_binary(struct request *r, const struct h
 static struct err *bad_data(const char *context, enum json_tensor_result result)
 {
     bool ours = result == JSON_TENSOR_RANGE || result == JSON_TENSOR_TOO_DEEP ||
-                result == JSON_TENSOR_TOO_LONG;
+                result == JSON_TENSOR_TOO_LONG || result == JSON_TENSOR_NOT_BASE64;
     return err_new(ours ? STATUS_INVALID_ARG : STATUS_INTERNAL, "Unable to parse %s: %s", context,
                    json_tensor_text(result));
 }

@@ -232,9 +232,13 @@ static struct err *http_infer_json_read_output(struct request *r, yyjson_val *ou
         return e;
     if (!shared && binary && !yyjson_is_bool(binary))
         return http_infer_json_wrong_type("binary_data", JSON_TENSOR_NOT_BOOL);
+    yyjson_val *base64 = others ? http_json_get(params, "b64") : NULL;
+    if (base64 && !yyjson_is_bool(base64))
+        return http_infer_json_wrong_type("b64", JSON_TENSOR_NOT_BOOL);
     spec->name = r->outputs[r->output_count - 1];
     spec->classes = classes ? unsafe_yyjson_get_uint(classes) : 0;
     spec->binary = yyjson_is_true(binary);
+    spec->base64 = yyjson_is_true(base64);
     return shared ? regions_lend_output(regions, r, &part, spec->name) : NULL;
 }
 
