@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from harness import paths, procfs
+from harness import paths
 from harness.repository import Repository
 from harness.servers import Nereid, Server
 
 import caffe2_oracle
 import batches
-from clients import PROTOCOLS, ask, config, load, tensor, unload
+from clients import PROTOCOLS, ask, config, load, loads_and_unloads, tensor
 
 sys.path.insert(0, str(paths.ROOT / "tools"))
 from sample_caffe2 import fill, net, operator  # noqa: E402
@@ -488,15 +488,4 @@ def test_a_wrong_input_is_the_request_s(served: Server) -> None:
 
 
 def test_loading_and_unloading_leaves_nothing(repository: Repository) -> None:
-    """200 rounds of load, infer and unload: what they hold does not grow by 2 % after the tenth."""
-    rounds = 200 if paths.BUILD == paths.RELEASE else 12
-    sizes = []
-    with Nereid(repository.path, {"model-control-mode": "explicit"}) as server:
-        rows = np.ones((2, 16), np.float32)
-        for _ in range(rounds):
-            assert load(server, "dense_many") == (200, "")
-            ask(server, "grpc", "dense_many", {"x": rows})
-            assert unload(server, "dense_many") == 200
-            sizes.append(procfs.rss_bytes(server.pid))
-    if rounds == 200:
-        assert min(sizes[-20:]) <= 1.02 * max(sizes[9:30]), sizes[::10]
+    loads_and_unloads(repository.path, "dense_many", {"x": np.ones((2, 16), np.float32)})

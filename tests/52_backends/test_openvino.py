@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
-from harness import arrays, paths, procfs, rawgrpc
+from harness import arrays, rawgrpc
 from harness.repository import Repository
-from harness.servers import KINDS, Nereid, Server
+from harness.servers import KINDS, Server
 from models import onnx_models
 from tritonclient.grpc import service_pb2 as pb
 
 import batches
 import openvino_oracle
-from clients import PROTOCOLS, ask, config, load, parameters, tensor, unload
+from clients import PROTOCOLS, ask, config, load, loads_and_unloads, parameters, tensor
 
 OPENVINO = 'backend: "openvino"\n'
 AS_ONNX = OPENVINO + 'default_model_filename: "model.onnx"\n'
@@ -347,15 +347,4 @@ def test_a_gpu_instance_is_refused(served: Server, repository: Repository) -> No
 
 
 def test_loading_and_unloading_leaves_nothing(repository: Repository) -> None:
-    """200 rounds of load, infer and unload: what they hold does not grow by 2 % after the tenth."""
-    rounds = 200 if paths.BUILD == paths.RELEASE else 12
-    sizes = []
-    with Nereid(repository.path, {"model-control-mode": "explicit"}) as server:
-        rows = np.ones((2, 16), np.float32)
-        for _ in range(rounds):
-            assert load(server, "dense_many") == (200, "")
-            ask(server, "grpc", "dense_many", {"x": rows})
-            assert unload(server, "dense_many") == 200
-            sizes.append(procfs.rss_bytes(server.pid))
-    if rounds == 200:
-        assert min(sizes[-20:]) <= 1.02 * max(sizes[9:30]), sizes[::10]
+    loads_and_unloads(repository.path, "dense_many", {"x": np.ones((2, 16), np.float32)})

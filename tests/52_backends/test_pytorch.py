@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
-from harness import arrays, paths, processors, procfs, rawgrpc
+from harness import arrays, processors, procfs, rawgrpc
 from harness.repository import Repository
 from harness.servers import KINDS, Nereid, Server
 from tritonclient.grpc import service_pb2 as pb
 
 import batches
 import torch_oracle
-from clients import PROTOCOLS, ask, at_once, config, load, parameters, statistics, tensor, unload
+from clients import PROTOCOLS, ask, at_once, config, load, loads_and_unloads, parameters, statistics, tensor
 
 PYTORCH = 'backend: "pytorch"\n'
 PLATFORM = 'platform: "pytorch_libtorch"\n'
@@ -600,18 +600,7 @@ def test_a_file_alone_does_not_say_enough(served: Server, repository: Repository
 
 
 def test_loading_and_unloading_leaves_nothing(repository: Repository) -> None:
-    """200 rounds of load, infer and unload: what they hold does not grow by 2 % after the tenth."""
-    rounds = 200 if paths.BUILD == paths.RELEASE else 12
-    sizes = []
-    with Nereid(repository.path, {"model-control-mode": "explicit"}) as server:
-        rows = np.ones((2, 16), np.float32)
-        for _ in range(rounds):
-            assert load(server, "dense_many") == (200, "")
-            ask(server, "grpc", "dense_many", {"x": rows})
-            assert unload(server, "dense_many") == 200
-            sizes.append(procfs.rss_bytes(server.pid))
-    if rounds == 200:
-        assert min(sizes[-20:]) <= 1.02 * max(sizes[9:30]), sizes[::10]
+    loads_and_unloads(repository.path, "dense_many", {"x": np.ones((2, 16), np.float32)})
 
 
 @pytest.mark.parametrize("shared", [True, False])

@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 import tritonclient.grpc as grpcclient
-from harness import arrays, paths, procfs, rawgrpc, rawhttp
+from harness import arrays, rawgrpc, rawhttp
 from harness.repository import Repository, config_type
-from harness.servers import KINDS, Nereid, Server
+from harness.servers import KINDS, Server
 from tritonclient.grpc import service_pb2 as pb
 
 import batches
 import tensorflow_files as files
 import tensorflow_oracle
-from clients import PROTOCOLS, ask, at_once, config, load, parameters, statistics, tensor, unload
+from clients import PROTOCOLS, ask, at_once, config, load, loads_and_unloads, parameters, statistics, tensor
 
 GRAPH, SAVED = 'platform: "tensorflow_graphdef"\n', 'platform: "tensorflow_savedmodel"\n'
 DYNAMIC = "dynamic_batching { preferred_batch_size: [ 8 ] max_queue_delay_microseconds: 500000 }\n"
@@ -579,15 +579,4 @@ def test_an_error_of_a_run_is_the_request_s(served: Server) -> None:
 
 @pytest.mark.parametrize("model", ["dense_many", "saved_many"])
 def test_loading_and_unloading_leaves_nothing(repository: Repository, model: str) -> None:
-    """200 rounds of load, infer and unload: what they hold does not grow by 2 % after the tenth."""
-    rounds = 200 if paths.BUILD == paths.RELEASE else 12
-    sizes = []
-    with Nereid(repository.path, {"model-control-mode": "explicit"}) as server:
-        rows = np.ones((2, 16), np.float32)
-        for _ in range(rounds):
-            assert load(server, model) == (200, "")
-            ask(server, "grpc", model, {"x": rows})
-            assert unload(server, model) == 200
-            sizes.append(procfs.rss_bytes(server.pid))
-    if rounds == 200:
-        assert min(sizes[-20:]) <= 1.02 * max(sizes[9:30]), sizes[::10]
+    loads_and_unloads(repository.path, model, {"x": np.ones((2, 16), np.float32)})
