@@ -13,11 +13,11 @@ target_include_directories(nereid_fuzz_support PUBLIC ${CMAKE_SOURCE_DIR}/fuzz)
 # A backend's names are its own inside its library; here they must differ from the server's.
 set(identity ${CMAKE_SOURCE_DIR}/backends/identity)
 add_library(nereid_fuzz_identity OBJECT
-    ${identity}/backend.c ${identity}/model.c ${identity}/execute.c
-    ${CMAKE_SOURCE_DIR}/backends/common/bconfig.c ${CMAKE_SOURCE_DIR}/backends/common/berr.c)
+    ${identity}/backend.c ${identity}/model.c ${identity}/run.c
+    ${CMAKE_SOURCE_DIR}/backends/common/bconfig.c ${CMAKE_SOURCE_DIR}/backends/common/bentry.c ${CMAKE_SOURCE_DIR}/backends/common/berr.c)
 target_include_directories(nereid_fuzz_identity PRIVATE ${CMAKE_SOURCE_DIR}/include ${identity})
 target_compile_definitions(nereid_fuzz_identity PRIVATE
-    model_new=identity_model_new model_free=identity_model_free)
+    model_init=identity_model_init model_fini=identity_model_fini)
 target_link_libraries(nereid_fuzz_identity PRIVATE nereid_flags nereid::yyjson)
 target_sources(nereid_fuzz_support PRIVATE $<TARGET_OBJECTS:nereid_fuzz_identity>)
 target_link_libraries(nereid_fuzz_support PUBLIC nereid_flags nereid::yyjson ${NEREID_LAYER_TARGETS})
@@ -48,7 +48,7 @@ endforeach()
 # What translates the files of a backend is fuzzed without its runtime.
 set(backends ${CMAKE_SOURCE_DIR}/backends)
 file(GLOB caffe2_sources CONFIGURE_DEPENDS ${backends}/onnxruntime/caffe2/*.c)
-target_sources(fuzz_netdef PRIVATE ${caffe2_sources} ${backends}/common/wire.c ${backends}/common/scratch.c)
+target_sources(fuzz_netdef PRIVATE ${caffe2_sources} ${backends}/common/bfind.c ${backends}/common/wire.c ${backends}/common/scratch.c)
 target_include_directories(fuzz_netdef PRIVATE ${backends}/onnxruntime)
 
 # What lies in a module, with the libraries that it is for.

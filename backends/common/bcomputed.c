@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "berr.h"
+
 enum bcomputed_kind bcomputed_kind_of(yyjson_val *entry)
 {
     static const char *const names[BCOMPUTED_KINDS] = {
@@ -41,6 +43,25 @@ size_t bcomputed_shape(const struct brun *run, const struct binput *source,
         ret_shape[1] = inner;
     }
     return kind == BCOMPUTED_ITEM_SHAPE ? 2 : 1;
+}
+
+TRITONSERVER_Error *bcomputed_part(const struct brun *run, const char *output, const int64_t *dims,
+                                   size_t count, const struct binput *source,
+                                   const struct binput_share *of, int64_t *ret_shape,
+                                   size_t *ret_rank)
+{
+    size_t first = run->place->max_batch_size > 0 ? 1 : 0;
+    for (size_t i = 0; i < count + first; i++) {
+        int64_t dim = i < first ? -1 : dims[i - first];
+        if (dim == -1 && i >= of->rank)
+            return berr_new(
+                TRITONSERVER_ERROR_INVALID_ARG,
+                "output '%s' has the shape of input '%s', which has only %zu dimensions", output,
+                source->name, of->rank);
+        ret_shape[i] = dim == -1 ? of->shape[i] : dim;
+    }
+    *ret_rank = count + first;
+    return NULL;
 }
 
 /* The place for the values. */

@@ -28,6 +28,18 @@ enum bcomputed_kind bcomputed_kind_of(yyjson_val *entry);
 size_t bcomputed_shape(const struct brun *run, const struct binput *source,
                        enum bcomputed_kind kind, int64_t ret_shape[2]);
 
+/* bcomputed_part - the shape of one item's part of an output that is divided among the items by
+ * the shapes of an input: the configuration's, with the input's dimensions where it is open.
+ * output     its name, for errors
+ * dims       of the configuration, without the batch
+ * of         the item's part of that input
+ * ret_shape  room for BRUN_MAX_DIMS
+ * errors     INVALID_ARG if the input has too few dimensions */
+TRITONSERVER_Error *bcomputed_part(const struct brun *run, const char *output, const int64_t *dims,
+                                   size_t count, const struct binput *source,
+                                   const struct binput_share *of, int64_t *ret_shape,
+                                   size_t *ret_rank);
+
 /* bcomputed_fill - write its contents.
  * datatype  INT32 or FP32
  * to        as many elements as the shape has; elements without a value become zeros */

@@ -36,6 +36,19 @@ TRITONSERVER_Error *bconfig_of_model(TRITONBACKEND_Model *model, yyjson_doc **re
     return err;
 }
 
+TRITONSERVER_Error *bconfig_read(TRITONBACKEND_Model *model, yyjson_doc **doc,
+                                 yyjson_val **ret_config, int64_t *ret_max_batch_size)
+{
+    yyjson_doc_free(*doc);
+    *doc = NULL;
+    TRITONSERVER_Error *err = bconfig_of_model(model, doc);
+    if (err)
+        return err;
+    *ret_config = yyjson_doc_get_root(*doc);
+    *ret_max_batch_size = bconfig_int(yyjson_obj_get(*ret_config, "max_batch_size"), 0);
+    return NULL;
+}
+
 TRITONSERVER_Error *bconfig_of_backend(TRITONBACKEND_Backend *backend, yyjson_doc **ret_doc)
 {
     TRITONSERVER_Message *message;

@@ -12,6 +12,14 @@
  * errors   of the server, or INTERNAL for invalid JSON */
 TRITONSERVER_Error *bconfig_of_model(TRITONBACKEND_Model *model, yyjson_doc **ret_doc);
 
+/* bconfig_read - read a model's configuration in the place of an earlier one.
+ * doc                 NULL or the earlier one, which is freed; owned by the caller: yyjson_doc_free
+ * ret_config          the root
+ * ret_max_batch_size  of the configuration; 0 = the model does not batch
+ * errors              as bconfig_of_model: the earlier one is gone too */
+TRITONSERVER_Error *bconfig_read(TRITONBACKEND_Model *model, yyjson_doc **doc,
+                                 yyjson_val **ret_config, int64_t *ret_max_batch_size);
+
 /* bconfig_of_backend - read the settings of the command line for a backend.
  * ret_doc  owned by the caller: yyjson_doc_free; its root has the member "cmdline", or is empty */
 TRITONSERVER_Error *bconfig_of_backend(TRITONBACKEND_Backend *backend, yyjson_doc **ret_doc);

@@ -1,5 +1,8 @@
 #include "bentry.h"
 
+#include <stdarg.h>
+#include <stdlib.h>
+
 #include "berr.h"
 
 /* Checks that the server has the interface that this backend was built with. */
@@ -49,22 +52,34 @@ TRITONSERVER_Error *TRITONBACKEND_GetBackendAttribute(TRITONBACKEND_Backend *bac
     return TRITONBACKEND_BackendAttributeSetParallelModelInstanceLoading(attributes, true);
 }
 
-TRITONSERVER_Error *bentry_runtime(TRITONBACKEND_Model *handle, void **ret_runtime)
+static TRITONSERVER_Error *bentry_runtime(TRITONBACKEND_Model *handle, void **ret_runtime)
 {
     TRITONBACKEND_Backend *backend;
     TRITONSERVER_Error *err = TRITONBACKEND_ModelBackend(handle, &backend);
     return err ? err : TRITONBACKEND_BackendState(backend, ret_runtime);
 }
 
+static void bentry_free_model(struct model *model)
+{
+    if (model)
+        model_fini(model);
+    free(model);
+}
+
 TRITONSERVER_Error *TRITONBACKEND_ModelInitialize(TRITONBACKEND_Model *handle)
 {
-    struct model *model = NULL;
-    TRITONSERVER_Error *err = model_new(handle, &model);
+    void *runtime = NULL;
+    TRITONSERVER_Error *err = bentry_runtime(handle, &runtime);
     if (err)
         return err;
-    err = TRITONBACKEND_ModelSetState(handle, model);
+    struct model *model = calloc(1, model_size);
+    if (!model)
+        return berr_no_memory();
+    err = model_init(model, handle, runtime);
+    if (!err)
+        err = TRITONBACKEND_ModelSetState(handle, model);
     if (err)
-        model_free(model);
+        bentry_free_model(model);
     return err;
 }
 
@@ -72,25 +87,48 @@ TRITONSERVER_Error *TRITONBACKEND_ModelFinalize(TRITONBACKEND_Model *handle)
 {
     void *model = NULL;
     TRITONSERVER_Error *err = TRITONBACKEND_ModelState(handle, &model);
-    model_free(model);
+    bentry_free_model(model);
     return err;
+}
+
+TRITONSERVER_Error *bentry_refuse(TRITONBACKEND_ModelInstance *handle, unsigned kinds,
+                                  TRITONSERVER_Error_Code code, const char *fmt, ...)
+{
+    TRITONSERVER_InstanceGroupKind kind;
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelInstanceKind(handle, &kind);
+    if (err || !(kinds >> kind & 1u))
+        return err;
+    va_list args;
+    va_start(args, fmt);
+    err = berr_newv(code, fmt, args);
+    va_end(args);
+    return err;
+}
+
+static void bentry_free_instance(struct instance *instance)
+{
+    if (instance)
+        instance_fini(instance);
+    free(instance);
 }
 
 TRITONSERVER_Error *TRITONBACKEND_ModelInstanceInitialize(TRITONBACKEND_ModelInstance *handle)
 {
     TRITONBACKEND_Model *model_handle;
     void *model = NULL;
-    struct instance *instance = NULL;
     TRITONSERVER_Error *err = TRITONBACKEND_ModelInstanceModel(handle, &model_handle);
     if (!err)
         err = TRITONBACKEND_ModelState(model_handle, &model);
-    if (!err)
-        err = instance_new(model, handle, &instance);
     if (err)
         return err;
-    err = TRITONBACKEND_ModelInstanceSetState(handle, instance);
+    struct instance *instance = calloc(1, instance_size);
+    if (!instance)
+        return berr_no_memory();
+    err = instance_init(instance, model, handle);
+    if (!err)
+        err = TRITONBACKEND_ModelInstanceSetState(handle, instance);
     if (err)
-        instance_free(instance);
+        bentry_free_instance(instance);
     return err;
 }
 
@@ -98,7 +136,7 @@ TRITONSERVER_Error *TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInsta
 {
     void *instance = NULL;
     TRITONSERVER_Error *err = TRITONBACKEND_ModelInstanceState(handle, &instance);
-    instance_free(instance);
+    bentry_free_instance(instance);
     return err;
 }
 

@@ -1,30 +1,32 @@
 #include "berr.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 /* Longest error text that is formatted without an allocation. */
 enum { SHORT_TEXT = 512 };
 
-TRITONSERVER_Error *berr_new(TRITONSERVER_Error_Code code, const char *fmt, ...)
+TRITONSERVER_Error *berr_newv(TRITONSERVER_Error_Code code, const char *fmt, va_list args)
 {
     char text[SHORT_TEXT];
+    va_list again;
+    va_copy(again, args);
+    int length = vsnprintf(text, sizeof text, fmt, args);
+    char *full = length < (int)sizeof text ? NULL : malloc((size_t)length + 1);
+    if (full)
+        vsnprintf(full, (size_t)length + 1, fmt, again);
+    va_end(again);
+    TRITONSERVER_Error *err = TRITONSERVER_ErrorNew(code, full ? full : length < 0 ? fmt : text);
+    free(full);
+    return err;
+}
+
+TRITONSERVER_Error *berr_new(TRITONSERVER_Error_Code code, const char *fmt, ...)
+{
     va_list args;
     va_start(args, fmt);
-    int length = vsnprintf(text, sizeof text, fmt, args);
+    TRITONSERVER_Error *err = berr_newv(code, fmt, args);
     va_end(args);
-    if (length < (int)sizeof text)
-        return TRITONSERVER_ErrorNew(code, length < 0 ? fmt : text);
-
-    char *full = malloc((size_t)length + 1);
-    if (!full)
-        return TRITONSERVER_ErrorNew(code, text);
-    va_start(args, fmt);
-    vsnprintf(full, (size_t)length + 1, fmt, args);
-    va_end(args);
-    TRITONSERVER_Error *err = TRITONSERVER_ErrorNew(code, full);
-    free(full);
     return err;
 }
 

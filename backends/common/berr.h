@@ -1,5 +1,7 @@
 #pragma once
 
+#include <stdarg.h>
+
 #include "triton/core/tritonserver.h"
 
 /* Errors and log lines of a backend. */
@@ -9,6 +11,10 @@
  * returns  an error owned by the caller; never NULL */
 TRITONSERVER_Error *berr_new(TRITONSERVER_Error_Code code, const char *fmt, ...)
     __attribute__((format(printf, 2, 3), returns_nonnull));
+
+/* berr_newv - the same with the arguments in a list. */
+TRITONSERVER_Error *berr_newv(TRITONSERVER_Error_Code code, const char *fmt, va_list args)
+    __attribute__((format(printf, 2, 0), returns_nonnull));
 
 /* berr_no_memory - make the error for an allocation that failed. */
 TRITONSERVER_Error *berr_no_memory(void) __attribute__((returns_nonnull));

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "../common/bconfig.h"
+#include "../common/bentry.h"
 #include "../common/berr.h"
 
 /* "INPUT7" and "OUTPUT7" belong together; other names pair by position. */
@@ -175,39 +176,29 @@ static TRITONSERVER_Error *read_parameters(struct model *model, yyjson_val *conf
     return NULL;
 }
 
-TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_model)
+const size_t model_size = sizeof(struct model);
+
+TRITONSERVER_Error *model_init(struct model *model, TRITONBACKEND_Model *handle, void *runtime)
 {
+    (void)runtime;
     yyjson_doc *doc = NULL;
-    struct model *model = calloc(1, sizeof *model);
-    if (!model)
-        return berr_no_memory();
-    TRITONSERVER_Error *err = bconfig_of_model(handle, &doc);
-    if (err)
-        goto fail;
-    yyjson_val *config = yyjson_doc_get_root(doc);
-    model->batches = bconfig_int(yyjson_obj_get(config, "max_batch_size"), 0) > 0;
-    err = read_pairs(model, config);
+    yyjson_val *config = NULL;
+    int64_t max_batch_size = 0;
+    TRITONSERVER_Error *err = bconfig_read(handle, &doc, &config, &max_batch_size);
+    model->batches = max_batch_size > 0;
+    if (!err)
+        err = read_pairs(model, config);
     if (!err)
         err = read_parameters(model, config);
-    if (err)
-        goto fail;
     yyjson_doc_free(doc);
-    *ret_model = model;
-    return NULL;
-fail:
-    yyjson_doc_free(doc);
-    model_free(model);
     return err;
 }
 
-void model_free(struct model *model)
+void model_fini(struct model *model)
 {
-    if (!model)
-        return;
     for (uint32_t i = 0; i < model->pair_count; i++) {
         free(model->pairs[i].input);
         free(model->pairs[i].output);
     }
     free(model->pairs);
-    free(model);
 }

@@ -28,14 +28,7 @@ struct model {
 };
 
 struct instance {
+    TRITONBACKEND_ModelInstance *handle;
     const struct model *model;
     uint64_t delay_ns; /* 0 = none */
 };
-
-/* model_new - read and check a model's configuration.
- * ret_model  owned by the caller: model_free
- * errors     INVALID_ARG if inputs and outputs do not pair, or a parameter is not a number */
-TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_model);
-
-/* model_free - free a model; NULL and half-built ones are allowed. */
-void model_free(struct model *model);

@@ -1,9 +1,10 @@
-#include "execute.h"
+#include "model.h"
 
 #include <errno.h>
 #include <string.h>
 #include <time.h>
 
+#include "../common/bentry.h"
 #include "../common/berr.h"
 
 /* How many requests are answered together; a larger batch takes several rounds. */
@@ -14,7 +15,7 @@ struct answer {
     TRITONSERVER_Error *err; /* NULL = good */
 };
 
-static uint64_t identity_execute_now_ns(void)
+static uint64_t identity_run_now_ns(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -62,8 +63,8 @@ static TRITONSERVER_Error *output_buffer(TRITONBACKEND_Response *response, const
 }
 
 /* Copies the pieces of an input, one after the other. */
-static TRITONSERVER_Error *identity_execute_copy_pieces(TRITONBACKEND_Input *input, uint32_t count,
-                                                        char *to, uint64_t room)
+static TRITONSERVER_Error *identity_run_copy_pieces(TRITONBACKEND_Input *input, uint32_t count,
+                                                    char *to, uint64_t room)
 {
     for (uint32_t i = 0; i < count; i++) {
         const void *piece = NULL;
@@ -99,7 +100,7 @@ static TRITONSERVER_Error *copy_input(TRITONBACKEND_Input *input, const char *ou
                                                             &dims_count, &size, &piece_count);
     if (!err)
         err = output_buffer(response, output, datatype, shape, dims_count, size, &buffer);
-    return err || !buffer ? err : identity_execute_copy_pieces(input, piece_count, buffer, size);
+    return err || !buffer ? err : identity_run_copy_pieces(input, piece_count, buffer, size);
 }
 
 /* Writes an output whose optional input is missing: zeros, or empty strings. */
@@ -143,7 +144,7 @@ static TRITONSERVER_Error *batch_of(const struct model *model, TRITONBACKEND_Req
 }
 
 /* Distinguishes a missing input from other failures without making an error object. */
-static bool identity_execute_has_input(TRITONBACKEND_Request *request, const char *name)
+static bool identity_run_has_input(TRITONBACKEND_Request *request, const char *name)
 {
     uint32_t count = 0;
     berr_drop(TRITONBACKEND_RequestInputCount(request, &count));
@@ -163,7 +164,7 @@ static TRITONSERVER_Error *write_output(const struct model *model, TRITONBACKEND
     const struct model_pair *pair = pair_of(model, name);
     if (!pair)
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "model has no output '%s'", name);
-    if (pair->optional && !identity_execute_has_input(request, pair->input))
+    if (pair->optional && !identity_run_has_input(request, pair->input))
         return write_zeros(pair, model->batches, batch, response);
     TRITONBACKEND_Input *input;
     TRITONSERVER_Error *err = TRITONBACKEND_RequestInput(request, pair->input, &input);
@@ -174,10 +175,9 @@ static TRITONSERVER_Error *write_output(const struct model *model, TRITONBACKEND
     return copy_input(input, name, response);
 }
 
-static TRITONSERVER_Error *identity_execute_write_outputs(const struct model *model,
-                                                          TRITONBACKEND_Request *request,
-                                                          int64_t batch,
-                                                          TRITONBACKEND_Response *response)
+static TRITONSERVER_Error *identity_run_write_outputs(const struct model *model,
+                                                      TRITONBACKEND_Request *request, int64_t batch,
+                                                      TRITONBACKEND_Response *response)
 {
     uint32_t count = 0;
     TRITONSERVER_Error *err = TRITONBACKEND_RequestOutputCount(request, &count);
@@ -191,9 +191,8 @@ static TRITONSERVER_Error *identity_execute_write_outputs(const struct model *mo
 }
 
 /* Counts before it sends, so that a client that has the answer also finds it in the statistics. */
-static void identity_execute_finish(TRITONBACKEND_ModelInstance *handle,
-                                    TRITONBACKEND_Request *request, struct answer *answer,
-                                    uint64_t start_ns, uint64_t end_ns)
+static void identity_run_finish(TRITONBACKEND_ModelInstance *handle, TRITONBACKEND_Request *request,
+                                struct answer *answer, uint64_t start_ns, uint64_t end_ns)
 {
     berr_log(TRITONBACKEND_ModelInstanceReportStatistics(handle, request, answer->err == NULL,
                                                          start_ns, start_ns, end_ns, end_ns),
@@ -207,12 +206,13 @@ static void identity_execute_finish(TRITONBACKEND_ModelInstance *handle,
              "failed to release a request");
 }
 
-void execute_run(const struct instance *instance, TRITONBACKEND_ModelInstance *handle,
-                 TRITONBACKEND_Request **requests, uint32_t request_count)
+void run_requests(struct instance *instance, TRITONBACKEND_Request **requests,
+                  uint32_t request_count)
 {
+    TRITONBACKEND_ModelInstance *handle = instance->handle;
     struct answer answers[ROUND];
     uint64_t total = 0;
-    uint64_t start_ns = identity_execute_now_ns();
+    uint64_t start_ns = identity_run_now_ns();
     if (instance->delay_ns)
         delay(instance->delay_ns);
 
@@ -227,16 +227,16 @@ void execute_run(const struct instance *instance, TRITONBACKEND_ModelInstance *h
             if (!answer->err)
                 answer->err = batch_of(instance->model, requests[first + i], &batch);
             if (!answer->err)
-                answer->err = identity_execute_write_outputs(instance->model, requests[first + i],
-                                                             batch, answer->response);
+                answer->err = identity_run_write_outputs(instance->model, requests[first + i],
+                                                         batch, answer->response);
             total += (uint64_t)batch;
         }
-        uint64_t end_ns = identity_execute_now_ns();
+        uint64_t end_ns = identity_run_now_ns();
         if (first + count == request_count)
             berr_log(TRITONBACKEND_ModelInstanceReportBatchStatistics(handle, total, start_ns,
                                                                       start_ns, end_ns, end_ns),
                      "failed to report batch statistics");
         for (uint32_t i = 0; i < count; i++)
-            identity_execute_finish(handle, requests[first + i], &answers[i], start_ns, end_ns);
+            identity_run_finish(handle, requests[first + i], &answers[i], start_ns, end_ns);
     }
 }

@@ -183,20 +183,12 @@ TRITONSERVER_Error *batch_io_shape(const struct run *run, const struct model_ten
     if (err)
         return err;
     binput_share(run->batch, input, item, &share);
-    size_t first = run->model->max_batch_size > 0 ? 1 : 0;
-    *ret_rank = output->served_rank + first;
+    err = bcomputed_part(run->batch, output->name, output->served_dims, output->served_rank, input,
+                         &share, ret_shape, ret_rank);
     *ret_count = 1;
-    for (size_t i = 0; i < *ret_rank; i++) {
-        int64_t dim = i < first ? -1 : output->served_dims[i - first];
-        if (dim == -1 && i >= share.rank)
-            return berr_new(
-                TRITONSERVER_ERROR_INVALID_ARG,
-                "output '%s' has the shape of input '%s', which has only %zu dimensions",
-                output->name, output->divided_by->name, share.rank);
-        ret_shape[i] = dim == -1 ? share.shape[i] : dim;
+    for (size_t i = 0; !err && i < *ret_rank; i++)
         if (__builtin_mul_overflow(*ret_count, (size_t)ret_shape[i], ret_count))
-            return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "output '%s' is too large",
-                            output->name);
-    }
-    return NULL;
+            err =
+                berr_new(TRITONSERVER_ERROR_INVALID_ARG, "output '%s' is too large", output->name);
+    return err;
 }

@@ -86,15 +86,12 @@ static TRITONSERVER_Error *open_session(struct model *model)
 
 static TRITONSERVER_Error *onnxruntime_model_read_config(struct model *model)
 {
-    yyjson_doc_free(model->config_doc);
-    model->config_doc = NULL;
-    TRITONSERVER_Error *err = bconfig_of_model(model->handle, &model->config_doc);
+    TRITONSERVER_Error *err =
+        bconfig_read(model->handle, &model->config_doc, &model->config, &model->max_batch_size);
     if (err)
         return err;
-    model->config = yyjson_doc_get_root(model->config_doc);
     const char *platform = yyjson_get_str(yyjson_obj_get(model->config, "platform"));
     model->is_netdef = platform && strcmp(platform, "caffe2_netdef") == 0;
-    model->max_batch_size = bconfig_int(yyjson_obj_get(model->config, "max_batch_size"), 0);
     return NULL;
 }
 
@@ -123,25 +120,14 @@ static TRITONSERVER_Error *onnxruntime_model_load(struct model *model)
     return err ? err : check_model(model);
 }
 
-TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_model)
+const size_t model_size = sizeof(struct model);
+
+TRITONSERVER_Error *model_init(struct model *model, TRITONBACKEND_Model *handle, void *runtime)
 {
-    void *ort = NULL;
-    TRITONSERVER_Error *err = bentry_runtime(handle, &ort);
-    if (err)
-        return err;
-    struct model *model = calloc(1, sizeof *model);
-    if (!model)
-        return berr_no_memory();
-    model->ort = ort;
+    model->ort = runtime;
     model->api = model->ort->api;
     model->handle = handle;
-    err = onnxruntime_model_load(model);
-    if (err) {
-        model_free(model);
-        return err;
-    }
-    *ret_model = model;
-    return NULL;
+    return onnxruntime_model_load(model);
 }
 
 static void free_tensors(const OrtApi *api, struct model_tensor *tensors, size_t count)
@@ -156,23 +142,12 @@ static void free_tensors(const OrtApi *api, struct model_tensor *tensors, size_t
     free(tensors);
 }
 
-void model_free(struct model *model)
+void model_fini(struct model *model)
 {
-    if (!model)
-        return;
     if (model->session)
         model->api->ReleaseSession(model->session);
     batch_io_free(model);
     free_tensors(model->api, model->inputs, model->input_count);
     free_tensors(model->api, model->outputs, model->output_count);
     yyjson_doc_free(model->config_doc);
-    free(model);
-}
-
-struct model_tensor *model_find(struct model_tensor *tensors, size_t count, const char *name)
-{
-    for (size_t i = 0; name && i < count; i++)
-        if (strcmp(tensors[i].name, name) == 0)
-            return &tensors[i];
-    return NULL;
 }

@@ -3,10 +3,11 @@
 #include <stdatomic.h>
 #include <yyjson.h>
 
+#include "../common/bfind.h"
 #include "ort.h"
 
 /* A loaded model: one session, which all its instances share, and the description of its
- * tensors. Read-only once model_new has returned, except for atomics. */
+ * tensors. Read-only once model_init has returned, except for atomics. */
 
 enum { MODEL_MAX_DIMS = 32 };
 
@@ -55,15 +56,10 @@ struct model {
     struct batch_input *batch_inputs; /* computed from the batch; owned by batch_io.c */
 };
 
-/* model_new - load a model: make its session, complete the configuration if asked, and check it.
- * handle     within TRITONBACKEND_ModelInitialize
- * ret_model  owned by the caller: model_free
- * errors     of the files or the configuration, naming the model and the tensor */
-TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_model);
-
-/* model_free - free a model; NULL and half-built ones are allowed. */
-void model_free(struct model *model);
-
 /* model_find - find a tensor by name.
  * returns  NULL if there is none */
-struct model_tensor *model_find(struct model_tensor *tensors, size_t count, const char *name);
+static inline struct model_tensor *model_find(struct model_tensor *tensors, size_t count,
+                                              const char *name)
+{
+    return bfind_named(tensors, count, sizeof *tensors, name);
+}

@@ -1,5 +1,6 @@
 #include "run.h"
 
+#include "../common/bentry.h"
 #include "../common/berr.h"
 #include "batch_io.h"
 #include "input.h"

@@ -24,8 +24,3 @@ struct run {
     const char **output_names;
     OrtValue **output_values;
 };
-
-/* run_requests - answer requests: all in one batch if the model batches, otherwise one by one.
- * requests  owned by the callee: each is answered with results or its own error, and released
- * thread    one call at a time for an instance */
-void run_requests(struct instance *instance, TRITONBACKEND_Request **requests, uint32_t count);

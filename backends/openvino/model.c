@@ -16,14 +16,9 @@
 
 static TRITONSERVER_Error *openvino_model_read_config(struct model *model)
 {
-    yyjson_doc_free(model->config_doc);
-    model->config_doc = NULL;
-    TRITONSERVER_Error *err = bconfig_of_model(model->handle, &model->config_doc);
-    if (err)
-        return err;
-    model->config = yyjson_doc_get_root(model->config_doc);
-    model->max_batch_size = bconfig_int(yyjson_obj_get(model->config, "max_batch_size"), 0);
-    return options_read(model->vino, model->config, &model->options);
+    TRITONSERVER_Error *err =
+        bconfig_read(model->handle, &model->config_doc, &model->config, &model->max_batch_size);
+    return err ? err : options_read(model->vino, model->config, &model->options);
 }
 
 /* A library of operators is code, so it must lie in the model's directory, also after links are
@@ -170,30 +165,17 @@ static TRITONSERVER_Error *openvino_model_load(struct model *model)
     return err;
 }
 
-TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_model)
+const size_t model_size = sizeof(struct model);
+
+TRITONSERVER_Error *model_init(struct model *model, TRITONBACKEND_Model *handle, void *runtime)
 {
-    void *vino = NULL;
-    TRITONSERVER_Error *err = bentry_runtime(handle, &vino);
-    if (err)
-        return err;
-    struct model *model = calloc(1, sizeof *model);
-    if (!model)
-        return berr_no_memory();
-    model->vino = vino;
+    model->vino = runtime;
     model->handle = handle;
-    err = openvino_model_load(model);
-    if (err) {
-        model_free(model);
-        return err;
-    }
-    *ret_model = model;
-    return NULL;
+    return openvino_model_load(model);
 }
 
-void model_free(struct model *model)
+void model_fini(struct model *model)
 {
-    if (!model)
-        return;
     ov_compiled_model_free(model->compiled);
     ov_model_free(model->graph);
     if (model->own_core) /* freeing the core also frees the runtime's last error text */
@@ -201,13 +183,4 @@ void model_free(struct model *model)
     signature_free(model);
     yyjson_doc_free(model->config_doc);
     free(model->path);
-    free(model);
-}
-
-struct model_tensor *model_find(const struct model_list *list, const char *name)
-{
-    for (size_t i = 0; name && i < list->count; i++)
-        if (strcmp(list->tensors[i].name, name) == 0)
-            return &list->tensors[i];
-    return NULL;
 }

@@ -2,11 +2,12 @@
 
 #include <stdatomic.h>
 
+#include "../common/bfind.h"
 #include "../common/brun.h"
 #include "options.h"
 
 /* A loaded model: compiled once for all its instances, and the description of its tensors.
- * Read-only once model_new has returned, except for atomics. */
+ * Read-only once model_init has returned, except for atomics. */
 
 /* Whether an output had its declared shape in earlier runs. */
 enum model_promise { PROMISE_UNTRIED, PROMISE_KEPT, PROMISE_BROKEN };
@@ -46,19 +47,12 @@ struct model {
     ov_compiled_model_t *compiled;
 };
 
-/* model_new - load a model: read its file, complete the configuration if asked, check it,
- * compile it.
- * handle     within TRITONBACKEND_ModelInitialize
- * ret_model  owned by the caller: model_free
- * errors     of the file or the configuration, naming the model and the tensor */
-TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_model);
-
-/* model_free - free a model; NULL and half-built ones are allowed. */
-void model_free(struct model *model);
-
 /* model_read - read the file into model->graph, replacing the earlier graph. */
 TRITONSERVER_Error *model_read(struct model *model);
 
 /* model_find - find a tensor by name.
  * returns  NULL if there is none */
-struct model_tensor *model_find(const struct model_list *list, const char *name);
+static inline struct model_tensor *model_find(const struct model_list *list, const char *name)
+{
+    return bfind_named(list->tensors, list->count, sizeof *list->tensors, name);
+}

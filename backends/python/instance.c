@@ -90,37 +90,30 @@ static TRITONSERVER_Error *instance_host(struct model *model, const char *name,
     return host_rename(spare, name);
 }
 
-TRITONSERVER_Error *instance_new(struct model *model, TRITONBACKEND_ModelInstance *handle,
-                                 struct instance **ret_instance)
+const size_t instance_size = sizeof(struct instance);
+
+TRITONSERVER_Error *instance_init(struct instance *instance, struct model *model,
+                                  TRITONBACKEND_ModelInstance *handle)
 {
     const char *name;
     struct host *host = NULL;
     TRITONSERVER_Error *err = TRITONBACKEND_ModelInstanceName(handle, &name);
-    struct instance *instance = calloc(1, sizeof *instance);
-    if (!err && !instance)
-        err = berr_no_memory();
     if (!err)
         err = instance_host(model, name, &host);
     if (!err) {
         host->instance = handle;
         err = instance_initialize(host);
     }
-    if (err) {
+    if (err)
         host_lost_and_free(host);
-        free(instance);
-        return err;
-    }
-    instance->host = host;
-    *ret_instance = instance;
-    return NULL;
+    else
+        instance->host = host;
+    return err;
 }
 
-void instance_free(struct instance *instance)
+void instance_fini(struct instance *instance)
 {
-    if (!instance)
-        return;
     host_free(instance->host);
-    free(instance);
 }
 
 void run_requests(struct instance *instance, TRITONBACKEND_Request **requests, uint32_t count)

@@ -149,11 +149,7 @@ static TRITONSERVER_Error *model_name(struct model *model)
 {
     const char *name, *repository;
     TRITONBACKEND_ArtifactType type;
-    void *runtime = NULL;
-    TRITONSERVER_Error *err = bentry_runtime(model->handle, &runtime);
-    model->runtime = runtime;
-    if (!err)
-        err = TRITONBACKEND_ModelName(model->handle, &name);
+    TRITONSERVER_Error *err = TRITONBACKEND_ModelName(model->handle, &name);
     if (!err)
         err = TRITONBACKEND_ModelVersion(model->handle, &model->version);
     if (!err)
@@ -170,29 +166,21 @@ static TRITONSERVER_Error *model_name(struct model *model)
     return model->name && model->repository ? NULL : berr_no_memory();
 }
 
-TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_model)
+const size_t model_size = sizeof(struct model);
+
+TRITONSERVER_Error *model_init(struct model *model, TRITONBACKEND_Model *handle, void *runtime)
 {
-    struct model *model = calloc(1, sizeof *model);
-    if (!model)
-        return berr_no_memory();
     model->handle = handle;
+    model->runtime = runtime;
     pthread_mutex_init(&model->lock, NULL);
     TRITONSERVER_Error *err = model_name(model);
     if (!err)
         err = model_read(model);
-    if (!err)
-        err = model_complete(model);
-    if (err)
-        model_free(model);
-    else
-        *ret_model = model;
-    return err;
+    return err ? err : model_complete(model);
 }
 
-void model_free(struct model *model)
+void model_fini(struct model *model)
 {
-    if (!model)
-        return;
     host_lost_and_free(model->spare);
     pthread_mutex_destroy(&model->lock);
     free(model->name);
@@ -200,5 +188,4 @@ void model_free(struct model *model)
     free(model->file);
     free(model->config);
     free(model->activate);
-    free(model);
 }

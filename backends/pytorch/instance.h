@@ -7,14 +7,6 @@ struct instance {
     struct brun_place place;
     struct model *model;
     struct libtorch_module *own; /* NULL if it uses the model's module */
+    bool took;                   /* the model's module alone */
     struct libtorch_call *call;
 };
-
-/* instance_new - make an instance, with its own weights unless they are shared.
- * ret_instance  owned by the caller: instance_free
- * errors        INVALID_ARG for a GPU instance */
-TRITONSERVER_Error *instance_new(struct model *model, TRITONBACKEND_ModelInstance *handle,
-                                 struct instance **ret_instance);
-
-/* instance_free - free an instance; NULL and half-built ones are allowed. */
-void instance_free(struct instance *instance);

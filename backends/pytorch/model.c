@@ -3,18 +3,16 @@
 #include <stdlib.h>
 
 #include "../common/bconfig.h"
+#include "../common/bentry.h"
 #include "../common/berr.h"
 #include "../common/bfile.h"
 #include "names.h"
 
 static TRITONSERVER_Error *pytorch_model_read_config(struct model *model)
 {
-    TRITONSERVER_Error *err = bconfig_of_model(model->handle, &model->config_doc);
-    if (err)
-        return err;
-    model->config = yyjson_doc_get_root(model->config_doc);
-    model->max_batch_size = bconfig_int(yyjson_obj_get(model->config, "max_batch_size"), 0);
-    return options_read(model->name, model->config, &model->options);
+    TRITONSERVER_Error *err =
+        bconfig_read(model->handle, &model->config_doc, &model->config, &model->max_batch_size);
+    return err ? err : options_read(model->name, model->config, &model->options);
 }
 
 TRITONSERVER_Error *model_load(const struct model *model, struct libtorch_module **ret_module)
@@ -41,29 +39,20 @@ static TRITONSERVER_Error *pytorch_model_load(struct model *model)
     return err ? err : names_resolve(model);
 }
 
-TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_model)
+const size_t model_size = sizeof(struct model);
+
+TRITONSERVER_Error *model_init(struct model *model, TRITONBACKEND_Model *handle, void *runtime)
 {
-    struct model *model = calloc(1, sizeof *model);
-    if (!model)
-        return berr_no_memory();
+    (void)runtime;
     model->handle = handle;
     atomic_flag_clear(&model->taken);
-    TRITONSERVER_Error *err = pytorch_model_load(model);
-    if (err) {
-        model_free(model);
-        return err;
-    }
-    *ret_model = model;
-    return NULL;
+    return pytorch_model_load(model);
 }
 
-void model_free(struct model *model)
+void model_fini(struct model *model)
 {
-    if (!model)
-        return;
     libtorch_free(model->module);
     names_free(model);
     yyjson_doc_free(model->config_doc);
     free(model->path);
-    free(model);
 }

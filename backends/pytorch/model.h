@@ -6,7 +6,7 @@
 #include "options.h"
 
 /* A loaded model: its file in memory, and which tensor of the configuration is which argument or
- * result. Read-only once model_new has returned, except for atomics. */
+ * result. Read-only once model_init has returned, except for atomics. */
 
 struct model_input {
     const char *name; /* borrowed from the configuration */
@@ -41,15 +41,6 @@ struct model {
     struct model_output *outputs;
     bool serves_all; /* the configuration lists no outputs */
 };
-
-/* model_new - load a model: read its file, and resolve the names in the configuration.
- * handle     within TRITONBACKEND_ModelInitialize
- * ret_model  owned by the caller: model_free
- * errors     of the file or the configuration, naming the model and the tensor */
-TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_model);
-
-/* model_free - free a model; NULL and half-built ones are allowed. */
-void model_free(struct model *model);
 
 /* model_load - read the file again.
  * ret_module  owned by the caller: libtorch_free */

@@ -6,6 +6,7 @@
 
 #include "../common/bconfig.h"
 #include "../common/berr.h"
+#include "../common/bfind.h"
 
 enum { MAX_DIGITS = 9 };
 
@@ -274,10 +275,7 @@ static TRITONSERVER_Error *place_output(const struct model *model, struct model_
 
 static struct model_output *pytorch_names_find_output(const struct model *model, const char *name)
 {
-    for (size_t i = 0; name && i < model->output_count; i++)
-        if (strcmp(model->outputs[i].name, name) == 0)
-            return &model->outputs[i];
-    return NULL;
+    return bfind_named(model->outputs, model->output_count, sizeof *model->outputs, name);
 }
 
 static TRITONSERVER_Error *pytorch_names_add_output(struct model *model, const char *name,

@@ -1,8 +1,9 @@
-#include "run.h"
+#include "instance.h"
 
 #include <stdio.h>
 #include <string.h>
 
+#include "../common/bentry.h"
 #include "../common/berr.h"
 #include "../common/binput.h"
 #include "../common/boutput.h"

@@ -177,25 +177,6 @@ TRITONSERVER_Error *batch_parts_read(struct model *model)
     return err ? err : link_outputs(model);
 }
 
-/* The shape of one item's part: the configuration's, with the input's dimensions where it is
- * open. */
-static TRITONSERVER_Error *share_shape(const struct brun *run, const struct model_tensor *tensor,
-                                       const struct binput_share *of,
-                                       struct boutput_tensor *ret_share)
-{
-    size_t first = run->place->max_batch_size > 0 ? 1 : 0;
-    ret_share->rank = tensor->served_rank + first;
-    for (size_t i = 0; i < ret_share->rank; i++) {
-        int64_t dim = i < first ? -1 : tensor->served_dims[i - first];
-        if (dim == -1 && i >= of->rank)
-            return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
-                            "output '%s' has the shape of an input that has only %zu dimensions",
-                            tensor->name, of->rank);
-        ret_share->shape[i] = dim == -1 ? of->shape[i] : dim;
-    }
-    return NULL;
-}
-
 TRITONSERVER_Error *batch_parts_divide(struct brun *run, const struct model_tensor *tensor,
                                        const struct boutput *output, const struct binput *by,
                                        const struct boutput_tensor *result)
@@ -212,7 +193,9 @@ TRITONSERVER_Error *batch_parts_divide(struct brun *run, const struct model_tens
         void *buffer = NULL;
         if (!binput_share(run, by, i, &of))
             continue;
-        TRITONSERVER_Error *err = share_shape(run, tensor, &of, &share);
+        TRITONSERVER_Error *err =
+            bcomputed_part(run, tensor->name, tensor->served_dims, tensor->served_rank, by, &of,
+                           share.shape, &share.rank);
         if (err)
             return err;
         if (!brun_bytes(output->datatype, share.shape, share.rank, &size) || size > left)

@@ -14,14 +14,9 @@
 
 static TRITONSERVER_Error *tensorflow_model_read_config(struct model *model)
 {
-    yyjson_doc_free(model->config_doc);
-    model->config_doc = NULL;
-    TRITONSERVER_Error *err = bconfig_of_model(model->handle, &model->config_doc);
-    if (err)
-        return err;
-    model->config = yyjson_doc_get_root(model->config_doc);
-    model->max_batch_size = bconfig_int(yyjson_obj_get(model->config, "max_batch_size"), 0);
-    return options_read(model->runtime, model->name, model->config, &model->options);
+    TRITONSERVER_Error *err =
+        bconfig_read(model->handle, &model->config_doc, &model->config, &model->max_batch_size);
+    return err ? err : options_read(model->runtime, model->name, model->config, &model->options);
 }
 
 /* If the configuration does not name the format, the file shows it: a SavedModel is a directory. */
@@ -105,46 +100,24 @@ static TRITONSERVER_Error *tensorflow_model_load(struct model *model)
     return err;
 }
 
-TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_model)
+const size_t model_size = sizeof(struct model);
+
+TRITONSERVER_Error *model_init(struct model *model, TRITONBACKEND_Model *handle, void *runtime)
 {
-    void *runtime = NULL;
-    TRITONSERVER_Error *err = bentry_runtime(handle, &runtime);
-    if (err)
-        return err;
-    struct model *model = calloc(1, sizeof *model);
-    if (!model)
-        return berr_no_memory();
     pthread_mutex_init(&model->lock, NULL);
     model->runtime = runtime;
     model->handle = handle;
-    err = tensorflow_model_load(model);
-    if (err) {
-        model_free(model);
-        return err;
-    }
-    *ret_model = model;
-    return NULL;
+    return tensorflow_model_load(model);
 }
 
-void model_free(struct model *model)
+void model_fini(struct model *model)
 {
-    if (!model)
-        return;
     session_close(model->session);
     signature_free(model);
     options_free(&model->options);
     yyjson_doc_free(model->config_doc);
     free(model->path);
     pthread_mutex_destroy(&model->lock);
-    free(model);
-}
-
-struct model_tensor *model_find(const struct model_list *list, const char *name)
-{
-    for (size_t i = 0; name && i < list->count; i++)
-        if (strcmp(list->tensors[i].name, name) == 0)
-            return &list->tensors[i];
-    return NULL;
 }
 
 static struct session *take_open(struct model *model)

@@ -2,11 +2,12 @@
 
 #include <pthread.h>
 
+#include "../common/bfind.h"
 #include "../common/bcomputed.h"
 #include "options.h"
 #include "session.h"
 
-/* A loaded model: its tensors, and where they are in its graph. Read-only once model_new has
+/* A loaded model: its tensors, and where they are in its graph. Read-only once model_init has
  * returned, except for the session that instances share. */
 
 struct model_tensor {
@@ -55,18 +56,12 @@ struct model {
     struct session *session; /* the session opened last, if instances can still share it */
 };
 
-/* model_new - load a model: read its file, complete the configuration if asked, and check it.
- * handle     within TRITONBACKEND_ModelInitialize
- * ret_model  owned by the caller: model_free
- * errors     of the file or the configuration, naming the model and the tensor */
-TRITONSERVER_Error *model_new(TRITONBACKEND_Model *handle, struct model **ret_model);
-
-/* model_free - free a model; NULL and half-built ones are allowed. */
-void model_free(struct model *model);
-
 /* model_find - find a tensor by its name in requests.
  * returns  NULL if there is none */
-struct model_tensor *model_find(const struct model_list *list, const char *name);
+static inline struct model_tensor *model_find(const struct model_list *list, const char *name)
+{
+    return bfind_named(list->tensors, list->count, sizeof *list->tensors, name);
+}
 
 /* model_take_session - the session for one more instance: one that others use if it has room,
  * else a new one.

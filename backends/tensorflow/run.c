@@ -1,7 +1,8 @@
-#include "run.h"
+#include "instance.h"
 
 #include <string.h>
 
+#include "../common/bentry.h"
 #include "../common/berr.h"
 #include "../common/binput.h"
 #include "../common/boutput.h"

@@ -90,13 +90,16 @@ static void make_server(void)
     options.loop_threads = 1;
     options.memory_budget_bytes = (uint64_t)64 << 20;
     must(server_new(&options, &server));
-    backend.name = (char *)(uintptr_t) "identity";
+    static const struct backend_registry unset = {.directory = ""};
+    backend_init_remote(&backend, &unset, "identity",
+                        &(struct backend_entries){
+                            .model_initialize = TRITONBACKEND_ModelInitialize,
+                            .model_finalize = TRITONBACKEND_ModelFinalize,
+                            .instance_initialize = TRITONBACKEND_ModelInstanceInitialize,
+                            .instance_finalize = TRITONBACKEND_ModelInstanceFinalize,
+                            .execute = TRITONBACKEND_ModelInstanceExecute,
+                        });
     backend.inline_ok = true;
-    backend.entries.model_initialize = TRITONBACKEND_ModelInitialize;
-    backend.entries.model_finalize = TRITONBACKEND_ModelFinalize;
-    backend.entries.instance_initialize = TRITONBACKEND_ModelInstanceInitialize;
-    backend.entries.instance_finalize = TRITONBACKEND_ModelInstanceFinalize;
-    backend.entries.execute = TRITONBACKEND_ModelInstanceExecute;
     publish();
     atomic_store(&server->state, SERVER_READY);
 }

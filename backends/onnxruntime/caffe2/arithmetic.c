@@ -167,6 +167,16 @@ static TRITONSERVER_Error *as_matrix(struct step *step, size_t input, const char
     return NULL;
 }
 
+/* The same for both factors of a product. The axis of the first one is returned. */
+static TRITONSERVER_Error *as_matrices(struct step *step, const char *first_axis,
+                                       const char *second_axis, int64_t *ret_axis,
+                                       const char **ret_names)
+{
+    int64_t other;
+    TRITONSERVER_Error *err = as_matrix(step, 0, first_axis, ret_axis, &ret_names[0]);
+    return err ? err : as_matrix(step, 1, second_axis, &other, &ret_names[1]);
+}
+
 /* Reshape the product of two matrices: it gets the first input's dimensions before `axis`, then
  * one dimension for the product's columns. */
 static void give_back_dims(struct step *step, const char *product, int64_t axis)
@@ -186,11 +196,9 @@ static void give_back_dims(struct step *step, const char *product, int64_t axis)
 
 TRITONSERVER_Error *arithmetic_fc(struct step *step)
 {
-    int64_t axis, weight_axis;
+    int64_t axis;
     const char *inputs[4] = {NULL};
-    TRITONSERVER_Error *err = as_matrix(step, 0, "axis", &axis, &inputs[0]);
-    if (!err)
-        err = as_matrix(step, 1, "axis_w", &weight_axis, &inputs[1]);
+    TRITONSERVER_Error *err = as_matrices(step, "axis", "axis_w", &axis, inputs);
     if (err)
         return err;
     inputs[2] = step->in[2]->name;
@@ -208,9 +216,7 @@ TRITONSERVER_Error *arithmetic_matmul(struct step *step)
 {
     int64_t axis;
     const char *inputs[3] = {NULL};
-    TRITONSERVER_Error *err = as_matrix(step, 0, "axis_a", &axis, &inputs[0]);
-    if (!err)
-        err = as_matrix(step, 1, "axis_b", &axis, &inputs[1]);
+    TRITONSERVER_Error *err = as_matrices(step, "axis_a", "axis_b", &axis, inputs);
     if (err)
         return err;
     size_t node = graph_begin(step->graph, "Gemm", inputs, step->out[0]->name);

@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "../../common/berr.h"
+#include "../../common/bfind.h"
 
 /* Field numbers of caffe2.proto. */
 enum { NET_OP = 2, NET_INPUT = 7, NET_OUTPUT = 8 };
@@ -92,10 +93,7 @@ TRITONSERVER_Error *netdef_read(struct scratch *memory, struct wire bytes, const
 
 static const struct netdef_arg *find_arg(const struct netdef_op *op, const char *name)
 {
-    for (size_t i = 0; i < op->arg_count; i++)
-        if (strcmp(op->args[i].name, name) == 0)
-            return &op->args[i];
-    return NULL;
+    return bfind_named(op->args, op->arg_count, sizeof *op->args, name);
 }
 
 /* Find the first field of an argument that has one of the two field numbers. */
