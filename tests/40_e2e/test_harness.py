@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness import again, compare, logs, metrics, paths
+from harness import again, compare, logs, metrics, paths, procfs
 from harness.process import Process, ServerFailed
 
 
@@ -228,3 +228,18 @@ def test_who_asked_a_reference_that_crashed_asks_again(tmp_path: Path, crashes: 
     assert ran.stdout.count("asked again") == turns - 1
     if crashes["ours"]:
         assert "ours: ended by signal 11" in ran.stdout
+
+
+def test_a_mapping_that_grows_counts_once() -> None:
+    """As the kernel tells of it: once as it was, and, when it is asked for the next one, once as it is."""
+    told = """\
+61f000000000-61f001000000 rw-p 00000000 00:00 0
+Size:              16384 kB
+Rss:               16000 kB
+61f000000000-61f001400000 rw-p 00000000 00:00 0
+Size:              20480 kB
+Rss:               20000 kB
+7f0000000000-7f0000001000 r--p 00000000 00:00 0    /usr/lib/libc.so.6
+Rss:                   4 kB
+"""
+    assert procfs.rss_of_mappings(told) == {0x61F000000000: 20000 << 10, 0x7F0000000000: 4 << 10}

@@ -56,15 +56,19 @@ def rss_bytes(pid: int) -> int:
 
 def rss_bytes_outside(pid: int, low: int, high: int) -> int:
     """As rss_bytes, without the mappings that lie in [low, high)."""
-    total, counts = 0, False
-    for line in Path(f"/proc/{pid}/smaps").read_text().splitlines():
+    return sum(rss for begin, rss in rss_of_mappings(Path(f"/proc/{pid}/smaps").read_text()).items() if not low <= begin < high)
+
+
+def rss_of_mappings(smaps: str) -> dict[int, int]:
+    """Bytes by the address at which a mapping begins. The kernel writes a mapping twice when it grows while it is read."""
+    found, begin = {}, 0
+    for line in smaps.splitlines():
         first = line.split(None, 1)[0]
         if not first.endswith(":"):
             begin = int(first.split("-")[0], 16)
-            counts = not low <= begin < high
-        elif first == "Rss:" and counts:
-            total += int(line.split()[1]) * 1024
-    return total
+        elif first == "Rss:":
+            found[begin] = int(line.split()[1]) * 1024
+    return found
 
 
 def names_of_threads(pid: int) -> list[str]:
