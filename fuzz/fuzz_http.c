@@ -1,10 +1,11 @@
 /* A whole HTTP connection to a server with models. The first byte chooses how the rest is cut
- * into pieces. */
+ * into pieces, and whether pages of other origins are allowed. */
 #include "base/check.h"
 #include "net/door.h"
 #include "net/helpers.h"
 #include "http/api/http_api.h"
 #include "http/http_conn.h"
+#include "http/http_cors.h"
 #include "http/http_front.h"
 #include "http/http_shard.h"
 #include "server/worker.h"
@@ -13,6 +14,18 @@
 #include <string.h>
 
 static struct http_front *front;
+
+static struct http_cors *cors;
+
+/* For the next connection. */
+static void allow_pages(bool allow)
+{
+    static const char *const origins[] = {"https://a.example", "http://localhost:3000"};
+    if (!cors)
+        cors = http_cors_new(origins, 2);
+    front->cors = allow ? cors : NULL;
+    front->collect = allow;
+}
 
 static int open_connections(void)
 {
@@ -46,6 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_server_forgive = forgive;
     }
     fuzz_server_fresh();
+    allow_pages(data[0] & 0x80);
     int fd;
     struct fuzz_client c = {.fd = fuzz_server_open(&fd)};
     http_conn_open(&front->shards[0], fd);

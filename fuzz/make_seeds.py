@@ -65,6 +65,10 @@ BINARY_HEADER = f"Inference-Header-Content-Length: {len(BINARY_JSON)}"
 BINARY = BINARY_JSON + struct.pack("<2f", 1, 2)
 
 
+def preflight(origin: str) -> bytes:
+    return f"OPTIONS /v2 HTTP/1.1\r\nOrigin: {origin}\r\nAccess-Control-Request-Method: POST\r\nContent-Length: 1\r\n\r\nx".encode()
+
+
 def http() -> dict[str, bytes]:
     seeds = {
         "health": b"\0" + get("/v2/health/live") + get("/v2/health/ready") + get("/v2", "1.0"),
@@ -96,6 +100,9 @@ def http() -> dict[str, bytes]:
         "expects": b"\0" + post(FP32_JSON, "m", "Expect: 200-ok") + b"FOO /v2 HTTP/1.1\r\n\r\n",
         "controls": b"\0" + post(FP32_JSON.replace(b"INPUT0", b"IN\1PUT0")) + post(FP32_JSON.replace(b"INPUT0", b"INPUT0\\u0000x"))
         + post(FP32_JSON + b" \0x") + post(b"[" * 300),
+        "origin": b"\x80" + preflight("https://a.example") + post(FP32_JSON, "m", "Origin: https://a.example") + preflight("null"),
+        "origins": b"\x87" + get("/v2/health/live").replace(b"\r\n\r\n", b"\r\nOrigin: http://localhost:3000\r\norigin: x\r\n\r\n")
+        + post(FP32_JSON, "m", "Origin:", "Accept-Encoding: gzip"),
         "smuggled": b"\0POST / HTTP/1.1\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     }
     return seeds

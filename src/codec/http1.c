@@ -240,7 +240,9 @@ static enum http1_method method_of(uint8_t m)
         return HTTP1_POST;
     if (m == HTTP_GET)
         return HTTP1_GET;
-    return m == HTTP_HEAD ? HTTP1_HEAD_METHOD : HTTP1_OTHER;
+    if (m == HTTP_HEAD)
+        return HTTP1_HEAD_METHOD;
+    return m == HTTP_OPTIONS ? HTTP1_OPTIONS : HTTP1_OTHER;
 }
 
 static int on_headers_complete(llhttp_t *ll)

@@ -32,6 +32,7 @@ enum http1_method {
     HTTP1_GET,
     HTTP1_HEAD_METHOD,
     HTTP1_POST,
+    HTTP1_OPTIONS,
     HTTP1_OTHER,
 };
 

@@ -314,6 +314,8 @@ static char *put_status_line(char *to, uint16_t status)
 /* What only some answers say. */
 static char *http_answer_put_more(char *to, const struct http_exchange *x)
 {
+    if (x->cors)
+        to = http_answer_put_string(to, x->cors);
     if (x->extra)
         to = http_answer_put_string(to, x->extra);
     if (!x->retry_secs)

@@ -11,7 +11,7 @@ struct param;
 struct tensor_output;
 
 /* Room for the status line and the headers, in front of the body. */
-#define HTTP_ANSWER_HEAD_BYTES ((size_t)512)
+#define HTTP_ANSWER_HEAD_BYTES ((size_t)1024)
 
 /* http_answer_prepare - make a model's response ready to be written: replace tensors by classes
  * where requested, check every output so that writing cannot fail, and compute the most bytes of

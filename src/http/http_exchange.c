@@ -51,9 +51,9 @@ struct http_exchange *http_exchange_before(struct http_exchange *x)
 
 void http_exchange_count(struct http_exchange *x, const struct http1_head *head)
 {
-    static const char *const methods[] = {"GET", "HEAD", "POST", "OTHER"};
+    static const char *const methods[] = {"GET", "HEAD", "POST", "OPTIONS", "OTHER"};
     /* The reference's numbers for methods. */
-    static const int numbers[] = {0, 1, 2, -1};
+    static const int numbers[] = {0, 1, 2, -1, -1};
     LOG_VERBOSE(1, "HTTP request: %d %.*s", numbers[head->method], (int)head->url_len, head->url);
     x->counted = true;
     front_metrics_add(&x->shard->metrics->begun, 1);

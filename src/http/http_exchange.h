@@ -82,6 +82,7 @@ struct http_exchange {
     /* An answer that is text. */
     const char *content_type; /* static; NULL for no body */
     const char *extra;        /* static additional header lines, each with CR LF; or NULL */
+    const char *cors;         /* header lines of http_cors.h, of the front end; or NULL */
     const char *body;
     size_t body_len;
     char *owned;                    /* memory of `body` that must be freed */

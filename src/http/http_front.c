@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "http/http_conn.h"
+#include "http/http_cors.h"
 #include "http/http_shard.h"
 #include "net/door.h"
 #include "net/forward.h"
@@ -92,7 +93,9 @@ struct err *http_front_open(struct server *s, const struct http_service *service
         .what = "API",
         .keys = door->keys,
     };
-    f->collect = f->forward || f->guard.keys ||
+    if (service->inference)
+        f->cors = http_cors_new(s->options.http_cors_origins, s->options.http_cors_origin_count);
+    f->collect = f->forward || f->cors || f->guard.keys ||
                  (f->guard.restrictions && f->guard.restrictions->any) ||
                  (service->inference && tracing_wants_context(s->tracing));
     if (!e)
@@ -197,6 +200,7 @@ void http_front_free(struct http_front *f)
     }
     helpers_free(f->helpers);
     forward_free(f->forward);
+    http_cors_free(f->cors);
     listener_free(f->listener);
     mutex_cond_fini(&f->settled);
     mutex_fini(&f->lock);

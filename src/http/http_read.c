@@ -5,6 +5,7 @@
 #include "base/strbuf.h"
 #include "http/http_body.h"
 #include "http/http_conn.h"
+#include "http/http_cors.h"
 #include "http/http_exchange.h"
 #include "http/http_shard.h"
 #include "net/access.h"
@@ -31,6 +32,9 @@ static struct http_exchange *exchange_begin(struct http_conn *c)
     x->keep_alive = h->keep_alive;
     x->head_only = h->method == HTTP1_HEAD_METHOD;
     x->explicit_keep_alive = h->minor == 0;
+    const struct http_cors *cors = c->shard->front->cors;
+    if (cors)
+        x->cors = http_cors_lines(cors, h);
     return x;
 }
 
@@ -226,13 +230,27 @@ static bool turned_away(struct http_conn *c)
     return true;
 }
 
+/* true if it was the question of a browser whether a page may ask: it was answered. */
+static bool answered_browser(struct http_conn *c)
+{
+    const struct http_cors *cors = c->shard->front->cors;
+    const char *lines;
+    if (!cors || !http_cors_preflight(cors, &c->parser.head, &lines))
+        return false;
+    struct http_exchange *x = refusal_begin(c);
+    x->extra = lines;
+    http_exchange_static(x, 200, NULL, NULL, 0);
+    refusal_end(c, x);
+    return true;
+}
+
 /* A head is complete. Returns as begin_admitted. */
 static size_t begin_message(struct http_conn *c, char *data, size_t n)
 {
     const struct http1_head *h = &c->parser.head;
     const struct http_service *service = c->shard->front->service;
     c->route = service->route(h);
-    if (turned_away(c))
+    if (answered_browser(c) || turned_away(c))
         return 0;
     struct err *e = service->admit(c->shard->front, h, &c->route, &c->body_max);
     if (e) {

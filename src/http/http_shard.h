@@ -61,6 +61,7 @@ struct http_front {
     struct http_shard *shards; /* one per worker */
     struct forward *forward;   /* forwards headers as parameters; NULL = none */
     struct guard guard;
+    struct http_cors *cors;  /* what pages of other origins may do; NULL = nothing */
     bool collect;            /* all headers are needed */
     struct helpers *helpers; /* for large compressed messages */
     /* rank LEAF; `settled` is signalled when a connection or a shard's message is gone */

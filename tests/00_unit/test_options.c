@@ -90,6 +90,9 @@ static void forms_and_repetition(void **state)
     assert_int_equal(o.log_format, LOG_FORMAT_JSON);
     accepts(PARSE("--id=1", "--help", "--nonsense"));
     assert_int_equal(action, OPTIONS_HELP);
+    accepts(PARSE("--http-cors-origin=https://[::1]:8443", "--http-cors-origin=*"));
+    assert_int_equal(o.http_cors_origin_count, 2);
+    assert_string_equal(o.http_cors_origins[0], "https://[::1]:8443");
     accepts(PARSE("--version"));
     assert_int_equal(action, OPTIONS_VERSION);
 }
@@ -105,6 +108,11 @@ static void wrong_values_name_what_is_allowed(void **state)
     refuses(PARSE("--http-header-timeout-secs=0"), "from 1 to 86400", "'0'");
     refuses(PARSE("--http-stall-timeout-secs=86401"), "from 1 to 86400", "'86401'");
     refuses(PARSE("--http-idle-timeout-secs=1.5"), "from 1 to 86400", "'1.5'");
+    refuses(PARSE("--http-cors-origin=https://App.example"), "small letters", "App");
+    refuses(PARSE("--http-cors-origin=https://app.example/"), "without a slash", "'https");
+    refuses(PARSE("--http-cors-origin=app.example"), "--http-cors-origin", "'app.example'");
+    refuses(PARSE("--http-cors-origin=https://a\r\nSet-Cookie: b"), "--http-cors-origin", "");
+    refuses(PARSE("--http-cors-origin=null"), "--http-cors-origin", "'null'");
     refuses(PARSE("--allow-http=maybe"), "--allow-http: expected true or false", "'maybe'");
     refuses(PARSE("--log-format=xml"), "default, ISO8601 or json", "'xml'");
     refuses(PARSE("--log-verbose=x"), "--log-verbose", "'x'");

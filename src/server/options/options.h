@@ -14,6 +14,7 @@
 #define OPTIONS_MAX_BACKEND_CONFIG 256
 #define OPTIONS_MAX_LOAD_MODELS    1024
 #define OPTIONS_MAX_CACHE_SETTINGS 64
+#define OPTIONS_MAX_CORS_ORIGINS   32
 #define OPTIONS_MAX_COMPONENTS     32
 #define OPTIONS_MAX_WARNINGS       64
 #define OPTIONS_MAX_LOOP_THREADS   256
@@ -86,6 +87,8 @@ struct options {
     uint32_t http_idle_timeout_secs;
     const char *http_header_pattern; /* "" = no headers are forwarded */
     struct options_restrictions http_restrictions;
+    const char *http_cors_origins[OPTIONS_MAX_CORS_ORIGINS]; /* "*" = all */
+    size_t http_cors_origin_count;
     struct options_tls http_tls;
     bool allow_grpc;
     const char *grpc_address;

@@ -54,6 +54,32 @@ struct err *options_front_restrict(const struct options_row *row, const char *va
     return NULL;
 }
 
+/* scheme://host or scheme://host:port, as browsers write it: in small letters. */
+static bool is_origin(const char *value)
+{
+    size_t scheme = strspn(value, "abcdefghijklmnopqrstuvwxyz0123456789+-.");
+    if (!scheme || strncmp(value + scheme, "://", 3) != 0)
+        return false;
+    const char *host = value + scheme + 3;
+    size_t len = strspn(host, "abcdefghijklmnopqrstuvwxyz0123456789-._~[]:%");
+    return len && !host[len] && scheme + 3 + len <= OPTIONS_MAX_ORIGIN_BYTES;
+}
+
+struct err *options_front_origin(const struct options_row *row, const char *value,
+                                 struct options *o)
+{
+    if (strcmp(value, "*") != 0 && !is_origin(value))
+        return options_front_bad_value(
+            row, value,
+            "*, or an origin as browsers send it, in small letters and without a slash at its "
+            "end, such as https://app.example or http://localhost:3000");
+    if (o->http_cors_origin_count == OPTIONS_MAX_CORS_ORIGINS)
+        return err_new(STATUS_INVALID_ARG, "option --%s: at most %d origins can be given",
+                       row->name, OPTIONS_MAX_CORS_ORIGINS);
+    o->http_cors_origins[o->http_cors_origin_count++] = value;
+    return NULL;
+}
+
 struct err *options_front_compression(const struct options_row *row, const char *value,
                                       enum options_compression *field)
 {

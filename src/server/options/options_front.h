@@ -72,8 +72,11 @@ struct options_latencies {
     uint32_t quantile_count;                 /* 0 = the defaults */
 };
 
-/* options_front_restrict, options_front_compression, options_front_latencies - set one of these
- * options.
+/* The longest origin: names of hosts have up to 253 bytes. */
+#define OPTIONS_MAX_ORIGIN_BYTES 280
+
+/* options_front_restrict, options_front_compression, options_front_latencies,
+ * options_front_origin - set one of these options.
  * value   must outlive the field
  * errors  INVALID_ARG that names the option, the value and the allowed values */
 struct err *options_front_restrict(const struct options_row *row, const char *value,
@@ -82,3 +85,5 @@ struct err *options_front_compression(const struct options_row *row, const char 
                                       enum options_compression *field);
 struct err *options_front_latencies(const struct options_row *row, const char *value,
                                     struct options *o, struct options_latencies *field);
+struct err *options_front_origin(const struct options_row *row, const char *value,
+                                 struct options *o);

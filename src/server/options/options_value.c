@@ -365,6 +365,8 @@ struct err *options_value_set(const struct options_row *row, const char *value, 
         return set_control_mode(row, value, field);
     case OPTIONS_KIND_LOAD_MODEL:
         return add_load_model(row, value, o);
+    case OPTIONS_KIND_CORS_ORIGIN:
+        return options_front_origin(row, value, o);
     case OPTIONS_KIND_FILENAME:
         return set_filename(row, value, field);
     case OPTIONS_KIND_CACHE_CONFIG:
