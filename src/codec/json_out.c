@@ -1,6 +1,7 @@
 #include "codec/json_out.h"
 
 #include "base/check.h"
+#include "base/strbuf.h"
 
 #include <math.h>
 #include <string.h>
@@ -47,6 +48,13 @@ char *json_out_string(char *to, const char *s, size_t len)
     }
     *to++ = '"';
     return to;
+}
+
+void json_out_put(struct strbuf *sb, const char *s)
+{
+    size_t len = strlen(s);
+    char *to = strbuf_reserve(sb, json_out_string_bytes(len));
+    sb->len += (size_t)(json_out_string(to, s, len) - to);
 }
 
 static const char digit_pairs[] =

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct strbuf;
+
 #define JSON_OUT_NUMBER_BYTES 32u /* room for any number and a comma */
 
 /* json_out_string_bytes - room for any string of len bytes with its quotes. */
@@ -16,6 +18,9 @@ static inline size_t json_out_string_bytes(size_t len)
 
 /* json_out_string - write a string in quotes. Bytes that are not UTF-8 are written unchanged. */
 char *json_out_string(char *to, const char *s, size_t len);
+
+/* json_out_put - append a C string in quotes to a text that makes its own room. */
+void json_out_put(struct strbuf *sb, const char *s);
 
 char *json_out_uint(char *to, uint64_t n);
 char *json_out_int(char *to, int64_t n);

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "infer/request.h"
 #include "model/config.h"
-#include "plugin/instance.h"
+#include "os/files/beside.h"
 #include "os/process/confine.h"
 #include "isolate/isolate_config.h"
 #include "isolate/isolate_flight.h"
@@ -14,6 +14,7 @@
 #include "isolate/isolate_priv.h"
 #include "isolate/isolate_request.h"
 #include "isolate/isolate_session.h"
+#include "plugin/instance.h"
 #include "plugin/model.h"
 #include "proto/model_config.pb-c.h"
 
@@ -27,8 +28,7 @@
 static struct err *find_program(const char *name, char **ret)
 {
     const char *given = getenv(PROGRAM_VARIABLE);
-    *ret = given && *given ? mem_strdup(given)
-                           : spawn_beside((const void *)(uintptr_t)find_program, "nereid");
+    *ret = given && *given ? mem_strdup(given) : beside_program("nereid");
     if (*ret)
         return NULL;
     return err_new(STATUS_INTERNAL,

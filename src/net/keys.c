@@ -29,8 +29,7 @@ struct keys_table {
 
 struct keys {
     const char *path;
-    uint64_t stamp;    /* of the file when it was read last, used or not */
-    uint64_t seen;     /* and when it was looked at last */
+    struct stamp_watch watch;
     struct mutex lock; /* rank LEAF; guards table */
     struct keys_table *table;
 };
@@ -169,7 +168,7 @@ struct err *keys_new(const char *path, struct keys **ret)
     struct keys *k = MEM_NEW(struct keys);
     *k = (struct keys){.path = path};
     mutex_init(&k->lock, MUTEX_RANK_LEAF);
-    k->stamp = k->seen = stamp_file(path);
+    stamp_watch_due(&k->watch, stamp_file(path), true);
     struct err *e = keys_load(k);
     if (e)
         keys_free(k);
@@ -182,12 +181,8 @@ void keys_look(struct keys *k, bool now)
 {
     if (!k)
         return;
-    uint64_t stamp = stamp_file(k->path);
-    bool at_rest = stamp == k->seen;
-    k->seen = stamp;
-    if (!now && (!at_rest || stamp == k->stamp))
+    if (!stamp_watch_due(&k->watch, stamp_file(k->path), now))
         return;
-    k->stamp = stamp;
     struct err *e = keys_load(k);
     if (e)
         LOG_ERROR("the API keys stay as they are: %s", err_message(e));

@@ -91,26 +91,18 @@ bool host_policy_binds(const struct host_policy *p)
     return p->values[CORES] || p->values[NODE];
 }
 
-static void host_policy_put_string(struct strbuf *sb, const char *text)
-{
-    size_t len = strlen(text);
-    char *room = mem_alloc(json_out_string_bytes(len));
-    strbuf_append(sb, room, (size_t)(json_out_string(room, text, len) - room));
-    mem_free(room);
-}
-
 char *host_policy_json(const struct host_policy *p, size_t *ret_len)
 {
     struct strbuf sb = STRBUF_INIT;
     const char *comma = "";
     strbuf_puts(&sb, "{");
-    host_policy_put_string(&sb, p->name);
+    json_out_put(&sb, p->name);
     strbuf_puts(&sb, ":{");
     for (size_t k = 0; k < KEYS; k++) {
         if (!p->values[k])
             continue;
         strbuf_printf(&sb, "%s\"%s\":", comma, keys[k]);
-        host_policy_put_string(&sb, p->values[k]);
+        json_out_put(&sb, p->values[k]);
         comma = ",";
     }
     strbuf_puts(&sb, "}}");

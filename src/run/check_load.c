@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "base/strbuf.h"
+#include "os/files/beside.h"
 #include "os/packet.h"
 #include "os/process/spawn.h"
 #include "repo/repo.h"
@@ -56,7 +57,7 @@ static struct err *await(const struct check_load *l, const char *model, struct s
 struct err *check_load_model(void *arg, const char *model)
 {
     const struct check_load *l = arg;
-    char *program = spawn_beside((const void *)(uintptr_t)check_load_model, "nereid");
+    char *program = beside_program("nereid");
     if (!program)
         return err_new(STATUS_INTERNAL,
                        "the program 'nereid' was not found beside its library: nothing was loaded");

@@ -132,11 +132,8 @@ struct err *http_generate_map(struct http_exchange *x, struct request *r, struct
     uint64_t max = x->shard->front->server->options.http_max_input_bytes;
     if (m->body_len > max)
         return http_infer_too_large(m->body_len, max);
-    if (!m->body_len)
-        return err_new(STATUS_INTERNAL,
-                       "failed to parse the request JSON buffer: The document is empty. at 0");
     struct http_json json;
-    struct err *e = http_json_parse(x->shard, m->body, m->body_len, &json);
+    struct err *e = http_json_parse_body(x->shard, m, &json);
     if (e)
         return e;
     struct filling f = {.r = r, .left = (size_t)max};

@@ -116,7 +116,7 @@ struct err *http_json_parse(struct http_shard *s, char *text, size_t len, struct
     return NULL;
 }
 
-struct err *http_json_parse_body(struct http_shard *s, struct http_message *m,
+struct err *http_json_parse_body(struct http_shard *s, const struct http_message *m,
                                  struct http_json *ret)
 {
     return m->body_len ? http_json_parse(s, m->body, m->body_len, ret)

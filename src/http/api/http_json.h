@@ -24,7 +24,7 @@ struct err *http_json_parse(struct http_shard *s, char *text, size_t len, struct
 
 /* http_json_parse_body - the same for a whole body.
  * errors  also INTERNAL, as the reference, if there is no body */
-struct err *http_json_parse_body(struct http_shard *s, struct http_message *m,
+struct err *http_json_parse_body(struct http_shard *s, const struct http_message *m,
                                  struct http_json *ret);
 
 /* http_json_whole - check a string that is used as a C string: a zero byte in it would hide what

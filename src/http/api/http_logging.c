@@ -105,9 +105,7 @@ static struct err *change(struct http_exchange *x, struct http_message *m)
 static void http_logging_put_text(struct strbuf *sb, const char *key, const char *value)
 {
     strbuf_puts(sb, key);
-    size_t len = strlen(value);
-    char *to = strbuf_reserve(sb, json_out_string_bytes(len));
-    sb->len += (size_t)(json_out_string(to, value, len) - to);
+    json_out_put(sb, value);
 }
 
 static const char *http_logging_word(bool yes)

@@ -34,11 +34,8 @@ static struct err *model_of(struct http_exchange *x, const struct http_message *
 static struct err *http_trace_change(struct http_exchange *x, const struct http_message *m,
                                      const char *model)
 {
-    if (!m->body_len)
-        return err_new(STATUS_INTERNAL,
-                       "failed to parse the request JSON buffer: The document is empty. at 0");
     struct http_json json;
-    struct err *e = http_json_parse(x->shard, m->body, m->body_len, &json);
+    struct err *e = http_json_parse_body(x->shard, m, &json);
     if (e)
         return e;
     struct tracing_change c = {0};
@@ -50,9 +47,7 @@ static struct err *http_trace_change(struct http_exchange *x, const struct http_
 static void http_trace_put(struct strbuf *sb, const char *key, const char *value)
 {
     strbuf_printf(sb, ",\"%s\":", key);
-    size_t len = strlen(value);
-    char *to = strbuf_reserve(sb, json_out_string_bytes(len));
-    sb->len += (size_t)(json_out_string(to, value, len) - to);
+    json_out_put(sb, value);
 }
 
 static void http_trace_tell(struct http_exchange *x, const char *model)

@@ -21,8 +21,7 @@ struct tls {
     const char *front;
     const struct options_tls *options;
     struct tls_protocols protocols;
-    uint64_t stamp;    /* of the files when they were last read, even if they could not be used */
-    uint64_t seen;     /* of the files at the last look */
+    struct stamp_watch watch;
     struct mutex lock; /* rank LEAF; guards context */
     void *context;
 };
@@ -187,7 +186,7 @@ struct err *tls_new(const char *front, const struct options_tls *o,
     struct tls *t = MEM_NEW(struct tls);
     *t = (struct tls){.front = front, .options = o, .protocols = *protocols};
     mutex_init(&t->lock, MUTEX_RANK_LEAF);
-    t->stamp = t->seen = tls_stamp(t);
+    stamp_watch_due(&t->watch, tls_stamp(t), true);
     e = tls_load_abi(&t->abi);
     if (!e)
         e = tls_load(t);
@@ -202,12 +201,8 @@ void tls_look(struct tls *t, bool now)
 {
     if (!t)
         return;
-    uint64_t stamp = tls_stamp(t);
-    bool at_rest = stamp == t->seen;
-    t->seen = stamp;
-    if (!now && (!at_rest || stamp == t->stamp))
+    if (!stamp_watch_due(&t->watch, tls_stamp(t), now))
         return;
-    t->stamp = stamp;
     struct err *e = tls_load(t);
     if (e)
         LOG_ERROR("TLS: %s goes on with the certificate that it has: %s", t->front, err_message(e));

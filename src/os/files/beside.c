@@ -44,3 +44,48 @@ struct err *beside_load(const struct beside *b, const void **ret)
     mem_free(path);
     return err_wrap(e, "%s the module %s", b->needed_by, b->file);
 }
+
+/* The path of the library's file, or of the program that the code is linked into, without links.
+ * *ret_slash: its last slash. NULL if it is not known. The caller frees it (mem_free). */
+static char *own_path(char **ret_slash)
+{
+    char *named = dl_path_of(&here);
+    char *path = named ? file_absolute(named) : NULL;
+    mem_free(named);
+    *ret_slash = path ? strrchr(path, '/') : NULL;
+    if (*ret_slash)
+        return path;
+    mem_free(path);
+    return NULL;
+}
+
+char *beside_prefix(void)
+{
+    static const char library[] = "/libtritonserver.so";
+    char *slash, *path = own_path(&slash);
+    if (path && strncmp(slash, library, sizeof(library) - 1) == 0) {
+        *slash = '\0';
+        slash = strrchr(path, '/');
+        if (slash) {
+            *slash = '\0';
+            return path;
+        }
+    }
+    mem_free(path);
+    return NULL;
+}
+
+char *beside_program(const char *program)
+{
+    static const char *const places[] = {"/../bin", ""};
+    char *slash, *path = own_path(&slash), *found = NULL;
+    for (size_t i = 0; path && !found && i < sizeof(places) / sizeof(places[0]); i++) {
+        struct strbuf sb = STRBUF_INIT;
+        strbuf_printf(&sb, "%.*s%s/%s", (int)(slash - path), path, places[i], program);
+        if (file_exists(strbuf_str(&sb)))
+            found = strbuf_take(&sb);
+        strbuf_fini(&sb);
+    }
+    mem_free(path);
+    return found;
+}

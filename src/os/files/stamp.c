@@ -161,3 +161,13 @@ uint64_t stamp_file(const char *path)
     struct stat st;
     return stat(path, &st) == 0 ? stamp_of_file(1, &st) : 0;
 }
+
+bool stamp_watch_due(struct stamp_watch *w, uint64_t stamp, bool now)
+{
+    bool at_rest = stamp == w->seen;
+    w->seen = stamp;
+    if (!now && (!at_rest || stamp == w->used))
+        return false;
+    w->used = stamp;
+    return true;
+}

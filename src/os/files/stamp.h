@@ -29,3 +29,14 @@ struct err *stamp_parts(const char *path, stamp_part_fn *part_of, void *owner);
 
 /* stamp_file - the stamp of one file; 0 if it cannot be read. Follows symbolic links. */
 uint64_t stamp_file(const char *path);
+
+/* Files that are read again after they have changed. */
+struct stamp_watch {
+    uint64_t used; /* when they were last read, even if they could not be used */
+    uint64_t seen; /* at the last look */
+};
+
+/* stamp_watch_due - note the stamp of a look.
+ * now      they are read even if they are the same, or are being written
+ * returns  true if they must be read: they have changed, and not since the look before */
+bool stamp_watch_due(struct stamp_watch *w, uint64_t stamp, bool now);

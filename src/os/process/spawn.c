@@ -5,14 +5,12 @@
 #include "base/strbuf.h"
 #include "os/files/file.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
@@ -136,29 +134,6 @@ void spawn_tell(struct strbuf *sb, int status)
         strbuf_printf(sb, "signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
     else
         strbuf_printf(sb, "exit status %d", WEXITSTATUS(status));
-}
-
-char *spawn_beside(const void *address, const char *program)
-{
-    Dl_info info;
-    if (!dladdr(address, &info) || !info.dli_fname)
-        return NULL;
-    char *real = realpath(info.dli_fname, NULL);
-    if (!real)
-        return NULL;
-    char *slash = strrchr(real, '/');
-    *slash = '\0';
-    struct strbuf path = STRBUF_INIT;
-    strbuf_printf(&path, "%s/../bin/%s", real, program);
-    if (!file_exists(strbuf_str(&path))) {
-        path.len = 0;
-        strbuf_printf(&path, "%s/%s", real, program);
-    }
-    free(real);
-    if (file_exists(strbuf_str(&path)))
-        return strbuf_take(&path);
-    strbuf_fini(&path);
-    return NULL;
 }
 
 void spawn_die_with_parent(void)

@@ -41,11 +41,6 @@ int spawn_reap(struct spawn *s);
 /* spawn_tell - "signal 11 (Segmentation fault)", "exit status 7". */
 void spawn_tell(struct strbuf *sb, int status);
 
-/* spawn_beside - the path of a program in ../bin of the directory that contains the library of
- * `address`, or in that directory itself; the caller frees it (mem_free). NULL if it does not
- * exist. */
-char *spawn_beside(const void *address, const char *program);
-
 /* spawn_die_with_parent - called in the child: this process ends when the thread that started it
  * ends. */
 void spawn_die_with_parent(void);

@@ -160,10 +160,8 @@ void check_report_fini(struct check_report *r)
 
 static void put_report_member(struct strbuf *sb, const char *key, const char *value)
 {
-    size_t len = strlen(value);
     strbuf_printf(sb, "\"%s\":", key);
-    char *at = strbuf_reserve(sb, json_out_string_bytes(len));
-    sb->len += (size_t)(json_out_string(at, value, len) - at);
+    json_out_put(sb, value);
 }
 
 void check_print(const struct check_report *r, bool json, struct strbuf *sb)

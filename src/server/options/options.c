@@ -3,32 +3,11 @@
 #include "base/check.h"
 #include "base/mem.h"
 #include "base/strbuf.h"
-#include "os/dl.h"
+#include "os/files/beside.h"
 #include "os/files/file.h"
 #include "server/options/options_row.h"
 
 #include <string.h>
-
-/* The installation prefix of this library: PREFIX of PREFIX/lib/libtritonserver.so. NULL if the
- * code is linked into another file. The caller frees it (mem_free). */
-static char *own_prefix(void)
-{
-    static const char name[] = "/libtritonserver.so";
-    char *named = dl_path_of(own_prefix);
-    char *path = named ? file_absolute(named) : NULL;
-    char *slash = path ? strrchr(path, '/') : NULL;
-    mem_free(named);
-    if (slash && strncmp(slash, name, sizeof(name) - 1) == 0) {
-        *slash = '\0';
-        slash = strrchr(path, '/');
-        if (slash) {
-            *slash = '\0';
-            return path;
-        }
-    }
-    mem_free(path);
-    return NULL;
-}
 
 /* Plug-ins are searched next to the installed library. If nothing is there, the defaults of the
  * options stay. */
@@ -42,7 +21,7 @@ static void find_own_folders(struct options *o)
         {&o->repoagent_directory, "repoagents"},
         {&o->cache_directory, "caches"},
     };
-    char *prefix = own_prefix();
+    char *prefix = beside_prefix();
     for (size_t i = 0; prefix && i < sizeof(places) / sizeof(*places); i++) {
         struct strbuf path = STRBUF_INIT;
         strbuf_printf(&path, "%s/%s", prefix, places[i].folder);
