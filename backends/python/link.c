@@ -9,13 +9,17 @@
 
 enum { LINK_LINE = 64, LINK_ALIGN = 16 };
 
+/* How long one listens at most: a process that writes where it should not may undo a call. */
+static const uint64_t LISTEN_NS = 10000000000;
+
 /* In the shared memory. Sequentially consistent throughout: a writer sets `head` and then looks who
  * waits, a reader says that it waits and then looks at `head`; one of them sees the other. */
 struct link_ring {
     _Alignas(LINK_LINE) _Atomic uint64_t head;    /* bytes ever written */
     _Alignas(LINK_LINE) _Atomic uint64_t tail;    /* bytes ever read */
     _Alignas(LINK_LINE) _Atomic uint32_t waiting; /* LINK_AWAKE, ... */
-    _Atomic uint32_t bell;                        /* the futex */
+    _Atomic uint32_t bell;                        /* the futex of who sleeps */
+    _Atomic uint32_t call;                        /* of who listens */
     _Atomic uint32_t wants_room;
 };
 
@@ -35,13 +39,12 @@ static uint64_t whole(uint64_t bytes)
     return (sizeof(struct link_header) + bytes + LINK_ALIGN - 1) & ~(uint64_t)(LINK_ALIGN - 1);
 }
 
-void link_open(char *base, int event, struct link_end *ret_down, struct link_end *ret_up)
+void link_open(char *base, struct link_end *ret_down, struct link_end *ret_up)
 {
     struct link_front *front = (struct link_front *)base;
-    *ret_down =
-        (struct link_end){.ring = &front->down, .data = base + LINK_HEAD_BYTES, .event = -1};
-    *ret_up = (struct link_end){
-        .ring = &front->up, .data = base + LINK_HEAD_BYTES + LINK_RING_BYTES, .event = event};
+    *ret_down = (struct link_end){.ring = &front->down, .data = base + LINK_HEAD_BYTES};
+    *ret_up =
+        (struct link_end){.ring = &front->up, .data = base + LINK_HEAD_BYTES + LINK_RING_BYTES};
 }
 
 _Atomic uint32_t *link_flags(char *base)
@@ -52,13 +55,10 @@ _Atomic uint32_t *link_flags(char *base)
 static void link_notify(struct link_end *end)
 {
     uint32_t waiting = atomic_exchange(&end->ring->waiting, LINK_AWAKE);
-    if (waiting == LINK_ON_FUTEX) {
+    if (waiting == LINK_SLEEPS)
         link_wake(end);
-    } else if (waiting == LINK_ON_EVENT) {
-        uint64_t one = 1;
-        ssize_t done = write(end->event, &one, sizeof one);
-        (void)done; /* a full counter wakes as well */
-    }
+    else if (waiting == LINK_LISTENS)
+        link_call(end);
 }
 
 static void link_write(struct link_end *end, uint64_t at, const struct link_header *header,
@@ -131,22 +131,32 @@ static bool link_is_empty(struct link_end *end)
     return atomic_load(&end->ring->head) == end->position;
 }
 
+/* Sleeps as long as the futex has this value. */
+static void futex_sleep(_Atomic uint32_t *futex, uint32_t value, uint64_t timeout_ns)
+{
+    struct timespec wait = {.tv_sec = (time_t)(timeout_ns / 1000000000),
+                            .tv_nsec = (long)(timeout_ns % 1000000000)};
+    syscall(SYS_futex, futex, FUTEX_WAIT, value, &wait, NULL, 0);
+}
+
+static void futex_wake(_Atomic uint32_t *futex)
+{
+    atomic_fetch_add(futex, 1);
+    syscall(SYS_futex, futex, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
 void link_sleep(struct link_end *end, uint64_t timeout_ns)
 {
     uint32_t bell = atomic_load(&end->ring->bell);
-    atomic_store(&end->ring->waiting, LINK_ON_FUTEX);
-    if (link_is_empty(end)) {
-        struct timespec wait = {.tv_sec = (time_t)(timeout_ns / 1000000000),
-                                .tv_nsec = (long)(timeout_ns % 1000000000)};
-        syscall(SYS_futex, &end->ring->bell, FUTEX_WAIT, bell, &wait, NULL, 0);
-    }
+    atomic_store(&end->ring->waiting, LINK_SLEEPS);
+    if (link_is_empty(end))
+        futex_sleep(&end->ring->bell, bell, timeout_ns);
     atomic_store(&end->ring->waiting, LINK_AWAKE);
 }
 
 void link_wake(struct link_end *end)
 {
-    atomic_fetch_add(&end->ring->bell, 1);
-    syscall(SYS_futex, &end->ring->bell, FUTEX_WAKE, 1, NULL, NULL, 0);
+    futex_wake(&end->ring->bell);
 }
 
 bool link_was_read(const struct link_end *end, uint64_t position)
@@ -156,11 +166,22 @@ bool link_was_read(const struct link_end *end, uint64_t position)
 
 bool link_listen(struct link_end *end)
 {
-    atomic_store(&end->ring->waiting, LINK_ON_EVENT);
+    atomic_store(&end->ring->waiting, LINK_LISTENS);
     if (link_is_empty(end))
         return true;
     atomic_store(&end->ring->waiting, LINK_AWAKE);
     return false;
+}
+
+uint32_t link_await(struct link_end *end, uint32_t heard)
+{
+    futex_sleep(&end->ring->call, heard, LISTEN_NS);
+    return atomic_load(&end->ring->call);
+}
+
+void link_call(struct link_end *end)
+{
+    futex_wake(&end->ring->call);
 }
 
 void link_attend(struct link_end *end)

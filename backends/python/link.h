@@ -52,8 +52,9 @@ struct link_far {
     uint64_t bytes;
 };
 
-/* Who sleeps, in the shared memory: what wakes the reader of a ring. */
-enum { LINK_AWAKE, LINK_ON_FUTEX, LINK_ON_EVENT };
+/* Who sleeps, in the shared memory: the reader of a ring, or who calls one. Both sleep on futexes:
+ * a descriptor is one that a model may close, and whose number is another file's then. */
+enum { LINK_AWAKE, LINK_SLEEPS, LINK_LISTENS };
 
 /* Flags in the shared memory that the server sets before the stub runs. */
 enum { LINK_NO_READING = 1 }; /* the server cannot read the stub's memory */
@@ -63,7 +64,6 @@ struct link_end {
     struct link_ring *ring; /* shared */
     char *data;             /* shared, LINK_RING_BYTES */
     uint64_t position;      /* this side's own */
-    int event;              /* eventfd that wakes the reader under LINK_ON_EVENT */
 };
 
 struct link_record {
@@ -76,7 +76,7 @@ struct link_record {
 /* link_open - see a mapping's rings.
  * base     the mapping; zeroed before the first side opens it
  * ret_down, ret_up  owned by the caller */
-void link_open(char *base, int event, struct link_end *ret_down, struct link_end *ret_up);
+void link_open(char *base, struct link_end *ret_down, struct link_end *ret_up);
 
 /* link_flags - where the flags of the server stand. */
 _Atomic uint32_t *link_flags(char *base);
@@ -104,9 +104,17 @@ void link_wake(struct link_end *end);
 /* link_was_read - whether the other side has read anything that was written behind a position. */
 bool link_was_read(const struct link_end *end, uint64_t position);
 
-/* link_listen - from now on the eventfd tells of new records.
+/* link_listen - nobody reads any more: from now on a new record ends link_await.
  * returns  false when there is one already: nothing was changed */
 bool link_listen(struct link_end *end);
+
+/* link_await - wait until something came after what was heard last; by one thread. It may return
+ * without that.
+ * heard    what link_await returned the time before; 0 = the first time */
+uint32_t link_await(struct link_end *end, uint32_t heard);
+
+/* link_call - end a link_await, the next one if there is none. */
+void link_call(struct link_end *end);
 
 /* link_attend - from now on the reader looks by itself, or sleeps in link_sleep. */
 void link_attend(struct link_end *end);

@@ -12,7 +12,7 @@
 
 extern char **environ;
 
-enum { FIRST_GIVEN = 3, GIVEN = 3 };
+enum { FIRST_GIVEN = 3, GIVEN = 2 };
 
 static int process_prepare(posix_spawnattr_t *attributes, posix_spawn_file_actions_t *actions,
                            const int *given)

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -61,7 +60,6 @@ void stub_unref(struct stub *stub)
         munmap(stub->base, LINK_MAPPED);
     close_one(&stub->process);
     close_one(&stub->memory);
-    close_one(&stub->event);
     close_one(&stub->life);
     while (stub->late) {
         struct late *next = stub->late->next;
@@ -296,43 +294,49 @@ void stub_kill(struct stub *stub)
     process_kill(stub->pid);
 }
 
-/* -- the thread that waits when nobody else does -- */
+/* -- the threads that wait when nobody else does -- */
 
 static void stub_watch_end(struct stub *stub)
 {
     atomic_store(&stub->dead, true);
     link_wake(&stub->up);
+    link_call(&stub->up);
     pthread_mutex_lock(&stub->reading);
-    stub_hear(stub);
-    if (stub->ended && !atomic_load(&stub->stopping))
-        stub->ended(stub->of);
+    if (!atomic_load(&stub->stopping)) {
+        stub_hear(stub);
+        if (stub->ended)
+            stub->ended(stub->of);
+    }
     pthread_mutex_unlock(&stub->reading);
 }
 
+/* Waits for the end of the process. */
 static void *stub_watch(void *of)
 {
     struct stub *stub = of;
-    pthread_setname_np(pthread_self(), "python stub");
+    pthread_setname_np(pthread_self(), "python watcher");
     struct pollfd what[] = {{.fd = stub->process, .events = POLLIN},
-                            {.fd = stub->event, .events = POLLIN},
                             {.fd = stub->life, .events = POLLIN}};
-    while (!atomic_load(&stub->stopping)) {
-        if (poll(what, 3, -1) < 0)
-            continue;
-        if (what[2].revents) {
+    while (poll(what, 2, -1) < 0 || !what[0].revents) {
+        if (what[1].revents) {
             stub_kill(stub); /* it ends already, or another program took its place */
-            what[2].fd = -1;
+            what[1].fd = -1;
         }
-        uint64_t count;
-        if (what[1].revents && read(stub->event, &count, sizeof count) > 0 &&
-            !atomic_load(&stub->stopping)) {
-            stub_hold(stub);
-            stub_let(stub); /* reads what is there */
-        }
-        if (what[0].revents) {
-            stub_watch_end(stub);
-            break;
-        }
+    }
+    stub_watch_end(stub);
+    return NULL;
+}
+
+/* Reads what comes while nobody waits for it. */
+static void *stub_listen(void *of)
+{
+    struct stub *stub = of;
+    pthread_setname_np(pthread_self(), "python stub");
+    uint32_t heard = 0;
+    while (!atomic_load(&stub->dead)) {
+        stub_hold(stub);
+        stub_let(stub); /* reads what is there */
+        heard = link_await(&stub->up, heard);
     }
     return NULL;
 }
@@ -354,12 +358,11 @@ static TRITONSERVER_Error *stub_memory(struct stub *stub, const struct options *
     int pair[2] = {-1, -1};
     snprintf(name, sizeof name, "%s%s", options->region_prefix, stub->name);
     stub->memory = high(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    stub->event = high(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     bool well = socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0;
     stub->life = high(pair[0]);
     *there = high(pair[1]);
     /* A stub that made the file shorter would have the server read where nothing is. */
-    if (!well || stub->memory < 0 || stub->event < 0 || stub->life < 0 || *there < 0 ||
+    if (!well || stub->memory < 0 || stub->life < 0 || *there < 0 ||
         ftruncate(stub->memory, (off_t)(LINK_ARENA + options->default_bytes)) != 0 ||
         fcntl(stub->memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
         return berr_new(TRITONSERVER_ERROR_INTERNAL, "no shared memory for '%s': %s", stub->name,
@@ -370,7 +373,7 @@ static TRITONSERVER_Error *stub_memory(struct stub *stub, const struct options *
         return berr_new(TRITONSERVER_ERROR_INTERNAL, "no address space for '%s': %s", stub->name,
                         strerror(errno));
     stub->base = base;
-    link_open(base, stub->event, &stub->down, &stub->up);
+    link_open(base, &stub->down, &stub->up);
     return arena_init(&stub->arena, stub->memory, options->default_bytes, options->growth_bytes)
                ? NULL
                : berr_no_memory();
@@ -384,9 +387,9 @@ static TRITONSERVER_Error *stub_process(struct stub *stub, const struct options 
         return berr_no_memory();
     const char *python = options->executable ? options->executable : "python3";
     const char *shell = ". \"$0\" && exec python3 \"$@\"";
-    const char *plain[] = {python, script, "3", "4", "5", NULL};
-    const char *within[] = {"bash", "-c", shell, activate, script, "3", "4", "5", NULL};
-    int given[] = {stub->memory, stub->event, there};
+    const char *plain[] = {python, script, "3", "4", NULL};
+    const char *within[] = {"bash", "-c", shell, activate, script, "3", "4", NULL};
+    int given[] = {stub->memory, there};
     TRITONSERVER_Error *err = process_start(activate ? within : plain, given, &stub->pid);
     free(script);
     if (err)
@@ -395,10 +398,11 @@ static TRITONSERVER_Error *stub_process(struct stub *stub, const struct options 
     if (stub->process < 0)
         return berr_new(TRITONSERVER_ERROR_INTERNAL, "cannot watch the process of '%s': %s",
                         stub->name, strerror(errno));
-    if (pthread_create(&stub->watcher, NULL, stub_watch, stub) != 0)
-        return berr_new(TRITONSERVER_ERROR_INTERNAL, "no thread to watch the process of '%s'",
+    stub->watched = pthread_create(&stub->watcher, NULL, stub_watch, stub) == 0;
+    stub->listened = stub->watched && pthread_create(&stub->listener, NULL, stub_listen, stub) == 0;
+    if (!stub->listened)
+        return berr_new(TRITONSERVER_ERROR_INTERNAL, "no threads to watch the process of '%s'",
                         stub->name);
-    stub->watched = true;
     return NULL;
 }
 
@@ -423,7 +427,7 @@ static struct stub *stub_new(const char *name, stub_heard_fn *heard, stub_ended_
     if (!stub)
         return NULL;
     stub->refs = 1;
-    stub->process = stub->memory = stub->event = stub->life = -1;
+    stub->process = stub->memory = stub->life = -1;
     stub->late_end = &stub->late;
     stub->heard = heard;
     stub->ended = ended;
@@ -461,12 +465,12 @@ void stub_end(struct stub *stub)
     if (!stub)
         return;
     atomic_store(&stub->stopping, true);
-    if (stub->watched) {
-        uint64_t one = 1;
-        ssize_t done = write(stub->event, &one, sizeof one);
-        (void)done;
-        pthread_join(stub->watcher, NULL);
-    }
+    if (stub->pid > 0)
+        stub_kill(stub);
+    if (stub->watched)
+        pthread_join(stub->watcher, NULL); /* it sees the end of the process */
+    if (stub->listened)
+        pthread_join(stub->listener, NULL);
     atomic_store(&stub->dead, true);
     if (stub->pid > 0)
         process_end(stub->pid);

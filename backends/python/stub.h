@@ -14,8 +14,8 @@
 /* One stub: a process with a Python in it, and this server's end of the link to it.
  *
  * Whoever waits for the stub reads what it sends (stub_hold, stub_wait, stub_let); while nobody
- * does,
- * a thread of the stub's own sleeps until something comes. Nothing that it sends is believed. */
+ * does, a thread of the stub's own sleeps until something comes. Another one sleeps until the
+ * process ends. Nothing that it sends is believed. */
 
 /* A record that a stub sent, in this server's own memory. */
 struct heard {
@@ -37,11 +37,11 @@ struct stub {
     atomic_uint refs;
     char *name; /* of what runs in it, for errors */
     pid_t pid;
-    int process, memory, event, life; /* descriptors; process = pidfd */
+    int process, memory, life; /* descriptors; process = pidfd */
     char *base;
     struct arena arena;
-    pthread_t watcher;
-    bool watched;
+    pthread_t watcher, listener;
+    bool watched, listened;
     atomic_bool dead, stopping;
     bool greeted, readable;
 

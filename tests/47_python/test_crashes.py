@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from asks import Asker
+from asks import Asker, words
 from conftest import make_server, ready_with
 from harness.procfs import children
 from harness.repository import Repository
@@ -27,6 +27,7 @@ SOURCES = {
     "stops": ("breaks", ""),
     "careless": ("careless", ""),
     "limited": ("careless", LIMIT),
+    "closes": ("closes", "model_transaction_policy { decoupled: true }"),
     "works": ("state", ""),
 }
 
@@ -169,6 +170,18 @@ def test_a_process_that_joins_the_server_s_group(server: Server, asker: Asker) -
         after = asker.told("limited", "")
         assert isinstance(after, str) and after != pid
     asker.until(lambda: len(children(server.pid)) == 1)
+
+
+def test_a_model_that_closes_descriptors_that_are_not_its_own(asker: Asker, tmp_path: Path) -> None:
+    """Its answers come, and nothing is written into the files that it opens then."""
+    file = tmp_path / "file"
+    assert asker.load("closes")[0] == 200
+    try:
+        came = asker.stream("closes", {"ASK": words(str(file))})
+    finally:
+        assert asker.unload("closes")[0] == 200
+    assert came[0]["TOLD"][2] == [str(list(range(3, 19))).encode()]
+    assert file.read_bytes() == b""
 
 
 def test_what_a_model_started_goes_with_it(asker: Asker) -> None:

@@ -58,11 +58,10 @@ static void channel_in_child(void)
     atomic_store(&channel.closed, true);
 }
 
-bool channel_open(int memory, int event, int life)
+bool channel_open(int memory, int life)
 {
     /* What a model executes has none of them: the server sees that the stub is gone. */
     fcntl(memory, F_SETFD, FD_CLOEXEC);
-    fcntl(event, F_SETFD, FD_CLOEXEC);
     fcntl(life, F_SETFD, FD_CLOEXEC);
     void *base =
         mmap(NULL, LINK_MAPPED, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, memory, 0);
@@ -71,7 +70,7 @@ bool channel_open(int memory, int event, int life)
     channel.base = base;
     channel.life = life;
     channel.model.last = &channel.model.first;
-    link_open(base, event, &channel.down, &channel.up);
+    link_open(base, &channel.down, &channel.up);
     pthread_atfork(NULL, NULL, channel_in_child);
     sigset_t all, before;
     sigfillset(&all);

@@ -1,6 +1,6 @@
 """A stub: the process in which one instance of a Python model runs. The server starts it; see docs/internals/python.md.
 
-Started as `python3 triton_python_backend_stub.py MEMORY EVENT LIFE`, descriptors all three.
+Started as `python3 triton_python_backend_stub.py MEMORY LIFE`, descriptors both.
 """
 
 import asyncio
@@ -212,7 +212,7 @@ def mind():
 
 
 def main():
-    core.open(*(int(each) for each in sys.argv[1:4]))
+    core.open(*(int(each) for each in sys.argv[1:3]))
     del sys.argv[1:]
     sys.argv[0] = ""
     model = Model()
