@@ -56,15 +56,17 @@ static size_t character_bytes(const char *at)
 size_t grpc_text_encode(const char *message, char *to, size_t cap)
 {
     static const char hex[] = "0123456789ABCDEF";
+    const char *begin = message;
     size_t n = 0;
     while (*message) {
-        bool one = grpc_text_plain((unsigned char)*message);
+        bool at_edge = *message == ' ' && (message == begin || !message[1]);
+        bool one = grpc_text_plain((unsigned char)*message) && !at_edge;
         size_t bytes = one ? 1 : character_bytes(message);
         if (n + (one ? 1 : 3 * bytes) > cap)
             break;
         for (size_t i = 0; i < bytes; i++) {
             unsigned char c = (unsigned char)*message++;
-            if (grpc_text_plain(c)) {
+            if (one) {
                 to[n++] = (char)c;
                 continue;
             }
@@ -72,6 +74,26 @@ size_t grpc_text_encode(const char *message, char *to, size_t cap)
             to[n++] = hex[c >> 4];
             to[n++] = hex[c & 15];
         }
+    }
+    return n;
+}
+
+static int grpc_text_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = (char)(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+size_t grpc_text_decode(const char *text, char *to, size_t cap)
+{
+    size_t n = 0;
+    while (*text && n < cap) {
+        int high = *text == '%' ? grpc_text_digit(text[1]) : -1;
+        int low = high >= 0 ? grpc_text_digit(text[2]) : -1;
+        to[n++] = low >= 0 ? (char)(unsigned char)(high * 16 + low) : *text;
+        text += low >= 0 ? 3 : 1;
     }
     return n;
 }

@@ -18,10 +18,17 @@
 bool grpc_text_timeout(const char *text, size_t len, time_ns *ret);
 
 /* grpc_text_encode - percent-encode a message for grpc-message: '%' and everything that is not
- * printable ASCII. A message that does not fit is cut between two UTF-8 characters.
+ * printable ASCII, and a space at either end, where HTTP/2 allows none. A message that does not fit
+ * is cut between two UTF-8 characters.
  * to       cap bytes; does not end in NUL
  * returns  bytes written */
 size_t grpc_text_encode(const char *message, char *to, size_t cap);
+
+/* grpc_text_decode - the message in a grpc-message: each %XX is a byte; anything else stays as it
+ * is.
+ * to       cap bytes; does not end in NUL
+ * returns  bytes written */
+size_t grpc_text_decode(const char *text, char *to, size_t cap);
 
 /* grpc_text_is_grpc - true for a content-type of gRPC with protobuf messages: application/grpc
  * or application/grpc+proto, each also with parameters after a ';'. */

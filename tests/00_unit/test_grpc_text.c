@@ -55,7 +55,31 @@ static void messages(void **state)
     encodes("100%", "100%25");
     encodes("a\nb\x7f", "a%0Ab%7F");
     encodes("ü", "%C3%BC");
+    encodes(" got [3]. ", "%20got [3].%20");
+    encodes(" ", "%20");
     encodes("\xff", "%FF");
+}
+
+static void decodes(const char *text, const char *expected)
+{
+    char to[64];
+    size_t n = grpc_text_decode(text, to, sizeof(to));
+    assert_int_equal(n, strlen(expected));
+    assert_memory_equal(to, expected, n);
+}
+
+static void messages_that_came(void **state)
+{
+    (void)state;
+    char to[2];
+    decodes("", "");
+    decodes("plain", "plain");
+    decodes("100%25 %C3%bc%0A", "100% ü\n");
+    decodes("%", "%");
+    decodes("%4", "%4");
+    decodes("%zz%4g", "%zz%4g");
+    assert_int_equal(grpc_text_decode("%41BC", to, sizeof(to)), 2);
+    assert_memory_equal(to, "AB", 2);
 }
 
 static void messages_are_cut_between_characters(void **state)
@@ -87,5 +111,5 @@ static void content_types(void **state)
         assert_false(grpc_text_is_grpc(bad[i], strlen(bad[i])));
 }
 
-UNIT_MAIN(UNIT(timeouts), UNIT(messages), UNIT(messages_are_cut_between_characters),
-          UNIT(content_types))
+UNIT_MAIN(UNIT(timeouts), UNIT(messages), UNIT(messages_that_came),
+          UNIT(messages_are_cut_between_characters), UNIT(content_types))
