@@ -38,7 +38,7 @@ SYSTEM_ONLY_OS = {
     "poll.h", "sys/select.h", "sys/socket.h",
 }
 # These folders work with descriptors: they use the names of events and addresses; os/ makes the system calls.
-NET = {"net", "net/tls", "http", "grpc"}
+NET = {"net", "net/tls", "http", "grpc", "bench"}
 SYSTEM_NET_TOO = {"sys/epoll.h", "sys/socket.h", "poll.h"}
 
 

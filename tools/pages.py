@@ -72,6 +72,8 @@ The other pages write `nereid` for either. `nereid check REPOSITORY` reads a rep
 files, huge pages, GPUs, the plug-ins that can be opened, ports, certificates, repositories. Its exit status is 0 when nothing would be, 1
 when something would, 2 for a wrong command line.
 
+`nereid bench -m MODEL` sends inferences to a server and prints how many it answers in a second and how long they take: [bench](bench.md).
+
 ## Start and stop
 
 The ports are open before the models are loaded; until those of the start are, `/v2/health/live` and `/v2/health/ready` answer 400. So

@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -12,10 +13,12 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
-#define BACKLOG       4096
-#define PROBE_SECONDS 15
+#define BACKLOG         4096
+#define PROBE_SECONDS   15
+#define CONNECT_SECONDS 10
 
 static int sock_new_socket(int family)
 {
@@ -69,6 +72,50 @@ struct err *sock_listen(const char *address, uint16_t port, bool reuse, int *ret
         return sock_unix_listen(path, ret_fd);
     snprintf(shown, sizeof(shown), "%s:%u", *address ? address : "0.0.0.0", port);
     return listen_tcp(address, port, reuse, shown, ret_fd);
+}
+
+/* The socket blocks until it is connected; the limit of writes is that of connecting too. */
+static int connect_tcp(const struct addrinfo *to)
+{
+    const struct timeval most = {.tv_sec = CONNECT_SECONDS};
+    int on = 1;
+    int fd =
+        fault_hit() ? (errno = EMFILE, -1) : socket(to->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most));
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    if (connect(fd, to->ai_addr, to->ai_addrlen) == 0 && fcntl(fd, F_SETFL, O_NONBLOCK) == 0)
+        return fd;
+    int number = errno == EINPROGRESS ? ETIMEDOUT : errno;
+    close(fd);
+    errno = number;
+    return -1;
+}
+
+struct err *sock_connect(const char *address, uint16_t port, int *ret_fd)
+{
+    char service[8];
+    const char *path = sock_unix_path(address);
+    if (path)
+        return sock_unix_connect(path, ret_fd);
+    snprintf(service, sizeof(service), "%u", port);
+    struct addrinfo hints = {
+        .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
+    int rc = getaddrinfo(address, service, &hints, &found);
+    if (rc != 0)
+        return err_new(STATUS_INVALID_ARG, "cannot connect to %s: %s", address, gai_strerror(rc));
+    int fd = -1;
+    for (const struct addrinfo *each = found; each && fd < 0; each = each->ai_next)
+        fd = connect_tcp(each);
+    int number = errno;
+    freeaddrinfo(found);
+    if (fd < 0)
+        return err_recode(err_errno(number, "cannot connect to %s:%u", address, port),
+                          STATUS_UNAVAILABLE);
+    *ret_fd = fd;
+    return NULL;
 }
 
 uint16_t sock_port(int fd)

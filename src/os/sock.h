@@ -18,6 +18,13 @@
  *          an invalid address, or one that this machine does not have; those of sock_unix_listen */
 struct err *sock_listen(const char *address, uint16_t port, bool reuse, int *ret_fd);
 
+/* sock_connect - a connection to a listening socket, with TCP_NODELAY. Blocks for at most ten
+ * seconds, besides the look-up of a name; not for loop threads that have clients.
+ * address  a host name, a numeric address, or "unix:PATH"
+ * errors   UNAVAILABLE: "cannot connect to ADDRESS:PORT: Connection refused"; INVALID_ARG for an
+ *          invalid address */
+struct err *sock_connect(const char *address, uint16_t port, int *ret_fd);
+
 /* sock_port - the port that a TCP socket is bound to; 0 for others. */
 uint16_t sock_port(int fd);
 

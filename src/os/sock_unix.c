@@ -150,3 +150,21 @@ void sock_unix_remove(struct sock_unix_file *f)
         unlink(f->path);
     mem_free(f);
 }
+
+struct err *sock_unix_connect(const char *path, int *ret_fd)
+{
+    if (!sock_unix_path_ok(path))
+        return err_new(STATUS_INVALID_ARG, "expected a path of at most %d bytes, found '%s'",
+                       SOCK_UNIX_PATH_BYTES, path);
+    struct sockaddr_un at = address_of(path);
+    int fd = sock_unix_new_socket();
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof(at)) == 0) {
+        *ret_fd = fd;
+        return NULL;
+    }
+    struct err *e =
+        err_recode(err_errno(errno, "cannot connect to unix:%s", path), STATUS_UNAVAILABLE);
+    if (fd >= 0)
+        close(fd);
+    return e;
+}

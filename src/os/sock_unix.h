@@ -19,6 +19,9 @@ bool sock_unix_path_ok(const char *path);
  *         than a socket */
 struct err *sock_unix_listen(const char *path, int *ret_fd);
 
+/* sock_unix_connect - connect to a path, as sock_connect. */
+struct err *sock_unix_connect(const char *path, int *ret_fd);
+
 /* sock_unix_look - whether sock_unix_listen would succeed at a path; changes nothing.
  * errors  those of sock_unix_listen, as far as that can be told */
 struct err *sock_unix_look(const char *path);

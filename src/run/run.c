@@ -4,6 +4,7 @@
 #include "base/build_version.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "bench/bench_command.h"
 #include "grpc/api/grpc_methods.h"
 #include "grpc/grpc_front.h"
 #include "http/api/http_api.h"
@@ -375,6 +376,8 @@ int run_server(int argc, char **argv)
         return check_command(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "doctor") == 0)
         return doctor_command(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "bench") == 0)
+        return bench_command(argc - 1, argv + 1);
     struct options *o = mem_alloc(sizeof(*o));
     enum options_action action = OPTIONS_RUN;
     options_defaults(o);

@@ -164,6 +164,13 @@ static struct err *use_sockets(void *arg)
     if (e)
         return e;
     assert_true(sock_port(listening) != 0);
+    int connected = -1;
+    e = sock_connect("127.0.0.1", sock_port(listening), &connected);
+    if (e) {
+        sock_close(listening);
+        return e;
+    }
+    sock_close(connected);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair), 0);
     memset(text, 'x', sizeof(text));
     if (sock_write(pair[0], &piece, 1) != sizeof(text))
@@ -179,7 +186,7 @@ static struct err *use_sockets(void *arg)
 static void sockets(void **state)
 {
     (void)state;
-    assert_true(fault_run(use_sockets, NULL) >= 3);
+    assert_true(fault_run(use_sockets, NULL) >= 4);
 }
 
 UNIT_MAIN(UNIT(loops), UNIT(threads), UNIT(pools), UNIT(files), UNIT(arenas), UNIT(sockets))

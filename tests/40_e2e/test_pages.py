@@ -19,6 +19,7 @@ PRELUDE = """\
 set -e
 PATH={venv}/bin:$PATH
 nereid() {{
+    if [ "$1" = bench ]; then {binary} "$@"; return; fi
     if [ "$1" = check ]; then {binary} "$@" --backend-directory={build}/backends; return; fi
     exec {binary} --backend-directory={build}/backends --cache-directory={build}/caches --repoagent-directory={build}/repoagents \\
         --http-port={http} --grpc-port={grpc} --metrics-port={metrics} "$@" >log 2>&1

@@ -46,7 +46,9 @@ char *options_help(void)
 {
     struct strbuf sb = STRBUF_INIT;
     strbuf_puts(&sb, "Usage: nereid --model-repository <path> [options]\n"
-                     "       nereid check <path>...\n\n"
+                     "       nereid check <path>...           read repositories, print problems\n"
+                     "       nereid doctor [options]          what this machine has for a server\n"
+                     "       nereid bench -m <model>          measure a server\n\n"
                      "Serves models over HTTP and gRPC. Options are written --name=value or --name "
                      "value.\n"
                      "check reads a model repository, says what is wrong with it, and ends; "

@@ -1,0 +1,233 @@
+#include "bench/bench_command.h"
+
+#include "base/mem.h"
+#include "bench/bench_data.h"
+#include "bench/bench_load.h"
+#include "bench/bench_model.h"
+#include "bench/bench_report.h"
+#include "bench/bench_wire.h"
+#include "os/loop.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum exit_status {
+    MEASURED = 0,
+    FAILED = 1,
+    WRONG_COMMAND_LINE = 2,
+    NOT_STABLE = 3,
+};
+
+/* Everything of one run. */
+struct bench {
+    struct bench_options options;
+    struct loop *loop;
+    struct bench_wire *wire;
+    struct bench_model model;
+    bool statistics; /* the server has statistics of the model */
+    struct bench_data data;
+    struct bench_request *requests;
+    struct bench_load *load;
+    struct bench_result *results;
+    uint32_t result_count;
+    bool terminal; /* progress is shown on the standard error */
+};
+
+static void bench_print(struct strbuf *text)
+{
+    fputs(strbuf_str(text), stdout);
+    fflush(stdout);
+    strbuf_fini(text);
+}
+
+static void bench_progress(void *arg, double level, uint32_t trial, const struct bench_window *w)
+{
+    const struct bench *b = arg;
+    struct strbuf text = STRBUF_INIT;
+    bench_report_window(&b->options, trial, w, &text);
+    if (b->options.verbose) {
+        strbuf_putc(&text, '\n');
+        bench_print(&text);
+    } else if (b->terminal) {
+        fprintf(stderr, "\r%g: %s\033[K", level, strbuf_str(&text) + 2);
+    }
+    strbuf_fini(&text);
+}
+
+static void clear_progress(const struct bench *b)
+{
+    if (b->terminal && !b->options.verbose)
+        fputs("\r\033[K", stderr);
+}
+
+/* Asks one question about the model. */
+static struct err *bench_ask(struct bench *b, struct bench_lane *lane, enum bench_question q,
+                             struct bench_call *c)
+{
+    struct strbuf question = STRBUF_INIT;
+    bench_model_ask(&b->options, q, &c->path, &question);
+    c->pieces[0] = (struct iovec){question.data, question.len};
+    struct err *e = bench_wire_ask(b->wire, lane, c);
+    strbuf_fini(&question);
+    return e;
+}
+
+/* What the model takes. A server that only knows the standard protocol has neither configuration
+ * nor statistics: its models do not batch, as far as can be told. */
+static struct err *bench_look(struct bench *b)
+{
+    const struct bench_options *o = &b->options;
+    struct bench_call c = {0};
+    struct bench_lane *lane = NULL;
+    struct err *e = bench_wire_lane(b->wire, &lane);
+    if (e)
+        return e;
+    e = bench_ask(b, lane, BENCH_METADATA, &c);
+    if (!e)
+        e = bench_model_metadata(&b->model, o->protocol, c.answer.data, c.answer.len);
+    if (!e) {
+        struct err *none = bench_ask(b, lane, BENCH_CONFIG, &c);
+        if (none)
+            err_free(none);
+        else
+            e = bench_model_config(&b->model, o->protocol, c.answer.data, c.answer.len);
+    }
+    if (!e) {
+        struct err *none = bench_ask(b, lane, BENCH_STATISTICS, &c);
+        b->statistics = !none;
+        err_free(none);
+    }
+    lane->free(lane);
+    strbuf_fini(&c.answer);
+    return err_wrap(e, "model '%s' at %s:%u", o->model, o->host, o->port);
+}
+
+static struct err *bench_prepare(struct bench *b)
+{
+    struct err *e = loop_new(&b->loop);
+    if (e)
+        return e;
+    b->wire = bench_wire_new(&b->options, b->loop);
+    e = bench_look(b);
+    if (!e && (b->model.decoupled || b->model.sequences))
+        e = err_new(STATUS_UNSUPPORTED, "model '%s' %s, which this load tester does not measure",
+                    b->options.model,
+                    b->model.decoupled ? "answers a request with any number of responses"
+                                       : "takes sequences");
+    if (!e)
+        e = bench_data_make(&b->options, &b->model, &b->data);
+    if (e)
+        return e;
+    b->requests = mem_zalloc((b->data.step_count + 1) * sizeof(*b->requests));
+    for (uint32_t i = 0; i < b->data.step_count; i++)
+        bench_request_make(&b->options, &b->data.steps[i], &b->requests[i]);
+    struct bench_load_settings s = {.options = &b->options,
+                                    .loop = b->loop,
+                                    .wire = b->wire,
+                                    .data = &b->data,
+                                    .requests = b->requests,
+                                    .statistics = b->statistics,
+                                    .progress = bench_progress,
+                                    .arg = b};
+    return bench_load_new(&s, &b->load);
+}
+
+static struct err *bench_measure(struct bench *b)
+{
+    const struct bench_options *o = &b->options;
+    const struct bench_range *range = o->rate.given ? &o->rate : &o->concurrency;
+    struct strbuf text = STRBUF_INIT;
+    double level;
+    bench_report_settings(o, &text);
+    bench_print(&text);
+    for (uint32_t n = 0; bench_options_level(range, n, &level); n++) {
+        b->results = mem_realloc(b->results, (n + 1) * sizeof(*b->results));
+        struct bench_result *r = &b->results[n];
+        struct err *e = bench_load_measure(b->load, level, r);
+        clear_progress(b);
+        if (e)
+            return err_wrap(e, "%s %g", o->rate.given ? "request rate" : "concurrency", level);
+        b->result_count++;
+        bench_report_level(o, r, &text);
+        bench_print(&text);
+        if (o->latency_limit_ms > 0 &&
+            bench_window_latency(&r->measured, o->percentile) > o->latency_limit_ms * 1e6)
+            break;
+    }
+    bench_report_summary(o, b->results, b->result_count, &text);
+    bench_print(&text);
+    return NULL;
+}
+
+static struct err *write_csv(const struct bench *b)
+{
+    if (!b->options.csv)
+        return NULL;
+    struct strbuf text = STRBUF_INIT;
+    bench_report_csv(&b->options, b->results, b->result_count, &text);
+    FILE *f = fopen(b->options.csv, "we");
+    bool ok = f && fputs(strbuf_str(&text), f) >= 0;
+    int number = errno;
+    if (f && fclose(f) != 0) {
+        number = errno;
+        ok = false;
+    }
+    strbuf_fini(&text);
+    return ok ? NULL : err_errno(number, "option --filename: writing '%s'", b->options.csv);
+}
+
+static void bench_fini(struct bench *b)
+{
+    bench_load_free(b->load);
+    for (uint32_t i = 0; b->requests && i < b->data.step_count; i++)
+        strbuf_fini(&b->requests[i].rest);
+    mem_free(b->requests);
+    mem_free(b->results);
+    bench_data_fini(&b->data);
+    bench_model_fini(&b->model);
+    bench_wire_free(b->wire);
+    loop_free(b->loop);
+}
+
+static int bench_run(struct bench *b)
+{
+    struct err *e = bench_prepare(b);
+    if (!e)
+        e = bench_measure(b);
+    if (b->result_count && !e)
+        e = write_csv(b);
+    if (e) {
+        fprintf(stderr, "nereid bench: %s\n", err_message(e));
+        err_free(e);
+        return FAILED;
+    }
+    for (uint32_t i = 0; i < b->result_count; i++)
+        if (!b->results[i].steady)
+            return NOT_STABLE;
+    return MEASURED;
+}
+
+int bench_command(int argc, char **argv)
+{
+    struct bench *b = MEM_NEW(struct bench);
+    b->terminal = isatty(STDERR_FILENO);
+    struct err *e = bench_options_parse(argc - 1, argv + 1, &b->options);
+    int status = WRONG_COMMAND_LINE;
+    if (e) {
+        fprintf(stderr, "nereid bench: %s\n", err_message(e));
+        err_free(e);
+    } else if (b->options.help) {
+        char *help = bench_options_help();
+        fputs(help, stdout);
+        mem_free(help);
+        status = MEASURED;
+    } else {
+        status = bench_run(b);
+    }
+    bench_fini(b);
+    bench_options_fini(&b->options);
+    mem_free(b);
+    return status;
+}

@@ -1,0 +1,71 @@
+#pragma once
+/* The command line of `nereid bench`. Options have the names that perf_analyzer gave them. */
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BENCH_OPTIONS_SHAPES  64u
+#define BENCH_OPTIONS_RANK    32u
+#define BENCH_OPTIONS_LEVELS  1000u  /* the most levels of a range */
+#define BENCH_OPTIONS_SLOTS   10000u /* the most requests under way */
+#define BENCH_OPTIONS_STRINGS 65536u /* the longest string made up */
+
+enum bench_protocol {
+    BENCH_HTTP,
+    BENCH_GRPC,
+};
+
+/* first, first + step, ... up to last */
+struct bench_range {
+    bool given;
+    double first, last, step;
+};
+
+/* --shape NAME:DIM,DIM */
+struct bench_shape {
+    const char *name; /* name_len bytes of an argument */
+    size_t name_len;
+    int64_t dims[BENCH_OPTIONS_RANK];
+    uint32_t rank;
+};
+
+/* Strings are those of the command line. */
+struct bench_options {
+    const char *model;
+    const char *version; /* "" = the server chooses */
+    char *host;          /* owned */
+    uint16_t port;
+    enum bench_protocol protocol;
+    struct bench_range concurrency, rate;
+    bool poisson;
+    uint32_t slots; /* requests under way at most, with a request rate */
+    uint32_t batch_size;
+    struct bench_shape shapes[BENCH_OPTIONS_SHAPES];
+    uint32_t shape_count;
+    const char *input_data; /* "random", "zero", a file or a directory */
+    uint32_t string_length;
+    const char *string_data; /* NULL = made up */
+    bool json_input, json_output;
+    double percentile; /* 0 = the mean decides */
+    uint32_t interval_ms;
+    double stability; /* percent */
+    uint32_t max_trials;
+    double latency_limit_ms; /* 0 = none */
+    uint32_t calls_per_connection;
+    const char *csv;
+    bool verbose, help;
+};
+
+/* bench_options_parse - read the arguments after the word "bench".
+ * ret     bench_options_fini it, also after an error
+ * errors  INVALID_ARG with the option and what it takes */
+struct err *bench_options_parse(int argc, char **argv, struct bench_options *ret);
+void bench_options_fini(struct bench_options *o);
+
+/* bench_options_help - the text of --help; the caller frees it (mem_free). */
+char *bench_options_help(void);
+
+/* bench_options_level - the n-th value of a range; false if the range has fewer. */
+bool bench_options_level(const struct bench_range *r, uint32_t n, double *ret);

@@ -1,0 +1,81 @@
+#include "bench/bench_wire.h"
+
+#include "base/mem.h"
+#include "bench/bench_wire_priv.h"
+#include "os/loop.h"
+#include "os/sock.h"
+
+#include <nghttp2/nghttp2.h>
+
+#define ASK_NS TIME_S(30)
+
+struct bench_wire *bench_wire_new(const struct bench_options *o, struct loop *loop)
+{
+    struct bench_wire *w = MEM_NEW(struct bench_wire);
+    w->options = o;
+    w->loop = loop;
+    w->buffer = mem_alloc(BENCH_WIRE_READ_BYTES);
+    return w;
+}
+
+void bench_wire_free(struct bench_wire *w)
+{
+    if (!w)
+        return;
+    nghttp2_session_callbacks_del(w->callbacks);
+    mem_free(w->buffer);
+    mem_free(w);
+}
+
+struct err *bench_wire_connect(struct bench_wire *w, int *ret_fd)
+{
+    const struct bench_options *o = w->options;
+    struct err *e = sock_connect(o->host, o->port, ret_fd);
+    return err_wrap(e, "no server there (-u HOST:PORT names another)");
+}
+
+struct err *bench_wire_lane(struct bench_wire *w, struct bench_lane **ret)
+{
+    return w->options->protocol == BENCH_GRPC ? bench_grpc_lane(w, ret) : bench_http_lane(w, ret);
+}
+
+/* A call that somebody waits for. */
+struct asked {
+    struct bench_call *call;
+    struct loop *loop;
+    struct loop_timer timer;
+    struct err *error;
+    bool over;
+};
+
+static _Thread_local struct asked *asked; /* at most one at a time */
+
+static void bench_asked_done(struct bench_call *c, struct err *e)
+{
+    (void)c;
+    asked->error = e;
+    asked->over = true;
+    loop_stop(asked->loop);
+}
+
+static void bench_asked_late(struct loop_timer *t)
+{
+    (void)t;
+    loop_stop(asked->loop);
+}
+
+struct err *bench_wire_ask(struct bench_wire *w, struct bench_lane *l, struct bench_call *c)
+{
+    struct asked a = {.call = c, .loop = w->loop, .timer = LOOP_TIMER_INIT(bench_asked_late)};
+    asked = &a;
+    c->keep = true;
+    c->done = bench_asked_done;
+    loop_timer_set(w->loop, &a.timer, clock_now_ns() + ASK_NS);
+    l->send(l, c);
+    loop_run(w->loop);
+    loop_timer_clear(w->loop, &a.timer);
+    asked = NULL;
+    if (!a.over)
+        return err_new(STATUS_UNAVAILABLE, "no answer within 30 seconds");
+    return a.error;
+}

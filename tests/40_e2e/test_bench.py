@@ -1,0 +1,291 @@
+"""nereid bench: what it sends, what it counts, what it prints, against both servers and against one that is made for it."""
+
+import csv
+import json
+import re
+import struct
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from harness import paths, rawhttp
+from harness.repository import Repository
+from harness.servers import HOST, Nereid, Reference, Server
+
+COLUMNS = (
+    "Concurrency,Inferences/Second,Client Send,Network+Server Send/Recv,Server Queue,Server Compute Input,Server Compute Infer,"
+    "Server Compute Output,Client Recv,p50 latency,p90 latency,p95 latency,p99 latency"
+)
+STABLE, NOT_STABLE = 0, 3
+MEASURED = (STABLE, NOT_STABLE)  # which of them it is depends on what else the machine does
+
+
+def bench(*options: str) -> tuple[int, str, str]:
+    argv = [str(paths.nereid_binary()), "bench", *options]
+    got = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    return got.returncode, got.stdout, got.stderr
+
+
+def measured(*options: str) -> str:
+    status, out, err = bench(*options)
+    assert status in MEASURED, (status, out, err)
+    return out
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.read_text().splitlines()))
+
+
+def number(out: str, name: str) -> float:
+    found = re.search(rf"^ +{name}: ([\d.]+)", out, re.MULTILINE)
+    assert found, (name, out)
+    return float(found[1])
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = Repository(tmp_path_factory.mktemp("bench") / "models")
+    made.identity("fixed", dims=(16,))
+    made.identity("any")
+    made.identity("batch", dims=(4,), max_batch_size=8)
+    made.identity("text", datatype="BYTES", dims=(2,))
+    return made.path
+
+
+@pytest.fixture(scope="module", params=[Nereid, Reference])
+def server(request: pytest.FixtureRequest, repository: Path) -> Iterator[Server]:
+    with request.param(repository) as started:
+        yield started
+
+
+def place(server: Server, protocol: str) -> list[str]:
+    return ["-i", protocol, "-u", server.grpc if protocol == "grpc" else server.http]
+
+
+def inferences(server: Server, model: str) -> int:
+    got = rawhttp.request(HOST, server.http_port, "GET", f"/v2/models/{model}/stats")
+    return int(json.loads(got.body)["model_stats"][0]["inference_count"])
+
+
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+def test_it_counts_what_the_server_counts(server: Server, protocol: str, tmp_path: Path) -> None:
+    before, table = inferences(server, "batch"), tmp_path / "out.csv"
+    out = measured("-m", "batch", "-b", "8", *place(server, protocol), "--concurrency-range", "2", "-p", "100", "--max-trials=3", "-f", str(table))
+    sent, known = number(out, "Request count"), number(out, "Inference count")
+    assert 0 < sent * 8 <= known <= inferences(server, "batch") - before, out
+    # What is not counted is answered between two windows: two requests are under way, and statistics are asked for four times.
+    assert number(out, "Throughput") == pytest.approx(sent * 8 / 0.3, rel=0.5)
+    text = table.read_text()
+    assert text.splitlines()[0] == COLUMNS
+    row = rows(table)[0]
+    assert row["Concurrency"] == "2" and float(row["Inferences/Second"]) == number(out, "Throughput")
+    ladder = [int(row[f"p{p} latency"]) for p in (50, 90, 95, 99)]
+    assert ladder == sorted(ladder) and ladder[0] > 0
+    assert [number(out, f"p{p} latency") for p in (50, 90, 95, 99)] == ladder
+
+
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+def test_levels_and_the_limit_of_latency(server: Server, protocol: str, tmp_path: Path) -> None:
+    table = tmp_path / "out.csv"
+    asked = ["-m", "fixed", *place(server, protocol), "-p", "30", "--max-trials=3", "--percentile", "80", "-f", str(table)]
+    out = measured(*asked, "--concurrency-range", "1:17:8")
+    assert re.findall(r"^Request concurrency: (\d+)", out, re.MULTILINE) == ["1", "9", "17"]
+    assert re.findall(r"^Concurrency: (\d+), throughput", out, re.MULTILINE) == ["1", "9", "17"]
+    got = rows(table)
+    rates = [float(row["Inferences/Second"]) for row in got]
+    assert sorted(row["Concurrency"] for row in got) == ["1", "17", "9"] and rates == sorted(rates)
+    assert table.read_text().splitlines()[0] == COLUMNS + ",p80 latency"
+    out = measured(*asked, "--concurrency-range", "1:17:8", "--latency-threshold", "0.001")
+    assert re.findall(r"^Request concurrency: (\d+)", out, re.MULTILINE) == ["1"]
+
+
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+@pytest.mark.parametrize("gaps", ["constant", "poisson"])
+def test_a_request_rate_is_kept(server: Server, protocol: str, gaps: str) -> None:
+    asked = ["--request-rate-range", "100", "--request-distribution", gaps, "-p", "1000", "--max-trials=3"]
+    out = measured("-m", "fixed", *place(server, protocol), *asked)
+    assert number(out, "Request count") == pytest.approx(300, rel=0.1 if gaps == "constant" else 0.3)
+    assert "Request Rate: 100, throughput" in out
+
+
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+def test_errors_say_what_is_wrong(server: Server, protocol: str) -> None:
+    where = place(server, protocol)
+    other = ["-i", protocol, "-u", server.http if protocol == "grpc" else server.grpc]
+    wrong: dict[tuple[str, ...], list[str]] = {
+        ("-m", "nope", *where): ["model 'nope' at 127.0.0.1", "unknown model: 'nope'"],
+        ("-m", "fixed", *where, "--shape", "INPUT0:3"): ["concurrency 1:", "INPUT0", "[3]"],
+        ("-m", "any", *where): ["input 'INPUT0' has the shape [-1]", "--shape INPUT0:16"],
+        ("-m", "batch", "-b", "9", *where): ["--batch-size: expected at most 8, which is max_batch_size of the model 'batch', found 9"],
+        ("-m", "fixed", *other): ["gRPC" if protocol == "grpc" else "a port for gRPC takes -i grpc"],
+        ("-m", "fixed", "-i", protocol, "-u", f"{HOST}:1"): ["no server there", f"cannot connect to {HOST}:1: Connection refused"],
+        ("-m", "fixed", *where, "--input-data", "nowhere.json"): ["--input-data", "nowhere.json"],
+    }
+    for options, words in wrong.items():
+        status, out, err = bench(*options)
+        assert status == 1 and all(word in err for word in words), (options, out, err)
+        assert err.startswith("nereid bench: ") and err.count("\n") == 1, err
+
+
+def test_a_wrong_command_line_and_help() -> None:
+    assert bench("--nonsense") == (2, "", "nereid bench: unknown argument '--nonsense', see --help\n")
+    status, out, err = bench("-m", "x", "--concurrency-range", "3:1")
+    assert (status, out) == (2, "") and "--concurrency-range: expected FIRST[:LAST[:STEP]]" in err
+    status, out, err = bench("--help")
+    assert (status, err) == (0, "") and "--measurement-interval" in out
+
+
+def test_every_option_is_on_the_page() -> None:
+    page = (paths.ROOT / "docs" / "user" / "bench.md").read_text()
+    _, out, _ = bench("--help")
+    options = re.findall(r"^  (?:-\w, )?--([a-z-]+)", out, re.MULTILINE)
+    assert len(options) > 20 and [name for name in options if f"`--{name}`" not in page] == []
+
+
+class Recorder(ThreadingHTTPServer):
+    """Speaks as much of the protocol as a load tester needs, and keeps what it was sent."""
+
+    daemon_threads = True
+    inputs: list[dict[str, object]]
+    config: dict[str, object]
+
+    def __init__(self, answer: Callable[[bytes], None]):
+        super().__init__((HOST, 0), Asked)
+        self.answer = answer
+        self.bodies: list[tuple[str, dict[str, str], bytes]] = []
+
+
+class Asked(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    wbufsize = 65536  # head and body in one write
+    server: Recorder
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Says nothing."""
+
+    def say(self, status: int, found: object) -> None:
+        body = json.dumps(found).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self) -> None:
+        if self.path.endswith("/config"):
+            self.say(200, self.server.config)
+        elif self.path.endswith("/stats"):
+            self.say(404, {"error": "no statistics"})
+        else:
+            self.say(200, {"name": "m", "inputs": self.server.inputs, "outputs": []})
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.bodies.append((self.path, dict(self.headers.items()), body))
+        self.server.answer(body)
+        self.say(200, {"outputs": []})
+
+
+@pytest.fixture
+def recorder() -> Iterator[Recorder]:
+    made = Recorder(lambda body: None)
+    made.inputs = [{"name": "A", "datatype": "INT32", "shape": [-1, 2]}, {"name": "B", "datatype": "BYTES", "shape": [-1, 1]}]
+    made.config = {"max_batch_size": 4}
+    thread = threading.Thread(target=made.serve_forever)
+    thread.start()
+    yield made
+    made.shutdown()
+    thread.join()
+    made.server_close()
+
+
+def at(recorder: Recorder) -> list[str]:
+    return ["-m", "m", "-u", f"{HOST}:{recorder.server_port}", "-p", "50", "--max-trials", "1"]
+
+
+def split(sent: tuple[str, dict[str, str], bytes]) -> tuple[dict[str, object], bytes]:
+    _, headers, body = sent
+    length = int(headers.get("Inference-Header-Content-Length", len(body)))
+    return json.loads(body[:length]), body[length:]
+
+
+def test_a_file_of_data_is_sent_to_the_byte(recorder: Recorder, tmp_path: Path) -> None:
+    steps = [
+        {"A": [1, 2], "B": ["x"]},
+        {"A": {"content": [[3, 4, 5]], "shape": [3]}, "B": {"b64": "AgAAAHl6"}},
+    ]
+    data = tmp_path / "data.json"
+    data.write_text(json.dumps({"data": steps}))
+    out = measured(*at(recorder), "-b", "2", "-x", "7", "--input-data", str(data))
+    assert "Server:" not in out  # it has no statistics
+    assert {path for path, _, _ in recorder.bodies} == {"/v2/models/m/versions/7/infer"}
+    first, second = (split(sent) for sent in recorder.bodies[:2])
+    assert first[0]["inputs"] == [
+        {"name": "A", "datatype": "INT32", "shape": [2, 2], "parameters": {"binary_data_size": 16}},
+        {"name": "B", "datatype": "BYTES", "shape": [2, 1], "parameters": {"binary_data_size": 10}},
+    ]
+    assert first[0]["parameters"] == {"binary_data_output": True}
+    assert first[1] == struct.pack("<4i", 1, 2, 1, 2) + 2 * b"\x01\0\0\0x"
+    assert second[1] == struct.pack("<6i", 3, 4, 5, 3, 4, 5) + 2 * b"\x02\0\0\0yz"
+    assert second[0]["inputs"][0]["shape"] == [2, 3]  # type: ignore[index]
+    assert split(recorder.bodies[2]) == first
+
+
+def test_json_directories_and_strings(recorder: Recorder, tmp_path: Path) -> None:
+    (tmp_path / "A").write_bytes(struct.pack("<2i", 8, 9))
+    (tmp_path / "B").write_bytes(b"\x01\0\0\0q")
+    measured(*at(recorder), "--input-data", str(tmp_path), "--input-tensor-format", "json", "--output-tensor-format", "json")
+    told, raw = split(recorder.bodies[0])
+    assert raw == b"" and told["inputs"] == [
+        {"name": "A", "datatype": "INT32", "shape": [1, 2], "data": [8, 9]}, {"name": "B", "datatype": "BYTES", "shape": [1, 1], "data": ["q"]},
+    ]
+    recorder.bodies.clear()
+    measured(*at(recorder), "--input-data", "zero", "--string-data", "abc", "--shape", "A:1")
+    assert split(recorder.bodies[0])[1] == struct.pack("<i", 0) + b"\x03\0\0\0abc"
+
+
+def test_data_that_does_not_fit(recorder: Recorder, tmp_path: Path) -> None:
+    data = tmp_path / "data.json"
+    for text, words in {
+        "{": "no JSON",
+        "{}": 'expected {"data": [{"INPUT": [...]}, ...]}',
+        '{"data": [{"A": [1, 2]}]}': "step 1: the step has no input 'B'",
+        '{"data": [{"A": [1], "B": ["x"]}]}': "step 1: input 'A': expected 2 elements of INT32",
+        '{"data": [{"A": {"b64": "AA=="}, "B": ["x"]}]}': "step 1: input 'A'",
+    }.items():
+        data.write_text(text)
+        status, out, err = bench(*at(recorder), "--input-data", str(data))
+        assert status == 1 and words in err, (text, out, err)
+    (tmp_path / "A").write_bytes(b"123")
+    status, out, err = bench(*at(recorder), "--input-data", str(tmp_path))
+    assert status == 1 and "'A' takes 8" in err, err
+
+
+def test_requests_that_wait_for_a_slow_server_count_from_when_they_were_due(recorder: Recorder) -> None:
+    """A server that answers nothing for 600 ms: a closed loop would see one slow request, a schedule sees how many have to wait."""
+    waited = threading.Event()
+
+    def answer(body: bytes) -> None:
+        if len(recorder.bodies) == 1:
+            threading.Timer(0.6, waited.set).start()
+        waited.wait()
+
+    recorder.answer = answer
+    out = measured(*at(recorder), "-p", "1000", "--request-rate-range", "200", "--max-threads", "1")
+    assert number(out, "p90 latency") > 200_000, out
+    assert number(out, "Delayed requests") > 80, out
+    assert number(out, "Request count") == pytest.approx(200, rel=0.1)
+
+
+def test_a_server_that_goes_away(repository: Path) -> None:
+    server = Nereid(repository).start()
+    argv = [str(paths.nereid_binary()), "bench", "-m", "fixed", "-u", server.grpc, "-i", "grpc", "-p", "50", "-v", "--max-trials", "10000", "-s", "0.0001"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout
+        while "window 1 of" not in running.stdout.readline():
+            assert running.poll() is None
+        server.kill()
+        running.stdout.read()
+        assert running.wait(60) == 1 and "the server has" in (running.stderr.read() if running.stderr else "")
