@@ -10,7 +10,7 @@ BACKENDS ?=
 export BACKENDS HTTP_PORT GRPC_PORT METRICS_PORT FUZZ_SECONDS
 
 .DEFAULT_GOAL := help
-.PHONY: help run build check test test-long bench install lint format fuzz cov clean
+.PHONY: help run build check test test-long bench install wheel lint format fuzz cov clean
 
 help: ## this list
 	@echo "make <target>:"
@@ -38,6 +38,10 @@ bench: ## ours against the reference and against the bare floor, as a table of r
 
 install: build ## install under PREFIX (default /opt/tritonserver); BACKENDS=NAME,... or all: with these backends
 	@tools/install.sh "$(PREFIX)"
+
+wheel: build ## the package for Python with the server inside: build/dist/nereid-*.whl; what is in it, and its size
+	@tools/build.sh release nereid_package
+	@bindings/python/build_wheel.py build/dist
 
 lint: ## clang-tidy, cppcheck and the compiler's static analyser
 	@tools/lint.sh

@@ -2,6 +2,11 @@
 /* The one private symbol of the library: a table of functions for the executable and the
  * bindings. Not an interface for others; it may change with every version. */
 #include <stdbool.h>
+#include <stdint.h>
+
+struct TRITONSERVER_Error;
+struct TRITONSERVER_Server;
+struct hosted; /* a server with its front ends inside another program */
 
 struct nereid_private {
     /* run - the whole server with the command line of argv, until a signal ends it; returns the
@@ -15,6 +20,19 @@ struct nereid_private {
     /* memory_fault - memory of a client was touched that is gone: zeros are put there. For the
      * handler of SIGBUS, which returns then; false: the address is of no such memory. */
     bool (*memory_fault)(void *address);
+
+    /* host_open - start a server with the command line of argv inside a program, which keeps its
+     * signals, and load its models. Blocks; see src/run/hosted.h. */
+    struct TRITONSERVER_Error *(*host_open)(int argc, char *const *argv, struct hosted **ret);
+
+    /* host_server - the server, for the C API; only host_close stops it. */
+    struct TRITONSERVER_Server *(*host_server)(const struct hosted *h);
+
+    /* host_ports - the ports of HTTP, gRPC and metrics; 0 = not served. */
+    void (*host_ports)(const struct hosted *h, uint16_t ret_ports[3]);
+
+    /* host_close - stop and free the server. Blocks; after an error it is never freed. */
+    struct TRITONSERVER_Error *(*host_close)(struct hosted *h);
 };
 
 extern __attribute__((visibility("default"))) const struct nereid_private nereid_private_v1;

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Writes the pages of docs/user that are made from tables in the sources.
+"""Writes the pages of docs/user, and the options of the package for Python, that are made from tables in the sources.
 
     tools/pages.py [--root FOLDER] [--check]
 
   docs/user/command-line.md   from src/server/options/options.def
   docs/user/metrics.md        from src/metrics/metric.def
+  bindings/python/nereid/_options.py  from src/server/options/options.def
 --check writes nothing and exits with 1 if a page differs from its table.
 """
 
@@ -214,7 +215,42 @@ def metrics(root: Path) -> str:
     return page
 
 
-PAGES = {"docs/user/command-line.md": command_line, "docs/user/metrics.md": metrics}
+OPTIONS = '''\
+"""The options of the command line, made by tools/pages.py: not written by hand."""
+
+import os
+from collections.abc import Sequence
+from typing import Literal, TypedDict, Union
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+class Options(TypedDict, total=False):
+    """Those of docs/user/command-line.md, with _ for -. Several values are a list or a tuple."""
+
+'''
+TEXTS = "Union[str, Sequence[str]]"  # of the kinds that are not below
+TYPES = {
+    "BOOL": "bool", "FLAG": "bool", "LEVEL": "Union[int, bool]", "FILE": "Path", "ADDRESS": "str", "STRING": "str", "FILENAME": "str",
+    "LOG_FORMAT": 'Literal["default", "ISO8601", "json"]', "CONTROL_MODE": 'Literal["none", "poll", "explicit"]',
+    "COMPRESSION": 'Literal["none", "low", "medium", "high"]', "REPOSITORY": "Union[Path, Sequence[Path]]",
+    "RATE_LIMIT": 'Literal["off", "execution_count"]',
+    "CACHE_SIZE": "int", "TRACE_RATE": "int", "TRACE_COUNT": "int", "TRACE_FREQUENCY": "int", "TRACE_FILE": "Path",
+    **{kind: "int" for kind in ("U16", "U32", "U64", "SIZE", "SECONDS", "THREADS")},
+}
+
+
+def package_options(root: Path) -> str:
+    rows = [row for row in rows_of(root / "src/server/options/options.def", {"OPTION", "KNOWN", "TUNES"}) if row[0] == "OPTION"]
+    page = OPTIONS
+    for _, _group, name, kind, _field, _default, _value, _help in rows:
+        page += f"    {name.replace('-', '_')}: {TYPES.get(kind, TEXTS)}\n"
+    names = "".join(f'    "{row[2]}",\n' for row in rows)
+    flags = "".join(f'    "{row[2]}",\n' for row in rows if row[3] == "FLAG")
+    return page + f"\n\n# Their names on the command line; those that have no value there.\nNAMES = frozenset((\n{names}))\nFLAGS = frozenset((\n{flags}))\n"
+
+
+PAGES = {"docs/user/command-line.md": command_line, "docs/user/metrics.md": metrics, "bindings/python/nereid/_options.py": package_options}
 
 
 def main() -> int:

@@ -260,6 +260,8 @@ STAGES = [
     python("stores", "repositories in these stores, with faults between", "51_stores", ("stores-build", *RELEASE)),
     python("stores-dev", "repositories in stores under these sanitizers", "51_stores", ("stores-build", *DEV), "dev"),
     Stage("python-models", "Triton's python backend in this server and the reference", pytest(), RELEASE, ("tests/47_python",), shared=False),
+    python("package", "the package for Python: a wheel installed, servers in the process, functions as models", "53_package", RELEASE),
+    python("package-dev", "the package under these sanitizers", "53_package", DEV, "dev", OURS),
     python("isolation", "models in processes of their own that crash, hang, lie", "49_isolation", RELEASE),
     python("isolation-dev", "isolated models under these sanitizers, server and child", "49_isolation", DEV, "dev"),
     python("backends", "backends that are there when asked for", "52_backends", RELEASE),

@@ -28,7 +28,7 @@ FILE_LINES = 800
 COLUMNS = 100
 CODE = {".c", ".h", ".def", ".cc", ".cpp", ".py", ".sh"}
 C = {".c", ".h", ".def"}
-SERVER = ("src", "include", "backends", "caches", "repoagents")
+SERVER = ("src", "include", "backends", "bindings", "caches", "repoagents")
 TEXT = CODE | {".md", ".txt", ".cmake", ".json", ".apt", ".list", ".proto", ".map", ".lua", ".pbtxt", ""}
 WALK_SKIPS = {".git", "build", "__pycache__", ".pytest_cache", ".cache"}
 

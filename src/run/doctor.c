@@ -11,6 +11,7 @@
 #include "os/sock.h"
 #include "os/sock_unix.h"
 #include "repo/load/local.h"
+#include "run/fronts.h"
 #include "run/run.h"
 #include "run/secure.h"
 #include "server/options/options.h"
@@ -173,7 +174,7 @@ static void tell_ports(struct doctor *d)
     for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
         if (fds[i] >= 0)
             sock_close(fds[i]);
-    struct err *e = run_check_fronts(o);
+    struct err *e = fronts_check(o);
     if (e)
         problem_of(d, e, "correct that option");
 }

@@ -1,5 +1,6 @@
 #include "nereid_private.h"
 
+#include "run/hosted.h"
 #include "run/run.h"
 #include "os/process/crash.h"
 #include "os/shm_guard.h"
@@ -12,8 +13,27 @@ static void tell_crash(int signal_number)
     isolate_child_crashed();
 }
 
+static struct TRITONSERVER_Error *host_open(int argc, char *const *argv, struct hosted **ret)
+{
+    return (struct TRITONSERVER_Error *)hosted_open(argc, argv, ret);
+}
+
+static struct TRITONSERVER_Server *host_server(const struct hosted *h)
+{
+    return (struct TRITONSERVER_Server *)hosted_server(h);
+}
+
+static struct TRITONSERVER_Error *host_close(struct hosted *h)
+{
+    return (struct TRITONSERVER_Error *)hosted_close(h);
+}
+
 const struct nereid_private nereid_private_v1 = {
     .run = run_server,
     .crash_line = tell_crash,
     .memory_fault = shm_guard_fault,
+    .host_open = host_open,
+    .host_server = host_server,
+    .host_ports = hosted_ports,
+    .host_close = host_close,
 };

@@ -1,0 +1,84 @@
+/* The backend of models that are functions of this process: this library is it, too. An instance
+ * calls what Python has bound to the model, under the GIL. */
+#include "core.h"
+
+#include "execute.h"
+#include "triton/core/tritonbackend.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/* The exception that is set, as an error of the server. */
+static TRITONSERVER_Error *backend_error(void)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    PyObject *text = value ? PyObject_Str(value) : NULL;
+    PyObject *bytes = text ? PyUnicode_AsUTF8String(text) : NULL;
+    TRITONSERVER_Error *e = TRITONSERVER_ErrorNew(
+        TRITONSERVER_ERROR_INVALID_ARG, bytes ? PyBytes_AsString(bytes) : "an unknown exception");
+    PyErr_Clear();
+    Py_XDECREF(bytes);
+    Py_XDECREF(text);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return e;
+}
+
+/* What runs the model: function(name, configuration) of Python. */
+static PyObject *backend_find(const char *name, TRITONSERVER_Message *config)
+{
+    const char *json;
+    size_t bytes;
+    TRITONSERVER_Error *e = TRITONSERVER_MessageSerializeToJson(config, &json, &bytes);
+    if (!core_check(e))
+        return NULL;
+    PyObject *args = Py_BuildValue("(ss#)", name, json, (Py_ssize_t)bytes);
+    PyObject *found = args ? PyObject_CallObject(core.function, args) : NULL;
+    Py_XDECREF(args);
+    return found;
+}
+
+EXPORT TRITONSERVER_Error *TRITONBACKEND_ModelInitialize(TRITONBACKEND_Model *model)
+{
+    const char *name;
+    TRITONSERVER_Message *config = NULL;
+    TRITONSERVER_Error *e = TRITONBACKEND_ModelName(model, &name);
+    if (!e)
+        e = TRITONBACKEND_ModelConfig(model, 1, &config);
+    if (e)
+        return e;
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *found = backend_find(name, config);
+    if (!found)
+        e = backend_error();
+    PyGILState_Release(state);
+    TRITONSERVER_ErrorDelete(TRITONSERVER_MessageDelete(config));
+    return e ? e : TRITONBACKEND_ModelSetState(model, found);
+}
+
+EXPORT TRITONSERVER_Error *TRITONBACKEND_ModelFinalize(TRITONBACKEND_Model *model)
+{
+    void *found = NULL;
+    TRITONSERVER_Error *e = TRITONBACKEND_ModelState(model, &found);
+    PyGILState_STATE state = PyGILState_Ensure();
+    Py_XDECREF((PyObject *)found);
+    PyGILState_Release(state);
+    return e;
+}
+
+EXPORT TRITONSERVER_Error *TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_ModelInstance *instance,
+                                                              TRITONBACKEND_Request **requests,
+                                                              const uint32_t request_count)
+{
+    TRITONBACKEND_Model *model;
+    void *found = NULL;
+    TRITONSERVER_Error *e = TRITONBACKEND_ModelInstanceModel(instance, &model);
+    if (!e)
+        e = TRITONBACKEND_ModelState(model, &found);
+    if (e)
+        return e;
+    execute_batch(found, instance, requests, request_count);
+    return NULL;
+}

@@ -1,0 +1,100 @@
+#include "core.h"
+
+struct core core;
+
+bool core_check(TRITONSERVER_Error *e)
+{
+    if (!e)
+        return true;
+    core_raise(TRITONSERVER_ErrorCode(e), TRITONSERVER_ErrorMessage(e));
+    TRITONSERVER_ErrorDelete(e);
+    return false;
+}
+
+void *core_raise(TRITONSERVER_Error_Code code, const char *message)
+{
+    PyObject *args = Py_BuildValue("(si)", message, (int)code);
+    if (args)
+        PyErr_SetObject(core.error, args);
+    Py_XDECREF(args);
+    return NULL;
+}
+
+void core_wrap(const char *what, const char *name)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    PyObject *text = PyUnicode_FromFormat("%s '%s': %S", what, name, value);
+    PyObject *args = text ? Py_BuildValue("(Oi)", text, TRITONSERVER_ERROR_INVALID_ARG) : NULL;
+    if (args)
+        PyErr_SetObject(core.error, args);
+    Py_XDECREF(args);
+    Py_XDECREF(text);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+}
+
+void core_free(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(self);
+    Py_DECREF(type);
+}
+
+/* adopt(Error, asarray, plain, texts, bfloat16, function) - what is Python's. */
+static PyObject *module_adopt(PyObject *self, PyObject *args)
+{
+    (void)self;
+    PyObject **places[] = {&core.error, &core.asarray,  &core.plain,
+                           &core.texts, &core.bfloat16, &core.function};
+    enum { PLACES = sizeof places / sizeof places[0] };
+    PyObject *given[PLACES];
+    if (!PyArg_ParseTuple(args, "OOOOOO", &given[0], &given[1], &given[2], &given[3], &given[4],
+                          &given[5]))
+        return NULL;
+    for (size_t i = 0; i < PLACES; i++) {
+        Py_INCREF(given[i]);
+        *places[i] = given[i];
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef module_functions[] = {{"adopt", module_adopt, METH_VARARGS, NULL},
+                                         {NULL, NULL, 0, NULL}};
+
+static struct PyModuleDef core_module = {PyModuleDef_HEAD_INIT, .m_name = "nereid._core",
+                                         .m_doc = "The server, as the package calls it.",
+                                         .m_size = -1, .m_methods = module_functions};
+
+static bool module_types(PyObject *module)
+{
+    struct {
+        PyTypeObject **place;
+        PyType_Spec *spec;
+        const char *name;
+    } types[] = {{&core.server, &server_spec, "Server"}, {&core.call, &call_spec, "Call"},
+                 {&core.inbox, &inbox_spec, "Inbox"},    {&core.memory, &memory_spec, "Memory"},
+                 {&core.lent, &lent_spec, "Lent"},       {&core.held, &held_spec, "Held"}};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        PyObject *type = PyType_FromSpec(types[i].spec);
+        if (!type)
+            return false;
+        *types[i].place = (PyTypeObject *)type;
+        Py_INCREF(type);
+        if (PyModule_AddObject(module, types[i].name, type) != 0)
+            return false;
+    }
+    return true;
+}
+
+PyMODINIT_FUNC PyInit__core(void)
+{
+    PyObject *module = PyModule_Create(&core_module);
+    core.structure = PyUnicode_InternFromString("__array_struct__");
+    if (module && !(core.structure && module_types(module)))
+        Py_CLEAR(module);
+    return module;
+}

@@ -1,0 +1,333 @@
+#include "execute.h"
+
+#include "array.h"
+
+#include <string.h>
+#include <time.h>
+
+/* A request that arrays of its inputs keep. */
+struct held {
+    PyObject_HEAD TRITONBACKEND_Request *request;
+};
+
+static void held_free(PyObject *self)
+{
+    TRITONBACKEND_Request *request = ((struct held *)self)->request;
+    if (request)
+        TRITONSERVER_ErrorDelete(
+            TRITONBACKEND_RequestRelease(request, TRITONSERVER_REQUEST_RELEASE_ALL));
+    core_free(self);
+}
+
+static PyType_Slot held_slots[] = {{Py_tp_dealloc, held_free}, {0, NULL}};
+PyType_Spec held_spec = {.name = "nereid._core.Held",
+                         .basicsize = (int)sizeof(struct held),
+                         .flags = Py_TPFLAGS_DEFAULT,
+                         .slots = held_slots};
+
+static uint64_t execute_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The memory of an input: where it lies, kept by its request; put together where it has pieces. */
+static PyObject *execute_memory(PyObject *held, TRITONBACKEND_Input *input, uint32_t pieces,
+                                uint64_t bytes, const void **ret_data)
+{
+    PyObject *whole = NULL;
+    char *to = NULL;
+    *ret_data = NULL;
+    if (pieces > 1) {
+        whole = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)bytes);
+        to = whole ? PyBytes_AsString(whole) : NULL;
+        if (!to)
+            return NULL;
+        *ret_data = to;
+    }
+    for (uint32_t i = 0; i < pieces; i++) {
+        const void *piece;
+        uint64_t size;
+        TRITONSERVER_MemoryType type = TRITONSERVER_MEMORY_CPU;
+        int64_t type_id = 0;
+        TRITONSERVER_Error *e = TRITONBACKEND_InputBuffer(input, i, &piece, &size, &type, &type_id);
+        if (!core_check(e)) {
+            Py_XDECREF(whole);
+            return NULL;
+        }
+        if (!to) {
+            *ret_data = piece;
+            break;
+        }
+        if (size > bytes)
+            size = bytes;
+        memcpy(to, piece, size);
+        to += size;
+        bytes -= size;
+    }
+    if (!whole) {
+        Py_INCREF(held);
+        whole = held;
+    }
+    return whole;
+}
+
+static bool execute_input(PyObject *held, TRITONBACKEND_Request *request, uint32_t index,
+                          PyObject *inputs)
+{
+    TRITONBACKEND_Input *input;
+    const char *name;
+    TRITONSERVER_DataType datatype;
+    const int64_t *shape;
+    uint32_t rank, pieces;
+    uint64_t bytes;
+    TRITONSERVER_Error *e = TRITONBACKEND_RequestInputByIndex(request, index, &input);
+    if (!e)
+        e = TRITONBACKEND_InputProperties(input, &name, &datatype, &shape, &rank, &bytes, &pieces);
+    if (!core_check(e))
+        return false;
+    const void *data;
+    PyObject *owner = execute_memory(held, input, pieces, bytes, &data);
+    PyObject *array =
+        owner ? array_view(owner, datatype, shape, rank, (void *)(uintptr_t)data, bytes, false)
+              : NULL;
+    bool well = array && PyDict_SetItemString(inputs, name, array) == 0;
+    Py_XDECREF(array);
+    Py_XDECREF(owner);
+    return well;
+}
+
+/* The inputs of a request as a dict of arrays; NULL with an exception. */
+static PyObject *execute_inputs(PyObject *held, TRITONBACKEND_Request *request)
+{
+    uint32_t count;
+    PyObject *inputs = PyDict_New();
+    if (!inputs || !core_check(TRITONBACKEND_RequestInputCount(request, &count))) {
+        Py_XDECREF(inputs);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (!execute_input(held, request, i, inputs)) {
+            Py_DECREF(inputs);
+            return NULL;
+        }
+    }
+    return inputs;
+}
+
+/* Takes the exception that is set, as an error: its code is that of a nereid.Error. */
+static TRITONSERVER_Error *execute_error(void)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    PyObject *number = value ? PyObject_GetAttrString(value, "code") : NULL;
+    long code =
+        number && PyLong_Check(number) ? PyLong_AsLong(number) : TRITONSERVER_ERROR_INTERNAL;
+    PyObject *text = value ? PyObject_Str(value) : NULL;
+    PyObject *bytes = text ? PyUnicode_AsUTF8String(text) : NULL;
+    TRITONSERVER_Error *e =
+        TRITONSERVER_ErrorNew((TRITONSERVER_Error_Code)code,
+                              bytes ? PyBytes_AsString(bytes) : "an exception without a text");
+    PyErr_Clear();
+    Py_XDECREF(bytes);
+    Py_XDECREF(text);
+    Py_XDECREF(number);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return e;
+}
+
+/* Copies an array to an output of a response. */
+static TRITONSERVER_Error *execute_output(TRITONBACKEND_Response *response, const char *name,
+                                          const struct array *a)
+{
+    TRITONBACKEND_Output *output;
+    TRITONSERVER_MemoryType type = TRITONSERVER_MEMORY_CPU;
+    int64_t type_id = 0;
+    void *buffer = NULL;
+    TRITONSERVER_Error *e = TRITONBACKEND_ResponseOutput(response, &output, name, a->datatype,
+                                                         a->shape, (uint32_t)a->rank);
+    if (!e)
+        e = TRITONBACKEND_OutputBuffer(output, &buffer, a->bytes, &type, &type_id);
+    if (!e && type == TRITONSERVER_MEMORY_GPU)
+        e = TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_UNSUPPORTED,
+                                  "the output is in a GPU's memory");
+    if (!e && a->bytes)
+        memcpy(buffer, a->data, a->bytes);
+    return e;
+}
+
+/* Writes the outputs that a request asks for. */
+static TRITONSERVER_Error *execute_outputs(TRITONBACKEND_Request *request,
+                                           TRITONBACKEND_Response *response, PyObject *outputs)
+{
+    uint32_t count = 0;
+    TRITONSERVER_Error *e = TRITONBACKEND_RequestOutputCount(request, &count);
+    for (uint32_t i = 0; !e && i < count; i++) {
+        const char *name;
+        e = TRITONBACKEND_RequestOutputName(request, i, &name);
+        if (e)
+            break;
+        PyObject *key = PyUnicode_FromString(name);
+        PyObject *value = key ? PyDict_GetItemWithError(outputs, key) : NULL;
+        struct array a = {0};
+        if (value && array_read(value, &a))
+            e = execute_output(response, name, &a);
+        else if (PyErr_Occurred())
+            e = execute_error();
+        Py_XDECREF(a.owner);
+        Py_XDECREF(key);
+    }
+    return e;
+}
+
+/* A result as a response: a dict of arrays, or (code, message).
+ * returns  the error, which the response carries */
+static TRITONSERVER_Error *execute_result(TRITONBACKEND_Request *request,
+                                          TRITONBACKEND_Response *response, PyObject *result)
+{
+    if (PyDict_Check(result))
+        return execute_outputs(request, response, result);
+    int code;
+    const char *message;
+    if (PyTuple_Check(result) && PyArg_ParseTuple(result, "is", &code, &message))
+        return TRITONSERVER_ErrorNew((TRITONSERVER_Error_Code)code, message);
+    if (!PyErr_Occurred())
+        PyErr_Format(PyExc_TypeError, "the function gave %R", (PyObject *)Py_TYPE(result));
+    return execute_error();
+}
+
+/* Sends one response for each item of an iterator, then the end.
+ * returns  false after an error, which was sent */
+static bool execute_stream(TRITONBACKEND_Request *request, PyObject *items)
+{
+    TRITONBACKEND_ResponseFactory *factory;
+    TRITONSERVER_Error *e = TRITONBACKEND_ResponseFactoryNew(&factory, request);
+    bool over = e != NULL; /* the last response was sent */
+    while (!e) {
+        TRITONBACKEND_Response *response = NULL;
+        PyObject *item = PyIter_Next(items);
+        if (!item && !PyErr_Occurred())
+            break;
+        TRITONSERVER_Error *lost = TRITONBACKEND_ResponseNewFromFactory(&response, factory);
+        e = item ? NULL : execute_error();
+        if (!e && !lost)
+            e = execute_result(request, response, item);
+        over = e && response;
+        if (response)
+            TRITONSERVER_ErrorDelete(TRITONBACKEND_ResponseSend(
+                response, over ? TRITONSERVER_RESPONSE_COMPLETE_FINAL : 0, e));
+        if (!e)
+            e = lost;
+        else
+            TRITONSERVER_ErrorDelete(lost);
+        Py_XDECREF(item);
+    }
+    if (!over)
+        TRITONSERVER_ErrorDelete(
+            TRITONBACKEND_ResponseFactorySendFlags(factory, TRITONSERVER_RESPONSE_COMPLETE_FINAL));
+    bool well = !e;
+    TRITONSERVER_ErrorDelete(e);
+    TRITONSERVER_ErrorDelete(TRITONBACKEND_ResponseFactoryDelete(factory));
+    return well;
+}
+
+/* When an execution began, and what it took. */
+struct execute_times {
+    uint64_t start, computes, computed;
+};
+
+/* Answers one request. Counts before it sends, so that who has the answer finds it in the
+ * statistics. */
+static void execute_answer(TRITONBACKEND_ModelInstance *instance, TRITONBACKEND_Request *request,
+                           PyObject *result, TRITONSERVER_Error *failed,
+                           const struct execute_times *times)
+{
+    TRITONBACKEND_Response *response = NULL;
+    TRITONSERVER_Error *e = NULL;
+    bool stream = result && PyIter_Check(result);
+    bool well = !failed;
+    if (stream) {
+        well = execute_stream(request, result);
+    } else {
+        e = TRITONBACKEND_ResponseNew(&response, request);
+        if (!e && !failed)
+            e = execute_result(request, response, result);
+        well = well && !e;
+    }
+    TRITONSERVER_ErrorDelete(TRITONBACKEND_ModelInstanceReportStatistics(
+        instance, request, well, times->start, times->computes, times->computed, execute_now()));
+    if (response)
+        TRITONSERVER_ErrorDelete(TRITONBACKEND_ResponseSend(
+            response, TRITONSERVER_RESPONSE_COMPLETE_FINAL, failed ? failed : e));
+    TRITONSERVER_ErrorDelete(e);
+}
+
+/* The inputs of all requests, as the function gets them; NULL with an exception.
+ * held  a list of as many objects, which keep the requests */
+static PyObject *execute_asked(PyObject *held, TRITONBACKEND_Request **requests, uint32_t count)
+{
+    PyObject *asked = PyList_New((Py_ssize_t)count);
+    for (uint32_t i = 0; asked && i < count; i++) {
+        PyObject *inputs = execute_inputs(PyList_GetItem(held, (Py_ssize_t)i), requests[i]);
+        if (!inputs || PyList_SetItem(asked, (Py_ssize_t)i, inputs) != 0)
+            Py_CLEAR(asked);
+    }
+    return asked;
+}
+
+/* Objects that release the requests when nobody needs them any more; NULL without memory, when
+ * nothing is held. */
+static PyObject *execute_hold(TRITONBACKEND_Request **requests, uint32_t count)
+{
+    PyObject *held = PyList_New((Py_ssize_t)count);
+    for (uint32_t i = 0; held && i < count; i++) {
+        PyObject *one = PyType_GenericAlloc(core.held, 0);
+        if (!one || PyList_SetItem(held, (Py_ssize_t)i, one) != 0)
+            Py_CLEAR(held);
+    }
+    for (uint32_t i = 0; held && i < count; i++)
+        ((struct held *)PyList_GetItem(held, (Py_ssize_t)i))->request = requests[i];
+    return held;
+}
+
+/* Calls the function.
+ * returns  a list of as many results; NULL with an exception */
+static PyObject *execute_call(PyObject *function, PyObject *asked, uint32_t count)
+{
+    PyObject *results = PyObject_CallFunctionObjArgs(function, asked, NULL);
+    if (results && (!PyList_Check(results) || PyList_Size(results) != (Py_ssize_t)count)) {
+        Py_CLEAR(results);
+        PyErr_SetString(PyExc_TypeError, "the function gave no list of as many results");
+    }
+    return results;
+}
+
+void execute_batch(PyObject *function, TRITONBACKEND_ModelInstance *instance,
+                   TRITONBACKEND_Request **requests, uint32_t count)
+{
+    struct execute_times times = {.start = execute_now()};
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *held = execute_hold(requests, count);
+    PyObject *asked = held ? execute_asked(held, requests, count) : NULL;
+    times.computes = execute_now();
+    PyObject *results = asked ? execute_call(function, asked, count) : NULL;
+    TRITONSERVER_Error *failed = results ? NULL : execute_error();
+    Py_XDECREF(asked);
+    times.computed = execute_now();
+    for (uint32_t i = 0; i < count; i++)
+        execute_answer(instance, requests[i],
+                       results ? PyList_GetItem(results, (Py_ssize_t)i) : NULL, failed, &times);
+    TRITONSERVER_ErrorDelete(TRITONBACKEND_ModelInstanceReportBatchStatistics(
+        instance, count, times.start, times.computes, times.computed, execute_now()));
+    TRITONSERVER_ErrorDelete(failed);
+    Py_XDECREF(results);
+    for (uint32_t i = 0; !held && i < count; i++)
+        TRITONSERVER_ErrorDelete(
+            TRITONBACKEND_RequestRelease(requests[i], TRITONSERVER_REQUEST_RELEASE_ALL));
+    Py_XDECREF(held);
+    PyGILState_Release(state);
+}

@@ -1,0 +1,250 @@
+#include "core.h"
+
+#include "call.h"
+#include "nereid_private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct server_object {
+    PyObject_HEAD struct hosted *hosted; /* NULL = closed */
+};
+
+/* The server; NULL with an exception when it is closed. */
+static TRITONSERVER_Server *server_of(PyObject *self)
+{
+    struct hosted *h = ((struct server_object *)self)->hosted;
+    if (h)
+        return (TRITONSERVER_Server *)nereid_private_v1.host_server(h);
+    return core_raise(TRITONSERVER_ERROR_UNAVAILABLE, "the server is stopped");
+}
+
+/* A list of str as C texts, which lie in *ret_kept. */
+static char **server_texts(PyObject *list, Py_ssize_t count, PyObject **ret_kept)
+{
+    char **argv = calloc((size_t)count + 1, sizeof *argv);
+    PyObject *kept = PyList_New(count);
+    bool well = argv && kept;
+    for (Py_ssize_t i = 0; well && i < count; i++) {
+        PyObject *bytes = PyUnicode_EncodeFSDefault(PyList_GetItem(list, i));
+        well = bytes && PyList_SetItem(kept, i, bytes) == 0;
+        if (well)
+            well = PyBytes_AsStringAndSize(bytes, &argv[i], NULL) == 0;
+    }
+    *ret_kept = kept;
+    if (well)
+        return argv;
+    if (!argv)
+        PyErr_NoMemory();
+    Py_CLEAR(*ret_kept);
+    free(argv);
+    return NULL;
+}
+
+/* Server(argv) - start a server with this command line. */
+static PyObject *server_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    (void)keywords;
+    PyObject *list, *kept;
+    if (!PyArg_ParseTuple(args, "O!", &PyList_Type, &list))
+        return NULL;
+    Py_ssize_t count = PyList_Size(list);
+    struct server_object *made = (struct server_object *)PyType_GenericAlloc(type, 0);
+    char **argv = made ? server_texts(list, count, &kept) : NULL;
+    if (!argv) {
+        Py_XDECREF(made);
+        return NULL;
+    }
+    struct hosted *h = NULL;
+    TRITONSERVER_Error *e;
+    Py_BEGIN_ALLOW_THREADS;
+    e = (TRITONSERVER_Error *)nereid_private_v1.host_open((int)count, argv, &h);
+    Py_END_ALLOW_THREADS;
+    free(argv);
+    Py_DECREF(kept);
+    made->hosted = h;
+    if (core_check(e))
+        return (PyObject *)made;
+    Py_DECREF(made);
+    return NULL;
+}
+
+/* close() - stop it; requests under way are answered first. */
+static PyObject *server_close(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    struct hosted *h = ((struct server_object *)self)->hosted;
+    ((struct server_object *)self)->hosted = NULL;
+    TRITONSERVER_Error *e = NULL;
+    if (h) {
+        Py_BEGIN_ALLOW_THREADS;
+        e = (TRITONSERVER_Error *)nereid_private_v1.host_close(h);
+        Py_END_ALLOW_THREADS;
+    }
+    call_bury();
+    if (!core_check(e))
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* ports() - those of HTTP, gRPC and metrics; 0 = not served. */
+static PyObject *server_ports(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    if (!server_of(self))
+        return NULL;
+    uint16_t ports[3];
+    nereid_private_v1.host_ports(((struct server_object *)self)->hosted, ports);
+    return Py_BuildValue("(HHH)", ports[0], ports[1], ports[2]);
+}
+
+/* submit(model, version, inputs, outputs, settings, inbox, number) - see call_start. */
+static PyObject *server_submit(PyObject *self, PyObject *args)
+{
+    TRITONSERVER_Server *server = server_of(self);
+    return server ? call_start(server, args) : NULL;
+}
+
+/* infer(seconds, ...) - submit() with the rest, and wait for the first response. */
+static PyObject *server_infer(PyObject *self, PyObject *args)
+{
+    TRITONSERVER_Server *server = server_of(self);
+    Py_ssize_t count = PyTuple_Size(args);
+    PyObject *rest = server && count > 0 ? PyTuple_GetSlice(args, 1, count) : NULL;
+    if (!rest)
+        return NULL;
+    double seconds = PyFloat_AsDouble(PyTuple_GetItem(args, 0));
+    PyObject *call = PyErr_Occurred() ? NULL : call_start(server, rest);
+    PyObject *outputs = call ? call_wait(call, seconds) : NULL;
+    Py_XDECREF(call);
+    Py_DECREF(rest);
+    return outputs;
+}
+
+static PyObject *server_message(TRITONSERVER_Error *e, TRITONSERVER_Message *message)
+{
+    const char *base;
+    size_t bytes;
+    if (!e)
+        e = TRITONSERVER_MessageSerializeToJson(message, &base, &bytes);
+    PyObject *text = e ? NULL : PyUnicode_DecodeUTF8(base, (Py_ssize_t)bytes, "replace");
+    if (message)
+        TRITONSERVER_ErrorDelete(TRITONSERVER_MessageDelete(message));
+    core_check(e);
+    return text;
+}
+
+static PyObject *server_page(TRITONSERVER_Server *server)
+{
+    TRITONSERVER_Metrics *metrics = NULL;
+    const char *base;
+    size_t bytes;
+    TRITONSERVER_Error *e = TRITONSERVER_ServerMetrics(server, &metrics);
+    if (!e)
+        e = TRITONSERVER_MetricsFormatted(metrics, TRITONSERVER_METRIC_PROMETHEUS, &base, &bytes);
+    PyObject *text = e ? NULL : PyUnicode_DecodeUTF8(base, (Py_ssize_t)bytes, "replace");
+    if (metrics)
+        TRITONSERVER_ErrorDelete(TRITONSERVER_MetricsDelete(metrics));
+    core_check(e);
+    return text;
+}
+
+/* ask(what, model, version) - what the server tells, as text. */
+static PyObject *server_ask(PyObject *self, PyObject *args)
+{
+    const char *what, *model;
+    long long version;
+    TRITONSERVER_Server *server = server_of(self);
+    if (!server || !PyArg_ParseTuple(args, "ssL", &what, &model, &version))
+        return NULL;
+    TRITONSERVER_Error *e;
+    TRITONSERVER_Message *message = NULL;
+    if (strcmp(what, "metrics") == 0)
+        return server_page(server);
+    if (strcmp(what, "metadata") == 0)
+        e = TRITONSERVER_ServerModelMetadata(server, model, version, &message);
+    else if (strcmp(what, "config") == 0)
+        e = TRITONSERVER_ServerModelConfig(server, model, version, 1, &message);
+    else if (strcmp(what, "statistics") == 0)
+        e = TRITONSERVER_ServerModelStatistics(server, model, version, &message);
+    else if (strcmp(what, "index") == 0)
+        e = TRITONSERVER_ServerModelIndex(server, 0, &message);
+    else
+        e = TRITONSERVER_ServerMetadata(server, &message);
+    return server_message(e, message);
+}
+
+/* ready(model, version) - "" = the server. */
+static PyObject *server_ready(PyObject *self, PyObject *args)
+{
+    const char *model;
+    long long version;
+    bool ready = false;
+    TRITONSERVER_Server *server = server_of(self);
+    if (!server || !PyArg_ParseTuple(args, "sL", &model, &version))
+        return NULL;
+    TRITONSERVER_Error *e = *model ? TRITONSERVER_ServerModelIsReady(server, model, version, &ready)
+                                   : TRITONSERVER_ServerIsReady(server, &ready);
+    return core_check(e) ? PyBool_FromLong(ready) : NULL;
+}
+
+/* decoupled(model, version) - whether a request may have any number of responses. */
+static PyObject *server_decoupled(PyObject *self, PyObject *args)
+{
+    const char *model;
+    long long version;
+    uint32_t flags = 0;
+    TRITONSERVER_Server *server = server_of(self);
+    if (!server || !PyArg_ParseTuple(args, "sL", &model, &version) ||
+        !core_check(
+            TRITONSERVER_ServerModelTransactionProperties(server, model, version, &flags, NULL)))
+        return NULL;
+    return PyBool_FromLong(flags & TRITONSERVER_TXN_DECOUPLED);
+}
+
+/* load(model, load) - load or unload a model, and wait for it. */
+static PyObject *server_load(PyObject *self, PyObject *args)
+{
+    const char *model;
+    int load;
+    TRITONSERVER_Server *server = server_of(self);
+    if (!server || !PyArg_ParseTuple(args, "sp", &model, &load))
+        return NULL;
+    TRITONSERVER_Error *e;
+    Py_BEGIN_ALLOW_THREADS;
+    e = load ? TRITONSERVER_ServerLoadModel(server, model)
+             : TRITONSERVER_ServerUnloadModel(server, model);
+    Py_END_ALLOW_THREADS;
+    if (!core_check(e))
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static void server_object_free(PyObject *self)
+{
+    if (((struct server_object *)self)->hosted) {
+        PyObject *type, *value, *trace;
+        PyErr_Fetch(&type, &value, &trace);
+        Py_XDECREF(server_close(self, NULL));
+        PyErr_Restore(type, value, trace);
+    }
+    core_free(self);
+}
+
+static PyMethodDef server_methods[] = {{"close", server_close, METH_NOARGS, NULL},
+                                       {"ports", server_ports, METH_NOARGS, NULL},
+                                       {"submit", server_submit, METH_VARARGS, NULL},
+                                       {"infer", server_infer, METH_VARARGS, NULL},
+                                       {"ask", server_ask, METH_VARARGS, NULL},
+                                       {"ready", server_ready, METH_VARARGS, NULL},
+                                       {"decoupled", server_decoupled, METH_VARARGS, NULL},
+                                       {"load", server_load, METH_VARARGS, NULL},
+                                       {NULL, NULL, 0, NULL}};
+static PyType_Slot server_slots[] = {{Py_tp_new, server_new},
+                                     {Py_tp_dealloc, server_object_free},
+                                     {Py_tp_methods, server_methods},
+                                     {0, NULL}};
+PyType_Spec server_spec = {.name = "nereid._core.Server",
+                           .basicsize = (int)sizeof(struct server_object),
+                           .flags = Py_TPFLAGS_DEFAULT,
+                           .slots = server_slots};

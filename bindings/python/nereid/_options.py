@@ -1,0 +1,208 @@
+"""The options of the command line, made by tools/pages.py: not written by hand."""
+
+import os
+from collections.abc import Sequence
+from typing import Literal, TypedDict, Union
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+class Options(TypedDict, total=False):
+    """Those of docs/user/command-line.md, with _ for -. Several values are a list or a tuple."""
+
+    config: Path
+    id: str
+    exit_timeout_secs: int
+    exit_on_error: bool
+    strict_readiness: bool
+    loop_threads: int
+    memory_budget: int
+    inline_execution: bool
+    api_keys: Path
+    model_repository: Union[Path, Sequence[Path]]
+    model_store: Union[Path, Sequence[Path]]
+    model_load_thread_count: int
+    disable_auto_complete_config: bool
+    model_control_mode: Literal["none", "poll", "explicit"]
+    repository_poll_secs: int
+    load_model: Union[str, Sequence[str]]
+    model_config_name: str
+    model_load_retry_count: int
+    model_namespacing: bool
+    allow_library_upload: bool
+    backend_directory: str
+    backend_config: Union[str, Sequence[str]]
+    repoagent_directory: Path
+    cache_directory: Path
+    cache_config: Union[str, Sequence[str]]
+    cache_config_json: Union[str, Sequence[str]]
+    rate_limit: Literal["off", "execution_count"]
+    rate_limit_resource: Union[str, Sequence[str]]
+    allow_http: bool
+    http_address: str
+    http_port: int
+    reuse_http_port: bool
+    http_max_input_size: int
+    http_header_timeout_secs: int
+    http_stall_timeout_secs: int
+    http_idle_timeout_secs: int
+    http_header_forward_pattern: str
+    http_restricted_api: Union[str, Sequence[str]]
+    http_cors_origin: Union[str, Sequence[str]]
+    http_use_ssl: bool
+    http_use_ssl_mutual: bool
+    http_server_cert: Path
+    http_server_key: Path
+    http_root_cert: Path
+    allow_grpc: bool
+    grpc_address: str
+    grpc_port: int
+    reuse_grpc_port: bool
+    grpc_header_forward_pattern: str
+    grpc_restricted_protocol: Union[str, Sequence[str]]
+    grpc_infer_response_compression_level: Literal["none", "low", "medium", "high"]
+    grpc_use_ssl: bool
+    grpc_use_ssl_mutual: bool
+    grpc_server_cert: Path
+    grpc_server_key: Path
+    grpc_root_cert: Path
+    grpc_keepalive_time: int
+    grpc_keepalive_timeout: int
+    grpc_keepalive_permit_without_calls: bool
+    grpc_http2_max_pings_without_data: int
+    grpc_http2_min_recv_ping_interval_without_data: int
+    grpc_http2_max_ping_strikes: int
+    grpc_max_connection_age: int
+    grpc_max_connection_age_grace: int
+    allow_metrics: bool
+    metrics_address: str
+    metrics_port: int
+    allow_cpu_metrics: bool
+    metrics_interval_ms: int
+    metrics_use_ssl: bool
+    metrics_use_ssl_mutual: bool
+    metrics_server_cert: Path
+    metrics_server_key: Path
+    metrics_root_cert: Path
+    metrics_config: Union[str, Sequence[str]]
+    log_info: bool
+    log_warning: bool
+    log_error: bool
+    log_verbose: Union[int, bool]
+    log_component: Union[str, Sequence[str]]
+    log_format: Literal["default", "ISO8601", "json"]
+    log_file: Path
+    access_log: Path
+    trace_config: Union[str, Sequence[str]]
+    allow_client_shm: bool
+    client_shm_byte_size: int
+    host_policy: Union[str, Sequence[str]]
+    strict_model_config: bool
+    response_cache_byte_size: int
+    trace_file: Path
+    trace_level: Union[str, Sequence[str]]
+    trace_rate: int
+    trace_count: int
+    trace_log_frequency: int
+
+
+# Their names on the command line; those that have no value there.
+NAMES = frozenset((
+    "config",
+    "id",
+    "exit-timeout-secs",
+    "exit-on-error",
+    "strict-readiness",
+    "loop-threads",
+    "memory-budget",
+    "inline-execution",
+    "api-keys",
+    "model-repository",
+    "model-store",
+    "model-load-thread-count",
+    "disable-auto-complete-config",
+    "model-control-mode",
+    "repository-poll-secs",
+    "load-model",
+    "model-config-name",
+    "model-load-retry-count",
+    "model-namespacing",
+    "allow-library-upload",
+    "backend-directory",
+    "backend-config",
+    "repoagent-directory",
+    "cache-directory",
+    "cache-config",
+    "cache-config-json",
+    "rate-limit",
+    "rate-limit-resource",
+    "allow-http",
+    "http-address",
+    "http-port",
+    "reuse-http-port",
+    "http-max-input-size",
+    "http-header-timeout-secs",
+    "http-stall-timeout-secs",
+    "http-idle-timeout-secs",
+    "http-header-forward-pattern",
+    "http-restricted-api",
+    "http-cors-origin",
+    "http-use-ssl",
+    "http-use-ssl-mutual",
+    "http-server-cert",
+    "http-server-key",
+    "http-root-cert",
+    "allow-grpc",
+    "grpc-address",
+    "grpc-port",
+    "reuse-grpc-port",
+    "grpc-header-forward-pattern",
+    "grpc-restricted-protocol",
+    "grpc-infer-response-compression-level",
+    "grpc-use-ssl",
+    "grpc-use-ssl-mutual",
+    "grpc-server-cert",
+    "grpc-server-key",
+    "grpc-root-cert",
+    "grpc-keepalive-time",
+    "grpc-keepalive-timeout",
+    "grpc-keepalive-permit-without-calls",
+    "grpc-http2-max-pings-without-data",
+    "grpc-http2-min-recv-ping-interval-without-data",
+    "grpc-http2-max-ping-strikes",
+    "grpc-max-connection-age",
+    "grpc-max-connection-age-grace",
+    "allow-metrics",
+    "metrics-address",
+    "metrics-port",
+    "allow-cpu-metrics",
+    "metrics-interval-ms",
+    "metrics-use-ssl",
+    "metrics-use-ssl-mutual",
+    "metrics-server-cert",
+    "metrics-server-key",
+    "metrics-root-cert",
+    "metrics-config",
+    "log-info",
+    "log-warning",
+    "log-error",
+    "log-verbose",
+    "log-component",
+    "log-format",
+    "log-file",
+    "access-log",
+    "trace-config",
+    "allow-client-shm",
+    "client-shm-byte-size",
+    "host-policy",
+    "strict-model-config",
+    "response-cache-byte-size",
+    "trace-file",
+    "trace-level",
+    "trace-rate",
+    "trace-count",
+    "trace-log-frequency",
+))
+FLAGS = frozenset((
+    "disable-auto-complete-config",
+))

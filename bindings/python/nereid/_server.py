@@ -1,0 +1,215 @@
+"""The server in this process."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import secrets
+import shutil
+import signal
+import tempfile
+import threading
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _arrays, _core, _functions
+from ._errors import Error
+from ._model import Model
+from ._options import FLAGS, NAMES
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from typing_extensions import Self, Unpack
+
+    from ._functions import Function
+    from ._options import Options
+
+_core.adopt(Error, np.asarray, _arrays.plain, _arrays.texts, _arrays.from_bfloat16, _functions.find)
+_running: weakref.WeakSet[Server] = weakref.WeakSet()
+
+
+def arguments(options: dict[str, Any]) -> list[str]:
+    """Options as the command line writes them."""
+    argv = []
+    for key, value in options.items():
+        name = key.replace("_", "-")
+        if name not in NAMES:
+            raise TypeError(f"there is no option {key!r}: see docs/user/command-line.md, with _ for -")
+        for each in value if isinstance(value, (list, tuple)) else [value]:
+            if name in FLAGS:
+                argv += [f"--{name}"] if each else []
+            elif each is not None:
+                argv.append(f"--{name}={str(each).lower() if isinstance(each, bool) else os.fspath(each) if isinstance(each, os.PathLike) else each}")
+    return argv
+
+
+class Server:
+    """A server in this process, running inside `with` or between start() and stop().
+
+    functions  of @nereid.model and @nereid.batch; each becomes a model under its name
+    options    those of the command line, with `_` for `-`: http_port=0, model_repository="models", load_model=["a", "b"]. Their
+               defaults are those of the command line, but lines of level info are not logged unless log_info=True
+
+    Models are loaded when start() returns; one that cannot be loaded is an Error (exit_on_error). The log belongs to the process: the
+    first server sets it up. Signals stay the program's.
+    """
+
+    def __init__(self, *functions: Function, **options: Unpack[Options]):
+        self._functions = functions
+        self._options = arguments({"log_info": False, **options})
+        self._explicit = options.get("model_control_mode") == "explicit"
+        self._handle: _core.Server | None = None
+        self._folder: Path | None = None
+        self._keys: list[str] = []
+        self._stopped = threading.Event()
+        names = [each.name for each in functions]
+        if len(set(names)) != len(names):
+            raise ValueError(f"two functions have the same name: {sorted(names)}")
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+    def start(self) -> Self:
+        """Opens the ports and loads the models; returns when they are ready."""
+        if self._handle is not None:
+            raise RuntimeError("the server runs already")
+        try:
+            self._handle = _core.Server(["nereid", *self._options, *self._write()])
+        except BaseException:
+            self._forget()
+            raise
+        self._stopped.clear()
+        _running.add(self)
+        return self
+
+    def stop(self) -> None:
+        """Answers the requests under way, unloads the models and closes the ports. Without effect when it does not run.
+
+        Raises Error after exit_timeout_secs, when a model does not end: what it holds is lost then.
+        """
+        handle, self._handle = self._handle, None
+        if handle is None:
+            return
+        _running.discard(self)
+        try:
+            handle.close()
+        finally:
+            self._forget()
+            self._stopped.set()
+
+    def wait(self) -> None:
+        """Until another thread stops the server, or KeyboardInterrupt."""
+        while self._handle is not None and not self._stopped.wait(3600):
+            continue
+
+    @property
+    def _core(self) -> _core.Server:
+        if self._handle is None:
+            raise RuntimeError("the server does not run: call start(), or use it in a with statement")
+        return self._handle
+
+    @property
+    def http_port(self) -> int:
+        """The port of HTTP; 0 = not served. The same for the others."""
+        return self._core.ports()[0]
+
+    @property
+    def grpc_port(self) -> int:
+        return self._core.ports()[1]
+
+    @property
+    def metrics_port(self) -> int:
+        return self._core.ports()[2]
+
+    def model(self, name: str, version: int = -1) -> Model:
+        """A model that is ready, to ask it; version -1 = the one that its policy prefers. Raises Error NOT_FOUND, UNAVAILABLE."""
+        return Model(self, name, version)
+
+    def ready(self) -> bool:
+        return self._core.ready("", -1)
+
+    def metadata(self) -> dict[str, Any]:
+        """Name, version and extensions of the server."""
+        found: dict[str, Any] = json.loads(self._core.ask("server", "", -1))
+        return found
+
+    def models(self) -> list[dict[str, Any]]:
+        """Name, version and state of every model of the repositories."""
+        found: list[dict[str, Any]] = json.loads(self._core.ask("index", "", -1))
+        return found
+
+    def metrics(self) -> str:
+        """All metrics, in the text format of Prometheus."""
+        return self._core.ask("metrics", "", -1)
+
+    def load(self, name: str) -> None:
+        """Loads or reloads a model (model_control_mode="explicit"), and waits for it."""
+        self._core.load(name, True)
+
+    def unload(self, name: str) -> None:
+        self._core.load(name, False)
+
+    def _write(self) -> list[str]:
+        """A repository of the functions, and the options that name it."""
+        if not self._functions:
+            return []
+        self._folder = Path(tempfile.mkdtemp(prefix="nereid-functions-"))
+        for each in self._functions:
+            key = secrets.token_hex(16)
+            self._keys.append(key)
+            _functions.bind([(key, each)])
+            folder = self._folder / each.name
+            (folder / "1").mkdir(parents=True)
+            (folder / "config.pbtxt").write_text(each.config(key))
+            (folder / "libtriton_function.so").symlink_to(_core.__file__)
+        load = [f"--load-model={each.name}" for each in self._functions] if self._explicit else []
+        return [f"--model-repository={self._folder}", *load]
+
+    def _forget(self) -> None:
+        _functions.release(self._keys)
+        self._keys = []
+        if self._folder:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+
+class _Ended(BaseException):
+    """SIGTERM has come."""
+
+
+def _end(_number: int, _frame: object) -> None:
+    raise _Ended
+
+
+def serve(*functions: Function, **options: Unpack[Options]) -> None:
+    """Serves functions, and the models of a repository if one is named, until SIGINT (Ctrl-C) or SIGTERM: a second one ends at once.
+
+    In the main thread, which handles signals.
+    """
+    before = signal.signal(signal.SIGTERM, _end)
+    try:
+        with Server(*functions, **options) as server:
+            try:
+                server.wait()
+            except (KeyboardInterrupt, _Ended):
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@atexit.register
+def _stop_all() -> None:
+    """Threads of the server that run Python end before the interpreter does."""
+    for server in list(_running):
+        try:
+            server.stop()
+        except Error:
+            pass

@@ -1,0 +1,162 @@
+#include "run/hosted.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "grpc/grpc_front.h"
+#include "http/http_front.h"
+#include "os/mutex.h"
+#include "os/thread.h"
+#include "repo/repo.h"
+#include "run/fronts.h"
+#include "server/log_files.h"
+#include "server/server.h"
+
+#include <stdatomic.h>
+
+struct hosted {
+    struct options options;
+    char **argv; /* the strings of the options lie in it */
+    struct fronts fronts;
+    time_ns until; /* when stopping must be over */
+    bool has_log;  /* the log of the process is set up by this server */
+    /* rank REPO, because a thread is started under it; guards `stopped` */
+    struct mutex lock;
+    struct mutex_cond changed;
+    struct thread *stopper;
+    bool stopped;
+};
+
+/* A server that is open has set up the log. Orders nothing else. */
+static atomic_bool log_taken;
+
+static char **hosted_copy_strings(int argc, char *const *argv)
+{
+    char **copy = mem_alloc(((size_t)argc + 1) * sizeof(*copy));
+    for (int i = 0; i < argc; i++)
+        copy[i] = mem_strdup(argv[i]);
+    copy[argc] = NULL;
+    return copy;
+}
+
+static void hosted_free(struct hosted *h)
+{
+    if (h->has_log) {
+        log_say_held();
+        log_files_close();
+        atomic_store(&log_taken, false);
+    }
+    options_fini(&h->options);
+    for (char **each = h->argv; *each; each++)
+        mem_free(*each);
+    mem_free(h->argv);
+    mutex_cond_fini(&h->changed);
+    mutex_fini(&h->lock);
+    mem_free(h);
+}
+
+static struct err *read_options(struct hosted *h, int argc)
+{
+    enum options_action action = OPTIONS_RUN;
+    options_defaults(&h->options);
+    struct err *e = options_parse(argc, h->argv, &h->options, &action);
+    if (!e && action != OPTIONS_RUN)
+        e = err_new(STATUS_INVALID_ARG, "--help and --version are for the command line");
+    if (!e && !h->options.repository_count)
+        e = err_new(STATUS_INVALID_ARG, "--model-repository must be specified");
+    return e ? e : fronts_check(&h->options);
+}
+
+static struct err *take_log(struct hosted *h)
+{
+    if (atomic_exchange(&log_taken, true))
+        return NULL;
+    struct err *e = log_files_apply(&h->options);
+    h->has_log = !e;
+    if (e)
+        atomic_store(&log_taken, false);
+    return e;
+}
+
+static struct err *hosted_start(struct hosted *h)
+{
+    struct err *e = server_new(&h->options, &h->fronts.server);
+    if (e)
+        return e;
+    e = server_start(h->fronts.server);
+    if (!e)
+        e = fronts_open(&h->fronts);
+    if (!e)
+        e = server_load(h->fronts.server);
+    if (e) {
+        fronts_end(&h->fronts, NULL, clock_now_ns() + TIME_S(h->options.exit_timeout_secs));
+        server_free(h->fronts.server);
+    }
+    return e;
+}
+
+struct err *hosted_open(int argc, char *const *argv, struct hosted **ret)
+{
+    struct hosted *h = MEM_NEW(struct hosted);
+    h->argv = hosted_copy_strings(argc, argv);
+    mutex_init(&h->lock, MUTEX_RANK_REPO);
+    mutex_cond_init(&h->changed);
+    struct err *e = read_options(h, argc);
+    if (!e)
+        e = take_log(h);
+    if (!e)
+        e = hosted_start(h);
+    if (e) {
+        hosted_free(h);
+        return e;
+    }
+    *ret = h;
+    return NULL;
+}
+
+struct server *hosted_server(const struct hosted *h)
+{
+    return h->fronts.server;
+}
+
+void hosted_ports(const struct hosted *h, uint16_t ret_ports[3])
+{
+    const struct fronts *f = &h->fronts;
+    ret_ports[0] = f->http ? http_front_port(f->http) : 0;
+    ret_ports[1] = f->grpc ? grpc_front_port(f->grpc) : 0;
+    ret_ports[2] = f->metrics ? http_front_port(f->metrics) : 0;
+}
+
+static void hosted_stopper(void *arg)
+{
+    struct hosted *h = arg;
+    fronts_end(&h->fronts, NULL, h->until);
+    mutex_lock(&h->lock);
+    h->stopped = true;
+    mutex_cond_broadcast(&h->changed);
+    mutex_unlock(&h->lock);
+}
+
+struct err *hosted_close(struct hosted *h)
+{
+    h->until = clock_now_ns() + TIME_S(h->options.exit_timeout_secs);
+    mutex_lock(&h->lock);
+    struct err *e = thread_start("stopper", hosted_stopper, h, &h->stopper);
+    while (!e && !h->stopped && clock_now_ns() < h->until)
+        mutex_cond_wait_until(&h->changed, &h->lock, h->until);
+    bool stopped = h->stopped;
+    mutex_unlock(&h->lock);
+    if (!e && !stopped) {
+        repo_say_left(h->fronts.server->repo);
+        e = err_new(
+            STATUS_INTERNAL,
+            "the server has not stopped within %u seconds "
+            "(exit-timeout-secs): a model does not end, or its requests are held; the log names it",
+            (unsigned)h->options.exit_timeout_secs);
+    }
+    if (e)
+        return e;
+    thread_join(h->stopper);
+    server_free(h->fronts.server);
+    hosted_free(h);
+    return NULL;
+}

@@ -1,0 +1,27 @@
+#pragma once
+/* A server with its front ends inside another program, which has a command line for it: what the
+ * bindings need beside the C API. Signals stay the program's. */
+#include "base/err.h"
+
+#include <stdint.h>
+
+struct hosted;
+struct server;
+
+/* hosted_open - start the server of a command line, and load its models. Blocks until they are
+ * ready or have failed. The settings of the log belong to the process: those of the first server
+ * hold while it lives.
+ * argv    copied; argv[0] is not read
+ * errors  INVALID_ARG for a bad option; those of the start, of opening a front end, of a model that
+ *         does not load (--exit-on-error) */
+struct err *hosted_open(int argc, char *const *argv, struct hosted **ret);
+
+/* hosted_server - the server, for the C API; it must not be stopped or freed there. */
+struct server *hosted_server(const struct hosted *h);
+
+/* hosted_ports - the ports of HTTP, gRPC and metrics; 0 = not served. */
+void hosted_ports(const struct hosted *h, uint16_t ret_ports[3]);
+
+/* hosted_close - stop and free the server; requests under way are answered first. Blocks.
+ * errors  INTERNAL when --exit-timeout-secs passed: stopping goes on, and `h` is freed never */
+struct err *hosted_close(struct hosted *h);

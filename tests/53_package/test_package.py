@@ -1,0 +1,156 @@
+"""The package: installed, imported, a server in the process, models asked."""
+
+import os
+import re
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+from conftest import PACKAGE, Script, run, sanitizer
+from harness import models, paths
+from harness.repository import Repository
+from harness.servers import Nereid
+
+QUIET = "http_port=0, grpc_port=0, metrics_port=0, http_address='127.0.0.1', grpc_address='127.0.0.1'"
+LARGEST = 32 * 2**20  # bytes of the wheel
+
+
+@pytest.fixture(scope="session")
+def identity(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return models.identity_repository(Repository(tmp_path_factory.mktemp("identity") / "models"))
+
+
+def test_wheel_holds_the_server_and_needs_numpy_alone(wheel: Path, tmp_path: Path) -> None:
+    assert paths.BUILD.name != "release" or wheel.stat().st_size < LARGEST
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        metadata = archive.read(next(name for name in names if name.endswith("/METADATA"))).decode()
+        archive.extractall(tmp_path)
+    assert re.findall(r"^Requires-Dist: (.*)$", metadata, re.MULTILINE) == ["numpy>=1.23"]
+    for each in ("_core.abi3.so", "py.typed", "bin/nereid", "lib/libtritonserver.so", "backends/python/libtriton_python.so"):
+        assert f"nereid/{each}" in names
+    assert "nereid/backends/onnxruntime/libonnxruntime.so.1" in names
+    # Whatever a file of it needs lies in it or on every Debian.
+    base = re.compile(r"lib(c|m|dl|pthread|rt|resolv|gcc_s|stdc\+\+|asan|ubsan|tsan)\.so\.\d+|ld-linux.*")
+    inside = {Path(name).name for name in names}
+    for library in [path for path in (tmp_path / "nereid").rglob("*") if path.is_file() and path.read_bytes()[:4] == b"\x7fELF"]:
+        for needed in re.findall(r"\(NEEDED\).*\[(.+?)\]", run("readelf", "-d", library)):
+            assert needed in inside or base.fullmatch(needed), f"{library.name} needs {needed}"
+
+
+def test_libraries_come_out_of_the_package(script: Script, digits: Path, python: Path) -> None:
+    mapped = script(f"""
+        with nereid.Server(model_repository=sys.argv[1], model_control_mode="explicit", {QUIET}) as server:
+            server.load("digits")
+            told = sorted({{line.split()[-1] for line in open("/proc/self/maps") if ".so" in line}})
+    """, digits)
+    site = next(python.parents[1].glob("lib/python*/site-packages")) / "nereid"
+    for name in ("libnghttp2.so", "libprotobuf-c.so", "libyyjson.so", "libtritonserver.so", "libonnxruntime.so"):
+        found = [path for path in mapped if Path(path).name.startswith(name)]
+        assert found and all(path.startswith(str(site)) for path in found), (name, found)
+
+
+def test_types(python: Path) -> None:
+    """Strictly, for the oldest Python that the checker knows and a new one."""
+    for version in ("3.10", "3.13"):
+        run(paths.ROOT / "build" / "venv" / "bin" / "python", "-m", "mypy", "--config-file", PACKAGE / "pyproject.toml",
+            "--python-version", version, "--cache-dir", python.parents[1] / "mypy", PACKAGE / "nereid")  # fmt: skip
+
+
+@pytest.mark.onnx
+def test_digits_in_ten_lines(script: Script, digits: Path) -> None:
+    assert script(f"""
+        seven = "0078dgf100774bc000008d100488ff6002bff400000g5000009f1000000d5000"
+        image = np.array([[int(each, 17) for each in seven]], np.float32)
+        with nereid.Server(model_repository=sys.argv[1], {QUIET}) as server:
+            outputs = server.model("digits").infer(image=image)
+            told = int(outputs["logits"].argmax())
+    """, digits) == 7
+
+
+def test_every_datatype_there_and_back(script: Script, identity: Path) -> None:
+    script(f"""
+        told = []
+        with nereid.Server(model_repository=sys.argv[1], {QUIET}) as server:
+            for name in ("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "float32", "float64"):
+                model = server.model("id_" + name.replace("float", "fp"))
+                for array in (np.array([0, 1, 1], name), np.zeros(0, name), np.arange(8).astype(name)[::2], np.array([1, 0], name).newbyteorder(">").astype(np.dtype(name).newbyteorder(">"))):
+                    got = model.infer(INPUT0=array)["OUTPUT0"]
+                    assert got.dtype == np.dtype(name) and got.tolist() == array.tolist(), (name, got, array)
+            texts = server.model("id_bytes")
+            for given in (["a", b"\\xff\\0", ""], [], np.array(["x", "yy"]), np.array([b"x", b"yy"])):
+                wanted = [each if isinstance(each, bytes) else str(each).encode() for each in given]
+                assert texts.infer(INPUT0=given)["OUTPUT0"].tolist() == wanted
+            half = server.model("id_bf16").infer(INPUT0=np.array([1, -2.5, 3.14159, np.inf, np.nan], np.float32))["OUTPUT0"]
+            assert half.dtype == np.float32 and half[:4].tolist() == [1, -2.5, 3.140625, np.inf] and np.isnan(half[4])
+            shaped = server.model("id_cube").infer(INPUT0=np.ones((2, 3, 4), np.float32))["OUTPUT0"]
+            assert shaped.shape == (2, 3, 4)
+    """, identity)
+
+
+def test_errors_have_their_code(script: Script, identity: Path) -> None:
+    told = script(f"""
+        told = []
+        def note(call):
+            try:
+                call()
+            except Exception as error:
+                told.append([type(error).__name__, getattr(getattr(error, "code", None), "name", ""), str(error)])
+        server = nereid.Server(model_repository=sys.argv[1], {QUIET})
+        note(lambda: server.model("id_fp32"))
+        with server:
+            note(lambda: server.model("nobody"))
+            note(lambda: server.model("id_fp32").infer(INPUT0=np.zeros(3)))
+            note(lambda: server.model("id_fp32").infer(WRONG=np.zeros(3, np.float32)))
+            note(lambda: server.model("id_fp32").infer(INPUT0=object()))
+            note(lambda: server.model("id_fp32").infer(INPUT0=np.zeros(3, "complex64")))
+            note(lambda: server.load("id_fp32"))
+            note(server.start)
+            model = server.model("id_fp32")
+        note(lambda: model.infer(INPUT0=np.zeros(3, np.float32)))
+        note(lambda: nereid.Server(model_repository="/nowhere", {QUIET}).start())
+        note(lambda: nereid.Server(model_repository=sys.argv[1], log_format="loud").start())
+        note(lambda: nereid.Server(no_such_option=1))
+        note(lambda: nereid.Server().start())
+    """, identity)
+    assert told == [
+        ["RuntimeError", "", "the server does not run: call start(), or use it in a with statement"],
+        ["Error", "NOT_FOUND", "Request for unknown model: 'nobody' is not found"],
+        ["Error", "INVALID_ARG", "[request id: <id_unknown>] inference input 'INPUT0' data-type is 'FP64', but model 'id_fp32' expects 'FP32'"],
+        ["Error", "INVALID_ARG", "unexpected inference input 'WRONG' for model 'id_fp32'"],
+        ["Error", "INVALID_ARG", "input 'INPUT0' of model 'id_fp32' is no array: float() argument must be a string or a real number, not 'object'"],
+        ["Error", "INVALID_ARG", "input 'INPUT0': an array of kind 'c' with 8 bytes an element is of no datatype of a tensor"],
+        ["Error", "UNAVAILABLE", "explicit model load / unload is not allowed if polling is enabled"],
+        ["RuntimeError", "", "the server runs already"],
+        ["RuntimeError", "", "the server does not run: call start(), or use it in a with statement"],
+        ["Error", "NOT_FOUND", "failed to read model repository '/nowhere': listing '/nowhere': No such file or directory"],
+        ["Error", "INVALID_ARG", "option --log-format: expected default, ISO8601 or json, found 'loud'"],
+        ["TypeError", "", "there is no option 'no_such_option': see docs/user/command-line.md, with _ for -"],
+        ["Error", "INVALID_ARG", "--model-repository must be specified"],
+    ]
+
+
+def test_outputs_outlive_the_server(script: Script, identity: Path) -> None:
+    assert script(f"""
+        given = np.arange(1 << 20, dtype=np.float32)
+        with nereid.Server(model_repository=sys.argv[1], {QUIET}) as server:
+            got = server.model("id_fp32").infer(INPUT0=given)["OUTPUT0"]
+        got += 1
+        told = bool((got == given + 1).all()) and not got.flags.owndata
+    """, identity)
+
+
+def test_python_m_nereid_is_the_server(python: Path, identity: Path) -> None:
+    class Module(Nereid):
+        def program(self) -> list[str]:
+            return [str(python), "-m", "nereid"]
+
+    told = run(python, "-m", "nereid", "--version", env=sanitizer())
+    assert told == run(paths.nereid_binary(), "--version")
+    refused = subprocess.run(
+        [python, "-m", "nereid", "--no-such-option"], capture_output=True, text=True, check=False, env={**os.environ, **sanitizer()}
+    )
+    assert refused.returncode == 1 and "no-such-option" in refused.stderr
+    with Module(identity, {"model-control-mode": "explicit", "load-model": "id_fp32"}, env=sanitizer()) as server:
+        assert Path(f"/proc/{server.pid}/exe").resolve().name == "nereid"
