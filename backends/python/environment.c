@@ -39,7 +39,13 @@ static int environment_remove(const char *path, const struct stat *info, int kin
     (void)info;
     (void)kind;
     (void)walk;
-    return remove(path);
+    remove(path); /* the others go also where one cannot be removed */
+    return 0;
+}
+
+static void environment_remove_all(const char *folder)
+{
+    nftw(folder, environment_remove, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 void environments_free(struct environments *all)
@@ -47,7 +53,7 @@ void environments_free(struct environments *all)
     if (!all)
         return;
     if (all->base[0])
-        nftw(all->base, environment_remove, 16, FTW_DEPTH | FTW_PHYS);
+        environment_remove_all(all->base);
     while (all->first) {
         struct unpacked *next = all->first->next;
         free(all->first->archive);
@@ -58,6 +64,8 @@ void environments_free(struct environments *all)
     free(all);
 }
 
+/* Unpacks an archive into a folder of its own; what is left of one that cannot be is removed by the
+ * caller. */
 static TRITONSERVER_Error *environment_unpack(struct environments *all, struct unpacked *made)
 {
     if (!all->base[0]) {
@@ -82,6 +90,17 @@ static TRITONSERVER_Error *environment_unpack(struct environments *all, struct u
                  made->archive, TRITONSERVER_ErrorMessage(err));
     TRITONSERVER_ErrorDelete(err);
     return told;
+}
+
+/* Removes what is left of an archive that cannot be unpacked. */
+static void environment_forget(struct environments *all, struct unpacked *made)
+{
+    if (made->folder[0])
+        environment_remove_all(made->folder);
+    if (!all->first && rmdir(all->base) == 0)
+        all->base[0] = '\0'; /* nothing else was unpacked */
+    free(made->archive);
+    free(made);
 }
 
 static const struct unpacked *environment_known(const struct environments *all, const char *archive,
@@ -114,8 +133,7 @@ static TRITONSERVER_Error *environment_folder(struct environments *all, const ch
     made->changed = info->st_mtim;
     TRITONSERVER_Error *err = environment_unpack(all, made);
     if (err) {
-        free(made->archive);
-        free(made);
+        environment_forget(all, made);
         return err;
     }
     made->next = all->first;

@@ -26,9 +26,12 @@ def folder(place: Path, words: str) -> Path:
     return place
 
 
-def archive(path: Path, words: str, scratch: Path) -> Path:
+def archive(path: Path, words: str, scratch: Path, more: dict[str, bytes] | None = None) -> Path:
+    """more: files that come first in the archive."""
     made = folder(scratch / "env", words)
+    for name, data in (more or {}).items():
+        (made / name).write_bytes(data)
     with tarfile.open(path, "w:gz") as tar:
-        for each in sorted(made.iterdir()):
+        for each in sorted(made.iterdir(), key=lambda each: (each.name not in (more or {}), each.name)):
             tar.add(each, each.name)
     return path
