@@ -89,7 +89,7 @@ void execute_heard(struct host *host, struct heard *heard)
     batch->done = true;
     batch->compute_end_ns = stub_now();
     if (!wire_u32(&in)) {
-        batch->error = strdup(wire_text(&in, NULL));
+        batch->error = wire_said(&in);
         return;
     }
     bool fits = wire_count(&in) == batch->count;

@@ -19,7 +19,7 @@ static void host_result(struct host *host, struct heard *heard)
     struct wire_in in = {.at = heard->data, .bytes = heard->bytes};
     free(host->result);
     host->result_well = wire_u32(&in);
-    host->result = strdup(wire_text(&in, NULL));
+    host->result = host->result_well ? strdup(wire_text(&in, NULL)) : wire_said(&in);
     host->has_result = true;
 }
 

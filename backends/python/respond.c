@@ -1,5 +1,7 @@
 #include "respond.h"
 
+#include <stdlib.h>
+
 #include "common/berr.h"
 #include "parameters.h"
 
@@ -80,10 +82,14 @@ static TRITONSERVER_Error *respond_outputs(struct host *host, struct wire_in *in
 static TRITONSERVER_Error *respond_said(struct wire_in *in)
 {
     uint32_t code = wire_u32(in);
-    const char *text = wire_text(in, NULL);
+    char *text = wire_said(in);
     bool known = code <= TRITONSERVER_ERROR_CANCELLED;
-    return TRITONSERVER_ErrorNew(known ? (TRITONSERVER_Error_Code)code : TRITONSERVER_ERROR_UNKNOWN,
-                                 text);
+    TRITONSERVER_Error *err =
+        text ? TRITONSERVER_ErrorNew(
+                   known ? (TRITONSERVER_Error_Code)code : TRITONSERVER_ERROR_UNKNOWN, text)
+             : berr_no_memory();
+    free(text);
+    return err;
 }
 
 bool respond(struct host *host, struct wire_in *in, TRITONBACKEND_Response *response,

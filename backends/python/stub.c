@@ -172,12 +172,18 @@ bool stub_fetch(struct stub *stub, const struct wire_tensor *tensor, void *to)
     return true;
 }
 
+static void stub_drop_scratch(struct stub *stub)
+{
+    free(stub->scratch);
+    stub->scratch = NULL;
+}
+
 static bool stub_scratch(struct stub *stub, size_t bytes)
 {
     if (stub->scratch && stub->scratch_bytes >= bytes)
         return true;
     size_t room = bytes < LINK_RECORD_MAX ? LINK_RECORD_MAX : bytes;
-    free(stub->scratch);
+    stub_drop_scratch(stub);
     stub->scratch = malloc(room);
     stub->scratch_bytes = stub->scratch ? room : 0;
     return stub->scratch != NULL;
@@ -238,6 +244,8 @@ static void stub_hear(struct stub *stub)
         stub_handle(stub, &heard);
         if (!heard.data)
             stub->scratch = NULL; /* somebody has it */
+        else if (stub->scratch_bytes > LINK_RECORD_MAX)
+            stub_drop_scratch(stub); /* a large one is rare */
         if (kept)
             stub_send(stub, LINK_RELEASE, record.id, NULL, 0);
     }

@@ -139,6 +139,18 @@ const char *wire_text(struct wire_in *in, size_t *ret_length)
     return text;
 }
 
+char *wire_said(struct wire_in *in)
+{
+    size_t length;
+    const char *text = wire_text(in, &length);
+    if (length > WIRE_MAX_SAID) {
+        length = WIRE_MAX_SAID;
+        while (length > 0 && (text[length] & 0xc0) == 0x80) /* within a character */
+            length--;
+    }
+    return strndup(text, length);
+}
+
 char *wire_put_tensor(struct wire_out *out, const struct wire_tensor *tensor)
 {
     wire_put_text(out, tensor->name, tensor->name_length);

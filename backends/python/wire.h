@@ -7,7 +7,11 @@
 /* What is within records: numbers and texts one after the other, in the machine's own order, since
  * both sides run on one. Reading checks every length; what is read wrong once stays `bad`. */
 
-enum { WIRE_MAX_DIMS = 64, WIRE_MAX_COUNT = 1 << 20 };
+enum {
+    WIRE_MAX_DIMS = 64,
+    WIRE_MAX_COUNT = 1 << 20,
+    WIRE_MAX_SAID = 32768, /* bytes of what is said of an error */
+};
 
 /* Where a tensor's bytes are. */
 enum wire_place {
@@ -54,6 +58,10 @@ uint32_t wire_count(struct wire_in *in);
 /* wire_text - read a text, borrowed from the record; a NUL follows it. Never NULL.
  * ret_length  NULL = not wanted */
 const char *wire_text(struct wire_in *in, size_t *ret_length);
+
+/* wire_said - read what is said of an error, at most WIRE_MAX_SAID of it.
+ * returns  owned by the caller; NULL = no memory */
+char *wire_said(struct wire_in *in);
 
 /* A tensor as it is described in a record. */
 struct wire_tensor {

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from asks import Asker, words
 from conftest import make_server, ready_with
-from harness.procfs import children
+from harness.procfs import children, memory
 from harness.repository import Repository
 from harness.servers import Server
 
@@ -28,6 +28,8 @@ SOURCES = {
     "careless": ("careless", ""),
     "limited": ("careless", LIMIT),
     "closes": ("closes", "model_transaction_policy { decoupled: true }"),
+    "wordy": ("wordy", ""),
+    "wordy_at_start": ("wordy", ""),
     "works": ("state", ""),
 }
 
@@ -170,6 +172,25 @@ def test_a_process_that_joins_the_server_s_group(server: Server, asker: Asker) -
         after = asker.told("limited", "")
         assert isinstance(after, str) and after != pid
     asker.until(lambda: len(children(server.pid)) == 1)
+
+
+@pytest.mark.parametrize("way", ["raise", "error", "at start"])
+def test_what_a_model_says_of_errors_is_cut(server: Server, asker: Asker, way: str) -> None:
+    """It costs neither the server's memory nor its log."""
+    asker.told("works", "")  # its connection is there
+    Path(f"/proc/{server.pid}/clear_refs").write_text("5")  # the peak begins anew
+    before, log = memory(server.pid).rss, asker.log_size()
+    if way == "at start":
+        status, told = asker.load("wordy_at_start")
+        assert status == 400
+        said = told["error"]
+    else:
+        with loaded(asker, "wordy"):
+            said = asker.told("wordy", way, protocol="http")["message"]
+    assert said.count("\u00e4") == (16384 if way == "error" else 8192)  # of two bytes
+    assert ("\n\nAt:\n" in said) == (way != "error")
+    assert asker.log_size() - log < 1 << 20
+    assert memory(server.pid).peak - before < 24 << 20
 
 
 def test_a_model_that_closes_descriptors_that_are_not_its_own(asker: Asker, tmp_path: Path) -> None:

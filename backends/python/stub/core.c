@@ -35,6 +35,14 @@ bool core_text(struct wire_out *out, PyObject *text)
     return well;
 }
 
+bool core_said(struct wire_out *out, PyObject *text)
+{
+    PyObject *said = PyUnicode_Substring(text, 0, WIRE_MAX_SAID);
+    bool well = said && core_text(out, said);
+    Py_XDECREF(said);
+    return well;
+}
+
 PyObject *core_str(struct wire_in *in)
 {
     size_t length;

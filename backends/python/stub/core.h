@@ -27,6 +27,9 @@ void *core_fail(const char *format, ...);
 /* core_text - write a str. False: an exception is set. */
 bool core_text(struct wire_out *out, PyObject *text);
 
+/* core_said - the same for what is said of an error, of which much is cut. */
+bool core_said(struct wire_out *out, PyObject *text);
+
 /* core_str, core_str_within - read a text as a str. NULL: an exception is set. */
 PyObject *core_str(struct wire_in *in);
 PyObject *core_str_within(struct wire_in *in, PyObject *unused);

@@ -118,7 +118,7 @@ static bool response_write_error(struct wire_out *out, PyObject *error)
     bool well = text != NULL;
     if (well) {
         wire_put_u32(out, (uint32_t)PyLong_AsUnsignedLong(number));
-        well = core_text(out, text) && !PyErr_Occurred();
+        well = core_said(out, text) && !PyErr_Occurred();
     }
     Py_XDECREF(code);
     Py_XDECREF(number);

@@ -115,13 +115,13 @@ PyObject *task_check(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* Sends a text with a number before it. */
-static PyObject *task_text(uint32_t kind, uint32_t number, PyObject *text, bool wait)
+/* Sends a text: whether it is of what went well, and what. */
+static PyObject *task_text(uint32_t kind, bool well, PyObject *text, bool wait)
 {
     struct wire_out out = {0};
     struct lending lent = {0};
-    wire_put_u32(&out, number);
-    if (!core_text(&out, text)) {
+    wire_put_u32(&out, well);
+    if (!(well ? core_text(&out, text) : core_said(&out, text))) {
         send_drop(&out, &lent);
         return NULL;
     }
@@ -138,7 +138,7 @@ PyObject *task_fail(PyObject *self, PyObject *args)
         return NULL;
     for (Py_ssize_t i = 0; i < PyList_Size(requests); i++)
         ((struct sender *)((struct request *)PyList_GetItem(requests, i))->sender)->closed = true;
-    return task_text(LINK_EXECUTED, 0, text, false);
+    return task_text(LINK_EXECUTED, false, text, false);
 }
 
 PyObject *task_result(PyObject *self, PyObject *args)
@@ -148,5 +148,5 @@ PyObject *task_result(PyObject *self, PyObject *args)
     PyObject *text;
     if (!PyArg_ParseTuple(args, "pU", &well, &text))
         return NULL;
-    return task_text(LINK_RESULT, (uint32_t)well, text, true);
+    return task_text(LINK_RESULT, well, text, true);
 }

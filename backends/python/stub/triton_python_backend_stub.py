@@ -12,6 +12,7 @@ import sys
 import threading
 import traceback
 
+SAID = 16384  # bytes of what an exception says; the frames come behind it
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
@@ -22,6 +23,8 @@ def text_of(error):
         said = str(error)
     except BaseException:  # the model's, and not to end what answers for it
         said = "<MESSAGE UNAVAILABLE DUE TO ANOTHER EXCEPTION>"
+    if len(said) > SAID // 4:
+        said = said[:SAID].encode(errors="backslashreplace")[:SAID].decode(errors="ignore")
     lines = [f"{kind}: {said}"]
     trace = error.__traceback__
     while trace and trace.tb_next:
