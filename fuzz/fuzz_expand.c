@@ -57,7 +57,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct expand_spec spec = {
         .data = data + 2,
         .len = size - 2,
-        .coding = data[0] & 1 ? EXPAND_GZIP : EXPAND_DEFLATE,
+        .coding = data[0] & 16  ? EXPAND_ZSTD
+                  : data[0] & 1 ? EXPAND_GZIP
+                                : EXPAND_DEFLATE,
         .either = data[0] & 2,
         .limit = (size_t)1 << (data[1] % 22),
         .before = data[0] & 4 ? 60 : 0,

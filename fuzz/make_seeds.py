@@ -14,7 +14,8 @@ from pathlib import Path
 
 from tritonclient.grpc import service_pb2 as pb
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools"))
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in ("tools", "tests")]
+from harness import zstd  # noqa: E402
 from sample_caffe2 import net, operator  # noqa: E402
 
 CORPUS = Path(__file__).resolve().parent / "corpus"
@@ -84,6 +85,7 @@ def http() -> dict[str, bytes]:
         + chunked(FP32_JSON[:20], FP32_JSON[20:]) + get("/v2/health/live"),
         "gzip": b"\0" + post(gzip.compress(FP32_JSON, mtime=0), "m", "Content-Encoding: gzip"),
         "deflate": b"\0" + post(zlib.compress(FP32_JSON), "m", "Content-Encoding: deflate"),
+        "zstd": b"\0" + post(zstd.compress(FP32_JSON), "m", "Content-Encoding: zstd", "Accept-Encoding: zstd"),
         "accept": b"\0" + post(FP32_JSON, "m", "Accept-Encoding: deflate;q=0.5, gzip"),
         "index": b"\0POST /v2/repository/index HTTP/1.1\r\nContent-Length: 14\r\n\r\n" + b'{"ready":true}',
         "load": b"\0POST /v2/repository/models/m/load HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}",
@@ -469,6 +471,9 @@ def main() -> None:
         "deflate": b"\0\x14" + zlib.compress(plain),
         "limit": b"\0\4" + zlib.compress(bytes(100000), 9),
         "stored": b"\0\x14" + zlib.compress(plain[:20], 0),
+        "zstd": b"\x10\x14" + zstd.compress(plain, size=0, sum=1) + zstd.skippable(b"x") + zstd.compress(plain),
+        "zstd-window": b"\x1c\x14" + zstd.windowed(zstd.compress(plain, size=0), 20),
+        "zstd-limit": b"\x10\4" + zstd.compress(bytes(100000)),
     })  # fmt: skip
     write("netdef", netdef())
     write("regions", regions())

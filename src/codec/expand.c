@@ -2,6 +2,7 @@
 
 #include "base/budget.h"
 #include "base/mem.h"
+#include "codec/zstd.h"
 #include "os/pool.h"
 
 #include <string.h>
@@ -11,7 +12,8 @@
 #define CHUNK_BYTES  (((size_t)2 << 20) - 1) /* plus one byte: a huge page */
 #define FIRST_BYTES  ((size_t)65536)
 #define SECOND_BYTES (CHUNK_BYTES - 4096)
-#define MOST_RATIO   ((size_t)1032) /* the highest compression ratio of deflate */
+#define MOST_RATIO   ((size_t)1032)  /* the highest compression ratio of deflate */
+#define ZSTD_RATIO   ((size_t)43690) /* of zstd: 128 KiB of one byte take three and that byte */
 #define STEP_BYTES   ((size_t)1 << 30)
 #define WINDOW_BITS  15
 #define GZIP_BITS    (WINDOW_BITS + 16)
@@ -27,10 +29,15 @@ struct chunk {
 struct expand {
     struct expand_spec spec;
     z_stream z;
-    const uint8_t *end; /* the end of the input */
+    const struct zstd *lib; /* NULL = it is not zstd */
+    void *zstd;             /* the library's, instead of z */
+    size_t state_bytes;     /* charged for either */
+    const uint8_t *next;    /* of the input */
+    const uint8_t *end;
     struct chunk *chunks;
     size_t chunk_count;
     size_t total;       /* bytes of output */
+    bool in_frame;      /* of zstd: it goes on */
     bool ended;         /* the stream is complete or damaged */
     const char *damage; /* NULL = none */
     struct buf *joined; /* the buffer that the chunks are moved to; chunks[0..moved) were moved */
@@ -51,37 +58,88 @@ enum expand_coding expand_coding_of(const char *name, size_t len)
     return EXPAND_UNKNOWN;
 }
 
+static struct err *expand_no_room(void)
+{
+    return err_busy("no room to decompress: too many bytes are in flight");
+}
+
+/* Charges what the decompressor takes by now; its window is made when a frame says how large it
+ * is. */
+static struct err *charge_zstd(struct expand *x)
+{
+    size_t bytes = x->lib->unpacker_bytes(x->zstd);
+    if (bytes <= x->state_bytes)
+        return NULL;
+    if (!budget_charge(bytes - x->state_bytes))
+        return expand_no_room();
+    x->state_bytes = bytes;
+    return NULL;
+}
+
+static struct err *begin_zstd(struct expand *x)
+{
+    struct err *e = zstd_library(&x->lib);
+    if (e)
+        return e;
+    x->zstd = x->lib->unpacker_new();
+    if (!x->zstd)
+        return err_new(STATUS_UNAVAILABLE, "no memory to decompress");
+    x->lib->unpacker_set(x->zstd, ZSTD_PARAMETER_WINDOW_LOG_MAX, ZSTD_WINDOW_LOG);
+    return charge_zstd(x);
+}
+
+static struct err *begin_zlib(struct expand *x)
+{
+    const struct expand_spec *spec = &x->spec;
+    if (!budget_charge(STATE_BYTES))
+        return expand_no_room();
+    x->state_bytes = STATE_BYTES;
+    int bits = spec->either ? EITHER_BITS : spec->coding == EXPAND_GZIP ? GZIP_BITS : WINDOW_BITS;
+    if (inflateInit2(&x->z, bits) != Z_OK)
+        return err_new(STATUS_UNAVAILABLE, "no memory to decompress");
+    return NULL;
+}
+
 struct err *expand_new(const struct expand_spec *spec, struct expand **ret)
 {
-    if (!budget_charge(STATE_BYTES))
-        return err_busy("no room to decompress: too many bytes are in flight");
     struct expand *x = MEM_NEW(struct expand);
     x->spec = *spec;
-    x->end = (const uint8_t *)spec->data + spec->len;
-    x->z.next_in = (z_const Bytef *)(uintptr_t)spec->data;
-    int bits = spec->either ? EITHER_BITS : spec->coding == EXPAND_GZIP ? GZIP_BITS : WINDOW_BITS;
-    if (inflateInit2(&x->z, bits) != Z_OK) {
-        budget_release(STATE_BYTES);
-        mem_free(x);
-        return err_new(STATUS_UNAVAILABLE, "no memory to decompress");
+    x->next = spec->data;
+    x->end = x->next + spec->len;
+    struct err *e = spec->coding == EXPAND_ZSTD ? begin_zstd(x) : begin_zlib(x);
+    if (e) {
+        expand_free(x);
+        return e;
     }
     *ret = x;
     return NULL;
 }
 
-/* The probable size of the output: gzip data ends with it. If it is wrong, the output is moved
- * once more. */
-static size_t guess(const struct expand *x)
+/* The size that the data say their output has; 0 = they do not. */
+static size_t said_size(const struct expand *x)
 {
     const uint8_t *data = x->spec.data;
     size_t len = x->spec.len;
-    size_t most = len < SIZE_MAX / MOST_RATIO ? len * MOST_RATIO : SIZE_MAX;
-    if (len >= 18 && data[0] == 0x1f && data[1] == 0x8b) {
-        size_t said = (size_t)x->end[-4] | (size_t)x->end[-3] << 8 | (size_t)x->end[-2] << 16 |
-                      (size_t)x->end[-1] << 24;
-        if (said > 0 && said <= most && said <= x->spec.limit)
-            return said;
+    if (x->lib) {
+        unsigned long long said = x->lib->frame_size(data, len);
+        return said < ZSTD_SIZE_UNKNOWN && said <= SIZE_MAX ? (size_t)said : 0;
     }
+    if (len < 18 || data[0] != 0x1f || data[1] != 0x8b)
+        return 0;
+    return (size_t)x->end[-4] | (size_t)x->end[-3] << 8 | (size_t)x->end[-2] << 16 |
+           (size_t)x->end[-1] << 24;
+}
+
+/* The probable size of the output: gzip data end with it, zstd data may begin with it. If it is
+ * wrong, the output is moved once more. */
+static size_t guess(const struct expand *x)
+{
+    size_t len = x->spec.len;
+    size_t ratio = x->lib ? ZSTD_RATIO : MOST_RATIO;
+    size_t most = len < SIZE_MAX / ratio ? len * ratio : SIZE_MAX;
+    size_t said = said_size(x);
+    if (said > 0 && said <= most && said <= x->spec.limit)
+        return said;
     size_t some = len < CHUNK_BYTES / 4 ? len * 4 : CHUNK_BYTES;
     some = some > FIRST_BYTES ? some : FIRST_BYTES;
     some = some < most ? some : most;
@@ -143,33 +201,88 @@ static enum expand_state damaged(struct expand *x, const char *why)
     return EXPAND_MORE;
 }
 
-/* The limit is exceeded only if there is one more byte. */
-static enum expand_state unpack_past_limit(struct expand *x, size_t *spent)
+/* One call of zlib: reads at most `in` bytes, writes at most `room` to `to`.
+ * ret_made  how many it wrote */
+static enum expand_state inflate_some(struct expand *x, size_t in, uint8_t *to, size_t room,
+                                      size_t *ret_made)
 {
-    *spent += x->z.avail_in;
-    uint8_t spare;
-    x->z.next_out = &spare;
-    x->z.avail_out = 1;
+    x->z.next_in = (z_const Bytef *)(uintptr_t)x->next;
+    x->z.avail_in = (unsigned)in;
+    x->z.next_out = to;
+    x->z.avail_out = (unsigned)room;
     int rc = inflate(&x->z, Z_NO_FLUSH);
-    if (x->z.avail_out == 0)
-        return EXPAND_TOO_LARGE;
-    if (rc == Z_STREAM_END) {
+    x->next = x->z.next_in;
+    *ret_made = room - x->z.avail_out;
+    if (rc == Z_STREAM_END)
         x->ended = true;
-        return EXPAND_MORE;
-    }
-    if (rc == Z_OK)
-        return EXPAND_MORE;
-    return damaged(x, rc == Z_BUF_ERROR ? "it is cut off" : x->z.msg ? x->z.msg : "bad data");
+    else if (rc != Z_OK && rc != Z_BUF_ERROR)
+        return damaged(x, x->z.msg ? x->z.msg : "bad data");
+    else if (rc == Z_BUF_ERROR || (x->next == x->end && *ret_made < room))
+        return damaged(x, "it is cut off");
+    return EXPAND_MORE;
 }
 
-/* One call of zlib, which reads and writes at most `most` bytes; they are added to *spent. */
+/* True if the rest of the input is a frame of zstd, or one to be skipped. The library might know
+ * older formats, too, whose windows it does not limit. */
+static bool is_frame(const struct expand *x)
+{
+    uint32_t magic;
+    if ((size_t)(x->end - x->next) < sizeof(magic))
+        return false;
+    memcpy(&magic, x->next, sizeof(magic));
+    return magic == 0xFD2FB528u || (magic & 0xFFFFFFF0u) == 0x184D2A50u;
+}
+
+/* The same with zstd. RFC 8878 allows several frames, one after the other. */
+static enum expand_state unpack_zstd(struct expand *x, size_t in, uint8_t *to, size_t room,
+                                     size_t *ret_made)
+{
+    *ret_made = 0;
+    if (!x->in_frame && !is_frame(x))
+        return damaged(x, "a frame of zstd was expected");
+    struct zstd_in from = {x->next, in, 0};
+    struct zstd_out out = {to, room, 0};
+    size_t rc = x->lib->unpack(x->zstd, &out, &from);
+    x->next += from.at;
+    *ret_made = out.at;
+    if (x->lib->is_error(rc))
+        return damaged(x, x->lib->error_name(rc));
+    x->in_frame = rc > 0;
+    if (!rc && x->next == x->end)
+        x->ended = true;
+    else if (x->next == x->end && out.at < room)
+        return damaged(x, "it is cut off");
+    x->error = charge_zstd(x);
+    return x->error ? EXPAND_NO_ROOM : EXPAND_MORE;
+}
+
+static enum expand_state unpack_some(struct expand *x, size_t most, uint8_t *to, size_t room,
+                                     size_t *ret_made, size_t *spent)
+{
+    const uint8_t *before = x->next;
+    size_t left = (size_t)(x->end - x->next);
+    size_t in = left < most ? left : most;
+    enum expand_state s =
+        x->lib ? unpack_zstd(x, in, to, room, ret_made) : inflate_some(x, in, to, room, ret_made);
+    *spent += *ret_made + (size_t)(x->next - before);
+    return s;
+}
+
+/* The limit is exceeded only if there is one more byte. */
+static enum expand_state unpack_past_limit(struct expand *x, size_t most, size_t *spent)
+{
+    uint8_t spare;
+    size_t made;
+    enum expand_state s = unpack_some(x, most, &spare, 1, &made, spent);
+    return made ? EXPAND_TOO_LARGE : s;
+}
+
+/* One call of the library, which reads and writes at most `most` bytes; they are added to
+ * *spent. */
 static enum expand_state unpack(struct expand *x, size_t most, size_t *spent)
 {
-    size_t in = (size_t)(x->end - x->z.next_in);
-    in = in < most ? in : most;
-    x->z.avail_in = (unsigned)in;
     if (x->total == x->spec.limit)
-        return unpack_past_limit(x, spent);
+        return unpack_past_limit(x, most, spent);
     struct chunk *c = x->chunk_count ? &x->chunks[x->chunk_count - 1] : NULL;
     if (!c || c->used == c->room) {
         if (!add_chunk(x))
@@ -177,23 +290,15 @@ static enum expand_state unpack(struct expand *x, size_t most, size_t *spent)
         c = &x->chunks[x->chunk_count - 1];
     }
     size_t out = c->room - c->used < most ? c->room - c->used : most;
-    x->z.next_out = c->buf->data + c->begin + c->used;
-    x->z.avail_out = (unsigned)out;
-    int rc = inflate(&x->z, Z_NO_FLUSH);
-    size_t made = out - x->z.avail_out;
+    size_t made;
+    enum expand_state s =
+        unpack_some(x, most, c->buf->data + c->begin + c->used, out, &made, spent);
     c->used += made;
     x->total += made;
-    *spent += made + (in - x->z.avail_in);
+    if (s != EXPAND_MORE)
+        return s;
     x->error = pool_arrived(c->buf, c->begin + c->used);
-    if (x->error)
-        return EXPAND_NO_ROOM;
-    if (rc == Z_STREAM_END)
-        x->ended = true;
-    else if (rc != Z_OK && rc != Z_BUF_ERROR)
-        return damaged(x, x->z.msg ? x->z.msg : "bad data");
-    else if (rc == Z_BUF_ERROR || (x->z.next_in == x->end && x->z.avail_out > 0))
-        return damaged(x, "it is cut off");
-    return EXPAND_MORE;
+    return x->error ? EXPAND_NO_ROOM : EXPAND_MORE;
 }
 
 /* Moves some of the chunks into one buffer. Returns DONE when all are moved. */
@@ -269,12 +374,14 @@ void expand_free(struct expand *x)
 {
     if (!x)
         return;
+    if (x->zstd)
+        x->lib->unpacker_free(x->zstd);
     inflateEnd(&x->z);
     for (size_t i = 0; i < x->chunk_count; i++)
         buf_unref(x->chunks[i].buf);
     mem_free(x->chunks);
     buf_unref(x->joined);
     err_free(x->error);
-    budget_release(STATE_BYTES);
+    budget_release(x->state_bytes);
     mem_free(x);
 }

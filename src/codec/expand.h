@@ -1,5 +1,5 @@
 #pragma once
-/* Decompresses gzip or deflate (zlib) data a slice at a time, so that the caller can do other
+/* Decompresses gzip, deflate (zlib) or zstd data a slice at a time, so that the caller can do other
  * work in between. The output lies in pooled buffers that are charged as it grows; in the end it
  * is one buffer. One thread at a time. The input is borrowed as long as the struct lives. */
 #include "base/buf.h"
@@ -12,6 +12,7 @@ enum expand_coding {
     EXPAND_IDENTITY,
     EXPAND_GZIP,
     EXPAND_DEFLATE,
+    EXPAND_ZSTD,
     EXPAND_UNKNOWN,
 };
 
@@ -28,8 +29,8 @@ enum expand_state {
 struct expand_spec {
     const void *data;
     size_t len;
-    enum expand_coding coding; /* GZIP or DEFLATE */
-    bool either;               /* accept both codings; the data shows which one it is */
+    enum expand_coding coding; /* GZIP, DEFLATE or ZSTD */
+    bool either;               /* GZIP and DEFLATE: accept both; the data shows which one it is */
     size_t limit;              /* the most bytes of output; at least 1 */
     size_t before;             /* bytes to leave free in front of the output */
     size_t after;              /* bytes to leave free after the output */
@@ -37,11 +38,11 @@ struct expand_spec {
 
 struct expand;
 
-/* expand_coding_of - the coding with this exact name; "" is IDENTITY. */
+/* expand_coding_of - the coding of gRPC with this exact name; "" is IDENTITY. */
 enum expand_coding expand_coding_of(const char *name, size_t len);
 
 /* expand_new - begin.
- * errors  UNAVAILABLE when the budget is spent */
+ * errors  UNAVAILABLE when the budget is spent, UNSUPPORTED if the system has no libzstd */
 struct err *expand_new(const struct expand_spec *spec, struct expand **ret);
 
 /* expand_step - decompress until about `most` more bytes were read or written. Only after MORE. */

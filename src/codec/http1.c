@@ -61,6 +61,8 @@ static enum http1_coding http1_coding_of(const char *s, size_t len)
 {
     if (len == 4 && strncasecmp(s, "gzip", 4) == 0)
         return HTTP1_GZIP;
+    if (len == 4 && strncasecmp(s, "zstd", 4) == 0)
+        return HTTP1_ZSTD;
     if (len == 7 && strncasecmp(s, "deflate", 7) == 0)
         return HTTP1_DEFLATE;
     if (len == 0 || (len == 8 && strncasecmp(s, "identity", 8) == 0))

@@ -40,6 +40,7 @@ enum http1_coding {
     HTTP1_IDENTITY,
     HTTP1_GZIP,
     HTTP1_DEFLATE,
+    HTTP1_ZSTD,
     HTTP1_UNKNOWN_CODING,
 };
 
@@ -64,7 +65,7 @@ struct http1_head {
     bool expect_continue;    /* the header Expect exists, with any value */
     uint64_t content_length; /* 0 without a Content-Length */
     enum http1_coding content_coding;
-    /* the best of gzip, deflate and identity that Accept-Encoding allows */
+    /* the best of gzip, deflate, zstd and identity that Accept-Encoding allows */
     enum http1_coding accept_coding;
     struct http1_value tensor_header; /* Inference-Header-Content-Length, as sent */
     /* after http1_collect: for each header its name, NUL, value, NUL; valid as long as url after

@@ -1,6 +1,6 @@
 #pragma once
-/* Compresses bytes with gzip or deflate (zlib) a slice at a time: the reverse of expand.h. One
- * thread at a time; the input is borrowed as long as the struct lives. */
+/* Compresses bytes with gzip, deflate (zlib) or zstd a slice at a time: the reverse of expand.h.
+ * One thread at a time; the input is borrowed as long as the struct lives. */
 #include "base/buf.h"
 #include "base/err.h"
 #include "codec/expand.h"
@@ -14,9 +14,9 @@ struct shrink;
 /* shrink_new - begin.
  * pieces  `count` of them, which are compressed one after another; the array is copied, the
  *         bytes are not
- * coding  GZIP or DEFLATE
+ * coding  GZIP, DEFLATE or ZSTD
  * before  bytes to leave free in front of the output
- * errors  UNAVAILABLE when the budget is spent */
+ * errors  UNAVAILABLE when the budget is spent, UNSUPPORTED if the system has no libzstd */
 struct err *shrink_new(const struct iovec *pieces, size_t count, enum expand_coding coding,
                        size_t before, struct shrink **ret);
 

@@ -155,6 +155,7 @@ void http_decode(struct http_exchange *x, const struct http_message *m)
             &(struct expand_spec){
                 .data = packed,
                 .len = m->body_len,
+                .coding = m->head->content_coding == HTTP1_ZSTD ? EXPAND_ZSTD : EXPAND_GZIP,
                 .either = true,
                 .limit = http_decode_limit(x),
                 .before = d->before,

@@ -30,6 +30,11 @@ static void encode_free(struct encode *n)
     mem_free(n);
 }
 
+static const char *http_encode_name_of(enum expand_coding coding)
+{
+    return coding == EXPAND_GZIP ? "gzip" : coding == EXPAND_ZSTD ? "zstd" : "deflate";
+}
+
 static void http_encode_settle(struct encode *n)
 {
     struct http_exchange *x = n->x;
@@ -44,7 +49,7 @@ static void http_encode_settle(struct encode *n)
     response_free(x->response);
     x->response = NULL;
     x->specs = NULL;
-    x->coding = x->accept == EXPAND_GZIP ? "gzip" : "deflate";
+    x->coding = http_encode_name_of((enum expand_coding)x->accept);
     x->body = (const char *)x->rendered->data;
     x->body_len = len;
     http_exchange_done(x);

@@ -29,6 +29,30 @@ static uint8_t *deflated(enum expand_coding coding, const void *data, size_t len
     return out;
 }
 
+/* Compressed by our own compressor; free the result. */
+static uint8_t *packed_by_zstd(const void *data, size_t len, size_t *ret_len)
+{
+    struct iovec piece = {(void *)(uintptr_t)data, len};
+    struct shrink *s;
+    unit_succeeds(shrink_new(&piece, 1, EXPAND_ZSTD, 0, &s));
+    bool done;
+    struct buf *buf;
+    unit_succeeds(shrink_step(s, SIZE_MAX, &done));
+    assert_true(done);
+    shrink_take(s, &buf, ret_len);
+    shrink_free(s);
+    uint8_t *out = malloc(*ret_len);
+    memcpy(out, buf->data, *ret_len);
+    buf_unref(buf);
+    return out;
+}
+
+static uint8_t *packed_by(enum expand_coding coding, const void *data, size_t len, size_t *ret_len)
+{
+    return coding == EXPAND_ZSTD ? packed_by_zstd(data, len, ret_len)
+                                 : deflated(coding, data, len, ret_len);
+}
+
 static struct expand *expand_of(const void *data, size_t len, enum expand_coding coding,
                                 size_t limit)
 {
@@ -65,7 +89,7 @@ static void round_trip(enum expand_coding coding, size_t len, size_t slice)
 {
     uint8_t *data = some_bytes(len);
     size_t packed_len, got, slices;
-    uint8_t *packed = deflated(coding, data, len, &packed_len);
+    uint8_t *packed = packed_by(coding, data, len, &packed_len);
     struct expand *x = expand_of(packed, packed_len, coding, LIMIT);
     assert_int_equal(run(x, slice, &slices), EXPAND_DONE);
     assert_true(slices >= len / slice);
@@ -89,6 +113,8 @@ static void round_trips(void **state)
         round_trip(EXPAND_DEFLATE, sizes[i], SIZE_MAX);
         round_trip(EXPAND_DEFLATE, sizes[i], 70000);
         round_trip(EXPAND_GZIP, sizes[i], 70000);
+        round_trip(EXPAND_ZSTD, sizes[i], SIZE_MAX);
+        round_trip(EXPAND_ZSTD, sizes[i], 70000);
     }
     assert_int_equal(budget_in_use(), 0);
 }
@@ -118,14 +144,13 @@ static void lies_about_its_size(void **state)
     free(data);
 }
 
-static void cut_off(void **state)
+static void check_cut_off(enum expand_coding coding, size_t begin)
 {
-    (void)state;
     uint8_t *data = some_bytes(5000);
     size_t len, slices;
-    uint8_t *packed = deflated(EXPAND_GZIP, data, 5000, &len);
-    for (size_t cut = 0; cut < len; cut++) {
-        struct expand *x = expand_of(packed, cut, EXPAND_GZIP, LIMIT);
+    uint8_t *packed = packed_by(coding, data, 5000, &len);
+    for (size_t cut = begin; cut < len; cut++) {
+        struct expand *x = expand_of(packed, cut, coding, LIMIT);
         assert_int_equal(run(x, 1000, &slices), EXPAND_DAMAGED);
         assert_string_equal(expand_why(x), "it is cut off");
         expand_free(x);
@@ -134,35 +159,80 @@ static void cut_off(void **state)
     free(data);
 }
 
-static void bombs(void **state)
+static void cut_off(void **state)
 {
     (void)state;
+    check_cut_off(EXPAND_GZIP, 0);
+    check_cut_off(EXPAND_ZSTD, 4); /* before, it is no frame of zstd */
+}
+
+/* A window of 8 MiB is made, and charged, when its frame begins; a larger one is not made. */
+static void windows(void **state)
+{
+    (void)state;
+    static uint8_t frame[] = {0x28, 0xb5, 0x2f, 0xfd, 0, 0, 0x0b, 0, 0, 'x'}; /* RLE: one 'x' */
+    size_t slices, got;
+    struct buf *buf;
+    frame[5] = 13 << 3;
+    size_t before = budget_in_use();
+    struct expand *x = expand_of(frame, sizeof(frame), EXPAND_ZSTD, LIMIT);
+    assert_int_equal(expand_step(x, 6), EXPAND_MORE);
+    assert_true(budget_in_use() - before > (size_t)8 << 20);
+    assert_int_equal(run(x, 100, &slices), EXPAND_DONE);
+    expand_take(x, &buf, &got);
+    expand_free(x);
+    assert_int_equal(got, 1);
+    assert_int_equal(buf->data[24], 'x');
+    buf_unref(buf);
+    budget_set_limit(4 << 20);
+    x = expand_of(frame, sizeof(frame), EXPAND_ZSTD, LIMIT);
+    assert_int_equal(run(x, 6, &slices), EXPAND_NO_ROOM);
+    unit_fails(expand_error(x), STATUS_UNAVAILABLE, "no room");
+    expand_free(x);
+    budget_set_limit(SIZE_MAX);
+    frame[5] = 13 << 3 | 1;
+    x = expand_of(frame, sizeof(frame), EXPAND_ZSTD, LIMIT);
+    assert_int_equal(run(x, 100, &slices), EXPAND_DAMAGED);
+    assert_non_null(strstr(expand_why(x), "too much memory"));
+    expand_free(x);
+    assert_int_equal(budget_in_use(), before);
+}
+
+static void check_bombs(enum expand_coding coding)
+{
     uint8_t *zeros = calloc(1, LIMIT + 1);
     size_t len, slices;
-    uint8_t *packed = deflated(EXPAND_GZIP, zeros, LIMIT + 1, &len);
-    struct expand *x = expand_of(packed, len, EXPAND_GZIP, LIMIT);
+    uint8_t *packed = packed_by(coding, zeros, LIMIT + 1, &len);
+    struct expand *x = expand_of(packed, len, coding, LIMIT);
     assert_int_equal(run(x, 65536, &slices), EXPAND_TOO_LARGE);
     assert_true(slices >= LIMIT / 65536);
     expand_free(x);
-    x = expand_of(packed, len, EXPAND_GZIP, LIMIT + 1);
+    x = expand_of(packed, len, coding, LIMIT + 1);
     assert_int_equal(run(x, 65536, &slices), EXPAND_DONE);
     expand_free(x);
-    budget_set_limit(3 << 20);
-    x = expand_of(packed, len, EXPAND_GZIP, LIMIT + 1);
+    budget_set_limit(coding == EXPAND_ZSTD ? 6 << 20 : 3 << 20); /* its window has 2 MiB */
+    x = expand_of(packed, len, coding, LIMIT + 1);
     assert_int_equal(run(x, 65536, &slices), EXPAND_NO_ROOM);
     assert_true(slices > 16); /* it is charged as it grows */
     unit_fails(expand_error(x), STATUS_UNAVAILABLE, "no room");
     expand_free(x);
     budget_set_limit(1000);
-    unit_fails(expand_new(
-                   &(struct expand_spec){
-                       .data = packed, .len = len, .coding = EXPAND_GZIP, .limit = LIMIT},
-                   &x),
-               STATUS_UNAVAILABLE, "no room");
+    unit_fails(
+        expand_new(
+            &(struct expand_spec){.data = packed, .len = len, .coding = coding, .limit = LIMIT},
+            &x),
+        STATUS_UNAVAILABLE, "no room");
     budget_set_limit(SIZE_MAX);
     assert_int_equal(budget_in_use(), 0);
     free(packed);
     free(zeros);
+}
+
+static void bombs(void **state)
+{
+    (void)state;
+    check_bombs(EXPAND_GZIP);
+    check_bombs(EXPAND_ZSTD);
 }
 
 /* Blocks that hold nothing: a slice also ends after so many bytes that were read. */
@@ -235,14 +305,16 @@ static void shrinks(void **state)
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
         shrink_and_back(EXPAND_GZIP, sizes[i], 10000);
         shrink_and_back(EXPAND_DEFLATE, sizes[i], 1 << 30);
+        shrink_and_back(EXPAND_ZSTD, sizes[i], 10000);
     }
     struct shrink *s;
     struct iovec piece = {&s, sizeof(s)};
     budget_set_limit(1000);
     unit_fails(shrink_new(&piece, 1, EXPAND_GZIP, 0, &s), STATUS_UNAVAILABLE, "no room");
+    unit_fails(shrink_new(&piece, 1, EXPAND_ZSTD, 0, &s), STATUS_UNAVAILABLE, "no room");
     budget_set_limit(SIZE_MAX);
     assert_int_equal(budget_in_use(), 0);
 }
 
-UNIT_MAIN(UNIT(round_trips), UNIT(lies_about_its_size), UNIT(cut_off), UNIT(bombs),
+UNIT_MAIN(UNIT(round_trips), UNIT(lies_about_its_size), UNIT(cut_off), UNIT(windows), UNIT(bombs),
           UNIT(empty_blocks), UNIT(nonsense), UNIT(names), UNIT(shrinks))

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import subprocess
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ import grpc
 import numpy as np
 import pytest
 from harness import h2frames as h2
-from harness import metrics, rawgrpc, rawhttp
+from harness import metrics, rawgrpc, rawhttp, zstd
 from harness.servers import HOST, KINDS, Nereid, Reference, Server
 from tritonclient.grpc import service_pb2 as pb
 
@@ -96,7 +97,7 @@ def ask(server: Server, body: bytes, headers: dict[str, str], model: str = "id_f
 
 
 def plain(answer: rawhttp.Answer) -> bytes:
-    unpack = {"gzip": gzip.decompress, "deflate": zlib.decompress, None: bytes}
+    unpack = {"gzip": gzip.decompress, "deflate": zlib.decompress, "zstd": zstd.decompress, None: bytes}
     return unpack[answer.header("Content-Encoding")](answer.body)  # type: ignore[no-any-return, operator]
 
 
@@ -109,7 +110,7 @@ def test_as_the_reference(servers: list[Server], case: str) -> None:
     ours, theirs = (ask(server, *SAME[case]) for server in servers)
     assert ours.status == theirs.status
     assert plain(ours) == plain(theirs)
-    assert [ours.header(name) for name in SEEN] == [theirs.header(name) for name in SEEN]
+    assert [ours.header(name) for name in SEEN] == [(theirs.header(name) or "").replace("gzip, deflate", "gzip, deflate, zstd") or None for name in SEEN]
 
 
 @pytest.mark.reference
@@ -118,10 +119,13 @@ def test_an_unknown_model_is_told_before_its_body_is_looked_at(servers: list[Ser
     assert (ours.status, ours.body) == (theirs.status, theirs.body)
 
 
-@pytest.mark.parametrize("name", ["gzip", "deflate"])
+PACK = {"gzip": gzip.compress, "deflate": zlib.compress, "zstd": zstd.compress}
+
+
+@pytest.mark.parametrize("name", PACK)
 @pytest.mark.parametrize("body", [BODY, LARGE], ids=["small", "large"])
 def test_requests_and_answers(ours: Server, name: str, body: bytes) -> None:
-    packed = gzip.compress(body) if name == "gzip" else zlib.compress(body)
+    packed = PACK[name](body)
     answer = ask(ours, packed, coding(name) | accept(name))
     assert answer.status == 200
     assert answer.header("Content-Encoding") == name
@@ -145,17 +149,94 @@ def test_damaged_bodies_are_not_served(ours: Server, case: str) -> None:
     assert answer.json() == {"error": f"the compressed request body cannot be read: {why}"}
 
 
+@pytest.mark.parametrize("name", PACK)
 @pytest.mark.parametrize("size", [MAX_INPUT + 1, 200 * MAX_INPUT])
-def test_bombs(ours: Server, size: int) -> None:
-    answer = ask(ours, gzip.compress(b" " * size, 9), coding("gzip"))
+def test_bombs(ours: Server, name: str, size: int) -> None:
+    answer = ask(ours, PACK[name](b" " * size), coding(name))
     assert answer.status == 400
     message = f"Decompressed data size exceeds the maximum allowed value of {MAX_INPUT} bytes."
     assert answer.json() == {"error": f"{message} Use --http-max-input-size to increase the limit."}
 
 
-def test_the_limit_itself_is_allowed(ours: Server) -> None:
+@pytest.mark.parametrize("name", PACK)
+def test_the_limit_itself_is_allowed(ours: Server, name: str) -> None:
     body = BODY + b" " * (MAX_INPUT - len(BODY))
-    assert ask(ours, gzip.compress(body), coding("gzip")).status == 200
+    assert ask(ours, PACK[name](body), coding(name)).status == 200
+
+
+FRAME = zstd.compress(BODY)
+FRAMES = {
+    "of unknown size": zstd.compress(BODY, size=0),
+    "with a sum": zstd.compress(BODY, sum=1),
+    "in two parts": zstd.compress(BODY[:30]) + zstd.compress(BODY[30:], size=0),
+    "among others that are skipped": zstd.skippable(b"x") + FRAME + zstd.skippable(b"more"),
+    "beside empty ones": zstd.compress(b"") * 3 + FRAME + zstd.compress(b"", size=0),
+    "of the largest window": zstd.windowed(zstd.compress(BODY, size=0), 23),
+}
+
+
+@pytest.mark.parametrize("case", FRAMES)
+def test_frames_of_zstd(ours: Server, case: str) -> None:
+    answer = ask(ours, FRAMES[case], coding("zstd"))
+    assert answer.status == 200, answer.body
+    assert answer.json()["outputs"][0]["data"] == VALUES
+
+
+NO_FRAMES = {
+    "another window": (zstd.windowed(zstd.compress(BODY, size=0), 23, 1), "Frame requires too much memory for decoding"),
+    "nothing of it": (BODY, "a frame of zstd was expected"),
+    "gzip": (GZIPPED, "a frame of zstd was expected"),
+    "an older format": (b"\x27\xb5\x2f\xfd" + FRAME[4:], "a frame of zstd was expected"),
+    "bytes behind the end": (FRAME + b"xyz", "a frame of zstd was expected"),
+    "without the end": (FRAME[:-1], "it is cut off"),
+    "another sum": (zstd.compress(BODY, sum=1)[:-4] + b"sums", "Restored data doesn't match checksum"),
+    "a dictionary": (FRAME[:4] + bytes([FRAME[4] | 1]) + b"\7" + FRAME[5:], "Dictionary mismatch"),
+}
+
+
+@pytest.mark.parametrize("case", NO_FRAMES)
+def test_what_is_no_frame_of_zstd(ours: Server, case: str) -> None:
+    """The window that a frame wants is limited as RFC 9659 has it; older formats are not read at all."""
+    body, why = NO_FRAMES[case]
+    answer = ask(ours, body, coding("zstd"))
+    assert answer.status == 400
+    assert answer.json()["error"].endswith(why), answer.body
+
+
+@pytest.mark.parametrize(("value", "chosen"), [("zstd", "zstd"), ("ZSTD", "zstd"), ("gzip, zstd", "gzip"), ("gzip;q=0.5, zstd;q=0.6", "zstd"), ("zstd;q=0", None)])
+def test_who_gets_zstd(ours: Server, value: str, chosen: str | None) -> None:
+    answer = ask(ours, HEAD + RAW, BINARY | accept(value))
+    assert answer.header("Content-Encoding") == chosen
+    length = int(answer.header("Inference-Header-Content-Length") or 0)
+    assert plain(answer)[length:] == RAW
+
+
+def test_without_the_library_of_zstd(identity_repository: Path, tmp_path: Path) -> None:
+    """One that has none of its functions is as good as none."""
+    source = tmp_path / "empty.c"
+    source.write_text("int empty;")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", str(tmp_path / "libzstd.so.1"), str(source)], check=True)
+    with Nereid(identity_repository, env={"LD_LIBRARY_PATH": str(tmp_path)}) as server:
+        refused = ask(server, zstd.compress(BODY), coding("zstd"))
+        assert (refused.status, refused.json()["error"]) == (501, "zstd: libzstd.so.1 lacks a function")
+        as_it_is = ask(server, BODY, accept("zstd, gzip;q=0.5"))
+        assert (as_it_is.status, as_it_is.header("Content-Encoding")) == (200, None)
+        assert ask(server, GZIPPED, coding("gzip") | accept("gzip")).status == 200
+
+
+def test_zstd_gives_back_what_it_took(ours: Server) -> None:
+    """Large windows are charged while they are there."""
+    def used() -> float:
+        return metrics.scrape(ours.metrics)["nereid_budget_in_use_bytes"].value()
+
+    packed = zstd.windowed(zstd.compress(LARGE, size=0), 23)
+    for _ in range(3):
+        assert ask(ours, packed, coding("zstd") | accept("zstd")).status == 200
+    before = used()
+    for _ in range(20):
+        assert ask(ours, packed, coding("zstd") | accept("zstd")).status == 200
+        assert ask(ours, packed[:-9], coding("zstd")).status != 200
+    ours.process.wait_until(lambda: used() <= before, 60)
 
 
 def test_pipelined_answers_keep_their_order(ours: Server) -> None:

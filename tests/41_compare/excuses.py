@@ -41,6 +41,12 @@ def errors_are_json(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     return (_is_error(ours) or ours.get("text") == b"") and json_type in ours["headers"] and _swap(theirs, text_type, json_type)
 
 
+@_for(kinds.ZSTD)
+def zstd_is_taken(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
+    has = ("Accept-Encoding", "gzip, deflate, zstd")
+    return has in ours.get("headers", []) and _swap(theirs, ("Accept-Encoding", "gzip, deflate"), has)
+
+
 @_for(kinds.REASON)
 def method_not_allowed(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     if (ours.get("reason"), theirs.get("reason")) != ("Method Not Allowed", "Not Allowed"):

@@ -108,7 +108,7 @@ def _bytes() -> list[Question]:
 
 def _accepted() -> list[Question]:
     """Answers that may be compressed; and what a client says of the connection and of the type that it wants."""
-    codings = ("gzip", "deflate", "gzip, deflate", "deflate, gzip", "identity", "*", "br", "GZIP", "gzip;q=0", "gzip;q=0.5, deflate", "x, gzip")
+    codings = ("gzip", "deflate", "gzip, deflate", "deflate, gzip", "identity", "*", "br", "GZIP", "gzip;q=0", "gzip;q=0.5, deflate", "x, gzip", "zstd", "zstd, gzip", "gzip, zstd")
     codings += ("", "identity;q=0", "*;q=0")
     binary = json.dumps({"inputs": [TENSOR], "parameters": {"binary_data_output": True}}).encode()
     wrong = BODY.replace(b"INPUT0", b"X")

@@ -15,7 +15,7 @@ import pytest
 
 from crowd import Crowd
 from harness import h2frames as h2
-from harness import rawgrpc, rawhttp
+from harness import rawgrpc, rawhttp, zstd
 from harness.servers import HOST
 from siege import FULL, Attack, Siege, Step, steps
 
@@ -302,10 +302,12 @@ def test_compressed_grpc_bombs(siege: Siege, coding: str) -> None:
     siege.note("bombs", len(bombs.answers))
 
 
-@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "zstd"])
 def test_compressed_http_bombs(siege: Siege, coding: str) -> None:
+    """That of zstd is of 3 KiB, and wants the largest window."""
     pack: Callable[[bytes], bytes] = gzip.compress if coding == "gzip" else zlib.compress
-    body = pack(b" " * (BOMB + 1))
+    text = b" " * (BOMB + 1)
+    body = zstd.windowed(zstd.compress(text, size=0), 23) if coding == "zstd" else pack(text)
     data = rawhttp.head("POST", PATH, {"Content-Encoding": coding}, body) + body
     bombs = Bombs(lambda: _sent(siege.server.http, data), lambda got: b"}" in got)
     siege.honest_meanwhile(bombs.attack)

@@ -17,7 +17,7 @@ import grpc
 from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import Message
 
-from . import h2frames, rawgrpc, rawhttp
+from . import h2frames, rawgrpc, rawhttp, zstd
 from .servers import Server
 
 Answer = dict[str, Any]
@@ -34,7 +34,8 @@ def _header(name: str, value: str) -> Header:
 
 
 def _unpacked(coding: str | None, body: bytes) -> bytes:
-    return gzip.decompress(body) if coding == "gzip" else zlib.decompress(body) if coding == "deflate" else body
+    unpack = {"gzip": gzip.decompress, "deflate": zlib.decompress, "zstd": zstd.decompress}.get(coding or "", bytes)
+    return unpack(body)  # type: ignore[no-any-return, operator]
 
 
 def _forms(text: bytes) -> Any:

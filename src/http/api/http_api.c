@@ -270,7 +270,7 @@ static struct err *serve_route(struct http_exchange *x, struct http_message *m)
  * coding is read unchanged. */
 static bool is_packed(const struct http1_head *h)
 {
-    return h->content_coding == HTTP1_GZIP || h->content_coding == HTTP1_DEFLATE;
+    return h->content_coding != HTTP1_IDENTITY && h->content_coding != HTTP1_UNKNOWN_CODING;
 }
 
 static void http_api_serve(struct http_exchange *x, struct http_message *m)
@@ -282,7 +282,7 @@ static void http_api_serve(struct http_exchange *x, struct http_message *m)
         return;
     }
     if (m->head->content_coding == HTTP1_UNKNOWN_CODING && kind == HTTP_ROUTE_MODEL_INFER) {
-        x->extra = "Accept-Encoding: gzip, deflate\r\n";
+        x->extra = "Accept-Encoding: gzip, deflate, zstd\r\n";
         http_exchange_error(x, err_new(STATUS_UNSUPPORTED, "Unsupported compression type"));
         return;
     }

@@ -121,6 +121,7 @@ static uint8_t http_infer_coding(enum http1_coding accepted)
 {
     return accepted == HTTP1_GZIP      ? EXPAND_GZIP
            : accepted == HTTP1_DEFLATE ? EXPAND_DEFLATE
+           : accepted == HTTP1_ZSTD    ? EXPAND_ZSTD
                                        : EXPAND_IDENTITY;
 }
 
