@@ -204,6 +204,10 @@ def stores(part: Part) -> Outcome:
     return Outcome() if part.command(["tools/setup_stores.sh"]) == 0 else Outcome(0, 1, "could not be installed")
 
 
+def deploy(part: Part) -> Outcome:
+    return Outcome() if part.command(["tools/setup_deploy.sh"]) == 0 else Outcome(0, 1, "could not be installed")
+
+
 def ctest(preset: str, without: str = "") -> Callable[[Part], Outcome]:
     def run(part: Part) -> Outcome:
         argv = ["ctest", "--test-dir", f"build/{preset}", "-j", JOBS, "--output-on-failure", "--no-tests=error"]
@@ -250,6 +254,7 @@ STAGES = [
     Stage("build-dev", "build: address and undefined-behaviour sanitizers", build("dev"), ("build",)),
     Stage("floors", "build: the bare floors", build("release", "bench_floor_http", "bench_floor_grpc"), ("build",)),
     Stage("clients-build", "build: gRPC clients of C++, Go, Java and Node, Prometheus' linter, KServe's client", clients, ("stores-build",)),
+    Stage("deploy-build", "build: helm, promtool, kubeconform and the schemas that they read", deploy, ("stores-build",)),
     *rungs(needs=RELEASE),
     Stage("build-tsan", "build: thread sanitizer", build("tsan"), ("build-dev",)),
     python("hostile", "hostile clients", "45_hostile", RELEASE),
@@ -267,6 +272,7 @@ STAGES = [
     python("backends", "backends that are there when asked for", "52_backends", RELEASE),
     python("caches-dev", "caches and agents under these sanitizers", "48_caches", DEV, "dev", OURS),
     python("clients", "these clients, and tritonclient's asyncio ones", "46_clients", ("clients-build", *RELEASE)),
+    python("deploy", "chart, alerts and dashboard, as their tools read them", "54_deploy", ("deploy-build", "clients-build", *RELEASE)),
     python("gates", "gates: layers, symbols, tidy, format, and that they refuse", "00_gates", RELEASE),
     python("cost", "what a small request costs beside the bare floor", "60_cost", ("floors", *RELEASE)),
     Stage("c-dev", "C tests under the address and undefined-behaviour sanitizers", ctest("dev"), DEV),

