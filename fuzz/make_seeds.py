@@ -110,6 +110,30 @@ def http() -> dict[str, bytes]:
     return seeds
 
 
+def generate() -> dict[str, bytes]:
+    """Of the first byte: 1 a stream, 2 to 8 the model, 16 HTTP/1.0, 32 twice, 64 gone; the second is the size of the pieces."""
+    said = b'{"id":"1","INPUT0":"a \\"word\\"\\n\\u00e9","count":%d,"fail_at":%d}'
+    return {
+        "one": b"\0\0" + said % (1, -1),
+        "many": b"\1\0" + said % (5, -1),
+        "none": b"\1\0" + said % (0, -1),
+        "fails": b"\1\7" + said % (3, 1),
+        "fails-first": b"\1\0" + said % (2, 0),
+        "too-many": b"\0\0" + said % (3, -1),
+        "old": b"\x11\0" + said % (3, -1),
+        "twice": b"\x21\0" + said % (2, -1),
+        "gone": b"\x41\0" + said % (9, -1),
+        "nested": b'\1\3{"INPUT0":["a","b"],"INPUT1":-1.5e3,"parameters":{"count":2,"INPUT0":"c","text":"x","yes":true,"half":0.5}}',
+        "identity": b'\3\0{"INPUT0":["a",""],"other":{}}',
+        "b64": b'\3\0{"INPUT0":[{"b64":"/w=="},"b"]}',
+        "numbers": b'\4\0{"INPUT0":[1,2.5,-3e38],"id":"n"}',
+        "batch": b'\7\0{"INPUT0":[1,2,3,4],"priority":1,"timeout":2}',
+        "two": b'\x08\0{"INPUT0":[true,false,true,false],"INPUT1":[1.5,-2]}',
+        "nobody": b'\x0e\0{"INPUT0":1}',
+        "wrong": b'\1\0{"INPUT0":[[1,"a"],null],"parameters":[],"id":7,"triton_x":1,"INPUT0":"again"}',
+    }
+
+
 def region(action: str, body: bytes = b"", name: str = "r", kind: str = "system") -> bytes:
     place = f"/region/{name}" if name else ""
     return f"POST /v2/{kind}sharedmemory{place}/{action} HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
@@ -477,6 +501,7 @@ def main() -> None:
     })  # fmt: skip
     write("netdef", netdef())
     write("regions", regions())
+    write("generate", generate())
     write("labels", {"lines": b"a\nb b\r\n\nlast", "ended": b"one\ntwo\n", "return": b"a\rb\r\n\r", "nul": b"a\0b\n"})
     write("tls", tls())
     setting = pb.TraceSettingRequest(model_name="m")

@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/strbuf.h"
 #include "model/config.h"
 #include "model/config_fill.h"
 #include "model/config_groups.h"
@@ -12,6 +13,7 @@
 #include "serve/table.h"
 #include "serve/version.h"
 #include "server/server.h"
+#include "support/fuzz_recite.h"
 #include "triton/core/tritonbackend.h"
 
 #include <errno.h>
@@ -21,7 +23,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define MODELS 4
+#define MODELS 5
 
 static const char *const configs[MODELS] = {
     "name: 'm' backend: 'identity' input { name: 'INPUT0' data_type: TYPE_FP32 dims: [ -1 ] } "
@@ -35,9 +37,15 @@ static const char *const configs[MODELS] = {
     "{ name: 'INPUT1' data_type: TYPE_FP64 dims: [ 2 ] } ] "
     "output [ { name: 'OUTPUT0' data_type: TYPE_BOOL dims: [ 2, 2 ] }, "
     "{ name: 'OUTPUT1' data_type: TYPE_FP64 dims: [ 2 ] } ]",
+    "name: 'd' backend: 'recite' model_transaction_policy { decoupled: true } "
+    "input [ { name: 'INPUT0' data_type: TYPE_STRING dims: [ -1 ] }, "
+    "{ name: 'INPUT1' data_type: TYPE_FP32 dims: [ 1 ] optional: true } ] "
+    "output [ { name: 'OUTPUT0' data_type: TYPE_STRING dims: [ -1 ] }, "
+    "{ name: 'OUTPUT1' data_type: TYPE_FP32 dims: [ 1 ] } ]",
 };
 
 static struct plugin_backend backend;
+static struct plugin_backend recite;
 static struct serve_version *versions[MODELS];
 static struct server *server;
 
@@ -56,7 +64,8 @@ static struct serve_version *make_version(const char *text)
     config_groups_fill(proto, NULL);
     struct model_config *config;
     must(config_compile(&proto, &config));
-    struct plugin_model *model = model_new(&backend, config->name, 1, "/", NULL, false, NULL);
+    struct plugin_model *model =
+        model_new(config->decoupled ? &recite : &backend, config->name, 1, "/", NULL, false, NULL);
     model_publish_config(model, config);
     must(model_initialize(model));
     struct serve_version *v;
@@ -100,6 +109,8 @@ static void make_server(void)
                             .execute = TRITONBACKEND_ModelInstanceExecute,
                         });
     backend.inline_ok = true;
+    backend_init_remote(&recite, &unset, "recite",
+                        &(struct backend_entries){.execute = fuzz_recite_execute});
     publish();
     atomic_store(&server->state, SERVER_READY);
 }
@@ -155,6 +166,8 @@ void fuzz_server_take(struct fuzz_client *c)
             return;
         for (ssize_t i = 0; i < n && c->received < sizeof(c->first); i++)
             c->first[c->received++] = bytes[i];
+        if (c->all)
+            strbuf_append(c->all, bytes, (size_t)n);
     }
 }
 

@@ -4,10 +4,12 @@
  * given to it.
  *
  * The models: "m" FP32 [ -1 ] without batching, "b" INT32 [ 4 ] up to 8 in a batch, "s" BYTES [
- * -1 ], "t" two inputs of BOOL and FP64 with a fixed shape. */
+ * -1 ], "t" two inputs of BOOL and FP64 with a fixed shape, "d" decoupled (fuzz_recite.h): BYTES and an
+ * FP32 that may be left out. */
 #include <stddef.h>
 #include <stdint.h>
 
+struct strbuf;
 struct worker;
 
 /* fuzz_server_worker - the worker; made with the first call, lives as long as the process. */
@@ -31,7 +33,8 @@ int fuzz_server_open(int *ret_server);
 struct fuzz_client {
     int fd;
     size_t received;
-    uint8_t first[9]; /* that came in */
+    uint8_t first[9];   /* that came in */
+    struct strbuf *all; /* what came in, for who wants it */
 };
 
 /* fuzz_server_send - send bytes in pieces of at most `piece` (0 = all at once), with a turn of
