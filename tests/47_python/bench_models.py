@@ -1,6 +1,6 @@
-"""What python models cost the server's own process, stubs left out, and how many requests a second they answer, beside the reference:
-small and large tensors, strings, several instances, batches, streams, nested requests, over HTTP (wrk) and gRPC (h2load). Printed, not
-judged. By hand:
+"""What python models cost, server and stubs together, and how many requests a second they answer, beside the reference: small and large
+tensors, strings, several instances, batches, streams, nested requests, over HTTP (wrk) and gRPC (h2load); and what the start of a model
+costs that has nothing to do. Printed, not judged. By hand:
 
     build/venv/bin/python -m pytest -s tests/47_python/bench_models.py [-k NAME]
 
@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ from statistics import median
 import numpy as np
 import pytest
 from asks import Asker, words
-from conftest import READY_WITHIN, make_server
+from conftest import make_server, ready_with
 from harness import paths, processors, procfs, rawhttp
 from harness.servers import HOST, Server
 from tritonclient.grpc import service_pb2 as pb
@@ -59,8 +60,10 @@ SERVED = {
     "repeat": ("repeat", REPEAT),
     "bls_plain": ("bls_plain", TEXT + count(2)),
     "bls_outer": ("bls_plain", TEXT + count(2)),
-    "tell": ("tell", TEXT),
+    "echo": ("echo", TEXT),
 }
+EMPTY = "class TritonPythonModel:\n    def initialize(self, args):\n        pass\n\n    def execute(self, requests):\n        return []\n"
+STARTS = 7
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,8 @@ class Row:
 
     @property
     def name(self) -> str:
-        return f"{self.model}-{f'{self.size}M-' if self.size else ''}{self.protocol}-{self.at_once}"
+        more = f"{self.size}M-" if self.size else f"{self.inputs['WHERE'][0]}-" if "WHERE" in self.inputs else ""
+        return f"{self.model}-{more}{self.protocol}-{self.at_once}"
 
     @property
     def seconds(self) -> int:
@@ -85,16 +89,16 @@ class Row:
 
 SMALL = {"IN_FP32": np.arange(16, dtype=np.float32).reshape(1, 16)}
 HUNDRED = {"IN_S": words(*("a string of some length" * (i % 4) for i in range(100)))}
-NESTED = {"ASK": words("tell/x")}
-TWICE = {"ASK": words("bls_plain/tell/x")}
-FIFTY = {"IN": np.arange(50, dtype=np.int32), "WHERE": words("execute")}
+NESTED = {"ASK": words("echo/x")}
+TWICE = {"ASK": words("bls_plain/echo/x")}
+FIFTY = np.arange(50, dtype=np.int32)
 ROWS = [
     *(Row("numbers", protocol, at_once, SMALL) for protocol in ("http", "grpc") for at_once in (1, 16)),
     *(Row(model, protocol, 16, SMALL) for model in ("numbers_2", "numbers_4", "batched") for protocol in ("http", "grpc")),
     *(Row("strings", protocol, 4, HUNDRED) for protocol in ("http", "grpc")),
     *(Row("bls_plain", protocol, 4, NESTED) for protocol in ("http", "grpc")),
     *(Row("bls_outer", protocol, 4, TWICE) for protocol in ("http", "grpc")),
-    Row("repeat", "stream", 4, FIFTY),
+    *(Row("repeat", "stream", 4, {"IN": FIFTY, "WHERE": words(where)}) for where in ("execute", "thread")),
     *(Row("large", protocol, 2, {"DATA": np.zeros(size, np.uint8)}) for size in (MIB, 64 * MIB) for protocol in ("http", "grpc")),
 ]
 
@@ -155,12 +159,17 @@ def load_grpc(row: Row, server: Server, scratch: Path, rate: float) -> tuple[int
     return int(good[1]), float(took[1]) * {"us": 1e-6, "ms": 1e-3, "s": 1.0}[took[2]]
 
 
+def used(server: Server) -> int:
+    """CPU time of a server and its stubs, in ns."""
+    return sum(procfs.cpu_ns(pid) for pid in (server.pid, *procfs.children(server.pid)))
+
+
 def turn(row: Row, server: Server, scratch: Path, rate: float) -> tuple[float, float]:
     """Microseconds of CPU time a request, requests a second."""
-    before = procfs.cpu_ns(server.pid)
+    before = used(server)
     with processors.on(CLIENTS_ON):
         answered, seconds = (load_http if row.protocol == "http" else load_grpc)(row, server, scratch, rate)
-    return (procfs.cpu_ns(server.pid) - before) / 1000 / answered, answered / seconds
+    return (used(server) - before) / 1000 / answered, answered / seconds
 
 
 @pytest.fixture(scope="module")
@@ -170,14 +179,17 @@ def servers(python_backends: dict[str, Path], tmp_path_factory: pytest.TempPathF
         (repository / name / "1").mkdir(parents=True)
         (repository / name / "config.pbtxt").write_text(f"name: '{name}' backend: 'python' {config}\n")
         shutil.copy(MODELS / f"{source}.py", repository / name / "1" / "model.py")
-    options = {"log-verbose": "0", "backend-config": "python,shm-default-byte-size=268435456"}
+    (repository / "empty" / "1").mkdir(parents=True)
+    (repository / "empty" / "config.pbtxt").write_text(f"name: 'empty' backend: 'python' {TEXT}\n")
+    (repository / "empty" / "1" / "model.py").write_text(EMPTY)
+    options = {"model-control-mode": "explicit", "load-model": list(SERVED), "log-verbose": "0", "backend-config": "python,shm-default-byte-size=268435456"}
     made = {kind: make_server(kind, python_backends, repository, options) for kind in ("nereid", "reference")}
     try:
         with processors.on(SERVERS_ON):
             for server in made.values():
                 server.start()
         for server in made.values():
-            server.wait_until_ready(READY_WITHIN, 0.05)
+            ready_with(server, list(SERVED))
         yield made
     finally:
         for server in made.values():
@@ -220,3 +232,29 @@ def test_cost(row: Row, servers: dict[str, Server], tmp_path: Path, capsys: pyte
             f"rate {rate['nereid']:8.1f}/s, reference {rate['reference']:8.1f}: {median(pairs):.2f} ({min(pairs):.2f} to {max(pairs):.2f})",
             end="",
         )
+
+
+def start(server: Server) -> tuple[float, float]:
+    """Milliseconds of CPU time for a start, and of a clock."""
+    asker = Asker(server)
+    before, begun = used(server), time.monotonic()
+    assert asker.load("empty")[0] == 200
+    took, cpu = time.monotonic() - begun, used(server) - before
+    stubs = len(procfs.children(server.pid))
+    assert asker.unload("empty")[0] == 200
+    asker.until(lambda: len(procfs.children(server.pid)) < stubs)
+    asker.close()
+    return cpu / 1e6, took * 1e3
+
+
+def test_start(servers: dict[str, Server], capsys: pytest.CaptureFixture[str]) -> None:
+    turns: dict[str, list[tuple[float, float]]] = {kind: [] for kind in servers}
+    for _ in range(STARTS):
+        for kind, server in servers.items():
+            turns[kind].append(start(server))
+    cpu = {kind: median(each[0] for each in of) for kind, of in turns.items()}
+    took = {kind: median(each[1] for each in of) for kind, of in turns.items()}
+    with capsys.disabled():
+        for what, of in (("CPU", cpu), ("took", took)):
+            ratio = of["nereid"] / of["reference"]
+            print(f"\nstart {what} {of['nereid']:.1f} ms, reference {of['reference']:.1f}: {ratio:.2f}", end="")
