@@ -101,13 +101,14 @@ endif()
 set(pytorch_include ${NEREID_DEPS}/pytorch/torch/include)
 file(GLOB nereid_pytorch_files
     ${NEREID_DEPS}/pytorch.maven/pytorch/cpu/linux-${CMAKE_SYSTEM_PROCESSOR}/lib*.so*)
-list(FILTER nereid_pytorch_files EXCLUDE REGEX "/libtorch\\.so$") # an empty one, for who links by this name
 set(pytorch_linked ${nereid_pytorch_files})
-list(FILTER pytorch_linked INCLUDE REGEX "/lib(torch_cpu|c10)\\.so$")
+list(FILTER pytorch_linked INCLUDE REGEX "/lib(torch_cpu|c10|torch)\\.so$")
 if(pytorch_linked AND EXISTS ${pytorch_include}/torch/csrc/jit/api/module.h)
     add_library(nereid_pytorch INTERFACE)
     target_include_directories(nereid_pytorch SYSTEM INTERFACE ${pytorch_include})
-    target_link_libraries(nereid_pytorch INTERFACE ${pytorch_linked})
+    # libtorch.so is empty, but packages of AOTInductor need it by this name, and find it only if it is loaded already.
+    target_link_libraries(nereid_pytorch INTERFACE
+        -Wl,--push-state,--no-as-needed ${pytorch_linked} -Wl,--pop-state)
     add_library(nereid::pytorch ALIAS nereid_pytorch)
     file(GLOB licence_files ${NEREID_DEPS}/pytorch/torch-*.dist-info/*)
     install(FILES ${licence_files} DESTINATION share/nereid/licences/pytorch COMPONENT backend_pytorch EXCLUDE_FROM_ALL)

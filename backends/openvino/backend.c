@@ -1,5 +1,5 @@
 /* openvino: runs models with OpenVINO: its own IR, ONNX, and the other formats that it reads.
- * This file starts and ends it; model.h describes a model, run.h an execution. */
+ * This file starts and ends it; model.h describes a model, run.c an execution. */
 #include "triton/core/nereid_backend.h"
 
 #include "../common/bentry.h"

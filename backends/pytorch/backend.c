@@ -1,5 +1,5 @@
-/* pytorch: runs TorchScript files with PyTorch. This file starts and ends it; model.h describes
- * a model, run.h an execution. */
+/* pytorch: runs TorchScript files and packages of AOTInductor with PyTorch. This file starts and
+ * ends it; model.h describes a model, run.c an execution. */
 #include "triton/core/nereid_backend.h"
 
 #include "../common/bentry.h"
@@ -12,6 +12,7 @@ TRITONSERVER_Error *bentry_begin(TRITONBACKEND_Backend *backend, void **ret_runt
 {
     (void)backend;
     (void)ret_runtime;
+    libtorch_prepare();
     options_begin();
     return NULL;
 }

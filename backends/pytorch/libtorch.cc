@@ -1,4 +1,5 @@
 #include "libtorch.h"
+#include "package.hh"
 
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
@@ -10,6 +11,7 @@
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/csrc/jit/serialization/import.h>
 
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,7 +20,8 @@ namespace jit = torch::jit;
 
 /* The texts come first, because the list of arguments points into them. */
 struct libtorch_module {
-    jit::Module module;
+    std::unique_ptr<package> compiled; /* null for TorchScript */
+    jit::Module module;                /* else empty */
     std::vector<std::string> texts;
     std::vector<libtorch_argument> arguments;
     std::vector<c10::TypePtr> types;
@@ -35,7 +38,8 @@ struct leaf {
 
 struct libtorch_call {
     const libtorch_module *of;
-    jit::Method forward;
+    package *compiled;
+    std::optional<jit::Method> forward; /* if there is no package */
     std::vector<c10::IValue> arguments;
     std::vector<leaf> leaves;
 };
@@ -205,6 +209,16 @@ void describe(libtorch_module &module)
     module.lends = only_reads(module.module);
 }
 
+void describe_package(libtorch_module &module)
+{
+    module.texts = module.compiled->inputs;
+    for (const std::string &name : module.texts) {
+        module.arguments.push_back({name.c_str(), "Tensor", LIBTORCH_TENSOR, false});
+        module.types.push_back(c10::TensorType::get());
+    }
+    module.results = static_cast<int64_t>(module.compiled->outputs.size());
+}
+
 c10::IValue number_of(const at::Tensor &tensor, const c10::TypePtr &type)
 {
     if (tensor.numel() != 1)
@@ -233,6 +247,15 @@ void collect(const c10::IValue &value, const std::string &key, bool keyed,
     } else {
         leaves.push_back({value, key, keyed});
     }
+}
+
+void run_package(libtorch_call *call)
+{
+    std::vector<at::Tensor> arguments;
+    for (c10::IValue &argument : call->arguments)
+        arguments.push_back(std::move(argument).toTensor());
+    for (at::Tensor &result : call->compiled->run(arguments))
+        call->leaves.push_back({std::move(result), "", false});
 }
 
 void apply(const libtorch_mode &mode)
@@ -268,14 +291,27 @@ bool libtorch_has_type(TRITONSERVER_DataType datatype)
     return type_of(datatype).has_value();
 }
 
-TRITONSERVER_Error *libtorch_load(const char *path, bool inference, libtorch_module **ret_module)
+void libtorch_prepare(void)
+{
+    /* Packages compare shapes and types with what they were compiled for only if this is set.
+     * Without it they would read beyond tensors that are too small. */
+    setenv("AOTI_RUNTIME_CHECK_INPUTS", "1", 1);
+}
+
+TRITONSERVER_Error *libtorch_load(const char *path, bool is_package, bool inference,
+                                  libtorch_module **ret_module)
 {
     libtorch_module *module = nullptr;
     TRITONSERVER_Error *err = guarded("", [&] {
         c10::InferenceMode mode(inference);
         module = new libtorch_module{};
-        module->module = jit::load(path, at::kCPU);
-        describe(*module);
+        if (is_package) {
+            module->compiled = std::make_unique<package>(path);
+            describe_package(*module);
+        } else {
+            module->module = jit::load(path, at::kCPU);
+            describe(*module);
+        }
     });
     if (err)
         delete module;
@@ -301,10 +337,21 @@ int64_t libtorch_results(const libtorch_module *module, bool *ret_keyed)
     return module->results;
 }
 
+int64_t libtorch_result_index(const libtorch_module *module, const char *name)
+{
+    for (size_t i = 0; module->compiled && i < module->compiled->outputs.size(); i++)
+        if (module->compiled->outputs[i] == name)
+            return static_cast<int64_t>(i);
+    return -1;
+}
+
 TRITONSERVER_Error *libtorch_call_new(libtorch_module *module, libtorch_call **ret_call)
 {
     return guarded("", [&] {
-        *ret_call = new libtorch_call{module, module->module.get_method("forward"), {}, {}};
+        std::optional<jit::Method> forward;
+        if (!module->compiled)
+            forward = module->module.get_method("forward");
+        *ret_call = new libtorch_call{module, module->compiled.get(), forward, {}, {}};
     });
 }
 
@@ -361,10 +408,14 @@ TRITONSERVER_Error *libtorch_call_string(libtorch_call *call, size_t argument, c
 TRITONSERVER_Error *libtorch_call_run(libtorch_call *call, const libtorch_mode *mode)
 {
     return guarded("PyTorch execute failure: ", [&] {
-        apply(*mode);
         c10::InferenceMode inference(mode->inference);
         at::NoGradGuard no_gradients;
-        collect(call->forward(std::move(call->arguments)), "", false, call->leaves);
+        if (call->compiled) {
+            run_package(call);
+            return;
+        }
+        apply(*mode);
+        collect((*call->forward)(std::move(call->arguments)), "", false, call->leaves);
     });
 }
 

@@ -23,7 +23,7 @@ enum libtorch_kind {
     LIBTORCH_OTHER
 };
 
-struct libtorch_module; /* a TorchScript file in memory */
+struct libtorch_module; /* a TorchScript file, or a package of AOTInductor, in memory */
 struct libtorch_call;   /* arguments and results of one execution */
 
 struct libtorch_argument {
@@ -61,16 +61,21 @@ bool libtorch_set_interop_threads(int count);
 /* libtorch_has_type - true if there are tensors of a data type. */
 bool libtorch_has_type(TRITONSERVER_DataType datatype);
 
-/* libtorch_load - read a TorchScript file.
+/* libtorch_prepare - set what PyTorch reads from the environment; once, before all else. */
+void libtorch_prepare(void);
+
+/* libtorch_load - read a file.
+ * is_package  it is a package of AOTInductor; else TorchScript
  * ret_module  owned by the caller: libtorch_free
  * errors      INTERNAL, with PyTorch's message */
-TRITONSERVER_Error *libtorch_load(const char *path, bool inference,
+TRITONSERVER_Error *libtorch_load(const char *path, bool is_package, bool inference,
                                   struct libtorch_module **ret_module);
 
 /* libtorch_free - NULL is allowed; no call may be left. */
 void libtorch_free(struct libtorch_module *module);
 
-/* libtorch_arguments - the arguments of the model's method `forward`.
+/* libtorch_arguments - the arguments of the model's method `forward`; of a package, the tensors
+ * in them.
  * ret_list  owned by the module
  * returns   their number */
 size_t libtorch_arguments(const struct libtorch_module *module,
@@ -80,6 +85,10 @@ size_t libtorch_arguments(const struct libtorch_module *module,
  * ret_keyed  whether some may be in a dictionary
  * - 1 if only a call can tell */
 int64_t libtorch_results(const struct libtorch_module *module, bool *ret_keyed);
+
+/* libtorch_result_index - find a result of a package by its name.
+ * returns  -1 if there is none, or if it is TorchScript */
+int64_t libtorch_result_index(const struct libtorch_module *module, const char *name);
 
 /* libtorch_call_new - make an object for executions.
  * ret_call  owned by the caller: libtorch_call_free; keeps pointing to the module */

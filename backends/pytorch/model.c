@@ -1,6 +1,7 @@
 #include "model.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "../common/bconfig.h"
 #include "../common/bentry.h"
@@ -12,12 +13,15 @@ static TRITONSERVER_Error *pytorch_model_read_config(struct model *model)
 {
     TRITONSERVER_Error *err =
         bconfig_read(model->handle, &model->config_doc, &model->config, &model->max_batch_size);
+    const char *platform = err ? "" : yyjson_get_str(yyjson_obj_get(model->config, "platform"));
+    model->is_package = platform && strcmp(platform, "torch_aoti") == 0;
     return err ? err : options_read(model->name, model->config, &model->options);
 }
 
 TRITONSERVER_Error *model_load(const struct model *model, struct libtorch_module **ret_module)
 {
-    TRITONSERVER_Error *err = libtorch_load(model->path, model->options.mode.inference, ret_module);
+    TRITONSERVER_Error *err =
+        libtorch_load(model->path, model->is_package, model->options.mode.inference, ret_module);
     if (!err)
         return NULL;
     TRITONSERVER_Error *named =
@@ -33,7 +37,8 @@ static TRITONSERVER_Error *pytorch_model_load(struct model *model)
     if (!err)
         err = pytorch_model_read_config(model);
     if (!err)
-        err = bfile_of_model(model->handle, model->config, "model.pt", &model->path);
+        err = bfile_of_model(model->handle, model->config,
+                             model->is_package ? "model.pt2" : "model.pt", &model->path);
     if (!err)
         err = model_load(model, &model->module);
     return err ? err : names_resolve(model);

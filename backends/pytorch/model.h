@@ -30,7 +30,8 @@ struct model {
     yyjson_val *config;
     int64_t max_batch_size;
     struct options options;
-    char *path; /* of the model's file */
+    bool is_package; /* of AOTInductor; else TorchScript */
+    char *path;      /* of the model's file */
     struct libtorch_module *module;
     atomic_flag taken; /* an instance uses the module alone */
     const struct libtorch_argument *arguments;
@@ -40,6 +41,9 @@ struct model {
     size_t output_count;
     struct model_output *outputs;
     bool serves_all; /* the configuration lists no outputs */
+    /* the least number of rows that a package takes, once a run has shown it; 0 = not known yet.
+     * Only a hint */
+    _Atomic int64_t least_rows;
 };
 
 /* model_load - read the file again.

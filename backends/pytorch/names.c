@@ -259,12 +259,16 @@ static TRITONSERVER_Error *place_output(const struct model *model, struct model_
     bool keyed;
     size_t length;
     int64_t count = libtorch_results(model->module, &keyed);
-    output->index = position_of(output->name, &length);
+    output->index = libtorch_result_index(model->module, output->name);
+    if (output->index < 0)
+        output->index = position_of(output->name, &length);
     if (output->index < 0 && !keyed)
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG,
                         "unable to load model '%s', output '%s' is not named <name>__<index>, and "
-                        "the model gives back no dictionary",
-                        model->name, output->name);
+                        "%s",
+                        model->name, output->name,
+                        model->is_package ? "is no result of the package"
+                                          : "the model gives back no dictionary");
     if (output->index < 0 || count < 0 || output->index < count)
         return NULL;
     return berr_new(TRITONSERVER_ERROR_INVALID_ARG,

@@ -18,6 +18,7 @@ struct state {
     struct model *model;
     struct binput *inputs;
     struct boutput *outputs;
+    int64_t rows; /* of the model's tensors: the batch's, or more if it is padded */
 };
 
 static TRITONSERVER_Error *pytorch_run_list_tensors(struct state *state)
@@ -49,8 +50,10 @@ static TRITONSERVER_Error *pytorch_run_give_input(struct state *state, size_t in
     if (of->datatype == TRITONSERVER_TYPE_BYTES)
         return texts_give(state->run, input, state->instance->call, of->argument);
     TRITONSERVER_Error *err = binput_data(
-        state->run, input, TRITONSERVER_DataTypeByteSize(of->datatype), state->run->rows, &data);
+        state->run, input, TRITONSERVER_DataTypeByteSize(of->datatype), state->rows, &data);
     size_t rank = binput_shape(state->run, input, shape);
+    if (state->rows != state->run->rows)
+        shape[0] = state->rows;
     return err ? err
                : libtorch_call_tensor(state->instance->call, of->argument, of->name, of->datatype,
                                       shape, rank, data);
@@ -104,7 +107,7 @@ static TRITONSERVER_Error *write_result(const struct state *state, const struct 
     /* The protocol represents a scalar as one element. */
     else if (state->model->max_batch_size == 0)
         tensor.shape[tensor.rank++] = 1;
-    return boutput_scatter(state->run, output, state->run->rows, &tensor);
+    return boutput_scatter(state->run, output, state->rows, &tensor);
 }
 
 static TRITONSERVER_Error *pytorch_run_write_outputs(const struct state *state)
@@ -156,21 +159,56 @@ static TRITONSERVER_Error *pytorch_run_write_all(const struct state *state)
     return err;
 }
 
-static TRITONSERVER_Error *pytorch_run_compute(struct state *state)
+/* Gives the inputs, with state->rows rows, and runs the model. */
+static TRITONSERVER_Error *call_model(struct state *state)
 {
     struct brun *run = state->run;
     struct libtorch_call *call = state->instance->call;
     TRITONSERVER_Error *err = libtorch_call_begin(call, state->model->argument_count);
     for (size_t i = 0; i < state->model->input_count && !err; i++)
         err = pytorch_run_give_input(state, i);
-    if (!err)
-        err = boutput_select(run, state->outputs, state->model->output_count);
     if (err || !brun_any_good(run))
         return err;
     run->compute_start_ns = brun_now_ns();
     err = libtorch_call_run(call, &state->model->options.mode);
     run->compute_end_ns = brun_now_ns();
-    if (err)
+    return err;
+}
+
+/* A package may take no fewer than two rows, which PyTorch makes of an open dimension, or one
+ * number of rows. What it takes is found out by trying, and then remembered. */
+static TRITONSERVER_Error *call_package(struct state *state)
+{
+    struct model *model = state->model;
+    const int64_t rows = state->run->rows, more[] = {2, model->max_batch_size};
+    int64_t least = atomic_load_explicit(&model->least_rows, memory_order_relaxed);
+    state->rows = rows > least ? rows : least;
+    TRITONSERVER_Error *why = call_model(state);
+    bool done = !why;
+    for (size_t i = 0; !done && !least && i < sizeof more / sizeof *more; i++) {
+        if (more[i] <= rows || more[i] > model->max_batch_size)
+            continue;
+        state->rows = more[i];
+        TRITONSERVER_Error *err = call_model(state);
+        done = !err;
+        berr_drop(err);
+    }
+    if (!done)
+        return why;
+    if (!least && brun_any_good(state->run) && (why || rows == 1))
+        atomic_store_explicit(&model->least_rows, state->rows, memory_order_relaxed);
+    berr_drop(why);
+    return NULL;
+}
+
+static TRITONSERVER_Error *pytorch_run_compute(struct state *state)
+{
+    struct brun *run = state->run;
+    state->rows = run->rows;
+    TRITONSERVER_Error *err = boutput_select(run, state->outputs, state->model->output_count);
+    if (!err)
+        err = state->model->is_package ? call_package(state) : call_model(state);
+    if (err || !brun_any_good(run))
         return err;
     err = pytorch_run_write_outputs(state);
     return err || !state->model->serves_all ? err : pytorch_run_write_all(state);

@@ -1,5 +1,5 @@
 /* tensorflow: runs GraphDef and SavedModel files with TensorFlow. This file starts and ends it;
- * model.h describes a model, run.h an execution. */
+ * model.h describes a model, run.c an execution. */
 #include "triton/core/nereid_backend.h"
 
 #include <stdlib.h>

@@ -25,6 +25,7 @@ static const struct config_platform rows[] = {
     {"onnxruntime_onnx", "onnxruntime", "model.onnx", ALL, true, 'e'},
     {"", "openvino", "model.xml", ALL, true, 'e'},
     {"pytorch_libtorch", "pytorch", "model.pt", PYTORCH, true, 'f'},
+    {"torch_aoti", "pytorch", "model.pt2", PYTORCH, true, 'f'},
     {"", "python", "model.py", ALL, true, 'e'},
     {"caffe2_netdef", "onnxruntime", "model.netdef", CAFFE2, false, 'f'},
     {"custom", "custom", "libcustom.so", ALL, false, 'f'},

@@ -347,6 +347,17 @@ static struct serve_version *serving(const struct repo_model *m, int64_t number)
     return NULL;
 }
 
+/* Where the files came from before repository agents moved them. */
+static enum load_code_from where_from(const struct operate_attempt *a)
+{
+    const struct source *s = a->source;
+    while (s->under)
+        s = s->under;
+    if (s->copy)
+        return LOAD_CODE_STORE;
+    return s->temporary && !a->r->settings.library_upload ? LOAD_CODE_REQUEST : LOAD_CODE_DISK;
+}
+
 /* Makes what one version needs: the version itself, or more instances.
  * wait  false: if another thread is loading its backend, nothing is made */
 static struct err *make_one(struct operate_attempt *a, size_t i, bool wait)
@@ -357,7 +368,7 @@ static struct err *make_one(struct operate_attempt *a, size_t i, bool wait)
         return resize_prepare(serving(a->m, number), a->proto, &f->draft);
     struct load_context c = a->r->settings.context;
     c.is_ours = a->source->temporary;
-    c.is_cloud = a->source->copy != NULL;
+    c.from = where_from(a);
     struct err *e = f->fetched ? NULL : source_fetch(a->source, number);
     f->fetched = !e;
     if (!e)

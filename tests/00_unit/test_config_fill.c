@@ -27,6 +27,7 @@ static void platforms(void **state)
          "model.savedmodel"},
         {"platform: 'onnxruntime_onnx'", "onnxruntime_onnx", "onnxruntime", "model.onnx"},
         {"platform: 'pytorch_libtorch'", "pytorch_libtorch", "pytorch", "model.pt"},
+        {"platform: 'torch_aoti'", "torch_aoti", "pytorch", "model.pt2"},
         {"platform: 'caffe2_netdef'", "caffe2_netdef", "onnxruntime", "model.netdef"},
         {"platform: 'custom'", "custom", "custom", "libcustom.so"},
         {"backend: 'onnxruntime'", "onnxruntime_onnx", "onnxruntime", "model.onnx"},

@@ -195,6 +195,16 @@ def test_no_operators_of_openvino_come_out_of_a_store(gateway: VersityGateway, f
         assert "CPU_EXTENSION_PATH: libraries are not loaded for a model from a repository in cloud storage" in reason, reason
 
 
+def test_no_compiled_model_comes_out_of_a_store(gateway: VersityGateway, fill: Fill, cache: Path) -> None:
+    """X-03: a package of AOTInductor has a library in it."""
+    files = shelf.identity("m") | {"compiled/1/model.pt2": b"PK"}
+    files["compiled/config.pbtxt"] = b'platform: "torch_aoti"\ninput { name: "ARGS[0]" data_type: TYPE_FP32 dims: 1 }\n'
+    with serve(f"s3://{HOST}:{gateway.port}/{fill(files)}", s3_env(cache), exit_on_error="false", strict_readiness="false") as server:
+        assert shelf.index(server) == {"m": {"1": "READY"}, "compiled": {"1": "UNAVAILABLE"}}
+        reason = shelf.reasons(server)["compiled"]
+        assert "platform 'torch_aoti': its file has a library in it, which is not loaded for a model from a repository in cloud" in reason, reason
+
+
 def test_no_batching_strategy_comes_out_of_a_store(gateway: VersityGateway, fill: Fill, cache: Path) -> None:
     """X-03: neither by the usual name, beside the model or the version, nor by a parameter."""
     files = shelf.identity("m")

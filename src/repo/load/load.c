@@ -175,7 +175,7 @@ struct err *load_version(const struct load_context *c, const char *name, const c
         e = config_check_model(proto, name,
                                c->auto_complete ? CONFIG_CHECK_PARTIAL : CONFIG_CHECK_FULL);
     if (!e)
-        e = load_code_check(proto, name, model_dir, number, c->is_cloud);
+        e = load_code_check(proto, name, model_dir, number, c->from);
     if (!e)
         e = features_stand_alone(c->features, proto)
                 ? compile_alone(name, &proto, &config)

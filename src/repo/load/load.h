@@ -1,6 +1,7 @@
 #pragma once
 /* Loads one version of a model: configuration, backend, model, instances. */
 #include "base/err.h"
+#include "repo/load/load_code.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,10 +25,10 @@ struct load_context {
     const char *config_name;
     bool auto_complete; /* settings that the configuration leaves out are derived from the model */
     bool allow_inline;
-    struct loop *house; /* watches timeouts of queued requests */
-    void *server;       /* the server of the C ABI, for TRITONBACKEND_ModelServer */
-    bool is_ours;       /* its directory was made for the files of a load request */
-    bool is_cloud;      /* the model lies in a store, so it may not bring code */
+    struct loop *house;       /* watches timeouts of queued requests */
+    void *server;             /* the server of the C ABI, for TRITONBACKEND_ModelServer */
+    bool is_ours;             /* its directory was made for the files of a load request */
+    enum load_code_from from; /* which may not bring any code */
 };
 
 /* load_read_config - read the configuration in a model's directory, as its author wrote it. It

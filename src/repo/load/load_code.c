@@ -83,6 +83,24 @@ static struct err *check_cloud(const struct Inference__ModelConfig *proto, const
     return NULL;
 }
 
+/* A model that PyTorch has compiled is an archive with a library in it. */
+static struct err *load_code_check_compiled(const struct Inference__ModelConfig *proto,
+                                            const char *name, enum load_code_from from)
+{
+    if (from == LOAD_CODE_DISK || strcmp(proto->platform, "torch_aoti") != 0)
+        return NULL;
+    return err_new(
+        STATUS_UNSUPPORTED,
+        from == LOAD_CODE_STORE
+            ? "model '%s': platform 'torch_aoti': its file has a library in it, which is "
+              "not loaded for a model from a repository in cloud storage; put it on the "
+              "local file system"
+            : "model '%s': platform 'torch_aoti': its file has a library in it, which a "
+              "load request may not bring: put it into the model repository, or allow "
+              "it with --allow-library-upload",
+        name);
+}
+
 /* The name of a file relative to a directory that must contain it; NULL if it is absolute and
  * lies elsewhere. The caller frees it. */
 static char *relative_to(const char *dir, const char *file)
@@ -126,11 +144,11 @@ static struct err *settle_library(const char *model_dir, char **file)
 }
 
 struct err *load_code_check(struct Inference__ModelConfig *proto, const char *name,
-                            const char *model_dir, int64_t version, bool is_cloud)
+                            const char *model_dir, int64_t version, enum load_code_from from)
 {
-    if (is_cloud)
-        return check_cloud(proto, name, model_dir, version);
-    struct err *e = NULL;
+    struct err *e = load_code_check_compiled(proto, name, from);
+    if (e || from == LOAD_CODE_STORE)
+        return e ? e : check_cloud(proto, name, model_dir, version);
     for (size_t i = 0; proto->model_operations && !e; i++) {
         if (i == proto->model_operations->n_op_library_filename)
             break;
