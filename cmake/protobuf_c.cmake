@@ -37,13 +37,32 @@ endforeach()
 add_custom_command(
     OUTPUT ${descriptors}.c
     COMMAND ${PROTOC_C} --proto_path=${CMAKE_SOURCE_DIR} --descriptor_set_out=${descriptors}.bin ${proto_names}
-    COMMAND ${CMAKE_COMMAND} -DSET=${descriptors}.bin -DTO=${descriptors}.c
-        -P ${CMAKE_SOURCE_DIR}/cmake/descriptors.cmake
+    COMMAND ${CMAKE_COMMAND} -DFILE=${descriptors}.bin -DTO=${descriptors}.c
+        -DHEADER=proto/descriptors.h -DDATA=descriptors_set -DBYTES=descriptors_bytes
+        -P ${CMAKE_SOURCE_DIR}/cmake/bytes.cmake
     WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
-    DEPENDS ${protos} ${CMAKE_SOURCE_DIR}/cmake/descriptors.cmake
+    DEPENDS ${protos} ${CMAKE_SOURCE_DIR}/cmake/bytes.cmake
     COMMENT "descriptors of proto/"
     VERBATIM)
 list(APPEND proto_sources ${descriptors}.c)
+
+# proto/openapi.json as bytes: "proto/openapi.h".
+set(openapi ${generated}/proto/openapi)
+file(WRITE ${openapi}.h.in "#pragma once
+/* proto/openapi.json */
+extern const unsigned char openapi_text[];
+extern const unsigned long openapi_bytes;
+")
+configure_file(${openapi}.h.in ${openapi}.h COPYONLY)
+add_custom_command(
+    OUTPUT ${openapi}.c
+    COMMAND ${CMAKE_COMMAND} -DFILE=${CMAKE_SOURCE_DIR}/proto/openapi.json -DTO=${openapi}.c
+        -DHEADER=proto/openapi.h -DDATA=openapi_text -DBYTES=openapi_bytes
+        -P ${CMAKE_SOURCE_DIR}/cmake/bytes.cmake
+    DEPENDS ${CMAKE_SOURCE_DIR}/proto/openapi.json ${CMAKE_SOURCE_DIR}/cmake/bytes.cmake
+    COMMENT "proto/openapi.json"
+    VERBATIM)
+list(APPEND proto_sources ${openapi}.c)
 
 if(proto_sources)
     add_library(nereid_proto STATIC ${proto_sources} ${proto_headers})

@@ -93,6 +93,7 @@ def http() -> dict[str, bytes]:
         + control("unload", b'{"parameters":{"unload_dependents":true}}'),
         "blanks": b"\5" + post(gzip.compress(FP32_JSON, mtime=0), "m", "Content-Encoding:\tgzip \t", "Accept-Encoding: gzip;q=1 , *;q=0 "),
         "settings": b"\0" + post(b'{"log_verbose_level":1}', "m").replace(b"/v2/models/m/infer", b"/v2/logging") + get("/v2/trace/setting"),
+        "openapi": b"\0" + get("/v2/openapi.json") + get("/v2/openapi.json/"),
         "head": b"\0HEAD /v2/models/m HTTP/1.1\r\nConnection: close\r\n\r\n",
         "wrong": b"\0DELETE /v2/models/m HTTP/1.1\r\n\r\nPUT /v3 HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
         "codings": b"\0POST /v2/models/m/infer HTTP/1.1\r\nTransfer-Encoding: identity\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",

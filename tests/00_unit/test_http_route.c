@@ -136,12 +136,50 @@ static void cut_paths_are_read_within_their_bounds(void **state)
     }
 }
 
+/* The path of an operation with something for each {name}. */
+static void fill(char *to, const char *path)
+{
+    while (*path) {
+        if (*path != '{') {
+            *to++ = *path++;
+            continue;
+        }
+        *to++ = '1';
+        path += strcspn(path, "}") + 1;
+    }
+    *to = '\0';
+}
+
+static void operations_are_routes(void **state)
+{
+    (void)state;
+    static const struct {
+        enum http_route_kind kind;
+        const char *path;
+    } operations[] = {
+#define HTTP_OPERATION(kind, method, path, id, summary, request, yes, no) {HTTP_ROUTE_##kind, path},
+#include "http/api/http_route.def"
+    };
+    unsigned seen = 1u << HTTP_ROUTE_NONE, all = 0;
+    for (size_t i = 0; i < sizeof(operations) / sizeof(*operations); i++) {
+        char target[256];
+        fill(target, operations[i].path);
+        if (http_route_find(target, strlen(target)).kind != operations[i].kind)
+            fail_msg("%s is another route", target);
+        seen |= 1u << operations[i].kind;
+    }
+#define HTTP_ROUTE(kind, name, slot, methods, category, tells) all |= 1u << HTTP_ROUTE_##kind;
+#include "http/api/http_route.def"
+    assert_int_equal(seen, all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(paths_have_their_meaning),
         cmocka_unit_test(other_paths_mean_nothing),
         cmocka_unit_test(cut_paths_are_read_within_their_bounds),
+        cmocka_unit_test(operations_are_routes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

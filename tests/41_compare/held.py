@@ -18,6 +18,15 @@ HELD = (
         ),
     ),
     Kind(
+        "a description of the interface",
+        "`/v2/openapi.json` describes every route (OpenAPI 3.1).",
+        "404.",
+        "Clients and proxies can be made from it.",
+        "The OpenAPI Specification 3.1.",
+        CLIENT,
+        ("40_e2e/test_openapi.py::test_every_operation", "40_e2e/test_openapi.py::test_the_reference_has_none"),
+    ),
+    Kind(
         "a request in pieces",
         "It may arrive cut at any byte.",
         "404 where the path is cut.",

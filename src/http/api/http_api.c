@@ -7,6 +7,7 @@
 #include "http/api/http_generate.h"
 #include "http/api/http_infer.h"
 #include "http/api/http_logging.h"
+#include "http/api/http_openapi.h"
 #include "http/api/http_regions.h"
 #include "http/api/http_repository.h"
 #include "http/api/http_route.h"
@@ -23,74 +24,27 @@
 /* The JSON style in which the reference prints such information. */
 static const struct pb_json_style style = {.plain_int64 = true, .defaults = true};
 
-static bool is_read(const struct http1_head *h)
-{
-    return h->method == HTTP1_GET || h->method == HTTP1_HEAD_METHOD;
-}
+/* Of each kind of route. */
+#define HTTP_ROUTE(kind, name, slot, methods, category, tells) [HTTP_ROUTE_##kind] = (methods),
+static const unsigned methods_of[] = {
+#include "http/api/http_route.def"
+};
+#define HTTP_ROUTE(kind, name, slot, methods, category, tells) \
+    [HTTP_ROUTE_##kind] = OPTIONS_CATEGORY_##category,
+static const uint8_t categories[] = {
+#include "http/api/http_route.def"
+};
 
 static bool method_fits(const struct http_route *route, const struct http1_head *h)
 {
-    switch ((enum http_route_kind)route->kind) {
-    case HTTP_ROUTE_NONE:
-        return true;
-    case HTTP_ROUTE_TRACE:
-    case HTTP_ROUTE_LOGGING:
-    case HTTP_ROUTE_MODEL_TRACE:
-        return h->method == HTTP1_GET || h->method == HTTP1_POST;
-    case HTTP_ROUTE_SHARED_MEMORY:
+    if (route->kind == HTTP_ROUTE_SHARED_MEMORY)
         return h->method == (route->status ? HTTP1_GET : HTTP1_POST);
-    case HTTP_ROUTE_SERVER:
-    case HTTP_ROUTE_LIVE:
-    case HTTP_ROUTE_READY:
-    case HTTP_ROUTE_ALL_STATS:
-    case HTTP_ROUTE_MODEL:
-    case HTTP_ROUTE_MODEL_READY:
-    case HTTP_ROUTE_MODEL_CONFIG:
-    case HTTP_ROUTE_MODEL_STATS:
-        return is_read(h);
-    case HTTP_ROUTE_MODEL_INFER:
-    case HTTP_ROUTE_MODEL_GENERATE:
-    case HTTP_ROUTE_MODEL_GENERATE_STREAM:
-    case HTTP_ROUTE_INDEX:
-    case HTTP_ROUTE_CONTROL:
-        return h->method == HTTP1_POST;
-    }
-    return false;
+    return methods_of[route->kind] >> h->method & 1;
 }
 
 static enum options_category http_api_category(const struct http_route *route)
 {
-    switch ((enum http_route_kind)route->kind) {
-    case HTTP_ROUTE_NONE:
-        break;
-    case HTTP_ROUTE_LIVE:
-    case HTTP_ROUTE_READY:
-    case HTTP_ROUTE_MODEL_READY:
-        return OPTIONS_CATEGORY_HEALTH;
-    case HTTP_ROUTE_SERVER:
-    case HTTP_ROUTE_MODEL:
-        return OPTIONS_CATEGORY_METADATA;
-    case HTTP_ROUTE_MODEL_INFER:
-    case HTTP_ROUTE_MODEL_GENERATE:
-    case HTTP_ROUTE_MODEL_GENERATE_STREAM:
-        return OPTIONS_CATEGORY_INFERENCE;
-    case HTTP_ROUTE_SHARED_MEMORY:
-        return OPTIONS_CATEGORY_SHARED_MEMORY;
-    case HTTP_ROUTE_MODEL_CONFIG:
-        return OPTIONS_CATEGORY_MODEL_CONFIG;
-    case HTTP_ROUTE_INDEX:
-    case HTTP_ROUTE_CONTROL:
-        return OPTIONS_CATEGORY_MODEL_REPOSITORY;
-    case HTTP_ROUTE_ALL_STATS:
-    case HTTP_ROUTE_MODEL_STATS:
-        return OPTIONS_CATEGORY_STATISTICS;
-    case HTTP_ROUTE_MODEL_TRACE:
-    case HTTP_ROUTE_TRACE:
-        return OPTIONS_CATEGORY_TRACE;
-    case HTTP_ROUTE_LOGGING:
-        return OPTIONS_CATEGORY_LOGGING;
-    }
-    return OPTIONS_CATEGORY_NONE;
+    return (enum options_category)categories[route->kind];
 }
 
 static bool is_generate(enum http_route_kind kind)
@@ -244,6 +198,12 @@ static struct err *serve_route(struct http_exchange *x, struct http_message *m)
         answer_message(x, &metadata->base);
         return NULL;
     }
+    case HTTP_ROUTE_OPENAPI: {
+        struct strbuf sb = STRBUF_INIT;
+        http_openapi_put(&sb);
+        answer_text(x, &sb);
+        return NULL;
+    }
     case HTTP_ROUTE_ALL_STATS:
         return serve_all_stats(x);
     case HTTP_ROUTE_MODEL:
@@ -308,35 +268,21 @@ static struct http_route http_api_route(const struct http1_head *head)
     return http_route_find(head->url, head->url_len);
 }
 
-/* Indexed by enum http_route_kind. */
+#define HTTP_ROUTE(kind, name, slot, methods, category, tells) [HTTP_ROUTE_##kind] = {name, slot},
 static const struct front_metrics_route routes[] = {
-    [HTTP_ROUTE_NONE] = {"other", -1},
-    [HTTP_ROUTE_SERVER] = {"server", -1},
-    [HTTP_ROUTE_LIVE] = {"live", -1},
-    [HTTP_ROUTE_READY] = {"ready", -1},
-    [HTTP_ROUTE_ALL_STATS] = {"stats", -1},
-    [HTTP_ROUTE_MODEL] = {"model", -1},
-    [HTTP_ROUTE_MODEL_INFER] = {"infer", 0},
-    [HTTP_ROUTE_MODEL_READY] = {"model_ready", -1},
-    [HTTP_ROUTE_MODEL_CONFIG] = {"model_config", -1},
-    [HTTP_ROUTE_MODEL_STATS] = {"model_stats", -1},
-    [HTTP_ROUTE_MODEL_GENERATE] = {"generate", 1},
-    [HTTP_ROUTE_MODEL_GENERATE_STREAM] = {"generate_stream", 2},
-    [HTTP_ROUTE_MODEL_TRACE] = {"model_trace", -1},
-    [HTTP_ROUTE_INDEX] = {"index", -1},
-    [HTTP_ROUTE_CONTROL] = {"control", -1},
-    [HTTP_ROUTE_SHARED_MEMORY] = {"shared_memory", -1},
-    [HTTP_ROUTE_TRACE] = {"trace", -1},
-    [HTTP_ROUTE_LOGGING] = {"logging", -1},
+#include "http/api/http_route.def"
 };
 static const struct front_metrics_kind metrics = {
     .protocol = "http", .routes = routes, .route_count = sizeof(routes) / sizeof(*routes)};
 
-#define TELLS                                                                                \
-    (1u << HTTP_ROUTE_SERVER | 1u << HTTP_ROUTE_ALL_STATS | 1u << HTTP_ROUTE_MODEL |         \
-     1u << HTTP_ROUTE_MODEL_CONFIG | 1u << HTTP_ROUTE_MODEL_STATS | 1u << HTTP_ROUTE_INDEX | \
-     1u << HTTP_ROUTE_LOGGING | 1u << HTTP_ROUTE_SHARED_MEMORY | 1u << HTTP_ROUTE_TRACE |    \
-     1u << HTTP_ROUTE_MODEL_TRACE)
+enum {
+#define HTTP_ROUTE(kind, name, slot, methods, category, tells) \
+    TELLS_##kind = (tells) ? 1u << HTTP_ROUTE_##kind : 0,
+#include "http/api/http_route.def"
+#define HTTP_ROUTE(kind, name, slot, methods, category, tells) +TELLS_##kind
+    TELLS = 0
+#include "http/api/http_route.def"
+};
 
 const struct http_service http_api_service = {.metrics = &metrics,
                                               .inference = true,

@@ -125,6 +125,8 @@ static void find_other(struct path p, struct http_route *r)
         r->kind = HTTP_ROUTE_READY;
     else if (http_route_is(&p, "/trace/setting"))
         r->kind = HTTP_ROUTE_TRACE;
+    else if (http_route_is(&p, "/openapi.json"))
+        r->kind = HTTP_ROUTE_OPENAPI;
     else if (http_route_is(&p, "/logging"))
         r->kind = HTTP_ROUTE_LOGGING;
     else if (http_route_eat(&p, "/repository/"))

@@ -1,30 +1,22 @@
 #pragma once
 /* The routes of the inference port, and the meaning of a path. Paths are used as sent, without
  * decoding, as in the reference. Pure. */
+#include "codec/http1.h"
 #include "http/http_service.h"
 
 #include <stddef.h>
 
+/* One for each HTTP_ROUTE of http_route.def, HTTP_ROUTE_NONE first. */
 enum http_route_kind {
-    HTTP_ROUTE_NONE,
-    HTTP_ROUTE_SERVER,    /* /v2 */
-    HTTP_ROUTE_LIVE,      /* /v2/health/live */
-    HTTP_ROUTE_READY,     /* /v2/health/ready */
-    HTTP_ROUTE_ALL_STATS, /* /v2/models/stats */
-    HTTP_ROUTE_MODEL,     /* /v2/models/M[/versions/N], and the next seven behind it */
-    HTTP_ROUTE_MODEL_INFER,
-    HTTP_ROUTE_MODEL_READY,
-    HTTP_ROUTE_MODEL_CONFIG,
-    HTTP_ROUTE_MODEL_STATS,
-    HTTP_ROUTE_MODEL_GENERATE,
-    HTTP_ROUTE_MODEL_GENERATE_STREAM,
-    HTTP_ROUTE_MODEL_TRACE,   /* /v2/models/M/trace/setting */
-    HTTP_ROUTE_INDEX,         /* /v2/repository[/R]/index */
-    HTTP_ROUTE_CONTROL,       /* /v2/repository[/R]/models/M/load or unload */
-    HTTP_ROUTE_SHARED_MEMORY, /* /v2/systemsharedmemory..., /v2/cudasharedmemory... */
-    HTTP_ROUTE_TRACE,         /* /v2/trace/setting */
-    HTTP_ROUTE_LOGGING,       /* /v2/logging */
+#define HTTP_ROUTE(kind, name, slot, methods, category, tells) HTTP_ROUTE_##kind,
+#include "http/api/http_route.def"
 };
+
+/* Methods, as bits. */
+#define HTTP_ROUTE_GET  (1u << HTTP1_GET)
+#define HTTP_ROUTE_READ (1u << HTTP1_GET | 1u << HTTP1_HEAD_METHOD)
+#define HTTP_ROUTE_POST (1u << HTTP1_POST)
+#define HTTP_ROUTE_ANY  (~0u)
 
 /* http_route_find - match a request target of len bytes, at most HTTP1_MAX_URL_BYTES: origin
  * form or absolute form; a query is ignored. */
