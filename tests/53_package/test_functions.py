@@ -1,14 +1,16 @@
 """Python functions as models, over HTTP, gRPC and in the process."""
 
 import json
+import queue
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tritonclient.grpc
 import tritonclient.http
-from conftest import Packaged
+from conftest import Packaged, Script
 from harness import rawhttp
 from harness.repository import Repository
 
@@ -55,6 +57,90 @@ def halve(x):
 """
 
 
+BROKEN = """
+import threading
+
+gate = threading.Event()
+kept = []
+WANTED = dict(inputs={"x": (np.int32, [1])}, outputs={"y": (np.float32, [2])})
+
+
+@nereid.model(**WANTED)
+def raises(x):
+    raise KeyError("no such thing")
+
+
+@nereid.model(**WANTED)
+def refuses(x):
+    raise nereid.Error("not for you", nereid.Code.NOT_FOUND)
+
+
+@nereid.model(**WANTED)
+def gives(x):
+    return {
+        0: lambda: None, 1: lambda: {}, 2: lambda: {"y": np.zeros(2)}, 3: lambda: {"y": np.zeros((2, 1), np.float32)},
+        4: lambda: {"y": object()}, 5: lambda: {"y": np.zeros(2, np.float32), "z": 1}, 6: lambda: sys.exit("gone"),
+        7: lambda: {"y": [1, 2]},
+    }[int(x[0])]()
+
+
+@nereid.batch(**WANTED)
+def rows(x):
+    return {"y": np.zeros((len(x) + 1, 2), np.float32)}
+
+
+@nereid.model(timeout=0.5, **WANTED)
+def hangs(x):
+    if x[0]:
+        gate.wait()
+    return {"y": [x[0], x[0]]}
+
+
+@nereid.model(**WANTED)
+def opens(x):
+    gate.set()
+    return {"y": [0, 0]}
+
+
+@nereid.model(**WANTED)
+def keeps(x):
+    kept.append(x)
+    return {"y": [kept[0][0], len(kept)]}
+
+
+large = []
+
+
+@nereid.model(inputs={"x": (np.int32, [-1])}, outputs={"y": (np.int64, [2])})
+def keeps_large(x):
+    large.append(x)
+    told = [len(large), sum(int(each.sum()) for each in large)]
+    if not x[0]:
+        large.clear()
+    return {"y": told}
+
+
+@nereid.model(**WANTED)
+def writes(x):
+    x[0] = 1
+"""
+
+
+@pytest.fixture(scope="module")
+def broken(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Packaged]:
+    folder = tmp_path_factory.mktemp("broken")
+    (folder / "served.py").write_text("import sys\n" + TEN_LINES + BROKEN + SERVE)
+    with Packaged(python, folder / "served.py", []) as server:
+        yield server
+
+
+def answer(server: Packaged, model: str, value: int, shape: tuple[int, ...] = (1,)) -> tuple[int, str]:
+    """Status and error, or the output."""
+    body = {"inputs": [{"name": "x", "datatype": "INT32", "shape": shape, "data": [value]}]}
+    got = rawhttp.post(server.http, f"/v2/models/{model}/infer", json.dumps(body).encode())
+    return got.status, got.json().get("error") or str(got.json()["outputs"][0]["data"])
+
+
 @pytest.fixture(scope="module")
 def served(python: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Packaged]:
     folder = tmp_path_factory.mktemp("functions")
@@ -93,3 +179,164 @@ def test_function_beside_a_repository(served: Packaged) -> None:
     body = {"inputs": [{"name": "INPUT0", "datatype": "FP32", "shape": [2], "data": [1.5, 2]}]}
     answer = rawhttp.post(served.http, "/v2/models/copy/infer", json.dumps(body).encode())
     assert answer.json()["outputs"][0]["data"] == [1.5, 2.0]
+
+
+def test_decoupled_function_over_a_stream(served: Packaged) -> None:
+    def stream(count: int) -> list[object]:
+        answers: queue.Queue[tuple[object, object]] = queue.Queue()
+        found: list[object] = []
+        with tritonclient.grpc.InferenceServerClient(served.grpc) as client:
+            client.start_stream(lambda result, error: answers.put((result, error)))
+            given = made(tritonclient.grpc, "n", np.array([count], np.int32))
+            client.async_stream_infer("count", [given], enable_empty_final_response=True)
+            while True:
+                result, error = answers.get(timeout=60)
+                if error:
+                    return [*found, str(error)]
+                if (i := result.as_numpy("i")) is not None:
+                    found.append(int(i[0]))
+                if result.get_response().parameters["triton_final_response"].bool_param:
+                    return found
+
+    assert stream(5) == [0, 1, 2, 3, 4]
+    assert stream(0) == []
+    assert stream(3) == [0, 1, 2, "three is too many"]
+
+
+def test_requests_share_a_batch(served: Packaged) -> None:
+    """Those that came while the server was halted are put together; each has its own rows back."""
+
+    def ask(first: int) -> tuple[list[int], int]:
+        got = ask_http(served, "twice", x=np.array([[first, 1]]))
+        return got.as_numpy("y").tolist()[0], int(got.as_numpy("rows")[0][0])
+
+    with ThreadPoolExecutor(8) as pool:
+        while max(rows for _, rows in pool.map(ask, range(8))) < 2:
+            pass
+        assert [y for y, _ in pool.map(ask, range(8))] == [[2 * each, 2] for each in range(8)]
+    statistics = rawhttp.request(*served.http.split(":"), "GET", "/v2/models/twice/stats").json()["model_stats"][0]
+    assert statistics["inference_count"] > statistics["execution_count"]
+    assert any(each["batch_size"] > 1 for each in statistics["batch_stats"])
+
+
+def test_errors_of_functions_name_them(broken: Packaged) -> None:
+    line = (TEN_LINES + BROKEN).splitlines().index('    raise KeyError("no such thing")') + 2
+    assert answer(broken, "raises", 1) == (500, f"function 'raises', line {line}: KeyError: 'no such thing'")
+    assert answer(broken, "refuses", 1) == (404, "not for you")
+    told = [answer(broken, "gives", each) for each in range(8)]
+    assert [status for status, _ in told] == [500] * 7 + [200]
+    assert [text.replace("function 'gives'", "") for _, text in told] == [
+        ": TypeError: expected a dict of outputs, found NoneType",
+        ": TypeError: expected the outputs ['y'], found []",
+        ": TypeError: output 'y': expected FP32 (float32), found float64",
+        ": ValueError: output 'y': expected the shape [2], found [2, 1]",
+        ": TypeError: float() argument must be a string or a real number, not 'object'",
+        ": TypeError: expected the outputs ['y'], found ['y', 'z']",
+        "gone",
+        "[1.0, 2.0]",
+    ]
+    assert answer(broken, "rows", 1, (1, 1)) == (500, "function 'rows': ValueError: output 'y': expected the shape [1, 2], found [2, 2]")
+    status, text = answer(broken, "writes", 0)
+    assert status == 500 and "read-only" in text
+    assert answer(broken, "gives", 7)[0] == 200
+
+
+def test_kept_input_stays_as_it_is(broken: Packaged) -> None:
+    for count in range(1, 50):
+        assert answer(broken, "keeps", 7 if count == 1 else 3) == (200, f"[7.0, {count}.0]")
+
+
+def test_large_input_is_a_view_that_may_be_kept(broken: Packaged) -> None:
+    def ask(value: int) -> list[int]:
+        return list(ask_http(broken, "keeps_large", x=np.full(1 << 18, value, np.int32)).as_numpy("y"))
+
+    for count in range(1, 20):
+        assert ask(3) == [count, (3 * count) << 18]
+    assert ask(0) == [20, (3 * 19) << 18]
+
+
+def test_function_that_hangs(broken: Packaged) -> None:
+    """Its requests have an error in time, others go on, and it is called again; too many calls that hang are refused at once."""
+    late = (503, "function 'hangs' has not returned within 0.5 s")
+    assert answer(broken, "hangs", 1) == late
+    assert answer(broken, "hangs", 0) == (200, "[0.0, 0.0]")
+    assert answer(broken, "gives", 7)[0] == 200
+    for _ in range(7):
+        assert answer(broken, "hangs", 1) == late
+    assert answer(broken, "hangs", 0) == (503, "function 'hangs' hangs: 8 calls have not returned, no more are made until one does")
+    assert answer(broken, "opens", 0)[0] == 200
+    broken.process.wait_for(lambda: answer(broken, "hangs", 0)[0], 200)
+
+
+def test_stop_while_requests_run(python: Path, tmp_path: Path) -> None:
+    """A request that runs when SIGTERM comes is answered; the process ends with status 0."""
+    slow = """
+import os
+
+
+@nereid.model(inputs={"x": (np.int32, [1])}, outputs={"y": (np.float32, [2])})
+def slow(x):
+    os.write(1, b"runs\\n")
+    while not os.path.exists(sys.argv[0] + ".go"):
+        os.sched_yield()
+    return {"y": [1, 2]}
+"""
+    file = tmp_path / "served.py"
+    file.write_text("import sys\n" + TEN_LINES + slow + SERVE)
+    server = Packaged(python, file, [], {"log-info": "true"}).start()
+    with ThreadPoolExecutor(2) as pool:
+        asked = pool.submit(answer, server, "slow", 1)
+        server.process.wait_until(lambda: "runs" in server.process.log(), 60)
+        stopped = pool.submit(server.process.stop)
+        server.process.wait_until(lambda: "Waiting for in-flight requests" in server.process.log(), 60)
+        file.with_name("served.py.go").touch()
+        assert asked.result() == (200, "[1.0, 2.0]")
+        stopped.result()
+
+
+def test_functions_that_cannot_be(script: Script) -> None:
+    told = script("""
+        told = []
+        def note(call):
+            try:
+                call()
+            except Exception as error:
+                told.append(f"{type(error).__name__}: {error}")
+        some = {"x": (np.float32, [1])}
+        def f(x): return {"x": x}
+        def g(x): yield {"x": x}
+        note(lambda: nereid.model(inputs={"x": ("FP31", [1])}, outputs=some)(f))
+        note(lambda: nereid.model(inputs={"x": 3}, outputs=some)(f))
+        note(lambda: nereid.model(inputs={"x": (np.float32, [0])}, outputs=some)(f))
+        note(lambda: nereid.model(inputs=some, outputs=some, name="../up")(f))
+        note(lambda: nereid.model(inputs=some, outputs=some, timeout=1)(g))
+        note(lambda: nereid.batch(inputs=some, outputs=some, max_batch_size=0)(f))
+        one = nereid.model(inputs=some, outputs=some)(f)
+        note(lambda: nereid.Server(one, one))
+    """)
+    assert told == [
+        "ValueError: input 'x': expected (datatype, shape) such as (numpy.float32, [-1, 3]), found ('FP31', [1]): datatype: expected one of "
+        "BOOL, UINT8, UINT16, UINT32, UINT64, INT8, INT16, INT32, INT64, FP16, FP32, FP64, BYTES, BF16, or one of NumPy's, found 'FP31'",
+        "ValueError: input 'x': expected (datatype, shape) such as (numpy.float32, [-1, 3]), found 3: cannot unpack non-iterable int object",
+        "ValueError: input 'x': sizes are above 0, or -1 for any, found [0]",
+        "ValueError: name: expected the name of a model, which is that of a folder, found '../up'",
+        "ValueError: timeout: expected seconds up to 86400, and none for a generator, found 1",
+        "ValueError: max_batch_size: expected at least 1, found 0",
+        "ValueError: two functions have the same name: ['f', 'f']",
+    ]
+
+
+def test_other_repositories_cannot_name_a_function(script: Script, tmp_path: Path) -> None:
+    """A model that names the backend, and a link to it, has no key of a function."""
+    script("""
+        import os, pathlib
+        from nereid import _core
+        folder = pathlib.Path(sys.argv[1]) / "thief"
+        (folder / "1").mkdir(parents=True)
+        (folder / "libtriton_function.so").symlink_to(_core.__file__)
+        (folder / "config.pbtxt").write_text('backend: "function" parameters { key: "function" value { string_value: "f" } }')
+        options = dict(model_repository=sys.argv[1], exit_on_error=False, http_port=0, grpc_port=0, metrics_port=0)
+        with nereid.Server(nereid.model(inputs={}, outputs={}, name="f")(lambda: {}), **options) as server:
+            told = next(each for each in server.models() if each["name"] == "thief")
+        assert told["state"] == "UNAVAILABLE" and "names no function of this process" in told["reason"], told
+    """, tmp_path)

@@ -59,7 +59,7 @@ def test_types(python: Path) -> None:
 
 
 @pytest.mark.onnx
-def test_digits_in_ten_lines(script: Script, digits: Path) -> None:
+def test_digits(script: Script, digits: Path) -> None:
     assert script(f"""
         seven = "0078dgf100774bc000008d100488ff6002bff400000g5000009f1000000d5000"
         image = np.array([[int(each, 17) for each in seven]], np.float32)

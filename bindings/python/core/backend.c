@@ -3,6 +3,7 @@
 #include "core.h"
 
 #include "execute.h"
+#include "watch.h"
 #include "triton/core/tritonbackend.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -51,20 +52,38 @@ EXPORT TRITONSERVER_Error *TRITONBACKEND_ModelInitialize(TRITONBACKEND_Model *mo
         return e;
     PyGILState_STATE state = PyGILState_Ensure();
     PyObject *found = backend_find(name, config);
-    if (!found)
+    struct function *f = found ? function_new(name, found) : NULL;
+    Py_XDECREF(found);
+    if (!f)
         e = backend_error();
     PyGILState_Release(state);
     TRITONSERVER_ErrorDelete(TRITONSERVER_MessageDelete(config));
-    return e ? e : TRITONBACKEND_ModelSetState(model, found);
+    return e ? e : TRITONBACKEND_ModelSetState(model, f);
 }
 
 EXPORT TRITONSERVER_Error *TRITONBACKEND_ModelFinalize(TRITONBACKEND_Model *model)
 {
-    void *found = NULL;
-    TRITONSERVER_Error *e = TRITONBACKEND_ModelState(model, &found);
-    PyGILState_STATE state = PyGILState_Ensure();
-    Py_XDECREF((PyObject *)found);
-    PyGILState_Release(state);
+    void *f = NULL;
+    TRITONSERVER_Error *e = TRITONBACKEND_ModelState(model, &f);
+    function_unref(f);
+    return e;
+}
+
+EXPORT TRITONSERVER_Error *
+TRITONBACKEND_ModelInstanceInitialize(TRITONBACKEND_ModelInstance *instance)
+{
+    struct watch *w = watch_new();
+    if (w)
+        return TRITONBACKEND_ModelInstanceSetState(instance, w);
+    return TRITONSERVER_ErrorNew(TRITONSERVER_ERROR_UNAVAILABLE, "out of memory");
+}
+
+EXPORT TRITONSERVER_Error *
+TRITONBACKEND_ModelInstanceFinalize(TRITONBACKEND_ModelInstance *instance)
+{
+    void *w = NULL;
+    TRITONSERVER_Error *e = TRITONBACKEND_ModelInstanceState(instance, &w);
+    watch_free(w);
     return e;
 }
 
@@ -73,12 +92,19 @@ EXPORT TRITONSERVER_Error *TRITONBACKEND_ModelInstanceExecute(TRITONBACKEND_Mode
                                                               const uint32_t request_count)
 {
     TRITONBACKEND_Model *model;
-    void *found = NULL;
+    void *state = NULL, *w = NULL;
     TRITONSERVER_Error *e = TRITONBACKEND_ModelInstanceModel(instance, &model);
     if (!e)
-        e = TRITONBACKEND_ModelState(model, &found);
+        e = TRITONBACKEND_ModelState(model, &state);
+    if (!e)
+        e = TRITONBACKEND_ModelInstanceState(instance, &w);
     if (e)
         return e;
-    execute_batch(found, instance, requests, request_count);
+    struct function *f = state;
+    if (f->timeout_ns)
+        watch_run(w, f, instance, requests, request_count);
+    else
+        execute_batch(&(struct execution){
+            .function = f, .instance = instance, .requests = requests, .count = request_count});
     return NULL;
 }

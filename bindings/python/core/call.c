@@ -97,7 +97,7 @@ static void call_responded(TRITONSERVER_InferenceResponse *response, const uint3
     struct answer *a = response ? answer_of(response) : NULL;
     pthread_mutex_lock(&c->lock);
     bool lost = (response && !a) || c->waiting == MOST_WAITING;
-    if (a && !lost) {
+    if (a && !lost && !c->left) {
         *c->last = a;
         c->last = &a->next;
         c->waiting++;

@@ -90,6 +90,8 @@ static bool module_types(PyObject *module)
     return true;
 }
 
+PyMODINIT_FUNC PyInit__core(void); /* called by the interpreter */
+
 PyMODINIT_FUNC PyInit__core(void)
 {
     PyObject *module = PyModule_Create(&core_module);

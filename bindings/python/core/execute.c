@@ -1,6 +1,7 @@
 #include "execute.h"
 
 #include "array.h"
+#include "gil.h"
 
 #include <string.h>
 #include <time.h>
@@ -32,14 +33,19 @@ static uint64_t execute_now(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The memory of an input: where it lies, kept by its request; put together where it has pieces. */
+/* Inputs up to this size are copied: who keeps one keeps no request, and so does not hinder the end
+ * of the server. */
+enum { COPIED_BYTES = 16 << 10 };
+
+/* The memory of an input: where it lies, kept by its request; copied where it is small or has
+ * pieces. */
 static PyObject *execute_memory(PyObject *held, TRITONBACKEND_Input *input, uint32_t pieces,
                                 uint64_t bytes, const void **ret_data)
 {
     PyObject *whole = NULL;
     char *to = NULL;
     *ret_data = NULL;
-    if (pieces > 1) {
+    if (pieces > 1 || bytes <= COPIED_BYTES) {
         whole = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)bytes);
         to = whole ? PyBytes_AsString(whole) : NULL;
         if (!to)
@@ -200,7 +206,15 @@ static TRITONSERVER_Error *execute_result(TRITONBACKEND_Request *request,
     return execute_error();
 }
 
-/* Sends one response for each item of an iterator, then the end.
+/* Who asked is gone, or does not want more. */
+static bool execute_is_cancelled(TRITONBACKEND_Request *request)
+{
+    bool cancelled = false;
+    TRITONSERVER_ErrorDelete(TRITONBACKEND_RequestIsCancelled(request, &cancelled));
+    return cancelled;
+}
+
+/* Sends one response for each item of an iterator until nobody wants more, then the end.
  * returns  false after an error, which was sent */
 static bool execute_stream(TRITONBACKEND_Request *request, PyObject *items)
 {
@@ -209,7 +223,7 @@ static bool execute_stream(TRITONBACKEND_Request *request, PyObject *items)
     bool over = e != NULL; /* the last response was sent */
     while (!e) {
         TRITONBACKEND_Response *response = NULL;
-        PyObject *item = PyIter_Next(items);
+        PyObject *item = execute_is_cancelled(request) ? NULL : PyIter_Next(items);
         if (!item && !PyErr_Occurred())
             break;
         TRITONSERVER_Error *lost = TRITONBACKEND_ResponseNewFromFactory(&response, factory);
@@ -306,28 +320,65 @@ static PyObject *execute_call(PyObject *function, PyObject *asked, uint32_t coun
     return results;
 }
 
-void execute_batch(PyObject *function, TRITONBACKEND_ModelInstance *instance,
-                   TRITONBACKEND_Request **requests, uint32_t count)
+void execute_refuse(TRITONBACKEND_ModelInstance *instance, TRITONBACKEND_Request *request,
+                    TRITONSERVER_Error *e)
+{
+    struct execute_times times = {0};
+    times.start = times.computes = times.computed = execute_now();
+    execute_answer(instance, request, NULL, e, &times);
+}
+
+/* Rows of the batch that a request is. */
+static uint64_t execute_rows_of(const struct function *f, TRITONBACKEND_Request *request)
+{
+    TRITONBACKEND_Input *input;
+    const int64_t *shape;
+    uint32_t rank;
+    TRITONSERVER_Error *e =
+        f->batches ? TRITONBACKEND_RequestInputByIndex(request, 0, &input) : NULL;
+    if (f->batches && !e)
+        e = TRITONBACKEND_InputProperties(input, NULL, NULL, &shape, &rank, NULL, NULL);
+    bool batch = f->batches && !e && rank > 0;
+    TRITONSERVER_ErrorDelete(e);
+    return batch ? (uint64_t)shape[0] : 1;
+}
+
+static void execute_answers(const struct execution *x, PyObject *results,
+                            TRITONSERVER_Error *failed, const struct execute_times *times)
+{
+    uint64_t rows = 0;
+    for (uint32_t i = 0; i < x->count; i++)
+        rows += execute_rows_of(x->function, x->requests[i]);
+    TRITONSERVER_ErrorDelete(TRITONBACKEND_ModelInstanceReportBatchStatistics(
+        x->instance, rows, times->start, times->computes, times->computed, execute_now()));
+    for (uint32_t i = 0; i < x->count; i++)
+        execute_answer(x->instance, x->requests[i],
+                       results ? PyList_GetItem(results, (Py_ssize_t)i) : NULL, failed, times);
+}
+
+void execute_batch(const struct execution *x)
 {
     struct execute_times times = {.start = execute_now()};
-    PyGILState_STATE state = PyGILState_Ensure();
-    PyObject *held = execute_hold(requests, count);
-    PyObject *asked = held ? execute_asked(held, requests, count) : NULL;
+    PyGILState_STATE state = gil_take();
+    PyObject *held = execute_hold(x->requests, x->count);
+    PyObject *asked = held ? execute_asked(held, x->requests, x->count) : NULL;
     times.computes = execute_now();
-    PyObject *results = asked ? execute_call(function, asked, count) : NULL;
+    PyObject *results = asked ? execute_call(x->function->run, asked, x->count) : NULL;
     TRITONSERVER_Error *failed = results ? NULL : execute_error();
     Py_XDECREF(asked);
     times.computed = execute_now();
-    for (uint32_t i = 0; i < count; i++)
-        execute_answer(instance, requests[i],
-                       results ? PyList_GetItem(results, (Py_ssize_t)i) : NULL, failed, &times);
-    TRITONSERVER_ErrorDelete(TRITONBACKEND_ModelInstanceReportBatchStatistics(
-        instance, count, times.start, times.computes, times.computed, execute_now()));
+    if (!x->may_answer || x->may_answer(x->arg))
+        execute_answers(x, results, failed, &times);
     TRITONSERVER_ErrorDelete(failed);
+    if (x->before_release) {
+        Py_BEGIN_ALLOW_THREADS;
+        x->before_release(x->arg);
+        Py_END_ALLOW_THREADS;
+    }
     Py_XDECREF(results);
-    for (uint32_t i = 0; !held && i < count; i++)
+    for (uint32_t i = 0; !held && i < x->count; i++)
         TRITONSERVER_ErrorDelete(
-            TRITONBACKEND_RequestRelease(requests[i], TRITONSERVER_REQUEST_RELEASE_ALL));
+            TRITONBACKEND_RequestRelease(x->requests[i], TRITONSERVER_REQUEST_RELEASE_ALL));
     Py_XDECREF(held);
-    PyGILState_Release(state);
+    gil_give(state);
 }

@@ -11,7 +11,7 @@ def adopt(
     plain: Callable[[Array], Array],
     texts: Callable[[list[bytes], tuple[int, ...]], Array],
     bfloat16: Callable[[Array], Array],
-    function: Callable[[str, str], Callable[[list[dict[str, Array]]], list[Result]]],
+    function: Callable[[str, str], tuple[Callable[[list[dict[str, Array]]], list[Result]], float, bool]],
     /,
 ) -> None: ...
 

@@ -15,6 +15,7 @@ from ._errors import Code, Error
 from ._types import Array, Result
 
 Spec = tuple[Any, Sequence[int]]
+MOST_SECONDS = 86400
 Outputs = Mapping[str, Any]
 Body = Callable[..., Union[Outputs, Iterator[Outputs]]]
 
@@ -57,11 +58,16 @@ class Function:
     max_queue_delay_us: int = 0
     instances: int = 1
     decoupled: bool = False
+    timeout: float = 0
     _outputs: dict[str, Tensor] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         if not self.name or "/" in self.name or self.name.startswith("."):
             raise ValueError(f"name: expected the name of a model, which is that of a folder, found {self.name!r}")
+        if not 0 <= self.timeout <= MOST_SECONDS or (self.timeout and self.decoupled):
+            raise ValueError(f"timeout: expected seconds up to {MOST_SECONDS}, and none for a generator, found {self.timeout}")
+        if self.instances < 1 or self.max_batch_size < 0:
+            raise ValueError(f"instances, max_batch_size: expected at least 1, found {self.instances}, {self.max_batch_size}")
         self._outputs = {each.name: each for each in self.outputs}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Outputs | Iterator[Outputs]:
@@ -154,8 +160,9 @@ def checked(tensor: Tensor, value: Any, batch: int | None) -> Any:
 
 
 def model(
-    *, inputs: Mapping[str, Spec], outputs: Mapping[str, Spec], name: str | None = None, instances: int = 1
-) -> Callable[[Body], Function]:
+    *, inputs: Mapping[str, Spec], outputs: Mapping[str, Spec], name: str | None = None, instances: int = 1,
+    timeout: float | None = None,
+) -> Callable[[Body], Function]:  # fmt: skip
     """Makes a function a model: it gets the inputs of a request by name and returns a dict of its outputs.
 
     A generator function is a decoupled model: each dict that it yields is a response.
@@ -167,20 +174,23 @@ def model(
     inputs, outputs  by name: a datatype of NumPy, or one of the protocol such as "FP32", and a shape with -1 for any size
     name             of the model; None = that of the function
     instances        how many requests may run at the same time, each on a thread
+    timeout          seconds that a call may take; its requests have an error then, and others go on. None = any time, which is quicker:
+                     no thread besides those of the server
     """
 
     def decorate(body: Body) -> Function:
         decoupled = inspect.isgeneratorfunction(body)
         return Function(
-            body, name or body.__name__, tensors("input", inputs), tensors("output", outputs), instances=instances, decoupled=decoupled
-        )
+            body, name or body.__name__, tensors("input", inputs), tensors("output", outputs), instances=instances, decoupled=decoupled,
+            timeout=timeout or 0,
+        )  # fmt: skip
 
     return decorate
 
 
 def batch(
     *, inputs: Mapping[str, Spec], outputs: Mapping[str, Spec], max_batch_size: int = 64, max_queue_delay: float = 0,
-    name: str | None = None, instances: int = 1,
+    name: str | None = None, instances: int = 1, timeout: float | None = None,
 ) -> Callable[[Body], Function]:  # fmt: skip
     """As model, for a function that takes many requests at once: its arrays have one more dimension in front, the batch.
 
@@ -193,7 +203,7 @@ def batch(
     def decorate(body: Body) -> Function:
         return Function(
             body, name or body.__name__, tensors("input", inputs), tensors("output", outputs), max_batch_size,
-            round(max_queue_delay * 1e6), instances,
+            round(max_queue_delay * 1e6), instances, timeout=timeout or 0,
         )  # fmt: skip
 
     return decorate
@@ -212,9 +222,10 @@ def release(keys: Iterable[str]) -> None:
         _bound.pop(key, None)
 
 
-def find(name: str, config: str) -> Callable[[list[dict[str, Array]]], list[Result]]:
-    """What runs a model, for the backend."""
+def find(name: str, config: str) -> tuple[Callable[[list[dict[str, Array]]], list[Result]], float, bool]:
+    """What runs a model, for the backend; its time-out in seconds; whether it batches."""
     key = json.loads(config).get("parameters", {}).get("function", {}).get("string_value", "")
     if key not in _bound:
         raise Error(f"model '{name}' names no function of this process: models of the backend 'function' are made by the package alone")
-    return _bound[key].run
+    found = _bound[key]
+    return found.run, found.timeout, found.max_batch_size > 0
