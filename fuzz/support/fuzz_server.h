@@ -6,6 +6,7 @@
  * The models: "m" FP32 [ -1 ] without batching, "b" INT32 [ 4 ] up to 8 in a batch, "s" BYTES [
  * -1 ], "t" two inputs of BOOL and FP64 with a fixed shape, "d" decoupled (fuzz_recite.h): BYTES and an
  * FP32 that may be left out. */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +36,7 @@ struct fuzz_client {
     size_t received;
     uint8_t first[9];   /* that came in */
     struct strbuf *all; /* what came in, for who wants it */
+    bool closed;        /* by the server */
 };
 
 /* fuzz_server_send - send bytes in pieces of at most `piece` (0 = all at once), with a turn of
@@ -47,6 +49,10 @@ void fuzz_server_take(struct fuzz_client *c);
 /* fuzz_server_hang_up - end the client's side, take what is still said until the server has
  * closed too, close. */
 void fuzz_server_hang_up(struct fuzz_client *c);
+
+/* fuzz_server_read_all - end the client's side, take everything until the server has closed too,
+ * however many turns that needs (a model that was slow runs on a thread of its own), close. */
+void fuzz_server_read_all(struct fuzz_client *c);
 
 /* fuzz_server_settle - run turns until no connection is left and no request is under way. open
  * counts the connections. */

@@ -382,6 +382,8 @@ void http1_collect(struct http1_parser *p)
 
 const char *http1_header(const struct http1_head *head, const char *name, const char *after)
 {
+    if (!head->headers_len)
+        return NULL;
     const char *at = after ? after + strlen(after) + 1 : head->headers;
     const char *end = head->headers + head->headers_len;
     while (at < end) {
