@@ -6,6 +6,8 @@
 Each row of its tables has a promise, its source (a page and a quotation from it, or the blueprint), the tests that prove it, and the bound,
 written exactly as in a test. The exit status is 1, and a line says why, if a test does not exist, a page does not have the quotation, none
 of the row's tests has the bound, or a line of README.md or docs/user has an amount with a unit and no row quotes it.
+
+On every page of docs/internals the rows of a table whose last column is "shown by" name tests that exist.
 """
 
 import argparse
@@ -82,6 +84,25 @@ def of_row(root: Path, row: Promise) -> list[str]:
     return found
 
 
+def shown(root: Path) -> list[str]:
+    """What is wrong with the tables that end in "shown by"."""
+    found = []
+    for page in sorted((root / "docs/internals").glob("*.md")):
+        inside = False
+        for line in page.read_text().splitlines():
+            if not line.startswith("|"):
+                inside = False
+            elif line.endswith("| shown by |"):
+                inside = True
+            elif inside and not line.startswith("|--"):
+                cells = line.strip("|").split(" | ")
+                tests = TEST.findall(cells[-1])
+                where = f"{page.relative_to(root)}: {cells[0].strip()}"
+                found += [] if tests else [f"{where}: shown by no test"]
+                found += [f"{where}: there is no test {'::'.join(test)}" for test in tests if body_of(root, *test) is None]
+    return found
+
+
 def amounts(root: Path) -> list[tuple[str, str]]:
     """(page, line) of each line on the pages for users that has an amount."""
     found = []
@@ -96,7 +117,7 @@ def amounts(root: Path) -> list[tuple[str, str]]:
 def problems(root: Path) -> list[str]:
     page = (root / PAGE).read_text()
     rows = promises(page)
-    found = [line for row in rows for line in of_row(root, row)]
+    found = shown(root) + [line for row in rows for line in of_row(root, row)]
     quoted = SOURCE.findall(page)
     for file, line in amounts(root):
         if not any(at == file and (plain(words) in plain(line) or plain(line) in plain(words)) for at, words in quoted):

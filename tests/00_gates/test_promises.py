@@ -54,6 +54,21 @@ def test_what_is_missing_is_told(tree: Path, old: str, new: str, words: str) -> 
     assert words in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("tests", "words"),
+    [
+        ("`tests/test_one.py::test_it` `tests/test_two.c::it_works`", ""),
+        ("`tests/test_one.py::test_other`", "docs/internals/b.md: holes: there is no test tests/test_one.py::test_other"),
+        ("somebody looked", "docs/internals/b.md: holes: shown by no test"),
+    ],
+)
+def test_what_is_shown_is_shown_by_tests(tree: Path, tests: str, words: str) -> None:
+    (tree / "docs/internals/b.md").write_text(f"| class | why | shown by |\n|---|---|---|\n| holes | none | {tests} |\n")
+    done = run(tree)
+    assert done.returncode == (1 if words else 0), done.stdout
+    assert words in done.stdout
+
+
 def test_what_is_said_not_to_be_held_needs_no_test(tree: Path) -> None:
     page = tree / "docs/internals/promises.md"
     page.write_text(HEAD + ROW.replace("`tests/test_one.py::test_it` `tests/test_two.c::it_works` | `took < 3`", "not held: 4 seconds were measured | "))
