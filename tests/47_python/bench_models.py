@@ -1,6 +1,6 @@
 """What python models cost, server and stubs together, and how many requests a second they answer, beside the reference: small and large
-tensors, strings, several instances, batches, streams, nested requests, over HTTP (wrk) and gRPC (h2load); and what the start of a model
-costs that has nothing to do. Printed, not judged. By hand:
+tensors, strings, several instances, batches, streams, nested requests, over HTTP (wrk) and gRPC (h2load). Printed, not judged (test_cost.py
+judges a few). By hand:
 
     build/venv/bin/python -m pytest -s tests/47_python/bench_models.py [-k NAME]
 
@@ -12,7 +12,6 @@ import os
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,8 +61,6 @@ SERVED = {
     "bls_outer": ("bls_plain", TEXT + count(2)),
     "echo": ("echo", TEXT),
 }
-EMPTY = "class TritonPythonModel:\n    def initialize(self, args):\n        pass\n\n    def execute(self, requests):\n        return []\n"
-STARTS = 7
 
 
 @dataclass(frozen=True)
@@ -179,9 +176,6 @@ def servers(python_backends: dict[str, Path], tmp_path_factory: pytest.TempPathF
         (repository / name / "1").mkdir(parents=True)
         (repository / name / "config.pbtxt").write_text(f"name: '{name}' backend: 'python' {config}\n")
         shutil.copy(MODELS / f"{source}.py", repository / name / "1" / "model.py")
-    (repository / "empty" / "1").mkdir(parents=True)
-    (repository / "empty" / "config.pbtxt").write_text(f"name: 'empty' backend: 'python' {TEXT}\n")
-    (repository / "empty" / "1" / "model.py").write_text(EMPTY)
     options = {"model-control-mode": "explicit", "load-model": list(SERVED), "log-verbose": "0", "backend-config": "python,shm-default-byte-size=268435456"}
     made = {kind: make_server(kind, python_backends, repository, options) for kind in ("nereid", "reference")}
     try:
@@ -232,29 +226,3 @@ def test_cost(row: Row, servers: dict[str, Server], tmp_path: Path, capsys: pyte
             f"rate {rate['nereid']:8.1f}/s, reference {rate['reference']:8.1f}: {median(pairs):.2f} ({min(pairs):.2f} to {max(pairs):.2f})",
             end="",
         )
-
-
-def start(server: Server) -> tuple[float, float]:
-    """Milliseconds of CPU time for a start, and of a clock."""
-    asker = Asker(server)
-    before, begun = used(server), time.monotonic()
-    assert asker.load("empty")[0] == 200
-    took, cpu = time.monotonic() - begun, used(server) - before
-    stubs = len(procfs.children(server.pid))
-    assert asker.unload("empty")[0] == 200
-    asker.until(lambda: len(procfs.children(server.pid)) < stubs)
-    asker.close()
-    return cpu / 1e6, took * 1e3
-
-
-def test_start(servers: dict[str, Server], capsys: pytest.CaptureFixture[str]) -> None:
-    turns: dict[str, list[tuple[float, float]]] = {kind: [] for kind in servers}
-    for _ in range(STARTS):
-        for kind, server in servers.items():
-            turns[kind].append(start(server))
-    cpu = {kind: median(each[0] for each in of) for kind, of in turns.items()}
-    took = {kind: median(each[1] for each in of) for kind, of in turns.items()}
-    with capsys.disabled():
-        for what, of in (("CPU", cpu), ("took", took)):
-            ratio = of["nereid"] / of["reference"]
-            print(f"\nstart {what} {of['nereid']:.1f} ms, reference {of['reference']:.1f}: {ratio:.2f}", end="")

@@ -79,6 +79,8 @@ MODELS = {
     "no_outputs": Model("counts", [("A", "INT32", [1])], []),
     "nothing": Model("counts", [], []),
     "state": text_model("state"),
+    "echo": text_model("echo", at_start=False),
+    "empty": text_model("empty", at_start=False),
     "fails_execute": text_model("fails_execute"),
     "fails_initialize": text_model("fails_initialize", at_start=False),
     "fails_finalize": text_model("fails_finalize", at_start=False),

@@ -13,6 +13,12 @@ def cpu_ns(pid: int) -> int:
     return time.clock_gettime_ns(process_clock)
 
 
+def cpu_of_ended_ns(pid: int) -> int:
+    """CPU time of the processes that it started and waited for, to the kernel's tick."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[13]) + int(fields[14])) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+
+
 def waits(pid: int) -> dict[str, float]:
     """For how many seconds each thread that the process has now was ready and had no processor."""
     found = {}
