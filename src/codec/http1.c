@@ -244,6 +244,8 @@ static enum http1_method method_of(uint8_t m)
         return HTTP1_GET;
     if (m == HTTP_HEAD)
         return HTTP1_HEAD_METHOD;
+    if (m == HTTP_DELETE)
+        return HTTP1_DELETE;
     return m == HTTP_OPTIONS ? HTTP1_OPTIONS : HTTP1_OTHER;
 }
 

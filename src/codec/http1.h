@@ -33,6 +33,7 @@ enum http1_method {
     HTTP1_HEAD_METHOD,
     HTTP1_POST,
     HTTP1_OPTIONS,
+    HTTP1_DELETE,
     HTTP1_OTHER,
 };
 

@@ -5,6 +5,7 @@
 #include "http/http_exchange.h"
 #include "http/http_flat.h"
 #include "http/http_out.h"
+#include "http/http_shard.h"
 #include "http/http_tensor.h"
 #include "infer/classify.h"
 #include "infer/request.h"
@@ -40,6 +41,8 @@ static const char *reason_of(uint16_t status)
         return "Not Found";
     case 405:
         return "Method Not Allowed";
+    case 409:
+        return "Conflict";
     case 414:
         return "URI Too Long";
     case 431:
@@ -52,6 +55,8 @@ static const char *reason_of(uint16_t status)
         return "Service Unavailable";
     case 505:
         return "HTTP Version Not Supported";
+    case 507:
+        return "Insufficient Storage";
     default:
         return "Error";
     }
@@ -333,6 +338,15 @@ static char *put_connection(char *to, const struct http_exchange *x)
     return x->explicit_keep_alive ? JSON_OUT_LITERAL(to, "Connection: keep-alive\r\n") : to;
 }
 
+/* What a cloud's clients read the length of the JSON from: the type of the body. */
+static char *put_answer_type(char *to, const char *type, uint64_t json_len)
+{
+    to = JSON_OUT_LITERAL(to, "Content-Type: ");
+    to = http_answer_put_string(to, type);
+    to = json_out_uint(to, json_len);
+    return JSON_OUT_LITERAL(to, "\r\n");
+}
+
 /* Writes the head. It contains json_len if binary data follow the JSON (else 0). */
 static char *put_head(char *to, const struct http_exchange *x, const char *content_type,
                       uint64_t json_len, uint64_t length)
@@ -340,12 +354,15 @@ static char *put_head(char *to, const struct http_exchange *x, const char *conte
     to = put_status_line(to, x->status);
     if (x->status == 100)
         return JSON_OUT_LITERAL(to, "\r\n");
-    if (content_type) {
+    const char *answer_type = json_len ? x->shard->front->service->answer_type : NULL;
+    if (answer_type) {
+        to = put_answer_type(to, answer_type, json_len);
+    } else if (content_type) {
         to = JSON_OUT_LITERAL(to, "Content-Type: ");
         to = http_answer_put_string(to, content_type);
         to = JSON_OUT_LITERAL(to, "\r\n");
     }
-    if (json_len) {
+    if (json_len && !answer_type) {
         to = JSON_OUT_LITERAL(to, "Inference-Header-Content-Length: ");
         to = json_out_uint(to, json_len);
         to = JSON_OUT_LITERAL(to, "\r\n");

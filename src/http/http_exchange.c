@@ -51,9 +51,9 @@ struct http_exchange *http_exchange_before(struct http_exchange *x)
 
 void http_exchange_count(struct http_exchange *x, const struct http1_head *head)
 {
-    static const char *const methods[] = {"GET", "HEAD", "POST", "OPTIONS", "OTHER"};
+    static const char *const methods[] = {"GET", "HEAD", "POST", "OPTIONS", "DELETE", "OTHER"};
     /* The reference's numbers for methods. */
-    static const int numbers[] = {0, 1, 2, -1, -1};
+    static const int numbers[] = {0, 1, 2, -1, 4, -1};
     LOG_VERBOSE(1, "HTTP request: %d %.*s", numbers[head->method], (int)head->url_len, head->url);
     x->counted = true;
     front_metrics_add(&x->shard->metrics->begun, 1);
@@ -221,7 +221,9 @@ void http_exchange_fault(struct http_exchange *x, uint16_t status, const char *m
 
 void http_exchange_error(struct http_exchange *x, struct err *e)
 {
+    const struct http_service *service = x->shard->front->service;
     x->retry_secs = err_code(e) == STATUS_UNAVAILABLE ? err_retry_secs(e) : 0;
-    http_exchange_fault(x, (uint16_t)status_http(err_code(e)), err_message(e));
+    uint16_t status = service->status ? service->status(x, e) : (uint16_t)status_http(err_code(e));
+    http_exchange_fault(x, status, err_message(e));
     err_free(e);
 }

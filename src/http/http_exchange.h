@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/list.h"
 #include "codec/http1.h"
+#include "http/http_service.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +15,6 @@ struct budget_account;
 struct helpers_job;
 struct http_flat;
 struct http_conn;
-struct http_route;
 struct http_shard;
 struct request;
 struct response;
@@ -23,7 +23,7 @@ struct tracing_record;
 /* A whole message, as the service gets it. */
 struct http_message {
     const struct http1_head *head;
-    const struct http_route *route; /* parts of head->url */
+    const struct http_route *route; /* http_message_part reads its parts */
     /* may be changed, and so may HTTP_BODY_PADDING bytes after it if they are restored; NULL if
      * body_len is 0 */
     char *body;
@@ -35,6 +35,13 @@ struct http_message {
 };
 
 #define HTTP_BODY_PADDING 8u
+
+/* http_message_part - where a part of the path begins. */
+static inline const char *http_message_part(const struct http_message *m,
+                                            struct http_route_part part)
+{
+    return (m->route->target ? m->route->target : m->head->url) + part.at;
+}
 
 /* How a requested output shall be returned. */
 struct http_output_spec {

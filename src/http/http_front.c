@@ -84,8 +84,8 @@ struct err *http_front_open(struct server *s, const struct http_service *service
         tls_conn_home_init(&f->shards[i].tls);
         list_init(&f->shards[i].conns);
     }
-    struct err *e = NULL;
-    if (service->inference)
+    struct err *e = service->open ? service->open(f) : NULL;
+    if (!e && service->inference && !service->size_type)
         e = forward_new("http-header-forward-pattern", s->options.http_header_pattern, &f->forward);
     f->guard = (struct guard){
         .restrictions = service->inference ? &s->options.http_restrictions : NULL,
@@ -95,7 +95,7 @@ struct err *http_front_open(struct server *s, const struct http_service *service
     };
     if (service->inference)
         f->cors = http_cors_new(s->options.http_cors_origins, s->options.http_cors_origin_count);
-    f->collect = f->forward || f->cors || f->guard.keys ||
+    f->collect = service->size_type || f->forward || f->cors || f->guard.keys ||
                  (f->guard.restrictions && f->guard.restrictions->any) ||
                  (service->inference && tracing_wants_context(s->tracing));
     if (!e)
@@ -202,6 +202,8 @@ void http_front_free(struct http_front *f)
     forward_free(f->forward);
     http_cors_free(f->cors);
     listener_free(f->listener);
+    if (f->own)
+        f->service->close(f);
     mutex_cond_fini(&f->settled);
     mutex_fini(&f->lock);
     mem_free(f->shards);

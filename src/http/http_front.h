@@ -1,6 +1,7 @@
 #pragma once
-/* The HTTP/1.1 front ends of a server: the inference protocol (port 8000) and the metrics page
- * (port 8002). Each has a listening socket, and connections on the workers' loops.
+/* The HTTP/1.1 front ends of a server: the inference protocol (port 8000), the metrics page (port
+ * 8002), and those that the services of clouds call. Each has a listening socket, and connections
+ * on the workers' loops.
  *
  * Life: http_front_open, http_front_stop while the workers still run, http_front_free. */
 #include "base/err.h"
@@ -13,7 +14,8 @@ struct door;
 struct http_front;
 struct http_service;
 struct server;
-/* http_front_open - listen and serve: http_api_service or metrics_http_service (http/api).
+/* http_front_open - listen and serve: http_api_service or metrics_http_service (http/api), or
+ * one of http/clouds.
  * s        borrowed until http_front_free
  * address  as for sock_listen; port 0 = the system chooses: see http_front_port
  * door     what it points to is borrowed until http_front_free

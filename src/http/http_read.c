@@ -247,9 +247,9 @@ static bool answered_browser(struct http_conn *c)
 /* A head is complete. Returns as begin_admitted. */
 static size_t begin_message(struct http_conn *c, char *data, size_t n)
 {
-    const struct http1_head *h = &c->parser.head;
     const struct http_service *service = c->shard->front->service;
-    c->route = service->route(h);
+    struct http1_head *h = &c->parser.head;
+    c->route = service->route(c->shard->front, h);
     if (answered_browser(c) || turned_away(c))
         return 0;
     struct err *e = service->admit(c->shard->front, h, &c->route, &c->body_max);

@@ -13,8 +13,8 @@ struct http_exchange;
 struct http_front;
 struct http_message;
 
-/* A part of the path, as its position in the target, because the target may be copied together
- * with the route. */
+/* A part of the path, as its position in the target, because the request's own may be copied
+ * together with the route. */
 struct http_route_part {
     uint32_t at;
     uint32_t len; /* 0 = the path has no such part */
@@ -22,7 +22,8 @@ struct http_route_part {
 
 /* The meaning of a path. */
 struct http_route {
-    unsigned kind; /* a route of the service; 0 = unknown */
+    unsigned kind;      /* a route of the service; 0 = unknown */
+    const char *target; /* what the service reads in place of the request's own; or NULL */
     struct http_route_part model;
     struct http_route_part version; /* digits */
     struct http_route_part repository;
@@ -39,8 +40,21 @@ struct http_service {
      * for access) apply */
     bool inference;
 
-    /* route - the route (metrics->routes) that a head means; called once per message. */
-    struct http_route (*route)(const struct http1_head *head);
+    /* open - make front->own, when the front end opens; close frees it. NULL = it has nothing of
+     * its own. */
+    struct err *(*open)(struct http_front *f);
+    void (*close)(struct http_front *f);
+
+    /* Of a cloud's interface; else NULL. All headers are read then, and none is forwarded.
+     * size_type: what Content-Type says of a body with binary data, up to the number of bytes of
+     * JSON in front of them; it takes the place of Inference-Header-Content-Length. answer_type:
+     * the same of answers; NULL = they are as everywhere. */
+    const char *size_type;
+    const char *answer_type;
+
+    /* route - the route (metrics->routes) that a head means; called once per message. It may
+     * change what the head says, except for its target. */
+    struct http_route (*route)(const struct http_front *f, struct http1_head *head);
 
     /* category - what a route is for. The connection asks the guard who may use it, before the
      * service admits the request. */
@@ -55,6 +69,9 @@ struct http_service {
     /* a bit for each route whose answer describes the server: such an answer is made at once,
      * and may be long */
     uint64_t tells;
+
+    /* status - the HTTP status of an error; NULL = status_http of its code */
+    uint16_t (*status)(const struct http_exchange *x, const struct err *e);
 
     /* serve - answer a whole message x, now or later on this loop. The message is valid for the
      * call. */

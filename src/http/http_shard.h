@@ -57,6 +57,7 @@ struct http_front {
     struct server *server;
     struct http_patience patience;
     const struct http_service *service;
+    void *own; /* what the service made for itself; NULL = nothing */
     struct listener *listener;
     struct http_shard *shards; /* one per worker */
     struct forward *forward;   /* forwards headers as parameters; NULL = none */

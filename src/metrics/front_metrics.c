@@ -22,7 +22,7 @@ struct named {
 /* The codes that are counted separately; the last entry of each table counts all other codes. */
 static const int http_codes[FRONT_METRICS_CODES] = {200, 400, 404, 405, 403, 408, 411, 413,
                                                     414, 415, 417, 429, 431, 499, 500, 501,
-                                                    502, 503, 504, 505, 401, 409, 412, 0};
+                                                    502, 503, 504, 505, 401, 409, 507, 0};
 static const char *const grpc_codes[] = {"OK",
                                          "CANCELLED",
                                          "UNKNOWN",

@@ -5,6 +5,8 @@
 #include "grpc/grpc_front.h"
 #include "http/api/http_api.h"
 #include "http/api/metrics_http.h"
+#include "http/clouds/sagemaker.h"
+#include "http/clouds/vertex.h"
 #include "http/http_front.h"
 #include "net/forward.h"
 #include "os/sock_unix.h"
@@ -36,6 +38,29 @@ static void say_started(const char *service, const char *address, uint16_t port)
         LOG_INFO("Started %s at %s:%u", service, address, port);
 }
 
+static struct err *open_cloud(struct fronts *f, const struct http_service *service, uint16_t port,
+                              const char *option, const char *what, struct http_front **ret)
+{
+    struct err *e = http_front_open(f->server, service, FRONTS_CLOUDS_ADDRESS, port, false,
+                                    &f->secure.clouds, ret);
+    if (!e)
+        say_started(what, FRONTS_CLOUDS_ADDRESS, http_front_port(*ret));
+    return name_front_option(e, option, FRONTS_CLOUDS_ADDRESS);
+}
+
+static struct err *open_clouds(struct fronts *f)
+{
+    const struct options *o = &f->server->options;
+    struct err *e = NULL;
+    if (o->sagemaker.allow)
+        e = open_cloud(f, &sagemaker_service, o->sagemaker.port, "sagemaker",
+                       "Sagemaker HTTPService", &f->sagemaker);
+    if (!e && o->vertex.allow)
+        e = open_cloud(f, &vertex_service, o->vertex.port, "vertex-ai", "Vertex AI HTTPService",
+                       &f->vertex);
+    return e;
+}
+
 struct err *fronts_open(struct fronts *f)
 {
     const struct options *o = &f->server->options;
@@ -62,7 +87,13 @@ struct err *fronts_open(struct fronts *f)
                               "metrics", address);
     if (!e && f->metrics)
         say_started("Metrics Service", address, http_front_port(f->metrics));
-    return e;
+    return e ? e : open_clouds(f);
+}
+
+struct err *fronts_load(struct fronts *f)
+{
+    struct err *e = server_load(f->server);
+    return !e && f->vertex && server_live(f->server) ? vertex_settle(f->vertex) : e;
 }
 
 static void fronts_stop_grpc(void *arg)
@@ -71,53 +102,114 @@ static void fronts_stop_grpc(void *arg)
     grpc_front_stop(f->grpc, f->conn_until);
 }
 
-/* Stops both front ends at the same time, so that a long request of one protocol takes no time
- * from the other protocol's clients. */
+static void fronts_stop_sagemaker(void *arg)
+{
+    struct fronts *f = arg;
+    http_front_stop(f->sagemaker, f->conn_until);
+}
+
+static void fronts_stop_vertex(void *arg)
+{
+    struct fronts *f = arg;
+    http_front_stop(f->vertex, f->conn_until);
+}
+
+/* Stops the front ends that serve requests at the same time, so that a long request of one takes
+ * no time from the clients of another. */
 static void fronts_stop_all(struct fronts *f)
 {
-    struct thread *grpc = NULL;
-    err_free(thread_start("stopper-grpc", fronts_stop_grpc, f, &grpc));
+    struct {
+        const char *name;
+        bool open;
+        void (*stop)(void *fronts);
+        struct thread *thread;
+    } others[] = {
+        {"stopper-grpc", f->grpc != NULL, fronts_stop_grpc, NULL},
+        {"stopper-sage", f->sagemaker != NULL, fronts_stop_sagemaker, NULL},
+        {"stopper-vertex", f->vertex != NULL, fronts_stop_vertex, NULL},
+    };
+    const size_t count = sizeof(others) / sizeof(*others);
+    for (size_t i = 0; i < count; i++)
+        if (others[i].open)
+            err_free(thread_start(others[i].name, others[i].stop, f, &others[i].thread));
     http_front_stop(f->http, f->conn_until);
-    if (!grpc)
-        fronts_stop_grpc(f);
-    thread_join(grpc);
+    for (size_t i = 0; i < count; i++) {
+        if (others[i].open && !others[i].thread)
+            others[i].stop(f);
+        thread_join(others[i].thread);
+    }
     http_front_stop(f->metrics, f->conn_until);
+}
+
+/* Where a front end listens. */
+struct front_place {
+    const char *option;
+    bool open;
+    const char *address;
+    const char *port_option;
+    uint16_t port;
+};
+
+#define FRONT_PLACES 5u
+
+static void places_of(const struct options *o, struct front_place to[FRONT_PLACES])
+{
+    const char *metrics = o->metrics_address ? o->metrics_address : o->http_address;
+    to[0] = (struct front_place){"http-address", o->allow_http, o->http_address, "http-port",
+                                 o->http_port};
+    to[1] = (struct front_place){"grpc-address", o->allow_grpc, o->grpc_address, "grpc-port",
+                                 o->grpc_port};
+    to[2] = (struct front_place){"metrics-address", o->allow_metrics, metrics, "metrics-port",
+                                 o->metrics_port};
+    to[3] = (struct front_place){"sagemaker-address", o->sagemaker.allow, FRONTS_CLOUDS_ADDRESS,
+                                 "sagemaker-port", o->sagemaker.port};
+    to[4] = (struct front_place){"vertex-ai-address", o->vertex.allow, FRONTS_CLOUDS_ADDRESS,
+                                 "vertex-ai-port", o->vertex.port};
+}
+
+static struct err *check_apart(const struct front_place *one, const struct front_place *other)
+{
+    if (!one->open || !other->open || strcmp(one->address, other->address) != 0)
+        return NULL;
+    if (sock_unix_path(one->address))
+        return err_new(STATUS_INVALID_ARG,
+                       "option --%s: expected an address of its own, found '%s', which is that of "
+                       "--%s",
+                       one->option, one->address, other->option);
+    if (one->port && one->port == other->port)
+        return err_new(STATUS_INVALID_ARG,
+                       "option --%s: expected a port of its own, found %u, which is that of --%s",
+                       one->port_option, one->port, other->port_option);
+    return NULL;
+}
+
+/* SageMaker's own port may be outside the range. */
+static struct err *check_range(const struct options *o, const struct front_place *p)
+{
+    const struct options_port_range *range = &o->sagemaker.others;
+    if (!o->sagemaker.allow || !range->given || !p->open || sock_unix_path(p->address) ||
+        strcmp(p->port_option, "sagemaker-port") == 0 ||
+        (p->port >= range->first && p->port <= range->last))
+        return NULL;
+    return err_new(STATUS_INVALID_ARG,
+                   "option --%s: expected a port from %u to %u, as --sagemaker-safe-port-range "
+                   "says, found %u",
+                   p->port_option, range->first, range->last, p->port);
 }
 
 /* Refuses two front ends at the same Unix socket, of which only one could be reached, or at the
  * same port: where both may share it, the kernel would spread connections over both. */
 static struct err *check_addresses(const struct options *o)
 {
-    const struct {
-        const char *option;
-        bool open;
-        const char *address;
-        const char *port_option;
-        uint16_t port;
-    } fronts[] = {
-        {"http-address", o->allow_http, o->http_address, "http-port", o->http_port},
-        {"grpc-address", o->allow_grpc, o->grpc_address, "grpc-port", o->grpc_port},
-        {"metrics-address", o->allow_metrics,
-         o->metrics_address ? o->metrics_address : o->http_address, "metrics-port",
-         o->metrics_port},
-    };
-    for (size_t i = 1; i < sizeof(fronts) / sizeof(*fronts); i++)
-        for (size_t k = 0; k < i; k++) {
-            if (!fronts[i].open || !fronts[k].open ||
-                strcmp(fronts[i].address, fronts[k].address) != 0)
-                continue;
-            if (sock_unix_path(fronts[i].address))
-                return err_new(STATUS_INVALID_ARG,
-                               "option --%s: expected an address of its own, found '%s', which is "
-                               "that of --%s",
-                               fronts[i].option, fronts[i].address, fronts[k].option);
-            if (fronts[i].port && fronts[i].port == fronts[k].port)
-                return err_new(STATUS_INVALID_ARG,
-                               "option --%s: expected a port of its own, found %u, which is that "
-                               "of --%s",
-                               fronts[i].port_option, fronts[i].port, fronts[k].port_option);
-        }
-    return NULL;
+    struct front_place places[FRONT_PLACES];
+    struct err *e = NULL;
+    places_of(o, places);
+    for (size_t i = 0; i < FRONT_PLACES && !e; i++) {
+        e = check_range(o, &places[i]);
+        for (size_t k = 0; k < i && !e; k++)
+            e = check_apart(&places[i], &places[k]);
+    }
+    return e;
 }
 
 /* Checks a pattern before anything is opened; the front ends compile it again. */
@@ -139,13 +231,19 @@ struct err *fronts_check(const struct options *o)
     return e;
 }
 
+/* The front end over HTTP whose connections are told of. */
+static struct http_front *main_http(const struct fronts *f)
+{
+    return f->http ? f->http : f->sagemaker ? f->sagemaker : f->vertex;
+}
+
 void fronts_end(struct fronts *f, struct thread *starter, time_ns until)
 {
     time_ns share = (until - clock_now_ns()) / 4;
     struct countdown countdown;
     f->conn_until = until - (share < UNLOAD_NS ? share : UNLOAD_NS);
     server_refuse(f->server);
-    countdown_begin(&countdown, f->server->repo, f->http, until);
+    countdown_begin(&countdown, f->server->repo, main_http(f), until);
     fronts_stop_all(f);
     countdown_unload(&countdown);
     thread_join(starter); /* a backend that is loading a model cannot be stopped */
@@ -156,5 +254,7 @@ void fronts_end(struct fronts *f, struct thread *starter, time_ns until)
     http_front_free(f->http);
     grpc_front_free(f->grpc);
     http_front_free(f->metrics);
+    http_front_free(f->sagemaker);
+    http_front_free(f->vertex);
     secure_close(&f->secure);
 }

@@ -10,11 +10,17 @@ struct options;
 struct server;
 struct thread;
 
+/* Where the interfaces of clouds listen, as in the reference: the services that call them are
+ * outside the container. */
+#define FRONTS_CLOUDS_ADDRESS "0.0.0.0"
+
 struct fronts {
     struct server *server;
     struct http_front *http; /* NULL = not served; the others too */
     struct grpc_front *grpc;
     struct http_front *metrics;
+    struct http_front *sagemaker;
+    struct http_front *vertex;
     struct secure secure;
     time_ns conn_until; /* when connections are closed on clients that still wait */
 };
@@ -24,10 +30,14 @@ struct fronts {
 struct err *fronts_check(const struct options *o);
 
 /* fronts_open - open the front ends of a server whose workers run. Models are loaded after that
- * (server_load).
+ * (fronts_load).
  * f       zeroed but for the server; after an error, too, fronts_end frees what was opened
  * errors  those of opening them, with the option */
 struct err *fronts_open(struct fronts *f);
+
+/* fronts_load - server_load, and what the front ends wait for to be loaded.
+ * errors  also of a front end that has no model to serve */
+struct err *fronts_load(struct fronts *f);
 
 /* fronts_end - stop readiness, then the front ends, then the models; the server may be freed
  * after it. Blocks.

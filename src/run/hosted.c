@@ -86,7 +86,7 @@ static struct err *hosted_start(struct hosted *h)
     if (!e)
         e = fronts_open(&h->fronts);
     if (!e)
-        e = server_load(h->fronts.server);
+        e = fronts_load(&h->fronts);
     if (e) {
         fronts_end(&h->fronts, NULL, clock_now_ns() + TIME_S(h->options.exit_timeout_secs));
         server_free(h->fronts.server);

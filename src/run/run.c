@@ -131,7 +131,7 @@ static int wait_for_end(const struct process *p)
 static void starter(void *arg)
 {
     struct process *p = arg;
-    struct err *e = server_load(p->fronts.server);
+    struct err *e = fronts_load(&p->fronts);
     if (atomic_load(&p->ending)) {
         err_free(e);
     } else if (e) {

@@ -22,7 +22,7 @@ struct err *secure_open(struct secure *s, const struct options *o)
     *s = (struct secure){0};
     struct keys *keys;
     struct err *e = keys_new(o->api_keys_file, &keys);
-    s->http.keys = s->grpc.keys = s->metrics.keys = keys;
+    s->http.keys = s->grpc.keys = s->metrics.keys = s->clouds.keys = keys;
     if (!e && o->allow_grpc)
         e = tls_new("grpc", &o->grpc_tls, &of_grpc, &s->grpc.tls);
     if (!e && o->allow_http)

@@ -12,6 +12,7 @@ struct secure {
     struct door http;
     struct door grpc;
     struct door metrics;
+    struct door clouds; /* keys only: their services speak plain HTTP to containers */
 };
 
 /* secure_asked - true if a front end may use TLS; then SIGHUP makes the server read the files

@@ -141,7 +141,7 @@ static void unknown_names(void **state)
 static void known_but_not_served(void **state)
 {
     (void)state;
-    refuses(PARSE("--allow-vertex-ai=1"), "--allow-vertex-ai is known but not served", "'1'");
+    refuses(PARSE("--allow-gpu-metrics=x"), "--allow-gpu-metrics is known but not served", "'x'");
     accepts(PARSE("--grpc-use-ssl=no", "--rate-limit", "OFF", "--enable-peer-access=1",
                   "--http-thread-count=8", "--trace-config=level=off", "--trace-count=-1",
                   "--min-supported-compute-capability=6.0"));
@@ -192,7 +192,7 @@ static void without_effect(void **state)
     accepts(PARSE("--http-thread-count=32", "--http-thread-count=16",
                   "--cuda-memory-pool-byte-size=0:1024", "--cuda-memory-pool-byte-size", "1:2048",
                   "--model-load-gpu-limit=0:0.5", "--min-supported-compute-capability=5.3",
-                  "--sagemaker-safe-port-range=8000-9000", "--enable-peer-access=TRUE",
+                  "--sagemaker-thread-count=9", "--enable-peer-access=TRUE",
                   "--pinned-memory-pool-byte-size=0"));
     assert_int_equal(o.warning_count, 7);
     assert_string_equal(
@@ -203,6 +203,61 @@ static void without_effect(void **state)
     refuses(PARSE("--http-thread-count=8x"), "--http-thread-count", "'8x'");
     refuses(PARSE("--cuda-memory-pool-byte-size=1024"), "expected <gpu>:<bytes>", "'1024'");
     refuses(PARSE("--enable-peer-access=2"), "--enable-peer-access", "true or false");
+}
+
+/* The services of clouds tell a container in its environment what to do; options win. */
+static void clouds(void **state)
+{
+    (void)state;
+    accepts(PARSE("--allow-sagemaker=1", "--sagemaker-safe-port-range=9000-9100"));
+    assert_int_equal(o.sagemaker.port, 8080);
+    assert_int_equal(o.sagemaker.others.first, 9000);
+    assert_int_equal(o.sagemaker.others.last, 9100);
+    assert_string_equal(o.sagemaker.inference, "infer");
+    const char *const bad[] = {"9000", "9100-9000", "-1", "1-", "1-65536", "1-2-3", "a-b", ""};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        char text[64];
+        snprintf(text, sizeof(text), "--sagemaker-safe-port-range=%s", bad[i]);
+        refuses(PARSE(text), "--sagemaker-safe-port-range: expected <first>-<last>", bad[i]);
+    }
+    refuses(PARSE("--allow-vertex-ai=1"), "AIP_PREDICT_ROUTE: expected the path", "''");
+    setenv("AIP_MODE", "PREDICTION", 1);
+    setenv("AIP_HTTP_PORT", "8085", 1);
+    setenv("AIP_PREDICT_ROUTE", "/predict", 1);
+    setenv("AIP_HEALTH_ROUTE", "/health", 1);
+    setenv("AIP_STORAGE_URI", "/from-vertex", 1);
+    setenv("SAGEMAKER_TRITON_DEFAULT_MODEL_NAME", "m", 1);
+    accepts(PARSE("--id=x"));
+    assert_true(o.vertex.allow);
+    assert_false(o.allow_http || o.allow_grpc);
+    assert_int_equal(o.vertex.port, 8085);
+    assert_string_equal(o.vertex.predict, "/predict");
+    assert_string_equal(o.repositories[0], "/from-vertex");
+    assert_string_equal(o.sagemaker.model, "m");
+    accepts(
+        PARSE("--allow-http=1", "--allow-vertex-ai=0", "--vertex-ai-port=1", "--model-store=/m"));
+    assert_true(o.allow_http);
+    assert_false(o.vertex.allow);
+    assert_int_equal(o.vertex.port, 1);
+    assert_int_equal(o.repository_count, 1);
+    setenv("AIP_HEALTH_ROUTE", "health", 1);
+    refuses(PARSE("--id=x"), "AIP_HEALTH_ROUTE", "'health'");
+    setenv("AIP_HTTP_PORT", "70000", 1);
+    refuses(PARSE("--id=x"), "AIP_HTTP_PORT: expected a port", "'70000'");
+    setenv("AIP_HTTP_PORT", "", 1);
+    setenv("AIP_MODE", "", 1);
+    setenv("SAGEMAKER_TRITON_INFERENCE_TYPE", "guess", 1);
+    refuses(PARSE("--allow-sagemaker=1"), "SAGEMAKER_TRITON_INFERENCE_TYPE", "'guess'");
+    accepts(PARSE("--id=x"));
+    static const char *const names[] = {"AIP_MODE",
+                                        "AIP_HTTP_PORT",
+                                        "AIP_PREDICT_ROUTE",
+                                        "AIP_HEALTH_ROUTE",
+                                        "AIP_STORAGE_URI",
+                                        "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME",
+                                        "SAGEMAKER_TRITON_INFERENCE_TYPE"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        unsetenv(names[i]);
 }
 
 static void words_in_capitals(void **state)
@@ -282,7 +337,7 @@ static void files(void **state)
     refuses(parse_file("\nhttp-prt = 1\n", NULL), ":2: unknown option 'http-prt'", "'http-port'");
     refuses(parse_file("http-port 81\n", NULL), ":1: expected 'name = value'", "http-port 81");
     refuses(parse_file("config = /x\n", NULL), ":1:", "config");
-    refuses(parse_file("allow-vertex-ai = 1\n", NULL), ":1:", "not served");
+    refuses(parse_file("allow-gpu-metrics = x\n", NULL), ":1:", "not served");
     refuses(PARSE("--config=/nowhere/at/all"), "--config", "/nowhere/at/all");
 }
 
@@ -303,6 +358,7 @@ UNIT_MAIN(cmocka_unit_test_teardown(defaults, fini),
           cmocka_unit_test_teardown(unknown_names, fini),
           cmocka_unit_test_teardown(known_but_not_served, fini),
           cmocka_unit_test_teardown(traces, fini), cmocka_unit_test_teardown(without_effect, fini),
+          cmocka_unit_test_teardown(clouds, fini),
           cmocka_unit_test_teardown(words_in_capitals, fini),
           cmocka_unit_test_teardown(quantiles, fini),
           cmocka_unit_test_teardown(auto_complete, fini), cmocka_unit_test_teardown(files, fini),

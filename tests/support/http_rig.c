@@ -111,8 +111,9 @@ static void serve(struct http_exchange *x, struct http_message *m)
     }
 }
 
-static struct http_route route_of(const struct http1_head *head)
+static struct http_route route_of(const struct http_front *f, struct http1_head *head)
 {
+    (void)f;
     (void)head;
     return (struct http_route){.kind = 0};
 }

@@ -97,6 +97,13 @@ class Options(TypedDict, total=False):
     allow_client_shm: bool
     client_shm_byte_size: int
     host_policy: Union[str, Sequence[str]]
+    allow_sagemaker: bool
+    sagemaker_port: int
+    sagemaker_safe_port_range: Union[str, Sequence[str]]
+    sagemaker_models_directory: Path
+    allow_vertex_ai: bool
+    vertex_ai_port: int
+    vertex_ai_default_model: str
     strict_model_config: bool
     response_cache_byte_size: int
     trace_file: Path
@@ -195,6 +202,13 @@ NAMES = frozenset((
     "allow-client-shm",
     "client-shm-byte-size",
     "host-policy",
+    "allow-sagemaker",
+    "sagemaker-port",
+    "sagemaker-safe-port-range",
+    "sagemaker-models-directory",
+    "allow-vertex-ai",
+    "vertex-ai-port",
+    "vertex-ai-default-model",
     "strict-model-config",
     "response-cache-byte-size",
     "trace-file",

@@ -71,7 +71,7 @@ static struct err *admit_infer(const struct http_front *f, const struct http1_he
         *ret_max = max;
         return json <= max ? NULL : http_infer_too_large(json, max);
     }
-    struct err *e = http_infer_json_bytes(head, head->content_length, &json);
+    struct err *e = http_infer_json_bytes(f->service, head, head->content_length, &json);
     return e || json <= max ? e : http_infer_too_large(json, max);
 }
 
@@ -136,10 +136,10 @@ static struct err *serve_model(struct http_exchange *x, const struct http_messag
     struct table_view *view = &x->shard->worker->view;
     int64_t version;
     struct err *e =
-        describe_parse_version(m->head->url + route->version.at, route->version.len, &version);
+        describe_parse_version(http_message_part(m, route->version), route->version.len, &version);
     if (e)
         return e;
-    const char *name = m->head->url + route->model.at;
+    const char *name = http_message_part(m, route->model);
     size_t len = route->model.len;
     if (route->kind == HTTP_ROUTE_MODEL) {
         Inference__ModelMetadataResponse *told;
@@ -263,8 +263,9 @@ static void http_api_serve(struct http_exchange *x, struct http_message *m)
         http_exchange_error(x, e);
 }
 
-static struct http_route http_api_route(const struct http1_head *head)
+static struct http_route http_api_route(const struct http_front *f, struct http1_head *head)
 {
+    (void)f;
     return http_route_find(head->url, head->url_len);
 }
 
@@ -275,19 +276,10 @@ static const struct front_metrics_route routes[] = {
 static const struct front_metrics_kind metrics = {
     .protocol = "http", .routes = routes, .route_count = sizeof(routes) / sizeof(*routes)};
 
-enum {
-#define HTTP_ROUTE(kind, name, slot, methods, category, tells) \
-    TELLS_##kind = (tells) ? 1u << HTTP_ROUTE_##kind : 0,
-#include "http/api/http_route.def"
-#define HTTP_ROUTE(kind, name, slot, methods, category, tells) +TELLS_##kind
-    TELLS = 0
-#include "http/api/http_route.def"
-};
-
 const struct http_service http_api_service = {.metrics = &metrics,
                                               .inference = true,
                                               .route = http_api_route,
                                               .category = http_api_category,
                                               .admit = http_api_admit,
-                                              .tells = TELLS,
+                                              .tells = HTTP_ROUTE_TELLS,
                                               .serve = http_api_serve};

@@ -27,7 +27,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct err *http_infer_json_bytes(const struct http1_head *head, uint64_t body_len, uint64_t *ret)
+struct err *http_infer_json_bytes(const struct http_service *service, const struct http1_head *head,
+                                  uint64_t body_len, uint64_t *ret)
 {
     const struct http1_value *v = &head->tensor_header;
     *ret = body_len;
@@ -41,8 +42,10 @@ struct err *http_infer_json_bytes(const struct http1_head *head, uint64_t body_l
     }
     bool negative = v->len > 1 && v->text[0] == '-' && v->text[1] >= '0' && v->text[1] <= '9';
     if (!number && !negative)
-        return err_new(STATUS_INVALID_ARG,
-                       "Unable to parse Inference-Header-Content-Length, got: %s", v->text);
+        return err_new(STATUS_INVALID_ARG, "Unable to parse %s, got: %s",
+                       service->size_type ? "inference header size"
+                                          : "Inference-Header-Content-Length",
+                       v->text);
     if (negative || n > body_len)
         return err_new(STATUS_INVALID_ARG,
                        "inference header size should be in range (0, %" PRIu64 "), got: %s",
@@ -64,7 +67,8 @@ static struct err *http_infer_fill(struct http_exchange *x, struct request *r,
                                    struct http_message *m)
 {
     uint64_t json_len;
-    struct err *e = http_infer_json_bytes(m->head, m->body_len, &json_len);
+    struct err *e =
+        http_infer_json_bytes(x->shard->front->service, m->head, m->body_len, &json_len);
     if (e)
         return e;
     e = json_len ? http_infer_json_fill(x, r, m, (size_t)json_len) : http_infer_raw_fill(x, r, m);
@@ -138,14 +142,14 @@ struct err *http_infer_find(struct http_exchange *x, const struct http_message *
                             struct serve_version **ret)
 {
     const struct http_route *route = m->route;
-    const char *url = m->head->url;
     int64_t number = -1;
     struct err *e = http_infer_check_room(x);
     if (!e)
-        e = describe_parse_version(url + route->version.at, route->version.len, &number);
+        e = describe_parse_version(http_message_part(m, route->version), route->version.len,
+                                   &number);
     if (!e)
-        e = table_find(&x->shard->worker->view, url + route->model.at, route->model.len, number,
-                       ret);
+        e = table_find(&x->shard->worker->view, http_message_part(m, route->model),
+                       route->model.len, number, ret);
     if (e || decoupled || !(*ret)->config->decoupled)
         return e;
     version_unpin(*ret);
@@ -164,7 +168,8 @@ static void say_failed(const char *id, const struct err *e)
 /* Notes the model and the id for the access log. */
 static void note(struct http_exchange *x, const struct http_message *m, const char *id)
 {
-    access_about(x->access, m->head->url + m->route->model.at, m->route->model.len, id, strlen(id));
+    access_about(x->access, http_message_part(m, m->route->model), m->route->model.len, id,
+                 strlen(id));
 }
 
 void http_infer_refuse(struct http_exchange *x, const struct http_message *m, const char *id,

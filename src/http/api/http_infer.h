@@ -11,6 +11,7 @@
 struct http1_head;
 struct http_exchange;
 struct http_message;
+struct http_service;
 struct serve_version;
 
 /* http_infer_serve - check the message, build the request and submit it; x is answered in any
@@ -37,10 +38,11 @@ void http_infer_submit(struct http_exchange *x, const struct http_message *m, st
                        struct err *e);
 
 /* http_infer_json_bytes - how much of a body is JSON.
+ * service   how clients say it: with Inference-Header-Content-Length, or with Content-Type
  * body_len  of the whole body
- * errors    INVALID_ARG if Inference-Header-Content-Length is not a number, or larger than the
- *           body */
-struct err *http_infer_json_bytes(const struct http1_head *head, uint64_t body_len, uint64_t *ret);
+ * errors    INVALID_ARG if they give no number, or one that is larger than the body */
+struct err *http_infer_json_bytes(const struct http_service *service, const struct http1_head *head,
+                                  uint64_t body_len, uint64_t *ret);
 
 /* http_infer_too_large - the error for a JSON part of `bytes` when at most `max` are allowed. */
 struct err *http_infer_too_large(uint64_t bytes, uint64_t max);

@@ -52,8 +52,8 @@ struct err *http_regions_part(yyjson_val *params, struct regions_part *ret, bool
 
 static struct regions_name region_name_of(const struct http_message *m)
 {
-    const struct http_route_part *p = &m->route->region;
-    return (struct regions_name){m->head->url + p->at, p->len};
+    struct http_route_part p = m->route->region;
+    return (struct regions_name){http_message_part(m, p), p.len};
 }
 
 static struct regions *http_regions_of(const struct http_exchange *x)

@@ -22,8 +22,8 @@ static struct control_task *new_task(struct http_exchange *x, const struct http_
 {
     const struct http_route *route = m->route;
     struct control_task *t = control_task_new(x->shard->worker->loop, finish, x);
-    t->model = mem_strndup(m->head->url + route->model.at, route->model.len);
-    t->repository = mem_strndup(m->head->url + route->repository.at, route->repository.len);
+    t->model = mem_strndup(http_message_part(m, route->model), route->model.len);
+    t->repository = mem_strndup(http_message_part(m, route->repository), route->repository.len);
     return t;
 }
 

@@ -152,11 +152,11 @@ static struct path http_route_path(const char *target, size_t len)
     return p;
 }
 
-struct http_route http_route_find(const char *target, size_t len)
+/* Matches a path without its first slash. */
+static struct http_route find_bare(struct path p)
 {
     struct http_route r = {.kind = HTTP_ROUTE_NONE};
-    struct path p = http_route_path(target, len);
-    if (!http_route_eat(&p, "/v2"))
+    if (!http_route_eat(&p, "v2"))
         return r;
     if (!http_route_eat(&p, "/models/"))
         find_other(p, &r);
@@ -165,4 +165,15 @@ struct http_route http_route_find(const char *target, size_t len)
     else
         find_model(p, &r);
     return r;
+}
+
+struct http_route http_route_find_bare(const char *path, size_t len)
+{
+    return find_bare((struct path){path, path + len, path});
+}
+
+struct http_route http_route_find(const char *target, size_t len)
+{
+    struct path p = http_route_path(target, len);
+    return http_route_eat(&p, "/") ? find_bare(p) : (struct http_route){.kind = HTTP_ROUTE_NONE};
 }

@@ -19,7 +19,7 @@
 /* Of a model that is served the name, else an error; without a model "". The caller's. */
 static struct err *model_of(struct http_exchange *x, const struct http_message *m, char **ret)
 {
-    const char *name = m->head->url + m->route->model.at;
+    const char *name = http_message_part(m, m->route->model);
     size_t len = m->route->model.len;
     bool ready = false;
     *ret = NULL;

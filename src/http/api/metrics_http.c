@@ -24,14 +24,22 @@ static bool is_metrics(const struct http1_head *h)
     return (len == 8 || len == 9) && memcmp(h->url, "/metrics/", len) == 0;
 }
 
-static struct http_route metrics_http_route(const struct http1_head *head)
+static struct http_route metrics_http_route(const struct http_front *f, struct http1_head *head)
 {
+    (void)f;
     return (struct http_route){.kind = is_metrics(head)};
 }
 
 static enum options_category metrics_http_category(const struct http_route *route)
 {
     return route->kind ? OPTIONS_CATEGORY_METRICS : OPTIONS_CATEGORY_NONE;
+}
+
+void metrics_http_page(struct http_exchange *x)
+{
+    size_t len;
+    char *page = describe_metrics(x->shard->front->server, &x->shard->worker->view, &len);
+    http_exchange_text(x, 200, "text/plain; charset=utf-8", page, len);
 }
 
 static void metrics_http_serve(struct http_exchange *x, struct http_message *m)
@@ -45,9 +53,7 @@ static void metrics_http_serve(struct http_exchange *x, struct http_message *m)
         return;
     }
     x->route = (uint8_t)m->route->kind;
-    size_t len;
-    char *page = describe_metrics(x->shard->front->server, &x->shard->worker->view, &len);
-    http_exchange_text(x, 200, "text/plain; charset=utf-8", page, len);
+    metrics_http_page(x);
 }
 
 static const struct front_metrics_route routes[] = {{"other", -1}, {"metrics", -1}};

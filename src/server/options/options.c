@@ -138,7 +138,9 @@ static struct err *pass(int argc, char *const *argv, struct options *o, bool fil
 struct err *options_parse(int argc, char *const *argv, struct options *o, enum options_action *ret)
 {
     *ret = OPTIONS_RUN;
-    struct err *e = pass(argc, argv, o, true, ret);
+    struct err *e = options_clouds_environment(o);
+    if (!e)
+        e = pass(argc, argv, o, true, ret);
     if (e || *ret != OPTIONS_RUN)
         return e;
     if (o->config_file)
@@ -148,6 +150,8 @@ struct err *options_parse(int argc, char *const *argv, struct options *o, enum o
     if (!e && o->load_model_count && o->control_mode != OPTIONS_CONTROL_EXPLICIT)
         e = err_new(STATUS_INVALID_ARG,
                     "option --load-model needs --model-control-mode=explicit as well");
+    if (!e && *ret == OPTIONS_RUN)
+        e = options_clouds_settle(o);
     o->auto_complete_config = !o->disable_auto_complete && !o->strict_model_config;
     return e;
 }

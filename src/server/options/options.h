@@ -2,6 +2,7 @@
 /* The options of the command line and the C API. options.def has one row per option. */
 #include "base/err.h"
 #include "base/log.h"
+#include "server/options/options_clouds.h"
 #include "server/options/options_front.h"
 #include "server/options/options_limits.h"
 #include "server/options/options_trace.h"
@@ -110,6 +111,8 @@ struct options {
     const char *metrics_address; /* NULL = the same as http_address */
     uint16_t metrics_port;
     struct options_tls metrics_tls;
+    struct options_sagemaker sagemaker;
+    struct options_vertex vertex;
     bool allow_cpu_metrics;
     uint32_t metrics_interval_ms;
     struct options_latencies latencies;

@@ -346,8 +346,7 @@ struct err *options_value_set(const struct options_row *row, const char *value, 
     case OPTIONS_KIND_FILE:
         if (!*value)
             return bad_option_value(row, value, "a path");
-        *(const char **)field = value;
-        return NULL;
+        __attribute__((fallthrough));
     case OPTIONS_KIND_STRING:
         *(const char **)field = value;
         return NULL;
@@ -379,6 +378,8 @@ struct err *options_value_set(const struct options_row *row, const char *value, 
         return options_front_compression(row, value, field);
     case OPTIONS_KIND_LATENCIES:
         return options_front_latencies(row, value, o, field);
+    case OPTIONS_KIND_PORT_RANGE:
+        return options_clouds_range(row, value, field);
     case OPTIONS_KIND_RATE_LIMIT:
     case OPTIONS_KIND_RATE_RESOURCE:
     case OPTIONS_KIND_HOST_POLICY:
