@@ -1,7 +1,7 @@
 #!/bin/bash
 # setup.sh - install what is missing for one or more purposes.
 #
-#   tools/setup.sh GROUP...      GROUP: run, python, test, bench, lint, fuzz, cov, or a backend of tools/packages/backends.list
+#   tools/setup.sh GROUP...      GROUP: run, python, test, bench, lint, fuzz, cov, others, or a backend of tools/packages/backends.list
 #
 # Debian packages come from the machine's own apt configuration (tools/packages/<group>.apt),
 # libraries that the distribution has too old are unpacked under build/deps from a newer suite of
@@ -35,9 +35,10 @@ groups_of() {
     lint) echo run lint ;;
     fuzz) echo run fuzz ;;
     cov) echo run test cov ;;
+    others) echo run others ;;
     *)
         known_backends | grep -qx -- "$1" ||
-            die "'$1' is no group" "known groups: run python test bench lint fuzz cov" $(known_backends)
+            die "'$1' is no group" "known groups: run python test bench lint fuzz cov others" $(known_backends)
         echo run "$1"
         ;;
     esac
@@ -225,7 +226,7 @@ keep_only() {
     mv "$folder.kept" "$folder"
 }
 
-# install_runtime LOCK - bring build/deps/<backend> to what the backend's lock says, without what the packages would need in Python. A
+# install_runtime LOCK - bring build/deps/<name of LOCK> to what the lock of a backend, or of the models that others made, says, without what the packages would need in Python. A
 # line "# platform: NAME" takes the package that was made for another system, "# keeps: PATH..." no more of it than that.
 install_runtime() {
     local lock=$1 backend target platform keeps more=()
@@ -234,7 +235,7 @@ install_runtime() {
     platform=$(sed -n 's/^# platform: //p' "$lock")
     read -r -a keeps < <(sed -n 's/^# keeps: //p' "$lock") || true
     if [ -n "$platform" ]; then more=(--platform "$platform" --python-version 3.11); fi
-    say "unpacking the runtime of the backend '$backend' under $target (the first time this downloads it)"
+    say "unpacking '$backend' under $target (the first time this downloads it)"
     rm -rf "$target.new" "$target.new.kept"
     run_logged "pip install -r $lock" "$STAMPS/pip-$backend.log" \
         "check the machine's network and pip's configuration, then run the same command again" \
@@ -295,7 +296,7 @@ setup_group() {
     make_venv
     for part in $(groups_of "$group"); do
         lock=$PACKAGES/$part.lock
-        if known_backends | grep -qx -- "$part"; then
+        if known_backends | grep -qx -- "$part" || [ "$part" = others ]; then
             if [ -f "$lock" ]; then once "$lock" install_runtime "$lock"; fi
         elif [ -f "$lock" ]; then
             once "$lock" install_python "$lock"
@@ -306,7 +307,7 @@ setup_group() {
     say "'$group' is ready after $((SECONDS - start)) s"
 }
 
-[ $# -gt 0 ] || die "name a group" "usage: tools/setup.sh run|python|test|bench|lint|fuzz|cov|<backend> ..."
+[ $# -gt 0 ] || die "name a group" "usage: tools/setup.sh run|python|test|bench|lint|fuzz|cov|others|<backend> ..."
 for group in "$@"; do
     groups_of "$group" >/dev/null
     setup_group "$group"

@@ -57,6 +57,10 @@ def fuzz_build(part: Part) -> Outcome:
     return Outcome() if done else Outcome(0, 1, "does not build")
 
 
+def others_build(part: Part) -> Outcome:
+    return Outcome() if part.command(["tools/setup.sh", "others"]) == 0 else Outcome(0, 1, "could not be fetched")
+
+
 def fuzzer(name: str) -> Callable[[Part], Outcome]:
     def run(part: Part) -> Outcome:
         status = part.command(["tools/fuzz.sh", name], {"FUZZ_SECONDS": setting("FUZZ_SECONDS", "1800")})
@@ -81,6 +85,8 @@ BESIDE = [
     of_folder("soak-dev", "the same under these sanitizers", "70_soak", DEV, "dev", env=SOAK),
     # Not in tools/run_tests.py: the address sanitizer itself sometimes fails when OpenVINO's threads end with the process.
     of_folder("backends-dev", "backends that are there when asked for, under these sanitizers", "52_backends", DEV, "dev", OURS),
+    Stage("others-build", "build: models that others made, fetched", others_build),
+    of_folder("others", "models that others made, beside their runtimes", "55_others", ("others-build", *RELEASE), "release"),
     Stage("sims", "simulations with many seeds", simulations("release"), RELEASE, seconds=NIGHT),
     Stage("sims-dev", "the same under these sanitizers", simulations("dev"), DEV, seconds=NIGHT),
     of_folder("python-models-dev", "Triton's python backend in this server under these sanitizers", "47_python", DEV, "dev", OURS),
@@ -104,7 +110,7 @@ def main(names: list[str]) -> int:
         print(run_tests.usage(__doc__, [*ALONE, *BESIDE], "is made first"))
         return 0
     chosen = run_tests.choose([*ALONE, *BESIDE], names)
-    chosen += [stage for stage in BESIDE if stage.name == "build-fuzz" and stage not in chosen and any(stage.name in each.needs for each in chosen)]
+    chosen += [stage for stage in BESIDE if stage not in chosen and any(stage.name in each.needs for each in chosen)]
     needed = {need for stage in chosen for need in stage.needs}
     totals = [run_tests.run_stages([stage for stage in BUILDS if stage.name in needed or not names])]
     if totals[0].failed:

@@ -23,7 +23,8 @@ def _peer() -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
 
 
-def run(graph: bytes, feeds: dict[str, np.ndarray], fetches: Sequence[str] = (), targets: Sequence[str] = ()) -> list[np.ndarray]:
+def run(graph: bytes | str, feeds: dict[str, np.ndarray], fetches: Sequence[str] = (), targets: Sequence[str] = ()) -> list[np.ndarray]:
+    """graph: a GraphDef, or where a SavedModel lies. An operation's name may be followed by ":INDEX" of a result."""
     peer = _peer()
     assert peer.stdin and peer.stdout
     content = pickle.dumps((graph, feeds, list(fetches), list(targets)))

@@ -30,6 +30,10 @@ class Failed(Exception):
     pass
 
 
+def index_of(name: str) -> int:
+    return int(name.partition(":")[2] or 0)
+
+
 class TensorFlow:
     def __init__(self, library: str):
         self.library = ctypes.CDLL(library)
@@ -74,22 +78,32 @@ class TensorFlow:
             found.append(ctypes.string_at(self.new("TF_StringGetDataPointer", at), self.library.TF_StringGetSize(at)))
         return np.array(found, object).reshape(dims)
 
-    def run(self, definition: bytes, feeds: dict[str, np.ndarray], fetches: list[str], targets: list[str]) -> list[np.ndarray]:
-        graph = self.new("TF_NewGraph")
-        content = self.new("TF_NewBufferFromString", definition, ctypes.c_size_t(len(definition)))
+    def open(self, of: bytes | str, graph: ctypes.c_void_p) -> ctypes.c_void_p:
+        options = self.new("TF_NewSessionOptions")
+        if isinstance(of, str):
+            tags = (ctypes.c_char_p * 1)(b"serve")
+            session = self.new("TF_LoadSessionFromSavedModel", options, None, of.encode(), tags, 1, graph, None, self.status)
+            self.check()
+            return session
+        content = self.new("TF_NewBufferFromString", of, ctypes.c_size_t(len(of)))
         self.library.TF_GraphImportGraphDef(graph, content, self.new("TF_NewImportGraphDefOptions"), self.status)
         self.check()
-        session = self.new("TF_NewSession", graph, self.new("TF_NewSessionOptions"), self.status)
+        session = self.new("TF_NewSession", graph, options, self.status)
         self.check()
-        operations = {name: self.new("TF_GraphOperationByName", graph, name.encode()) for name in [*feeds, *fetches, *targets]}
+        return session
+
+    def run(self, of: bytes | str, feeds: dict[str, np.ndarray], fetches: list[str], targets: list[str]) -> list[np.ndarray]:
+        graph = self.new("TF_NewGraph")
+        session = self.open(of, graph)
+        operations = {name: self.new("TF_GraphOperationByName", graph, name.split(":")[0].encode()) for name in [*feeds, *fetches, *targets]}
         missing = [name for name, operation in operations.items() if not operation]
         if missing:
             raise Failed(f"the graph has no {missing}")
         given = (ctypes.c_void_p * len(feeds))(*(self.tensor(array) for array in feeds.values()))
         made = (ctypes.c_void_p * len(fetches))()
         self.library.TF_SessionRun(
-            session, None, (Output * len(feeds))(*(Output(operations[name].value, 0) for name in feeds)), given, len(feeds),
-            (Output * len(fetches))(*(Output(operations[name].value, 0) for name in fetches)), made, len(fetches),
+            session, None, (Output * len(feeds))(*(Output(operations[name].value, index_of(name)) for name in feeds)), given, len(feeds),
+            (Output * len(fetches))(*(Output(operations[name].value, index_of(name)) for name in fetches)), made, len(fetches),
             (ctypes.c_void_p * len(targets))(*(operations[name].value for name in targets)), len(targets), None, self.status,
         )
         self.check()
