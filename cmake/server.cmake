@@ -47,3 +47,18 @@ if(EXISTS ${CMAKE_SOURCE_DIR}/src/main.c)
     install(CODE [[
         file(CREATE_LINK nereid "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/bin/tritonserver" SYMBOLIC)]])
 endif()
+
+# The page of `nereid bench --html`, and the library that draws in it, where tools/setup.sh could fetch it.
+set(report_files ${CMAKE_SOURCE_DIR}/web/report/report.html)
+set(uplot ${NEREID_DEPS}/npm/uplot)
+if(EXISTS ${uplot}/dist/uPlot.iife.min.js)
+    list(APPEND report_files ${uplot}/dist/uPlot.iife.min.js ${uplot}/dist/uPlot.min.css)
+    install(FILES ${uplot}/LICENSE DESTINATION share/nereid/licences RENAME uplot)
+else()
+    message(STATUS "uPlot not found, reports of nereid bench are left out: ${setup_hint}")
+endif()
+foreach(file IN LISTS report_files)
+    get_filename_component(name ${file} NAME)
+    configure_file(${file} ${CMAKE_BINARY_DIR}/share/nereid/report/${name} COPYONLY)
+endforeach()
+install(FILES ${report_files} DESTINATION share/nereid/report)

@@ -31,7 +31,7 @@ groups_of() {
     run) echo run ;;
     python) echo run python ;;
     test) echo run "$(known_backends | xargs)" test ;;
-    bench) echo run test bench ;;
+    bench) echo run test ;;
     lint) echo run lint ;;
     fuzz) echo run fuzz ;;
     cov) echo run test cov ;;
@@ -47,7 +47,7 @@ groups_of() {
 lists_of() {
     local group file
     for group in $(groups_of "$1"); do
-        for file in "$PACKAGES/$group.apt" "$PACKAGES/$group.lock" "$PACKAGES/$group.maven"; do
+        for file in "$PACKAGES/$group.apt" "$PACKAGES/$group.lock" "$PACKAGES/$group.maven" "$PACKAGES/$group.npm"; do
             if [ -f "$file" ]; then echo "$file"; fi
         done
     done
@@ -266,6 +266,22 @@ install_archives() {
     mv "$target.new" "$target"
 }
 
+# install_npm FILE - unpack under build/deps/npm what FILE names, a line "NAME VERSION SHA256" each: files for browsers, of which nothing
+# is run here. Where npm is not, they are left out, and so is what needs them.
+install_npm() {
+    local file=$1 name version hash archive
+    while read -r name version hash; do
+        rm -rf "$DEPS/npm/$name" "$DEPS/npm/.pack"
+        mkdir -p "$DEPS/npm/$name" "$DEPS/npm/.pack"
+        run_logged "npm pack $name" "$STAMPS/npm.log" "check the machine's network and npm's configuration, then run the same command again" \
+            npm pack --silent --pack-destination "$DEPS/npm/.pack" "$name@$version"
+        archive=$(echo "$DEPS/npm/.pack"/*.tgz)
+        echo "$hash $archive" | sha256sum --check --quiet --strict || die "$name $version is not the package that $file pins" "its hash should be $hash"
+        tar -xzf "$archive" -C "$DEPS/npm/$name" --strip-components 1
+    done < <(read_list "$file")
+    rm -rf "$DEPS/npm/.pack"
+}
+
 # once FILE COMMAND... - run the command unless it has succeeded with FILE as it now is.
 once() {
     local file=$1 stamp print
@@ -300,6 +316,13 @@ setup_group() {
             if [ -f "$lock" ]; then once "$lock" install_runtime "$lock"; fi
         elif [ -f "$lock" ]; then
             once "$lock" install_python "$lock"
+        fi
+        if [ -f "$PACKAGES/$part.npm" ]; then
+            if command -v npm >/dev/null; then
+                once "$PACKAGES/$part.npm" install_npm "$PACKAGES/$part.npm"
+            else
+                say "there is no npm on this machine: left out are $(read_list "$PACKAGES/$part.npm" | cut -d' ' -f1 | tr '\n' ' ')"
+            fi
         fi
         if [ -f "$PACKAGES/$part.maven" ]; then once "$PACKAGES/$part.maven" install_archives "$PACKAGES/$part.maven"; fi
     done

@@ -2,6 +2,7 @@
 
 #include "base/mem.h"
 #include "bench/bench_data.h"
+#include "bench/bench_html.h"
 #include "bench/bench_load.h"
 #include "bench/bench_model.h"
 #include "bench/bench_report.h"
@@ -32,7 +33,8 @@ struct bench {
     struct bench_load *load;
     struct bench_result *results;
     uint32_t result_count;
-    bool terminal; /* progress is shown on the standard error */
+    struct strbuf page; /* of --html, without what was measured */
+    bool terminal;      /* progress is shown on the standard error */
 };
 
 static void bench_print(struct strbuf *text)
@@ -161,21 +163,33 @@ static struct err *bench_measure(struct bench *b)
     return NULL;
 }
 
-static struct err *write_csv(const struct bench *b)
+static struct err *bench_write_file(const char *option, const char *path, struct strbuf *text)
 {
-    if (!b->options.csv)
-        return NULL;
-    struct strbuf text = STRBUF_INIT;
-    bench_report_csv(&b->options, b->results, b->result_count, &text);
-    FILE *f = fopen(b->options.csv, "we");
-    bool ok = f && fputs(strbuf_str(&text), f) >= 0;
+    FILE *f = fopen(path, "we");
+    bool ok = f && fputs(strbuf_str(text), f) >= 0;
     int number = errno;
     if (f && fclose(f) != 0) {
         number = errno;
         ok = false;
     }
-    strbuf_fini(&text);
-    return ok ? NULL : err_errno(number, "option --filename: writing '%s'", b->options.csv);
+    strbuf_fini(text);
+    return ok ? NULL : err_errno(number, "option --%s: writing '%s'", option, path);
+}
+
+static struct err *write_files(const struct bench *b)
+{
+    const struct bench_options *o = &b->options;
+    struct strbuf text = STRBUF_INIT;
+    struct err *e = NULL;
+    if (o->csv) {
+        bench_report_csv(o, b->results, b->result_count, &text);
+        e = bench_write_file("filename", o->csv, &text);
+    }
+    if (!e && o->html) {
+        bench_html_fill(&b->page, o, b->results, b->result_count, &text);
+        e = bench_write_file("html", o->html, &text);
+    }
+    return e;
 }
 
 static void bench_fini(struct bench *b)
@@ -185,6 +199,7 @@ static void bench_fini(struct bench *b)
         strbuf_fini(&b->requests[i].rest);
     mem_free(b->requests);
     mem_free(b->results);
+    strbuf_fini(&b->page);
     bench_data_fini(&b->data);
     bench_model_fini(&b->model);
     bench_wire_free(b->wire);
@@ -193,11 +208,13 @@ static void bench_fini(struct bench *b)
 
 static int bench_run(struct bench *b)
 {
-    struct err *e = bench_prepare(b);
+    struct err *e = b->options.html ? bench_html_page(&b->page) : NULL;
+    if (!e)
+        e = bench_prepare(b);
     if (!e)
         e = bench_measure(b);
-    if (b->result_count && !e)
-        e = write_csv(b);
+    if (!e)
+        e = write_files(b);
     if (e) {
         fprintf(stderr, "nereid bench: %s\n", err_message(e));
         err_free(e);

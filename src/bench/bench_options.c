@@ -81,6 +81,8 @@ static const struct bench_row rows[] = {
      BENCH_OPTIONS_SLOTS, "gRPC only: calls that share a connection. Default: 6."},
     {"filename", 'f', KIND_TEXT, "FILE", FIELD(csv), 0, 0,
      "Write a CSV with a row for each level."},
+    {"html", 0, KIND_TEXT, "FILE", FIELD(html), 0, 0,
+     "Write a report with tables and plots, which needs no other file."},
     {"verbose", 'v', KIND_FLAG, NULL, FIELD(verbose), 0, 0, "Print every window."},
     {"async", 'a', KIND_NOTHING, NULL, 0, 0, 0, "Taken, without effect: calls never block."},
     {"sync", 0, KIND_NOTHING, NULL, 0, 0, 0, "Taken, without effect."},

@@ -54,7 +54,7 @@ struct bench_options {
     uint32_t max_trials;
     double latency_limit_ms; /* 0 = none */
     uint32_t calls_per_connection;
-    const char *csv;
+    const char *csv, *html;
     bool verbose, help;
 };
 

@@ -27,17 +27,12 @@ static double bench_mean_ns(uint64_t sum, uint64_t count)
     return count ? (double)sum / (double)count : 0;
 }
 
-/* Where the time of a request went, on average, in ns. */
-struct parts {
-    double send, network, queue, input, infer, output, receive;
-};
-
-static struct parts parts_of(const struct bench_window *w)
+struct bench_parts bench_report_parts(const struct bench_window *w)
 {
     const struct bench_statistics *s = &w->server;
     uint64_t answered = s->success.count;
     double mean = bench_histogram_mean(&w->latencies);
-    struct parts p = {
+    struct bench_parts p = {
         .send = bench_mean_ns(w->send_ns, w->latencies.count),
         .receive = bench_mean_ns(w->receive_ns, w->latencies.count),
         .queue = bench_mean_ns(s->queue.ns, answered),
@@ -71,7 +66,7 @@ static void put_client(const struct bench_options *o, const struct bench_result 
 {
     const struct bench_window *w = &r->measured;
     const struct bench_histogram *h = &w->latencies;
-    struct parts p = parts_of(w);
+    struct bench_parts p = bench_report_parts(w);
     double mean = bench_histogram_mean(h);
     strbuf_printf(to, "  Client:\n    Request count: %" PRIu64 "\n", h->count);
     strbuf_printf(to, "    Throughput: %.2f infer/sec\n", bench_inferences(o, w));
@@ -101,7 +96,7 @@ static void put_server(const struct bench_window *w, struct strbuf *to)
 {
     const struct bench_statistics *s = &w->server;
     uint64_t n = s->success.count;
-    struct parts p = parts_of(w);
+    struct bench_parts p = bench_report_parts(w);
     double mean = bench_mean_ns(s->success.ns, n);
     strbuf_printf(to,
                   "  Server:\n    Inference count: %" PRIu64 "\n    Execution count: %" PRIu64
@@ -164,7 +159,7 @@ static int by_throughput(const void *a, const void *b)
 static void put_row(const struct bench_options *o, const struct bench_result *r, bool server,
                     struct strbuf *to)
 {
-    struct parts p = parts_of(&r->measured);
+    struct bench_parts p = bench_report_parts(&r->measured);
     const struct bench_histogram *h = &r->measured.latencies;
     strbuf_printf(to, "%g,%.2f,%" PRIu64, r->level, bench_inferences(o, &r->measured),
                   bench_us(p.send));

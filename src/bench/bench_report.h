@@ -6,6 +6,13 @@
 
 #include <stdint.h>
 
+/* Where the time of a request went, on average, in ns. */
+struct bench_parts {
+    double send, network, queue, input, infer, output, receive;
+};
+
+struct bench_parts bench_report_parts(const struct bench_window *w);
+
 /* bench_report_settings - what will be done, before the first level. */
 void bench_report_settings(const struct bench_options *o, struct strbuf *to);
 

@@ -1,6 +1,7 @@
 /* The pure parts of the load tester: its histogram, its windows, its command line, its requests. */
 #include "base/mem.h"
 #include "bench/bench_data.h"
+#include "bench/bench_html.h"
 #include "bench/bench_options.h"
 #include "bench/bench_request.h"
 #include "bench/bench_window.h"
@@ -208,6 +209,30 @@ static void requests_have_the_length_that_they_name(void **state)
     bench_options_fini(&o);
 }
 
-UNIT_MAIN(UNIT(percentiles_are_within_half_a_percent), UNIT(all_durations_have_a_bucket),
-          UNIT(windows_that_agree_are_steady), UNIT(windows_together_are_one), UNIT(command_lines),
-          UNIT(tensors_are_made_up), UNIT(requests_have_the_length_that_they_name))
+static void a_report_is_no_html_of_others(void **state)
+{
+    (void)state;
+    struct bench_options o;
+    struct bench_result *r = MEM_NEW(struct bench_result);
+    struct strbuf page = STRBUF_INIT, filled = STRBUF_INIT;
+    unit_succeeds(PARSE(&o, "-m", "</script>\"&"));
+    r->level = 2;
+    bench_histogram_add(&r->measured.latencies, 5000);
+    r->measured.ended = TIME_S(1);
+    strbuf_puts(&page, "before/*data*/after");
+    bench_html_fill(&page, &o, r, 1, &filled);
+    assert_non_null(strstr(filled.data, "before{\"title\":\"\\u003c"));
+    assert_non_null(
+        strstr(filled.data, "\"level\":2,\"steady\":false,\"rate\":1.000,\"count\":1,"));
+    assert_string_equal(filled.data + filled.len - 5, "after");
+    assert_null(strstr(filled.data, "</script"));
+    strbuf_fini(&page);
+    strbuf_fini(&filled);
+    mem_free(r);
+    bench_options_fini(&o);
+}
+
+UNIT_MAIN(UNIT(a_report_is_no_html_of_others), UNIT(percentiles_are_within_half_a_percent),
+          UNIT(all_durations_have_a_bucket), UNIT(windows_that_agree_are_steady),
+          UNIT(windows_together_are_one), UNIT(command_lines), UNIT(tensors_are_made_up),
+          UNIT(requests_have_the_length_that_they_name))
