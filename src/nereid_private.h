@@ -25,14 +25,17 @@ struct nereid_private {
      * signals, and load its models. Blocks; see src/run/hosted.h. */
     struct TRITONSERVER_Error *(*host_open)(int argc, char *const *argv, struct hosted **ret);
 
-    /* host_server - the server, for the C API; only host_close stops it. */
+    /* host_server - the server, for the C API; only host_stop stops it. */
     struct TRITONSERVER_Server *(*host_server)(const struct hosted *h);
 
     /* host_ports - the ports of HTTP, gRPC and metrics; 0 = not served. */
     void (*host_ports)(const struct hosted *h, uint16_t ret_ports[3]);
 
-    /* host_close - stop and free the server. Blocks; after an error it is never freed. */
-    struct TRITONSERVER_Error *(*host_close)(struct hosted *h);
+    /* host_stop - stop the server. Blocks; after an error it is never freed. */
+    struct TRITONSERVER_Error *(*host_stop)(struct hosted *h);
+
+    /* host_free - free a server that has stopped, when no other thread is in a call of it. */
+    void (*host_free)(struct hosted *h);
 };
 
 extern __attribute__((visibility("default"))) const struct nereid_private nereid_private_v1;

@@ -38,8 +38,9 @@ static char **hosted_copy_strings(int argc, char *const *argv)
     return copy;
 }
 
-static void hosted_free(struct hosted *h)
+void hosted_free(struct hosted *h)
 {
+    server_free(h->fronts.server);
     if (h->has_log) {
         log_say_held();
         log_files_close();
@@ -87,10 +88,8 @@ static struct err *hosted_start(struct hosted *h)
         e = fronts_open(&h->fronts);
     if (!e)
         e = fronts_load(&h->fronts);
-    if (e) {
+    if (e)
         fronts_end(&h->fronts, NULL, clock_now_ns() + TIME_S(h->options.exit_timeout_secs));
-        server_free(h->fronts.server);
-    }
     return e;
 }
 
@@ -136,7 +135,7 @@ static void hosted_stopper(void *arg)
     mutex_unlock(&h->lock);
 }
 
-struct err *hosted_close(struct hosted *h)
+struct err *hosted_stop(struct hosted *h)
 {
     h->until = clock_now_ns() + TIME_S(h->options.exit_timeout_secs);
     mutex_lock(&h->lock);
@@ -156,7 +155,5 @@ struct err *hosted_close(struct hosted *h)
     if (e)
         return e;
     thread_join(h->stopper);
-    server_free(h->fronts.server);
-    hosted_free(h);
     return NULL;
 }

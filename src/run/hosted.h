@@ -22,6 +22,10 @@ struct server *hosted_server(const struct hosted *h);
 /* hosted_ports - the ports of HTTP, gRPC and metrics; 0 = not served. */
 void hosted_ports(const struct hosted *h, uint16_t ret_ports[3]);
 
-/* hosted_close - stop and free the server; requests under way are answered first. Blocks.
+/* hosted_stop - stop the server; requests under way are answered first. Blocks. Calls of the C API
+ * that other threads have begun go on, or fail with UNAVAILABLE.
  * errors  INTERNAL when --exit-timeout-secs passed: stopping goes on, and `h` is freed never */
-struct err *hosted_close(struct hosted *h);
+struct err *hosted_stop(struct hosted *h);
+
+/* hosted_free - free a server that has stopped, when the last call of the C API has returned. */
+void hosted_free(struct hosted *h);

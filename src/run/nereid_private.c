@@ -23,9 +23,9 @@ static struct TRITONSERVER_Server *host_server(const struct hosted *h)
     return (struct TRITONSERVER_Server *)hosted_server(h);
 }
 
-static struct TRITONSERVER_Error *host_close(struct hosted *h)
+static struct TRITONSERVER_Error *host_stop(struct hosted *h)
 {
-    return (struct TRITONSERVER_Error *)hosted_close(h);
+    return (struct TRITONSERVER_Error *)hosted_stop(h);
 }
 
 const struct nereid_private nereid_private_v1 = {
@@ -35,5 +35,6 @@ const struct nereid_private nereid_private_v1 = {
     .host_open = host_open,
     .host_server = host_server,
     .host_ports = hosted_ports,
-    .host_close = host_close,
+    .host_stop = host_stop,
+    .host_free = hosted_free,
 };

@@ -141,6 +141,50 @@ def test_outputs_outlive_the_server(script: Script, identity: Path) -> None:
     """, identity)
 
 
+def test_stop_while_a_request_is_made(script: Script, identity: Path) -> None:
+    """A text of an input runs Python, and so may any call by letting another thread run."""
+    assert script(f"""
+        class Stops:
+            def __str__(self):
+                server.stop()
+                return "x"
+        server = nereid.Server(model_repository=sys.argv[1], {QUIET}).start()
+        model = server.model("id_bytes")
+        try:
+            model.infer(INPUT0=np.array([Stops()], object))
+        except nereid.Error as error:
+            told = str(error)
+    """, identity) == "Request for unknown model: 'id_bytes' has no available versions"
+
+
+def test_fork_leaves_the_server_to_its_process(script: Script) -> None:
+    """A child ends at once, although no thread of the server is there to stop, and takes no folder of the parent away."""
+    told = script(f"""
+        import os, signal
+        @nereid.model(inputs={{"a": (np.float32, [1])}}, outputs={{"b": (np.float32, [1])}})
+        def same(a):
+            return {{"b": a}}
+        def ask():
+            try:
+                return server.model("same").infer(a=[2])["b"].tolist()
+            except nereid.Error as error:
+                return str(error)
+        told = []
+        reading, writing = os.pipe()
+        with nereid.Server(same, exit_timeout_secs=600, model_control_mode="explicit", {QUIET}) as server:
+            child = os.fork()
+            if not child:
+                signal.alarm(60)
+                os.write(writing, ask().encode())
+                server.stop()
+                sys.exit(0)
+            told = [os.waitpid(child, 0)[1], os.read(reading, 1000).decode()]
+            server.load("same")
+            told.append(ask())
+    """)
+    assert told == [0, "the server runs in the process that this one was forked from: start one of its own here, after the fork", [2.0]]
+
+
 def test_python_m_nereid_is_the_server(python: Path, identity: Path) -> None:
     class Module(Nereid):
         def program(self) -> list[str]:

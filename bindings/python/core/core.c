@@ -96,7 +96,7 @@ PyMODINIT_FUNC PyInit__core(void)
 {
     PyObject *module = PyModule_Create(&core_module);
     core.structure = PyUnicode_InternFromString("__array_struct__");
-    if (module && !(core.structure && module_types(module)))
+    if (module && !(core.structure && module_types(module) && server_watch_forks()))
         Py_CLEAR(module);
     return module;
 }

@@ -35,4 +35,7 @@ void core_wrap(const char *what, const char *name);
 /* core_free - what an object of a type of this module does last. */
 void core_free(PyObject *self);
 
+/* server_watch_forks - from now on servers know which processes are forked from theirs. */
+bool server_watch_forks(void);
+
 extern PyType_Spec server_spec, call_spec, inbox_spec, memory_spec, lent_spec, held_spec;

@@ -3,20 +3,62 @@
 #include "call.h"
 #include "nereid_private.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct server_object {
-    PyObject_HEAD struct hosted *hosted; /* NULL = closed */
+/* A server that runs. Each call that needs it holds it: a call may let other threads run, and they
+ * may stop it. All under the GIL. */
+struct running {
+    struct hosted *hosted;
+    unsigned holders; /* the object of Python until it is closed, and calls */
+    unsigned forks;   /* of this process, when it was started */
 };
 
-/* The server; NULL with an exception when it is closed. */
-static TRITONSERVER_Server *server_of(PyObject *self)
+struct server_object {
+    PyObject_HEAD struct running *running; /* NULL = closed */
+};
+
+static unsigned forks; /* how many forks lie between the first process and this one */
+
+static void server_forked(void)
 {
-    struct hosted *h = ((struct server_object *)self)->hosted;
-    if (h)
-        return (TRITONSERVER_Server *)nereid_private_v1.host_server(h);
-    return core_raise(TRITONSERVER_ERROR_UNAVAILABLE, "the server is stopped");
+    forks++;
+}
+
+bool server_watch_forks(void)
+{
+    return pthread_atfork(NULL, NULL, server_forked) == 0;
+}
+
+/* The server, held; NULL with an exception when it is closed, or of the process that this one was
+ * forked from: none of its threads is here. */
+static struct running *server_hold(PyObject *self)
+{
+    struct running *r = ((struct server_object *)self)->running;
+    if (!r)
+        return core_raise(TRITONSERVER_ERROR_UNAVAILABLE, "the server is stopped");
+    if (r->forks != forks)
+        return core_raise(TRITONSERVER_ERROR_UNAVAILABLE,
+                          "the server runs in the process that this one was forked from: start one "
+                          "of its own here, after the fork");
+    r->holders++;
+    return r;
+}
+
+static TRITONSERVER_Server *server_held(const struct running *r)
+{
+    return (TRITONSERVER_Server *)nereid_private_v1.host_server(r->hosted);
+}
+
+static void server_let_go(struct running *r)
+{
+    if (--r->holders)
+        return;
+    Py_BEGIN_ALLOW_THREADS;
+    nereid_private_v1.host_free(r->hosted);
+    Py_END_ALLOW_THREADS;
+    free(r);
 }
 
 /* A list of str as C texts, which lie in *ret_kept. */
@@ -50,37 +92,44 @@ static PyObject *server_new(PyTypeObject *type, PyObject *args, PyObject *keywor
         return NULL;
     Py_ssize_t count = PyList_Size(list);
     struct server_object *made = (struct server_object *)PyType_GenericAlloc(type, 0);
-    char **argv = made ? server_texts(list, count, &kept) : NULL;
+    struct running *r = calloc(1, sizeof *r);
+    char **argv = made && r ? server_texts(list, count, &kept) : NULL;
     if (!argv) {
         Py_XDECREF(made);
-        return NULL;
+        free(r);
+        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
     }
-    struct hosted *h = NULL;
+    *r = (struct running){.holders = 1, .forks = forks};
     TRITONSERVER_Error *e;
     Py_BEGIN_ALLOW_THREADS;
-    e = (TRITONSERVER_Error *)nereid_private_v1.host_open((int)count, argv, &h);
+    e = (TRITONSERVER_Error *)nereid_private_v1.host_open((int)count, argv, &r->hosted);
     Py_END_ALLOW_THREADS;
     free(argv);
     Py_DECREF(kept);
-    made->hosted = h;
-    if (core_check(e))
+    if (core_check(e)) {
+        made->running = r;
         return (PyObject *)made;
+    }
+    free(r);
     Py_DECREF(made);
     return NULL;
 }
 
-/* close() - stop it; requests under way are answered first. */
+/* close() - stop it; requests under way are answered first. Without effect in a process that was
+ * forked from that of the server. */
 static PyObject *server_close(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    struct hosted *h = ((struct server_object *)self)->hosted;
-    ((struct server_object *)self)->hosted = NULL;
-    TRITONSERVER_Error *e = NULL;
-    if (h) {
-        Py_BEGIN_ALLOW_THREADS;
-        e = (TRITONSERVER_Error *)nereid_private_v1.host_close(h);
-        Py_END_ALLOW_THREADS;
-    }
+    struct running *r = ((struct server_object *)self)->running;
+    ((struct server_object *)self)->running = NULL;
+    if (!r || r->forks != forks)
+        Py_RETURN_NONE;
+    TRITONSERVER_Error *e;
+    Py_BEGIN_ALLOW_THREADS;
+    e = (TRITONSERVER_Error *)nereid_private_v1.host_stop(r->hosted);
+    Py_END_ALLOW_THREADS;
+    if (!e)
+        server_let_go(r);
     call_bury();
     if (!core_check(e))
         return NULL;
@@ -91,33 +140,35 @@ static PyObject *server_close(PyObject *self, PyObject *unused)
 static PyObject *server_ports(PyObject *self, PyObject *unused)
 {
     (void)unused;
-    if (!server_of(self))
+    struct running *r = server_hold(self);
+    if (!r)
         return NULL;
     uint16_t ports[3];
-    nereid_private_v1.host_ports(((struct server_object *)self)->hosted, ports);
+    nereid_private_v1.host_ports(r->hosted, ports);
+    server_let_go(r);
     return Py_BuildValue("(HHH)", ports[0], ports[1], ports[2]);
 }
 
 /* submit(model, version, inputs, outputs, settings, inbox, number) - see call_start. */
 static PyObject *server_submit(PyObject *self, PyObject *args)
 {
-    TRITONSERVER_Server *server = server_of(self);
-    return server ? call_start(server, args) : NULL;
+    struct running *r = server_hold(self);
+    PyObject *call = r ? call_start(server_held(r), args) : NULL;
+    if (r)
+        server_let_go(r);
+    return call;
 }
 
 /* infer(seconds, ...) - submit() with the rest, and wait for the first response. */
 static PyObject *server_infer(PyObject *self, PyObject *args)
 {
-    TRITONSERVER_Server *server = server_of(self);
     Py_ssize_t count = PyTuple_Size(args);
-    PyObject *rest = server && count > 0 ? PyTuple_GetSlice(args, 1, count) : NULL;
-    if (!rest)
-        return NULL;
-    double seconds = PyFloat_AsDouble(PyTuple_GetItem(args, 0));
-    PyObject *call = PyErr_Occurred() ? NULL : call_start(server, rest);
+    PyObject *rest = count > 0 ? PyTuple_GetSlice(args, 1, count) : NULL;
+    double seconds = rest ? PyFloat_AsDouble(PyTuple_GetItem(args, 0)) : 0;
+    PyObject *call = rest && !PyErr_Occurred() ? server_submit(self, rest) : NULL;
     PyObject *outputs = call ? call_wait(call, seconds) : NULL;
     Py_XDECREF(call);
-    Py_DECREF(rest);
+    Py_XDECREF(rest);
     return outputs;
 }
 
@@ -149,14 +200,9 @@ static PyObject *server_page(TRITONSERVER_Server *server)
     return text;
 }
 
-/* ask(what, model, version) - what the server tells, as text. */
-static PyObject *server_ask(PyObject *self, PyObject *args)
+static PyObject *server_told(TRITONSERVER_Server *server, const char *what, const char *model,
+                             long long version)
 {
-    const char *what, *model;
-    long long version;
-    TRITONSERVER_Server *server = server_of(self);
-    if (!server || !PyArg_ParseTuple(args, "ssL", &what, &model, &version))
-        return NULL;
     TRITONSERVER_Error *e;
     TRITONSERVER_Message *message = NULL;
     if (strcmp(what, "metrics") == 0)
@@ -174,17 +220,33 @@ static PyObject *server_ask(PyObject *self, PyObject *args)
     return server_message(e, message);
 }
 
+/* ask(what, model, version) - what the server tells, as text. */
+static PyObject *server_ask(PyObject *self, PyObject *args)
+{
+    const char *what, *model;
+    long long version;
+    struct running *r =
+        PyArg_ParseTuple(args, "ssL", &what, &model, &version) ? server_hold(self) : NULL;
+    if (!r)
+        return NULL;
+    PyObject *text = server_told(server_held(r), what, model, version);
+    server_let_go(r);
+    return text;
+}
+
 /* ready(model, version) - "" = the server. */
 static PyObject *server_ready(PyObject *self, PyObject *args)
 {
     const char *model;
     long long version;
     bool ready = false;
-    TRITONSERVER_Server *server = server_of(self);
-    if (!server || !PyArg_ParseTuple(args, "sL", &model, &version))
+    struct running *r = PyArg_ParseTuple(args, "sL", &model, &version) ? server_hold(self) : NULL;
+    if (!r)
         return NULL;
+    TRITONSERVER_Server *server = server_held(r);
     TRITONSERVER_Error *e = *model ? TRITONSERVER_ServerModelIsReady(server, model, version, &ready)
                                    : TRITONSERVER_ServerIsReady(server, &ready);
+    server_let_go(r);
     return core_check(e) ? PyBool_FromLong(ready) : NULL;
 }
 
@@ -194,12 +256,13 @@ static PyObject *server_decoupled(PyObject *self, PyObject *args)
     const char *model;
     long long version;
     uint32_t flags = 0;
-    TRITONSERVER_Server *server = server_of(self);
-    if (!server || !PyArg_ParseTuple(args, "sL", &model, &version) ||
-        !core_check(
-            TRITONSERVER_ServerModelTransactionProperties(server, model, version, &flags, NULL)))
+    struct running *r = PyArg_ParseTuple(args, "sL", &model, &version) ? server_hold(self) : NULL;
+    if (!r)
         return NULL;
-    return PyBool_FromLong(flags & TRITONSERVER_TXN_DECOUPLED);
+    TRITONSERVER_Error *e =
+        TRITONSERVER_ServerModelTransactionProperties(server_held(r), model, version, &flags, NULL);
+    server_let_go(r);
+    return core_check(e) ? PyBool_FromLong(flags & TRITONSERVER_TXN_DECOUPLED) : NULL;
 }
 
 /* load(model, load) - load or unload a model, and wait for it. */
@@ -207,14 +270,15 @@ static PyObject *server_load(PyObject *self, PyObject *args)
 {
     const char *model;
     int load;
-    TRITONSERVER_Server *server = server_of(self);
-    if (!server || !PyArg_ParseTuple(args, "sp", &model, &load))
+    struct running *r = PyArg_ParseTuple(args, "sp", &model, &load) ? server_hold(self) : NULL;
+    if (!r)
         return NULL;
     TRITONSERVER_Error *e;
     Py_BEGIN_ALLOW_THREADS;
-    e = load ? TRITONSERVER_ServerLoadModel(server, model)
-             : TRITONSERVER_ServerUnloadModel(server, model);
+    e = load ? TRITONSERVER_ServerLoadModel(server_held(r), model)
+             : TRITONSERVER_ServerUnloadModel(server_held(r), model);
     Py_END_ALLOW_THREADS;
+    server_let_go(r);
     if (!core_check(e))
         return NULL;
     Py_RETURN_NONE;
@@ -222,7 +286,7 @@ static PyObject *server_load(PyObject *self, PyObject *args)
 
 static void server_object_free(PyObject *self)
 {
-    if (((struct server_object *)self)->hosted) {
+    if (((struct server_object *)self)->running) {
         PyObject *type, *value, *trace;
         PyErr_Fetch(&type, &value, &trace);
         Py_XDECREF(server_close(self, NULL));

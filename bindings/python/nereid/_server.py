@@ -33,6 +33,16 @@ _core.adopt(Error, np.asarray, _arrays.plain, _arrays.texts, _arrays.from_bfloat
 _running: weakref.WeakSet[Server] = weakref.WeakSet()
 
 
+def _forked() -> None:
+    """A child of fork has none of the server's threads: its servers, and their folders, are the parent's to end."""
+    for server in list(_running):
+        server._folder = None
+    _running.clear()
+
+
+os.register_at_fork(after_in_child=_forked)
+
+
 def arguments(options: dict[str, Any]) -> list[str]:
     """Options as the command line writes them."""
     argv = []
