@@ -185,6 +185,43 @@ def test_fork_leaves_the_server_to_its_process(script: Script) -> None:
     assert told == [0, "the server runs in the process that this one was forked from: start one of its own here, after the fork", [2.0]]
 
 
+def test_code_that_is_none(script: Script) -> None:
+    """A model may answer with a number that is no status code."""
+    assert script(f"""
+        @nereid.model(inputs={{"a": (np.float32, [1])}}, outputs={{"b": (np.float32, [1])}})
+        def wild(a):
+            error = nereid.Error("wild")
+            error.code = 77
+            raise error
+        with nereid.Server(wild, {QUIET}) as server:
+            try:
+                server.model("wild").infer(a=[2])
+            except nereid.Error as error:
+                told = [error.code.name, str(error)]
+    """) == ["UNKNOWN", "wild"]
+
+
+def test_error_with_a_name_keeps_no_request(script: Script) -> None:
+    """A function that names its error makes a ring of references; the server ends all the same, and at once."""
+    assert script(f"""
+        import gc
+        gc.disable()
+        @nereid.model(inputs={{"a": (np.float32, [-1])}}, outputs={{"b": (np.float32, [1])}})
+        def fails(a):
+            try:
+                first = KeyError("first")
+                raise first
+            except KeyError:
+                second = nereid.Error("second")
+                raise second
+        with nereid.Server(fails, {QUIET}) as server:
+            try:
+                server.model("fails").infer(a=np.zeros(1 << 20, np.float32))
+            except nereid.Error as error:
+                told = str(error)
+    """) == "second"
+
+
 def test_python_m_nereid_is_the_server(python: Path, identity: Path) -> None:
     class Module(Nereid):
         def program(self) -> list[str]:

@@ -13,6 +13,8 @@ bool core_check(TRITONSERVER_Error *e)
 
 void *core_raise(TRITONSERVER_Error_Code code, const char *message)
 {
+    if (code < TRITONSERVER_ERROR_UNKNOWN || code > TRITONSERVER_ERROR_CANCELLED)
+        code = TRITONSERVER_ERROR_UNKNOWN; /* a model made it up */
     PyObject *args = Py_BuildValue("(si)", message, (int)code);
     if (args)
         PyErr_SetObject(core.error, args);

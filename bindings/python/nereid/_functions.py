@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Union
@@ -16,6 +17,7 @@ from ._types import Array, Result
 
 Spec = tuple[Any, Sequence[int]]
 MOST_SECONDS = 86400
+MOST_CAUSES = 100  # of an error, one behind the other
 Outputs = Mapping[str, Any]
 Body = Callable[..., Union[Outputs, Iterator[Outputs]]]
 
@@ -131,6 +133,11 @@ class Function:
 
     def _failure(self, error: Exception) -> tuple[int, str]:
         """What a client is told: the error and the line of the function where it was raised."""
+        told = self._told(error)
+        forget(error)
+        return told
+
+    def _told(self, error: Exception) -> tuple[int, str]:
         if isinstance(error, Error):
             return int(error.code), str(error)
         where, file = "", self.body.__code__.co_filename if hasattr(self.body, "__code__") else ""
@@ -140,6 +147,15 @@ class Function:
                 where = f", line {trace.tb_lineno}"
             trace = trace.tb_next
         return int(Code.INTERNAL), f"function '{self.name}'{where}: {type(error).__name__}: {error}"
+
+
+def forget(error: BaseException | None) -> None:
+    """Empties the frames that an error came through: a variable that names the error keeps them, and with them the arrays of the request."""
+    for _ in range(MOST_CAUSES):
+        if error is None:
+            break
+        traceback.clear_frames(error.__traceback__)
+        error = error.__context__
 
 
 def part(array: Any, begin: int, end: int) -> Any:
