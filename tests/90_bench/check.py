@@ -30,10 +30,23 @@ def _http(subject: Subject, row: Row) -> int:
     return answer.size
 
 
+def _stream(subject: Subject, row: Row, channel: rawgrpc.Channel) -> int:
+    """The size of all responses to a request, each with its prefix."""
+    answers = list(channel.channel.stream_stream(row.grpc_path)(iter([row.grpc_body]), timeout=60))
+    _expect(len(answers) == row.responses, subject, row, f"{len(answers)} responses")
+    for answer in answers:
+        message = pb.ModelStreamInferResponse.FromString(answer)
+        right = not message.error_message and message.infer_response.raw_output_contents[0] == row.payload
+        _expect(right, subject, row, f"a wrong response: {message}")
+    return sum(len(answer) + 5 for answer in answers)
+
+
 def _grpc(subject: Subject, row: Row) -> int:
     host, port = subject.address(row)
     with rawgrpc.Channel(f"{host}:{port}") as channel:
-        answer = channel.call("ModelInfer", row.grpc_body)
+        if row.responses:
+            return _stream(subject, row, channel)
+        answer = channel.call(row.rpc, row.grpc_body)
     _expect(answer.code == "OK", subject, row, f"{answer.code}: {answer.details}")
     if subject.name == FLOOR:
         _expect(answer.body == row.grpc_body, subject, row, "the echo differs")

@@ -10,12 +10,12 @@ from pathlib import Path
 import check
 import load
 import subjects
-from harness import procfs
+from harness import procfs, recite
 from harness.ensembles import Ensemble, Step
 from harness.processors import on
 from harness.repository import Repository
 from harness.servers import Reference
-from rows import ENSEMBLE, MODEL, ROWS, Row
+from rows import ENSEMBLE, MODEL, RECITE, ROWS, Row
 from subjects import FLOOR, INLINE, REFERENCE, THREADS, Subject
 
 OTHER_LIMIT = 0.05  # share of all processors that other work may take during a run
@@ -103,13 +103,16 @@ def row(
     say: Say,
 ) -> dict[str, Result]:
     """places: the processors of the subjects, and those of their clients"""
-    results = {name: Result(wanted=min(2, repeats)) for name in names}
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         scratch = Path(folder)
         generator = load.generator(asked, scratch)
         path = repository(scratch / "models")
         if asked.model == ENSEMBLE:
             ensemble(path)
+        if asked.model == RECITE:
+            recite.model(Repository(path), RECITE, ("INPUT0", "FP32", (-1,)), index=False)
+            names = [name for name in names if name != FLOOR]
+        results = {name: Result(wanted=min(2, repeats)) for name in names}
         with on(places[0]):
             started = subjects.start(names, path, asked)
         try:

@@ -9,7 +9,7 @@ from harness import rawgrpc
 
 MODEL = "identity"
 ENSEMBLE = "three_steps"  # of MODEL, one after the other
-GRPC_PATH = f"/{rawgrpc.SERVICE}/ModelInfer"
+RECITE = "recite"  # decoupled: it answers as often as a request says
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,15 @@ class Row:
     streams: int = 1  # at the same time on one connection
     binary: bool = True
     model: str = MODEL
+    responses: int = 0  # to each request, on a stream of its own; 0: a call with one answer
+
+    @property
+    def rpc(self) -> str:
+        return "ModelStreamInfer" if self.responses else "ModelInfer"
+
+    @property
+    def grpc_path(self) -> str:
+        return f"/{rawgrpc.SERVICE}/{self.rpc}"
 
     @property
     def http_path(self) -> str:
@@ -67,7 +76,11 @@ class Row:
     @cached_property
     def grpc_body(self) -> bytes:
         tensor = ("INPUT0", "FP32", [self.floats], self.payload)
-        return rawgrpc.infer_request(self.model, [tensor]).SerializeToString()
+        request = rawgrpc.infer_request(self.model, [tensor])
+        if self.responses:
+            request.parameters["count"].int64_param = self.responses
+            request.parameters["joined"].bool_param = True
+        return request.SerializeToString()
 
 
 def _sizes(protocol: str) -> list[Row]:
@@ -109,6 +122,7 @@ ROWS = [
     Row("http_json_16", "HTTP JSON, 16 floats, 16 connections", "http", 16, 16, binary=False),
     *_sizes("http"),
     *_sizes("grpc"),
+    Row("grpc_16_responses", "gRPC, streams of 1,000 responses of 64 B, 4 connections", "grpc", 16, 4, model=RECITE, responses=1000),
     Row("ensemble_http_16", "Ensemble of 3 steps, HTTP, 64 B, 16 connections", "http", 16, 16, model=ENSEMBLE),
     Row("ensemble_http_256k", "Ensemble of 3 steps, HTTP, 1 MiB, 16 connections", "http", 256 << 10, 16, model=ENSEMBLE),
     Row("ensemble_grpc_16", "Ensemble of 3 steps, gRPC, 64 B, 64 streams on one", "grpc", 16, 1, 64, model=ENSEMBLE),
