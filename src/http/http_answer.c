@@ -316,8 +316,9 @@ static char *put_status_line(char *to, uint16_t status)
     return JSON_OUT_LITERAL(to, "\r\n");
 }
 
-/* What only some answers say. */
-static char *http_answer_put_more(char *to, const struct http_exchange *x)
+/* What only few answers say. */
+__attribute__((cold, noinline)) static char *http_answer_put_rare(char *to,
+                                                                  const struct http_exchange *x)
 {
     if (x->cors)
         to = http_answer_put_string(to, x->cors);
@@ -328,6 +329,11 @@ static char *http_answer_put_more(char *to, const struct http_exchange *x)
     to = JSON_OUT_LITERAL(to, "Retry-After: ");
     to = json_out_uint(to, x->retry_secs);
     return JSON_OUT_LITERAL(to, "\r\n");
+}
+
+static char *http_answer_put_more(char *to, const struct http_exchange *x)
+{
+    return x->cors || x->extra || x->retry_secs ? http_answer_put_rare(to, x) : to;
 }
 
 /* Whether the connection goes on, where that is to be said. */
