@@ -206,6 +206,16 @@ static void bench_fini(struct bench *b)
     loop_free(b->loop);
 }
 
+/* Prints an error and frees it. Returns whether there is one. */
+static bool bench_told(struct err *e)
+{
+    if (!e)
+        return false;
+    fprintf(stderr, "nereid bench: %s\n", err_message(e));
+    err_free(e);
+    return true;
+}
+
 static int bench_run(struct bench *b)
 {
     struct err *e = b->options.html ? bench_html_page(&b->page) : NULL;
@@ -213,13 +223,11 @@ static int bench_run(struct bench *b)
         e = bench_prepare(b);
     if (!e)
         e = bench_measure(b);
-    if (!e)
-        e = write_files(b);
-    if (e) {
-        fprintf(stderr, "nereid bench: %s\n", err_message(e));
-        err_free(e);
+    bool failed = bench_told(e);
+    if (!failed || b->result_count) /* an error of a later level leaves what was measured */
+        failed |= bench_told(write_files(b));
+    if (failed)
         return FAILED;
-    }
     for (uint32_t i = 0; i < b->result_count; i++)
         if (!b->results[i].steady)
             return NOT_STABLE;
@@ -231,10 +239,9 @@ int bench_command(int argc, char **argv)
     struct bench *b = MEM_NEW(struct bench);
     b->terminal = isatty(STDERR_FILENO);
     struct err *e = bench_options_parse(argc - 1, argv + 1, &b->options);
-    int status = WRONG_COMMAND_LINE;
-    if (e) {
-        fprintf(stderr, "nereid bench: %s\n", err_message(e));
-        err_free(e);
+    int status;
+    if (bench_told(e)) {
+        status = WRONG_COMMAND_LINE;
     } else if (b->options.help) {
         char *help = bench_options_help();
         fputs(help, stdout);
@@ -243,6 +250,9 @@ int bench_command(int argc, char **argv)
     } else {
         status = bench_run(b);
     }
+    if ((fflush(stdout) != 0 || ferror(stdout)) &&
+        bench_told(err_new(STATUS_UNAVAILABLE, "the standard output cannot be written")))
+        status = FAILED;
     bench_fini(b);
     bench_options_fini(&b->options);
     mem_free(b);

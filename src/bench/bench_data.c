@@ -18,7 +18,7 @@ static uint32_t made_up(uint64_t *state)
     return (uint32_t)(*state >> 33);
 }
 
-static bool bench_data_type(enum datatype t, struct json_tensor_type *ret)
+struct json_tensor_type bench_data_json_type(enum datatype t)
 {
     static const struct json_tensor_type types[DATATYPE_COUNT] = {
         [DATATYPE_BOOL] = {JSON_TENSOR_BOOL, 1},   [DATATYPE_UINT8] = {JSON_TENSOR_UINT, 1},
@@ -27,9 +27,9 @@ static bool bench_data_type(enum datatype t, struct json_tensor_type *ret)
         [DATATYPE_INT16] = {JSON_TENSOR_INT, 2},   [DATATYPE_INT32] = {JSON_TENSOR_INT, 4},
         [DATATYPE_INT64] = {JSON_TENSOR_INT, 8},   [DATATYPE_FP32] = {JSON_TENSOR_REAL, 4},
         [DATATYPE_FP64] = {JSON_TENSOR_REAL, 8},   [DATATYPE_BYTES] = {JSON_TENSOR_BYTES, 0},
+        [DATATYPE_FP16] = {JSON_TENSOR_FP16, 2},   [DATATYPE_BF16] = {JSON_TENSOR_BF16, 2},
     };
-    *ret = types[t];
-    return types[t].width || t == DATATYPE_BYTES;
+    return types[t];
 }
 
 /* The shape that the command line gives, else that of the model; in front the batch. */
@@ -167,7 +167,7 @@ static struct err *take_json(const struct bench_options *o, const struct bench_m
     yyjson_val *b64 = yyjson_obj_get(yyjson_is_obj(content) ? content : value, "b64");
     uint32_t batch = m->max_batch_size ? o->batch_size : 1;
     uint64_t one = t->elements / batch, bytes = 0;
-    struct json_tensor_type type;
+    struct json_tensor_type type = bench_data_json_type(t->input->datatype);
     enum json_tensor_result r = JSON_TENSOR_NOT_ARRAY;
     struct err *e = NULL;
     if (b64) {
@@ -183,7 +183,7 @@ static struct err *take_json(const struct bench_options *o, const struct bench_m
         if (!e && r == JSON_TENSOR_OK)
             memcpy(t->bytes, raw, bytes = got);
         mem_free(raw);
-    } else if (yyjson_is_arr(content) && bench_data_type(t->input->datatype, &type)) {
+    } else if (yyjson_is_arr(content)) {
         r = type.width ? JSON_TENSOR_OK : json_tensor_bytes(content, &bytes);
         bytes = type.width ? one * type.width : bytes;
         e = r == JSON_TENSOR_OK ? bench_data_room(t, bytes * batch) : NULL;

@@ -26,23 +26,9 @@ static void bench_put_string(struct strbuf *to, const char *s)
     to->len += (size_t)(json_out_string(at, s, len) - at);
 }
 
-static struct json_tensor_type json_type(enum datatype t)
-{
-    enum json_tensor_kind kind = JSON_TENSOR_UINT;
-    if (t == DATATYPE_BOOL)
-        kind = JSON_TENSOR_BOOL;
-    else if (t == DATATYPE_BYTES)
-        kind = JSON_TENSOR_BYTES;
-    else if (t == DATATYPE_FP32 || t == DATATYPE_FP64)
-        kind = JSON_TENSOR_REAL;
-    else if (t >= DATATYPE_INT8 && t <= DATATYPE_INT64)
-        kind = JSON_TENSOR_INT;
-    return (struct json_tensor_type){.kind = kind, .width = (uint8_t)datatype_bytes(t)};
-}
-
 static void bench_put_numbers(struct strbuf *to, const struct bench_tensor *t)
 {
-    struct json_tensor_type type = json_type(t->input->datatype);
+    struct json_tensor_type type = bench_data_json_type(t->input->datatype);
     size_t room = 0;
     strbuf_puts(to, ",\"data\":");
     if (!json_tensor_room(type, t->elements, t->len, &room))

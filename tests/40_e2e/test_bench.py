@@ -263,6 +263,43 @@ def test_data_that_does_not_fit(recorder: Recorder, tmp_path: Path) -> None:
     assert status == 1 and "'A' takes 8" in err, err
 
 
+def test_half_floats_are_numbers_in_json(recorder: Recorder, tmp_path: Path) -> None:
+    recorder.inputs = [{"name": name, "datatype": name, "shape": [2]} for name in ("FP16", "BF16")]
+    recorder.config = {"max_batch_size": 0}
+    data = tmp_path / "data.json"
+    data.write_text(json.dumps({"data": [{"FP16": [1.5, -2], "BF16": [0.25, 3]}]}))
+    measured(*at(recorder), "--input-data", str(data))
+    assert split(recorder.bodies[0])[1] == struct.pack("<2e2H", 1.5, -2, 0x3E80, 0x4040)
+    recorder.bodies.clear()
+    measured(*at(recorder), "--input-data", str(data), "--input-tensor-format", "json")
+    told, _ = split(recorder.bodies[0])
+    assert [each["data"] for each in told["inputs"]] == [[1.5, -2.0], [0.25, 3.0]]  # type: ignore[attr-defined]
+
+
+def test_an_error_leaves_what_was_measured(recorder: Recorder, tmp_path: Path) -> None:
+    """A long run whose last level fails has the table of the others."""
+    table, connections = tmp_path / "out.csv", set()
+
+    def answer(body: bytes) -> None:
+        connections.add(threading.get_ident())
+        if len(connections) > 1:
+            raise ConnectionAbortedError
+
+    recorder.answer = answer
+    recorder.handle_error = lambda request, address: None  # type: ignore[method-assign]
+    status, out, err = bench(*at(recorder), "--concurrency-range", "1:2", "-f", str(table))
+    assert status == 1 and "concurrency 2: the server has closed the connection" in err, (out, err)
+    assert [row["Concurrency"] for row in rows(table)] == ["1"]
+
+
+def test_a_report_that_cannot_be_written(recorder: Recorder) -> None:
+    for options in (at(recorder), ["--help"]):
+        argv = [str(paths.nereid_binary()), "bench", *options]
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(argv, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+        assert (done.returncode, done.stderr) == (1, "nereid bench: the standard output cannot be written\n")
+
+
 def test_requests_that_wait_for_a_slow_server_count_from_when_they_were_due(recorder: Recorder) -> None:
     """A server that answers nothing for 600 ms: a closed loop would see one slow request, a schedule sees how many have to wait."""
     waited = threading.Event()
