@@ -82,6 +82,10 @@ def ensemble(path: Path) -> None:
     Repository(path).model(ENSEMBLE, made.config())
 
 
+def decoupled(path: Path) -> None:
+    recite.model(Repository(path), RECITE, ("INPUT0", "FP32", (-1,)), index=False)
+
+
 def _idle_memory(started: list[Subject], results: dict[str, Result]) -> None:
     """What stays two seconds after the last request; a server that ends meanwhile is a failure."""
     idle_since = time.monotonic()
@@ -110,7 +114,7 @@ def row(
         if asked.model == ENSEMBLE:
             ensemble(path)
         if asked.model == RECITE:
-            recite.model(Repository(path), RECITE, ("INPUT0", "FP32", (-1,)), index=False)
+            decoupled(path)
             names = [name for name in names if name != FLOOR]
         results = {name: Result(wanted=min(2, repeats)) for name in names}
         with on(places[0]):
