@@ -45,6 +45,7 @@ void control_task_free(struct control_task *t)
     mem_free(t->params);
     mem_free(t->model);
     mem_free(t->repository);
+    mem_free(t->archive);
     buf_unref(t->body);
     mem_free(t->copy);
     budget_drop(t->account, t->held);
@@ -105,6 +106,7 @@ void control_task_load(struct control_task *t, struct repo *r)
     struct err *e = repo_load(r,
                               &(struct repo_load){.model = t->model,
                                                   .repository = t->repository,
+                                                  .archive = t->archive,
                                                   .params = t->params,
                                                   .param_count = t->param_count},
                               done, t);

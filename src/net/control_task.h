@@ -21,6 +21,7 @@ struct control_task {
 
     char *model; /* owned, like the fields below */
     char *repository;
+    char *archive;                  /* see repo_load; NULL = none */
     struct buf *body;               /* the memory that parameters point into; may be NULL */
     char *copy;                     /* a copy that parameters point into; may be NULL */
     struct budget_account *account; /* charged for the copy */

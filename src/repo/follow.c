@@ -46,9 +46,17 @@ struct wait_list {
         const char *space;
         char *name;
         enum repo_action action;
+        bool archived; /* it may lie in the archive of the ensemble */
     } * items;
     size_t count;
 };
+
+static void add_wait(struct wait_list *l, struct wait w, const char *name)
+{
+    w.name = mem_strdup(name);
+    l->items = mem_realloc(l->items, (l->count + 1) * sizeof(*l->items));
+    l->items[l->count++] = w;
+}
 
 /* Adds all models with the name: only after they were looked at is it known which of them the
  * ensemble needs. Lock held. */
@@ -56,14 +64,15 @@ static void add_waits(struct repo *r, const struct repo_model *m, const char *na
                       const struct repo_job *job, struct wait_list *l)
 {
     struct spaces_list spaces = spaces_of(r, UINT64_MAX);
-    for (size_t i = 0; i < spaces.count; i++) {
+    bool archived = job->what.archive;
+    if (archived)
+        add_wait(l, (struct wait){.space = "", .action = REPO_LOAD, .archived = true}, name);
+    for (size_t i = 0; i < spaces.count && !(archived && !*spaces.at[i]); i++) {
         struct wait w = {.space = spaces.at[i]};
         const struct repo_model *step = models_find(r, w.space, name);
         if ((step && !spaces_awaits(r, m, step)) || !must_wait(r, step, job, &w.action))
             continue;
-        w.name = mem_strdup(name);
-        l->items = mem_realloc(l->items, (l->count + 1) * sizeof(*l->items));
-        l->items[l->count++] = w;
+        add_wait(l, w, name);
     }
 }
 
@@ -75,10 +84,12 @@ static void ask_first(struct repo *r, struct repo_model *m, const struct repo_jo
     *other = (struct repo_job){.action = w->action,
                                .places = UINT64_MAX,
                                .first = job->first,
-                               .if_there = r->settings.namespacing,
+                               .if_there = r->settings.namespacing || w->archived,
                                .along = true,
                                .done = follow_waited,
                                .owner = m};
+    if (w->archived)
+        other->what = (struct repo_load){.archive = job->what.archive, .step = true};
     struct err *e = jobs_ask(r, other, w->space, w->name);
     if (e)
         follow_waited(m, e);

@@ -8,6 +8,7 @@
 #include "model/version_policy.h"
 #include "proto/model_config.pb-c.h"
 #include "repo/agents.h"
+#include "repo/archive.h"
 #include "repo/follow.h"
 #include "repo/jobs.h"
 #include "repo/models.h"
@@ -143,6 +144,8 @@ static struct err *operate_read_config(struct operate_attempt *a)
     if (e)
         return e;
     a->forced = config != NULL;
+    if (what->archive && *a->proto->name)
+        a->proto->name[0] = '\0'; /* the name of the model counts */
     if (*a->proto->name && strcmp(a->proto->name, a->m->name) != 0)
         return err_new(STATUS_INVALID_ARG,
                        "unexpected directory name '%s' for model '%s', directory name must equal "
@@ -222,6 +225,8 @@ static struct err *look(struct operate_attempt *a)
     const struct repo_load *what = &a->job->what;
     struct err *e =
         override_write(what->params, what->param_count, a->r->settings.library_upload, &a->source);
+    if (!e && what->archive)
+        e = archive_find(a->r, a->m, what, &a->source);
     if (!e && !a->source)
         e = find_directory(a);
     if (!e)
@@ -538,7 +543,7 @@ static struct err *cannot_look(struct operate_attempt *a, struct err *e)
     a->m->versionless = false;
     show_failure(a, e);
     mutex_unlock(&a->r->lock);
-    bool ours = !a->job->what.param_count;
+    bool ours = !a->job->what.param_count && !a->job->what.archive;
     return err_wrap(ours || err_code(e) == STATUS_NOT_FOUND ? err_recode(e, STATUS_INTERNAL) : e,
                     "failed to load '%s', failed to poll from model repository", a->m->name);
 }
@@ -553,7 +558,10 @@ static bool look_at_needs(struct operate_attempt *a, struct repo_job *waiting, s
     dependencies_note(a->r, a->m, a->proto, a->forced);
     if (follow_wait(a->r, a->m, waiting))
         return true;
-    *ret = dependencies_check(a->r, a->m, a->proto);
+    if (a->job->what.archive)
+        *ret = archive_check(a->r, &a->job->what, a->proto);
+    if (!*ret)
+        *ret = dependencies_check(a->r, a->m, a->proto);
     return false;
 }
 

@@ -38,6 +38,7 @@ struct repo_settings {
     bool namespacing;            /* models of one name are told apart by their repository */
     bool library_upload;         /* a load request may bring shared libraries */
     const char *agent_directory; /* where repository agents lie; borrowed */
+    const char *archives;        /* the directory below which archives lie; borrowed */
     struct load_context context;
 };
 
@@ -67,6 +68,10 @@ struct repo_param {
 struct repo_load {
     const char *model;
     const char *repository; /* its path, or the last component of the path; NULL or "" = any */
+    /* a directory outside the repositories from which it is loaded in their place, with the models
+     * that it needs, whatever its configuration calls it; NULL = none */
+    const char *archive;
+    bool step; /* it is loaded for an ensemble of the archive, which may have it or not */
     const struct repo_param *params;
     size_t param_count;
 };
@@ -94,7 +99,10 @@ void repo_each_agent(struct repo *r, repo_agent_fn *fn, void *arg);
  *         still serve
  * errors  refused at once, done is not called: UNAVAILABLE "explicit model load / unload is not
  *         allowed if polling is enabled" in modes other than EXPLICIT, and while the server
- *         stops; INVALID_ARG for a name or parameter; NOT_FOUND for a repository */
+ *         stops; INVALID_ARG for a name or parameter; NOT_FOUND for a repository
+ * Of an archive, `done` also gets INVALID_ARG if the model in it is not clear or does not lie
+ * where archives do, and ALREADY_EXISTS if a model that lies elsewhere has the name of one of its
+ * models. */
 struct err *repo_load(struct repo *r, const struct repo_load *what, repo_done_fn *done,
                       void *owner);
 

@@ -222,7 +222,7 @@ static bool is_brought(const struct repo_job *job)
 {
     const struct repo_load *what = &job->what;
     const struct repo_param *config = override_config(what->params, what->param_count);
-    return what->param_count > (config ? 1 : 0);
+    return what->archive || what->param_count > (config ? 1 : 0);
 }
 
 /* The spaces that have a model of the name, or could have one, in some places or in any. */

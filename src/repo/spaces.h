@@ -3,7 +3,8 @@
  * (--model-namespacing). Private to repo/.
  *
  * A model is known by its space and its name. Its space is the path of its repository; "" if it
- * lies in no repository because a client brought all of it. For loading and unloading, a name
+ * lies in no repository because a client brought all of it, or it came from an archive. For
+ * loading and unloading, a name
  * means every model of that name. Everywhere else it means the only model with that name that a
  * client asked for, that could be read and that was not unloaded since (repo_model.meant); if
  * there are several, it means none.

@@ -98,6 +98,7 @@ static void make_repo(struct server *s)
             .namespacing = o->model_namespacing,
             .library_upload = o->allow_library_upload,
             .agent_directory = o->repoagent_directory,
+            .archives = o->sagemaker.models,
             .context = {.backends = s->backends,
                         .features = s->features,
                         .policies = &s->policies,
