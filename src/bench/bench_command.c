@@ -83,7 +83,7 @@ static struct err *bench_look(struct bench *b)
     const struct bench_options *o = &b->options;
     struct bench_call c = {0};
     struct bench_lane *lane = NULL;
-    struct err *e = bench_wire_lane(b->wire, &lane);
+    struct err *e = bench_wire_lane(b->wire, BENCH_LANE_UNARY, &lane);
     if (e)
         return e;
     e = bench_ask(b, lane, BENCH_METADATA, &c);
@@ -113,11 +113,11 @@ static struct err *bench_prepare(struct bench *b)
         return e;
     b->wire = bench_wire_new(&b->options, b->loop);
     e = bench_look(b);
-    if (!e && (b->model.decoupled || b->model.sequences))
-        e = err_new(STATUS_UNSUPPORTED, "model '%s' %s, which this load tester does not measure",
-                    b->options.model,
-                    b->model.decoupled ? "answers a request with any number of responses"
-                                       : "takes sequences");
+    if (!e && b->model.decoupled && !b->options.streaming)
+        e = err_new(STATUS_INVALID_ARG,
+                    "model '%s' answers a request with any number of responses: add --streaming "
+                    "-i grpc",
+                    b->options.model);
     if (!e)
         e = bench_data_make(&b->options, &b->model, &b->data);
     if (e)
@@ -131,6 +131,8 @@ static struct err *bench_prepare(struct bench *b)
                                     .data = &b->data,
                                     .requests = b->requests,
                                     .statistics = b->statistics,
+                                    .sequences = b->model.sequences,
+                                    .decoupled = b->model.decoupled,
                                     .progress = bench_progress,
                                     .arg = b};
     return bench_load_new(&s, &b->load);

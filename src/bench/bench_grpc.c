@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "bench/bench_wire_priv.h"
 #include "codec/grpc_text.h"
+#include "codec/pb_wire.h"
 #include "os/loop.h"
 #include "os/sock.h"
 
@@ -15,6 +16,14 @@
 #define FRAME_BYTES  ((size_t)16384 + 64) /* the longest frame that the session makes */
 #define PREFIX_BYTES 5u
 #define GRPC_NONE    (-1) /* no grpc-status came */
+
+/* Field numbers of ModelStreamInferResponse, of the ModelInferResponse in it, of a map's entry. */
+enum {
+    FIELD_ERROR = 1,
+    FIELD_RESPONSE = 2,
+    FIELD_PARAMETERS = 4,
+    FIELD_KEY = 1,
+};
 
 struct bench_grpc_conn {
     struct bench_wire *wire;
@@ -40,6 +49,9 @@ struct bench_grpc {
     char *message;           /* grpc-message as it came */
     unsigned http_status;
     bool bad; /* the answer is too long */
+    enum bench_lane_kind kind;
+    int32_t stream;         /* of ModelStreamInfer; 0 = none is open */
+    struct strbuf response; /* of a stream: what has come of the next one, with its prefix */
 };
 
 static struct bench_grpc *grpc_lane_of(nghttp2_session *session, int32_t id)
@@ -72,26 +84,6 @@ static int bench_on_header(nghttp2_session *session, const nghttp2_frame *frame,
         mem_free(g->message);
         g->message = mem_strndup((const char *)value, value_len);
     }
-    return 0;
-}
-
-static int bench_on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *data,
-                         size_t len, void *user)
-{
-    (void)flags;
-    (void)user;
-    struct bench_grpc *g = grpc_lane_of(session, id);
-    if (!g || !g->call)
-        return 0;
-    if (!g->call->came)
-        g->call->came = g->conn->came;
-    if (!g->call->keep)
-        return 0;
-    size_t skip = PREFIX_BYTES - g->skipped < len ? PREFIX_BYTES - g->skipped : len;
-    g->skipped += skip;
-    g->bad = g->bad || g->call->answer.len + len > BENCH_WIRE_ANSWER_BYTES;
-    if (!g->bad)
-        strbuf_append(&g->call->answer, data + skip, len - skip);
     return 0;
 }
 
@@ -143,12 +135,111 @@ static void grpc_end(struct bench_grpc *g, struct err *e)
         err_free(e);
 }
 
+/* Whether a response says that it is the last: "triton_final_response" in its parameters. */
+static bool is_final(const uint8_t *response, size_t len)
+{
+    static const char name[] = "triton_final_response";
+    struct pb_wire w = pb_wire_of(response, len);
+    struct pb_wire_field f, part;
+    while (pb_wire_next(&w, &f) == PB_WIRE_FIELD) {
+        if (f.number != FIELD_PARAMETERS || f.type != PB_WIRE_BYTES)
+            continue;
+        struct pb_wire entry = pb_wire_of(f.data, f.len);
+        bool named = false, yes = false;
+        while (pb_wire_next(&entry, &part) == PB_WIRE_FIELD) {
+            if (part.type != PB_WIRE_BYTES)
+                continue;
+            if (part.number == FIELD_KEY)
+                named = part.len == sizeof(name) - 1 && memcmp(part.data, name, part.len) == 0;
+            else /* an InferParameter whose only field is bool_param, true */
+                yes = part.len == 2 && part.data[0] == 0x08 && part.data[1] == 1;
+        }
+        if (named)
+            return yes;
+    }
+    return false;
+}
+
+/* A ModelStreamInferResponse: counts it, and ends the call with its last one or an error. */
+static void grpc_stream_response(struct bench_grpc *g, const uint8_t *message, size_t len)
+{
+    struct pb_wire w = pb_wire_of(message, len);
+    struct pb_wire_field f;
+    struct err *e = NULL;
+    bool last = g->kind == BENCH_LANE_STREAM;
+    while (pb_wire_next(&w, &f) == PB_WIRE_FIELD) {
+        if (f.type != PB_WIRE_BYTES)
+            continue;
+        if (f.number == FIELD_ERROR && f.len && !e)
+            e = err_new(STATUS_INVALID_ARG, "%.*s", (int)(f.len < 4096 ? f.len : 4096),
+                        (const char *)f.data);
+        else if (f.number == FIELD_RESPONSE)
+            last = last || is_final(f.data, f.len);
+    }
+    if (!g->call) {
+        err_free(e);
+        return;
+    }
+    g->call->responses++;
+    if (e || last)
+        grpc_end(g, e);
+}
+
+/* Bytes of a stream: responses one after the other, each behind its prefix. False if one is too
+ * long. */
+static bool grpc_stream_bytes(struct bench_grpc *g, const uint8_t *data, size_t len)
+{
+    struct strbuf *b = &g->response;
+    if (b->len + len > BENCH_WIRE_ANSWER_BYTES)
+        return false;
+    strbuf_append(b, data, len);
+    size_t at = 0;
+    while (b->len - at >= PREFIX_BYTES) {
+        const uint8_t *p = (const uint8_t *)b->data + at;
+        size_t bytes = (size_t)p[1] << 24 | (size_t)p[2] << 16 | (size_t)p[3] << 8 | p[4];
+        if (b->len - at - PREFIX_BYTES < bytes)
+            break;
+        grpc_stream_response(g, p + PREFIX_BYTES, bytes);
+        at += PREFIX_BYTES + bytes;
+    }
+    memmove(b->data, b->data + at, b->len - at);
+    b->len -= at;
+    return true;
+}
+
+static int bench_on_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *data,
+                         size_t len, void *user)
+{
+    (void)flags;
+    (void)user;
+    struct bench_grpc *g = grpc_lane_of(session, id);
+    if (!g || !g->call)
+        return 0;
+    if (!g->call->came)
+        g->call->came = g->conn->came;
+    if (g->kind != BENCH_LANE_UNARY)
+        return grpc_stream_bytes(g, data, len) ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
+    if (!g->call->keep)
+        return 0;
+    size_t skip = PREFIX_BYTES - g->skipped < len ? PREFIX_BYTES - g->skipped : len;
+    g->skipped += skip;
+    g->bad = g->bad || g->call->answer.len + len > BENCH_WIRE_ANSWER_BYTES;
+    if (!g->bad)
+        strbuf_append(&g->call->answer, data + skip, len - skip);
+    return 0;
+}
+
 static int bench_on_close(nghttp2_session *session, int32_t id, uint32_t code, void *user)
 {
     (void)user;
     struct bench_grpc *g = grpc_lane_of(session, id);
-    if (g)
-        grpc_end(g, grpc_outcome(g, code));
+    if (!g)
+        return 0;
+    struct err *e = grpc_outcome(g, code);
+    if (!e && g->kind != BENCH_LANE_UNARY)
+        e = err_new(STATUS_UNAVAILABLE, "the server has ended the stream");
+    g->stream = 0;
+    grpc_end(g, e);
     return 0;
 }
 
@@ -161,6 +252,8 @@ static ssize_t grpc_give(nghttp2_session *session, int32_t id, uint8_t *to, size
     (void)user;
     struct bench_grpc *g = source->ptr;
     size_t done = 0, before = 0;
+    if (g->kind != BENCH_LANE_UNARY && (!g->call || g->call->sent))
+        return NGHTTP2_ERR_DEFERRED; /* the stream waits for the next call */
     if (!g->call) {
         *flags |= NGHTTP2_DATA_FLAG_EOF;
         return 0;
@@ -177,7 +270,8 @@ static ssize_t grpc_give(nghttp2_session *session, int32_t id, uint8_t *to, size
     }
     g->given += done;
     if (g->given == before) {
-        *flags |= NGHTTP2_DATA_FLAG_EOF;
+        if (g->kind == BENCH_LANE_UNARY)
+            *flags |= NGHTTP2_DATA_FLAG_EOF;
         g->call->sent = g->conn->went;
     }
     return (ssize_t)done;
@@ -194,6 +288,7 @@ static void grpc_close(struct bench_grpc_conn *c, const char *why)
     while (it != &c->lanes) {
         struct bench_grpc *g = LIST_ITEM(it, struct bench_grpc, node);
         it = it->next;
+        g->stream = 0;
         if (g->call)
             grpc_end(g, err_new(STATUS_UNAVAILABLE, "%s", why));
     }
@@ -290,23 +385,36 @@ static void grpc_send(struct bench_lane *l, struct bench_call *call)
     struct bench_grpc_conn *c = g->conn;
     call->answer.len = 0;
     call->sent = call->came = 0;
+    call->responses = 0;
     g->call = call;
     g->given = g->skipped = 0;
+    if (g->stream) {
+        nghttp2_session_resume_data(c->session, g->stream);
+        grpc_flush(c);
+        return;
+    }
     g->status = GRPC_NONE;
     g->http_status = 0;
     g->bad = false;
     const nghttp2_nv headers[] = {
         grpc_header(":method", "POST"),
         grpc_header(":scheme", "http"),
-        grpc_header(":path", call->path),
+        grpc_header(":path", g->kind == BENCH_LANE_UNARY
+                                 ? call->path
+                                 : "/inference.GRPCInferenceService/ModelStreamInfer"),
         grpc_header(":authority", c->wire->options->host),
         grpc_header("te", "trailers"),
         grpc_header("content-type", "application/grpc"),
         grpc_header("user-agent", "nereid-bench"),
     };
     nghttp2_data_provider body = {.source.ptr = g, .read_callback = grpc_give};
-    if (c->watch.fd < 0 || nghttp2_submit_request(c->session, NULL, headers,
-                                                  sizeof(headers) / sizeof(*headers), &body, g) < 0)
+    int32_t id = -1;
+    if (c->watch.fd >= 0)
+        id = nghttp2_submit_request(c->session, NULL, headers, sizeof(headers) / sizeof(*headers),
+                                    &body, g);
+    if (g->kind != BENCH_LANE_UNARY && id > 0)
+        g->stream = id;
+    if (id < 0)
         grpc_end(g, err_new(STATUS_UNAVAILABLE, "the connection to the server is closed"));
     else
         grpc_flush(c);
@@ -316,7 +424,12 @@ static void grpc_free(struct bench_lane *l)
 {
     struct bench_grpc *g = LIST_ITEM(l, struct bench_grpc, lane);
     struct bench_grpc_conn *c = g->conn;
+    if (g->stream) {
+        nghttp2_session_set_stream_user_data(c->session, g->stream, NULL);
+        nghttp2_submit_rst_stream(c->session, NGHTTP2_FLAG_NONE, g->stream, NGHTTP2_CANCEL);
+    }
     mem_free(g->message);
+    strbuf_fini(&g->response);
     list_remove(&g->node);
     mem_free(g);
     if (!list_empty(&c->lanes))
@@ -383,7 +496,8 @@ static struct err *grpc_connect(struct bench_wire *w, struct bench_grpc_conn **r
     return e;
 }
 
-struct err *bench_grpc_lane(struct bench_wire *w, struct bench_lane **ret)
+struct err *bench_grpc_lane(struct bench_wire *w, enum bench_lane_kind kind,
+                            struct bench_lane **ret)
 {
     struct bench_grpc_conn *c = w->conn;
     if (!c || c->lane_count >= w->options->calls_per_connection || c->watch.fd < 0) {
@@ -395,6 +509,7 @@ struct err *bench_grpc_lane(struct bench_wire *w, struct bench_lane **ret)
     struct bench_grpc *g = MEM_NEW(struct bench_grpc);
     g->lane = (struct bench_lane){grpc_send, grpc_free};
     g->conn = c;
+    g->kind = kind;
     list_init(&g->node);
     list_append(&c->lanes, &g->node);
     c->lane_count++;

@@ -19,6 +19,8 @@ struct bench_slot {
     struct list idle; /* in load->idle while it has nothing to do */
     struct strbuf head;
     time_ns due; /* when it should have been sent */
+    struct bench_place place;
+    uint32_t left; /* requests of its sequence that come after this one */
 };
 
 struct bench_load {
@@ -37,6 +39,7 @@ struct bench_load {
     double gap_ns;       /* between two requests on average; 0 = no request rate */
     double next_ns;      /* when the next one is due */
     uint64_t random;
+    uint64_t next_sequence; /* the correlation id of the next one */
 
     struct loop_timer window_end, drain_end;
     struct bench_lane *lane; /* for statistics */
@@ -54,6 +57,62 @@ static struct bench_window *bench_open_window(struct bench_load *l)
     return l->windows[l->trial % (BENCH_WINDOWS + 1)];
 }
 
+/* From 0 up to 1. */
+static double load_random(struct bench_load *l)
+{
+    l->random = l->random * 6364136223846793005u + 1442695040888963407u;
+    return (double)(l->random >> 11) / 9007199254740992.0;
+}
+
+/* The next request of the slot's sequence, or the first of another; the last one when a level
+ * ends, so that the server keeps none open. */
+static void slot_take_place(struct bench_slot *s)
+{
+    struct bench_load *l = s->load;
+    bool open = s->left > 0;
+    if (!open) {
+        double length = l->o->sequence_length;
+        length *= 1 + (2 * load_random(l) - 1) * l->o->sequence_variation / 100;
+        s->left = length < 1 ? 1 : (uint32_t)(length + 0.5);
+        s->place.sequence = l->next_sequence++;
+    }
+    s->left = l->sending ? s->left - 1 : 0;
+    s->place.start = !open;
+    s->place.end = s->left == 0;
+}
+
+static void slot_send(struct bench_slot *s, time_ns due)
+{
+    struct bench_load *l = s->load;
+    const struct bench_request *r = &l->s.requests[l->step];
+    l->step = l->step + 1 == l->s.data->step_count ? 0 : l->step + 1;
+    if (l->s.sequences)
+        slot_take_place(s);
+    s->place.final_flag = l->s.decoupled;
+    if (!s->head.len || l->s.data->step_count > 1 || l->s.sequences) {
+        s->head.len = 0;
+        bench_request_head(l->o, r, &s->place, &s->head);
+    }
+    s->call.pieces[0] = (struct iovec){s->head.data, s->head.len};
+    s->call.pieces[1] = (struct iovec){r->rest.data, r->rest.len};
+    s->call.begun = clock_now_ns();
+    s->due = due ? due : s->call.begun;
+    l->under_way++;
+    s->lane->send(s->lane, &s->call);
+}
+
+/* Sends the last request of each sequence that is open in a slot with nothing to do. */
+static void end_sequences(struct bench_load *l)
+{
+    for (uint32_t i = 0; i < l->slot_count && !l->error; i++) {
+        struct bench_slot *s = l->slots[i];
+        if (!s->left || list_empty(&s->idle))
+            continue;
+        list_remove(&s->idle);
+        slot_send(s, 0);
+    }
+}
+
 /* Begins the end of a level: with the first error, or when enough was measured. */
 static void stop_level(struct bench_load *l, struct err *e)
 {
@@ -66,25 +125,9 @@ static void stop_level(struct bench_load *l, struct err *e)
     if (l->sending)
         loop_timer_set(l->s.loop, &l->drain_end, clock_now_ns() + DRAIN_NS);
     l->sending = false;
+    end_sequences(l);
     if (!l->under_way)
         loop_stop(l->s.loop);
-}
-
-static void slot_send(struct bench_slot *s, time_ns due)
-{
-    struct bench_load *l = s->load;
-    const struct bench_request *r = &l->s.requests[l->step];
-    l->step = l->step + 1 == l->s.data->step_count ? 0 : l->step + 1;
-    if (!s->head.len || l->s.data->step_count > 1) {
-        s->head.len = 0;
-        bench_request_head(l->o, r, &(struct bench_place){0}, &s->head);
-    }
-    s->call.pieces[0] = (struct iovec){s->head.data, s->head.len};
-    s->call.pieces[1] = (struct iovec){r->rest.data, r->rest.len};
-    s->call.begun = clock_now_ns();
-    s->due = due ? due : s->call.begun;
-    l->under_way++;
-    s->lane->send(s->lane, &s->call);
 }
 
 /* Sends what is due, as long as there are slots. A request that finds none waits: next_ns stays in
@@ -97,8 +140,7 @@ static void send_due(struct bench_load *l)
         slot_send(LIST_ITEM(node, struct bench_slot, idle), (time_ns)l->next_ns);
         double factor = 1;
         if (l->o->poisson) {
-            l->random = l->random * 6364136223846793005u + 1442695040888963407u;
-            factor = -log(((double)(l->random >> 11) + 1) / 9007199254740993.0);
+            factor = -log(1 - load_random(l));
         }
         l->next_ns += l->gap_ns * factor;
     }
@@ -123,6 +165,7 @@ static void slot_count(const struct bench_slot *s, time_ns now)
     if (c->came && now > c->came)
         w->receive_ns += now - c->came;
     w->late += c->begun > s->due + TIME_MS(1);
+    w->responses += c->responses;
 }
 
 static void slot_done(struct bench_call *c, struct err *e)
@@ -137,7 +180,7 @@ static void slot_done(struct bench_call *c, struct err *e)
     }
     if (l->counting)
         slot_count(s, clock_now_ns());
-    if (l->sending && l->gap_ns <= 0) {
+    if (l->sending ? l->gap_ns <= 0 : s->left && !l->error) {
         slot_send(s, 0);
         return;
     }
@@ -231,7 +274,9 @@ static void bench_on_drain_end(struct loop_timer *t)
 static struct err *slot_new(struct bench_load *l)
 {
     struct bench_slot *s = MEM_NEW(struct bench_slot);
-    struct err *e = bench_wire_lane(l->s.wire, &s->lane);
+    enum bench_lane_kind kind = l->o->streaming ? BENCH_LANE_STREAM : BENCH_LANE_UNARY;
+    kind = l->s.decoupled ? BENCH_LANE_DECOUPLED : kind;
+    struct err *e = bench_wire_lane(l->s.wire, kind, &s->lane);
     if (e) {
         mem_free(s);
         return e;
@@ -260,6 +305,7 @@ struct err *bench_load_new(const struct bench_load_settings *s, struct bench_loa
     l->s = *s;
     l->o = s->options;
     l->random = 1;
+    l->next_sequence = s->options->sequence_first;
     l->window_end = (struct loop_timer)LOOP_TIMER_INIT(bench_on_window_end);
     l->drain_end = (struct loop_timer)LOOP_TIMER_INIT(bench_on_drain_end);
     l->asked.done = statistics_done;
@@ -271,7 +317,7 @@ struct err *bench_load_new(const struct bench_load_settings *s, struct bench_loa
     l->asked.pieces[0] = (struct iovec){l->question.data, l->question.len};
     struct err *e = ticker_open(&l->ticks, s->loop, bench_on_tick);
     if (!e)
-        e = bench_wire_lane(s->wire, &l->lane);
+        e = bench_wire_lane(s->wire, BENCH_LANE_UNARY, &l->lane);
     if (e)
         bench_load_free(l);
     else
@@ -300,7 +346,9 @@ void bench_load_free(struct bench_load *l)
 /* Opens the lanes of a level, and asks for the statistics before it. */
 static struct err *prepare_level(struct bench_load *l, double level)
 {
-    uint32_t slots = l->o->rate.given ? l->o->slots : (uint32_t)level;
+    uint32_t slots = (uint32_t)level;
+    if (l->o->rate.given)
+        slots = l->s.sequences ? l->o->sequence_count : l->o->slots;
     struct err *e = NULL;
     while (!e && l->slot_count < slots)
         e = slot_new(l);

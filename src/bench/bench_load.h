@@ -27,6 +27,8 @@ struct bench_load_settings {
     const struct bench_data *data;
     const struct bench_request *requests; /* one for each step of the data */
     bool statistics;                      /* the server has statistics of the model */
+    bool sequences;                       /* the model takes them */
+    bool decoupled;                       /* it gives any number of responses, over a stream */
     /* each window that ends; trial counts from 1 */
     void (*progress)(void *arg, double level, uint32_t trial, const struct bench_window *w);
     void *arg;

@@ -79,6 +79,17 @@ static const struct bench_row rows[] = {
      "The level that exceeds this is the last."},
     {"calls-per-connection", 0, KIND_NUMBER, "COUNT", FIELD(calls_per_connection), 1,
      BENCH_OPTIONS_SLOTS, "gRPC only: calls that share a connection. Default: 6."},
+    {"streaming", 0, KIND_FLAG, NULL, FIELD(streaming), 0, 0,
+     "gRPC only: requests go over streams, one for each request under way. Models that answer with "
+     "any number of responses need it."},
+    {"sequence-length", 0, KIND_NUMBER, "COUNT", FIELD(sequence_length), 1, 1000000,
+     "Requests of a sequence, for a model that takes sequences. Default: 20."},
+    {"sequence-length-variation", 0, KIND_PERCENT, "PERCENT", FIELD(sequence_variation), 0, 0,
+     "Lengths differ by as much. Default: 20."},
+    {"start-sequence-id", 0, KIND_NUMBER, "NUMBER", FIELD(sequence_first), 1, UINT32_MAX,
+     "The correlation id of the first sequence. Default: 1."},
+    {"num-of-sequences", 0, KIND_NUMBER, "COUNT", FIELD(sequence_count), 1, BENCH_OPTIONS_SLOTS,
+     "With a request rate: sequences at a time. Default: 4."},
     {"filename", 'f', KIND_TEXT, "FILE", FIELD(csv), 0, 0,
      "Write a CSV with a row for each level."},
     {"html", 0, KIND_TEXT, "FILE", FIELD(html), 0, 0,
@@ -286,6 +297,8 @@ static struct err *bench_options_check(struct bench_options *o)
     if (o->protocol == BENCH_GRPC && (o->json_input || o->json_output))
         return err_new(STATUS_INVALID_ARG, "--input-tensor-format and --output-tensor-format: "
                                            "json is of HTTP only, leave out -i grpc");
+    if (o->streaming && o->protocol == BENCH_HTTP)
+        return err_new(STATUS_INVALID_ARG, "option --streaming: streams are of gRPC, add -i grpc");
     if (!o->concurrency.given && !o->rate.given)
         o->concurrency = (struct bench_range){true, 1, 1, 1};
     if (!o->host)
@@ -305,7 +318,11 @@ struct err *bench_options_parse(int argc, char **argv, struct bench_options *ret
                                   .interval_ms = 5000,
                                   .stability = 10,
                                   .max_trials = 10,
-                                  .calls_per_connection = 6};
+                                  .calls_per_connection = 6,
+                                  .sequence_length = 20,
+                                  .sequence_variation = 20,
+                                  .sequence_first = 1,
+                                  .sequence_count = 4};
     for (int i = 0; i < argc; i++) {
         const char *value;
         const struct bench_row *row = row_of(argv[i], &value);

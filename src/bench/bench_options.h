@@ -54,6 +54,11 @@ struct bench_options {
     uint32_t max_trials;
     double latency_limit_ms; /* 0 = none */
     uint32_t calls_per_connection;
+    bool streaming;
+    uint32_t sequence_length;  /* requests of a sequence on average */
+    double sequence_variation; /* percent */
+    uint32_t sequence_first;   /* the correlation id of the first one */
+    uint32_t sequence_count;   /* at a time, with a request rate */
     const char *csv, *html;
     bool verbose, help;
 };

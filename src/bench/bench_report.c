@@ -70,6 +70,9 @@ static void put_client(const struct bench_options *o, const struct bench_result 
     double mean = bench_histogram_mean(h);
     strbuf_printf(to, "  Client:\n    Request count: %" PRIu64 "\n", h->count);
     strbuf_printf(to, "    Throughput: %.2f infer/sec\n", bench_inferences(o, w));
+    if (w->responses)
+        strbuf_printf(to, "    Response Throughput: %.2f responses/sec\n",
+                      bench_mean_ns(w->responses, w->ended - w->begun) * 1e9);
     strbuf_printf(to, "    Avg latency: %" PRIu64 " usec (standard deviation %" PRIu64 " usec)\n",
                   bench_us(mean), bench_us(bench_histogram_deviation(h)));
     for (size_t i = 0; i < PERCENTILES; i++)

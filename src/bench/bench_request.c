@@ -154,6 +154,8 @@ static void head_grpc(const struct bench_request *r, const struct bench_place *p
         end = bench_put_parameter(end, "sequence_start", FIELD_BOOL, place->start);
         end = bench_put_parameter(end, "sequence_end", FIELD_BOOL, place->end);
     }
+    if (place->final_flag)
+        end = bench_put_parameter(end, "triton_enable_empty_final_response", FIELD_BOOL, true);
     size_t head = (size_t)(end - bytes);
     uint32_t len = (uint32_t)(head - 5 + r->rest.len);
     bytes[0] = 0;

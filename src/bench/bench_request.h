@@ -19,6 +19,7 @@ struct bench_request {
 struct bench_place {
     uint64_t sequence;
     bool start, end;
+    bool final_flag; /* the last response shall say that it is; gRPC only */
 };
 
 /* bench_request_make - write what each request of a step has in common. */

@@ -53,6 +53,7 @@ void bench_window_merge(const struct bench_window *const *windows, uint32_t coun
         ret->send_ns += w->send_ns;
         ret->receive_ns += w->receive_ns;
         ret->late += w->late;
+        ret->responses += w->responses;
     }
     if (count) {
         ret->before = windows[0]->before;

@@ -16,6 +16,7 @@ struct bench_window {
     struct bench_histogram latencies;
     uint64_t send_ns, receive_ns;                  /* sums */
     uint64_t late;                                 /* requests sent after they were due */
+    uint64_t responses;                            /* over streams */
     struct bench_statistics before, after, server; /* server: since before; of the window */
 };
 

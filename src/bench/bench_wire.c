@@ -34,9 +34,11 @@ struct err *bench_wire_connect(struct bench_wire *w, int *ret_fd)
     return err_wrap(e, "no server there (-u HOST:PORT names another)");
 }
 
-struct err *bench_wire_lane(struct bench_wire *w, struct bench_lane **ret)
+struct err *bench_wire_lane(struct bench_wire *w, enum bench_lane_kind kind,
+                            struct bench_lane **ret)
 {
-    return w->options->protocol == BENCH_GRPC ? bench_grpc_lane(w, ret) : bench_http_lane(w, ret);
+    return w->options->protocol == BENCH_GRPC ? bench_grpc_lane(w, kind, ret)
+                                              : bench_http_lane(w, ret);
 }
 
 /* A call that somebody waits for. */

@@ -24,6 +24,7 @@ struct bench_call {
     bool keep;                              /* the answer is wanted */
     struct strbuf answer;                   /* of gRPC the message without its prefix */
     time_ns begun, sent, came;              /* its bytes were sent, the first of its answer came */
+    uint32_t responses;                     /* messages of its answer, over a stream */
     /* e  the call failed, or the server answered with an error: owned by the function, which may
      *    begin the next call */
     void (*done)(struct bench_call *c, struct err *e);
@@ -39,9 +40,17 @@ struct bench_lane {
 struct bench_wire *bench_wire_new(const struct bench_options *o, struct loop *loop);
 void bench_wire_free(struct bench_wire *w);
 
-/* bench_wire_lane - a new lane, connected.
+/* How the calls of a lane are answered. */
+enum bench_lane_kind {
+    BENCH_LANE_UNARY,
+    BENCH_LANE_STREAM,    /* over one stream of ModelStreamInfer, with one response each */
+    BENCH_LANE_DECOUPLED, /* the same, with any number; the last one says so */
+};
+
+/* bench_wire_lane - a new lane, connected. Streams are of gRPC.
  * errors  UNAVAILABLE: nobody listens there */
-struct err *bench_wire_lane(struct bench_wire *w, struct bench_lane **ret);
+struct err *bench_wire_lane(struct bench_wire *w, enum bench_lane_kind kind,
+                            struct bench_lane **ret);
 
 /* bench_wire_ask - one call, from its begin to its end. Runs the loop.
  * c       its path and pieces

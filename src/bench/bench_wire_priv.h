@@ -21,4 +21,5 @@ struct bench_wire {
 struct err *bench_wire_connect(struct bench_wire *w, int *ret_fd);
 
 struct err *bench_http_lane(struct bench_wire *w, struct bench_lane **ret);
-struct err *bench_grpc_lane(struct bench_wire *w, struct bench_lane **ret);
+struct err *bench_grpc_lane(struct bench_wire *w, enum bench_lane_kind kind,
+                            struct bench_lane **ret);

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from harness import paths, rawhttp
+from harness import paths, rawhttp, recite
 from harness.repository import Repository
 from harness.servers import HOST, Nereid, Reference, Server
 
@@ -52,6 +52,8 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made.identity("any")
     made.identity("batch", dims=(4,), max_batch_size=8)
     made.identity("text", datatype="BYTES", dims=(2,))
+    made.identity("ordered", dims=(4,), max_batch_size=4, extra="sequence_batching { max_sequence_idle_microseconds: 60000000 }")
+    recite.model(made, "recite", ("IN", "INT32", (2,)))
     return made.path
 
 
@@ -136,6 +138,29 @@ def test_a_wrong_command_line_and_help() -> None:
     assert (status, out) == (2, "") and "--concurrency-range: expected FIRST[:LAST[:STEP]]" in err
     status, out, err = bench("--help")
     assert (status, err) == (0, "") and "--measurement-interval" in out
+
+
+@pytest.mark.parametrize("protocol", ["http", "grpc", "streams"])
+def test_sequences(server: Server, protocol: str) -> None:
+    where = place(server, "grpc" if protocol == "streams" else protocol) + (["--streaming"] if protocol == "streams" else [])
+    asked = ["-m", "ordered", "--sequence-length", "5", "-p", "100", "--max-trials=3"]
+    out = measured(*asked, *where, "--concurrency-range", "3")
+    assert number(out, "Request count") > 10
+    out = measured(*asked, *where, "--request-rate-range", "100", "--start-sequence-id", "1000000")
+    assert number(out, "Request count") > 0 and "Request Rate: 100, throughput" in out
+
+
+def test_streams(server: Server) -> None:
+    where = [*place(server, "grpc"), "-p", "100", "--max-trials=3", "--concurrency-range", "4"]
+    status, _, err = bench("-m", "recite", *where)
+    assert status == 1 and "add --streaming -i grpc" in err
+    for model in ("fixed", "recite"):
+        out = measured("-m", model, *where, "--streaming")
+        requests, responses = number(out, "Throughput"), number(out, "Response Throughput")
+        assert requests > 0 and responses >= requests * 0.99, out
+    status, _, err = bench("-m", "fixed", *where, "--streaming", "--shape", "INPUT0:3")
+    assert status == 1 and "[3]" in err
+    assert bench("-m", "fixed", "--streaming")[0] == 2
 
 
 def test_every_option_is_on_the_page() -> None:
@@ -244,6 +269,24 @@ def test_json_directories_and_strings(recorder: Recorder, tmp_path: Path) -> Non
     recorder.bodies.clear()
     measured(*at(recorder), "--input-data", "zero", "--string-data", "abc", "--shape", "A:1")
     assert split(recorder.bodies[0])[1] == struct.pack("<i", 0) + b"\x03\0\0\0abc"
+
+
+def test_sequences_are_whole_and_each_has_a_number_of_its_own(recorder: Recorder) -> None:
+    """Also at the end of a level, where the last request of each that is under way is sent though nobody counts it."""
+    recorder.config = {"max_batch_size": 4, "sequence_batching": {}}
+    asked = ["--sequence-length", "4", "--sequence-length-variation", "50", "--start-sequence-id", "70", "--concurrency-range", "3"]
+    measured(*at(recorder), *asked)
+    sequences: dict[int, list[tuple[bool, bool]]] = {}
+    for sent in recorder.bodies:
+        told = split(sent)[0]["parameters"]
+        assert isinstance(told, dict)
+        sequences.setdefault(told["sequence_id"], []).append((told["sequence_start"], told["sequence_end"]))
+    assert sorted(sequences) == list(range(70, 70 + len(sequences))) and len(sequences) > 6
+    lengths = [len(each) for each in sequences.values()]
+    assert set(lengths[:-3]) <= {2, 3, 4, 5, 6} and len(set(lengths)) > 1
+    for number_, each in sequences.items():
+        assert [start for start, _ in each] == [True] + [False] * (len(each) - 1), (number_, each)
+        assert [end for _, end in each] == [False] * (len(each) - 1) + [True], (number_, each)
 
 
 def test_data_that_does_not_fit(recorder: Recorder, tmp_path: Path) -> None:
