@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import struct
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -9,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import witness
 from harness import ports, rawhttp
 from harness.process import ServerFailed
 from harness.repository import Repository
 from harness.servers import HOST, KINDS, Nereid, Server
+from witness import Board, backend, board  # noqa: F401
 
 ENVIRONMENT = {
     "SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "echo",
@@ -301,3 +304,29 @@ def test_a_container_of_vertex(models: Path, tmp_path: Path) -> None:
         for closed in (running.http_port, running.grpc_port):
             with pytest.raises(ConnectionRefusedError):
                 rawhttp.Connection(HOST, closed)
+
+
+def test_what_is_under_way_is_answered_when_the_server_stops(board: Board, backend: Path) -> None:  # noqa: F811
+    """At both ports, without one waiting for the other."""
+    board.model("slow", gated=True)
+    options = {"backend-directory": str(backend), "vertex-ai-default-model": "slow", "inline-execution": "false"}
+    running = start(Nereid, board.repository.path, options, {"SAGEMAKER_TRITON_DEFAULT_MODEL_NAME": "slow"}).start()
+
+    def both_wait() -> bool:
+        page = rawhttp.get(running.metrics, "/metrics").body.decode()
+        return all(f'nereid_requests_in_flight{{protocol="{name}"}} 1' in page for name in ("sagemaker", "vertex"))
+
+    try:
+        connections = [rawhttp.Connection(HOST, int(str(running.options[f"{cloud}-port"]))) for cloud in TYPES]
+        for connection, cloud in zip(connections, TYPES, strict=True):
+            connection.send(rawhttp.head("POST", PREDICT[cloud], body=witness.BODY) + witness.BODY)
+        running.process.wait_until(both_wait, 30)
+        running.process._popen.send_signal(signal.SIGTERM)
+        running.process.wait_until(lambda: "stopping" in running.process.log(), 30)
+        board.open_gate()
+        assert [connection.answer().status for connection in connections] == [200, 200]
+        for connection in connections:
+            connection.close()
+        running.process.ends(0)
+    finally:
+        running.kill()
