@@ -306,6 +306,46 @@ def test_a_container_of_vertex(models: Path, tmp_path: Path) -> None:
                 rawhttp.Connection(HOST, closed)
 
 
+def test_bodies_that_come_in_pieces(server: Server) -> None:
+    """What a header redirects to stays known while chunks and trailers come."""
+    with rawhttp.Connection(HOST, int(str(server.options["vertex-ai-port"]))) as connection:
+        for _ in range(3):
+            connection.send(rawhttp.head("POST", PREDICT["vertex-ai"], {REDIRECT: "v2/models/other/infer", "Transfer-Encoding": "chunked"}))
+            for at in range(0, len(BODY), 7):
+                piece = BODY[at : at + 7]
+                connection.send(b"%x\r\n%b\r\n" % (len(piece), piece))
+            connection.send(b"0\r\n" + b"".join(b"X-Trailer-%d: %b\r\n" % (i, b"t" * 300) for i in range(40)) + b"\r\n")
+            answer = connection.answer()
+            assert answer.status == 200
+            assert answer.json()["model_name"] == "other"
+
+
+@pytest.mark.parametrize("cloud", TYPES)
+def test_what_nobody_should_send(server: Server, cloud: str) -> None:
+    """Each is answered with an error, and the next request as ever."""
+    long = "x" * 60000
+    for method, path, headers in [
+        ("POST", PREDICT[cloud], {"Content-Type": TYPES[cloud] + "9" * 200}),
+        ("POST", PREDICT[cloud], {"Content-Type": TYPES[cloud] + "-9223372036854775808"}),
+        ("POST", PREDICT[cloud], {"Content-Type": TYPES[cloud] * 2 + "1"}),
+        ("POST", PREDICT[cloud], {"Content-Type": long + TYPES[cloud]}),
+        ("POST", "/models//invoke", {}),
+        ("POST", "/models/%2e%2e/invoke", {}),
+        ("POST", "/models/../invoke", {}),
+        ("POST", "/models/" + long[:16000] + "/invoke", {}),
+        ("GET", "/models", {REDIRECT: long}) if cloud == "vertex-ai" else ("GET", "/modelsx", {}),
+        ("GET", "/model", {}),
+        ("DELETE", "/models/", {}),
+        ("DELETE", "/", {}),
+    ]:
+        body = None if method != "POST" else BODY
+        assert ask(server, cloud, method, path, body, headers).status in (400, 404), (method, path[:40], headers)
+    for path in (long, "v2/models/" + long + "/infer", "v2/models/other/versions/" + "9" * 40000 + "/infer", "v2/models/%6fther", "v2/../metrics", "\x80\xff"):
+        answer = ask(server, "vertex-ai", "POST", PREDICT["vertex-ai"], BODY, {REDIRECT: path})
+        assert answer.status in (400, 404), path[:40]
+    assert ask(server, cloud, "POST", PREDICT[cloud], BODY).status == 200
+
+
 def test_what_is_under_way_is_answered_when_the_server_stops(board: Board, backend: Path) -> None:  # noqa: F811
     """At both ports, without one waiting for the other."""
     board.model("slow", gated=True)
