@@ -20,7 +20,7 @@ enum expand_state {
     EXPAND_MORE, /* not finished: call expand_step */
     EXPAND_DONE, /* finished: call expand_take */
     /* the data is not of that coding, or ends too early: expand_take gives the output before the
-     * damage */
+     * damage; of zstd only some of it, which depends on the steps */
     EXPAND_DAMAGED,
     EXPAND_TOO_LARGE, /* the output exceeds the limit */
     EXPAND_NO_ROOM,   /* the budget is spent: expand_error */

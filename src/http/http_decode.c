@@ -25,6 +25,11 @@ struct decode {
     char *headers;
 };
 
+struct err *http_decode_damage(const char *why)
+{
+    return err_new(STATUS_INVALID_ARG, "the compressed request body cannot be read: %s", why);
+}
+
 static uint64_t http_decode_limit(const struct http_exchange *x)
 {
     return x->shard->front->server->options.http_max_input_bytes;
@@ -55,8 +60,14 @@ static void serve_plain(struct decode *d)
 static void http_decode_settle(struct decode *d)
 {
     switch (d->state) {
-    case EXPAND_DONE:
     case EXPAND_DAMAGED:
+        if (d->head.content_coding == HTTP1_ZSTD) {
+            http_exchange_error(d->x, http_decode_damage(expand_why(d->expand)));
+            break;
+        }
+        serve_plain(d);
+        break;
+    case EXPAND_DONE:
         serve_plain(d);
         break;
     case EXPAND_MORE: /* the front end stops */

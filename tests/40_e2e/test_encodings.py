@@ -200,7 +200,7 @@ def test_what_is_no_frame_of_zstd(ours: Server, case: str) -> None:
     body, why = NO_FRAMES[case]
     answer = ask(ours, body, coding("zstd"))
     assert answer.status == 400
-    assert answer.json()["error"].endswith(why), answer.body
+    assert answer.json() == {"error": f"the compressed request body cannot be read: {why}"}
 
 
 @pytest.mark.parametrize(("value", "chosen"), [("zstd", "zstd"), ("ZSTD", "zstd"), ("gzip, zstd", "gzip"), ("gzip;q=0.5, zstd;q=0.6", "zstd"), ("zstd;q=0", None)])
@@ -235,7 +235,7 @@ def test_zstd_gives_back_what_it_took(ours: Server) -> None:
     before = used()
     for _ in range(20):
         assert ask(ours, packed, coding("zstd") | accept("zstd")).status == 200
-        assert ask(ours, packed[:-9], coding("zstd")).status != 200
+        assert ask(ours, packed[:-9], coding("zstd")).status == 400
     ours.process.wait_until(lambda: used() <= before, 60)
 
 

@@ -73,8 +73,7 @@ static struct err *http_infer_fill(struct http_exchange *x, struct request *r,
         return e;
     e = json_len ? http_infer_json_fill(x, r, m, (size_t)json_len) : http_infer_raw_fill(x, r, m);
     if (!e && m->damage)
-        e = err_new(STATUS_INVALID_ARG, "the compressed request body cannot be read: %s",
-                    m->damage);
+        e = http_decode_damage(m->damage);
     if (!e && x->shard->front->forward)
         e = forward_add(x->shard->front->forward, m->head->headers, m->head->headers_len, r);
     return e ? e : request_prepare(r);
