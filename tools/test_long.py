@@ -61,6 +61,10 @@ def others_build(part: Part) -> Outcome:
     return Outcome() if part.command(["tools/setup.sh", "others"]) == 0 else Outcome(0, 1, "could not be fetched")
 
 
+def ray(part: Part) -> Outcome:
+    return Outcome() if part.command(["tools/setup_ray.sh"]) == 0 else Outcome(0, 1, "could not be installed")
+
+
 def fuzzer(name: str) -> Callable[[Part], Outcome]:
     def run(part: Part) -> Outcome:
         status = part.command(["tools/fuzz.sh", name], {"FUZZ_SECONDS": setting("FUZZ_SECONDS", "1800")})
@@ -97,6 +101,8 @@ BESIDE = [
         Stage(f"mutants-{folder}", f"bugs planted in src/{folder}", mutants(folder), (*DEV, *(f"mutants-{old}" for old in MUTATED[:at])), seconds=NIGHT)
         for at, folder in enumerate(MUTATED)
     ),
+    Stage("install-ray", "Ray Serve in an environment of its own", ray),
+    of_folder("ray", "the package for Python in a Ray cluster", "71_ray", ("install-ray", *RELEASE), "release"),
     Stage("build-fuzz", "build: the fuzzers", fuzz_build),
     *(
         Stage(f"fuzz-{name}", f"fuzzing {name}", fuzzer(name), ("build-fuzz",), seconds=NIGHT)

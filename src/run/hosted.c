@@ -19,10 +19,12 @@ struct hosted {
     struct fronts fronts;
     time_ns until; /* when stopping must be over */
     bool has_log;  /* the log of the process is set up by this server */
-    /* rank REPO, because a thread is started under it; guards `stopped` */
+    /* rank REPO, because a thread is started under it; guards `stopping` and `stopped` */
     struct mutex lock;
     struct mutex_cond changed;
+    struct thread *keeper; /* NULL = no certificates and keys to look at */
     struct thread *stopper;
+    bool stopping;
     bool stopped;
 };
 
@@ -78,6 +80,30 @@ static struct err *take_log(struct hosted *h)
     return e;
 }
 
+/* Looks at the files of certificates and keys, which the process does on its main thread. */
+static void hosted_keeper(void *arg)
+{
+    struct hosted *h = arg;
+    mutex_lock(&h->lock);
+    while (!h->stopping) {
+        mutex_cond_wait_until(&h->changed, &h->lock, secure_next(&h->fronts.secure));
+        mutex_unlock(&h->lock);
+        secure_look(&h->fronts.secure, false);
+        mutex_lock(&h->lock);
+    }
+    mutex_unlock(&h->lock);
+}
+
+static void hosted_end(struct hosted *h)
+{
+    mutex_lock(&h->lock);
+    h->stopping = true;
+    mutex_cond_broadcast(&h->changed);
+    mutex_unlock(&h->lock);
+    thread_join(h->keeper);
+    fronts_end(&h->fronts, NULL, h->until);
+}
+
 static struct err *hosted_start(struct hosted *h)
 {
     struct err *e = server_new(&h->options, &h->fronts.server);
@@ -86,10 +112,14 @@ static struct err *hosted_start(struct hosted *h)
     e = server_start(h->fronts.server);
     if (!e)
         e = fronts_open(&h->fronts);
+    if (!e && secure_asked(&h->options))
+        e = thread_start("keeper", hosted_keeper, h, &h->keeper);
     if (!e)
         e = fronts_load(&h->fronts);
-    if (e)
-        fronts_end(&h->fronts, NULL, clock_now_ns() + TIME_S(h->options.exit_timeout_secs));
+    if (e) {
+        h->until = clock_now_ns() + TIME_S(h->options.exit_timeout_secs);
+        hosted_end(h);
+    }
     return e;
 }
 
@@ -128,7 +158,7 @@ void hosted_ports(const struct hosted *h, uint16_t ret_ports[3])
 static void hosted_stopper(void *arg)
 {
     struct hosted *h = arg;
-    fronts_end(&h->fronts, NULL, h->until);
+    hosted_end(h);
     mutex_lock(&h->lock);
     h->stopped = true;
     mutex_cond_broadcast(&h->changed);

@@ -27,9 +27,9 @@ def run(*argv: object, env: dict[str, str] | None = None) -> str:
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Made of the tree that is tested, with the same tool as `make wheel`."""
+    """Made of the tree that is tested as pip makes it, by the same tool as `make wheel`."""
     folder = tmp_path_factory.mktemp("dist")
-    run(PYTHON, PACKAGE / "build_wheel.py", folder, env={"NEREID_BUILD": str(paths.BUILD)})
+    run(PYTHON, "-m", "pip", "wheel", "--no-deps", "--no-index", "--no-cache-dir", "-w", folder, PACKAGE, env={"NEREID_BUILD": str(paths.BUILD)})
     return next(folder.glob("*.whl"))
 
 

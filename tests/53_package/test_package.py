@@ -235,3 +235,52 @@ def test_python_m_nereid_is_the_server(python: Path, identity: Path) -> None:
     assert refused.returncode == 1 and "no-such-option" in refused.stderr
     with Module(identity, {"model-control-mode": "explicit", "load-model": "id_fp32"}, env=sanitizer()) as server:
         assert Path(f"/proc/{server.pid}/exe").resolve().name == "nereid"
+
+
+def test_shared_memory_that_is_cut_short(script: Script, identity: Path) -> None:
+    """SIGBUS is the package's to bear; the client has zeros."""
+    assert script(f"""
+        import os, urllib.request
+
+        def post(path, body):
+            with urllib.request.urlopen(f"http://127.0.0.1:{{server.http_port}}/v2/{{path}}", json.dumps(body).encode()) as answer:
+                return json.loads(answer.read() or b"null")
+
+        name, size = f"/nereid-cut-{{os.getpid()}}", 1 << 20
+        fd = os.open("/dev/shm" + name, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            os.ftruncate(fd, size)
+            with nereid.Server(model_repository=sys.argv[1], allow_client_shm=True, {QUIET}) as server:
+                post("systemsharedmemory/region/cut/register", {{"key": name, "offset": 0, "byte_size": size}})
+                tensor = {{"name": "INPUT0", "datatype": "FP32", "shape": [size // 4], "parameters": {{
+                    "shared_memory_region": "cut", "shared_memory_offset": 0, "shared_memory_byte_size": size}}}}
+                os.ftruncate(fd, 0)
+                try:
+                    told = sum(post("models/id_fp32/infer", {{"inputs": [tensor]}})["outputs"][0]["data"]) == 0
+                except urllib.error.HTTPError as error:
+                    told = error.code == 400
+                assert server.ready()
+        finally:
+            os.unlink("/dev/shm" + name)
+    """, identity)
+
+
+def test_keys_are_read_again(script: Script, identity: Path, tmp_path: Path) -> None:
+    """As the executable does: a key that is added opens the door without a new start."""
+    assert script(f"""
+        import pathlib, urllib.request
+        file = pathlib.Path(sys.argv[2])
+        file.write_text("first-key-of-the-test inference,health\\n")
+        with nereid.Server(model_repository=sys.argv[1], api_keys=file, {QUIET}) as server:
+            def ask(key):
+                request = urllib.request.Request(f"http://127.0.0.1:{{server.http_port}}/v2/health/ready", headers={{"x-api-key": key}})
+                try:
+                    return urllib.request.urlopen(request).status
+                except urllib.error.HTTPError as error:
+                    return error.code
+            assert ask("first-key-of-the-test") == 200 and ask("second-key-of-the-test") != 200
+            file.write_text("second-key-of-the-test inference,health\\n")
+            while ask("second-key-of-the-test") != 200:
+                pass
+            told = ask("first-key-of-the-test") != 200
+    """, identity, tmp_path / "keys")

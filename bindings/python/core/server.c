@@ -1,6 +1,7 @@
 #include "core.h"
 
 #include "call.h"
+#include "fault.h"
 #include "nereid_private.h"
 
 #include <pthread.h>
@@ -101,6 +102,7 @@ static PyObject *server_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     }
     *r = (struct running){.holders = 1, .forks = forks};
     TRITONSERVER_Error *e;
+    fault_watch();
     Py_BEGIN_ALLOW_THREADS;
     e = (TRITONSERVER_Error *)nereid_private_v1.host_open((int)count, argv, &r->hosted);
     Py_END_ALLOW_THREADS;
