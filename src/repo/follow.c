@@ -286,6 +286,15 @@ static void follow_ask_all(struct repo *r, struct list_of_jobs *l, struct end *e
     mem_free(l->items);
 }
 
+/* True if an archive's model cannot serve: what was loaded for it goes with it, since nobody knows
+ * of that. Lock held. */
+static bool is_abandoned(const struct repo_model *m, const struct repo_job *job,
+                         const struct err *e)
+{
+    return e && job->action == REPO_LOAD && job->what.archive && !job->what.step &&
+           !models_serves(m);
+}
+
 void follow_end(struct repo *r, struct repo_model *m, struct repo_job *job, uint64_t before,
                 struct err *e)
 {
@@ -297,11 +306,12 @@ void follow_end(struct repo *r, struct repo_model *m, struct repo_job *job, uint
     m->ending = true;
     if (job->action == REPO_LOAD && !job->along)
         m->dependencies.asked = true;
-    if (unloaded)
+    bool abandoned = is_abandoned(m, job, e);
+    if (unloaded || abandoned)
         needed = dependencies_take(m);
     if (changed || (unloaded && job->up))
         add_dependents(r, m, job, &l);
-    if (unloaded && job->down)
+    if ((unloaded && job->down) || abandoned)
         add_needed(r, &needed, &l);
     mutex_unlock(&r->lock);
     dependencies_need_fini(&needed);

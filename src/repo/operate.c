@@ -558,10 +558,9 @@ static bool look_at_needs(struct operate_attempt *a, struct repo_job *waiting, s
     dependencies_note(a->r, a->m, a->proto, a->forced);
     if (follow_wait(a->r, a->m, waiting))
         return true;
-    if (a->job->what.archive)
+    *ret = dependencies_check(a->r, a->m, a->proto);
+    if (!*ret && a->job->what.archive)
         *ret = archive_check(a->r, &a->job->what, a->proto);
-    if (!*ret)
-        *ret = dependencies_check(a->r, a->m, a->proto);
     return false;
 }
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from harness import rawhttp
 from harness.rawhttp import Answer
 from harness.repository import Repository
 from harness.servers import KINDS, Nereid, Server
@@ -85,6 +86,11 @@ def invoke(server: Server, name: str, headers: dict[str, str] | None = None, bod
 
 def unload(server: Server, name: str, target: str | None = None) -> Answer:
     return ask(server, "sagemaker", "DELETE", f"/models/{name}", None, {TARGET: target} if target else {})
+
+
+def serving(server: Server) -> set[str]:
+    index = rawhttp.post(server.http, "/v2/repository/index", {}).json()
+    return {each["name"] for each in index if each.get("state") == "READY"}
 
 
 def at_once(what: Callable[[str], Any], of: Iterable[str]) -> list[Any]:
@@ -215,6 +221,7 @@ def test_no_model_takes_the_place_of_another(archives: Archives, tmp_path: Path)
         assert taken.status in (400, 409)
         assert "another model of this server has the name" in taken.json()["error"]
         assert invoke(running, "e1").status == 200
+        assert serving(running) == {"e1", "mine", "pre", "post"}  # what came with the other went with it
         assert [each["modelName"] for each in listed(running)] == ["e1"]
     shutil.rmtree(archives.root.parent / "repository" / "mine")
 
@@ -229,6 +236,12 @@ def test_which_model_an_archive_means(server: Server, archives: Archives) -> Non
     flat.identity("inner")
     assert load(server, "flat", str(flat.path / "inner")).status == 200
     assert invoke(server, "flat").status == 200
+    unfit = archives.of("unfit")
+    unfit.identity("left", datatype="INT32")
+    unfit.identity("right")
+    unfit.model("zebra", ENSEMBLE % ("left", "right"))
+    assert load(server, "unfit", str(unfit.path)).status == 400
+    assert serving(server) == {"flat"}
     broken = archives.of("broken")
     broken.model("m", "max_batch_size: {")
     assert load(server, "broken", str(broken.path)).status == 400
