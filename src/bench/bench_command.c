@@ -4,6 +4,7 @@
 #include "bench/bench_data.h"
 #include "bench/bench_html.h"
 #include "bench/bench_load.h"
+#include "bench/bench_memory.h"
 #include "bench/bench_model.h"
 #include "bench/bench_report.h"
 #include "bench/bench_wire.h"
@@ -29,6 +30,7 @@ struct bench {
     struct bench_model model;
     bool statistics; /* the server has statistics of the model */
     struct bench_data data;
+    struct bench_memory *memory; /* NULL = tensors travel in requests */
     struct bench_request *requests;
     struct bench_load *load;
     struct bench_result *results;
@@ -120,6 +122,8 @@ static struct err *bench_prepare(struct bench *b)
                     b->options.model);
     if (!e)
         e = bench_data_make(&b->options, &b->model, &b->data);
+    if (!e && b->options.shared_memory)
+        e = bench_memory_share(&b->options, b->wire, &b->data, &b->memory);
     if (e)
         return e;
     b->requests = mem_zalloc((b->data.step_count + 1) * sizeof(*b->requests));
@@ -197,6 +201,7 @@ static struct err *write_files(const struct bench *b)
 static void bench_fini(struct bench *b)
 {
     bench_load_free(b->load);
+    bench_memory_free(b->memory);
     for (uint32_t i = 0; b->requests && i < b->data.step_count; i++)
         strbuf_fini(&b->requests[i].rest);
     mem_free(b->requests);

@@ -18,6 +18,8 @@ struct bench_tensor {
     uint32_t rank;
     char *bytes;
     size_t len;
+    const char *region; /* of shared memory that has them too; NULL = none */
+    uint64_t offset;    /* there */
     uint64_t elements;
 };
 

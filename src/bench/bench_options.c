@@ -20,6 +20,7 @@ enum kind {
     KIND_SHAPE,
     KIND_FORMAT,       /* binary or json */
     KIND_DISTRIBUTION, /* constant or poisson */
+    KIND_MEMORY,       /* none or system */
     KIND_NOTHING,      /* taken for the sake of scripts; nothing follows from it */
 };
 
@@ -79,6 +80,9 @@ static const struct bench_row rows[] = {
      "The level that exceeds this is the last."},
     {"calls-per-connection", 0, KIND_NUMBER, "COUNT", FIELD(calls_per_connection), 1,
      BENCH_OPTIONS_SLOTS, "gRPC only: calls that share a connection. Default: 6."},
+    {"shared-memory", 0, KIND_MEMORY, "none|system", FIELD(shared_memory), 0, 0,
+     "With system, inputs lie in shared memory, and requests name it; the server is on this "
+     "machine. Default: none."},
     {"streaming", 0, KIND_FLAG, NULL, FIELD(streaming), 0, 0,
      "gRPC only: requests go over streams, one for each request under way. Models that answer with "
      "any number of responses need it."},
@@ -253,6 +257,8 @@ static struct err *read_value(const struct bench_row *row, const char *text,
         return bench_read_word(row, text, "binary", "json", field);
     case KIND_DISTRIBUTION:
         return bench_read_word(row, text, "constant", "poisson", &o->poisson);
+    case KIND_MEMORY:
+        return bench_read_word(row, text, "none", "system", field);
     case KIND_FLAG:
     case KIND_NOTHING:
         break;
@@ -297,6 +303,9 @@ static struct err *bench_options_check(struct bench_options *o)
     if (o->protocol == BENCH_GRPC && (o->json_input || o->json_output))
         return err_new(STATUS_INVALID_ARG, "--input-tensor-format and --output-tensor-format: "
                                            "json is of HTTP only, leave out -i grpc");
+    if (o->shared_memory && o->json_input)
+        return err_new(STATUS_INVALID_ARG, "--shared-memory and --input-tensor-format: tensors "
+                                           "are in shared memory or in JSON, leave out one");
     if (o->streaming && o->protocol == BENCH_HTTP)
         return err_new(STATUS_INVALID_ARG, "option --streaming: streams are of gRPC, add -i grpc");
     if (!o->concurrency.given && !o->rate.given)

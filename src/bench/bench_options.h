@@ -55,6 +55,7 @@ struct bench_options {
     double latency_limit_ms; /* 0 = none */
     uint32_t calls_per_connection;
     bool streaming;
+    bool shared_memory;        /* inputs lie in it */
     uint32_t sequence_length;  /* requests of a sequence on average */
     double sequence_variation; /* percent */
     uint32_t sequence_first;   /* the correlation id of the first one */

@@ -51,6 +51,11 @@ static void make_http(const struct bench_options *o, const struct bench_step *s,
         shape_print(to, t->dims, t->rank);
         if (o->json_input)
             bench_put_numbers(to, t);
+        else if (t->region)
+            strbuf_printf(to,
+                          ",\"parameters\":{\"shared_memory_region\":\"%s\","
+                          "\"shared_memory_offset\":%llu,\"shared_memory_byte_size\":%zu}",
+                          t->region, (unsigned long long)t->offset, t->len);
         else
             strbuf_printf(to, ",\"parameters\":{\"binary_data_size\":%zu}", t->len);
         strbuf_putc(to, '}');
@@ -58,7 +63,39 @@ static void make_http(const struct bench_options *o, const struct bench_step *s,
     strbuf_puts(to, "]}");
     r->json_len = to->len;
     for (uint32_t i = 0; !o->json_input && i < s->tensor_count; i++)
-        strbuf_append(to, s->tensors[i].bytes, s->tensors[i].len);
+        if (!s->tensors[i].region)
+            strbuf_append(to, s->tensors[i].bytes, s->tensors[i].len);
+}
+
+typedef Inference__ModelInferRequest__InferInputTensor__ParametersEntry input_entry;
+
+/* The three parameters that name a place in shared memory. */
+struct shared_input {
+    Inference__InferParameter values[3];
+    input_entry entries[3];
+    input_entry *list[3];
+};
+
+static void name_memory(const struct bench_tensor *t, struct shared_input *s,
+                        Inference__ModelInferRequest__InferInputTensor *input)
+{
+    static const char *const keys[] = {"shared_memory_region", "shared_memory_offset",
+                                       "shared_memory_byte_size"};
+    for (int i = 0; i < 3; i++) {
+        inference__infer_parameter__init(&s->values[i]);
+        inference__model_infer_request__infer_input_tensor__parameters_entry__init(&s->entries[i]);
+        s->entries[i].key = (char *)(uintptr_t)keys[i];
+        s->entries[i].value = &s->values[i];
+        s->list[i] = &s->entries[i];
+        s->values[i].parameter_choice_case =
+            INFERENCE__INFER_PARAMETER__PARAMETER_CHOICE_INT64_PARAM;
+    }
+    s->values[0].parameter_choice_case = INFERENCE__INFER_PARAMETER__PARAMETER_CHOICE_STRING_PARAM;
+    s->values[0].string_param = (char *)(uintptr_t)t->region;
+    s->values[1].int64_param = (int64_t)t->offset;
+    s->values[2].int64_param = (int64_t)t->len;
+    input->n_parameters = 3;
+    input->parameters = s->list;
 }
 
 static void make_grpc(const struct bench_options *o, const struct bench_step *s,
@@ -69,6 +106,7 @@ static void make_grpc(const struct bench_options *o, const struct bench_step *s,
     Inference__ModelInferRequest__InferInputTensor *inputs = mem_zalloc((n + 1) * sizeof(*inputs));
     Inference__ModelInferRequest__InferInputTensor **list = mem_zalloc((n + 1) * sizeof(*list));
     ProtobufCBinaryData *raw = mem_zalloc((n + 1) * sizeof(*raw));
+    struct shared_input *shared = mem_zalloc((n + 1) * sizeof(*shared));
     for (uint32_t i = 0; i < n; i++) {
         struct bench_tensor *t = &s->tensors[i];
         inference__model_infer_request__infer_input_tensor__init(&inputs[i]);
@@ -78,15 +116,19 @@ static void make_grpc(const struct bench_options *o, const struct bench_step *s,
         inputs[i].shape = t->dims;
         list[i] = &inputs[i];
         raw[i] = (ProtobufCBinaryData){t->len, (uint8_t *)t->bytes};
+        if (t->region)
+            name_memory(t, &shared[i], &inputs[i]);
     }
     m.model_name = (char *)(uintptr_t)o->model;
     m.model_version = (char *)(uintptr_t)o->version;
-    m.n_inputs = m.n_raw_input_contents = n;
+    m.n_inputs = n;
+    m.n_raw_input_contents = o->shared_memory ? 0 : n;
     m.inputs = list;
     m.raw_input_contents = raw;
     size_t len = inference__model_infer_request__get_packed_size(&m);
     inference__model_infer_request__pack(&m, (uint8_t *)strbuf_reserve(&r->rest, len));
     r->rest.len = len;
+    mem_free(shared);
     mem_free(raw);
     mem_free(list);
     mem_free(inputs);

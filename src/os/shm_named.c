@@ -45,6 +45,27 @@ int shm_named_open(const char *key, uint64_t *ret_size)
     return fd;
 }
 
+struct err *shm_named_create(const char *key, uint64_t bytes, int *ret_fd)
+{
+    int fd = fault_hit() ? (errno = EMFILE, -1)
+                         : shm_open(key, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    int number = fd < 0 ? errno : posix_fallocate(fd, 0, (off_t)(bytes ? bytes : 1));
+    if (number == 0) {
+        *ret_fd = fd;
+        return NULL;
+    }
+    if (fd >= 0) {
+        shm_unlink(key);
+        close(fd);
+    }
+    return err_recode(err_errno(number, "making shared memory '%s'", key), STATUS_UNAVAILABLE);
+}
+
+void shm_named_remove(const char *key)
+{
+    shm_unlink(key);
+}
+
 /* A line of the list: "start-end rights offset major:minor inode path". */
 static bool line_is_of(const char *line, const struct stat *st, uintptr_t *ret_start)
 {

@@ -1,5 +1,7 @@
 #pragma once
-/* POSIX shared memory that somebody else made, by its name. */
+/* POSIX shared memory by its name: what somebody else made, and what others shall open. */
+#include "base/err.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,6 +12,14 @@
  * returns   a descriptor, the caller's (shm_close); -1: there is none that may be opened, the name
  *           is no name, or what has it is no memory */
 int shm_named_open(const char *key, uint64_t *ret_size);
+
+/* shm_named_create - make `bytes` of zeros under a name that nobody has; of this user only.
+ * ret_fd  the caller's (shm_close)
+ * errors  UNAVAILABLE: the name is taken, or there is no room */
+struct err *shm_named_create(const char *key, uint64_t bytes, int *ret_fd);
+
+/* shm_named_remove - the name is free again; who has the memory open keeps it. */
+void shm_named_remove(const char *key);
 
 /* shm_named_is_ours - this process has the memory mapped for a purpose of its own (it belongs to a
  * backend, or to a library): by any mapping that is not watched (os/shm_guard.h). Reads the list of

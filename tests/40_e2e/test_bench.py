@@ -59,7 +59,8 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", params=[Nereid, Reference])
 def server(request: pytest.FixtureRequest, repository: Path) -> Iterator[Server]:
-    with request.param(repository) as started:
+    options = {"allow-client-shm": "true"} if request.param is Nereid else {}
+    with request.param(repository, options) as started:
         yield started
 
 
@@ -161,6 +162,19 @@ def test_streams(server: Server) -> None:
     status, _, err = bench("-m", "fixed", *where, "--streaming", "--shape", "INPUT0:3")
     assert status == 1 and "[3]" in err
     assert bench("-m", "fixed", "--streaming")[0] == 2
+
+
+@pytest.mark.parametrize("protocol", ["http", "grpc"])
+def test_inputs_in_shared_memory(server: Server, protocol: str) -> None:
+    """Requests name a place; the server forgets the region at the end, and no file is left."""
+    before = inferences(server, "any")
+    asked = ["-m", "any", *place(server, protocol), "--shape", "INPUT0:100000", "-p", "100", "--max-trials=3", "--shared-memory", "system"]
+    out = measured(*asked)
+    assert 0 < number(out, "Request count") <= inferences(server, "any") - before
+    regions = rawhttp.request(HOST, server.http_port, "GET", "/v2/systemsharedmemory/status").body
+    assert json.loads(regions) == [] and list(Path("/dev/shm").glob("nereid_bench_*")) == []
+    status, _, err = bench(*asked[:-1], "system", "--input-tensor-format", "json", "-i", "http")
+    assert status == 2 and "leave out one" in err
 
 
 def test_every_option_is_on_the_page() -> None:
@@ -287,6 +301,25 @@ def test_sequences_are_whole_and_each_has_a_number_of_its_own(recorder: Recorder
     for number_, each in sequences.items():
         assert [start for start, _ in each] == [True] + [False] * (len(each) - 1), (number_, each)
         assert [end for _, end in each] == [False] * (len(each) - 1) + [True], (number_, each)
+
+
+def test_each_step_has_a_place_in_shared_memory(recorder: Recorder, tmp_path: Path) -> None:
+    data = tmp_path / "data.json"
+    data.write_text(json.dumps({"data": [{"A": [1, 2], "B": ["x"]}, {"A": [3, 4], "B": ["longer"]}]}))
+    measured(*at(recorder), "--input-data", str(data), "--shared-memory", "system")
+    register, *asked, unregister = recorder.bodies
+    told = json.loads(register[2])
+    region = register[0].split("/")[4]
+    assert register[0].endswith("/register") and told == {"key": f"/{region}", "offset": 0, "byte_size": 256}
+    assert unregister[0] == f"/v2/systemsharedmemory/region/{region}/unregister"
+    places = []
+    for sent in asked[:2]:
+        head, raw = split(sent)
+        assert raw == b"" and isinstance(head["inputs"], list)
+        for each in head["inputs"]:
+            assert each["parameters"]["shared_memory_region"] == region
+            places.append((each["parameters"]["shared_memory_offset"], each["parameters"]["shared_memory_byte_size"]))
+    assert places == [(0, 8), (64, 5), (128, 8), (192, 10)]
 
 
 def test_data_that_does_not_fit(recorder: Recorder, tmp_path: Path) -> None:
