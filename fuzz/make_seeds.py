@@ -268,6 +268,17 @@ def reflection() -> list[bytes]:
 RAW = b"\xffPRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
 
 
+def recited(count: int, fail_at: int = -1, empty: bool = False) -> bytes:
+    """A request of the decoupled model."""
+    asked = pb.ModelInferRequest(model_name="d", id=str(count))
+    asked.inputs.add(name="INPUT0", datatype="BYTES", shape=[1]).contents.bytes_contents.append(b"said")
+    asked.parameters["count"].int64_param = count
+    asked.parameters["fail_at"].int64_param = fail_at
+    if empty:
+        asked.parameters["triton_enable_empty_final_response"].bool_param = True
+    return asked.SerializeToString(deterministic=True)
+
+
 def grpc() -> dict[str, bytes]:
     infer = infer_request().SerializeToString(deterministic=True)
     batch = pb.ModelInferRequest(model_name="b")
@@ -286,6 +297,9 @@ def grpc() -> dict[str, bytes]:
         "streamed": b"\0" + call(1, 1) + data(1, infer, 0) + data(1, batched, 0) + bytes([TURN, WINDOW, 1, 0, 1])
         + data(1, infer),
         "streamed-errors": b"\0" + call(1, 1, 0x10) + data(1, b"\x0a\x01x", 0) + data(1, infer),
+        "recited": b"\0" + call(1, 1) + data(1, recited(5), 0) + data(1, recited(0), 0) + data(1, recited(3, 1, True)),
+        "recited-reset": b"\0" + call(1, 1) + data(1, recited(9), 0) + data(1, recited(9), 0) + bytes([RESET, 1]) + call(3, 0) + data(3, recited(1)),
+        "recited-error": b"\0" + call(1, 1, 0x10) + data(1, recited(4, 2), 0) + bytes([TURN]) + data(1, recited(2, 0)),
         "gzip": b"\0" + call(1, 0, 0x01) + data(1, gzip.compress(infer, mtime=0), END | COMPRESSED),
         "deflate": b"\0" + call(1, 0, 0x02) + data(1, zlib.compress(infer), END | COMPRESSED),
         "times": b"\0" + call(1, 0, 0x04) + data(1, infer) + call(3, 0, 0x08) + data(3, infer) + call(5, 0, 0x80),
