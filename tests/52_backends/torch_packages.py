@@ -5,17 +5,18 @@ import subprocess
 import zipfile
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 
 from harness import paths
 
 SOURCE = Path(__file__).with_name("torch_package.c")
+BUILT = TemporaryDirectory(prefix="packages")  # gone when the tests end
 
 
 @cache
 def _library(least: int, most: int, keywords: str, scale: str) -> Path:
     runtime = paths.need(paths.RELEASE / "backends" / "pytorch")
-    library = Path(mkdtemp(prefix="package")) / "model.so"
+    library = Path(BUILT.name) / f"{least}-{most}-{keywords}-{scale}.so"
     subprocess.run(
         ["cc", "-shared", "-fPIC", "-O1", f"-DLEAST={least}", f"-DMOST={most}", f'-DKEYWORDS="{keywords}"', f"-DSCALES={int(scale == 'each')}", str(SOURCE), "-o", str(library),
          "-Wl,--no-as-needed", *[str(runtime / name) for name in ("libtorch.so", "libtorch_cpu.so")], "-Wl,--allow-shlib-undefined"],
