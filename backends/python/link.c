@@ -70,6 +70,11 @@ static void link_write(struct link_end *end, uint64_t at, const struct link_head
         memcpy(place + sizeof *header, payload, header->bytes);
 }
 
+bool link_is_broken(const struct link_end *end)
+{
+    return end->position - atomic_load(&end->ring->tail) > LINK_RING_BYTES;
+}
+
 bool link_put(struct link_end *end, uint32_t kind, uint64_t id, const void *payload, size_t bytes,
               bool wake)
 {

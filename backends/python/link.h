@@ -87,6 +87,10 @@ _Atomic uint32_t *link_flags(char *base);
 bool link_put(struct link_end *end, uint32_t kind, uint64_t id, const void *payload, size_t bytes,
               bool wake);
 
+/* link_is_broken - whether the other side has read more than was written, as its memory says: then
+ * there will never be room. */
+bool link_is_broken(const struct link_end *end);
+
 /* link_peek - look at the next record; one reader at a time.
  * returns  1 = a record, 0 = none, -1 = the other side broke the ring */
 int link_peek(struct link_end *end, struct link_record *ret_record);

@@ -74,6 +74,16 @@ void stub_unref(struct stub *stub)
     free(stub);
 }
 
+/* Ends a stub that breaks the rules of the memory that it shares. */
+static void stub_broke(struct stub *stub, const char *what)
+{
+    if (atomic_exchange(&stub->dead, true))
+        return;
+    berr_log(berr_new(TRITONSERVER_ERROR_INTERNAL, "the process of '%s' %s", stub->name, what),
+             "python");
+    stub_kill(stub);
+}
+
 /* -- to the stub -- */
 
 static bool stub_put_late(struct stub *stub)
@@ -96,7 +106,10 @@ static void stub_room(struct stub *stub)
         link_ask_room(&stub->down);
         stub_put_late(stub); /* what was read meanwhile is not told */
     }
+    bool broken = link_is_broken(&stub->down);
     pthread_mutex_unlock(&stub->sending);
+    if (broken)
+        stub_broke(stub, "read more than it was sent");
 }
 
 static bool stub_put(struct stub *stub, uint32_t kind, uint64_t id, const void *payload,
@@ -249,12 +262,8 @@ static void stub_hear(struct stub *stub)
         if (kept)
             stub_send(stub, LINK_RELEASE, record.id, NULL, 0);
     }
-    if (got < 0 && !atomic_exchange(&stub->dead, true)) {
-        berr_log(berr_new(TRITONSERVER_ERROR_INTERNAL,
-                          "the process of '%s' sent what is no message", stub->name),
-                 "python");
-        stub_kill(stub);
-    }
+    if (got < 0)
+        stub_broke(stub, "sent what is no message");
 }
 
 void stub_hold(struct stub *stub)

@@ -126,6 +126,16 @@ def test_a_process_that_is_stopped(server: Server, asker: Asker) -> None:
     breaks(server, asker, "stops", ["stop"])
 
 
+def test_a_model_that_writes_into_the_link(asker: Asker) -> None:
+    """It has no limit of time: nobody waits for room that never comes."""
+    with loaded(asker, "breaks") as pid:
+        assert "'breaks_0'" in asker.told("breaks", "read up")["message"]
+        after = asker.told("breaks", "")
+        assert isinstance(after, str) and after != pid
+        assert asker.told("breaks", "read down") == after
+        asker.until(lambda: isinstance(last := asker.told("breaks", ""), str) and last != after)
+
+
 def test_a_model_that_changes_its_list_of_requests(asker: Asker) -> None:
     with loaded(asker, "careless") as pid:
         assert asker.told("careless", "pop") == pid

@@ -88,6 +88,8 @@ bool channel_send(uint32_t kind, uint64_t id, const void *payload, size_t bytes)
     while (!atomic_load(&channel.closed)) {
         pthread_mutex_lock(&channel.sending);
         bool done = link_put(&channel.up, kind, id, payload, bytes, wake);
+        if (link_is_broken(&channel.up))
+            abort(); /* the model wrote there: the server is believed, and does not */
         pthread_mutex_unlock(&channel.sending);
         if (done)
             return true;

@@ -9,6 +9,15 @@ import threading
 import numpy as np
 import triton_python_backend_utils as pb_utils
 
+# Where the shared memory says how far a ring was read: that to the process, and that to the server.
+READ = {"read down": 64, "read up": 256}
+
+
+def write_over(offset):
+    with open("/proc/self/maps") as maps:
+        base = next(int(line.split("-")[0], 16) for line in maps if "memfd:triton_python_backend" in line)
+    ctypes.c_uint64.from_address(base + offset).value = 1 << 63
+
 
 class TritonPythonModel:
     def execute(self, requests):
@@ -32,6 +41,8 @@ class TritonPythonModel:
                 os.kill(os.getpid(), signal.SIGSTOP)
             elif ask == "exec":
                 os.execv("/bin/sleep", ["sleep", "1000"])
+            elif ask in READ:
+                write_over(READ[ask])
             elif ask == "child":
                 subprocess.Popen(["sleep", "1000"])
             told = np.array([str(os.getpid())], dtype=object)
