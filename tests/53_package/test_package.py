@@ -185,6 +185,19 @@ def test_fork_leaves_the_server_to_its_process(script: Script) -> None:
     assert told == [0, "the server runs in the process that this one was forked from: start one of its own here, after the fork", [2.0]]
 
 
+def test_numbers_that_cannot_be_sent(script: Script, identity: Path) -> None:
+    """They are refused, not taken modulo 2^64."""
+    assert script(f"""
+        told = []
+        with nereid.Server(model_repository=sys.argv[1], {QUIET}) as server:
+            for wrong in (dict(priority=-1), dict(priority=1 << 64), dict(queue_timeout=-1), dict(queue_timeout=1e30), dict(queue_timeout=float("nan"))):
+                try:
+                    server.model("id_fp32").asking(**wrong)
+                except ValueError:
+                    told.append(list(wrong))
+    """, identity) == [["priority"]] * 2 + [["queue_timeout"]] * 3
+
+
 def test_code_that_is_none(script: Script) -> None:
     """A model may answer with a number that is no status code."""
     assert script(f"""

@@ -89,6 +89,8 @@ class Model:
         sequence       number or name of the sequence that it belongs to, and whether it is its first (start) or last (end)
         parameters     for the model
         """
+        if not (0 <= priority < 1 << 64 and 0 <= queue_timeout < 1 << 43):
+            raise ValueError(f"priority, queue_timeout: expected none below 0, nor above what 64 bits hold, found {priority}, {queue_timeout}")
         flags = (SEQUENCE_START if start else 0) | (SEQUENCE_END if end else 0)
         settings = (request_id, sequence, flags, priority, round(queue_timeout * 1e6), dict(parameters) if parameters else None)
         made = object.__new__(Model)
