@@ -81,7 +81,7 @@ def test_shell_scripts_parse() -> None:
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A copy of what the layer gates read; test_layers_hold says that nothing is found in it."""
-    for name in ("src", "include", "backends", "proto", "cmake"):
+    for name in ("src", "include", "backends", "proto", "cmake", "web"):
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, tmp_path / name)
     for name in ("CMakeLists.txt", "LICENSE", "THIRD_PARTY"):
