@@ -1,9 +1,12 @@
 """Python functions as models, over HTTP, gRPC and in the process."""
 
 import json
+import os
 import queue
+import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -266,6 +269,36 @@ def test_function_that_hangs(broken: Packaged) -> None:
     assert answer(broken, "hangs", 0) == (503, "function 'hangs' hangs: 8 calls have not returned, no more are made until one does")
     assert answer(broken, "opens", 0)[0] == 200
     broken.process.wait_for(lambda: answer(broken, "hangs", 0)[0], 200)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_second_signal_ends_at_once(python: Path, tmp_path: Path, number: signal.Signals) -> None:
+    """The first waits for a request that does not end, as long as exit_timeout_secs says."""
+    endless = """
+import os
+import threading
+
+
+@nereid.model(inputs={"x": (np.int32, [1])}, outputs={"y": (np.float32, [2])})
+def endless(x):
+    os.write(1, b"runs\\n")
+    threading.Event().wait()
+"""
+    file = tmp_path / "served.py"
+    file.write_text(TEN_LINES + endless + SERVE)
+    server = Packaged(python, file, [], {"log-info": "true", "exit-timeout-secs": "600"}).start()
+
+    def ask() -> None:
+        with suppress(ConnectionError, AssertionError, ValueError):
+            answer(server, "endless", 1)
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(ask)
+        server.process.wait_until(lambda: "runs" in server.process.log(), 60)
+        os.kill(server.pid, number)
+        server.process.wait_until(lambda: "Waiting for in-flight requests" in server.process.log(), 60)
+        os.kill(server.pid, number)
+        server.process.ends(-number)
 
 
 def test_stop_while_requests_run(python: Path, tmp_path: Path) -> None:

@@ -204,15 +204,18 @@ def serve(*functions: Function, **options: Unpack[Options]) -> None:
 
     In the main thread, which handles signals.
     """
-    before = signal.signal(signal.SIGTERM, _end)
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    signal.signal(signal.SIGTERM, _end)
     try:
         with Server(*functions, **options) as server:
             try:
                 server.wait()
             except (KeyboardInterrupt, _Ended):
-                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                for each in before:  # stopping is no Python: a handler of Python's would wait for its end
+                    signal.signal(each, signal.SIG_DFL)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 @atexit.register
