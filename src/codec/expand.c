@@ -36,8 +36,10 @@ struct expand {
     const uint8_t *end;
     struct chunk *chunks;
     size_t chunk_count;
-    size_t total;       /* bytes of output */
-    bool in_frame;      /* of zstd: it goes on */
+    size_t total;                  /* bytes of output */
+    bool in_frame;                 /* of zstd: it goes on */
+    unsigned long long frame_size; /* of zstd, as the frame says it */
+    unsigned long long frame_made;
     bool ended;         /* the stream is complete or damaged */
     const char *damage; /* NULL = none */
     struct buf *joined; /* the buffer that the chunks are moved to; chunks[0..moved) were moved */
@@ -238,8 +240,12 @@ static enum expand_state unpack_zstd(struct expand *x, size_t in, uint8_t *to, s
                                      size_t *ret_made)
 {
     *ret_made = 0;
-    if (!x->in_frame && !is_frame(x))
-        return damaged(x, "a frame of zstd was expected");
+    if (!x->in_frame) {
+        if (!is_frame(x))
+            return damaged(x, "a frame of zstd was expected");
+        x->frame_size = x->lib->frame_size(x->next, (size_t)(x->end - x->next));
+        x->frame_made = 0;
+    }
     struct zstd_in from = {x->next, in, 0};
     struct zstd_out out = {to, room, 0};
     size_t rc = x->lib->unpack(x->zstd, &out, &from);
@@ -248,6 +254,10 @@ static enum expand_state unpack_zstd(struct expand *x, size_t in, uint8_t *to, s
     if (x->lib->is_error(rc))
         return damaged(x, x->lib->error_name(rc));
     x->in_frame = rc > 0;
+    x->frame_made += out.at;
+    /* The library looks at that only where it unpacks a frame at once. */
+    if (!rc && x->frame_size < ZSTD_SIZE_UNKNOWN && x->frame_made != x->frame_size)
+        return damaged(x, "a frame of zstd is not as long as it says");
     if (!rc && x->next == x->end)
         x->ended = true;
     else if (x->next == x->end && out.at < room)

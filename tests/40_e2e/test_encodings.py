@@ -182,7 +182,7 @@ def test_frames_of_zstd(ours: Server, case: str) -> None:
     assert answer.json()["outputs"][0]["data"] == VALUES
 
 
-NO_FRAMES = {
+NO_FRAMES: dict[str, tuple[bytes, str | None]] = {
     "another window": (zstd.windowed(zstd.compress(BODY, size=0), 23, 1), "Frame requires too much memory for decoding"),
     "nothing of it": (BODY, "a frame of zstd was expected"),
     "gzip": (GZIPPED, "a frame of zstd was expected"),
@@ -190,6 +190,7 @@ NO_FRAMES = {
     "bytes behind the end": (FRAME + b"xyz", "a frame of zstd was expected"),
     "without the end": (FRAME[:-1], "it is cut off"),
     "another sum": (zstd.compress(BODY, sum=1)[:-4] + b"sums", "Restored data doesn't match checksum"),
+    "another size": (bytes.fromhex("28b52ffd40500501010000"), None),
     "a dictionary": (FRAME[:4] + bytes([FRAME[4] | 1]) + b"\7" + FRAME[5:], "Dictionary mismatch"),
 }
 
@@ -200,7 +201,9 @@ def test_what_is_no_frame_of_zstd(ours: Server, case: str) -> None:
     body, why = NO_FRAMES[case]
     answer = ask(ours, body, coding("zstd"))
     assert answer.status == 400
-    assert answer.json() == {"error": f"the compressed request body cannot be read: {why}"}
+    said, found = answer.json()["error"].split(": ", 1)
+    assert said == "the compressed request body cannot be read"
+    assert found == (why or found)  # None: in the words of the library, or ours where it is lenient
 
 
 @pytest.mark.parametrize(("value", "chosen"), [("zstd", "zstd"), ("ZSTD", "zstd"), ("gzip, zstd", "gzip"), ("gzip;q=0.5, zstd;q=0.6", "zstd"), ("zstd;q=0", None)])
