@@ -91,6 +91,25 @@ def codings_of_messages(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     return True
 
 
+def _edges_encoded(text: str) -> str:
+    inner = text.strip(" ")
+    before, after = text.split(inner) if inner else (text, "")
+    return "%20" * len(before) + inner + "%20" * len(after)
+
+
+@_for(kinds.EDGE_SPACE)
+def encoded_at_its_ends(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
+    shown = False
+    for block, other in zip(ours.get("headers", []), theirs.get("headers", []), strict=False):
+        if not isinstance(other, list):
+            continue
+        for at, (name, value) in enumerate(other):
+            if name == "grpc-message" and _edges_encoded(value) != value and (name, _edges_encoded(value)) in block:
+                other[at] = (name, _edges_encoded(value))
+                shown = True
+    return shown
+
+
 @_for(kinds.DIGITS)
 def other_digits(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
     """The same numbers, written differently."""

@@ -79,6 +79,13 @@ ACCEPTED_CODINGS = Kind(
     "gRPC over HTTP/2, Response-Headers: Message-Accept-Encoding is optional; gRPC compression: it belongs to an UNIMPLEMENTED coding.",
 )
 
+EDGE_SPACE = Kind(
+    "spaces at the ends of grpc-message",
+    "Percent-encoded: `got [].%20`. A client decodes it to the same message.",
+    "As they are.",
+    "Strict HTTP/2 clients take the field for an error of the protocol, and see no reason at all.",
+    "RFC 9113, 8.2.1: a field value must not start or end with a space.",
+)
 ZSTD = Kind(
     "zstd",
     "Bodies may be compressed with zstd, and so are answers where `Accept-Encoding` puts it first. A 501 for an unknown coding names it.",
@@ -433,7 +440,7 @@ KNOWN = (
     Known(ZERO_BYTE, "bytes: a zero byte in (the id|an? (input|output)'s name|a parameter|a parameter's name|a sequence id)", ZERO, "200|500 parameter key .* was not found in the JSON"),
     Known(ZERO_BYTE, "odd JSON: a NUL in the id", ZERO, SERVED),
     Known(ZERO_BYTE, r"regions: key 'a\\x00b', 3", ZERO, "500 Unable to open shared memory region: 'a'"),
-    Known(REGIONS, "regions: one key under two names", SERVED, "500 Invalid shared memory region: .*"),
+    Known(REGIONS, "regions: one key under two names", SERVED, f"500 Invalid shared memory region: .*|400 {NO_REGION} invalid args"),  # now this, now that
     Known(REGIONS, "regions: key with a reserved prefix", "400 .* the key contains the reserved prefix .*", "500 Unable to open shared memory region: .*"),
     Known(REGIONS, f"regions: {WRAPS} on", f"400 {NO_REGION} invalid args", f"400 {NO_REGION} unable to process address space.*"),
     Known(REGIONS, f"region calls: register {WRAPS} on", f"INVALID_ARGUMENT {NO_REGION} invalid args", f"INVALID_ARGUMENT {NO_REGION} unable to process address space.*"),
