@@ -42,7 +42,7 @@ double bench_histogram_percentile(const struct bench_histogram *h, double percen
 {
     if (!h->count)
         return 0;
-    double wanted = ceil((double)h->count * percent / 100);
+    double wanted = (double)h->count * percent / 100;
     uint64_t seen = 0;
     for (uint32_t i = 0; i < BENCH_HISTOGRAM_BUCKETS; i++) {
         seen += h->buckets[i];

@@ -16,10 +16,15 @@ static const char *level_name(const struct bench_options *o)
     return o->rate.given ? "Request Rate" : "Concurrency";
 }
 
+static double not_below_0(double ns)
+{
+    return ns > 0 ? ns : 0;
+}
+
 /* Whole microseconds. */
 static uint64_t bench_us(double ns)
 {
-    return (uint64_t)llround(ns / 1000);
+    return (uint64_t)(ns / 1000 + 0.5);
 }
 
 static double bench_mean_ns(uint64_t sum, uint64_t count)
@@ -40,7 +45,7 @@ struct bench_parts bench_report_parts(const struct bench_window *w)
         .infer = bench_mean_ns(s->infer.ns, answered),
         .output = bench_mean_ns(s->output.ns, answered),
     };
-    p.network = fmax(0, mean - p.send - p.receive - p.queue - p.input - p.infer - p.output);
+    p.network = not_below_0(mean - p.send - p.receive - p.queue - p.input - p.infer - p.output);
     return p;
 }
 
@@ -112,7 +117,8 @@ static void put_server(const struct bench_window *w, struct strbuf *to)
                   "    Avg request latency: %" PRIu64 " usec (overhead %" PRIu64
                   " usec + queue %" PRIu64 " usec + compute input %" PRIu64
                   " usec + compute infer %" PRIu64 " usec + compute output %" PRIu64 " usec)\n",
-                  bench_us(mean), bench_us(fmax(0, mean - p.queue - p.input - p.infer - p.output)),
+                  bench_us(mean),
+                  bench_us(not_below_0(mean - p.queue - p.input - p.infer - p.output)),
                   bench_us(p.queue), bench_us(p.input), bench_us(p.infer), bench_us(p.output));
 }
 

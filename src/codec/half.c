@@ -55,6 +55,15 @@ bool half_round(double d, struct half_form form, uint16_t *ret)
     return true;
 }
 
+/* An exponent of a normal double. */
+static double power_of_two(int exponent)
+{
+    uint64_t bits = (uint64_t)(exponent + DOUBLE_BIAS) << DOUBLE_FRACTION;
+    double power;
+    memcpy(&power, &bits, sizeof(power));
+    return power;
+}
+
 double half_value(uint16_t bits, struct half_form form)
 {
     unsigned exponent = (bits & 0x7fffu) >> form.fraction_bits;
@@ -64,5 +73,5 @@ double half_value(uint16_t bits, struct half_form form)
         return fraction ? copysign(NAN, sign) : sign * INFINITY;
     unsigned significand = exponent ? fraction | 1u << form.fraction_bits : fraction;
     int scale = (int)(exponent ? exponent : 1) - bias(form) - form.fraction_bits;
-    return sign * ldexp(significand, scale);
+    return sign * significand * power_of_two(scale);
 }
