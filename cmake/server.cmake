@@ -18,6 +18,18 @@ target_link_options(tritonserver PRIVATE
 if(NOT NEREID_SANITIZE)
     target_link_options(tritonserver PRIVATE -Wl,--no-undefined)
 endif()
+# Packed, the relocations of the library take 2 KiB instead of 84; the C library that loads them knows that from 2.36 on.
+include(CheckLinkerFlag)
+include(CheckSourceCompiles)
+check_linker_flag(C -Wl,-z,pack-relative-relocs NEREID_LINKER_PACKS)
+check_source_compiles(C "#include <features.h>
+#if !defined(__GLIBC__) || !__GLIBC_PREREQ(2, 36)
+#error before 2.36
+#endif
+int main(void) { return 0; }" NEREID_LOADER_UNPACKS)
+if(NEREID_LINKER_PACKS AND NEREID_LOADER_UNPACKS)
+    target_link_options(tritonserver PRIVATE -Wl,-z,pack-relative-relocs)
+endif()
 target_link_libraries(tritonserver PRIVATE
     nereid_flags
     -Wl,--whole-archive ${layer_files} -Wl,--no-whole-archive
