@@ -47,6 +47,15 @@ endforeach()
 
 list(TRANSFORM NEREID_LAYERS PREPEND nereid_ OUTPUT_VARIABLE NEREID_LAYER_TARGETS)
 
+# What no request passes is optimised for size: of a library of which nearly every page is touched at the start, that is memory.
+if(NEREID_LTO)
+    foreach(name bench cloud cloud_provider cloud_web repo repo_check repo_load run server_options server_control)
+        if(TARGET nereid_${name})
+            target_compile_options(nereid_${name} PRIVATE -Os)
+        endif()
+    endforeach()
+endif()
+
 # base/log_components.h - the components of the log: the folders right below src/, and the backends.
 set(log_components backends)
 foreach(line IN LISTS layer_lines)
