@@ -1,5 +1,6 @@
 """Servers shared by the Python tests. A missing program fails a test; nothing is skipped."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,9 @@ BOTH = ["nereid", pytest.param("reference", marks=pytest.mark.reference)]
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell starts what runs in its background with SIGINT ignored, and so would every process be that the tests start.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "reference: asks the reference server too")
     config.addinivalue_line("markers", "promise: an attack of those that the server is promised to bear")
     config.addinivalue_line("markers", "onnx: needs the ONNX Runtime backend and the sample repository")

@@ -17,6 +17,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 Json = dict[str, Any]
 REGION = f"nereid-openapi-{os.getpid()}"
+REPOSITORY = "models"  # a client names it by its last folder
 TENSOR = {"name": "INPUT0", "datatype": "FP32", "shape": [2], "data": [1, 2.5]}
 RICH = """
     dynamic_batching { preferred_batch_size: [ 2, 4 ] priority_levels: 2 default_priority_level: 1
@@ -30,7 +31,7 @@ RICH = """
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nereid]:
-    made = Repository(tmp_path_factory.mktemp("models"))
+    made = Repository(tmp_path_factory.mktemp("described") / REPOSITORY)
     made.identity("echo", dims=(2,))
     made.identity("words", "BYTES")
     made.identity("rich", dims=(2,), max_batch_size=8, extra=RICH)
@@ -132,7 +133,7 @@ BODIES: dict[str, Any] = {
 
 def ask(server: Nereid, described: Described, operation: str, model: str, body: Any) -> rawhttp.Answer:
     method, path, _ = described.operations[operation]
-    parts = {"model": model, "version": "1", "repository": "models0", "region": "r"}
+    parts = {"model": model, "version": "1", "repository": REPOSITORY, "region": "r"}
     data = json.dumps(body).encode() if body is not None else b"" if method == "POST" else None
     return rawhttp.request(HOST, server.http_port, method, path.format(**parts), data)
 
