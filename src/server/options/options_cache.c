@@ -7,12 +7,6 @@
 #include <string.h>
 #include <yyjson.h>
 
-static struct err *options_cache_bad_form(const struct options_row *row, const char *value)
-{
-    return err_new(STATUS_INVALID_ARG, "option --%s: expected %s, found '%s'", row->name,
-                   row->value, value);
-}
-
 /* True if the deprecated option is mixed with the others. */
 static bool is_mixed(const struct options *o, bool deprecated)
 {
@@ -53,7 +47,7 @@ static struct err *add_setting(const struct options_row *row, const char *value,
     const char *comma = strchr(value, ',');
     const char *equals = comma ? strchr(comma, '=') : NULL;
     if (!equals || comma == value || equals == comma + 1 || !equals[1])
-        return options_cache_bad_form(row, value);
+        return options_value_bad(row, value, row->value);
     struct options_cache_setting s = {
         .cache = options_value_keep(o, value, (size_t)(comma - value)),
         .key = options_value_keep(o, comma + 1, (size_t)(equals - comma - 1)),
@@ -71,7 +65,7 @@ static struct err *options_cache_add_json(const struct options_row *row, const c
     bool object = yyjson_is_obj(yyjson_doc_get_root(doc));
     yyjson_doc_free(doc);
     if (!object || comma == value)
-        return options_cache_bad_form(row, value);
+        return options_value_bad(row, value, row->value);
     struct options_cache_setting s = {
         .cache = options_value_keep(o, value, (size_t)(comma - value)),
         .key = "",
@@ -87,7 +81,7 @@ static struct err *add_size(const struct options_row *row, const char *value, st
     errno = 0;
     unsigned long long n = strtoull(value, &end, 10);
     if (*value < '0' || *value > '9' || *end || errno)
-        return options_cache_bad_form(row, value);
+        return options_value_bad(row, value, row->value);
     if (!n)
         return NULL;
     struct options_cache_setting s = {

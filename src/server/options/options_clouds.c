@@ -36,9 +36,7 @@ struct err *options_clouds_range(const struct options_row *row, const char *valu
     const char *at = value;
     if (!read_port(&at, '-', &r.first) || !read_port((at++, &at), '\0', &r.last) ||
         r.first > r.last)
-        return err_new(STATUS_INVALID_ARG,
-                       "option --%s: expected %s, two ports up to 65535, found '%s'", row->name,
-                       row->value, value);
+        return options_value_bad(row, value, "<first>-<last>, two ports up to 65535");
     *field = r;
     return NULL;
 }

@@ -6,13 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-static struct err *options_front_bad_value(const struct options_row *row, const char *value,
-                                           const char *allowed)
-{
-    return err_new(STATUS_INVALID_ARG, "option --%s: expected %s, found '%s'", row->name, allowed,
-                   value);
-}
-
 enum options_category options_front_category(const char *name, size_t len)
 {
     static const char *const names[OPTIONS_CATEGORY_NONE] = {
@@ -31,7 +24,7 @@ struct err *options_front_restrict(const struct options_row *row, const char *va
     const char *colon = strchr(value, ':');
     const char *equals = colon ? strchr(colon, '=') : NULL;
     if (!colon || !equals || colon == value || equals == colon + 1 || !equals[1])
-        return options_front_bad_value(row, value, "<category>[,<category>...]:<header>=<value>");
+        return options_value_bad(row, value, "<category>[,<category>...]:<header>=<value>");
     struct options_restriction r = {
         .header = options_value_keep(o, colon + 1, (size_t)(equals - colon - 1)),
         .value = equals + 1,
@@ -69,7 +62,7 @@ struct err *options_front_origin(const struct options_row *row, const char *valu
                                  struct options *o)
 {
     if (strcmp(value, "*") != 0 && !is_origin(value))
-        return options_front_bad_value(
+        return options_value_bad(
             row, value,
             "*, or an origin as browsers send it, in small letters and without a slash at its "
             "end, such as https://app.example or http://localhost:3000");
@@ -90,7 +83,7 @@ struct err *options_front_compression(const struct options_row *row, const char 
             return NULL;
         }
     }
-    return options_front_bad_value(row, value, "none, low, medium or high");
+    return options_value_bad(row, value, "none, low, medium or high");
 }
 
 /* Reads one <quantile>:<error>. As in the reference, blanks before a number and any text after
@@ -144,11 +137,11 @@ struct err *options_front_latencies(const struct options_row *row, const char *v
     size_t len = strcspn(value, "=");
     bool yes;
     if (!value[len])
-        return options_front_bad_value(row, value, form);
+        return options_value_bad(row, value, form);
     if (len == 17 && memcmp(value, "summary_quantiles", len) == 0)
         return read_quantiles(row, value, o, field);
     if (!options_value_bool(value + len + 1, &yes))
-        return options_front_bad_value(row, value, form);
+        return options_value_bad(row, value, form);
     if (len == 17 && memcmp(value, "counter_latencies", len) == 0)
         field->no_counters = !yes;
     else if (len == 17 && memcmp(value, "summary_latencies", len) == 0)
@@ -156,6 +149,6 @@ struct err *options_front_latencies(const struct options_row *row, const char *v
     else if (len == 19 && memcmp(value, "histogram_latencies", len) == 0)
         field->histograms = yes;
     else
-        return options_front_bad_value(row, value, form);
+        return options_value_bad(row, value, form);
     return NULL;
 }

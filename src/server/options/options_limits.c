@@ -7,12 +7,6 @@
 #include <string.h>
 #include <strings.h>
 
-static struct err *options_limits_bad_form(const struct options_row *row, const char *value)
-{
-    return err_new(STATUS_INVALID_ARG, "option --%s: expected %s, found '%s'", row->name,
-                   row->value, value);
-}
-
 static struct err *options_limits_too_many(const struct options_row *row, int most)
 {
     return err_new(STATUS_INVALID_ARG, "option --%s: at most %d can be given", row->name, most);
@@ -22,9 +16,7 @@ static struct err *set_mode(const struct options_row *row, const char *value, bo
 {
     bool on = strcasecmp(value, "execution_count") == 0;
     if (!on && strcasecmp(value, "off") != 0)
-        return err_new(STATUS_INVALID_ARG,
-                       "option --%s: expected off or execution_count, found '%s'", row->name,
-                       value);
+        return options_value_bad(row, value, "off or execution_count");
     *field = on;
     return NULL;
 }
@@ -52,7 +44,7 @@ static struct err *add_resource(const struct options_row *row, const char *value
     if (!first || !options_limits_read_number(first + 1, second ? second : end, 0, &count) ||
         (second && !options_limits_read_number(second + 1, end, OPTIONS_EVERY_DEVICE, &device)) ||
         device > INT32_MAX)
-        return options_limits_bad_form(row, value);
+        return options_value_bad(row, value, row->value);
     struct options_resource s = {
         .name = options_value_keep(o, value, (size_t)(first - value)),
         .count = (uint64_t)count,
@@ -79,7 +71,7 @@ static struct err *add_policy(const struct options_row *row, const char *value, 
     const char *comma = strchr(value, ',');
     const char *equals = comma ? strchr(comma, '=') : NULL;
     if (!equals || comma == value || equals == comma + 1 || !equals[1])
-        return options_limits_bad_form(row, value);
+        return options_value_bad(row, value, row->value);
     struct host_policy_setting s = {
         .policy = options_value_keep(o, value, (size_t)(comma - value)),
         .key = options_value_keep(o, comma + 1, (size_t)(equals - comma - 1)),

@@ -77,6 +77,10 @@ void options_row_warn(const struct options_row *row, struct options *o);
  * errors  INVALID_ARG that names the option, the value and the allowed values */
 struct err *options_value_set(const struct options_row *row, const char *value, struct options *o);
 
+/* options_value_bad - the error for a value that is not one of those allowed. */
+struct err *options_value_bad(const struct options_row *row, const char *value,
+                              const char *allowed);
+
 /* options_value_keep - make a copy that lives as long as *o. */
 const char *options_value_keep(struct options *o, const char *s, size_t len);
 

@@ -16,13 +16,6 @@ enum {
     TRACE_FREQUENCY = 8,
 };
 
-static struct err *options_trace_bad(const struct options_row *row, const char *value,
-                                     const char *expected)
-{
-    return err_new(STATUS_INVALID_ARG, "option --%s: expected %s, found '%s'", row->name, expected,
-                   value);
-}
-
 static struct err *options_trace_number(const struct options_row *row, const char *value, long min,
                                         long max, long *ret)
 {
@@ -55,7 +48,7 @@ static struct err *options_trace_level(const struct options_row *row, const char
             t->level |= TRITONSERVER_TRACE_LEVEL_TIMESTAMPS;
             return NULL;
         }
-    return options_trace_bad(row, value, "a level: OFF, TIMESTAMPS or TENSORS");
+    return options_value_bad(row, value, "a level: OFF, TIMESTAMPS or TENSORS");
 }
 
 static struct err *options_trace_mode(const struct options_row *row, const char *value, size_t len,
@@ -65,7 +58,7 @@ static struct err *options_trace_mode(const struct options_row *row, const char 
     *ret_opentelemetry = len == 13 && strncasecmp(value, "opentelemetry", len) == 0;
     return triton || *ret_opentelemetry
                ? NULL
-               : options_trace_bad(row, value, "a mode: triton or opentelemetry");
+               : options_value_bad(row, value, "a mode: triton or opentelemetry");
 }
 
 /* A value that two options give: what --trace-config says stays. */
@@ -84,7 +77,7 @@ static struct err *options_trace_file(const struct options_row *row, const char 
                                       struct options *o)
 {
     if (!*value)
-        return options_trace_bad(row, value, "a path");
+        return options_value_bad(row, value, "a path");
     if (options_trace_wins(row, o, TRACE_FILE))
         o->trace.file = value;
     return NULL;
@@ -116,12 +109,12 @@ static struct err *options_trace_telemetry(const struct options_row *row, const 
     long n;
     struct err *e = NULL;
     if (strcmp(key, "resource") == 0 && (!strchr(value, '=') || *value == '='))
-        return options_trace_bad(row, value, "resource=<key>=<value>");
+        return options_value_bad(row, value, "resource=<key>=<value>");
     if (strncmp(key, "bsp_", 4) == 0)
         e = options_trace_number(row, value, 0, INT32_MAX, &n);
     else if (strcmp(key, "url") == 0 && strncmp(value, "http://", 7) != 0 &&
              strncmp(value, "https://", 8) != 0)
-        e = options_trace_bad(row, value, "url=http://... or https://...");
+        e = options_value_bad(row, value, "url=http://... or https://...");
     if (e)
         return e;
     if (t->setting_count == OPTIONS_MAX_TRACE_SETTINGS)
@@ -146,19 +139,19 @@ static struct err *options_trace_setting(const struct options_row *row, const ch
             return options_trace_amount(row, value, o, TRACE_COUNT);
         if (strcmp(key, "mode") == 0)
             return options_trace_mode(row, value, strlen(value), &o->trace.opentelemetry);
-        return options_trace_bad(row, key, "level, rate, count or mode");
+        return options_value_bad(row, key, "level, rate, count or mode");
     }
     if (strcmp(mode, "triton") == 0) {
         if (strcmp(key, "file") == 0)
             return options_trace_file(row, value, o);
         if (strcmp(key, "log-frequency") == 0)
             return options_trace_amount(row, value, o, TRACE_FREQUENCY);
-        return options_trace_bad(row, key, "triton,file or triton,log-frequency");
+        return options_value_bad(row, key, "triton,file or triton,log-frequency");
     }
     for (size_t i = 0; i < sizeof(telemetry) / sizeof(*telemetry); i++)
         if (strcmp(key, telemetry[i]) == 0)
             return options_trace_telemetry(row, key, value, o);
-    return options_trace_bad(row, key,
+    return options_value_bad(row, key,
                              "opentelemetry,url, resource, bsp_max_queue_size, bsp_schedule_delay "
                              "or bsp_max_export_batch_size");
 }
@@ -179,7 +172,7 @@ static struct err *options_trace_config(const struct options_row *row, const cha
     }
     const char *equals = strchr(key, '=');
     if (!equals || equals == key || !equals[1])
-        return options_trace_bad(row, value, "[<mode>,]<setting>=<value>");
+        return options_value_bad(row, value, "[<mode>,]<setting>=<value>");
     return options_trace_setting(row, mode, options_value_keep(o, key, (size_t)(equals - key)),
                                  equals + 1, o);
 }

@@ -52,8 +52,7 @@ void options_value_warn(struct options *o, const char *fmt, ...)
         o->warnings[o->warning_count++] = options_value_keep(o, text, strlen(text));
 }
 
-static struct err *bad_option_value(const struct options_row *row, const char *value,
-                                    const char *allowed)
+struct err *options_value_bad(const struct options_row *row, const char *value, const char *allowed)
 {
     return err_new(STATUS_INVALID_ARG, "option --%s: expected %s, found '%s'", row->name, allowed,
                    value);
@@ -74,7 +73,7 @@ bool options_value_bool(const char *value, bool *ret)
 
 static struct err *parse_bool(const struct options_row *row, const char *value, bool *ret)
 {
-    return options_value_bool(value, ret) ? NULL : bad_option_value(row, value, "true or false");
+    return options_value_bool(value, ret) ? NULL : options_value_bad(row, value, "true or false");
 }
 
 static bool parse_digits(const char *text, uint64_t max, uint64_t *ret)
@@ -122,7 +121,7 @@ static struct err *set_level(const struct options_row *row, const char *value, u
     else if (options_value_bool(value, &yes))
         *field = yes;
     else
-        return bad_option_value(row, value, "a level from 0 on, true or false");
+        return options_value_bad(row, value, "a level from 0 on, true or false");
     return NULL;
 }
 
@@ -131,7 +130,7 @@ static struct err *add_repository(const struct options_row *row, const char *val
                                   struct options *o)
 {
     if (!*value)
-        return bad_option_value(row, value, "a path");
+        return options_value_bad(row, value, "a path");
     for (size_t i = 0; i < o->repository_count; i++)
         if (strcmp(o->repositories[i], value) == 0)
             return NULL;
@@ -153,7 +152,7 @@ static struct err *add_backend_setting(const struct options_row *row, const char
         comma = NULL;
     const char *key = comma ? comma + 1 : value;
     if (!equals || equals == key)
-        return bad_option_value(row, value, "<backend>,<key>=<value> or <key>=<value>");
+        return options_value_bad(row, value, "<backend>,<key>=<value> or <key>=<value>");
     struct options_backend_setting s = {
         .backend = comma ? options_value_keep(o, value, (size_t)(comma - value)) : "",
         .key = options_value_keep(o, key, (size_t)(equals - key)),
@@ -180,9 +179,9 @@ static struct err *add_component(const struct options_row *row, const char *valu
     size_t len = equals ? (size_t)(equals - value) : 0;
     uint64_t level = 0;
     if (!equals || !parse_digits(equals + 1, UINT32_MAX, &level))
-        return bad_option_value(row, value, "<component>=<level>");
+        return options_value_bad(row, value, "<component>=<level>");
     if (!log_component_known(value, len))
-        return bad_option_value(row, value, "one of the components " LOG_COMPONENTS);
+        return options_value_bad(row, value, "one of the components " LOG_COMPONENTS);
     struct options_component *c = NULL;
     for (size_t i = 0; i < o->log_component_count; i++)
         if (strlen(o->log_components[i].name) == len &&
@@ -208,7 +207,7 @@ static struct err *set_format(const struct options_row *row, const char *value,
     else if (strcasecmp(value, "json") == 0)
         *field = LOG_FORMAT_JSON;
     else
-        return bad_option_value(row, value, "default, ISO8601 or json");
+        return options_value_bad(row, value, "default, ISO8601 or json");
     return NULL;
 }
 
@@ -234,7 +233,7 @@ static struct err *set_control_mode(const struct options_row *row, const char *v
     else if (strcasecmp(value, "explicit") == 0)
         *field = OPTIONS_CONTROL_EXPLICIT;
     else
-        return bad_option_value(row, value, "none, poll or explicit");
+        return options_value_bad(row, value, "none, poll or explicit");
     return NULL;
 }
 
@@ -242,7 +241,7 @@ static struct err *add_load_model(const struct options_row *row, const char *val
                                   struct options *o)
 {
     if (!*value)
-        return bad_option_value(row, value, "the name of a model");
+        return options_value_bad(row, value, "the name of a model");
     for (size_t i = 0; i < o->load_model_count; i++)
         if (strcmp(o->load_models[i], value) == 0)
             return NULL;
@@ -257,8 +256,8 @@ static struct err *set_filename(const struct options_row *row, const char *value
                                 const char **field)
 {
     if (!*value || *value == '.' || strpbrk(value, "/ \t"))
-        return bad_option_value(row, value,
-                                "a name without '/' or spaces that does not begin with '.'");
+        return options_value_bad(row, value,
+                                 "a name without '/' or spaces that does not begin with '.'");
     *field = value;
     return NULL;
 }
@@ -318,7 +317,7 @@ static struct err *check_form(const struct options_row *row, const char *value)
         return parse_bool(row, value, &yes);
     for (const char *form = row->standard; *form && ok; form++)
         ok = take_piece(*form, &at);
-    return ok && !*at ? NULL : bad_option_value(row, value, row->value);
+    return ok && !*at ? NULL : options_value_bad(row, value, row->value);
 }
 
 struct err *options_value_set(const struct options_row *row, const char *value, struct options *o)
@@ -345,7 +344,7 @@ struct err *options_value_set(const struct options_row *row, const char *value, 
         return set_level(row, value, field);
     case OPTIONS_KIND_FILE:
         if (!*value)
-            return bad_option_value(row, value, "a path");
+            return options_value_bad(row, value, "a path");
         __attribute__((fallthrough));
     case OPTIONS_KIND_STRING:
         *(const char **)field = value;
