@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/mem.h"
 
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -32,6 +33,20 @@ bool budget_charge(size_t n)
     } while (!atomic_compare_exchange_weak_explicit(&in_use, &now, now + n, memory_order_relaxed,
                                                     memory_order_relaxed));
     return true;
+}
+
+struct err *budget_busy(size_t n, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    struct err *wanted = err_vnew(STATUS_UNAVAILABLE, fmt, args);
+    va_end(args);
+    size_t most = budget_limit();
+    struct err *e = err_busy("%s: %zu of the %zu bytes that may be in flight at once are in use; "
+                             "try again later, or raise --memory-budget",
+                             err_message(wanted), budget_in_use(), most);
+    err_free(wanted);
+    return n <= most ? e : err_retry_after(e, 0); /* time does not mend that */
 }
 
 void budget_release(size_t n)

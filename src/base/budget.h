@@ -1,6 +1,8 @@
 #pragma once
 /* One budget for all bytes in flight. Memory that peers make the server hold is charged here
  * before it is allocated. Any thread. */
+#include "base/err.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -11,6 +13,12 @@ size_t budget_limit(void);
 /* budget_charge - take n bytes. Returns false and takes nothing if that would exceed the limit:
  * then answer 503. */
 __attribute__((warn_unused_result)) bool budget_charge(size_t n);
+
+/* budget_busy - the error where there is no room: a text that says for what, and how full the
+ * budget is. Who wants more than the limit is not told to try again.
+ * n  the bytes wanted; 0 = they will have room, however many they are */
+__attribute__((warn_unused_result, returns_nonnull, format(printf, 2, 3), cold)) struct err *
+budget_busy(size_t n, const char *fmt, ...);
 
 /* budget_release - give back bytes that were charged. */
 void budget_release(size_t n);

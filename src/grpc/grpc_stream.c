@@ -509,9 +509,7 @@ struct err *grpc_stream_room(const struct grpc_stream *s)
 {
     if (budget_account_room(s->conn->account, 0))
         return NULL;
-    return err_busy("no room for more of this connection: %zu of the %zu bytes that may be in "
-                    "flight at once are in use; try again later, or raise --memory-budget",
-                    budget_in_use(), budget_limit());
+    return budget_busy(0, "no room for more of this connection");
 }
 
 void grpc_stream_hold(struct grpc_stream *s, struct grpc_call *call)

@@ -169,10 +169,7 @@ static bool may_answer_long(struct http_exchange *x, size_t len)
         turns_told(&x->conn->told, len);
     if (has_room(x, len))
         return true;
-    http_exchange_error(
-        x, err_busy("no room for an answer of %zu bytes: %zu of the %zu bytes that may be in "
-                    "flight at once are in use; try again later, or raise --memory-budget",
-                    len, budget_in_use(), budget_limit()));
+    http_exchange_error(x, budget_busy(0, "no room for an answer of %zu bytes", len));
     return false;
 }
 

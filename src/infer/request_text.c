@@ -29,9 +29,7 @@ struct err *request_text_room(const struct request *r, size_t bytes)
 {
     if (budget_account_room(r->arena.account, bytes))
         return NULL;
-    return err_busy("no room for %zu bytes of parameters: %zu of the %zu bytes that may be "
-                    "in flight at once are in use; try again later, or raise --memory-budget",
-                    bytes, budget_in_use(), budget_limit());
+    return budget_busy(bytes, "no room for %zu bytes of parameters", bytes);
 }
 
 size_t request_text_cut(const char *message, size_t most)

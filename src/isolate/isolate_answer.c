@@ -138,9 +138,7 @@ static struct err *charge_copy(struct isolate_session *s, struct response *r, si
     if (len <= FREE_COPY)
         return NULL;
     if (!budget_charge(len))
-        return err_busy("%s: no room for the %zu bytes of a response: the bytes that may be in "
-                        "flight at once are in use; try again later, or raise --memory-budget",
-                        s->model, len);
+        return budget_busy(len, "%s: no room for the %zu bytes of a response", s->model, len);
     arena_on_end(&r->arena, release_copy, (void *)(uintptr_t)len);
     return NULL;
 }

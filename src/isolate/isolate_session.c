@@ -274,11 +274,7 @@ bool isolate_session_order(struct isolate_session *s, struct isolate_lane *lane,
 struct err *isolate_session_take(struct isolate_session *s, uint64_t bytes, uint64_t *ret_offset)
 {
     if (!budget_charge(bytes))
-        return err_busy("%s: no room for %" PRIu64
-                        " bytes of inputs: %zu of the %zu bytes that may be in "
-                        "flight at once are in "
-                        "use; try again later, or raise --memory-budget",
-                        s->model, bytes, budget_in_use(), budget_limit());
+        return budget_busy(bytes, "%s: no room for %" PRIu64 " bytes of inputs", s->model, bytes);
     if (isolate_pool_take(s->pool, bytes, ret_offset))
         return NULL;
     budget_release(bytes);

@@ -65,9 +65,7 @@ struct err *control_task_keep(struct control_task *t, struct budget_account *acc
 {
     size_t bytes = len + zeros;
     if (!budget_take(account, bytes))
-        return err_busy("no room for a request of %zu bytes: %zu of the %zu bytes that may be in "
-                        "flight at once are in use; try again later, or raise --memory-budget",
-                        len, budget_in_use(), budget_limit());
+        return budget_busy(bytes, "no room for a request of %zu bytes", len);
     t->account = account;
     t->held = bytes;
     t->copy = mem_alloc(bytes);

@@ -185,12 +185,7 @@ static struct pooled *heap_new(size_t size)
 
 static struct err *no_room(size_t bytes)
 {
-    struct err *e =
-        err_busy("no room for %zu bytes: %zu of the %zu bytes that may be in flight at once "
-                 "are in use; try again "
-                 "later, or raise --memory-budget",
-                 bytes, budget_in_use(), budget_limit());
-    return bytes <= budget_limit() ? e : err_retry_after(e, 0); /* time does not mend that */
+    return budget_busy(bytes, "no room for %zu bytes", bytes);
 }
 
 static struct err *pool_no_memory(size_t bytes)

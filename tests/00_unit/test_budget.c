@@ -20,6 +20,29 @@ static void up_to_the_limit(void **state)
     budget_set_limit(SIZE_MAX);
 }
 
+/* It says how full it is; what would not even fit alone is not to come again. */
+static void what_was_refused(void **state)
+{
+    (void)state;
+    budget_set_limit(100);
+    assert_true(budget_charge(60));
+    const struct {
+        size_t wanted;
+        uint16_t secs;
+    } rows[] = {{0, ERR_RETRY_SOON}, {41, ERR_RETRY_SOON}, {100, ERR_RETRY_SOON}, {101, 0}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct err *e = budget_busy(rows[i].wanted, "no room for '%s'", "x");
+        assert_int_equal(err_retry_secs(e), rows[i].secs);
+        assert_string_equal(err_message(e),
+                            "no room for 'x': 60 of the 100 bytes that may be in flight at once "
+                            "are in use; try again later, or raise --memory-budget");
+        assert_int_equal(err_code(e), STATUS_UNAVAILABLE);
+        err_free(e);
+    }
+    budget_release(60);
+    budget_set_limit(SIZE_MAX);
+}
+
 /* A limit below what is in use: nothing more, until enough came back. */
 static void lowered_limit(void **state)
 {
@@ -163,7 +186,7 @@ static void refused_charges_disturb_nobody(void **state)
     budget_set_limit(SIZE_MAX);
 }
 
-UNIT_MAIN(UNIT(up_to_the_limit), UNIT(lowered_limit), UNIT(releasing_what_was_not_charged),
-          UNIT(refused_charges_disturb_nobody), UNIT(an_account_has_an_allowance),
-          UNIT(an_answer_is_spared), UNIT(nobodys_account_counts_nothing),
-          UNIT(accounts_of_several_threads))
+UNIT_MAIN(UNIT(up_to_the_limit), UNIT(what_was_refused), UNIT(lowered_limit),
+          UNIT(releasing_what_was_not_charged), UNIT(refused_charges_disturb_nobody),
+          UNIT(an_account_has_an_allowance), UNIT(an_answer_is_spared),
+          UNIT(nobodys_account_counts_nothing), UNIT(accounts_of_several_threads))

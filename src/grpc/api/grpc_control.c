@@ -49,9 +49,7 @@ static struct err *new_packed(struct grpc_conn *c, size_t len, struct packed **r
     size_t bytes = sizeof(struct packed) + GRPC_INBOX_PREFIX + len;
     bool room = budget_take(c->account, bytes);
     if (!room && (c->unread > TURNS_UNREAD || !budget_spare(bytes)))
-        return err_busy("no room for an answer of %zu bytes: %zu of the %zu bytes that may be in "
-                        "flight at once are in use; try again later, or raise --memory-budget",
-                        len, budget_in_use(), budget_limit());
+        return budget_busy(0, "no room for an answer of %zu bytes", len);
     *ret = mem_alloc(bytes);
     **ret = (struct packed){
         .conn = c,

@@ -132,9 +132,7 @@ static struct err *http_infer_check_room(const struct http_exchange *x)
 {
     if (budget_account_room(x->conn->account, 0))
         return NULL;
-    return err_busy("no room for more of this connection: %zu of the %zu bytes that may be in "
-                    "flight at once are in use; try again later, or raise --memory-budget",
-                    budget_in_use(), budget_limit());
+    return budget_busy(0, "no room for more of this connection");
 }
 
 struct err *http_infer_find(struct http_exchange *x, const struct http_message *m, bool decoupled,
