@@ -84,8 +84,10 @@ struct err *http_front_open(struct server *s, const struct http_service *service
         tls_conn_home_init(&f->shards[i].tls);
         list_init(&f->shards[i].conns);
     }
-    struct err *e = service->open ? service->open(f) : NULL;
-    if (!e && service->inference && !service->size_type)
+    if (service->open)
+        service->open(f);
+    struct err *e = NULL;
+    if (service->inference && !service->size_type)
         e = forward_new("http-header-forward-pattern", s->options.http_header_pattern, &f->forward);
     f->guard = (struct guard){
         .restrictions = service->inference ? &s->options.http_restrictions : NULL,

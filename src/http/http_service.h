@@ -42,7 +42,7 @@ struct http_service {
 
     /* open - make front->own, when the front end opens; close frees it. NULL = it has nothing of
      * its own. */
-    struct err *(*open)(struct http_front *f);
+    void (*open)(struct http_front *f);
     void (*close)(struct http_front *f);
 
     /* Of a cloud's interface; else NULL. All headers are read then, and none is forwarded.

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "base/strbuf.h"
 #include "model/config.h"
+#include "model/config_platform.h"
 #include "os/files/file.h"
 #include "proto/model_config.pb-c.h"
 #include "repo/models.h"
@@ -56,7 +57,7 @@ static bool archive_is_ensemble(const struct repo *r, const char *archive, const
     struct err *e = load_read_config(&r->settings.context, dir, &proto);
     bool is = !e && (proto->scheduling_choice_case ==
                          INFERENCE__MODEL_CONFIG__SCHEDULING_CHOICE_ENSEMBLE_SCHEDULING ||
-                     strcmp(proto->platform, "ensemble") == 0);
+                     strcmp(proto->platform, CONFIG_PLATFORM_ENSEMBLE) == 0);
     err_free(e);
     if (!e)
         config_free_proto(proto);

@@ -37,13 +37,12 @@ static enum http_route_kind inference_of(const char *type)
     return strcmp(type, "infer") == 0 ? HTTP_ROUTE_MODEL_INFER : HTTP_ROUTE_MODEL_GENERATE_STREAM;
 }
 
-static struct err *sagemaker_open(struct http_front *f)
+static void sagemaker_open(struct http_front *f)
 {
     const struct options_sagemaker *o = &f->server->options.sagemaker;
     struct sagemaker *s = f->own = MEM_NEW(struct sagemaker);
     clouds_target_init(&s->target, o->model, o->inference, inference_of(o->inference));
     s->models = sagemaker_models_new();
-    return NULL;
 }
 
 static void sagemaker_close(struct http_front *f)

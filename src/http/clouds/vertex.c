@@ -29,10 +29,9 @@ struct vertex {
     atomic_bool settled; /* released after `target` was set, acquired before it is read */
 };
 
-static struct err *vertex_open(struct http_front *f)
+static void vertex_open(struct http_front *f)
 {
     f->own = MEM_NEW(struct vertex);
-    return NULL;
 }
 
 static void vertex_close(struct http_front *f)
