@@ -21,7 +21,7 @@ TRITONSERVER_Error *batch_io_bind(struct run *run);
 /* batch_io_shape - the shape of one item's part of a divided output.
  * output     divided_by is set
  * item       one in the batch
- * ret_shape  room for MODEL_MAX_DIMS
+ * ret_shape  room for BRUN_MAX_DIMS
  * ret_count  elements
  * errors     INVALID_ARG if the item's input has too few dimensions */
 TRITONSERVER_Error *batch_io_shape(const struct run *run, const struct model_tensor *output,

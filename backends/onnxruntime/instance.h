@@ -1,7 +1,6 @@
 #pragma once
 
 #include "model.h"
-#include "../common/brun.h"
 
 /* An instance of a model: what one execution needs in addition to the shared session. */
 struct instance {

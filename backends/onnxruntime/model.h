@@ -4,12 +4,11 @@
 #include <yyjson.h>
 
 #include "../common/bfind.h"
+#include "../common/brun.h"
 #include "ort.h"
 
 /* A loaded model: one session, which all its instances share, and the description of its
  * tensors. Read-only once model_init has returned, except for atomics. */
-
-enum { MODEL_MAX_DIMS = 32 };
 
 /* Whether an output had its declared shape in earlier runs. */
 enum model_promise { PROMISE_UNTRIED, PROMISE_KEPT, PROMISE_BROKEN };
@@ -21,7 +20,7 @@ struct model_tensor {
     ONNXTensorElementDataType type;
     TRITONSERVER_DataType datatype;
     size_t rank;
-    int64_t dims[MODEL_MAX_DIMS]; /* as declared in the model; -1 = any */
+    int64_t dims[BRUN_MAX_DIMS]; /* as declared in the model; -1 = any */
 
     /* Inputs only. */
     bool initializer; /* has a default, so it may be missing */
@@ -31,7 +30,7 @@ struct model_tensor {
     bool served;        /* the configuration lists it as an output */
     bool is_state;      /* the configuration lists it as a state of sequences */
     size_t served_rank; /* if the rank is 0 in the model: the shape in the configuration */
-    int64_t served_dims[MODEL_MAX_DIMS];
+    int64_t served_dims[BRUN_MAX_DIMS];
     /* the input whose shape divides it; NULL = divided by rows */
     const struct model_tensor *divided_by;
     atomic_int promise; /* enum model_promise; only a hint */

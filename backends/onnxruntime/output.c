@@ -21,7 +21,7 @@ struct output {
 /* The actual shape and data of an output. */
 struct result {
     size_t rank;
-    int64_t shape[MODEL_MAX_DIMS];
+    int64_t shape[BRUN_MAX_DIMS];
     size_t elements;
     void *data; /* not for strings */
 };
@@ -77,7 +77,7 @@ static TRITONSERVER_Error *foresee_one(struct run *run, size_t index, const stru
     struct output *output = &run->outputs[index];
     const struct model_tensor *tensor = output->tensor;
     const struct model *model = run->model;
-    int64_t shape[MODEL_MAX_DIMS];
+    int64_t shape[BRUN_MAX_DIMS];
     if (atomic_load_explicit(&tensor->promise, memory_order_relaxed) != PROMISE_KEPT ||
         !onnxruntime_output_promised(run, tensor, shape, &output->size))
         return NULL;
@@ -120,10 +120,10 @@ static TRITONSERVER_Error *onnxruntime_output_read_result(const struct model *mo
     if (!status)
         status = api->GetDimensionsCount(info, &ret_result->rank);
     TRITONSERVER_Error *err = NULL;
-    if (!status && ret_result->rank > MODEL_MAX_DIMS)
+    if (!status && ret_result->rank > BRUN_MAX_DIMS)
         err = berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
                        "an output of model '%s' has more than %d dimensions", model->name,
-                       MODEL_MAX_DIMS);
+                       BRUN_MAX_DIMS);
     if (!status && !err)
         status = api->GetDimensions(info, ret_result->shape, ret_result->rank);
     if (!status && !err)
@@ -138,7 +138,7 @@ static TRITONSERVER_Error *onnxruntime_output_read_result(const struct model *mo
 static bool keeps_promise(const struct run *run, const struct model_tensor *tensor,
                           const struct result *result)
 {
-    int64_t shape[MODEL_MAX_DIMS];
+    int64_t shape[BRUN_MAX_DIMS];
     uint64_t size;
     return onnxruntime_output_promised(run, tensor, shape, &size) && result->rank == tensor->rank &&
            memcmp(shape, result->shape, result->rank * sizeof *shape) == 0;

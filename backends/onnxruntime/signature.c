@@ -84,10 +84,10 @@ static TRITONSERVER_Error *onnxruntime_signature_read_shape(const OrtApi *api,
         return berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
                         "unsupported ONNX element type %d for I/O '%s'", (int)tensor->type,
                         tensor->name);
-    if (tensor->rank > MODEL_MAX_DIMS)
+    if (tensor->rank > BRUN_MAX_DIMS)
         return berr_new(TRITONSERVER_ERROR_UNSUPPORTED,
                         "I/O '%s' has %zu dimensions, at most %d are supported", tensor->name,
-                        tensor->rank, MODEL_MAX_DIMS);
+                        tensor->rank, BRUN_MAX_DIMS);
     return ort_err(api, api->GetDimensions(shape, tensor->dims, tensor->rank));
 }
 
