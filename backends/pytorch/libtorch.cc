@@ -38,8 +38,7 @@ struct leaf {
 
 struct libtorch_call {
     const libtorch_module *of;
-    package *compiled;
-    std::optional<jit::Method> forward; /* if there is no package */
+    std::optional<jit::Method> forward; /* of TorchScript */
     std::vector<c10::IValue> arguments;
     std::vector<leaf> leaves;
 };
@@ -254,7 +253,7 @@ void run_package(libtorch_call *call)
     std::vector<at::Tensor> arguments;
     for (c10::IValue &argument : call->arguments)
         arguments.push_back(std::move(argument).toTensor());
-    for (at::Tensor &result : call->compiled->run(arguments))
+    for (at::Tensor &result : call->of->compiled->run(arguments))
         call->leaves.push_back({std::move(result), "", false});
 }
 
@@ -351,7 +350,7 @@ TRITONSERVER_Error *libtorch_call_new(libtorch_module *module, libtorch_call **r
         std::optional<jit::Method> forward;
         if (!module->compiled)
             forward = module->module.get_method("forward");
-        *ret_call = new libtorch_call{module, module->compiled.get(), forward, {}, {}};
+        *ret_call = new libtorch_call{module, forward, {}, {}};
     });
 }
 
@@ -410,7 +409,7 @@ TRITONSERVER_Error *libtorch_call_run(libtorch_call *call, const libtorch_mode *
     return guarded("PyTorch execute failure: ", [&] {
         c10::InferenceMode inference(mode->inference);
         at::NoGradGuard no_gradients;
-        if (call->compiled) {
+        if (call->of->compiled) {
             run_package(call);
             return;
         }
