@@ -186,7 +186,7 @@ static TRITONSERVER_Error *call_package(struct state *state)
     TRITONSERVER_Error *why = call_model(state);
     bool done = !why;
     for (size_t i = 0; !done && !least && i < sizeof more / sizeof *more; i++) {
-        if (more[i] <= rows || more[i] > model->max_batch_size)
+        if (more[i] <= state->rows || more[i] > model->max_batch_size)
             continue;
         state->rows = more[i];
         TRITONSERVER_Error *err = call_model(state);
