@@ -18,15 +18,15 @@ AOTI = 'platform: "torch_aoti"\n'
 DYNAMIC = "dynamic_batching { max_queue_delay_microseconds: 500000 preferred_batch_size: [ 3 ] }\n"
 
 
-def io(x: str, b: str, scale: str, total: str, product: str, rows: str = "-1, ") -> str:
-    dims = f"[{rows}4]"
-    wanted = [("input", x, dims), ("input", b, dims), ("input", scale, "[1]"), ("output", total, dims), ("output", product, dims)]
-    return "".join(f'{kind} {{ name: "{name}" data_type: TYPE_FP32 dims: {dims} }}\n' for kind, name, dims in wanted if name)
+def io(x: str, b: str, scale: str, total: str, product: str, batches: bool = False) -> str:
+    dims = [4] if batches else [-1, 4]
+    wanted = [("input", x, dims), ("input", b, dims), ("input", scale, [1]), ("output", total, dims), ("output", product, dims)]
+    return "".join(tensor(kind, name, "FP32", dims) for kind, name, dims in wanted if name)
 
 
 BY_TREE = ("ARGS[0]", "ARGS[1][b]", "KWARGS[scale]", "RESULT[0]", "RESULT[1][product]")
 BY_INDEX = ("INPUT__0", "INPUT__1", "INPUT__2", "OUTPUT__0", "OUTPUT__1")
-BATCHED = AOTI + "max_batch_size: 8\n" + io(*BY_TREE, rows="") + DYNAMIC
+BATCHED = AOTI + "max_batch_size: 8\n" + io(*BY_TREE, batches=True) + DYNAMIC
 
 GOOD = {
     "by_tree": (AOTI + io(*BY_TREE), {}),
@@ -87,6 +87,10 @@ def given(rows: int, seed: int = 1) -> list[np.ndarray]:
     return [random.standard_normal((rows, 4), np.float32), random.standard_normal((rows, 4), np.float32), np.array([3], np.float32)]
 
 
+def by_tree(arrays: list[np.ndarray]) -> dict[str, np.ndarray]:
+    return dict(zip(BY_TREE[:3], arrays, strict=True))
+
+
 def expect(found: dict[str, np.ndarray], total: str, product: str, arrays: list[np.ndarray]) -> None:
     x, b, scale = arrays
     np.testing.assert_allclose(found[total], x + b * scale, rtol=1e-6)
@@ -117,13 +121,13 @@ def test_batches_have_rows_enough(served: Server, model: str) -> None:
     for rows in (1, 3, 8, 1):
         x, b, _scale = given(rows, seed=rows)
         arrays = [x, b, np.arange(1, rows + 1, dtype=np.float32).reshape(rows, 1)]
-        expect(ask(served, "grpc", model, dict(zip(BY_TREE[:3], arrays, strict=True))), *BY_TREE[3:], arrays)
+        expect(ask(served, "grpc", model, by_tree(arrays)), *BY_TREE[3:], arrays)
     before = statistics(served, model)
 
     def one(index: int) -> None:
         x, b, _scale = given(1, seed=index)
         arrays = [x, b, np.full((1, 1), index, np.float32)]
-        expect(ask(served, "http", model, dict(zip(BY_TREE[:3], arrays, strict=True))), *BY_TREE[3:], arrays)
+        expect(ask(served, "http", model, by_tree(arrays)), *BY_TREE[3:], arrays)
 
     at_once(3, one)
     after = statistics(served, model)
@@ -136,9 +140,9 @@ def test_shapes_that_it_was_not_compiled_for_are_refused(served: Server, model: 
     """A library would read beyond tensors that are too small; it compares before."""
     for _ in range(20):
         with pytest.raises(Exception, match="PyTorch execute failure: the package failed, or was compiled for other shapes or types"):
-            ask(served, "grpc", model, dict(zip(BY_TREE[:3], given(rows), strict=True)))
+            ask(served, "grpc", model, by_tree(given(rows)))
     arrays = given(2)
-    expect(ask(served, "grpc", model, dict(zip(BY_TREE[:3], arrays, strict=True))), *BY_TREE[3:], arrays)
+    expect(ask(served, "grpc", model, by_tree(arrays)), *BY_TREE[3:], arrays)
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -166,9 +170,9 @@ def test_a_load_request_may_not_bring_one(repository: Repository, tmp_path: Path
                 assert "its file has a library in it, which a load request may not bring" in answer.json()["error"]
             else:
                 arrays = given(3)
-                expect(ask(server, "http", "m", dict(zip(BY_TREE[:3], arrays, strict=True))), *BY_TREE[3:], arrays)
+                expect(ask(server, "http", "m", by_tree(arrays)), *BY_TREE[3:], arrays)
 
 
 def test_loading_and_unloading_leaves_nothing(repository: Repository) -> None:
     arrays = given(2)
-    loads_and_unloads(repository.path, "two", dict(zip(BY_TREE[:3], arrays, strict=True)))
+    loads_and_unloads(repository.path, "two", by_tree(arrays))

@@ -25,14 +25,15 @@ def _library(least: int, most: int, keywords: str, scale: str) -> Path:
     return library
 
 
-def save(folder: Path, least: int = 2, most: int = 64, keywords: str = "builtins.dict", scale: str = "one", file: str = "model.pt2") -> Path:
+def save(folder: Path, least: int = 2, most: int = 64, keywords: str = "builtins.dict", scale: str = "one") -> Path:
     """A model that takes from `least` to `most` rows; `keywords` is the type of its keyword arguments; `scale` has "one" number, or one for
     "each" row."""
     place = "data/aotinductor/model/abc.wrapper"
-    with zipfile.ZipFile(folder / "1" / file, "w") as made:
+    file = folder / "1" / "model.pt2"
+    with zipfile.ZipFile(file, "w") as made:
         made.writestr("version", "0")
         made.writestr("archive_format", "pt2")
         made.writestr(f"{place}.cpp", "// what the library was made of\n")
         made.writestr(f"{place}_metadata.json", '{"AOTI_DEVICE_KEY": "cpu"}')
         made.write(_library(least, most, keywords, scale), f"{place}.so")
-    return folder / "1" / file
+    return file
