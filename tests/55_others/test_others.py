@@ -51,7 +51,7 @@ def sound(name: str, *shape: int) -> Callable[[np.random.Generator], dict[str, n
 
 def program(_random: np.random.Generator) -> dict[str, np.ndarray]:
     text = b"import os\n\n\ndef main(path):\n    for name in os.listdir(path):\n        print(name)\n"
-    return {"inputs": np.array([text], object)}
+    return {"inputs": np.array([[text]], object)}
 
 
 PITCH = "basic_pitch/saved_models/icassp_2022/nmp"
@@ -142,8 +142,7 @@ def test_the_answers_of_the_runtime(served: Server, protocol: str, name: str) ->
     inputs = other.inputs(np.random.default_rng(7))
     if other.keeps:
         assert unload(served, name) == 200 and load(served, name) == (200, "")
-    sent = {name: array.reshape(1, 1) if array.dtype == object else array for name, array in inputs.items()}
-    same(ask(served, protocol, name, sent), directly(other, inputs), other.tolerance)
+    same(ask(served, protocol, name, inputs), directly(other, inputs), other.tolerance)
 
 
 @pytest.mark.parametrize("name", [name for name, other in OTHERS.items() if other.batches])
@@ -151,7 +150,7 @@ def test_rows_of_a_batch_are_answered_each(served: Server, name: str) -> None:
     """Two requests' worth of rows in one: each row has the answer that it has alone."""
     other = OTHERS[name]
     rows = [other.inputs(np.random.default_rng(seed)) for seed in (1, 2)]
-    sent = {key: np.concatenate([row[key].reshape(1, 1) if row[key].dtype == object else row[key] for row in rows]) for key in rows[0]}
+    sent = {key: np.concatenate([row[key] for row in rows]) for key in rows[0]}
     found = ask(served, "grpc", name, sent)
     for index, row in enumerate(rows):
         same({key: array[index : index + 1] for key, array in found.items()}, directly(other, row), max(other.tolerance, 1e-4))
@@ -159,5 +158,5 @@ def test_rows_of_a_batch_are_answered_each(served: Server, name: str) -> None:
 
 def test_it_knows_a_language(served: Server) -> None:
     """What a person would ask: a program in Python is one."""
-    found = ask(served, "http", "language_savedmodel", {"inputs": program(np.random.default_rng(0))["inputs"].reshape(1, 1)})
+    found = ask(served, "http", "language_savedmodel", program(np.random.default_rng(0)))
     assert found["classes"].reshape(-1)[int(np.argmax(found["scores"]))] == b"py"
