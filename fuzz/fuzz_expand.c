@@ -30,7 +30,7 @@ static enum expand_state run(const struct expand_spec *spec, size_t slice, struc
 }
 
 static void back_again(const struct buf *plain, size_t at, size_t len, size_t slice,
-                       enum expand_coding coding)
+                       enum coding coding)
 {
     struct iovec pieces[2] = {{plain->data + at, len / 2},
                               {plain->data + at + len / 2, len - len / 2}};
@@ -57,9 +57,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct expand_spec spec = {
         .data = data + 2,
         .len = size - 2,
-        .coding = data[0] & 16  ? EXPAND_ZSTD
-                  : data[0] & 1 ? EXPAND_GZIP
-                                : EXPAND_DEFLATE,
+        .coding = data[0] & 16  ? CODING_ZSTD
+                  : data[0] & 1 ? CODING_GZIP
+                                : CODING_DEFLATE,
         .either = data[0] & 2,
         .limit = (size_t)1 << (data[1] % 22),
         .before = data[0] & 4 ? 60 : 0,
@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     enum expand_state in_parts = run(&spec, slice, &parts, &parts_len);
     /* libzstd takes some odd frames at once that it refuses in parts; and what is both damaged and
      * too long is refused for what is seen first. Then nothing can be compared. */
-    bool same = spec.coding != EXPAND_ZSTD || (s == EXPAND_DONE && in_parts == EXPAND_DONE);
+    bool same = spec.coding != CODING_ZSTD || (s == EXPAND_DONE && in_parts == EXPAND_DONE);
     CHECK(!same || in_parts == s);
     CHECK(!same || whole_len == parts_len);
     if (whole_len && same)

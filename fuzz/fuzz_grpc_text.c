@@ -1,6 +1,5 @@
 /* Texts in gRPC headers: timeouts, content types, messages. */
 #include "base/check.h"
-#include "codec/expand.h"
 #include "codec/grpc_text.h"
 
 #include <stdlib.h>
@@ -21,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (grpc_text_is_grpc(text, size))
         CHECK(size >= strlen("application/grpc"));
-    expand_coding_of(text, size);
+    grpc_text_coding(text, size);
     char *message = malloc(size + 1);
     memcpy(message, data, size);
     message[size] = '\0';

@@ -49,17 +49,6 @@ struct expand {
     struct err *error;
 };
 
-enum expand_coding expand_coding_of(const char *name, size_t len)
-{
-    if (len == 0 || (len == 8 && memcmp(name, "identity", 8) == 0))
-        return EXPAND_IDENTITY;
-    if (len == 4 && memcmp(name, "gzip", 4) == 0)
-        return EXPAND_GZIP;
-    if (len == 7 && memcmp(name, "deflate", 7) == 0)
-        return EXPAND_DEFLATE;
-    return EXPAND_UNKNOWN;
-}
-
 static struct err *expand_no_room(void)
 {
     return err_busy("no room to decompress: too many bytes are in flight");
@@ -96,7 +85,7 @@ static struct err *begin_zlib(struct expand *x)
     if (!budget_charge(STATE_BYTES))
         return expand_no_room();
     x->state_bytes = STATE_BYTES;
-    int bits = spec->either ? EITHER_BITS : spec->coding == EXPAND_GZIP ? GZIP_BITS : WINDOW_BITS;
+    int bits = spec->either ? EITHER_BITS : spec->coding == CODING_GZIP ? GZIP_BITS : WINDOW_BITS;
     if (inflateInit2(&x->z, bits) != Z_OK)
         return err_new(STATUS_UNAVAILABLE, "no memory to decompress");
     return NULL;
@@ -108,7 +97,7 @@ struct err *expand_new(const struct expand_spec *spec, struct expand **ret)
     x->spec = *spec;
     x->next = spec->data;
     x->end = x->next + spec->len;
-    struct err *e = spec->coding == EXPAND_ZSTD ? begin_zstd(x) : begin_zlib(x);
+    struct err *e = spec->coding == CODING_ZSTD ? begin_zstd(x) : begin_zlib(x);
     if (e) {
         expand_free(x);
         return e;

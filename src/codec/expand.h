@@ -4,17 +4,10 @@
  * is one buffer. One thread at a time. The input is borrowed as long as the struct lives. */
 #include "base/buf.h"
 #include "base/err.h"
+#include "codec/coding.h"
 
 #include <stdbool.h>
 #include <stddef.h>
-
-enum expand_coding {
-    EXPAND_IDENTITY,
-    EXPAND_GZIP,
-    EXPAND_DEFLATE,
-    EXPAND_ZSTD,
-    EXPAND_UNKNOWN,
-};
 
 enum expand_state {
     EXPAND_MORE, /* not finished: call expand_step */
@@ -29,17 +22,14 @@ enum expand_state {
 struct expand_spec {
     const void *data;
     size_t len;
-    enum expand_coding coding; /* GZIP, DEFLATE or ZSTD */
-    bool either;               /* GZIP and DEFLATE: accept both; the data shows which one it is */
-    size_t limit;              /* the most bytes of output; at least 1 */
-    size_t before;             /* bytes to leave free in front of the output */
-    size_t after;              /* bytes to leave free after the output */
+    enum coding coding; /* GZIP, DEFLATE or ZSTD */
+    bool either;        /* GZIP and DEFLATE: accept both; the data shows which one it is */
+    size_t limit;       /* the most bytes of output; at least 1 */
+    size_t before;      /* bytes to leave free in front of the output */
+    size_t after;       /* bytes to leave free after the output */
 };
 
 struct expand;
-
-/* expand_coding_of - the coding of gRPC with this exact name; "" is IDENTITY. */
-enum expand_coding expand_coding_of(const char *name, size_t len);
 
 /* expand_new - begin.
  * errors  UNAVAILABLE when the budget is spent, UNSUPPORTED if the system has no libzstd */

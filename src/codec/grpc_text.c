@@ -98,6 +98,14 @@ size_t grpc_text_decode(const char *text, char *to, size_t cap)
     return n;
 }
 
+enum coding grpc_text_coding(const char *name, size_t len)
+{
+    enum coding c = coding_find(name, len);
+    if (c == CODING_ZSTD || c == CODING_UNKNOWN)
+        return CODING_UNKNOWN;
+    return !len || memcmp(coding_name(c), name, len) == 0 ? c : CODING_UNKNOWN;
+}
+
 bool grpc_text_is_grpc(const char *content_type, size_t len)
 {
     static const char base[] = "application/grpc";

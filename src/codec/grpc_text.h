@@ -1,6 +1,7 @@
 #pragma once
 /* Texts in gRPC's headers and trailers. Pure; any thread.
  * source: gRPC over HTTP2, "Requests" and "Responses" */
+#include "codec/coding.h"
 #include "os/clock.h"
 
 #include <stdbool.h>
@@ -29,6 +30,9 @@ size_t grpc_text_encode(const char *message, char *to, size_t cap);
  * to       cap bytes; does not end in NUL
  * returns  bytes written */
 size_t grpc_text_decode(const char *text, char *to, size_t cap);
+
+/* grpc_text_coding - the coding of gRPC with this exact name; "" is IDENTITY. */
+enum coding grpc_text_coding(const char *name, size_t len);
 
 /* grpc_text_is_grpc - true for a content-type of gRPC with protobuf messages: application/grpc
  * or application/grpc+proto, each also with parameters after a ';'. */

@@ -57,19 +57,6 @@ static struct http1_value *http1_value_of(struct http1_parser *p)
     return p->field == FIELD_TENSOR_HEADER ? &p->head.tensor_header : &p->value;
 }
 
-static enum http1_coding http1_coding_of(const char *s, size_t len)
-{
-    if (len == 4 && strncasecmp(s, "gzip", 4) == 0)
-        return HTTP1_GZIP;
-    if (len == 4 && strncasecmp(s, "zstd", 4) == 0)
-        return HTTP1_ZSTD;
-    if (len == 7 && strncasecmp(s, "deflate", 7) == 0)
-        return HTTP1_DEFLATE;
-    if (len == 0 || (len == 8 && strncasecmp(s, "identity", 8) == 0))
-        return HTTP1_IDENTITY;
-    return HTTP1_UNKNOWN_CODING;
-}
-
 /* A weight such as "q=0.5" in thousandths; 1000 if there is none, 0 if it is invalid. */
 static unsigned weight_of(const char *s, const char *end)
 {
@@ -87,10 +74,10 @@ static unsigned weight_of(const char *s, const char *end)
     return weight;
 }
 
-enum http1_coding http1_accept_coding(const char *value, size_t len)
+enum coding http1_accept_coding(const char *value, size_t len)
 {
     const char *s = value, *end = value + len;
-    enum http1_coding best = HTTP1_IDENTITY;
+    enum coding best = CODING_IDENTITY;
     unsigned best_weight = 0;
     while (s < end) {
         const char *comma = memchr(s, ',', (size_t)(end - s));
@@ -100,9 +87,9 @@ enum http1_coding http1_accept_coding(const char *value, size_t len)
         const char *name = s;
         while (s < stop && *s != ';' && *s != ' ' && *s != '\t')
             s++;
-        enum http1_coding coding = http1_coding_of(name, (size_t)(s - name));
+        enum coding coding = coding_find(name, (size_t)(s - name));
         unsigned weight = weight_of(s, stop);
-        if (coding != HTTP1_UNKNOWN_CODING && s > name && weight > best_weight) {
+        if (coding != CODING_UNKNOWN && s > name && weight > best_weight) {
             best = coding;
             best_weight = weight;
         }
@@ -144,7 +131,7 @@ static int header_done(struct http1_parser *p)
     case FIELD_TRANSFER_ENCODING:
         return transfer_done(p);
     case FIELD_CONTENT_ENCODING:
-        p->head.content_coding = v->cut ? HTTP1_UNKNOWN_CODING : http1_coding_of(v->text, v->len);
+        p->head.content_coding = v->cut ? CODING_UNKNOWN : coding_find(v->text, v->len);
         break;
     case FIELD_ACCEPT_ENCODING:
         p->head.accept_coding = http1_accept_coding(v->text, v->len);

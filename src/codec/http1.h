@@ -8,6 +8,7 @@
  * transfer coding other than one "chunked", folded headers, bare line feeds, and so on. Trailers
  * are read and dropped. */
 #include "base/strbuf.h"
+#include "codec/coding.h"
 
 #include <llhttp.h>
 #include <stdbool.h>
@@ -37,14 +38,6 @@ enum http1_method {
     HTTP1_OTHER,
 };
 
-enum http1_coding {
-    HTTP1_IDENTITY,
-    HTTP1_GZIP,
-    HTTP1_DEFLATE,
-    HTTP1_ZSTD,
-    HTTP1_UNKNOWN_CODING,
-};
-
 /* A short header value: its first bytes, followed by NUL. */
 struct http1_value {
     bool given;
@@ -65,9 +58,9 @@ struct http1_head {
     bool chunked;            /* the body is chunked; else it has content_length bytes */
     bool expect_continue;    /* the header Expect exists, with any value */
     uint64_t content_length; /* 0 without a Content-Length */
-    enum http1_coding content_coding;
+    enum coding content_coding;
     /* the best of gzip, deflate, zstd and identity that Accept-Encoding allows */
-    enum http1_coding accept_coding;
+    enum coding accept_coding;
     struct http1_value tensor_header; /* Inference-Header-Content-Length, as sent */
     /* after http1_collect: for each header its name, NUL, value, NUL; valid as long as url after
      * http1_keep */
@@ -140,4 +133,4 @@ bool http1_idle(const struct http1_parser *p);
 
 /* http1_accept_coding - the supported coding with the highest weight in an Accept-Encoding
  * value; identity if none is named. */
-enum http1_coding http1_accept_coding(const char *value, size_t len);
+enum coding http1_accept_coding(const char *value, size_t len);

@@ -85,16 +85,16 @@ static struct err *shrink_begin_zstd(struct shrink *x, size_t total, size_t *ret
     return shrink_charge_zstd(x);
 }
 
-struct err *shrink_new(const struct iovec *pieces, size_t count, enum expand_coding coding,
-                       size_t before, struct shrink **ret)
+struct err *shrink_new(const struct iovec *pieces, size_t count, enum coding coding, size_t before,
+                       struct shrink **ret)
 {
     struct shrink *x = MEM_NEW(struct shrink);
     size_t total = 0, most = 0;
     for (size_t i = 0; i < count; i++)
         total += pieces[i].iov_len;
-    struct err *e = coding == EXPAND_ZSTD
+    struct err *e = coding == CODING_ZSTD
                         ? shrink_begin_zstd(x, total, &most)
-                        : shrink_begin_zlib(x, total, coding == EXPAND_GZIP, &most);
+                        : shrink_begin_zlib(x, total, coding == CODING_GZIP, &most);
     if (!e)
         e = pool_buf_arriving(before + most, &x->out);
     if (e) {

@@ -17,8 +17,8 @@ struct shrink;
  * coding  GZIP, DEFLATE or ZSTD
  * before  bytes to leave free in front of the output
  * errors  UNAVAILABLE when the budget is spent, UNSUPPORTED if the system has no libzstd */
-struct err *shrink_new(const struct iovec *pieces, size_t count, enum expand_coding coding,
-                       size_t before, struct shrink **ret);
+struct err *shrink_new(const struct iovec *pieces, size_t count, enum coding coding, size_t before,
+                       struct shrink **ret);
 
 /* shrink_step - compress about `most` more bytes of the input.
  * ret_done  the output is complete: call shrink_take

@@ -123,7 +123,7 @@ static ssize_t read_reply(nghttp2_session *session, int32_t id, uint8_t *to, siz
 /* Adds the headers about compression after the first two. Returns the number of headers. */
 static size_t add_packing(const struct grpc_stream *s, nghttp2_nv *nv)
 {
-    if (s->packing == EXPAND_GZIP)
+    if (s->packing == CODING_GZIP)
         nv[2] = HEADER("grpc-encoding", "gzip");
     else
         nv[2] = HEADER("grpc-encoding", "deflate");
@@ -151,7 +151,7 @@ void grpc_answer_send(struct grpc_stream *s, struct grpc_reply *r)
     }
     if (s->conn->home->delays && grpc_delay_reply(s, r))
         return;
-    if (s->packing != EXPAND_IDENTITY)
+    if (s->packing != CODING_IDENTITY)
         r = grpc_pack(s, r);
     r->next = NULL;
     if (!s->replies)
@@ -164,7 +164,7 @@ void grpc_answer_send(struct grpc_stream *s, struct grpc_reply *r)
     int rc = 0;
     if (!s->responding) {
         nghttp2_nv nv[4] = {HEADER(":status", "200"), HEADER("content-type", "application/grpc")};
-        size_t n = s->packing == EXPAND_IDENTITY ? 2 : add_packing(s, nv);
+        size_t n = s->packing == CODING_IDENTITY ? 2 : add_packing(s, nv);
         nghttp2_data_provider body = {.source.ptr = s, .read_callback = read_reply};
         s->responding = true;
         rc = nghttp2_submit_response(session_of(s), s->id, nv, n, &body);

@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "codec/grpc_text.h"
 #include "codec/shrink.h"
 #include "grpc/grpc_answer.h"
 #include "grpc/grpc_conn.h"
@@ -23,7 +24,7 @@ struct pack {
     bool running; /* a helper is compressing it */
 };
 
-enum expand_coding grpc_pack_coding(enum grpc_pack_level level, const char *accepted, size_t len)
+enum coding grpc_pack_coding(enum grpc_pack_level level, const char *accepted, size_t len)
 {
     bool gzip = false, deflate = false;
     const char *end = accepted + len;
@@ -35,14 +36,14 @@ enum expand_coding grpc_pack_coding(enum grpc_pack_level level, const char *acce
             accepted++;
         while (last > accepted && last[-1] == ' ')
             last--;
-        enum expand_coding coding = expand_coding_of(accepted, (size_t)(last - accepted));
-        gzip = gzip || coding == EXPAND_GZIP;
-        deflate = deflate || coding == EXPAND_DEFLATE;
+        enum coding coding = grpc_text_coding(accepted, (size_t)(last - accepted));
+        gzip = gzip || coding == CODING_GZIP;
+        deflate = deflate || coding == CODING_DEFLATE;
         accepted = stop + 1;
     }
     if (level == GRPC_PACK_NONE || !(gzip || deflate))
-        return EXPAND_IDENTITY;
-    return gzip && (level == GRPC_PACK_LOW || !deflate) ? EXPAND_GZIP : EXPAND_DEFLATE;
+        return CODING_IDENTITY;
+    return gzip && (level == GRPC_PACK_LOW || !deflate) ? CODING_GZIP : CODING_DEFLATE;
 }
 
 static void pack_free(struct pack *p)
@@ -114,7 +115,7 @@ static void grpc_pack_on_finish(struct helpers_job *j)
 }
 
 /* Begins to compress the message after its prefix. */
-static struct err *grpc_pack_begin(struct pack *p, enum expand_coding coding)
+static struct err *grpc_pack_begin(struct pack *p, enum coding coding)
 {
     const struct grpc_reply *r = p->plain;
     struct iovec *pieces = mem_alloc(r->piece_count * sizeof(*pieces));

@@ -1,6 +1,6 @@
 #pragma once
 /* Compression of outgoing messages. Worker's thread only. */
-#include "codec/expand.h"
+#include "codec/coding.h"
 
 #include <stddef.h>
 
@@ -17,7 +17,7 @@ enum grpc_pack_level {
 
 /* grpc_pack_coding - the coding for a level, among those in the client's grpc-accept-encoding;
  * chosen as gRPC libraries do. */
-enum expand_coding grpc_pack_coding(enum grpc_pack_level level, const char *accepted, size_t len);
+enum coding grpc_pack_coding(enum grpc_pack_level level, const char *accepted, size_t len);
 
 /* grpc_pack - compress a reply with s->packing. Takes r over and returns the reply to send
  * instead. That reply waits (reply->waits) while a helper compresses it; then grpc_answer_packed

@@ -105,9 +105,9 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
     ((len) == sizeof(literal) - 1 && memcmp((text), (literal), sizeof(literal) - 1) == 0)
 
 /* Unlike a Content-Encoding, it must not be empty. */
-static enum expand_coding encoding_of(const char *value, size_t len)
+static enum coding encoding_of(const char *value, size_t len)
 {
-    return len ? expand_coding_of(value, len) : EXPAND_UNKNOWN;
+    return len ? grpc_text_coding(value, len) : CODING_UNKNOWN;
 }
 
 static void take_timeout(struct grpc_stream *s, const char *text, size_t len)
@@ -261,7 +261,7 @@ static void grpc_stream_admit(struct grpc_stream *s)
         answer_late(s);
     else if (s->conn->leaving && s->method->streams)
         answer_leaving(s);
-    else if (s->encoding == EXPAND_UNKNOWN)
+    else if (s->encoding == CODING_UNKNOWN)
         grpc_answer_encoding(s);
     else if (s->bad_timeout)
         grpc_answer_end(s, GRPC_ANSWER_INTERNAL, "grpc-timeout cannot be read");
@@ -335,7 +335,7 @@ static void grpc_stream_deliver(struct grpc_stream *s)
     s->in = (struct grpc_inbox){0};
     s->of_use = true;
     grpc_conn_of_use(s->conn);
-    if (compressed && s->encoding == EXPAND_IDENTITY) {
+    if (compressed && s->encoding == CODING_IDENTITY) {
         grpc_answer_fail(
             s, err_new(STATUS_INTERNAL, "Compressed-Flag bit set, but no grpc-encoding header"));
     } else if (compressed) {

@@ -79,8 +79,8 @@ struct grpc_stream {
     struct strbuf headers;  /* headers that may become parameters: name, NUL, value, NUL, ... */
     struct strbuf context;  /* traceparent and tracestate in the same form, if traces need them */
     time_ns begun;          /* when the call began; 0 = its first request was traced */
-    enum expand_coding encoding;
-    enum expand_coding packing; /* compression of outgoing messages */
+    enum coding encoding;
+    enum coding packing; /* compression of outgoing messages */
     size_t header_bytes;
     time_ns timeout; /* 0 = none */
 

@@ -41,7 +41,7 @@ static void serve_plain(struct decode *d)
     struct buf *buf = NULL;
     size_t len;
     expand_take(d->expand, &buf, &len);
-    d->head.content_coding = HTTP1_IDENTITY;
+    d->head.content_coding = CODING_IDENTITY;
     d->head.content_length = len;
     d->head.chunked = false;
     struct http_message m = {
@@ -61,7 +61,7 @@ static void http_decode_settle(struct decode *d)
 {
     switch (d->state) {
     case EXPAND_DAMAGED:
-        if (d->head.content_coding == HTTP1_ZSTD) {
+        if (d->head.content_coding == CODING_ZSTD) {
             http_exchange_error(d->x, http_decode_damage(expand_why(d->expand)));
             break;
         }
@@ -166,7 +166,7 @@ void http_decode(struct http_exchange *x, const struct http_message *m)
             &(struct expand_spec){
                 .data = packed,
                 .len = m->body_len,
-                .coding = m->head->content_coding == HTTP1_ZSTD ? EXPAND_ZSTD : EXPAND_GZIP,
+                .coding = m->head->content_coding,
                 .either = true,
                 .limit = http_decode_limit(x),
                 .before = d->before,

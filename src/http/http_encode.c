@@ -30,11 +30,6 @@ static void encode_free(struct encode *n)
     mem_free(n);
 }
 
-static const char *http_encode_name_of(enum expand_coding coding)
-{
-    return coding == EXPAND_GZIP ? "gzip" : coding == EXPAND_ZSTD ? "zstd" : "deflate";
-}
-
 static void http_encode_settle(struct encode *n)
 {
     struct http_exchange *x = n->x;
@@ -49,7 +44,7 @@ static void http_encode_settle(struct encode *n)
     response_free(x->response);
     x->response = NULL;
     x->specs = NULL;
-    x->coding = http_encode_name_of((enum expand_coding)x->accept);
+    x->coding = coding_name((enum coding)x->accept);
     x->body = (const char *)x->rendered->data;
     x->body_len = len;
     http_exchange_done(x);
@@ -87,7 +82,7 @@ static struct err *http_encode_begin(struct encode *n)
         return e;
     struct http_out out = {0};
     http_answer_body(x, (char *)n->text->data, &out);
-    e = shrink_new(out.iov, out.count, (enum expand_coding)x->accept, 0, &n->shrink);
+    e = shrink_new(out.iov, out.count, (enum coding)x->accept, 0, &n->shrink);
     http_out_fini(&out);
     return e;
 }

@@ -111,7 +111,7 @@ struct http_exchange {
     const struct http_output_spec *specs;
     uint32_t spec_count;
     bool binary_default;  /* binary or not, if specs are empty */
-    uint8_t accept;       /* enum expand_coding: how to compress it */
+    uint8_t accept;       /* enum coding: how to compress it */
     struct buf *rendered; /* text that was too large for the worker's buffer, or that is shared */
 };
 

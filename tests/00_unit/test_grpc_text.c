@@ -111,5 +111,19 @@ static void content_types(void **state)
         assert_false(grpc_text_is_grpc(bad[i], strlen(bad[i])));
 }
 
+static void codings(void **state)
+{
+    (void)state;
+    assert_int_equal(grpc_text_coding("identity", 8), CODING_IDENTITY);
+    assert_int_equal(grpc_text_coding("gzip", 4), CODING_GZIP);
+    assert_int_equal(grpc_text_coding("deflate", 7), CODING_DEFLATE);
+    assert_int_equal(grpc_text_coding("deflate, gzip", 7), CODING_DEFLATE);
+    assert_int_equal(grpc_text_coding("deflate, gzip", 8), CODING_UNKNOWN);
+    assert_int_equal(grpc_text_coding("snappy", 6), CODING_UNKNOWN);
+    assert_int_equal(grpc_text_coding("", 0), CODING_IDENTITY);
+    assert_int_equal(grpc_text_coding("GZIP", 4), CODING_UNKNOWN);
+    assert_int_equal(grpc_text_coding("zstd", 4), CODING_UNKNOWN);
+}
+
 UNIT_MAIN(UNIT(timeouts), UNIT(messages), UNIT(messages_that_came),
-          UNIT(messages_are_cut_between_characters), UNIT(content_types))
+          UNIT(messages_are_cut_between_characters), UNIT(content_types), UNIT(codings))

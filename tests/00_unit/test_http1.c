@@ -141,8 +141,8 @@ static void head_is_read(void **state)
     assert_true(o.head.expect_continue);
     assert_true(o.head.tensor_header.given);
     assert_string_equal(o.head.tensor_header.text, "7");
-    assert_int_equal(o.head.content_coding, HTTP1_GZIP);
-    assert_int_equal(o.head.accept_coding, HTTP1_DEFLATE);
+    assert_int_equal(o.head.content_coding, CODING_GZIP);
+    assert_int_equal(o.head.accept_coding, CODING_DEFLATE);
 }
 
 /* Blanks around a value are none of it. */
@@ -159,12 +159,12 @@ static void blanks_around_values_are_dropped(void **state)
     assert_int_equal(o.head.tensor_header.len, 1);
     assert_int_equal(o.head.content_length, 12);
     assert_true(o.head.expect_continue);
-    assert_int_equal(o.head.content_coding, HTTP1_GZIP);
+    assert_int_equal(o.head.content_coding, CODING_GZIP);
     parse_every_way("GET / HTTP/1.1\r\nContent-Encoding: \t \r\nAccept-Encoding: gzip \r\n\r\n",
                     &o);
     assert_int_equal(o.event, HTTP1_HEAD);
-    assert_int_equal(o.head.content_coding, HTTP1_IDENTITY);
-    assert_int_equal(o.head.accept_coding, HTTP1_GZIP);
+    assert_int_equal(o.head.content_coding, CODING_IDENTITY);
+    assert_int_equal(o.head.accept_coding, CODING_GZIP);
 
     struct http1_parser p;
     size_t used;
@@ -255,8 +255,8 @@ static void trailers_do_not_change_the_head(void **state)
                 assert_string_equal(p.head.tensor_header.text, i % 2 ? "7" : "");
                 assert_int_equal(p.head.tensor_header.given, i % 2);
                 assert_false(p.head.expect_continue);
-                assert_int_equal(p.head.content_coding, HTTP1_IDENTITY);
-                assert_int_equal(p.head.accept_coding, HTTP1_IDENTITY);
+                assert_int_equal(p.head.content_coding, CODING_IDENTITY);
+                assert_int_equal(p.head.accept_coding, CODING_IDENTITY);
                 assert_true(p.head.keep_alive);
                 strbuf_fini(&o.body);
                 http1_fini(&p);
@@ -523,21 +523,21 @@ static void accept_encoding_follows_the_weights(void **state)
     (void)state;
     static const struct {
         const char *value;
-        enum http1_coding coding;
+        enum coding coding;
     } cases[] = {
-        {"", HTTP1_IDENTITY},
-        {"gzip", HTTP1_GZIP},
-        {"deflate, gzip", HTTP1_DEFLATE},
-        {"deflate;q=0.5, gzip;q=0.8", HTTP1_GZIP},
-        {"gzip;q=0, identity", HTTP1_IDENTITY},
-        {"br, compress", HTTP1_IDENTITY},
-        {"br, zstd", HTTP1_ZSTD},
-        {"gzip, zstd", HTTP1_GZIP},
-        {"gzip;q=0.9, ZSTD", HTTP1_ZSTD},
-        {"br, gzip;q=0.001", HTTP1_GZIP},
-        {"identity;q=1.0, gzip;q=0.5", HTTP1_IDENTITY},
-        {" gzip ; q=1", HTTP1_GZIP},
-        {",,;q=1,", HTTP1_IDENTITY},
+        {"", CODING_IDENTITY},
+        {"gzip", CODING_GZIP},
+        {"deflate, gzip", CODING_DEFLATE},
+        {"deflate;q=0.5, gzip;q=0.8", CODING_GZIP},
+        {"gzip;q=0, identity", CODING_IDENTITY},
+        {"br, compress", CODING_IDENTITY},
+        {"br, zstd", CODING_ZSTD},
+        {"gzip, zstd", CODING_GZIP},
+        {"gzip;q=0.9, ZSTD", CODING_ZSTD},
+        {"br, gzip;q=0.001", CODING_GZIP},
+        {"identity;q=1.0, gzip;q=0.5", CODING_IDENTITY},
+        {" gzip ; q=1", CODING_GZIP},
+        {",,;q=1,", CODING_IDENTITY},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         assert_int_equal(http1_accept_coding(cases[i].value, strlen(cases[i].value)),

@@ -64,10 +64,10 @@ static struct err *admit_infer(const struct http_front *f, const struct http1_he
     uint64_t max = f->server->options.http_max_input_bytes;
     uint64_t json = head->content_length;
     *ret_max =
-        head->tensor_header.given && head->content_coding == HTTP1_IDENTITY ? SIZE_MAX / 4 : max;
+        head->tensor_header.given && head->content_coding == CODING_IDENTITY ? SIZE_MAX / 4 : max;
     if (head->chunked)
         return NULL;
-    if (head->content_coding != HTTP1_IDENTITY) { /* the length of the JSON is not known yet */
+    if (head->content_coding != CODING_IDENTITY) { /* the length of the JSON is not known yet */
         *ret_max = max;
         return json <= max ? NULL : http_infer_too_large(json, max);
     }
@@ -230,7 +230,7 @@ static struct err *serve_route(struct http_exchange *x, struct http_message *m)
  * coding is read unchanged. */
 static bool is_packed(const struct http1_head *h)
 {
-    return h->content_coding != HTTP1_IDENTITY && h->content_coding != HTTP1_UNKNOWN_CODING;
+    return h->content_coding != CODING_IDENTITY && h->content_coding != CODING_UNKNOWN;
 }
 
 static void http_api_serve(struct http_exchange *x, struct http_message *m)
@@ -241,7 +241,7 @@ static void http_api_serve(struct http_exchange *x, struct http_message *m)
         http_exchange_fault(x, 405, "Method Not Allowed");
         return;
     }
-    if (m->head->content_coding == HTTP1_UNKNOWN_CODING && kind == HTTP_ROUTE_MODEL_INFER) {
+    if (m->head->content_coding == CODING_UNKNOWN && kind == HTTP_ROUTE_MODEL_INFER) {
         x->extra = "Accept-Encoding: gzip, deflate, zstd\r\n";
         http_exchange_error(x, err_new(STATUS_UNSUPPORTED, "Unsupported compression type"));
         return;

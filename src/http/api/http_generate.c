@@ -121,7 +121,7 @@ void http_generate_serve(struct http_exchange *x, struct http_message *m, bool s
 {
     struct serve_version *v;
     struct err *e = http_infer_find(x, m, true, &v);
-    if (!e && m->head->content_coding != HTTP1_IDENTITY) {
+    if (!e && m->head->content_coding != CODING_IDENTITY) {
         version_unpin(v);
         e = err_new(STATUS_INVALID_ARG,
                     "Unsupported content-encoding, only 'identity' is supported.");

@@ -96,7 +96,7 @@ static void http_infer_complete(struct http_exchange *x)
         return;
     }
     x->status = 200;
-    if (x->accept == EXPAND_IDENTITY)
+    if (x->accept == CODING_IDENTITY)
         http_exchange_done(x);
     else
         http_encode(x);
@@ -118,14 +118,6 @@ static void on_response(struct response *response, void *owner)
     }
     if (final)
         http_infer_complete(x);
-}
-
-static uint8_t http_infer_coding(enum http1_coding accepted)
-{
-    return accepted == HTTP1_GZIP      ? EXPAND_GZIP
-           : accepted == HTTP1_DEFLATE ? EXPAND_DEFLATE
-           : accepted == HTTP1_ZSTD    ? EXPAND_ZSTD
-                                       : EXPAND_IDENTITY;
 }
 
 static struct err *http_infer_check_room(const struct http_exchange *x)
@@ -240,12 +232,12 @@ void http_infer_serve(struct http_exchange *x, struct http_message *m)
         http_infer_refuse(x, m, "", e);
         return;
     }
-    if (m->head->content_coding != HTTP1_IDENTITY) {
+    if (m->head->content_coding != CODING_IDENTITY) {
         version_unpin(v); /* it is looked up again with the decompressed body */
         http_decode(x, m);
         return;
     }
-    x->accept = http_infer_coding(m->head->accept_coding);
+    x->accept = (uint8_t)m->head->accept_coding;
     struct request *r = http_infer_request(x, v, on_response);
     http_infer_submit(x, m, r, http_infer_fill(x, r, m));
 }

@@ -61,8 +61,8 @@ void clouds_head(struct http1_head *head, const char *size_type)
     const char *type = http1_header(head, "Content-Type", NULL);
     size_t len = strlen(size_type);
     bool sized = type && strncmp(type, size_type, len) == 0;
-    head->content_coding = HTTP1_IDENTITY;
-    head->accept_coding = HTTP1_IDENTITY;
+    head->content_coding = CODING_IDENTITY;
+    head->accept_coding = CODING_IDENTITY;
     head->tensor_header = sized ? size_after(type + len) : (struct http1_value){0};
 }
 
