@@ -6,13 +6,14 @@ import os
 import shutil
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from asks import Asker, words
 from conftest import make_server, ready_with
-from harness.procfs import children, memory
+from harness.procfs import all_sleep, children, memory
 from harness.repository import Repository
 from harness.servers import Server
 
@@ -205,10 +206,15 @@ def test_what_a_model_says_of_errors_is_cut(server: Server, asker: Asker, way: s
 
 def test_a_model_that_closes_descriptors_that_are_not_its_own(asker: Asker, tmp_path: Path) -> None:
     """Its answers come, and nothing is written into the files that it opens then."""
-    file = tmp_path / "file"
+    file, pipe = tmp_path / "file", tmp_path / "file.go"
+    os.mkfifo(pipe)
     assert asker.load("closes")[0] == 200
     try:
-        came = asker.stream("closes", {"ASK": words(str(file))})
+        with ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(asker.stream, "closes", {"ASK": words(str(file))})
+            asker.until(lambda: file.exists() and all(map(all_sleep, [asker.server.pid, *children(asker.server.pid)])))
+            with open(pipe, "r+b", buffering=0):  # the execution is over: the model may answer
+                came = asked.result()
     finally:
         assert asker.unload("closes")[0] == 200
     assert came[0]["TOLD"][2] == [str(list(range(3, 19))).encode()]
