@@ -4,7 +4,6 @@
 #include "os/mutex.h"
 
 #include <stdbool.h>
-#include <string.h>
 
 #define LIBRARY "libzstd.so.1"
 
@@ -14,10 +13,7 @@ static struct dl *zstd_dl; /* never closed */
 
 static bool zstd_find_functions(struct dl *d, struct zstd *z)
 {
-    const struct {
-        const char *name;
-        void *to;
-    } wanted[] = {
+    const struct dl_function wanted[] = {
         {"ZSTD_createDCtx", &z->unpacker_new},
         {"ZSTD_freeDCtx", &z->unpacker_free},
         {"ZSTD_DCtx_setParameter", &z->unpacker_set},
@@ -34,13 +30,8 @@ static bool zstd_find_functions(struct dl *d, struct zstd *z)
         {"ZSTD_getErrorName", &z->error_name},
         {"ZSTD_getFrameContentSize", &z->frame_size},
     };
-    for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
-        void *address = dl_symbol(d, wanted[i].name);
-        if (!address)
-            return false;
-        memcpy(wanted[i].to, &address, sizeof(address));
-    }
-    return true;
+    size_t count = sizeof(wanted) / sizeof(*wanted);
+    return dl_functions(d, wanted, count) == count;
 }
 
 /* Under the lock. */

@@ -44,10 +44,7 @@ struct forward {
 
 static bool forward_find_functions(struct dl *d, struct pcre *p)
 {
-    const struct {
-        const char *name;
-        void *to;
-    } wanted[] = {
+    const struct dl_function wanted[] = {
         {"pcre2_compile_8", &p->compile},
         {"pcre2_code_free_8", &p->code_free},
         {"pcre2_match_8", &p->match},
@@ -59,13 +56,8 @@ static bool forward_find_functions(struct dl *d, struct pcre *p)
         {"pcre2_set_depth_limit_8", &p->set_depth_limit},
         {"pcre2_get_error_message_8", &p->error_text},
     };
-    for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
-        void *address = dl_symbol(d, wanted[i].name);
-        if (!address)
-            return false;
-        memcpy(wanted[i].to, &address, sizeof(address));
-    }
-    return true;
+    size_t count = sizeof(wanted) / sizeof(*wanted);
+    return dl_functions(d, wanted, count) == count;
 }
 
 static struct err *forward_compile(struct forward *f, const char *option, const char *pattern)

@@ -22,6 +22,17 @@ void *dl_symbol(struct dl *d, const char *name)
     return dlsym(d, name);
 }
 
+size_t dl_functions(struct dl *d, const struct dl_function *wanted, size_t count)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++) {
+        void *address = dl_symbol(d, wanted[i].name);
+        memcpy(wanted[i].to, &address, sizeof(address));
+        found += address != NULL;
+    }
+    return found;
+}
+
 void dl_close(struct dl *d)
 {
     if (d)

@@ -35,34 +35,26 @@ struct batch_strategy {
 
 /* Returns how many of the five functions the library has. The names of the others are appended
  * to `missing`. */
-static unsigned batch_strategy_find_functions(struct batch_strategy *s, struct strbuf *missing)
+static size_t batch_strategy_find_functions(struct batch_strategy *s, struct strbuf *missing)
 {
-    const struct {
-        const char *name;
-        void *slot;
-    } wanted[] = {
+    const struct dl_function wanted[] = {
         {"TRITONBACKEND_ModelBatcherInitialize", &s->batcher_initialize},
         {"TRITONBACKEND_ModelBatcherFinalize", &s->batcher_finalize},
         {"TRITONBACKEND_ModelBatchInitialize", &s->initialize},
         {"TRITONBACKEND_ModelBatchIncludeRequest", &s->include},
         {"TRITONBACKEND_ModelBatchFinalize", &s->finalize},
     };
-    unsigned found = 0;
-    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-        void *address = dl_symbol(s->dl, wanted[i].name);
-        *(void **)wanted[i].slot = address;
-        if (address)
-            found++;
-        else
+    size_t count = sizeof(wanted) / sizeof(*wanted);
+    for (size_t i = 0; i < count; i++)
+        if (!dl_symbol(s->dl, wanted[i].name))
             strbuf_printf(missing, "%s%s", missing->len ? ", " : "", wanted[i].name);
-    }
-    return found;
+    return dl_functions(s->dl, wanted, count);
 }
 
 static struct err *check_functions(struct batch_strategy *s, const char *path, bool *ret_none)
 {
     struct strbuf missing = STRBUF_INIT;
-    unsigned found = batch_strategy_find_functions(s, &missing);
+    size_t found = batch_strategy_find_functions(s, &missing);
     struct err *e = NULL;
     *ret_none = found == 0;
     if (found && missing.len)
