@@ -2,6 +2,7 @@
  * --calls-per-connection says. */
 #include "base/mem.h"
 #include "bench/bench_wire_priv.h"
+#include "codec/grpc_prefix.h"
 #include "codec/grpc_text.h"
 #include "codec/pb_wire.h"
 #include "os/loop.h"
@@ -12,10 +13,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 
-#define OUT_BYTES    ((size_t)256 << 10)
-#define FRAME_BYTES  ((size_t)16384 + 64) /* the longest frame that the session makes */
-#define PREFIX_BYTES 5u
-#define GRPC_NONE    (-1) /* no grpc-status came */
+#define OUT_BYTES   ((size_t)256 << 10)
+#define FRAME_BYTES ((size_t)16384 + 64) /* the longest frame that the session makes */
+#define GRPC_NONE   (-1)                 /* no grpc-status came */
 
 /* Field numbers of ModelStreamInferResponse, of the ModelInferResponse in it, of a map's entry. */
 enum {
@@ -194,13 +194,13 @@ static bool grpc_stream_bytes(struct bench_grpc *g, const uint8_t *data, size_t 
         return false;
     strbuf_append(b, data, len);
     size_t at = 0;
-    while (b->len - at >= PREFIX_BYTES) {
+    while (b->len - at >= GRPC_PREFIX_BYTES) {
         const uint8_t *p = (const uint8_t *)b->data + at;
-        size_t bytes = (size_t)p[1] << 24 | (size_t)p[2] << 16 | (size_t)p[3] << 8 | p[4];
-        if (b->len - at - PREFIX_BYTES < bytes)
+        size_t bytes = grpc_prefix_len(p);
+        if (b->len - at - GRPC_PREFIX_BYTES < bytes)
             break;
-        grpc_stream_response(g, p + PREFIX_BYTES, bytes);
-        at += PREFIX_BYTES + bytes;
+        grpc_stream_response(g, p + GRPC_PREFIX_BYTES, bytes);
+        at += GRPC_PREFIX_BYTES + bytes;
     }
     memmove(b->data, b->data + at, b->len - at);
     b->len -= at;
@@ -221,7 +221,7 @@ static int bench_on_data(nghttp2_session *session, uint8_t flags, int32_t id, co
         return grpc_stream_bytes(g, data, len) ? 0 : NGHTTP2_ERR_CALLBACK_FAILURE;
     if (!g->call->keep)
         return 0;
-    size_t skip = PREFIX_BYTES - g->skipped < len ? PREFIX_BYTES - g->skipped : len;
+    size_t skip = GRPC_PREFIX_BYTES - g->skipped < len ? GRPC_PREFIX_BYTES - g->skipped : len;
     g->skipped += skip;
     g->bad = g->bad || g->call->answer.len + len > BENCH_WIRE_ANSWER_BYTES;
     if (!g->bad)

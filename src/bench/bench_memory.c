@@ -46,11 +46,7 @@ static void memory_ask_grpc(struct bench_memory *m, uint64_t bytes, struct strbu
         r.key = key;
         r.byte_size = bytes;
     }
-    size_t len = inference__system_shared_memory_register_request__get_packed_size(&r);
-    const uint8_t prefix[5] = {0, 0, 0, (uint8_t)(len >> 8), (uint8_t)len};
-    strbuf_append(to, prefix, sizeof(prefix));
-    inference__system_shared_memory_register_request__pack(&r, (uint8_t *)strbuf_reserve(to, len));
-    to->len += len;
+    bench_wire_put(to, &r.base);
 }
 
 /* Registers `bytes`; 0 = unregisters. */

@@ -1,6 +1,7 @@
 #include "bench/bench_model.h"
 
 #include "base/mem.h"
+#include "bench/bench_wire.h"
 
 #include <proto/grpc_service.pb-c.h>
 #include <string.h>
@@ -28,12 +29,7 @@ static void ask_grpc(const struct bench_options *o, struct strbuf *ret)
     Inference__ModelMetadataRequest m = INFERENCE__MODEL_METADATA_REQUEST__INIT;
     m.name = (char *)(uintptr_t)o->model;
     m.version = (char *)(uintptr_t)o->version;
-    size_t len = inference__model_metadata_request__get_packed_size(&m);
-    const uint8_t prefix[5] = {0, (uint8_t)(len >> 24), (uint8_t)(len >> 16), (uint8_t)(len >> 8),
-                               (uint8_t)len};
-    strbuf_append(ret, prefix, sizeof(prefix));
-    inference__model_metadata_request__pack(&m, (uint8_t *)strbuf_reserve(ret, len));
-    ret->len += len;
+    bench_wire_put(ret, &m.base);
 }
 
 void bench_model_ask(const struct bench_options *o, enum bench_question q, const char **ret_path,

@@ -1,6 +1,7 @@
 #include "bench/bench_request.h"
 
 #include "base/mem.h"
+#include "codec/grpc_prefix.h"
 #include "codec/json_out.h"
 #include "codec/json_tensor.h"
 #include "codec/pb_wire.h"
@@ -190,7 +191,7 @@ static void head_grpc(const struct bench_request *r, const struct bench_place *p
                       struct strbuf *to)
 {
     uint8_t bytes[256];
-    uint8_t *end = bytes + 5;
+    uint8_t *end = bytes + GRPC_PREFIX_BYTES;
     if (place->sequence) {
         end = bench_put_parameter(end, "sequence_id", FIELD_INT64, place->sequence);
         end = bench_put_parameter(end, "sequence_start", FIELD_BOOL, place->start);
@@ -199,10 +200,7 @@ static void head_grpc(const struct bench_request *r, const struct bench_place *p
     if (place->final_flag)
         end = bench_put_parameter(end, "triton_enable_empty_final_response", FIELD_BOOL, true);
     size_t head = (size_t)(end - bytes);
-    uint32_t len = (uint32_t)(head - 5 + r->rest.len);
-    bytes[0] = 0;
-    for (int i = 0; i < 4; i++)
-        bytes[1 + i] = (uint8_t)(len >> (24 - 8 * i));
+    grpc_prefix_put(bytes, false, (uint32_t)(head - GRPC_PREFIX_BYTES + r->rest.len));
     strbuf_append(to, bytes, head);
 }
 

@@ -2,10 +2,12 @@
 
 #include "base/mem.h"
 #include "bench/bench_wire_priv.h"
+#include "codec/grpc_prefix.h"
 #include "os/loop.h"
 #include "os/sock.h"
 
 #include <nghttp2/nghttp2.h>
+#include <protobuf-c/protobuf-c.h>
 
 #define ASK_NS TIME_S(30)
 
@@ -39,6 +41,14 @@ struct err *bench_wire_lane(struct bench_wire *w, enum bench_lane_kind kind,
 {
     return w->options->protocol == BENCH_GRPC ? bench_grpc_lane(w, kind, ret)
                                               : bench_http_lane(w, ret);
+}
+
+void bench_wire_put(struct strbuf *to, const ProtobufCMessage *m)
+{
+    size_t len = protobuf_c_message_get_packed_size(m);
+    uint8_t *at = (uint8_t *)strbuf_reserve(to, GRPC_PREFIX_BYTES + len);
+    protobuf_c_message_pack(m, grpc_prefix_put(at, false, (uint32_t)len));
+    to->len += GRPC_PREFIX_BYTES + len;
 }
 
 /* A call that somebody waits for. */

@@ -12,6 +12,7 @@
 
 struct loop;
 struct bench_wire;
+struct ProtobufCMessage;
 
 /* The longest answer that is kept. */
 #define BENCH_WIRE_ANSWER_BYTES ((size_t)256 << 20)
@@ -51,6 +52,9 @@ enum bench_lane_kind {
  * errors  UNAVAILABLE: nobody listens there */
 struct err *bench_wire_lane(struct bench_wire *w, enum bench_lane_kind kind,
                             struct bench_lane **ret);
+
+/* bench_wire_put - append a message of gRPC with its prefix. */
+void bench_wire_put(struct strbuf *to, const struct ProtobufCMessage *m);
 
 /* bench_wire_ask - one call, from its begin to its end. Runs the loop.
  * c       its path and pieces

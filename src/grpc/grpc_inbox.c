@@ -9,16 +9,15 @@
 
 static void take_prefix(struct grpc_inbox *in, const uint8_t **data, size_t *len)
 {
-    size_t n = GRPC_INBOX_PREFIX - in->prefix_got;
+    size_t n = GRPC_PREFIX_BYTES - in->prefix_got;
     if (n > *len)
         n = *len;
     memcpy(in->prefix + in->prefix_got, *data, n);
     in->prefix_got = (uint8_t)(in->prefix_got + n);
     *data += n;
     *len -= n;
-    const uint8_t *p = in->prefix;
-    in->compressed = p[0] == 1;
-    in->size = (uint32_t)p[1] << 24 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 8 | p[4];
+    in->compressed = in->prefix[0] == 1;
+    in->size = grpc_prefix_len(in->prefix);
 }
 
 /* Reserves the buffer. It begins so far before a multiple of 64 that the tensor which follows
@@ -45,9 +44,9 @@ enum grpc_inbox_result grpc_inbox_feed(struct grpc_inbox *in, struct budget_acco
                                        const uint8_t **data, size_t *len, bool tensors,
                                        struct err **ret_err)
 {
-    if (in->prefix_got < GRPC_INBOX_PREFIX) {
+    if (in->prefix_got < GRPC_PREFIX_BYTES) {
         take_prefix(in, data, len);
-        if (in->prefix_got < GRPC_INBOX_PREFIX)
+        if (in->prefix_got < GRPC_PREFIX_BYTES)
             return GRPC_INBOX_MORE;
         if (in->prefix[0] > 1)
             return GRPC_INBOX_BAD;

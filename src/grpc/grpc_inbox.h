@@ -4,18 +4,18 @@
  * it is copied once, into a buffer of exactly its size. */
 #include "base/buf.h"
 #include "base/err.h"
+#include "codec/grpc_prefix.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define GRPC_INBOX_PREFIX    5u
 #define GRPC_INBOX_MAX_BYTES ((uint32_t)INT32_MAX) /* the largest message */
 
 struct budget_account;
 
 struct grpc_inbox {
-    uint8_t prefix[GRPC_INBOX_PREFIX];
+    uint8_t prefix[GRPC_PREFIX_BYTES];
     uint8_t prefix_got;
     bool compressed;
     uint32_t size; /* of the message; known when the prefix is complete */
@@ -58,7 +58,7 @@ static inline uint32_t grpc_inbox_left(const struct grpc_inbox *in)
 /* grpc_inbox_partial - true if a message is incomplete. */
 static inline bool grpc_inbox_partial(const struct grpc_inbox *in)
 {
-    return in->prefix_got > 0 && (in->prefix_got < GRPC_INBOX_PREFIX || in->got < in->size);
+    return in->prefix_got > 0 && (in->prefix_got < GRPC_PREFIX_BYTES || in->got < in->size);
 }
 
 /* grpc_inbox_place - where the next byte belongs if a message is being received into a buffer;

@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "codec/grpc_prefix.h"
 #include "codec/grpc_text.h"
 #include "codec/shrink.h"
 #include "grpc/grpc_answer.h"
@@ -72,17 +73,14 @@ static void grpc_pack_settle(struct pack *p)
     if (p->done && !p->failed)
         shrink_take(p->shrink, &p->packed, &len);
     p->reply.waits = false;
-    if (!p->packed || len + GRPC_INBOX_PREFIX >= p->plain->left) {
+    if (!p->packed || len + GRPC_PREFIX_BYTES >= p->plain->left) {
         p->reply.pieces = p->plain->pieces;
         p->reply.piece_count = p->plain->piece_count;
         p->reply.left = p->plain->left;
         return;
     }
-    uint8_t *prefix = p->packed->data;
-    uint32_t length = __builtin_bswap32((uint32_t)len);
-    prefix[0] = 1;
-    memcpy(prefix + 1, &length, sizeof(length));
-    p->piece = (struct iovec){prefix, GRPC_INBOX_PREFIX + len};
+    grpc_prefix_put(p->packed->data, true, (uint32_t)len);
+    p->piece = (struct iovec){p->packed->data, GRPC_PREFIX_BYTES + len};
     p->reply.pieces = &p->piece;
     p->reply.piece_count = 1;
     p->reply.left = p->piece.iov_len;
@@ -119,14 +117,14 @@ static struct err *grpc_pack_begin(struct pack *p, enum coding coding)
 {
     const struct grpc_reply *r = p->plain;
     struct iovec *pieces = mem_alloc(r->piece_count * sizeof(*pieces));
-    size_t skip = GRPC_INBOX_PREFIX;
+    size_t skip = GRPC_PREFIX_BYTES;
     for (uint32_t i = 0; i < r->piece_count; i++) {
         size_t here = skip < r->pieces[i].iov_len ? skip : r->pieces[i].iov_len;
         pieces[i] =
             (struct iovec){(uint8_t *)r->pieces[i].iov_base + here, r->pieces[i].iov_len - here};
         skip -= here;
     }
-    struct err *e = shrink_new(pieces, r->piece_count, coding, GRPC_INBOX_PREFIX, &p->shrink);
+    struct err *e = shrink_new(pieces, r->piece_count, coding, GRPC_PREFIX_BYTES, &p->shrink);
     mem_free(pieces);
     return e;
 }

@@ -318,7 +318,7 @@ static bool grpc_stream_feed(struct grpc_stream *s, const uint8_t **data, size_t
         return true;
     if (r != GRPC_INBOX_MORE)
         grpc_stream_refuse(s, r, e);
-    else if (s->in.prefix_got == GRPC_INBOX_PREFIX)
+    else if (s->in.prefix_got == GRPC_PREFIX_BYTES)
         open_window(s);
     return false;
 }

@@ -10,12 +10,12 @@
 /* A message with its prefix. */
 static uint8_t *wire(uint8_t flag, const void *body, uint32_t len)
 {
-    uint8_t *w = malloc(GRPC_INBOX_PREFIX + len + 1);
+    uint8_t *w = malloc(GRPC_PREFIX_BYTES + len + 1);
     const uint8_t prefix[] = {flag, (uint8_t)(len >> 24), (uint8_t)(len >> 16), (uint8_t)(len >> 8),
                               (uint8_t)len};
     memcpy(w, prefix, sizeof(prefix));
     if (len)
-        memcpy(w + GRPC_INBOX_PREFIX, body, len);
+        memcpy(w + GRPC_PREFIX_BYTES, body, len);
     return w;
 }
 
@@ -49,7 +49,7 @@ static void every_way_to_cut_it(void **state)
 {
     (void)state;
     static const char body[] = "a message";
-    const uint32_t total = GRPC_INBOX_PREFIX + sizeof(body);
+    const uint32_t total = GRPC_PREFIX_BYTES + sizeof(body);
     uint8_t *w = wire(1, body, sizeof(body));
     for (size_t first = 0; first <= total; first++) {
         for (size_t second = first; second <= total; second++) {
@@ -143,7 +143,7 @@ static void tensors_are_aligned(void **state)
         struct err *e = NULL;
         assert_int_equal(grpc_inbox_feed(&in, NULL, &at, &len, true, &e), GRPC_INBOX_MORE);
         assert_int_equal((uintptr_t)(in.data + offset) % 64, 0);
-        len = GRPC_INBOX_PREFIX + offset + 400 - 200;
+        len = GRPC_PREFIX_BYTES + offset + 400 - 200;
         assert_int_equal(grpc_inbox_feed(&in, NULL, &at, &len, true, &e), GRPC_INBOX_WHOLE);
         assert_memory_equal(in.data, body, offset + 400);
         grpc_inbox_next(&in);

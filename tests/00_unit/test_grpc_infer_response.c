@@ -76,10 +76,10 @@ static uint8_t *bytes_of(struct grpc_reply *reply, size_t *ret_len)
     }
     assert_int_equal(len, reply->left);
     assert_int_equal(all[0], 0);
-    *ret_len = len - GRPC_INBOX_PREFIX;
+    *ret_len = len - GRPC_PREFIX_BYTES;
     assert_int_equal(
         (uint32_t)all[1] << 24 | (uint32_t)all[2] << 16 | (uint32_t)all[3] << 8 | all[4], *ret_len);
-    memmove(all, all + GRPC_INBOX_PREFIX, *ret_len);
+    memmove(all, all + GRPC_PREFIX_BYTES, *ret_len);
     reply->free_fn(reply);
     return all;
 }

@@ -197,12 +197,12 @@ static size_t run(uint64_t seed, unsigned odd)
 {
     uint64_t random = seed;
     uint32_t size = 20000 + (uint32_t)(unit_random(&random) % 100000);
-    uint8_t *message = malloc(GRPC_INBOX_PREFIX + size);
+    uint8_t *message = malloc(GRPC_PREFIX_BYTES + size);
     const uint8_t prefix[] = {0, 0, (uint8_t)(size >> 16), (uint8_t)(size >> 8), (uint8_t)size};
     memcpy(message, prefix, sizeof(prefix));
     for (uint32_t i = 0; i < size; i++)
-        message[GRPC_INBOX_PREFIX + i] = (uint8_t)unit_random(&random);
-    struct wire w = make_wire(&random, message, GRPC_INBOX_PREFIX + size, odd);
+        message[GRPC_PREFIX_BYTES + i] = (uint8_t)unit_random(&random);
+    struct wire w = make_wire(&random, message, GRPC_PREFIX_BYTES + size, odd);
     struct taker t = {0};
     while (!t.whole) {
         size_t n = 1 + (size_t)(unit_random(&random) % 20000);
@@ -217,7 +217,7 @@ static size_t run(uint64_t seed, unsigned odd)
         take(&t, plain, got);
     }
     assert_int_equal(t.in.size, size);
-    assert_memory_equal(t.in.data, message + GRPC_INBOX_PREFIX, size);
+    assert_memory_equal(t.in.data, message + GRPC_PREFIX_BYTES, size);
     grpc_inbox_next(&t.in);
     free(w.bytes);
     free(message);

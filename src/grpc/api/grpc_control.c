@@ -2,6 +2,7 @@
 
 #include "base/budget.h"
 #include "base/mem.h"
+#include "codec/grpc_prefix.h"
 #include "codec/pb_utf8.h"
 #include "codec/pb_wire.h"
 #include "grpc/grpc_answer.h"
@@ -46,7 +47,7 @@ static void free_packed(struct grpc_reply *r)
 /* Makes room for an answer, which may wait for its client. */
 static struct err *new_packed(struct grpc_conn *c, size_t len, struct packed **ret)
 {
-    size_t bytes = sizeof(struct packed) + GRPC_INBOX_PREFIX + len;
+    size_t bytes = sizeof(struct packed) + GRPC_PREFIX_BYTES + len;
     bool room = budget_take(c->account, bytes);
     if (!room && (c->unread > TURNS_UNREAD || !budget_spare(bytes)))
         return budget_busy(0, "no room for an answer of %zu bytes", len);
@@ -138,11 +139,8 @@ struct err *grpc_control_send(struct grpc_stream *s, const ProtobufCMessage *m)
     struct err *e = new_packed(s->conn, len, &p);
     if (e)
         return e;
-    uint32_t length = __builtin_bswap32((uint32_t)len);
-    p->bytes[0] = 0;
-    memcpy(p->bytes + 1, &length, sizeof(length));
-    protobuf_c_message_pack(m, p->bytes + GRPC_INBOX_PREFIX);
-    p->piece = (struct iovec){p->bytes, GRPC_INBOX_PREFIX + len};
+    protobuf_c_message_pack(m, grpc_prefix_put(p->bytes, false, (uint32_t)len));
+    p->piece = (struct iovec){p->bytes, GRPC_PREFIX_BYTES + len};
     p->reply.pieces = &p->piece;
     p->reply.left = p->piece.iov_len;
     grpc_answer_send(s, &p->reply);

@@ -2,6 +2,7 @@
 
 #include "base/budget.h"
 #include "base/mem.h"
+#include "codec/grpc_prefix.h"
 #include "codec/infer_pb_write.h"
 #include "grpc/api/grpc_infer_request.h"
 #include "grpc/grpc_inbox.h"
@@ -89,23 +90,21 @@ static struct err *encode(struct infer_pb_response *pb, struct response *r,
                        " which exceeds gRPC's byte size limit %u.",
                        size.total, GRPC_INBOX_MAX_BYTES);
     size_t fixed = sizeof(struct encoded) + size.piece_count * sizeof(struct iovec);
-    size_t bytes = fixed + GRPC_INBOX_PREFIX + size.head_bytes;
+    size_t bytes = fixed + GRPC_PREFIX_BYTES + size.head_bytes;
     struct encoded *x = new_encoded(r, account, bytes, anyway);
     if (!x)
         return err_busy("no memory for a response of %" PRIu64 " bytes", size.total);
     uint8_t *prefix = (uint8_t *)x + fixed;
-    uint32_t length = __builtin_bswap32((uint32_t)size.total);
-    *prefix = 0;
-    memcpy(prefix + 1, &length, sizeof(length));
-    uint32_t pieces = infer_pb_write(pb, &size, prefix + GRPC_INBOX_PREFIX, x->pieces);
+    uint8_t *head = grpc_prefix_put(prefix, false, (uint32_t)size.total);
+    uint32_t pieces = infer_pb_write(pb, &size, head, x->pieces);
     x->pieces[0].iov_base = prefix;
-    x->pieces[0].iov_len += GRPC_INBOX_PREFIX;
+    x->pieces[0].iov_len += GRPC_PREFIX_BYTES;
     x->response = r;
     x->account = account;
     x->reply = (struct grpc_reply){
         .pieces = x->pieces,
         .piece_count = pieces,
-        .left = size.total + GRPC_INBOX_PREFIX,
+        .left = size.total + GRPC_PREFIX_BYTES,
         .held = held_by(r, r ? size.total : bytes),
         .free_fn = free_encoded,
     };
