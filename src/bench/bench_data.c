@@ -4,6 +4,7 @@
 #include "codec/base64.h"
 #include "codec/json_tensor.h"
 #include "model/shape.h"
+#include "model/tensor_json.h"
 #include "os/files/file.h"
 
 #include <string.h>
@@ -16,20 +17,6 @@ static uint32_t made_up(uint64_t *state)
 {
     *state = *state * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)(*state >> 33);
-}
-
-struct json_tensor_type bench_data_json_type(enum datatype t)
-{
-    static const struct json_tensor_type types[DATATYPE_COUNT] = {
-        [DATATYPE_BOOL] = {JSON_TENSOR_BOOL, 1},   [DATATYPE_UINT8] = {JSON_TENSOR_UINT, 1},
-        [DATATYPE_UINT16] = {JSON_TENSOR_UINT, 2}, [DATATYPE_UINT32] = {JSON_TENSOR_UINT, 4},
-        [DATATYPE_UINT64] = {JSON_TENSOR_UINT, 8}, [DATATYPE_INT8] = {JSON_TENSOR_INT, 1},
-        [DATATYPE_INT16] = {JSON_TENSOR_INT, 2},   [DATATYPE_INT32] = {JSON_TENSOR_INT, 4},
-        [DATATYPE_INT64] = {JSON_TENSOR_INT, 8},   [DATATYPE_FP32] = {JSON_TENSOR_REAL, 4},
-        [DATATYPE_FP64] = {JSON_TENSOR_REAL, 8},   [DATATYPE_BYTES] = {JSON_TENSOR_BYTES, 0},
-        [DATATYPE_FP16] = {JSON_TENSOR_FP16, 2},   [DATATYPE_BF16] = {JSON_TENSOR_BF16, 2},
-    };
-    return types[t];
 }
 
 /* The shape that the command line gives, else that of the model; in front the batch. */
@@ -167,7 +154,7 @@ static struct err *take_json(const struct bench_options *o, const struct bench_m
     yyjson_val *b64 = yyjson_obj_get(yyjson_is_obj(content) ? content : value, "b64");
     uint32_t batch = m->max_batch_size ? o->batch_size : 1;
     uint64_t one = t->elements / batch, bytes = 0;
-    struct json_tensor_type type = bench_data_json_type(t->input->datatype);
+    struct json_tensor_type type;
     enum json_tensor_result r = JSON_TENSOR_NOT_ARRAY;
     struct err *e = NULL;
     if (b64) {
@@ -183,7 +170,7 @@ static struct err *take_json(const struct bench_options *o, const struct bench_m
         if (!e && r == JSON_TENSOR_OK)
             memcpy(t->bytes, raw, bytes = got);
         mem_free(raw);
-    } else if (yyjson_is_arr(content)) {
+    } else if (yyjson_is_arr(content) && tensor_json_type(t->input->datatype, &type)) {
         r = type.width ? JSON_TENSOR_OK : json_tensor_bytes(content, &bytes);
         bytes = type.width ? one * type.width : bytes;
         e = r == JSON_TENSOR_OK ? bench_data_room(t, bytes * batch) : NULL;

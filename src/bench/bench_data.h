@@ -3,7 +3,6 @@
 #include "base/err.h"
 #include "bench/bench_model.h"
 #include "bench/bench_options.h"
-#include "codec/json_tensor.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,6 +40,3 @@ struct bench_data {
 struct err *bench_data_make(const struct bench_options *o, const struct bench_model *m,
                             struct bench_data *ret);
 void bench_data_fini(struct bench_data *d);
-
-/* bench_data_json_type - how JSON has the elements of a datatype. */
-struct json_tensor_type bench_data_json_type(enum datatype t);

@@ -3,9 +3,9 @@
 #include "base/mem.h"
 #include "codec/grpc_prefix.h"
 #include "codec/json_out.h"
-#include "codec/json_tensor.h"
 #include "codec/pb_wire.h"
 #include "model/shape.h"
+#include "model/tensor_json.h"
 
 #include <proto/grpc_service.pb-c.h>
 #include <stdio.h>
@@ -29,10 +29,11 @@ static void bench_put_string(struct strbuf *to, const char *s)
 
 static void bench_put_numbers(struct strbuf *to, const struct bench_tensor *t)
 {
-    struct json_tensor_type type = bench_data_json_type(t->input->datatype);
+    struct json_tensor_type type;
     size_t room = 0;
     strbuf_puts(to, ",\"data\":");
-    if (!json_tensor_room(type, t->elements, t->len, &room))
+    if (!tensor_json_type(t->input->datatype, &type) ||
+        !json_tensor_room(type, t->elements, t->len, &room))
         return;
     char *at = strbuf_reserve(to, room);
     char *end = json_tensor_write(at, type, t->elements, t->bytes, t->len);

@@ -6,12 +6,12 @@
 #include "http/http_flat.h"
 #include "http/http_out.h"
 #include "http/http_shard.h"
-#include "http/http_tensor.h"
 #include "infer/classify.h"
 #include "infer/request.h"
 #include "infer/response.h"
 #include "model/config.h"
 #include "model/shape.h"
+#include "model/tensor_json.h"
 #include "serve/version.h"
 
 #include <string.h>
@@ -119,7 +119,7 @@ struct err *http_answer_check_json(const struct tensor_output *o, size_t *room)
     uint64_t elements, bytes;
     if (o->memory == BUF_MEMORY_GPU)
         return err_new(STATUS_UNSUPPORTED, "output '%s' lies in GPU memory", o->name);
-    if (!http_tensor_type(o->datatype, &type))
+    if (!tensor_json_type(o->datatype, &type))
         return err_new(STATUS_INVALID_ARG,
                        "sending %s data via JSON is not supported. Please use the binary data "
                        "format for output",
@@ -255,7 +255,7 @@ static char *http_answer_put_output(char *to, const struct tensor_output *o, boo
     }
     struct json_tensor_type type = {JSON_TENSOR_BOOL, 1, false};
     uint64_t elements = 0;
-    http_tensor_type(o->datatype, &type);
+    tensor_json_type(o->datatype, &type);
     type.base64 = base64;
     shape_elements(o->shape, o->rank, &elements);
     to = JSON_OUT_LITERAL(to, "],\"data\":");

@@ -5,8 +5,8 @@
 #include "infer/request.h"
 #include "infer/response.h"
 #include "http/http_answer.h"
-#include "http/http_tensor.h"
 #include "model/shape.h"
+#include "model/tensor_json.h"
 #include "serve/version.h"
 
 #include <stdlib.h>
@@ -134,7 +134,7 @@ static char *put_output(char *to, const struct tensor_output *o)
 {
     struct json_tensor_type type = {JSON_TENSOR_BOOL, 1, false};
     uint64_t elements = 0;
-    http_tensor_type(o->datatype, &type);
+    tensor_json_type(o->datatype, &type);
     shape_elements(o->shape, o->rank, &elements);
     /* http_answer_check_json saw that it fits; what changes nevertheless is told as null. */
     char *end = json_tensor_write(to, type, elements, o->data, o->byte_size);

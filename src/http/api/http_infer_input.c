@@ -2,9 +2,9 @@
 
 #include "http/api/http_json.h"
 #include "http/api/http_regions.h"
-#include "http/http_tensor.h"
 #include "infer/request.h"
 #include "model/shape.h"
+#include "model/tensor_json.h"
 #include "serve/version.h"
 
 #include <inttypes.h>
@@ -206,7 +206,7 @@ struct err *http_infer_input_json(struct request *r, const struct http_infer_inp
 {
     uint64_t bytes;
     struct json_tensor_type type;
-    if (!http_tensor_type(d->datatype, &type))
+    if (!tensor_json_type(d->datatype, &type))
         return no_json_type(d);
     struct err *e = http_infer_input_data_bytes(d, data, type, elements, *max_bytes, &bytes);
     if (e)

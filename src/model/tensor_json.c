@@ -1,6 +1,6 @@
-#include "http/http_tensor.h"
+#include "model/tensor_json.h"
 
-bool http_tensor_type(enum datatype t, struct json_tensor_type *ret)
+bool tensor_json_type(enum datatype t, struct json_tensor_type *ret)
 {
     switch (t) {
     case DATATYPE_BOOL:
