@@ -61,16 +61,15 @@ struct err *bench_html_page(struct strbuf *ret)
 /* A string of JSON that ends no element of HTML: "<" is written as a number. */
 static void html_put_string(struct strbuf *to, const char *s)
 {
-    size_t len = strlen(s);
-    char *json = mem_alloc(json_out_string_bytes(len) + 1);
-    *json_out_string(json, s, len) = '\0';
-    for (const char *at = json; *at; at++) {
-        if (*at == '<')
+    struct strbuf json = STRBUF_INIT;
+    json_out_put(&json, s);
+    for (size_t i = 0; i < json.len; i++) {
+        if (json.data[i] == '<')
             strbuf_puts(to, "\\u003c");
         else
-            strbuf_putc(to, *at);
+            strbuf_putc(to, json.data[i]);
     }
-    mem_free(json);
+    strbuf_fini(&json);
 }
 
 static void html_put_level(struct strbuf *to, const struct bench_options *o,

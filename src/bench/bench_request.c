@@ -20,13 +20,6 @@ enum {
     FIELD_INT64 = 2,
 };
 
-static void bench_put_string(struct strbuf *to, const char *s)
-{
-    size_t len = strlen(s);
-    char *at = strbuf_reserve(to, json_out_string_bytes(len));
-    to->len += (size_t)(json_out_string(at, s, len) - at);
-}
-
 static void bench_put_numbers(struct strbuf *to, const struct bench_tensor *t)
 {
     struct json_tensor_type type;
@@ -48,7 +41,7 @@ static void make_http(const struct bench_options *o, const struct bench_step *s,
     for (uint32_t i = 0; i < s->tensor_count; i++) {
         const struct bench_tensor *t = &s->tensors[i];
         strbuf_puts(to, i ? ",{\"name\":" : "{\"name\":");
-        bench_put_string(to, t->input->name);
+        json_out_put(to, t->input->name);
         strbuf_printf(to, ",\"datatype\":\"%s\",\"shape\":", datatype_name(t->input->datatype));
         shape_print(to, t->dims, t->rank);
         if (o->json_input)
