@@ -256,8 +256,6 @@ static struct err *read_steps(const struct bench_options *o, const struct bench_
             if (!e)
                 e = add_step(o, m, step, d);
         }
-        if (d->step_count && yyjson_is_arr(each))
-            d->steps[d->step_count - 1].last_of_stream = true;
     }
     if (!e && !d->step_count)
         e = err_new(STATUS_INVALID_ARG, "expected {\"data\": [{\"INPUT\": [...]}, ...]}");

@@ -26,7 +26,6 @@ struct bench_tensor {
 struct bench_step {
     struct bench_tensor *tensors;
     uint32_t tensor_count; /* an optional input may be left out */
-    bool last_of_stream;   /* the next step begins another of the file's streams */
 };
 
 struct bench_data {

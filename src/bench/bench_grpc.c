@@ -87,22 +87,6 @@ static int bench_on_header(nghttp2_session *session, const nghttp2_frame *frame,
     return 0;
 }
 
-static enum status grpc_status_of(int number)
-{
-    switch (number) {
-    case 3:
-        return STATUS_INVALID_ARG;
-    case 5:
-        return STATUS_NOT_FOUND;
-    case 12:
-        return STATUS_UNSUPPORTED;
-    case 14:
-        return STATUS_UNAVAILABLE;
-    default:
-        return STATUS_INTERNAL;
-    }
-}
-
 /* What became of a call; NULL = it was answered. */
 static struct err *grpc_outcome(const struct bench_grpc *g, uint32_t code)
 {
@@ -114,7 +98,7 @@ static struct err *grpc_outcome(const struct bench_grpc *g, uint32_t code)
         char text[GRPC_TEXT_MESSAGE_BYTES] = "";
         size_t len = g->message ? grpc_text_decode(g->message, text, sizeof(text) - 1) : 0;
         text[len] = 0;
-        return err_new(grpc_status_of(g->status), "%s (gRPC status %d)",
+        return err_new(STATUS_INTERNAL, "%s (gRPC status %d)",
                        len ? text : "the server gives no reason", g->status);
     }
     if (g->http_status && g->http_status != 200)

@@ -94,10 +94,9 @@ static struct err *http_error(const struct bench_http *h)
     const struct strbuf *body = &h->call->answer;
     yyjson_doc *doc = yyjson_read(strbuf_str(body), body->len, 0);
     const char *text = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(doc), "error"));
-    enum status status = h->parser.status_code == 404 ? STATUS_NOT_FOUND : STATUS_INVALID_ARG;
     struct err *e =
-        text ? err_new(status, "%s (HTTP status %d)", text, h->parser.status_code)
-             : err_new(status, "the server answers HTTP status %d", h->parser.status_code);
+        text ? err_new(STATUS_INTERNAL, "%s (HTTP status %d)", text, h->parser.status_code)
+             : err_new(STATUS_INTERNAL, "the server answers HTTP status %d", h->parser.status_code);
     yyjson_doc_free(doc);
     return e;
 }

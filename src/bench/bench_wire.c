@@ -53,7 +53,6 @@ void bench_wire_put(struct strbuf *to, const ProtobufCMessage *m)
 
 /* A call that somebody waits for. */
 struct asked {
-    struct bench_call *call;
     struct loop *loop;
     struct loop_timer timer;
     struct err *error;
@@ -78,7 +77,7 @@ static void bench_asked_late(struct loop_timer *t)
 
 struct err *bench_wire_ask(struct bench_wire *w, struct bench_lane *l, struct bench_call *c)
 {
-    struct asked a = {.call = c, .loop = w->loop, .timer = LOOP_TIMER_INIT(bench_asked_late)};
+    struct asked a = {.loop = w->loop, .timer = LOOP_TIMER_INIT(bench_asked_late)};
     asked = &a;
     c->keep = true;
     c->done = bench_asked_done;
