@@ -96,49 +96,44 @@ struct err *fronts_load(struct fronts *f)
     return !e && f->vertex && server_live(f->server) ? vertex_settle(f->vertex) : e;
 }
 
-static void fronts_stop_grpc(void *arg)
-{
-    struct fronts *f = arg;
-    grpc_front_stop(f->grpc, f->conn_until);
-}
+/* A front end, of either protocol, that is stopped. */
+struct front_stop {
+    const char *thread_name;
+    struct grpc_front *grpc;
+    struct http_front *http;
+    time_ns until;
+    struct thread *thread; /* NULL = not started */
+};
 
-static void fronts_stop_sagemaker(void *arg)
+static void front_stop(void *arg)
 {
-    struct fronts *f = arg;
-    http_front_stop(f->sagemaker, f->conn_until);
-}
-
-static void fronts_stop_vertex(void *arg)
-{
-    struct fronts *f = arg;
-    http_front_stop(f->vertex, f->conn_until);
+    const struct front_stop *s = arg;
+    grpc_front_stop(s->grpc, s->until);
+    http_front_stop(s->http, s->until);
 }
 
 /* Stops the front ends that serve requests at the same time, so that a long request of one takes
- * no time from the clients of another. */
-static void fronts_stop_all(struct fronts *f)
+ * no time from the clients of another.
+ * until  when connections are closed on clients that still wait */
+static void fronts_stop_all(struct fronts *f, time_ns until)
 {
-    struct {
-        const char *name;
-        bool open;
-        void (*stop)(void *fronts);
-        struct thread *thread;
-    } others[] = {
-        {"stopper-grpc", f->grpc != NULL, fronts_stop_grpc, NULL},
-        {"stopper-sage", f->sagemaker != NULL, fronts_stop_sagemaker, NULL},
-        {"stopper-vertex", f->vertex != NULL, fronts_stop_vertex, NULL},
+    struct front_stop others[] = {
+        {"stopper-grpc", f->grpc, NULL, until, NULL},
+        {"stopper-sage", NULL, f->sagemaker, until, NULL},
+        {"stopper-vertex", NULL, f->vertex, until, NULL},
     };
     const size_t count = sizeof(others) / sizeof(*others);
     for (size_t i = 0; i < count; i++)
-        if (others[i].open)
-            err_free(thread_start(others[i].name, others[i].stop, f, &others[i].thread));
-    http_front_stop(f->http, f->conn_until);
+        if (others[i].grpc || others[i].http)
+            err_free(
+                thread_start(others[i].thread_name, front_stop, &others[i], &others[i].thread));
+    http_front_stop(f->http, until);
     for (size_t i = 0; i < count; i++) {
-        if (others[i].open && !others[i].thread)
-            others[i].stop(f);
+        if (!others[i].thread)
+            front_stop(&others[i]);
         thread_join(others[i].thread);
     }
-    http_front_stop(f->metrics, f->conn_until);
+    http_front_stop(f->metrics, until);
 }
 
 /* Where a front end listens. */
@@ -241,10 +236,9 @@ void fronts_end(struct fronts *f, struct thread *starter, time_ns until)
 {
     time_ns share = (until - clock_now_ns()) / 4;
     struct countdown countdown;
-    f->conn_until = until - (share < UNLOAD_NS ? share : UNLOAD_NS);
     server_refuse(f->server);
     countdown_begin(&countdown, f->server->repo, main_http(f), until);
-    fronts_stop_all(f);
+    fronts_stop_all(f, until - (share < UNLOAD_NS ? share : UNLOAD_NS));
     countdown_unload(&countdown);
     thread_join(starter); /* a backend that is loading a model cannot be stopped */
     server_unload(f->server);

@@ -22,7 +22,6 @@ struct fronts {
     struct http_front *sagemaker;
     struct http_front *vertex;
     struct secure secure;
-    time_ns conn_until; /* when connections are closed on clients that still wait */
 };
 
 /* fronts_check - what can be said of the front ends before anything is opened.
