@@ -192,20 +192,19 @@ def build(preset: str, *targets: str) -> Callable[[Part], Outcome]:
     return run
 
 
-def samples(part: Part) -> Outcome:
-    return Outcome() if part.command(["tools/samples.sh"]) == 0 else Outcome(0, 1, "could not be written")
+def script(otherwise: str, *argv: str) -> Callable[[Part], Outcome]:
+    """Runs one of tools/, which is no test. otherwise: what the stage says when that fails"""
+
+    def run(part: Part) -> Outcome:
+        return Outcome() if part.command([*argv]) == 0 else Outcome(0, 1, otherwise)
+
+    return run
 
 
-def clients(part: Part) -> Outcome:
-    return Outcome() if part.command(["tools/setup_clients.sh"]) == 0 else Outcome(0, 1, "do not build")
-
-
-def stores(part: Part) -> Outcome:
-    return Outcome() if part.command(["tools/setup_stores.sh"]) == 0 else Outcome(0, 1, "could not be installed")
-
-
-def deploy(part: Part) -> Outcome:
-    return Outcome() if part.command(["tools/setup_deploy.sh"]) == 0 else Outcome(0, 1, "could not be installed")
+samples = script("could not be written", "tools/samples.sh")
+clients = script("do not build", "tools/setup_clients.sh")
+stores = script("could not be installed", "tools/setup_stores.sh")
+deploy = script("could not be installed", "tools/setup_deploy.sh")
 
 
 def ctest(preset: str, without: str = "") -> Callable[[Part], Outcome]:

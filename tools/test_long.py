@@ -57,14 +57,6 @@ def fuzz_build(part: Part) -> Outcome:
     return Outcome() if done else Outcome(0, 1, "does not build")
 
 
-def others_build(part: Part) -> Outcome:
-    return Outcome() if part.command(["tools/setup.sh", "others"]) == 0 else Outcome(0, 1, "could not be fetched")
-
-
-def ray(part: Part) -> Outcome:
-    return Outcome() if part.command(["tools/setup_ray.sh"]) == 0 else Outcome(0, 1, "could not be installed")
-
-
 def fuzzer(name: str) -> Callable[[Part], Outcome]:
     def run(part: Part) -> Outcome:
         status = part.command(["tools/fuzz.sh", name], {"FUZZ_SECONDS": setting("FUZZ_SECONDS", "1800")})
@@ -89,7 +81,7 @@ BESIDE = [
     of_folder("soak-dev", "the same under these sanitizers", "70_soak", DEV, "dev", env=SOAK),
     # Not in tools/run_tests.py: the address sanitizer itself sometimes fails when OpenVINO's threads end with the process.
     of_folder("backends-dev", "backends that are there when asked for, under these sanitizers", "52_backends", DEV, "dev", OURS),
-    Stage("others-build", "build: models that others made, fetched", others_build),
+    Stage("others-build", "build: models that others made, fetched", run_tests.script("could not be fetched", "tools/setup.sh", "others")),
     of_folder("others", "models that others made, beside their runtimes", "55_others", ("others-build", *RELEASE), "release"),
     Stage("sims", "simulations with many seeds", simulations("release"), RELEASE, seconds=NIGHT),
     Stage("sims-dev", "the same under these sanitizers", simulations("dev"), DEV, seconds=NIGHT),
@@ -101,7 +93,7 @@ BESIDE = [
         Stage(f"mutants-{folder}", f"bugs planted in src/{folder}", mutants(folder), (*DEV, *(f"mutants-{old}" for old in MUTATED[:at])), seconds=NIGHT)
         for at, folder in enumerate(MUTATED)
     ),
-    Stage("install-ray", "Ray Serve in an environment of its own", ray),
+    Stage("install-ray", "Ray Serve in an environment of its own", run_tests.script("could not be installed", "tools/setup_ray.sh")),
     of_folder("ray", "the package for Python in a Ray cluster", "71_ray", ("install-ray", *RELEASE), "release"),
     Stage("build-fuzz", "build: the fuzzers", fuzz_build),
     *(
