@@ -1,4 +1,5 @@
-# say.sh - sourced by other scripts here: print messages, fail, and hide the output of other programs. TOOL is the name before each message.
+# say.sh - sourced by other scripts here: print messages, fail, hide the output of other programs, install packages, build once. TOOL is the
+# name before each message.
 
 say() { printf '%s: %s\n' "$TOOL" "$*"; }
 
@@ -42,4 +43,29 @@ packages() {
 # program NAME PACKAGE... - install the packages unless the program exists, from whatever source.
 program() {
     command -v "$1" >/dev/null || packages "${@:2}"
+}
+
+# build_once SCRIPT SOURCES STEP... - do the steps unless $OUT was built from the script and the files of the folder SOURCES as they are; a
+# stamp there remembers it.
+build_once() {
+    local script=$1 sources=$2 files print step begun=$SECONDS
+    shift 2
+    mkdir -p "$OUT/bin"
+    mapfile -t files < <(find "$sources" -type f | sort)
+    print=$(cat "$script" tools/say.sh "${files[@]}" | sha256sum | cut -c1-32)
+    if [ "$(cat "$OUT/.stamp" 2>/dev/null)" = "$print" ]; then return 0; fi
+    for step in "$@"; do "$step"; done
+    echo "$print" >"$OUT/.stamp"
+    say "ready after $((SECONDS - begun)) s"
+}
+
+# go_programs SOURCES ARGUMENT... - build programs into $OUT/bin, with the versions that the module SOURCES pins, in a copy of it in
+# $OUT/module. The arguments are those of go build.
+go_programs() {
+    local sources=$1 module=$OUT/module
+    shift
+    command -v go >/dev/null || die "there is no Go on this machine" "what is built needs the version that $sources/go.mod names"
+    rm -rf "$module"
+    cp -r "$sources" "$module"
+    (cd "$module" && quietly go env GOFLAGS=-buildvcs=false go build -mod=readonly -o "$OUT/bin/" "$@")
 }

@@ -15,13 +15,9 @@ OPERATOR_SUM=h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s=
 export LC_ALL=C
 
 setup_go() {
-    command -v go >/dev/null || die "there is no Go on this machine" "the tools need the version that $SOURCES/go/go.mod names"
-    local module=$OUT/module
-    rm -rf "$module"
-    cp -r "$SOURCES/go" "$module"
     # promtool without what finds servers in clouds: that is most of it, and a check of rules has no use for it.
-    (cd "$module" && quietly go env GOFLAGS=-buildvcs=false go build -mod=readonly -tags remove_all_sd -o "$OUT/bin/" \
-        helm.sh/helm/v3/cmd/helm github.com/yannh/kubeconform/cmd/kubeconform github.com/prometheus/prometheus/cmd/promtool)
+    go_programs "$SOURCES/go" -tags remove_all_sd \
+        helm.sh/helm/v3/cmd/helm github.com/yannh/kubeconform/cmd/kubeconform github.com/prometheus/prometheus/cmd/promtool
 }
 
 setup_schemas() {
@@ -35,11 +31,4 @@ setup_schemas() {
     "$PYTHON" "$SOURCES/schemas.py" "$OUT"/wheels/*.whl "${found#* }/jsonnet/prometheus-operator" "$OUT/schemas"
 }
 
-mkdir -p "$OUT/bin"
-print=$(cat tools/setup_deploy.sh $(find "$SOURCES" -type f | sort) | sha256sum | cut -c1-32)
-if [ "$(cat "$OUT/.stamp" 2>/dev/null)" = "$print" ]; then exit 0; fi
-begun=$SECONDS
-setup_go
-setup_schemas
-echo "$print" >"$OUT/.stamp"
-say "ready after $((SECONDS - begun)) s"
+build_once tools/setup_deploy.sh "$SOURCES" setup_go setup_schemas

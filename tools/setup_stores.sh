@@ -9,16 +9,9 @@ TOOL=stores
 . tools/say.sh
 SOURCES=$ROOT/tests/51_stores/peers
 OUT=$ROOT/build/stores
-GO_PROGRAMS=(github.com/versity/versitygw/cmd/versitygw github.com/fsouza/fake-gcs-server)
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C
 
-setup_go() {
-    command -v go >/dev/null || die "there is no Go on this machine" "the stores need the version that $SOURCES/go/go.mod names"
-    local module=$OUT/module
-    rm -rf "$module"
-    cp -r "$SOURCES/go" "$module"
-    (cd "$module" && quietly go env GOFLAGS=-buildvcs=false go build -mod=readonly -o "$OUT/bin/" "${GO_PROGRAMS[@]}")
-}
+setup_go() { go_programs "$SOURCES/go" github.com/versity/versitygw/cmd/versitygw github.com/fsouza/fake-gcs-server; }
 
 setup_node() {
     program npm nodejs npm
@@ -27,11 +20,4 @@ setup_node() {
     quietly node npm ci --prefix "$OUT/node" --ignore-scripts --no-fund --no-audit
 }
 
-mkdir -p "$OUT/bin"
-print=$(cat tools/setup_stores.sh $(find "$SOURCES" -type f | sort) | sha256sum | cut -c1-32)
-if [ "$(cat "$OUT/.stamp" 2>/dev/null)" = "$print" ]; then exit 0; fi
-begun=$SECONDS
-setup_go
-setup_node
-echo "$print" >"$OUT/.stamp"
-say "ready after $((SECONDS - begun)) s"
+build_once tools/setup_stores.sh "$SOURCES" setup_go setup_node
