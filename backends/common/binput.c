@@ -123,7 +123,8 @@ static int64_t all_elements(const struct brun *run, const struct binput *input)
     return sum;
 }
 
-size_t binput_shape(const struct brun *run, const struct binput *input, int64_t *ret_shape)
+size_t binput_shape(const struct brun *run, const struct binput *input, int64_t rows,
+                    int64_t *ret_shape)
 {
     if (input->ragged) {
         ret_shape[0] = all_elements(run, input);
@@ -133,7 +134,7 @@ size_t binput_shape(const struct brun *run, const struct binput *input, int64_t 
     if (part->rank)
         memcpy(ret_shape, part->shape, part->rank * sizeof *ret_shape);
     if (run->place->max_batch_size > 0)
-        ret_shape[0] = run->rows;
+        ret_shape[0] = rows;
     return part->rank;
 }
 
@@ -215,9 +216,7 @@ TRITONSERVER_Error *binput_data(struct brun *run, const struct binput *input, si
 {
     int64_t shape[BRUN_MAX_DIMS];
     uint64_t size;
-    size_t rank = binput_shape(run, input, shape);
-    if (run->place->max_batch_size > 0 && !input->ragged)
-        shape[0] = rows;
+    size_t rank = binput_shape(run, input, rows, shape);
     if (!brun_bytes(input->datatype, shape, rank, &size))
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "input '%s' has an impossible shape",
                         input->name);

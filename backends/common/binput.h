@@ -32,9 +32,11 @@ bool binput_share(const struct brun *run, const struct binput *input, uint32_t i
                   struct binput_share *ret_share);
 
 /* binput_shape - the shape of an input of the whole batch, which has at least one item.
+ * rows       the number of rows for the model: the batch's, or more
  * ret_shape  room for BRUN_MAX_DIMS
  * returns    the number of dimensions */
-size_t binput_shape(const struct brun *run, const struct binput *input, int64_t *ret_shape);
+size_t binput_shape(const struct brun *run, const struct binput *input, int64_t rows,
+                    int64_t *ret_shape);
 
 /* binput_bytes - the contents of an input of one item in one piece: the request's own memory if
  * they are in one piece there, otherwise a copy. For data types without a fixed size.
@@ -48,7 +50,7 @@ TRITONSERVER_Error *binput_bytes(struct brun *run, const struct binput *input, u
  * memory if there is only one request and its contents are in one piece, otherwise a copy. Items
  * with malformed contents get an error.
  * align     required alignment of the address; at most SCRATCH_ALIGN
- * rows      the number of rows for the model; rows after the batch are zeros
+ * rows      as binput_shape; rows after the batch are zeros
  * ret_data  valid until the run ends; never NULL
  * errors    for the whole run */
 TRITONSERVER_Error *binput_data(struct brun *run, const struct binput *input, size_t align,

@@ -53,8 +53,9 @@ TRITONSERVER_Error *input_collect(struct run *run)
 /* The shape of the whole batch; a scalar in the model has no dimensions. */
 static size_t batch_shape(const struct run *run, size_t input, int64_t *shape)
 {
-    return run->input_tensors[input]->rank ? binput_shape(run->batch, &run->inputs[input], shape)
-                                           : 0;
+    return run->input_tensors[input]->rank
+               ? binput_shape(run->batch, &run->inputs[input], run->batch->rows, shape)
+               : 0;
 }
 
 static TRITONSERVER_Error *bind_plain(struct run *run, size_t input)

@@ -84,9 +84,7 @@ static TRITONSERVER_Error *bind_input(struct state *state, size_t index)
     const void *data = NULL;
     ov_tensor_t *wrapped = NULL;
     TRITONSERVER_Error *err = binput_data(state->run, input, SCRATCH_ALIGN, state->rows, &data);
-    size_t rank = tensor->rank ? binput_shape(state->run, input, shape) : 0;
-    if (rank && state->model->max_batch_size > 0)
-        shape[0] = state->rows;
+    size_t rank = tensor->rank ? binput_shape(state->run, input, state->rows, shape) : 0;
     if (!err)
         err = wrap(tensor, shape, rank, data, &wrapped);
     if (!err)

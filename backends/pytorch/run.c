@@ -51,9 +51,7 @@ static TRITONSERVER_Error *pytorch_run_give_input(struct state *state, size_t in
         return texts_give(state->run, input, state->instance->call, of->argument);
     TRITONSERVER_Error *err = binput_data(
         state->run, input, TRITONSERVER_DataTypeByteSize(of->datatype), state->rows, &data);
-    size_t rank = binput_shape(state->run, input, shape);
-    if (state->rows != state->run->rows)
-        shape[0] = state->rows;
+    size_t rank = binput_shape(state->run, input, state->rows, shape);
     return err ? err
                : libtorch_call_tensor(state->instance->call, of->argument, of->name, of->datatype,
                                       shape, rank, data);

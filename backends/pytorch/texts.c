@@ -48,7 +48,7 @@ TRITONSERVER_Error *texts_give(struct brun *run, const struct binput *input,
 {
     int64_t shape[BRUN_MAX_DIMS];
     TRITONSERVER_Error *err = NULL;
-    size_t rank = binput_shape(run, input, shape);
+    size_t rank = binput_shape(run, input, run->rows, shape);
     for (uint32_t i = 0; i < run->count && !err; i++) {
         struct brun_item *item = &run->items[i];
         int64_t count = run->place->max_batch_size > 0 ? item->rows : rank ? shape[0] : 1;

@@ -71,7 +71,7 @@ static TRITONSERVER_Error *tensorflow_run_give_input(struct state *state, size_t
     uint64_t size;
     if (input->datatype == TRITONSERVER_TYPE_BYTES)
         return texts_give(state->run, input, &state->given[index]);
-    size_t rank = binput_shape(state->run, input, shape);
+    size_t rank = binput_shape(state->run, input, state->run->rows, shape);
     if (!brun_bytes(input->datatype, shape, rank, &size))
         return berr_new(TRITONSERVER_ERROR_INVALID_ARG, "input '%s' has an impossible shape",
                         input->name);

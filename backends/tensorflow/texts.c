@@ -63,7 +63,7 @@ static void free_strings(void *data, size_t size, void *arg)
 TRITONSERVER_Error *texts_give(struct brun *run, const struct binput *input, TF_Tensor **ret_tensor)
 {
     int64_t shape[BRUN_MAX_DIMS];
-    size_t rank = binput_shape(run, input, shape);
+    size_t rank = binput_shape(run, input, run->rows, shape);
     size_t count = count_of(shape, rank);
     TF_TString *strings = count < SIZE_MAX ? calloc(count + 1, sizeof *strings) : NULL;
     TF_TString *at = strings;
