@@ -35,6 +35,16 @@ bool budget_charge(size_t n)
     return true;
 }
 
+bool budget_charge_up(size_t *charged, size_t n)
+{
+    if (n <= *charged)
+        return true;
+    if (!budget_charge(n - *charged))
+        return false;
+    *charged = n;
+    return true;
+}
+
 struct err *budget_busy(size_t n, const char *fmt, ...)
 {
     va_list args;

@@ -14,6 +14,11 @@ size_t budget_limit(void);
  * then answer 503. */
 __attribute__((warn_unused_result)) bool budget_charge(size_t n);
 
+/* budget_charge_up - charge what is missing to n bytes for something that grows. Returns as
+ * budget_charge.
+ * charged  how many are charged for it; never less than before */
+__attribute__((warn_unused_result)) bool budget_charge_up(size_t *charged, size_t n);
+
 /* budget_busy - the error where there is no room: a text that says for what, and how full the
  * budget is. Who wants more than the limit is not told to try again.
  * n  the bytes wanted; 0 = they will have room, however many they are */

@@ -49,8 +49,10 @@ struct expand {
     struct err *error;
 };
 
-static struct err *expand_no_room(void)
+static struct err *expand_charge(struct expand *x, size_t bytes)
 {
+    if (budget_charge_up(&x->state_bytes, bytes))
+        return NULL;
     return err_busy("no room to decompress: too many bytes are in flight");
 }
 
@@ -58,13 +60,7 @@ static struct err *expand_no_room(void)
  * is. */
 static struct err *charge_zstd(struct expand *x)
 {
-    size_t bytes = x->lib->unpacker_bytes(x->zstd);
-    if (bytes <= x->state_bytes)
-        return NULL;
-    if (!budget_charge(bytes - x->state_bytes))
-        return expand_no_room();
-    x->state_bytes = bytes;
-    return NULL;
+    return expand_charge(x, x->lib->unpacker_bytes(x->zstd));
 }
 
 static struct err *begin_zstd(struct expand *x)
@@ -82,9 +78,9 @@ static struct err *begin_zstd(struct expand *x)
 static struct err *begin_zlib(struct expand *x)
 {
     const struct expand_spec *spec = &x->spec;
-    if (!budget_charge(STATE_BYTES))
-        return expand_no_room();
-    x->state_bytes = STATE_BYTES;
+    struct err *e = expand_charge(x, STATE_BYTES);
+    if (e)
+        return e;
     int bits = spec->either ? EITHER_BITS : spec->coding == CODING_GZIP ? GZIP_BITS : WINDOW_BITS;
     if (inflateInit2(&x->z, bits) != Z_OK)
         return err_new(STATUS_UNAVAILABLE, "no memory to decompress");

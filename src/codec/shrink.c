@@ -34,8 +34,10 @@ struct shrink {
     struct buf *out;
 };
 
-static struct err *shrink_no_room(void)
+static struct err *shrink_charge(struct shrink *x, size_t bytes)
 {
+    if (budget_charge_up(&x->state_bytes, bytes))
+        return NULL;
     return err_busy("no room to compress: too many bytes are in flight");
 }
 
@@ -47,9 +49,9 @@ static struct err *shrink_no_memory(void)
 /* ret_most  the most bytes of output for so many */
 static struct err *shrink_begin_zlib(struct shrink *x, size_t total, bool gzip, size_t *ret_most)
 {
-    if (!budget_charge(STATE_BYTES))
-        return shrink_no_room();
-    x->state_bytes = STATE_BYTES;
+    struct err *e = shrink_charge(x, STATE_BYTES);
+    if (e)
+        return e;
     bool small = total <= SMALL_BYTES;
     int window = small ? SMALL_WINDOW : LARGE_WINDOW;
     if (deflateInit2(&x->z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, gzip ? window + 16 : window,
@@ -62,13 +64,7 @@ static struct err *shrink_begin_zlib(struct shrink *x, size_t total, bool gzip, 
 /* Charges what the compressor takes by now: it makes its tables with the first bytes. */
 static struct err *shrink_charge_zstd(struct shrink *x)
 {
-    size_t bytes = x->lib->packer_bytes(x->zstd);
-    if (bytes <= x->state_bytes)
-        return NULL;
-    if (!budget_charge(bytes - x->state_bytes))
-        return shrink_no_room();
-    x->state_bytes = bytes;
-    return NULL;
+    return shrink_charge(x, x->lib->packer_bytes(x->zstd));
 }
 
 static struct err *shrink_begin_zstd(struct shrink *x, size_t total, size_t *ret_most)

@@ -262,10 +262,8 @@ size_t pool_room(struct buf *b, size_t bytes)
     if (bytes <= p->charged)
         return p->charged;
     size_t now = in_pages(p, bytes);
-    if (budget_charge(now - p->charged)) {
-        p->charged = now;
+    if (budget_charge_up(&p->charged, now))
         touch(p, now);
-    }
     return p->charged;
 }
 

@@ -20,6 +20,23 @@ static void up_to_the_limit(void **state)
     budget_set_limit(SIZE_MAX);
 }
 
+static void charged_up(void **state)
+{
+    (void)state;
+    size_t charged = 0;
+    budget_set_limit(100);
+    assert_true(budget_charge_up(&charged, 60));
+    assert_true(budget_charge_up(&charged, 40));
+    assert_int_equal(charged, 60);
+    assert_false(budget_charge_up(&charged, 101));
+    assert_int_equal(charged, 60);
+    assert_true(budget_charge_up(&charged, 100));
+    assert_int_equal(charged, 100);
+    assert_int_equal(budget_in_use(), 100);
+    budget_release(charged);
+    budget_set_limit(SIZE_MAX);
+}
+
 /* It says how full it is; what would not even fit alone is not to come again. */
 static void what_was_refused(void **state)
 {
@@ -186,7 +203,7 @@ static void refused_charges_disturb_nobody(void **state)
     budget_set_limit(SIZE_MAX);
 }
 
-UNIT_MAIN(UNIT(up_to_the_limit), UNIT(what_was_refused), UNIT(lowered_limit),
+UNIT_MAIN(UNIT(up_to_the_limit), UNIT(charged_up), UNIT(what_was_refused), UNIT(lowered_limit),
           UNIT(releasing_what_was_not_charged), UNIT(refused_charges_disturb_nobody),
           UNIT(an_account_has_an_allowance), UNIT(an_answer_is_spared),
           UNIT(nobodys_account_counts_nothing), UNIT(accounts_of_several_threads))
