@@ -221,9 +221,7 @@ def test_restricted_interfaces_are_restricted_here_too(models: Path) -> None:
 def test_keys_are_asked_for_here_too(models: Path, tmp_path: Path) -> None:
     keys = tmp_path / "keys"
     keys.write_text("full-of-secrets-0123456789 all\nprobe-only-0123456789012 health\n")
-    running = start(Nereid, models, {"api-keys": str(keys)})
-    running.ready = lambda: "server is ready" in running.process.log()  # type: ignore[method-assign]
-    with running:
+    with start(Nereid, models, {"api-keys": str(keys)}).ready_when_it_says("server is ready") as running:
         running_key = {"Authorization": "Bearer full-of-secrets-0123456789"}
         probe = {"Authorization": "Bearer probe-only-0123456789012"}
         for cloud in TYPES:
@@ -264,9 +262,7 @@ def test_what_ping_tells(tmp_path: Path, mode: str) -> None:
     statuses = []
     for kind in KINDS.values():
         running = start(kind, made.path, {"exit-on-error": "false"}, {"SAGEMAKER_TRITON_PING_MODE": mode})
-        last_word = "server is ready" if kind is Nereid else "Started Metrics"
-        running.ready = lambda at=running, word=last_word: word in at.process.log()  # type: ignore[method-assign, misc]
-        with running:
+        with running.ready_when_it_says("server is ready" if kind is Nereid else "Started Metrics"):
             statuses.append(ask(running, "sagemaker", "GET", "/ping").status)
     assert statuses == ([200, 200] if mode == "live" else [400, 400])
 
@@ -298,8 +294,7 @@ def test_a_container_of_vertex(models: Path, tmp_path: Path) -> None:
     port = ports.free_port()
     env = {"AIP_MODE": "PREDICTION", "AIP_HTTP_PORT": str(port), "AIP_STORAGE_URI": str(made.path)}
     running = Nereid([], {"vertex-ai-port": str(port)}, env=os.environ | ENVIRONMENT | env)
-    running.ready = lambda: "server is ready" in running.process.log()  # type: ignore[method-assign]
-    with running:
+    with running.ready_when_it_says("server is ready"):
         assert ask(running, "vertex-ai", "POST", PREDICT["vertex-ai"], BODY).status == 200
         for closed in (running.http_port, running.grpc_port):
             with pytest.raises(ConnectionRefusedError):

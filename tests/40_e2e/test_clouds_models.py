@@ -10,21 +10,19 @@ from typing import Any
 
 import pytest
 from harness import rawhttp
+from harness.ensembles import Ensemble, Step
 from harness.rawhttp import Answer
 from harness.repository import Repository
 from harness.servers import KINDS, Nereid, Server
 from test_clouds import BODY, ask, start
 
 TARGET = "X-Amzn-SageMaker-Target-Model"
-ENSEMBLE = """
-platform: "ensemble"
-input { name: "INPUT0" data_type: TYPE_FP32 dims: -1 }
-output { name: "OUTPUT0" data_type: TYPE_FP32 dims: -1 }
-ensemble_scheduling {
-  step { model_name: "%s" model_version: -1 input_map { key: "INPUT0" value: "INPUT0" } output_map { key: "OUTPUT0" value: "x" } }
-  step { model_name: "%s" model_version: -1 input_map { key: "INPUT0" value: "x" } output_map { key: "OUTPUT0" value: "OUTPUT0" } }
-}
-"""
+
+
+def two_steps(first: str, second: str) -> str:
+    """The configuration of an ensemble whose tensors are named as those of its models."""
+    steps = [Step(first, {"INPUT0": "INPUT0"}, {"OUTPUT0": "x"}), Step(second, {"INPUT0": "x"}, {"OUTPUT0": "OUTPUT0"})]
+    return Ensemble("zebra", steps, ("INPUT0",), ("OUTPUT0",)).config()
 
 
 class Archives:
@@ -46,7 +44,7 @@ class Archives:
         made = self.of(name)
         made.identity(first)
         made.identity(second)
-        made.model("zebra", ENSEMBLE % (first, second))
+        made.model("zebra", two_steps(first, second))
         return str(made.path)
 
 
@@ -239,7 +237,7 @@ def test_which_model_an_archive_means(server: Server, archives: Archives) -> Non
     unfit = archives.of("unfit")
     unfit.identity("left", datatype="INT32")
     unfit.identity("right")
-    unfit.model("zebra", ENSEMBLE % ("left", "right"))
+    unfit.model("zebra", two_steps("left", "right"))
     assert load(server, "unfit", str(unfit.path)).status == 400
     assert serving(server) == {"flat"}
     broken = archives.of("broken")

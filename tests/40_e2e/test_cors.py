@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from harness import rawhttp
 from harness.repository import Repository
-from harness.servers import Nereid
+from harness.servers import HOST, Nereid
 
 GOOD, OTHER, BAD = "https://app.example", "http://localhost:3000", "https://evil.example"
 LONGEST = "https://" + "a" * 272
@@ -43,8 +43,7 @@ def closed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nereid]:
 
 def ask(server: Nereid, method: str, path: str, origin: str | None, headers: dict[str, str] | None = None, body: bytes | None = None) -> rawhttp.Answer:
     more = ({"Origin": origin} if origin else {}) | (headers or {})
-    host, port = server.http.rsplit(":", 1)
-    return rawhttp.request(host, int(port), method, path, body, more)
+    return rawhttp.request(HOST, server.http_port, method, path, body, more)
 
 
 def cors(answer: rawhttp.Answer) -> dict[str, str]:
@@ -77,8 +76,7 @@ def test_preflight(listed: Nereid, origin: str, path: str) -> None:
 
 
 def test_preflight_keeps_the_connection(listed: Nereid) -> None:
-    host, port = listed.http.rsplit(":", 1)
-    with rawhttp.Connection(host, int(port)) as connection:
+    with rawhttp.Connection(HOST, listed.http_port) as connection:
         assert connection.ask("OPTIONS", INFER, b"12345", {"Origin": GOOD, **PREFLIGHT}).status == 200
         answer = connection.ask("POST", INFER, BODY, {"Origin": GOOD, "Authorization": "Bearer sesame"})
         assert (answer.status, answer.json()["outputs"][0]["data"]) == (200, [7.0])
@@ -127,6 +125,5 @@ def test_all_origins(open_to_all: Nereid) -> None:
 
 
 def test_metrics_are_not_shown(open_to_all: Nereid) -> None:
-    host, port = open_to_all.metrics.rsplit(":", 1)
-    answer = rawhttp.request(host, int(port), "GET", "/metrics", None, {"Origin": GOOD, "x-api-key": "sesame"})
+    answer = rawhttp.request(HOST, open_to_all.metrics_port, "GET", "/metrics", None, {"Origin": GOOD, "x-api-key": "sesame"})
     assert (answer.status, cors(answer)) == (200, {})

@@ -2,21 +2,18 @@
 
 import copy
 import json
-import os
 from collections.abc import Iterator
-from multiprocessing import shared_memory
 from pathlib import Path
 from typing import Any
 
 import pytest
-from harness import rawhttp
+from harness import rawhttp, regions
 from harness.repository import Repository
 from harness.servers import HOST, KINDS, Nereid
 from jsonschema import Draft202012Validator, ValidationError
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 Json = dict[str, Any]
-REGION = f"nereid-openapi-{os.getpid()}"
 REPOSITORY = "models"  # a client names it by its last folder
 TENSOR = {"name": "INPUT0", "datatype": "FP32", "shape": [2], "data": [1, 2.5]}
 RICH = """
@@ -126,7 +123,7 @@ BODIES: dict[str, Any] = {
     "changeTraceSetting": {"trace_level": ["TIMESTAMPS"], "trace_rate": "7"},
     "changeModelTraceSetting": {"trace_count": "5", "trace_rate": None},
     "changeLogging": {"log_verbose_level": 0, "log_info": True},
-    "registerSystemRegion": {"key": f"/{REGION}", "offset": 0, "byte_size": 64},
+    "registerSystemRegion": {"offset": 0, "byte_size": 64},  # and its key
     "registerCudaRegion": {"raw_handle": {"b64": "AAAA"}, "device_id": 0, "byte_size": 64},
 }
 
@@ -138,18 +135,18 @@ def ask(server: Nereid, described: Described, operation: str, model: str, body: 
     return rawhttp.request(HOST, server.http_port, method, path.format(**parts), data)
 
 
-def body_of(operation: str) -> Any:
-    return BODIES.get(operation.removesuffix("OfVersion"))
+def body_of(operation: str, memory: regions.Memory) -> Any:
+    body = BODIES.get(operation.removesuffix("OfVersion"))
+    return body | {"key": memory.key} if operation == "registerSystemRegion" else body
 
 
 def test_every_operation(server: Nereid, described: Described) -> None:
     """Asked as the document says, answered as it says. What undoes something comes last."""
-    memory = shared_memory.SharedMemory(REGION, create=True, size=64)
     refused = {}
-    try:
+    with regions.Memory(64) as memory:
         for operation in sorted(described.operations, key=lambda name: 2 if name.startswith("un") else name == "systemRegion"):
             said = described.operations[operation][2]
-            body = body_of(operation)
+            body = body_of(operation, memory)
             if "requestBody" in said:
                 described.check(described.at(said["requestBody"])["content"]["application/json"]["schema"], body)
             answer = ask(server, described, operation, "echo", body)
@@ -157,25 +154,18 @@ def test_every_operation(server: Nereid, described: Described) -> None:
             if answer.status != 200:
                 refused[operation] = answer.json()["error"]
         assert list(refused) == ["cudaRegion", "registerCudaRegion"], refused  # there is no device here
-    finally:
-        memory.close()
-        memory.unlink()
     assert rawhttp.post(server.http, "/v2/repository/models/echo/load", b"").status == 200
 
 
 def test_answers_with_much_in_them(server: Nereid, described: Described) -> None:
     """A region that is there, a configuration, counts, strings that are no UTF-8."""
-    memory = shared_memory.SharedMemory(REGION, create=True, size=64)
-    try:
-        assert ask(server, described, "registerSystemRegion", "", BODIES["registerSystemRegion"]).status == 200
+    with regions.Memory(64) as memory:
+        assert ask(server, described, "registerSystemRegion", "", body_of("registerSystemRegion", memory)).status == 200
         for operation in ("systemRegions", "systemRegion"):
             answer = ask(server, described, operation, "", None)
             assert len(answer.json()) == 1
             described.check_answer(described.operations[operation][2], answer)
         assert ask(server, described, "unregisterSystemRegion", "", None).status == 200
-    finally:
-        memory.close()
-        memory.unlink()
     rows = {"inputs": [TENSOR | {"shape": [1, 2]}]}
     assert ask(server, described, "infer", "rich", rows).status == 200
     for operation in ("modelConfig", "modelMetadata", "modelStatistics", "statistics"):

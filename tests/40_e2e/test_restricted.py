@@ -76,9 +76,7 @@ KEYS: list[dict[str, str]] = [
 
 def open_servers(identity_repository: Path) -> Iterator[list[Server]]:
     # Health is restricted: readiness is read from the log.
-    made = [kind(identity_repository, RESTRICTED) for kind in KINDS.values()]
-    for server in made:
-        server.ready = lambda server=server: "Started Metrics" in server.process.log()  # type: ignore[method-assign, misc]
+    made = [kind(identity_repository, RESTRICTED).ready_when_it_says("Started Metrics") for kind in KINDS.values()]
     with made[0], made[1]:
         for server in made:
             server.process.wait_until(lambda server=server: rawhttp_ready(server), 180)  # type: ignore[misc]
@@ -143,9 +141,7 @@ def test_grpc(servers: list[Server], keys: dict[str, str]) -> None:
 
 def test_every_route_asks(identity_repository: Path) -> None:
     """Nothing of an interface is reachable without its header, whatever method, case or connection it comes by."""
-    server = Nereid(identity_repository, RESTRICTED)
-    server.ready = lambda: "Started Metrics" in server.process.log()  # type: ignore[method-assign]
-    with server:
+    with Nereid(identity_repository, RESTRICTED).ready_when_it_says("Started Metrics") as server:
         server.process.wait_until(lambda: "server is ready" in server.process.log(), 180)
         known = [route for route in ROUTES if route[1] != "/nothing"]
         known += [("POST", path) for path in ("/v2/logging", "/v2/trace/setting", "/v2/models/id_fp32/generate")]
